@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# deps.sh build|test: installs the Debian or Ubuntu packages that are missing, and says nothing when none is.
+#
+# Packages change their names between releases, so a need is a list of names, a|b: the first one that is installed, or else the
+# first one that apt knows. Without root and without a sudo that asks no password it prints the one line to run, and fails.
+set -eu
+
+# gcc only recommends libc6-dev, and recommended packages are not installed here
+build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev gnuplot-nox|gnuplot
+       libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3 libtcmalloc-minimal4|libtcmalloc-minimal4t64'
+test='clang pkg-config|pkgconf libcriterion-dev r-mathlib universal-ctags'
+
+case ${1-} in
+build) needs=$build ;;
+test) needs="$build $test" ;;
+*) echo "usage: deps.sh build|test" >&2; exit 2 ;;
+esac
+
+command -v dpkg-query >/dev/null || {
+    echo "deps: this is not a Debian or Ubuntu system. Needed, by their Debian names: $(echo $needs)"
+    exit 0
+}
+
+installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+known() {
+    [ -n "$(apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \(.*[0-9].*\)/\1/p')" ]
+}
+
+# The sanitizers and libFuzzer of clang are a package of their own, named after the version of clang that "clang" stands for;
+# older releases had them in libclang-common.
+clang_runtime() {
+    depends=$(dpkg-query -W -f '${Depends}' clang 2>/dev/null || apt-cache show clang 2>/dev/null | grep -m 1 '^Depends: ' || true)
+    version=$(echo "$depends" | sed -n 's/.*clang-\([0-9][0-9]*\).*/\1/p' | head -n 1)
+    [ -z "$version" ] || echo "libclang-rt-$version-dev|libclang-common-$version-dev"
+}
+
+# Prints one name for each need that nothing installed meets.
+missing() {
+    for need; do
+        choice= met=
+        for name in $(echo "$need" | tr '|' ' '); do
+            if installed "$name"; then met=yes; break; fi
+            if [ -z "$choice" ] && known "$name"; then choice=$name; fi
+        done
+        [ -n "$met" ] || echo "${choice:-${need%%|*}}"
+    done
+}
+
+find_missing() {
+    set -- $needs
+    [ "$needs" = "$build" ] || set -- "$@" $(clang_runtime)
+    missing "$@"
+}
+
+lacking=$(find_missing | tr '\n' ' ')
+[ -n "$lacking" ] || exit 0
+
+if [ "$(id -u)" = 0 ]; then
+    as_root=
+elif sudo -n true 2>/dev/null; then
+    as_root='sudo -n'
+else
+    echo "deps: packages are missing, and installing them needs root. Run this, then try again:" >&2
+    echo "    sudo apt-get update && sudo apt-get install -y --no-install-recommends $lacking" >&2
+    exit 1
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120 "$@" >"$log" 2>&1 || {
+        tail -n 20 "$log" >&2
+        echo "deps: apt-get $* failed" >&2
+        exit 1
+    }
+}
+apt update
+lacking=$(find_missing | tr '\n' ' ') # only now does apt know the names of this release
+echo "deps: installing $lacking"
+apt install --no-install-recommends $lacking

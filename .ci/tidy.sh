@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# tidy.sh PUBLIC-HEADER...: the limits that keep the code readable, held by a machine and not by reviewers.
+#
+#   functions <= 70 lines (from the line of the name to the closing brace), tests too     .c files < 500 lines
+#   public headers <= 120 lines                                                           lines <= 132 columns
+#   no trailing blanks, no tabs but in Makefiles, a final newline, SPDX in the first two lines
+#   at the top level the parts of the design and nothing else
+set -eu
+export LC_ALL=C.UTF-8
+status=0
+
+complain() {
+    found=$(cat)
+    [ -z "$found" ] || { printf '%s\n' "$found" | sed 's/^/tidy: /'; status=1; }
+}
+check() { # runs "$@" and complains about each line it prints (in this shell, so that status is kept)
+    complain <<END
+$("$@")
+END
+}
+
+sources=$(find topo placement testbed experiments -name '*.[ch]' | sort)
+scripts=$(find topo placement testbed experiments -name '*.sh' | sort; find .ci -type f | sort; echo Makefile)
+
+long_functions() {
+    ctags --fields=+ne --c-kinds=f --languages=C -f - $sources 2>/dev/null |
+        awk -F '\t' '{ line = end = 0
+            for (i = 4; i <= NF; i++) { if ($i ~ /^line:/) line = substr($i, 6); if ($i ~ /^end:/) end = substr($i, 5) }
+            if (end - line + 1 > 70) printf "%s:%d: function %s has %d lines, limit 70\n", $2, line, $1, end - line + 1 }'
+}
+
+long_files() { # limit, what, files
+    limit=$1 what=$2
+    shift 2
+    for file; do
+        lines=$(wc -l <"$file")
+        [ "$lines" -le "$limit" ] || echo "$file: $lines lines, limit for a $what is $limit"
+    done
+}
+
+lines() {
+    # grep counts characters, mawk counts bytes
+    grep -HnoE '^.{133,}' $sources $scripts | sed -E 's/^([^:]*:[0-9]+):.*/\1: more than 132 columns/'
+    awk '/[ \t]$/ { printf "%s:%d: blank at the end of the line\n", FILENAME, FNR }
+         /\t/ && FILENAME !~ /Makefile$/ { printf "%s:%d: tab\n", FILENAME, FNR }' $sources $scripts
+    for file in $sources $scripts; do
+        [ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline at the end"
+        head -n 2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file:1: no SPDX line"
+    done
+}
+
+top_level() {
+    for name in topo placement testbed experiments postulates logs ansible Makefile README.md LICENSE; do
+        [ -e "$name" ] || echo "$name: missing at the top level"
+    done
+    for name in *; do
+        case $name in
+        topo | placement | testbed | experiments | postulates | logs | ansible | Makefile | README.md | LICENSE | build) ;;
+        *) echo "$name: not a part of the design's top level" ;;
+        esac
+    done
+}
+
+command -v ctags >/dev/null || { echo "tidy: ctags is missing (make deps-test)"; exit 1; }
+check long_functions
+check long_files 499 '.c file' $(echo "$sources" | grep '\.c$')
+check long_files 120 'public header' "$@"
+check lines
+check top_level
+exit $status

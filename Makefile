@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The whole build, one file and not recursive. A source file is found by where it lies:
+#
+#   <layer>/*.c, testbed/contenders/*.c     code of that layer: liblocus (topo, placement) or the program
+#   <layer>/tests/*_test.c                  Criterion tests, one binary per layer: build/<variant>/<layer>/tests/unit
+#   <layer>/tests/*_{stress,litmus,scenario}.c   one plain program each
+#   <layer>/tests/*_inject.c                a library to preload
+#   <layer>/tests/*_fuzz.c                  a libFuzzer program, in the fuzz variant only
+#   <layer>/tests/*.sh                      run as it is by testbed/tests/suite.sh
+#
+# What one layer's tests link is that layer and those below it, so a call upwards does not link. A variant (compiler and
+# sanitizer) has a build directory of its own, and none disturbs another:
+#
+#   make                          build/gcc          make CC=clang SAN=thread       build/clang-tsan
+#   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=fuzzer,...   build/clang-fuzz
+
+VERSION   := 0.1.0
+SOVERSION := 0
+LAYERS    := topo placement testbed experiments
+PREFIX    ?= /usr/local
+SOAK_SECONDS ?= 600
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+SAN ?=
+
+# All cores, unless the caller said otherwise (-jN) or is a make that did.
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+kind := $(if $(findstring fuzzer,$(SAN)),-fuzz,$(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan)))
+kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
+B    := build/$(notdir $(lastword $(CC)))$(kind)
+
+# Flags. `override`, so that `make CFLAGS=-O3` adds to these instead of replacing them.
+CFLAGS  ?= -O2
+override CFLAGS += -std=c11 -g -pthread -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common
+override CPPFLAGS += -D_GNU_SOURCE -DLOCUS_VERSION='"$(VERSION)"' -I.
+override LDFLAGS += -pthread -Wl,--as-needed
+ifeq ($(SAN),)
+override CPPFLAGS += -DNDEBUG
+else # libFuzzer brings a main(), so only its own programs are linked with it
+san_compile := -fsanitize=$(patsubst fuzzer,fuzzer-no-link,$(SAN:fuzzer,%=fuzzer-no-link,%))
+override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(san_compile)
+override LDFLAGS += $(if $(filter -fuzz,$(kind)),,$(san_compile))
+endif
+
+# What each layer needs of the system. A layer's tests are linked with these and no more.
+topo_libs        := -lhwloc -lnuma
+placement_libs   := $(topo_libs)
+testbed_libs     := $(placement_libs) -ljansson -ldl -lm
+experiments_libs := $(testbed_libs)
+testbed_test_libs := -lRmath
+
+# Objects: <layer>_own is the layer, <layer>_all also what it may call. main.o has the program's main() and is in neither.
+own = $(patsubst %.c,$(B)/%.o,$(filter-out testbed/main.c,$(sort $(wildcard $(1)/*.c $(1)/contenders/*.c))))
+below :=
+$(foreach l,$(LAYERS),$(eval $(l)_own := $(call own,$(l)))$(eval below += $($(l)_own))$(eval $(l)_all := $(below)))
+
+lib_objects := $(placement_all)
+public      := $(wildcard $(addprefix placement/,block.h locus.h mailbox.h owner.h pool.h region.h table.h) topo/topo.h topo/pin.h)
+static_lib  := $(B)/liblocus.a
+soname      := liblocus.so.$(SOVERSION)
+shared_lib  := $(B)/liblocus.so.$(VERSION)
+program     := $(if $(wildcard testbed/main.c),$(B)/locus)
+
+quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
+
+.PHONY: all tests run test soak bench deps deps-test layers tidy format format-check check install uninstall list clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: ## liblocus.a, liblocus.so and the program (SAN= CC= CFLAGS= V=1)
+all: $(if $(SAN),,$(static_lib) $(shared_lib)) $(if $(filter -fuzz,$(kind)),,$(program))
+
+# --- objects, library, program -------------------------------------------------------------------------------------------------
+
+$(lib_objects): override CFLAGS += -fPIC -fno-semantic-interposition
+
+$(B)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Whatever does not begin with locus_ stays inside, in the archive as well: one object, its other names made local.
+$(static_lib): $(lib_objects)
+	$(call quiet,AR)$(CC) -r -nostdlib -o $(B)/liblocus.o $^ && objcopy -w --keep-global-symbol='locus_*' $(B)/liblocus.o && \
+	    rm -f $@ && ar crs $@ $(B)/liblocus.o
+
+$(B)/liblocus.map: Makefile
+	@mkdir -p $(@D)
+	@echo 'LOCUS_$(SOVERSION) { global: locus_*; local: *; };' >$@
+
+$(shared_lib): $(lib_objects) $(B)/liblocus.map
+	$(call quiet,LD)$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-soname,$(soname) -Wl,--version-script,$(B)/liblocus.map \
+	    -o $@ $(lib_objects) $(placement_libs)
+	@ln -sf $(notdir $@) $(B)/$(soname) && ln -sf $(soname) $(B)/liblocus.so
+
+# Experiments are found through a linker section: an archive would drop them, so these objects are linked directly.
+$(B)/locus: $(B)/testbed/main.o $(experiments_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(experiments_libs)
+
+# --- tests ---------------------------------------------------------------------------------------------------------------------
+
+test_sources = $(sort $(foreach pattern,$(2),$(wildcard $(1)/tests/*_$(pattern).c)))
+
+# $(1): a layer. The order of what it defines: units, plain programs, preloaded libraries, fuzzers.
+define test_rules
+$(1)_units   := $(patsubst %.c,$(B)/%.o,$(call test_sources,$(1),test))
+$(1)_unit    := $$(if $$($(1)_units),$(B)/$(1)/tests/unit)
+$(1)_plain   := $(patsubst %.c,$(B)/%,$(call test_sources,$(1),stress litmus scenario))
+$(1)_preload := $(patsubst %.c,$(B)/%.so,$(call test_sources,$(1),inject))
+$(1)_fuzz    := $(patsubst %.c,$(B)/%,$(call test_sources,$(1),fuzz))
+
+$$($(1)_units) $$($(1)_plain:=.o): override CPPFLAGS += -UNDEBUG
+
+$(B)/$(1)/tests/unit: $$($(1)_units) $($(1)_all)
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs) $($(1)_test_libs) -lcriterion
+
+$$($(1)_plain): %: %.o $($(1)_all)
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs)
+
+$$($(1)_preload): %.so: %.o
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -shared -o $$@ $$^ -ldl
+$$($(1)_preload:.so=.o): override CFLAGS += -fPIC
+
+$$($(1)_fuzz): %: %.o $($(1)_all)
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -fsanitize=$$(SAN) -o $$@ $$^ $($(1)_libs)
+endef
+$(foreach l,$(LAYERS),$(eval $(call test_rules,$(l))))
+
+each = $(foreach l,$(LAYERS),$($(l)_$(1)))
+
+# Criterion does not start under ThreadSanitizer (Snaipe/Criterion#274).
+unit_programs := $(if $(filter -tsan,$(kind)),,$(call each,unit))
+
+tests: ## the test programs of this variant
+tests: $(if $(filter -fuzz,$(kind)),$(call each,fuzz),$(unit_programs) $(call each,plain) $(if $(SAN),,$(call each,preload)))
+
+# --- what people call ----------------------------------------------------------------------------------------------------------
+
+run: deps ## the main job: this machine, a scoreboard, a replay; results in build/run (TRACE=file)
+	@$(MAKE) all
+	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run.sh
+
+test: deps-test ## everything that is tested, about ten minutes
+	@bash testbed/tests/suite.sh
+
+soak: deps-test ## the same, with SOAK_SECONDS for each program
+	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh
+
+bench: all ## nanoseconds for each operation, against malloc
+	@$(B)/locus bench
+
+deps: ## install what the build and `make run` need (Debian, Ubuntu)
+	@sh .ci/deps.sh build
+
+deps-test: ## install what `make test` needs besides
+	@sh .ci/deps.sh test
+
+check: layers tidy ## layers and tidy
+
+layers: all tests ## no layer includes a header of a layer above it
+	@sh .ci/layers.sh $(B) $(public)
+
+tidy: ## sizes of functions and files, widths, names at the top level
+	@sh .ci/tidy.sh $(public)
+
+sources = $(shell find $(LAYERS) -name '*.[ch]')
+format: ## clang-format, trailing comments stay where they are
+	@bash .ci/format.sh $(sources)
+
+format-check: ## show what `make format` would change
+	@bash .ci/format.sh --check $(sources)
+
+install: all ## PREFIX=/usr/local DESTDIR=
+	install -d $(DESTDIR)$(PREFIX)/include/locus $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(public) $(DESTDIR)$(PREFIX)/include/locus
+	install -m 644 $(static_lib) $(shared_lib) $(DESTDIR)$(PREFIX)/lib
+	ln -sf $(notdir $(shared_lib)) $(DESTDIR)$(PREFIX)/lib/$(soname)
+	ln -sf $(soname) $(DESTDIR)$(PREFIX)/lib/liblocus.so
+	$(if $(program),install $(program) $(DESTDIR)$(PREFIX)/bin)
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: locus' \
+	    'Description: KV-cache blocks that go home to the node that owns the memory' 'Version: $(VERSION)' \
+	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -llocus' 'Libs.private: $(placement_libs) -pthread' \
+	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/locus.pc
+
+uninstall: ## takes away what install put there
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/locus/,$(notdir $(public))) $(DESTDIR)$(PREFIX)/lib/pkgconfig/locus.pc
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,liblocus.a liblocus.so $(soname) $(notdir $(shared_lib))) $(DESTDIR)$(PREFIX)/bin/locus
+	-rmdir $(DESTDIR)$(PREFIX)/include/locus 2>/dev/null
+
+list: ## the test programs and scripts, one per line
+	@printf '%s\n' $(patsubst $(B)/%,%,$(call each,unit) $(call each,plain) $(call each,preload) $(call each,fuzz)) \
+	    $(filter-out %/suite.sh,$(wildcard $(addsuffix /tests/*.sh,$(LAYERS))))
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// mailbox: how blocks travel home. Any number of threads push, one owner takes everything at once.
+//
+// A mailbox is the head of an intrusive stack (R. K. Treiber, IBM RJ 5118, 1986). There is no pop, only take-all, so
+// the ABA problem of Treiber's pop cannot occur: a push compares the head with the value it has just linked to, and it is
+// irrelevant whether that node left and came back in between. No capacity, no batch size, nothing to tune; push never
+// allocates and never waits for another thread to be scheduled.
+//
+//                 push        take        empty
+//     push         -           -            -         "-"  may run at the same time
+//     take         -           X            -         "X"  one owner at a time
+//
+// Ownership: a link (and whatever it is embedded in) belongs to the pusher until push, to the mailbox afterwards, and to the
+// taker once take has returned it.
+#ifndef LOCUS_MAILBOX_H
+#define LOCUS_MAILBOX_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define LOCUS_CACHE_LINE 64 // x86-64 and aarch64 servers
+
+struct locus_link {
+    struct locus_link *next; // private to the library from push until the taker has read it
+};
+
+// One per cache line: two heads in one line would make every worker's push fight with its neighbour's. Initialise with
+// locus_mailbox_init(); place it on the home's node, because the owner polls it and the pushers come from anywhere.
+struct locus_mailbox {
+    _Alignas(LOCUS_CACHE_LINE) _Atomic(struct locus_link *) head;
+};
+
+static inline void locus_mailbox_init(struct locus_mailbox *mailbox)
+{
+    atomic_init(&mailbox->head, NULL);
+}
+
+// P1 (release), partner T1: everything that the pusher wrote before - the link, the table around it, the blocks - is seen by the
+// taker that finds this link. The load before the loop and the failed exchange may be relaxed: the value is only stored in
+// link->next, and the pusher never looks behind it. Pushes of several threads form one release sequence, so a take that
+// finds the last link has also acquired all the earlier ones.
+static inline void locus_mailbox_push(struct locus_mailbox *mailbox, struct locus_link *link)
+{
+    struct locus_link *head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
+    do {
+        link->next = head;
+    } while (!atomic_compare_exchange_weak_explicit(&mailbox->head, &head, link, memory_order_release, // P1
+                                                    memory_order_relaxed));
+}
+
+// A hint: true means that nothing had arrived when it looked. Any thread.
+static inline bool locus_mailbox_empty(const struct locus_mailbox *mailbox)
+{
+    return atomic_load_explicit(&mailbox->head, memory_order_relaxed) == NULL;
+}
+
+// Takes all that has arrived, oldest first, or NULL. T1 (acquire), partner P1. The look before the exchange is what makes
+// polling cheap: a locked exchange of an empty mailbox costs as much as a full one, and it takes the line from the pushers.
+static inline struct locus_link *locus_mailbox_take(struct locus_mailbox *mailbox)
+{
+    if (locus_mailbox_empty(mailbox))
+        return NULL;
+    struct locus_link *link = atomic_exchange_explicit(&mailbox->head, NULL, memory_order_acquire); // T1
+    struct locus_link *oldest_first = NULL;
+    while (link) {
+        struct locus_link *next = link->next;
+        link->next = oldest_first;
+        oldest_first = link;
+        link = next;
+    }
+    return oldest_first;
+}
+
+#endif

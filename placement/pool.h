@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pool: equal blocks, handed out and taken back by one owner.
+//
+// Free blocks are a flat stack of ready-made handles, so a bulk allocation is one memcpy and the block that came
+// home last, whose lines are still warm, leaves first. Beside it lies one generation per block. A free compares the handle's
+// generation with the block's, moves the block on by one, and pushes the new handle. Nothing is stored inside a block.
+//
+// Threads: a pool has no lock. Every function belongs to *owner context* (owner.h), except the address functions
+// (locus_pool_address, locus_pool_read), which use only what never changes after open and may be called from any thread that
+// holds a live handle.
+//
+// Requested, granted and verified placement of a mapped pool: locus_region_verify(locus_pool_region(pool), ...).
+#ifndef LOCUS_POOL_H
+#define LOCUS_POOL_H
+
+#include "block.h"
+#include "region.h"
+
+struct locus_pool;
+
+enum locus_backing {
+    LOCUS_BACKING_MAPPED,       // one region, block i at i * stride
+    LOCUS_BACKING_HEAP,         // one malloc'd, page-aligned block each: what experiment 0359 compares with
+};
+
+enum locus_reuse {
+    LOCUS_REUSE_LIFO,           // last home, first out: warm
+    LOCUS_REUSE_FIFO,           // first home, first out: cold, and a quarantine against use after free
+};
+
+struct locus_pool_config {
+    uint32_t home;              // ordinal that goes into the handles, < LOCUS_HOMES_MAX
+    uint32_t blocks;            // 1 .. LOCUS_BLOCKS_MAX
+    size_t block_bytes;         // > 0
+    size_t stride_bytes;        // 0: block_bytes; larger (never smaller) spreads first bytes over the cache sets
+    enum locus_backing backing;
+    enum locus_reuse reuse;
+    enum locus_page page;       // page, policy, node, populate: as in region.h (mapped backing only)
+    enum locus_policy policy;
+    int node;
+    bool populate;
+    uint32_t generation_max;    // 0: LOCUS_GENERATION_MAX. A block that comes home with it is retired
+};
+
+// Why a handle was refused. The pool stays as it was, the other handles of the chunk are freed.
+enum locus_free_error {
+    LOCUS_FREE_DOUBLE,          // the block is free already, and this was its last use
+    LOCUS_FREE_STALE,           // the handle is of an older use of the block
+    LOCUS_FREE_FOREIGN,         // the handle names another home
+    LOCUS_FREE_RANGE,           // no such block in this pool
+    LOCUS_FREE_ERRORS,
+};
+
+// Called in owner context for each refused handle. `tag` is the tag of the request it came with (table.h), or 0.
+typedef void locus_free_error_fn(void *context, enum locus_free_error error, locus_block block, uint64_t tag);
+
+struct locus_pool_stats {
+    uint64_t allocated;         // blocks handed out since open
+    uint64_t freed;             // blocks that came home since open
+    uint64_t refused[LOCUS_FREE_ERRORS];
+    uint32_t blocks;            // size of the pool
+    uint32_t blocks_free;       // ready to be handed out
+    uint32_t blocks_retired;    // worn out: their generation reached generation_max; never handed out again
+    uint32_t outstanding;       // handed out and not home: allocated - freed
+    uint32_t outstanding_high;  // running maximum of outstanding: the footprint's high-water
+    uint32_t distinct_high;     // distinct blocks ever handed out
+};
+
+// 0, -EINVAL (a field out of its range), -ENOMEM, or what locus_region_open() answered.
+int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *config);
+
+// NULL is allowed. Handles that are still out become dangling: close a pool only when its users are gone.
+void locus_pool_close(struct locus_pool *pool);
+
+// One block, or LOCUS_BLOCK_NONE when none is free.
+locus_block locus_pool_alloc(struct locus_pool *pool);
+
+// `count` blocks into out[], all or none: 0, or -ENOMEM with out[] untouched.
+int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block out[]);
+
+// Takes blocks back; returns how many were accepted. Refused ones are counted by kind and reported to the error function.
+// The cost of finding out which kind of error it was is a walk over the free list: errors are the caller's bugs, and the good
+// path pays nothing for them.
+uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
+
+// 0 if the handle is of this pool and live, else -ERANGE, -EXDEV (another home) or -ESTALE. Owner context.
+int locus_pool_check(const struct locus_pool *pool, locus_block block);
+
+// Address of a live block. Any thread. The handle is not checked: use locus_pool_check() where it may be stale.
+void *locus_pool_address(const struct locus_pool *pool, locus_block block);
+
+// The same for a reader: attention reads blocks that it must not write.
+const void *locus_pool_read(const struct locus_pool *pool, locus_block block);
+
+void locus_pool_on_error(struct locus_pool *pool, locus_free_error_fn *function, void *context);
+void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *out);
+uint32_t locus_pool_home(const struct locus_pool *pool);
+size_t locus_pool_block_bytes(const struct locus_pool *pool);
+const struct locus_region *locus_pool_region(const struct locus_pool *pool); // NULL for heap backing
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// region: makes a span, guards it, places it, and fills it if asked.
+//
+// The span is cut out of a larger PROT_NONE reservation. That gives the guard pages for nothing, and alignment: mmap promises only
+// base pages, so a reservation larger by the alignment is taken and what sticks out is given back. A span of base pages becomes
+// usable by mprotect, which leaves no moment without a mapping. A hugetlb span needs a mapping of its own: the middle is
+// unmapped and mapped again with MAP_FIXED_NOREPLACE. Not with MAP_FIXED: when the huge pages run out, some kernels have torn
+// the old mapping down by then, and a clean-up of the whole reservation could hit what another thread mapped into the hole.
+//
+// Order: policy before the first touch, or there would be pages to migrate; room on the node before a strict bind is populated,
+// because the kernel answers a bind that does not fit by killing the process (region_room.c). It is asked again before each
+// step: other processes take memory meanwhile, and they can surprise us by what they take during one step, not during all.
+// Hugetlb needs no such question: MADV_POPULATE_WRITE answers EFAULT when the node's reserved pages run out.
+//
+// The guards also keep the span's line in /proc/self/numa_maps its own, which region_verify.c relies on.
+#include "placement/region_internal.h"
+
+#include "topo/topo.h"
+
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define MIB ((size_t)1 << 20)
+#define HUGE_SHIFT_2M 21
+#define HUGE_SHIFT_1G 30
+
+// 64 MiB take some 20 ms to fault in: the question about the room (two small files) is below 1 % of that.
+#define POPULATE_STEP_BYTES (64 * MIB)
+
+static bool is_hugetlb(enum locus_page page)
+{
+    return page == LOCUS_PAGE_2M || page == LOCUS_PAGE_1G;
+}
+
+static size_t alignment_of(enum locus_page page, size_t base_page)
+{
+    switch (page) {
+    case LOCUS_PAGE_THP:
+    case LOCUS_PAGE_2M:
+        return (size_t)1 << HUGE_SHIFT_2M;
+    case LOCUS_PAGE_1G:
+        return (size_t)1 << HUGE_SHIFT_1G;
+    case LOCUS_PAGE_4K:
+        break;
+    }
+    return base_page;
+}
+
+static int check_config(const struct locus_region_config *config)
+{
+    if (config->bytes == 0 || (unsigned)config->memory_class > LOCUS_CLASS_METADATA || (unsigned)config->page > LOCUS_PAGE_1G ||
+        (unsigned)config->policy > LOCUS_POLICY_BIND)
+        return -EINVAL;
+    if (config->policy == LOCUS_POLICY_BIND &&
+        (config->node < 0 || (unsigned)config->node >= REGION_NODE_BITS || !locus_node_allowed(config->node)))
+        return -EINVAL;
+    return 0;
+}
+
+// Gives back what of the reservation lies outside guard + span + guard. Where the kernel refuses (the reservation may have
+// been merged with a neighbour, and a split can exceed the limit of mappings) it stays ours and is unmapped at close.
+static void trim(struct locus_region *region, size_t guard)
+{
+    size_t head = (size_t)(region->base - guard - region->map);
+    if (head > 0 && munmap(region->map, head) == 0) {
+        region->map += head;
+        region->map_bytes -= head;
+    }
+    size_t kept = (size_t)(region->base - region->map) + region->bytes + guard;
+    size_t tail = region->map_bytes - kept;
+    if (tail > 0 && munmap(region->map + kept, tail) == 0)
+        region->map_bytes = kept;
+}
+
+static int reserve(struct locus_region *region, size_t guard)
+{
+    size_t align = alignment_of(region->config.page, guard);
+    size_t extra = 2 * guard + (align - guard);
+    if (region->config.bytes > SIZE_MAX - extra - align)
+        return -ENOMEM;
+    region->bytes = (region->config.bytes + align - 1) / align * align;
+    region->map_bytes = region->bytes + extra;
+    region->map = mmap(NULL, region->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (region->map == MAP_FAILED) {
+        region->map = NULL;
+        return -ENOMEM;
+    }
+    size_t past_guard = (size_t)((uintptr_t)(region->map + guard) % align);
+    region->base = region->map + guard + (past_guard ? align - past_guard : 0);
+    trim(region, guard);
+    return 0;
+}
+
+// The hole is open for a moment, and what another thread maps there is not ours to unmap: on failure only the two guards go.
+static int map_hugetlb(struct locus_region *region)
+{
+    int shift = region->config.page == LOCUS_PAGE_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | shift << MAP_HUGE_SHIFT | MAP_FIXED_NOREPLACE;
+    if (munmap(region->base, region->bytes) != 0)
+        return -ENOMEM;
+    void *span = mmap(region->base, region->bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (span == region->base)
+        return 0;
+    if (span != MAP_FAILED) // a kernel before 4.17 takes the address as a hint
+        munmap(span, region->bytes);
+    char *behind = region->base + region->bytes;
+    munmap(region->map, (size_t)(region->base - region->map));
+    munmap(behind, (size_t)(region->map + region->map_bytes - behind));
+    region->map = NULL;
+    return -ENOMEM;
+}
+
+// EINVAL means a kernel without transparent huge pages. Where base pages were asked for, that is what they are then.
+static int advise(struct locus_region *region)
+{
+    bool thp = region->config.page == LOCUS_PAGE_THP;
+    if (madvise(region->base, region->bytes, thp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0)
+        region->thp_advised = thp;
+    else if (errno != EINVAL)
+        return -errno;
+    else if (thp)
+        return -ENOSYS;
+    return 0;
+}
+
+static int map_span(struct locus_region *region)
+{
+    size_t base_page = (size_t)sysconf(_SC_PAGESIZE);
+    int result = reserve(region, base_page);
+    if (result)
+        return result;
+    if (is_hugetlb(region->config.page)) {
+        region->page_bytes = alignment_of(region->config.page, base_page);
+        return map_hugetlb(region);
+    }
+    region->page_bytes = base_page;
+    if (mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
+        return -errno;
+    return advise(region);
+}
+
+static int bind_span(const struct locus_region *region)
+{
+    const unsigned word_bits = 8 * sizeof(unsigned long);
+    unsigned node = (unsigned)region->config.node;
+    unsigned long mask[REGION_MASK_WORDS] = {0};
+    mask[node / word_bits] = 1ul << (node % word_bits);
+    if (syscall(SYS_mbind, region->base, region->bytes, (unsigned long)MPOL_BIND, mask, REGION_MAXNODE, 0ul) != 0)
+        return -errno;
+    return 0;
+}
+
+// Kernels before 5.14 answer EINVAL to MADV_POPULATE_WRITE; base pages are then touched one by one. A hugetlb span is not: what
+// would have been EFAULT is SIGBUS there.
+static int populate_step(const struct locus_region *region, char *start, size_t bytes)
+{
+    if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    if (errno == EFAULT)
+        return -ENOMEM;
+    if (errno != EINVAL)
+        return -errno;
+    if (is_hugetlb(region->config.page))
+        return -ENOSYS;
+    for (size_t at = 0; at < bytes; at += region->page_bytes)
+        *(volatile char *)(start + at) = 0;
+    return 0;
+}
+
+static int populate(const struct locus_region *region)
+{
+    bool ask = region->config.policy == LOCUS_POLICY_BIND && !is_hugetlb(region->config.page);
+    size_t step = region->page_bytes > POPULATE_STEP_BYTES ? region->page_bytes : POPULATE_STEP_BYTES;
+    uint64_t kept_back = 0;
+    int result = ask ? region_kept_back(region->config.node, &kept_back) : 0;
+    for (size_t done = 0; !result && done < region->bytes; done += step) {
+        size_t left = region->bytes - done;
+        if (ask)
+            result = region_node_holds(region->config.node, left, kept_back);
+        if (!result)
+            result = populate_step(region, region->base + done, left < step ? left : step);
+    }
+    return result;
+}
+
+int locus_region_open(struct locus_region **out, const struct locus_region_config *config)
+{
+    *out = NULL;
+    int result = check_config(config);
+    if (result)
+        return result;
+    struct locus_region *region = calloc(1, sizeof(*region));
+    if (!region)
+        return -ENOMEM;
+    region->config = *config;
+    result = map_span(region);
+    if (!result && config->policy == LOCUS_POLICY_BIND)
+        result = bind_span(region);
+    if (!result && config->populate)
+        result = populate(region);
+    if (result) {
+        locus_region_close(region);
+        return result;
+    }
+    *out = region;
+    return 0;
+}
+
+void locus_region_close(struct locus_region *region)
+{
+    if (!region)
+        return;
+    if (region->map)
+        munmap(region->map, region->map_bytes);
+    free(region);
+}
+
+void *locus_region_base(const struct locus_region *region)
+{
+    return region->base;
+}
+
+size_t locus_region_bytes(const struct locus_region *region)
+{
+    return region->bytes;
+}

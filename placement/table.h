@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// table: which block holds which position of one request's sequence, and the parcel in which its blocks go home.
+//
+// The blocks are an array in sequence order, so a look-up is one division. The same array is what travels: the table carries
+// one chunk (a mailbox link) per home it may hold blocks of, and a push sends one chunk to each home that is really in it. Every
+// home's drain walks the array and frees the handles that name it; the last one to finish hands the table back. Hence a push
+// neither allocates nor copies, and does not touch the memory of a block.
+//
+// Life of a table (owner.h has the functions):
+//
+//     LIVE --retire--> RETIRED --push--> PUSHED --last drain--> LIVE, empty, handed back by locus_owner_reclaimed()
+//
+// Threads: LIVE and RETIRED tables belong to whoever holds them, one thread at a time; handing a table to another thread
+// (a dispatch queue) must synchronise, as for any object. PUSHED tables belong to the owners of the homes. A PUSHED table may not
+// even be read.
+//
+// Memory is the caller's: locus_table_bytes() says how much, locus_table_init() lays a table out in it. Nothing to close.
+#ifndef LOCUS_TABLE_H
+#define LOCUS_TABLE_H
+
+#include "block.h"
+#include "mailbox.h"
+
+struct locus_chunk {
+    struct locus_link link; // first: a taken link is its chunk
+    struct locus_table *table;
+};
+
+enum locus_table_state { LOCUS_TABLE_LIVE, LOCUS_TABLE_RETIRED, LOCUS_TABLE_PUSHED };
+
+// Read the fields freely while the table is yours; functions change them. For one home header and chunk are one cache line.
+struct locus_table {
+    locus_block *blocks;        // [capacity], in sequence order, behind the chunks
+    uint64_t homes;             // bit h: a block of home h is in here
+    uint64_t tag;               // the engine's name for the request; comes back with errors
+    uint32_t count;             // blocks held
+    uint32_t capacity;
+    uint32_t tokens_per_block;
+    uint8_t state;              // enum locus_table_state
+    uint8_t homes_max;          // chunks laid out: home ordinals 0 .. homes_max - 1
+    uint8_t retired_by;         // home whose owner counts this table as in flight
+    uint8_t reserved;
+    _Atomic uint32_t pending;   // drains still to come; used when the table spans several homes
+    struct locus_chunk chunks[];
+};
+
+// Bytes for a table of `capacity` blocks that may span `homes` homes. Memory for it must be aligned to LOCUS_CACHE_LINE.
+size_t locus_table_bytes(uint32_t homes, uint32_t capacity);
+
+// Lays an empty LIVE table out in `memory`. 0, or -EINVAL: homes not in 1..LOCUS_HOMES_MAX, a 0, or memory not
+// aligned.
+int locus_table_init(void *memory, uint32_t homes, uint32_t capacity, uint32_t tokens_per_block);
+
+// Appends one block that the caller holds. 0, -ENOSPC (full), -EINVAL (not LIVE), -EXDEV (its home has no chunk here).
+int locus_table_append(struct locus_table *table, locus_block block);
+
+// Block that holds `position` (counted in tokens from 0), or LOCUS_BLOCK_NONE behind the last block.
+static inline locus_block locus_table_at(const struct locus_table *table, uint64_t position)
+{
+    uint64_t index = position / table->tokens_per_block;
+    return index < table->count ? table->blocks[index] : LOCUS_BLOCK_NONE;
+}
+
+// Blocks that a sequence of `tokens` needs.
+static inline uint64_t locus_table_blocks_for(const struct locus_table *table, uint64_t tokens)
+{
+    return (tokens + table->tokens_per_block - 1) / table->tokens_per_block;
+}
+
+// One worker's way home: for each home the mailbox that this worker pushes into. Filled once (locus_route_add in owner.h),
+// read-only afterwards, so several threads may share one.
+struct locus_route {
+    uint64_t homes;             // bit h: home[h] is set
+    struct locus_mailbox *home[LOCUS_HOMES_MAX];
+};
+
+// Sends a RETIRED table home: one push for each home that it holds blocks of. Any thread. From then on the table is the
+// owners'. 0, -EINVAL (not RETIRED: pushed twice, or never declared), -EXDEV (the route lacks one of its homes; nothing was sent).
+int locus_push(const struct locus_route *route, struct locus_table *table);
+
+#endif

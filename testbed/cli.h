@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: what all commands share in speaking with a person. One line per error, which names the thing and the remedy; exit
+// status 2 for bad input, 1 for a run that failed, 0 otherwise.
+#ifndef TB_CLI_H
+#define TB_CLI_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TB_EXIT_OK = 0, TB_EXIT_FAILED = 1, TB_EXIT_USAGE = 2, TB_CLI_RUN = -1 };
+
+// Parses argv by `argp`. TB_CLI_RUN: go on; otherwise the exit status of the command (help was printed: 0; a bad option or
+// argument was reported in one line: 2). A parser function that finds a bad value calls tb_cli_bad() and returns its result.
+int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input);
+
+// Reports `locus: <message>` and makes tb_cli_parse() return TB_EXIT_USAGE. For use in parser functions.
+error_t tb_cli_bad(struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// One line on stderr: `locus: <message>`.
+void tb_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// Whole numbers and sizes ("64", "4KiB", "2M"). false: not a number, or outside [min, max].
+bool tb_cli_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+bool tb_cli_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+
+#endif

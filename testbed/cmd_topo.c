@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus topo: says what a machine is, for people and (--json) for programs.
+//
+// Whether mbind and move_pages are allowed is found out by calling them, because a container's seccomp filter shows in no file;
+// each probe works on one page of its own and changes nothing that outlives it. For a machine that is only described there is
+// nothing to probe, and the printers are told so by a NULL host.
+#include "testbed/commands.h"
+
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "testbed/cli.h"
+#include "testbed/topo_view.h"
+#include "topo/topo.h"
+
+enum { KEY_TOPOLOGY = 't', KEY_JSON = 'j' };
+
+struct arguments {
+    const char *topology;
+    bool json;
+};
+
+static const char doc[] =
+    "Show a machine's NUMA nodes: their CPUs, memory and distances, and what this process may use."
+    "\v"
+    "Nodes and CPUs have the numbers that the operating system gives them. \"reclaimable\" is memory that holds file pages "
+    "and caches: a strict bind can have it, although it is not free.\n"
+    "\n"
+    "Examples:\n"
+    "  locus topo\n"
+    "  locus topo --json | jq '.nodes[].os_index'\n"
+    "  lstopo machine.xml; locus topo --topology machine.xml\n"
+    "  locus topo --topology 'pack:2 [numa(memory=64GB)] core:4 pu:2'\n";
+
+static const struct argp_option options[] = {
+    { "topology", KEY_TOPOLOGY, "FILE|SYNTHETIC", 0, "read an hwloc XML file or synthetic string instead of this machine", 0 },
+    { "json", KEY_JSON, NULL, 0, "print one JSON object; what is unknown is null", 0 },
+    { 0 },
+};
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case KEY_TOPOLOGY:
+        arguments->topology = value;
+        return 0;
+    case KEY_JSON:
+        arguments->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        return tb_cli_bad(state, "unexpected argument '%s': to read a file, use --topology %s", value, value);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = { options, parse_option, NULL, doc, NULL, NULL, NULL };
+
+// A strict bind of a page that nobody touches: the kernel checks permission and node, and allocates nothing.
+static int probe_mbind(const struct locus_topo *topo, void *page, size_t bytes)
+{
+    const struct locus_topo_node *nodes = locus_topo_nodes(topo);
+    for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
+        if (!nodes[n].allowed)
+            continue;
+        unsigned long mask[1024 / (8 * sizeof(unsigned long))] = { 0 };
+        unsigned word_bits = 8 * sizeof(unsigned long);
+        if ((unsigned)nodes[n].os_index >= 1024)
+            return EINVAL;
+        mask[(unsigned)nodes[n].os_index / word_bits] = 1ul << ((unsigned)nodes[n].os_index % word_bits);
+        return syscall(SYS_mbind, page, bytes, MPOL_BIND, mask, 1025ul, 0u) ? errno : 0;
+    }
+    return ENODEV;
+}
+
+// Without a list of nodes move_pages only reports where pages are; for one that was never touched it says so in its status.
+static int probe_move_pages(void *page)
+{
+    void *pages[1] = { page };
+    int status[1] = { 0 };
+    return syscall(SYS_move_pages, 0, 1ul, pages, NULL, status, 0) ? errno : 0;
+}
+
+static int read_numa_balancing(void)
+{
+    int value = -1;
+    FILE *file = fopen("/proc/sys/kernel/numa_balancing", "re");
+    if (!file)
+        return -1;
+    if (fscanf(file, "%d", &value) != 1)
+        value = -1;
+    fclose(file);
+    return value;
+}
+
+static void probe_host(const struct locus_topo *topo, struct tb_topo_host *out)
+{
+    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uname(&out->names);
+    out->mbind_errno = out->move_pages_errno = ENOMEM;
+    if (page != MAP_FAILED) {
+        out->mbind_errno = probe_mbind(topo, page, bytes);
+        out->move_pages_errno = probe_move_pages(page);
+        munmap(page, bytes);
+    }
+    out->numa_balancing = read_numa_balancing();
+    if (locus_cgroup_memory_room_bytes(&out->cgroup_room_bytes))
+        out->cgroup_room_bytes = UINT64_MAX;
+}
+
+const char *tb_topo_kind_name(enum locus_node_kind kind)
+{
+    switch (kind) {
+    case LOCUS_NODE_DRAM:
+        return "DRAM";
+    case LOCUS_NODE_MEMORY_ONLY:
+        return "memory-only";
+    case LOCUS_NODE_CPU_ONLY:
+        return "CPU-only";
+    case LOCUS_NODE_EMPTY:
+        return "empty";
+    }
+    return "unknown";
+}
+
+const char *tb_topo_source_name(enum locus_topo_source source)
+{
+    switch (source) {
+    case LOCUS_TOPO_THIS_MACHINE:
+        return "this machine";
+    case LOCUS_TOPO_XML:
+        return "xml";
+    case LOCUS_TOPO_SYNTHETIC:
+        return "synthetic";
+    }
+    return "unknown";
+}
+
+int tb_cmd_topo(int argc, char **argv)
+{
+    struct arguments arguments = { NULL, false };
+    int status = tb_cli_parse(&argp, "topo", argc, argv, &arguments);
+    if (status != TB_CLI_RUN)
+        return status;
+    char why[512] = "";
+    struct locus_topo *topo = NULL;
+    if (locus_topo_open(&topo, arguments.topology, why, sizeof(why))) {
+        tb_error("%s", why);
+        return arguments.topology ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+    }
+    struct tb_topo_host host = { .numa_balancing = -1 };
+    if (!arguments.topology)
+        probe_host(topo, &host);
+    const struct tb_topo_host *known = arguments.topology ? NULL : &host;
+    status =
+        arguments.json ? tb_topo_print_json(topo, arguments.topology, known) : tb_topo_print_text(topo, arguments.topology, known);
+    locus_topo_close(topo);
+    if (fflush(stdout) || ferror(stdout)) {
+        tb_error("cannot write to standard output: %s", strerror(errno));
+        status = TB_EXIT_FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// commands: one function per subcommand of `locus`, each in cmd_NAME.c. argv[0] is the command's name, the result is the
+// exit status.
+#ifndef TB_COMMANDS_H
+#define TB_COMMANDS_H
+
+int tb_cmd_topo(int argc, char **argv);
+int tb_cmd_eval(int argc, char **argv);
+int tb_cmd_replay(int argc, char **argv);
+int tb_cmd_bench(int argc, char **argv);
+int tb_cmd_round(int argc, char **argv); // internal: one arm in one cell, started by tb_campaign_run
+
+#endif

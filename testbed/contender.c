@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// contender: the list that the linker made, and arms by their names on the command line.
+
+#include "testbed/contender.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// The base name of the multiarch folder of Debian and its like.
+#if defined(__x86_64__)
+#define MULTIARCH "x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define MULTIARCH "aarch64-linux-gnu"
+#else
+#define MULTIARCH "."
+#endif
+
+static const char *const library_folders[] = {
+    "/usr/local/lib", "/usr/local/lib64", "/usr/lib/" MULTIARCH, "/lib/" MULTIARCH, "/usr/lib64", "/usr/lib", "/lib64", "/lib",
+};
+
+const struct tb_contender *tb_contender_find(const char *name)
+{
+    for (const struct tb_contender *const *entry = __start_tb_contenders; entry < __stop_tb_contenders; entry++)
+        if (strcmp((*entry)->name, name) == 0)
+            return *entry;
+    return NULL;
+}
+
+static int library_find(const struct tb_contender *contender, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    for (const char *const *name = contender->libraries; *name; name++) {
+        for (size_t i = 0; i < sizeof library_folders / sizeof *library_folders; i++) {
+            snprintf(arm->library, sizeof arm->library, "%s/%s", library_folders[i], *name);
+            if (access(arm->library, R_OK) == 0)
+                return 0;
+        }
+    }
+    arm->library[0] = '\0';
+    snprintf(why, why_bytes, "contender %s: %s is not installed (make deps installs it; or name it: malloc:/path/%s)",
+             contender->name, contender->libraries[0], contender->libraries[0]);
+    return -ENODEV;
+}
+
+static int library_by_path(const char *path, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    char magic[4] = {0};
+    char *resolved = realpath(path, NULL);
+    int file = resolved ? open(resolved, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t got = file >= 0 ? read(file, magic, sizeof magic) : -1;
+    int error = 0;
+    if (file < 0)
+        error = snprintf(why, why_bytes, "malloc:%s: %s", path, strerror(errno));
+    else if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic))
+        error = snprintf(why, why_bytes, "malloc:%s: not a shared library", path);
+    else if (strlen(resolved) >= sizeof arm->library)
+        error = snprintf(why, why_bytes, "malloc:%s: the path is too long", path);
+    else
+        strcpy(arm->library, resolved);
+    if (file >= 0)
+        close(file);
+    free(resolved);
+    return error ? -ENODEV : 0;
+}
+
+static int fault_parse(const char *text, struct tb_arm *arm)
+{
+    static const char *const names[] = {[TB_FAULT_SKIP_TOUCH] = "skip-touch",
+                                        [TB_FAULT_DROP_CHUNK] = "drop-chunk",
+                                        [TB_FAULT_DOUBLE_FREE] = "double-free"};
+    for (int fault = TB_FAULT_SKIP_TOUCH; fault <= TB_FAULT_DOUBLE_FREE; fault++) {
+        if (strcmp(text, names[fault]) == 0) {
+            arm->fault = (enum tb_fault)fault;
+            return 0;
+        }
+    }
+    char *end;
+    if (strncmp(text, "delay:", 6))
+        return -EINVAL;
+    arm->fault = TB_FAULT_DELAY;
+    arm->fault_percent = strtod(text + 6, &end);
+    return end != text + 6 && *end == '\0' && arm->fault_percent > 0 && arm->fault_percent <= 1000 ? 0 : -EINVAL;
+}
+
+int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes)
+{
+    char name[sizeof out->label];
+    *out = (struct tb_arm){0};
+    if (snprintf(out->label, sizeof out->label, "%s", text) >= (int)sizeof out->label) {
+        snprintf(why, why_bytes, "contender name %.32s... is too long (%zu characters at most)", text, sizeof out->label - 1);
+        return -ENOENT;
+    }
+    strcpy(name, text);
+    char *at = strrchr(name, '@');
+    if (at && fault_parse(at + 1, out)) {
+        snprintf(why, why_bytes, "unknown fault '%s' (skip-touch, drop-chunk, double-free, delay:PERCENT)", at + 1);
+        return -EINVAL;
+    }
+    if (at)
+        *at = '\0';
+    bool by_path = strncmp(name, "malloc:", 7) == 0;
+    out->contender = tb_contender_find(by_path ? "malloc" : name);
+    if (!out->contender || (!by_path && strcmp(name, "malloc") == 0)) {
+        snprintf(why, why_bytes, "unknown contender '%s' (`locus eval --help` lists them)", name);
+        return -ENOENT;
+    }
+    if (by_path)
+        return library_by_path(name + 7, out, why, why_bytes);
+    return out->contender->libraries ? library_find(out->contender, out, why, why_bytes) : 0;
+}

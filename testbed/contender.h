@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// contender: one way to hand out and take back blocks, as a small table of functions. Adding one is adding one file to contenders/.
+//
+// The driver (engine.h) is instantiated anew for each table, so that no contender pays for an indirect call that another is
+// spared. A block is whatever 64-bit value the contender likes (a handle, a pointer); the request's vector of them is a struct
+// locus_table for everyone, recycled by the driver, so that all keep the same books.
+//
+//     owner thread                                worker thread
+//     take(table, n), address(block)
+//     retire(table)           -- dispatch -->     finish(worker, table)
+//     drain()
+//
+// After finish (and, for pools, the drain that follows) the table must be empty and LIVE again. take, retire, drain and freed run
+// on the owner thread, finish on worker threads, open, close and audit when no worker runs.
+#ifndef TB_CONTENDER_H
+#define TB_CONTENDER_H
+
+#include "placement/table.h"
+#include "testbed/campaign.h"
+
+struct tb_engine;
+struct tb_driver;               // engine.h: TB_DRIVER(ops) makes one
+
+struct tb_setup {
+    const struct tb_schedule *schedule;
+    size_t block_bytes;
+    uint32_t pool_blocks;
+    uint32_t workers;           // lanes: >= 1, also for inline dispatch
+};
+
+struct tb_audit {               // at rest, after the last drain
+    uint64_t allocated, freed;  // blocks, counted by the contender itself
+    uint64_t drained;           // requests that came home
+    uint64_t refused;           // frees that were refused
+    uint64_t not_home;          // blocks that ought to be free and are not
+    char version[64];           // "" for the project's own
+};
+
+struct tb_ops {
+    int (*open)(const struct tb_setup *setup, void **context);
+    void (*close)(void *context);
+    int (*take)(void *context, struct locus_table *table, uint32_t count);
+    void *(*address)(void *context, locus_block block);
+    int (*retire)(void *context, struct locus_table *table);
+    void (*finish)(void *context, uint32_t worker, struct locus_table *table);
+    void (*drain)(void *context);
+    uint64_t (*freed)(void *context); // blocks that are free again by now
+    void (*audit)(void *context, struct tb_audit *out);
+};
+
+struct tb_contender {
+    const char *name;
+    const char *summary;        // one line for `locus eval --help`
+    bool harness;               // measures the testbed; shown, never ranked, and its blocks may be one and the same
+    bool frees_on_worker;       // finish() itself frees block by block (mallocs)
+    uint32_t batch_blocks_max;  // most blocks that finish() can take without a drain; 0: no limit
+    const char *const *libraries;   // file names to look for, best first, NULL-terminated: preloaded into the measured process
+    const char *environment;        // NAME=VALUE for the measured process, or NULL
+    const struct tb_driver *driver;
+};
+
+// A contender whose pointer lies in this section is in the program; the linker keeps the list. `used` and `retain` keep the
+// pointer although nobody names it.
+#define TB_CONTENDER(variable)                                                                                                     \
+    static const struct tb_contender *const variable##_entry                                                                      \
+        __attribute__((used, retain, section("tb_contenders"))) = &(variable)
+
+extern const struct tb_contender *const __start_tb_contenders[];
+extern const struct tb_contender *const __stop_tb_contenders[];
+
+// By name, or NULL.
+const struct tb_contender *tb_contender_find(const char *name);
+
+// "NAME", "NAME@skip-touch", "NAME@drop-chunk", "NAME@double-free", "NAME@delay:PERCENT", "malloc:/path/lib.so"; finds the library
+// of a malloc. 0, -ENOENT (no such contender), -EINVAL (no such fault) or -ENODEV (its library is not here); why is one sentence.
+int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes);
+
+#endif

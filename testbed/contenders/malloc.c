@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The mallocs: one malloc per block, freed block by block on the worker, as their users would. Which malloc that is, is the
+// process's choice (LD_PRELOAD by the parent, checked in cmd_round.c), so all of them share this file and differ in one row.
+//
+// Settings are the defaults. glibc's default gives the top of the heap back to the kernel after every trace and faults it in
+// again in the next, which is not what an operator would leave on: hence glibc-tuned beside it.
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/contenders/counting.h"
+#include "testbed/engine.h"
+
+struct malloc_context {
+    struct tb_lane_counts counts;
+    size_t block_bytes;
+    uint64_t taken;
+};
+
+static int malloc_open(const struct tb_setup *setup, void **out)
+{
+    struct malloc_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return -ENOMEM;
+    *out = context;
+    context->block_bytes = setup->block_bytes;
+    return tb_lane_counts_open(&context->counts, setup->workers);
+}
+
+static void malloc_close(void *context)
+{
+    tb_lane_counts_close(&((struct malloc_context *)context)->counts);
+    free(context);
+}
+
+static int malloc_take(void *opaque, struct locus_table *table, uint32_t count)
+{
+    struct malloc_context *context = opaque;
+    for (uint32_t i = 0; i < count; i++) {
+        void *block = malloc(context->block_bytes);
+        if (!block)
+            return -ENOMEM;
+        table->blocks[table->count++] = (locus_block)(uintptr_t)block;
+    }
+    context->taken += count;
+    return 0;
+}
+
+static void *malloc_address(void *context, locus_block block)
+{
+    (void)context;
+    return (void *)(uintptr_t)block;
+}
+
+static int malloc_retire(void *context, struct locus_table *table)
+{
+    (void)context, (void)table;
+    return 0;
+}
+
+static void malloc_finish(void *opaque, uint32_t worker, struct locus_table *table)
+{
+    struct malloc_context *context = opaque;
+    for (uint32_t i = 0; i < table->count; i++)
+        free((void *)(uintptr_t)table->blocks[i]);
+    tb_lane_count(&context->counts, worker, table->count);
+    table->count = 0;
+}
+
+static void malloc_drain(void *context)
+{
+    (void)context;
+}
+
+static uint64_t malloc_freed(void *context)
+{
+    return tb_lane_counts_blocks(&((struct malloc_context *)context)->counts);
+}
+
+// Each library says its version in its own way; whichever answers is the one that is loaded.
+static void malloc_version(char *out, size_t bytes)
+{
+    int (*mi_version)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "mi_version");
+    int (*mallctl)(const char *, void *, size_t *, void *, size_t) =
+        (int (*)(const char *, void *, size_t *, void *, size_t))dlsym(RTLD_DEFAULT, "mallctl");
+    const char *(*tc_version)(int *, int *, const char **) =
+        (const char *(*)(int *, int *, const char **))dlsym(RTLD_DEFAULT, "tc_version");
+    const char *version = NULL;
+    size_t version_bytes = sizeof version;
+    if (mi_version)
+        snprintf(out, bytes, "mimalloc %d.%d.%d", mi_version() / 100, mi_version() / 10 % 10, mi_version() % 10);
+    else if (mallctl && mallctl("version", (void *)&version, &version_bytes, NULL, 0) == 0)
+        snprintf(out, bytes, "jemalloc %.*s", (int)strcspn(version, "-"), version);
+    else if (tc_version)
+        snprintf(out, bytes, "%s", tc_version(&(int){0}, &(int){0}, &version));
+    else if (!getenv("LD_PRELOAD"))
+        snprintf(out, bytes, "glibc %s", gnu_get_libc_version());
+}
+
+static void malloc_audit(void *opaque, struct tb_audit *out)
+{
+    struct malloc_context *context = opaque;
+    out->allocated = context->taken;
+    out->freed = tb_lane_counts_blocks(&context->counts);
+    out->drained = tb_lane_counts_requests(&context->counts);
+    malloc_version(out->version, sizeof out->version);
+}
+
+static const struct tb_ops malloc_ops = {malloc_open,   malloc_close, malloc_take,  malloc_address, malloc_retire,
+                                         malloc_finish, malloc_drain, malloc_freed, malloc_audit};
+TB_DRIVER(malloc_ops);
+
+static const struct tb_contender glibc = {
+    .name = "glibc",
+    .summary = "the C library's malloc, default settings",
+    .frees_on_worker = true,
+    .driver = &malloc_ops_driver,
+};
+TB_CONTENDER(glibc);
+
+static const struct tb_contender glibc_tuned = {
+    .name = "glibc-tuned",
+    .summary = "the C library's malloc, told to keep its heap (trim_threshold 1 GiB)",
+    .frees_on_worker = true,
+    .environment = "GLIBC_TUNABLES=glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=33554432",
+    .driver = &malloc_ops_driver,
+};
+TB_CONTENDER(glibc_tuned);
+
+static const struct tb_contender jemalloc = {
+    .name = "jemalloc",
+    .summary = "jemalloc, default settings",
+    .frees_on_worker = true,
+    .libraries = (const char *const[]){"libjemalloc.so.2", "libjemalloc.so", NULL},
+    .driver = &malloc_ops_driver,
+};
+TB_CONTENDER(jemalloc);
+
+static const struct tb_contender mimalloc = {
+    .name = "mimalloc",
+    .summary = "mimalloc, default settings: the base of all ratios",
+    .frees_on_worker = true,
+    .libraries = (const char *const[]){"libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so", NULL},
+    .driver = &malloc_ops_driver,
+};
+TB_CONTENDER(mimalloc);
+
+static const struct tb_contender tcmalloc = {
+    .name = "tcmalloc",
+    .summary = "gperftools' tcmalloc, default settings",
+    .frees_on_worker = true,
+    .libraries = (const char *const[]){"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so", NULL},
+    .driver = &malloc_ops_driver,
+};
+TB_CONTENDER(tcmalloc);
+
+static const struct tb_contender malloc_by_path = {
+    .name = "malloc",
+    .summary = "malloc:/path/lib.so, any other library that replaces malloc",
+    .frees_on_worker = true,
+    .driver = &malloc_ops_driver,
+};
+TB_CONTENDER(malloc_by_path);

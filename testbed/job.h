@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// job: what one measured process is told and what it answers, in memory that it shares with the parent. Plain data without
+// pointers: both are the same binary, but their addresses differ.
+#ifndef TB_JOB_H
+#define TB_JOB_H
+
+#include "testbed/campaign.h"
+
+#define TB_LAPS_MAX 4096u
+#define TB_PROBE_LAPS 5u        // laps watched for footprint and contents; 1 for a replay, whose lap is long
+
+struct tb_job {
+    char contender[64];
+    char library[4096];         // that must be the process's malloc; "" for none
+    enum tb_touch touch;
+    enum tb_dispatch dispatch;
+    enum tb_fault fault;
+    double fault_percent;
+    uint32_t workers;
+    uint32_t laps, laps_warmup;
+    uint64_t block_bytes;
+    bool bench;
+
+    struct tb_sample sample;
+    double lap_ns[TB_LAPS_MAX];
+};
+
+#endif

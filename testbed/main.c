@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus: the program. One table of commands; each is one file, cmd_NAME.c.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "testbed/cli.h"
+#include "testbed/commands.h"
+
+#ifndef LOCUS_VERSION
+#define LOCUS_VERSION "unversioned"
+#endif
+
+static const struct command {
+    const char *name, *summary; // without a summary it is internal
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"topo", "what this machine is: nodes, CPUs, memory, distances", tb_cmd_topo},
+    {"eval", "the scoreboard: contenders side by side on LOCUS-EVAL", tb_cmd_eval},
+    {"replay", "the same on a recorded trace of requests", tb_cmd_replay},
+    {"bench", "nanoseconds of the single operations", tb_cmd_bench},
+    {"__round", NULL, tb_cmd_round},
+};
+
+static int help(void)
+{
+    printf("Usage: locus COMMAND [OPTION...]\n"
+           "Which allocator and placement should a KV cache use on this machine, and how much is it worth?\n\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (commands[i].summary)
+            printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+    printf("\n  locus COMMAND --help explains a command, with examples.\n"
+           "\nExit status: 0 done, 1 the run failed or a gate did, 2 bad input.\n");
+    return fflush(stdout) ? TB_EXIT_FAILED : TB_EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        tb_error("which command? (topo, eval, replay, bench; see: locus --help)");
+        return TB_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0 || strcmp(argv[1], "help") == 0)
+        return help();
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("locus %s\n", LOCUS_VERSION);
+        return fflush(stdout) ? TB_EXIT_FAILED : TB_EXIT_OK;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    tb_error("unknown command '%s' (topo, eval, replay, bench; see: locus --help)", argv[1]);
+    return TB_EXIT_USAGE;
+}

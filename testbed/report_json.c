@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// report_json: the campaign as one JSON object.
+//
+// What is absent, unbounded or not a finite number is null: JSON has no other word for it. A count is exact, so it is given when it
+// was the same in every round and null otherwise; the CSV has the single values. Whole numbers above 2^63 - 1 (only a
+// seed can be one) become strings rather than wrong.
+//
+// Objects are packed from finished parts. A part for which there was no memory is NULL, and jansson then makes the whole a NULL:
+// so a failure deep inside arrives at the top by itself, and a member never goes missing in silence.
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "testbed/contender.h"
+#include "testbed/report.h"
+#include "testbed/report_text.h"
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *whole(uint64_t value)
+{
+    char digits[24];
+    if (value <= INT64_MAX)
+        return json_integer((json_int_t)value);
+    snprintf(digits, sizeof digits, "%" PRIu64, value);
+    return json_string(digits);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    char clean[4096];
+    if (!text || !*text)
+        return json_null();
+    tb_text_clean(text, false, clean, sizeof clean);
+    return json_string(clean);
+}
+
+static json_t *ratio_or_null(bool known, const struct tb_ratio *ratio)
+{
+    if (!known)
+        return json_null();
+    return json_pack("{so so so so}", "estimate", number(ratio->estimate), "low", ratio->bounded ? number(ratio->low) : json_null(),
+                     "high", number(ratio->high), "confidence", ratio->bounded ? number(ratio->confidence) : json_null());
+}
+
+// A field of type uint64_t at `offset`, if it is the same in every round.
+static json_t *count_or_null(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, size_t offset)
+{
+    uint64_t first = 0;
+    for (uint32_t round = 0; round < campaign->rounds; round++) {
+        const struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+        uint64_t count;
+        memcpy(&count, (const char *)sample + offset, sizeof count);
+        first = round == 0 ? count : first;
+        if (!sample->ran || count != first)
+            return json_null();
+    }
+    return campaign->rounds > 0 ? whole(first) : json_null();
+}
+
+// Appends, or gives up the array: NULL.
+static json_t *appended(json_t *array, json_t *value)
+{
+    if (array && json_array_append_new(array, value) == 0)
+        return array;
+    if (!array)
+        json_decref(value);
+    json_decref(array);
+    return NULL;
+}
+
+static json_t *samples_ns(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+{
+    json_t *array = json_array();
+    for (uint32_t round = 0; round < campaign->rounds; round++) {
+        const struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+        double ns = op == TB_LAP ? sample->lap_ns : sample->bench_ns[op];
+        array = appended(array, sample->ran && ns > 0 ? number(ns) : json_null());
+    }
+    return array;
+}
+
+static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row, int op)
+{
+    bool known = row->valid && row->bench_ns[op] > 0;
+    return json_pack("{so so so}", "median_ns", number(known ? row->bench_ns[op] : NAN), "vs_mimalloc",
+                     ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op]), "samples_ns",
+                     samples_ns(campaign, cell, arm, op));
+}
+
+static json_t *bench_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row)
+{
+    if (!campaign->bench)
+        return json_null();
+    return json_pack("{so so so so}", "alloc", bench_op_json(campaign, cell, arm, row, TB_BENCH_ALLOC), "bulk",
+                     bench_op_json(campaign, cell, arm, row, TB_BENCH_BULK), "push",
+                     bench_op_json(campaign, cell, arm, row, TB_BENCH_PUSH), "free",
+                     bench_op_json(campaign, cell, arm, row, TB_BENCH_FREE));
+}
+
+// An invalid row has no time worth telling; its samples stand beside it.
+static double told(const struct tb_row *row, double ns)
+{
+    return row->valid && row->ns_median > 0 ? ns : NAN;
+}
+
+static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i, int best_malloc)
+{
+    const struct tb_campaign *c = campaign;
+    const struct tb_row *row = &board->row[i];
+    const struct tb_arm *arm = row->arm;
+    uint32_t a = board->arm[i];
+    struct tb_ratio vs_malloc;
+    bool has_vs_malloc = tb_pair_ratio(campaign, cell, best_malloc, TB_LAP, (int)a, TB_LAP, &vs_malloc);
+    return json_pack("{so so so so so so so so  so so so  so so so so  so so  so so so so so  so so}",
+                     "name", text_or_null(arm->label), "version", text_or_null(row->version),
+                     "library", text_or_null(arm->library), "fault", text_or_null(tb_fault_name(arm->fault)),
+                     "fault_percent", number(arm->fault_percent), "harness", json_boolean(arm->contender && arm->contender->harness),
+                     "valid", json_boolean(row->valid), "invalid", text_or_null(row->invalid),
+                     "median_ns", number(told(row, row->ns_median)), "mad_ns", number(told(row, row->ns_mad)),
+                     "min_ns", number(told(row, row->ns_min)),
+                     "vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base),
+                     "vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle),
+                     "vs_best_malloc", ratio_or_null(has_vs_malloc, &vs_malloc),
+                     "vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i]),
+                     "outstanding_high_ratio", number(row->outstanding_ratio), "distinct_ratio", number(row->distinct_ratio),
+                     "allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated)),
+                     "freed", count_or_null(c, cell, a, offsetof(struct tb_sample, freed)),
+                     "pushed", count_or_null(c, cell, a, offsetof(struct tb_sample, pushed)),
+                     "drained", count_or_null(c, cell, a, offsetof(struct tb_sample, drained)),
+                     "touched_bytes", count_or_null(c, cell, a, offsetof(struct tb_sample, touched_bytes)),
+                     "samples_ns", samples_ns(c, cell, a, TB_LAP), "bench", bench_json(c, cell, a, row));
+}
+
+static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell, int best_malloc)
+{
+    struct tb_board board;
+    tb_board(campaign, cell, &board);
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < board.count; i++)
+        array = appended(array, arm_json(campaign, cell, &board, i, best_malloc));
+    return array;
+}
+
+static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
+{
+    static const struct tb_schedule nothing = {0};
+    const struct tb_cell *cell = &campaign->cells[index];
+    const struct tb_schedule *schedule = cell->schedule ? cell->schedule : &nothing;
+    double resolution = tb_campaign_resolution(campaign, index);
+    int malloc_arm = tb_best_malloc(campaign, index);
+    return json_pack("{so so so so  so so so  so so so  so so so}",
+                     "workload", text_or_null(schedule->name), "version", whole(schedule->version),
+                     "touch", json_string(tb_touch_name(cell->touch)), "laps", whole(cell->laps),
+                     "blocks_per_lap", whole(schedule->blocks_per_lap), "requests_per_lap", whole(schedule->requests_per_lap),
+                     "blocks_peak", whole(schedule->blocks_peak),
+                     "ticks", whole(schedule->ticks), "decoded_tokens", whole(schedule->decoded_tokens),
+                     "live_max", whole(schedule->live_max),
+                     "resolution", number(resolution < 0 ? NAN : resolution), "best_malloc",
+                     text_or_null(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL),
+                     "arms", arms_json(campaign, index, malloc_arm));
+}
+
+static json_t *campaign_json(const struct tb_campaign *campaign, const char *command)
+{
+    json_t *cells = json_array();
+    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
+        cells = appended(cells, cell_json(campaign, cell));
+    return json_pack("{so so so so so so so so}", "command", text_or_null(command), "seed", whole(campaign->seed), "rounds",
+                     whole(campaign->rounds), "dispatch", json_string(tb_dispatch_name(campaign->dispatch)), "workers",
+                     whole(campaign->workers), "workers_pinned", json_boolean(tb_workers_pinned(campaign)), "block_bytes",
+                     whole(campaign->block_bytes), "cells", cells);
+}
+
+int tb_report_json(FILE *stream, const struct tb_campaign *campaign, const char *command)
+{
+    struct tb_text text;
+    int rc = tb_text_open(&text);
+    if (rc < 0)
+        return rc;
+    json_t *root = campaign_json(campaign, command);
+    if (!root || json_dumpf(root, text.stream, JSON_INDENT(2)) != 0 || fputc('\n', text.stream) == EOF)
+        rc = -ENOMEM;
+    json_decref(root);
+    return tb_text_close(&text, stream, rc);
+}

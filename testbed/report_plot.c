@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// report_plot: every sample as a dot, drawn by gnuplot.
+//
+// One panel for each cell (in a bench, for each operation). In it every arm has a strip, fastest on top as in the table: a dot for each
+// round, the first round at the strip's upper edge, so that a drift shows as a slope; and a bar at the median. A contender has
+// the same colour and the same shape in every plot of every campaign. The colours are Okabe and Ito's, which stay apart for
+// colour-blind readers; the shapes do it without colour.
+//
+// gnuplot reads its script from one anonymous file and writes the drawing to another. So no path of a person's ever has to be quoted
+// into the script, nothing is left behind when it dies, and the drawing is only put in place once it is known to be whole.
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "testbed/report.h"
+#include "testbed/report_text.h"
+
+// Pixels. A strip must hold a line of text; the left margin the longest label.
+enum { PAGE_WIDTH = 1000, PAGE_HEAD = 58, PAGE_FOOT = 10, STRIP = 22, PANEL_HEAD = 30, PANEL_FOOT = 62 };
+enum { MARGIN_LEFT = 176, MARGIN_RIGHT = 66, LABEL_CHARS = 20 };
+
+struct look {
+    const char *name, *colour;
+    int shape;   // gnuplot's pointtype: 4.. square, 6.. circle, 8.. triangle, 10.. triangle down, 12.. diamond, 14.. pentagon; odd: filled
+};
+
+static const struct look looks[] = {
+    {"locus", "#0072B2", 7},            {"locus-backpressure", "#56B4E9", 13}, {"locus-published", "#0072B2", 6},
+    {"locus-shared", "#56B4E9", 8},     {"oracle", "#000000", 4},              {"null", "#777777", 2},
+    {"mimalloc", "#D55E00", 9},         {"jemalloc", "#E69F00", 11},           {"tcmalloc", "#CC79A7", 15},
+    {"glibc", "#009E73", 12},           {"dpdk-stack", "#009E73", 1},
+};
+
+// Whoever is not in the table: by turns, in the order of the arms.
+static const struct look others[] = {
+    {"", "#CC79A7", 10}, {"", "#E69F00", 14}, {"", "#009E73", 8}, {"", "#D55E00", 3}, {"", "#777777", 12}, {"", "#000000", 1},
+};
+
+static const struct look *look_of(const struct tb_campaign *campaign, uint32_t arm)
+{
+    char name[sizeof campaign->arms[arm].label], earlier[sizeof name];
+    tb_base_name(&campaign->arms[arm], name, sizeof name);
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        if (strcmp(looks[i].name, name) == 0)
+            return &looks[i];
+    uint32_t first = 0; // the first arm of this contender, so that its twin looks like it
+    for (tb_base_name(&campaign->arms[first], earlier, sizeof earlier); strcmp(earlier, name) != 0;)
+        tb_base_name(&campaign->arms[++first], earlier, sizeof earlier);
+    return &others[first % (sizeof others / sizeof *others)];
+}
+
+struct panel {
+    FILE *out;
+    const struct tb_campaign *campaign;
+    uint32_t cell;
+    int op;                           // TB_LAP or an operation
+    struct tb_board board;
+    struct tb_unit unit;
+    double low, high;                 // of the axis, in units
+    bool log;
+    double left, right, top, bottom;  // of the plotted area, as shares of the page
+};
+
+// In single quotes only the quote itself is special.
+static void put_quoted(FILE *out, const char *text)
+{
+    fputc('\'', out);
+    for (; *text; text++)
+        fprintf(out, *text == '\'' ? "''" : "%c", *text);
+    fputc('\'', out);
+}
+
+static double panel_sample(const struct panel *panel, uint32_t i, uint32_t round)
+{
+    const struct tb_sample *sample = tb_campaign_sample(panel->campaign, panel->cell, panel->board.arm[i], round);
+    double ns = panel->op == TB_LAP ? sample->lap_ns : sample->bench_ns[panel->op];
+    return panel->board.place[i] != TB_PLACE_INVALID && isfinite(ns) && ns > 0 ? ns : 0;
+}
+
+static double panel_median(const struct panel *panel, uint32_t i)
+{
+    const struct tb_row *row = &panel->board.row[i];
+    return panel->op == TB_LAP ? row->ns_median : row->bench_ns[panel->op];
+}
+
+// Linear from zero, so that lengths can be compared, unless the small ones would then lie on top of each other.
+static void choose_axis(struct panel *panel)
+{
+    double smallest = INFINITY, largest = 0;
+    for (uint32_t i = 0; i < panel->board.count; i++) {
+        for (uint32_t round = 0; round < panel->campaign->rounds; round++) {
+            double ns = panel_sample(panel, i, round);
+            smallest = ns > 0 ? fmin(smallest, ns) : smallest;
+            largest = fmax(largest, ns);
+        }
+    }
+    if (largest <= 0)
+        smallest = largest = 1;
+    panel->unit = tb_text_unit(smallest, largest);
+    panel->log = largest > 8 * smallest;
+    panel->low = panel->log ? smallest / panel->unit.ns / 1.3 : 0;
+    panel->high = largest / panel->unit.ns * (panel->log ? 1.3 : 1.04);
+}
+
+// gnuplot marks only the powers of ten on a logarithmic axis, which is one mark, or none, on ours.
+static void put_log_tics(const struct panel *panel)
+{
+    static const double steps[] = {1, 2, 5};
+    double decades = log10(panel->high / panel->low);
+    size_t stride = decades > 2.2 ? 3 : 1; // more marks than that would touch each other
+    const char *comma = "";
+    fprintf(panel->out, "set xtics (");
+    for (double decade = pow(10, floor(log10(panel->low))); decade <= panel->high; decade *= 10) {
+        for (size_t s = 0; s < 3; s += stride) {
+            double at = decade * steps[s];
+            if (at < panel->low || at > panel->high)
+                continue;
+            fprintf(panel->out, "%s'%.10g' %.10g", comma, at, at);
+            comma = ",";
+        }
+    }
+    fprintf(panel->out, ")\n");
+}
+
+static void put_frame(const struct panel *panel)
+{
+    FILE *out = panel->out;
+    char title[128], where[96];
+    tb_text_cell(panel->campaign, panel->cell, where, sizeof where);
+    if (panel->campaign->bench)
+        snprintf(title, sizeof title, "%s: %s", where, tb_bench_name(panel->op));
+    else
+        snprintf(title, sizeof title, "%s", where);
+    fprintf(out, "reset\nunset key\nset border 1 lc rgb '#777777'\nset tics nomirror textcolor rgb '#333333'\nset encoding utf8\n");
+    fprintf(out, "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
+            panel->left, panel->right, panel->top, panel->bottom);
+    fprintf(out, "set title ");
+    put_quoted(out, title);
+    fprintf(out, " offset 0,-0.4 font ',14'\nset xlabel '%s, %s%s; left is faster' offset 0,0.3\n",
+            panel->campaign->bench ? panel->op == TB_BENCH_PUSH ? "time per request" : "time per block" : "time per lap",
+            panel->unit.name, panel->log ? ", log scale" : "");
+    fprintf(out, "unset ytics\nset grid xtics lc rgb '#dddddd' lt 1 lw 1\n");
+    fprintf(out, "set xrange [%.10g:%.10g]\nset yrange [%.1f:0.5]\n", panel->low, panel->high, panel->board.count + 0.5);
+    if (panel->log) {
+        fprintf(out, "set logscale x\n");
+        put_log_tics(panel);
+    }
+}
+
+// Left of strip i: the arm's name and, as a key, its shape once; and a faint line that leads the eye to the dots.
+static void put_strip_name(const struct panel *panel, uint32_t i)
+{
+    FILE *out = panel->out;
+    char clean[96], name[128];
+    const struct look *look = look_of(panel->campaign, panel->board.arm[i]);
+    tb_text_clean(panel->board.row[i].arm->label, true, clean, sizeof clean);
+    tb_text_shorten(clean, LABEL_CHARS);
+    snprintf(name, sizeof name, "%s%s", strcmp(clean, "locus") == 0 ? "> " : "", clean);
+    fprintf(out, "set label ");
+    put_quoted(out, name);
+    fprintf(out, " at screen %.6f, first %" PRIu32 " right\n", panel->left - 26.0 / PAGE_WIDTH, i + 1);
+    fprintf(out, "set label '' at screen %.6f, first %" PRIu32 " point pt %d ps 0.9 lw 1.5 lc rgb '%s'\n", panel->left - 13.0 / PAGE_WIDTH,
+            i + 1, look->shape, look->colour);
+    fprintf(out, "set arrow from graph 0, first %" PRIu32 " to graph 1, first %" PRIu32 " nohead lw 1 lc rgb '#eeeeee' back\n", i + 1,
+            i + 1);
+}
+
+// Right of strip i: its median, which is also the bar; or why there is none.
+static void put_strip_median(const struct panel *panel, uint32_t i)
+{
+    FILE *out = panel->out;
+    char number[16];
+    double median = panel_median(panel, i) / panel->unit.ns;
+    if (panel->board.place[i] == TB_PLACE_INVALID) {
+        fprintf(out, "set label 'INVALID' at graph 1, first %" PRIu32 " left offset 0.6,0 textcolor rgb '#B00000'\n", i + 1);
+        return;
+    }
+    if (!(median > 0))
+        return;
+    fprintf(out, "set label '%s %s' at graph 1, first %" PRIu32 " left offset 0.6,0\n", tb_text_number(number, median),
+            panel->unit.name, i + 1);
+    fprintf(out, "set arrow from %.10g,%.2f to %.10g,%.2f nohead lw 1.5 lc rgb '#222222' front\n", median, i + 0.58, median, i + 1.42);
+}
+
+static bool put_strip_data(const struct panel *panel, uint32_t i)
+{
+    uint32_t rounds = panel->campaign->rounds, dots = 0;
+    for (uint32_t round = 0; round < rounds; round++)
+        dots += panel_sample(panel, i, round) > 0;
+    if (dots == 0)
+        return false;
+    fprintf(panel->out, "$strip%" PRIu32 " << EOD\n", i);
+    for (uint32_t round = 0; round < rounds; round++) {
+        double ns = panel_sample(panel, i, round);
+        if (ns > 0)
+            fprintf(panel->out, "%.10g %.4f\n", ns / panel->unit.ns, i + 1 + 0.7 * ((round + 0.5) / rounds - 0.5));
+    }
+    fprintf(panel->out, "EOD\n");
+    return true;
+}
+
+static void put_panel(struct panel *panel)
+{
+    bool drawn[TB_ARMS_MAX];
+    tb_board(panel->campaign, panel->cell, &panel->board);
+    choose_axis(panel);
+    put_frame(panel);
+    for (uint32_t i = 0; i < panel->board.count; i++) {
+        put_strip_name(panel, i);
+        put_strip_median(panel, i);
+        drawn[i] = put_strip_data(panel, i);
+    }
+    fprintf(panel->out, "plot NaN notitle"); // gnuplot refuses to draw a panel of nothing
+    for (uint32_t i = 0; i < panel->board.count; i++) {
+        const struct look *look = look_of(panel->campaign, panel->board.arm[i]);
+        if (drawn[i])
+            fprintf(panel->out, ", $strip%" PRIu32 " using 1:2 with points pt %d ps 0.45 lw 1 lc rgb '%s' notitle", i, look->shape,
+                    look->colour);
+    }
+    fprintf(panel->out, "\n");
+}
+
+// Panels from left to right and from top to bottom; a single one has the whole width.
+static void put_page(FILE *out, const struct tb_campaign *campaign)
+{
+    uint32_t per_cell = campaign->bench ? TB_BENCH_COUNT : 1, panels = campaign->cells_count * per_cell;
+    uint32_t columns = panels > 1 ? 2 : 1, lines = panels > 0 ? (panels + columns - 1) / columns : 1;
+    double panel_height = PANEL_HEAD + PANEL_FOOT + STRIP * (double)campaign->arms_count;
+    double height = PAGE_HEAD + PAGE_FOOT + lines * panel_height, width = (double)PAGE_WIDTH / columns;
+    char settings[192];
+    tb_text_settings(campaign, settings, sizeof settings);
+    fprintf(out, "set encoding utf8\nset terminal svg size %d,%.0f fixed noenhanced font 'sans-serif,12' background 'white'\n",
+            PAGE_WIDTH, height);
+    fprintf(out, "set multiplot\nset label 1 '%s' at screen 0.015,%.6f left font ',15'\n", settings, 1 - 20 / height);
+    fprintf(out, "set label 2 'a dot: one round (a fresh process), the first at the strip''s upper edge; the bar: the median' "
+                 "at screen 0.015,%.6f left textcolor rgb '#555555'\n", 1 - 40 / height);
+    fprintf(out, "unset border\nunset tics\nunset key\nset yrange [0:1]\nset xrange [0:1]\nplot NaN notitle\n");
+    for (uint32_t p = 0; p < panels; p++) {
+        double x = p % columns * width, y = PAGE_HEAD + p / columns * panel_height;
+        struct panel panel = {.out = out, .campaign = campaign, .cell = p / per_cell,
+            .op = campaign->bench ? (int)(p % per_cell) : TB_LAP,
+            .left = (x + MARGIN_LEFT) / PAGE_WIDTH, .right = (x + width - MARGIN_RIGHT) / PAGE_WIDTH,
+            .top = 1 - (y + PANEL_HEAD) / height, .bottom = 1 - (y + panel_height - PANEL_FOOT) / height};
+        put_panel(&panel);
+    }
+    fprintf(out, "unset multiplot\n");
+}
+
+static int write_bytes(int fd, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t written = write(fd, bytes, count);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        bytes += written > 0 ? written : 0;
+        count -= written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}
+
+// An anonymous file with the script, to be read from its beginning.
+static int open_script(const struct tb_campaign *campaign, int *fd)
+{
+    struct tb_text script;
+    int rc = tb_text_open(&script);
+    if (rc < 0)
+        return rc;
+    *fd = memfd_create("plot", MFD_CLOEXEC);
+    FILE *file = *fd < 0 ? NULL : fdopen(dup(*fd), "w");
+    rc = file ? 0 : -errno;
+    put_page(script.stream, campaign);
+    rc = tb_text_close(&script, file, rc);
+    if (file)
+        fclose(file);
+    if (rc == 0 && lseek(*fd, 0, SEEK_SET) < 0)
+        rc = -errno;
+    return rc;
+}
+
+static int run_gnuplot(int script, int drawing)
+{
+    extern char **environ;
+    char *argv[] = {"gnuplot", "-d", "-", NULL}; // -d: without the person's own start-up files
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status, rc = -posix_spawn_file_actions_init(&actions);
+    if (rc < 0)
+        return rc;
+    rc = -posix_spawn_file_actions_adddup2(&actions, script, STDIN_FILENO);
+    rc = rc < 0 ? rc : -posix_spawn_file_actions_adddup2(&actions, drawing, STDOUT_FILENO);
+    rc = rc < 0 ? rc : -posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    rc = rc < 0 ? rc : -posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (rc < 0)
+        return rc;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+}
+
+// The drawing as memory (munmap it). -EIO unless it is whole.
+static int map_drawing(int fd, char **bytes, size_t *count)
+{
+    static const char end[] = "</svg>";
+    struct stat about;
+    if (fstat(fd, &about) < 0)
+        return -errno;
+    *count = (size_t)about.st_size;
+    if (*count < sizeof end)
+        return -EIO;
+    *bytes = mmap(NULL, *count, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (*bytes == MAP_FAILED)
+        return -errno;
+    size_t tail = *count < 64 ? *count : 64;
+    if (memmem(*bytes + *count - tail, tail, end, strlen(end)))
+        return 0;
+    munmap(*bytes, *count);
+    return -EIO;
+}
+
+// Through a temporary name beside the target, so that a full disk leaves the old file as it was. What is no regular file (a
+// terminal, /dev/null) is written to, never replaced.
+static int put_in_place(const char *path, const char *bytes, size_t count)
+{
+    char resolved[PATH_MAX], temporary[PATH_MAX + 32];
+    struct stat about;
+    bool special = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
+    const char *target = realpath(path, resolved) ? resolved : path; // a link stays a link
+    int length = snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%d.tmp", target, (int)getpid());
+    if (length >= (int)sizeof temporary)
+        return -ENAMETOOLONG;
+    int fd = open(temporary, O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
+    if (fd < 0)
+        return errno == ENOENT ? -ENOTDIR : -errno; // ENOENT is what a missing gnuplot says
+    int rc = write_bytes(fd, bytes, count);
+    if (close(fd) < 0 && rc == 0)
+        rc = -errno;
+    if (rc == 0 && !special && rename(temporary, target) < 0)
+        rc = -errno;
+    if (rc < 0 && !special)
+        unlink(temporary);
+    return rc;
+}
+
+int tb_report_plot(const char *svg_path, const struct tb_campaign *campaign)
+{
+    int script = -1, drawing = -1;
+    char *bytes = NULL;
+    size_t count = 0;
+    int rc = open_script(campaign, &script);
+    if (rc < 0)
+        goto out;
+    drawing = memfd_create("drawing", MFD_CLOEXEC);
+    if (drawing < 0) {
+        rc = -errno;
+        goto out;
+    }
+    rc = run_gnuplot(script, drawing);
+    if (rc == 0)
+        rc = map_drawing(drawing, &bytes, &count);
+    if (rc == 0) {
+        rc = put_in_place(svg_path, bytes, count);
+        munmap(bytes, count);
+    }
+out:
+    if (drawing >= 0)
+        close(drawing);
+    if (script >= 0)
+        close(script);
+    return rc;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// report_text: what the reports share: who stands where in a cell, ratios between any two arms, and text.
+#ifndef TB_REPORT_TEXT_H
+#define TB_REPORT_TEXT_H
+
+#include <stdio.h>
+
+#include "testbed/campaign.h"
+
+#define TB_CONFIDENCE 0.95 // of every interval that is shown
+
+// --- who stands where (row.c) ---
+
+enum tb_place {
+    TB_PLACE_RANKED,
+    TB_PLACE_CONTROL, // "X#2", and an arm X is there: the A/A twin, shown but not ranked
+    TB_PLACE_INVALID,
+    TB_PLACE_HARNESS, // measures the testbed
+};
+
+// All arms of a cell in the order in which every report shows them: by place, then by median (of an allocation, in a bench).
+struct tb_board {
+    uint32_t count;
+    enum tb_place place[TB_ARMS_MAX];
+    uint32_t arm[TB_ARMS_MAX];
+    struct tb_row row[TB_ARMS_MAX];
+    struct tb_ratio vs_twin[TB_ARMS_MAX]; // where row.has_vs_aa: this arm's time over its twin's
+};
+
+void tb_board(const struct tb_campaign *campaign, uint32_t cell, struct tb_board *out);
+
+enum { TB_LAP = -1 }; // in place of a TB_BENCH_ operation: the lap's time
+
+// Time of arm `over` divided by time of arm `under`, round by round. false: one of them (or -1 for it) has no valid times.
+bool tb_pair_ratio(const struct tb_campaign *campaign, uint32_t cell, int over, int over_op, int under, int under_op,
+                   struct tb_ratio *out);
+
+// The arm of which this one is the A/A twin, or -1.
+int tb_twin(const struct tb_campaign *campaign, uint32_t arm);
+
+// The fastest valid arm of the cell that is a general-purpose malloc as it comes (no twin, no fault), or -1.
+int tb_best_malloc(const struct tb_campaign *campaign, uint32_t cell);
+
+// Label without "#2" and "@fault".
+void tb_base_name(const struct tb_arm *arm, char *out, size_t size);
+
+// True when every worker had a CPU of its own in every sample that ran.
+bool tb_workers_pinned(const struct tb_campaign *campaign);
+
+const char *tb_fault_name(enum tb_fault fault); // NULL for none
+const char *tb_bench_name(int op);
+
+// --- text (report_text.c) ---
+
+// A report is composed in memory and then written at once, so that the reason of a failed write is known exactly.
+struct tb_text {
+    FILE *stream; // print here
+    char *bytes;
+    size_t count;
+};
+
+int tb_text_open(struct tb_text *text);
+// Writes everything to `to` and flushes it. `rc` is how the composing went: when negative nothing is written and it is returned.
+int tb_text_close(struct tb_text *text, FILE *to, int rc);
+
+// Copies text, one '?' for each byte that is a control character, or not part of UTF-8, or (ascii) not ASCII.
+void tb_text_clean(const char *in, bool ascii, char *out, size_t size);
+
+// Shortened to `width` characters, keeping both ends: "malloc:..libjemalloc.so".
+void tb_text_shorten(char *text, size_t width);
+
+// How an arm is called in a table: by its version where that begins with its label ("mimalloc 2.0.9"). ASCII.
+void tb_text_arm(const struct tb_row *row, char *out, size_t size);
+
+// Prints text and a newline, broken at spaces to lines of at most `columns`. The line already has `start` columns; those that
+// follow are indented by `indent`.
+void tb_text_wrap(FILE *stream, int columns, int start, int indent, const char *text);
+
+// Three digits: "1.96", "12.3", "140". Needs 16 bytes.
+const char *tb_text_number(char *out, double value);
+
+// "steady-decode, full touch"; in a bench the workload, or "single operations".
+void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size);
+
+// "spin dispatch, 1 worker pinned, 30 rounds (seed 41)"
+void tb_text_settings(const struct tb_campaign *campaign, char *out, size_t size);
+
+// "0.8" for 0.0078: a difference in percent, rounded up.
+const char *tb_text_percent_up(char *out, double difference);
+
+// One unit for a whole table or axis, so that its figures can be compared at a glance.
+struct tb_unit {
+    const char *name; // "ns", "us", "ms", "s"
+    double ns;
+    int decimals;
+};
+
+struct tb_unit tb_text_unit(double smallest_ns, double largest_ns);
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// schedule: a workload, worked out beforehand into a flat stream of operations.
+//
+// Which request takes how many blocks at which step, and when it is finished, never depends on the allocator: arrivals,
+// decode lengths and admission are all deterministic. So the schedule is computed once, and every contender executes the very
+// same stream. Equal work is then a matter of construction, the theoretical peak and the oracle fall out of a
+// simulation, and the driver that is timed (engine.h) does nothing but take, touch, retire and drain.
+//
+// A schedule is one flat block of memory with offsets instead of pointers, so that the parent builds it once and each measured
+// process maps it. Immutable after it was built; any thread.
+#ifndef TB_SCHEDULE_H
+#define TB_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tb_op_kind {
+    TB_OP_DRAIN,  // the owner frees what has come home
+    TB_OP_TAKE,   // the request in `slot` gets `count` blocks and writes them
+    TB_OP_RETIRE, // the request in `slot` is finished: the next worker sends its blocks home
+};
+
+struct tb_op {
+    uint32_t slot;
+    uint32_t kind : 4;
+    uint32_t count : 28;
+};
+
+struct tb_span {
+    uint64_t begin, end; // operations [begin, end)
+};
+
+// The prologue runs once before all laps, the epilogue once after them; both untimed. Laps are executed in rotation: lap i is
+// laps[i % laps_count]. A lap ends when everything retired in it is home. After laps_count laps the live requests lie in the same
+// slots as after the prologue, so a rotation may be repeated for ever.
+struct tb_schedule {
+    char name[48];
+    uint64_t bytes;             // of the whole flat block
+    uint64_t ops_offset;        // struct tb_op[ops_count]
+    uint64_t ops_count;
+    uint64_t capacity_offset;   // uint32_t[slots]: most blocks that the request in this slot ever holds
+    uint64_t laps_offset;       // struct tb_span[laps_count]
+    uint64_t laps_count;
+    struct tb_span prologue, epilogue;
+    uint64_t blocks_per_lap;    // blocks taken in one lap (the same in each)
+    uint64_t requests_per_lap;  // requests retired in one lap (the same in each)
+    uint64_t ticks;             // replay: ticks of the model; suite: steps per lap
+    uint64_t decoded_tokens;    // replay: tokens decoded in the lap
+    uint64_t live_max;          // most requests alive at once
+    uint32_t slots;
+    uint32_t pool_blocks;       // size of the pool that the workload is given
+    uint32_t blocks_peak;       // theoretical peak: running maximum of blocks held, with instant frees
+    uint32_t version;           // of the workload's definition: 1 for LOCUS-EVAL v1 shapes
+};
+
+static inline const struct tb_op *tb_schedule_ops(const struct tb_schedule *schedule)
+{
+    return (const struct tb_op *)((const char *)schedule + schedule->ops_offset);
+}
+
+static inline const uint32_t *tb_schedule_capacity(const struct tb_schedule *schedule)
+{
+    return (const uint32_t *)((const char *)schedule + schedule->capacity_offset);
+}
+
+static inline const struct tb_span *tb_schedule_lap(const struct tb_schedule *schedule, uint64_t lap)
+{
+    return (const struct tb_span *)((const char *)schedule + schedule->laps_offset) + lap % schedule->laps_count;
+}
+
+// Growable operations while a schedule is being built; pack() turns it into a schedule and computes blocks_peak,
+// blocks_per_lap, requests_per_lap, live_max and the capacities by simulating the stream.
+struct tb_builder;
+int tb_builder_open(struct tb_builder **out);
+void tb_builder_close(struct tb_builder *builder);
+int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t slot, uint32_t count);
+int tb_builder_mark_lap(struct tb_builder *builder);      // a lap begins here (everything before the first mark is the prologue)
+int tb_builder_mark_epilogue(struct tb_builder *builder); // the last lap ends and the epilogue begins here
+// 0, -ENOMEM, or -EINVAL when the stream is not sound: laps differ in work, a slot is used before its request was retired, a
+// request never retires, the peak exceeds pool_blocks. *out is malloc'd (free it), and owned by the caller.
+int tb_builder_pack(struct tb_builder *builder, const char *name, uint32_t pool_blocks, struct tb_schedule **out);
+
+// The four workloads of LOCUS-EVAL: "steady-decode", "burst-storm", "long-tail", "churn-touch". -ENOENT: no such name.
+extern const char *const tb_suite_names[];
+extern const size_t tb_suite_count;
+int tb_schedule_suite(const char *name, struct tb_schedule **out);
+
+#endif

@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# locus topo as a person meets it: LOCUS=path/to/locus. One line a case, PASS, FAIL or SKIP; exit status 1 if any failed.
+#
+# A bad input must give exactly one line on stderr, begin with "locus: ", say the word that names the mistake, print nothing
+# on stdout, and exit 2: a crash or a sanitizer's report is more than one line or another status.
+set -u
+: "${LOCUS:?LOCUS must name the program}"
+fixtures=$(dirname "$0")/../../topo/tests/fixtures
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+pass() { echo "PASS $1"; }
+skip() { echo "SKIP $1: $2"; }
+fail() {
+    echo "FAIL $1: $2"
+    failures=$((failures + 1))
+}
+
+# refuses NAME WORD ARGUMENT...
+refuses() {
+    name=$1 word=$2
+    shift 2
+    "$LOCUS" topo "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    lines=$(wc -l <"$scratch/err")
+    if [ "$status" -ne 2 ]; then
+        fail "$name" "exit $status, not 2"
+    elif [ "$lines" -ne 1 ]; then
+        fail "$name" "$lines lines on stderr, not 1"
+    elif [ -s "$scratch/out" ]; then
+        fail "$name" "something on stdout"
+    elif ! grep -q "^locus: .*$word" "$scratch/err"; then
+        fail "$name" "stderr says: $(cat "$scratch/err")"
+    else
+        pass "$name"
+    fi
+}
+
+# shows NAME PATTERN ARGUMENT...: exit 0, silent on stderr, no line over 80 columns, and the pattern on stdout.
+shows() {
+    name=$1 pattern=$2
+    shift 2
+    "$LOCUS" topo "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    if [ "$status" -ne 0 ]; then
+        fail "$name" "exit $status: $(head -n 1 "$scratch/err")"
+    elif [ -s "$scratch/err" ]; then
+        fail "$name" "stderr says: $(head -n 1 "$scratch/err")"
+    elif ! grep -Eq "$pattern" "$scratch/out"; then
+        fail "$name" "no line matches $pattern"
+    elif [ "$(awk '{ if (length > widest) widest = length } END { print widest + 0 }' "$scratch/out")" -gt 80 ]; then
+        fail "$name" "a line is longer than 80 columns"
+    else
+        pass "$name"
+    fi
+}
+
+# json NAME TOPOLOGY PIECE...: the JSON, without blanks, holds every piece. TOPOLOGY "" is this machine.
+json() {
+    name=$1 topology=$2
+    shift 2
+    "$LOCUS" topo --json ${topology:+--topology "$topology"} >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    if [ "$status" -ne 0 ] || [ -s "$scratch/err" ]; then
+        fail "$name" "exit $status: $(head -n 1 "$scratch/err")"
+        return
+    fi
+    sed 's/": /":/; s/^ *//' "$scratch/out" | tr -d '\n' >"$scratch/flat"
+    for piece; do
+        grep -qF -e "$piece" "$scratch/flat" || {
+            fail "$name" "not in the JSON: $piece"
+            return
+        }
+    done
+    pass "$name"
+}
+
+# counts NAME NUMBER PIECE: how often the piece occurs in the JSON of the json case before.
+counts() {
+    found=$(grep -oF -e "$3" "$scratch/flat" | wc -l)
+    if [ "$found" -eq "$2" ]; then pass "$1"; else fail "$1" "$found times $3, not $2"; fi
+}
+
+machine='pack:2 [numa(memory=64GB)] core:4 pu:2'
+
+json synthetic_has_2_nodes_and_16_cpus "$machine" '"nodes_count":2,' '"cpus_count":16,' '"cpus":[0,1,2,3,4,5,6,7]' \
+    '"cpus":[8,9,10,11,12,13,14,15]' '"memory_total_bytes":64000000000'
+counts synthetic_lists_2_nodes 2 '"kind":"DRAM"'
+counts synthetic_lists_16_cpus 16 '"smt_rank":'
+json unknown_is_null_and_not_guessed "$machine" '"source":"synthetic"' '"kernel":null' '"mbind":null' '"move_pages":null' \
+    '"numa_balancing":null' '"pages":null' '"cgroup":null' '"memory_free_bytes":null,"memory_reclaimable_bytes":null,"allowed":null' \
+    '"distances":[[null,null],[null,null]]'
+json xml_keeps_sparse_numbers "$fixtures/sparse.xml" '"source":"xml"' '"nodes":[{"os_index":4,' '{"os_index":5,' \
+    '"distances":[[10,32],[21,10]]' '"cpus":[{"os_index":8,"node":4,"core":8,"package":0,"smt_rank":0,'
+json xml_names_tiers "$fixtures/tiers.xml" '"os_index":0,"kind":"memory-only","tier":"HBM","cpus":[],' '"tier":"CXL"'
+json this_machine_agrees_with_its_kernel "" '"source":"this machine"' "\"kernel\":\"$(uname -r)\"" '"bytes":'"$(getconf PAGESIZE)"
+counts this_machine_allows_as_many_cpus_as_nproc "$(nproc)" '"allowed":true}'
+
+shows text_of_this_machine 'this process may use'
+shows text_of_a_description '2 nodes, 16 CPUs \(8 cores, SMT on\)' --topology "$machine"
+shows text_of_a_wide_machine '^ +15  ' --topology 'pack:16 [numa(memory=1TB)] core:8 pu:2(indexes=128*2:1*128)'
+shows help_teaches_by_example 'locus topo --topology .?pack:2' --help
+
+refuses truncated_xml 'truncated.xml: cut off' --topology "$fixtures/truncated.xml"
+refuses empty_file 'empty.xml: the file is empty' --topology "$fixtures/empty.xml"
+refuses missing_file 'missing.xml: No such file' --topology "$fixtures/missing.xml"
+refuses file_that_is_not_xml 'not_xml.xml: not an XML file' --topology "$fixtures/not_xml.xml"
+refuses xml_of_something_else 'not_topology.xml: XML, but not' --topology "$fixtures/not_topology.xml"
+refuses xml_that_contradicts_itself 'occurs twice' --topology "$fixtures/node_twice.xml"
+refuses directory_for_a_file 'directory' --topology "$fixtures/"
+refuses garbage_synthetic 'garbage: neither a file' --topology garbage
+refuses absurd_synthetic 'more than 8192 CPUs' --topology pu:4000000000
+refuses unknown_flag "option '--bogus'" --bogus
+refuses flag_without_its_value 'topology' --topology
+refuses stray_argument "'machine.xml'" machine.xml
+
+if [ -w /dev/full ]; then
+    "$LOCUS" topo >/dev/full 2>"$scratch/err"
+    status=$?
+    if [ "$status" -eq 1 ] && [ "$(wc -l <"$scratch/err")" -eq 1 ]; then pass full_disk; else fail full_disk "exit $status"; fi
+else
+    skip full_disk "needs /dev/full"
+fi
+
+[ "$failures" -eq 0 ]

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cpulist: a parser for the kernel's list format (%*pbl), written by hand over a counted buffer.
+//
+// The grammar is
+//
+//     list  = [ range { "," range } ] [ "\n" ]
+//     range = number [ "-" number ]          first <= last
+//
+// and nothing else: no blanks, no signs, no strides. libnuma's numa_parse_cpustring() is not used because it depends on the
+// running machine (it warns and fails for CPUs that this machine lacks), prints to stderr, and accepts reversed ranges. strtoul
+// is not used because it skips blanks, takes signs, and needs a terminator. A list that this parser refuses was not written by a
+// kernel, and guessing what it meant would pin threads to the wrong CPUs.
+#include "topo/cpulist.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct cursor {
+    const char *at;
+    const char *end;
+};
+
+// Digits are checked against the limit as they come, so that no number can overflow.
+static int take_number(struct cursor *cursor, unsigned *out)
+{
+    unsigned value = 0;
+    const char *first = cursor->at;
+    while (cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9') {
+        value = value * 10u + (unsigned)(*cursor->at - '0');
+        if (value >= TOPO_ID_MAX)
+            return -ERANGE;
+        cursor->at++;
+    }
+    if (cursor->at == first)
+        return -EINVAL;
+    *out = value;
+    return 0;
+}
+
+static int take_range(struct cursor *cursor, struct topo_idset *out)
+{
+    unsigned first = 0;
+    int error = take_number(cursor, &first);
+    if (error)
+        return error;
+    unsigned last = first;
+    if (cursor->at < cursor->end && *cursor->at == '-') {
+        cursor->at++;
+        error = take_number(cursor, &last);
+        if (error)
+            return error;
+    }
+    if (last < first)
+        return -EINVAL;
+    for (unsigned id = first; id <= last; id++)
+        topo_idset_add(out, id);
+    return 0;
+}
+
+int topo_cpulist_parse(const char *text, size_t bytes, struct topo_idset *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (bytes > 0 && text[bytes - 1] == '\n')
+        bytes--;
+    if (bytes == 0)
+        return 0;
+    struct cursor cursor = { text, text + bytes };
+    for (;;) {
+        int error = take_range(&cursor, out);
+        if (error)
+            return error;
+        if (cursor.at == cursor.end)
+            return 0;
+        if (*cursor.at != ',')
+            return -EINVAL;
+        cursor.at++;
+    }
+}

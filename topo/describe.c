@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// describe: the one place that hands untrusted text to hwloc.
+//
+// hwloc answers every bad input with EINVAL. A person needs more: a file that is missing, empty, cut off, not XML, or XML of
+// something else are five different mistakes. So the file is read here, such mistakes are recognised here, and hwloc gets a buffer.
+//
+// hwloc 2.9 also crashes on some damaged files, so each is tried in a child process first (trial.c). And it believes what it is told: "pu:4000000000" makes it allocate until the kernel kills the process. The product of
+// the counts of a synthetic description is therefore bounded before hwloc sees it, and the size of a file likewise.
+#include "topo/describe.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "topo/idset.h"
+#include "topo/trial.h"
+
+// The XML of the largest machines (thousands of CPUs, all caches and devices) is a few MiB.
+#define XML_BYTES_MAX (64u << 20)
+
+// CPUs that this process may not use are part of the machine too. Without DONT_CHANGE_BINDING hwloc's x86 backend moves the calling
+// thread over every CPU.
+#define HWLOC_FLAGS (HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING)
+
+int topo_why(const struct topo_why *why, int error, const char *format, ...)
+{
+    if (!why->text || why->bytes == 0)
+        return error;
+    size_t used = 0;
+    if (why->source)
+        used = (size_t)snprintf(why->text, why->bytes, "%s: ", why->source);
+    if (used < why->bytes) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(why->text + used, why->bytes - used, format, arguments);
+        va_end(arguments);
+    }
+    return error;
+}
+
+enum locus_topo_source topo_describe_kind(const char *source)
+{
+    if (!source)
+        return LOCUS_TOPO_THIS_MACHINE;
+    size_t length = strlen(source);
+    bool named_xml = length >= 4 && strcmp(source + length - 4, ".xml") == 0;
+    // "[numa(memory=1GB)] ..." may hold anything but a slash, so a slash can only belong to a path.
+    return named_xml || strchr(source, '/') || access(source, F_OK) == 0 ? LOCUS_TOPO_XML : LOCUS_TOPO_SYNTHETIC;
+}
+
+static int read_stream(FILE *file, char **out, size_t *out_bytes, const struct topo_why *why)
+{
+    size_t room = 65536;
+    size_t filled = 0;
+    char *text = NULL;
+    for (;;) {
+        char *grown = realloc(text, room);
+        if (!grown) {
+            free(text);
+            return topo_why(why, -ENOMEM, "no memory to read it");
+        }
+        text = grown;
+        filled += fread(text + filled, 1, room - 1 - filled, file);
+        if (filled < room - 1 || room >= XML_BYTES_MAX)
+            break;
+        room *= 2;
+    }
+    int error = 0;
+    if (ferror(file))
+        error = topo_why(why, -errno, "cannot be read: %s", strerror(errno));
+    else if (filled == room - 1)
+        error = topo_why(why, -EINVAL, "larger than %u MiB, so not the description of one machine", XML_BYTES_MAX >> 20);
+    text[filled] = '\0';
+    *out = text;
+    *out_bytes = filled + 1;
+    if (error) {
+        free(text);
+        *out = NULL;
+    }
+    return error;
+}
+
+static int read_file(const char *source, char **out, size_t *out_bytes, const struct topo_why *why)
+{
+    *out = NULL;
+    FILE *file = fopen(source, "re");
+    if (!file) {
+        int error = errno;
+        return topo_why(why, -error, "%s", strerror(error));
+    }
+    int error = read_stream(file, out, out_bytes, why);
+    fclose(file);
+    return error;
+}
+
+// hwloc refused the text: find out what a person would say about it.
+static int explain_xml(const char *text, size_t bytes, const struct topo_why *why)
+{
+    if (memchr(text, '\0', bytes - 1) || !strchr(text, '<'))
+        return topo_why(why, -EINVAL, "not an XML file (make one with: lstopo machine.xml)");
+    if (!strstr(text, "<topology"))
+        return topo_why(why, -EINVAL, "XML, but not an hwloc topology (make one with: lstopo machine.xml)");
+    if (!strstr(text, "</topology>"))
+        return topo_why(why, -EINVAL, "cut off: the closing </topology> is missing");
+    return topo_why(why, -EINVAL, "hwloc cannot read this topology (damaged, or of another hwloc version)");
+}
+
+struct xml {
+    hwloc_topology_t topology;
+    const char *text;
+    size_t bytes; // with the terminator
+};
+
+static bool load_text(void *argument)
+{
+    const struct xml *xml = argument;
+    return hwloc_topology_set_xmlbuffer(xml->topology, xml->text, (int)xml->bytes) == 0 && hwloc_topology_load(xml->topology) == 0;
+}
+
+static int load_checked(struct xml *xml, const struct topo_why *why)
+{
+    bool passed = false;
+    if (strspn(xml->text, " \t\r\n") == xml->bytes - 1)
+        return topo_why(why, -ENODATA, "the file is empty");
+    int error = topo_trial(load_text, xml, &passed);
+    if (error)
+        return topo_why(why, error, "no child process to try it in: %s", strerror(-error));
+    if (!passed || !load_text(xml))
+        return explain_xml(xml->text, xml->bytes, why);
+    return 0;
+}
+
+static int load_xml(hwloc_topology_t topology, const char *source, const struct topo_why *why)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    int error = read_file(source, &text, &bytes, why);
+    if (error)
+        return error;
+    error = load_checked(&(struct xml){ topology, text, bytes }, why);
+    free(text);
+    return error;
+}
+
+// Product of the counts ("pack:2 core:4" is 8), or TOPO_ID_MAX + 1 when it is larger than that. What stands in brackets
+// or parentheses is memory and attributes, which do not multiply.
+static unsigned long synthetic_cpus(const char *source)
+{
+    unsigned long product = 1;
+    int depth = 0;
+    bool at_count = true;       // at the start of a word, or behind its colon
+    for (const char *at = source; *at; at++) {
+        if (*at == '[' || *at == '(')
+            depth++;
+        else if (*at == ']' || *at == ')')
+            depth--;
+        if (depth == 0 && at_count && *at >= '0' && *at <= '9') {
+            char *end = NULL;
+            unsigned long count = strtoul(at, &end, 10);
+            if (count > TOPO_ID_MAX || (product *= count) > TOPO_ID_MAX)
+                return TOPO_ID_MAX + 1ul;
+            at = end - 1;
+        }
+        at_count = *at == ' ' || *at == ':';
+    }
+    return product;
+}
+
+static int load_synthetic(hwloc_topology_t topology, const char *source, const struct topo_why *why)
+{
+    if (synthetic_cpus(source) > TOPO_ID_MAX)
+        return topo_why(why, -ERANGE, "describes more than %u CPUs", TOPO_ID_MAX);
+    if (hwloc_topology_set_synthetic(topology, source) || hwloc_topology_load(topology))
+        return topo_why(why, -EINVAL, "neither a file nor a description such as \"pack:2 [numa(memory=64GB)] core:4 pu:2\"");
+    return 0;
+}
+
+static int load_machine(hwloc_topology_t topology, const struct topo_why *why)
+{
+    if (hwloc_topology_load(topology))
+        return topo_why(why, -errno, "hwloc cannot discover this machine: %s", strerror(errno));
+    if (!hwloc_topology_is_thissystem(topology))
+        return topo_why(why, -EINVAL, "the environment hides this machine from hwloc: unset HWLOC_XMLFILE and HWLOC_SYNTHETIC");
+    return 0;
+}
+
+int topo_describe(hwloc_topology_t *out, const char *source, const struct topo_why *why)
+{
+    hwloc_topology_t topology = NULL;
+    if (hwloc_topology_init(&topology))
+        return topo_why(why, -ENOMEM, "no memory for a topology");
+    int error = 0;
+    hwloc_topology_set_flags(topology, HWLOC_FLAGS);
+    switch (topo_describe_kind(source)) {
+    case LOCUS_TOPO_THIS_MACHINE:
+        error = load_machine(topology, why);
+        break;
+    case LOCUS_TOPO_XML:
+        error = load_xml(topology, source, why);
+        break;
+    case LOCUS_TOPO_SYNTHETIC:
+        error = load_synthetic(topology, source, why);
+        break;
+    }
+    if (error)
+        hwloc_topology_destroy(topology);
+    else
+        *out = topology;
+    return error;
+}
+
+void topo_describe_version(char *text, size_t bytes)
+{
+    hwloc_topology_t topology = NULL;
+    const char *version = NULL;
+    snprintf(text, bytes, "unknown");
+    if (hwloc_topology_init(&topology))
+        return;
+    if (hwloc_topology_set_synthetic(topology, "pu:1") == 0 && hwloc_topology_load(topology) == 0)
+        version = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology), "hwlocVersion");
+    if (version)
+        snprintf(text, bytes, "%s", version);
+    hwloc_topology_destroy(topology);
+}

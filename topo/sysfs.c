@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sysfs: the kernel's own account of the nodes, read file by file.
+//
+// hwloc tells most of this as well. It is read here again for two reasons. hwloc drops nodes without memory, and such nodes have
+// CPUs that a thread can run on. And placement asks for a node's free memory before every strict bind, where a full hwloc
+// discovery (tens of milliseconds) would be absurd and a cached one wrong.
+//
+// /sys/devices/system/node is absent from kernels without CONFIG_NUMA. There the whole machine is node 0; its memory is in
+// /proc/meminfo, whose lines have the same keys as nodeN/meminfo without the "Node N" in front, so that one reader does for both.
+#include "topo/sysfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "topo/cpulist.h"
+
+// sysfs hands out at most one page per file, /proc/meminfo and /proc/self/status are smaller: 16 KiB leaves room to grow.
+#define TEXT_BYTES 16384u
+
+static int open_under(const char *root, const char *path)
+{
+    char full[4096];
+    int length = snprintf(full, sizeof(full), "%s%s", root, path);
+    if (length < 0 || (size_t)length >= sizeof(full))
+        return -ENAMETOOLONG;
+    int fd = open(full, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int topo_sysfs_read(const char *root, const char *path, char *text, size_t bytes, size_t *length)
+{
+    int fd = open_under(root, path);
+    if (fd < 0)
+        return fd;
+    int error = 0;
+    size_t filled = 0;
+    for (;;) {
+        ssize_t got = read(fd, text + filled, bytes - filled);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            error = -errno;
+        if (got <= 0)
+            break;
+        filled += (size_t)got;
+        if (filled == bytes) {
+            error = -EFBIG;
+            break;
+        }
+    }
+    close(fd);
+    if (error)
+        return error;
+    text[filled] = '\0';
+    if (length)
+        *length = filled;
+    return 0;
+}
+
+int topo_sysfs_idset(const char *root, const char *path, struct topo_idset *out)
+{
+    char text[TEXT_BYTES];
+    size_t length = 0;
+    int error = topo_sysfs_read(root, path, text, sizeof(text), &length);
+    return error ? error : topo_cpulist_parse(text, length, out);
+}
+
+// A number in plain digits at *at; moves *at behind it. strtoull alone would take signs and leading blanks.
+static int take_u64(const char **at, uint64_t *out)
+{
+    if (**at < '0' || **at > '9')
+        return -EINVAL;
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(*at, &end, 10);
+    if (errno)
+        return -EINVAL;
+    *at = end;
+    *out = value;
+    return 0;
+}
+
+int topo_sysfs_u64(const char *root, const char *path, uint64_t *out)
+{
+    char text[64];
+    int error = topo_sysfs_read(root, path, text, sizeof(text), NULL);
+    if (error)
+        return error == -EFBIG ? -EINVAL : error;
+    if (strcmp(text, "max\n") == 0 || strcmp(text, "max") == 0) {
+        *out = UINT64_MAX;
+        return 0;
+    }
+    const char *at = text;
+    error = take_u64(&at, out);
+    if (error)
+        return error;
+    return strcmp(at, "\n") == 0 || *at == '\0' ? 0 : -EINVAL;
+}
+
+static bool numa_in_kernel(const char *root)
+{
+    struct topo_idset online;
+    return topo_sysfs_idset(root, "/sys/devices/system/node/online", &online) != -ENOENT;
+}
+
+int topo_sysfs_nodes(const char *root, struct topo_idset *out)
+{
+    int error = topo_sysfs_idset(root, "/sys/devices/system/node/online", out);
+    if (error != -ENOENT)
+        return error;
+    memset(out, 0, sizeof(*out));
+    topo_idset_add(out, 0);
+    return 0;
+}
+
+int topo_sysfs_nodes_with_memory(const char *root, struct topo_idset *out)
+{
+    int error = topo_sysfs_idset(root, "/sys/devices/system/node/has_memory", out);
+    return error == -ENOENT ? topo_sysfs_nodes(root, out) : error;
+}
+
+int topo_sysfs_node_cpus(const char *root, unsigned node, struct topo_idset *out)
+{
+    struct topo_idset online;
+    int error = topo_sysfs_nodes(root, &online);
+    if (error)
+        return error;
+    if (!topo_idset_has(&online, node))
+        return -ENODEV;
+    if (!numa_in_kernel(root))
+        return topo_sysfs_idset(root, "/sys/devices/system/cpu/online", out);
+    char path[64];
+    snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
+    error = topo_sysfs_idset(root, path, out);
+    return error == -ENOENT ? -ENODEV : error;
+}
+
+// Finds "key:  N kB" at the start of a line, or behind "Node N ". -ENOENT: no such key.
+static int meminfo_bytes(const char *text, const char *key, uint64_t *out)
+{
+    size_t key_length = strlen(key);
+    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *at = line;
+        if (strncmp(at, "Node ", 5) == 0) {
+            at += 5;
+            at += strspn(at, "0123456789");
+            at += strspn(at, " ");
+        }
+        if (strncmp(at, key, key_length) != 0 || at[key_length] != ':')
+            continue;
+        at += key_length + 1;
+        at += strspn(at, " ");
+        uint64_t kib = 0;
+        if (take_u64(&at, &kib) || strncmp(at, " kB", 3) != 0 || kib > UINT64_MAX / 1024u)
+            return -EINVAL;
+        *out = kib * 1024u;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+static int parse_meminfo(const char *text, struct locus_node_memory *out)
+{
+    static const char *const reclaimable[] = { "Active(file)", "Inactive(file)", "SReclaimable" };
+    memset(out, 0, sizeof(*out));
+    if (meminfo_bytes(text, "MemTotal", &out->total_bytes) || meminfo_bytes(text, "MemFree", &out->free_bytes))
+        return -EINVAL;
+    for (size_t i = 0; i < sizeof(reclaimable) / sizeof(reclaimable[0]); i++) {
+        uint64_t bytes = 0;
+        int error = meminfo_bytes(text, reclaimable[i], &bytes);
+        if (error && error != -ENOENT)
+            return error;
+        out->reclaimable_bytes += bytes;
+    }
+    return 0;
+}
+
+int topo_sysfs_node_memory(const char *root, int node, struct locus_node_memory *out)
+{
+    if (node < 0)
+        return -ENODEV;
+    char path[64] = "/proc/meminfo";
+    if (numa_in_kernel(root))
+        snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+    else if (node != 0)
+        return -ENODEV;
+    char text[TEXT_BYTES];
+    int error = topo_sysfs_read(root, path, text, sizeof(text), NULL);
+    if (error)
+        return error == -ENOENT ? -ENODEV : error;
+    return parse_meminfo(text, out);
+}
+
+int topo_sysfs_distances(const char *root, unsigned node, unsigned *distances, unsigned count)
+{
+    char path[64];
+    char text[TEXT_BYTES];
+    snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/distance", node);
+    int error = topo_sysfs_read(root, path, text, sizeof(text), NULL);
+    if (error)
+        return error;
+    const char *at = text;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t value = 0;
+        at += strspn(at, " ");
+        if (take_u64(&at, &value) || value > 255u)      // the ACPI SLIT has one byte per entry, 255 means unreachable
+            return -EINVAL;
+        distances[i] = (unsigned)value;
+    }
+    at += strspn(at, " \n");
+    return *at == '\0' ? 0 : -EINVAL;
+}
+
+int topo_sysfs_status_list(const char *root, const char *key, struct topo_idset *out)
+{
+    char text[TEXT_BYTES];
+    int error = topo_sysfs_read(root, "/proc/self/status", text, sizeof(text), NULL);
+    if (error)
+        return error;
+    size_t key_length = strlen(key);
+    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        if (strncmp(line, key, key_length) != 0 || line[key_length] != ':')
+            continue;
+        const char *list = line + key_length + 1;
+        list += strspn(list, "\t ");
+        return topo_cpulist_parse(list, strcspn(list, "\n"), out);
+    }
+    return -ENOENT;
+}
+
+// The kernel wants a mask of at least its own number of possible nodes and clears what lies beyond; TOPO_ID_MAX bits always do.
+// It counts maxnode one too far, hence the + 1.
+static int kernel_mems_allowed(struct topo_idset *out)
+{
+    memset(out, 0, sizeof(*out));
+    long result = syscall(SYS_get_mempolicy, NULL, out->words, (unsigned long)TOPO_ID_MAX + 1u, NULL, MPOL_F_MEMS_ALLOWED);
+    return result ? -errno : 0;
+}
+
+int topo_sysfs_mems_allowed(const char *root, struct topo_idset *out)
+{
+    struct topo_idset with_memory;
+    int error = topo_sysfs_nodes_with_memory(root, &with_memory);
+    if (error)
+        return error;
+    error = *root ? -ENOSYS : kernel_mems_allowed(out);     // the running kernel knows nothing of another root
+    if (error)
+        error = topo_sysfs_status_list(root, "Mems_allowed_list", out);
+    if (error == -ENOENT) {                                 // no cpusets in the kernel: nothing is forbidden
+        *out = with_memory;
+        return 0;
+    }
+    if (!error)
+        topo_idset_intersect(out, &with_memory);
+    return error;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cgroup: the tightest level counts, in v2, v1 and what containers see of either.
+#include "topo/cgroup.h"
+
+#include <errno.h>
+
+#include "topo/tests/tree.h"
+
+TestSuite(cgroup, .init = tree_open, .fini = tree_close);
+
+#define V2_MOUNT "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1_MOUNT "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+
+static struct topo_cgroup_memory ask(void)
+{
+    struct topo_cgroup_memory memory = { 0, 0 };
+    cr_assert_eq(topo_cgroup_memory(tree_root, &memory), 0);
+    return memory;
+}
+
+static void level(const char *directory, const char *limit, const char *current, const char *stat)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/memory.max", directory);
+    tree_file(path, limit);
+    snprintf(path, sizeof(path), "%s/memory.current", directory);
+    tree_file(path, current);
+    snprintf(path, sizeof(path), "%s/memory.stat", directory);
+    tree_file(path, stat);
+}
+
+Test(cgroup, is_unlimited_where_there_are_none)
+{
+    cr_assert_eq(ask().limit_bytes, UINT64_MAX);
+    tree_file("/proc/self/cgroup", "0::/a\n");
+    tree_file("/proc/self/mountinfo", V2_MOUNT);
+    cr_assert_eq(ask().limit_bytes, UINT64_MAX, "a root group has no memory.max");
+    level("/sys/fs/cgroup/a", "max\n", "500\n", "");
+    cr_assert_eq(ask().room_bytes, UINT64_MAX);
+}
+
+Test(cgroup, takes_the_lowest_limit_and_the_least_room_on_the_way_up)
+{
+    tree_file("/proc/self/cgroup", "0::/a/b/c\n");
+    tree_file("/proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n" V2_MOUNT);
+    level("/sys/fs/cgroup/a/b/c", "max\n", "1\n", "");
+    level("/sys/fs/cgroup/a/b", "1000\n", "100\n", "");
+    level("/sys/fs/cgroup/a", "2000\n", "1900\n", "anon 1500\nactive_file 30\ninactive_file 20\nactive_file_x 900\n");
+    cr_assert_eq(ask().limit_bytes, 1000);
+    cr_assert_eq(ask().room_bytes, 150, "a has 2000 - 1900 + 50 left, b has 900");
+}
+
+Test(cgroup, has_no_room_when_usage_is_above_the_limit)
+{
+    tree_file("/proc/self/cgroup", "0::/a\n");
+    tree_file("/proc/self/mountinfo", V2_MOUNT);
+    level("/sys/fs/cgroup/a", "1000\n", "1500\n", "active_file 100\n");
+    cr_assert_eq(ask().room_bytes, 0);
+    level("/sys/fs/cgroup/a", "1000\n", "900\n", "active_file 5000\n");
+    cr_assert_eq(ask().room_bytes, 1000, "file pages above usage do not make room beyond the limit");
+}
+
+Test(cgroup, reads_version_1_and_its_way_to_say_unlimited)
+{
+    tree_file("/proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/job\n0::/\n");
+    tree_file("/proc/self/mountinfo", V1_MOUNT "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+    tree_file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+    cr_assert_eq(ask().limit_bytes, UINT64_MAX);
+    tree_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n");
+    tree_file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1096\n");
+    tree_file("/sys/fs/cgroup/memory/memory.stat", "active_file 1\ntotal_active_file 50\ntotal_inactive_file 50\n");
+    cr_assert_eq(ask().limit_bytes, 4096);
+    cr_assert_eq(ask().room_bytes, 3100);
+}
+
+Test(cgroup, finds_its_group_inside_a_container)
+{
+    tree_file("/proc/self/cgroup", "0::/docker/abc/job\n");
+    tree_file("/proc/self/mountinfo", "30 23 0:26 /docker/abc /sys/fs/cg\\040roup rw - cgroup2 cgroup2 rw\n");
+    level("/sys/fs/cg roup/job", "700\n", "0\n", "");
+    level("/sys/fs/cg roup", "900\n", "0\n", "");
+    cr_assert_eq(ask().limit_bytes, 700);
+    tree_file("/proc/self/cgroup", "0::/docker/abcdef\n");
+    cr_assert_eq(ask().limit_bytes, 900, "a sibling's name is no part of ours: the mount point is what can be seen");
+    tree_file("/proc/self/cgroup", "0::/../other\n");
+    tree_file("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cg\\040roup rw - cgroup2 cgroup2 rw\n");
+    cr_assert_eq(ask().limit_bytes, 900);
+}
+
+Test(cgroup, refuses_malformed_files)
+{
+    struct topo_cgroup_memory memory;
+    tree_file("/proc/self/cgroup", "0::/a\n");
+    tree_file("/proc/self/mountinfo", V2_MOUNT);
+    level("/sys/fs/cgroup/a", "lots\n", "0\n", "");
+    cr_assert_eq(topo_cgroup_memory(tree_root, &memory), -EINVAL);
+    level("/sys/fs/cgroup/a", "100\n", "\n", "");
+    cr_assert_eq(topo_cgroup_memory(tree_root, &memory), -EINVAL);
+}
+
+Test(cgroup, survives_lines_that_make_no_sense)
+{
+    tree_file("/proc/self/cgroup", "\n:\n::\n0:\nx\n0::a\n");
+    tree_file("/proc/self/mountinfo", "\n - \n - cgroup2\n - cgroup2 a b\n1 2 3 - cgroup2 a b\n1 2 3 4 - cgroup2 a b\n");
+    cr_assert_eq(ask().limit_bytes, UINT64_MAX);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cpulist: what the kernel writes is read exactly, and everything else is refused.
+#include "topo/cpulist.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+static int parse(const char *text, struct topo_idset *out)
+{
+    return topo_cpulist_parse(text, strlen(text), out);
+}
+
+// The set as a list again, one number after the other: an independent way back.
+static void check(const char *text, const unsigned *ids, unsigned count)
+{
+    struct topo_idset set;
+    cr_assert_eq(parse(text, &set), 0, "\"%s\" was refused", text);
+    cr_assert_eq(topo_idset_count(&set), count, "\"%s\" holds %u", text, topo_idset_count(&set));
+    for (unsigned i = 0; i < count; i++)
+        cr_assert(topo_idset_has(&set, ids[i]), "\"%s\" lacks %u", text, ids[i]);
+}
+
+Test(cpulist, reads_numbers_and_ranges)
+{
+    check("0\n", (unsigned[]){ 0 }, 1);
+    check("0-3,8,10-11\n", (unsigned[]){ 0, 1, 2, 3, 8, 10, 11 }, 7);
+    check("63-64", (unsigned[]){ 63, 64 }, 2);
+    check("7-7", (unsigned[]){ 7 }, 1);
+    check("8191", (unsigned[]){ 8191 }, 1);
+}
+
+Test(cpulist, reads_nothing_as_the_empty_set)
+{
+    check("", NULL, 0);
+    check("\n", NULL, 0);
+}
+
+Test(cpulist, forgets_what_was_in_the_set_before)
+{
+    struct topo_idset set;
+    memset(&set, 0xff, sizeof(set));
+    cr_assert_eq(parse("5", &set), 0);
+    cr_assert_eq(topo_idset_count(&set), 1);
+}
+
+Test(cpulist, rejects_reversed_range)
+{
+    struct topo_idset set;
+    cr_assert_eq(parse("3-1", &set), -EINVAL);
+    cr_assert_eq(parse("0,9-8", &set), -EINVAL);
+}
+
+Test(cpulist, rejects_garbage)
+{
+    static const char *const bad[] = { ",",  "0,",   ",0", "0,,1",  "-1",   "1-",    "1-2-3", "a",  "0x3",  " 0",
+                                       "0 ", "0, 1", "+1", "1\n\n", "1\n2", "0-3:2", "1;2",   "--", "0-,2", "\n0" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct topo_idset set;
+        cr_assert_eq(parse(bad[i], &set), -EINVAL, "\"%s\" was accepted", bad[i]);
+    }
+}
+
+Test(cpulist, rejects_numbers_out_of_range)
+{
+    static const char *const large[] = { "8192", "0-8192", "4294967296", "18446744073709551616", "0-99999999999999999999999999" };
+    for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
+        struct topo_idset set;
+        cr_assert_eq(parse(large[i], &set), -ERANGE, "\"%s\" was accepted", large[i]);
+    }
+}
+
+Test(cpulist, stops_at_the_given_length)
+{
+    struct topo_idset set;
+    cr_assert_eq(topo_cpulist_parse("1-23", 3, &set), 0);
+    cr_assert_eq(topo_idset_count(&set), 2);
+    cr_assert_eq(topo_cpulist_parse("1\0,2", 4, &set), -EINVAL, "a zero byte is not a terminator");
+}
