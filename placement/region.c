@@ -152,7 +152,7 @@ static int bind_span(const struct locus_region *region)
 {
     const unsigned word_bits = 8 * sizeof(unsigned long);
     unsigned node = (unsigned)region->config.node;
-    unsigned long mask[REGION_MASK_WORDS] = {0};
+    unsigned long mask[REGION_MASK_WORDS] = { 0 };
     mask[node / word_bits] = 1ul << (node % word_bits);
     if (syscall(SYS_mbind, region->base, region->bytes, (unsigned long)MPOL_BIND, mask, REGION_MAXNODE, 0ul) != 0)
         return -errno;

@@ -55,7 +55,7 @@ struct locus_region_config {
 //
 // -EINVAL   bytes is 0, an unknown enum value, BIND without a node, a node that this process may not use
 // -ENOMEM   no address space; no reserved huge pages; or the node cannot hold the span
-// -EPERM, -ENOSYS  mbind is forbidden here (seccomp), or the kernel has no NUMA support
+// -EPERM, -ENOSYS  mbind is forbidden here (seccomp), or the kernel has no NUMA support, or no transparent huge pages
 int locus_region_open(struct locus_region **out, const struct locus_region_config *config);
 
 // Unmaps the span and its guards. NULL is allowed.
@@ -73,7 +73,7 @@ struct locus_placement {
     struct {
         enum locus_policy policy;   // by get_mempolicy; meaningful if policy_errno is 0
         int node;
-        int policy_errno;           // why the policy could not be read back (ENOSYS, EPERM), or 0
+        int policy_errno;           // why it could not be read back (ENOSYS, EPERM), or is neither of the two (ERANGE), or 0
         size_t page_bytes;          // base page size, or the huge page size of a MAP_HUGETLB span
         bool thp_advised;           // MADV_HUGEPAGE was accepted
     } granted;

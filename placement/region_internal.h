@@ -14,12 +14,12 @@
 #define REGION_MAXNODE ((unsigned long)REGION_NODE_BITS + 1)
 
 struct locus_region {
-    struct locus_region_config config;  // as requested
-    char *map;                          // everything that close unmaps: guard, span, guard, and what could not be trimmed
+    struct locus_region_config config; // as requested
+    char *map;                         // everything that close unmaps: guard, span, guard, and what could not be trimmed
     size_t map_bytes;
-    char *base;                         // the span
+    char *base; // the span
     size_t bytes;
-    size_t page_bytes;                  // base page, or huge page of a MAP_HUGETLB span
+    size_t page_bytes; // base page, or huge page of a MAP_HUGETLB span
     bool thp_advised;
 };
 

@@ -9,9 +9,9 @@
 //
 //     needed <= free + reclaimable - sum over the node's zones of min(free, 2 * high watermark + protection)
 //
-// The kernel kills at the lowest watermark, "min", and "high" is about 1.3 times that. Twice "high" is a measured margin: on
-// nodes of 64 and 512 MiB (kernel 6.12) strict binds were still killed with 1.3 times "high" to spare, because counters lag
-// behind, CPUs hold pages in lists of their own, and other processes allocate meanwhile.
+// The kernel kills at the lowest watermark, "min", and "high" is about 1.3 times that. Twice "high" is a measured margin: on a
+// node of 64 MiB (kernel 6.12) strict binds were still killed with 1.2 times "high" to spare, because counters lag behind, CPUs
+// hold pages in lists of their own, and other processes allocate meanwhile. With twice "high" none of a hundred was.
 //
 // What zones keep back is read once per region: the file has lines for every CPU of every zone, and it hardly changes. What is free
 // is asked before each step.
@@ -51,22 +51,23 @@ static uint64_t last_protection(const char *line)
 // Takes one line in; true, and the zone's share in *kept_pages, when it completes a zone of `node`.
 static bool take_line(const char *line, int node, struct zone *zone, uint64_t *kept_pages)
 {
-    if (sscanf(line, "Node %d,", &zone->node) == 1)
+    if (sscanf(line, "Node %d,", &zone->node) == 1) {
         zone->free_pages = zone->high_pages = 0;
-    else if (sscanf(line, " pages free %" SCNu64, &zone->free_pages) != 1 && strstr(line, " protection:") && zone->node == node) {
-        uint64_t kept = 2 * zone->high_pages + last_protection(line);
-        *kept_pages = kept < zone->free_pages ? kept : zone->free_pages;
-        return true;
-    } else {
-        sscanf(line, " high %" SCNu64, &zone->high_pages);
+        return false;
     }
-    return false;
+    if (sscanf(line, " pages free %" SCNu64, &zone->free_pages) == 1 || sscanf(line, " high %" SCNu64, &zone->high_pages) == 1)
+        return false;
+    if (zone->node != node || !strstr(line, " protection:"))
+        return false;
+    uint64_t kept = 2 * zone->high_pages + last_protection(line);
+    *kept_pages = kept < zone->free_pages ? kept : zone->free_pages;
+    return true;
 }
 
 // 1: the node's zones were read, 0: there is no such account here, or -ENOMEM.
 static int read_zones(int node, uint64_t *kept_pages)
 {
-    struct zone zone = {.node = -1};
+    struct zone zone = { .node = -1 };
     char *line = NULL;
     size_t capacity = 0;
     bool found = false;

@@ -6,8 +6,8 @@
 // was the same in every round and null otherwise; the CSV has the single values. Whole numbers above 2^63 - 1 (only a
 // seed can be one) become strings rather than wrong.
 //
-// Objects are packed from finished parts. A part for which there was no memory is NULL, and jansson then makes the whole a NULL:
-// so a failure deep inside arrives at the top by itself, and a member never goes missing in silence.
+// Objects are put together from finished parts. A part for which there was no memory is NULL, and makes the whole NULL: so a
+// failure deep inside arrives at the top by itself, and a member never goes missing in silence.
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +19,25 @@
 #include "testbed/contender.h"
 #include "testbed/report.h"
 #include "testbed/report_text.h"
+
+struct member {
+    const char *key;
+    json_t *value; // owned
+};
+
+static json_t *object_of(const struct member members[], size_t count)
+{
+    json_t *object = json_object();
+    bool whole_object = object;
+    for (size_t i = 0; i < count; i++) // all of them, so that none leaks
+        whole_object &= json_object_set_new(object, members[i].key, members[i].value) == 0;
+    if (whole_object)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+#define OBJECT_OF(members) object_of(members, sizeof(members) / sizeof(members)[0])
 
 static json_t *number(double value)
 {
@@ -47,8 +66,13 @@ static json_t *ratio_or_null(bool known, const struct tb_ratio *ratio)
 {
     if (!known)
         return json_null();
-    return json_pack("{so so so so}", "estimate", number(ratio->estimate), "low", ratio->bounded ? number(ratio->low) : json_null(),
-                     "high", number(ratio->high), "confidence", ratio->bounded ? number(ratio->confidence) : json_null());
+    const struct member members[] = {
+        { "estimate", number(ratio->estimate) },
+        { "low", ratio->bounded ? number(ratio->low) : json_null() },
+        { "high", number(ratio->high) },
+        { "confidence", ratio->bounded ? number(ratio->confidence) : json_null() },
+    };
+    return OBJECT_OF(members);
 }
 
 // A field of type uint64_t at `offset`, if it is the same in every round.
@@ -91,19 +115,25 @@ static json_t *samples_ns(const struct tb_campaign *campaign, uint32_t cell, uin
 static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row, int op)
 {
     bool known = row->valid && row->bench_ns[op] > 0;
-    return json_pack("{so so so}", "median_ns", number(known ? row->bench_ns[op] : NAN), "vs_mimalloc",
-                     ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op]), "samples_ns",
-                     samples_ns(campaign, cell, arm, op));
+    const struct member members[] = {
+        { "median_ns", number(known ? row->bench_ns[op] : NAN) },
+        { "vs_mimalloc", ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op]) },
+        { "samples_ns", samples_ns(campaign, cell, arm, op) },
+    };
+    return OBJECT_OF(members);
 }
 
 static json_t *bench_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row)
 {
     if (!campaign->bench)
         return json_null();
-    return json_pack("{so so so so}", "alloc", bench_op_json(campaign, cell, arm, row, TB_BENCH_ALLOC), "bulk",
-                     bench_op_json(campaign, cell, arm, row, TB_BENCH_BULK), "push",
-                     bench_op_json(campaign, cell, arm, row, TB_BENCH_PUSH), "free",
-                     bench_op_json(campaign, cell, arm, row, TB_BENCH_FREE));
+    const struct member members[] = {
+        { "alloc", bench_op_json(campaign, cell, arm, row, TB_BENCH_ALLOC) },
+        { "bulk", bench_op_json(campaign, cell, arm, row, TB_BENCH_BULK) },
+        { "push", bench_op_json(campaign, cell, arm, row, TB_BENCH_PUSH) },
+        { "free", bench_op_json(campaign, cell, arm, row, TB_BENCH_FREE) },
+    };
+    return OBJECT_OF(members);
 }
 
 // An invalid row has no time worth telling; its samples stand beside it.
@@ -112,7 +142,8 @@ static double told(const struct tb_row *row, double ns)
     return row->valid && row->ns_median > 0 ? ns : NAN;
 }
 
-static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i, int best_malloc)
+static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i,
+                        int best_malloc)
 {
     const struct tb_campaign *c = campaign;
     const struct tb_row *row = &board->row[i];
@@ -120,24 +151,33 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
     uint32_t a = board->arm[i];
     struct tb_ratio vs_malloc;
     bool has_vs_malloc = tb_pair_ratio(campaign, cell, best_malloc, TB_LAP, (int)a, TB_LAP, &vs_malloc);
-    return json_pack("{so so so so so so so so  so so so  so so so so  so so  so so so so so  so so}",
-                     "name", text_or_null(arm->label), "version", text_or_null(row->version),
-                     "library", text_or_null(arm->library), "fault", text_or_null(tb_fault_name(arm->fault)),
-                     "fault_percent", number(arm->fault_percent), "harness", json_boolean(arm->contender && arm->contender->harness),
-                     "valid", json_boolean(row->valid), "invalid", text_or_null(row->invalid),
-                     "median_ns", number(told(row, row->ns_median)), "mad_ns", number(told(row, row->ns_mad)),
-                     "min_ns", number(told(row, row->ns_min)),
-                     "vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base),
-                     "vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle),
-                     "vs_best_malloc", ratio_or_null(has_vs_malloc, &vs_malloc),
-                     "vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i]),
-                     "outstanding_high_ratio", number(row->outstanding_ratio), "distinct_ratio", number(row->distinct_ratio),
-                     "allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated)),
-                     "freed", count_or_null(c, cell, a, offsetof(struct tb_sample, freed)),
-                     "pushed", count_or_null(c, cell, a, offsetof(struct tb_sample, pushed)),
-                     "drained", count_or_null(c, cell, a, offsetof(struct tb_sample, drained)),
-                     "touched_bytes", count_or_null(c, cell, a, offsetof(struct tb_sample, touched_bytes)),
-                     "samples_ns", samples_ns(c, cell, a, TB_LAP), "bench", bench_json(c, cell, a, row));
+    const struct member members[] = {
+        { "name", text_or_null(arm->label) },
+        { "version", text_or_null(row->version) },
+        { "library", text_or_null(arm->library) },
+        { "fault", text_or_null(tb_fault_name(arm->fault)) },
+        { "fault_percent", number(arm->fault_percent) },
+        { "harness", json_boolean(arm->contender && arm->contender->harness) },
+        { "valid", json_boolean(row->valid) },
+        { "invalid", text_or_null(row->invalid) },
+        { "median_ns", number(told(row, row->ns_median)) },
+        { "mad_ns", number(told(row, row->ns_mad)) },
+        { "min_ns", number(told(row, row->ns_min)) },
+        { "vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base) },
+        { "vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle) },
+        { "vs_best_malloc", ratio_or_null(has_vs_malloc, &vs_malloc) },
+        { "vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i]) },
+        { "outstanding_high_ratio", number(row->outstanding_ratio) },
+        { "distinct_ratio", number(row->distinct_ratio) },
+        { "allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated)) },
+        { "freed", count_or_null(c, cell, a, offsetof(struct tb_sample, freed)) },
+        { "pushed", count_or_null(c, cell, a, offsetof(struct tb_sample, pushed)) },
+        { "drained", count_or_null(c, cell, a, offsetof(struct tb_sample, drained)) },
+        { "touched_bytes", count_or_null(c, cell, a, offsetof(struct tb_sample, touched_bytes)) },
+        { "samples_ns", samples_ns(c, cell, a, TB_LAP) },
+        { "bench", bench_json(c, cell, a, row) },
+    };
+    return OBJECT_OF(members);
 }
 
 static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell, int best_malloc)
@@ -152,21 +192,27 @@ static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell, int 
 
 static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
 {
-    static const struct tb_schedule nothing = {0};
+    static const struct tb_schedule nothing = { 0 };
     const struct tb_cell *cell = &campaign->cells[index];
     const struct tb_schedule *schedule = cell->schedule ? cell->schedule : &nothing;
     double resolution = tb_campaign_resolution(campaign, index);
     int malloc_arm = tb_best_malloc(campaign, index);
-    return json_pack("{so so so so  so so so  so so so  so so so}",
-                     "workload", text_or_null(schedule->name), "version", whole(schedule->version),
-                     "touch", json_string(tb_touch_name(cell->touch)), "laps", whole(cell->laps),
-                     "blocks_per_lap", whole(schedule->blocks_per_lap), "requests_per_lap", whole(schedule->requests_per_lap),
-                     "blocks_peak", whole(schedule->blocks_peak),
-                     "ticks", whole(schedule->ticks), "decoded_tokens", whole(schedule->decoded_tokens),
-                     "live_max", whole(schedule->live_max),
-                     "resolution", number(resolution < 0 ? NAN : resolution), "best_malloc",
-                     text_or_null(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL),
-                     "arms", arms_json(campaign, index, malloc_arm));
+    const struct member members[] = {
+        { "workload", text_or_null(schedule->name) },
+        { "version", whole(schedule->version) },
+        { "touch", json_string(tb_touch_name(cell->touch)) },
+        { "laps", whole(cell->laps) },
+        { "blocks_per_lap", whole(schedule->blocks_per_lap) },
+        { "requests_per_lap", whole(schedule->requests_per_lap) },
+        { "blocks_peak", whole(schedule->blocks_peak) },
+        { "ticks", whole(schedule->ticks) },
+        { "decoded_tokens", whole(schedule->decoded_tokens) },
+        { "live_max", whole(schedule->live_max) },
+        { "resolution", number(resolution < 0 ? NAN : resolution) },
+        { "best_malloc", text_or_null(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL) },
+        { "arms", arms_json(campaign, index, malloc_arm) },
+    };
+    return OBJECT_OF(members);
 }
 
 static json_t *campaign_json(const struct tb_campaign *campaign, const char *command)
@@ -174,10 +220,17 @@ static json_t *campaign_json(const struct tb_campaign *campaign, const char *com
     json_t *cells = json_array();
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
         cells = appended(cells, cell_json(campaign, cell));
-    return json_pack("{so so so so so so so so}", "command", text_or_null(command), "seed", whole(campaign->seed), "rounds",
-                     whole(campaign->rounds), "dispatch", json_string(tb_dispatch_name(campaign->dispatch)), "workers",
-                     whole(campaign->workers), "workers_pinned", json_boolean(tb_workers_pinned(campaign)), "block_bytes",
-                     whole(campaign->block_bytes), "cells", cells);
+    const struct member members[] = {
+        { "command", text_or_null(command) },
+        { "seed", whole(campaign->seed) },
+        { "rounds", whole(campaign->rounds) },
+        { "dispatch", json_string(tb_dispatch_name(campaign->dispatch)) },
+        { "workers", whole(campaign->workers) },
+        { "workers_pinned", json_boolean(tb_workers_pinned(campaign)) },
+        { "block_bytes", whole(campaign->block_bytes) },
+        { "cells", cells },
+    };
+    return OBJECT_OF(members);
 }
 
 int tb_report_json(FILE *stream, const struct tb_campaign *campaign, const char *command)

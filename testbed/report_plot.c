@@ -2,13 +2,13 @@
 //
 // report_plot: every sample as a dot, drawn by gnuplot.
 //
-// One panel for each cell (in a bench, for each operation). In it every arm has a strip, fastest on top as in the table: a dot for each
-// round, the first round at the strip's upper edge, so that a drift shows as a slope; and a bar at the median. A contender has
-// the same colour and the same shape in every plot of every campaign. The colours are Okabe and Ito's, which stay apart for
+// One panel for each cell (in a bench, for each operation). In it every arm has a strip, fastest on top as in the table: a dot for
+// each round, the first round at the strip's upper edge, so that a drift shows as a slope; and a bar at the median. A contender
+// has the same colour and the same shape in every plot of every campaign. The colours are Okabe and Ito's, which stay apart for
 // colour-blind readers; the shapes do it without colour.
 //
-// gnuplot reads its script from one anonymous file and writes the drawing to another. So no path of a person's ever has to be quoted
-// into the script, nothing is left behind when it dies, and the drawing is only put in place once it is known to be whole.
+// gnuplot reads its script from one anonymous file and writes the drawing to another. So no path of a person's ever has to be
+// quoted into the script, nothing is left behind when it dies, and the drawing is only put in place once it is known to be whole.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,19 +31,22 @@ enum { MARGIN_LEFT = 176, MARGIN_RIGHT = 66, LABEL_CHARS = 20 };
 
 struct look {
     const char *name, *colour;
-    int shape;   // gnuplot's pointtype: 4.. square, 6.. circle, 8.. triangle, 10.. triangle down, 12.. diamond, 14.. pentagon; odd: filled
+    int shape; // gnuplot's pointtype: 4 square, 6 circle, 8 triangle, 10 triangle down, 12 diamond, 14 pentagon; one more: filled
 };
 
 static const struct look looks[] = {
-    {"locus", "#0072B2", 7},            {"locus-backpressure", "#56B4E9", 13}, {"locus-published", "#0072B2", 6},
-    {"locus-shared", "#56B4E9", 8},     {"oracle", "#000000", 4},              {"null", "#777777", 2},
-    {"mimalloc", "#D55E00", 9},         {"jemalloc", "#E69F00", 11},           {"tcmalloc", "#CC79A7", 15},
-    {"glibc", "#009E73", 12},           {"dpdk-stack", "#009E73", 1},
+    { "locus", "#0072B2", 7 },           { "locus-backpressure", "#56B4E9", 13 },
+    { "locus-published", "#0072B2", 6 }, { "locus-shared", "#56B4E9", 8 },
+    { "oracle", "#000000", 4 },          { "null", "#777777", 2 },
+    { "mimalloc", "#D55E00", 9 },        { "jemalloc", "#E69F00", 11 },
+    { "tcmalloc", "#CC79A7", 15 },       { "glibc", "#009E73", 12 },
+    { "glibc-tuned", "#009E73", 13 },    { "dpdk-stack", "#009E73", 1 },
 };
 
 // Whoever is not in the table: by turns, in the order of the arms.
 static const struct look others[] = {
-    {"", "#CC79A7", 10}, {"", "#E69F00", 14}, {"", "#009E73", 8}, {"", "#D55E00", 3}, {"", "#777777", 12}, {"", "#000000", 1},
+    { "", "#CC79A7", 10 }, { "", "#E69F00", 14 }, { "", "#009E73", 8 },
+    { "", "#D55E00", 3 },  { "", "#777777", 12 }, { "", "#000000", 1 },
 };
 
 static const struct look *look_of(const struct tb_campaign *campaign, uint32_t arm)
@@ -115,7 +118,7 @@ static void choose_axis(struct panel *panel)
 // gnuplot marks only the powers of ten on a logarithmic axis, which is one mark, or none, on ours.
 static void put_log_tics(const struct panel *panel)
 {
-    static const double steps[] = {1, 2, 5};
+    static const double steps[] = { 1, 2, 5 };
     double decades = log10(panel->high / panel->low);
     size_t stride = decades > 2.2 ? 3 : 1; // more marks than that would touch each other
     const char *comma = "";
@@ -169,10 +172,10 @@ static void put_strip_name(const struct panel *panel, uint32_t i)
     fprintf(out, "set label ");
     put_quoted(out, name);
     fprintf(out, " at screen %.6f, first %" PRIu32 " right\n", panel->left - 26.0 / PAGE_WIDTH, i + 1);
-    fprintf(out, "set label '' at screen %.6f, first %" PRIu32 " point pt %d ps 0.9 lw 1.5 lc rgb '%s'\n", panel->left - 13.0 / PAGE_WIDTH,
-            i + 1, look->shape, look->colour);
-    fprintf(out, "set arrow from graph 0, first %" PRIu32 " to graph 1, first %" PRIu32 " nohead lw 1 lc rgb '#eeeeee' back\n", i + 1,
-            i + 1);
+    fprintf(out, "set label '' at screen %.6f, first %" PRIu32 " point pt %d ps 0.9 lw 1.5 lc rgb '%s'\n",
+            panel->left - 13.0 / PAGE_WIDTH, i + 1, look->shape, look->colour);
+    fprintf(out, "set arrow from graph 0, first %" PRIu32 " to graph 1, first %" PRIu32 " nohead lw 1 lc rgb '#eeeeee' back\n",
+            i + 1, i + 1);
 }
 
 // Right of strip i: its median, which is also the bar; or why there is none.
@@ -189,7 +192,8 @@ static void put_strip_median(const struct panel *panel, uint32_t i)
         return;
     fprintf(out, "set label '%s %s' at graph 1, first %" PRIu32 " left offset 0.6,0\n", tb_text_number(number, median),
             panel->unit.name, i + 1);
-    fprintf(out, "set arrow from %.10g,%.2f to %.10g,%.2f nohead lw 1.5 lc rgb '#222222' front\n", median, i + 0.58, median, i + 1.42);
+    fprintf(out, "set arrow from %.10g,%.2f to %.10g,%.2f nohead lw 1.5 lc rgb '#222222' front\n", median, i + 0.58, median,
+            i + 1.42);
 }
 
 static bool put_strip_data(const struct panel *panel, uint32_t i)
@@ -242,15 +246,21 @@ static void put_page(FILE *out, const struct tb_campaign *campaign)
     fprintf(out, "set encoding utf8\nset terminal svg size %d,%.0f fixed noenhanced font 'sans-serif,12' background 'white'\n",
             PAGE_WIDTH, height);
     fprintf(out, "set multiplot\nset label 1 '%s' at screen 0.015,%.6f left font ',15'\n", settings, 1 - 20 / height);
-    fprintf(out, "set label 2 'a dot: one round (a fresh process), the first at the strip''s upper edge; the bar: the median' "
-                 "at screen 0.015,%.6f left textcolor rgb '#555555'\n", 1 - 40 / height);
+    fprintf(out,
+            "set label 2 'a dot: one round (a fresh process), the first at the strip''s upper edge; the bar: the median' "
+            "at screen 0.015,%.6f left textcolor rgb '#555555'\n",
+            1 - 40 / height);
     fprintf(out, "unset border\nunset tics\nunset key\nset yrange [0:1]\nset xrange [0:1]\nplot NaN notitle\n");
     for (uint32_t p = 0; p < panels; p++) {
         double x = p % columns * width, y = PAGE_HEAD + p / columns * panel_height;
-        struct panel panel = {.out = out, .campaign = campaign, .cell = p / per_cell,
-            .op = campaign->bench ? (int)(p % per_cell) : TB_LAP,
-            .left = (x + MARGIN_LEFT) / PAGE_WIDTH, .right = (x + width - MARGIN_RIGHT) / PAGE_WIDTH,
-            .top = 1 - (y + PANEL_HEAD) / height, .bottom = 1 - (y + panel_height - PANEL_FOOT) / height};
+        struct panel panel = { .out = out,
+                               .campaign = campaign,
+                               .cell = p / per_cell,
+                               .op = campaign->bench ? (int)(p % per_cell) : TB_LAP,
+                               .left = (x + MARGIN_LEFT) / PAGE_WIDTH,
+                               .right = (x + width - MARGIN_RIGHT) / PAGE_WIDTH,
+                               .top = 1 - (y + PANEL_HEAD) / height,
+                               .bottom = 1 - (y + panel_height - PANEL_FOOT) / height };
         put_panel(&panel);
     }
     fprintf(out, "unset multiplot\n");
@@ -290,7 +300,7 @@ static int open_script(const struct tb_campaign *campaign, int *fd)
 static int run_gnuplot(int script, int drawing)
 {
     extern char **environ;
-    char *argv[] = {"gnuplot", "-d", "-", NULL}; // -d: without the person's own start-up files
+    char *argv[] = { "gnuplot", "-d", "-", NULL }; // -d: without the person's own start-up files
     posix_spawn_file_actions_t actions;
     pid_t child;
     int status, rc = -posix_spawn_file_actions_init(&actions);

@@ -68,7 +68,7 @@ static void widen(struct range *range, double value)
     range->count++;
 }
 
-// "1.76 to 2.02 times", or "0.9 to 3.2 %" where "1.01 times" would say little.
+// "1.76 to 2.02 times", or "0.9 to 3.2 %" where "1.01 times" would say little; between the two, "1.004 to 1.76 times".
 static void say_range(struct words *words, const struct range *range)
 {
     char low[16], high[16];
@@ -76,8 +76,10 @@ static void say_range(struct words *words, const struct range *range)
         snprintf(low, sizeof low, "%.1f", 100 * (range->low - 1));
         snprintf(high, sizeof high, "%.1f", 100 * (range->high - 1));
     } else {
-        tb_text_number(low, range->low);
-        tb_text_number(high, range->high);
+        tb_text_ratio(low, range->low);
+        tb_text_ratio(high, range->high);
+        if (range->low < 1.1)
+            snprintf(low, sizeof low, "%.3f", range->low);
     }
     say(words, "%s%s%s %s", low, strcmp(low, high) ? " to " : "", strcmp(low, high) ? high : "", range->high < 1.1 ? "%" : "times");
 }
@@ -105,7 +107,7 @@ static void say_versus(struct words *words, const struct versus *versus, const c
     const struct {
         const struct range *range;
         const char *how;
-    } sides[] = {{&versus->faster, "faster"}, {&versus->slower, "slower"}};
+    } sides[] = { { &versus->faster, "faster" }, { &versus->slower, "slower" } };
     uint32_t total = versus->faster.count + versus->slower.count + versus->unseen;
     if (total == 0)
         return;
@@ -139,11 +141,12 @@ static void say_floor(struct words *words, const struct range *over)
     if (over->count == 0)
         return;
     if (over->high < 1.25) {
-        say(words, " %s is within %.0f %% of the floor (the oracle).", subject(words), fmax(1, ceil(100 * (over->high - 1) - 1e-6)));
+        say(words, " %s is within %.0f %% of the floor (the oracle).", subject(words),
+            fmax(1, ceil(100 * (over->high - 1) - 1e-6)));
         return;
     }
-    tb_text_number(low, over->low);
-    tb_text_number(high, over->high);
+    tb_text_ratio(low, over->low);
+    tb_text_ratio(high, over->high);
     say(words, " %s takes %s%s%s times as long as the floor (the oracle).", subject(words), low, strcmp(low, high) ? " to " : "",
         strcmp(low, high) ? high : "");
 }
@@ -269,9 +272,11 @@ static void best_malloc_name(const struct tb_campaign *campaign, const struct ta
 
 static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_touch touch)
 {
-    static const char *const titles[] = {[TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"};
-    struct tally tally = {0};
-    struct words words = {0}, best = {0};
+    static const char *const titles[] = {
+        [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"
+    };
+    struct tally tally = { 0 };
+    struct words words = { 0 }, best = { 0 };
     uint32_t cells = 0;
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++) {
         if (campaign->cells[cell].touch != touch)
@@ -295,9 +300,9 @@ static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_t
 
 static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t cell)
 {
-    static const int ops[] = {TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE};
+    static const int ops[] = { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE };
     int locus = tb_campaign_arm(campaign, "locus");
-    struct words words = {0};
+    struct words words = { 0 };
     struct tb_row row;
     const char *before = "locus against mimalloc: ";
     if (locus < 0)
@@ -308,7 +313,7 @@ static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t 
         if (ratio->n == 0)
             continue;
         int side = visible(ratio, tb_campaign_resolution(campaign, cell));
-        struct range range = {0};
+        struct range range = { 0 };
         widen(&range, side < 0 ? 1 / ratio->estimate : ratio->estimate);
         say(&words, "%s%s ", before, tb_bench_name(ops[o]));
         if (side != 0)
@@ -324,7 +329,7 @@ static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t 
 
 static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uint32_t arm)
 {
-    struct words words = {0};
+    struct words words = { 0 };
     char where[128], why[256] = "", first[400];
     uint32_t cells = 0;
     for (uint32_t cell = campaign->cells_count; cell-- > 0;) { // backwards: the first one's reason stays
@@ -351,8 +356,8 @@ static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uin
 static void print_delay(FILE *out, const struct tb_campaign *campaign, uint32_t arm)
 {
     const struct tb_arm *slowed = &campaign->arms[arm];
-    struct words words = {0};
-    struct range seen = {0};
+    struct words words = { 0 };
+    struct range seen = { 0 };
     char base[sizeof slowed->label];
     uint32_t cells = 0;
     tb_base_name(slowed, base, sizeof base);
@@ -379,8 +384,8 @@ static void print_delay(FILE *out, const struct tb_campaign *campaign, uint32_t 
 
 static void print_resolution(FILE *out, const struct tb_campaign *campaign)
 {
-    struct words words = {0};
-    struct range range = {0};
+    struct words words = { 0 };
+    struct range range = { 0 };
     char low[16], high[16];
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++) {
         double resolution = tb_campaign_resolution(campaign, cell);
@@ -405,7 +410,7 @@ static void print_resolution(FILE *out, const struct tb_campaign *campaign)
 
 int tb_report_summary(FILE *stream, const struct tb_campaign *campaign)
 {
-    static const enum tb_touch order[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE}; // what means most, first
+    static const enum tb_touch order[] = { TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE }; // what means most, first
     struct tb_text text;
     int rc = tb_text_open(&text);
     if (rc < 0)

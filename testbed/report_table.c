@@ -2,9 +2,9 @@
 //
 // report_table: the scoreboard for people, within 80 columns of ASCII.
 //
-// One table for each cell, fastest first. `>` marks locus, so that colour is never needed to find it. Below the ranking stand, without
-// rank: the A/A control, what is INVALID and why, and the harness, which measures the testbed and no allocator. Under each table
-// stands how small a difference that cell could have shown.
+// One table for each cell, fastest first. `>` marks locus, so that colour is never needed to find it. Below the ranking stand,
+// without rank: the A/A control, what is INVALID and why, and the harness, which measures the testbed and no allocator. Under
+// each table stands how small a difference that cell could have shown.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ enum { WIDTH_NAME_MIN = 8, WIDTH_REST = 60, WIDTH_MARK = 2 }; // a line is mark,
 
 struct tb_report_style tb_report_style(FILE *stream)
 {
-    struct tb_report_style style = {.colour = false, .columns = 80};
+    struct tb_report_style style = { .colour = false, .columns = 80 };
     int fd = fileno(stream);
     if (fd < 0 || !isatty(fd))
         return style;
@@ -66,7 +66,7 @@ static struct tb_unit board_unit(const struct tb_campaign *campaign, const struc
             largest = fmax(largest, ns);
         }
     }
-    return largest > 0 ? tb_text_unit(smallest, largest) : (struct tb_unit){.name = "ns", .ns = 1, .decimals = 1};
+    return largest > 0 ? tb_text_unit(smallest, largest) : (struct tb_unit){ .name = "ns", .ns = 1, .decimals = 1 };
 }
 
 static const char *colour(const struct table *table, const char *code)
@@ -89,13 +89,13 @@ static void print_name(const struct table *table, uint32_t i)
 static void ratio_text(char *out, size_t size, const struct tb_ratio *ratio)
 {
     char estimate[16], low[16], high[16];
-    tb_text_number(estimate, ratio->estimate);
+    tb_text_ratio(estimate, ratio->estimate);
     if (!ratio->bounded)
         snprintf(out, size, "%sx (unbounded)", estimate);
     else if (ratio->high >= 999.5)
         snprintf(out, size, "%sx", estimate);
     else
-        snprintf(out, size, "%sx [%s, %s]", estimate, tb_text_number(low, ratio->low), tb_text_number(high, ratio->high));
+        snprintf(out, size, "%sx [%s, %s]", estimate, tb_text_ratio(low, ratio->low), tb_text_ratio(high, ratio->high));
 }
 
 static void print_versus(const struct table *table, bool known, const struct tb_ratio *ratio, bool is_base)
@@ -108,17 +108,22 @@ static void print_versus(const struct table *table, bool known, const struct tb_
     fprintf(table->out, "%-18s", text);
 }
 
-static void print_number(FILE *out, int width, bool known, double value)
+static void print_number(FILE *out, int width, bool known, double value, const char *(*format)(char *, double))
 {
     char text[16] = "-";
     if (known && isfinite(value))
-        tb_text_number(text, value);
+        format(text, value);
     fprintf(out, "%*s", width, text);
 }
 
 static void print_time(const struct table *table, double ns)
 {
-    fprintf(table->out, "%6.*f %-2s", table->unit.decimals, ns / table->unit.ns, table->unit.name);
+    double value = ns / table->unit.ns;
+    if (table->unit.decimals == TB_DIGITS)
+        print_number(table->out, 6, true, value, tb_text_number);
+    else
+        fprintf(table->out, "%6.*f", table->unit.decimals, value);
+    fprintf(table->out, " %-2s", table->unit.name);
 }
 
 static void print_spread(const struct table *table, const struct tb_row *row)
@@ -138,9 +143,9 @@ static void print_ranked(const struct table *table, uint32_t i)
     print_spread(table, row);
     fprintf(table->out, "  ");
     print_versus(table, row->has_vs_base, &row->vs_base, strcmp(row->arm->label, "mimalloc") == 0);
-    print_number(table->out, 6, row->has_vs_oracle, row->vs_oracle.estimate);
-    print_number(table->out, 6, true, row->outstanding_ratio);
-    print_number(table->out, 6, true, row->distinct_ratio);
+    print_number(table->out, 6, row->has_vs_oracle, row->vs_oracle.estimate, tb_text_ratio);
+    print_number(table->out, 6, true, row->outstanding_ratio, tb_text_ratio);
+    print_number(table->out, 6, true, row->distinct_ratio, tb_text_ratio);
     fprintf(table->out, "%6s\n", "ok");
 }
 
@@ -161,7 +166,7 @@ static void print_harness(const struct table *table, uint32_t i)
 {
     const struct tb_row *row = &table->board->row[i];
     print_name(table, i);
-    print_number(table->out, 6, true, row->ns_median / table->unit.ns);
+    print_number(table->out, 6, true, row->ns_median / table->unit.ns, tb_text_number);
     fprintf(table->out, " %-2s", table->unit.name);
     print_spread(table, row);
     fprintf(table->out, "  (harness only)\n");
@@ -185,17 +190,25 @@ static void print_laps(const struct table *table)
     fprintf(out, "%*s%9s%7s  %-18s%6s%6s%6s%6s\n", indent, "", "", "", "mimalloc", "oracle", "held", "ever", "gates");
     for (uint32_t i = 0; i < table->board->count; i++) {
         switch (table->board->place[i]) {
-        case TB_PLACE_RANKED: print_ranked(table, i); break;
-        case TB_PLACE_CONTROL: print_control(table, i); break;
-        case TB_PLACE_INVALID: print_invalid(table, i); break;
-        case TB_PLACE_HARNESS: print_harness(table, i); break;
+        case TB_PLACE_RANKED:
+            print_ranked(table, i);
+            break;
+        case TB_PLACE_CONTROL:
+            print_control(table, i);
+            break;
+        case TB_PLACE_INVALID:
+            print_invalid(table, i);
+            break;
+        case TB_PLACE_HARNESS:
+            print_harness(table, i);
+            break;
         }
     }
 }
 
 static void print_bench_times(const struct table *table)
 {
-    static const char *const remarks[] = {[TB_PLACE_CONTROL] = "  A/A control", [TB_PLACE_HARNESS] = "  (harness only)"};
+    static const char *const remarks[] = { [TB_PLACE_CONTROL] = "  A/A control", [TB_PLACE_HARNESS] = "  (harness only)" };
     fprintf(table->out, "%*s", WIDTH_MARK + table->name_width, "");
     for (int op = 0; op < TB_BENCH_COUNT; op++)
         fprintf(table->out, "%10s", tb_bench_name(op));
@@ -208,14 +221,14 @@ static void print_bench_times(const struct table *table)
         }
         print_name(table, i);
         for (int op = 0; op < TB_BENCH_COUNT; op++)
-            print_number(table->out, 10, table->board->row[i].bench_ns[op] > 0, table->board->row[i].bench_ns[op]);
+            print_number(table->out, 10, table->board->row[i].bench_ns[op] > 0, table->board->row[i].bench_ns[op], tb_text_number);
         fprintf(table->out, "%s\n", remarks[place] ? remarks[place] : "");
     }
 }
 
 static void print_bench_ratios(const struct table *table)
 {
-    static const int ops[] = {TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE};
+    static const int ops[] = { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE };
     fprintf(table->out, "\n  times faster than mimalloc (bulk: than its alloc)\n%*s", WIDTH_MARK + table->name_width, "");
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
         fprintf(table->out, "  %-*s", o < 2 ? 18 : 0, tb_bench_name(ops[o]));
@@ -255,7 +268,7 @@ static void print_cell(FILE *out, const struct tb_campaign *campaign, uint32_t c
     struct tb_board board;
     char where[128], how[192], head[336];
     tb_board(campaign, cell, &board);
-    struct table table = {out, campaign, &board, style, board_unit(campaign, &board), name_width(&board, style)};
+    struct table table = { out, campaign, &board, style, board_unit(campaign, &board), name_width(&board, style) };
     tb_text_cell(campaign, cell, where, sizeof where);
     tb_text_settings(campaign, how, sizeof how);
     snprintf(head, sizeof head, "%s, %s", where, how);

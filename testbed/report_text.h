@@ -77,8 +77,11 @@ void tb_text_arm(const struct tb_row *row, char *out, size_t size);
 // follow are indented by `indent`.
 void tb_text_wrap(FILE *stream, int columns, int start, int indent, const char *text);
 
-// Three digits: "1.96", "12.3", "140". Needs 16 bytes.
+// Three digits: "0.182", "1.96", "12.3", "140". Needs 16 bytes.
 const char *tb_text_number(char *out, double value);
+
+// The same for a ratio, with two decimals at most: "0.08". Needs 16 bytes.
+const char *tb_text_ratio(char *out, double value);
 
 // "steady-decode, full touch"; in a bench the workload, or "single operations".
 void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size);
@@ -93,8 +96,10 @@ const char *tb_text_percent_up(char *out, double difference);
 struct tb_unit {
     const char *name; // "ns", "us", "ms", "s"
     double ns;
-    int decimals;
+    int decimals; // or TB_DIGITS: the figures lie too far apart for that, three digits each
 };
+
+enum { TB_DIGITS = -1 };
 
 struct tb_unit tb_text_unit(double smallest_ns, double largest_ns);
 

@@ -77,8 +77,8 @@ void tb_builder_close(struct tb_builder *builder);
 int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t slot, uint32_t count);
 int tb_builder_mark_lap(struct tb_builder *builder);      // a lap begins here (everything before the first mark is the prologue)
 int tb_builder_mark_epilogue(struct tb_builder *builder); // the last lap ends and the epilogue begins here
-// 0, -ENOMEM, or -EINVAL when the stream is not sound: laps differ in work, a slot is used before its request was retired, a
-// request never retires, the peak exceeds pool_blocks. *out is malloc'd (free it), and owned by the caller.
+// 0, -ENOMEM, or -EINVAL when the stream is not sound: laps differ in work, a slot is taken again in the lap in which it was
+// retired, a request never retires, the peak exceeds pool_blocks. *out is malloc'd (free it), and owned by the caller.
 int tb_builder_pack(struct tb_builder *builder, const char *name, uint32_t pool_blocks, struct tb_schedule **out);
 
 // The four workloads of LOCUS-EVAL: "steady-decode", "burst-storm", "long-tail", "churn-touch". -ENOENT: no such name.

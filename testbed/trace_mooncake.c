@@ -3,10 +3,10 @@
 // trace_mooncake: the JSON Lines of the Mooncake traces: one object a line, with timestamp (ms), input_length, output_length and
 // hash_ids.
 //
-// Only whole numbers are taken: a timestamp with a fraction would be one in seconds, from a related format, and read as milliseconds
-// it would be wrong by a thousand without anybody noticing. hash_ids may be left out; they name the shared prefixes,
-// which a replay without prefix sharing has no use for, but a file in which they are broken is a broken file. Other keys are
-// let be: a JSON object may carry more than one reader needs.
+// Only whole numbers are taken: a timestamp with a fraction would be one in seconds, from a related format, and read as
+// milliseconds it would be wrong by a thousand without anybody noticing. hash_ids may be left out; they name the shared
+// prefixes, which a replay without prefix sharing has no use for, but a file in which they are broken is a broken file.
+// Other keys are let be: a JSON object may carry more than one reader needs.
 #include "testbed/trace_parse.h"
 
 #include <errno.h>
@@ -80,7 +80,8 @@ static int read_line(struct tb_parse *parse)
 
     json_t *request = json_loadb(parse->line.at, parse->line.bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &json_error);
 
-    if (!request && json_error_code(&json_error) == json_error_out_of_memory)
+    // When memory runs out jansson says so, or says nothing at all.
+    if (!request && (json_error.text[0] == '\0' || json_error_code(&json_error) == json_error_out_of_memory))
         return -ENOMEM;
     if (!request) {
         struct tb_text said = {json_error.text, strlen(json_error.text)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trace_parse: what the two formats share: lines of a text in memory, numbers within limits, and complaints that name file and line.
-// Private to trace.c, trace_azure.c and trace_mooncake.c.
+// trace_parse: what the two formats share: lines of a text in memory, records in order, and complaints that name file and line.
+// Private to trace*.c and replay.c.
 #ifndef TB_TRACE_PARSE_H
 #define TB_TRACE_PARSE_H
 

@@ -5,8 +5,9 @@
 // hwloc answers every bad input with EINVAL. A person needs more: a file that is missing, empty, cut off, not XML, or XML of
 // something else are five different mistakes. So the file is read here, such mistakes are recognised here, and hwloc gets a buffer.
 //
-// hwloc 2.9 also crashes on some damaged files, so each is tried in a child process first (trial.c). And it believes what it is told: "pu:4000000000" makes it allocate until the kernel kills the process. The product of
-// the counts of a synthetic description is therefore bounded before hwloc sees it, and the size of a file likewise.
+// hwloc 2.9 also crashes on some damaged files, so each is tried in a child process first (trial.c). And it believes what it is
+// told: "pu:4000000000" makes it allocate until the kernel kills the process. The product of the counts of a synthetic
+// description is therefore bounded before hwloc sees it, and the size of a file likewise.
 #include "topo/describe.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 // Runs attempt(argument) in a child that cannot print, dump core, or run for more than ten seconds of CPU time. Nothing that
-// it does is seen here. *passed: it returned true. 0, or -errno when there is no child to be had.
+// it does is seen here. *passed: it returned true and had nothing to say on stderr. 0, or -errno when there is no child to be had.
 int topo_trial(bool (*attempt)(void *), void *argument, bool *passed);
 
 #endif

@@ -9,7 +9,8 @@
 //     pthread_create  pthread_create                                             EAGAIN
 //
 // Calls count only between fault_arm() and fault_disarm(), which the program under test finds by dlsym. Counting from the
-// start of the process would number the loader's and the C library's own calls too, and N would mean something else on every system.
+// start of the process would number the loader's and the C library's own calls too, and N would mean something else on every
+// system.
 // Exactly one call fails; those after it succeed again, so a clean-up that allocates is exercised and not excused.
 //
 // It also keeps a balance of live heap blocks and mapped bytes, so that "everything was released" is a number and needs no
@@ -51,8 +52,11 @@ static _Atomic bool hit;
 static _Atomic long live_blocks; // live since fault_arm: blocks of the heap, and bytes of mappings
 static _Atomic long live_bytes;
 
-static const struct { const char *name; enum family family; } families[] = {
-    {"mmap:", MMAP}, {"mbind:", MBIND}, {"madvise:", MADVISE}, {"malloc:", MALLOC}, {"pthread_create:", PTHREAD_CREATE},
+static const struct {
+    const char *name;
+    enum family family;
+} families[] = {
+    { "mmap:", MMAP }, { "mbind:", MBIND }, { "madvise:", MADVISE }, { "malloc:", MALLOC }, { "pthread_create:", PTHREAD_CREATE },
 };
 
 __attribute__((constructor)) static void read_target(void)

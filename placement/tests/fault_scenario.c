@@ -10,7 +10,8 @@
 // The walk is done twice. The first is never disturbed: it proves that the scenario works here, and lets the C library take
 // what it keeps for good (thread stacks, dynamic loading), which would otherwise look like leaks.
 //
-// Exit 0: finished, and no fault was reached. 3: a fault was hit, and reported as an error. 77: the fault cannot happen here. Else: a bug.
+// Exit 0: finished, and no fault was reached. 3: a fault was hit, and reported as an error. 77: the fault cannot happen here.
+// Anything else is a bug.
 #include "placement/locus.h"
 #include "topo/topo.h"
 
@@ -39,9 +40,9 @@ struct scene {
     struct locus_owner *owner[2];
     struct locus_table *table;
     struct locus_route route;
-    sem_t grown, extended;  // thread -> main: home 0's blocks are in; main -> thread: home 1's are, too
-    sem_t retired;          // thread -> main: push it
-    bool sent;              // by main before `pushed`: there is something to drain
+    sem_t grown, extended; // thread -> main: home 0's blocks are in; main -> thread: home 1's are, too
+    sem_t retired;         // thread -> main: push it
+    bool sent;             // by main before `pushed`: there is something to drain
     sem_t pushed;
     int step;
     int step_error;
@@ -168,7 +169,12 @@ static int threads(struct scene *scene)
 static int pools(struct scene *scene)
 {
     struct locus_pool_config config = {
-        .home = 0, .blocks = BLOCKS, .block_bytes = BLOCK_BYTES, .policy = scene->policy, .node = scene->node, .populate = true,
+        .home = 0,
+        .blocks = BLOCKS,
+        .block_bytes = BLOCK_BYTES,
+        .policy = scene->policy,
+        .node = scene->node,
+        .populate = true,
     };
     int result = locus_pool_open(&scene->pool[0], &config);
     if (result)
@@ -185,7 +191,10 @@ static int owners(struct scene *scene)
 {
     for (int home = 0; home < 2; home++) {
         struct locus_owner_config config = {
-            .pool = scene->pool[home], .mailboxes = 2, .backpressure = home == 0, .wait_ns = 1000000000,
+            .pool = scene->pool[home],
+            .mailboxes = 2,
+            .backpressure = home == 0,
+            .wait_ns = 1000000000,
         };
         int result = locus_owner_open(&scene->owner[home], &config);
         if (!result)
@@ -203,7 +212,10 @@ static int region(struct scene *scene)
 {
     struct locus_placement placement;
     struct locus_region_config config = {
-        .bytes = 1 << 16, .policy = scene->policy, .node = scene->node, .populate = true,
+        .bytes = 1 << 16,
+        .policy = scene->policy,
+        .node = scene->node,
+        .populate = true,
     };
     int result = locus_region_open(&scene->region, &config);
     if (!result)
@@ -246,7 +258,7 @@ static int walk(struct scene *scene)
 
 static int prepare(struct scene *scene, int node, enum locus_policy policy)
 {
-    *scene = (struct scene){.node = node, .policy = policy};
+    *scene = (struct scene){ .node = node, .policy = policy };
     return sem_init(&scene->grown, 0, 0) || sem_init(&scene->extended, 0, 0) || sem_init(&scene->retired, 0, 0) ||
            sem_init(&scene->pushed, 0, 0);
 }

@@ -9,13 +9,13 @@
 //     worker                             owner
 //     malloc(node), push   -- M1/M2 -->  exchange, reverse, free each handle, free(node)
 //
-// In the original the node also owns the request's vector of handles, which travels in it and dies with it. Here the vector is the
-// testbed's table, which every contender recycles, so the node refers to it and only the node is allocated. Each head has a cache line of
-// its own; in the original that is up to the heap.
+// In the original the node also owns the request's vector of handles, which travels in it and dies with it. Here the vector is
+// the testbed's table, which every contender recycles, so the node refers to it and only the node is allocated. Each head has a
+// cache line of its own; in the original that is up to the heap.
 //
-// Atomics: M1 (release) push, partner M2 (acquire) of the owner's exchange: the owner sees the node and the table as the worker left
-// them. A chain of pushes is one release sequence, so the exchange that finds the last node has acquired all before it. The load and
-// the failed exchange are relaxed, because a pusher never looks behind the head.
+// Atomics: M1 (release) push, partner M2 (acquire) of the owner's exchange: the owner sees the node and the table as the worker
+// left them. A chain of pushes is one release sequence, so the exchange that finds the last node has acquired all before it. The
+// load and the failed exchange are relaxed, because a pusher never looks behind the head.
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -154,8 +154,9 @@ static void published_audit(void *context, struct tb_audit *out)
     out->drained = published->drained;
 }
 
-static const struct tb_ops published_ops = {published_open,   published_close, published_take,  published_address, published_retire,
-                                            published_finish, published_drain, published_freed, published_audit};
+static const struct tb_ops published_ops = { published_open,    published_close,  published_take,
+                                             published_address, published_retire, published_finish,
+                                             published_drain,   published_freed,  published_audit };
 TB_DRIVER(published_ops);
 
 static const struct tb_contender published_contender = {

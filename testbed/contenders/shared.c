@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-shared: the paper's pool with the obvious way home, one bounded queue that all workers send single handles through. It is
-// what the chunk mailbox was made to replace (experiments 0351 to 0355): equal blocks and pool, so that the difference is the transport.
+// what the chunk mailbox was made to replace (experiments 0351 to 0355). Pool and blocks are those of `locus-published`, so the
+// difference between the two is the transport.
 //
-// The queue is the bounded array queue with a sequence number per cell (D. Vyukov, "Bounded MPMC queue", 1024cores.net), which is also
-// what the original's channel is inside (Rust's std::sync::mpsc::sync_channel). The sequence of the cell for position p runs
+// The queue is the bounded array queue with a sequence number per cell (D. Vyukov, "Bounded MPMC queue", 1024cores.net), which is
+// also what the original's channel is inside (Rust's std::sync::mpsc::sync_channel). The sequence of the cell for position p runs
 //
 //     p           empty: the sender that moves `tail` from p to p + 1 may fill it
 //     p + 1       full: the owner may take it
 //     p + 1024    empty again, for the next turn
 //
-// Capacity 1024 handles and batches of 64 are the suite's. The original's drain ends after one batch, and its trace ends by draining
-// until all is back; here a drain repeats batches until one comes back short, because the testbed's drain takes home all that has
-// arrived, for every contender. A sender that finds the queue full spins, and yields its CPU now and then. With inline dispatch the
-// sender is the owner, for whom nobody else would make room: it drains.
+// Capacity 1024 handles and batches of 64 are the suite's. The original's drain ends after one batch, and its trace ends by
+// draining until all is back; here a drain repeats batches until one comes back short, because the testbed's drain takes home all
+// that has arrived, for every contender. A sender that finds the queue full spins, and yields its CPU now and then. With inline
+// dispatch the sender is the owner, for whom nobody else would make room: it drains.
 //
 // Atomics:
 //   Q1 (release)   the sender fills a cell, partner Q2 (acquire) of the owner: the handle is there.
@@ -189,8 +190,8 @@ static void shared_audit(void *context, struct tb_audit *out)
     out->drained = tb_lane_counts_requests(&shared->counts);
 }
 
-static const struct tb_ops shared_ops = {shared_open,   shared_close, shared_take,  shared_address, shared_retire,
-                                         shared_finish, shared_drain, shared_freed, shared_audit};
+static const struct tb_ops shared_ops = { shared_open,   shared_close, shared_take,  shared_address, shared_retire,
+                                          shared_finish, shared_drain, shared_freed, shared_audit };
 TB_DRIVER(shared_ops);
 
 static const struct tb_contender shared_contender = {

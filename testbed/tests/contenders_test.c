@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contenders: whatever is in the linker section keeps the contract of contender.h. The tests do not know the contenders, apart from
-// three kinds: the harness' own (their blocks may be one and the same), the oracle (its blocks are those of the schedule and no others)
-// and the pools of this project, whose handles are checked and whose size is a limit.
+// contenders: whatever is in the linker section keeps the contract of contender.h. The tests do not know the contenders, apart
+// from three kinds: the harness' own (their blocks may be one and the same), the oracle (its blocks are those of the schedule and
+// no others) and the pools of this project, whose handles are checked and whose size is a limit.
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define POOL_BLOCKS 64u
 #define TABLES 4u
 
-#define EACH(contender)                                                                                                \
+#define EACH(contender)                                                                                                            \
     (const struct tb_contender *const *contender = __start_tb_contenders; contender < __stop_tb_contenders; contender++)
 
 // One contender, opened, and some tables that the test plays the driver with.
@@ -38,8 +38,8 @@ static struct tb_schedule *small_schedule(uint32_t pool_blocks)
         enum tb_op_kind kind;
         uint32_t slot, count;
     } ops[] = {
-        {TB_OP_TAKE, 0, 3}, {TB_OP_TAKE, 1, 2}, {TB_OP_DRAIN, 0, 0},  {TB_OP_RETIRE, 0, 0}, {TB_OP_DRAIN, 0, 0},
-        {TB_OP_TAKE, 2, 4}, {TB_OP_TAKE, 1, 1}, {TB_OP_RETIRE, 1, 0}, {TB_OP_RETIRE, 2, 0}, {TB_OP_DRAIN, 0, 0},
+        { TB_OP_TAKE, 0, 3 }, { TB_OP_TAKE, 1, 2 }, { TB_OP_DRAIN, 0, 0 },  { TB_OP_RETIRE, 0, 0 }, { TB_OP_DRAIN, 0, 0 },
+        { TB_OP_TAKE, 2, 4 }, { TB_OP_TAKE, 1, 1 }, { TB_OP_RETIRE, 1, 0 }, { TB_OP_RETIRE, 2, 0 }, { TB_OP_DRAIN, 0, 0 },
     };
     struct tb_builder *builder;
     struct tb_schedule *schedule;
@@ -55,9 +55,8 @@ static struct tb_schedule *small_schedule(uint32_t pool_blocks)
 
 static void play_open(struct play *play, const struct tb_contender *contender, uint32_t pool_blocks)
 {
-    *play = (struct play){.contender = contender, .ops = contender->driver->ops, .schedule = small_schedule(pool_blocks)};
-    struct tb_setup setup = {
-        .schedule = play->schedule, .block_bytes = BLOCK_BYTES, .pool_blocks = pool_blocks, .workers = 2};
+    *play = (struct play){ .contender = contender, .ops = contender->driver->ops, .schedule = small_schedule(pool_blocks) };
+    struct tb_setup setup = { .schedule = play->schedule, .block_bytes = BLOCK_BYTES, .pool_blocks = pool_blocks, .workers = 2 };
     int error = play->ops->open(&setup, &play->context);
     cr_assert_eq(error, 0, "%s: open: %s", contender->name, strerror(-error));
     for (uint32_t i = 0; i < TABLES; i++) {
@@ -96,7 +95,7 @@ static void *play_address(const struct play *play, uint32_t slot, uint32_t i)
 static void expect_home(struct play *play, uint64_t refused)
 {
     const char *name = play->contender->name;
-    struct tb_audit audit = {0};
+    struct tb_audit audit = { 0 };
     for (uint32_t i = 0; i < TABLES; i++)
         cr_expect(play->tables[i]->count == 0 && play->tables[i]->state == LOCUS_TABLE_LIVE, "%s: table %u is not back", name, i);
     cr_expect_eq(play->ops->freed(play->context), play->taken - refused, "%s: freed()", name);
@@ -149,7 +148,8 @@ static void play_lap(struct play *play)
                 expect_apart(play);
         } else {
             for (uint32_t b = 0; b < table->count && !play->contender->harness; b++)
-                cr_assert(tb_intact(play_address(play, op.slot, b), BLOCK_BYTES, op.slot), "%s: overwritten", play->contender->name);
+                cr_assert(tb_intact(play_address(play, op.slot, b), BLOCK_BYTES, op.slot), "%s: overwritten",
+                          play->contender->name);
             play_retire(play, op.slot);
             play->ops->finish(play->context, 0, table);
         }
@@ -158,109 +158,119 @@ static void play_lap(struct play *play)
 
 Test(contenders, recycle_without_aliasing_and_keep_their_books)
 {
-    for EACH (entry) {
-        struct play play;
-        play_open(&play, *entry, POOL_BLOCKS);
-        for (int lap = 0; lap < 3; lap++)
-            play_lap(&play);
-        expect_home(&play, 0);
-        play_close(&play);
-    }
+    for
+        EACH(entry)
+        {
+            struct play play;
+            play_open(&play, *entry, POOL_BLOCKS);
+            for (int lap = 0; lap < 3; lap++)
+                play_lap(&play);
+            expect_home(&play, 0);
+            play_close(&play);
+        }
 }
 
 Test(contenders, pools_refuse_a_double_free_and_keep_the_rest)
 {
     uint32_t pools = 0;
-    for EACH (entry) {
-        struct play play;
-        if (!is_pool(*entry))
-            continue;
-        pools++;
-        play_open(&play, *entry, POOL_BLOCKS);
-        cr_assert_eq(play_take(&play, 0, 5), 0);
-        play_retire(&play, 0);
-        play.tables[0]->blocks[1] = play.tables[0]->blocks[0];
-        play.ops->finish(play.context, 1, play.tables[0]);
-        play.ops->drain(play.context);
-        expect_home(&play, 1);
-        cr_expect_eq(play_take(&play, 1, POOL_BLOCKS), -ENOMEM, "%s: one block is lost", (*entry)->name);
-        play_close(&play);
-    }
+    for
+        EACH(entry)
+        {
+            struct play play;
+            if (!is_pool(*entry))
+                continue;
+            pools++;
+            play_open(&play, *entry, POOL_BLOCKS);
+            cr_assert_eq(play_take(&play, 0, 5), 0);
+            play_retire(&play, 0);
+            play.tables[0]->blocks[1] = play.tables[0]->blocks[0];
+            play.ops->finish(play.context, 1, play.tables[0]);
+            play.ops->drain(play.context);
+            expect_home(&play, 1);
+            cr_expect_eq(play_take(&play, 1, POOL_BLOCKS), -ENOMEM, "%s: one block is lost", (*entry)->name);
+            play_close(&play);
+        }
     cr_assert_geq(pools, 3, "locus, locus-published and locus-shared at least");
 }
 
 Test(contenders, pools_refuse_the_handle_of_an_older_use)
 {
-    for EACH (entry) {
-        struct play play;
-        if (!is_pool(*entry))
-            continue;
-        play_open(&play, *entry, POOL_BLOCKS);
-        cr_assert_eq(play_take(&play, 0, 1), 0);
-        locus_block old = play.tables[0]->blocks[0];
-        for (int use = 0; use < 2; use++) {
+    for
+        EACH(entry)
+        {
+            struct play play;
+            if (!is_pool(*entry))
+                continue;
+            play_open(&play, *entry, POOL_BLOCKS);
+            cr_assert_eq(play_take(&play, 0, 1), 0);
+            locus_block old = play.tables[0]->blocks[0];
+            for (int use = 0; use < 2; use++) {
+                play_retire(&play, 0);
+                play.ops->finish(play.context, 0, play.tables[0]);
+                play.ops->drain(play.context);
+                cr_assert_eq(play_take(&play, 0, 1), 0);
+                cr_assert_neq(play.tables[0]->blocks[0], old, "%s: the same handle twice", (*entry)->name);
+            }
+            play.tables[0]->blocks[0] = old;
             play_retire(&play, 0);
             play.ops->finish(play.context, 0, play.tables[0]);
             play.ops->drain(play.context);
-            cr_assert_eq(play_take(&play, 0, 1), 0);
-            cr_assert_neq(play.tables[0]->blocks[0], old, "%s: the same handle twice", (*entry)->name);
+            expect_home(&play, 1);
+            play_close(&play);
         }
-        play.tables[0]->blocks[0] = old;
-        play_retire(&play, 0);
-        play.ops->finish(play.context, 0, play.tables[0]);
-        play.ops->drain(play.context);
-        expect_home(&play, 1);
-        play_close(&play);
-    }
 }
 
 Test(contenders, an_exhausted_pool_answers_at_once_when_nothing_is_on_its_way)
 {
-    for EACH (entry) {
-        struct play play;
-        if (!is_pool(*entry))
-            continue;
-        play_open(&play, *entry, 8);
-        cr_assert_eq(play_take(&play, 0, 8), 0);
-        cr_expect_eq(play_take(&play, 1, 1), -ENOMEM, "%s", (*entry)->name);
-        cr_expect_eq(play.tables[1]->count, 0, "%s: a failed take left blocks", (*entry)->name);
-        play_retire(&play, 0);
-        cr_expect_eq(play_take(&play, 1, 9), -ENOSPC, "%s: more than a table holds", (*entry)->name);
-        play.ops->finish(play.context, 0, play.tables[0]);
-        play.ops->drain(play.context);
-        expect_home(&play, 0);
-        play_close(&play);
-    }
+    for
+        EACH(entry)
+        {
+            struct play play;
+            if (!is_pool(*entry))
+                continue;
+            play_open(&play, *entry, 8);
+            cr_assert_eq(play_take(&play, 0, 8), 0);
+            cr_expect_eq(play_take(&play, 1, 1), -ENOMEM, "%s", (*entry)->name);
+            cr_expect_eq(play.tables[1]->count, 0, "%s: a failed take left blocks", (*entry)->name);
+            play_retire(&play, 0);
+            cr_expect_eq(play_take(&play, 1, 9), -ENOSPC, "%s: more than a table holds", (*entry)->name);
+            play.ops->finish(play.context, 0, play.tables[0]);
+            play.ops->drain(play.context);
+            expect_home(&play, 0);
+            play_close(&play);
+        }
 }
 
 static void *finish_late(void *argument)
 {
     struct play *play = argument;
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
     play->ops->finish(play->context, 1, play->tables[0]);
     return NULL;
 }
 
 Test(contenders, an_exhausted_pool_waits_for_what_is_on_its_way)
 {
-    for EACH (entry) {
-        struct play play;
-        pthread_t worker;
-        if (!is_pool(*entry))
-            continue;
-        play_open(&play, *entry, 8);
-        cr_assert_eq(play_take(&play, 0, 8), 0);
-        play_retire(&play, 0);
-        cr_assert_eq(pthread_create(&worker, NULL, finish_late, &play), 0);
-        int error = play_take(&play, 1, 3);
-        pthread_join(worker, NULL);
-        cr_assert_eq(error, 0, "%s: %s", (*entry)->name, strerror(-error));
-        play_retire(&play, 1);
-        play.ops->finish(play.context, 0, play.tables[1]);
-        play.ops->drain(play.context);
-        expect_home(&play, 0);
-        play_close(&play);
-    }
+    for
+        EACH(entry)
+        {
+            struct play play;
+            pthread_t worker;
+            if (!is_pool(*entry))
+                continue;
+            play_open(&play, *entry, 8);
+            cr_assert_eq(play_take(&play, 0, 8), 0);
+            play_retire(&play, 0);
+            cr_assert_eq(pthread_create(&worker, NULL, finish_late, &play), 0);
+            int error = play_take(&play, 1, 3);
+            pthread_join(worker, NULL);
+            cr_assert_eq(error, 0, "%s: %s", (*entry)->name, strerror(-error));
+            play_retire(&play, 1);
+            play.ops->finish(play.context, 0, play.tables[1]);
+            play.ops->drain(play.context);
+            expect_home(&play, 0);
+            play_close(&play);
+        }
 }
 
 // The suite of the paper lost the count of such a drain and would have waited for ever.
@@ -299,20 +309,22 @@ Test(contenders, locus_shared_gives_up_on_a_chunk_that_never_comes, .timeout = 2
 // Inline dispatch: the owner is the worker, and nobody else would empty a full queue.
 Test(contenders, finish_a_large_request_on_the_owner_thread, .timeout = 20)
 {
-    for EACH (entry) {
-        struct play play;
-        if (is_oracle(*entry))
-            continue;
-        play_open(&play, *entry, 3000);
-        for (int lap = 0; lap < 2; lap++) {
-            cr_assert_eq(play_take(&play, 0, 2900), 0, "%s", (*entry)->name);
-            play_retire(&play, 0);
-            play.ops->finish(play.context, 0, play.tables[0]);
-            play.ops->drain(play.context);
+    for
+        EACH(entry)
+        {
+            struct play play;
+            if (is_oracle(*entry))
+                continue;
+            play_open(&play, *entry, 3000);
+            for (int lap = 0; lap < 2; lap++) {
+                cr_assert_eq(play_take(&play, 0, 2900), 0, "%s", (*entry)->name);
+                play_retire(&play, 0);
+                play.ops->finish(play.context, 0, play.tables[0]);
+                play.ops->drain(play.context);
+            }
+            expect_home(&play, 0);
+            play_close(&play);
         }
-        expect_home(&play, 0);
-        play_close(&play);
-    }
 }
 
 struct lane {
@@ -332,43 +344,47 @@ static void drain_until_freed(struct play *play)
 {
     for (int ms = 0; ms < 10000 && play->ops->freed(play->context) < play->taken; ms++) {
         play->ops->drain(play->context);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     }
 }
 
 // More blocks than a bounded queue holds, from two workers at once.
 Test(contenders, finish_on_two_threads_while_the_owner_drains, .timeout = 60)
 {
-    for EACH (entry) {
-        struct play play;
-        if (is_oracle(*entry))
-            continue;
-        play_open(&play, *entry, 4096);
-        for (int lap = 0; lap < 3; lap++) {
-            struct lane lanes[2] = {{.play = &play, .number = 0}, {.play = &play, .number = 1}};
-            for (uint32_t i = 0; i < 2; i++) {
-                cr_assert_eq(play_take(&play, i, 2000), 0, "%s", (*entry)->name);
-                play_retire(&play, i);
-                cr_assert_eq(pthread_create(&lanes[i].thread, NULL, finish_lane, &lanes[i]), 0);
+    for
+        EACH(entry)
+        {
+            struct play play;
+            if (is_oracle(*entry))
+                continue;
+            play_open(&play, *entry, 4096);
+            for (int lap = 0; lap < 3; lap++) {
+                struct lane lanes[2] = { { .play = &play, .number = 0 }, { .play = &play, .number = 1 } };
+                for (uint32_t i = 0; i < 2; i++) {
+                    cr_assert_eq(play_take(&play, i, 2000), 0, "%s", (*entry)->name);
+                    play_retire(&play, i);
+                    cr_assert_eq(pthread_create(&lanes[i].thread, NULL, finish_lane, &lanes[i]), 0);
+                }
+                drain_until_freed(&play);
+                cr_assert_eq(play.ops->freed(play.context), play.taken, "%s: not all came home", (*entry)->name);
+                for (uint32_t i = 0; i < 2; i++)
+                    pthread_join(lanes[i].thread, NULL);
             }
-            drain_until_freed(&play);
-            cr_assert_eq(play.ops->freed(play.context), play.taken, "%s: not all came home", (*entry)->name);
-            for (uint32_t i = 0; i < 2; i++)
-                pthread_join(lanes[i].thread, NULL);
+            expect_home(&play, 0);
+            play_close(&play);
         }
-        expect_home(&play, 0);
-        play_close(&play);
-    }
 }
 
 Test(contenders, have_a_name_of_their_own_a_summary_and_a_driver)
 {
-    for EACH (entry) {
-        const struct tb_contender *contender = *entry;
-        cr_assert(contender->name && contender->summary && contender->driver && contender->driver->ops);
-        cr_expect_eq(tb_contender_find(contender->name), contender, "%s: there is another one before", contender->name);
-        cr_expect_eq(strcspn(contender->name, "@# "), strlen(contender->name), "%s: not a word", contender->name);
-    }
+    for
+        EACH(entry)
+        {
+            const struct tb_contender *contender = *entry;
+            cr_assert(contender->name && contender->summary && contender->driver && contender->driver->ops);
+            cr_expect_eq(tb_contender_find(contender->name), contender, "%s: there is another one before", contender->name);
+            cr_expect_eq(strcspn(contender->name, "@# "), strlen(contender->name), "%s: not a word", contender->name);
+        }
     cr_expect_null(tb_contender_find("no such contender"));
     cr_expect_null(tb_contender_find(""));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// schedule: the suite has the published totals and peaks, its streams are sound by an account kept here and not by pack()'s, and pack()
-// refuses what no contender could run.
+// schedule: the suite has the published totals and peaks, its streams are sound by an account kept here and not by that of pack(),
+// and pack() refuses what no contender could run.
 #include "testbed/schedule.h"
 
 #include <criterion/criterion.h>
@@ -220,14 +220,17 @@ Test(schedule, builder_refuses_unsound_streams)
         {"dtr", "no lap"},
         {"|d;", "a lap without work"},
         {"|tr|;", "a lap without work beside one with"},
+        {"t|d;r", "a lap without work between a prologue and an epilogue with"},
         {"|trr;", "retired twice"},
         {"|r;", "retired before it took anything"},
         {"|t;", "never retired"},
+        {"T|tr;", "taken in the prologue and never retired"},
+        {"trrT|tr;", "one retired twice, one never: the sum is right"},
         {"|t", "never retired, no epilogue"},
         {"t|Tr;R", "the live slots move"},
         {"|trt;r", "taken again while on its way"},
         {"|trtr;", "taken again while on its way"},
-        {"|tr|TRtr;", "laps differ in requests"},
+        {"|tTrR|ttr;", "laps differ in requests"},
         {"|tr|t+r;", "laps differ in blocks"},
         {"t|Tr|tR+;r", "the live request has more blocks than at first"},
         {"|tTrR+r;", "taken again in the same lap, after others"},

@@ -49,6 +49,8 @@ Test(cgroup, takes_the_lowest_limit_and_the_least_room_on_the_way_up)
     level("/sys/fs/cgroup/a", "2000\n", "1900\n", "anon 1500\nactive_file 30\ninactive_file 20\nactive_file_x 900\n");
     cr_assert_eq(ask().limit_bytes, 1000);
     cr_assert_eq(ask().room_bytes, 150, "a has 2000 - 1900 + 50 left, b has 900");
+    level("/sys/fs/cgroup/a/b", "1000\n", "990\n", "");
+    cr_assert_eq(ask().room_bytes, 10, "and now b is the tightest");
 }
 
 Test(cgroup, has_no_room_when_usage_is_above_the_limit)

@@ -119,6 +119,30 @@ Test(pin, touches_the_calling_thread_only)
     cr_assert_eq(affinity_count(), before);
 }
 
+static void *ask_first_when_pinned_by_others(void *out)
+{
+    struct topo_idset now = { { 0 } };
+    struct topo_idset only = { { 0 } };
+    sched_getaffinity(0, sizeof(now.words), (cpu_set_t *)now.words);
+    for (unsigned id = 0; topo_idset_count(&only) == 0; id++)
+        if (topo_idset_has(&now, id))
+            topo_idset_add(&only, id);
+    sched_setaffinity(0, sizeof(only.words), (cpu_set_t *)only.words);
+    locus_pin_allowed(NULL, 0, out);
+    return NULL;
+}
+
+Test(pin, takes_the_process_for_its_main_thread_whoever_asks_first)
+{
+    unsigned count = 0;
+    pthread_t thread;
+    if (affinity_count() < 2)
+        cr_skip_test("needs >= 2 CPUs");
+    cr_assert_eq(pthread_create(&thread, NULL, ask_first_when_pinned_by_others, &count), 0);
+    pthread_join(thread, NULL);
+    cr_assert_eq(count, affinity_count());
+}
+
 static struct topo_idset set_of(unsigned first, unsigned last)
 {
     struct topo_idset set = { { 0 } };

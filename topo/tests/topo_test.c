@@ -120,10 +120,15 @@ static void check_refused(const char *source, const struct bad_source *bad)
 Test(topo, says_what_is_wrong_with_a_file)
 {
     static const struct bad_source bad[] = {
-        { "truncated.xml", -EINVAL, "cut off" },         { "empty.xml", -ENODATA, "empty" },
-        { "missing.xml", -ENOENT, "No such file" },      { "not_xml.xml", -EINVAL, "not an XML" },
-        { "not_topology.xml", -EINVAL, "hwloc" },        { "no_cpus.xml", -EINVAL, "no CPUs" },
-        { "node_twice.xml", -EINVAL, "0 occurs twice" }, { "", -EISDIR, "directory" },
+        { "truncated.xml", -EINVAL, "cut off" },
+        { "empty.xml", -ENODATA, "empty" },
+        { "missing.xml", -ENOENT, "No such file" },
+        { "not_xml.xml", -EINVAL, "not an XML" },
+        { "not_topology.xml", -EINVAL, "hwloc" },
+        { "no_cpus.xml", -EINVAL, "no CPUs" },
+        { "node_twice.xml", -EINVAL, "0 occurs twice" },
+        { "core_without_cpuset.xml", -EINVAL, "damaged" },
+        { "", -EISDIR, "directory" },
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         check_refused(fixture(bad[i].source), &bad[i]);

@@ -1,0 +1,195 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# mutants.sh: are the tests any good? Breaks the sources on purpose, one thing at a time, and expects a test to fail each time.
+#
+# Works on a copy in a directory of its own. A mutant is a sed expression that has to change its file, and the program that has to
+# fail then; a mutant that does not compile, or whose program still passes, is a failure. Every program passes with the
+# unchanged sources first. Litmus programs run under ThreadSanitizer, the others plain.
+#
+# Environment: REPO, CC (gcc or clang), JOBS. Prints PASS or FAIL for each; exit 0 if no mutant survived.
+set -u
+REPO=$(cd "${REPO:-$(dirname "$0")/../..}" && pwd) || exit 2
+CC=${CC:-gcc}
+JOBS=${JOBS:-$(nproc)}
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+tree=$work/tree
+flags="-std=c11 -D_GNU_SOURCE -O1 -g -pthread"
+export TSAN_OPTIONS=halt_on_error=1:exitcode=66:report_bugs=1
+
+fixed_addresses=() # the sanitizer's shadow does not fit beside a heavily randomised address space
+if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_addresses=(setarch "$(uname -m)" -R); fi
+
+# --- building and running ------------------------------------------------------------------------------------------------------
+
+source_of() { # program
+    for dir in placement testbed; do [ ! -e "$tree/$dir/tests/$1.c" ] || echo "$dir/tests/$1.c"; done
+}
+sanitizer_of() { case $1 in *_litmus) echo thread ;; *) echo none ;; esac; }
+
+compile() { # tree, sanitizer, source, object
+    local san=
+    [ "$2" = none ] || san=-fsanitize=$2
+    (cd "$1" && $CC $flags $san -I. -c -o "$4" "$3")
+}
+
+object() { echo "$1/$2/${3//\//_}.o"; } # directory, sanitizer, source
+
+# link OUT SANITIZER PROGRAM DIRECTORY: objects of DIRECTORY, and those that it lacks from the unchanged ones.
+link() {
+    local san=() objects=() source own libs=(-lhwloc -lnuma)
+    [ "$2" = none ] || san=(-fsanitize="$2")
+    case $3 in *_test) libs+=(-lcriterion) ;; esac
+    for source in $library $(source_of "$3"); do
+        own=$(object "$4" "$2" "$source")
+        [ -e "$own" ] || own=$(object "$work/base" "$2" "$source")
+        objects+=("$own")
+    done
+    $CC -pthread "${san[@]}" -o "$1" "${objects[@]}" "${libs[@]}"
+}
+
+execute() { # program file, its name
+    case $2 in
+    *_litmus) timeout -k 5 60 "${fixed_addresses[@]}" "$1" 200 ;;
+    *_stress) timeout -k 5 60 "$1" 1 1 ;;
+    *_test) timeout -k 5 60 "$1" -j1 --timeout 10 ;;
+    esac
+}
+
+control() { # program
+    local san
+    san=$(sanitizer_of "$1")
+    if compile "$tree" "$san" "$(source_of "$1")" "$(object "$work/base" "$san" "$(source_of "$1")")" &&
+        link "$work/base/$1" "$san" "$1" "$work/base" && execute "$work/base/$1" "$1"; then
+        echo "PASS control $1" >"$work/result/control-$1"
+    else
+        echo "FAIL control $1: does not pass with the unchanged sources" >"$work/result/control-$1"
+    fi
+} >"$work/control-$1.log" 2>&1
+
+# What has to be compiled anew when `file` has changed, besides the program.
+affected() { # file, program
+    case $1 in
+    *.c) echo "$1" ;;
+    testbed/*.h) echo testbed/dispatch.c ;;
+    placement/*.h) echo placement/pool.c placement/table.c placement/owner.c ;;
+    esac
+}
+
+judge() { # name, file, program, sed expression
+    local dir=$work/mutants/$1 san source
+    san=$(sanitizer_of "$3")
+    mkdir -p "$dir/$san" && cp -r "$tree" "$dir/tree"
+    sed -i -E "$4" "$dir/tree/$2"
+    ! cmp -s "$tree/$2" "$dir/tree/$2" || { echo "FAIL mutant $1: the expression did not change $2"; return; }
+    for source in $(affected "$2") $(source_of "$3"); do
+        compile "$dir/tree" "$san" "$source" "$(object "$dir" "$san" "$source")" ||
+            { echo "FAIL mutant $1: does not compile"; return; }
+    done >>"$dir/log" 2>&1
+    link "$dir/program" "$san" "$3" "$dir" >>"$dir/log" 2>&1 || { echo "FAIL mutant $1: does not link"; return; }
+    if execute "$dir/program" "$3" >>"$dir/log" 2>&1; then
+        echo "FAIL mutant $1: survived $3"
+    else
+        echo "PASS mutant $1: killed by $3"
+    fi
+}
+
+in_parallel() { # command...: at most JOBS at a time
+    while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do wait -n; done
+    "$@" &
+}
+
+names=()
+judge_to_file() {
+    judge "$@" >"$work/result/mutant-$1"
+    rm -rf "$work/mutants/$1/tree" "$work/mutants/$1/program"
+}
+mutant() { # name, file, program, sed expression
+    names+=("mutant-$1")
+    in_parallel judge_to_file "$@"
+}
+
+# --- the unchanged sources -----------------------------------------------------------------------------------------------------
+
+mkdir -p "$tree" "$work/result" "$work/mutants" "$work/base/thread" "$work/base/none"
+(cd "$REPO" && find topo placement testbed -name '*.[ch]' -print0 | tar -c --null -T - -f -) | tar -x -C "$tree" -f - || exit 2
+cd "$tree" || exit 2
+library=$(echo topo/*.c placement/*.c testbed/dispatch.c)
+for source in $library; do
+    for sanitizer in thread none; do
+        in_parallel compile "$tree" $sanitizer "$source" "$(object "$work/base" $sanitizer "$source")"
+    done
+done
+wait
+for program in mailbox_litmus table_pending_litmus owner_role_litmus ring_litmus lane_litmus \
+    mailbox_test pool_test table_test owner_test pool_stress homes_stress backpressure_stress; do
+    names+=("control-$program")
+    in_parallel control $program
+done
+wait
+
+# --- memory orders -------------------------------------------------------------------------------------------------------------
+
+mailbox=placement/mailbox.h owner=placement/owner.c table=placement/table.c pool=placement/pool.c
+ring=testbed/dispatch.h worker=testbed/dispatch.c lane=testbed/contenders/counting.h
+
+mutant P1-push-relaxed $mailbox mailbox_litmus '/\/\/ P1$/s/memory_order_release/memory_order_relaxed/'
+mutant T1-take-relaxed $mailbox mailbox_litmus '/\/\/ T1$/s/memory_order_acquire/memory_order_relaxed/'
+mutant D2-pending-relaxed $owner table_pending_litmus '/\/\/ D2$/s/memory_order_acq_rel/memory_order_relaxed/'
+mutant D2-pending-acquire-only $owner table_pending_litmus '/\/\/ D2$/s/memory_order_acq_rel/memory_order_acquire/'
+mutant D2-pending-release-only $owner table_pending_litmus '/\/\/ D2$/s/memory_order_acq_rel/memory_order_release/'
+mutant O1-leave-relaxed $owner owner_role_litmus '/\/\/ O1$/s/memory_order_release/memory_order_relaxed/'
+mutant O2-adopt-relaxed $owner owner_role_litmus '/\/\/ O2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant R1-send-relaxed-spin $ring ring_litmus '/\/\/ R1$/s/memory_order_release/memory_order_relaxed/'
+mutant R1-send-relaxed-futex $ring ring_litmus '/\/\/ R1, S1$/s/memory_order_seq_cst/memory_order_relaxed/'
+mutant R2-receive-relaxed $worker ring_litmus '/\/\/ R2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant W1-done-relaxed $worker ring_litmus '/\/\/ W1$/s/memory_order_release/memory_order_relaxed/'
+mutant W2-idle-relaxed $ring ring_litmus '/\/\/ W2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant C1-requests-relaxed $lane lane_litmus '/requests_now, .*C1$/s/memory_order_release/memory_order_relaxed/'
+mutant C1-blocks-relaxed $lane lane_litmus '/blocks_now, .*C1$/s/memory_order_release/memory_order_relaxed/'
+mutant C2-requests-relaxed $lane lane_litmus '/requests, .*C2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant C2-blocks-relaxed $lane lane_litmus '/blocks, .*C2$/s/memory_order_acquire/memory_order_relaxed/'
+
+# --- what the code does --------------------------------------------------------------------------------------------------------
+
+mutant take-newest-first $mailbox mailbox_test 's/link->next = oldest_first;/oldest_first = oldest_first ? oldest_first : link;/'
+mutant push-stale-next-after-failure $mailbox pool_stress 's/^    do \{/    link->next = head;\n    do {/; s/^        link->next = head;//'
+mutant drain-drops-one-chunk-in-64 $owner pool_stress \
+    's/^( +)(freed \+= drain_chunk.*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
+mutant drain-reads-next-after-hand-back $owner owner_test '/link \*next = link->next; \/\/ before/d; s/^( +)link = next;/\1link = link->next;/'
+mutant drain-leaves-blocks-in-flight $owner owner_test 's/owner->in_flight -= [^;]*;/;/'
+mutant wait-drains-uncounted $owner owner_test \
+    's/^        locus_owner_drain\(owner\);/        uint64_t freed = owner->pool->freed;\n&\n        owner->pool->freed = freed;/'
+mutant wait-loses-reclaimed-tables $owner owner_test 's/^        locus_owner_drain\(owner\);/&\n        owner->reclaimed_first = NULL;/'
+mutant wait-for-what-cannot-come $owner owner_test 's/owner->pool->top \+ owner->in_flight < count/0/'
+mutant wait-without-end $owner owner_test 's/> owner->wait_ns\)/> 1000 * owner->wait_ns)/'
+mutant back-pressure-without-effect $owner backpressure_stress 's/owner->backpressure && owner->in_flight/0/'
+mutant back-pressure-waits-one-block-late $owner backpressure_stress 's/pool->top - count < pool->fresh/pool->top - count + 1 < pool->fresh/'
+mutant hand-back-by-every-home $owner table_test 's/alone \|\| atomic_fetch_sub/true || atomic_fetch_sub/'
+mutant hand-back-too-early $owner homes_stress '/\/\/ D2$/s/== 1\)/== 2)/'
+mutant every-home-refuses-a-damaged-handle $owner table_test 's/bool lowest = [^;]*;/bool lowest = true;/'
+mutant truncate-frees-before-it-looks $owner owner_test 's/return -EXDEV;$/continue;/'
+mutant spawned-thread-keeps-the-role $owner owner_test '/^static void \*spawned_main/,/^}/s/locus_owner_leave\(owner\);/;/'
+mutant push-twice-allowed $table table_test 's/state == LOCUS_TABLE_RETIRED \?/state != LOCUS_TABLE_LIVE ?/'
+mutant push-undeclared-allowed $table table_test 's/state == LOCUS_TABLE_RETIRED \?/state != LOCUS_TABLE_PUSHED ?/'
+mutant push-half-a-table $table table_test 's/if \(homes & ~route->homes\)/homes \&= route->homes;\n    if (!homes)/'
+mutant generation-unchecked $pool pool_test 's/ \|\| pool->generation\[index\] != generation//'
+mutant generation-not-advanced $pool pool_test \
+    's/pool->generation\[index\] = generation \+ 1;//; s/give_back\(pool, block \+ 1\)/give_back(pool, block)/'
+mutant generation-runs-ahead $pool pool_stress 's/pool->generation\[index\] = generation \+ 1;/pool->generation[index] = generation + 2;/; s/block \+ 1\)/block + 2)/'
+mutant retired-block-reused $pool pool_test '/pool->retired\+\+;/{n;d}'
+mutant refused-block-ends-the-chunk $pool pool_test '/refuse\(pool, block, tag\);/{n;s/continue/break/}'
+mutant refused-block-counted-as-freed $pool pool_test 's/refuse\(pool, block, tag\);/&\n            accepted++;/'
+mutant fifo-returned-at-the-wrong-end $pool pool_test 's/end \+= pool->head;//'
+mutant distinct-blocks-not-counted placement/pool_internal.h pool_test 's/pool->fresh = pool->top;//'
+wait
+
+# --- the verdict ---------------------------------------------------------------------------------------------------------------
+
+for name in "${names[@]}"; do
+    cat "$work/result/$name"
+    grep -q ^PASS "$work/result/$name" && continue
+    tail -n 8 "$work/${name/mutant-/mutants/}/log" "$work/$name.log" 2>/dev/null | sed 's/^/    | /'
+done
+! grep -hqv ^PASS "$work"/result/*
