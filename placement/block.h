@@ -10,7 +10,7 @@
 // `home` is the dense ordinal of a pool among the pools of one process, not an OS node number: node ids are sparse
 // (4-7 with no 0 is a real machine) and would waste the six bits. The owner of a home knows its OS node.
 // `generation` counts how often the block came home. A handle that outlives its use therefore no longer matches,
-// and a free of it is refused. Generations start at 1, so that 0 as a whole is never a valid handle.
+// and a free of it is refused. No generation is 0, so that 0 as a whole is never a valid handle.
 //
 // 26 bits of index are 64 Mi blocks: 256 GiB of 4 KiB blocks in one pool. Plain values: copy them freely, any thread.
 #ifndef LOCUS_BLOCK_H
@@ -23,8 +23,8 @@ typedef uint64_t locus_block;
 #define LOCUS_BLOCK_NONE ((locus_block)0)
 #define LOCUS_HOMES_MAX 64u             // 2^6: what the home field can name
 #define LOCUS_BLOCKS_MAX (1u << 26)     // blocks in one pool
-#define LOCUS_GENERATION_FIRST 1u
-#define LOCUS_GENERATION_MAX UINT32_MAX // a block that came home with it is retired (pool.h)
+#define LOCUS_GENERATION_FIRST 1u       // of a new block, unless its pool has fewer generations (pool.h)
+#define LOCUS_GENERATION_MAX UINT32_MAX // the last one: a block that comes home with it is retired (pool.h)
 
 static inline locus_block locus_block_make(uint32_t home, uint32_t index, uint32_t generation)
 {

@@ -57,7 +57,8 @@ static inline bool locus_mailbox_empty(const struct locus_mailbox *mailbox)
 }
 
 // Takes all that has arrived, oldest first, or NULL. T1 (acquire), partner P1. The look before the exchange is what makes
-// polling cheap: a locked exchange of an empty mailbox costs as much as a full one, and it takes the line from the pushers.
+// polling cheap: a locked exchange of an empty mailbox costs as much as one of a full, and takes the line from the pushers.
+// (Fetching head or link ahead for writing was measured, too: no difference.)
 static inline struct locus_link *locus_mailbox_take(struct locus_mailbox *mailbox)
 {
     if (locus_mailbox_empty(mailbox))

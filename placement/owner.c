@@ -214,9 +214,8 @@ static __attribute__((cold, noinline)) int grow_wait(struct locus_owner *owner, 
     return error;
 }
 
-int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count)
+static __attribute__((noinline)) int grow_many(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
-    assert_owner_context(owner);
     struct locus_pool *pool = owner->pool;
     if (table->state != LOCUS_TABLE_LIVE)
         return -EINVAL;
@@ -229,14 +228,27 @@ int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint3
         if (error)
             return error;
     }
-    if (count == 1)
-        table->blocks[table->count] = pool_take_one(pool);
-    else if (count)
-        pool_take(pool, count, table->blocks + table->count);
-    else
+    if (count == 0)
         return 0;
+    pool_take(pool, count, table->blocks + table->count);
     table->count += count;
     table->homes |= owner->home_bit;
+    return 0;
+}
+
+// A decode step asks for one block, for a table that has some already. With nothing unusual about it, that is these few lines;
+// everything else, the checks in detail too, is grow_many's.
+int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count)
+{
+    assert_owner_context(owner);
+    struct locus_pool *pool = owner->pool;
+    uint32_t at = table->count;
+    bool usual = count == 1 && !owner->backpressure && table->state == LOCUS_TABLE_LIVE && (table->homes & owner->home_bit) &&
+                 at < table->capacity && pool_top_is_used(pool);
+    if (__builtin_expect(!usual, 0))
+        return grow_many(owner, table, count);
+    table->blocks[at] = pool_take_top(pool);
+    table->count = at + 1;
     return 0;
 }
 
@@ -303,30 +315,36 @@ static uint32_t free_own(struct locus_owner *owner, const struct locus_table *ta
     return freed;
 }
 
-static void reclaim(struct locus_owner *owner, struct locus_chunk *chunk)
+static struct locus_table *table_of(const struct locus_owner *owner, struct locus_link *link)
 {
-    struct locus_table *table = chunk->table;
+    char *links = (char *)link - owner->pool->home * sizeof *link;
+    return (struct locus_table *)(void *)(links - offsetof(struct locus_table, links));
+}
+
+static void reclaim(struct locus_owner *owner, struct locus_table *table, struct locus_link *link)
+{
     table->count = 0;
     table->homes = 0;
     table->state = LOCUS_TABLE_LIVE;
-    chunk->link.next = NULL;
+    table->pushed = false;
+    link->next = NULL;
     if (owner->reclaimed_first)
-        owner->reclaimed_last->next = &chunk->link;
+        owner->reclaimed_last->next = link;
     else
-        owner->reclaimed_first = &chunk->link;
-    owner->reclaimed_last = &chunk->link;
+        owner->reclaimed_first = link;
+    owner->reclaimed_last = link;
 }
 
-static uint32_t drain_chunk(struct locus_owner *owner, struct locus_chunk *chunk)
+static uint32_t drain_table(struct locus_owner *owner, struct locus_link *link)
 {
-    struct locus_table *table = chunk->table;
+    struct locus_table *table = table_of(owner, link);
     bool alone = table->homes == owner->home_bit;
     if (table->retired_by == owner->pool->home)
         owner->in_flight -= own_blocks(owner, table);
     owner->stats.tables_drained++;
     uint32_t freed = alone ? locus_pool_free_bulk(owner->pool, table->count, table->blocks, table->tag) : free_own(owner, table);
     if (alone || atomic_fetch_sub_explicit(&table->pending, 1, memory_order_acq_rel) == 1) // D2
-        reclaim(owner, chunk);
+        reclaim(owner, table, link);
     return freed;
 }
 
@@ -338,7 +356,7 @@ uint32_t locus_owner_drain(struct locus_owner *owner)
         struct locus_link *link = locus_mailbox_take(&owner->mailboxes[i]);
         while (link) {
             struct locus_link *next = link->next; // before the table is handed back and used again
-            freed += drain_chunk(owner, (struct locus_chunk *)link);
+            freed += drain_table(owner, link);
             link = next;
         }
     }
@@ -352,7 +370,7 @@ struct locus_table *locus_owner_reclaimed(struct locus_owner *owner)
     if (!link)
         return NULL;
     owner->reclaimed_first = link->next;
-    return ((struct locus_chunk *)link)->table;
+    return table_of(owner, link);
 }
 
 void locus_owner_stats(const struct locus_owner *owner, struct locus_owner_stats *out)

@@ -76,7 +76,7 @@ struct locus_table *locus_owner_reclaimed(struct locus_owner *owner);
 
 struct locus_owner_stats {
     uint64_t tables_retired;    // declared here
-    uint64_t tables_drained;    // chunks that this home has drained
+    uint64_t tables_drained;    // tables that this home has drained its part of
     uint64_t blocks_in_flight;  // declared here and not home yet
     uint64_t waits;             // grows that had to wait
     uint64_t wait_ns;           // time spent in them

@@ -2,8 +2,8 @@
 //
 // pool: equal blocks, handed out and taken back by one owner.
 //
-// Free blocks are a flat stack of ready-made handles, so a bulk allocation is one memcpy and the block that came
-// home last, whose lines are still warm, leaves first. Beside it lies one generation per block. A free compares the handle's
+// Free blocks are a flat stack of ready-made handles, so a bulk allocation is one memcpy and the chunk that came home last,
+// whose lines are still warm, leaves first, in the order in which it was in use. Beside it lies one generation per block. A free compares the handle's
 // generation with the block's, moves the block on by one, and pushes the new handle. Nothing is stored inside a block.
 //
 // Threads: a pool has no lock. Every function belongs to *owner context* (owner.h), except the address functions
@@ -25,7 +25,7 @@ enum locus_backing {
 };
 
 enum locus_reuse {
-    LOCUS_REUSE_LIFO,           // last home, first out: warm
+    LOCUS_REUSE_LIFO,           // last chunk home, first out: warm
     LOCUS_REUSE_FIFO,           // first home, first out: cold, and a quarantine against use after free
 };
 
@@ -40,7 +40,7 @@ struct locus_pool_config {
     enum locus_policy policy;
     int node;
     bool populate;
-    uint32_t generation_max;    // 0: LOCUS_GENERATION_MAX. A block that comes home with it is retired
+    uint32_t generations;       // uses of a block before it is retired; 0: all that 32 bits hold
 };
 
 // Why a handle was refused. The pool stays as it was, the other handles of the chunk are freed.
@@ -61,7 +61,7 @@ struct locus_pool_stats {
     uint64_t refused[LOCUS_FREE_ERRORS];
     uint32_t blocks;            // size of the pool
     uint32_t blocks_free;       // ready to be handed out
-    uint32_t blocks_retired;    // worn out: their generation reached generation_max; never handed out again
+    uint32_t blocks_retired;    // worn out: used as often as there are generations; never handed out again
     uint32_t outstanding;       // handed out and not home: allocated - freed
     uint32_t outstanding_high;  // running maximum of outstanding: the footprint's high-water
     uint32_t distinct_high;     // distinct blocks ever handed out

@@ -9,10 +9,6 @@
 
 #include <string.h>
 
-// How many pops ahead the first line of a block is fetched for writing: far enough to hide a hit in the second-level cache
-// behind the writes before it. Measured at one byte per block: 2, 4 and 8 are within noise of each other, 0 is slower.
-#define POOL_PREFETCH_AHEAD 4u
-
 #define POOL_GENERATION_RETIRED 0u // no handle carries it
 
 struct locus_pool {
@@ -21,20 +17,21 @@ struct locus_pool {
     void **heap;                           // NULL for mapped backing
     size_t stride_bytes;
     size_t block_bytes;
-    locus_block *free;
-    uint32_t *generation;
+    locus_block *free;                     // [blocks]
+    uint32_t *generation;                  // [blocks]
     uint32_t blocks;
     uint32_t home;
     enum locus_reuse reuse;
-    uint32_t generation_max;
+    uint32_t generation_first;
 
     // Owner context.
-    _Alignas(LOCUS_CACHE_LINE) uint32_t top; // free blocks
-    uint32_t fresh;                          // free blocks that were never handed out
+    _Alignas(LOCUS_CACHE_LINE) uint32_t top; // free blocks: the stack is free[blocks - top .. blocks)
+    uint32_t fresh;                          // of these, the last so many were never handed out
     uint32_t head;                           // FIFO: where the ring starts
     uint32_t retired;
     uint32_t outstanding_high;
     uint64_t allocated, freed;
+    uint64_t freed_straightened; // what freed was when the stack was last put in order
     uint64_t refused[LOCUS_FREE_ERRORS];
 
     // Cold.
@@ -53,31 +50,17 @@ static inline void *pool_address(const struct locus_pool *pool, locus_block bloc
     return pool->base ? pool->base + index * pool->stride_bytes : pool->heap[index];
 }
 
-static inline void pool_note_depth(struct locus_pool *pool)
+// A used block is on top of a LIFO stack: nothing is to be noted when it leaves. False for an empty pool, too.
+static inline bool pool_top_is_used(const struct locus_pool *pool)
 {
-    if (__builtin_expect(pool->top < pool->fresh, 0)) {
-        uint32_t outstanding = pool->blocks - pool->retired - pool->top;
-        pool->fresh = pool->top;
-        if (outstanding > pool->outstanding_high)
-            pool->outstanding_high = outstanding;
-    }
+    return pool->top > pool->fresh && pool->reuse == LOCUS_REUSE_LIFO;
 }
 
-// pre: at least one block is free.
-static inline locus_block pool_take_one(struct locus_pool *pool)
+// pre: pool_top_is_used().
+static inline locus_block pool_take_top(struct locus_pool *pool)
 {
-    locus_block block;
     pool->allocated++;
-    if (__builtin_expect(pool->reuse == LOCUS_REUSE_FIFO, 0)) {
-        pool_take_fifo(pool, 1, &block);
-        return block;
-    }
-    const locus_block *top = pool->free + --pool->top;
-    block = *top;
-    if (pool->base)
-        __builtin_prefetch(pool_address(pool, *(top - POOL_PREFETCH_AHEAD)), 1);
-    pool_note_depth(pool);
-    return block;
+    return pool->free[pool->blocks - pool->top--];
 }
 
 // pre: at least `count` blocks are free.
@@ -88,9 +71,14 @@ static inline void pool_take(struct locus_pool *pool, uint32_t count, locus_bloc
         pool_take_fifo(pool, count, out);
         return;
     }
+    memcpy(out, pool->free + pool->blocks - pool->top, count * sizeof *out);
     pool->top -= count;
-    memcpy(out, pool->free + pool->top, count * sizeof *out);
-    pool_note_depth(pool);
+    if (__builtin_expect(pool->top < pool->fresh, 0)) {
+        uint32_t outstanding = pool->blocks - pool->retired - pool->top;
+        pool->fresh = pool->top;
+        if (outstanding > pool->outstanding_high)
+            pool->outstanding_high = outstanding;
+    }
 }
 
 #endif

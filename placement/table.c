@@ -2,22 +2,27 @@
 //
 // table: layout, append and push. What needs the pool (grow, truncate, the drains) is in owner.c.
 //
-//     | header 48 B | chunk[0] 16 B | ... chunk[homes_max - 1] | blocks[capacity] |
+//     | owner's line | pusher's line: pending, pushed, links[0 .. 5] | more links ... | blocks[capacity] |
 //
-// With one home the header, its chunk and nothing else share the first cache line, and the handles follow; a drain reads the
-// line that the push wrote and then the handles in order.
+// The handles begin at a cache line of their own, so a drain reads the owner's line and then the handles in order.
 
 #include "table.h"
 
 #include <errno.h>
 #include <stdint.h>
 
-_Static_assert(sizeof(struct locus_table) + sizeof(struct locus_chunk) == LOCUS_CACHE_LINE,
-               "header and first chunk share one cache line");
+// Links fill up whole lines, because the pusher writes them and the owner the handles behind them.
+static size_t blocks_offset(uint32_t homes)
+{
+    size_t bytes = sizeof(struct locus_table);
+    if (offsetof(struct locus_table, links) + homes * sizeof(struct locus_link) > bytes)
+        bytes = offsetof(struct locus_table, links) + homes * sizeof(struct locus_link);
+    return (bytes + LOCUS_CACHE_LINE - 1) / LOCUS_CACHE_LINE * LOCUS_CACHE_LINE;
+}
 
 size_t locus_table_bytes(uint32_t homes, uint32_t capacity)
 {
-    size_t bytes = sizeof(struct locus_table) + homes * sizeof(struct locus_chunk) + (size_t)capacity * sizeof(locus_block);
+    size_t bytes = blocks_offset(homes) + (size_t)capacity * sizeof(locus_block);
     return (bytes + LOCUS_CACHE_LINE - 1) / LOCUS_CACHE_LINE * LOCUS_CACHE_LINE;
 }
 
@@ -29,14 +34,12 @@ int locus_table_init(void *memory, uint32_t homes, uint32_t capacity, uint32_t t
         return -EINVAL;
     struct locus_table *table = memory;
     *table = (struct locus_table){
-        .blocks = (locus_block *)(void *)(table->chunks + homes),
+        .blocks = (locus_block *)(void *)((char *)memory + blocks_offset(homes)),
         .capacity = capacity,
         .tokens_per_block = tokens_per_block,
         .state = LOCUS_TABLE_LIVE,
         .homes_max = (uint8_t)homes,
     };
-    for (uint32_t i = 0; i < homes; i++)
-        table->chunks[i].table = table;
     return 0;
 }
 
@@ -55,25 +58,27 @@ int locus_table_append(struct locus_table *table, locus_block block)
 }
 
 // D1 (relaxed), partner D2 in owner.c: how many drains the table has to wait for. Relaxed suffices: the count is written before
-// the first push, and P1/T1 of that push orders it for every drain.
-static int push_to_homes(const struct locus_route *route, struct locus_table *table)
+// the first push, and P1/T1 of that push orders it for every drain. A table of one home needs no count.
+static void push_to_homes(const struct locus_route *route, struct locus_table *table, uint64_t homes)
 {
-    uint64_t homes = table->homes;
-    if (homes & ~route->homes)
-        return -EXDEV;
-    atomic_store_explicit(&table->pending, (uint32_t)__builtin_popcountll(homes), memory_order_relaxed); // D1
-    table->state = LOCUS_TABLE_PUSHED;
-    // After the last push the table may be gone: everything that is read below is local or the route's.
-    struct locus_chunk *chunks = table->chunks;
-    while (homes) {
+    struct locus_link *links = table->links;
+    table->pushed = true;
+    if (homes & (homes - 1))
+        atomic_store_explicit(&table->pending, (uint32_t)__builtin_popcountll(homes), memory_order_relaxed); // D1
+    while (homes) { // after the last push the table may be gone: what is read here is local or the route's
         int home = __builtin_ctzll(homes);
         homes &= homes - 1;
-        locus_mailbox_push(route->home[home], &chunks[home].link);
+        locus_mailbox_push(route->home[home], &links[home]);
     }
-    return 0;
 }
 
 int locus_push(const struct locus_route *route, struct locus_table *table)
 {
-    return table->state == LOCUS_TABLE_RETIRED ? push_to_homes(route, table) : -EINVAL;
+    uint64_t homes = table->homes;
+    if (table->state != LOCUS_TABLE_RETIRED || table->pushed)
+        return -EINVAL;
+    if (homes & ~route->homes)
+        return -EXDEV;
+    push_to_homes(route, table, homes);
+    return 0;
 }

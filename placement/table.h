@@ -3,17 +3,16 @@
 // table: which block holds which position of one request's sequence, and the parcel in which its blocks go home.
 //
 // The blocks are an array in sequence order, so a look-up is one division. The same array is what travels: the table carries
-// one chunk (a mailbox link) per home it may hold blocks of, and a push sends one chunk to each home that is really in it. Every
-// home's drain walks the array and frees the handles that name it; the last one to finish hands the table back. Hence a push
-// neither allocates nor copies, and does not touch the memory of a block.
+// one mailbox link per home it may hold blocks of, and a push sends one link to each home that is really in it. Every home's
+// drain walks the array and frees the handles that name it; the last one to finish hands the table back. Hence a push neither
+// allocates nor copies, and does not touch the memory of a block.
 //
 // Life of a table (owner.h has the functions):
 //
-//     LIVE --retire--> RETIRED --push--> PUSHED --last drain--> LIVE, empty, handed back by locus_owner_reclaimed()
+//     LIVE --retire--> RETIRED --push--> on its way --last drain--> LIVE, empty, handed back by locus_owner_reclaimed()
 //
-// Threads: LIVE and RETIRED tables belong to whoever holds them, one thread at a time; handing a table to another thread
-// (a dispatch queue) must synchronise, as for any object. PUSHED tables belong to the owners of the homes. A PUSHED table may not
-// even be read.
+// Threads: a table belongs to whoever holds it, one thread at a time; handing it to another thread (a dispatch queue) must
+// synchronise, as for any object. A pushed table belongs to the owners of the homes, and may not even be read.
 //
 // Memory is the caller's: locus_table_bytes() says how much, locus_table_init() lays a table out in it. Nothing to close.
 #ifndef LOCUS_TABLE_H
@@ -22,27 +21,24 @@
 #include "block.h"
 #include "mailbox.h"
 
-struct locus_chunk {
-    struct locus_link link; // first: a taken link is its chunk
-    struct locus_table *table;
-};
+enum locus_table_state { LOCUS_TABLE_LIVE, LOCUS_TABLE_RETIRED };
 
-enum locus_table_state { LOCUS_TABLE_LIVE, LOCUS_TABLE_RETIRED, LOCUS_TABLE_PUSHED };
-
-// Read the fields freely while the table is yours; functions change them. For one home header and chunk are one cache line.
+// Read the fields freely while the table is yours; functions change them. The first cache line is written in owner context only,
+// the second by whoever pushes. So the pusher shares the first line instead of taking it away, and the drain finds it where the
+// owner left it: two line transfers less for each request.
 struct locus_table {
-    locus_block *blocks;        // [capacity], in sequence order, behind the chunks
+    locus_block *blocks;        // [capacity], in sequence order, behind the links
     uint64_t homes;             // bit h: a block of home h is in here
     uint64_t tag;               // the engine's name for the request; comes back with errors
     uint32_t count;             // blocks held
     uint32_t capacity;
     uint32_t tokens_per_block;
     uint8_t state;              // enum locus_table_state
-    uint8_t homes_max;          // chunks laid out: home ordinals 0 .. homes_max - 1
+    uint8_t homes_max;          // links laid out: home ordinals 0 .. homes_max - 1
     uint8_t retired_by;         // home whose owner counts this table as in flight
-    uint8_t reserved;
-    _Atomic uint32_t pending;   // drains still to come; used when the table spans several homes
-    struct locus_chunk chunks[];
+    _Alignas(LOCUS_CACHE_LINE) _Atomic uint32_t pending; // drains still to come; used when the table spans several homes
+    bool pushed;                // on its way
+    struct locus_link links[];  // one per home
 };
 
 // Bytes for a table of `capacity` blocks that may span `homes` homes. Memory for it must be aligned to LOCUS_CACHE_LINE.

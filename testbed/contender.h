@@ -41,6 +41,8 @@ struct tb_ops {
     int (*open)(const struct tb_setup *setup, void **context);
     void (*close)(void *context);
     int (*take)(void *context, struct locus_table *table, uint32_t count);
+    locus_block (*alloc)(void *context);                     // one block, without a table: `locus bench` only
+    void (*release)(void *context, locus_block blocks[], uint32_t count); // and back, on the owner thread
     void *(*address)(void *context, locus_block block);
     int (*retire)(void *context, struct locus_table *table);
     void (*finish)(void *context, uint32_t worker, struct locus_table *table);

@@ -46,7 +46,7 @@ static int tables_open(struct tb_engine *engine, uint32_t count, const uint32_t 
 static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
 {
     const struct tb_schedule *schedule = engine->schedule;
-    engine->seen_max = schedule->blocks_per_lap * probe_laps + schedule->blocks_peak;
+    engine->seen_max = schedule->blocks_per_lap * probe_laps + schedule->blocks_peak + BENCH_BLOCKS;
     engine->seen = calloc(engine->seen_max, sizeof *engine->seen);
     if (!engine->seen)
         return -ENOMEM;
@@ -198,17 +198,16 @@ static void measure_bench(struct tb_engine *engine, void *context)
     double ns[TB_BENCH_COUNT][BENCH_REPETITIONS], clock_ns = clock_cost_ns();
     for (uint32_t i = 0; i < 2 * BENCH_REPETITIONS && !engine->error; i++) { // the first half is warm-up
         uint32_t r = i % BENCH_REPETITIONS;
-        for (int bulk = 0; bulk < 2; bulk++) {
-            enum tb_stage stage = bulk ? TB_STAGE_TAKE_BULK : TB_STAGE_TAKE_ONE;
-            ns[bulk ? TB_BENCH_BULK : TB_BENCH_ALLOC][r] = stage_ns(engine, context, stage, tables, clock_ns) / blocks;
-            stage_ns(engine, context, TB_STAGE_RETIRE, tables, clock_ns);
-            double finish_ns = stage_ns(engine, context, TB_STAGE_FINISH, tables, clock_ns);
-            double drain_ns = stage_ns(engine, context, TB_STAGE_DRAIN, tables, clock_ns);
-            ns[TB_BENCH_PUSH][r] = contender->frees_on_worker ? 0 : finish_ns / tables;
-            ns[TB_BENCH_FREE][r] = (contender->frees_on_worker ? finish_ns : drain_ns) / blocks;
-            engine->taken += blocks;
-            engine->retired += tables;
-        }
+        ns[TB_BENCH_ALLOC][r] = stage_ns(engine, context, TB_STAGE_ALLOC, tables, clock_ns) / blocks;
+        stage_ns(engine, context, TB_STAGE_RELEASE, tables, clock_ns);
+        ns[TB_BENCH_BULK][r] = stage_ns(engine, context, TB_STAGE_TAKE_BULK, tables, clock_ns) / blocks;
+        stage_ns(engine, context, TB_STAGE_RETIRE, tables, clock_ns);
+        double finish_ns = stage_ns(engine, context, TB_STAGE_FINISH, tables, clock_ns);
+        double drain_ns = stage_ns(engine, context, TB_STAGE_DRAIN, tables, clock_ns);
+        ns[TB_BENCH_PUSH][r] = contender->frees_on_worker ? 0 : finish_ns / tables;
+        ns[TB_BENCH_FREE][r] = (contender->frees_on_worker ? finish_ns : drain_ns) / blocks;
+        engine->taken += 2 * blocks;
+        engine->retired += tables;
     }
     for (int i = 0; i < TB_BENCH_COUNT; i++)
         engine->job->sample.bench_ns[i] = median_of(ns[i], BENCH_REPETITIONS);

@@ -39,7 +39,7 @@ struct tb_engine {
     int error;                      // first failure of a contender's function
 
     // Probe laps.
-    uint64_t *seen;                 // addresses or handles in use, in order of use
+    uint64_t *seen;                 // addresses in use, in order of use; in a bench the blocks that are out
     uint64_t seen_count, seen_max;
     uint64_t outstanding_high;
     uint64_t damaged;               // blocks that did not hold at retirement what was written into them
@@ -128,8 +128,13 @@ TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, 
 TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, void *context)
 {
     for (uint32_t i = 0; i < engine->crew.count; i++) {
-        for (uint32_t polls = 1; !tb_worker_idle(&engine->crew.workers[i]); polls++) {
-            ops->drain(context);
+        struct tb_worker *worker = &engine->crew.workers[i];
+        uint64_t done_before = worker->done_seen;
+        for (uint32_t polls = 1; !tb_worker_idle(worker); polls++) {
+            if (worker->done_seen != done_before) { // only then can something have arrived
+                done_before = worker->done_seen;
+                ops->drain(context);
+            }
             if (polls % 64 == 0)
                 sched_yield(); // the worker may need this CPU
             else
@@ -156,18 +161,20 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
 }
 
 // Single operations over many tables, for `locus bench`: one thread, no touches.
-enum tb_stage { TB_STAGE_TAKE_ONE, TB_STAGE_TAKE_BULK, TB_STAGE_RETIRE, TB_STAGE_FINISH, TB_STAGE_DRAIN };
+enum tb_stage { TB_STAGE_ALLOC, TB_STAGE_RELEASE, TB_STAGE_TAKE_BULK, TB_STAGE_RETIRE, TB_STAGE_FINISH, TB_STAGE_DRAIN };
 #define TB_BENCH_BULK_BLOCKS 32u // blocks of one table
 
 TB_INLINE void tb_run_stage(struct tb_engine *engine, const struct tb_ops *ops, void *context, enum tb_stage stage, uint32_t tables)
 {
     int error = 0;
-    for (uint32_t i = 0; i < tables && stage != TB_STAGE_DRAIN; i++) {
+    if (stage == TB_STAGE_ALLOC)
+        for (uint32_t i = 0; i < tables * TB_BENCH_BULK_BLOCKS; i++)
+            engine->seen[i] = ops->alloc(context);
+    if (stage == TB_STAGE_RELEASE)
+        ops->release(context, engine->seen, tables * TB_BENCH_BULK_BLOCKS);
+    for (uint32_t i = 0; i < tables && stage >= TB_STAGE_TAKE_BULK && stage != TB_STAGE_DRAIN; i++) {
         struct locus_table *table = engine->tables[i];
-        if (stage == TB_STAGE_TAKE_ONE)
-            for (uint32_t n = 0; n < TB_BENCH_BULK_BLOCKS; n++)
-                error |= ops->take(context, table, 1);
-        else if (stage == TB_STAGE_TAKE_BULK)
+        if (stage == TB_STAGE_TAKE_BULK)
             error |= ops->take(context, table, TB_BENCH_BULK_BLOCKS);
         else if (stage == TB_STAGE_RETIRE)
             error |= ops->retire(context, table);

@@ -138,8 +138,8 @@ static int find_line(const char *root, const char *path, struct search *search, 
         search->line[strcspn(search->line, "\n")] = '\0';
         found = match(search);
     }
-    if (ferror(file))
-        found = -EIO;
+    if (!found && !feof(file)) // an unread rest is not "no such line"; without memory getline fails and ferror stays 0
+        found = errno == ENOMEM ? -ENOMEM : -EIO;
     fclose(file);
     return found;
 }

@@ -2,10 +2,10 @@
 //
 // homes_stress SECONDS SEED: two or three homes, each with an owner thread of its own, and tables that span them.
 //
-// An owner lends blocks by taking them from its pool and laying the handles into the borrower's inbox (a queue under a mutex); the
-// borrower appends them to its own tables. Workers that belong to nobody send finished tables to all the homes that are in them.
-// A table is handed back by whichever home drains last and stays there, so tables wander. At the end of a round every block is
-// home, and as many tables have been handed back as were sent.
+// An owner lends blocks by taking them from its pool and laying the handles into the borrower's inbox (a queue under a mutex);
+// the borrower appends them to its own tables. Workers that belong to nobody send finished tables to all the homes that are in
+// them. A table is handed back by whichever home drains last and stays there, so tables wander. At the end of a round every
+// block is home, and as many tables have been handed back as were sent.
 #include "placement/tests/stress.h"
 
 #include <errno.h>

@@ -2,9 +2,10 @@
 //
 // What the litmus programs share: the number of runs, threads, and a start line.
 //
-// A litmus has one edge between its threads, the pair of atomics under test. Under ThreadSanitizer the plain data which that pair orders
-// is then a race as soon as either half is weakened; a second edge (a counter, a queue, a join before the check) would hide it. So
-// everything here is relaxed, which orders nothing, and threads are joined only after the data has been looked at.
+// A litmus has one edge between its threads, the pair of atomics under test. Under ThreadSanitizer the plain data which that
+// pair orders is then a race as soon as either half is weakened; a second edge (a counter, a queue, a join before the check)
+// would hide it. So everything here is relaxed, which orders nothing, and threads are joined only after the data has been looked
+// at.
 #ifndef LOCUS_TESTS_LITMUS_H
 #define LOCUS_TESTS_LITMUS_H
 

@@ -6,6 +6,8 @@
 #include <criterion/criterion.h>
 #include <stdint.h>
 
+TestSuite(mailbox, .timeout = 10); // a list that does not end is a failure
+
 Test(mailbox, is_empty_when_initialised)
 {
     struct locus_mailbox mailbox;

@@ -53,7 +53,7 @@ execute() { # program file, its name
     case $2 in
     *_litmus) timeout -k 5 60 "${fixed_addresses[@]}" "$1" 200 ;;
     *_stress) timeout -k 5 60 "$1" 1 1 ;;
-    *_test) timeout -k 5 60 "$1" -j1 --timeout 10 ;;
+    *_test) timeout -k 5 60 "$1" -j1 ;;
     esac
 }
 
@@ -123,7 +123,7 @@ for source in $library; do
 done
 wait
 for program in mailbox_litmus table_pending_litmus owner_role_litmus ring_litmus lane_litmus \
-    mailbox_test pool_test table_test owner_test pool_stress homes_stress backpressure_stress; do
+    mailbox_test pool_test table_test owner_test pool_stress homes_stress backpressure_stress ring_stress; do
     names+=("control-$program")
     in_parallel control $program
 done
@@ -143,6 +143,8 @@ mutant O1-leave-relaxed $owner owner_role_litmus '/\/\/ O1$/s/memory_order_relea
 mutant O2-adopt-relaxed $owner owner_role_litmus '/\/\/ O2$/s/memory_order_acquire/memory_order_relaxed/'
 mutant R1-send-relaxed-spin $ring ring_litmus '/\/\/ R1$/s/memory_order_release/memory_order_relaxed/'
 mutant R1-send-relaxed-futex $ring ring_litmus '/\/\/ R1, S1$/s/memory_order_seq_cst/memory_order_relaxed/'
+mutant S1-send-without-fence $ring ring_stress '/\/\/ R1, S1$/s/memory_order_seq_cst/memory_order_release/'
+mutant S2-sleep-without-fence $worker ring_stress '/asleep, 1, .*S2$/s/memory_order_seq_cst/memory_order_release/'
 mutant R2-receive-relaxed $worker ring_litmus '/\/\/ R2$/s/memory_order_acquire/memory_order_relaxed/'
 mutant W1-done-relaxed $worker ring_litmus '/\/\/ W1$/s/memory_order_release/memory_order_relaxed/'
 mutant W2-idle-relaxed $ring ring_litmus '/\/\/ W2$/s/memory_order_acquire/memory_order_relaxed/'
@@ -154,34 +156,48 @@ mutant C2-blocks-relaxed $lane lane_litmus '/blocks, .*C2$/s/memory_order_acquir
 # --- what the code does --------------------------------------------------------------------------------------------------------
 
 mutant take-newest-first $mailbox mailbox_test 's/link->next = oldest_first;/oldest_first = oldest_first ? oldest_first : link;/'
-mutant push-stale-next-after-failure $mailbox pool_stress 's/^    do \{/    link->next = head;\n    do {/; s/^        link->next = head;//'
-mutant drain-drops-one-chunk-in-64 $owner pool_stress \
-    's/^( +)(freed \+= drain_chunk.*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
-mutant drain-reads-next-after-hand-back $owner owner_test '/link \*next = link->next; \/\/ before/d; s/^( +)link = next;/\1link = link->next;/'
-mutant drain-leaves-blocks-in-flight $owner owner_test 's/owner->in_flight -= [^;]*;/;/'
+mutant push-stale-next-after-failure $mailbox pool_stress \
+    's/^    do \{/    link->next = head;\n    do {/; s/^        link->next = head;//'
+mutant drain-drops-one-table-in-64 $owner pool_stress \
+    's/^( +)(freed \+= drain_table.*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
+mutant drain-reads-next-after-hand-back $owner owner_test \
+    '/link \*next = link->next; \/\/ before/d; s/^( +)link = next;/\1link = link->next;/'
+mutant drain-leaves-blocks-in-flight $owner owner_test 's/if \(table->retired_by == owner->pool->home\)/if (0)/'
 mutant wait-drains-uncounted $owner owner_test \
     's/^        locus_owner_drain\(owner\);/        uint64_t freed = owner->pool->freed;\n&\n        owner->pool->freed = freed;/'
-mutant wait-loses-reclaimed-tables $owner owner_test 's/^        locus_owner_drain\(owner\);/&\n        owner->reclaimed_first = NULL;/'
+mutant wait-loses-reclaimed-tables $owner owner_test \
+    's/^        locus_owner_drain\(owner\);/&\n        owner->reclaimed_first = NULL;/'
 mutant wait-for-what-cannot-come $owner owner_test 's/owner->pool->top \+ owner->in_flight < count/0/'
 mutant wait-without-end $owner owner_test 's/> owner->wait_ns\)/> 1000 * owner->wait_ns)/'
 mutant back-pressure-without-effect $owner backpressure_stress 's/owner->backpressure && owner->in_flight/0/'
-mutant back-pressure-waits-one-block-late $owner backpressure_stress 's/pool->top - count < pool->fresh/pool->top - count + 1 < pool->fresh/'
+mutant back-pressure-waits-one-block-late $owner backpressure_stress \
+    's/pool->top - count < pool->fresh/pool->top - count + 1 < pool->fresh/'
 mutant hand-back-by-every-home $owner table_test 's/alone \|\| atomic_fetch_sub/true || atomic_fetch_sub/'
 mutant hand-back-too-early $owner homes_stress '/\/\/ D2$/s/== 1\)/== 2)/'
 mutant every-home-refuses-a-damaged-handle $owner table_test 's/bool lowest = [^;]*;/bool lowest = true;/'
-mutant truncate-frees-before-it-looks $owner owner_test 's/return -EXDEV;$/continue;/'
+mutant truncate-frees-before-it-looks $owner owner_test '/^int locus_owner_truncate/,/^}/s/return -EXDEV;$/continue;/'
 mutant spawned-thread-keeps-the-role $owner owner_test '/^static void \*spawned_main/,/^}/s/locus_owner_leave\(owner\);/;/'
-mutant push-twice-allowed $table table_test 's/state == LOCUS_TABLE_RETIRED \?/state != LOCUS_TABLE_LIVE ?/'
-mutant push-undeclared-allowed $table table_test 's/state == LOCUS_TABLE_RETIRED \?/state != LOCUS_TABLE_PUSHED ?/'
+mutant push-twice-allowed $table table_test 's/ \|\| table->pushed\)/)/'
+mutant push-undeclared-allowed $table table_test 's/table->state != LOCUS_TABLE_RETIRED \|\| //'
+mutant pending-counts-one-home-more $table table_test \
+    's/__builtin_popcountll\(homes\), memory/__builtin_popcountll(homes) + 1, memory/'
+mutant handed-back-as-pushed $owner owner_test 's/table->pushed = false;//'
 mutant push-half-a-table $table table_test 's/if \(homes & ~route->homes\)/homes \&= route->homes;\n    if (!homes)/'
-mutant generation-unchecked $pool pool_test 's/ \|\| pool->generation\[index\] != generation//'
-mutant generation-not-advanced $pool pool_test \
-    's/pool->generation\[index\] = generation \+ 1;//; s/give_back\(pool, block \+ 1\)/give_back(pool, block)/'
-mutant generation-runs-ahead $pool pool_stress 's/pool->generation\[index\] = generation \+ 1;/pool->generation[index] = generation + 2;/; s/block \+ 1\)/block + 2)/'
+mutant generation-unchecked $pool pool_test 's/generations\[index\] != locus_block_generation\(block\) \|\| //'
+mutant generation-not-advanced $pool pool_test 's/generations\[index\] = next;//; s/end\[i\] = block \+ 1;/end[i] = block;/'
+mutant generation-not-advanced-fifo $pool pool_test \
+    's/pool->generation\[index\] = generation \+ 1;//; s/\(pool\) = block \+ 1;/(pool) = block;/'
+mutant generation-runs-ahead $pool pool_stress \
+    's/generations\[index\] = next;/generations[index] = next + 1;/; s/end\[i\] = block \+ 1;/end[i] = block + 2;/'
+mutant generation-wraps $pool pool_test 's/ \|\| next [=<]= [01]//'
 mutant retired-block-reused $pool pool_test '/pool->retired\+\+;/{n;d}'
-mutant refused-block-ends-the-chunk $pool pool_test '/refuse\(pool, block, tag\);/{n;s/continue/break/}'
-mutant refused-block-counted-as-freed $pool pool_test 's/refuse\(pool, block, tag\);/&\n            accepted++;/'
-mutant fifo-returned-at-the-wrong-end $pool pool_test 's/end \+= pool->head;//'
+mutant refused-block-ends-the-chunk $pool pool_test \
+    's/accepted \+= free_one\((.*)\);/if (!free_one(\1)) break; else accepted++;/'
+mutant refused-block-counted-as-freed $pool pool_test '/refuse\(pool, block, tag\);/{n;s/return 0/return 1/}'
+mutant fifo-returned-at-the-wrong-end $pool pool_test 's/LOCUS_REUSE_LIFO \? 0 : pool->top - 1/LOCUS_REUSE_LIFO ? 0 : 0/'
+mutant broken-chunk-leaves-a-gap $pool pool_test '/^static inline uint32_t free_usual/,/^}/s/memmove\(.*\);/;/'
+mutant straightened-with-old-generations $pool pool_test 's/ \+ generations\[i\];/ + pool->generation_first;/'
+mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generation\[i\] != POOL_GENERATION_RETIRED\)//'
 mutant distinct-blocks-not-counted placement/pool_internal.h pool_test 's/pool->fresh = pool->top;//'
 wait
 

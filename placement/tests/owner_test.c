@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// owner: the ways a grow can end, what a wait must not lose, back-pressure, and the role between threads. A worker that is slow or dead
-// is a thread that pushes after a while, or never. Times are bounds from below; nothing here fails because a machine is slow.
+// owner: the ways a grow can end, what a wait must not lose, back-pressure, and the role between threads. A worker that is slow
+// or dead is a thread that pushes after a while, or never. Times are bounds from below; nothing here fails because a machine is
+// slow.
 #include "placement/owner.h"
 
 #include <criterion/criterion.h>
@@ -16,6 +17,8 @@
 #define TABLES 8u
 #define SECOND_NS UINT64_C(1000000000)
 #define LATE_US 20000u // how late a slow worker is
+
+TestSuite(owner, .timeout = 10); // a wait that does not end is a failure
 
 struct world {
     struct locus_pool *pool;
@@ -157,7 +160,7 @@ Test(owner, grow_refuses_full_tables_foreign_tables_and_tables_not_live)
     struct locus_pool_config pool = {.home = 5, .blocks = 32, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     struct world world;
     world_open_with(&world, &pool, false, 0);
-    cr_assert_eq(locus_owner_grow(world.owner, world.tables[0], 1), -EXDEV, "it has chunks for homes 0 and 1");
+    cr_assert_eq(locus_owner_grow(world.owner, world.tables[0], 1), -EXDEV, "it has links for homes 0 and 1");
     world_close(&world);
     world_open(&world, 32, false, 0);
     struct locus_table *table = world.tables[0];

@@ -3,8 +3,8 @@
 // pool_stress SECONDS SEED: one owner, one to eight workers, and pools of every make, in rounds of a few thousand requests.
 //
 // The owner keeps a model beside the pool: the last generation of each block that was handed out. A block that leaves with a
-// generation it has had before was handed out twice. What is in the blocks is looked at by the workers (stress.h). At the end of a
-// round everything must be home and every count must agree with the model's.
+// generation it has had before was handed out twice. What is in the blocks is looked at by the workers (stress.h). At the end of
+// a round everything must be home and every count must agree with the model's.
 #include "placement/tests/stress.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct round {
     uint64_t random;
     struct locus_pool *pool;
     struct locus_owner *owner;
-    uint32_t generation_max;
+    uint32_t generations;
     unsigned workers_count;
     struct worker workers[WORKERS];
     struct locus_table *tables[TABLES], *spare[TABLES], *live[TABLES];
@@ -62,9 +62,9 @@ static void pool_make(struct round *round)
         .reuse = stress_random(random, 2) ? LOCUS_REUSE_LIFO : LOCUS_REUSE_FIFO,
         .node = LOCUS_NODE_ANY,
         .populate = true, // and so zeroed, which a heap block is not otherwise
-        .generation_max = stress_random(random, 4) ? 0 : 20,
+        .generations = stress_random(random, 4) ? 0 : 20,
     };
-    round->generation_max = config.generation_max;
+    round->generations = config.generations;
     STRESS_EXPECT(locus_pool_open(&round->pool, &config) == 0);
     struct locus_owner_config owner = {
         .pool = round->pool,
@@ -105,10 +105,11 @@ static void collect(struct round *round)
 
 static void note_taken(struct round *round, struct locus_table *table, uint32_t from)
 {
+    uint32_t first = round->generations ? LOCUS_GENERATION_MAX - round->generations + 1 : LOCUS_GENERATION_FIRST;
     for (uint32_t i = from; i < table->count; i++) {
         uint32_t index = locus_block_index(table->blocks[i]), generation = locus_block_generation(table->blocks[i]);
         STRESS_EXPECT(locus_pool_check(round->pool, table->blocks[i]) == 0);
-        STRESS_EXPECT(generation == round->generation[index] + 1);
+        STRESS_EXPECT(generation == (round->generation[index] ? round->generation[index] + 1 : first));
         round->generation[index] = generation;
         stress_mark(round->pool, table->blocks[i], table->tag);
     }
@@ -129,7 +130,7 @@ static bool grow(struct round *round, struct locus_table *table)
         return true;
     struct locus_pool_stats stats;
     locus_pool_stats(round->pool, &stats);
-    STRESS_EXPECT(round->generation_max && stats.blocks_retired + count > stats.blocks);
+    STRESS_EXPECT(round->generations && stats.blocks_retired + count > stats.blocks);
     return false;
 }
 

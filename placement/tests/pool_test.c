@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pool: order of reuse, counts, every kind of refused handle, and the end of a block's generations. One thread; the pool has no lock.
+// pool: order of reuse, counts, every kind of refused handle, and the end of a block's generations. One thread; the pool has no
+// lock.
 #include "placement/pool.h"
 
 #include <criterion/criterion.h>
@@ -11,6 +12,8 @@
 
 #define BLOCKS 8u
 #define HOME 3u
+
+TestSuite(pool, .timeout = 10); // blocks that never wear out are a failure
 
 static struct locus_pool_config config_of(uint32_t blocks)
 {
@@ -30,10 +33,10 @@ static struct locus_pool *plain(uint32_t blocks)
     return opened(&config);
 }
 
-static struct locus_pool *worn_by(uint32_t generation_max, uint32_t blocks, enum locus_reuse reuse)
+static struct locus_pool *worn_by(uint32_t generations, uint32_t blocks, enum locus_reuse reuse)
 {
     struct locus_pool_config config = config_of(blocks);
-    config.generation_max = generation_max;
+    config.generations = generations;
     config.reuse = reuse;
     return opened(&config);
 }
@@ -120,14 +123,66 @@ Test(pool, a_new_pool_is_idle)
 Test(pool, lifo_hands_out_what_came_home_last)
 {
     struct locus_pool *pool = plain(BLOCKS);
-    locus_block first = locus_pool_alloc(pool), second = locus_pool_alloc(pool);
+    locus_block first = locus_pool_alloc(pool), second = locus_pool_alloc(pool), held = locus_pool_alloc(pool);
     cr_assert_eq(locus_block_index(first), 0, "never-used blocks leave in the order of their addresses");
     cr_assert_eq(locus_block_index(second), 1);
+    cr_assert_eq(locus_block_index(held), 2);
     cr_assert(give_back(pool, first) && give_back(pool, second));
     cr_assert_eq(locus_block_index(locus_pool_alloc(pool)), 1);
     cr_assert_eq(locus_block_index(locus_pool_alloc(pool)), 0);
-    cr_assert_eq(locus_block_index(locus_pool_alloc(pool)), 2);
-    cr_assert_eq(stats_of(pool).distinct_high, 3);
+    cr_assert_eq(locus_block_index(locus_pool_alloc(pool)), 3);
+    cr_assert_eq(stats_of(pool).distinct_high, 4);
+    locus_pool_close(pool);
+}
+
+Test(pool, a_chunk_leaves_again_in_the_order_in_which_it_was_in_use)
+{
+    struct locus_pool *pool = plain(BLOCKS);
+    locus_block blocks[5], again[4];
+    cr_assert_eq(locus_pool_alloc_bulk(pool, 5, blocks), 0);
+    const locus_block chunk[4] = {blocks[3], blocks[0], blocks[2], blocks[1]};
+    cr_assert_eq(locus_pool_free_bulk(pool, 4, chunk, 0), 4);
+    again[0] = locus_pool_alloc(pool);
+    cr_assert_eq(locus_pool_alloc_bulk(pool, 3, again + 1), 0);
+    for (unsigned i = 0; i < 4; i++)
+        cr_assert_eq(again[i], chunk[i] + 1, "block %u", i);
+    locus_pool_close(pool);
+}
+
+Test(pool, a_chunk_with_refused_handles_keeps_every_accepted_one)
+{
+    for (unsigned bad = 0; bad < 4; bad++) {
+        struct locus_pool *pool = plain(BLOCKS);
+        locus_block blocks[5], again[4];
+        cr_assert_eq(locus_pool_alloc_bulk(pool, 5, blocks), 0);
+        locus_block chunk[4] = {blocks[0], blocks[1], blocks[2], blocks[3]};
+        chunk[bad] = locus_block_make(HOME, BLOCKS, 1);
+        cr_assert_eq(locus_pool_free_bulk(pool, 4, chunk, 0), 3);
+        cr_assert_eq(locus_pool_alloc_bulk(pool, 3, again), 0);
+        unsigned seen = 0;
+        for (unsigned i = 0; i < 3; i++) {
+            cr_assert_eq(locus_pool_check(pool, again[i]), 0);
+            seen |= 1u << locus_block_index(again[i]);
+        }
+        cr_assert_eq(seen, 15u & ~(1u << bad));
+        locus_pool_close(pool);
+    }
+}
+
+// Everything home, and as much freed as there is to be put in order: ascending addresses again, with the handles of the next use.
+Test(pool, an_idle_pool_is_in_ascending_order_again)
+{
+    struct locus_pool *pool = plain(BLOCKS);
+    locus_block blocks[6], again[BLOCKS];
+    cr_assert_eq(locus_pool_alloc_bulk(pool, 6, blocks), 0);
+    const unsigned order[6] = {4, 1, 5, 0, 3, 2};
+    for (unsigned i = 0; i < 6; i++)
+        cr_assert(give_back(pool, blocks[order[i]]));
+    cr_assert_eq(locus_pool_alloc_bulk(pool, BLOCKS, again), 0);
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        cr_assert_eq(locus_block_index(again[i]), i);
+        cr_assert_eq(locus_pool_check(pool, again[i]), 0);
+    }
     locus_pool_close(pool);
 }
 
@@ -328,7 +383,7 @@ Test(pool, a_worn_out_block_is_retired_and_a_pool_of_one_ends_exhausted)
         locus_block used[3];
         for (unsigned i = 0; i < 3; i++) {
             used[i] = locus_pool_alloc(pool);
-            cr_assert_eq(locus_block_generation(used[i]), i + 1);
+            cr_assert_eq(locus_block_generation(used[i]), LOCUS_GENERATION_MAX - 2 + i);
             cr_assert(give_back(pool, used[i]));
         }
         cr_assert_eq(locus_pool_alloc(pool), LOCUS_BLOCK_NONE);
@@ -351,7 +406,7 @@ Test(pool, a_retired_block_cannot_be_freed_with_generation_zero)
 {
     struct locus_pool_config config = config_of(2);
     config.home = 0;
-    config.generation_max = 1;
+    config.generations = 1;
     struct locus_pool *pool = opened(&config);
     locus_block block = locus_pool_alloc(pool);
     cr_assert(give_back(pool, block));

@@ -160,9 +160,9 @@ Test(region, bind_beyond_what_the_node_holds_is_refused_before_populating)
 
 #define ZONE "Node %d, zone Any\n  pages free     %lu\n        high     1\n        protection: (0, 0, 888888888)\n"
 
+// One zone of the node and one of another, with that many free pages, all of them protected. 0: there is no such zone.
 struct false_zones {
-    unsigned long own_free,
-        other_free; // pages free, all of them protected, in a zone of the node and in one of another; 0: no zone
+    unsigned long own_free, other_free;
     int expected;
 };
 

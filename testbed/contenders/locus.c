@@ -78,6 +78,16 @@ static int locus_take(void *context, struct locus_table *table, uint32_t count)
     return locus_owner_grow(((struct locus_context *)context)->owner, table, count);
 }
 
+static locus_block locus_alloc(void *context)
+{
+    return locus_pool_alloc(((struct locus_context *)context)->pool);
+}
+
+static void locus_release(void *context, locus_block blocks[], uint32_t count)
+{
+    locus_pool_free_bulk(((struct locus_context *)context)->pool, count, blocks, 0);
+}
+
 static void *locus_address(void *context, locus_block block)
 {
     return locus_pool_address(((struct locus_context *)context)->pool, block);
@@ -123,11 +133,32 @@ static void locus_audit(void *context, struct tb_audit *out)
     out->not_home = pool.blocks - pool.blocks_free - pool.blocks_retired;
 }
 
-static const struct tb_ops locus_ops = {locus_open,   locus_contender_close, locus_take,  locus_address, locus_retire,
-                                        locus_finish, locus_drain,           locus_freed, locus_audit};
-static const struct tb_ops backpressure_ops = {locus_open_backpressure, locus_contender_close, locus_take,
-                                               locus_address,           locus_retire,          locus_finish,
-                                               locus_drain,             locus_freed,           locus_audit};
+static const struct tb_ops locus_ops = {
+    .open = locus_open,
+    .close = locus_contender_close,
+    .take = locus_take,
+    .alloc = locus_alloc,
+    .release = locus_release,
+    .address = locus_address,
+    .retire = locus_retire,
+    .finish = locus_finish,
+    .drain = locus_drain,
+    .freed = locus_freed,
+    .audit = locus_audit,
+};
+static const struct tb_ops backpressure_ops = {
+    .open = locus_open_backpressure,
+    .close = locus_contender_close,
+    .take = locus_take,
+    .alloc = locus_alloc,
+    .release = locus_release,
+    .address = locus_address,
+    .retire = locus_retire,
+    .finish = locus_finish,
+    .drain = locus_drain,
+    .freed = locus_freed,
+    .audit = locus_audit,
+};
 TB_DRIVER(locus_ops);
 TB_DRIVER(backpressure_ops);
 

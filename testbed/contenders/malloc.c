@@ -19,7 +19,7 @@
 struct malloc_context {
     struct tb_lane_counts counts;
     size_t block_bytes;
-    uint64_t taken;
+    uint64_t taken, released;
 };
 
 static int malloc_open(const struct tb_setup *setup, void **out)
@@ -49,6 +49,20 @@ static int malloc_take(void *opaque, struct locus_table *table, uint32_t count)
     }
     context->taken += count;
     return 0;
+}
+
+static locus_block malloc_alloc(void *opaque)
+{
+    struct malloc_context *context = opaque;
+    context->taken++;
+    return (locus_block)(uintptr_t)malloc(context->block_bytes);
+}
+
+static void malloc_release(void *context, locus_block blocks[], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)blocks[i]);
+    ((struct malloc_context *)context)->released += count;
 }
 
 static void *malloc_address(void *context, locus_block block)
@@ -106,13 +120,24 @@ static void malloc_audit(void *opaque, struct tb_audit *out)
 {
     struct malloc_context *context = opaque;
     out->allocated = context->taken;
-    out->freed = tb_lane_counts_blocks(&context->counts);
+    out->freed = tb_lane_counts_blocks(&context->counts) + context->released;
     out->drained = tb_lane_counts_requests(&context->counts);
     malloc_version(out->version, sizeof out->version);
 }
 
-static const struct tb_ops malloc_ops = {malloc_open,   malloc_close, malloc_take,  malloc_address, malloc_retire,
-                                         malloc_finish, malloc_drain, malloc_freed, malloc_audit};
+static const struct tb_ops malloc_ops = {
+    .open = malloc_open,
+    .close = malloc_close,
+    .take = malloc_take,
+    .alloc = malloc_alloc,
+    .release = malloc_release,
+    .address = malloc_address,
+    .retire = malloc_retire,
+    .finish = malloc_finish,
+    .drain = malloc_drain,
+    .freed = malloc_freed,
+    .audit = malloc_audit,
+};
 TB_DRIVER(malloc_ops);
 
 static const struct tb_contender glibc = {

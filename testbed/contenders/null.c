@@ -12,7 +12,7 @@
 struct null_context {
     struct tb_lane_counts counts;
     void *block;
-    uint64_t taken;
+    uint64_t taken, released;
 };
 
 static int null_open(const struct tb_setup *setup, void **out)
@@ -41,6 +41,19 @@ static int null_take(void *context, struct locus_table *table, uint32_t count)
         table->blocks[table->count++] = (locus_block)(uintptr_t)null->block;
     null->taken += count;
     return 0;
+}
+
+static locus_block null_alloc(void *context)
+{
+    struct null_context *null = context;
+    null->taken++;
+    return (locus_block)(uintptr_t)null->block;
+}
+
+static void null_release(void *context, locus_block blocks[], uint32_t count)
+{
+    (void)blocks;
+    ((struct null_context *)context)->released += count;
 }
 
 static void *null_address(void *context, locus_block block)
@@ -77,12 +90,23 @@ static void null_audit(void *context, struct tb_audit *out)
 {
     struct null_context *null = context;
     out->allocated = null->taken;
-    out->freed = tb_lane_counts_blocks(&null->counts);
+    out->freed = tb_lane_counts_blocks(&null->counts) + null->released;
     out->drained = tb_lane_counts_requests(&null->counts);
 }
 
-static const struct tb_ops null_ops = {null_open,   null_close, null_take,  null_address, null_retire,
-                                       null_finish, null_drain, null_freed, null_audit};
+static const struct tb_ops null_ops = {
+    .open = null_open,
+    .close = null_close,
+    .take = null_take,
+    .alloc = null_alloc,
+    .release = null_release,
+    .address = null_address,
+    .retire = null_retire,
+    .finish = null_finish,
+    .drain = null_drain,
+    .freed = null_freed,
+    .audit = null_audit,
+};
 TB_DRIVER(null_ops);
 
 static const struct tb_contender null_contender = {

@@ -20,7 +20,7 @@ struct oracle_context {
     uint32_t *order;            // block indices in the order in which the stream takes them
     uint64_t order_count;
     uint64_t next, rotation_begin;
-    uint64_t taken, freed;
+    uint64_t taken, freed, released;
 };
 
 // A slot's blocks while the plan is being made.
@@ -32,8 +32,8 @@ struct oracle_slot {
 struct oracle_plan {
     struct oracle_slot *slots;
     uint32_t *storage;
-    uint32_t *stack;
-    uint32_t top;
+    uint32_t *stack;            // free blocks are stack[next ..], ascending at first; what comes home keeps its order
+    uint32_t next;
 };
 
 static int plan_open(struct oracle_plan *plan, const struct tb_schedule *schedule)
@@ -52,8 +52,8 @@ static int plan_open(struct oracle_plan *plan, const struct tb_schedule *schedul
         plan->slots[i].blocks = storage;
         storage += capacity[i];
     }
-    for (plan->top = 0; plan->top < schedule->pool_blocks; plan->top++)
-        plan->stack[plan->top] = schedule->pool_blocks - 1 - plan->top;
+    for (uint32_t i = 0; i < schedule->pool_blocks; i++)
+        plan->stack[i] = i;
     return 0;
 }
 
@@ -71,14 +71,14 @@ static void plan_span(struct oracle_context *oracle, struct oracle_plan *plan, c
     for (uint64_t i = span->begin; i < span->end; i++) {
         struct oracle_slot *slot = &plan->slots[ops[i].slot];
         if (ops[i].kind == TB_OP_TAKE) {
-            plan->top -= ops[i].count;
-            memcpy(slot->blocks + slot->count, plan->stack + plan->top, ops[i].count * sizeof *plan->stack);
-            memcpy(oracle->order + oracle->order_count, plan->stack + plan->top, ops[i].count * sizeof *plan->stack);
+            memcpy(slot->blocks + slot->count, plan->stack + plan->next, ops[i].count * sizeof *plan->stack);
+            memcpy(oracle->order + oracle->order_count, plan->stack + plan->next, ops[i].count * sizeof *plan->stack);
+            plan->next += ops[i].count;
             oracle->order_count += ops[i].count;
             slot->count += ops[i].count;
         } else if (ops[i].kind == TB_OP_RETIRE) {
-            memcpy(plan->stack + plan->top, slot->blocks, slot->count * sizeof *plan->stack);
-            plan->top += slot->count;
+            plan->next -= slot->count;
+            memcpy(plan->stack + plan->next, slot->blocks, slot->count * sizeof *plan->stack);
             slot->count = 0;
         }
     }
@@ -166,6 +166,21 @@ static int oracle_take(void *context, struct locus_table *table, uint32_t count)
     return 0;
 }
 
+static locus_block oracle_alloc(void *context)
+{
+    struct oracle_context *oracle = context;
+    if (oracle->next == oracle->order_count)
+        oracle->next = oracle->rotation_begin;
+    oracle->taken++;
+    return oracle->order[oracle->next++];
+}
+
+static void oracle_release(void *context, locus_block blocks[], uint32_t count)
+{
+    (void)blocks;
+    ((struct oracle_context *)context)->released += count;
+}
+
 static void *oracle_address(void *context, locus_block block)
 {
     const struct oracle_context *oracle = context;
@@ -198,12 +213,23 @@ static void oracle_audit(void *context, struct tb_audit *out)
 {
     struct oracle_context *oracle = context;
     out->allocated = oracle->taken;
-    out->freed = tb_lane_counts_blocks(&oracle->counts);
+    out->freed = tb_lane_counts_blocks(&oracle->counts) + oracle->released;
     out->drained = tb_lane_counts_requests(&oracle->counts);
 }
 
-static const struct tb_ops oracle_ops = {oracle_open,   oracle_close, oracle_take,  oracle_address, oracle_retire,
-                                         oracle_finish, oracle_drain, oracle_freed, oracle_audit};
+static const struct tb_ops oracle_ops = {
+    .open = oracle_open,
+    .close = oracle_close,
+    .take = oracle_take,
+    .alloc = oracle_alloc,
+    .release = oracle_release,
+    .address = oracle_address,
+    .retire = oracle_retire,
+    .finish = oracle_finish,
+    .drain = oracle_drain,
+    .freed = oracle_freed,
+    .audit = oracle_audit,
+};
 TB_DRIVER(oracle_ops);
 
 static const struct tb_contender oracle_contender = {

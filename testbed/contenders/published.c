@@ -120,6 +120,18 @@ static int published_take(void *context, struct locus_table *table, uint32_t cou
     return tb_published_take(&((struct published_context *)context)->pool, table, count, published_drain, context);
 }
 
+static locus_block published_alloc(void *context)
+{
+    locus_block block;
+    return tb_published_alloc(&((struct published_context *)context)->pool, &block) ? block : LOCUS_BLOCK_NONE;
+}
+
+static void published_release(void *context, locus_block blocks[], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        tb_published_free(&((struct published_context *)context)->pool, blocks[i]);
+}
+
 static void *published_address(void *context, locus_block block)
 {
     return tb_published_address(&((struct published_context *)context)->pool, block);
@@ -137,7 +149,6 @@ static void published_finish(void *context, uint32_t worker, struct locus_table 
     struct chunk_node *node = malloc(sizeof *node);
     if (!node)
         return;
-    table->state = LOCUS_TABLE_PUSHED;
     node->table = table;
     mailbox_push(&published->mailboxes[worker], node);
 }
@@ -154,9 +165,19 @@ static void published_audit(void *context, struct tb_audit *out)
     out->drained = published->drained;
 }
 
-static const struct tb_ops published_ops = { published_open,    published_close,  published_take,
-                                             published_address, published_retire, published_finish,
-                                             published_drain,   published_freed,  published_audit };
+static const struct tb_ops published_ops = {
+    .open = published_open,
+    .close = published_close,
+    .take = published_take,
+    .alloc = published_alloc,
+    .release = published_release,
+    .address = published_address,
+    .retire = published_retire,
+    .finish = published_finish,
+    .drain = published_drain,
+    .freed = published_freed,
+    .audit = published_audit,
+};
 TB_DRIVER(published_ops);
 
 static const struct tb_contender published_contender = {

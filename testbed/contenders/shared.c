@@ -144,6 +144,18 @@ static int shared_take(void *context, struct locus_table *table, uint32_t count)
     return tb_published_take(&((struct shared_context *)context)->pool, table, count, shared_drain, context);
 }
 
+static locus_block shared_alloc(void *context)
+{
+    locus_block block;
+    return tb_published_alloc(&((struct shared_context *)context)->pool, &block) ? block : LOCUS_BLOCK_NONE;
+}
+
+static void shared_release(void *context, locus_block blocks[], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        tb_published_free(&((struct shared_context *)context)->pool, blocks[i]);
+}
+
 static void *shared_address(void *context, locus_block block)
 {
     return tb_published_address(&((struct shared_context *)context)->pool, block);
@@ -190,8 +202,19 @@ static void shared_audit(void *context, struct tb_audit *out)
     out->drained = tb_lane_counts_requests(&shared->counts);
 }
 
-static const struct tb_ops shared_ops = { shared_open,   shared_close, shared_take,  shared_address, shared_retire,
-                                          shared_finish, shared_drain, shared_freed, shared_audit };
+static const struct tb_ops shared_ops = {
+    .open = shared_open,
+    .close = shared_close,
+    .take = shared_take,
+    .alloc = shared_alloc,
+    .release = shared_release,
+    .address = shared_address,
+    .retire = shared_retire,
+    .finish = shared_finish,
+    .drain = shared_drain,
+    .freed = shared_freed,
+    .audit = shared_audit,
+};
 TB_DRIVER(shared_ops);
 
 static const struct tb_contender shared_contender = {
