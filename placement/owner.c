@@ -296,13 +296,14 @@ int locus_owner_retire(struct locus_owner *owner, struct locus_table *table)
         return -ENODATA;
     table->state = LOCUS_TABLE_RETIRED;
     table->retired_by = (uint8_t)owner->pool->home;
-    owner->in_flight += own_blocks(owner, table);
+    table->in_flight = own_blocks(owner, table);
+    owner->in_flight += table->in_flight;
     owner->stats.tables_retired++;
     return 0;
 }
 
-// A table of several homes: frees what names this home. A handle that names a home which the table does not hold blocks of is damaged;
-// the lowest home of the table passes it to the pool, which refuses and reports it once.
+// A table of several homes: frees what names this home. A handle that names a home which the table does not hold blocks of is
+// damaged; the lowest home of the table passes it to the pool, which refuses and reports it once.
 static uint32_t free_own(struct locus_owner *owner, const struct locus_table *table)
 {
     bool lowest = (table->homes & (owner->home_bit - 1)) == 0;
@@ -340,7 +341,7 @@ static uint32_t drain_table(struct locus_owner *owner, struct locus_link *link)
     struct locus_table *table = table_of(owner, link);
     bool alone = table->homes == owner->home_bit;
     if (table->retired_by == owner->pool->home)
-        owner->in_flight -= own_blocks(owner, table);
+        owner->in_flight -= table->in_flight; // as noted then: a handle may have been damaged since
     owner->stats.tables_drained++;
     uint32_t freed = alone ? locus_pool_free_bulk(owner->pool, table->count, table->blocks, table->tag) : free_own(owner, table);
     if (alone || atomic_fetch_sub_explicit(&table->pending, 1, memory_order_acq_rel) == 1) // D2

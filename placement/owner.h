@@ -57,7 +57,7 @@ int locus_owner_join(struct locus_owner *owner, int *result);
 // -ENOMEM     the pool cannot hold this, even when everything in flight is home
 // -EAGAIN     it could, but wait_ns is 0
 // -ETIMEDOUT  it waited wait_ns, and the declared tables did not arrive (a dead worker, say)
-// -ENOSPC     the table is full;  -EINVAL  the table is not LIVE;  -EXDEV  it has no chunk for this home
+// -ENOSPC     the table is full;  -EINVAL  the table is not LIVE;  -EXDEV  it has no link for this home
 int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count);
 
 // Frees the blocks behind the first `keep`, at once. 0, -EINVAL (not LIVE), or -EXDEV when one of them is another home's (nothing

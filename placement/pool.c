@@ -240,8 +240,9 @@ static void give_back(struct locus_pool *pool, locus_block block)
     pool->free[free_at(pool, pool->reuse == LOCUS_REUSE_LIFO ? 0 : pool->top - 1)] = block;
 }
 
-// Frees from the front as long as nothing is unusual - LIFO, live handles of this home, generations left - and returns how many
-// that were. pre: the stack has room for `count`. Everything is in locals: the compiler has to assume that a store to the stack could change the pool.
+// Frees from the front as long as nothing is unusual - LIFO, live handles of this home, generations left - and returns
+// how many that were. pre: the stack has room for `count`. `next` is 0 behind the last generation and 1 behind that of retired
+// blocks. Everything is in locals: the compiler has to assume that a store to the stack could change the pool.
 static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
     uint32_t *generations = pool->generation, home_bits = pool->home << 26, limit = pool->blocks, i = 0;
@@ -251,7 +252,7 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
         locus_block block = blocks[i];
         uint32_t index = (uint32_t)(block >> 32) ^ home_bits; // another home's index lies out of range, too
         uint32_t next = locus_block_generation(block) + 1;
-        if (__builtin_expect(index >= limit || generations[index] != locus_block_generation(block) || next == 0, 0))
+        if (__builtin_expect(index >= limit || generations[index] != locus_block_generation(block) || next <= 1, 0))
             break;
         generations[index] = next;
         stack[i] = block + 1; // the generation is the low half and did not overflow
@@ -318,12 +319,12 @@ uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const loc
 
 int locus_pool_check(const struct locus_pool *pool, locus_block block)
 {
-    uint32_t index = locus_block_index(block);
+    uint32_t index = locus_block_index(block), generation = locus_block_generation(block);
     if (locus_block_home(block) != pool->home)
         return -EXDEV;
     if (index >= pool->blocks)
         return -ERANGE;
-    return pool->generation[index] == locus_block_generation(block) ? 0 : -ESTALE;
+    return pool->generation[index] == generation && generation != POOL_GENERATION_RETIRED ? 0 : -ESTALE;
 }
 
 void *locus_pool_address(const struct locus_pool *pool, locus_block block)

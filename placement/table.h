@@ -35,7 +35,8 @@ struct locus_table {
     uint32_t tokens_per_block;
     uint8_t state;              // enum locus_table_state
     uint8_t homes_max;          // links laid out: home ordinals 0 .. homes_max - 1
-    uint8_t retired_by;         // home whose owner counts this table as in flight
+    uint8_t retired_by;         // home whose owner counts this table as in flight,
+    uint32_t in_flight;         // with so many blocks
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint32_t pending; // drains still to come; used when the table spans several homes
     bool pushed;                // on its way
     struct locus_link links[];  // one per home
@@ -48,7 +49,7 @@ size_t locus_table_bytes(uint32_t homes, uint32_t capacity);
 // aligned.
 int locus_table_init(void *memory, uint32_t homes, uint32_t capacity, uint32_t tokens_per_block);
 
-// Appends one block that the caller holds. 0, -ENOSPC (full), -EINVAL (not LIVE), -EXDEV (its home has no chunk here).
+// Appends one block that the caller holds. 0, -ENOSPC (full), -EINVAL (not LIVE), -EXDEV (its home has no link here).
 int locus_table_append(struct locus_table *table, locus_block block);
 
 // Block that holds `position` (counted in tokens from 0), or LOCUS_BLOCK_NONE behind the last block.
