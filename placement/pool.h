@@ -3,8 +3,9 @@
 // pool: equal blocks, handed out and taken back by one owner.
 //
 // Free blocks are a flat stack of ready-made handles, so a bulk allocation is one memcpy and the chunk that came home last,
-// whose lines are still warm, leaves first, in the order in which it was in use. Beside it lies one generation per block. A free compares the handle's
-// generation with the block's, moves the block on by one, and pushes the new handle. Nothing is stored inside a block.
+// whose lines are still warm, leaves first, in the order in which it was in use. Beside it lies one generation per block. A
+// free compares the handle's generation with the block's, moves the block on by one, and pushes the new handle. Nothing is
+// stored inside a block.
 //
 // Threads: a pool has no lock. Every function belongs to *owner context* (owner.h), except the address functions
 // (locus_pool_address, locus_pool_read), which use only what never changes after open and may be called from any thread that

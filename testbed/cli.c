@@ -73,7 +73,7 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
 {
     struct wrapped wrapped = {.argp = argp, .input = input};
     struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
-    struct argp whole = {help_options, wrap, argp->args_doc, argp->doc, children, NULL, NULL};
+    struct argp whole = {help_options, wrap, NULL, NULL, children, NULL, NULL}; // the child's texts are printed as well
     char name[64];
     snprintf(name, sizeof name, "locus %s", command);
     if (wants_help(argc, argv)) {

@@ -21,11 +21,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Nanoseconds of the single operations: alloc and bulk alloc per block, push per chunk of 32, free per block.\v"
-    "One thread, no block is touched, 4,096 blocks under way. For pools \"free\" is the drain; for mallocs it is free(), "
-    "and a push does "
-    "not exist. Ratios say how many times faster than mimalloc: alloc and bulk against its malloc, free against its free, "
-    "in the "
-    "same round. --touch and --dispatch have no meaning here.\n\n"
+    "One thread, no block is touched, 4,096 blocks under way. For pools \"free\" is the drain; for mallocs it is free(), and a "
+    "push does not exist. Ratios say how many times faster than mimalloc: alloc and bulk against its malloc, free against its "
+    "free, in the same round. --touch and --dispatch have no meaning here.\n\n"
     "Examples:\n"
     "  locus bench\n"
     "  locus bench -c locus,mimalloc -r 30 --json\n\n"
@@ -39,8 +37,9 @@ int tb_cmd_bench(int argc, char **argv)
     struct tb_schedule *schedule = NULL;
     tb_options_init(&options);
     int status = tb_cli_parse(&argp, "bench", argc, argv, &options);
-    if (status == TB_CLI_RUN)
-        status = tb_options_arms(&options, default_contenders);
+    if (status != TB_CLI_RUN)
+        return status;
+    status = tb_options_arms(&options, default_contenders);
     if (status)
         return status;
     options.dispatch = TB_DISPATCH_INLINE;

@@ -88,17 +88,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Contenders side by side on a recorded trace of requests, at equal work.\v"
-    "FILE is an Azure LLM inference trace (CSV: TIMESTAMP,ContextTokens,GeneratedTokens) or a Mooncake trace (JSON Lines). "
-    "A request is "
-    "admitted in order of arrival when its blocks, ceil((prompt + output) / tokens per block), are free, and reserves them; "
-    "it takes "
-    "the blocks of its prompt at once, one more whenever a decoded token begins one, and sends them all home at its end. "
-    "Which request "
-    "gets what and when depends on the trace and on these flags alone, so every contender does the same.\n\n"
+    "FILE is an Azure LLM inference trace (CSV: TIMESTAMP,ContextTokens,GeneratedTokens) or a Mooncake trace (JSON Lines). A "
+    "request is admitted in order of arrival when its blocks, ceil((prompt + output) / tokens per block), are free, and "
+    "reserves them; it takes the blocks of its prompt at once, one more whenever a decoded token begins one, and sends them "
+    "all home at its end. Which request gets what and when depends on the trace and on these flags alone, so every contender "
+    "does the same.\n\n"
     "Examples:\n"
     "  locus replay trace.csv\n"
-    "  locus replay trace.csv --tokens-per-block 32 --pool-blocks 4096 --touch byte\n"
-    "  locus replay trace.jsonl --speedup all --requests 1000 -d inline -c locus,mimalloc\n\n"
+    "  locus replay trace.csv --tokens-per-block 32 --pool-blocks 4096\n"
+    "  locus replay trace.jsonl --speedup all --requests 1000 -d inline\n\n"
     "Exit status: 0 all gates passed, 1 an arm is INVALID, a request is larger than the pool, or the run failed, 2 bad input.";
 
 static void headline_make(const struct arguments *arguments, const struct tb_trace *trace, const struct tb_schedule *schedule,

@@ -195,7 +195,7 @@ static int draw(const char *path, const struct tb_campaign *campaign)
 {
     int error = tb_report_plot(path, campaign);
     if (error)
-        tb_error("%s: %s", path, error == -ENOENT ? "cannot draw: gnuplot is not installed, or no such folder" : strerror(-error));
+        tb_error("%s: %s", path, error == -ENOENT ? "cannot draw: gnuplot is not installed" : strerror(-error));
     return error;
 }
 

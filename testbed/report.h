@@ -21,7 +21,7 @@ struct tb_report_style tb_report_style(FILE *stream);
 int tb_report_table(FILE *stream, const struct tb_campaign *campaign, struct tb_report_style style);
 int tb_report_json(FILE *stream, const struct tb_campaign *campaign, const char *command);
 int tb_report_csv(FILE *stream, const struct tb_campaign *campaign);   // every sample, one line each
-int tb_report_plot(const char *svg_path, const struct tb_campaign *campaign); // by gnuplot; -ENOENT when it is not installed
+int tb_report_plot(const char *svg_path, const struct tb_campaign *campaign); // by gnuplot; -ENOENT: not installed, -ENOTDIR: no such folder
 
 // The campaign's answer in plain words: who is ahead, by how much, at which touch, and what cannot be seen here.
 int tb_report_summary(FILE *stream, const struct tb_campaign *campaign);

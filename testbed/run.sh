@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The main job, as `make run` does it: describe this machine, run the scoreboard, replay a recorded trace, time the single operations,
-# and say in plain words what came out. Tables, samples and plots go to $OUT. TRACE=file replays another trace.
+# The main job, as `make run` does it: describe this machine, run the scoreboard, replay a recorded trace, time the single
+# operations, and say in plain words what came out. Tables, samples and plots go to $OUT. TRACE=file replays another trace.
 set -u
 : "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}"
 mkdir -p "$OUT" || exit 1
