@@ -45,12 +45,9 @@ static size_t alignment_of(enum locus_page page, size_t base_page)
 {
     switch (page) {
     case LOCUS_PAGE_THP:
-    case LOCUS_PAGE_2M:
-        return (size_t)1 << HUGE_SHIFT_2M;
-    case LOCUS_PAGE_1G:
-        return (size_t)1 << HUGE_SHIFT_1G;
-    case LOCUS_PAGE_4K:
-        break;
+    case LOCUS_PAGE_2M: return (size_t)1 << HUGE_SHIFT_2M;
+    case LOCUS_PAGE_1G: return (size_t)1 << HUGE_SHIFT_1G;
+    case LOCUS_PAGE_4K: break;
     }
     return base_page;
 }
@@ -152,7 +149,7 @@ static int bind_span(const struct locus_region *region)
 {
     const unsigned word_bits = 8 * sizeof(unsigned long);
     unsigned node = (unsigned)region->config.node;
-    unsigned long mask[REGION_MASK_WORDS] = { 0 };
+    unsigned long mask[REGION_MASK_WORDS] = {0};
     mask[node / word_bits] = 1ul << (node % word_bits);
     if (syscall(SYS_mbind, region->base, region->bytes, (unsigned long)MPOL_BIND, mask, REGION_MAXNODE, 0ul) != 0)
         return -errno;

@@ -84,7 +84,10 @@ struct locus_placement {
         uint64_t pages_present;     // of these, backed by memory; the rest was never touched
         uint64_t pages_elsewhere;   // present on a node other than the requested one (BIND only)
         unsigned nodes;             // how many of the rows below are filled, ascending node number
-        struct { int node; uint64_t pages; } on[LOCUS_PLACEMENT_NODES_MAX];
+        struct {
+            int node;
+            uint64_t pages;
+        } on[LOCUS_PLACEMENT_NODES_MAX];
         bool numa_maps_read;        // the second witness was available
         bool numa_maps_agrees;      // and it counts the same pages on every node
     } verified;

@@ -67,7 +67,7 @@ static bool take_line(const char *line, int node, struct zone *zone, uint64_t *k
 // 1: the node's zones were read, 0: there is no such account here, or -ENOMEM.
 static int read_zones(int node, uint64_t *kept_pages)
 {
-    struct zone zone = { .node = -1 };
+    struct zone zone = {.node = -1};
     char *line = NULL;
     size_t capacity = 0;
     bool found = false;

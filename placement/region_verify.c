@@ -63,7 +63,7 @@ static void fill_granted(const struct locus_region *region, struct locus_placeme
 {
     int mode = MPOL_DEFAULT;
     unsigned nodes;
-    unsigned long mask[REGION_MASK_WORDS] = { 0 };
+    unsigned long mask[REGION_MASK_WORDS] = {0};
     out->granted.page_bytes = region->page_bytes;
     out->granted.thp_advised = region->thp_advised;
     out->granted.node = LOCUS_NODE_ANY;
@@ -104,7 +104,7 @@ static int ask_move_pages(const struct locus_region *region, struct tally *tally
 // (many):0"), so fields are known by their names, not by their place.
 static void count_line(char *line, struct tally *tally)
 {
-    uint64_t on[REGION_NODE_BITS] = { 0 };
+    uint64_t on[REGION_NODE_BITS] = {0};
     uint64_t page_kib = 0;
     char *rest = NULL;
     for (char *word = strtok_r(line, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
@@ -162,9 +162,9 @@ static void fill_rows(const struct locus_region *region, const struct tally *tal
 
 int locus_region_verify(const struct locus_region *region, struct locus_placement *out)
 {
-    struct tally moved = { 0 };
-    struct tally mapped = { 0 };
-    *out = (struct locus_placement){ .requested = region->config };
+    struct tally moved = {0};
+    struct tally mapped = {0};
+    *out = (struct locus_placement){.requested = region->config};
     fill_granted(region, out);
     out->verified.pages = region->bytes / UNIT_BYTES;
     int asked = ask_move_pages(region, &moved);

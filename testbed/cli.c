@@ -23,6 +23,14 @@ void tb_error(const char *format, ...)
     fprintf(stderr, "locus: %s\n", text);
 }
 
+int tb_cli_flush(void)
+{
+    if (fflush(stdout) == 0)
+        return TB_EXIT_OK;
+    tb_error("standard output: %s", strerror(errno));
+    return TB_EXIT_FAILED;
+}
+
 error_t tb_cli_bad(struct argp_state *state, const char *format, ...)
 {
     va_list arguments;
@@ -78,7 +86,7 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
     snprintf(name, sizeof name, "locus %s", command);
     if (wants_help(argc, argv)) {
         argp_help(&whole, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
-        return fflush(stdout) ? TB_EXIT_FAILED : TB_EXIT_OK;
+        return tb_cli_flush();
     }
     bad_reported = false;
     error_t error = argp_parse(&whole, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &wrapped);

@@ -21,6 +21,9 @@ error_t tb_cli_bad(struct argp_state *state, const char *format, ...) __attribut
 // One line on stderr: `locus: <message>`.
 void tb_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+// Writes out what is left for standard output: TB_EXIT_OK, or TB_EXIT_FAILED with a report (a full disk).
+int tb_cli_flush(void);
+
 // Whole numbers and sizes ("64", "4KiB", "2M"). false: not a number, or outside [min, max].
 bool tb_cli_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 bool tb_cli_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *out);

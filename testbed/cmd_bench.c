@@ -7,8 +7,9 @@
 #include "testbed/commands.h"
 #include "testbed/options.h"
 
-static const char *const default_contenders[] = {"locus", "locus#2",  "locus-published", "locus-shared", "mimalloc",
-                                                 "jemalloc", "tcmalloc", "glibc-tuned",     NULL};
+static const char *const default_contenders[] = {"locus",        "locus#2",     "locus-published",
+                                                 "locus-shared", "mimalloc",    "jemalloc",
+                                                 "tcmalloc",     "glibc-tuned", NULL};
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

@@ -13,7 +13,8 @@
 
 static const char *const default_contenders[] = {
     "locus",    "locus#2",  "locus-backpressure", "locus-published", "locus-shared", "oracle",
-    "mimalloc", "jemalloc", "tcmalloc",           "glibc",           "glibc-tuned",  "null", NULL};
+    "mimalloc", "jemalloc", "tcmalloc",           "glibc",           "glibc-tuned",  "null",
+    NULL};
 
 struct arguments {
     struct tb_options options;

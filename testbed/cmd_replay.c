@@ -105,11 +105,13 @@ static void headline_make(const struct arguments *arguments, const struct tb_tra
     const char *name = strrchr(trace->path, '/');
     snprintf(out, bytes,
              "%.40s (%s): %llu requests, %llu blocks of %u tokens, pool %u blocks\n"
-             "%llu ticks, %llu tokens decoded, at most %llu live, peak %u blocks\n",
+             "%llu ticks, %llu tokens decoded, at most %llu live, peak %u blocks\n"
+             "%llu requests waited for blocks, the longest %.1f s (virtual)\n",
              name ? name + 1 : trace->path, trace->format, (unsigned long long)schedule->requests_per_lap,
              (unsigned long long)schedule->blocks_per_lap, arguments->replay.tokens_per_block, schedule->pool_blocks,
              (unsigned long long)schedule->ticks, (unsigned long long)schedule->decoded_tokens,
-             (unsigned long long)schedule->live_max, schedule->blocks_peak);
+             (unsigned long long)schedule->live_max, schedule->blocks_peak, (unsigned long long)schedule->requests_queued,
+             (double)schedule->queue_ns_max / 1e9);
 }
 
 static int replay(struct arguments *arguments, const struct tb_trace *trace)

@@ -39,29 +39,23 @@ static const char doc[] =
     "  locus topo --topology 'pack:2 [numa(memory=64GB)] core:4 pu:2'\n";
 
 static const struct argp_option options[] = {
-    { "topology", KEY_TOPOLOGY, "FILE|SYNTHETIC", 0, "read an hwloc XML file or synthetic string instead of this machine", 0 },
-    { "json", KEY_JSON, NULL, 0, "print one JSON object; what is unknown is null", 0 },
-    { 0 },
+    {"topology", KEY_TOPOLOGY, "FILE|SYNTHETIC", 0, "read an hwloc XML file or synthetic string instead of this machine", 0},
+    {"json", KEY_JSON, NULL, 0, "print one JSON object; what is unknown is null", 0},
+    {0},
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     switch (key) {
-    case KEY_TOPOLOGY:
-        arguments->topology = value;
-        return 0;
-    case KEY_JSON:
-        arguments->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        return tb_cli_bad(state, "unexpected argument '%s': to read a file, use --topology %s", value, value);
-    default:
-        return ARGP_ERR_UNKNOWN;
+    case KEY_TOPOLOGY: arguments->topology = value; return 0;
+    case KEY_JSON: arguments->json = true; return 0;
+    case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s': to read a file, use --topology %s", value, value);
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp argp = { options, parse_option, NULL, doc, NULL, NULL, NULL };
+static const struct argp argp = {options, parse_option, NULL, doc, NULL, NULL, NULL};
 
 // A strict bind of a page that nobody touches: the kernel checks permission and node, and allocates nothing.
 static int probe_mbind(const struct locus_topo *topo, void *page, size_t bytes)
@@ -70,7 +64,7 @@ static int probe_mbind(const struct locus_topo *topo, void *page, size_t bytes)
     for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
         if (!nodes[n].allowed)
             continue;
-        unsigned long mask[1024 / (8 * sizeof(unsigned long))] = { 0 };
+        unsigned long mask[1024 / (8 * sizeof(unsigned long))] = {0};
         unsigned word_bits = 8 * sizeof(unsigned long);
         if ((unsigned)nodes[n].os_index >= 1024)
             return EINVAL;
@@ -83,8 +77,8 @@ static int probe_mbind(const struct locus_topo *topo, void *page, size_t bytes)
 // Without a list of nodes move_pages only reports where pages are; for one that was never touched it says so in its status.
 static int probe_move_pages(void *page)
 {
-    void *pages[1] = { page };
-    int status[1] = { 0 };
+    void *pages[1] = {page};
+    int status[1] = {0};
     return syscall(SYS_move_pages, 0, 1ul, pages, NULL, status, 0) ? errno : 0;
 }
 
@@ -119,14 +113,10 @@ static void probe_host(const struct locus_topo *topo, struct tb_topo_host *out)
 const char *tb_topo_kind_name(enum locus_node_kind kind)
 {
     switch (kind) {
-    case LOCUS_NODE_DRAM:
-        return "DRAM";
-    case LOCUS_NODE_MEMORY_ONLY:
-        return "memory-only";
-    case LOCUS_NODE_CPU_ONLY:
-        return "CPU-only";
-    case LOCUS_NODE_EMPTY:
-        return "empty";
+    case LOCUS_NODE_DRAM: return "DRAM";
+    case LOCUS_NODE_MEMORY_ONLY: return "memory-only";
+    case LOCUS_NODE_CPU_ONLY: return "CPU-only";
+    case LOCUS_NODE_EMPTY: return "empty";
     }
     return "unknown";
 }
@@ -134,19 +124,16 @@ const char *tb_topo_kind_name(enum locus_node_kind kind)
 const char *tb_topo_source_name(enum locus_topo_source source)
 {
     switch (source) {
-    case LOCUS_TOPO_THIS_MACHINE:
-        return "this machine";
-    case LOCUS_TOPO_XML:
-        return "xml";
-    case LOCUS_TOPO_SYNTHETIC:
-        return "synthetic";
+    case LOCUS_TOPO_THIS_MACHINE: return "this machine";
+    case LOCUS_TOPO_XML: return "xml";
+    case LOCUS_TOPO_SYNTHETIC: return "synthetic";
     }
     return "unknown";
 }
 
 int tb_cmd_topo(int argc, char **argv)
 {
-    struct arguments arguments = { NULL, false };
+    struct arguments arguments = {NULL, false};
     int status = tb_cli_parse(&argp, "topo", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
@@ -156,7 +143,7 @@ int tb_cmd_topo(int argc, char **argv)
         tb_error("%s", why);
         return arguments.topology ? TB_EXIT_USAGE : TB_EXIT_FAILED;
     }
-    struct tb_topo_host host = { .numa_balancing = -1 };
+    struct tb_topo_host host = {.numa_balancing = -1};
     if (!arguments.topology)
         probe_host(topo, &host);
     const struct tb_topo_host *known = arguments.topology ? NULL : &host;

@@ -70,9 +70,8 @@ static int library_by_path(const char *path, struct tb_arm *arm, char *why, size
 
 static int fault_parse(const char *text, struct tb_arm *arm)
 {
-    static const char *const names[] = {[TB_FAULT_SKIP_TOUCH] = "skip-touch",
-                                        [TB_FAULT_DROP_CHUNK] = "drop-chunk",
-                                        [TB_FAULT_DOUBLE_FREE] = "double-free"};
+    static const char *const names[] = {
+        [TB_FAULT_SKIP_TOUCH] = "skip-touch", [TB_FAULT_DROP_CHUNK] = "drop-chunk", [TB_FAULT_DOUBLE_FREE] = "double-free"};
     for (int fault = TB_FAULT_SKIP_TOUCH; fault <= TB_FAULT_DOUBLE_FREE; fault++) {
         if (strcmp(text, names[fault]) == 0) {
             arm->fault = (enum tb_fault)fault;

@@ -65,8 +65,7 @@ struct tb_contender {
 // A contender whose pointer lies in this section is in the program; the linker keeps the list. `used` and `retain` keep the
 // pointer although nobody names it.
 #define TB_CONTENDER(variable)                                                                                                     \
-    static const struct tb_contender *const variable##_entry                                                                      \
-        __attribute__((used, retain, section("tb_contenders"))) = &(variable)
+    static const struct tb_contender *const variable##_entry __attribute__((used, retain, section("tb_contenders"))) = &(variable)
 
 extern const struct tb_contender *const __start_tb_contenders[];
 extern const struct tb_contender *const __stop_tb_contenders[];

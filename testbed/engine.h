@@ -194,20 +194,20 @@ struct tb_driver {
     void (*stage)(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables);
 };
 
-#define TB_DRIVER(ops)                                                                                                       \
-    static __attribute__((noinline)) void ops##_span(struct tb_engine *engine, void *context, const struct tb_span *span)    \
-    {                                                                                                                        \
-        tb_run_span(engine, &(ops), context, span, false);                                                                   \
-    }                                                                                                                        \
-    static __attribute__((noinline)) void ops##_probe(struct tb_engine *engine, void *context, const struct tb_span *span)   \
-    {                                                                                                                        \
-        tb_run_span(engine, &(ops), context, span, true);                                                                    \
-    }                                                                                                                        \
-    static __attribute__((noinline)) void ops##_stage(struct tb_engine *engine, void *context, enum tb_stage stage,          \
-                                                      uint32_t tables)                                                       \
-    {                                                                                                                        \
-        tb_run_stage(engine, &(ops), context, stage, tables);                                                                \
-    }                                                                                                                        \
+#define TB_DRIVER(ops)                                                                                                             \
+    static __attribute__((noinline)) void ops##_span(struct tb_engine *engine, void *context, const struct tb_span *span)          \
+    {                                                                                                                              \
+        tb_run_span(engine, &(ops), context, span, false);                                                                         \
+    }                                                                                                                              \
+    static __attribute__((noinline)) void ops##_probe(struct tb_engine *engine, void *context, const struct tb_span *span)         \
+    {                                                                                                                              \
+        tb_run_span(engine, &(ops), context, span, true);                                                                          \
+    }                                                                                                                              \
+    static                                                                                                                         \
+        __attribute__((noinline)) void ops##_stage(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables)  \
+    {                                                                                                                              \
+        tb_run_stage(engine, &(ops), context, stage, tables);                                                                      \
+    }                                                                                                                              \
     static const struct tb_driver ops##_driver = {&(ops), ops##_span, ops##_probe, ops##_stage}
 
 #endif

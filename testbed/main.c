@@ -32,7 +32,7 @@ static int help(void)
             printf("  %-8s %s\n", commands[i].name, commands[i].summary);
     printf("\n  locus COMMAND --help explains a command, with examples.\n"
            "\nExit status: 0 done, 1 the run failed or a gate did, 2 bad input.\n");
-    return fflush(stdout) ? TB_EXIT_FAILED : TB_EXIT_OK;
+    return tb_cli_flush();
 }
 
 int main(int argc, char **argv)
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         return help();
     if (strcmp(argv[1], "--version") == 0) {
         printf("locus %s\n", LOCUS_VERSION);
-        return fflush(stdout) ? TB_EXIT_FAILED : TB_EXIT_OK;
+        return tb_cli_flush();
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)

@@ -84,10 +84,9 @@ static error_t parse_dispatch(struct argp_state *state, struct tb_options *optio
 static error_t parse_u64(struct argp_state *state, const char *flag, const char *argument, uint64_t min, uint64_t max,
                          uint64_t *out)
 {
-    return tb_cli_u64(argument, min, max, out)
-               ? 0
-               : tb_cli_bad(state, "%s: '%s' is not a number from %llu to %llu", flag, argument, (unsigned long long)min,
-                            (unsigned long long)max);
+    return tb_cli_u64(argument, min, max, out) ? 0
+                                               : tb_cli_bad(state, "%s: '%s' is not a number from %llu to %llu", flag, argument,
+                                                            (unsigned long long)min, (unsigned long long)max);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)

@@ -36,8 +36,9 @@ struct replay {
     size_t live_count;
     size_t admitted;      // of the records; the next one is the head of the queue, or has not arrived
     uint64_t reserved;    // blocks
-    uint64_t now_ns;
+    uint64_t now_ns, last_tick_ns;
     uint64_t ticks, decoded_tokens;
+    uint64_t queued, queue_ns_max;
     bool drained;         // the last operation in the stream is a drain
 };
 
@@ -75,6 +76,16 @@ static int add(struct replay *replay, enum tb_op_kind kind, uint32_t slot, uint6
     return tb_builder_add(replay->builder, kind, slot, (uint32_t)count);
 }
 
+// A request that an earlier tick could have admitted had to wait for blocks; others wait for the next tick at most.
+static void note_wait(struct replay *replay, uint64_t arrived_ns)
+{
+    if (replay->ticks == 0 || arrived_ns > replay->last_tick_ns)
+        return;
+    replay->queued++;
+    if (replay->now_ns - arrived_ns > replay->queue_ns_max)
+        replay->queue_ns_max = replay->now_ns - arrived_ns;
+}
+
 static int admit(struct replay *replay)
 {
     int error = 0;
@@ -86,6 +97,7 @@ static int admit(struct replay *replay)
 
         if (arrival_ns(replay, record) > replay->now_ns || replay->reserved + blocks > replay->config.pool_blocks)
             break;
+        note_wait(replay, arrival_ns(replay, record));
         replay->reserved += blocks;
         replay->admitted++;
         replay->live[replay->live_count++] = (struct request){
@@ -154,6 +166,7 @@ static int tick(struct replay *replay)
     if (!error)
         error = drain(replay);
     replay->ticks++;
+    replay->last_tick_ns = replay->now_ns;
     if (__builtin_add_overflow(replay->now_ns, replay->config.tick_ns, &replay->now_ns))
         replay->now_ns = UINT64_MAX;
     return error;
@@ -236,6 +249,8 @@ static int build(struct replay *replay, const struct tb_trace *trace, struct tb_
     if (!error) {
         (*out)->ticks = replay->ticks;
         (*out)->decoded_tokens = replay->decoded_tokens;
+        (*out)->requests_queued = replay->queued;
+        (*out)->queue_ns_max = replay->queue_ns_max;
         (*out)->version = VERSION;
     }
     tb_builder_close(replay->builder);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report: a finished campaign as a table for people, as JSON and CSV for programs, as SVG for eyes; and its progress while it runs.
+// report: a finished campaign as a table for people, as JSON and CSV for programs, as SVG for eyes; and its progress while it
+// runs.
 //
 // All functions write to a stream that the caller opened, and return 0 or -errno (a full disk is an error, not a short file).
 #ifndef TB_REPORT_H
@@ -20,8 +21,10 @@ struct tb_report_style tb_report_style(FILE *stream);
 
 int tb_report_table(FILE *stream, const struct tb_campaign *campaign, struct tb_report_style style);
 int tb_report_json(FILE *stream, const struct tb_campaign *campaign, const char *command);
-int tb_report_csv(FILE *stream, const struct tb_campaign *campaign);   // every sample, one line each
-int tb_report_plot(const char *svg_path, const struct tb_campaign *campaign); // by gnuplot; -ENOENT: not installed, -ENOTDIR: no such folder
+int tb_report_csv(FILE *stream, const struct tb_campaign *campaign); // every sample, one line each
+
+// By gnuplot. -ENOENT: it is not installed; -ENOTDIR: there is no such folder.
+int tb_report_plot(const char *svg_path, const struct tb_campaign *campaign);
 
 // The campaign's answer in plain words: who is ahead, by how much, at which touch, and what cannot be seen here.
 int tb_report_summary(FILE *stream, const struct tb_campaign *campaign);

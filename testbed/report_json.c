@@ -67,10 +67,10 @@ static json_t *ratio_or_null(bool known, const struct tb_ratio *ratio)
     if (!known)
         return json_null();
     const struct member members[] = {
-        { "estimate", number(ratio->estimate) },
-        { "low", ratio->bounded ? number(ratio->low) : json_null() },
-        { "high", number(ratio->high) },
-        { "confidence", ratio->bounded ? number(ratio->confidence) : json_null() },
+        {"estimate", number(ratio->estimate)},
+        {"low", ratio->bounded ? number(ratio->low) : json_null()},
+        {"high", number(ratio->high)},
+        {"confidence", ratio->bounded ? number(ratio->confidence) : json_null()},
     };
     return OBJECT_OF(members);
 }
@@ -116,9 +116,9 @@ static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, 
 {
     bool known = row->valid && row->bench_ns[op] > 0;
     const struct member members[] = {
-        { "median_ns", number(known ? row->bench_ns[op] : NAN) },
-        { "vs_mimalloc", ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op]) },
-        { "samples_ns", samples_ns(campaign, cell, arm, op) },
+        {"median_ns", number(known ? row->bench_ns[op] : NAN)},
+        {"vs_mimalloc", ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op])},
+        {"samples_ns", samples_ns(campaign, cell, arm, op)},
     };
     return OBJECT_OF(members);
 }
@@ -128,10 +128,10 @@ static json_t *bench_json(const struct tb_campaign *campaign, uint32_t cell, uin
     if (!campaign->bench)
         return json_null();
     const struct member members[] = {
-        { "alloc", bench_op_json(campaign, cell, arm, row, TB_BENCH_ALLOC) },
-        { "bulk", bench_op_json(campaign, cell, arm, row, TB_BENCH_BULK) },
-        { "push", bench_op_json(campaign, cell, arm, row, TB_BENCH_PUSH) },
-        { "free", bench_op_json(campaign, cell, arm, row, TB_BENCH_FREE) },
+        {"alloc", bench_op_json(campaign, cell, arm, row, TB_BENCH_ALLOC)},
+        {"bulk", bench_op_json(campaign, cell, arm, row, TB_BENCH_BULK)},
+        {"push", bench_op_json(campaign, cell, arm, row, TB_BENCH_PUSH)},
+        {"free", bench_op_json(campaign, cell, arm, row, TB_BENCH_FREE)},
     };
     return OBJECT_OF(members);
 }
@@ -152,30 +152,30 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
     struct tb_ratio vs_malloc;
     bool has_vs_malloc = tb_pair_ratio(campaign, cell, best_malloc, TB_LAP, (int)a, TB_LAP, &vs_malloc);
     const struct member members[] = {
-        { "name", text_or_null(arm->label) },
-        { "version", text_or_null(row->version) },
-        { "library", text_or_null(arm->library) },
-        { "fault", text_or_null(tb_fault_name(arm->fault)) },
-        { "fault_percent", number(arm->fault_percent) },
-        { "harness", json_boolean(arm->contender && arm->contender->harness) },
-        { "valid", json_boolean(row->valid) },
-        { "invalid", text_or_null(row->invalid) },
-        { "median_ns", number(told(row, row->ns_median)) },
-        { "mad_ns", number(told(row, row->ns_mad)) },
-        { "min_ns", number(told(row, row->ns_min)) },
-        { "vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base) },
-        { "vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle) },
-        { "vs_best_malloc", ratio_or_null(has_vs_malloc, &vs_malloc) },
-        { "vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i]) },
-        { "outstanding_high_ratio", number(row->outstanding_ratio) },
-        { "distinct_ratio", number(row->distinct_ratio) },
-        { "allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated)) },
-        { "freed", count_or_null(c, cell, a, offsetof(struct tb_sample, freed)) },
-        { "pushed", count_or_null(c, cell, a, offsetof(struct tb_sample, pushed)) },
-        { "drained", count_or_null(c, cell, a, offsetof(struct tb_sample, drained)) },
-        { "touched_bytes", count_or_null(c, cell, a, offsetof(struct tb_sample, touched_bytes)) },
-        { "samples_ns", samples_ns(c, cell, a, TB_LAP) },
-        { "bench", bench_json(c, cell, a, row) },
+        {"name", text_or_null(arm->label)},
+        {"version", text_or_null(row->version)},
+        {"library", text_or_null(arm->library)},
+        {"fault", text_or_null(tb_fault_name(arm->fault))},
+        {"fault_percent", number(arm->fault_percent)},
+        {"harness", json_boolean(arm->contender && arm->contender->harness)},
+        {"valid", json_boolean(row->valid)},
+        {"invalid", text_or_null(row->invalid)},
+        {"median_ns", number(told(row, row->ns_median))},
+        {"mad_ns", number(told(row, row->ns_mad))},
+        {"min_ns", number(told(row, row->ns_min))},
+        {"vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base)},
+        {"vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle)},
+        {"vs_best_malloc", ratio_or_null(has_vs_malloc, &vs_malloc)},
+        {"vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i])},
+        {"outstanding_high_ratio", number(row->outstanding_ratio)},
+        {"distinct_ratio", number(row->distinct_ratio)},
+        {"allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated))},
+        {"freed", count_or_null(c, cell, a, offsetof(struct tb_sample, freed))},
+        {"pushed", count_or_null(c, cell, a, offsetof(struct tb_sample, pushed))},
+        {"drained", count_or_null(c, cell, a, offsetof(struct tb_sample, drained))},
+        {"touched_bytes", count_or_null(c, cell, a, offsetof(struct tb_sample, touched_bytes))},
+        {"samples_ns", samples_ns(c, cell, a, TB_LAP)},
+        {"bench", bench_json(c, cell, a, row)},
     };
     return OBJECT_OF(members);
 }
@@ -192,25 +192,27 @@ static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell, int 
 
 static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
 {
-    static const struct tb_schedule nothing = { 0 };
+    static const struct tb_schedule nothing = {0};
     const struct tb_cell *cell = &campaign->cells[index];
     const struct tb_schedule *schedule = cell->schedule ? cell->schedule : &nothing;
     double resolution = tb_campaign_resolution(campaign, index);
     int malloc_arm = tb_best_malloc(campaign, index);
     const struct member members[] = {
-        { "workload", text_or_null(schedule->name) },
-        { "version", whole(schedule->version) },
-        { "touch", json_string(tb_touch_name(cell->touch)) },
-        { "laps", whole(cell->laps) },
-        { "blocks_per_lap", whole(schedule->blocks_per_lap) },
-        { "requests_per_lap", whole(schedule->requests_per_lap) },
-        { "blocks_peak", whole(schedule->blocks_peak) },
-        { "ticks", whole(schedule->ticks) },
-        { "decoded_tokens", whole(schedule->decoded_tokens) },
-        { "live_max", whole(schedule->live_max) },
-        { "resolution", number(resolution < 0 ? NAN : resolution) },
-        { "best_malloc", text_or_null(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL) },
-        { "arms", arms_json(campaign, index, malloc_arm) },
+        {"workload", text_or_null(schedule->name)},
+        {"version", whole(schedule->version)},
+        {"touch", json_string(tb_touch_name(cell->touch))},
+        {"laps", whole(cell->laps)},
+        {"blocks_per_lap", whole(schedule->blocks_per_lap)},
+        {"requests_per_lap", whole(schedule->requests_per_lap)},
+        {"blocks_peak", whole(schedule->blocks_peak)},
+        {"ticks", whole(schedule->ticks)},
+        {"decoded_tokens", whole(schedule->decoded_tokens)},
+        {"requests_queued", whole(schedule->requests_queued)},
+        {"queue_ns_max", whole(schedule->queue_ns_max)},
+        {"live_max", whole(schedule->live_max)},
+        {"resolution", number(resolution < 0 ? NAN : resolution)},
+        {"best_malloc", text_or_null(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL)},
+        {"arms", arms_json(campaign, index, malloc_arm)},
     };
     return OBJECT_OF(members);
 }
@@ -221,14 +223,14 @@ static json_t *campaign_json(const struct tb_campaign *campaign, const char *com
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
         cells = appended(cells, cell_json(campaign, cell));
     const struct member members[] = {
-        { "command", text_or_null(command) },
-        { "seed", whole(campaign->seed) },
-        { "rounds", whole(campaign->rounds) },
-        { "dispatch", json_string(tb_dispatch_name(campaign->dispatch)) },
-        { "workers", whole(campaign->workers) },
-        { "workers_pinned", json_boolean(tb_workers_pinned(campaign)) },
-        { "block_bytes", whole(campaign->block_bytes) },
-        { "cells", cells },
+        {"command", text_or_null(command)},
+        {"seed", whole(campaign->seed)},
+        {"rounds", whole(campaign->rounds)},
+        {"dispatch", json_string(tb_dispatch_name(campaign->dispatch))},
+        {"workers", whole(campaign->workers)},
+        {"workers_pinned", json_boolean(tb_workers_pinned(campaign))},
+        {"block_bytes", whole(campaign->block_bytes)},
+        {"cells", cells},
     };
     return OBJECT_OF(members);
 }

@@ -35,18 +35,17 @@ struct look {
 };
 
 static const struct look looks[] = {
-    { "locus", "#0072B2", 7 },           { "locus-backpressure", "#56B4E9", 13 },
-    { "locus-published", "#0072B2", 6 }, { "locus-shared", "#56B4E9", 8 },
-    { "oracle", "#000000", 4 },          { "null", "#777777", 2 },
-    { "mimalloc", "#D55E00", 9 },        { "jemalloc", "#E69F00", 11 },
-    { "tcmalloc", "#CC79A7", 15 },       { "glibc", "#009E73", 12 },
-    { "glibc-tuned", "#009E73", 13 },    { "dpdk-stack", "#009E73", 1 },
+    {"locus", "#0072B2", 7},           {"locus-backpressure", "#56B4E9", 13},
+    {"locus-published", "#0072B2", 6}, {"locus-shared", "#56B4E9", 8},
+    {"oracle", "#000000", 4},          {"null", "#777777", 2},
+    {"mimalloc", "#D55E00", 9},        {"jemalloc", "#E69F00", 11},
+    {"tcmalloc", "#CC79A7", 15},       {"glibc", "#009E73", 12},
+    {"glibc-tuned", "#009E73", 13},    {"dpdk-stack", "#009E73", 1},
 };
 
 // Whoever is not in the table: by turns, in the order of the arms.
 static const struct look others[] = {
-    { "", "#CC79A7", 10 }, { "", "#E69F00", 14 }, { "", "#009E73", 8 },
-    { "", "#D55E00", 3 },  { "", "#777777", 12 }, { "", "#000000", 1 },
+    {"", "#CC79A7", 10}, {"", "#E69F00", 14}, {"", "#009E73", 8}, {"", "#D55E00", 3}, {"", "#777777", 12}, {"", "#000000", 1},
 };
 
 static const struct look *look_of(const struct tb_campaign *campaign, uint32_t arm)
@@ -118,7 +117,7 @@ static void choose_axis(struct panel *panel)
 // gnuplot marks only the powers of ten on a logarithmic axis, which is one mark, or none, on ours.
 static void put_log_tics(const struct panel *panel)
 {
-    static const double steps[] = { 1, 2, 5 };
+    static const double steps[] = {1, 2, 5};
     double decades = log10(panel->high / panel->low);
     size_t stride = decades > 2.2 ? 3 : 1; // more marks than that would touch each other
     const char *comma = "";
@@ -253,14 +252,14 @@ static void put_page(FILE *out, const struct tb_campaign *campaign)
     fprintf(out, "unset border\nunset tics\nunset key\nset yrange [0:1]\nset xrange [0:1]\nplot NaN notitle\n");
     for (uint32_t p = 0; p < panels; p++) {
         double x = p % columns * width, y = PAGE_HEAD + p / columns * panel_height;
-        struct panel panel = { .out = out,
-                               .campaign = campaign,
-                               .cell = p / per_cell,
-                               .op = campaign->bench ? (int)(p % per_cell) : TB_LAP,
-                               .left = (x + MARGIN_LEFT) / PAGE_WIDTH,
-                               .right = (x + width - MARGIN_RIGHT) / PAGE_WIDTH,
-                               .top = 1 - (y + PANEL_HEAD) / height,
-                               .bottom = 1 - (y + panel_height - PANEL_FOOT) / height };
+        struct panel panel = {.out = out,
+                              .campaign = campaign,
+                              .cell = p / per_cell,
+                              .op = campaign->bench ? (int)(p % per_cell) : TB_LAP,
+                              .left = (x + MARGIN_LEFT) / PAGE_WIDTH,
+                              .right = (x + width - MARGIN_RIGHT) / PAGE_WIDTH,
+                              .top = 1 - (y + PANEL_HEAD) / height,
+                              .bottom = 1 - (y + panel_height - PANEL_FOOT) / height};
         put_panel(&panel);
     }
     fprintf(out, "unset multiplot\n");
@@ -300,7 +299,7 @@ static int open_script(const struct tb_campaign *campaign, int *fd)
 static int run_gnuplot(int script, int drawing)
 {
     extern char **environ;
-    char *argv[] = { "gnuplot", "-d", "-", NULL }; // -d: without the person's own start-up files
+    char *argv[] = {"gnuplot", "-d", "-", NULL}; // -d: without the person's own start-up files
     posix_spawn_file_actions_t actions;
     pid_t child;
     int status, rc = -posix_spawn_file_actions_init(&actions);

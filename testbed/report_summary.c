@@ -107,7 +107,7 @@ static void say_versus(struct words *words, const struct versus *versus, const c
     const struct {
         const struct range *range;
         const char *how;
-    } sides[] = { { &versus->faster, "faster" }, { &versus->slower, "slower" } };
+    } sides[] = {{&versus->faster, "faster"}, {&versus->slower, "slower"}};
     uint32_t total = versus->faster.count + versus->slower.count + versus->unseen;
     if (total == 0)
         return;
@@ -273,10 +273,9 @@ static void best_malloc_name(const struct tb_campaign *campaign, const struct ta
 static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_touch touch)
 {
     static const char *const titles[] = {
-        [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"
-    };
-    struct tally tally = { 0 };
-    struct words words = { 0 }, best = { 0 };
+        [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"};
+    struct tally tally = {0};
+    struct words words = {0}, best = {0};
     uint32_t cells = 0;
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++) {
         if (campaign->cells[cell].touch != touch)
@@ -300,9 +299,9 @@ static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_t
 
 static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t cell)
 {
-    static const int ops[] = { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE };
+    static const int ops[] = {TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE};
     int locus = tb_campaign_arm(campaign, "locus");
-    struct words words = { 0 };
+    struct words words = {0};
     struct tb_row row;
     const char *before = "locus against mimalloc: ";
     if (locus < 0)
@@ -313,7 +312,7 @@ static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t 
         if (ratio->n == 0)
             continue;
         int side = visible(ratio, tb_campaign_resolution(campaign, cell));
-        struct range range = { 0 };
+        struct range range = {0};
         widen(&range, side < 0 ? 1 / ratio->estimate : ratio->estimate);
         say(&words, "%s%s ", before, tb_bench_name(ops[o]));
         if (side != 0)
@@ -329,7 +328,7 @@ static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t 
 
 static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uint32_t arm)
 {
-    struct words words = { 0 };
+    struct words words = {0};
     char where[128], why[256] = "", first[400];
     uint32_t cells = 0;
     for (uint32_t cell = campaign->cells_count; cell-- > 0;) { // backwards: the first one's reason stays
@@ -356,8 +355,8 @@ static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uin
 static void print_delay(FILE *out, const struct tb_campaign *campaign, uint32_t arm)
 {
     const struct tb_arm *slowed = &campaign->arms[arm];
-    struct words words = { 0 };
-    struct range seen = { 0 };
+    struct words words = {0};
+    struct range seen = {0};
     char base[sizeof slowed->label];
     uint32_t cells = 0;
     tb_base_name(slowed, base, sizeof base);
@@ -384,8 +383,8 @@ static void print_delay(FILE *out, const struct tb_campaign *campaign, uint32_t 
 
 static void print_resolution(FILE *out, const struct tb_campaign *campaign)
 {
-    struct words words = { 0 };
-    struct range range = { 0 };
+    struct words words = {0};
+    struct range range = {0};
     char low[16], high[16];
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++) {
         double resolution = tb_campaign_resolution(campaign, cell);
@@ -410,7 +409,7 @@ static void print_resolution(FILE *out, const struct tb_campaign *campaign)
 
 int tb_report_summary(FILE *stream, const struct tb_campaign *campaign)
 {
-    static const enum tb_touch order[] = { TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE }; // what means most, first
+    static const enum tb_touch order[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE}; // what means most, first
     struct tb_text text;
     int rc = tb_text_open(&text);
     if (rc < 0)

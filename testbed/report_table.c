@@ -22,7 +22,7 @@ enum { WIDTH_NAME_MIN = 8, WIDTH_REST = 60, WIDTH_MARK = 2 }; // a line is mark,
 
 struct tb_report_style tb_report_style(FILE *stream)
 {
-    struct tb_report_style style = { .colour = false, .columns = 80 };
+    struct tb_report_style style = {.colour = false, .columns = 80};
     int fd = fileno(stream);
     if (fd < 0 || !isatty(fd))
         return style;
@@ -66,7 +66,7 @@ static struct tb_unit board_unit(const struct tb_campaign *campaign, const struc
             largest = fmax(largest, ns);
         }
     }
-    return largest > 0 ? tb_text_unit(smallest, largest) : (struct tb_unit){ .name = "ns", .ns = 1, .decimals = 1 };
+    return largest > 0 ? tb_text_unit(smallest, largest) : (struct tb_unit){.name = "ns", .ns = 1, .decimals = 1};
 }
 
 static const char *colour(const struct table *table, const char *code)
@@ -190,25 +190,17 @@ static void print_laps(const struct table *table)
     fprintf(out, "%*s%9s%7s  %-18s%6s%6s%6s%6s\n", indent, "", "", "", "mimalloc", "oracle", "held", "ever", "gates");
     for (uint32_t i = 0; i < table->board->count; i++) {
         switch (table->board->place[i]) {
-        case TB_PLACE_RANKED:
-            print_ranked(table, i);
-            break;
-        case TB_PLACE_CONTROL:
-            print_control(table, i);
-            break;
-        case TB_PLACE_INVALID:
-            print_invalid(table, i);
-            break;
-        case TB_PLACE_HARNESS:
-            print_harness(table, i);
-            break;
+        case TB_PLACE_RANKED: print_ranked(table, i); break;
+        case TB_PLACE_CONTROL: print_control(table, i); break;
+        case TB_PLACE_INVALID: print_invalid(table, i); break;
+        case TB_PLACE_HARNESS: print_harness(table, i); break;
         }
     }
 }
 
 static void print_bench_times(const struct table *table)
 {
-    static const char *const remarks[] = { [TB_PLACE_CONTROL] = "  A/A control", [TB_PLACE_HARNESS] = "  (harness only)" };
+    static const char *const remarks[] = {[TB_PLACE_CONTROL] = "  A/A control", [TB_PLACE_HARNESS] = "  (harness only)"};
     fprintf(table->out, "%*s", WIDTH_MARK + table->name_width, "");
     for (int op = 0; op < TB_BENCH_COUNT; op++)
         fprintf(table->out, "%10s", tb_bench_name(op));
@@ -228,7 +220,7 @@ static void print_bench_times(const struct table *table)
 
 static void print_bench_ratios(const struct table *table)
 {
-    static const int ops[] = { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE };
+    static const int ops[] = {TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE};
     fprintf(table->out, "\n  times faster than mimalloc (bulk: than its alloc)\n%*s", WIDTH_MARK + table->name_width, "");
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
         fprintf(table->out, "  %-*s", o < 2 ? 18 : 0, tb_bench_name(ops[o]));
@@ -268,7 +260,7 @@ static void print_cell(FILE *out, const struct tb_campaign *campaign, uint32_t c
     struct tb_board board;
     char where[128], how[192], head[336];
     tb_board(campaign, cell, &board);
-    struct table table = { out, campaign, &board, style, board_unit(campaign, &board), name_width(&board, style) };
+    struct table table = {out, campaign, &board, style, board_unit(campaign, &board), name_width(&board, style)};
     tb_text_cell(campaign, cell, where, sizeof where);
     tb_text_settings(campaign, how, sizeof how);
     snprintf(head, sizeof head, "%s, %s", where, how);

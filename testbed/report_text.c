@@ -15,7 +15,7 @@
 
 int tb_text_open(struct tb_text *text)
 {
-    *text = (struct tb_text){ 0 };
+    *text = (struct tb_text){0};
     text->stream = open_memstream(&text->bytes, &text->count);
     return text->stream ? 0 : -errno;
 }
@@ -37,7 +37,7 @@ int tb_text_close(struct tb_text *text, FILE *to, int rc)
     if (rc >= 0)
         rc = write_all(text, to);
     free(text->bytes);
-    *text = (struct tb_text){ 0 };
+    *text = (struct tb_text){0};
     return rc;
 }
 
@@ -48,8 +48,8 @@ static size_t utf8_bytes(const unsigned char *in)
         unsigned char first_low, first_high, second_low, second_high;
         size_t bytes;
     } forms[] = {
-        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
-        { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
+        {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
     };
     if (in[0] < 0x80)
         return in[0] >= 0x20 && in[0] != 0x7f;
@@ -147,7 +147,7 @@ const char *tb_text_percent_up(char *out, double difference)
 
 void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size)
 {
-    static const char *const touches[] = { [TB_TOUCH_NONE] = "no", [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full" };
+    static const char *const touches[] = {[TB_TOUCH_NONE] = "no", [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full"};
     const struct tb_schedule *schedule = campaign->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);
@@ -172,7 +172,7 @@ void tb_text_settings(const struct tb_campaign *campaign, char *out, size_t size
 
 struct tb_unit tb_text_unit(double smallest_ns, double largest_ns)
 {
-    static const struct tb_unit units[] = { { "ns", 1, 0 }, { "us", 1e3, 0 }, { "ms", 1e6, 0 }, { "s", 1e9, 0 } };
+    static const struct tb_unit units[] = {{"ns", 1, 0}, {"us", 1e3, 0}, {"ms", 1e6, 0}, {"s", 1e9, 0}};
     size_t u = 0;
     // The smallest keeps two digits before the point if it can; the largest never needs more than five.
     while (u + 1 < sizeof units / sizeof *units && (smallest_ns >= 10 * units[u + 1].ns || largest_ns >= 99999.5 * units[u].ns))

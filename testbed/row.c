@@ -17,25 +17,25 @@
 
 const char *tb_touch_name(enum tb_touch touch)
 {
-    static const char *const names[] = { "none", "byte", "full" };
+    static const char *const names[] = {"none", "byte", "full"};
     return (size_t)touch < sizeof names / sizeof *names ? names[touch] : "?";
 }
 
 const char *tb_dispatch_name(enum tb_dispatch dispatch)
 {
-    static const char *const names[] = { "inline", "spin", "futex" };
+    static const char *const names[] = {"inline", "spin", "futex"};
     return (size_t)dispatch < sizeof names / sizeof *names ? names[dispatch] : "?";
 }
 
 const char *tb_fault_name(enum tb_fault fault)
 {
-    static const char *const names[] = { NULL, "skip-touch", "drop-chunk", "double-free", "delay" };
+    static const char *const names[] = {NULL, "skip-touch", "drop-chunk", "double-free", "delay"};
     return (size_t)fault < sizeof names / sizeof *names ? names[fault] : "?";
 }
 
 const char *tb_bench_name(int op)
 {
-    static const char *const names[TB_BENCH_COUNT] = { "alloc", "bulk", "push", "free" };
+    static const char *const names[TB_BENCH_COUNT] = {"alloc", "bulk", "push", "free"};
     return op >= 0 && op < TB_BENCH_COUNT ? names[op] : "lap";
 }
 
@@ -77,7 +77,7 @@ int tb_twin(const struct tb_campaign *campaign, uint32_t arm)
 
 static bool is_malloc(const char *label)
 {
-    static const char *const names[] = { "glibc", "glibc-tuned", "jemalloc", "mimalloc", "tcmalloc" };
+    static const char *const names[] = {"glibc", "glibc-tuned", "jemalloc", "mimalloc", "tcmalloc"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(label, names[i]) == 0)
             return true;
@@ -170,8 +170,7 @@ static void fill_footprint(const struct tb_campaign *campaign, uint32_t cell, ui
 static void fill_bench_ratios(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int base, struct tb_row *row)
 {
     static const int counterpart[TB_BENCH_COUNT] = {
-        [TB_BENCH_ALLOC] = TB_BENCH_ALLOC, [TB_BENCH_BULK] = TB_BENCH_ALLOC, [TB_BENCH_PUSH] = -1, [TB_BENCH_FREE] = TB_BENCH_FREE
-    };
+        [TB_BENCH_ALLOC] = TB_BENCH_ALLOC, [TB_BENCH_BULK] = TB_BENCH_ALLOC, [TB_BENCH_PUSH] = -1, [TB_BENCH_FREE] = TB_BENCH_FREE};
     for (int op = 0; op < TB_BENCH_COUNT; op++)
         if (counterpart[op] >= 0)
             tb_pair_ratio(campaign, cell, base, counterpart[op], (int)arm, op, &row->bench_vs_base[op]);
@@ -179,7 +178,7 @@ static void fill_bench_ratios(const struct tb_campaign *campaign, uint32_t cell,
 
 void tb_campaign_row(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *out)
 {
-    *out = (struct tb_row){ .arm = &campaign->arms[arm] };
+    *out = (struct tb_row){.arm = &campaign->arms[arm]};
     out->valid = !first_failure(campaign, cell, arm, out->invalid, sizeof out->invalid);
     for (uint32_t round = 0; round < campaign->rounds && !out->version[0]; round++)
         memcpy(out->version, tb_campaign_sample(campaign, cell, arm, round)->version, sizeof out->version);
@@ -272,15 +271,14 @@ static struct standing standing(const struct tb_campaign *campaign, uint32_t arm
         place = TB_PLACE_HARNESS;
     else if (control)
         place = TB_PLACE_CONTROL;
-    return (
-        struct standing){ .place = place, .ns = ns > 0 ? ns : INFINITY, .arm = arm }; // unknown times last, and NAN sorts nowhere
+    return (struct standing){.place = place, .ns = ns > 0 ? ns : INFINITY, .arm = arm}; // unknown times last, and NAN sorts nowhere
 }
 
 void tb_board(const struct tb_campaign *campaign, uint32_t cell, struct tb_board *out)
 {
     assert(campaign->arms_count <= TB_ARMS_MAX);
     struct standing standings[TB_ARMS_MAX];
-    *out = (struct tb_board){ .count = campaign->arms_count };
+    *out = (struct tb_board){.count = campaign->arms_count};
     for (uint32_t arm = 0; arm < out->count; arm++) {
         struct tb_row row;
         tb_campaign_row(campaign, cell, arm, &row);

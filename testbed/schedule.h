@@ -47,6 +47,8 @@ struct tb_schedule {
     uint64_t requests_per_lap;  // requests retired in one lap (the same in each)
     uint64_t ticks;             // replay: ticks of the model; suite: steps per lap
     uint64_t decoded_tokens;    // replay: tokens decoded in the lap
+    uint64_t requests_queued;   // replay: requests that had to wait for blocks
+    uint64_t queue_ns_max;      // replay: longest wait of one of them, on the virtual clock
     uint64_t live_max;          // most requests alive at once
     uint32_t slots;
     uint32_t pool_blocks;       // size of the pool that the workload is given

@@ -18,7 +18,7 @@ enum { COLUMNS = 80, CPUS_WIDTH_MIN = 10, CPUS_WIDTH_MAX = 22, DISTANCES_PER_BLO
 // "51.2 GiB". Whole numbers lose their ".0" when `trim` is set: a size is a fact, a level of filling is a reading.
 static const char *print_bytes(char *text, size_t room, uint64_t bytes, bool trim)
 {
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double value = (double)bytes;
     size_t unit = 0;
     while (value >= 1024.0 && unit + 1 < sizeof(units) / sizeof(units[0])) {

@@ -37,8 +37,7 @@ int tb_parse_record(struct tb_parse *parse, uint64_t time_ns, uint32_t prompt_to
 int tb_parse_bad(struct tb_parse *parse, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // "FILE:7: " or, for line 0, "FILE: ", and then the message. Of a very long path only the end is shown.
-void tb_why_set(struct tb_why *why, const char *path, uint32_t line, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void tb_why_set(struct tb_why *why, const char *path, uint32_t line, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #define TB_QUOTE_BYTES 64
 

@@ -31,10 +31,10 @@ struct version {
 };
 
 static const struct version V2 = {
-    "cgroup2", "memory.max", "memory.current", "memory.stat", { "active_file", "inactive_file" },
+    "cgroup2", "memory.max", "memory.current", "memory.stat", {"active_file", "inactive_file"},
 };
 static const struct version V1 = {
-    "cgroup", "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", { "total_active_file", "total_inactive_file" },
+    "cgroup", "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", {"total_active_file", "total_inactive_file"},
 };
 
 // v1 writes "no limit" as the largest multiple of the page size below 2^63; no real machine has half of that.
@@ -222,8 +222,8 @@ static int climb(const char *root, char *directory, size_t top_length, const str
 
 static int apply_version(const char *root, const struct version *version, struct topo_cgroup_memory *out)
 {
-    struct search group = { .version = version };
-    struct search mount = { .version = version };
+    struct search group = {.version = version};
+    struct search mount = {.version = version};
     int found = find_line(root, "/proc/self/cgroup", &group, match_group);
     if (found > 0)
         found = find_line(root, "/proc/self/mountinfo", &mount, match_mount);
@@ -240,7 +240,7 @@ static int apply_version(const char *root, const struct version *version, struct
 
 int topo_cgroup_memory(const char *root, struct topo_cgroup_memory *out)
 {
-    *out = (struct topo_cgroup_memory){ UINT64_MAX, UINT64_MAX };
+    *out = (struct topo_cgroup_memory){UINT64_MAX, UINT64_MAX};
     int error = apply_version(root, &V2, out);
     return error ? error : apply_version(root, &V1, out);
 }

@@ -65,7 +65,7 @@ int topo_cpulist_parse(const char *text, size_t bytes, struct topo_idset *out)
         bytes--;
     if (bytes == 0)
         return 0;
-    struct cursor cursor = { text, text + bytes };
+    struct cursor cursor = {text, text + bytes};
     for (;;) {
         int error = take_range(&cursor, out);
         if (error)

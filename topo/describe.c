@@ -143,7 +143,7 @@ static int load_xml(hwloc_topology_t topology, const char *source, const struct 
     int error = read_file(source, &text, &bytes, why);
     if (error)
         return error;
-    error = load_checked(&(struct xml){ topology, text, bytes }, why);
+    error = load_checked(&(struct xml){topology, text, bytes}, why);
     free(text);
     return error;
 }
@@ -198,15 +198,9 @@ int topo_describe(hwloc_topology_t *out, const char *source, const struct topo_w
     int error = 0;
     hwloc_topology_set_flags(topology, HWLOC_FLAGS);
     switch (topo_describe_kind(source)) {
-    case LOCUS_TOPO_THIS_MACHINE:
-        error = load_machine(topology, why);
-        break;
-    case LOCUS_TOPO_XML:
-        error = load_xml(topology, source, why);
-        break;
-    case LOCUS_TOPO_SYNTHETIC:
-        error = load_synthetic(topology, source, why);
-        break;
+    case LOCUS_TOPO_THIS_MACHINE: error = load_machine(topology, why); break;
+    case LOCUS_TOPO_XML: error = load_xml(topology, source, why); break;
+    case LOCUS_TOPO_SYNTHETIC: error = load_synthetic(topology, source, why); break;
     }
     if (error)
         hwloc_topology_destroy(topology);

@@ -96,7 +96,7 @@ static bool read_pool(const char *root, const char *name, struct locus_page_size
 void topo_model_pages(struct locus_topo *topo, const char *root)
 {
     char path[4096];
-    topo->pages[0] = (struct locus_page_size){ .bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
+    topo->pages[0] = (struct locus_page_size){.bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
     topo->info.pages_count = 1;
     topo->info.pages = topo->pages;
     snprintf(path, sizeof(path), "%s/sys/kernel/mm/hugepages", root);

@@ -42,7 +42,7 @@ static void describe_cpu(struct locus_topo_cpu *cpu, hwloc_topology_t topology, 
 {
     hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
     hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
-    *cpu = (struct locus_topo_cpu){ .os_index = pu->os_index, .node = -1, .package = -1, .core = -1, .smt_rank = -1 };
+    *cpu = (struct locus_topo_cpu){.os_index = pu->os_index, .node = -1, .package = -1, .core = -1, .smt_rank = -1};
     if (package && package->os_index < TOPO_ID_MAX)
         cpu->package = (int)package->os_index;
     if (!core)

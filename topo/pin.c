@@ -42,7 +42,7 @@ int topo_allowed_cpus(struct topo_idset *out)
 static int cpus_at_distance(const char *root, const struct topo_idset *nodes, const unsigned *distances, unsigned distance,
                             struct topo_idset *out, unsigned *next)
 {
-    *out = (struct topo_idset){ { 0 } };
+    *out = (struct topo_idset){{0}};
     *next = UINT_MAX;
     for (unsigned id = 0, i = 0; id < TOPO_ID_MAX; id++) {
         if (!topo_idset_has(nodes, id))
@@ -120,7 +120,7 @@ int locus_pin_cpu(int cpu)
         error = topo_sysfs_idset("", "/sys/devices/system/cpu/online", &online);
         return !error && topo_idset_has(&online, (unsigned)cpu) ? -EPERM : -ENODEV;
     }
-    struct topo_idset only = { { 0 } };
+    struct topo_idset only = {{0}};
     topo_idset_add(&only, (unsigned)cpu);
     return set_affinity(&only);
 }

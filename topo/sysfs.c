@@ -168,7 +168,7 @@ static int meminfo_bytes(const char *text, const char *key, uint64_t *out)
 
 static int parse_meminfo(const char *text, struct locus_node_memory *out)
 {
-    static const char *const reclaimable[] = { "Active(file)", "Inactive(file)", "SReclaimable" };
+    static const char *const reclaimable[] = {"Active(file)", "Inactive(file)", "SReclaimable"};
     memset(out, 0, sizeof(*out));
     if (meminfo_bytes(text, "MemTotal", &out->total_bytes) || meminfo_bytes(text, "MemFree", &out->free_bytes))
         return -EINVAL;

@@ -51,7 +51,7 @@ static int build(struct locus_topo *topo, const char *source, const struct topo_
 
 int locus_topo_open(struct locus_topo **out, const char *source, char *why, size_t why_bytes)
 {
-    struct topo_why reason = { why, why_bytes, source };
+    struct topo_why reason = {why, why_bytes, source};
     *out = NULL;
     struct locus_topo *topo = calloc(1, sizeof(*topo));
     if (!topo)

@@ -23,9 +23,9 @@
 // Default actions, because a program's crash handlers, or a sanitizer's, would report the rehearsal as the accident.
 static void become_silent(int verdict)
 {
-    static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGPIPE };
-    const struct rlimit no_core = { 0, 0 };
-    const struct rlimit cpu_time = { CPU_SECONDS_MAX, CPU_SECONDS_MAX + 1 };
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGPIPE};
+    const struct rlimit no_core = {0, 0};
+    const struct rlimit cpu_time = {CPU_SECONDS_MAX, CPU_SECONDS_MAX + 1};
     for (unsigned i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
         signal(deadly[i], SIG_DFL);
     setrlimit(RLIMIT_CORE, &no_core);

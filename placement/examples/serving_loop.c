@@ -140,11 +140,11 @@ static void serve(void)
 
 static void set_up(void)
 {
-    const struct locus_pool_config memory = {
-        .blocks = LIVE * REQUEST_BLOCKS, .block_bytes = TOKENS_PER_BLOCK * TOKEN_BYTES, .node = LOCUS_NODE_ANY
-    };
+    const struct locus_pool_config memory = {.blocks = LIVE * REQUEST_BLOCKS,
+                                             .block_bytes = TOKENS_PER_BLOCK * TOKEN_BYTES,
+                                             .node = LOCUS_NODE_ANY};
     check(locus_pool_open(&pool, &memory), "pool");
-    const struct locus_owner_config role = { .pool = pool, .mailboxes = WORKERS, .wait_ns = 10000000000 };
+    const struct locus_owner_config role = {.pool = pool, .mailboxes = WORKERS, .wait_ns = 10000000000};
     check(locus_owner_open(&owner, &role), "owner");
     check(locus_owner_adopt(owner), "adopt");
     for (uint64_t i = 0; i < LIVE; i++) {
@@ -176,7 +176,7 @@ static int summary(void)
 int main(void)
 {
     pthread_t workers[WORKERS];
-    struct locus_route routes[WORKERS] = { 0 }; // each worker has a mailbox of its own
+    struct locus_route routes[WORKERS] = {0}; // each worker has a mailbox of its own
     unsigned cpu, count;
     set_up();
     for (unsigned i = 0; i < WORKERS; i++) {

@@ -56,7 +56,7 @@ static const struct {
     const char *name;
     enum family family;
 } families[] = {
-    { "mmap:", MMAP }, { "mbind:", MBIND }, { "madvise:", MADVISE }, { "malloc:", MALLOC }, { "pthread_create:", PTHREAD_CREATE },
+    {"mmap:", MMAP}, {"mbind:", MBIND}, {"madvise:", MADVISE}, {"malloc:", MALLOC}, {"pthread_create:", PTHREAD_CREATE},
 };
 
 __attribute__((constructor)) static void read_target(void)

@@ -258,7 +258,7 @@ static int walk(struct scene *scene)
 
 static int prepare(struct scene *scene, int node, enum locus_policy policy)
 {
-    *scene = (struct scene){ .node = node, .policy = policy };
+    *scene = (struct scene){.node = node, .policy = policy};
     return sem_init(&scene->grown, 0, 0) || sem_init(&scene->extended, 0, 0) || sem_init(&scene->retired, 0, 0) ||
            sem_init(&scene->pushed, 0, 0);
 }

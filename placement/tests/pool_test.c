@@ -346,7 +346,10 @@ Test(pool, the_error_function_is_told_each_kind_with_its_tag)
     locus_block used = locus_pool_alloc(pool);
     give_back(pool, used);
     locus_pool_alloc(pool);
-    const struct { locus_block block; enum locus_free_error error; } cases[] = {
+    const struct {
+        locus_block block;
+        enum locus_free_error error;
+    } cases[] = {
         {used, LOCUS_FREE_STALE},
         {locus_block_make(HOME + 1, 0, 1), LOCUS_FREE_FOREIGN},
         {locus_block_make(HOME, 1, 1), LOCUS_FREE_RANGE},

@@ -30,10 +30,10 @@ Test(region, guards_fault_on_both_sides_and_nothing_between_does)
         enum locus_page page;
         size_t bytes;
     } cases[] = {
-        { LOCUS_PAGE_4K, 1 },
-        { LOCUS_PAGE_4K, 5 * UNIT },
-        { LOCUS_PAGE_4K, 3 * MIB + 1 },
-        { LOCUS_PAGE_THP, 2 * MIB },
+        {LOCUS_PAGE_4K, 1},
+        {LOCUS_PAGE_4K, 5 * UNIT},
+        {LOCUS_PAGE_4K, 3 * MIB + 1},
+        {LOCUS_PAGE_THP, 2 * MIB},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct locus_region_config config = plain(cases[i].bytes);
@@ -96,7 +96,7 @@ Test(region, close_unmaps_span_and_guards)
 
 Test(region, bind_to_a_node_that_may_not_be_used_is_einval)
 {
-    const int nodes[] = { next_node(0, false), NODES - 1, NODES, INT_MAX, LOCUS_NODE_ANY, INT_MIN };
+    const int nodes[] = {next_node(0, false), NODES - 1, NODES, INT_MAX, LOCUS_NODE_ANY, INT_MIN};
     for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
         struct locus_region_config config = bound(UNIT, nodes[i], false);
         struct locus_region *region = (void *)&config;
@@ -124,7 +124,7 @@ Test(region, a_field_out_of_its_range_is_einval)
 
 Test(region, sizes_beyond_the_address_space_are_enomem)
 {
-    static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - UNIT, SIZE_MAX - 2 * GIB, SIZE_MAX / 2 };
+    static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - UNIT, SIZE_MAX - 2 * GIB, SIZE_MAX / 2};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (int page = LOCUS_PAGE_4K; page <= LOCUS_PAGE_1G; page++) {
             struct locus_region_config config = plain(sizes[i]);
@@ -200,9 +200,9 @@ static int bind_beside_false_zones(void *argument)
 Test(region, what_the_zones_keep_back_is_not_room)
 {
     static const struct false_zones cases[] = {
-        { 0, 0, 0 },               // no account: a part of the node is kept back
-        { 999999999, 0, -ENOMEM }, // more is kept back than there is
-        { 1, 999999999, 0 },       // a small protected zone, and another node's
+        {0, 0, 0},               // no account: a part of the node is kept back
+        {999999999, 0, -ENOMEM}, // more is kept back than there is
+        {1, 999999999, 0},       // a small protected zone, and another node's
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         int status = in_child(bind_beside_false_zones, (void *)&cases[i]);
@@ -233,8 +233,8 @@ Test(region, more_huge_pages_than_are_reserved_is_enomem)
         const char *name;
         size_t bytes;
     } cases[] = {
-        { LOCUS_PAGE_2M, "2048kB", 2 * MIB },
-        { LOCUS_PAGE_1G, "1048576kB", GIB },
+        {LOCUS_PAGE_2M, "2048kB", 2 * MIB},
+        {LOCUS_PAGE_1G, "1048576kB", GIB},
     };
     for (size_t i = 0; i < 2; i++) {
         size_t most = hugetlb_pages(cases[i].name, "nr_hugepages") + hugetlb_pages(cases[i].name, "nr_overcommit_hugepages");

@@ -33,12 +33,12 @@
 
 static inline struct locus_region_config plain(size_t bytes)
 {
-    return (struct locus_region_config){ .bytes = bytes, .node = LOCUS_NODE_ANY };
+    return (struct locus_region_config){.bytes = bytes, .node = LOCUS_NODE_ANY};
 }
 
 static inline struct locus_region_config bound(size_t bytes, int node, bool populate)
 {
-    return (struct locus_region_config){ .bytes = bytes, .policy = LOCUS_POLICY_BIND, .node = node, .populate = populate };
+    return (struct locus_region_config){.bytes = bytes, .policy = LOCUS_POLICY_BIND, .node = node, .populate = populate};
 }
 
 static inline struct locus_region *must_open(const struct locus_region_config *config)
@@ -112,13 +112,13 @@ static inline bool forbid(long number, long third, int error)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog filter = { .len = sizeof(program) / sizeof(program[0]), .filter = program };
+    struct sock_fprog filter = {.len = sizeof(program) / sizeof(program[0]), .filter = program};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
 static inline void each_error(int (*body)(void *), int first, int second)
 {
-    int errors[] = { first, second };
+    int errors[] = {first, second};
     for (int i = 0; i < 2; i++) {
         int status = in_child(body, &errors[i]);
         if (status == CANNOT)

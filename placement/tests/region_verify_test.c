@@ -55,7 +55,7 @@ static void assert_all_present(const struct locus_placement *placement)
 
 Test(region_verify, populate_backs_every_page_and_both_witnesses_agree)
 {
-    static const enum locus_page pages[] = { LOCUS_PAGE_4K, LOCUS_PAGE_THP };
+    static const enum locus_page pages[] = {LOCUS_PAGE_4K, LOCUS_PAGE_THP};
     for (size_t i = 0; i < 2; i++) {
         struct locus_region_config config = plain(66 * MIB); // more than one step
         config.page = pages[i];
@@ -179,7 +179,7 @@ static int thread_policy_is_seen(void *argument)
 {
     int mode = *(int *)argument;
     int node = next_node(0, true);
-    unsigned long mask[NODES / (8 * sizeof(unsigned long))] = { 0 };
+    unsigned long mask[NODES / (8 * sizeof(unsigned long))] = {0};
     struct locus_region_config config = plain(UNIT);
     struct locus_region *region;
     struct locus_placement placement;

@@ -150,9 +150,13 @@ Test(table, a_position_is_found_on_both_sides_of_every_block_edge)
 
 Test(table, blocks_for_rounds_up)
 {
-    const struct { uint32_t tokens_per_block; uint64_t tokens, blocks; } cases[] = {
-        {16, 0, 0}, {16, 1, 1}, {16, 16, 1}, {16, 17, 2}, {1, 7, 7}, {100, 99, 1}, {100, 100, 1}, {100, 101, 2},
-        {16, UINT64_C(1) << 40, UINT64_C(1) << 36},
+    const struct {
+        uint32_t tokens_per_block;
+        uint64_t tokens, blocks;
+    } cases[] = {
+        {16, 0, 0},    {16, 1, 1},    {16, 16, 1},
+        {16, 17, 2},   {1, 7, 7},     {100, 99, 1},
+        {100, 100, 1}, {100, 101, 2}, {16, UINT64_C(1) << 40, UINT64_C(1) << 36},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct locus_table *table = laid_out(1, 1, cases[i].tokens_per_block);
@@ -308,7 +312,10 @@ Test(table, a_damaged_handle_of_a_third_home_is_refused_exactly_once)
 // Handles that change between retire and drain must not leave an owner waiting for blocks that do not exist.
 Test(table, damaged_handles_do_not_disturb_what_is_in_flight)
 {
-    const struct { unsigned at; locus_block block; } damages[] = {
+    const struct {
+        unsigned at;
+        locus_block block;
+    } damages[] = {
         {0, locus_block_make(2, 0, 1)}, // one of the retiring home's own is gone
         {4, locus_block_make(0, 7, 9)}, // one more seems to be there
     };

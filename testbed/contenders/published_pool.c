@@ -41,7 +41,7 @@ int tb_published_open(struct tb_published_pool *pool, const struct tb_setup *set
         .node = LOCUS_NODE_ANY,
         .populate = true,
     };
-    *pool = (struct tb_published_pool){ .blocks = setup->pool_blocks, .block_bytes = setup->block_bytes };
+    *pool = (struct tb_published_pool){.blocks = setup->pool_blocks, .block_bytes = setup->block_bytes};
     if (pool->blocks == 0 || pool->blocks > LOCUS_BLOCKS_MAX)
         return -EINVAL;
     int error = metadata_open(pool);

@@ -56,23 +56,23 @@ static inline void fixture_sample(struct tb_sample *sample, double ns, uint32_t 
 // One cell, full touch, `count` arms.
 static inline struct tb_campaign *fixture_open(struct fixture *f, const struct fixture_arm arms[], uint32_t count, uint32_t rounds)
 {
-    static const char *const names[FIXTURE_CELLS] = { "steady-decode", "burst-storm", "long-tail", "churn-touch" };
+    static const char *const names[FIXTURE_CELLS] = {"steady-decode", "burst-storm", "long-tail", "churn-touch"};
     memset(f, 0, sizeof *f);
-    f->campaign = (struct tb_campaign){ .arms = f->arms,
-                                        .arms_count = count,
-                                        .cells = f->cells,
-                                        .cells_count = 1,
-                                        .rounds = rounds,
-                                        .seed = 41,
-                                        .dispatch = TB_DISPATCH_SPIN,
-                                        .workers = 1,
-                                        .block_bytes = 65536,
-                                        .samples = f->samples };
+    f->campaign = (struct tb_campaign){.arms = f->arms,
+                                       .arms_count = count,
+                                       .cells = f->cells,
+                                       .cells_count = 1,
+                                       .rounds = rounds,
+                                       .seed = 41,
+                                       .dispatch = TB_DISPATCH_SPIN,
+                                       .workers = 1,
+                                       .block_bytes = 65536,
+                                       .samples = f->samples};
     for (uint32_t cell = 0; cell < FIXTURE_CELLS; cell++) {
         snprintf(f->schedules[cell].name, sizeof f->schedules[cell].name, "%s", names[cell]);
         f->schedules[cell].blocks_peak = 100;
         f->schedules[cell].version = 1;
-        f->cells[cell] = (struct tb_cell){ .schedule = &f->schedules[cell], .touch = TB_TOUCH_FULL, .laps = 10 };
+        f->cells[cell] = (struct tb_cell){.schedule = &f->schedules[cell], .touch = TB_TOUCH_FULL, .laps = 10};
     }
     for (uint32_t arm = 0; arm < count; arm++) {
         f->contenders[arm].name = arms[arm].label;

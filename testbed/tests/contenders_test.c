@@ -38,8 +38,8 @@ static struct tb_schedule *small_schedule(uint32_t pool_blocks)
         enum tb_op_kind kind;
         uint32_t slot, count;
     } ops[] = {
-        { TB_OP_TAKE, 0, 3 }, { TB_OP_TAKE, 1, 2 }, { TB_OP_DRAIN, 0, 0 },  { TB_OP_RETIRE, 0, 0 }, { TB_OP_DRAIN, 0, 0 },
-        { TB_OP_TAKE, 2, 4 }, { TB_OP_TAKE, 1, 1 }, { TB_OP_RETIRE, 1, 0 }, { TB_OP_RETIRE, 2, 0 }, { TB_OP_DRAIN, 0, 0 },
+        {TB_OP_TAKE, 0, 3}, {TB_OP_TAKE, 1, 2}, {TB_OP_DRAIN, 0, 0},  {TB_OP_RETIRE, 0, 0}, {TB_OP_DRAIN, 0, 0},
+        {TB_OP_TAKE, 2, 4}, {TB_OP_TAKE, 1, 1}, {TB_OP_RETIRE, 1, 0}, {TB_OP_RETIRE, 2, 0}, {TB_OP_DRAIN, 0, 0},
     };
     struct tb_builder *builder;
     struct tb_schedule *schedule;
@@ -55,8 +55,8 @@ static struct tb_schedule *small_schedule(uint32_t pool_blocks)
 
 static void play_open(struct play *play, const struct tb_contender *contender, uint32_t pool_blocks)
 {
-    *play = (struct play){ .contender = contender, .ops = contender->driver->ops, .schedule = small_schedule(pool_blocks) };
-    struct tb_setup setup = { .schedule = play->schedule, .block_bytes = BLOCK_BYTES, .pool_blocks = pool_blocks, .workers = 2 };
+    *play = (struct play){.contender = contender, .ops = contender->driver->ops, .schedule = small_schedule(pool_blocks)};
+    struct tb_setup setup = {.schedule = play->schedule, .block_bytes = BLOCK_BYTES, .pool_blocks = pool_blocks, .workers = 2};
     int error = play->ops->open(&setup, &play->context);
     cr_assert_eq(error, 0, "%s: open: %s", contender->name, strerror(-error));
     for (uint32_t i = 0; i < TABLES; i++) {
@@ -95,7 +95,7 @@ static void *play_address(const struct play *play, uint32_t slot, uint32_t i)
 static void expect_home(struct play *play, uint64_t refused)
 {
     const char *name = play->contender->name;
-    struct tb_audit audit = { 0 };
+    struct tb_audit audit = {0};
     for (uint32_t i = 0; i < TABLES; i++)
         cr_expect(play->tables[i]->count == 0 && play->tables[i]->state == LOCUS_TABLE_LIVE, "%s: table %u is not back", name, i);
     cr_expect_eq(play->ops->freed(play->context), play->taken - refused, "%s: freed()", name);
@@ -244,7 +244,7 @@ Test(contenders, an_exhausted_pool_answers_at_once_when_nothing_is_on_its_way)
 static void *finish_late(void *argument)
 {
     struct play *play = argument;
-    nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     play->ops->finish(play->context, 1, play->tables[0]);
     return NULL;
 }
@@ -344,7 +344,7 @@ static void drain_until_freed(struct play *play)
 {
     for (int ms = 0; ms < 10000 && play->ops->freed(play->context) < play->taken; ms++) {
         play->ops->drain(play->context);
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
 }
 
@@ -359,7 +359,7 @@ Test(contenders, finish_on_two_threads_while_the_owner_drains, .timeout = 60)
                 continue;
             play_open(&play, *entry, 4096);
             for (int lap = 0; lap < 3; lap++) {
-                struct lane lanes[2] = { { .play = &play, .number = 0 }, { .play = &play, .number = 1 } };
+                struct lane lanes[2] = {{.play = &play, .number = 0}, {.play = &play, .number = 1}};
                 for (uint32_t i = 0; i < 2; i++) {
                     cr_assert_eq(play_take(&play, i, 2000), 0, "%s", (*entry)->name);
                     play_retire(&play, i);

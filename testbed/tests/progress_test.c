@@ -12,7 +12,7 @@
 #include "testbed/tests/campaign_fixture.h"
 
 static struct fixture f;
-static const struct fixture_arm one[] = { { "locus", 1000 } };
+static const struct fixture_arm one[] = {{"locus", 1000}};
 
 // A terminal of so many columns: its other end, from which the test reads what a person would see.
 static FILE *open_terminal(int *other, unsigned short columns)
@@ -21,7 +21,7 @@ static FILE *open_terminal(int *other, unsigned short columns)
     if (*other < 0 || grantpt(*other) != 0 || unlockpt(*other) != 0)
         cr_skip_test("needs a pseudo-terminal");
     int fd = open(ptsname(*other), O_RDWR | O_NOCTTY);
-    struct winsize window = { .ws_col = columns, .ws_row = 24 };
+    struct winsize window = {.ws_col = columns, .ws_row = 24};
     cr_assert(fd >= 0 && ioctl(fd, TIOCSWINSZ, &window) == 0);
     return fdopen(fd, "w");
 }

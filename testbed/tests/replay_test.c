@@ -65,6 +65,8 @@ Test(replay, small_trace_goes_tick_by_tick)
     cr_expect_eq(schedule->requests_per_lap, 4);
     cr_expect_eq(schedule->blocks_peak, 3);
     cr_expect_eq(schedule->live_max, 2);
+    cr_expect_eq(schedule->requests_queued, 3);
+    cr_expect_eq(schedule->queue_ns_max, 3 * small.tick_ns);
     cr_expect_eq(schedule->laps_count, 1);
     cr_expect_eq(schedule->slots, 4);
     cr_expect_eq(schedule->pool_blocks, 4);
@@ -118,6 +120,7 @@ Test(replay, clock_jumps_when_nothing_is_alive_and_runs_when_something_is)
         double speedup;
         uint64_t ticks, live_max;
     } cases[] = {
+        // there are blocks for all
         {{0, 0, 0}, {2, 2, 2}, 1, 2, 3},
         {{0, 10 * SECOND, 20 * SECOND}, {2, 2, 2}, 1, 6, 1},
         {{0, 1 * SECOND, 2 * SECOND}, {2, 2, 2}, 1, 4, 2},
@@ -140,8 +143,22 @@ Test(replay, clock_jumps_when_nothing_is_alive_and_runs_when_something_is)
 
         cr_expect_eq(schedule->ticks, cases[i].ticks, "case %zu: %llu ticks", i, (unsigned long long)schedule->ticks);
         cr_expect_eq(schedule->live_max, cases[i].live_max, "case %zu: %llu live", i, (unsigned long long)schedule->live_max);
+        cr_expect_eq(schedule->requests_queued, 0, "case %zu: %llu queued", i, (unsigned long long)schedule->requests_queued);
         free(schedule);
     }
+}
+
+// A pool of one request: the second, which comes 2.5 ticks after the first, waits until that one has left.
+Test(replay, waiting_for_blocks_is_told_from_waiting_for_the_next_tick)
+{
+    struct tb_record records[] = {{0, 12, 4, 2}, {2500, 12, 1, 3}, {6500, 12, 1, 4}};
+    struct tb_replay_config config = {.tokens_per_block = 4, .pool_blocks = 4, .tick_ns = 1000, .speedup = 1};
+    struct tb_schedule *schedule = replay(records, 3, &config);
+
+    cr_expect_eq(schedule->ticks, 6);
+    cr_expect_eq(schedule->requests_queued, 1);
+    cr_expect_eq(schedule->queue_ns_max, 1500, "%llu ns", (unsigned long long)schedule->queue_ns_max);
+    free(schedule);
 }
 
 Test(replay, only_the_first_requests_when_asked)

@@ -16,13 +16,13 @@
 
 static struct fixture f;
 static const struct fixture_arm usual[] = {
-    { "mimalloc", 709000 },
-    { "locus", 361000 },
-    { "oracle", 358000 },
-    { "locus#2", 361000 },
-    { "null", 12000 },
-    { "locus-shared", 500000 },
-    { "malloc:/'<&>\"%{_}.so", 900000 },
+    {"mimalloc", 709000},
+    {"locus", 361000},
+    {"oracle", 358000},
+    {"locus#2", 361000},
+    {"null", 12000},
+    {"locus-shared", 500000},
+    {"malloc:/'<&>\"%{_}.so", 900000},
 };
 enum { SHARED = 5 };
 static char folder[64], path[128];
@@ -113,7 +113,7 @@ Test(report_plot, labels_cannot_break_the_drawing)
 
 Test(report_plot, a_contender_looks_the_same_in_every_campaign)
 {
-    static const struct fixture_arm other[] = { { "glibc", 5000 }, { "mimalloc", 4000 } };
+    static const struct fixture_arm other[] = {{"glibc", 5000}, {"mimalloc", 4000}};
     struct tb_campaign *campaign = FIXTURE(f, other, 3);
     plot_or_skip(campaign);
     char *svg = read_file(path);
@@ -160,8 +160,8 @@ Test(report_plot, without_gnuplot_it_says_so_and_keeps_the_old_drawing)
 // A gnuplot that fails, and one that claims success and stops half-way.
 Test(report_plot, half_a_drawing_is_never_put_in_place)
 {
-    static const char *const programs[] = { "#!/bin/sh\nexit 1\n",
-                                            "#!/bin/sh\necho '<?xml version=\"1.0\"?><svg width=\"1000\">'\n" };
+    static const char *const programs[] = {"#!/bin/sh\nexit 1\n",
+                                           "#!/bin/sh\necho '<?xml version=\"1.0\"?><svg width=\"1000\">'\n"};
     struct tb_campaign *campaign = FIXTURE(f, usual, 3);
     char fake[128];
     snprintf(fake, sizeof fake, "%s/gnuplot", folder);

@@ -12,13 +12,13 @@
 
 static struct fixture f;
 static const struct fixture_arm usual[] = {
-    { "mimalloc", 722000 },     { "locus", 361000 },
-    { "oracle", 358000 },       { "locus#2", 361000 },
-    { "null", 120000 },         { "jemalloc", 649800 },
-    { "locus-shared", 500000 }, { "malloc:/opt/a \"quoted\" place/with_a_long_name/libfast.so", 900000 },
+    {"mimalloc", 722000},     {"locus", 361000},
+    {"oracle", 358000},       {"locus#2", 361000},
+    {"null", 120000},         {"jemalloc", 649800},
+    {"locus-shared", 500000}, {"malloc:/opt/a \"quoted\" place/with_a_long_name/libfast.so", 900000},
 };
 enum { MIMALLOC, LOCUS, ORACLE, TWIN, HARNESS, JEMALLOC, SHARED, PATH };
-static const struct tb_report_style plain = { .colour = false, .columns = 80 };
+static const struct tb_report_style plain = {.colour = false, .columns = 80};
 
 static char *table_of(const struct tb_campaign *campaign, struct tb_report_style style)
 {
@@ -91,8 +91,8 @@ Test(report, table_ranks_by_median_and_the_unranked_stand_below)
     struct tb_campaign *campaign = FIXTURE(f, usual, 20);
     fixture_invalidate(campaign, 0, SHARED, 0, "lost one");
     char *text = table_of(campaign, plain);
-    static const char *const order[] = { "\n  oracle",    "\n> locus ",  "\n  jemalloc",     "\n  mimalloc",
-                                         "\n  malloc:..", "\n  locus#2", "\n  locus-shared", "\n  null" };
+    static const char *const order[] = {"\n  oracle",    "\n> locus ",  "\n  jemalloc",     "\n  mimalloc",
+                                        "\n  malloc:..", "\n  locus#2", "\n  locus-shared", "\n  null"};
     const char *at = text;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const char *here = strstr(text, order[i]);
@@ -114,9 +114,7 @@ Test(report, table_shows_the_version_that_was_there)
 
 Test(report, table_holds_its_columns_when_arms_lie_far_apart)
 {
-    static const struct fixture_arm far[] = {
-        { "oracle", 180000 }, { "locus-backpressure", 190000 }, { "mimalloc", 7e6 }, { "glibc", 2e8 }
-    };
+    static const struct fixture_arm far[] = {{"oracle", 180000}, {"locus-backpressure", 190000}, {"mimalloc", 7e6}, {"glibc", 2e8}};
     struct tb_campaign *campaign = FIXTURE(f, far, 8);
     for (uint32_t round = 0; round < 8; round++)
         tb_campaign_sample(campaign, 0, 3, round)->lap_ns *= 1 + 0.4 * (round % 4);
@@ -140,7 +138,7 @@ Test(report, table_of_few_rounds_has_no_interval)
 
 Test(report, table_without_mimalloc_or_oracle_or_control_leaves_gaps)
 {
-    static const struct fixture_arm two[] = { { "locus", 100 }, { "glibc", 250 } };
+    static const struct fixture_arm two[] = {{"locus", 100}, {"glibc", 250}};
     struct tb_campaign *campaign = FIXTURE(f, two, 10);
     campaign->dispatch = TB_DISPATCH_INLINE;
     char *text = table_of(campaign, plain);
@@ -155,7 +153,7 @@ Test(report, table_without_mimalloc_or_oracle_or_control_leaves_gaps)
 Test(report, table_uses_colour_only_when_asked_and_a_wide_terminal_for_names)
 {
     struct tb_campaign *campaign = FIXTURE(f, usual, 10);
-    char *text = table_of(campaign, (struct tb_report_style){ .colour = true, .columns = 140 });
+    char *text = table_of(campaign, (struct tb_report_style){.colour = true, .columns = 140});
     SAYS(text, "\033[1m> locus");
     SAYS(text, "malloc:/opt/a \"quoted\" place/with_a_long_name/libfast.so ");
     free(text);
@@ -243,7 +241,7 @@ Test(report, summary_counts_where_locus_wins_loses_and_neither)
 
 Test(report, summary_calls_nothing_a_difference_that_the_control_shows_too)
 {
-    static const struct fixture_arm close[] = { { "mimalloc", 1020 }, { "locus", 1000 }, { "locus#2", 1000 } };
+    static const struct fixture_arm close[] = {{"mimalloc", 1020}, {"locus", 1000}, {"locus#2", 1000}};
     struct tb_campaign *campaign = FIXTURE(f, close, 30);
     char *text = text_of(tb_report_summary, campaign);
     unwrap(text);
@@ -275,7 +273,7 @@ Test(report, summary_says_what_it_cannot_know)
 
 Test(report, summary_finds_the_delay_that_was_put_in)
 {
-    static const struct fixture_arm arms[] = { { "mimalloc", 2000 }, { "locus", 1000 }, { "locus@delay:3", 1030 } };
+    static const struct fixture_arm arms[] = {{"mimalloc", 2000}, {"locus", 1000}, {"locus@delay:3", 1030}};
     struct tb_campaign *campaign = FIXTURE(f, arms, 30);
     f.arms[2].fault = TB_FAULT_DELAY;
     f.arms[2].fault_percent = 3;
@@ -379,7 +377,7 @@ Test(report, json_says_null_for_what_is_absent_or_no_number)
 
 Test(report, json_survives_a_path_that_is_no_utf8)
 {
-    static const struct fixture_arm broken[] = { { "malloc:/\xff\xc0\xaf\"\\/\xc3\xa9.so", 10 } };
+    static const struct fixture_arm broken[] = {{"malloc:/\xff\xc0\xaf\"\\/\xc3\xa9.so", 10}};
     struct tb_campaign *campaign = FIXTURE(f, broken, 6);
     campaign->bench = true;
     json_t *root = json_of(campaign), *arm = json_arm(root, 0, "malloc:/???\"\\/\xc3\xa9.so");
@@ -396,7 +394,7 @@ static void *scarce(size_t bytes)
 
 Test(report, json_is_whole_or_an_error_whichever_allocation_fails)
 {
-    static const struct fixture_arm two[] = { { "mimalloc", 200 }, { "locus", 100 } };
+    static const struct fixture_arm two[] = {{"mimalloc", 200}, {"locus", 100}};
     struct tb_campaign *campaign = FIXTURE(f, two, 6);
     campaign->bench = true;
     json_set_alloc_funcs(scarce, free);
@@ -418,7 +416,7 @@ Test(report, csv_has_a_line_for_every_sample_and_as_many_fields)
     struct tb_campaign *campaign = FIXTURE(f, usual, 7);
     campaign->cells_count = 2;
     fixture_invalidate(campaign, 0, SHARED, 0, "lost \"one\", or two");
-    *tb_campaign_sample(campaign, 0, LOCUS, 1) = (struct tb_sample){ .lap_ns = NAN };
+    *tb_campaign_sample(campaign, 0, LOCUS, 1) = (struct tb_sample){.lap_ns = NAN};
     char *text = text_of(tb_report_csv, campaign);
     size_t lines = 0, header = 0;
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1, lines++) {

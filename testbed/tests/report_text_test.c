@@ -99,7 +99,7 @@ Test(report_text, wrapping_breaks_at_spaces_and_inside_what_has_none)
 Test(report_text, settings_are_said_as_they_were)
 {
     static struct fixture f;
-    static const struct fixture_arm one[] = { { "locus", 1000 } };
+    static const struct fixture_arm one[] = {{"locus", 1000}};
     struct tb_campaign *campaign = FIXTURE(f, one, 20);
     char text[192];
     campaign->dispatch = TB_DISPATCH_FUTEX;

@@ -12,15 +12,15 @@
 
 static struct fixture f;
 static const struct fixture_arm usual[] = {
-    { "mimalloc", 200000 }, { "locus", 100000 }, { "oracle", 98000 }, { "locus#2", 100000 }, { "null", 20000 }, { "glibc", 250000 },
+    {"mimalloc", 200000}, {"locus", 100000}, {"oracle", 98000}, {"locus#2", 100000}, {"null", 20000}, {"glibc", 250000},
 };
 enum { MIMALLOC, LOCUS, ORACLE, TWIN, HARNESS, GLIBC };
 
 Test(row, median_spread_and_minimum_are_over_the_rounds)
 {
-    static const struct fixture_arm one[] = { { "locus", 1 } };
+    static const struct fixture_arm one[] = {{"locus", 1}};
     struct tb_campaign *campaign = FIXTURE(f, one, 5);
-    const double laps[] = { 50, 10, 30, 20, 1000 };
+    const double laps[] = {50, 10, 30, 20, 1000};
     for (uint32_t round = 0; round < 5; round++) {
         tb_campaign_sample(campaign, 0, 0, round)->lap_ns = laps[round];
         tb_campaign_sample(campaign, 0, 0, round)->lap_ns_min = laps[round] / 2;
@@ -76,7 +76,7 @@ Test(row, an_invalid_round_names_its_gate_and_takes_away_every_ratio)
 Test(row, a_process_that_never_came_back_is_invalid)
 {
     struct tb_campaign *campaign = FIXTURE(f, usual, 20);
-    *tb_campaign_sample(campaign, 0, LOCUS, 2) = (struct tb_sample){ .valid = true };
+    *tb_campaign_sample(campaign, 0, LOCUS, 2) = (struct tb_sample){.valid = true};
     struct tb_row row;
     tb_campaign_row(campaign, 0, LOCUS, &row);
     cr_assert(!row.valid);
@@ -160,19 +160,19 @@ Test(row, arms_are_found_by_label)
 
 Test(row, base_name_leaves_paths_alone)
 {
-    struct tb_arm arm = { .label = "malloc:/opt/a#b@c/lib.so#2" };
+    struct tb_arm arm = {.label = "malloc:/opt/a#b@c/lib.so#2"};
     char name[96];
     tb_base_name(&arm, name, sizeof name);
     cr_assert_str_eq(name, "malloc:/opt/a#b@c/lib.so");
-    arm = (struct tb_arm){ .label = "locus@delay:3#2", .fault = TB_FAULT_DELAY };
+    arm = (struct tb_arm){.label = "locus@delay:3#2", .fault = TB_FAULT_DELAY};
     tb_base_name(&arm, name, sizeof name);
     cr_assert_str_eq(name, "locus");
 }
 
 Test(row, best_malloc_is_valid_whole_and_no_twin)
 {
-    static const struct fixture_arm arms[] = { { "locus", 1000 },    { "glibc", 9000 },      { "mimalloc", 5000 },
-                                               { "jemalloc", 4000 }, { "mimalloc#2", 3000 }, { "malloc:/a.so", 2000 } };
+    static const struct fixture_arm arms[] = {{"locus", 1000},    {"glibc", 9000},      {"mimalloc", 5000},
+                                              {"jemalloc", 4000}, {"mimalloc#2", 3000}, {"malloc:/a.so", 2000}};
     struct tb_campaign *campaign = FIXTURE(f, arms, 10);
     cr_assert_eq(tb_best_malloc(campaign, 0), 5);
     f.arms[5].fault = TB_FAULT_SKIP_TOUCH;
@@ -187,9 +187,9 @@ Test(row, board_ranks_by_time_and_keeps_the_unranked_below)
     static struct tb_board board;
     fixture_invalidate(campaign, 0, ORACLE, 0, "lost one");
     tb_board(campaign, 0, &board);
-    const uint32_t order[] = { LOCUS, MIMALLOC, GLIBC, TWIN, ORACLE, HARNESS };
-    const enum tb_place places[] = { TB_PLACE_RANKED,  TB_PLACE_RANKED,  TB_PLACE_RANKED,
-                                     TB_PLACE_CONTROL, TB_PLACE_INVALID, TB_PLACE_HARNESS };
+    const uint32_t order[] = {LOCUS, MIMALLOC, GLIBC, TWIN, ORACLE, HARNESS};
+    const enum tb_place places[] = {TB_PLACE_RANKED,  TB_PLACE_RANKED,  TB_PLACE_RANKED,
+                                    TB_PLACE_CONTROL, TB_PLACE_INVALID, TB_PLACE_HARNESS};
     for (uint32_t i = 0; i < board.count; i++) {
         cr_assert_eq(board.arm[i], order[i], "place %u is arm %u", i, board.arm[i]);
         cr_assert_eq(board.place[i], places[i]);

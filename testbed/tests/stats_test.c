@@ -14,7 +14,7 @@
 
 Test(stats, median_of_odd_even_and_nothing)
 {
-    double odd[] = { 9, 1, 5 }, even[] = { 4, 1, 3, 2 };
+    double odd[] = {9, 1, 5}, even[] = {4, 1, 3, 2};
     NEAR(tb_median(odd, 3), 5, 0);
     NEAR(tb_median(even, 4), 2.5, 0);
     cr_assert(isnan(tb_median(odd, 0)));
@@ -23,14 +23,14 @@ Test(stats, median_of_odd_even_and_nothing)
 
 Test(stats, median_of_something_unknown_is_unknown)
 {
-    double values[] = { 1, NAN, 3 };
+    double values[] = {1, NAN, 3};
     cr_assert(isnan(tb_median(values, 3)));
     cr_assert(isnan(tb_mad(values, 3)));
 }
 
 Test(stats, mad_ignores_one_wild_value)
 {
-    double values[] = { 1, 2, 3, 4, 1000 };
+    double values[] = {1, 2, 3, 4, 1000};
     NEAR(tb_mad(values, 5), 1, 0);
     cr_assert(isnan(tb_mad(values, 0)));
 }
@@ -57,7 +57,7 @@ Test(stats, critical_values_are_those_of_r)
     double (*psignrank)(double, double, int, int) = (double (*)(double, double, int, int))dlsym(rmath, "psignrank");
     void (*signrank_free)(void) = (void (*)(void))dlsym(rmath, "signrank_free");
     cr_assert(qsignrank && psignrank && signrank_free);
-    const double confidences[] = { 0.90, 0.95, 0.99, 0.999 };
+    const double confidences[] = {0.90, 0.95, 0.99, 0.999};
     for (size_t n = 1; n <= 60; n++) {
         for (size_t c = 0; c < sizeof confidences / sizeof *confidences; c++) {
             double achieved;
@@ -151,7 +151,7 @@ Test(stats, estimate_and_interval_are_those_of_enumeration)
 
 Test(stats, five_rounds_give_an_estimate_and_no_interval)
 {
-    double a[] = { 1, 1, 1, 1, 1 }, b[] = { 2, 2, 2, 2, 2 };
+    double a[] = {1, 1, 1, 1, 1}, b[] = {2, 2, 2, 2, 2};
     struct tb_ratio ratio;
     cr_assert_eq(tb_ratio(a, b, 5, 0.95, &ratio), 0);
     NEAR(ratio.estimate, 2, 1e-12);
@@ -174,7 +174,7 @@ Test(stats, ratio_is_b_over_a_and_cancels_what_a_whole_round_suffers)
 
 Test(stats, ratio_refuses_what_has_no_logarithm)
 {
-    double good[] = { 1, 2 }, zero[] = { 1, 0 }, negative[] = { 1, -2 }, infinite[] = { 1, INFINITY }, unknown[] = { 1, NAN };
+    double good[] = {1, 2}, zero[] = {1, 0}, negative[] = {1, -2}, infinite[] = {1, INFINITY}, unknown[] = {1, NAN};
     struct tb_ratio ratio;
     cr_assert_eq(tb_ratio(good, good, 0, 0.95, &ratio), -EINVAL);
     cr_assert_eq(tb_ratio(good, zero, 2, 0.95, &ratio), -EINVAL);

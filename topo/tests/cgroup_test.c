@@ -14,7 +14,7 @@ TestSuite(cgroup, .init = tree_open, .fini = tree_close);
 
 static struct topo_cgroup_memory ask(void)
 {
-    struct topo_cgroup_memory memory = { 0, 0 };
+    struct topo_cgroup_memory memory = {0, 0};
     cr_assert_eq(topo_cgroup_memory(tree_root, &memory), 0);
     return memory;
 }

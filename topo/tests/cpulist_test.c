@@ -24,11 +24,11 @@ static void check(const char *text, const unsigned *ids, unsigned count)
 
 Test(cpulist, reads_numbers_and_ranges)
 {
-    check("0\n", (unsigned[]){ 0 }, 1);
-    check("0-3,8,10-11\n", (unsigned[]){ 0, 1, 2, 3, 8, 10, 11 }, 7);
-    check("63-64", (unsigned[]){ 63, 64 }, 2);
-    check("7-7", (unsigned[]){ 7 }, 1);
-    check("8191", (unsigned[]){ 8191 }, 1);
+    check("0\n", (unsigned[]){0}, 1);
+    check("0-3,8,10-11\n", (unsigned[]){0, 1, 2, 3, 8, 10, 11}, 7);
+    check("63-64", (unsigned[]){63, 64}, 2);
+    check("7-7", (unsigned[]){7}, 1);
+    check("8191", (unsigned[]){8191}, 1);
 }
 
 Test(cpulist, reads_nothing_as_the_empty_set)
@@ -54,8 +54,8 @@ Test(cpulist, rejects_reversed_range)
 
 Test(cpulist, rejects_garbage)
 {
-    static const char *const bad[] = { ",",  "0,",   ",0", "0,,1",  "-1",   "1-",    "1-2-3", "a",  "0x3",  " 0",
-                                       "0 ", "0, 1", "+1", "1\n\n", "1\n2", "0-3:2", "1;2",   "--", "0-,2", "\n0" };
+    static const char *const bad[] = {",",  "0,",   ",0", "0,,1",  "-1",   "1-",    "1-2-3", "a",  "0x3",  " 0",
+                                      "0 ", "0, 1", "+1", "1\n\n", "1\n2", "0-3:2", "1;2",   "--", "0-,2", "\n0"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct topo_idset set;
         cr_assert_eq(parse(bad[i], &set), -EINVAL, "\"%s\" was accepted", bad[i]);
@@ -64,7 +64,7 @@ Test(cpulist, rejects_garbage)
 
 Test(cpulist, rejects_numbers_out_of_range)
 {
-    static const char *const large[] = { "8192", "0-8192", "4294967296", "18446744073709551616", "0-99999999999999999999999999" };
+    static const char *const large[] = {"8192", "0-8192", "4294967296", "18446744073709551616", "0-99999999999999999999999999"};
     for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
         struct topo_idset set;
         cr_assert_eq(parse(large[i], &set), -ERANGE, "\"%s\" was accepted", large[i]);

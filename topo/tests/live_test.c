@@ -10,7 +10,7 @@
 TestSuite(live, .init = tree_open, .fini = tree_close);
 
 static char why_text[256];
-static const struct topo_why why = { why_text, sizeof(why_text), NULL };
+static const struct topo_why why = {why_text, sizeof(why_text), NULL};
 
 // Eight CPUs: 0-3 on node 4, 4-5 on the memory-less node 6, 6-7 on node 9; node 7 is memory only.
 static void odd_machine(void)
@@ -27,7 +27,7 @@ static void odd_machine(void)
 static int load(struct locus_topo *topo, const char *allowed_words)
 {
     hwloc_topology_t topology = NULL;
-    struct topo_idset allowed = { { 0 } };
+    struct topo_idset allowed = {{0}};
     for (const char *at = allowed_words; *at; at++)
         topo_idset_add(&allowed, (unsigned)(*at - '0'));
     hwloc_topology_init(&topology);

@@ -15,14 +15,14 @@ TestSuite(pin, .init = tree_open, .fini = tree_close);
 
 static unsigned affinity_count(void)
 {
-    struct topo_idset now = { { 0 } };
+    struct topo_idset now = {{0}};
     cr_assert_eq(sched_getaffinity(0, sizeof(now.words), (cpu_set_t *)now.words), 0);
     return topo_idset_count(&now);
 }
 
 Test(pin, lists_allowed_cpus_ascending)
 {
-    unsigned cpus[TOPO_ID_MAX] = { 0 };
+    unsigned cpus[TOPO_ID_MAX] = {0};
     unsigned count = 0;
     unsigned again = 0;
     cr_assert_eq(locus_pin_allowed(cpus, TOPO_ID_MAX, &count), 0);
@@ -68,8 +68,8 @@ Test(pin, never_leaves_what_the_process_was_given)
 {
     unsigned cpus[TOPO_ID_MAX];
     unsigned count = 0;
-    struct topo_idset only = { { 0 } };
-    struct topo_idset all = { { 0 } };
+    struct topo_idset only = {{0}};
+    struct topo_idset all = {{0}};
     sched_getaffinity(0, sizeof(all.words), (cpu_set_t *)all.words);
     if (topo_idset_count(&all) < 2)
         cr_skip_test("needs >= 2 CPUs");
@@ -121,8 +121,8 @@ Test(pin, touches_the_calling_thread_only)
 
 static void *ask_first_when_pinned_by_others(void *out)
 {
-    struct topo_idset now = { { 0 } };
-    struct topo_idset only = { { 0 } };
+    struct topo_idset now = {{0}};
+    struct topo_idset only = {{0}};
     sched_getaffinity(0, sizeof(now.words), (cpu_set_t *)now.words);
     for (unsigned id = 0; topo_idset_count(&only) == 0; id++)
         if (topo_idset_has(&now, id))
@@ -145,7 +145,7 @@ Test(pin, takes_the_process_for_its_main_thread_whoever_asks_first)
 
 static struct topo_idset set_of(unsigned first, unsigned last)
 {
-    struct topo_idset set = { { 0 } };
+    struct topo_idset set = {{0}};
     for (unsigned id = first; id <= last; id++)
         topo_idset_add(&set, id);
     return set;

@@ -52,14 +52,14 @@ Test(sysfs, answers_for_a_kernel_without_numa)
 
 Test(sysfs, refuses_malformed_meminfo)
 {
-    static const char *const bad[] = { "",
-                                       "Node 0 MemTotal: 5 kB\n",
-                                       "Node 0 MemTotal: x kB\nNode 0 MemFree: 1 kB\n",
-                                       "Node 0 MemTotal: 5 MB\nNode 0 MemFree: 1 kB\n",
-                                       "Node 0 MemTotal: -5 kB\nNode 0 MemFree: 1 kB\n",
-                                       "Node 0 MemTotal: 99999999999999999999 kB\nNode 0 MemFree: 1 kB\n",
-                                       "Node 0 MemTotal: 18446744073709551615 kB\nNode 0 MemFree: 1 kB\n",
-                                       "Node 0 MemTotal: 5 kB\nNode 0 MemFree: 1 kB\nNode 0 SReclaimable: ? kB\n" };
+    static const char *const bad[] = {"",
+                                      "Node 0 MemTotal: 5 kB\n",
+                                      "Node 0 MemTotal: x kB\nNode 0 MemFree: 1 kB\n",
+                                      "Node 0 MemTotal: 5 MB\nNode 0 MemFree: 1 kB\n",
+                                      "Node 0 MemTotal: -5 kB\nNode 0 MemFree: 1 kB\n",
+                                      "Node 0 MemTotal: 99999999999999999999 kB\nNode 0 MemFree: 1 kB\n",
+                                      "Node 0 MemTotal: 18446744073709551615 kB\nNode 0 MemFree: 1 kB\n",
+                                      "Node 0 MemTotal: 5 kB\nNode 0 MemFree: 1 kB\nNode 0 SReclaimable: ? kB\n"};
     tree_file(NODE_DIRECTORY "/online", "0\n");
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct locus_node_memory memory;
@@ -70,7 +70,7 @@ Test(sysfs, refuses_malformed_meminfo)
 
 Test(sysfs, reads_distances_of_exactly_the_online_nodes)
 {
-    unsigned row[3] = { 0 };
+    unsigned row[3] = {0};
     tree_file(NODE_DIRECTORY "/node2/distance", "10 21 255\n");
     cr_assert_eq(topo_sysfs_distances(tree_root, 2, row, 3), 0);
     cr_assert(row[0] == 10 && row[1] == 21 && row[2] == 255);
@@ -84,7 +84,7 @@ Test(sysfs, reads_distances_of_exactly_the_online_nodes)
 
 Test(sysfs, reads_numbers_and_max)
 {
-    static const char *const bad[] = { "", "\n", "-1\n", "1 2\n", "18446744073709551616\n", "maximum\n", " 1\n" };
+    static const char *const bad[] = {"", "\n", "-1\n", "1 2\n", "18446744073709551616\n", "maximum\n", " 1\n"};
     uint64_t value = 0;
     tree_file("/n", "123\n");
     cr_assert(topo_sysfs_u64(tree_root, "/n", &value) == 0 && value == 123);

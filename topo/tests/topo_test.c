@@ -120,15 +120,15 @@ static void check_refused(const char *source, const struct bad_source *bad)
 Test(topo, says_what_is_wrong_with_a_file)
 {
     static const struct bad_source bad[] = {
-        { "truncated.xml", -EINVAL, "cut off" },
-        { "empty.xml", -ENODATA, "empty" },
-        { "missing.xml", -ENOENT, "No such file" },
-        { "not_xml.xml", -EINVAL, "not an XML" },
-        { "not_topology.xml", -EINVAL, "hwloc" },
-        { "no_cpus.xml", -EINVAL, "no CPUs" },
-        { "node_twice.xml", -EINVAL, "0 occurs twice" },
-        { "core_without_cpuset.xml", -EINVAL, "damaged" },
-        { "", -EISDIR, "directory" },
+        {"truncated.xml", -EINVAL, "cut off"},
+        {"empty.xml", -ENODATA, "empty"},
+        {"missing.xml", -ENOENT, "No such file"},
+        {"not_xml.xml", -EINVAL, "not an XML"},
+        {"not_topology.xml", -EINVAL, "hwloc"},
+        {"no_cpus.xml", -EINVAL, "no CPUs"},
+        {"node_twice.xml", -EINVAL, "0 occurs twice"},
+        {"core_without_cpuset.xml", -EINVAL, "damaged"},
+        {"", -EISDIR, "directory"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         check_refused(fixture(bad[i].source), &bad[i]);
@@ -137,10 +137,10 @@ Test(topo, says_what_is_wrong_with_a_file)
 Test(topo, says_what_is_wrong_with_a_synthetic_description)
 {
     static const struct bad_source bad[] = {
-        { "garbage", -EINVAL, "neither a file nor" },   { "", -EINVAL, "neither a file nor" },
-        { "pu:0", -EINVAL, "neither a file nor" },      { "pack:2 [numa(memory=", -EINVAL, "neither a file nor" },
-        { "pu:4000000000", -ERANGE, "more than 8192" }, { "numa:1000 core:1000 2", -ERANGE, "more than 8192" },
-        { "numa:2000 pu:1", -ERANGE, "nodes" },         { "99999999999999999999999", -ERANGE, "more than 8192" },
+        {"garbage", -EINVAL, "neither a file nor"},   {"", -EINVAL, "neither a file nor"},
+        {"pu:0", -EINVAL, "neither a file nor"},      {"pack:2 [numa(memory=", -EINVAL, "neither a file nor"},
+        {"pu:4000000000", -ERANGE, "more than 8192"}, {"numa:1000 core:1000 2", -ERANGE, "more than 8192"},
+        {"numa:2000 pu:1", -ERANGE, "nodes"},         {"99999999999999999999999", -ERANGE, "more than 8192"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         check_refused(bad[i].source, &bad[i]);

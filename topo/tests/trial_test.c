@@ -48,7 +48,7 @@ Test(trial, hears_the_verdict_and_nothing_else)
 
 Test(trial, survives_every_way_to_die)
 {
-    static int deadly[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGXCPU, SIGKILL };
+    static int deadly[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGXCPU, SIGKILL};
     for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
         cr_assert_not(passes(crash, &deadly[i]), "signal %d", deadly[i]);
 }

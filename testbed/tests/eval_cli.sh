@@ -1,0 +1,255 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# locus eval, replay and bench as a person or a program meets them. LOCUS names the program, LOCUS_ASAN the one with
+# AddressSanitizer (it gets the bad input as well), LOCUS_TRACES the folder with the public traces. One line a case: PASS, FAIL
+# or SKIP.
+#
+# Nothing here looks at a time. What must hold is compared with figures that were worked out apart from the program: by awk from
+# the trace, or given with it.
+set -u
+: "${LOCUS:?LOCUS must name the program}"
+here=$(cd "$(dirname "$0")" && pwd)
+fixtures=$here/fixtures sample=$here/../sample.csv
+traces=${LOCUS_TRACES:-$here/../../../shared/traces}
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+out=$scratch/out err=$scratch/err
+
+pass() { echo "PASS $1"; }
+skip() { echo "SKIP $1: $2"; }
+fail() {
+    echo "FAIL $1: $2"
+    failures=$((failures + 1))
+}
+
+# locus STATUS ARGUMENT...: runs it and wants that exit status; why says what was wrong.
+locus() {
+    local wanted=$1
+    shift
+    "$LOCUS" "$@" >"$out" 2>"$err" </dev/null
+    local status=$?
+    why="exit $status, not $wanted: $(head -n 1 "$err")"
+    [ $status -eq "$wanted" ]
+}
+
+# check NAME CONDITION...: the condition is a command.
+check() {
+    local name=$1
+    shift
+    if "$@"; then pass "$name"; else fail "$name" "${why:-$*}"; fi
+}
+
+holds() { jq -e "$1" "$out" >"$scratch/jq" 2>&1; }
+# says NAME JQ-EXPRESSION: which must be true of what was printed.
+says() {
+    why="false: $2"
+    check "$1" holds "$2"
+}
+
+# --- bad input -----------------------------------------------------------------------------------------------------------------
+
+# refuses NAME STATUS WORD ARGUMENT...: one line on stderr that begins with "locus: " and says the word, nothing on stdout.
+refuses() {
+    local name=$1 status=$2 word=$3 program
+    shift 3
+    for program in "$LOCUS" "${LOCUS_ASAN:-}"; do
+        [ -n "$program" ] || continue
+        "$program" "$@" >"$out" 2>"$err" </dev/null
+        local got=$?
+        if [ $got -ne "$status" ]; then
+            fail "$name" "exit $got, not $status: $(head -n 1 "$err")"
+        elif [ "$(wc -l <"$err")" -ne 1 ] || ! grep -q "^locus: .*$word" "$err"; then
+            fail "$name" "stderr says: $(cat "$err")"
+        elif [ -s "$out" ]; then
+            fail "$name" "something on stdout"
+        else
+            continue
+        fi
+        return
+    done
+    pass "$name"
+}
+
+refuses no-command 2 'which command'
+refuses unknown-command 2 "'evil'" evil
+refuses unknown-flag 2 -- '--frobnicate' eval --frobnicate
+refuses flag-without-value 2 -- '--rounds' eval --rounds
+refuses rounds-of-no-number 2 -- "--rounds: 'x'" eval --rounds x
+refuses no-rounds 2 -- "--rounds: '0'" eval --rounds 0
+refuses too-many-workers 2 -- '--workers' eval --workers 65
+refuses unknown-workload 2 'warp' eval --workload warp
+refuses unknown-touch 2 -- '--touch' eval --touch twice
+refuses unknown-dispatch 2 -- '--dispatch' eval --dispatch mail
+refuses unknown-contender 2 "nosuch" eval -c nosuch
+refuses unknown-fault 2 "nosuch" eval -c locus@nosuch
+refuses missing-library 2 '/nonexistent/lib.so' eval -c malloc:/nonexistent/lib.so
+refuses library-that-is-none 2 'small.csv' eval -c "malloc:$fixtures/small.csv"
+refuses block-bytes-of-no-size 2 -- '--block-bytes' eval --block-bytes 12q
+refuses superfluous-word 2 "'steady'" eval steady
+refuses json-and-csv-to-stdout 2 'standard output' eval --json --csv
+refuses replay-of-nothing 2 'FILE' replay
+refuses replay-of-a-missing-file 2 'nosuch.csv' replay "$scratch/nosuch.csv"
+refuses replay-of-a-folder 2 "$scratch" replay "$scratch"
+refuses replay-of-an-empty-file 2 'empty.csv' replay "$fixtures/empty.csv"
+refuses csv-broken-in-line-7 2 'broken-line-7.csv:7:' replay "$fixtures/broken-line-7.csv"
+refuses jsonl-broken-in-line-7 2 'broken-line-7.jsonl:7:' replay "$fixtures/broken-line-7.jsonl"
+refuses request-larger-than-the-pool 1 'small.csv:2:.*10 blocks.*pool has only 4' replay -p 4 "$fixtures/small.csv"
+refuses pool-of-nothing 2 -- '--pool-blocks' replay -p 0 "$fixtures/small.csv"
+refuses blocks-without-tokens 2 -- '--tokens-per-block' replay -b 0 "$fixtures/small.csv"
+refuses speedup-of-nothing 2 -- '--speedup' replay --speedup 0 "$fixtures/small.csv"
+
+# cannot_write NAME WORD FILE: the run is done, its result has nowhere to go.
+cannot_write() {
+    "$LOCUS" replay -c locus -r 1 -d inline --json="$3" "$fixtures/small.csv" >"$out" 2>"$err"
+    why="exit $?: $(cat "$err")"
+    check "$1" eval "[ '${why%%:*}' = 'exit 1' ] && [ \$(wc -l <'$err') = 1 ] && grep -q '^locus: $3: $2' '$err'"
+}
+cannot_write output-in-a-missing-folder 'No such file' "$scratch/no/out.json"
+[ ! -c /dev/full ] || cannot_write output-on-a-full-disk 'No space left' /dev/full
+[ ! -c /dev/full ] || { "$LOCUS" eval --help >/dev/full 2>"$err"; why="exit $?"
+    check help-on-a-full-disk eval "[ '$why' = 'exit 1' ] && grep -q '^locus: .*No space left' '$err'"; }
+
+# --- help, and silence in a pipe -----------------------------------------------------------------------------------------------
+
+for command in eval replay bench; do
+    why=
+    check "help-of-$command" eval "locus 0 $command --help && [ ! -s '$err' ] && [ \$(grep -c '^Examples:' '$out') = 1 ]"
+    why="a line of more than 80 columns"
+    check "help-of-$command-fits-80-columns" eval "! grep -q '.\{81\}' '$out'"
+done
+locus 0 eval -W steady-decode -c null,locus -r 2 -d inline --laps 2
+check quiet-in-a-pipe [ ! -s "$err" ]
+why="a line of more than 80 columns"
+check table-fits-80-columns eval "! grep -q '.\{81\}' '$out'"
+
+# --- the forms of a result -----------------------------------------------------------------------------------------------------
+
+few=(-r 5 -d inline --laps 3)
+pools=locus,locus,oracle,null,locus-backpressure,locus-published,locus-shared
+if locus 0 eval -t all -c $pools,glibc "${few[@]}" -s 7 --json; then
+    says json-has-every-cell '.cells | length == 12'
+    says json-has-every-arm '[.cells[].arms | length] | unique == [8]'
+    says json-names-its-seed '.seed == 7 and .rounds == 5 and .dispatch == "inline"'
+    says every-arm-is-valid '[.cells[].arms[].valid] | all'
+    says equal-bytes-were-touched '[.cells[] | .arms | map(.touched_bytes) | unique | length == 1] | all'
+    says equal-blocks-were-taken '[.cells[] | .arms | map(.allocated) | unique | length == 1] | all'
+    says every-lap-took-its-blocks '[.cells[] | .blocks_per_lap as $b | .arms[] | .allocated % $b == 0] | all'
+    says the-suite-has-its-shapes \
+        '[.cells[] | [.workload, .blocks_per_lap, .requests_per_lap, .blocks_peak]] | unique ==
+        [["burst-storm",2688,64,1537],["churn-touch",1024,64,4096],["long-tail",6016,64,4168],["steady-decode",2688,64,1344]]'
+    says the-twin-is-the-noise '[.cells[] | .arms[] | select(.name == "locus#2").vs_twin != null] | all'
+else
+    fail eval-of-all-pools "$why"
+fi
+csv_lines() { locus 0 eval -W churn-touch -c locus,null "${few[@]}" --csv && [ "$(wc -l <"$out")" = 11 ]; }
+why="not a header and 2 x 5 samples"
+check csv-has-every-sample csv_lines
+check csv-has-equal-columns eval "[ \$(awk -F, '{ print NF }' '$out' | sort -u | wc -l) = 1 ]"
+if command -v gnuplot >/dev/null; then
+    locus 0 eval -W churn-touch -c locus,null "${few[@]}" --plot "$scratch/plot.svg"
+    why="no whole SVG"
+    check plot-is-svg eval "head -n 3 '$scratch/plot.svg' | grep -q '<svg' && grep -q '^</svg>' '$scratch/plot.svg'"
+else
+    skip plot-is-svg "gnuplot is not installed"
+fi
+if locus 0 bench -c locus,glibc -r 3 --json; then
+    says bench-has-four-operations '[.cells[0].arms[0].bench | .[] | . != null] | length >= 4'
+else
+    fail bench "$why"
+fi
+
+# --- gates: what is broken on purpose is INVALID, with the reason, and ranked nowhere --------------------------------------------
+
+# invalid NAME REASON CONTENDER ARGUMENT...
+invalid() {
+    local name=$1 reason=$2 contender=$3
+    shift 3
+    if ! locus 1 eval -W burst-storm -c "locus,$contender" -r 2 --laps 3 "$@" --json; then
+        fail "$name" "$why"
+    else
+        says "$name" ".cells[0].arms | .[0].valid and (.[1] | .valid == false and (.invalid | test(\"$reason\")) and .median_ns == null)"
+    fi
+}
+for dispatch in inline spin futex; do
+    invalid "gate-skip-touch-$dispatch" 'touched 0 bytes of' locus@skip-touch -d $dispatch
+    invalid "gate-drop-chunk-$dispatch" 'pushed [0-9]+, drained [0-9]+' locus@drop-chunk -d $dispatch
+    invalid "gate-double-free-$dispatch" '[0-9]+ frees? w(as|ere) refused' locus@double-free -d $dispatch
+done
+invalid gate-skip-touch-malloc 'touched 0 bytes of' glibc@skip-touch -d inline
+invalid gate-drop-chunk-malloc 'pushed [0-9]+, drained [0-9]+' glibc@drop-chunk -d inline
+invalid gate-drop-chunk-published 'pushed [0-9]+, drained [0-9]+' locus-published@drop-chunk -d spin
+invalid gate-double-free-published '.' locus-published@double-free -d spin
+locus 1 eval -W burst-storm -c locus,locus@drop-chunk -r 2 --laps 3 -d inline
+why="the table does not say so"
+check invalid-is-in-the-table grep -Eq 'locus@drop-chunk +INVALID: pushed [0-9]+, drained [0-9]+' "$out"
+why="delayed on purpose, but invalid"
+check a-delay-alone-is-valid locus 0 eval -W burst-storm -c locus,locus@delay:3 -r 2 --laps 3 -d inline
+
+# --- back-pressure: the footprint is the theoretical peak, in every round ------------------------------------------------------
+
+for dispatch in "inline 1" "spin 1" "futex 4"; do
+    set -- $dispatch
+    if locus 0 eval -t full -t none -c locus-backpressure -r 8 --laps 5 -d "$1" -w "$2" --csv; then
+        why="another footprint than 1.000: $(awk -F, '{ print $8, $26, $27 }' "$out" | sort -u | tr '\n' ';')"
+        check "backpressure-footprint-$1" awk -F, '
+            NR == 1 { bad = $8 != "blocks_peak" || $26 != "outstanding_high" || $27 != "distinct" }
+            NR > 1 { n++; bad += $26 != $8 || $27 != $8 } END { exit bad || n != 64 }' "$out"
+    else
+        fail "backpressure-footprint-$1" "$why"
+    fi
+done
+
+# --- replay --------------------------------------------------------------------------------------------------------------------
+
+lengths() { # file: prompt and output of each request
+    case $1 in
+    *.csv) tail -n +2 "$1" | tr -d '\r' | cut -d, -f2,3 | tr ',' ' ' ;;
+    *) jq -r '"\(.input_length) \(.output_length)"' "$1" ;;
+    esac
+}
+
+# replays NAME FILE TOKENS: on a pool twice as large as the largest request, everything waiting at the start.
+replays() {
+    local sum max requests
+    read -r sum max requests < <(lengths "$2" | awk -v t="$3" '{ b = int(($1 + $2 + t - 1) / t); sum += b; if (b > max) max = b }
+        END { print sum, max, NR }')
+    if ! locus 0 replay "$2" -b "$3" -p $((2 * max)) --speedup all -c locus -r 1 -d inline --block-bytes 64 --json; then
+        fail "$1" "$why"
+        return
+    fi
+    says "$1" ".cells[0] as \$c | \$c.arms[0] as \$a | \$a.valid and \$c.requests_queued > 0 and \$c.blocks_per_lap == $sum and
+        \$c.requests_per_lap == $requests and (\$a.pushed / $requests) as \$laps | \$laps >= 2 and \$laps == (\$laps | floor) and
+        \$a.allocated == \$laps * $sum and \$a.freed == \$a.allocated and \$a.drained == \$a.pushed and
+        \$a.touched_bytes == 64 * \$a.allocated"
+}
+
+for tokens in 8 16 32 64 128; do replays "replay-sample-$tokens" "$sample" $tokens; done
+for name in AzureLLMInferenceTrace_code.csv AzureLLMInferenceTrace_conv.csv conversation_trace.jsonl; do
+    if [ -r "$traces/$name" ]; then
+        for tokens in 8 16 32 64 128; do replays "replay-$name-$tokens" "$traces/$name" $tokens; done
+    else
+        skip "replay-$name" "the public trace is not in $traces (LOCUS_TRACES names the folder)"
+    fi
+done
+conv=$traces/AzureLLMInferenceTrace_conv.csv
+if [ ! -r "$conv" ]; then
+    skip replay-model "the public trace is not in $traces (LOCUS_TRACES names the folder)"
+elif locus 0 replay "$conv" --requests 6000 --speedup all -p 8192 -b 16 -d inline -t none -c $pools -r 1 --json; then
+    says replay-model '.cells[0] | .ticks == 17038 and .decoded_tokens == 1515140 and .live_max == 127'
+    says replay-model-for-every-contender '[.cells[0].arms[] | .valid] | all'
+else
+    fail replay-model "$why"
+fi
+
+# Inline dispatch leaves nothing to chance: every count of two runs agrees.
+twice() {
+    locus 0 replay "$sample" -d inline -c locus,glibc -r 2 --csv -s 3 && cp "$out" "$scratch/first" &&
+        locus 0 replay "$sample" -d inline -c locus,glibc -r 2 --csv -s 3 &&
+        diff <(cut -d, -f1-17,20-27 "$scratch/first") <(cut -d, -f1-17,20-27 "$out") >/dev/null
+}
+why="two inline replays differ in more than their times"
+check replay-is-deterministic twice
+
+[ $failures -eq 0 ]
