@@ -346,13 +346,10 @@ Test(pool, the_error_function_is_told_each_kind_with_its_tag)
     locus_block used = locus_pool_alloc(pool);
     give_back(pool, used);
     locus_pool_alloc(pool);
-    const struct {
-        locus_block block;
-        enum locus_free_error error;
-    } cases[] = {
-        {used, LOCUS_FREE_STALE},
-        {locus_block_make(HOME + 1, 0, 1), LOCUS_FREE_FOREIGN},
-        {locus_block_make(HOME, 1, 1), LOCUS_FREE_RANGE},
+    const struct report cases[] = {
+        {.block = used, .error = LOCUS_FREE_STALE},
+        {.block = locus_block_make(HOME + 1, 0, 1), .error = LOCUS_FREE_FOREIGN},
+        {.block = locus_block_make(HOME, 1, 1), .error = LOCUS_FREE_RANGE},
     };
     for (unsigned i = 0; i < 3; i++) {
         cr_assert_eq(locus_pool_free_bulk(pool, 1, &cases[i].block, 100 + i), 0);

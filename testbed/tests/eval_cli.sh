@@ -169,7 +169,8 @@ invalid() {
     if ! locus 1 eval -W burst-storm -c "locus,$contender" -r 2 --laps 3 "$@" --json; then
         fail "$name" "$why"
     else
-        says "$name" ".cells[0].arms | .[0].valid and (.[1] | .valid == false and (.invalid | test(\"$reason\")) and .median_ns == null)"
+        says "$name" ".cells[0].arms | .[0].valid and
+            (.[1] | .valid == false and (.invalid | test(\"$reason\")) and .median_ns == null)"
     fi
 }
 for dispatch in inline spin futex; do
