@@ -237,14 +237,14 @@ static __attribute__((noinline)) int grow_many(struct locus_owner *owner, struct
 }
 
 // A decode step asks for one block, for a table that has some already. With nothing unusual about it, that is these few lines;
-// everything else, the checks in detail too, is grow_many's.
+// everything else, the checks in detail too, is grow_many's. A used block on top needs no wait, with back-pressure either.
 int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
     assert_owner_context(owner);
     struct locus_pool *pool = owner->pool;
     uint32_t at = table->count;
-    bool usual = count == 1 && !owner->backpressure && table->state == LOCUS_TABLE_LIVE && (table->homes & owner->home_bit) &&
-                 at < table->capacity && pool_top_is_used(pool);
+    bool usual = count == 1 && table->state == LOCUS_TABLE_LIVE && (table->homes & owner->home_bit) && at < table->capacity &&
+                 pool_top_is_used(pool);
     if (__builtin_expect(!usual, 0))
         return grow_many(owner, table, count);
     table->blocks[at] = pool_take_top(pool);

@@ -44,7 +44,7 @@ static const char documentation[] =
     "many times faster; \"vs oracle\" how much slower than the floor, which knows all blocks beforehand.\n\n"
     "Ratios at --touch none are larger and mean less: an engine writes its blocks. Full touch is what counts.\n\n"
     "Contenders: locus, locus-backpressure, locus-published (the paper's design as it is), locus-shared (one bounded queue), "
-    "oracle (the floor), null (what the testbed costs), mimalloc, jemalloc, tcmalloc, glibc, glibc-tuned, malloc:/path/lib.so. "
+    "locus-coloured (a cache line between blocks), oracle (the floor), null (what the testbed costs), mimalloc, jemalloc, tcmalloc, glibc, glibc-tuned, malloc:/path/lib.so. "
     "The same name twice is an A/A control. Faults, to see that they are noticed: NAME@skip-touch, NAME@drop-chunk, "
     "NAME@double-free, NAME@delay:PERCENT.\n\n"
     "Examples:\n"

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus, locus-backpressure: the library as an engine would use it. The owner thread grows tables and drains, each worker pushes
-// into a mailbox of its own. The pool is one mapped region with transparent huge pages, populated beforehand, reused LIFO.
+// locus, locus-backpressure, locus-coloured: the library as an engine would use it. The owner thread grows tables and drains, each
+// worker pushes into a mailbox of its own. The pool is one mapped region with transparent huge pages, populated beforehand,
+// reused LIFO.
+//
+// Coloured: one cache line lies between two blocks, so that their first bytes do not fall into one and the same cache set.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +32,7 @@ static void locus_contender_close(void *context)
     free(locus);
 }
 
-static int open_with(const struct tb_setup *setup, bool backpressure, void **out)
+static int open_with(const struct tb_setup *setup, size_t gap_bytes, bool backpressure, void **out)
 {
     struct locus_context *locus = calloc(1, sizeof *locus);
     if (!locus)
@@ -38,6 +41,7 @@ static int open_with(const struct tb_setup *setup, bool backpressure, void **out
     struct locus_pool_config pool = {
         .blocks = setup->pool_blocks,
         .block_bytes = setup->block_bytes,
+        .stride_bytes = setup->block_bytes + gap_bytes,
         .backing = LOCUS_BACKING_MAPPED,
         .reuse = LOCUS_REUSE_LIFO,
         .page = LOCUS_PAGE_THP,
@@ -65,12 +69,17 @@ static int open_with(const struct tb_setup *setup, bool backpressure, void **out
 
 static int locus_open(const struct tb_setup *setup, void **out)
 {
-    return open_with(setup, false, out);
+    return open_with(setup, 0, false, out);
 }
 
 static int locus_open_backpressure(const struct tb_setup *setup, void **out)
 {
-    return open_with(setup, true, out);
+    return open_with(setup, 0, true, out);
+}
+
+static int locus_open_coloured(const struct tb_setup *setup, void **out)
+{
+    return open_with(setup, LOCUS_CACHE_LINE, false, out);
 }
 
 static int locus_take(void *context, struct locus_table *table, uint32_t count)
@@ -133,34 +142,24 @@ static void locus_audit(void *context, struct tb_audit *out)
     out->not_home = pool.blocks - pool.blocks_free - pool.blocks_retired;
 }
 
-static const struct tb_ops locus_ops = {
-    .open = locus_open,
-    .close = locus_contender_close,
-    .take = locus_take,
-    .alloc = locus_alloc,
-    .release = locus_release,
-    .address = locus_address,
-    .retire = locus_retire,
-    .finish = locus_finish,
-    .drain = locus_drain,
-    .freed = locus_freed,
-    .audit = locus_audit,
-};
-static const struct tb_ops backpressure_ops = {
-    .open = locus_open_backpressure,
-    .close = locus_contender_close,
-    .take = locus_take,
-    .alloc = locus_alloc,
-    .release = locus_release,
-    .address = locus_address,
-    .retire = locus_retire,
-    .finish = locus_finish,
-    .drain = locus_drain,
-    .freed = locus_freed,
-    .audit = locus_audit,
-};
-TB_DRIVER(locus_ops);
-TB_DRIVER(backpressure_ops);
+#define LOCUS_OPS(name, open_pool)                                                                                           \
+    static const struct tb_ops name = {                                                                                      \
+        .open = open_pool,                                                                                                   \
+        .close = locus_contender_close,                                                                                      \
+        .take = locus_take,                                                                                                  \
+        .alloc = locus_alloc,                                                                                                \
+        .release = locus_release,                                                                                            \
+        .address = locus_address,                                                                                            \
+        .retire = locus_retire,                                                                                              \
+        .finish = locus_finish,                                                                                              \
+        .drain = locus_drain,                                                                                                \
+        .freed = locus_freed,                                                                                                \
+        .audit = locus_audit,                                                                                                \
+    };                                                                                                                       \
+    TB_DRIVER(name)
+LOCUS_OPS(locus_ops, locus_open);
+LOCUS_OPS(backpressure_ops, locus_open_backpressure);
+LOCUS_OPS(coloured_ops, locus_open_coloured);
 
 static const struct tb_contender locus_contender = {
     .name = "locus",
@@ -175,3 +174,10 @@ static const struct tb_contender backpressure_contender = {
     .driver = &backpressure_ops_driver,
 };
 TB_CONTENDER(backpressure_contender);
+
+static const struct tb_contender coloured_contender = {
+    .name = "locus-coloured",
+    .summary = "the same with a cache line between blocks: good for a touch of one byte, worse for whole blocks",
+    .driver = &coloured_ops_driver,
+};
+TB_CONTENDER(coloured_contender);
