@@ -142,20 +142,20 @@ static void locus_audit(void *context, struct tb_audit *out)
     out->not_home = pool.blocks - pool.blocks_free - pool.blocks_retired;
 }
 
-#define LOCUS_OPS(name, open_pool)                                                                                           \
-    static const struct tb_ops name = {                                                                                      \
-        .open = open_pool,                                                                                                   \
-        .close = locus_contender_close,                                                                                      \
-        .take = locus_take,                                                                                                  \
-        .alloc = locus_alloc,                                                                                                \
-        .release = locus_release,                                                                                            \
-        .address = locus_address,                                                                                            \
-        .retire = locus_retire,                                                                                              \
-        .finish = locus_finish,                                                                                              \
-        .drain = locus_drain,                                                                                                \
-        .freed = locus_freed,                                                                                                \
-        .audit = locus_audit,                                                                                                \
-    };                                                                                                                       \
+#define LOCUS_OPS(name, open_pool)                                                                                                 \
+    static const struct tb_ops name = {                                                                                            \
+        .open = open_pool,                                                                                                         \
+        .close = locus_contender_close,                                                                                            \
+        .take = locus_take,                                                                                                        \
+        .alloc = locus_alloc,                                                                                                      \
+        .release = locus_release,                                                                                                  \
+        .address = locus_address,                                                                                                  \
+        .retire = locus_retire,                                                                                                    \
+        .finish = locus_finish,                                                                                                    \
+        .drain = locus_drain,                                                                                                      \
+        .freed = locus_freed,                                                                                                      \
+        .audit = locus_audit,                                                                                                      \
+    };                                                                                                                             \
     TB_DRIVER(name)
 LOCUS_OPS(locus_ops, locus_open);
 LOCUS_OPS(backpressure_ops, locus_open_backpressure);
