@@ -25,7 +25,7 @@ static const struct argp_option option_table[] = {
     {"workers", 'w', "N", 0, "Workers that send blocks home, 1 to 64 (1)", 1},
     {"rounds", 'r', "N", 0, "Rounds: every contender once each, in random order, in a fresh process (20)", 2},
     {"seed", 's', "N", 0, "Seed of that order (from the clock, and printed)", 2},
-    {"laps", KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 200; replay: 1)", 2},
+    {"laps", KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay: 1)", 2},
     {"block-bytes", KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (4KiB)", 2},
     {"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the table", 3},
     {"csv", KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write every sample as CSV to FILE, or instead of the table", 3},
@@ -162,7 +162,7 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[])
 
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
 {
-    cell->laps = options->laps ? (uint32_t)options->laps : cell->touch == TB_TOUCH_FULL ? 20 : 200;
+    cell->laps = options->laps ? (uint32_t)options->laps : cell->touch == TB_TOUCH_FULL ? 20 : 60;
     cell->laps_warmup = cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
 }
 
