@@ -2,6 +2,7 @@
 //
 // locus bench: nanoseconds of the single operations, one thread, nothing touched.
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "testbed/commands.h"
@@ -48,6 +49,7 @@ int tb_cmd_bench(int argc, char **argv)
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
+    snprintf(schedule->name, sizeof schedule->name, "single operations"); // only its pool is used
     const struct tb_cell cell = {.schedule = schedule, .touch = TB_TOUCH_NONE, .laps = 1};
     status = tb_options_run(&options, &cell, 1, true, "bench", NULL);
     free(schedule);
