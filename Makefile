@@ -2,7 +2,7 @@
 #
 # The whole build, one file and not recursive. A source file is found by where it lies:
 #
-#   <layer>/*.c, testbed/contenders/*.c     code of that layer: liblocus (topo, placement) or the program
+#   <layer>/*.c, testbed/{contenders,record}/*.c   code of that layer: liblocus (topo, placement) or the program
 #   <layer>/tests/*_test.c                  Criterion tests, one binary per layer: build/<variant>/<layer>/tests/unit
 #   <layer>/tests/*_{stress,litmus,scenario}.c   one plain program each
 #   <layer>/tests/*_inject.c                a library to preload
@@ -52,12 +52,11 @@ endif
 # What each layer needs of the system. A layer's tests are linked with these and no more.
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
-testbed_libs     := $(placement_libs) -ljansson -ldl -lm
+testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -ldl -lm
 experiments_libs := $(testbed_libs)
-testbed_test_libs := -lRmath
 
 # Objects: <layer>_own is the layer, <layer>_all also what it may call. main.o has the program's main() and is in neither.
-own = $(patsubst %.c,$(B)/%.o,$(filter-out testbed/main.c,$(sort $(wildcard $(1)/*.c $(1)/contenders/*.c))))
+own = $(patsubst %.c,$(B)/%.o,$(filter-out testbed/main.c,$(sort $(wildcard $(1)/*.c $(1)/contenders/*.c $(1)/record/*.c))))
 below :=
 $(foreach l,$(LAYERS),$(eval $(l)_own := $(call own,$(l)))$(eval below += $($(l)_own))$(eval $(l)_all := $(below)))
 
@@ -84,6 +83,15 @@ $(lib_objects): override CFLAGS += -fPIC -fno-semantic-interposition
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The commit goes into every log. The stamp changes when it does, and only then is anything compiled anew.
+commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)
+$(B)/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' >$@
+FORCE:
+$(B)/testbed/record/environment.o: $(B)/commit
+$(B)/testbed/record/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
 
 # Whatever does not begin with locus_ stays inside, in the archive as well: one object, its other names made local.
 $(static_lib): $(lib_objects)

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// chain: JSON Lines in which every line carries the hash of all before it.
+//
+//     {"t":"hdr", ... ,"h":"<64 hex>"}\n        h_k = SHA-256(h_(k-1) || the line's bytes before `,"h":`), h_(-1) = 32 zero bytes
+//
+// Raw bytes are hashed, so no canonical form of JSON is needed, and whoever has sha256sum can check a file. The hash is the last
+// member of its line. A file is only ever appended to (journal.h). Pure functions, any thread.
+#ifndef TB_CHAIN_H
+#define TB_CHAIN_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#define TB_HASH_BYTES 32
+#define TB_HASH_TEXT 65 // hexadecimal, with the NUL
+
+struct tb_hash {
+    unsigned char bytes[TB_HASH_BYTES];
+};
+
+// The next line: `object` (borrowed, without "h") in compact form with its hash and a newline. *head is the hash before it, and
+// becomes the one after. *line is malloc'd. 0, -ENOMEM, -EINVAL (not an object, or it has an "h").
+int tb_chain_line(struct tb_hash *head, const json_t *object, char **line, size_t *bytes);
+
+struct tb_chain_entry {
+    json_t *object;         // owned by the chain; without "h"
+    struct tb_hash head;    // after this line
+    size_t offset;          // of the line in the file
+};
+
+// A file as far as its chain holds. `broken_line` (from 1; 0: all is well) is the first line that is not what was written:
+// changed, missing before it, out of order, cut off or no JSON; `broken` says so in words.
+struct tb_chain {
+    struct tb_chain_entry *entries;
+    size_t count;
+    size_t bytes;           // of the file that hold: entries[count] would begin here
+    size_t broken_line;
+    char broken[200];
+};
+
+// Reads the file. 0 also when the chain is broken (see broken_line), -errno when it cannot be read at all. An empty file is a
+// chain of no entries.
+int tb_chain_load(const char *path, struct tb_chain *out);
+void tb_chain_close(struct tb_chain *chain);
+
+void tb_hash_text(const struct tb_hash *hash, char out[TB_HASH_TEXT]);
+int tb_hash_parse(const char *text, struct tb_hash *out);               // 0 or -EINVAL
+
+// SHA-256 of a whole file, as text. 0 or -errno.
+int tb_hash_file(const char *path, char out[TB_HASH_TEXT]);
+int tb_hash_memory(const void *data, size_t bytes, char out[TB_HASH_TEXT]);
+
+#endif

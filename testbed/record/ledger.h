@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ledger: one append-only chain per host of what was promised and what was run: logs/HOST/ledger.jsonl.
+//
+//   ledger     v 1, host, nonce, time                                     the first line
+//   postulate  id, path, sha256, time                                     filed: from here on it may not change
+//   open       run, nonce, log (path below logs/HOST/), postulate_id, postulate_sha256, kind, time      before the first sample
+//   close      run, log_head (last hash of the log), log_lines, verdict, status, time
+//   record     id, run, path, sha256, time                                a record or an addendum, filed
+//   supersede  id, by, time                                               postulate `id` is corrected by `by`
+//
+// The checkpoint is the ledger's size in bytes and its last hash. Kept elsewhere, it witnesses that nothing at the end was taken
+// away and nothing before it written anew. A process that appends holds the file's lock, and appends to what it has just read.
+#ifndef TB_LEDGER_H
+#define TB_LEDGER_H
+
+#include <stdbool.h>
+
+#include "testbed/record/chain.h"
+
+struct tb_ledger;
+
+// Opens HOST's ledger below `root` ("logs" or "build/logs"), creating it with its first line where `create`. 0, -ENOENT,
+// -EWOULDBLOCK (another run is writing), -EINVAL (its chain is broken: `why` names file and line), -errno.
+int tb_ledger_open(struct tb_ledger **out, const char *root, const char *host, bool create, char *why, size_t why_bytes);
+void tb_ledger_close(struct tb_ledger *ledger);
+
+// Appends one entry durably; "time" is added. 0 or -errno.
+int tb_ledger_append(struct tb_ledger *ledger, json_t *entry);
+
+// All entries, read when it was opened and appended since. Borrowed.
+const struct tb_chain *tb_ledger_chain(const struct tb_ledger *ledger);
+
+// The last entry of type `type` whose member `key` is `value`, or NULL.
+const json_t *tb_ledger_find(const struct tb_ledger *ledger, const char *type, const char *key, const char *value);
+
+struct tb_checkpoint {
+    char host[64];
+    size_t bytes;
+    struct tb_hash head;
+};
+void tb_ledger_checkpoint(const struct tb_ledger *ledger, struct tb_checkpoint *out);
+
+// "HOST BYTES HASH": what is printed, and what `locus verify --checkpoint FILE` reads back, one per line. 0 or -EINVAL.
+void tb_checkpoint_text(const struct tb_checkpoint *checkpoint, char *out, size_t bytes);
+int tb_checkpoint_parse(const char *line, struct tb_checkpoint *out);
+
+// This host's name in the record: LOCUS_HOST, or the host name, with everything but letters, digits, '.', '_' and '-' replaced
+// by '-'. 0, or -EINVAL when nothing remains.
+int tb_host_name(char *out, size_t bytes);
+
+#endif

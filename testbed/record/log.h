@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// log: the complete raw data of one run, one JSON object a line (chain.h), appended durably between rounds (journal.h).
+//
+//     logs/HOST/NNNN-slug/YYYYMMDDTHHMMSSZ-RRRRRR.jsonl       RRRRRR: 6 hex digits; run id = "NNNN-YYYYMMDDTHHMMSSZ-RRRRRR"
+//
+// Line by line ("t" tells what it is; a member without a value is null, never left out):
+//   hdr     v 1, run, nonce (32 hex), kind "official" | "trial" | "smoke", time (ISO 8601, UTC),
+//           postulate {path, sha256, commit|null}, experiment {id, slug, question, reproduces|null},
+//           design {rounds, seed, block_bytes, dispatch, workers, warmup},
+//           arms [{key, name, library|null, library_sha256|null}], cells [{workload, touch, laps, laps_warmup, blocks_peak,
+//           blocks_per_lap, requests_per_lap, pool_blocks}], env {...} (environment.h), before {...} (counters)
+//   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
+//           time_ns, time_ns_min, allocated, freed, pushed, drained, touched_bytes, touched_bytes_expected, outstanding_high,
+//           distinct, workers_pinned
+//   after   counters {...}
+//   sum     rounds, blocks, gates [{gate, kind "proof"|"noise", passed, reason|null}], predictions [...] (verdict.h),
+//           aa [{cell, arms, estimate, low, high, confidence}], verdict, why|null
+//   seal    lines (with this one), status "complete" | "stopped", why|null
+//
+// A log without a seal is a run that crashed: it stays, and is counted as such.
+#ifndef TB_LOG_H
+#define TB_LOG_H
+
+#include "testbed/record/chain.h"
+
+struct tb_log;
+
+// Creates the file (and its folder) and writes the header; `header` is borrowed. 0 or -errno.
+int tb_log_create(struct tb_log **out, const char *path, const json_t *header);
+
+// Adds a line to those of the current round, in memory. 0 or -ENOMEM.
+int tb_log_add(struct tb_log *log, const json_t *object);
+
+// Makes the added lines durable, in one append. 0 or -errno.
+int tb_log_flush(struct tb_log *log);
+
+// Adds the seal, flushes, closes. *head is the log's last hash. The log is gone in any case. 0 or -errno.
+int tb_log_seal(struct tb_log *log, const char *status, const char *why, struct tb_hash *head, size_t *lines);
+void tb_log_abandon(struct tb_log *log); // closes without a seal
+
+const char *tb_log_engine(const struct tb_log *log);
+
+// A log in memory, for those who read it. The parts point into the chain.
+struct tb_log_view {
+    struct tb_chain chain;
+    char path[4096];
+    const json_t *header, *after, *summary, *seal; // NULL where the log has none
+    size_t samples_begin, samples_count;           // chain.entries[samples_begin ..]
+};
+
+// 0, -errno, or -EINVAL when it is no log (why says it). A broken chain or a missing seal is not an error here: look at the view.
+int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why_bytes);
+void tb_log_view_close(struct tb_log_view *view);
+
+// Samples of one cell and arm in the order of the rounds: `member` ("time_ns", "outstanding_high", ...) as doubles; NAN for a
+// sample that is not valid. *values is malloc'd. 0 or -errno.
+int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double **values, size_t *count);
+
+#endif

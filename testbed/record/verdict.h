@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// verdict: what a run says about each prediction. Computed from a finished log's samples and its postulate, never typed.
+//
+// For `>= T` on an interval [low, high]: low >= T survived, high < T falsified, else inconclusive; `<=` mirrored, `within [a,
+// b]` by inclusion or disjointness. max, min and counts are exact: every round is compared, there is no interval. A conjunction
+// (a `*`) is falsified when one part is, survives when all do; its parts keep full confidence. With m predictions that need
+// intervals each has confidence 1 - (1 - c) / m. An interval that n rounds cannot reach is unbounded, and the verdict
+// inconclusive. Where a margin m is stated and a ratio's interval lies inside [1 / (1 + m), 1 + m], and the claim is not of
+// sameness, the verdict is no-difference.
+//
+// Over all predictions, in this order: a proof gate failed - invalid. A noise gate failed - inconclusive (noise). Blocks of
+// rounds differ by more than five percent after a third was added - inconclusive (unstable). A need was not met: no sample was
+// taken, unmeasurable-on-host.
+//
+// Proof gates: "allocated == freed", "pushed == drained", "touched == expected", "handles home" - all are checked in every
+// sample by the measured process, whatever the list says. Noise gates: "aa_ratio_ci contains 1" (99 % interval of the A/A pair
+// inside 1 +/- max(1 %, a quarter of the smallest effect claimed) or containing 1 within it), "paired_spread" (sd of the paired
+// log-ratios < 10 %, none more than 50 % off), "throttle == 0" (from the counters).
+#ifndef TB_VERDICT_H
+#define TB_VERDICT_H
+
+#include "testbed/record/log.h"
+#include "testbed/record/postulate.h"
+
+enum tb_verdict {
+    TB_VERDICT_SURVIVED,
+    TB_VERDICT_FALSIFIED,
+    TB_VERDICT_INCONCLUSIVE,
+    TB_VERDICT_NOISE,           // "inconclusive (noise)"
+    TB_VERDICT_UNSTABLE,        // "inconclusive (unstable)"
+    TB_VERDICT_NO_DIFFERENCE,
+    TB_VERDICT_INVALID,
+    TB_VERDICT_UNMEASURABLE,    // "unmeasurable-on-host"
+    TB_VERDICT_SMOKE,           // "none (smoke)": too short to say anything
+    TB_VERDICT_COUNT,
+};
+const char *tb_verdict_name(enum tb_verdict verdict);
+
+// The "sum" line of a log, worked out from its header and samples (view may lack summary and seal) and its postulate. New
+// reference. Members of each prediction: id, text, cell, over|null, under|null, arm|null, stat, op, value (number or [a, b]),
+// unit, confidence (asked for, after Bonferroni), achieved, estimate, low|null, high|null (null: unbounded), n, verdict,
+// why|null, parts [{cell, over, estimate, low, high, achieved, verdict}] (empty unless a conjunction). 0 or -errno.
+int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate *postulate, json_t **out);
+
+// True when a predicted ratio of some prediction differs by more than five percent between blocks of rounds.
+bool tb_verdict_unstable(const struct tb_log_view *view, const struct tb_postulate *postulate);
+
+#endif
