@@ -242,28 +242,48 @@ static int sample_take(struct runner *runner, const struct tb_cell *cell, const 
     return 0;
 }
 
-int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void *context)
+// One cell of one round: every arm once, in random order.
+static int cell_run(struct runner *runner, struct tb_campaign *campaign, uint32_t cell, uint32_t round, const uint32_t order[],
+                    const struct tb_campaign_hooks *hooks, uint64_t *done)
+{
+    uint64_t total = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds;
+    int error = 0;
+    for (uint32_t i = 0; i < campaign->arms_count && !error; i++) {
+        struct tb_sample *sample = tb_campaign_sample(campaign, cell, order[i], round);
+        error = sample_take(runner, &campaign->cells[cell], &campaign->arms[order[i]], sample);
+        if (!error && hooks->sample)
+            error = hooks->sample(hooks->context, campaign, cell, order[i], round, i);
+        if (!error && hooks->progress)
+            hooks->progress(hooks->progress_context, campaign, cell, ++*done, total);
+    }
+    return error;
+}
+
+int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks)
 {
     struct runner runner;
     uint32_t order[TB_ARMS_MAX];
-    uint64_t random = campaign->seed, done = 0;
-    uint64_t total = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds;
+    uint64_t random = campaign->seed + first, done = (uint64_t)first * campaign->cells_count * campaign->arms_count;
     if (campaign->arms_count == 0 || campaign->arms_count > TB_ARMS_MAX || campaign->workers > TB_WORKERS_MAX)
         return -EINVAL;
     int error = runner_open(&runner, campaign);
-    for (uint32_t round = 0; round < campaign->rounds; round++) {
+    for (uint32_t round = first; round < first + count && !error; round++) {
         for (uint32_t cell = 0; cell < campaign->cells_count && !error; cell++) {
-            if (campaign->cells_count > 1 || round == 0)
+            if (campaign->cells_count > 1 || round == first)
                 error = schedule_share(&runner, campaign->cells[cell].schedule);
             shuffle(order, campaign->arms_count, &random);
-            for (uint32_t i = 0; i < campaign->arms_count && !error; i++) {
-                struct tb_sample *sample = tb_campaign_sample(campaign, cell, order[i], round);
-                error = sample_take(&runner, &campaign->cells[cell], &campaign->arms[order[i]], sample);
-                if (progress && !error)
-                    progress(context, campaign, cell, ++done, total);
-            }
+            if (!error)
+                error = cell_run(&runner, campaign, cell, round, order, hooks, &done);
         }
+        if (!error && hooks->round)
+            error = hooks->round(hooks->context, campaign, round);
     }
     runner_close(&runner);
     return error;
+}
+
+int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void *context)
+{
+    const struct tb_campaign_hooks hooks = {.progress = progress, .progress_context = context};
+    return tb_campaign_run_rounds(campaign, 0, campaign->rounds, &hooks);
 }

@@ -91,6 +91,20 @@ typedef void tb_progress_fn(void *context, const struct tb_campaign *campaign, u
 // Runs everything. 0, or -errno when the testbed itself failed (no memory, no processes); an arm that crashes is an invalid sample.
 int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void *context);
 
+// For those who watch a campaign: each function may be NULL, and is called between two processes, never beside one. Anything but 0
+// ends the campaign with that result. `position`: which of the arms it was in its round and cell.
+struct tb_campaign_hooks {
+    tb_progress_fn *progress;
+    void *progress_context;
+    int (*sample)(void *context, const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round,
+                  uint32_t position);
+    int (*round)(void *context, const struct tb_campaign *campaign, uint32_t round); // all its samples are there
+    void *context;
+};
+
+// Only the rounds first .. first + count - 1: a campaign in blocks.
+int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks);
+
 // One arm in one cell over all rounds, worked out for the reports.
 struct tb_row {
     const struct tb_arm *arm;
