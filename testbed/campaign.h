@@ -112,7 +112,8 @@ struct tb_row {
     char invalid[224];
     char version[64];
     double ns_median, ns_mad, ns_min;
-    bool has_vs_base, has_vs_oracle, has_vs_aa;
+    bool has_vs_base, has_vs_oracle;
+    bool has_vs_aa;             // it is the twin of another arm (tb_board.vs_twin in report_text.h)
     struct tb_ratio vs_base;    // time of the base arm (mimalloc) over this arm's: how many times faster
     struct tb_ratio vs_oracle;  // this arm's time over the oracle's: 1.00 is the floor
     double outstanding_ratio;   // worst round's high-water over the theoretical peak

@@ -2,20 +2,16 @@
 //
 // locus topo: says what a machine is, for people and (--json) for programs.
 //
-// Whether mbind and move_pages are allowed is found out by calling them, because a container's seccomp filter shows in no file;
-// each probe works on one page of its own and changes nothing that outlives it. For a machine that is only described there is
+// Whether mbind and move_pages are allowed is found out by calling them (probe.h). For a machine that is only described there is
 // nothing to probe, and the printers are told so by a NULL host.
 #include "testbed/commands.h"
 
 #include <errno.h>
-#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "testbed/cli.h"
+#include "testbed/probe.h"
 #include "testbed/topo_view.h"
 #include "topo/topo.h"
 
@@ -57,31 +53,6 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 
 static const struct argp argp = {options, parse_option, NULL, doc, NULL, NULL, NULL};
 
-// A strict bind of a page that nobody touches: the kernel checks permission and node, and allocates nothing.
-static int probe_mbind(const struct locus_topo *topo, void *page, size_t bytes)
-{
-    const struct locus_topo_node *nodes = locus_topo_nodes(topo);
-    for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
-        if (!nodes[n].allowed)
-            continue;
-        unsigned long mask[1024 / (8 * sizeof(unsigned long))] = {0};
-        unsigned word_bits = 8 * sizeof(unsigned long);
-        if ((unsigned)nodes[n].os_index >= 1024)
-            return EINVAL;
-        mask[(unsigned)nodes[n].os_index / word_bits] = 1ul << ((unsigned)nodes[n].os_index % word_bits);
-        return syscall(SYS_mbind, page, bytes, MPOL_BIND, mask, 1025ul, 0u) ? errno : 0;
-    }
-    return ENODEV;
-}
-
-// Without a list of nodes move_pages only reports where pages are; for one that was never touched it says so in its status.
-static int probe_move_pages(void *page)
-{
-    void *pages[1] = {page};
-    int status[1] = {0};
-    return syscall(SYS_move_pages, 0, 1ul, pages, NULL, status, 0) ? errno : 0;
-}
-
 static int read_numa_balancing(void)
 {
     int value = -1;
@@ -96,15 +67,9 @@ static int read_numa_balancing(void)
 
 static void probe_host(const struct locus_topo *topo, struct tb_topo_host *out)
 {
-    size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uname(&out->names);
-    out->mbind_errno = out->move_pages_errno = ENOMEM;
-    if (page != MAP_FAILED) {
-        out->mbind_errno = probe_mbind(topo, page, bytes);
-        out->move_pages_errno = probe_move_pages(page);
-        munmap(page, bytes);
-    }
+    out->mbind_errno = tb_probe_mbind(topo);
+    out->move_pages_errno = tb_probe_move_pages();
     out->numa_balancing = read_numa_balancing();
     if (locus_cgroup_memory_room_bytes(&out->cgroup_room_bytes))
         out->cgroup_room_bytes = UINT64_MAX;

@@ -112,3 +112,26 @@ int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_byt
         return library_by_path(name + 7, out, why, why_bytes);
     return out->contender->libraries ? library_find(out->contender, out, why, why_bytes) : 0;
 }
+
+int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    if (*count == TB_ARMS_MAX) {
+        snprintf(why, why_bytes, "%u contenders at most", TB_ARMS_MAX);
+        return -E2BIG;
+    }
+    struct tb_arm *arm = &arms[*count];
+    int error = tb_arm_parse(text, arm, why, why_bytes);
+    if (error)
+        return error;
+    unsigned same = 1;
+    for (uint32_t i = 0; i < *count; i++) {
+        size_t bytes = strcspn(arms[i].label, "#");
+        same += strlen(text) == bytes && strncmp(arms[i].label, text, bytes) == 0;
+    }
+    if (same > 1 && snprintf(arm->label, sizeof arm->label, "%s#%u", text, same) >= (int)sizeof arm->label) {
+        snprintf(why, why_bytes, "'%s' is too long to be there twice", text);
+        return -EINVAL;
+    }
+    (*count)++;
+    return 0;
+}

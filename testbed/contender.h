@@ -77,4 +77,7 @@ const struct tb_contender *tb_contender_find(const char *name);
 // of a malloc. 0, -ENOENT (no such contender), -EINVAL (no such fault) or -ENODEV (its library is not here); why is one sentence.
 int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes);
 
+// The same, into the next place of arms[TB_ARMS_MAX]; a name that is there already becomes NAME#2: an A/A control.
+int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
+
 #endif

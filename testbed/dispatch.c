@@ -87,6 +87,8 @@ int tb_crew_start(struct tb_crew *crew, uint32_t count, enum tb_dispatch dispatc
     unsigned cpus_count = 0;
     *crew = (struct tb_crew){0};
     int error = locus_pin_allowed(cpus, CPUS_MAX, &cpus_count);
+    if (cpus_count > CPUS_MAX)
+        cpus_count = CPUS_MAX;
     if (error || cpus_count == 0)
         return error ? error : -ENODEV;
     if (dispatch == TB_DISPATCH_INLINE)

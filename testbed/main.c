@@ -20,6 +20,7 @@ static const struct command {
     {"eval", "the scoreboard: contenders side by side on LOCUS-EVAL", tb_cmd_eval},
     {"replay", "the same on a recorded trace of requests", tb_cmd_replay},
     {"bench", "nanoseconds of the single operations", tb_cmd_bench},
+    {"run", "one run of an experiment, and its verdict", tb_cmd_run},
     {"__round", NULL, tb_cmd_round},
 };
 

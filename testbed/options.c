@@ -40,21 +40,9 @@ static error_t parse_arms(struct argp_state *state, struct tb_options *options, 
     char copy[4096], why[4500], *rest = NULL;
     if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
         return tb_cli_bad(state, "--contenders: the list is too long");
-    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-        if (options->arms_count == TB_ARMS_MAX)
-            return tb_cli_bad(state, "--contenders: %u at most", TB_ARMS_MAX);
-        struct tb_arm *arm = &options->arms[options->arms_count];
-        if (tb_arm_parse(name, arm, why, sizeof why))
+    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+        if (tb_arms_add(options->arms, &options->arms_count, name, why, sizeof why))
             return tb_cli_bad(state, "--contenders: %s", why);
-        unsigned same = 1;
-        for (uint32_t i = 0; i < options->arms_count; i++) {
-            size_t bytes = strcspn(options->arms[i].label, "#");
-            same += strlen(name) == bytes && strncmp(options->arms[i].label, name, bytes) == 0;
-        }
-        if (same > 1 && snprintf(arm->label, sizeof arm->label, "%s#%u", name, same) >= (int)sizeof arm->label)
-            return tb_cli_bad(state, "--contenders: '%s' is too long to be there twice", name);
-        options->arms_count++;
-    }
     return options->arms_count ? 0 : tb_cli_bad(state, "--contenders: the list is empty");
 }
 

@@ -6,6 +6,8 @@
 // is Hodges and Lehmann's (the median of all Walsh averages); the interval is the exact one of Wilcoxon's signed-rank
 // distribution. n rounds can only reach certain confidences: the one achieved is reported, and when n is too small for the one
 // asked for, the interval is unbounded instead of invented. Nothing is dropped as an outlier. Pure functions, any thread.
+//
+// stats.c has the Hodges-Lehmann ratio, stats_more.c the rest.
 #ifndef TB_STATS_H
 #define TB_STATS_H
 
@@ -33,5 +35,55 @@ int tb_ratio(const double a[], const double b[], size_t n, double confidence, st
 // Largest k such that the open interval between the k-th smallest and the k-th largest Walsh average has at least `confidence`; 0
 // when even k = 1 has less. *achieved is that interval's exact confidence.
 size_t tb_signed_rank_k(size_t n, double confidence, double *achieved);
+
+// --- the median, and what surrounds it ---
+
+struct tb_interval {
+    double estimate;            // a median
+    double low, high;           // -INFINITY and INFINITY when unbounded
+    double confidence;          // achieved; 0 when unbounded
+    size_t n;
+    bool bounded;
+};
+
+// As tb_signed_rank_k, for the k-th smallest and k-th largest of the values themselves (sign test).
+size_t tb_sign_k(size_t n, double confidence, double *achieved);
+
+// Median with the exact sign interval, which asks nothing of the distribution. 0, -EINVAL (n == 0, a NAN, a confidence outside
+// (0, 1)), -ENOMEM.
+int tb_median_sign(const double values[], size_t n, double confidence, struct tb_interval *out);
+
+// Ratio b over a as tb_ratio, but by median and sign interval of the ln ratios. The same results.
+int tb_ratio_sign(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out);
+
+// Median with a percentile bootstrap interval; the same seed gives the same interval. Its confidence is nominal. As tb_median_sign.
+int tb_median_bootstrap(const double values[], size_t n, double confidence, uint64_t seed, struct tb_interval *out);
+
+// Values beyond Tukey's fences. A severe one is not counted as mild, too. 0, -EINVAL, -ENOMEM.
+struct tb_outliers {
+    size_t mild;                // more than 1.5 interquartile ranges outside the quartiles
+    size_t severe;              // more than 3
+};
+int tb_outliers(const double values[], size_t n, struct tb_outliers *out);
+
+// A quantile q in (0, 1), interpolated between neighbours (R's type 7). 0, -EINVAL, -ENOMEM, or -ERANGE: fewer values than
+// tb_quantile_samples(q), from which it cannot be told.
+int tb_quantile(const double values[], size_t n, double q, double *out);
+
+// Fewest samples of which at least one lies beyond quantile q >= 0.5 with 95 %: 299 for 0.99, 2995 for 0.999, 29956 for 0.9999.
+size_t tb_quantile_samples(double q);
+
+// --- comparisons ---
+
+// Equivalence test: is a ratio's interval inside [1 / (1 + margin), 1 + margin]? *width (or NULL) is high / low - 1, INFINITY
+// when unbounded.
+bool tb_equivalent(const struct tb_ratio *ratio, double margin, double *width);
+
+// How far the rounds of a pair disagree, in ln ratios: their standard deviation (NAN for n == 1), and the largest distance from
+// their median. As tb_ratio.
+struct tb_spread {
+    double sd, extreme;
+};
+int tb_spread(const double a[], const double b[], size_t n, struct tb_spread *out);
 
 #endif

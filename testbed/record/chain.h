@@ -10,6 +10,7 @@
 #define TB_CHAIN_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define TB_HASH_BYTES 32
@@ -20,7 +21,7 @@ struct tb_hash {
 };
 
 // The next line: `object` (borrowed, without "h") in compact form with its hash and a newline. *head is the hash before it, and
-// becomes the one after. *line is malloc'd. 0, -ENOMEM, -EINVAL (not an object, or it has an "h").
+// becomes the one after. *line is malloc'd. 0, -ENOMEM, -EINVAL (not an object, an empty one, or it has an "h").
 int tb_chain_line(struct tb_hash *head, const json_t *object, char **line, size_t *bytes);
 
 struct tb_chain_entry {
@@ -30,12 +31,14 @@ struct tb_chain_entry {
 };
 
 // A file as far as its chain holds. `broken_line` (from 1; 0: all is well) is the first line that is not what was written:
-// changed, missing before it, out of order, cut off or no JSON; `broken` says so in words.
+// changed, missing before it, out of order, cut off or no JSON; `broken` says so in words. `torn`: the file ends within that line,
+// as a crash leaves it.
 struct tb_chain {
     struct tb_chain_entry *entries;
     size_t count;
     size_t bytes;           // of the file that hold: entries[count] would begin here
     size_t broken_line;
+    bool torn;
     char broken[200];
 };
 
@@ -43,6 +46,9 @@ struct tb_chain {
 // chain of no entries.
 int tb_chain_load(const char *path, struct tb_chain *out);
 void tb_chain_close(struct tb_chain *chain);
+
+// For who appends to what was read: one more entry, a line of `bytes` bytes. Takes a reference to `object`. 0 or -ENOMEM.
+int tb_chain_add(struct tb_chain *chain, json_t *object, const struct tb_hash *head, size_t bytes);
 
 void tb_hash_text(const struct tb_hash *hash, char out[TB_HASH_TEXT]);
 int tb_hash_parse(const char *text, struct tb_hash *out);               // 0 or -EINVAL

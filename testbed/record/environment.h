@@ -2,8 +2,9 @@
 //
 // environment: everything about the host that could explain a figure, and the counters that move while one is taken.
 //
-// A thing that is absent on this host is written out as "ABSENT", one that may not be read as "FORBIDDEN": a missing member would
-// be indistinguishable from a forgotten one. All values are strings, numbers or objects of these.
+// A thing that is absent on this host is written out as "ABSENT", one that may not be read as "FORBIDDEN", one whose reading fails
+// in another way as "UNREADABLE": a missing member would be indistinguishable from a forgotten one. All values are strings,
+// numbers or objects of these. Nothing personal: no names of hosts or users, addresses, serial numbers or UUIDs.
 #ifndef TB_ENVIRONMENT_H
 #define TB_ENVIRONMENT_H
 
@@ -11,18 +12,46 @@
 
 #include "testbed/campaign.h"
 
-// kernel (release, version, command line), microcode, mitigations, clock source, ASLR, perf_event_paranoid, load; governor,
-// boost, SMT, isolcpus, C-state driver; THP enabled and defrag; numa_balancing, zone_reclaim_mode, demotion; per-node free
-// memory and huge pages; distances; hwloc XML; DMI and BIOS; cgroup limits; compiler, flags, commit and dirty flag (as built:
-// LOCUS_COMMIT), sha256 of the binary; name, version and sha256 of each arm's library. `root` is "" or a folder with another
-// /proc and /sys (tests). New reference, or NULL without memory.
+// Members, each an object unless it says otherwise:
+//   kernel       release, version, machine, command_line (values that may identify are REDACTED), perf_event_paranoid
+//   cpu          vendor, model, family, model_number, stepping, microcode, online, allowed, isolated, nohz_full, smt_control,
+//                smt_active
+//   mitigations  by vulnerability
+//   clock        current, available
+//   aslr         randomize_va_space, disabled_here ("yes": by personality, as setarch -R does)
+//   load         (string) the three averages
+//   frequency    driver, governor, energy_preference, khz_min, khz_max (one value, or one by policy where they differ), boost,
+//                no_turbo
+//   idle         driver, governor, states (of the first CPU: name, disable)
+//   thp          enabled, defrag, shmem_enabled, khugepaged_defrag
+//   numa         balancing, zone_reclaim_mode, demotion
+//   memory       total_kib, free_kib, available_kib, swap_total_kib, swappiness, overcommit_memory
+//   nodes        by number: cpus, distance, total_kib, free_kib, file_kib, slab_reclaimable_kib, huge_pages {by size: total, free}
+//   hwloc        version, xml (without names and serial numbers)
+//   dmi          sys_vendor, product_name, product_version, board_vendor, board_name, board_version, bios_vendor, bios_version,
+//                bios_date
+//   cgroup       version, then each limit by level: "0" is this process's group, the last one the mount point
+//   build        compiler, flags, commit, dirty ("yes", "no", "unknown"), binary_sha256
+//   libc         version, file, sha256
+//   arms         by label: contender, library, file (what its name resolves to), sha256; "none": in this binary or the C library
+//
+// `root` is "" or a folder with another /proc and /sys (tests). New reference, or NULL without memory.
 json_t *tb_environment(const char *root, const struct tb_arm arms[], uint32_t arms_count);
 
-// Before and after: numastat, vmstat numa_*, throttle counters, context switches, PSI. New reference or NULL.
+// Before and after: nodes (numastat), vmstat (numa_*), throttle {thermal {by CPU}, cgroup}, context_switches (of the host, of this
+// process, of the measured processes so far), steal_ticks, pressure. New reference or NULL.
 json_t *tb_environment_counters(const char *root);
 
-// "cpus >= 2", "numa_nodes >= 2", "mbind_ok", "move_pages_ok", "workers_pinned", "libraries": is it met? 1 yes, 0 no (found
-// says what was found, such as "1 node"), -EINVAL: no such need.
-int tb_need_met(const char *need, const struct tb_arm arms[], uint32_t arms_count, char *found, size_t bytes);
+// The numbers that differ, after - before, in objects as they were. {} when none does. New reference or NULL without memory.
+json_t *tb_environment_delta(const json_t *before, const json_t *after);
+
+// True when a throttle counter moved: the CPU grew too hot, or the cgroup's CPU quota ran out. A host without such counters
+// cannot tell, and then it is false.
+bool tb_environment_throttled(const json_t *before, const json_t *after);
+
+// "cpus >= 2", "numa_nodes >= 2" (that have memory and are allowed), "mbind_ok", "move_pages_ok", "workers_pinned" (a CPU for
+// each of `workers` and one for the owner), "libraries" (each arm's is there): is it met? 1 yes, 0 no (found says what was found,
+// such as "1 node"), -EINVAL: no such need, -errno: the host does not tell.
+int tb_need_met(const char *need, const struct tb_arm arms[], uint32_t arms_count, uint32_t workers, char *found, size_t bytes);
 
 #endif

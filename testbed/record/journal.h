@@ -6,7 +6,8 @@
 // the kernel starts the fsync only after a whole write. Where io_uring is missing (ENOSYS), forbidden (EPERM by seccomp or
 // kernel.io_uring_disabled) or fails to set up, the same is done by write and fsync; journal_engine() says which. A short write or
 // an error (ENOSPC, EIO) is put right: the file is truncated to its length before, so that no half line stays, and the error is
-// returned. Creating a file also fsyncs its folder. One thread at a time for each journal.
+// returned. Creating a file makes the folders above it, too, and fsyncs each folder that got an entry. One thread at a time for
+// each journal.
 #ifndef TB_JOURNAL_H
 #define TB_JOURNAL_H
 
@@ -26,7 +27,7 @@ int tb_journal_open(struct tb_journal **out, const struct tb_journal_config *con
 void tb_journal_close(struct tb_journal *journal); // NULL is allowed
 
 // Appends all bytes and returns when they are durable: 0 or -errno (then nothing of them is in the file, or -EUCLEAN when even
-// that could not be ensured).
+// that could not be ensured; every later append fails likewise).
 int tb_journal_append(struct tb_journal *journal, const void *data, size_t bytes);
 
 const char *tb_journal_engine(const struct tb_journal *journal); // "io_uring" or "write+fsync"

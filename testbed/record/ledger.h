@@ -25,7 +25,7 @@ struct tb_ledger;
 int tb_ledger_open(struct tb_ledger **out, const char *root, const char *host, bool create, char *why, size_t why_bytes);
 void tb_ledger_close(struct tb_ledger *ledger);
 
-// Appends one entry durably; "time" is added. 0 or -errno.
+// Appends one entry durably; "time" is added. The ledger keeps a reference: do not change the entry afterwards. 0 or -errno.
 int tb_ledger_append(struct tb_ledger *ledger, json_t *entry);
 
 // All entries, read when it was opened and appended since. Borrowed.

@@ -7,7 +7,7 @@
 // Line by line ("t" tells what it is; a member without a value is null, never left out):
 //   hdr     v 1, run, nonce (32 hex), kind "official" | "trial" | "smoke", time (ISO 8601, UTC),
 //           postulate {path, sha256, commit|null}, experiment {id, slug, question, reproduces|null},
-//           design {rounds, seed, block_bytes, dispatch, workers, warmup},
+//           design {rounds, block_rounds, seed, block_bytes, dispatch, workers, order},
 //           arms [{key, name, library|null, library_sha256|null}], cells [{workload, touch, laps, laps_warmup, blocks_peak,
 //           blocks_per_lap, requests_per_lap, pool_blocks}], env {...} (environment.h), before {...} (counters)
 //   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
@@ -26,7 +26,7 @@
 
 struct tb_log;
 
-// Creates the file (and its folder) and writes the header; `header` is borrowed. 0 or -errno.
+// Creates the file (and its folders) and writes the header; `header` is borrowed. 0 or -errno.
 int tb_log_create(struct tb_log **out, const char *path, const json_t *header);
 
 // Adds a line to those of the current round, in memory. 0 or -ENOMEM.
@@ -49,7 +49,8 @@ struct tb_log_view {
     size_t samples_begin, samples_count;           // chain.entries[samples_begin ..]
 };
 
-// 0, -errno, or -EINVAL when it is no log (why says it). A broken chain or a missing seal is not an error here: look at the view.
+// 0, -errno, or -EINVAL when it is no log, or its first line is broken (why names file and line): there is always a header. A chain
+// that is broken further down or a missing seal is not an error here: look at the view.
 int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why_bytes);
 void tb_log_view_close(struct tb_log_view *view);
 

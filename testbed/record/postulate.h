@@ -15,10 +15,14 @@
 //   gates: [allocated == freed, pushed == drained, aa_ratio_ci contains 1]
 //   prior: what was known when this was written
 //
-// metric: time_ns, outstanding_ratio (high-water over theoretical peak), distinct_ratio. stat: hl_ratio(X/Y), median_ratio(X/Y) (of
-// times: how many times as long X takes as Y; X may be *, every other ranked arm: a conjunction), max, min, median (with `arm`).
-// op: >=, <=, >, <, ==, within (then `value: [low, high]`). cell: one of the cells, or "*": all of them, a conjunction. margin: an
-// equivalence margin, left out or such as 0.02.
+// metric: time_ns, outstanding_ratio (high-water over theoretical peak), distinct_ratio. stat: hl_ratio(X/Y), median_ratio(X/Y):
+// how many times as much of the metric X has as Y (of time_ns: how many times as long X takes); X may be *, every other ranked arm
+// that is another contender than Y: a conjunction. max, min, median: with `arm`. op: >=, <=, >, <, within (then `value: [low,
+// high]`), and == for max and min, which are exact. cell: one of the cells; "*", all of them, or "*/full", all with that touch:
+// conjunctions. unit: x for ratios of arms, otherwise ns (time_ns) or ratio. confidence: of an interval, 0.95 when left out.
+// margin: an equivalence margin, left out or such as 0.02.
+//
+// All other keys must be there; requires and gates may be []. prior may be several lines (`prior: |`).
 //
 // Strict: an unknown or a duplicate key, an anchor, an alias, a tag, a wrong type or a value out of range is an error with file and
 // line, and nothing is guessed.
@@ -40,7 +44,7 @@ enum tb_op_kind_claim { TB_CLAIM_GE, TB_CLAIM_LE, TB_CLAIM_GT, TB_CLAIM_LT, TB_C
 struct tb_prediction {
     char id[16];
     char metric[32];
-    char cell[64];              // "churn-touch/full" or "*"
+    char cell[64];              // "churn-touch/full", "*/full" or "*"
     enum tb_stat stat;
     char over[8], under[8];     // arm keys of a ratio; over may be "*"
     char arm[8];                // of the other statistics
@@ -74,17 +78,26 @@ struct tb_postulate {
 };
 
 struct tb_postulate_why {
-    char text[512];             // one sentence: "postulates/0002-x.md:7: unknown key 'methric'"
+    char text[512];             // one sentence: "postulates/0002-x.md:7: unknown key 'methric' in a prediction"
 };
 
-// 0, -errno (not readable), -EINVAL (why names file and line). tb_postulate_close() in the first case only.
+// 0, -errno (not readable), -EINVAL (why names file and line). tb_postulate_close() in the first case only. The file's name has to
+// be NNNN-slug.md with the number that is its id; `parse` takes the text from memory, and of the path only the name.
 int tb_postulate_load(const char *path, struct tb_postulate **out, struct tb_postulate_why *why);
+int tb_postulate_parse(const char *path, const char *text, size_t bytes, struct tb_postulate **out, struct tb_postulate_why *why);
 void tb_postulate_close(struct tb_postulate *postulate);
 
-// The file of a number ("0002", "2") below `folder`, or -ENOENT.
+// A number as people write it ("0002", "2") as the record does ("0002"). 0, or -EINVAL.
+int tb_postulate_id(const char *text, char out[8]);
+
+// The file of a number ("0002", "2") below `folder`, or -ENOENT; -ENOTUNIQ when two files have it.
 int tb_postulate_find(const char *folder, const char *id, char *path, size_t bytes);
 
-// "hl_ratio(B/A) >= 1.25": as it is shown everywhere. Returns out.
+// "hl_ratio(B/A) >= 1.25", "max(C) of outstanding_ratio == 1": as it is shown everywhere. Returns out.
 const char *tb_prediction_text(const struct tb_prediction *prediction, char *out, size_t bytes);
+
+// The parts of a conjunction: is it about this cell ("churn-touch/full"), and does it compare this arm (by index) with `under`?
+bool tb_prediction_covers(const struct tb_prediction *prediction, const char *cell);
+bool tb_prediction_compares(const struct tb_postulate *postulate, const struct tb_prediction *prediction, uint32_t arm);
 
 #endif

@@ -7,16 +7,19 @@
 // (a `*`) is falsified when one part is, survives when all do; its parts keep full confidence. With m predictions that need
 // intervals each has confidence 1 - (1 - c) / m. An interval that n rounds cannot reach is unbounded, and the verdict
 // inconclusive. Where a margin m is stated and a ratio's interval lies inside [1 / (1 + m), 1 + m], and the claim is not of
-// sameness, the verdict is no-difference.
+// sameness (`within [a, b]` with 1 in it), the verdict is no-difference.
 //
-// Over all predictions, in this order: a proof gate failed - invalid. A noise gate failed - inconclusive (noise). Blocks of
-// rounds differ by more than five percent after a third was added - inconclusive (unstable). A need was not met: no sample was
-// taken, unmeasurable-on-host.
+// Over all predictions, the first that holds: a need was not met (the header's "unmet"; no sample was taken) -
+// unmeasurable-on-host. A proof gate failed - invalid. A smoke run - none (smoke). A noise gate failed - inconclusive (noise).
+// Blocks of rounds disagree: the last one's ratio is more than five percent from that of every block before it (so a third block
+// decides between two that disagreed) - inconclusive (unstable). The run as a whole is falsified when one prediction is, and
+// survives when all do.
 //
 // Proof gates: "allocated == freed", "pushed == drained", "touched == expected", "handles home" - all are checked in every
 // sample by the measured process, whatever the list says. Noise gates: "aa_ratio_ci contains 1" (99 % interval of the A/A pair
-// inside 1 +/- max(1 %, a quarter of the smallest effect claimed) or containing 1 within it), "paired_spread" (sd of the paired
-// log-ratios < 10 %, none more than 50 % off), "throttle == 0" (from the counters).
+// inside 1 +/- max(1 %, a quarter of the smallest effect claimed), or containing 1), "aa_ratio_ci inside band" (inside, and no
+// other way: the strict one), "paired_spread" (sd of the paired log-ratios < 10 %, none 50 % off or more), "throttle == 0" (from
+// the counters).
 #ifndef TB_VERDICT_H
 #define TB_VERDICT_H
 
@@ -37,13 +40,22 @@ enum tb_verdict {
 };
 const char *tb_verdict_name(enum tb_verdict verdict);
 
+// Is it one of the gates above?
+bool tb_gate_known(const char *gate);
+
 // The "sum" line of a log, worked out from its header and samples (view may lack summary and seal) and its postulate. New
 // reference. Members of each prediction: id, text, cell, over|null, under|null, arm|null, stat, op, value (number or [a, b]),
 // unit, confidence (asked for, after Bonferroni), achieved, estimate, low|null, high|null (null: unbounded), n, verdict,
-// why|null, parts [{cell, over, estimate, low, high, achieved, verdict}] (empty unless a conjunction). 0 or -errno.
+// why|null, parts [{cell, over, estimate, low, high, achieved, verdict}] (empty unless a conjunction). Of an exact one low and
+// high are the estimate, confidence and achieved 1. A conjunction shows the figures of the part that stands worst. 0 or -errno.
+//
+// Besides the members that log.h names: arms [{cell, arm, n, median, low, high, mad, min, outliers_mild, outliers_severe}] (time_ns,
+// with the 95 % bootstrap interval of the median), and positive_control, null unless arms X and X@delay:P are there: {percent,
+// arms "Y/X", cell, estimate, low, high, found} (95 %, of the cell where it shows least; found: in every cell low > 1).
+// aa's arms are "Y/X" as well, its confidence 99 %.
 int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate *postulate, json_t **out);
 
-// True when a predicted ratio of some prediction differs by more than five percent between blocks of rounds.
+// True when the blocks of rounds disagree about a predicted ratio, so that a third is wanted.
 bool tb_verdict_unstable(const struct tb_log_view *view, const struct tb_postulate *postulate);
 
 #endif

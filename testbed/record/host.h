@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// host (private to the record): files of /proc and /sys as JSON values, with a word for each way of not being there.
+//
+// Every reader takes the folder that stands for "/" ("" on a real machine), so that tests can hand in hosts nobody here owns.
+#ifndef TB_HOST_H
+#define TB_HOST_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tb_host {
+    const char *root;
+    bool failed;                // there was no memory for some value; the result is worthless
+};
+
+#define TB_HOST_PATH 1024
+
+// Sets a member; takes over `value`, which may be NULL (no memory: host->failed).
+void tb_host_put(struct tb_host *host, json_t *object, const char *key, json_t *value);
+
+// "ABSENT", "FORBIDDEN" or "UNREADABLE", for a negative errno.
+const char *tb_host_word(int error);
+
+// A whole file, malloc'd. 0 or -errno.
+int tb_host_read(const struct tb_host *host, const char *path, char **text);
+
+// Text as a JSON string: blanks around it taken off, and what is not printable ASCII replaced, because firmware writes anything.
+json_t *tb_host_string(const char *text);
+
+// A file as a string, or as a number where it holds one (an integer without blanks); otherwise the word.
+json_t *tb_host_text(const struct tb_host *host, const char *format, ...) __attribute__((format(printf, 2, 3)));
+json_t *tb_host_number(const struct tb_host *host, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// The value of `key` in a text of lines "KEY<separator> VALUE", as a number with its unit cut off (TB_FIELD_NUMBER) or a string;
+// "ABSENT" when no line has it, and the word of `error` when there is one.
+enum tb_field { TB_FIELD_STRING, TB_FIELD_NUMBER };
+json_t *tb_host_field(const char *text, int error, const char *key, char separator, enum tb_field kind);
+
+// Names in a folder: those that are `prefix` and a number, or, where it is "", all. In the order of their numbers. -ENOENT: none.
+struct tb_names {
+    char (*name)[64];
+    size_t count;
+};
+int tb_host_list(const struct tb_host *host, const char *folder, const char *prefix, struct tb_names *out);
+void tb_names_close(struct tb_names *names);
+
+// environment_cgroup.c: `file` of this process's cgroup and of every one above it, by level ("0" is its own); read as `read`
+// says. A word when there is no such controller.
+typedef json_t *tb_cgroup_reader(struct tb_host *host, const char *path);
+json_t *tb_cgroup_levels(struct tb_host *host, const char *controller, const char *file, tb_cgroup_reader *read);
+bool tb_cgroup_unified(const struct tb_host *host); // version 2
+
+// Parts of the environment, each a new reference or NULL.
+json_t *tb_environment_cgroup(struct tb_host *host);
+json_t *tb_environment_nodes(struct tb_host *host);
+json_t *tb_environment_hwloc(struct tb_host *host);
+json_t *tb_environment_dmi(struct tb_host *host);
+
+// redact.c. The command line of a kernel without what may identify a machine, and a text without the names of home folders.
+// malloc'd, or NULL without memory.
+char *tb_redact_command_line(const char *line);
+char *tb_redact_homes(const char *text);
+
+#endif

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ledger: who opens it holds its lock until it is closed, has read and checked every line, and so appends to exactly what is
+// there. A reader that only looks (verify, report) loads the chain instead and needs no lock.
+//
+// A ledger whose chain is broken is not written to. That includes a torn last line, which a crash can leave and a hand, too: which
+// of them it was is for a person to say, so the message tells how to take it away, and nothing is mended silently.
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testbed/cli.h"
+#include "testbed/record/journal.h"
+#include "testbed/record/ledger.h"
+
+struct tb_ledger {
+    struct tb_journal *journal;
+    struct tb_chain chain;
+    char host[sizeof((struct tb_checkpoint *)0)->host];
+    char path[4096];
+};
+
+// --- the host's name -----------------------------------------------------------------------------------------------------------
+
+static bool name_character(char c)
+{
+    return isalnum((unsigned char)c) || (c && strchr("._-", c));
+}
+
+// A folder of its own: it must not be "..", nor hidden.
+static bool name_valid(const char *name)
+{
+    bool something = false;
+    for (const char *c = name; *c; c++) {
+        if (!name_character(*c))
+            return false;
+        something |= isalnum((unsigned char)*c) != 0;
+    }
+    return something && name[0] != '.';
+}
+
+int tb_host_name(char *out, size_t bytes)
+{
+    const char *wanted = getenv("LOCUS_HOST");
+    char own[256] = "";
+    if (!wanted || !*wanted) {
+        if (gethostname(own, sizeof own - 1))
+            return -errno;
+        wanted = own;
+    }
+    if ((size_t)snprintf(out, bytes, "%s", wanted) >= bytes)
+        return -ENAMETOOLONG;
+    for (char *c = out; *c; c++)
+        if (!name_character(*c) || (c == out && *c == '.'))
+            *c = '-';
+    return name_valid(out) ? 0 : -EINVAL;
+}
+
+// --- open, close ---------------------------------------------------------------------------------------------------------------
+
+static int lock(struct tb_ledger *ledger, bool create)
+{
+    struct tb_journal_config config = {.path = ledger->path, .lock = true};
+    int error = tb_journal_open(&ledger->journal, &config);
+    if (error == -ENOENT && create) {
+        config.create = true;
+        error = tb_journal_open(&ledger->journal, &config);
+    }
+    if (error == -EEXIST) // made by another process just now
+        error = -EWOULDBLOCK;
+    return error;
+}
+
+static const char *member_text(const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    return text ? text : "";
+}
+
+static int check(const struct tb_ledger *ledger, char *why, size_t why_bytes)
+{
+    const struct tb_chain *chain = &ledger->chain;
+    if (chain->torn)
+        snprintf(why, why_bytes,
+                 "%s:%zu: %s; if a run crashed while it wrote it, nothing was acknowledged, and `truncate -s %zu %s` takes it away",
+                 ledger->path, chain->broken_line, chain->broken, chain->bytes, ledger->path);
+    else if (chain->broken_line)
+        snprintf(why, why_bytes, "%s:%zu: %s", ledger->path, chain->broken_line, chain->broken);
+    else if (chain->count == 0)
+        snprintf(why, why_bytes, "%s: empty", ledger->path);
+    else if (strcmp(member_text(chain->entries[0].object, "t"), "ledger") ||
+             json_integer_value(json_object_get(chain->entries[0].object, "v")) != 1)
+        snprintf(why, why_bytes, "%s:1: not a ledger of version 1", ledger->path);
+    else if (strcmp(member_text(chain->entries[0].object, "host"), ledger->host))
+        snprintf(why, why_bytes, "%s:1: the ledger of another host, '%s'", ledger->path,
+                 member_text(chain->entries[0].object, "host"));
+    else
+        return 0;
+    return -EINVAL;
+}
+
+// The first line. A crash before it was durable leaves an empty file, so this does not belong to the file's creation.
+static int begin(struct tb_ledger *ledger)
+{
+    unsigned char random[16];
+    char nonce[2 * sizeof random + 1];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return -EIO;
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(nonce + 2 * i, 3, "%02x", random[i]);
+    json_t *first = json_pack("{s:s, s:i, s:s, s:s}", "t", "ledger", "v", 1, "host", ledger->host, "nonce", nonce);
+    int error = first ? tb_ledger_append(ledger, first) : -ENOMEM;
+    json_decref(first);
+    return error;
+}
+
+static int open_checked(struct tb_ledger *ledger, const char *root, const char *host, bool create, char *why, size_t why_bytes)
+{
+    if (!name_valid(host) || strlen(host) >= sizeof ledger->host) {
+        snprintf(why, why_bytes, "'%s' cannot name a host: up to %zu letters, digits, '.', '_' and '-'", host, sizeof ledger->host - 1);
+        return -EINVAL;
+    }
+    memcpy(ledger->host, host, strlen(host) + 1);
+    int length = snprintf(ledger->path, sizeof ledger->path, "%s/%s/ledger.jsonl", root, host);
+    int error = (size_t)length < sizeof ledger->path ? lock(ledger, create) : -ENAMETOOLONG;
+    if (!error)
+        error = tb_chain_load(ledger->path, &ledger->chain);
+    if (!error && create && ledger->chain.count == 0 && !ledger->chain.broken_line)
+        error = begin(ledger);
+    if (!error)
+        return check(ledger, why, why_bytes);
+    snprintf(why, why_bytes, "%s: %s", ledger->path, error == -EWOULDBLOCK ? "another run is writing to it" : strerror(-error));
+    return error;
+}
+
+int tb_ledger_open(struct tb_ledger **out, const char *root, const char *host, bool create, char *why, size_t why_bytes)
+{
+    struct tb_ledger *ledger = calloc(1, sizeof *ledger);
+    if (!ledger) {
+        snprintf(why, why_bytes, "%s", strerror(ENOMEM));
+        return -ENOMEM;
+    }
+    int error = open_checked(ledger, root, host, create, why, why_bytes);
+    if (error)
+        tb_ledger_close(ledger);
+    else
+        *out = ledger;
+    return error;
+}
+
+void tb_ledger_close(struct tb_ledger *ledger)
+{
+    if (!ledger)
+        return;
+    tb_journal_close(ledger->journal);
+    tb_chain_close(&ledger->chain);
+    free(ledger);
+}
+
+// --- entries -------------------------------------------------------------------------------------------------------------------
+
+static struct tb_hash head_of(const struct tb_chain *chain)
+{
+    return chain->count ? chain->entries[chain->count - 1].head : (struct tb_hash){{0}};
+}
+
+// The entry is added in memory before it is written: what is on the disk and acknowledged must not fail for want of memory.
+int tb_ledger_append(struct tb_ledger *ledger, json_t *entry)
+{
+    struct tb_chain *chain = &ledger->chain;
+    struct tb_hash head = head_of(chain);
+    char now[32], *line = NULL;
+    size_t bytes;
+    time_t seconds = time(NULL);
+    struct tm utc;
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &utc));
+    int error = json_object_set_new(entry, "time", json_string(now)) ? -ENOMEM : tb_chain_line(&head, entry, &line, &bytes);
+    if (!error)
+        error = tb_chain_add(chain, entry, &head, bytes);
+    if (!error) {
+        error = tb_journal_append(ledger->journal, line, bytes);
+        if (error) {
+            json_decref(chain->entries[--chain->count].object);
+            chain->bytes -= bytes;
+        }
+    }
+    free(line);
+    return error;
+}
+
+const struct tb_chain *tb_ledger_chain(const struct tb_ledger *ledger)
+{
+    return &ledger->chain;
+}
+
+const json_t *tb_ledger_find(const struct tb_ledger *ledger, const char *type, const char *key, const char *value)
+{
+    for (size_t i = ledger->chain.count; i-- > 0;) {
+        const json_t *entry = ledger->chain.entries[i].object;
+        if (strcmp(member_text(entry, "t"), type) == 0 && strcmp(member_text(entry, key), value) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+// --- checkpoints ---------------------------------------------------------------------------------------------------------------
+
+void tb_ledger_checkpoint(const struct tb_ledger *ledger, struct tb_checkpoint *out)
+{
+    *out = (struct tb_checkpoint){.bytes = ledger->chain.bytes, .head = head_of(&ledger->chain)};
+    snprintf(out->host, sizeof out->host, "%s", ledger->host);
+}
+
+void tb_checkpoint_text(const struct tb_checkpoint *checkpoint, char *out, size_t bytes)
+{
+    char hex[TB_HASH_TEXT];
+    tb_hash_text(&checkpoint->head, hex);
+    snprintf(out, bytes, "%s %zu %s", checkpoint->host, checkpoint->bytes, hex);
+}
+
+int tb_checkpoint_parse(const char *line, struct tb_checkpoint *out)
+{
+    char copy[256], *rest = NULL;
+    uint64_t bytes;
+    struct tb_checkpoint found = {.bytes = 0};
+    if ((size_t)snprintf(copy, sizeof copy, "%s", line) >= sizeof copy)
+        return -EINVAL;
+    const char *blanks = " \t\r\n", *host = strtok_r(copy, blanks, &rest), *size = strtok_r(NULL, blanks, &rest);
+    const char *hash = strtok_r(NULL, blanks, &rest);
+    if (!hash || strtok_r(NULL, blanks, &rest) || !name_valid(host) || strlen(host) >= sizeof found.host ||
+        !tb_cli_u64(size, 0, SIZE_MAX, &bytes) || tb_hash_parse(hash, &found.head))
+        return -EINVAL;
+    memcpy(found.host, host, strlen(host) + 1);
+    found.bytes = bytes;
+    *out = found;
+    return 0;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan: an experiment and its postulate, made ready to run: arms found, workloads built, rounds laid out in blocks.
+//
+// The rounds come in two blocks of equal length. When the blocks disagree (verdict.h) a whole third is added; the verdict pools all.
+#ifndef TB_PLAN_H
+#define TB_PLAN_H
+
+#include "testbed/record/experiment.h"
+#include "testbed/record/postulate.h"
+
+#define TB_PLAN_CELLS_MAX 24
+#define TB_SMOKE_ROUNDS 2u
+#define TB_SMOKE_LAPS 2u
+
+struct tb_plan {
+    const struct tb_experiment *experiment;
+    const struct tb_postulate *postulate;
+    struct tb_arm arms[TB_ARMS_MAX];
+    struct tb_schedule *schedules[TB_PLAN_CELLS_MAX];
+    struct tb_cell cells[TB_PLAN_CELLS_MAX];
+    struct tb_campaign campaign; // rounds: of two blocks; samples: room for a third
+    uint32_t block_rounds;
+};
+
+struct tb_plan_options {
+    bool smoke;             // as short as possible: no verdict comes of it
+    bool seed_given;
+    uint64_t seed;          // otherwise the postulate's
+    uint64_t rounds;        // 0: the postulate's
+};
+
+// 0, -ENOMEM, or -EINVAL with one sentence in `why` (a contender that is not here, an unknown cell). Borrows both.
+int tb_plan_open(struct tb_plan **out, const struct tb_experiment *experiment, const struct tb_postulate *postulate,
+                 const struct tb_plan_options *options, char *why, size_t why_bytes);
+void tb_plan_close(struct tb_plan *plan);
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// postulate_prediction: one entry of `predictions`, read, held against the arms and cells of its postulate, and shown.
+//
+// A prediction that could not fail, or could not survive, is refused here: a conjunction without parts, an equality of something
+// that is only known as an interval.
+#include "testbed/record/postulate_prediction.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testbed/contender.h"
+
+static const struct {
+    const char *name;
+    bool ratio, exact;
+} stats[] = {
+    [TB_STAT_HL_RATIO] = {"hl_ratio", true, false}, [TB_STAT_MEDIAN_RATIO] = {"median_ratio", true, false},
+    [TB_STAT_MAX] = {"max", false, true},           [TB_STAT_MIN] = {"min", false, true},
+    [TB_STAT_MEDIAN] = {"median", false, false},
+};
+static const char *const ops[] = {
+    [TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
+    [TB_CLAIM_LT] = "<",  [TB_CLAIM_EQ] = "==", [TB_CLAIM_WITHIN] = "within",
+};
+static const char *const metrics[] = {"time_ns", "outstanding_ratio", "distinct_ratio", NULL};
+static const char *const units[] = {"x", "ns", "ratio", NULL};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+// "(B/A)" into its two keys.
+static bool pair_read(const char *text, struct tb_prediction *out)
+{
+    int used = 0;
+    return sscanf(text, "(%7[^/()]/%7[^/()])%n", out->over, out->under, &used) == 2 && used > 0 && text[used] == '\0';
+}
+
+static int stat_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
+                     void *object)
+{
+    struct tb_prediction *out = object;
+    char text[64], shown[TB_YAML_SHOWN];
+    int rc = tb_yaml_text(source, value, field->key, text, sizeof text);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < COUNT(stats); i++) {
+        size_t length = strlen(stats[i].name);
+        out->stat = (enum tb_stat)i;
+        if (strncmp(text, stats[i].name, length) == 0 && (stats[i].ratio ? pair_read(text + length, out) : !text[length]))
+            return 0;
+    }
+    return tb_yaml_bad(source, value->line, "stat '%s' is not hl_ratio(X/Y), median_ratio(X/Y), max, min or median",
+                       tb_yaml_shown(text, shown));
+}
+
+static int op_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
+                   void *object)
+{
+    char text[64], shown[TB_YAML_SHOWN];
+    int rc = tb_yaml_text(source, value, field->key, text, sizeof text);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        ((struct tb_prediction *)object)->op = (enum tb_op_kind_claim)i;
+        if (strcmp(text, ops[i]) == 0)
+            return 0;
+    }
+    return tb_yaml_bad(source, value->line, "op '%s' is not >=, <=, >, <, == or within", tb_yaml_shown(text, shown));
+}
+
+// A number; of `within`, which the table reads before, a list of two.
+static int value_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
+                      void *object)
+{
+    struct tb_prediction *out = object;
+    bool within = out->op == TB_CLAIM_WITHIN;
+    int rc = tb_yaml_want(source, value, field->key, within ? TB_YAML_LIST : TB_YAML_SCALAR);
+    if (!rc && within && value->count != 2)
+        rc = tb_yaml_bad(source, value->line, "'value' of within is [low, high]");
+    if (!rc)
+        rc = tb_yaml_number(source, within ? &value->items[0] : value, field->key, &out->low);
+    out->high = out->low;
+    if (!rc && within)
+        rc = tb_yaml_number(source, &value->items[1], field->key, &out->high);
+    if (!rc && (out->low < 0 || out->high < out->low || (within && out->high == out->low)))
+        rc = tb_yaml_bad(source, value->line, "'value' must not be negative%s", within ? ", and the first below the second" : "");
+    return rc;
+}
+
+static int share_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
+                      void *object)
+{
+    double *out = (double *)((char *)object + field->offset);
+    double low = (double)field->min / 100;
+    int rc = tb_yaml_number(source, value, field->key, out);
+    if (!rc && (*out < low || *out <= 0 || *out >= 1))
+        rc = tb_yaml_bad(source, value->line, "'%s' has to be %s %g and below 1", field->key, field->min ? "at least" : "above",
+                         low);
+    return rc;
+}
+
+#define MEMBER(name) offsetof(struct tb_prediction, name), sizeof((struct tb_prediction *)0)->name
+static const struct tb_yaml_field fields[] = {
+    {"id", tb_yaml_field_text, MEMBER(id), 0, 0, NULL, false},
+    {"metric", tb_yaml_field_word, MEMBER(metric), 0, 0, metrics, false},
+    {"cell", tb_yaml_field_text, MEMBER(cell), 0, 0, NULL, false},
+    {"stat", stat_read, MEMBER(stat), 0, 0, NULL, false},
+    {"arm", tb_yaml_field_text, MEMBER(arm), 0, 0, NULL, true},
+    {"op", op_read, MEMBER(op), 0, 0, NULL, false},
+    {"value", value_read, MEMBER(low), 0, 0, NULL, false},
+    {"unit", tb_yaml_field_word, MEMBER(unit), 0, 0, units, false},
+    {"confidence", share_read, MEMBER(confidence), 50, 0, NULL, true},
+    {"margin", share_read, MEMBER(margin), 0, 0, NULL, true},
+    {NULL, NULL, 0, 0, 0, 0, NULL, false},
+};
+
+// --- against the postulate ---
+
+static const struct tb_postulate_arm *arm_find(const struct tb_postulate *postulate, const char *key)
+{
+    for (uint32_t i = 0; i < postulate->arms_count; i++)
+        if (strcmp(postulate->arms[i].key, key) == 0)
+            return &postulate->arms[i];
+    return NULL;
+}
+
+bool tb_prediction_covers(const struct tb_prediction *prediction, const char *cell)
+{
+    if (strcmp(prediction->cell, "*") == 0 || strcmp(prediction->cell, cell) == 0)
+        return true;
+    const char *touch = strrchr(cell, '/');
+    return prediction->cell[0] == '*' && touch && strcmp(prediction->cell + 1, touch) == 0;
+}
+
+bool tb_prediction_compares(const struct tb_postulate *postulate, const struct tb_prediction *prediction, uint32_t arm)
+{
+    const struct tb_postulate_arm *candidate = &postulate->arms[arm], *under = arm_find(postulate, prediction->under);
+    const struct tb_contender *contender = tb_contender_find(candidate->name);
+    if (prediction->over[0] != '*')
+        return strcmp(prediction->over, candidate->key) == 0;
+    return under && strcmp(candidate->name, under->name) != 0 && !(contender && contender->harness);
+}
+
+static int ratio_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    uint32_t parts = 0;
+    if (out->arm[0])
+        return tb_yaml_bad(source, out->line, "%s: 'arm' is for max, min and median", out->id);
+    if (!arm_find(postulate, out->under))
+        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->under);
+    if (strcmp(out->over, "*") != 0 && !arm_find(postulate, out->over))
+        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->over);
+    if (strcmp(out->over, out->under) == 0)
+        return tb_yaml_bad(source, out->line, "%s: arm '%s' over itself", out->id, out->over);
+    for (uint32_t i = 0; i < postulate->arms_count; i++)
+        parts += tb_prediction_compares(postulate, out, i);
+    return parts ? 0 : tb_yaml_bad(source, out->line, "%s: there is no other arm than '%s' to compare with", out->id, out->under);
+}
+
+static int arm_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    if (!out->arm[0])
+        return tb_yaml_bad(source, out->line, "%s: %s needs an 'arm'", out->id, stats[out->stat].name);
+    if (!arm_find(postulate, out->arm))
+        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->arm);
+    if (out->margin > 0)
+        return tb_yaml_bad(source, out->line, "%s: 'margin' is for ratios of two arms", out->id);
+    return 0;
+}
+
+static int check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    bool ratio = stats[out->stat].ratio, covered = false;
+    const char *unit = ratio ? "x" : strcmp(out->metric, "time_ns") == 0 ? "ns" : "ratio";
+    for (uint32_t i = 0; i < postulate->cells_count; i++)
+        covered |= tb_prediction_covers(out, postulate->cells[i]);
+    if (!covered)
+        return tb_yaml_bad(source, out->line, "%s: '%s' is none of the cells", out->id, out->cell);
+    if (strcmp(out->unit, unit) != 0)
+        return tb_yaml_bad(source, out->line, "%s: the unit of %s is '%s', not '%s'", out->id,
+                           ratio ? "a ratio of arms" : out->metric, unit, out->unit);
+    if (out->op == TB_CLAIM_EQ && !stats[out->stat].exact)
+        return tb_yaml_bad(source, out->line, "%s: an interval never equals one value: claim 'within'", out->id);
+    if (ratio && out->low <= 0)
+        return tb_yaml_bad(source, out->line, "%s: a ratio is always above 0", out->id);
+    return ratio ? ratio_check(source, postulate, out) : arm_check(source, postulate, out);
+}
+
+int tb_prediction_read(const struct tb_yaml_source *source, const struct tb_yaml *entry, struct tb_postulate *postulate)
+{
+    struct tb_prediction *out = &postulate->predictions[postulate->predictions_count];
+    *out = (struct tb_prediction){.confidence = 0.95, .line = entry->line};
+    int rc = tb_yaml_fields(source, entry, "a prediction", fields, out);
+    for (uint32_t i = 0; !rc && i < postulate->predictions_count; i++)
+        if (strcmp(postulate->predictions[i].id, out->id) == 0)
+            rc = tb_yaml_bad(source, entry->line, "two predictions are called %s", out->id);
+    if (!rc)
+        rc = check(source, postulate, out);
+    postulate->predictions_count += !rc;
+    return rc;
+}
+
+const char *tb_prediction_text(const struct tb_prediction *prediction, char *out, size_t bytes)
+{
+    char subject[64], metric[64] = "", value[64];
+    if (stats[prediction->stat].ratio)
+        snprintf(subject, sizeof subject, "%s/%s", prediction->over, prediction->under);
+    else
+        snprintf(subject, sizeof subject, "%s", prediction->arm);
+    if (strcmp(prediction->metric, "time_ns") != 0)
+        snprintf(metric, sizeof metric, " of %s", prediction->metric);
+    if (prediction->op == TB_CLAIM_WITHIN)
+        snprintf(value, sizeof value, "[%.12g, %.12g]", prediction->low, prediction->high);
+    else
+        snprintf(value, sizeof value, "%.12g", prediction->low);
+    snprintf(out, bytes, "%s(%s)%s %s %s", stats[prediction->stat].name, subject, metric, ops[prediction->op], value);
+    return out;
+}

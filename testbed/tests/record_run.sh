@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# locus run: what it refuses, and that what it writes is sealed, true of the ledger and complete. LOCUS names the program, REPO the
+# project. Works in a repository of its own, with the project's postulates. One line a case: PASS, FAIL or SKIP.
+set -u
+: "${LOCUS:?LOCUS must name the program}"
+REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failures=0 why=
+export LOCUS_HOST=test-host GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+
+pass() { echo "PASS $1"; }
+fail() {
+    echo "FAIL $1: $2"
+    failures=$((failures + 1))
+}
+check() { # name, command...
+    local name=$1
+    shift
+    if "$@" >"$scratch/check" 2>&1; then pass "$name"; else fail "$name" "${why:-$(tail -n 1 "$scratch/check")}"; fi
+}
+locus() { # status, argument...
+    local wanted=$1
+    shift
+    "$LOCUS" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    local status=$?
+    why="exit $status, not $wanted: $(head -n 1 "$scratch/err")"
+    [ $status -eq "$wanted" ]
+}
+refuses() { # name, status, word, argument...
+    local name=$1 status=$2 word=$3
+    shift 3
+    if ! locus "$status" "$@"; then
+        fail "$name" "$why"
+    elif [ "$(wc -l <"$scratch/err")" -ne 1 ] || ! grep -q "^locus: .*$word" "$scratch/err"; then
+        fail "$name" "stderr says: $(cat "$scratch/err")"
+    else
+        pass "$name"
+    fi
+}
+
+tree=$scratch/tree
+mkdir "$tree" && cd "$tree" && git init -q . && git config user.email test@localhost && git config user.name test || exit 1
+mkdir postulates && cp "$REPO"/postulates/0002-*.md postulates/ && echo build/ >.gitignore && echo text >README.md || exit 1
+
+refuses no-experiment 2 'which experiment' run
+refuses unknown-experiment 2 "'9999'" run 9999
+refuses experiment-without-postulate 2 'no postulate' run 0001
+refuses official-with-rounds 2 'official' run 0002 --official --rounds 6
+refuses official-of-an-uncommitted-postulate 1 'postulate 0002 is not committed.*Commit it first' run 0002 --official
+git add -A && git commit -qm "postulate" || exit 1
+echo more >>README.md
+refuses official-with-a-dirty-tree 1 'the tree is not clean.*README.md' run 0002 --official
+git commit -qam "text"
+echo new >untracked
+refuses official-with-an-untracked-file 1 'the tree is not clean.*untracked' run 0002 --official
+rm untracked
+refuses official-by-a-program-of-another-commit 1 'not built from what is committed' run 0002 --official
+why="something was written"
+check a-refused-run-leaves-nothing [ ! -e logs ]
+
+# --- a trial -------------------------------------------------------------------------------------------------------------------
+
+if locus 0 run 0002 --rounds 6 --seed 5; then
+    cp "$scratch/out" "$scratch/trial"
+    log=$(sed -n 's/^log //p' "$scratch/trial")
+    lines() { jq -es "$1" "$log"; }
+    why="the table lacks a line"
+    check trial-prints-verdict-log-and-checkpoint eval "grep -q '^P1 ' '$scratch/trial' && grep -q '^verdict ' '$scratch/trial' &&
+        grep -q '^checkpoint test-host [0-9]* [0-9a-f]\{64\}$' '$scratch/trial'"
+    why="silence was broken: $(head -n 1 "$scratch/err")"
+    check trial-is-quiet-in-a-pipe [ ! -s "$scratch/err" ]
+    why=
+    check trial-log-is-where-it-belongs eval "[[ '$log' == build/logs/test-host/0002-churn-against-glibc/*.jsonl ]]"
+    check log-has-header-samples-counters-summary-seal lines \
+        'map(.t) | .[0] == "hdr" and .[-3:] == ["after", "sum", "seal"] and (.[1:-3] | unique == ["s"])'
+    check log-names-what-was-run lines '.[0] | .kind == "trial" and .design.seed == 5 and .design.rounds == 6 and
+        .experiment.id == "0002" and (.postulate.sha256 | length == 64) and (.arms | length == 3) and (.env | length > 10)'
+    check every-round-has-every-arm-once lines '[.[] | select(.t == "s")] | group_by(.round) | length >= 6 and
+        all(.[]; map(.arm) | sort == ["A", "B", "C"]) and all(.[]; map(.pos) | sort == [0, 1, 2])'
+    check samples-hold-what-was-measured lines \
+        '[.[] | select(.t == "s")] | all(.[]; .valid and .ran and .time_ns > 0 and .allocated == .freed)'
+    check order-is-random lines '[.[] | select(.t == "s" and .pos == 0) | .arm] | unique | length > 1'
+    check seal-counts-the-lines lines 'length == .[-1].lines and .[-1].status == "complete"'
+    hash_of_line() { # number, hash before
+        local line bytes
+        line=$(sed -n "$1p" "$log")
+        bytes=${line%,\"h\":\"*}
+        # shellcheck disable=SC2059 # the hash before becomes raw bytes
+        { printf "$(sed 's/../\\x&/g' <<<"$2")"; printf '%s' "$bytes"; } | sha256sum | cut -d ' ' -f 1
+    }
+    chained() { # by sha256sum, as anybody could
+        local before n h
+        before=$(printf '0%.0s' {1..64})
+        for n in $(seq "$(wc -l <"$log")"); do
+            h=$(sed -n "$n"'s/.*,"h":"\([0-9a-f]*\)"}$/\1/p' "$log")
+            [ "$(hash_of_line "$n" "$before")" = "$h" ] || { echo "line $n"; return 1; }
+            before=$h
+        done
+    }
+    check chain-agrees-with-sha256sum chained
+    ledger=build/logs/test-host/ledger.jsonl
+    check ledger-opened-before-and-closed-after eval "jq -es 'map(.t) == [\"ledger\", \"postulate\", \"open\", \"close\"]' $ledger"
+    head=$(jq -r 'select(.t == "close").log_head' $ledger)
+    check ledger-holds-the-last-hash [ "$head" = "$(tail -n 1 "$log" | jq -r .h)" ]
+    check verify-agrees locus 0 verify --root build/logs
+else
+    fail trial "$why"
+fi
+
+check smoke-gives-no-verdict eval "'$LOCUS' run 0002 --smoke | grep -q '^verdict none (smoke)'"
+why=
+newest=$(ls -t build/logs/test-host/*/*.jsonl | head -n 1)
+check smoke-says-so-in-the-log eval "[ \"\$(head -n 1 '$newest' | jq -r .kind)\" = smoke ]"
+refuses a-folder-that-may-not-be-written 1 'proc' run 0002 --smoke --root /proc/nowhere
+[ $failures -eq 0 ]
