@@ -69,7 +69,7 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run test soak bench deps deps-test layers tidy format format-check check install uninstall list clean help
+.PHONY: all tests run test test-report logging-effect soak bench deps deps-test layers tidy format format-check check install uninstall list clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -156,6 +156,12 @@ run: deps ## the main job: this machine, a scoreboard, a replay; results in buil
 
 test: deps-test ## everything that is tested, about ten minutes
 	@bash testbed/tests/suite.sh
+
+test-report: all ## the report in a headless browser: figures, console, screenshots (installs chromium)
+	@LOCUS=$(B)/locus bash testbed/tests/browser/report.sh
+
+logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %
+	@$(B)/locus __logging-effect
 
 soak: deps-test ## the same, with SOAK_SECONDS for each program
 	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh

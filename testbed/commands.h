@@ -9,7 +9,15 @@ int tb_cmd_topo(int argc, char **argv);
 int tb_cmd_eval(int argc, char **argv);
 int tb_cmd_replay(int argc, char **argv);
 int tb_cmd_bench(int argc, char **argv);
+int tb_cmd_list(int argc, char **argv);
 int tb_cmd_run(int argc, char **argv);
-int tb_cmd_round(int argc, char **argv); // internal: one arm in one cell, started by tb_campaign_run
+int tb_cmd_postulate(int argc, char **argv);
+int tb_cmd_verify(int argc, char **argv);
+int tb_cmd_record(int argc, char **argv);
+int tb_cmd_reproduce(int argc, char **argv);
+int tb_cmd_compare(int argc, char **argv);
+int tb_cmd_export(int argc, char **argv);
+int tb_cmd_logging_effect(int argc, char **argv); // internal: `make logging-effect`
+int tb_cmd_round(int argc, char **argv);          // internal: one arm in one cell, started by tb_campaign_run
 
 #endif

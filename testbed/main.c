@@ -20,7 +20,15 @@ static const struct command {
     {"eval", "the scoreboard: contenders side by side on LOCUS-EVAL", tb_cmd_eval},
     {"replay", "the same on a recorded trace of requests", tb_cmd_replay},
     {"bench", "nanoseconds of the single operations", tb_cmd_bench},
+    {"list", "the experiments, and what became of them", tb_cmd_list},
+    {"postulate", "new, list, show, check, file: predictions before the run", tb_cmd_postulate},
     {"run", "one run of an experiment, and its verdict", tb_cmd_run},
+    {"record", "draft, file: what a run showed, for good", tb_cmd_record},
+    {"verify", "is the record whole, and as it was written?", tb_cmd_verify},
+    {"reproduce", "a log's run once more, from its header alone", tb_cmd_reproduce},
+    {"compare", "two runs side by side", tb_cmd_compare},
+    {"export", "a log as pyperf JSON", tb_cmd_export},
+    {"__logging-effect", NULL, tb_cmd_logging_effect},
     {"__round", NULL, tb_cmd_round},
 };
 
@@ -30,7 +38,7 @@ static int help(void)
            "Which allocator and placement should a KV cache use on this machine, and how much is it worth?\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (commands[i].summary)
-            printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+            printf("  %-9s %s\n", commands[i].name, commands[i].summary);
     printf("\n  locus COMMAND --help explains a command, with examples.\n"
            "\nExit status: 0 done, 1 the run failed or a gate did, 2 bad input.\n");
     return tb_cli_flush();
@@ -39,7 +47,7 @@ static int help(void)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        tb_error("which command? (topo, eval, replay, bench; see: locus --help)");
+        tb_error("which command? (see: locus --help)");
         return TB_EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0 || strcmp(argv[1], "help") == 0)
@@ -51,6 +59,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
-    tb_error("unknown command '%s' (topo, eval, replay, bench; see: locus --help)", argv[1]);
+    tb_error("unknown command '%s' (see: locus --help)", argv[1]);
     return TB_EXIT_USAGE;
 }

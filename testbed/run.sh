@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The main job, as `make run` does it: describe this machine, run the scoreboard, replay a recorded trace, time the single
-# operations, and say in plain words what came out. Tables, samples and plots go to $OUT. TRACE=file replays another trace.
+# operations, run the scoreboard's postulate on this host as a short trial, and say in plain words what came out. Tables, samples,
+# plots and the report go to $OUT. TRACE=file replays another trace.
 set -u
 : "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}"
 mkdir -p "$OUT" || exit 1
@@ -29,10 +30,15 @@ step topo topo
     step replay replay "$TRACE" --rounds "$ROUNDS" $(outputs replay)
     step bench bench --rounds "$ROUNDS" $(outputs bench)
 }
+step run run 0001 --rounds "$TRIAL_ROUNDS" --root "$OUT/logs"
+step verify verify --root "$OUT/logs"
+step report report --root "$OUT/logs" -o "$OUT/report.html"
 
 printf '\n== What came out\n'
 for name in eval replay bench; do
     [ -e "$OUT/$name.summary" ] && printf '\n%s: ' "$name" && cat "$OUT/$name.summary"
 done
-printf '\nTables, every sample (CSV, JSON) and plots (SVG) are in %s/\n' "$OUT"
+printf '\nTables, every sample (CSV, JSON) and plots (SVG) are in %s/.\n' "$OUT"
+printf 'The trial of postulate 0001 is sealed and verified below %s/logs; its report: %s/report.html\n' "$OUT" "$OUT"
+printf 'Too short for a verdict that counts. In full: locus run 0001; for the record: locus run 0001 --official\n'
 exit $failed

@@ -12,14 +12,14 @@
 // of probabilities: counts would pass 2^64 at n = 64, while each probability here is a sum of positive terms and keeps
 // its relative precision. No normal approximation: at the 20 to 30 rounds of a campaign it would be wrong in the second digit
 // of the error rate.
-#include "testbed/stats.h"
+#include "testbed/stats_parts.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_doubles(const void *left, const void *right)
+int tb_compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -43,7 +43,7 @@ static double median_about(const double values[], size_t n, const double *centre
             goto out;
         sorted[i] = centre ? fabs(values[i] - *centre) : values[i];
     }
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
+    qsort(sorted, n, sizeof *sorted, tb_compare_doubles);
     median = median_of_sorted(sorted, n);
 out:
     free(sorted);
@@ -105,13 +105,17 @@ size_t tb_signed_rank_k(size_t n, double confidence, double *achieved)
     return k;
 }
 
-static int log_ratios(const double a[], const double b[], size_t n, double d[])
+int tb_log_ratios(const double a[], const double b[], size_t n, double **out)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (!(isfinite(a[i]) && a[i] > 0 && isfinite(b[i]) && b[i] > 0))
             return -EINVAL;
+    double *d = n > 0 ? malloc(n * sizeof *d) : NULL;
+    if (!d)
+        return n > 0 ? -ENOMEM : -EINVAL;
+    for (size_t i = 0; i < n; i++)
         d[i] = log(b[i]) - log(a[i]);
-    }
+    *out = d;
     return 0;
 }
 
@@ -121,7 +125,7 @@ static void walsh_averages(const double d[], size_t n, double walsh[])
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++)
             walsh[count++] = (d[i] + d[j]) / 2;
-    qsort(walsh, count, sizeof *walsh, compare_doubles);
+    qsort(walsh, count, sizeof *walsh, tb_compare_doubles);
 }
 
 int tb_ratio(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out)
@@ -129,10 +133,12 @@ int tb_ratio(const double a[], const double b[], size_t n, double confidence, st
     if (n == 0 || n > UINT32_MAX || !(confidence > 0 && confidence < 1))
         return -EINVAL;
     size_t walsh_count = n * (n + 1) / 2, k = 0;
-    double achieved = 0;
-    double *d = malloc(n * sizeof *d);
-    double *walsh = malloc(walsh_count * sizeof *walsh);
-    int rc = d && walsh ? log_ratios(a, b, n, d) : -ENOMEM;
+    double achieved = 0, *d = NULL, *walsh = NULL;
+    int rc = tb_log_ratios(a, b, n, &d);
+    if (rc < 0)
+        goto out;
+    walsh = malloc(walsh_count * sizeof *walsh);
+    rc = walsh ? 0 : -ENOMEM;
     if (rc < 0)
         goto out;
     rc = signed_rank_k(n, confidence, &k, &achieved);

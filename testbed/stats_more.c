@@ -10,7 +10,7 @@
 //
 // Tails. The largest of n values is below the quantile q with probability q^n. Where that is more than 5 % the sample may well have
 // seen nothing of the tail: n >= ln 0.05 / ln q.
-#include "testbed/stats.h"
+#include "testbed/stats_parts.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,12 +18,6 @@
 #include <string.h>
 
 #define BOOTSTRAP_RESAMPLES 2000 // arbitrary: the ends of a 95 % interval then rest on fifty resamples each
-
-static int compare_doubles(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 // A sorted copy, malloc'd. 0, -EINVAL (nothing, or a NAN: nothing sorts it), -ENOMEM.
 static int sorted_copy(const double values[], size_t n, double **out)
@@ -37,7 +31,7 @@ static int sorted_copy(const double values[], size_t n, double **out)
     if (!sorted)
         return -ENOMEM;
     memcpy(sorted, values, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
+    qsort(sorted, n, sizeof *sorted, tb_compare_doubles);
     *out = sorted;
     return 0;
 }
@@ -86,26 +80,11 @@ int tb_median_sign(const double values[], size_t n, double confidence, struct tb
     return 0;
 }
 
-// ln(b / a) of each round, malloc'd.
-static int log_ratios(const double a[], const double b[], size_t n, double **out)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!(isfinite(a[i]) && a[i] > 0 && isfinite(b[i]) && b[i] > 0))
-            return -EINVAL;
-    double *d = n > 0 ? malloc(n * sizeof *d) : NULL;
-    if (!d)
-        return n > 0 ? -ENOMEM : -EINVAL;
-    for (size_t i = 0; i < n; i++)
-        d[i] = log(b[i]) - log(a[i]);
-    *out = d;
-    return 0;
-}
-
 int tb_ratio_sign(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out)
 {
     double *d = NULL;
     struct tb_interval of_logs;
-    int rc = log_ratios(a, b, n, &d);
+    int rc = tb_log_ratios(a, b, n, &d);
     if (rc == 0)
         rc = tb_median_sign(d, n, confidence, &of_logs);
     if (rc == 0)
@@ -140,11 +119,11 @@ int tb_median_bootstrap(const double values[], size_t n, double confidence, uint
     for (size_t r = 0; rc == 0 && r < BOOTSTRAP_RESAMPLES; r++) {
         for (size_t i = 0; i < n; i++)
             resample[i] = sorted[random_next(&seed) % n];
-        qsort(resample, n, sizeof *resample, compare_doubles);
+        qsort(resample, n, sizeof *resample, tb_compare_doubles);
         medians[r] = quantile_of_sorted(resample, n, 0.5);
     }
     if (rc == 0) {
-        qsort(medians, BOOTSTRAP_RESAMPLES, sizeof *medians, compare_doubles);
+        qsort(medians, BOOTSTRAP_RESAMPLES, sizeof *medians, tb_compare_doubles);
         *out = (struct tb_interval){
             .estimate = quantile_of_sorted(sorted, n, 0.5),
             .low = quantile_of_sorted(medians, BOOTSTRAP_RESAMPLES, (1 - confidence) / 2),
@@ -206,7 +185,7 @@ bool tb_equivalent(const struct tb_ratio *ratio, double margin, double *width)
 int tb_spread(const double a[], const double b[], size_t n, struct tb_spread *out)
 {
     double *d = NULL, mean = 0, squares = 0, extreme = 0;
-    int rc = log_ratios(a, b, n, &d);
+    int rc = tb_log_ratios(a, b, n, &d);
     if (rc < 0)
         return rc;
     double centre = tb_median(d, n);

@@ -223,8 +223,10 @@ static int line_take(struct tb_chain *chain, const char *data, const char *end, 
     }
     if (!follows(head, line, length, &claimed)) {
         size_t before = predecessor(data, end, line, length, &claimed);
-        broken(chain, before ? "out of order: it was written right behind what is now line %zu" :
-                               "changed, or what was before it is missing: its hash is wrong", before);
+        broken(chain,
+               before ? "out of order: it was written right behind what is now line %zu"
+                      : "changed, or what was before it is missing: its hash is wrong",
+               before);
         return 0;
     }
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);

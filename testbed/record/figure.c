@@ -47,7 +47,8 @@ const json_t *tb_cell_find(const struct tb_log_view *view, const char *cell, siz
 {
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(view->header, "cells"), i, entry) {
+    json_array_foreach(json_object_get(view->header, "cells"), i, entry)
+    {
         char name[160];
         const char *workload = json_string_value(json_object_get(entry, "workload"));
         const char *touch = json_string_value(json_object_get(entry, "touch"));
@@ -69,8 +70,8 @@ void tb_pair_close(struct tb_pair *pair)
 }
 
 // Values of one arm, scaled, and the rounds and blocks that they belong to.
-static int arm_load(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double scale,
-                    double **values, double **rounds, double **blocks, size_t *n)
+static int arm_load(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double scale, double **values,
+                    double **rounds, double **blocks, size_t *n)
 {
     size_t rounds_n = 0, blocks_n = 0;
     int rc = tb_log_values(view, cell, arm, member, values, n);
@@ -97,11 +98,13 @@ static int pair_load(const struct tb_log_view *view, size_t cell, const char *ov
     double *rounds = NULL, *under_rounds = NULL, *under_blocks = NULL;
     size_t under_n = 0;
     int rc = arm_load(view, cell, over, member, scale, &out->over, &rounds, &out->block, &out->n);
+    if (rc == 0 && out->n == 0)
+        rc = -ENOENT;
     if (rc < 0 || !under)
         goto out;
     rc = arm_load(view, cell, under, member, scale, &out->under, &under_rounds, &under_blocks, &under_n);
     if (rc == 0 && under_n != out->n)
-        rc = -ENODATA;
+        rc = under_n == 0 ? -ENOENT : -ENODATA;
     for (size_t i = 0; rc == 0 && i < out->n; i++)
         if (!same_round(rounds[i], under_rounds[i]) || !same_round(out->block[i], under_blocks[i]))
             rc = -ENODATA;
@@ -118,7 +121,9 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
     static const struct {
         const char *metric, *member;
         bool of_peak;
-    } metrics[] = {{"time_ns", "time_ns", false}, {"outstanding_ratio", "outstanding_high", true}, {"distinct_ratio", "distinct", true}};
+    } metrics[] = {{"time_ns", "time_ns", false},
+                   {"outstanding_ratio", "outstanding_high", true},
+                   {"distinct_ratio", "distinct", true}};
     size_t m = 0, count = sizeof metrics / sizeof *metrics, index = 0;
     const json_t *entry = tb_cell_find(view, cell, &index);
     *out = (struct tb_pair){0};
@@ -132,11 +137,11 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
     int rc = pair_load(view, index, over, under, metrics[m].member, scale, out);
     if (rc == -ENODATA)
         snprintf(why, why_bytes, "the rounds of %s and %s in %s do not match", over, under, cell);
-    else if (rc == 0 && out->n == 0)
-        snprintf(why, why_bytes, "arm %s was not run in %s", over, cell);
-    else if (rc != 0 && rc != -ENOMEM)
+    else if (rc == -ENOENT)
+        snprintf(why, why_bytes, "arm %s was not run in %s", out->n == 0 ? over : under, cell);
+    else if (rc == -EINVAL)
         snprintf(why, why_bytes, "the samples of %s in %s cannot be read", over, cell);
-    if (rc == 0 && out->n > 0)
+    if (rc == 0)
         return 0;
     tb_pair_close(out);
     return rc == -ENOMEM ? rc : -ENODATA;
@@ -255,10 +260,10 @@ void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
 {
     const struct tb_figure *figure = &part->figure;
     struct claim claim = claim_of(prediction);
-    bool inside = claim.open ? figure->low > claim.from && figure->high < claim.to
-                             : figure->low >= claim.from && figure->high <= claim.to;
-    bool outside = claim.open ? figure->high <= claim.from || figure->low >= claim.to
-                              : figure->high < claim.from || figure->low > claim.to;
+    bool inside =
+        claim.open ? figure->low > claim.from && figure->high < claim.to : figure->low >= claim.from && figure->high <= claim.to;
+    bool outside =
+        claim.open ? figure->high <= claim.from || figure->low >= claim.to : figure->high < claim.from || figure->low > claim.to;
     bool told = figure->known && figure->bounded;
     part->refuted = told && outside;
     part->slack = told ? fmin(figure->low - claim.from, claim.to - figure->high) : -INFINITY;
@@ -274,8 +279,8 @@ void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
 
 // Estimates of the ratio in each block of rounds: the last one must be within five percent of one before it. (Of two blocks: they
 // agree. Of three, the third of which was added because the first two did not: it sides with one of them.)
-static bool part_disagrees(const struct tb_prediction *prediction, const struct tb_part *part, const struct tb_pair *pair, char *why,
-                           size_t why_bytes)
+static bool part_disagrees(const struct tb_prediction *prediction, const struct tb_part *part, const struct tb_pair *pair,
+                           char *why, size_t why_bytes)
 {
     double nearest = INFINITY, last = NAN, earlier[64];
     size_t blocks = 0;
@@ -293,8 +298,8 @@ static bool part_disagrees(const struct tb_prediction *prediction, const struct 
         nearest = fmin(nearest, fmax(last / earlier[i], earlier[i] / last));
     if (blocks < 2 || nearest <= BLOCKS_APART_MAX)
         return false;
-    snprintf(why, why_bytes, "%s: %s/%s is %.3f in the last of %zu blocks of rounds, %.1f %% from the nearest before it", part->cell,
-             part->over, part->under, last, blocks, 100 * (nearest - 1));
+    snprintf(why, why_bytes, "%s: %s/%s is %.3f in the last of %zu blocks of rounds, %.1f %% from the nearest before it",
+             part->cell, part->over, part->under, last, blocks, 100 * (nearest - 1));
     return true;
 }
 
@@ -310,7 +315,8 @@ bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulat
         for (size_t i = 0; i < count && !found; i++) {
             struct tb_pair pair;
             char ignored[200];
-            if (tb_pair_load(view, prediction->metric, parts[i].cell, parts[i].over, parts[i].under, &pair, ignored, sizeof ignored))
+            if (tb_pair_load(view, prediction->metric, parts[i].cell, parts[i].over, parts[i].under, &pair, ignored,
+                             sizeof ignored))
                 continue;
             found = part_disagrees(prediction, &parts[i], &pair, why, why_bytes);
             tb_pair_close(&pair);

@@ -41,7 +41,8 @@ struct tb_part {
 };
 
 // Works out part->figure at `confidence`. 0 or -ENOMEM.
-int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, double confidence, struct tb_part *part);
+int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, double confidence,
+                    struct tb_part *part);
 
 // Fills verdict, refuted and slack from the figure.
 void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part);

@@ -38,8 +38,8 @@ enum { PROOFS = sizeof proofs / sizeof *proofs };
 
 static bool counts_differ(const json_t *sample, const struct proof *proof)
 {
-    return proof->left && json_integer_value(json_object_get(sample, proof->left)) !=
-                              json_integer_value(json_object_get(sample, proof->right));
+    return proof->left &&
+           json_integer_value(json_object_get(sample, proof->left)) != json_integer_value(json_object_get(sample, proof->right));
 }
 
 // The proof that this sample fails, or PROOFS.
@@ -71,7 +71,9 @@ static int gate_add(struct tb_gates *gates, const char *gate, bool proof, bool p
     if (!passed && !*failed)
         snprintf(failed, sizeof gates->failed_proof, "%s: %s", gate, reason);
     return json_array_append_new(gates->list, json_pack("{s:s, s:s, s:b, s:o}", "gate", gate, "kind", proof ? "proof" : "noise",
-                                                        "passed", passed, "reason", tb_json_text(reason))) < 0 ? -ENOMEM : 0;
+                                                        "passed", passed, "reason", tb_json_text(reason))) < 0
+               ? -ENOMEM
+               : 0;
 }
 
 // All of them, whatever the postulate lists.
@@ -128,7 +130,8 @@ static bool aa_gate(const struct tb_log_view *view, const struct tb_postulate *p
     size_t i;
     if (!passed)
         snprintf(reason, bytes, "no contender is there twice, so nothing shows what the testbed adds");
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         double low = reach(row, "low"), high = reach(row, "high");
         const char *cell = json_string_value(json_object_get(row, "cell")), *arms = json_string_value(json_object_get(row, "arms"));
         if ((low >= 1 - band && high <= 1 + band) || (!inside && low <= 1 && high >= 1))

@@ -123,7 +123,8 @@ static int begin(struct tb_ledger *ledger)
 static int open_checked(struct tb_ledger *ledger, const char *root, const char *host, bool create, char *why, size_t why_bytes)
 {
     if (!name_valid(host) || strlen(host) >= sizeof ledger->host) {
-        snprintf(why, why_bytes, "'%s' cannot name a host: up to %zu letters, digits, '.', '_' and '-'", host, sizeof ledger->host - 1);
+        snprintf(why, why_bytes, "'%s' cannot name a host: up to %zu letters, digits, '.', '_' and '-'", host,
+                 sizeof ledger->host - 1);
         return -EINVAL;
     }
     memcpy(ledger->host, host, strlen(host) + 1);

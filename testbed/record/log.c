@@ -77,7 +77,8 @@ int tb_log_flush(struct tb_log *log)
 
 int tb_log_seal(struct tb_log *log, const char *status, const char *why, struct tb_hash *head, size_t *lines)
 {
-    json_t *seal = json_pack("{s:s, s:I, s:s, s:s?}", "t", "seal", "lines", (json_int_t)log->lines + 1, "status", status, "why", why);
+    json_t *seal =
+        json_pack("{s:s, s:I, s:s, s:s?}", "t", "seal", "lines", (json_int_t)log->lines + 1, "status", status, "why", why);
     int error = seal ? tb_log_add(log, seal) : -ENOMEM;
     if (!error)
         error = tb_log_flush(log);
@@ -160,7 +161,8 @@ static int view_check(struct tb_log_view *view, char *why, size_t why_bytes)
         return -EINVAL;
     }
     if (view->seal && (size_t)json_integer_value(json_object_get(view->seal, "lines")) != chain->count) {
-        snprintf(why, why_bytes, "%s:%zu: the seal is for another number of lines than %zu", view->path, chain->count, chain->count);
+        snprintf(why, why_bytes, "%s:%zu: the seal is for another number of lines than %zu", view->path, chain->count,
+                 chain->count);
         return -EINVAL;
     }
     return 0;

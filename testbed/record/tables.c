@@ -2,8 +2,8 @@
 //
 // tables: what the summary says beside the verdicts: each arm by itself, the A/A pairs, the positive control.
 //
-// An A/A pair shows what the testbed sees where nothing is to be seen. The positive control shows that it sees what is there: an arm
-// slowed down on purpose.
+// An A/A pair shows what the testbed sees where nothing is to be seen. The positive control shows that it sees what is there: an
+// arm slowed down on purpose.
 #include "testbed/record/figure.h"
 
 #include <math.h>
@@ -66,7 +66,8 @@ static json_t *arm_row(const char *cell, const char *arm, const double values[],
     struct tb_interval median = {.estimate = NAN, .low = NAN, .high = NAN};
     struct tb_outliers outliers = {0};
     double least = INFINITY;
-    bool known = tb_median_bootstrap(values, n, ARM_CONFIDENCE, BOOTSTRAP_SEED, &median) == 0 && tb_outliers(values, n, &outliers) == 0;
+    bool known =
+        tb_median_bootstrap(values, n, ARM_CONFIDENCE, BOOTSTRAP_SEED, &median) == 0 && tb_outliers(values, n, &outliers) == 0;
     for (size_t i = 0; i < n; i++)
         least = fmin(least, values[i]);
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cell", cell, "arm", arm, "n", (json_int_t)n, "median",
@@ -128,7 +129,7 @@ json_t *tb_table_positive_control(const struct tb_log_view *view, const struct t
         }
     }
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "percent", tb_json_number(percent), "arms",
-                     json_sprintf("%s/%s", over, under), "cell", tb_json_text(cell), "estimate", tb_json_number(least.estimate), "low",
-                     least.bounded ? tb_json_number(least.low) : json_null(), "high", tb_json_number(least.high), "found",
+                     json_sprintf("%s/%s", over, under), "cell", tb_json_text(cell), "estimate", tb_json_number(least.estimate),
+                     "low", least.bounded ? tb_json_number(least.low) : json_null(), "high", tb_json_number(least.high), "found",
                      cell && least.bounded && least.low > 1);
 }

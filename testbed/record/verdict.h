@@ -49,9 +49,9 @@ bool tb_gate_known(const char *gate);
 // why|null, parts [{cell, over, estimate, low, high, achieved, verdict}] (empty unless a conjunction). Of an exact one low and
 // high are the estimate, confidence and achieved 1. A conjunction shows the figures of the part that stands worst. 0 or -errno.
 //
-// Besides the members that log.h names: arms [{cell, arm, n, median, low, high, mad, min, outliers_mild, outliers_severe}] (time_ns,
-// with the 95 % bootstrap interval of the median), and positive_control, null unless arms X and X@delay:P are there: {percent,
-// arms "Y/X", cell, estimate, low, high, found} (95 %, of the cell where it shows least; found: in every cell low > 1).
+// Besides the members that log.h names: arms [{cell, arm, n, median, low, high, mad, min, outliers_mild, outliers_severe}] (of
+// time_ns, with the 95 % bootstrap interval of the median), and positive_control, null unless arms X and X@delay:P are there:
+// {percent, arms "Y/X", cell, estimate, low, high, found} (95 %, of the cell where it shows least; found: low > 1 in every cell).
 // aa's arms are "Y/X" as well, its confidence 99 %.
 int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate *postulate, json_t **out);
 

@@ -323,7 +323,8 @@ Test(postulate, a_text_that_stops_anywhere_is_refused_or_whole)
 
 Test(postulate, the_name_of_the_file_is_part_of_it)
 {
-    static const char *const names[] = {"2-x.md", "0002.md", "0002-.md", "0002-X.md", "0002-x.txt", "0002-x.md~", "0000-x.md", "00022-x.md"};
+    static const char *const names[] = {"2-x.md",     "0002.md",    "0002-.md",  "0002-X.md",
+                                        "0002-x.txt", "0002-x.md~", "0000-x.md", "00022-x.md"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         expect_error(names[i], good, strlen(good), 1, "the file's name is not NNNN-slug.md");
 }
@@ -353,6 +354,24 @@ Test(postulate, numbers_are_four_digits)
     static const char *const bad[] = {"", "0", "0000", "12345", "-1", " 1", "1 ", "x", "0002-x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         cr_expect_eq(tb_postulate_id(bad[i], id), -EINVAL, "'%s'", bad[i]);
+}
+
+// Otherwise the fuzzer would begin with texts that end at their first line.
+Test(postulate, the_seeds_of_the_fuzzer_are_taken)
+{
+    static const char *const seeds[] = {"whole", "block-style", "crlf"};
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        char path[128], text[4096];
+        struct tb_postulate *postulate = NULL;
+        struct tb_postulate_why why;
+        snprintf(path, sizeof path, "testbed/tests/corpus/postulate/%s", seeds[i]);
+        FILE *file = fopen(path, "r");
+        cr_assert_not_null(file, "%s", path);
+        size_t bytes = fread(text, 1, sizeof text, file);
+        fclose(file);
+        cr_expect_eq(tb_postulate_parse("0001-x.md", text, bytes, &postulate, &why), 0, "%s: %s", seeds[i], why.text);
+        tb_postulate_close(postulate);
+    }
 }
 
 static void write_file(const char *folder, const char *name, const char *text)

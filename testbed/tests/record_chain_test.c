@@ -73,7 +73,8 @@ Test(record_chain, hashes_are_those_of_sha256sum)
         "{\"t\":\"hdr\",\"v\":1,\"h\":\"2a380eb52c4fa21eba54c51f4ac82143f765208d3217e13d7aeb784bf1cbcb37\"}\n",
         "{\"t\":\"s\",\"time_ns\":12.5,\"why\":null,\"h\":\"4ab48353f6ce96fd5bdc6ac6c2c174186a4e25a727148fa1eab4b1bdff06d332\"}\n",
     };
-    json_t *objects[] = {json_pack("{s:s, s:i}", "t", "hdr", "v", 1), json_pack("{s:s, s:f, s:n}", "t", "s", "time_ns", 12.5, "why")};
+    json_t *objects[] = {json_pack("{s:s, s:i}", "t", "hdr", "v", 1),
+                         json_pack("{s:s, s:f, s:n}", "t", "s", "time_ns", 12.5, "why")};
     struct tb_hash head = {{0}};
     for (int i = 0; i < 2; i++) {
         char *line;

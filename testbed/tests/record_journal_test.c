@@ -264,6 +264,21 @@ Test(record_journal, a_disk_that_does_not_sync_is_not_trusted_again)
     tb_journal_close(journal);
 }
 
+// ext4 makes a new file's name durable with the file; other file systems do not, so the power test cannot see this.
+Test(record_journal, a_name_that_cannot_be_made_durable_is_no_file)
+{
+    struct tb_journal *journal;
+    struct tb_journal_config config = {.path = path, .create = true};
+    char inner[sizeof path];
+    forbid(SYS_fsync, EIO, -1);
+    cr_assert_eq(tb_journal_open(&journal, &config), -EIO);
+    cr_assert_neq(access(path, F_OK), 0);
+    snprintf(path, sizeof path, "%s/a/b/file", folder);
+    snprintf(inner, sizeof inner, "%s/a/b", folder);
+    cr_assert_eq(tb_journal_open(&journal, &config), -EIO);
+    cr_assert_neq(access(inner, F_OK), 0, "nothing is made in a folder that may vanish");
+}
+
 // Neither can be cut, one cannot be synced, the other cannot be written.
 Test(record_journal, a_device_that_is_no_disk_is_never_acknowledged)
 {

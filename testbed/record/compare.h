@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compare: two runs side by side, of one host or of two: the arms that both have in the cells that both have, and what else differs.
+//
+// Between runs nothing is paired (unpaired.h), so an interval here says how the samples scatter and not what else changed. An arm is
+// the same in both when it is the same contender; of an A/A pair the first goes with the first.
+#ifndef TB_COMPARE_H
+#define TB_COMPARE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "testbed/record/log.h"
+
+#define TB_COMPARE_METHOD "Hodges-Lehmann on logarithms, rank-sum interval, unpaired"
+
+// {runs [{run, host, path, kind, verdict} x 2], method, confidence, cells [{cell, arms [{name, keys [2], medians_ns [2], n [2],
+// ratio|null {estimate, low|null, high|null, confidence}}]}], only [[names of cells and arms that one run alone has] x 2],
+// differences [{what, values [2]}]}. The ratio is the second run's time over the first's. 0 or -errno.
+int tb_compare(const struct tb_log_view *first, const struct tb_log_view *second, json_t **out);
+
+// The same for people.
+void tb_compare_text(const json_t *comparison, FILE *out);
+
+#endif

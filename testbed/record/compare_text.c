@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// compare_text: a comparison for people, 80 columns.
+
+#include <math.h>
+#include <string.h>
+
+#include "testbed/record/compare.h"
+#include "testbed/record/member.h"
+#include "testbed/report_text.h"
+
+#define VALUE_COLUMNS 26 // two of them and a name of 24 fit
+
+static struct tb_unit unit_of(const json_t *cell)
+{
+    double smallest = INFINITY, largest = 0;
+    const json_t *arm, *median;
+    size_t i, j;
+    json_array_foreach(tb_member(cell, "arms"), i, arm) {
+        json_array_foreach(tb_member(arm, "medians_ns"), j, median) {
+            if (json_is_number(median)) {
+                smallest = fmin(smallest, json_number_value(median));
+                largest = fmax(largest, json_number_value(median));
+            }
+        }
+    }
+    return tb_text_unit(isfinite(smallest) ? smallest : 1, largest);
+}
+
+static const char *median_text(const json_t *arm, size_t run, const struct tb_unit *unit, char *out)
+{
+    const json_t *median = json_array_get(tb_member(arm, "medians_ns"), run);
+    if (json_is_number(median))
+        tb_text_number(out, json_number_value(median) / unit->ns);
+    else
+        snprintf(out, 16, "-");
+    return out;
+}
+
+static void arm_text(const json_t *arm, const struct tb_unit *unit, FILE *out)
+{
+    char name[224], first[16], second[16];
+    tb_text_clean(tb_member_text(arm, "name"), true, name, sizeof name);
+    tb_text_shorten(name, 24);
+    fprintf(out, "  %-24s %9s %9s   ", name, median_text(arm, 0, unit, first), median_text(arm, 1, unit, second));
+    double estimate = tb_member_number(arm, "ratio.estimate"), confidence = tb_member_number(arm, "ratio.confidence");
+    if (isnan(estimate))
+        fprintf(out, "no valid sample\n");
+    else if (isnan(confidence))
+        fprintf(out, "%.3f  too few rounds\n", estimate);
+    else
+        fprintf(out, "%.3f [%.3f, %.3f]  %.1f %%\n", estimate, tb_member_number(arm, "ratio.low"),
+                tb_member_number(arm, "ratio.high"), 100 * confidence);
+}
+
+static void value_text(const json_t *value, char *out, size_t bytes)
+{
+    if (!value || json_is_null(value))
+        snprintf(out, bytes, "-");
+    else if (json_is_object(value))
+        snprintf(out, bytes, "(%zu members)", json_object_size(value));
+    else if (json_is_string(value) && json_string_length(value) > 1000)
+        snprintf(out, bytes, "(%zu bytes)", json_string_length(value)); // hwloc's XML
+    else if (json_is_string(value))
+        tb_text_clean(json_string_value(value), true, out, bytes);
+    else if (json_is_number(value))
+        snprintf(out, bytes, "%.15g", json_number_value(value));
+    else
+        snprintf(out, bytes, "%s", json_is_true(value) ? "true" : "false");
+}
+
+static void differences_text(const json_t *comparison, FILE *out)
+{
+    const json_t *differences = tb_member(comparison, "differences"), *entry;
+    size_t i;
+    if (json_array_size(differences) == 0) {
+        fprintf(out, "\nNothing else differs.\n");
+        return;
+    }
+    fprintf(out, "\n%-24s  %-*s  %s\n", "what else differs", VALUE_COLUMNS, "run 1", "run 2");
+    json_array_foreach(differences, i, entry) {
+        char what[512], values[2][1024];
+        tb_text_clean(tb_member_text(entry, "what"), true, what, sizeof what);
+        tb_text_shorten(what, 24);
+        for (size_t run = 0; run < 2; run++) {
+            value_text(json_array_get(tb_member(entry, "values"), run), values[run], sizeof values[run]);
+            tb_text_shorten(values[run], VALUE_COLUMNS);
+        }
+        fprintf(out, "%-24s  %-*s  %s\n", what, VALUE_COLUMNS, values[0], values[1]);
+    }
+}
+
+static void only_text(const json_t *comparison, FILE *out)
+{
+    for (size_t run = 0; run < 2; run++) {
+        const json_t *names = json_array_get(tb_member(comparison, "only"), run), *name;
+        size_t i;
+        char clean[256];
+        if (json_array_size(names) == 0)
+            continue;
+        fprintf(out, "\nonly in run %zu:", run + 1);
+        json_array_foreach(names, i, name) {
+            tb_text_clean(json_string_value(name), true, clean, sizeof clean);
+            fprintf(out, " %s", clean);
+        }
+        fputc('\n', out);
+    }
+}
+
+void tb_compare_text(const json_t *comparison, FILE *out)
+{
+    const json_t *cells = tb_member(comparison, "cells"), *cell, *arm;
+    size_t i, j;
+    for (size_t run = 0; run < 2; run++) {
+        const json_t *object = json_array_get(tb_member(comparison, "runs"), run);
+        fprintf(out, "run %zu  %s  on %s, %s: %s\n", run + 1, tb_member_text(object, "run"), tb_member_text(object, "host"),
+                tb_member_text(object, "kind"), tb_member_text(object, "verdict"));
+    }
+    json_array_foreach(cells, i, cell) {
+        struct tb_unit unit = unit_of(cell);
+        char head[128];
+        snprintf(head, sizeof head, "%.80s, %s", tb_member_text(cell, "cell"), unit.name);
+        fprintf(out, "\n%-26s %9s %9s   run 2 / run 1\n", head, "run 1", "run 2");
+        json_array_foreach(tb_member(cell, "arms"), j, arm)
+            arm_text(arm, &unit, out);
+        if (j == 0)
+            fprintf(out, "  no contender is in both\n");
+    }
+    if (i == 0)
+        fprintf(out, "\nThe runs have no cell in common.\n");
+    only_text(comparison, out);
+    differences_text(comparison, out);
+    fprintf(out, "\nMedians; ratio: %s.\n"
+                 "The interval holds what the samples of both runs scatter, not what changed between\nthe runs. To compare "
+                 "contenders, run them in one campaign.\n", tb_member_text(comparison, "method"));
+}

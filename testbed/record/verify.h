@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// verify: is the record what was written? Every host's ledger below a folder, with its logs, postulates and records.
+//
+// Each kind of damage has a witness that its author would have had to change as well:
+//
+//   a log's own chain and seal     a changed, missing or moved line, a cut tail
+//   the ledger                     a log that is missing, swapped, stray or of another run; a postulate that was edited, or filed
+//                                  after its run was opened; a run that was opened and dropped
+//   the ledger's chain             the same done to the ledger itself
+//   an older checkpoint            the ledger's end cut off together with its logs; everything written anew, consistently
+//   git history                    the same, as far as it had been committed; a postulate that did not come before its log
+//   the key                        a checkpoint that was not signed by whom it should be
+//
+// A run that was opened and never closed, and whose log has no seal, crashed (or is still running): counted, and no finding.
+// Paths in a ledger are taken from the current folder, those of logs from the host's.
+#ifndef TB_VERIFY_H
+#define TB_VERIFY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tb_verify_config {
+    const char *root;           // "logs"
+    const char *host;           // or NULL: all below root
+    const char *checkpoint;     // a file of lines "HOST BYTES HASH", or NULL
+    const char *key;            // allowed signers: the checkpoint must have a valid signature beside it, CHECKPOINT.sig; or NULL
+    bool git;                   // look into the history of the current folder, too
+};
+
+// 0: the question was answered, see `findings`. -EINVAL: it cannot be answered (no such folder or host, an unreadable checkpoint,
+// no history, a program that is not installed): `why` says what to do. -errno. *report is a new reference:
+//
+//   findings    [{file, line, what, witness}]              empty: all is well
+//   hosts       [{host, ledger, runs, sealed, crashed [{run, log, lines, cut}], postulates, records, checkpoint}]
+//   git         {commits, uncommitted [path]}   or null
+//   signed_by   principal                                  or null
+int tb_verify(const struct tb_verify_config *config, json_t **report, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// verify_internal: what the parts of verify share. Each part adds findings and goes on; what keeps it from working at all is
+// remembered in verify.rc, the first time, and ends the whole.
+#ifndef TB_VERIFY_INTERNAL_H
+#define TB_VERIFY_INTERNAL_H
+
+#include <limits.h>
+
+#include "testbed/record/chain.h"
+#include "testbed/record/verify.h"
+
+enum verify_witness {
+    WITNESS_LOG,
+    WITNESS_LEDGER,
+    WITNESS_LEDGER_CHAIN,
+    WITNESS_CHECKPOINT,
+    WITNESS_GIT,
+    WITNESS_KEY,
+};
+
+struct verify {
+    const struct tb_verify_config *config;
+    json_t *findings;
+    int rc;
+    char why[512];
+};
+
+// A run as the ledger tells it. Text is borrowed from the ledger's chain.
+struct verify_run {
+    const char *id, *nonce, *kind, *postulate_id, *postulate_sha256;
+    const char *postulate_path; // as it was filed; NULL: it was not, or only afterwards
+    const json_t *close;        // NULL: never closed
+    size_t line;                // of its opening
+    char log[PATH_MAX];
+};
+
+struct verify_host {
+    char name[64];
+    char ledger[PATH_MAX];
+    struct tb_chain chain;
+    struct verify_run *runs;
+    size_t runs_count;
+    size_t sealed, postulates, records;
+    json_t *crashed;
+};
+
+void tb_verify_finding(struct verify *verify, enum verify_witness witness, const char *file, size_t line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+// The question cannot be answered.
+void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+// The string member of an object, or "".
+const char *tb_verify_text(const json_t *object, const char *key);
+
+// Reads the ledger of root/name and checks it with all that it names. tb_verify_host_close() in any case.
+void tb_verify_host(struct verify *verify, const char *name, struct verify_host *out);
+void tb_verify_host_close(struct verify_host *host);
+
+// Is the filing of a postulate at this line (from 1) a promise? A trial files its postulate by itself, as it is at that moment and
+// right before it is opened: that binds nobody.
+bool tb_verify_is_binding(const struct verify_host *host, size_t line);
+
+// One run's log; and the logs below the host's folder that no run wrote.
+void tb_verify_log(struct verify *verify, struct verify_host *host, const struct verify_run *run);
+void tb_verify_strays(struct verify *verify, const struct verify_host *host);
+
+// *report is the "git" member.
+void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size_t hosts_count, json_t **report);
+
+// *signer is the "signed_by" member.
+void tb_verify_key(struct verify *verify, json_t **signer);
+
+#endif

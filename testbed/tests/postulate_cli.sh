@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# locus postulate and locus list, as a person uses them: in a repository of their own, from the first draft to the ledger.
+set -u
+LOCUS=$(realpath "${LOCUS:-build/gcc/locus}")
+REPO=${REPO:-$PWD}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+pass() { echo "PASS $1"; }
+fail() { echo "FAIL $1: $2"; failures=$((failures + 1)); }
+
+# Nothing of this machine's git may matter, nor a repository above the scratch folder.
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_CEILING_DIRECTORIES=$scratch LC_ALL=C
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+commit() { git add -A && git -c user.name=test -c user.email=test@localhost commit -q -m test; }
+
+# expect NAME STATUS WORDS COMMAND...: exit status, and words in what it prints on either stream. Errors are one line.
+expect() {
+    local name=$1 wanted=$2 words=$3 status
+    shift 3
+    "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    if [ $status -ne "$wanted" ]; then
+        fail "$name" "exit $status: $(head -n 1 "$scratch/err")"
+    elif ! cat "$scratch/out" "$scratch/err" | grep -qF -- "$words"; then
+        fail "$name" "no '$words': $(cat "$scratch/out" "$scratch/err" | head -n 3)"
+    elif [ $wanted -ne 0 ] && [ "$(wc -l <"$scratch/err")" -ne 1 ]; then
+        fail "$name" "$(wc -l <"$scratch/err") lines on stderr"
+    else
+        pass "$name"
+    fi
+}
+
+mkdir "$scratch/work" && cd "$scratch/work" || exit 1
+expect without_its_folder 1 'postulates: No such file or directory' "$LOCUS" postulate check
+mkdir postulates
+expect list_of_none 0 'No postulate yet' "$LOCUS" postulate list
+expect new_takes_the_first_number 0 'postulates/0001-one.md' "$LOCUS" postulate new one
+expect new_takes_the_next_number 0 'postulates/0002-one.md' "$LOCUS" postulate new one
+rm postulates/*
+touch postulates/9000-old.md # numbers that no experiment has
+expect new_counts_from_the_highest 0 'postulates/9001-churn.md' "$LOCUS" postulate new churn
+expect new_is_not_ready 1 "postulates/9001-churn.md:3: 'title' is empty" "$LOCUS" postulate check 9001
+expect bad_slug 2 'a slug is small letters' "$LOCUS" postulate new Big_Slug
+expect no_action 2 'which of new, list, show, check and file' "$LOCUS" postulate
+expect unknown_action 2 "'edit' is not new" "$LOCUS" postulate edit 9001
+expect misplaced_option 2 '--title is for new' "$LOCUS" postulate check --title x
+expect missing_number 2 'postulate file NNNN' "$LOCUS" postulate file
+expect not_a_number 2 "'churn' is not the number" "$LOCUS" postulate show churn
+expect no_such_number 2 'postulates/0007-*.md: there is no such' "$LOCUS" postulate show 7
+
+file=postulates/9001-churn.md
+rm $file
+expect new_with_a_title 0 "$file" "$LOCUS" postulate new churn --title 'glibc: "pays" \ too'
+rm postulates/9000-old.md
+expect prior_must_be_told 1 "9001-churn.md:36: 'prior' has to say" "$LOCUS" postulate check 9001
+sed -i 's/^prior:$/prior: nothing/' $file
+expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
+expect title_survives_quoting 0 '9001  glibc: "pays" \ too' "$LOCUS" postulate show 9001
+expect show_says_what_is_claimed 0 'P1   hl_ratio(B/A) >= 1.25, in churn-touch/full, at 95 %' "$LOCUS" postulate show 9001
+sed 's/metric:/methric:/; s/9001/9002/' $file >postulates/9002-broken.md
+expect check_names_file_and_line 1 "postulates/9002-broken.md:29: unknown key 'methric' in a prediction" "$LOCUS" postulate check
+expect check_of_one_sees_only_it 0 'ok' "$LOCUS" postulate check 9001
+sed 's/B: glibc/B: nosuch/; s/9001/9002/' $file >postulates/9002-broken.md
+expect unknown_contender 1 "arm B: unknown contender 'nosuch'" "$LOCUS" postulate check
+sed 's/^requires/supersedes: "8000"\nrequires/; s/9001/9002/' $file >postulates/9002-broken.md
+expect supersedes_what_is_not_there 1 'it supersedes 8000, which is not here' "$LOCUS" postulate check
+cp $file postulates/9001-twin.md && rm postulates/9002-broken.md
+expect a_number_twice 1 'another file has this number' "$LOCUS" postulate check
+rm postulates/9001-twin.md
+
+expect file_without_a_repository 1 'in no git repository' "$LOCUS" postulate file 9001 --host h
+expect file_without_git 1 'no git program' env PATH="$scratch" "$LOCUS" postulate file 9001 --host h
+git init -q .
+expect file_in_an_empty_repository 1 'postulate 9001 is not committed' "$LOCUS" postulate file 9001 --host h
+touch other && git add other && git -c user.name=test -c user.email=test@localhost commit -q -m test
+expect file_of_what_is_not_committed 1 'postulate 9001 is not committed' "$LOCUS" postulate file 9001 --host h
+commit
+sed -i 's/value: 1.25/value: 1.20/' $file
+expect file_of_what_was_changed 1 'is not what is committed' "$LOCUS" postulate file 9001 --host h
+git update-index --assume-unchanged $file
+expect file_of_what_git_was_told_not_to_see 1 'is not what is committed' "$LOCUS" postulate file 9001 --host h
+git update-index --no-assume-unchanged $file
+git checkout -q -- $file
+[ ! -e logs ] && pass refusals_leave_no_ledger || fail refusals_leave_no_ledger "$(ls logs)"
+expect file_it 0 "$file filed in logs/h/ledger.jsonl" "$LOCUS" postulate file 9001 --host h
+sha256=$(sha256sum <$file | cut -d ' ' -f 1)
+if grep -q "\"t\":\"postulate\",\"id\":\"9001\",\"path\":\"$file\",\"sha256\":\"$sha256\"" logs/h/ledger.jsonl; then
+    pass ledger_has_the_hash
+else
+    fail ledger_has_the_hash "$(tail -n 1 logs/h/ledger.jsonl)"
+fi
+before=$(cksum <logs/h/ledger.jsonl)
+expect file_it_again 0 'was filed already, unchanged' "$LOCUS" postulate file 9001 --host h
+[ "$before" = "$(cksum <logs/h/ledger.jsonl)" ] && pass again_adds_nothing || fail again_adds_nothing 'the ledger has changed'
+expect host_by_environment 0 'in logs/other/ledger.jsonl' env LOCUS_HOST=other "$LOCUS" postulate file 9001
+expect list_says_when 0 "9001    $(date -u +%Y)-" "$LOCUS" postulate list
+expect list_json 0 '"text": "hl_ratio(B/A) >= 1.25"' "$LOCUS" postulate list --json
+sed -i 's/value: 1.25/value: 1.20/' $file && commit
+expect filed_and_then_edited 1 'it is not what was filed (logs/h/ledger.jsonl' "$LOCUS" postulate file 9001 --host h
+expect nor_on_a_third_host 1 'it is not what was filed' "$LOCUS" postulate file 9001 --host third
+expect check_sees_the_edit 1 'it is not what was filed' "$LOCUS" postulate check
+expect list_sees_the_edit 0 '9001    EDITED since' "$LOCUS" postulate list
+git checkout -q HEAD~ -- $file
+sed 's/^requires/supersedes: "9001"\nrequires/; s/id: "9001"/id: "9002"/' $file >postulates/9002-better.md && commit
+expect a_correction_is_filed 0 '9002-better.md filed' "$LOCUS" postulate file 9002 --host h
+if tail -n 1 logs/h/ledger.jsonl | grep -q '"t":"supersede","id":"9001","by":"9002"'; then
+    pass and_supersedes
+else
+    fail and_supersedes "$(tail -n 1 logs/h/ledger.jsonl)"
+fi
+sed -i '2s/9001/9003/' logs/other/ledger.jsonl
+expect a_broken_ledger_is_named 1 'logs/other/ledger.jsonl:2: ' "$LOCUS" postulate list
+expect nothing_is_filed_beside_it 1 'logs/other/ledger.jsonl:2: ' "$LOCUS" postulate file 9002 --host h
+rm -r logs/other
+
+# Every file in experiments/ is in the program, with its postulate, and nothing else is.
+files=$(ls "$REPO"/experiments/*.c 2>/dev/null | wc -l)
+count=$("$LOCUS" list --json | grep -c '"slug"')
+[ "$files" -eq "$count" ] && pass every_experiment_is_listed || fail every_experiment_is_listed "$count of $files"
+expect list_reads_no_arguments 2 "unexpected argument 'x'" "$LOCUS" list x
+if [ "$files" -gt 0 ]; then
+    first=$(basename "$(ls "$REPO"/experiments/*.c | head -n 1)" .c)
+    expect list_names_what_is_missing 0 "${first%%-*}    missing    no          none yet" "$LOCUS" list
+    sed "s/9001/${first%%-*}/" $file >"postulates/$first.md"
+    expect list_names_what_differs 0 "${first%%-*}    differs " "$LOCUS" list
+    expect check_names_what_differs 1 "postulates/$first.md and its experiment differ: " "$LOCUS" postulate check "${first%%-*}"
+    rm "postulates/$first.md"
+fi
+[ $failures -eq 0 ]
