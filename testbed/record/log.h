@@ -14,8 +14,8 @@
 //           time_ns, time_ns_min, allocated, freed, pushed, drained, touched_bytes, touched_bytes_expected, outstanding_high,
 //           distinct, workers_pinned
 //   after   counters {...}
-//   sum     rounds, blocks, gates [{gate, kind "proof"|"noise", passed, reason|null}], predictions [...] (verdict.h),
-//           aa [{cell, arms, estimate, low, high, confidence}], verdict, why|null
+//   sum     rounds, blocks, gates [{gate, kind "proof"|"noise", passed, reason|null}], predictions [...] and arms [...] (verdict.h),
+//           aa [{cell, arms, estimate, low, high, confidence}], positive_control|null, verdict, why|null
 //   seal    lines (with this one), status "complete" | "stopped", why|null
 //
 // A log without a seal is a run that crashed: it stays, and is counted as such.

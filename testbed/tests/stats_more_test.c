@@ -112,6 +112,8 @@ Test(stats_more, bootstrap_has_the_quantiles_of_all_resamples)
     NEAR(median.estimate, 20, 0);
     NEAR(median.low, 10, 0);
     NEAR(median.high, 30, 0);
+    cr_assert_eq(tb_median_bootstrap(values, 3, 0.60, 1, &median), 0); // 7 of 27 are 26 %, on either side
+    cr_assert(median.low == 10 && median.high == 30);
     cr_assert_eq(tb_median_bootstrap(values, 3, 0.40, 1, &median), 0); // 13 of 27 are 48 %
     NEAR(median.low, 20, 0);
     NEAR(median.high, 20, 0);
