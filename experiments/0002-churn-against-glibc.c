@@ -10,7 +10,8 @@ static const struct tb_experiment churn_against_glibc = {
     .arms = (const struct tb_experiment_arm[]){{"A", "locus"}, {"B", "glibc"}, {"C", "locus"}, {NULL, NULL}},
     .cells = (const char *const[]){"churn-touch/full", NULL},
     .needs = (const char *const[]){"cpus >= 2", NULL},
-    .gates = (const char *const[]){"allocated == freed", "pushed == drained", "aa_ratio_ci contains 1", NULL},
+    .gates =
+        (const char *const[]){"allocated == freed", "pushed == drained", "aa_ratio_ci contains 1", "aa_ratio_ci inside band", NULL},
     .dispatch = TB_DISPATCH_SPIN,
     .workers = 1,
     .rounds = 20,

@@ -26,6 +26,7 @@ static const struct command {
     {"record", "draft, file: what a run showed, for good", tb_cmd_record},
     {"verify", "is the record whole, and as it was written?", tb_cmd_verify},
     {"reproduce", "a log's run once more, from its header alone", tb_cmd_reproduce},
+    {"report", "one HTML page: what did this machine show?", tb_cmd_report},
     {"compare", "two runs side by side", tb_cmd_compare},
     {"export", "a log as pyperf JSON", tb_cmd_export},
     {"__logging-effect", NULL, tb_cmd_logging_effect},

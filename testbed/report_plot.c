@@ -3,16 +3,14 @@
 // report_plot: every sample as a dot, drawn by gnuplot.
 //
 // One panel for each cell (in a bench, for each operation). In it every arm has a strip, fastest on top as in the table: a dot for
-// each round, the first round at the strip's upper edge, so that a drift shows as a slope; and a bar at the median. A contender
-// has the same colour and the same shape in every plot of every campaign. The colours are Okabe and Ito's, which stay apart for
-// colour-blind readers; the shapes do it without colour.
+// each round, the first round at the strip's upper edge, so that a drift shows as a slope; and a bar at the median. Colours
+// and shapes are those of look.h.
 //
 // gnuplot reads its script from one anonymous file and writes the drawing to another. So no path of a person's ever has to be
 // quoted into the script, nothing is left behind when it dies, and the drawing is only put in place once it is known to be whole.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -22,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "testbed/look.h"
+#include "testbed/output.h"
 #include "testbed/report.h"
 #include "testbed/report_text.h"
 
@@ -29,36 +29,14 @@
 enum { PAGE_WIDTH = 1000, PAGE_HEAD = 58, PAGE_FOOT = 10, STRIP = 22, PANEL_HEAD = 30, PANEL_FOOT = 62 };
 enum { MARGIN_LEFT = 176, MARGIN_RIGHT = 66, LABEL_CHARS = 20 };
 
-struct look {
-    const char *name, *colour;
-    int shape; // gnuplot's pointtype: 4 square, 6 circle, 8 triangle, 10 triangle down, 12 diamond, 14 pentagon; one more: filled
-};
-
-static const struct look looks[] = {
-    {"locus", "#0072B2", 7},           {"locus-backpressure", "#56B4E9", 13},
-    {"locus-published", "#0072B2", 6}, {"locus-shared", "#56B4E9", 8},
-    {"oracle", "#000000", 4},          {"null", "#777777", 2},
-    {"mimalloc", "#D55E00", 9},        {"jemalloc", "#E69F00", 11},
-    {"tcmalloc", "#CC79A7", 15},       {"glibc", "#009E73", 12},
-    {"glibc-tuned", "#009E73", 13},    {"dpdk-stack", "#009E73", 1},
-};
-
-// Whoever is not in the table: by turns, in the order of the arms.
-static const struct look others[] = {
-    {"", "#CC79A7", 10}, {"", "#E69F00", 14}, {"", "#009E73", 8}, {"", "#D55E00", 3}, {"", "#777777", 12}, {"", "#000000", 1},
-};
-
-static const struct look *look_of(const struct tb_campaign *campaign, uint32_t arm)
+static const struct tb_look *look_of(const struct tb_campaign *campaign, uint32_t arm)
 {
     char name[sizeof campaign->arms[arm].label], earlier[sizeof name];
     tb_base_name(&campaign->arms[arm], name, sizeof name);
-    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
-        if (strcmp(looks[i].name, name) == 0)
-            return &looks[i];
     uint32_t first = 0; // the first arm of this contender, so that its twin looks like it
     for (tb_base_name(&campaign->arms[first], earlier, sizeof earlier); strcmp(earlier, name) != 0;)
         tb_base_name(&campaign->arms[++first], earlier, sizeof earlier);
-    return &others[first % (sizeof others / sizeof *others)];
+    return tb_look(name, first);
 }
 
 struct panel {
@@ -164,7 +142,7 @@ static void put_strip_name(const struct panel *panel, uint32_t i)
 {
     FILE *out = panel->out;
     char clean[96], name[128];
-    const struct look *look = look_of(panel->campaign, panel->board.arm[i]);
+    const struct tb_look *look = look_of(panel->campaign, panel->board.arm[i]);
     tb_text_clean(panel->board.row[i].arm->label, true, clean, sizeof clean);
     tb_text_shorten(clean, LABEL_CHARS);
     snprintf(name, sizeof name, "%s%s", strcmp(clean, "locus") == 0 ? "> " : "", clean);
@@ -225,7 +203,7 @@ static void put_panel(struct panel *panel)
     }
     fprintf(panel->out, "plot NaN notitle"); // gnuplot refuses to draw a panel of nothing
     for (uint32_t i = 0; i < panel->board.count; i++) {
-        const struct look *look = look_of(panel->campaign, panel->board.arm[i]);
+        const struct tb_look *look = look_of(panel->campaign, panel->board.arm[i]);
         if (drawn[i])
             fprintf(panel->out, ", $strip%" PRIu32 " using 1:2 with points pt %d ps 0.45 lw 1 lc rgb '%s' notitle", i, look->shape,
                     look->colour);
@@ -263,18 +241,6 @@ static void put_page(FILE *out, const struct tb_campaign *campaign)
         put_panel(&panel);
     }
     fprintf(out, "unset multiplot\n");
-}
-
-static int write_bytes(int fd, const char *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t written = write(fd, bytes, count);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        bytes += written > 0 ? written : 0;
-        count -= written > 0 ? (size_t)written : 0;
-    }
-    return 0;
 }
 
 // An anonymous file with the script, to be read from its beginning.
@@ -338,30 +304,6 @@ static int map_drawing(int fd, char **bytes, size_t *count)
     return -EIO;
 }
 
-// Through a temporary name beside the target, so that a full disk leaves the old file as it was. What is no regular file (a
-// terminal, /dev/null) is written to, never replaced.
-static int put_in_place(const char *path, const char *bytes, size_t count)
-{
-    char resolved[PATH_MAX], temporary[PATH_MAX + 32];
-    struct stat about;
-    bool special = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
-    const char *target = realpath(path, resolved) ? resolved : path; // a link stays a link
-    int length = snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%d.tmp", target, (int)getpid());
-    if (length >= (int)sizeof temporary)
-        return -ENAMETOOLONG;
-    int fd = open(temporary, O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
-    if (fd < 0)
-        return errno == ENOENT ? -ENOTDIR : -errno; // ENOENT is what a missing gnuplot says
-    int rc = write_bytes(fd, bytes, count);
-    if (close(fd) < 0 && rc == 0)
-        rc = -errno;
-    if (rc == 0 && !special && rename(temporary, target) < 0)
-        rc = -errno;
-    if (rc < 0 && !special)
-        unlink(temporary);
-    return rc;
-}
-
 int tb_report_plot(const char *svg_path, const struct tb_campaign *campaign)
 {
     int script = -1, drawing = -1;
@@ -379,7 +321,7 @@ int tb_report_plot(const char *svg_path, const struct tb_campaign *campaign)
     if (rc == 0)
         rc = map_drawing(drawing, &bytes, &count);
     if (rc == 0) {
-        rc = put_in_place(svg_path, bytes, count);
+        rc = tb_output_replace(svg_path, bytes, count);
         munmap(bytes, count);
     }
 out:

@@ -42,8 +42,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (arguments->count < 3)
-            return tb_cli_bad(state, "%s", filing ? "locus record file: which experiment, and which draft? (locus record file 0002 FILE)"
-                                                  : "locus record draft: which experiment, and which run? (locus record draft 0002 a1b2c3)");
+            return tb_cli_bad(state, "%s",
+                              filing ? "locus record file: which experiment, and which draft? (locus record file 0002 FILE)"
+                                     : "locus record draft: which experiment, and which run? (locus record draft 0002 a1b2c3)");
         if (filing && arguments->output)
             return tb_cli_bad(state, "--output: where a record is filed is not a choice, experiments/NNNN-slug.md");
         return 0;
@@ -54,8 +55,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "The record of a run: what was predicted, what was observed, and what a person makes of it.\v"
     "`draft` writes everything that follows from the log: question, prediction against observation, arms, gates, environment, the "
-    "log's last hash. It leaves two sections empty, \"Interpretation\" and \"Next question\". Write them, then `file` the draft: it "
-    "becomes experiments/NNNN-slug.md for good, a later one NNNN-slug.add1.md, and is entered in the ledger. A figure that was "
+    "log's last hash. It leaves two sections empty, \"Interpretation\" and \"Next question\". Write them, then `file` the draft: "
+    "it becomes experiments/NNNN-slug.md for good, a later one NNNN-slug.add1.md, and is entered in the ledger. A figure that was "
     "changed by hand is noticed, and refused.\n\n"
     "RUN is a run's id, the last six digits of it, or its log. Of a trial or smoke run there can be a draft, to look at, "
     "and no record.\n\n"

@@ -50,10 +50,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "A run once more, from its log's header alone.\v"
-    "Clones the repository around the current folder into a temporary one ($TMPDIR), checks out the commit that the log names, builds "
-    "it, and runs the same experiment with the same arms, seed and rounds, as a trial. Every predicted figure is then held against "
-    "the log's: it is reproduced when the two intervals overlap; an exact figure when it, or what it means for the claim, is the "
-    "same.\n\n"
+    "Clones the repository around the current folder into a temporary one ($TMPDIR), checks out the commit that the log "
+    "names, builds it, and runs the same experiment with the same arms, seed and rounds, as a trial. Every predicted figure "
+    "is then held against the log's: it is reproduced when the two intervals overlap; an exact figure when it, or what it "
+    "means for the claim, is the same.\n\n"
     "LOG is a log's file, a run's id, or the last six digits of it.\n\n"
     "Examples:\n"
     "  locus reproduce logs/bm1/0002-x/20261121T101500Z-a1b2c3.jsonl\n"
@@ -78,7 +78,8 @@ static void print_figures(const json_t *figures)
 {
     const json_t *entry;
     size_t i;
-    json_array_foreach(figures, i, entry) {
+    json_array_foreach(figures, i, entry)
+    {
         const char *over = tb_member_text(entry, "over");
         printf("%-6s  %s, %s%s%s\n", tb_member_text(entry, "id"), tb_member_text(entry, "text"), tb_member_text(entry, "cell"),
                *over ? ", arm " : "", over);
@@ -97,7 +98,8 @@ static int verdict(const struct tb_log_view *log, const struct tb_log_view *agai
     int rc = tb_reproduce_compare(log, again, &figures, &agreed);
     if (rc < 0) {
         tb_error("%s: %s", log->path,
-                 rc == -EINVAL ? "its commit runs other arms or cells than the log has, so the log is not of that commit" : strerror(-rc));
+                 rc == -EINVAL ? "its commit runs other arms or cells than the log has, so the log is not of that commit"
+                               : strerror(-rc));
         return TB_EXIT_FAILED;
     }
     size_t count = json_array_size(figures);

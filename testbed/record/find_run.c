@@ -66,7 +66,8 @@ static int find_by_name(const char *name, char *path, size_t path_bytes, char *w
     if (rc < 0) {
         snprintf(why, why_bytes, "logs: %s", strerror(-rc));
     } else if (found.gl_pathc == 0) {
-        snprintf(why, why_bytes, "no run %s below logs/ or build/logs/ (`locus verify` lists the runs; or name the log's file)", name);
+        snprintf(why, why_bytes, "no run %s below logs/ or build/logs/ (`locus verify` lists the runs; or name the log's file)",
+                 name);
         rc = -ENOENT;
     } else if (found.gl_pathc > 1) {
         snprintf(why, why_bytes, "run %s: %zu logs have this name, such as %.200s and %.200s; name the file", name, found.gl_pathc,

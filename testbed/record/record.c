@@ -2,7 +2,8 @@
 //
 // record: writing, see record.h.
 //
-// Figures that are held against a claim have four decimals: rounded more, an interval could seem to touch the threshold that it misses.
+// Figures that are held against a claim have four decimals: rounded more, an interval could seem to touch the threshold that it
+// misses.
 
 #include "testbed/record/record.h"
 
@@ -68,7 +69,7 @@ static const char *percent(const json_t *object, const char *key, char *out, siz
 {
     double value = tb_member_number(object, key);
     if (value > 0)
-        snprintf(out, bytes, "%.2f %%", 100 * value);
+        snprintf(out, bytes, "%.4g %%", 100 * value);
     else
         snprintf(out, bytes, "-");
     return out;
@@ -132,14 +133,11 @@ static void write_predictions(const struct tb_log_view *view, FILE *out)
     else
         fprintf(out, "not committed.\n\n");
     fprintf(out, "| | claim | cell | estimate | interval | confidence | verdict |\n|---|---|---|--:|--:|--:|---|\n");
-    json_array_foreach(predictions, i, prediction)
-        write_prediction(prediction, out);
-    json_array_foreach(predictions, i, prediction)
-        write_parts(prediction, out);
+    json_array_foreach(predictions, i, prediction) write_prediction(prediction, out);
+    json_array_foreach(predictions, i, prediction) write_parts(prediction, out);
     fputc('\n', out);
-    json_array_foreach(predictions, i, prediction)
-        if (*tb_member_text(prediction, "why"))
-            fprintf(out, "%s: %s.\n\n", tb_member_text(prediction, "id"), tb_member_show(prediction, "why", why, sizeof why));
+    json_array_foreach(predictions, i, prediction) if (*tb_member_text(prediction, "why"))
+        fprintf(out, "%s: %s.\n\n", tb_member_text(prediction, "id"), tb_member_show(prediction, "why", why, sizeof why));
 }
 
 static void write_arm(const struct tb_arm_figures *f, const struct tb_unit *unit, FILE *out)
@@ -158,10 +156,10 @@ static void write_arm(const struct tb_arm_figures *f, const struct tb_unit *unit
     else if (f->has_ratio)
         snprintf(ratio, sizeof ratio, "%.4f unbounded", f->ratio.estimate);
     int decimals = unit->decimals == TB_DIGITS ? 3 : unit->decimals + 1;
-    fprintf(out, "| %s | %s | %s | %.*f | [%.*f, %.*f] | %.*f | %s | %.3f | %.3f | %.0f/%.0f of %.0f |\n", key, name, version, decimals,
-            tb_member_number(f->summary, "median") / unit->ns, decimals, tb_member_number(f->summary, "low") / unit->ns, decimals,
-            tb_member_number(f->summary, "high") / unit->ns, decimals, tb_member_number(f->summary, "min") / unit->ns, ratio,
-            f->outstanding, f->distinct, tb_member_number(f->summary, "outliers_mild"),
+    fprintf(out, "| %s | %s | %s | %.*f | [%.*f, %.*f] | %.*f | %s | %.3f | %.3f | %.0f/%.0f of %.0f |\n", key, name, version,
+            decimals, tb_member_number(f->summary, "median") / unit->ns, decimals, tb_member_number(f->summary, "low") / unit->ns,
+            decimals, tb_member_number(f->summary, "high") / unit->ns, decimals, tb_member_number(f->summary, "min") / unit->ns,
+            ratio, f->outstanding, f->distinct, tb_member_number(f->summary, "outliers_mild"),
             tb_member_number(f->summary, "outliers_severe"), tb_member_number(f->summary, "n"));
 }
 
@@ -180,8 +178,10 @@ static int write_cell(const struct tb_log_view *view, size_t cell, FILE *out)
     if (!rc && count > 0) {
         struct tb_unit unit = tb_text_unit(isfinite(smallest) ? smallest : 1, largest);
         tb_text_clean(tb_cell_label(view, cell, name, sizeof name), false, shown, sizeof shown);
-        fprintf(out, "### %s\n\n| arm | contender | version | median, %s | 95 %% interval | fastest | time over %s | footprint | "
-                     "distinct | outliers |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n", shown, unit.name, figures[0].key);
+        fprintf(out,
+                "### %s\n\n| arm | contender | version | median, %s | 95 %% interval | fastest | time over %s | footprint | "
+                "distinct | outliers |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
+                shown, unit.name, figures[0].key);
         for (size_t arm = 0; arm < count; arm++)
             write_arm(&figures[arm], &unit, out);
         fputc('\n', out);
@@ -196,9 +196,11 @@ static int write_arms(const struct tb_log_view *view, FILE *out)
     if (view->samples_count == 0)
         fprintf(out, "## Arms\n\nNo sample was taken.\n\n");
     else
-        fprintf(out, "## Arms\n\nTime of one lap: the median over all rounds with its bootstrap interval, and the ratio of times formed "
-                     "within each round (Hodges-Lehmann, signed-rank interval, at least 95 %%). Footprint and distinct blocks: the worst "
-                     "round, over the theoretical peak. Outliers: mild/severe of all samples (Tukey), none left out.\n\n");
+        fprintf(
+            out,
+            "## Arms\n\nTime of one lap: the median over all rounds with its bootstrap interval, and the ratio of times formed "
+            "within each round (Hodges-Lehmann, signed-rank interval, at least 95 %%). Footprint and distinct blocks: the worst "
+            "round, over the theoretical peak. Outliers: mild/severe of all samples (Tukey), none left out.\n\n");
     for (size_t cell = 0; !rc && view->samples_count > 0 && cell < tb_cells_count(view); cell++)
         rc = write_cell(view, cell, out);
     return rc;
@@ -213,8 +215,9 @@ static void write_positive_control(const struct tb_log_view *view, FILE *out)
         return;
     fprintf(out, "Positive control: a slowdown of %s %% (%s) was %s: %s %s in %s.\n\n",
             tb_member_show(control, "percent", percentage, sizeof percentage), tb_member_show(control, "arms", arms, sizeof arms),
-            json_is_true(tb_member(control, "found")) ? "found" : "NOT found", figure(control, "estimate", estimate, sizeof estimate),
-            interval(control, range, sizeof range), tb_member_show(control, "cell", cell, sizeof cell));
+            json_is_true(tb_member(control, "found")) ? "found" : "NOT found",
+            figure(control, "estimate", estimate, sizeof estimate), interval(control, range, sizeof range),
+            tb_member_show(control, "cell", cell, sizeof cell));
 }
 
 static void write_gates(const struct tb_log_view *view, FILE *out)
@@ -276,8 +279,9 @@ static void write_log(const struct tb_log_view *view, FILE *out)
     fprintf(out, "## Log\n\n- run `%s`, %s, %s\n", tb_member_text(header, "run"), tb_member_text(header, "kind"),
             tb_member_text(header, "time"));
     fprintf(out, "- %s rounds, seed %s, %s dispatch, workers: %s, blocks of %s bytes\n",
-            tb_member_show(view->summary, "rounds", rounds, sizeof rounds), tb_member_show(header, "design.seed", seed, sizeof seed),
-            tb_member_text(header, "design.dispatch"), tb_member_show(header, "design.workers", workers, sizeof workers),
+            tb_member_show(view->summary, "rounds", rounds, sizeof rounds),
+            tb_member_show(header, "design.seed", seed, sizeof seed), tb_member_text(header, "design.dispatch"),
+            tb_member_show(header, "design.workers", workers, sizeof workers),
             tb_member_show(header, "design.block_bytes", block, sizeof block));
     fprintf(out, "- `%s`, %zu lines, last hash `%s`\n- again: `locus reproduce %s`\n\n", view->path, view->chain.count, head,
             view->path);

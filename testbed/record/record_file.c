@@ -190,8 +190,8 @@ static int write_durably(const char *path, const char *text)
 
 static int enter(struct tb_ledger *ledger, const struct tb_log_view *view, const char *path, const char *sha256)
 {
-    json_t *entry = json_pack("{s:s, s:s, s:s, s:s, s:s}", "t", "record", "id", tb_member_text(view->header, "experiment.id"), "run",
-                              tb_member_text(view->header, "run"), "path", path, "sha256", sha256);
+    json_t *entry = json_pack("{s:s, s:s, s:s, s:s, s:s}", "t", "record", "id", tb_member_text(view->header, "experiment.id"),
+                              "run", tb_member_text(view->header, "run"), "path", path, "sha256", sha256);
     int rc = entry ? tb_ledger_append(ledger, entry) : -ENOMEM;
     json_decref(entry);
     return rc;

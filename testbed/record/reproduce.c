@@ -2,8 +2,8 @@
 //
 // reproduce: see reproduce.h.
 //
-// The clone shares the repository's objects and writes nothing into it, not even the entry of a worktree. What is taken from the log
-// reaches git and make as single words that were checked before: a log is data from elsewhere.
+// The clone shares the repository's objects and writes nothing into it, not even the entry of a worktree. What is taken from the
+// log reaches git and make as single words that were checked before: a log is data from elsewhere.
 
 #include "testbed/record/reproduce.h"
 
@@ -33,24 +33,28 @@ static int check_commit(const struct tb_log_view *view, char *why, size_t why_by
     const char *commit = tb_member_text(view->header, "env.build.commit");
     char object[80], found[80];
     if (!is_commit(commit)) {
-        snprintf(why, why_bytes, "%s: the log names no commit (it says '%.70s'), so what it measured is not known", view->path, commit);
+        snprintf(why, why_bytes, "%s: the log names no commit (it says '%.70s'), so what it measured is not known", view->path,
+                 commit);
         return -EINVAL;
     }
     if (strcmp(tb_member_text(view->header, "env.build.dirty"), "no")) {
-        snprintf(why, why_bytes, "%s: it was built from commit %.12s with changes that are in no commit, so what it measured is gone",
-                 view->path, commit);
+        snprintf(why, why_bytes,
+                 "%s: it was built from commit %.12s with changes that are in no commit, so what it measured is gone", view->path,
+                 commit);
         return -EINVAL;
     }
     snprintf(object, sizeof object, "%s^{commit}", commit);
-    const char *const top[] = {"rev-parse", "--git-dir", NULL}, *const verify[] = {"rev-parse", "--verify", "--quiet", object, NULL};
+    const char *const top[] = {"rev-parse", "--git-dir", NULL}, *const verify[] = {"rev-parse", "--verify", "--quiet", object,
+                                                                                   NULL};
     char ignored[PATH_MAX];
     int rc = tb_git_line(NULL, top, ignored, sizeof ignored);
     if (rc)
-        snprintf(why, why_bytes, "%s", rc == -ENOENT ? "git is not installed (apt-get install git)"
-                                                     : "this folder is in no git repository: run it in the project's");
+        snprintf(why, why_bytes, "%s",
+                 rc == -ENOENT ? "git is not installed (apt-get install git)"
+                               : "this folder is in no git repository: run it in the project's");
     else if ((rc = tb_git_line(NULL, verify, found, sizeof found)) != 0)
-        snprintf(why, why_bytes, "%s: commit %.12s is not in this repository. Fetch it (git fetch --all), then try again", view->path,
-                 commit);
+        snprintf(why, why_bytes, "%s: commit %.12s is not in this repository. Fetch it (git fetch --all), then try again",
+                 view->path, commit);
     return rc ? -EINVAL : 0;
 }
 
@@ -76,9 +80,7 @@ int tb_reproduce_check(const struct tb_log_view *view, char *why, size_t why_byt
     size_t i;
     note[0] = '\0';
     int rc = check_commit(view, why, why_bytes);
-    json_array_foreach(tb_member(view->header, "arms"), i, entry)
-        if (!rc)
-            rc = check_arm(entry, why, why_bytes, note, note_bytes);
+    json_array_foreach(tb_member(view->header, "arms"), i, entry) if (!rc) rc = check_arm(entry, why, why_bytes, note, note_bytes);
     return rc;
 }
 
@@ -154,7 +156,8 @@ static int measure(const struct tb_log_view *view, uint64_t rounds, const char *
                    char *log, size_t log_bytes, char *why, size_t why_bytes)
 {
     char seed[24], count[24], output[PATH_MAX];
-    const char *const argv[] = {program, "run", tb_member_text(view->header, "experiment.id"), "--seed", seed, "--rounds", count, NULL};
+    const char *const argv[] = {program, "run", tb_member_text(view->header, "experiment.id"), "--seed", seed, "--rounds",
+                                count,   NULL};
     json_int_t own = json_integer_value(tb_member(view->header, "design.rounds"));
     snprintf(seed, sizeof seed, "%" PRIu64, (uint64_t)json_integer_value(tb_member(view->header, "design.seed")));
     snprintf(count, sizeof count, "%" PRIu64, rounds ? rounds : (uint64_t)own);
@@ -170,8 +173,8 @@ static int measure(const struct tb_log_view *view, uint64_t rounds, const char *
     return rc;
 }
 
-int tb_reproduce_run(const struct tb_log_view *view, uint64_t rounds, char *folder, size_t folder_bytes, char *log, size_t log_bytes,
-                     char *why, size_t why_bytes)
+int tb_reproduce_run(const struct tb_log_view *view, uint64_t rounds, char *folder, size_t folder_bytes, char *log,
+                     size_t log_bytes, char *why, size_t why_bytes)
 {
     const char *parent = getenv("TMPDIR");
     char tree[PATH_MAX], program[PATH_MAX];

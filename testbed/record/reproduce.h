@@ -15,10 +15,10 @@
 int tb_reproduce_check(const struct tb_log_view *view, char *why, size_t why_bytes, char *note, size_t note_bytes);
 
 // Clones the repository into a new folder (*folder; remove it with tb_child_remove), checks out the commit, builds it and runs the
-// experiment as a trial. rounds: 0 for as many as the log's. *log: the new log, below the folder. 0 or -errno with why; the folder is
-// there whenever `folder` is not "".
-int tb_reproduce_run(const struct tb_log_view *view, uint64_t rounds, char *folder, size_t folder_bytes, char *log, size_t log_bytes,
-                     char *why, size_t why_bytes);
+// experiment as a trial. rounds: 0 for as many as the log's. *log: the new log, below the folder. 0 or -errno with why; the folder
+// is there whenever `folder` is not "".
+int tb_reproduce_run(const struct tb_log_view *view, uint64_t rounds, char *folder, size_t folder_bytes, char *log,
+                     size_t log_bytes, char *why, size_t why_bytes);
 
 // Every predicted figure of the log beside that of the new run: [{id, text, cell, over|null, log, again {estimate|null, low|null,
 // high|null, verdict}, agrees, how}]. A figure with an interval agrees when the intervals overlap (where one is unbounded: when its

@@ -31,16 +31,6 @@ const char *tb_verdict_name(enum tb_verdict verdict)
 
 // --- parts ---
 
-// Nobody's rival, though its time is a real one: the floor, which allocates nothing, and what is slowed down or broken on purpose.
-static bool is_yardstick(const char *name)
-{
-    static const char *const faults[] = {"@skip-touch", "@drop-chunk", "@double-free", "@delay:"};
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        if (strstr(name, faults[i]))
-            return true;
-    return strcmp(name, "oracle") == 0;
-}
-
 bool tb_prediction_conjunction(const struct tb_prediction *prediction)
 {
     return prediction->cell[0] == '*' || (tb_stat_is_ratio(prediction->stat) && strcmp(prediction->over, "*") == 0);
@@ -57,7 +47,7 @@ static size_t cell_parts(const struct tb_postulate *postulate, const struct tb_p
         return 1;
     }
     for (uint32_t arm = 0; arm < postulate->arms_count; arm++)
-        if (tb_prediction_compares(postulate, prediction, arm) && !is_yardstick(postulate->arms[arm].name))
+        if (tb_prediction_compares(postulate, prediction, arm))
             parts[count++] = (struct tb_part){.cell = cell, .over = postulate->arms[arm].key, .under = prediction->under};
     return count;
 }

@@ -9,8 +9,9 @@
 //                   that is shorter than its parent's was cut
 //   official runs   the commit with the filed postulate is a strict ancestor of the commit with the log
 //
-// -m and --full-history, since a merge can hide the branch that it did not take; --no-replace-objects, since refs/replace can hide
-// anything. History that was rewritten as a whole is beyond this witness: keep a checkpoint.
+// -m and --full-history, since a merge can hide the branch that it did not take: with -m that is a change against that parent.
+// --no-replace-objects, since refs/replace can hide anything. History that was rewritten as a whole is beyond this witness: keep a
+// checkpoint.
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -219,7 +220,7 @@ static void check_fixed(struct verify *verify, const struct history *history, co
             continue;
         if (!came)
             came = change;
-        else if (!changed && (change->status != 'A' || strcmp(change->new, came->new)))
+        else if (!changed && change->status != 'A')
             changed = change;
     }
     if (changed && changed->status == 'D')

@@ -202,6 +202,8 @@ damage_09_deleted_record() { rm $record; }
 check 09_deleted_record 1 1 "$ledger:7|$book" --
 damage_10_filed_after_opening() { swap_lines $ledger 3 && swap_lines $ledger 2 && swap_lines $ledger 3 && "$forge" chain $ledger; }
 check 10_filed_after_opening 1 1 "$ledger:2|$book" --
+if grep -q 'opened before its postulate 0001 was filed at line 4' "$scratch/out"; then pass 10_says_where; else
+    fail 10_says_where "$(cat "$scratch/out")"; fi
 damage_10_never_filed() { edit $ledger '3d' && "$forge" chain $ledger; }
 check 10_never_filed 1 1 "$ledger:7|$book" --
 damage_10_another_version() { edit $ledger '8s/"postulate_sha256":"./"postulate_sha256":"x/' && "$forge" chain $ledger; }
@@ -214,6 +216,8 @@ damage_11_closed_unopened() { edit $ledger '4{h;d};5G' && "$forge" chain $ledger
 check 11_closed_unopened 1 2 "$ledger:4|$book" "$ledger:5|$book" --
 damage_11_another_verdict() { edit $ledger '5s/survived/falsified/' && "$forge" chain $ledger; }
 check 11_another_verdict 1 1 "$one:8|$book" --
+damage_11_another_number_of_lines() { edit $ledger '5s/"log_lines":8/"log_lines":9/' && "$forge" chain $ledger; }
+check 11_another_number_of_lines 1 1 "$one:8|$book" --
 damage_11_another_host() { edit $ledger '1s/bm1/bm7/' && "$forge" chain $ledger; }
 check 11_another_host 1 1 "$ledger:1|$book" --
 damage_11_unknown_line() { edit $ledger '7s/"record"/"recrod"/' && "$forge" chain $ledger; }

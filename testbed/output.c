@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// output: write beside, then rename. A missing folder is -ENOTDIR and not -ENOENT, which is what a missing program says.
+#include "testbed/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int write_bytes(int fd, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t written = write(fd, bytes, count);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        bytes += written > 0 ? written : 0;
+        count -= written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}
+
+int tb_output_replace(const char *path, const char *bytes, size_t count)
+{
+    char resolved[PATH_MAX], temporary[PATH_MAX + 32];
+    struct stat about;
+    bool special = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
+    const char *target = realpath(path, resolved) ? resolved : path; // a link stays a link
+    int length = snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%d.tmp", target, (int)getpid());
+    if (length >= (int)sizeof temporary)
+        return -ENAMETOOLONG;
+    int fd = open(temporary, O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
+    if (fd < 0)
+        return errno == ENOENT ? -ENOTDIR : -errno;
+    int rc = write_bytes(fd, bytes, count);
+    if (close(fd) < 0 && rc == 0)
+        rc = -errno;
+    if (rc == 0 && !special && rename(temporary, target) < 0)
+        rc = -errno;
+    if (rc < 0 && !special)
+        unlink(temporary);
+    return rc;
+}
