@@ -56,7 +56,8 @@ testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -ldl -lm
 experiments_libs := $(testbed_libs)
 
 # Objects: <layer>_own is the layer, <layer>_all also what it may call. main.o has the program's main() and is in neither.
-own = $(patsubst %.c,$(B)/%.o,$(filter-out testbed/main.c,$(sort $(wildcard $(1)/*.c $(1)/contenders/*.c $(1)/record/*.c))))
+folders = $(1) $(1)/contenders $(1)/record
+own = $(patsubst %.c,$(B)/%.o,$(filter-out testbed/main.c,$(sort $(wildcard $(addsuffix /*.c,$(folders))))))
 below :=
 $(foreach l,$(LAYERS),$(eval $(l)_own := $(call own,$(l)))$(eval below += $($(l)_own))$(eval $(l)_all := $(below)))
 

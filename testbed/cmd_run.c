@@ -21,7 +21,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"official", 'o', NULL, 0, "For the record: the postulate is filed and committed, the tree is clean; the log goes to logs/HOST/", 1},
+    {"official", 'o', NULL, 0, "For the record: postulate filed and committed, tree clean; the log goes to logs/HOST/", 1},
     {"smoke", 'S', NULL, 0, "As short as possible, to see that it runs; no verdict comes of it", 1},
     {"seed", 's', "N", 0, "Seed of the order (the postulate's)", 2},
     {"rounds", 'r', "N", 0, "Rounds (the postulate's; not with --official)", 2},
@@ -138,7 +138,8 @@ static int official_check(const struct arguments *arguments, const struct tb_pos
     else if (!sha256)
         tb_error("postulate %s is not filed on this host. File it: locus postulate file %s", postulate->id, postulate->id);
     else if (!same)
-        tb_error("%s is not what was filed. A filed postulate is never edited: write a new one that supersedes it", postulate->path);
+        tb_error("%s is not what was filed. A filed postulate is never edited: write a new one that supersedes it",
+                 postulate->path);
     tb_ledger_close(ledger);
     return same ? 0 : TB_EXIT_FAILED;
 }
@@ -163,7 +164,8 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     printf("run     %s, %s, postulate %s%.12s\n", result->run, tb_run_kind_name(kind), commit ? "of commit " : "not committed",
            commit ? commit : "");
     printf("rounds  %u, randomised (seed %llu)\n", result->rounds, (unsigned long long)plan->campaign.seed);
-    json_array_foreach(predictions, i, prediction) {
+    json_array_foreach(predictions, i, prediction)
+    {
         const char *part_why = json_string_value(json_object_get(prediction, "why"));
         printf("%-6s  %s on %s", json_string_value(json_object_get(prediction, "id")),
                json_string_value(json_object_get(prediction, "text")), json_string_value(json_object_get(prediction, "cell")));
@@ -182,12 +184,13 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
 static int execute(const struct arguments *arguments, struct tb_plan *plan, const char *host)
 {
     char commit[48], why[400];
-    bool committed = tb_git_committed(plan->postulate->path) &&
-                     tb_git_commit_of(plan->postulate->path, commit, sizeof commit) == 0;
+    bool committed = tb_git_committed(plan->postulate->path) && tb_git_commit_of(plan->postulate->path, commit, sizeof commit) == 0;
     struct tb_run_result result;
     const struct tb_run_config config = {
         .plan = plan,
-        .kind = arguments->official ? TB_RUN_OFFICIAL : arguments->plan.smoke ? TB_RUN_SMOKE : TB_RUN_TRIAL,
+        .kind = arguments->official     ? TB_RUN_OFFICIAL
+                : arguments->plan.smoke ? TB_RUN_SMOKE
+                                        : TB_RUN_TRIAL,
         .root = arguments->root,
         .host = host,
         .commit = committed ? commit : NULL,

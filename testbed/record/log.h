@@ -7,15 +7,16 @@
 // Line by line ("t" tells what it is; a member without a value is null, never left out):
 //   hdr     v 1, run, nonce (32 hex), kind "official" | "trial" | "smoke", time (ISO 8601, UTC),
 //           postulate {path, sha256, commit|null}, experiment {id, slug, question, reproduces|null},
-//           design {rounds, block_rounds, seed, block_bytes, dispatch, workers, order}, unmet|null (a need that was not met),
+//           design {rounds, block_rounds, seed, block_bytes, dispatch, workers, order}, unmet|null (a need that was not
+//           met),
 //           arms [{key, name, library|null, library_sha256|null}], cells [{workload, touch, laps, laps_warmup, blocks_peak,
 //           blocks_per_lap, requests_per_lap, pool_blocks}], env {...} (environment.h), before {...} (counters)
 //   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
 //           time_ns, time_ns_min, allocated, freed, pushed, drained, touched_bytes, touched_bytes_expected, outstanding_high,
 //           distinct, workers_pinned
 //   after   counters {...}
-//   sum     rounds, blocks, gates [{gate, kind "proof"|"noise", passed, reason|null}], predictions [...] and arms [...] (verdict.h),
-//           aa [{cell, arms, estimate, low, high, confidence}], positive_control|null, verdict, why|null
+//   sum     rounds, blocks, gates [{gate, kind "proof"|"noise", passed, reason|null}], predictions [...] and arms [...]
+//           (verdict.h), aa [{cell, arms, estimate, low, high, confidence}], positive_control|null, verdict, why|null
 //   seal    lines (with this one), status "complete" | "stopped", why|null
 //
 // A log without a seal is a run that crashed: it stays, and is counted as such.

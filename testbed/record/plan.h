@@ -2,7 +2,8 @@
 //
 // plan: an experiment and its postulate, made ready to run: arms found, workloads built, rounds laid out in blocks.
 //
-// The rounds come in two blocks of equal length. When the blocks disagree (verdict.h) a whole third is added; the verdict pools all.
+// The rounds come in two blocks of equal length. When the blocks disagree (verdict.h) a whole third is added; the verdict pools
+// all.
 #ifndef TB_PLAN_H
 #define TB_PLAN_H
 

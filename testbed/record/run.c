@@ -180,13 +180,21 @@ static int needs_check(struct running *running)
     return 0;
 }
 
-static int log_write(struct running *running)
+static int log_begin(struct running *running)
 {
     json_t *header = tb_line_header(running->config, running->result->run, running->nonce, running->time);
     if (header)
         json_object_set_new(header, "unmet", running->unmet[0] ? json_string(running->unmet) : json_null());
-    int error = header ? tb_log_create(&running->log, running->result->log, header) : -ENOMEM;
+    int error = header ? ledger_open_run(running) : -ENOMEM; // looking at the host takes long, so only then
+    if (!error)
+        error = tb_log_create(&running->log, running->result->log, header);
     json_decref(header);
+    return error;
+}
+
+static int log_write(struct running *running)
+{
+    int error = log_begin(running);
     if (!error && !running->unmet[0])
         error = blocks_run(running);
     if (!error)
@@ -229,8 +237,6 @@ int tb_run(const struct tb_run_config *config, struct tb_run_result *out, char *
         error = tb_ledger_open(&running.ledger, config->root, config->host, true, why, why_bytes);
     if (!error)
         error = needs_check(&running);
-    if (!error)
-        error = ledger_open_run(&running);
     if (!error && !config->quiet)
         error = tb_progress_open(&running.progress, stderr);
     if (!error)

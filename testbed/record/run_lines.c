@@ -66,8 +66,8 @@ json_t *tb_line_header(const struct tb_run_config *config, const char *run, cons
 {
     const struct tb_plan *plan = config->plan;
     const struct tb_postulate *postulate = plan->postulate;
-    json_t *filed = json_pack("{s:s, s:s, s:o}", "path", postulate->path, "sha256", postulate->sha256, "commit",
-                              text_or_null(config->commit));
+    json_t *filed =
+        json_pack("{s:s, s:s, s:o}", "path", postulate->path, "sha256", postulate->sha256, "commit", text_or_null(config->commit));
     json_t *experiment = json_pack("{s:s, s:s, s:s, s:o}", "id", plan->experiment->id, "slug", plan->experiment->slug, "question",
                                    plan->experiment->question, "reproduces", text_or_null(postulate->reproduces));
     return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run", run, "nonce",

@@ -193,6 +193,14 @@ Test(reproduce, another_truth_is_not_although_the_claim_survives_it, .init = ent
     json_decref(figures);
 }
 
+Test(reproduce, a_smaller_figure_is_not_either, .init = enter, .fini = leave)
+{
+    size_t agreed;
+    load_two(0.96);
+    json_decref(repeated(&agreed));
+    cr_assert_eq(agreed, 1);
+}
+
 Test(reproduce, few_rounds_are_held_against_the_interval_there_is, .init = enter, .fini = leave)
 {
     struct record_fixture one = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);

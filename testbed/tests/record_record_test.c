@@ -248,3 +248,23 @@ Test(record, is_not_filed_of_a_log_that_the_ledger_closed_otherwise, .fini = cle
     free(text);
     tb_log_view_close(&view);
 }
+
+Test(record, is_not_filed_of_a_log_that_took_the_place_of_another, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *text, target[256], original[4096];
+    tb_log_view_close(&view);
+    strcpy(original, path);
+    fixture.root = "other";
+    fixture.seed = 9;
+    view = view_of(&fixture); // the same run, by its name
+    tb_log_view_close(&view);
+    cr_assert_eq(rename(path, original), 0);
+    cr_assert_eq(tb_find_run_load(RUN, &view, why, sizeof why), 0, "%s", why);
+    text = filled(&view);
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), -EINVAL);
+    SAYS(why, "no entry for it with this last hash");
+    free(text);
+    tb_log_view_close(&view);
+}
