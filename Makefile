@@ -70,7 +70,8 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run test test-report logging-effect soak bench deps deps-test layers tidy format format-check check install uninstall list clean help
+.PHONY: all tests run test test-report logging-effect soak bench deps deps-test layers tidy format format-check check install \
+        uninstall list clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

@@ -246,7 +246,7 @@ static void write_environment(const struct tb_log_view *view, FILE *out)
 {
     static const char *const rows[][2] = {
         {"CPU", "env.cpu.model"},
-        {"CPUs allowed", "env.cpu.count_allowed"},
+        {"CPUs allowed", "env.cpu.allowed"},
         {"microcode", "env.cpu.microcode"},
         {"SMT", "env.cpu.smt_control"},
         {"frequency governor", "env.frequency.governor"},

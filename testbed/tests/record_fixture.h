@@ -56,8 +56,8 @@ static inline json_t *fixture_header(const struct record_fixture *fixture, const
         json_array_append_new(cells, json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "workload", "churn-touch", "touch",
                                                i ? "byte" : "full", "laps", 20, "laps_warmup", 3, "blocks_peak", 100,
                                                "blocks_per_lap", 1000, "requests_per_lap", 10, "pool_blocks", 200));
-    json_t *env = json_pack("{s:{s:s, s:s}, s:{s:s, s:i}, s:{s:s}, s:{s:s, s:s, s:s, s:s}, s:{s:{s:s}}}", "kernel", "release",
-                            "6.1.0", "command_line", "ro | quiet", "cpu", "model", "Example CPU", "count_allowed", 2, "thp",
+    json_t *env = json_pack("{s:{s:s, s:s}, s:{s:s, s:s}, s:{s:s}, s:{s:s, s:s, s:s, s:s}, s:{s:{s:s}}}", "kernel", "release",
+                            "6.1.0", "command_line", "ro | quiet", "cpu", "model", "Example CPU", "allowed", "0-1", "thp",
                             "enabled", "madvise", "build", "compiler", "gcc 12", "flags", "gcc -O2", "commit", fixture->commit,
                             "dirty", fixture->dirty, "nodes", "0", "cpus", "0-1");
     return json_pack(

@@ -97,7 +97,7 @@ Test(record, says_what_was_predicted_and_what_was_observed, .fini = clean_up)
     SAYS(text, "| B | glibc | glibc 2.36 | ");
     SAYS(text, "| 1.300 | 1.000 | 0/0 of 20 |");
     SAYS(text, "| allocated == freed | proof | yes | - |");
-    SAYS(text, "| CPU | Example CPU |");
+    SAYS(text, "| CPU | Example CPU |\n| CPUs allowed | 0-1 |");
     SAYS(text, head);
     cr_assert(!strstr(text, "cannot be filed"));
     free(text);

@@ -61,6 +61,12 @@ refuses official-by-a-program-of-another-commit 1 'not built from what is commit
 why="something was written"
 check a-refused-run-leaves-nothing [ ! -e logs ]
 
+# An experiment is found by the linker: one that it dropped would be missed by nobody else.
+files=$(cd "$REPO" && ls experiments/*.c | sed 's|.*/||; s|[.]c$||')
+locus 0 list --json
+why="the program has other experiments than the folder"
+check list-has-every-experiment [ "$(jq -r '.[] | .id + "-" + .slug' "$scratch/out")" = "$files" ]
+
 # --- a trial -------------------------------------------------------------------------------------------------------------------
 
 if locus 0 run 0002 --rounds 6 --seed 5; then
