@@ -81,8 +81,10 @@ static int load(const struct arguments *arguments, struct tb_gallery *gallery)
 static int write_page(const char *path, const char *bytes, size_t count)
 {
     if (strcmp(path, "-") == 0) {
-        fwrite(bytes, 1, count, stdout);
-        return tb_cli_flush();
+        if (fwrite(bytes, 1, count, stdout) == count)
+            return tb_cli_flush();
+        tb_error("standard output: %s", strerror(errno));
+        return TB_EXIT_FAILED;
     }
     if (strcmp(path, DEFAULT_OUTPUT) == 0 && mkdir("build", 0777) && errno != EEXIST) {
         tb_error("build: %s. Use -o FILE", strerror(errno));
@@ -91,7 +93,7 @@ static int write_page(const char *path, const char *bytes, size_t count)
     int rc = tb_output_replace(path, bytes, count);
     if (rc == 0)
         return TB_EXIT_OK;
-    tb_error("%s: %s", path, rc == -ENOTDIR ? "there is no such folder" : strerror(-rc));
+    tb_error("%s: %s", path, rc == -ENOTDIR ? "there is no such folder. Make it, or use -o FILE" : strerror(-rc));
     return TB_EXIT_FAILED;
 }
 

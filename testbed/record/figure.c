@@ -303,25 +303,22 @@ static bool part_disagrees(const struct tb_prediction *prediction, const struct 
     return true;
 }
 
-bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate, char *why, size_t why_bytes)
+bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate,
+                        const struct tb_prediction *prediction, char *why, size_t why_bytes)
 {
+    struct tb_part *parts = NULL;
+    size_t count = 0;
     bool found = false;
-    for (uint32_t p = 0; p < postulate->predictions_count && !found; p++) {
-        const struct tb_prediction *prediction = &postulate->predictions[p];
-        struct tb_part *parts = NULL;
-        size_t count = 0;
-        if (!tb_stat_is_ratio(prediction->stat) || tb_parts(postulate, prediction, &parts, &count) < 0)
+    if (!tb_stat_is_ratio(prediction->stat) || tb_parts(postulate, prediction, &parts, &count) < 0)
+        return false;
+    for (size_t i = 0; i < count && !found; i++) {
+        struct tb_pair pair;
+        char ignored[200];
+        if (tb_pair_load(view, prediction->metric, parts[i].cell, parts[i].over, parts[i].under, &pair, ignored, sizeof ignored))
             continue;
-        for (size_t i = 0; i < count && !found; i++) {
-            struct tb_pair pair;
-            char ignored[200];
-            if (tb_pair_load(view, prediction->metric, parts[i].cell, parts[i].over, parts[i].under, &pair, ignored,
-                             sizeof ignored))
-                continue;
-            found = part_disagrees(prediction, &parts[i], &pair, why, why_bytes);
-            tb_pair_close(&pair);
-        }
-        free(parts);
+        found = part_disagrees(prediction, &parts[i], &pair, why, why_bytes);
+        tb_pair_close(&pair);
     }
+    free(parts);
     return found;
 }

@@ -54,8 +54,9 @@ bool tb_prediction_conjunction(const struct tb_prediction *prediction);
 // A member of the header's cells[] by "WORKLOAD/TOUCH", or NULL; *index is its place.
 const json_t *tb_cell_find(const struct tb_log_view *view, const char *cell, size_t *index);
 
-// Do the blocks of rounds disagree about a predicted ratio? why: which, and how far.
-bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate, char *why, size_t why_bytes);
+// Do the blocks of rounds disagree about a ratio of this prediction? why: which, and how far.
+bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate,
+                        const struct tb_prediction *prediction, char *why, size_t why_bytes);
 
 // The summary's "gates" (gates.c). *failed_proof, *failed_noise: the first that failed, "" when none did.
 struct tb_gates {

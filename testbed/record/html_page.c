@@ -140,7 +140,7 @@ static void put_hosts(FILE *out, const struct tb_gallery *gallery)
           out);
     for (size_t i = 0; i < gallery->hosts_count; i++) {
         const struct tb_gallery_host *host = &gallery->hosts[i];
-        tb_html(out, "<tr data-ledger=\"@\"><th scope=\"row\">@</th>", host->path, host->name);
+        tb_html(out, "<tr data-ledger=\"@\"><th scope=\"row\">@</th>", host->path, host->path);
         if (host->exists) {
             tb_html(out, "<td>@</td><td>@</td><td>@</td><td>@</td>", TB_COUNT(count_entries(host, "postulate")),
                     TB_COUNT(count_entries(host, "open")), TB_COUNT(count_entries(host, "close")),

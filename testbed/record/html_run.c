@@ -169,10 +169,9 @@ static int put_samples(FILE *out, const struct tb_log_view *view)
     int rc = 0;
     if (view->samples_count == 0)
         return 0;
-    fputs(
-        "<h3>Every sample</h3>\n<p class=\"note\">A dot is one round, a fresh process, the first at the strip's upper edge. The "
-        "bar is the median.</p>\n<div class=\"panels\">\n",
-        out);
+    fputs("<h3>Every sample</h3>\n<p class=\"note\">A dot is one round, a fresh process, the first at the strip's upper edge. The "
+          "bar is the median.</p>\n<div class=\"panels\">\n",
+          out);
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
         for (size_t cell = 0; cell < cells && rc == 0 && (m == 0 || is_predicted(view->summary, metrics[m])); cell++)
             rc = tb_html_strips(out, view, cell, metrics[m]);

@@ -61,6 +61,7 @@ static const char runs[] =
     ".fold[open]>summary::before,dd>.raw[open]>summary::before{content:\"\\25BE\\00A0\"}\n"
     "dd>.raw>summary{cursor:pointer;color:var(--soft)}\n"
     "dl{margin:0;font-size:.8125rem}dl div{display:grid;grid-template-columns:minmax(7rem,12rem) 1fr;gap:.75rem;padding:.1rem 0}\n"
+    "dl div:has(>dd>dl){display:block}\n"
     "dl dl{border-left:1px solid var(--line);padding-left:.6rem}dl dl div{grid-template-columns:minmax(5rem,10rem) 1fr}\n"
     "dt{color:var(--soft)}dd{margin:0;min-width:0}ol{margin:0;padding-left:1.4rem}\n"
     ".source dd{font:.8rem/1.5 ui-monospace,monospace}\n"
@@ -68,10 +69,10 @@ static const char runs[] =
 
 static const char drawings[] =
     ".chart{margin:.25rem 0 1rem}\n"
-    ".panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26rem,100%),1fr));gap:0 2rem}\n"
+    ".panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26.5rem,100%),1fr));gap:0 2rem}\n"
     ".row{display:grid;grid-template-columns:minmax(0,13.5rem) 1fr minmax(9.5rem,max-content);column-gap:.75rem;align-items:center;"
     "font-size:.8125rem}\n"
-    ".strips .row{grid-template-columns:minmax(0,9.5rem) 1fr 6rem;column-gap:.75rem}\n"
+    ".strips .row{grid-template-columns:minmax(0,11rem) 1fr 6rem;column-gap:.75rem}\n"
     ".intervals .row{grid-template-columns:minmax(0,13.5rem) 1fr 11.5rem}\n"
     ".row>svg{width:100%;display:block;overflow:visible}\n"
     ".row.cell{font-weight:600}.strips .row{padding:1px 0}\n"
@@ -93,6 +94,7 @@ static const char drawings[] =
 static const char media[] =
     "@media (max-width:40rem){main{padding:1.25rem .9rem 3rem}.answer{font-size:1.25rem}.run>summary{grid-template-columns:1fr}"
     ".row,.strips .row,.intervals .row{grid-template-columns:minmax(0,1fr) auto}.row>svg{grid-row:2;grid-column:1/-1}"
+    ".row.cell>svg{display:none}"
     ".row.axis{grid-template-columns:1fr}.row.axis span:first-child{display:none}.row.axis>svg{grid-row:1}"
     ".row.axis .figure{grid-row:2}.seen{display:block;margin-left:1.35rem}.counts li{flex:1 1 6.5rem}"
     "dl div,dl dl div{grid-template-columns:minmax(4.5rem,7rem) 1fr}}\n"

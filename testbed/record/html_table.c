@@ -88,13 +88,12 @@ void tb_html_arms_table(FILE *out, const struct tb_log_view *view, size_t cell)
     if (json_array_size(rows) == 0)
         return;
     struct tb_unit unit = unit_of(rows, name);
-    tb_html(
-        out,
-        "<div class=\"wide\"><table class=\"arms\" data-cell=\"@\"><thead><tr><th scope=\"col\">@</th>"
+    tb_html(out,
+            "<div class=\"wide\"><table class=\"arms\" data-cell=\"@\"><thead><tr><th scope=\"col\">@</th>"
             "<th scope=\"col\">median, @</th>"
-        "<th scope=\"col\">95&#8239;%, @</th><th scope=\"col\">times as long as @</th><th scope=\"col\">95&#8239;%</th>"
-        "<th scope=\"col\">MAD, @</th><th scope=\"col\">least, @</th><th scope=\"col\">rounds</th></tr></thead><tbody>\n",
-        name, name, unit.name, unit.name, first, unit.name, unit.name);
+            "<th scope=\"col\">95&#8239;%, @</th><th scope=\"col\">times as long as @</th><th scope=\"col\">95&#8239;%</th>"
+            "<th scope=\"col\">MAD, @</th><th scope=\"col\">least, @</th><th scope=\"col\">rounds</th></tr></thead><tbody>\n",
+            name, name, unit.name, unit.name, first, unit.name, unit.name);
     json_array_foreach (rows, i, row)
         if (strcmp(tb_member_text(row, "cell"), name) == 0)
             put_arm_row(out, view, cell, row, &unit);

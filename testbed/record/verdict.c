@@ -207,8 +207,7 @@ static int judge(const struct tb_log_view *view, const struct tb_postulate *post
 // --- the run ---
 
 // What makes all predictions moot; TB_VERDICT_COUNT: nothing does.
-static struct judgement overruling(const struct tb_log_view *view, const struct tb_postulate *postulate,
-                                   const struct tb_gates *gates)
+static struct judgement overruling(const struct tb_log_view *view, const struct tb_gates *gates)
 {
     struct judgement out = {.verdict = TB_VERDICT_COUNT};
     const char *unmet = json_string_value(json_object_get(view->header, "unmet"));
@@ -225,8 +224,6 @@ static struct judgement overruling(const struct tb_log_view *view, const struct 
     } else if (view->samples_count > 0 && gates->failed_noise[0]) {
         out.verdict = TB_VERDICT_NOISE;
         snprintf(out.why, sizeof out.why, "%s", gates->failed_noise);
-    } else if (tb_blocks_disagree(view, postulate, out.why, sizeof out.why)) {
-        out.verdict = TB_VERDICT_UNSTABLE;
     }
     return out;
 }
@@ -244,6 +241,8 @@ static struct judgement overall(const struct tb_postulate *postulate, const stru
         out.verdict = TB_VERDICT_SURVIVED;
     else if (count > 0 && of[TB_VERDICT_NO_DIFFERENCE] == count)
         out.verdict = TB_VERDICT_NO_DIFFERENCE;
+    else if (count > 0 && of[TB_VERDICT_UNSTABLE] == count)
+        out.verdict = TB_VERDICT_UNSTABLE;
     bool mixed = out.verdict == TB_VERDICT_INCONCLUSIVE;
     for (size_t i = 0; i < count && !out.why[0] && out.verdict != TB_VERDICT_SURVIVED; i++)
         if (each[i].verdict == out.verdict || (mixed && each[i].verdict != TB_VERDICT_SURVIVED))
@@ -283,9 +282,13 @@ static int predictions(const struct tb_log_view *view, const struct tb_postulate
         bool exact = tb_prediction_exact(prediction);
         json_t *object = NULL;
         rc = judge(view, postulate, prediction, exact ? 1 : 1 - (1 - prediction->confidence) / intervals, &each[i], &object);
-        if (rc == 0 && overruled->verdict != TB_VERDICT_COUNT) {
-            each[i] = *overruled;
-            rc = overrule_parts(object, overruled);
+        struct judgement overrule = *overruled;
+        if (overrule.verdict == TB_VERDICT_COUNT &&
+            tb_blocks_disagree(view, postulate, prediction, overrule.why, sizeof overrule.why))
+            overrule.verdict = TB_VERDICT_UNSTABLE;
+        if (rc == 0 && overrule.verdict != TB_VERDICT_COUNT) {
+            each[i] = overrule;
+            rc = overrule_parts(object, &overrule);
         }
         if (rc == 0)
             rc = verdict_set(object, &each[i]);
@@ -316,7 +319,7 @@ int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate
     if (rc < 0)
         return rc;
     json_t *list = json_array();
-    struct judgement overruled = overruling(view, postulate, &gates);
+    struct judgement overruled = overruling(view, &gates);
     rc = list ? predictions(view, postulate, &overruled, &run, list) : -ENOMEM;
     json_t *sum = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "t", "sum", "rounds", counted(view, "round"), "blocks",
                             counted(view, "block"), "gates", gates.list, "predictions", list, "aa", tb_table_aa(view, postulate),
@@ -332,6 +335,9 @@ int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate
 
 bool tb_verdict_unstable(const struct tb_log_view *view, const struct tb_postulate *postulate)
 {
-    char ignored[320];
-    return tb_blocks_disagree(view, postulate, ignored, sizeof ignored);
+    char ignored[300];
+    for (uint32_t i = 0; i < postulate->predictions_count; i++)
+        if (tb_blocks_disagree(view, postulate, &postulate->predictions[i], ignored, sizeof ignored))
+            return true;
+    return false;
 }

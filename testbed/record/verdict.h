@@ -11,9 +11,9 @@
 //
 // Over all predictions, the first that holds: a need was not met (the header's "unmet"; no sample was taken) -
 // unmeasurable-on-host. A proof gate failed - invalid. A smoke run - none (smoke). A noise gate failed - inconclusive (noise).
-// Blocks of rounds disagree: the last one's ratio is more than five percent from that of every block before it (so a third block
-// decides between two that disagreed) - inconclusive (unstable). The run as a whole is falsified when one prediction is, and
-// survives when all do.
+// Of the rest, each for itself: a prediction of whose ratios the blocks of rounds disagree, the last one's being more than five
+// percent from that of every block before it (so a third block decides between two that disagreed), is inconclusive (unstable).
+// The run as a whole is falsified when one prediction is, and survives when all do.
 //
 // Proof gates: "allocated == freed", "pushed == drained", "touched == expected", "handles home" - all are checked in every
 // sample by the measured process, whatever the list says. Noise gates: "aa_ratio_ci contains 1" (99 % interval of the A/A pair

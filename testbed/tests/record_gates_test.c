@@ -210,6 +210,18 @@ Test(gates, two_blocks_more_than_five_percent_apart_are_unstable)
     world_close(&w);
 }
 
+Test(gates, an_unstable_prediction_leaves_the_others_alone)
+{
+    struct world w;
+    open_pair(&w, 20, 2);
+    slow_block(&w, 10, 10, 1.10);
+    world_predict_arm(&w, "outstanding_ratio", TB_STAT_MAX, TB_CLAIM_EQ, 1);
+    SAYS(world_judge(&w), "verdict", "inconclusive");
+    SAYS(world_prediction(&w, 0), "verdict", "inconclusive (unstable)");
+    SAYS(world_prediction(&w, 1), "verdict", "survived");
+    world_close(&w);
+}
+
 Test(gates, a_third_block_decides_between_two_that_disagree)
 {
     struct world w;

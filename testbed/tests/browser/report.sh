@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# report.sh [OUT [ROOT...]]: the report as a browser sees it. LOCUS=path/to/locus. Needs chromium and jq. Not run by `make test`.
+#
+# Without ROOT it makes a record first, in OUT/logs (OUT: build/test-report): two short trials, a smoke run and a log whose end is
+# cut off; the repository's own logs are added where it has some. Then one line per case, PASS or FAIL: the console is silent,
+# nothing is loaded, each figure in the page is the log's, no page scrolls sideways at 360 pixels, folded or open, dots lie in
+# their strips, a dark scheme is dark. Leaves screenshots in OUT to be looked at. Exit status 1 if any failed.
+set -u
+: "${LOCUS:?LOCUS must name the program}"
+out=${1:-build/test-report}
+[ $# -eq 0 ] || shift
+here=$(cd "$(dirname "$0")" && pwd)
+LOCUS=$(realpath "$LOCUS")
+failures=0
+
+pass() { echo "PASS $1"; }
+fail() {
+    echo "FAIL $1: $2"
+    failures=$((failures + 1))
+}
+# check NAME WHY COMMAND...: passes when the command succeeds
+check() {
+    local name=$1 why=$2
+    shift 2
+    if "$@" >/dev/null; then pass "$name"; else fail "$name" "$why"; fi
+}
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+    { echo "report.sh: chromium is missing (Debian: apt-get install chromium)" >&2; exit 2; }
+command -v jq >/dev/null || { echo "report.sh: jq is missing" >&2; exit 2; }
+
+# browse ARGUMENT...: a browser of its own each time, which leaves nothing behind but OUT
+browse() {
+    local profile status
+    profile=$(mktemp -d)
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$profile" \
+        --allow-file-access-from-files --enable-logging=stderr --v=0 --virtual-time-budget=20000 "$@" 2>"$out/browser.log"
+    status=$?
+    rm -rf "$profile"
+    return $status
+}
+
+make_record() {
+    local log
+    rm -rf "$out/logs"
+    cp -r "$here/../../../postulates" "$out/"
+    (
+        cd "$out" || exit 1
+        export LOCUS_HOST=bm1
+        "$LOCUS" run 0002 -q -r 8 --root logs && "$LOCUS" run 0003 -q -r 8 --root logs && "$LOCUS" run 0001 -q --smoke --root logs
+    ) >"$out/run.log" 2>&1 || { tail -n 3 "$out/run.log" >&2; return 1; }
+    log=$(ls "$out"/logs/bm1/0002-*/*.jsonl)
+    sed -e '$d' "$log" | sed '$d' >"${log%.jsonl}-cut.jsonl"
+}
+
+# probe NAME WIDTH [FLAG...]: what the browser found, in OUT/NAME.json
+probe() {
+    local name=$1 width=$2
+    shift 2
+    browse "$@" --window-size=1400,1000 --dump-dom "file://$out/probe.html?width=$width" |
+        sed -n 's|.*<pre id="found">\([^<]*\)</pre>.*|\1|p' | base64 -d >"$out/$name.json" && jq -e . "$out/$name.json" >/dev/null
+}
+
+# What the page ought to say, from the logs alone: whole logs' predictions and arms, and every valid sample of each log.
+expected() {
+    jq -n --slurpfile lines "$out/all.jsonl" '
+        ($lines | group_by(.file) | map({hdr: map(select(.t == "hdr"))[0], sum: map(select(.t == "sum"))[0],
+                                         s: map(select(.t == "s" and .valid))})) as $logs |
+        def cells($hdr): $hdr.cells | map("\(.workload)/\(.touch)");
+        {predictions: [$logs[] | .hdr.run as $run | select(.sum) | .sum.predictions[] |
+             {run: $run, id, verdict, estimate, low, high, parts: [.parts[] | {cell, over, estimate, low, high}]}],
+         arms: [$logs[] | .hdr.run as $run | select(.sum) | .sum.arms[] | {run: $run, cell, arm, median, low, high}],
+         samples: [$logs[] | .hdr.run as $run | cells(.hdr) as $cells | .s[] |
+             {run: $run, cell: $cells[.cell], arm, round, time_ns}]}'
+}
+
+# same KIND: as sets, and there is something to compare
+same() {
+    jq -e -n --slurpfile page "$out/desk.json" --slurpfile logs "$out/expected.json" --arg kind "$1" '
+        def sorted: .[0][$kind] | sort_by([.run, .cell, .arm, .round, .id]);
+        ($logs | sorted | length) > 0 and ($page | sorted) == ($logs | sorted)'
+}
+
+says() { jq -e "$2" "$out/$1.json"; }
+
+# picture NAME WIDTH HEIGHT PAGE [FLAG...]
+picture() {
+    local file=$out/$1.png
+    rm -f "$file"
+    browse "${@:5}" --window-size="$2,$3" --screenshot="$file" "file://$4" >/dev/null
+    check "a picture, $1.png" "there is none" test -s "$file"
+}
+
+mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
+if [ $# -eq 0 ]; then
+    make_record || exit 1
+    set -- "$out/logs"
+    own=$(cd "$here/../../.." && pwd)/logs
+    ! compgen -G "$own/*/*/*.jsonl" >/dev/null || set -- "$@" "$own"
+fi
+roots=()
+for root; do roots+=(--root "$root"); done
+check "the page is written" "locus report failed" "$LOCUS" report "${roots[@]}" -o "$out/report.html"
+cp "$here/report_probe.html" "$out/probe.html"
+sed 's/<details class="run"/<details open="" class="run"/' "$out/report.html" >"$out/open.html"
+find "$@" -name '*.jsonl' ! -name ledger.jsonl | while IFS= read -r log; do
+    jq -c --arg file "$log" '. + {file: $file}' "$log"
+done >"$out/all.jsonl"
+expected >"$out/expected.json"
+
+browse --dump-dom "file://$out/report.html" >/dev/null
+check "no word on the console" "$(grep -m 1 CONSOLE "$out/browser.log")" bash -c '! grep CONSOLE "$1"' - "$out/browser.log"
+check "the browser opens the page" "the probe found nothing" probe desk 1280
+check "and on a phone" "the probe found nothing" probe phone 360
+check "and in the dark" "the probe found nothing" probe dark 1280 --blink-settings=preferredColorScheme=0
+
+check "each prediction is the log's" "see $out/desk.json and expected.json" same predictions
+check "each arm is the log's" "see $out/desk.json and expected.json" same arms
+check "each sample is the log's" "see $out/desk.json and expected.json" same samples
+check "every log is a run on the page" "their numbers differ" \
+    says desk "(.runs | length) >= $(jq -s 'map(select(.t == "hdr")) | length' "$out/all.jsonl")"
+check "nothing is loaded" "$(jq -c .resources "$out/desk.json")" says desk '.resources == []'
+check "all dots lie in their strips" "$(jq .misplaced "$out/desk.json") do not" says desk '.misplaced == 0'
+check "and on a phone, too" "$(jq .misplaced "$out/phone.json") do not" says phone '.misplaced == 0'
+check "1280 pixels suffice" "$(jq .open "$out/desk.json") are wanted" says desk '.folded <= 1280 and .open <= 1280'
+check "360 pixels suffice, folded" "$(jq .folded "$out/phone.json") are wanted" says phone '.folded <= 360'
+check "360 pixels suffice, open" "$(jq .open "$out/phone.json") are wanted" says phone '.open <= 360'
+check "light is light and dark is dark" "$(jq -c .background "$out/desk.json" "$out/dark.json")" \
+    jq -e -n --slurpfile light "$out/desk.json" --slurpfile dark "$out/dark.json" \
+    '$light[0].background == "rgb(255, 255, 255)" and ($dark[0].background | capture("rgb\\((?<r>[0-9]+)").r | tonumber) < 60'
+
+picture report-1280 1280 1400 "$out/report.html"
+picture report-1280-open 1280 6000 "$out/open.html"
+picture report-1280-dark 1280 3000 "$out/open.html" --blink-settings=preferredColorScheme=0
+picture report-360 360 1600 "$out/report.html"
+picture report-360-open 360 6000 "$out/open.html"
+exit $((failures > 0))
