@@ -27,7 +27,7 @@ endif
 SAN ?=
 
 # All cores, unless the caller said otherwise (-jN) or is a make that did.
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j% --jobserver%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -159,7 +159,9 @@ run: deps ## the main job: this machine, a scoreboard, a replay; results in buil
 test: deps-test ## everything that is tested, about ten minutes
 	@bash testbed/tests/suite.sh
 
-test-report: all ## the report in a headless browser: figures, console, screenshots (installs chromium)
+test-report: ## the report in a headless browser: figures, console, screenshots (installs chromium)
+	@sh .ci/deps.sh report
+	@$(MAKE) all
 	@LOCUS=$(B)/locus bash testbed/tests/browser/report.sh
 
 logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deps.sh build|test: installs the Debian or Ubuntu packages that are missing, and says nothing when none is.
+# deps.sh build|test|report: installs the Debian or Ubuntu packages that are missing, and says nothing when none is.
 #
 # Packages change their names between releases, so a need is a list of names, a|b: the first one that is installed, or else the
 # first one that apt knows. Without root and without a sudo that asks no password it prints the one line to run, and fails.
@@ -15,7 +15,8 @@ test='clang pkg-config|pkgconf libcriterion-dev r-mathlib universal-ctags jq e2f
 case ${1-} in
 build) needs=$build ;;
 test) needs="$build $test" ;;
-*) echo "usage: deps.sh build|test" >&2; exit 2 ;;
+report) needs="$build jq chromium|chromium-browser" ;;
+*) echo "usage: deps.sh build|test|report" >&2; exit 2 ;;
 esac
 
 command -v dpkg-query >/dev/null || {
@@ -53,7 +54,7 @@ missing() {
 
 find_missing() {
     set -- $needs
-    [ "$needs" = "$build" ] || set -- "$@" $(clang_runtime)
+    [ "$needs" != "$build $test" ] || set -- "$@" $(clang_runtime)
     missing "$@"
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus: the program. One table of commands; each is one file, cmd_NAME.c.
+// locus: the program. One table of commands; each is one file, cmd_NAME.c here or in record/.
 
 #include <stdio.h>
 #include <string.h>

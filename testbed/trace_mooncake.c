@@ -45,8 +45,7 @@ static int check_hash_ids(struct tb_parse *parse, const json_t *request)
         return 0;
     if (!json_is_array(ids))
         return tb_parse_bad(parse, "hash_ids is not an array");
-    json_array_foreach(ids, i, id)
-    {
+    json_array_foreach (ids, i, id) {
         if (!json_is_integer(id))
             return tb_parse_bad(parse, "hash_ids has something that is not a whole number, at place %zu", i + 1);
     }

@@ -57,8 +57,9 @@ static const json_t *summary_entry(const struct tb_log_view *view, size_t cell, 
     const json_t *entry;
     size_t i;
     tb_cell_label(view, cell, label, sizeof label);
-    json_array_foreach(tb_member(view->summary, "arms"), i, entry) if (strcmp(tb_member_text(entry, "cell"), label) == 0 &&
-                                                                       strcmp(tb_member_text(entry, "arm"), arm) == 0) return entry;
+    json_array_foreach (tb_member(view->summary, "arms"), i, entry)
+        if (strcmp(tb_member_text(entry, "cell"), label) == 0 && strcmp(tb_member_text(entry, "arm"), arm) == 0)
+            return entry;
     return NULL;
 }
 

@@ -78,8 +78,7 @@ static void print_figures(const json_t *figures)
 {
     const json_t *entry;
     size_t i;
-    json_array_foreach(figures, i, entry)
-    {
+    json_array_foreach (figures, i, entry) {
         const char *over = tb_member_text(entry, "over");
         printf("%-6s  %s, %s%s%s\n", tb_member_text(entry, "id"), tb_member_text(entry, "text"), tb_member_text(entry, "cell"),
                *over ? ", arm " : "", over);

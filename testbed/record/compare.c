@@ -154,14 +154,12 @@ static int differences(const char *what, const json_t *first, const json_t *seco
     int rc = 0;
     if (!json_is_object(first) || !json_is_object(second))
         return json_equal((json_t *)first, (json_t *)second) || (!first && !second) ? 0 : difference(what, first, second, out);
-    json_object_foreach((json_t *)first, key, value)
-    {
+    json_object_foreach ((json_t *)first, key, value) {
         snprintf(below, sizeof below, "%s%s%s", what, *what ? "." : "", key);
         if (!rc)
             rc = differences(below, value, json_object_get(second, key), out);
     }
-    json_object_foreach((json_t *)second, key, value)
-    {
+    json_object_foreach ((json_t *)second, key, value) {
         snprintf(below, sizeof below, "%s%s%s", what, *what ? "." : "", key);
         if (!rc && !json_object_get(first, key))
             rc = differences(below, NULL, value, out);

@@ -16,10 +16,8 @@ static struct tb_unit unit_of(const json_t *cell)
     double smallest = INFINITY, largest = 0;
     const json_t *arm, *median;
     size_t i, j;
-    json_array_foreach(tb_member(cell, "arms"), i, arm)
-    {
-        json_array_foreach(tb_member(arm, "medians_ns"), j, median)
-        {
+    json_array_foreach (tb_member(cell, "arms"), i, arm) {
+        json_array_foreach (tb_member(arm, "medians_ns"), j, median) {
             if (json_is_number(median)) {
                 smallest = fmin(smallest, json_number_value(median));
                 largest = fmax(largest, json_number_value(median));
@@ -80,8 +78,7 @@ static void differences_text(const json_t *comparison, FILE *out)
         return;
     }
     fprintf(out, "\n%-24s  %-*s  %s\n", "what else differs", VALUE_COLUMNS, "run 1", "run 2");
-    json_array_foreach(differences, i, entry)
-    {
+    json_array_foreach (differences, i, entry) {
         char what[512], values[2][1024];
         tb_text_clean(tb_member_text(entry, "what"), true, what, sizeof what);
         tb_text_shorten(what, 24);
@@ -102,8 +99,7 @@ static void only_text(const json_t *comparison, FILE *out)
         if (json_array_size(names) == 0)
             continue;
         fprintf(out, "\nonly in run %zu:", run + 1);
-        json_array_foreach(names, i, name)
-        {
+        json_array_foreach (names, i, name) {
             tb_text_clean(json_string_value(name), true, clean, sizeof clean);
             fprintf(out, " %s", clean);
         }
@@ -120,13 +116,13 @@ void tb_compare_text(const json_t *comparison, FILE *out)
         fprintf(out, "run %zu  %s  on %s, %s: %s\n", run + 1, tb_member_text(object, "run"), tb_member_text(object, "host"),
                 tb_member_text(object, "kind"), tb_member_text(object, "verdict"));
     }
-    json_array_foreach(cells, i, cell)
-    {
+    json_array_foreach (cells, i, cell) {
         struct tb_unit unit = unit_of(cell);
         char head[128];
         snprintf(head, sizeof head, "%.80s, %s", tb_member_text(cell, "cell"), unit.name);
         fprintf(out, "\n%-26s %9s %9s   run 2 / run 1\n", head, "run 1", "run 2");
-        json_array_foreach(tb_member(cell, "arms"), j, arm) arm_text(arm, &unit, out);
+        json_array_foreach (tb_member(cell, "arms"), j, arm)
+            arm_text(arm, &unit, out);
         if (j == 0)
             fprintf(out, "  no contender is in both\n");
     }

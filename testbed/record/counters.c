@@ -177,8 +177,7 @@ static json_t *value_delta(struct tb_host *host, const json_t *before, const jso
         return NULL;
     json_t *object = json_object(), *value;
     const char *key;
-    json_object_foreach((json_t *)(uintptr_t)after, key, value)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)after, key, value) {
         json_t *moved = value_delta(host, json_object_get(before, key), value);
         if (moved)
             tb_host_put(host, object, key, moved);
@@ -204,8 +203,9 @@ static bool throttle_in(json_t *delta)
 {
     const char *key;
     json_t *value;
-    json_object_foreach(delta, key,
-                        value) if (throttle_in(value) || (json_integer_value(value) > 0 && strstr(key, "throttle"))) return true;
+    json_object_foreach (delta, key, value)
+        if (throttle_in(value) || (json_integer_value(value) > 0 && strstr(key, "throttle")))
+            return true;
     return false;
 }
 

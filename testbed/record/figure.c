@@ -47,8 +47,7 @@ const json_t *tb_cell_find(const struct tb_log_view *view, const char *cell, siz
 {
     size_t i;
     json_t *entry;
-    json_array_foreach(json_object_get(view->header, "cells"), i, entry)
-    {
+    json_array_foreach (json_object_get(view->header, "cells"), i, entry) {
         char name[160];
         const char *workload = json_string_value(json_object_get(entry, "workload"));
         const char *touch = json_string_value(json_object_get(entry, "touch"));

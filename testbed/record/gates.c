@@ -130,8 +130,7 @@ static bool aa_gate(const struct tb_log_view *view, const struct tb_postulate *p
     size_t i;
     if (!passed)
         snprintf(reason, bytes, "no contender is there twice, so nothing shows what the testbed adds");
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         double low = reach(row, "low"), high = reach(row, "high");
         const char *cell = json_string_value(json_object_get(row, "cell")), *arms = json_string_value(json_object_get(row, "arms"));
         if ((low >= 1 - band && high <= 1 + band) || (!inside && low <= 1 && high >= 1))

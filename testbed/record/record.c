@@ -133,11 +133,14 @@ static void write_predictions(const struct tb_log_view *view, FILE *out)
     else
         fprintf(out, "not committed.\n\n");
     fprintf(out, "| | claim | cell | estimate | interval | confidence | verdict |\n|---|---|---|--:|--:|--:|---|\n");
-    json_array_foreach(predictions, i, prediction) write_prediction(prediction, out);
-    json_array_foreach(predictions, i, prediction) write_parts(prediction, out);
+    json_array_foreach (predictions, i, prediction)
+        write_prediction(prediction, out);
+    json_array_foreach (predictions, i, prediction)
+        write_parts(prediction, out);
     fputc('\n', out);
-    json_array_foreach(predictions, i, prediction) if (*tb_member_text(prediction, "why"))
-        fprintf(out, "%s: %s.\n\n", tb_member_text(prediction, "id"), tb_member_show(prediction, "why", why, sizeof why));
+    json_array_foreach (predictions, i, prediction)
+        if (*tb_member_text(prediction, "why"))
+            fprintf(out, "%s: %s.\n\n", tb_member_text(prediction, "id"), tb_member_show(prediction, "why", why, sizeof why));
 }
 
 static void write_arm(const struct tb_arm_figures *f, const struct tb_unit *unit, FILE *out)
@@ -226,7 +229,7 @@ static void write_gates(const struct tb_log_view *view, FILE *out)
     char gate[CELL_BYTES], kind[64], reason[CELL_BYTES], cell[128], arms[CELL_BYTES], estimate[32], range[80], achieved[32];
     size_t i;
     fprintf(out, "## Gates\n\n| gate | kind | passed | reason |\n|---|---|---|---|\n");
-    json_array_foreach(gates, i, entry)
+    json_array_foreach (gates, i, entry)
         fprintf(out, "| %s | %s | %s | %s |\n", escaped_member(entry, "gate", gate, sizeof gate),
                 escaped_member(entry, "kind", kind, sizeof kind), json_is_true(tb_member(entry, "passed")) ? "yes" : "**NO**",
                 escaped_member(entry, "reason", reason, sizeof reason));
@@ -235,7 +238,7 @@ static void write_gates(const struct tb_log_view *view, FILE *out)
     if (json_array_size(controls) == 0)
         return;
     fprintf(out, "The same contender against itself:\n\n| cell | arms | ratio | interval | confidence |\n|---|---|--:|--:|--:|\n");
-    json_array_foreach(controls, i, entry)
+    json_array_foreach (controls, i, entry)
         fprintf(out, "| %s | %s | %s | %s | %s |\n", escaped_member(entry, "cell", cell, sizeof cell),
                 escaped_member(entry, "arms", arms, sizeof arms), figure(entry, "estimate", estimate, sizeof estimate),
                 interval(entry, range, sizeof range), percent(entry, "confidence", achieved, sizeof achieved));

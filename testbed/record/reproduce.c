@@ -80,7 +80,9 @@ int tb_reproduce_check(const struct tb_log_view *view, char *why, size_t why_byt
     size_t i;
     note[0] = '\0';
     int rc = check_commit(view, why, why_bytes);
-    json_array_foreach(tb_member(view->header, "arms"), i, entry) if (!rc) rc = check_arm(entry, why, why_bytes, note, note_bytes);
+    json_array_foreach (tb_member(view->header, "arms"), i, entry)
+        if (!rc)
+            rc = check_arm(entry, why, why_bytes, note, note_bytes);
     return rc;
 }
 

@@ -97,8 +97,7 @@ static const json_t *match(const json_t *list, const json_t *wanted, const char 
 {
     const json_t *entry;
     size_t i;
-    json_array_foreach(list, i, entry)
-    {
+    json_array_foreach (list, i, entry) {
         bool same = true;
         for (const char *const *key = keys; *key; key++)
             same &= strcmp(tb_member_text(entry, *key), tb_member_text(wanted, *key)) == 0;
@@ -116,7 +115,9 @@ static int add_prediction(const json_t *log, const json_t *again, json_t *out, s
     int rc = 0;
     if (json_array_size(parts) == 0)
         return add(log, log, again, out, agreed);
-    json_array_foreach(parts, i, part) if (!rc) rc = add(log, part, match(tb_member(again, "parts"), part, keys), out, agreed);
+    json_array_foreach (parts, i, part)
+        if (!rc)
+            rc = add(log, part, match(tb_member(again, "parts"), part, keys), out, agreed);
     return rc;
 }
 
@@ -147,8 +148,9 @@ int tb_reproduce_compare(const struct tb_log_view *log, const struct tb_log_view
     if (!same_experiment(log, again))
         return -EINVAL;
     *out = json_array();
-    json_array_foreach(tb_member(log->summary, "predictions"), i, prediction) if (!rc) rc =
-        add_prediction(prediction, match(predictions, prediction, keys), *out, agreed);
+    json_array_foreach (tb_member(log->summary, "predictions"), i, prediction)
+        if (!rc)
+            rc = add_prediction(prediction, match(predictions, prediction, keys), *out, agreed);
     if (rc) {
         json_decref(*out);
         *out = NULL;

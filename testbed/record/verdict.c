@@ -264,8 +264,8 @@ static int overrule_parts(json_t *prediction, const struct judgement *overruled)
     size_t i;
     json_t *part;
     int rc = 0;
-    json_array_foreach(json_object_get(prediction, "parts"), i, part) rc |=
-        json_object_set_new(part, "verdict", json_string(tb_verdict_name(overruled->verdict)));
+    json_array_foreach (json_object_get(prediction, "parts"), i, part)
+        rc |= json_object_set_new(part, "verdict", json_string(tb_verdict_name(overruled->verdict)));
     return rc ? -ENOMEM : 0;
 }
 

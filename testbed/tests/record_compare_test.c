@@ -100,8 +100,9 @@ Test(compare, names_what_differs_and_what_one_run_alone_has, .init = enter, .fin
     size_t i;
     cr_assert_str_eq(tb_member_text(rounds, "what"), "design.rounds");
     cr_assert_eq(json_integer_value(item(rounds, "values", 1)), 8);
-    json_array_foreach(tb_member(comparison, "differences"), i,
-                       entry) if (strcmp(tb_member_text(entry, "what"), "build.commit") == 0) commit = entry;
+    json_array_foreach (tb_member(comparison, "differences"), i, entry)
+        if (strcmp(tb_member_text(entry, "what"), "build.commit") == 0)
+            commit = entry;
     cr_assert(commit);
     cr_assert_str_eq(json_string_value(item(commit, "values", 1)), FIXTURE_COMMIT);
     json_decref(comparison);
@@ -142,7 +143,8 @@ Test(pyperf, has_every_valid_sample_in_seconds, .init = enter, .fini = leave)
     cr_assert_str_eq(tb_member_text(benchmark, "metadata.unit"), "second");
     cr_assert_eq(json_integer_value(tb_member(benchmark, "metadata.loops")), 20);
     cr_assert_eq(json_array_size(tb_member(benchmark, "runs")), 19);
-    json_array_foreach(tb_member(benchmark, "runs"), i, run) sum += json_number_value(item(run, "values", 0));
+    json_array_foreach (tb_member(benchmark, "runs"), i, run)
+        sum += json_number_value(item(run, "values", 0));
     cr_assert_eq(tb_log_values(&first, 0, "B", "time_ns", &times, &count), 0);
     for (i = 0; i < count; i++)
         expected += isnan(times[i]) ? 0 : times[i] / 1e9;

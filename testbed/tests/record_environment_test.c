@@ -125,7 +125,8 @@ static void expect_plain(const json_t *value, const char *name)
     const char *key;
     json_t *child;
     cr_expect(json_is_string(value) || json_is_number(value) || json_is_object(value), "%s is something else", name);
-    json_object_foreach((json_t *)(uintptr_t)value, key, child) expect_plain(child, key);
+    json_object_foreach ((json_t *)(uintptr_t)value, key, child)
+        expect_plain(child, key);
 }
 
 Test(record_environment, writes_absent_for_everything_a_host_lacks)

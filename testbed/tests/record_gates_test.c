@@ -9,7 +9,9 @@ static const json_t *gate_of(const struct world *w, const char *name)
 {
     size_t i;
     json_t *gate;
-    json_array_foreach(json_object_get(w->summary, "gates"), i, gate) if (strcmp(text_at(gate, "gate"), name) == 0) return gate;
+    json_array_foreach (json_object_get(w->summary, "gates"), i, gate)
+        if (strcmp(text_at(gate, "gate"), name) == 0)
+            return gate;
     cr_assert_fail("there is no gate %s", name);
     return NULL;
 }

@@ -285,8 +285,7 @@ Test(verdict, a_star_is_every_other_ranked_arm_in_every_cell)
     cr_assert_eq(json_array_size(parts_of(&w)), 8);
     size_t i;
     json_t *part;
-    json_array_foreach(parts_of(&w), i, part)
-    {
+    json_array_foreach (parts_of(&w), i, part) {
         SAYS(part, "over", i % 2 ? "C" : "B");
         SAYS(part, "verdict", "survived");
         CLOSE(number_at(part, "achieved"), 0.9516, 1e-4); // full confidence each

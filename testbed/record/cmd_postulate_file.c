@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "testbed/cli.h"
-#include "testbed/cmd_postulate.h"
+#include "testbed/record/cmd_postulate.h"
 #include "testbed/record/git.h"
 #include "testbed/record/ledger.h"
 

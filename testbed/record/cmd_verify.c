@@ -108,8 +108,7 @@ static void print_findings(FILE *out, const json_t *findings)
 {
     size_t index;
     json_t *finding;
-    json_array_foreach(findings, index, finding)
-    {
+    json_array_foreach (findings, index, finding) {
         char line[8192];
         snprintf(line, sizeof line, "%s:%zu: %s (witness: %s)", text(finding, "file"), number(finding, "line"),
                  text(finding, "what"), text(finding, "witness"));
@@ -121,8 +120,7 @@ static void print_crashed(FILE *out, const json_t *host)
 {
     size_t index;
     json_t *crashed;
-    json_array_foreach(json_object_get(host, "crashed"), index, crashed)
-    {
+    json_array_foreach (json_object_get(host, "crashed"), index, crashed) {
         char line[8192];
         snprintf(line, sizeof line, "%s:%zu: run %s crashed or is still running: no seal%s", text(crashed, "log"),
                  number(crashed, "lines"), text(crashed, "run"),
@@ -135,8 +133,7 @@ static void print_uncommitted(FILE *out, const json_t *git)
 {
     size_t index;
     json_t *path;
-    json_array_foreach(json_object_get(git, "uncommitted"), index, path)
-    {
+    json_array_foreach (json_object_get(git, "uncommitted"), index, path) {
         char line[8192];
         snprintf(line, sizeof line, "%s:1: not committed yet, so history says nothing of it", json_string_value(path));
         print_clean(out, line);
@@ -153,8 +150,7 @@ static void print_summary(FILE *out, const json_t *report)
     const json_t *hosts = json_object_get(report, "hosts"), *git = json_object_get(report, "git");
     size_t runs = 0, sealed = 0, crashed = 0, postulates = 0, records = 0, index;
     json_t *host;
-    json_array_foreach(hosts, index, host)
-    {
+    json_array_foreach (hosts, index, host) {
         runs += number(host, "runs");
         sealed += number(host, "sealed");
         crashed += json_array_size(json_object_get(host, "crashed"));
@@ -185,11 +181,13 @@ static int print_text(FILE *out, const json_t *report)
     size_t index;
     json_t *host;
     print_findings(out, findings);
-    json_array_foreach(hosts, index, host) print_crashed(out, host);
+    json_array_foreach (hosts, index, host)
+        print_crashed(out, host);
     print_uncommitted(out, json_object_get(report, "git"));
     print_summary(out, report);
     if (!json_array_size(findings))
-        json_array_foreach(hosts, index, host) print_clean(out, text(host, "checkpoint"));
+        json_array_foreach (hosts, index, host)
+            print_clean(out, text(host, "checkpoint"));
     return 0;
 }
 

@@ -164,8 +164,7 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     printf("run     %s, %s, postulate %s%.12s\n", result->run, tb_run_kind_name(kind), commit ? "of commit " : "not committed",
            commit ? commit : "");
     printf("rounds  %u, randomised (seed %llu)\n", result->rounds, (unsigned long long)plan->campaign.seed);
-    json_array_foreach(predictions, i, prediction)
-    {
+    json_array_foreach (predictions, i, prediction) {
         const char *part_why = json_string_value(json_object_get(prediction, "why"));
         printf("%-6s  %s on %s", json_string_value(json_object_get(prediction, "id")),
                json_string_value(json_object_get(prediction, "text")), json_string_value(json_object_get(prediction, "cell")));

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "testbed/cli.h"
-#include "testbed/cmd_postulate.h"
+#include "testbed/record/cmd_postulate.h"
 #include "testbed/commands.h"
 #include "testbed/contender.h"
 #include "testbed/record/agree.h"

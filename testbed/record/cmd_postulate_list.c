@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "testbed/cli.h"
-#include "testbed/cmd_postulate.h"
+#include "testbed/record/cmd_postulate.h"
 #include "testbed/record/experiment.h"
 #include "testbed/report_text.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "testbed/cli.h"
-#include "testbed/cmd_postulate.h"
+#include "testbed/record/cmd_postulate.h"
 
 // Number, title as a quoted text, or nothing.
 static const char template[] =
