@@ -71,7 +71,7 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run test test-report logging-effect soak bench deps deps-test layers tidy format format-check check install \
-        uninstall list clean help
+        uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -91,7 +91,6 @@ commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2
 $(B)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' >$@
-FORCE:
 $(B)/testbed/record/environment.o: $(B)/commit
 $(B)/testbed/record/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
 
