@@ -5,7 +5,7 @@
 # operations, run the scoreboard's postulate on this host as a short trial, and say in plain words what came out. Tables, samples,
 # plots and the report go to $OUT. TRACE=file replays another trace.
 set -u
-: "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}"
+: "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${LOGS:=build/logs}"
 mkdir -p "$OUT" || exit 1
 failed=0
 
@@ -30,15 +30,15 @@ step topo topo
     step replay replay "$TRACE" --rounds "$ROUNDS" $(outputs replay)
     step bench bench --rounds "$ROUNDS" $(outputs bench)
 }
-step run run 0001 --rounds "$TRIAL_ROUNDS" --root "$OUT/logs"
-step verify verify --root "$OUT/logs"
-step report report --root "$OUT/logs" -o "$OUT/report.html"
+step run run 0001 --rounds "$TRIAL_ROUNDS" --root "$LOGS"
+step verify verify --root "$LOGS"
+step report report --root "$LOGS" -o "$OUT/report.html"
 
 printf '\n== What came out\n'
 for name in eval replay bench; do
     [ -e "$OUT/$name.summary" ] && printf '\n%s: ' "$name" && cat "$OUT/$name.summary"
 done
 printf '\nTables, every sample (CSV, JSON) and plots (SVG) are in %s/.\n' "$OUT"
-printf 'The trial of postulate 0001 is sealed and verified below %s/logs; its report: %s/report.html\n' "$OUT" "$OUT"
+printf 'The trial of postulate 0001 is sealed and verified below %s; the report of all trials: %s/report.html\n' "$LOGS" "$OUT"
 printf 'Too short for a verdict that counts. In full: locus run 0001; for the record: locus run 0001 --official\n'
 exit $failed
