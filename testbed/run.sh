@@ -5,7 +5,8 @@
 # operations, run the scoreboard's postulate on this host as a short trial, and say in plain words what came out. Tables, samples,
 # plots and the report go to $OUT. TRACE=file replays another trace.
 set -u
-: "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${LOGS:=build/logs}"
+: "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${LOGS:=build/logs}"
+: "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}"
 mkdir -p "$OUT" || exit 1
 failed=0
 
