@@ -11,16 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/report_text.h"
+
 static bool bad_reported;
 
 void tb_error(const char *format, ...)
 {
     va_list arguments;
-    char text[2048];
+    char text[2048], clean[2048]; // names and words out of files may hold what a terminal would obey
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "locus: %s\n", text);
+    tb_text_clean(text, false, clean, sizeof clean);
+    fprintf(stderr, "locus: %s\n", clean);
 }
 
 int tb_cli_flush(void)

@@ -86,10 +86,10 @@ static void standing(const struct tb_experiment *experiment, const struct tb_fil
 
 static void print_text(const struct tb_experiment *experiment, const struct standing *standing)
 {
-    char filed[16];
-    snprintf(filed, sizeof filed, "%.10s", standing->edited ? "EDITED" : standing->filed ? standing->filed : "no");
-    printf("%-6s  %-9s  %-10s  %-26s  %s\n", experiment->id, standing->postulate, filed,
-           standing->verdict ? standing->verdict : "none yet", experiment->slug);
+    char filed[11], verdict[64];
+    tb_text_clean(standing->edited ? "EDITED" : standing->filed ? standing->filed : "no", true, filed, sizeof filed);
+    tb_text_clean(standing->verdict ? standing->verdict : "none yet", true, verdict, sizeof verdict);
+    printf("%-6s  %-9s  %-10s  %-26s  %s\n", experiment->id, standing->postulate, filed, verdict, experiment->slug);
     printf("%8s", "");
     tb_text_wrap(stdout, 80, 8, 8, experiment->question);
 }

@@ -54,7 +54,7 @@ static int append(struct tb_ledger *ledger, json_t *entry)
 // by someone who was faster.
 static int enter(struct tb_ledger *ledger, const struct tb_postulate *postulate, bool *new)
 {
-    const json_t *entry = tb_ledger_find(ledger, "postulate", "id", postulate->id);
+    const json_t *entry = tb_ledger_filed(ledger, postulate->id);
     const char *sha256 = json_string_value(json_object_get(entry, "sha256"));
     int rc = entry && (!sha256 || strcmp(sha256, postulate->sha256) != 0) ? -EEXIST : 0;
     *new = !entry;

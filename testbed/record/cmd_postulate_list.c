@@ -24,7 +24,7 @@ static void filed_text(const struct tb_filed *filed, const struct tb_postulate *
     if (tb_filed_otherwise(filed, postulate->id, postulate->sha256))
         snprintf(out, 32, "EDITED since");
     else
-        snprintf(out, 32, "%.10s", entry ? text_of(entry, "time") : "no");
+        tb_text_clean(entry ? text_of(entry, "time") : "no", true, out, 11);
 }
 
 static void list_text(const struct tb_postulate *postulate, const struct tb_filed *filed)

@@ -71,10 +71,12 @@ static const char documentation[] =
 static bool is_experiment(const char *wanted, const struct tb_log_view *view)
 {
     const char *id = tb_member_text(view->header, "experiment.id");
+    char shown[64];
     uint64_t number;
     if (tb_cli_u64(wanted, 0, 9999, &number) && number == strtoull(id, NULL, 10))
         return true;
-    tb_error("%s: is a run of experiment %s, not of %s", view->path, id, wanted);
+    tb_error("%s: is a run of experiment %s, not of %s", view->path,
+             tb_member_show(view->header, "experiment.id", shown, sizeof shown), wanted);
     return false;
 }
 

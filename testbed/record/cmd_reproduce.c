@@ -15,6 +15,7 @@
 #include "testbed/record/find_run.h"
 #include "testbed/record/member.h"
 #include "testbed/record/reproduce.h"
+#include "testbed/report_text.h"
 
 struct arguments {
     const char *log;
@@ -64,6 +65,7 @@ static const char documentation[] =
 static void print_figure(const char *name, const json_t *figure)
 {
     double low = tb_member_number(figure, "low"), high = tb_member_number(figure, "high");
+    char text[64];
     printf("        %-6s ", name);
     if (isnan(tb_member_number(figure, "estimate")))
         printf("-");
@@ -71,7 +73,7 @@ static void print_figure(const char *name, const json_t *figure)
         printf("%.4f", tb_member_number(figure, "estimate"));
     if (low < high)
         printf(" [%.4f, %.4f]", low, high);
-    printf("  %s\n", tb_member_text(figure, "verdict"));
+    printf("  %s\n", tb_member_show(figure, "verdict", text, sizeof text));
 }
 
 static void print_figures(const json_t *figures)
@@ -79,9 +81,10 @@ static void print_figures(const json_t *figures)
     const json_t *entry;
     size_t i;
     json_array_foreach (figures, i, entry) {
-        const char *over = tb_member_text(entry, "over");
-        printf("%-6s  %s, %s%s%s\n", tb_member_text(entry, "id"), tb_member_text(entry, "text"), tb_member_text(entry, "cell"),
-               *over ? ", arm " : "", over);
+        char id[32], text[256], cell[128], over[32];
+        tb_text_clean(tb_member_text(entry, "over"), true, over, sizeof over);
+        printf("%-6s  %s, %s%s%s\n", tb_member_show(entry, "id", id, sizeof id), tb_member_show(entry, "text", text, sizeof text),
+               tb_member_show(entry, "cell", cell, sizeof cell), *over ? ", arm " : "", over);
         print_figure("log", tb_member(entry, "log"));
         print_figure("again", tb_member(entry, "again"));
         printf("        %s: %s\n", json_is_true(tb_member(entry, "agrees")) ? "reproduced" : "NOT reproduced",
@@ -93,6 +96,7 @@ static void print_figures(const json_t *figures)
 static int verdict(const struct tb_log_view *log, const struct tb_log_view *again)
 {
     json_t *figures = NULL;
+    char shown[64];
     size_t agreed = 0;
     int rc = tb_reproduce_compare(log, again, &figures, &agreed);
     if (rc < 0) {
@@ -106,7 +110,7 @@ static int verdict(const struct tb_log_view *log, const struct tb_log_view *agai
     bool same_validity = (strcmp(before, "invalid") == 0) == (strcmp(now, "invalid") == 0);
     bool reproduced = agreed == count && count > 0 && same_validity;
     print_figures(figures);
-    printf("verdict of the log: %s, of the new run: %s\n", before, now);
+    printf("verdict of the log: %s, of the new run: %s\n", tb_member_show(log->summary, "verdict", shown, sizeof shown), now);
     printf("%s: %zu of %zu figures%s\n", reproduced ? "reproduced" : "not reproduced", agreed, count,
            same_validity ? "" : ", and only one of the runs is valid");
     json_decref(figures);
@@ -116,11 +120,11 @@ static int verdict(const struct tb_log_view *log, const struct tb_log_view *agai
 
 static int again(const struct arguments *arguments, const struct tb_log_view *log)
 {
-    char folder[PATH_MAX] = "", path[PATH_MAX], why[1024];
+    char folder[PATH_MAX] = "", path[PATH_MAX], why[1024], run[64], kind[32];
     struct tb_log_view view;
     const char *commit = tb_member_text(log->header, "env.build.commit");
     printf("run     %s, %s\nagain   commit %.12s, seed %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT " rounds\n",
-           tb_member_text(log->header, "run"), tb_member_text(log->header, "kind"), commit,
+           tb_member_show(log->header, "run", run, sizeof run), tb_member_show(log->header, "kind", kind, sizeof kind), commit,
            json_integer_value(tb_member(log->header, "design.seed")),
            arguments->rounds ? (json_int_t)arguments->rounds : json_integer_value(tb_member(log->header, "design.rounds")));
     fflush(stdout);

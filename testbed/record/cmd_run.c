@@ -14,6 +14,8 @@
 #include "testbed/record/git.h"
 #include "testbed/record/run.h"
 
+#define ROUNDS_OFFICIAL_MIN 20u // fewer cannot tell small differences, and tempt to try again
+
 struct arguments {
     const char *id, *root, *host;
     bool official, quiet;
@@ -24,7 +26,7 @@ static const struct argp_option options[] = {
     {"official", 'o', NULL, 0, "For the record: postulate filed and committed, tree clean; the log goes to logs/HOST/", 1},
     {"smoke", 'S', NULL, 0, "As short as possible, to see that it runs; no verdict comes of it", 1},
     {"seed", 's', "N", 0, "Seed of the order (the postulate's)", 2},
-    {"rounds", 'r', "N", 0, "Rounds (the postulate's; not with --official)", 2},
+    {"rounds", 'r', "N", 0, "Rounds (the postulate's; not with --official or --smoke)", 2},
     {"root", 'R', "DIR", 0, "Folder of the logs (build/logs; official: logs)", 2},
     {"host", 'H', "NAME", 0, "This host's name in the record (LOCUS_HOST, or the host name)", 2},
     {"quiet", 'q', NULL, 0, "No progress line", 3},
@@ -59,6 +61,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "which experiment? (its number; see: locus list)");
         if (arguments->official && (arguments->plan.smoke || arguments->plan.rounds || arguments->plan.seed_given))
             return tb_cli_bad(state, "--official runs what was filed: no --smoke, --rounds or --seed with it");
+        if (arguments->plan.smoke && arguments->plan.rounds)
+            return tb_cli_bad(state, "--smoke is as short as possible: no --rounds with it");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -106,6 +110,10 @@ static int official_refuse(const struct tb_postulate *postulate)
     if (error) {
         tb_error("--official: git cannot tell whether the tree is clean%s",
                  error == -ENOENT ? ": install git" : ": run it in the project's repository");
+    } else if (postulate->rounds < ROUNDS_OFFICIAL_MIN) {
+        tb_error("%s: an official run needs at least %u rounds, and this has %llu", postulate->path, ROUNDS_OFFICIAL_MIN,
+                 (unsigned long long)postulate->rounds);
+        error = -EPERM;
     } else if (!tb_git_committed(postulate->path)) {
         tb_error("postulate %s is not committed (git status shows %s). Commit it first: a prediction counts only if it came before "
                  "the run.",
@@ -130,7 +138,7 @@ static int official_check(const struct arguments *arguments, const struct tb_pos
     if (official_refuse(postulate))
         return TB_EXIT_FAILED;
     int error = tb_ledger_open(&ledger, arguments->root, host, false, why, sizeof why);
-    const json_t *filed = error ? NULL : tb_ledger_find(ledger, "postulate", "id", postulate->id);
+    const json_t *filed = error ? NULL : tb_ledger_filed(ledger, postulate->id);
     const char *sha256 = filed ? json_string_value(json_object_get(filed, "sha256")) : NULL;
     bool same = sha256 && strcmp(sha256, postulate->sha256) == 0;
     if (error && error != -ENOENT)

@@ -113,13 +113,15 @@ void tb_compare_text(const json_t *comparison, FILE *out)
     size_t i, j;
     for (size_t run = 0; run < 2; run++) {
         const json_t *object = json_array_get(tb_member(comparison, "runs"), run);
-        fprintf(out, "run %zu  %s  on %s, %s: %s\n", run + 1, tb_member_text(object, "run"), tb_member_text(object, "host"),
-                tb_member_text(object, "kind"), tb_member_text(object, "verdict"));
+        char id[64], host[128], kind[32], verdict[64];
+        fprintf(out, "run %zu  %s  on %s, %s: %s\n", run + 1, tb_member_show(object, "run", id, sizeof id),
+                tb_member_show(object, "host", host, sizeof host), tb_member_show(object, "kind", kind, sizeof kind),
+                tb_member_show(object, "verdict", verdict, sizeof verdict));
     }
     json_array_foreach (cells, i, cell) {
         struct tb_unit unit = unit_of(cell);
-        char head[128];
-        snprintf(head, sizeof head, "%.80s, %s", tb_member_text(cell, "cell"), unit.name);
+        char head[128], name[81];
+        snprintf(head, sizeof head, "%s, %s", tb_member_show(cell, "cell", name, sizeof name), unit.name);
         fprintf(out, "\n%-26s %9s %9s   run 2 / run 1\n", head, "run 1", "run 2");
         json_array_foreach (tb_member(cell, "arms"), j, arm)
             arm_text(arm, &unit, out);

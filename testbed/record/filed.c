@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/record/ledger.h"
+
 static const char *text_of(const json_t *entry, const char *key)
 {
     const char *text = json_string_value(json_object_get(entry, key));
@@ -61,12 +63,13 @@ void tb_filed_close(struct tb_filed *filed)
     *filed = (struct tb_filed){0};
 }
 
-// The host's last entry that fits; it was appended last.
+// The host's last entry that fits; it was appended last. Of filings only those that bind.
 static const json_t *host_last(const struct tb_filed_host *host, const char *type, const char *key, const char *value)
 {
     for (size_t i = host->chain.count; i-- > 0;) {
         const json_t *entry = host->chain.entries[i].object;
-        if (strcmp(text_of(entry, "t"), type) == 0 && strncmp(text_of(entry, key), value, strlen(value)) == 0)
+        bool fits = strcmp(text_of(entry, "t"), type) == 0 && strncmp(text_of(entry, key), value, strlen(value)) == 0;
+        if (fits && (strcmp(type, "postulate") || tb_ledger_binds(&host->chain, i + 1)))
             return entry;
     }
     return NULL;

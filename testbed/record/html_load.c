@@ -9,6 +9,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "testbed/record/member.h"
 
@@ -50,12 +51,21 @@ static void judge_seal(struct tb_gallery_run *run, const struct tb_gallery_host 
     }
 }
 
+static bool is_empty(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_size == 0;
+}
+
 static void judge(struct tb_gallery_run *run, const struct tb_gallery_host *host, int error)
 {
     const struct tb_chain *chain = &run->view.chain;
     if (error == -ENOENT) {
         run->state = TB_RUN_MISSING;
         snprintf(run->why, sizeof run->why, "the ledger opened this run, and its log is not there");
+    } else if (error && is_empty(run->path)) {
+        run->state = TB_RUN_CRASHED;
+        snprintf(run->why, sizeof run->why, "the log is empty: the run crashed as it began");
     } else if (error) {
         run->state = TB_RUN_BROKEN;
     } else if (chain->broken_line) {

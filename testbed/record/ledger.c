@@ -18,6 +18,7 @@
 #include "testbed/cli.h"
 #include "testbed/record/journal.h"
 #include "testbed/record/ledger.h"
+#include "testbed/record/member.h"
 
 struct tb_ledger {
     struct tb_journal *journal;
@@ -86,6 +87,7 @@ static const char *member_text(const json_t *object, const char *member)
 static int check(const struct tb_ledger *ledger, char *why, size_t why_bytes)
 {
     const struct tb_chain *chain = &ledger->chain;
+    char other[sizeof ledger->host];
     if (chain->torn)
         snprintf(why, why_bytes,
                  "%s:%zu: %s; if a run crashed while it wrote it, nothing was acknowledged, and `truncate -s %zu %s` takes it away",
@@ -99,7 +101,7 @@ static int check(const struct tb_ledger *ledger, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "%s:1: not a ledger of version 1", ledger->path);
     else if (strcmp(member_text(chain->entries[0].object, "host"), ledger->host))
         snprintf(why, why_bytes, "%s:1: the ledger of another host, '%s'", ledger->path,
-                 member_text(chain->entries[0].object, "host"));
+                 tb_member_show(chain->entries[0].object, "host", other, sizeof other));
     else
         return 0;
     return -EINVAL;
@@ -205,6 +207,27 @@ const json_t *tb_ledger_find(const struct tb_ledger *ledger, const char *type, c
     for (size_t i = ledger->chain.count; i-- > 0;) {
         const json_t *entry = ledger->chain.entries[i].object;
         if (strcmp(member_text(entry, "t"), type) == 0 && strcmp(member_text(entry, key), value) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+bool tb_ledger_binds(const struct tb_chain *chain, size_t line)
+{
+    if (line == chain->count)
+        return true;
+    const json_t *filed = chain->entries[line - 1].object, *next = chain->entries[line].object;
+    return strcmp(member_text(next, "t"), "open") || strcmp(member_text(next, "kind"), "official") == 0 ||
+           strcmp(member_text(next, "postulate_id"), member_text(filed, "id")) ||
+           strcmp(member_text(next, "postulate_sha256"), member_text(filed, "sha256"));
+}
+
+const json_t *tb_ledger_filed(const struct tb_ledger *ledger, const char *id)
+{
+    for (size_t i = ledger->chain.count; i-- > 0;) {
+        const json_t *entry = ledger->chain.entries[i].object;
+        if (strcmp(member_text(entry, "t"), "postulate") == 0 && strcmp(member_text(entry, "id"), id) == 0 &&
+            tb_ledger_binds(&ledger->chain, i + 1))
             return entry;
     }
     return NULL;

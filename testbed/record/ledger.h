@@ -34,6 +34,13 @@ const struct tb_chain *tb_ledger_chain(const struct tb_ledger *ledger);
 // The last entry of type `type` whose member `key` is `value`, or NULL.
 const json_t *tb_ledger_find(const struct tb_ledger *ledger, const char *type, const char *key, const char *value);
 
+// Is the filing of a postulate at this line (from 1) a promise? A trial files its postulate by itself, as it is at that moment and
+// right before it is opened: that binds nobody.
+bool tb_ledger_binds(const struct tb_chain *chain, size_t line);
+
+// The last filing of this postulate that binds, or NULL.
+const json_t *tb_ledger_filed(const struct tb_ledger *ledger, const char *id);
+
 struct tb_checkpoint {
     char host[64];
     size_t bytes;

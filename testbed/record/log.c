@@ -15,6 +15,7 @@
 
 #include "testbed/record/journal.h"
 #include "testbed/record/log.h"
+#include "testbed/report_text.h"
 
 struct tb_log {
     struct tb_journal *journal;
@@ -33,7 +34,7 @@ int tb_log_create(struct tb_log **out, const char *path, const json_t *header)
         return -ENOMEM;
     int error = tb_journal_open(&log->journal, &(struct tb_journal_config){.path = path, .create = true, .lock = true});
     bool created = !error;
-    if (!error)
+    if (!error && header)
         error = tb_log_add(log, header);
     if (!error)
         error = tb_log_flush(log);
@@ -152,8 +153,9 @@ static int view_check(struct tb_log_view *view, char *why, size_t why_bytes)
     }
     size_t line = sort_lines(view);
     if (line) {
-        snprintf(why, why_bytes, "%s:%zu: not a log: a line of type '%s' cannot stand here", view->path, line,
-                 text_of(chain->entries[line - 1].object, "t"));
+        char type[64];
+        tb_text_clean(text_of(chain->entries[line - 1].object, "t"), true, type, sizeof type);
+        snprintf(why, why_bytes, "%s:%zu: not a log: a line of type '%s' cannot stand here", view->path, line, type);
         return -EINVAL;
     }
     if (json_integer_value(json_object_get(view->header, "v")) != 1) {

@@ -27,7 +27,8 @@
 
 struct tb_log;
 
-// Creates the file (and its folders) and writes the header; `header` is borrowed. 0 or -errno.
+// Creates the file (and its folders) and writes the header; `header` is borrowed, or NULL: it is added later, and until then the
+// file is durably there and empty. 0 or -errno.
 int tb_log_create(struct tb_log **out, const char *path, const json_t *header);
 
 // Adds a line to those of the current round, in memory. 0 or -ENOMEM.

@@ -33,8 +33,8 @@ static int check_commit(const struct tb_log_view *view, char *why, size_t why_by
     const char *commit = tb_member_text(view->header, "env.build.commit");
     char object[80], found[80];
     if (!is_commit(commit)) {
-        snprintf(why, why_bytes, "%s: the log names no commit (it says '%.70s'), so what it measured is not known", view->path,
-                 commit);
+        snprintf(why, why_bytes, "%s: the log names no commit (it says '%s'), so what it measured is not known", view->path,
+                 tb_member_show(view->header, "env.build.commit", found, sizeof found));
         return -EINVAL;
     }
     if (strcmp(tb_member_text(view->header, "env.build.dirty"), "no")) {

@@ -200,6 +200,8 @@ int tb_verify(const struct tb_verify_config *config, json_t **report, char *why,
         tb_verify_impossible(&verify, -ENOMEM, "out of memory");
     for (int i = 0; i < count && hosts; i++)
         tb_verify_host(&verify, names[i]->d_name, &hosts[i]);
+    if (!verify.rc)
+        tb_verify_records(&verify, hosts, (size_t)count);
     if (!verify.rc && config->key)
         tb_verify_key(&verify, &signer);
     if (!verify.rc && config->checkpoint)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "testbed/record/git.h"
+#include "testbed/record/ledger.h"
 #include "testbed/record/verify_internal.h"
 
 struct change {
@@ -399,7 +400,7 @@ static void check_host(struct verify *verify, struct history *history, const str
 {
     for (size_t i = 0; i < host->chain.count; i++) {
         const json_t *entry = host->chain.entries[i].object;
-        bool postulate = strcmp(tb_verify_text(entry, "t"), "postulate") == 0 && tb_verify_is_binding(host, i + 1);
+        bool postulate = strcmp(tb_verify_text(entry, "t"), "postulate") == 0 && tb_ledger_binds(&host->chain, i + 1);
         if (postulate)
             check_postulate(verify, history, tb_verify_text(entry, "path"));
         if (postulate || strcmp(tb_verify_text(entry, "t"), "record") == 0)

@@ -58,9 +58,8 @@ const char *tb_verify_text(const json_t *object, const char *key);
 void tb_verify_host(struct verify *verify, const char *name, struct verify_host *out);
 void tb_verify_host_close(struct verify_host *host);
 
-// Is the filing of a postulate at this line (from 1) a promise? A trial files its postulate by itself, as it is at that moment and
-// right before it is opened: that binds nobody.
-bool tb_verify_is_binding(const struct verify_host *host, size_t line);
+// Are the runs of all records known? They may be other hosts': records are often written on one machine.
+void tb_verify_records(struct verify *verify, const struct verify_host hosts[], size_t count);
 
 // One run's log; and the logs below the host's folder that no run wrote.
 void tb_verify_log(struct verify *verify, struct verify_host *host, const struct verify_run *run);

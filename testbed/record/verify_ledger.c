@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/record/ledger.h"
 #include "testbed/record/verify_internal.h"
 
 static bool is_filing(const json_t *entry, const char *id)
@@ -19,21 +20,11 @@ static bool is_official(const json_t *open)
     return strcmp(tb_verify_text(open, "kind"), "official") == 0;
 }
 
-bool tb_verify_is_binding(const struct verify_host *host, size_t line)
-{
-    if (line == host->chain.count)
-        return true;
-    const json_t *filed = host->chain.entries[line - 1].object, *next = host->chain.entries[line].object;
-    return strcmp(tb_verify_text(next, "t"), "open") || is_official(next) ||
-           strcmp(tb_verify_text(next, "postulate_id"), tb_verify_text(filed, "id")) ||
-           strcmp(tb_verify_text(next, "postulate_sha256"), tb_verify_text(filed, "sha256"));
-}
-
 // The line of the nearest binding filing of this postulate above or below `line`. 0: none.
 static size_t filed_above(const struct verify_host *host, const char *id, size_t line)
 {
     while (--line > 0)
-        if (is_filing(host->chain.entries[line - 1].object, id) && tb_verify_is_binding(host, line))
+        if (is_filing(host->chain.entries[line - 1].object, id) && tb_ledger_binds(&host->chain, line))
             return line;
     return 0;
 }
@@ -41,7 +32,7 @@ static size_t filed_above(const struct verify_host *host, const char *id, size_t
 static size_t filed_below(const struct verify_host *host, const char *id, size_t line)
 {
     while (++line <= host->chain.count)
-        if (is_filing(host->chain.entries[line - 1].object, id) && tb_verify_is_binding(host, line))
+        if (is_filing(host->chain.entries[line - 1].object, id) && tb_ledger_binds(&host->chain, line))
             return line;
     return 0;
 }
@@ -84,7 +75,7 @@ static void first_line(struct verify *verify, struct verify_host *host, const js
 
 static void postulate_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
-    if (!tb_verify_is_binding(host, line))
+    if (!tb_ledger_binds(&host->chain, line))
         return;
     const char *id = tb_verify_text(entry, "id");
     size_t above = filed_above(host, id, line);
@@ -150,13 +141,8 @@ static void close_line(struct verify *verify, struct verify_host *host, const js
 
 static void record_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
-    const struct verify_run *run = find_run(host, tb_verify_text(entry, "run"));
     host->records++;
-    if (!run)
-        tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "a record of run '%s', which was never opened",
-                          tb_verify_text(entry, "run"));
-    else
-        check_file(verify, host, line, "record", entry);
+    check_file(verify, host, line, "record", entry);
 }
 
 static void supersede_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
@@ -222,4 +208,31 @@ void tb_verify_host_close(struct verify_host *host)
     tb_chain_close(&host->chain);
     free(host->runs);
     json_decref(host->crashed);
+}
+
+// --- records: their runs may be of another host --------------------------------------------------------------------------------
+
+// Was this run opened, in this host's own ledger above the record? A ledger that is broken may have opened it behind the break, and
+// so may one that was not asked for.
+static bool may_be_opened(const struct verify *verify, const struct verify_host hosts[], size_t count,
+                          const struct verify_host *host, const char *id, size_t line)
+{
+    const struct verify_run *own = find_run(host, id);
+    bool found = own ? own->line < line : verify->config->host != NULL;
+    for (size_t i = 0; i < count && !own && !found; i++)
+        found = &hosts[i] != host && (hosts[i].chain.broken_line || find_run(&hosts[i], id));
+    return found;
+}
+
+void tb_verify_records(struct verify *verify, const struct verify_host hosts[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t line = 1; line <= hosts[i].chain.count; line++) {
+            const json_t *entry = hosts[i].chain.entries[line - 1].object;
+            const char *id = tb_verify_text(entry, "run");
+            if (strcmp(tb_verify_text(entry, "t"), "record") == 0 && !may_be_opened(verify, hosts, count, &hosts[i], id, line))
+                tb_verify_finding(verify, WITNESS_LEDGER, hosts[i].ledger, line, "a record of run '%s', which was never opened",
+                                  id);
+        }
+    }
 }

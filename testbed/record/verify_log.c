@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "testbed/record/verify_internal.h"
 
@@ -182,6 +183,8 @@ void tb_verify_strays(struct verify *verify, const struct verify_host *host)
     for (FTSENT *entry; (entry = fts_read(walk));) {
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
             tb_verify_impossible(verify, -entry->fts_errno, "%s: %s", entry->fts_path, strerror(entry->fts_errno));
+        else if (entry->fts_info == FTS_F && entry->fts_statp->st_size == 0)
+            continue; // of a process that died before it opened its run
         else if (entry->fts_info != FTS_DP && ends_with(entry->fts_path, ".jsonl") && !is_known(host, entry->fts_path))
             tb_verify_finding(verify, WITNESS_LEDGER, entry->fts_path, 1, "a stray log: no run of %s wrote it", host->ledger);
     }

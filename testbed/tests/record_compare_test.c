@@ -125,6 +125,26 @@ Test(compare, text_fits_80_columns, .init = enter, .fini = leave)
     json_decref(comparison);
 }
 
+// A log is input: what stands in it must not steer the terminal.
+Test(compare, text_has_no_control_characters_of_the_logs, .init = enter, .fini = leave)
+{
+    static const char *const members[] = {"run", "host", "kind", "verdict"};
+    json_t *comparison;
+    char *text = NULL;
+    size_t bytes;
+    load_two(1);
+    cr_assert_eq(tb_compare(&first, &second, &comparison), 0);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        json_object_set_new(json_array_get(json_object_get(comparison, "runs"), 1), members[i], json_string("\033[31m"));
+    json_object_set_new(json_array_get(json_object_get(comparison, "cells"), 0), "cell", json_string("\033[31m"));
+    FILE *stream = open_memstream(&text, &bytes);
+    tb_compare_text(comparison, stream);
+    cr_assert_eq(fclose(stream), 0);
+    cr_assert_null(strchr(text, '\033'));
+    free(text);
+    json_decref(comparison);
+}
+
 Test(pyperf, has_every_valid_sample_in_seconds, .init = enter, .fini = leave)
 {
     struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);

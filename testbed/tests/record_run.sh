@@ -49,6 +49,7 @@ refuses no-experiment 2 'which experiment' run
 refuses unknown-experiment 2 "'9999'" run 9999
 refuses experiment-without-postulate 2 'no postulate' run 0001
 refuses official-with-rounds 2 'official' run 0002 --official --rounds 6
+refuses smoke-with-rounds 2 'smoke' run 0002 --smoke --rounds 6
 refuses official-of-an-uncommitted-postulate 1 'postulate 0002 is not committed.*Commit it first' run 0002 --official
 git add -A && git commit -qm "postulate" || exit 1
 echo more >>README.md
@@ -57,6 +58,9 @@ git commit -qam "text"
 echo new >untracked
 refuses official-with-an-untracked-file 1 'the tree is not clean.*untracked' run 0002 --official
 rm untracked
+sed -i 's/rounds: 20/rounds: 12/' postulates/0002-*.md
+refuses a-postulate-that-differs-from-its-experiment 2 'rounds' run 0002 --smoke
+git checkout -q postulates
 refuses official-by-a-program-of-another-commit 1 'not built from what is committed' run 0002 --official
 why="something was written"
 check a-refused-run-leaves-nothing [ ! -e logs ]
@@ -120,5 +124,36 @@ check smoke-gives-no-verdict eval "'$LOCUS' run 0002 --smoke | grep -q '^verdict
 why=
 newest=$(ls -t build/logs/test-host/*/*.jsonl | head -n 1)
 check smoke-says-so-in-the-log eval "[ \"\$(head -n 1 '$newest' | jq -r .kind)\" = smoke ]"
+
+killed_as_it_opens() { # as soon as the ledger has the run
+    local size run
+    for _ in 1 2 3 4 5; do
+        size=$(stat -c %s $ledger)
+        "$LOCUS" run 0002 --rounds 6 -q >/dev/null 2>&1 &
+        run=$!
+        while [ "$(stat -c %s $ledger)" = "$size" ] && kill -0 $run 2>/dev/null; do :; done
+        kill -9 $run && wait $run
+        "$LOCUS" verify --root build/logs >"$scratch/out" || return 1
+    done 2>/dev/null
+}
+why="verify says that it was dropped"
+check a-run-that-is-killed-as-it-opens-is-a-crash killed_as_it_opens
+why=
+
+# --- a trial among official runs -----------------------------------------------------------------------------------------------
+
+rm -rf logs && git checkout -q . && git status --porcelain >"$scratch/status"
+why="smoke, file: $(head -n 1 "$scratch/err")"
+check what-a-trial-filed-is-filed-by-hand-afterwards eval "'$LOCUS' run 0002 --smoke -q --root logs >'$scratch/out' 2>&1 &&
+    '$LOCUS' list --json --logs logs | jq -e '.[] | select(.id == \"0002\") | .filed == null' &&
+    '$LOCUS' postulate file 0002 | grep -q '0002-churn-against-glibc.md filed in'"
+why="the filing was taken for the trial's own"
+check a-trial-does-not-undo-a-filing eval "'$LOCUS' run 0002 --smoke -q --root logs >'$scratch/out' 2>&1 &&
+    '$LOCUS' verify | grep -q ' 1 postulate, .*all is well'"
+echo >>postulates/0002-churn-against-glibc.md
+check nor-hide-that-what-was-filed-changed eval "! '$LOCUS' verify >'$scratch/out' &&
+    grep -q '^postulates/0002-churn-against-glibc.md:1: .*changed after it was filed' '$scratch/out'"
+git checkout -q .
+why=
 refuses a-folder-that-may-not-be-written 1 'proc' run 0002 --smoke --root /proc/nowhere
 [ $failures -eq 0 ]

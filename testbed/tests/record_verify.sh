@@ -143,6 +143,20 @@ damage_official_run_of_a_draft() {
 }
 check official_run_of_a_draft 1 2 "postulates/0003-three.md:1|$book" "$three:1|$book" --
 
+# A process that died before it opened its run leaves an empty log, and no more.
+damage_empty_log() { : >$logs/0001-one/20260101T000009Z-dddddd.jsonl; }
+check empty_log 0 0 --
+
+# Records may be written on another machine than the one that ran.
+damage_record_of_another_hosts_run() {
+    mkdir logs/bm2 && sed -n '1s/bm1/bm2/p; 7p' $ledger >logs/bm2/ledger.jsonl && "$forge" chain logs/bm2/ledger.jsonl
+}
+check record_of_another_hosts_run 0 0 --
+check record_of_another_hosts_run_alone 0 0 -- --host bm2
+damage_record_of_a_run_of_nobody() { damage_record_of_another_hosts_run && edit logs/bm2/ledger.jsonl '2s/aaaaaa/eeeeee/' &&
+    "$forge" chain logs/bm2/ledger.jsonl; }
+check record_of_a_run_of_nobody 1 1 "logs/bm2/ledger.jsonl:2|$book" --
+
 # --- 1 to 4: a log's own chain and seal; done consistently, the ledger ---------------------------------------------------------
 
 damage_01_bit_flip() { edit $one '3s/1001/1003/'; }
@@ -218,6 +232,11 @@ damage_11_another_verdict() { edit $ledger '5s/survived/falsified/' && "$forge" 
 check 11_another_verdict 1 1 "$one:8|$book" --
 damage_11_another_number_of_lines() { edit $ledger '5s/"log_lines":8/"log_lines":9/' && "$forge" chain $ledger; }
 check 11_another_number_of_lines 1 1 "$one:8|$book" --
+damage_11_record_of_no_run() { edit $ledger '7s/aaaaaa/eeeeee/' && "$forge" chain $ledger; }
+check 11_record_of_no_run 1 1 "$ledger:7|$book" --
+damage_11_record_before_its_run() { swap_lines $ledger 6 && swap_lines $ledger 5 && swap_lines $ledger 4 && swap_lines $ledger 3 &&
+    "$forge" chain $ledger; }
+check 11_record_before_its_run 1 1 "$ledger:3|$book" --
 damage_11_another_host() { edit $ledger '1s/bm1/bm7/' && "$forge" chain $ledger; }
 check 11_another_host 1 1 "$ledger:1|$book" --
 damage_11_unknown_line() { edit $ledger '7s/"record"/"recrod"/' && "$forge" chain $ledger; }
