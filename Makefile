@@ -62,7 +62,8 @@ below :=
 $(foreach l,$(LAYERS),$(eval $(l)_own := $(call own,$(l)))$(eval below += $($(l)_own))$(eval $(l)_all := $(below)))
 
 lib_objects := $(placement_all)
-public      := $(wildcard $(addprefix placement/,block.h locus.h mailbox.h owner.h pool.h region.h table.h) topo/topo.h topo/pin.h)
+public      := $(wildcard $(addprefix placement/,block.h domain.h domain_health.h locus.h mailbox.h owner.h policy.h \
+                          pool.h region.h table.h) topo/topo.h topo/pin.h)
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
@@ -141,13 +142,21 @@ $$($(1)_fuzz): %: %.o $($(1)_all)
 endef
 $(foreach l,$(LAYERS),$(eval $(call test_rules,$(l))))
 
+# The witness that QEMU loads (testbed/guest/plugin): no header of QEMU is needed. v1 is for QEMU 7.2.
+plugins := $(addprefix $(B)/testbed/guest/plugin/,stores.so stores-v1.so)
+$(plugins): testbed/guest/plugin/stores.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,LD)$(CC) $(CPPFLAGS) $(filter-out -fsanitize%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -o $@ $<
+$(B)/testbed/guest/plugin/stores-v1.so: override CPPFLAGS += -DSTORES_PLUGIN_VERSION=1
+
 each = $(foreach l,$(LAYERS),$($(l)_$(1)))
 
 # Criterion does not start under ThreadSanitizer (Snaipe/Criterion#274).
 unit_programs := $(if $(filter -tsan,$(kind)),,$(call each,unit))
 
 tests: ## the test programs of this variant
-tests: $(if $(filter -fuzz,$(kind)),$(call each,fuzz),$(unit_programs) $(call each,plain) $(if $(SAN),,$(call each,preload)))
+preloads := $(if $(SAN),,$(call each,preload) $(plugins))
+tests: $(if $(filter -fuzz,$(kind)),$(call each,fuzz),$(unit_programs) $(call each,plain) $(preloads))
 
 # --- what people call ----------------------------------------------------------------------------------------------------------
 

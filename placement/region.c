@@ -8,7 +8,7 @@
 // unmapped and mapped again with MAP_FIXED_NOREPLACE. Not with MAP_FIXED: when the huge pages run out, some kernels have torn
 // the old mapping down by then, and a clean-up of the whole reservation could hit what another thread mapped into the hole.
 //
-// Order: policy before the first touch, or there would be pages to migrate; room on the node before a strict bind is populated,
+// Order: policy before the first touch, or there would be pages to migrate; room on the nodes before a strict bind is populated,
 // because the kernel answers a bind that does not fit by killing the process (region_room.c). It is asked again before each
 // step: other processes take memory meanwhile, and they can surprise us by what they take during one step, not during all.
 // Hugetlb needs no such question: MADV_POPULATE_WRITE answers EFAULT when the node's reserved pages run out.
@@ -16,13 +16,9 @@
 // The guards also keep the span's line in /proc/self/numa_maps its own, which region_verify.c relies on.
 #include "placement/region_internal.h"
 
-#include "topo/topo.h"
-
 #include <errno.h>
-#include <linux/mempolicy.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -52,15 +48,11 @@ static size_t alignment_of(enum locus_page page, size_t base_page)
     return base_page;
 }
 
-static int check_config(const struct locus_region_config *config)
+static int check_config(const struct locus_region_config *config, struct locus_nodes *nodes)
 {
-    if (config->bytes == 0 || (unsigned)config->memory_class > LOCUS_CLASS_METADATA || (unsigned)config->page > LOCUS_PAGE_1G ||
-        (unsigned)config->policy > LOCUS_POLICY_BIND)
+    if (config->bytes == 0 || (unsigned)config->memory_class > LOCUS_CLASS_METADATA || (unsigned)config->page > LOCUS_PAGE_1G)
         return -EINVAL;
-    if (config->policy == LOCUS_POLICY_BIND &&
-        (config->node < 0 || (unsigned)config->node >= REGION_NODE_BITS || !locus_node_allowed(config->node)))
-        return -EINVAL;
-    return 0;
+    return region_policy_nodes(config, nodes);
 }
 
 // Gives back what of the reservation lies outside guard + span + guard. Where the kernel refuses (the reservation may have
@@ -145,17 +137,6 @@ static int map_span(struct locus_region *region)
     return advise(region);
 }
 
-static int bind_span(const struct locus_region *region)
-{
-    const unsigned word_bits = 8 * sizeof(unsigned long);
-    unsigned node = (unsigned)region->config.node;
-    unsigned long mask[REGION_MASK_WORDS] = {0};
-    mask[node / word_bits] = 1ul << (node % word_bits);
-    if (syscall(SYS_mbind, region->base, region->bytes, (unsigned long)MPOL_BIND, mask, REGION_MAXNODE, 0ul) != 0)
-        return -errno;
-    return 0;
-}
-
 // Kernels before 5.14 answer EINVAL to MADV_POPULATE_WRITE; base pages are then touched one by one. A hugetlb span is not: what
 // would have been EFAULT is SIGBUS there.
 static int populate_step(const struct locus_region *region, char *start, size_t bytes)
@@ -175,14 +156,14 @@ static int populate_step(const struct locus_region *region, char *start, size_t 
 
 static int populate(const struct locus_region *region)
 {
-    bool ask = region->config.policy == LOCUS_POLICY_BIND && !is_hugetlb(region->config.page);
+    bool ask = locus_policy_strict(region->config.policy) && !is_hugetlb(region->config.page);
     size_t step = region->page_bytes > POPULATE_STEP_BYTES ? region->page_bytes : POPULATE_STEP_BYTES;
     uint64_t kept_back = 0;
-    int result = ask ? region_kept_back(region->config.node, &kept_back) : 0;
+    int result = ask ? region_kept_back(&region->nodes, &kept_back) : 0;
     for (size_t done = 0; !result && done < region->bytes; done += step) {
         size_t left = region->bytes - done;
         if (ask)
-            result = region_node_holds(region->config.node, left, kept_back);
+            result = region_nodes_hold(&region->nodes, left, kept_back);
         if (!result)
             result = populate_step(region, region->base + done, left < step ? left : step);
     }
@@ -192,16 +173,18 @@ static int populate(const struct locus_region *region)
 int locus_region_open(struct locus_region **out, const struct locus_region_config *config)
 {
     *out = NULL;
-    int result = check_config(config);
+    struct locus_nodes nodes;
+    int result = check_config(config, &nodes);
     if (result)
         return result;
     struct locus_region *region = calloc(1, sizeof(*region));
     if (!region)
         return -ENOMEM;
     region->config = *config;
+    region->nodes = nodes;
     result = map_span(region);
-    if (!result && config->policy == LOCUS_POLICY_BIND)
-        result = bind_span(region);
+    if (!result)
+        result = region_policy_apply(region);
     if (!result && config->populate)
         result = populate(region);
     if (result) {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// region: will the node hold it? Asked before a strict bind is populated, because the kernel's answer to one that does not fit is
+// region: will the nodes hold it? Asked before a strict bind is populated, because the kernel's answer to one that does not fit is
 // SIGKILL: a strict policy leaves it no other node to allocate from, and it kills rather than fails a page fault.
 //
 // Free bytes alone are too hopeful an answer. A user's page comes from a zone only while more than the zone's watermark and its
 // protection would remain free: on a host of 1 TiB the 3 GiB below 4 GiB are free, and out of reach. So what every zone keeps
 // back is taken off:
 //
-//     needed <= free + reclaimable - sum over the node's zones of min(free, 2 * high watermark + protection)
+//     needed <= free + reclaimable - sum over the nodes' zones of min(free, 2 * high watermark + protection)
 //
 // The kernel kills at the lowest watermark, "min", and "high" is about 1.3 times that. Twice "high" is a measured margin: on a
 // node of 64 MiB (kernel 6.12) strict binds were still killed with 1.2 times "high" to spare, because counters lag behind, CPUs
 // hold pages in lists of their own, and other processes allocate meanwhile. With twice "high" none of a hundred was.
+//
+// A bind to several nodes dies only when all of them are exhausted, so their figures are summed up.
 //
 // What zones keep back is read once per region: the file has lines for every CPU of every zone, and it hardly changes. What is free
 // is asked before each step.
@@ -48,8 +50,8 @@ static uint64_t last_protection(const char *line)
     return last ? strtoull(last + 1, NULL, 10) : 0;
 }
 
-// Takes one line in; true, and the zone's share in *kept_pages, when it completes a zone of `node`.
-static bool take_line(const char *line, int node, struct zone *zone, uint64_t *kept_pages)
+// Takes one line in; true, and the zone's share in *kept_pages, when it completes a zone of one of the nodes.
+static bool take_line(const char *line, const struct locus_nodes *nodes, struct zone *zone, uint64_t *kept_pages)
 {
     if (sscanf(line, "Node %d,", &zone->node) == 1) {
         zone->free_pages = zone->high_pages = 0;
@@ -57,49 +59,42 @@ static bool take_line(const char *line, int node, struct zone *zone, uint64_t *k
     }
     if (sscanf(line, " pages free %" SCNu64, &zone->free_pages) == 1 || sscanf(line, " high %" SCNu64, &zone->high_pages) == 1)
         return false;
-    if (zone->node != node || !strstr(line, " protection:"))
+    if (!locus_nodes_has(nodes, zone->node) || !strstr(line, " protection:"))
         return false;
     uint64_t kept = 2 * zone->high_pages + last_protection(line);
     *kept_pages = kept < zone->free_pages ? kept : zone->free_pages;
     return true;
 }
 
-// 1: the node's zones were read, 0: there is no such account here, or -ENOMEM.
-static int read_zones(int node, uint64_t *kept_pages)
+// *found are the nodes whose zones were read: none where there is no such account. 0, or -ENOMEM.
+static int read_zones(const struct locus_nodes *nodes, struct locus_nodes *found, uint64_t *kept_pages)
 {
     struct zone zone = {.node = -1};
     char *line = NULL;
     size_t capacity = 0;
-    bool found = false;
+    *kept_pages = 0;
     errno = 0;
     FILE *file = fopen("/proc/zoneinfo", "re");
     if (!file)
         return errno == ENOMEM ? -ENOMEM : 0;
-    *kept_pages = 0;
     while (getline(&line, &capacity, file) > 0) {
         uint64_t pages;
-        if (!take_line(line, node, &zone, &pages))
+        if (!take_line(line, nodes, &zone, &pages))
             continue;
         *kept_pages += pages;
-        found = true;
+        locus_nodes_add(found, zone.node);
     }
-    int result = feof(file) ? found : errno == ENOMEM ? -ENOMEM : 0;
+    int result = !feof(file) && errno == ENOMEM ? -ENOMEM : 0;
     free(line);
     fclose(file);
     return result;
 }
 
-int region_kept_back(int node, uint64_t *bytes)
+// Where the zones are not known.
+static int presumed_kept_back(int node, uint64_t *bytes)
 {
     struct locus_node_memory memory;
-    uint64_t pages = 0;
-    int result = read_zones(node, &pages);
-    if (result < 0)
-        return result;
-    *bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    if (result)
-        return 0;
-    result = locus_node_memory_read(node, &memory);
+    int result = locus_node_memory_read(node, &memory);
     if (result)
         return result;
     *bytes = memory.total_bytes / KEPT_BACK_FRACTION;
@@ -108,17 +103,38 @@ int region_kept_back(int node, uint64_t *bytes)
     return 0;
 }
 
-int region_node_holds(int node, size_t bytes, uint64_t kept_back_bytes)
+int region_kept_back(const struct locus_nodes *nodes, uint64_t *bytes)
 {
-    struct locus_node_memory memory;
-    uint64_t cgroup_room;
-    int result = locus_node_memory_read(node, &memory);
-    if (!result)
-        result = locus_cgroup_memory_room_bytes(&cgroup_room);
+    struct locus_nodes found = {{0}};
+    uint64_t pages;
+    int result = read_zones(nodes, &found, &pages);
     if (result)
         return result;
-    uint64_t need = bytes + bytes / ENTRIES_PER_PAGE_TABLE;
-    if (need > cgroup_room || need + kept_back_bytes > memory.free_bytes + memory.reclaimable_bytes)
-        return -ENOMEM;
+    *bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    for (int node = locus_nodes_next(nodes, 0); node >= 0; node = locus_nodes_next(nodes, node + 1)) {
+        uint64_t presumed = 0;
+        if (!locus_nodes_has(&found, node))
+            result = presumed_kept_back(node, &presumed);
+        if (result)
+            return result;
+        *bytes += presumed;
+    }
     return 0;
+}
+
+int region_nodes_hold(const struct locus_nodes *nodes, size_t bytes, uint64_t kept_back_bytes)
+{
+    uint64_t cgroup_room, there = 0;
+    int result = locus_cgroup_memory_room_bytes(&cgroup_room);
+    if (result)
+        return result;
+    for (int node = locus_nodes_next(nodes, 0); node >= 0; node = locus_nodes_next(nodes, node + 1)) {
+        struct locus_node_memory memory;
+        result = locus_node_memory_read(node, &memory);
+        if (result)
+            return result;
+        there += memory.free_bytes + memory.reclaimable_bytes;
+    }
+    uint64_t need = bytes + bytes / ENTRIES_PER_PAGE_TABLE;
+    return need > cgroup_room || need + kept_back_bytes > there ? -ENOMEM : 0;
 }

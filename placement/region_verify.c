@@ -17,85 +17,49 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define UNIT_BYTES 4096u
-
-// Addresses per call: 12 KiB of stack, and one system call for 4 MiB.
-#define BATCH 1024u
-
-#define MODE_MASK 0xfffu // the bits above are MPOL_F_ flags
-
 struct tally {
-    uint64_t on[REGION_NODE_BITS]; // units of 4 KiB on each node
+    uint64_t on[LOCUS_NODES_MAX]; // units of 4 KiB on each node
 };
-
-static int first_node(const unsigned long *mask, unsigned *count)
-{
-    const unsigned word_bits = 8 * sizeof(unsigned long);
-    int first = LOCUS_NODE_ANY;
-    *count = 0;
-    for (unsigned node = 0; node < REGION_NODE_BITS; node++) {
-        if (!(mask[node / word_bits] >> (node % word_bits) & 1))
-            continue;
-        if ((*count)++ == 0)
-            first = (int)node;
-    }
-    return first;
-}
-
-// A span without a policy of its own follows the thread's: `numactl --interleave` would rule it, and "first touch" be untrue.
-static int read_policy(const struct locus_region *region, int *mode, unsigned long *mask)
-{
-    if (syscall(SYS_get_mempolicy, mode, mask, REGION_MAXNODE, region->base, (unsigned long)MPOL_F_ADDR) != 0)
-        return errno;
-    if ((*mode & MODE_MASK) != MPOL_DEFAULT)
-        return 0;
-    return syscall(SYS_get_mempolicy, mode, mask, REGION_MAXNODE, NULL, 0ul) == 0 ? 0 : errno;
-}
 
 static void fill_granted(const struct locus_region *region, struct locus_placement *out)
 {
-    int mode = MPOL_DEFAULT;
-    unsigned nodes;
-    unsigned long mask[REGION_MASK_WORDS] = {0};
+    struct locus_nodes *nodes = &out->granted.nodes;
     out->granted.page_bytes = region->page_bytes;
     out->granted.thp_advised = region->thp_advised;
-    out->granted.node = LOCUS_NODE_ANY;
-    out->granted.policy_errno = read_policy(region, &mode, mask);
-    if (out->granted.policy_errno)
-        return;
-    mode &= (int)MODE_MASK;
-    int node = first_node(mask, &nodes);
-    if (mode == MPOL_BIND && nodes == 1) {
-        out->granted.policy = LOCUS_POLICY_BIND;
-        out->granted.node = node;
-    } else if (mode == MPOL_DEFAULT || mode == MPOL_LOCAL || (mode == MPOL_PREFERRED && nodes == 0)) {
-        out->granted.policy = LOCUS_POLICY_FIRST_TOUCH;
-    } else {
-        out->granted.policy_errno = ERANGE;
-    }
+    out->granted.policy_errno = region_policy_read(region, &out->granted.policy, nodes);
+    out->granted.node = locus_nodes_count(nodes) == 1 ? locus_nodes_next(nodes, 0) : LOCUS_NODE_ANY;
 }
 
-// -ENOENT is a page that was never touched, -EFAULT one that is mapped to the shared zero page: no memory behind either.
-static int ask_move_pages(const struct locus_region *region, struct tally *tally)
+int region_ask_nodes(void *const *addresses, unsigned long count, int *node_or_error)
 {
-    void *addresses[BATCH];
-    int status[BATCH];
+    return syscall(SYS_move_pages, 0, count, addresses, NULL, node_or_error, 0) == 0 ? 0 : -errno;
+}
+
+// Where each present page is, and whose turn it was.
+static int ask_move_pages(const struct locus_region *region, const struct region_turns *turns, struct tally *is, struct tally *turn)
+{
+    void *addresses[REGION_BATCH];
+    int status[REGION_BATCH];
     for (size_t done = 0; done < region->bytes;) {
         unsigned long count = 0;
-        for (; count < BATCH && done < region->bytes; count++, done += UNIT_BYTES)
+        for (; count < REGION_BATCH && done < region->bytes; count++, done += REGION_UNIT_BYTES)
             addresses[count] = region->base + done;
-        if (syscall(SYS_move_pages, 0, count, addresses, NULL, status, 0) != 0)
-            return -errno;
-        for (unsigned long i = 0; i < count; i++)
-            if ((unsigned)status[i] < REGION_NODE_BITS) // errors are negative
-                tally->on[status[i]]++;
+        int result = region_ask_nodes(addresses, count, status);
+        if (result)
+            return result;
+        for (unsigned long i = 0; i < count; i++) {
+            if ((unsigned)status[i] >= LOCUS_NODES_MAX) // errors are negative
+                continue;
+            is->on[status[i]]++;
+            if (turns->count > 0)
+                turn->on[region_turn_of(turns, addresses[i])]++;
+        }
     }
     return 0;
 }
@@ -104,19 +68,19 @@ static int ask_move_pages(const struct locus_region *region, struct tally *tally
 // (many):0"), so fields are known by their names, not by their place.
 static void count_line(char *line, struct tally *tally)
 {
-    uint64_t on[REGION_NODE_BITS] = {0};
+    uint64_t on[LOCUS_NODES_MAX] = {0};
     uint64_t page_kib = 0;
     char *rest = NULL;
     for (char *word = strtok_r(line, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
         unsigned node;
         uint64_t pages;
-        if (sscanf(word, "N%u=%" SCNu64, &node, &pages) == 2 && node < REGION_NODE_BITS)
+        if (sscanf(word, "N%u=%" SCNu64, &node, &pages) == 2 && node < LOCUS_NODES_MAX)
             on[node] += pages;
         else
             sscanf(word, "kernelpagesize_kB=%" SCNu64, &page_kib);
     }
-    for (unsigned node = 0; node < REGION_NODE_BITS; node++)
-        tally->on[node] += on[node] * page_kib * 1024 / UNIT_BYTES;
+    for (unsigned node = 0; node < LOCUS_NODES_MAX; node++)
+        tally->on[node] += on[node] * page_kib * 1024 / REGION_UNIT_BYTES;
 }
 
 // The guards keep other mappings out of our line; a caller's mprotect may have split it, so all lines in the span count.
@@ -142,32 +106,47 @@ static int ask_numa_maps(const struct locus_region *region, struct tally *tally)
     return result;
 }
 
-// Machines with more than LOCUS_PLACEMENT_NODES_MAX nodes in one span lose rows, never the totals.
-static void fill_rows(const struct locus_region *region, const struct tally *tally, struct locus_placement *out)
+static unsigned weight_on(const struct region_turns *turns, int node)
 {
-    bool bound = region->config.policy == LOCUS_POLICY_BIND;
-    for (unsigned node = 0; node < REGION_NODE_BITS; node++) {
-        uint64_t pages = tally->on[node];
-        if (pages == 0)
-            continue;
+    unsigned i = 0;
+    while (i < turns->count && turns->node[i] != node)
+        i++;
+    return i < turns->count ? turns->weight[i] : 0;
+}
+
+// Machines with more than LOCUS_PLACEMENT_NODES_MAX nodes in one span lose rows, never the totals.
+static void fill_rows(const struct locus_region *region, const struct tally *is, const struct region_turns *turns,
+                      const struct tally *turn, struct locus_placement *out)
+{
+    bool everywhere = turns->count == 0;
+    bool in_turn = region->config.policy == LOCUS_POLICY_INTERLEAVE || region->config.policy == LOCUS_POLICY_WEIGHTED_INTERLEAVE;
+    out->verified.expected_exact = turns->exact;
+    for (int node = 0; (unsigned)node < LOCUS_NODES_MAX; node++) {
+        uint64_t pages = is->on[node];
+        uint64_t expected = in_turn ? turn->on[node] : 0;
         out->verified.pages_present += pages;
-        if (bound && (int)node != region->config.node)
+        if (everywhere || locus_nodes_has(&region->nodes, node))
+            out->verified.pages_allowed += pages;
+        else
             out->verified.pages_elsewhere += pages;
-        if (out->verified.nodes == LOCUS_PLACEMENT_NODES_MAX)
+        if (pages + expected == 0 || out->verified.nodes == LOCUS_PLACEMENT_NODES_MAX)
             continue;
-        out->verified.on[out->verified.nodes].node = (int)node;
-        out->verified.on[out->verified.nodes++].pages = pages;
+        out->verified.on[out->verified.nodes].node = node;
+        out->verified.on[out->verified.nodes].pages = pages;
+        out->verified.on[out->verified.nodes].pages_expected = expected;
+        out->verified.on[out->verified.nodes++].weight = weight_on(turns, node);
     }
 }
 
 int locus_region_verify(const struct locus_region *region, struct locus_placement *out)
 {
-    struct tally moved = {0};
-    struct tally mapped = {0};
+    struct tally moved = {0}, turn = {0}, mapped = {0};
+    struct region_turns turns;
     *out = (struct locus_placement){.requested = region->config};
     fill_granted(region, out);
-    out->verified.pages = region->bytes / UNIT_BYTES;
-    int asked = ask_move_pages(region, &moved);
+    region_turns_read(region, &turns);
+    out->verified.pages = region->bytes / REGION_UNIT_BYTES;
+    int asked = ask_move_pages(region, &turns, &moved, &turn);
     if (asked == -ENOMEM)
         return asked;
     out->verified.verify_errno = -asked;
@@ -177,7 +156,7 @@ int locus_region_verify(const struct locus_region *region, struct locus_placemen
     out->verified.numa_maps_read = read == 1;
     if (asked)
         return 0;
-    fill_rows(region, &moved, out);
+    fill_rows(region, &moved, &turns, &turn, out);
     out->verified.numa_maps_agrees = read == 1 && memcmp(&moved, &mapped, sizeof(moved)) == 0;
     return 0;
 }

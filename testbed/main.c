@@ -29,6 +29,7 @@ static const struct command {
     {"report", "one HTML page: what did this machine show?", tb_cmd_report},
     {"compare", "two runs side by side", tb_cmd_compare},
     {"export", "a log as pyperf JSON", tb_cmd_export},
+    {"guest", "any of these in an emulated multi-node machine", tb_cmd_guest},
     {"__logging-effect", NULL, tb_cmd_logging_effect},
     {"__round", NULL, tb_cmd_round},
 };

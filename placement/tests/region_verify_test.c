@@ -188,10 +188,8 @@ static int thread_policy_is_seen(void *argument)
         return CANNOT;
     if (locus_region_open(&region, &config) != 0 || locus_region_verify(region, &placement) != 0)
         return 3;
-    if (mode == MPOL_INTERLEAVE)
-        return placement.granted.policy_errno != ERANGE;
-    return !(placement.granted.policy_errno == 0 && placement.granted.policy == LOCUS_POLICY_BIND &&
-             placement.granted.node == node);
+    enum locus_policy policy = mode == MPOL_BIND ? LOCUS_POLICY_BIND : LOCUS_POLICY_INTERLEAVE;
+    return !(placement.granted.policy_errno == 0 && placement.granted.policy == policy && placement.granted.node == node);
 }
 
 Test(region_verify, granted_is_the_policy_in_force_even_if_it_is_the_threads)

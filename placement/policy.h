@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// policy: where the kernel is to put a region's pages, sets of nodes, and the reasons why a policy cannot be had on some host.
+//
+// All functions may be called from any thread and keep no state. Nodes are OS node numbers.
+#ifndef LOCUS_POLICY_H
+#define LOCUS_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum locus_policy {
+    LOCUS_POLICY_FIRST_TOUCH,    // the kernel's default: a page lies on the node of the CPU that first writes it
+    LOCUS_POLICY_BIND,           // strict: on the node, or on any of several, and nowhere else
+    LOCUS_POLICY_BIND_BALANCING, // the same, and the kernel may migrate pages among them while the program runs
+    LOCUS_POLICY_PREFERRED,      // on one node while it has room, then anywhere
+    LOCUS_POLICY_PREFERRED_MANY, // on the nearest of several while they have room, then anywhere
+    LOCUS_POLICY_INTERLEAVE,     // page by page over the nodes in turn; a full node is passed over
+    LOCUS_POLICY_WEIGHTED_INTERLEAVE, // as many pages in turn as the system's weight of the node says
+};
+#define LOCUS_POLICIES 7u
+
+#define LOCUS_NODE_ANY (-1)
+#define LOCUS_NODES_MAX 1024u    // numbers in a set are 0 .. LOCUS_NODES_MAX - 1, which is as many as any Linux is built with
+#define LOCUS_NODES_WORD_BITS (8u * (unsigned)sizeof(unsigned long))
+
+struct locus_nodes {             // {0} is the empty set; the layout is that of the kernel's node masks
+    unsigned long words[LOCUS_NODES_MAX / (8u * sizeof(unsigned long))];
+};
+
+// pre: 0 <= node < LOCUS_NODES_MAX.
+static inline void locus_nodes_add(struct locus_nodes *set, int node)
+{
+    set->words[(unsigned)node / LOCUS_NODES_WORD_BITS] |= 1ul << ((unsigned)node % LOCUS_NODES_WORD_BITS);
+}
+
+static inline bool locus_nodes_has(const struct locus_nodes *set, int node)
+{
+    return node >= 0 && (unsigned)node < LOCUS_NODES_MAX &&
+           (set->words[(unsigned)node / LOCUS_NODES_WORD_BITS] >> ((unsigned)node % LOCUS_NODES_WORD_BITS) & 1ul) != 0;
+}
+
+// The lowest node of the set that is >= `node`, which is >= 0; LOCUS_NODE_ANY: none is.
+static inline int locus_nodes_next(const struct locus_nodes *set, int node)
+{
+    for (; (unsigned)node < LOCUS_NODES_MAX; node++)
+        if (locus_nodes_has(set, node))
+            return node;
+    return LOCUS_NODE_ANY;
+}
+
+static inline unsigned locus_nodes_count(const struct locus_nodes *set)
+{
+    unsigned count = 0;
+    for (size_t word = 0; word < sizeof(set->words) / sizeof(set->words[0]); word++)
+        count += (unsigned)__builtin_popcountl(set->words[word]);
+    return count;
+}
+
+// "first-touch", "bind", "bind-balancing", "preferred", "preferred-many", "interleave", "weighted-interleave"; NULL for anything
+// else, so that a loop over the numbers from 0 ends.
+const char *locus_policy_name(enum locus_policy policy);
+
+// Does the kernel migrate pages under this policy? A run that uses it must say so, and only such a run may see migrations.
+bool locus_policy_migrates(enum locus_policy policy);
+
+// Does it leave the kernel no node but those of the set? Then memory that runs out there is answered with SIGKILL.
+bool locus_policy_strict(enum locus_policy policy);
+
+// Can this process have the policy at all? Asks the kernel, changes nothing.
+// 0; -ENOSYS: the kernel does not have it; -EPERM: mbind is forbidden (seccomp); -EINVAL: no such policy.
+int locus_policy_probe(enum locus_policy policy);
+
+// One sentence (no newline, no final stop) on why locus_region_open() or locus_policy_probe() answered `error` (of either sign)
+// for this policy. Never NULL, and constant.
+const char *locus_policy_why(enum locus_policy policy, int error);
+
+#endif

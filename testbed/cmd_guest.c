@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus guest: a command in an emulated machine with several nodes. The work is in testbed/guest/boot.sh; here is what a person
+// meets: options that are checked and a help that says what the emulated figures are good for. This process becomes the script, so
+// output and exit status need no passing on.
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "testbed/cli.h"
+#include "testbed/commands.h"
+
+#define SCRIPT "testbed/guest/boot.sh"
+#define TIMEOUT_MAX 86400 // a day, in seconds: more is a typing error
+
+static const char *const machines[] = {"n1", "n2", "n4", "cxl", "odd", "hot"};
+
+struct arguments {
+    const char *machine, *program;
+    uint64_t timeout_s;
+    bool keep;
+};
+
+static const struct argp_option options[] = {
+    {"machine", 'm', "NAME", 0, "n1, n2, n4, cxl, odd or hot (n2)", 0},
+    {"timeout", 't', "SECONDS", 0, "How long the command may take (60)", 0},
+    {"program", 'p', "FILE", 0, "Run this program instead of locus: a test, a script; locus is beside it", 0},
+    {"keep", 'k', NULL, 0, "Leave the console, dmesg and vmstat in build/guest/NAME", 0},
+    {0},
+};
+
+static error_t parse_machine(struct arguments *arguments, const char *name, struct argp_state *state)
+{
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (strcmp(machines[i], name) == 0) {
+            arguments->machine = machines[i];
+            return 0;
+        }
+    return tb_cli_bad(state, "--machine: '%s' is not n1, n2, n4, cxl, odd or hot", name);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case 'm': return parse_machine(arguments, argument, state);
+    case 't':
+        if (!tb_cli_u64(argument, 1, TIMEOUT_MAX, &arguments->timeout_s))
+            return tb_cli_bad(state, "--timeout: '%s' is not a number of seconds from 1 to %d", argument, TIMEOUT_MAX);
+        return 0;
+    case 'p': arguments->program = argument; return 0;
+    case 'k': arguments->keep = true; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Runs a locus command in an emulated machine with several nodes: locus guest [OPTION...] [--] COMMAND [ARGUMENT...].\v"
+    "A real Linux kernel in QEMU, so placement, page counts and policies are exact there. Time is not: the emulator knows no "
+    "latency, local and remote memory take the same time. Nothing that it measures in seconds says anything about hardware.\n\n"
+    "Machines: n1 one node; n2 two; n4 four, with distances that differ by direction; cxl two and one that is only memory; odd "
+    "a 64 MiB node, one without memory, one without CPUs; hot two and a third whose memory goes offline in mid-run, by "
+    "`offline-node 2` inside (online-node 2 brings it back).\n\n"
+    "Output and exit status are the command's own. What it writes below build/logs comes back. Inside, LOCUS_GUEST is the name "
+    "of the machine and the working directory is a copy of the project. Run it in the project's folder.\n\n"
+    "Examples:\n"
+    "  locus guest topo\n"
+    "  locus guest -m cxl topo --json\n"
+    "  locus guest -t 300 -- eval -r 5\n"
+    "  locus guest -m odd -p build/gcc/placement/tests/unit -- --filter 'region*/*'\n\n"
+    "QEMU and the kernel: sh testbed/guest/fetch.sh (150 MB in build/guest, installs nothing).\n\n"
+    "Exit status: the command's; 124 it took too long, 99 the machine failed and not the command, 77 QEMU is missing, 2 bad "
+    "input.";
+
+// Does this word take the next one as its value? ("-m cxl", but not "-mcxl" and not "--machine=cxl")
+static bool takes_value(const char *word)
+{
+    for (const struct argp_option *option = options; option->name; option++) {
+        const char letter[] = {'-', (char)option->key, '\0'};
+        if (option->arg && (strcmp(word, letter) == 0 || (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)))
+            return true;
+    }
+    return false;
+}
+
+// Where our options end: at "--", or at the first word that is none. argp would take the command's options for ours.
+static int options_end(int argc, char **argv)
+{
+    int i = 1;
+    while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--"))
+        i += takes_value(argv[i]) ? 2 : 1;
+    return i < argc ? i : argc;
+}
+
+static int become_script(const struct arguments *arguments, const char *self, char **command, int count)
+{
+    char timeout[24];
+    const char *argv[16] = {"sh", SCRIPT, "--machine", arguments->machine, "--timeout", timeout, "--with", self};
+    size_t used = 8;
+    snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)arguments->timeout_s);
+    if (arguments->keep)
+        argv[used++] = "--keep";
+    argv[used++] = "--";
+    argv[used++] = arguments->program ? arguments->program : self;
+    const char **all = calloc(used + (size_t)count + 1, sizeof *all);
+    if (!all) {
+        tb_error("out of memory");
+        return TB_EXIT_FAILED;
+    }
+    memcpy(all, argv, used * sizeof *all);
+    memcpy(all + used, command, (size_t)count * sizeof *all);
+    execvp("sh", (char *const *)all);
+    tb_error("guest: cannot start sh: %s", strerror(errno));
+    free(all);
+    return TB_EXIT_FAILED;
+}
+
+int tb_cmd_guest(int argc, char **argv)
+{
+    struct arguments arguments = {.machine = "n2", .timeout_s = 60};
+    const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
+    int own = options_end(argc, argv);
+    int command = own < argc && strcmp(argv[own], "--") == 0 ? own + 1 : own;
+    int status = tb_cli_parse(&argp, "guest", own, argv, &arguments);
+    if (status != TB_CLI_RUN)
+        return status;
+    if (command == argc && !arguments.program) {
+        tb_error("guest: which command? For example: locus guest topo (see: locus guest --help)");
+        return TB_EXIT_USAGE;
+    }
+    if (access(SCRIPT, R_OK)) {
+        tb_error("guest: there is no %s here: run it in the project's folder", SCRIPT);
+        return TB_EXIT_USAGE;
+    }
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0) {
+        tb_error("guest: which program is this? /proc/self/exe: %s", strerror(errno));
+        return TB_EXIT_FAILED;
+    }
+    self[length] = '\0';
+    return become_script(&arguments, self, argv + command, argc - command);
+}

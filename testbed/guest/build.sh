@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# build.sh BUSYBOX ROOT IMAGE PROGRAM...: fills the folder ROOT with the guest's root file system and packs it into IMAGE, an
+# uncompressed cpio (unpacking would be emulated). Run in the project's folder.
+#
+#   /bin       busybox and its names, offline-node, programs from outside the project
+#   /locus     the project without what git ignores, and .git; PROGRAMs of the project lie where they lie at home, so that they
+#              find beside them what they find there. The working directory of the command
+#   and, at their own paths, the shared libraries that the programs and git need, and the mallocs that are compared, which are
+#   loaded by name
+set -eu
+busybox=$1 root=$2 image=$3
+shift 3
+here=$(dirname "$0")
+
+take() { # file with its libraries, path in the guest
+    mkdir -p "$root$(dirname "$2")"
+    cp -L "$1" "$root$2"
+    chmod 755 "$root$2"
+    ldd "$1" 2>/dev/null | sed -n 's,^[^/]*\(/[^ ]*\).*,\1,p' | while read -r library; do
+        [ ! -e "$root$library" ] || continue
+        mkdir -p "$root$(dirname "$library")"
+        cp -L "$library" "$root$library"
+    done
+}
+
+mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/results" "$root/locus" "$root/etc"
+cp "$busybox" "$root/bin/busybox"
+cp "$here/init.sh" "$root/init"
+cp "$here/offline-node.sh" "$root/bin/offline-node"
+ln "$root/bin/offline-node" "$root/bin/online-node"
+chmod 755 "$root/init" "$root/bin/offline-node"
+echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
+ln -s bin "$root/sbin"
+[ ! -r /etc/ld.so.cache ] || cp /etc/ld.so.cache "$root/etc/"
+
+project_files() { # a trace of gigabytes would not fit into the guest's memory
+    git ls-files -z --cached --others --exclude-standard 2>/dev/null |
+        xargs -0 -r sh -c 'find "$@" -maxdepth 0 ! -type d -size -32768k 2>/dev/null' find
+}
+if [ -n "$(project_files | head -n 1)" ]; then
+    project_files | tar -cf - -T - | tar -C "$root/locus" -xf -
+else # no repository, or not ours
+    find . \( -path ./build -o -path ./.git \) -prune -o -type f -size -32768k -print | tar -cf - -T - | tar -C "$root/locus" -xf -
+fi
+if [ -d .git ] && command -v git >/dev/null; then
+    cp -R .git "$root/locus/" 2>/dev/null || true # somebody may commit meanwhile
+    take "$(command -v git)" /usr/bin/git
+fi
+for library in $(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/lib(jemalloc|mimalloc|tcmalloc)[^/]*)$,\1,p'); do
+    take "$library" "$library"
+done
+
+project=$(pwd -P)
+for program; do
+    path=$(readlink -f "$program")
+    case $path in
+    "$project"/*) take "$path" "/locus/${path#"$project"/}" ;;
+    *) take "$path" "/bin/${path##*/}" ;;
+    esac
+done
+(cd "$root" && find . | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null) >"$image"

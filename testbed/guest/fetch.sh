@@ -1,0 +1,148 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# fetch.sh [--again] [DIR]: brings what an emulated guest needs to DIR (build/guest), about 150 MB. Nothing is installed, root is
+# not needed: apt works with lists of its own, verifies signatures as ever, and the packages are only unpacked.
+#
+#   DIR/qemu      runs QEMU with the libraries and the firmware that lie beside it
+#   DIR/vmlinux   the kernel as an ELF file, which QEMU starts directly: unpacking a bzImage would be emulated, too
+#   DIR/busybox   the tools inside the guest, statically linked
+#   DIR/VERSIONS  what it is, and the checksum of every package
+#
+# The mirror is the one that the machine's own apt sources name. QEMU and the kernel come from the same release: the stable one when
+# its QEMU is version 10 or newer, otherwise its backports, otherwise the stable one after all. Never mixed, because QEMU 7.2
+# corrupts memory at random under kernel 6.12. The older pair (7.2 and 6.1) works, but has no weighted interleave.
+#
+# Exit status: 0 it is there, 77 it cannot be had here (one line says why, and what to do).
+set -eu
+
+again=
+[ "${1-}" != --again ] || { again=yes; shift; }
+folder=${1:-build/guest}
+
+cannot() { # why and what to do
+    echo "locus: guest: $1, then run: sh testbed/guest/fetch.sh" >&2
+    exit 77
+}
+
+complete() {
+    [ -x "$folder/qemu" ] && [ -s "$folder/vmlinux" ] && [ -x "$folder/busybox" ] && [ -s "$folder/VERSIONS" ] &&
+        "$folder/qemu" --version >/dev/null 2>&1
+}
+
+# --- apt with lists of its own -------------------------------------------------------------------------------------------------
+
+[ "$(uname -m)" = x86_64 ] || cannot "this is a $(uname -m) host, the guest an x86-64 machine: take an x86-64 host"
+for tool in apt-get apt-cache dpkg-deb flock; do
+    command -v $tool >/dev/null || cannot "there is no $tool here: the guest is made of Debian packages. Take Debian 12 or newer"
+done
+
+mkdir -p "$(dirname "$folder")"
+folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
+exec 9>"$folder.lock"
+flock 9
+[ -n "$again" ] || ! complete || exit 0
+
+work=$folder.part
+log=$work/log
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+rm -rf "$work"
+mkdir -p "$work/apt/lists/partial" "$work/apt/parts" "$work/debs" "$work/guest" "$work/kernel" "$work/tools"
+
+private() {
+    command=$1
+    shift
+    "$command" -o Dir::Etc::sourcelist="$work/apt/sources.list" -o Dir::Etc::sourceparts="$work/apt/parts" \
+        -o Dir::State::lists="$work/apt/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+        -o APT::Sandbox::User= -o Acquire::Languages=none -o Acquire::Retries=2 "$@"
+}
+
+codename=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
+mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
+    awk -v name="$codename" '$NF == "main" && ($2 == name || $3 == name || $2 == "stable") { print $1; exit }')
+[ -n "$mirror" ] || cannot "the apt sources name no mirror with Debian's $codename main: add one to /etc/apt/sources.list"
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+signed=
+[ ! -r $keyring ] || signed="[signed-by=$keyring] "
+
+sources() { # release...
+    for release; do echo "deb $signed$mirror $release main"; done >"$work/apt/sources.list"
+    private apt-get -qq update >"$log" 2>&1 && ! grep -q '^[WE]: ' "$log"
+}
+
+newest() { # release, package
+    private apt-cache madison "$2" | awk -F ' *[|] *' -v release="$1/main" '$3 ~ " " release " " { print $2; exit }'
+}
+
+major() { echo "$1" | sed 's/^[0-9]*://; s/[^0-9].*//'; }
+
+sources "$codename" || cannot "apt cannot read the mirror ($(grep -m 1 '^[WE]: ' "$log")): see that 'apt-get update' works"
+release=$codename
+if [ "$(major "$(newest "$codename" qemu-system-x86)")" -lt 10 ] 2>/dev/null; then
+    if sources "$codename" "$codename-backports"; then release=$codename-backports; else sources "$codename"; fi
+fi
+qemu=$(newest "$release" qemu-system-x86)
+meta=$(newest "$release" linux-image-cloud-amd64)
+[ -n "$qemu" ] && [ -n "$meta" ] ||
+    cannot "$release has no qemu-system-x86 or no linux-image-cloud-amd64: add a mirror of Debian to apt's sources"
+kernel=$(private apt-cache show "linux-image-cloud-amd64=$meta" | sed -n 's/^Depends: \(linux-image-[^ ]*\).*/\1/p')
+
+# --- the packages --------------------------------------------------------------------------------------------------------------
+
+# What apt would install for QEMU are the libraries that this machine lacks.
+libraries=$(private apt-get -s --no-install-recommends -t "$release" install "qemu-system-x86=$qemu" 2>/dev/null |
+    sed -n 's/^Inst \([^ ]*\) .*/\1/p' | grep -v '^qemu-\|^seabios$' || true)
+(cd "$work/debs" && private apt-get -qq -t "$release" download "$kernel" qemu-system-x86 qemu-system-data \
+    qemu-system-common seabios busybox-static $libraries) >"$log" 2>&1 ||
+    cannot "the packages cannot be fetched ($(grep -m 1 '^E: ' "$log")): see that 'apt-get update' works"
+for package in "$work"/debs/*.deb; do
+    case ${package##*/} in
+    linux-image*) dpkg-deb -x "$package" "$work/kernel" ;;
+    busybox-static*) dpkg-deb -x "$package" "$work/tools" ;;
+    *) dpkg-deb -x "$package" "$work/guest/root" ;;
+    esac
+done
+
+cat >"$work/guest/qemu" <<'END'
+#!/bin/sh
+here=$(dirname "$0")/root
+export LD_LIBRARY_PATH="$here/usr/lib/x86_64-linux-gnu:$here/lib/x86_64-linux-gnu"
+exec "$here/usr/bin/qemu-system-x86_64" -L "$here/usr/share/qemu" -L "$here/usr/share/seabios" "$@"
+END
+cp "$(find "$work/tools" -path '*/bin/busybox')" "$work/guest/busybox"
+chmod 755 "$work/guest/qemu" "$work/guest/busybox"
+{
+    echo "kernel $kernel $meta"
+    echo "qemu $qemu"
+    echo "release $release"
+    (cd "$work/debs" && sha256sum ./*.deb)
+} >"$work/guest/VERSIONS"
+
+# --- the kernel ----------------------------------------------------------------------------------------------------------------
+
+# A bzImage says in its header (Documentation/arch/x86/boot.rst) where the compressed ELF file begins behind the set-up sectors.
+number() { od -An -t "u$2" -j "$3" -N "$2" "$1" | tr -d ' '; }
+
+image=$(find "$work/kernel/boot" -name 'vmlinuz-*')
+[ "$(number "$image" 4 514)" = 1400005704 ] || cannot "$kernel is no bzImage: report this" # "HdrS"
+start=$((($(number "$image" 1 497) + 1) * 512 + $(number "$image" 4 584)))
+payload() { tail -c +$((start + 1)) "$image" | head -c "$(number "$image" 4 588)"; }
+case $(payload | head -c 4 | od -An -tx1 | tr -d ' ') in
+28b52ffd) unpack='zstd -dc' remedy=zstd ;;
+fd377a58) unpack='xz -dc --single-stream' remedy=xz-utils ;;
+02214c18) unpack='lz4 -dc' remedy=lz4 ;;
+*) cannot "$kernel is compressed in a way that fetch.sh does not know: add it there" ;;
+esac
+command -v "${unpack%% *}" >/dev/null || cannot "${unpack%% *} is missing, which unpacks $kernel: apt-get install $remedy"
+payload | $unpack >"$work/guest/vmlinux" 2>/dev/null || true # the size behind the stream is taken for garbage
+[ "$(head -c 4 "$work/guest/vmlinux" | tail -c 3)" = ELF ] ||
+    cannot "$kernel did not unpack to an ELF file: see that the disk is not full"
+
+# --- is it whole? --------------------------------------------------------------------------------------------------------------
+
+"$work/guest/qemu" --version >"$log" 2>&1 || cannot "QEMU does not start ($(head -n 1 "$log")): apt-get install qemu-system-x86"
+"$work/guest/busybox" true || cannot "busybox does not start: see that $folder is not mounted noexec"
+rm -rf "$folder"
+mv "$work/guest" "$folder"
+echo "guest: $(head -n 1 "$log"), $kernel, in $folder" >&2

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# machines.sh: the emulated machines, read by boot.sh. A function machine_NAME describes one; the words it uses:
+#
+#   hardware CPUS SOCKETS MEMORY [BOARD]   sockets, because otherwise the kernel warns and hwloc merges the packages
+#   node ID MEMORY|- CPUS|- [INITIATOR]    "-" is none. Nodes without CPUs need the highest numbers
+#   distance FROM TO THERE [BACK]          a node is 10 from itself; BACK where it differs
+#   latency FROM TO NS GB_PER_S            HMAT, needs the board q35,hmat=on
+#   plugged ID MEMORY                      node ID's memory is a module that can be taken offline in mid-run (/bin/offline-node)
+#
+# The result is in $qemu (arguments of QEMU) and $append (of the kernel).
+
+machines='n1 n2 n4 cxl odd hot'
+
+machine_n1() { # the control: one node
+    hardware 2 1 512M
+}
+
+machine_n2() { # two sockets
+    hardware 4 2 1G
+    node 0 512M 0-1
+    node 1 512M 2-3
+    distance 0 1 21
+}
+
+machine_n4() { # four nodes, distances that differ by direction
+    hardware 4 4 1G
+    for id in 0 1 2 3; do node $id 256M $id; done
+    distance 0 1 12 14
+    distance 0 2 21 25
+    distance 0 3 31 33
+    distance 1 2 22 23
+    distance 1 3 30 29
+    distance 2 3 12 15
+}
+
+machine_cxl() { # node 2 is memory behind node 0
+    hardware 4 2 1G q35,hmat=on
+    node 0 384M 0-1
+    node 1 384M 2-3
+    node 2 256M - 0
+    distance 0 1 20
+    distance 0 2 28
+    distance 1 2 40
+    latency 0 0 80 200
+    latency 0 1 140 100
+    latency 0 2 250 40
+    latency 1 0 140 100
+    latency 1 1 80 200
+    latency 1 2 350 20
+}
+
+machine_odd() { # a tiny node, one without memory, one without CPUs
+    hardware 4 4 768M
+    node 0 512M 0
+    node 1 64M 1
+    node 2 - 2-3
+    node 3 192M -
+    distance 0 1 20
+    distance 0 2 30
+    distance 0 3 28
+    distance 1 2 22
+    distance 1 3 40
+    distance 2 3 50
+}
+
+machine_hot() { # node 2 can go
+    hardware 4 2 768M,slots=2,maxmem=2G
+    node 0 384M 0-1
+    node 1 384M 2-3
+    node 2 - -
+    plugged 2 256M
+    distance 0 1 20
+    distance 0 2 28
+    distance 1 2 40
+    append='memhp_default_state=online_movable'
+}
+
+# --- the words -----------------------------------------------------------------------------------------------------------------
+
+qemu= append=
+
+hardware() { qemu="-smp $1,sockets=$2 -m $3 -M ${4:-q35}"; }
+
+memory() { qemu="$qemu -object memory-backend-ram,id=memory$1,size=$2"; }
+
+node() {
+    argument="node,nodeid=$1"
+    if [ "$2" != - ]; then
+        memory "$1" "$2"
+        argument="$argument,memdev=memory$1"
+    fi
+    [ "$3" = - ] || argument="$argument,cpus=$3"
+    qemu="$qemu -numa $argument${4:+,initiator=$4}"
+}
+
+distance() { qemu="$qemu -numa dist,src=$1,dst=$2,val=$3 -numa dist,src=$2,dst=$1,val=${4:-$3}"; }
+
+latency() {
+    pair="hmat-lb,initiator=$1,target=$2,hierarchy=memory"
+    qemu="$qemu -numa $pair,data-type=access-latency,latency=$3 -numa $pair,data-type=access-bandwidth,bandwidth=${4}G"
+}
+
+plugged() {
+    memory "$1" "$2"
+    qemu="$qemu -device pc-dimm,id=module$1,memdev=memory$1,node=$1"
+}

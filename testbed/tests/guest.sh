@@ -1,0 +1,185 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The emulated machines: are they what machines.sh says, do the unit tests pass where there are several nodes, and is a failing
+# command told from a failing machine? LOCUS=path/to/locus BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP.
+#
+# One boot a machine, all its cases in it, two machines at a time. All unit tests are run in n2, those that ask the machine in
+# the others (of a case that its filter leaves out Criterion says "test was skipped"). Where QEMU cannot be had everything is
+# skipped, with the command that would fix it; with CI=1 in the environment that is a failure.
+set -u
+: "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
+cd "$(dirname "$0")/../.." || exit 1
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch" build/logs/guest-test' EXIT
+failures=0
+
+pass() { echo "PASS $1"; }
+fail() {
+    echo "FAIL $1: $2"
+    failures=$((failures + 1))
+}
+check() { # name, remark, command
+    name=$1 remark=$2
+    shift 2
+    if "$@"; then pass "$name"; else fail "$name" "$remark"; fi
+}
+said() { tail -n 1 "$scratch/$1.err" 2>/dev/null; }
+
+if ! sh testbed/guest/fetch.sh 2>"$scratch/fetch.err"; then
+    reason=$(said fetch)
+    if [ "${CI-}" = 1 ]; then fail "guest" "$reason"; else echo "SKIP guest: $reason"; fi
+    exit $failures
+fi
+
+# --- what runs in every machine ------------------------------------------------------------------------------------------------
+
+build=${BUILD#"$PWD"/}
+cat >"$scratch/cases.sh" <<END
+#!/bin/sh
+units() { # layer
+    $build/\$1/tests/unit -j1 --filter "\$cases" --tap=/tmp/tap >/tmp/out 2>&1
+    echo "unit \$1 exit \$?"
+    sed "s/^/unit \$1 /" /tmp/tap
+}
+echo "name \$LOCUS_GUEST"
+$build/locus topo --json | sed 's/^/topo /'
+case \$LOCUS_GUEST in
+n1) mkdir -p build/logs/guest-test && echo back >build/logs/guest-test/probe ;;
+hot)
+    left() { sed -n 's/.*MemTotal: *\([0-9]*\).*/\1/p' /sys/devices/system/node/node2/meminfo; }
+    offline-node 2; echo "offline \$? \$(left)"
+    $build/locus topo --json | sed 's/^/after /'
+    online-node 2; echo "online \$? \$(left)" ;;
+*)
+    [ \$LOCUS_GUEST = n2 ] && cases='*' || cases='!(@(block|cgroup|cpulist|mailbox|pool|sysfs|table|trial)/*|topo/says_*)'
+    echo 8 >/proc/sys/vm/nr_hugepages
+    units placement
+    echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+    mkdir /sys/fs/cgroup/limited
+    echo 400M >/sys/fs/cgroup/limited/memory.max
+    echo \$\$ >/sys/fs/cgroup/limited/cgroup.procs
+    units topo ;;
+esac
+END
+
+machine() {
+    sh testbed/guest/boot.sh --machine "$1" --with "$BUILD/locus" --with "$BUILD/topo/tests/unit" \
+        --with "$BUILD/placement/tests/unit" --timeout 150 -- "$scratch/cases.sh" >"$scratch/$1" 2>"$scratch/$1.err"
+    echo $? >"$scratch/$1.status"
+}
+
+# What may go wrong, each in a machine of its own (of its own name, too: those of one name wait for each other).
+trouble() { # name, machine, line of a script
+    printf '#!/bin/sh\n%s\n' "$3" >"$scratch/$1.sh"
+    "$LOCUS" guest --machine "$2" --timeout 3 --program "$scratch/$1.sh" word "it's" >"$scratch/$1" 2>"$scratch/$1.err"
+    echo $? >"$scratch/$1.status"
+}
+
+# Two at a time; the longest first.
+{ machine n2; machine cxl; trouble hangs n2 'echo before; while :; do :; done'; machine hot; } &
+machine n4
+machine odd
+machine n1
+trouble fails n4 'echo out "$@"; echo err >&2; exit 7'
+trouble panics n1 'echo c >/proc/sysrq-trigger; sleep 60'
+wait
+
+# --- are they what they should be? ---------------------------------------------------------------------------------------------
+
+shape() { # machine, prefix: NODE:KIND:CPUS ... / distances, row by row
+    sed -n "s/^$2 //p" "$scratch/$1" |
+        jq -r '([.nodes[] | "\(.os_index):\(.kind):\(.cpus | map(tostring) | join(","))"] | join(" "))
+            + " / " + (.distances | map(map(tostring) | join(" ")) | join(" | "))' 2>/dev/null
+}
+
+is() { # machine, shape
+    got=$(shape "$1" topo)
+    if [ "$(cat "$scratch/$1.status")" != 0 ]; then
+        fail "$1 runs a program" "exit $(cat "$scratch/$1.status"): $(said "$1")"
+    elif ! grep -qx "name $1" "$scratch/$1"; then
+        fail "$1 says inside that it is $1" "$(grep -m 1 '^name' "$scratch/$1")"
+    elif [ "$got" != "$2" ]; then
+        fail "$1 has its nodes, CPUs and distances" "got $got"
+    else
+        pass "$1 has its nodes, CPUs and distances"
+    fi
+}
+is n1 '0:DRAM:0,1 / 10'
+is n2 '0:DRAM:0,1 1:DRAM:2,3 / 10 21 | 21 10'
+is n4 '0:DRAM:0 1:DRAM:1 2:DRAM:2 3:DRAM:3 / 10 12 21 31 | 14 10 22 30 | 25 23 10 12 | 33 29 15 10'
+is cxl '0:DRAM:0,1 1:DRAM:2,3 2:memory-only: / 10 20 28 | 20 10 40 | 28 40 10'
+is odd '0:DRAM:0 1:DRAM:1 2:CPU-only:2,3 3:memory-only: / 10 20 30 28 | 20 10 22 40 | 30 22 10 50 | 28 40 50 10'
+is hot '0:DRAM:0,1 1:DRAM:2,3 2:memory-only: / 10 20 28 | 20 10 40 | 28 40 10'
+
+# Cases that the tiny machine may leave out: no huge pages can be had there.
+units_of() { # machine, layer, pattern of cases that may be skipped
+    tap=$scratch/$1.$2.tap
+    sed -n "s/^unit $2 //p" "$scratch/$1" | grep -v 'SKIP test was skipped' >"$tap"
+    skipped=$(sed -n 's/^ok - \([^ ]*\) *# SKIP.*/\1/p' "$tap" | grep -vE "${3:-^$}" | tr '\n' ' ')
+    title="$1: the $2 unit tests"
+    count=$(grep -c '^ok ' "$tap")
+    if ! grep -qx 'exit 0' "$tap" || grep -q '^not ok' "$tap"; then
+        fail "$title" "$(grep -m 1 '^exit' "$tap"): $(sed -n 's/^not ok - \([^ ]*\).*/\1/p' "$tap" | tr '\n' ' ')"
+    elif [ "$count" -lt 15 ]; then
+        fail "$title" "only $count cases were run"
+    elif [ -n "$skipped" ]; then
+        fail "$title" "skipped here, too: $skipped"
+    else
+        pass "$title, $count cases"
+    fi
+}
+for name in n2 n4 cxl; do
+    units_of $name placement
+    units_of $name topo
+done
+units_of odd placement '^region::(hugetlb_span_is|more_huge_pages)'
+units_of odd topo
+
+check "hot: node 2 goes offline with all its memory" "$(grep '^offline' "$scratch/hot"), $(said hot)" \
+    grep -qx 'offline 0 0' "$scratch/hot"
+check "hot: topo sees that the node has no memory" "$(shape hot after)" \
+    test "$(shape hot after | sed 's, /.*,,')" = '0:DRAM:0,1 1:DRAM:2,3 2:empty:'
+check "hot: and it comes back" "$(grep '^online' "$scratch/hot")" grep -qx 'online 0 262144' "$scratch/hot"
+check "what is written below build/logs comes back" "build/logs/guest-test/probe: $(cat build/logs/guest-test/probe 2>&1)" \
+    grep -qx back build/logs/guest-test/probe
+
+# --- trouble -------------------------------------------------------------------------------------------------------------------
+
+ended() { # name, status, line on stdout or "", pattern in stderr
+    [ "$(cat "$scratch/$1.status")" = "$2" ] && [ "$(cat "$scratch/$1")" = "$3" ] && grep -Eq "$4" "$scratch/$1.err"
+}
+remark() { echo "exit $(cat "$scratch/$1.status"), stdout: $(head -n 1 "$scratch/$1"), stderr: $(said "$1")"; }
+check "a command that fails passes output and status through" "$(remark fails)" ended fails 7 "out word it's" '^err$'
+check "a command that hangs is status 124, with what it said" "$(remark hangs)" ended hangs 124 before 'no end after 3 seconds'
+check "a kernel that panics is status 99, after a second try" "$(remark panics)" ended panics 99 '' 'second try'
+check "a panic shows the console" "$(remark panics)" grep -q 'Kernel panic' "$scratch/panics.err"
+
+# Where nothing was fetched, and nothing can be.
+repo=$PWD
+mkdir "$scratch/empty"
+(cd "$scratch/empty" && sh "$repo/testbed/guest/boot.sh" -- /bin/true >"$scratch/bare" 2>"$scratch/bare.err"
+    echo $? >"$scratch/bare.status")
+check "without QEMU it is status 77 and the command that helps" "$(remark bare)" ended bare 77 '' 'testbed/guest/fetch.sh'
+printf 'Dir::Etc::sourcelist "/dev/null";\nDir::Etc::sourceparts "/dev/null";\n' >"$scratch/apt.conf"
+APT_CONFIG=$scratch/apt.conf sh testbed/guest/fetch.sh "$scratch/empty/guest" >"$scratch/nomirror" 2>"$scratch/nomirror.err"
+echo $? >"$scratch/nomirror.status"
+check "without a mirror fetch says so, status 77" "$(remark nomirror)" ended nomirror 77 '' 'sources name no mirror'
+
+refuses() { # name, word, argument...
+    name=$1 word=$2
+    shift 2
+    "$LOCUS" guest "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    if [ $status -ne 2 ] || [ -s "$scratch/out" ] || [ "$(grep -c "^locus: .*$word" "$scratch/err")" -ne 1 ]; then
+        fail "$name" "exit $status: $(cat "$scratch/out" "$scratch/err")"
+    else
+        pass "$name"
+    fi
+}
+refuses "a machine that does not exist is refused" "n7" -m n7 -- topo
+refuses "a time-out of nothing is refused" "seconds" -t 0 -- topo
+refuses "an option that does not exist is refused" "nonsense" --nonsense -- topo
+refuses "no command is asked for" "which command"
+refuses "a program that does not exist is refused" "no program" -p no-such-program -- x
+exit $((failures > 0))
