@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything an engine needs of LOCUS in one include. Read them in this order: owner.h shows how the parts work together,
-// table.h what a request holds, pool.h and region.h where the blocks live, mailbox.h how they travel, block.h what a handle is.
+// domain.h how they make one place of many nodes, table.h what a request holds, pool.h and region.h where the blocks live,
+// mailbox.h how they travel, block.h what a handle is; domain_health.h when a node may go offline.
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 
 #include "block.h"
+#include "domain.h"
+#include "domain_health.h"
 #include "mailbox.h"
 #include "owner.h"
+#include "policy.h"
 #include "pool.h"
 #include "region.h"
 #include "table.h"

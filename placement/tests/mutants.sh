@@ -122,8 +122,9 @@ for source in $library; do
     done
 done
 wait
-for program in mailbox_litmus table_pending_litmus owner_role_litmus ring_litmus lane_litmus \
-    mailbox_test pool_test table_test owner_test pool_stress homes_stress backpressure_stress ring_stress; do
+for program in mailbox_litmus table_pending_litmus owner_role_litmus domain_litmus ring_litmus lane_litmus \
+    mailbox_test pool_test table_test owner_test domain_test domain_borrow_test domain_health_test \
+    pool_stress homes_stress backpressure_stress domain_stress ring_stress; do
     names+=("control-$program")
     in_parallel control $program
 done
@@ -132,6 +133,7 @@ wait
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
 mailbox=placement/mailbox.h owner=placement/owner.c table=placement/table.c pool=placement/pool.c
+borrow=placement/domain_borrow.c domain=placement/domain.c health=placement/domain_health.c
 ring=testbed/dispatch.h worker=testbed/dispatch.c lane=testbed/contenders/counting.h
 
 mutant P1-push-relaxed $mailbox mailbox_litmus '/\/\/ P1$/s/memory_order_release/memory_order_relaxed/'
@@ -141,6 +143,9 @@ mutant D2-pending-acquire-only $owner table_pending_litmus '/\/\/ D2$/s/memory_o
 mutant D2-pending-release-only $owner table_pending_litmus '/\/\/ D2$/s/memory_order_acq_rel/memory_order_release/'
 mutant O1-leave-relaxed $owner owner_role_litmus '/\/\/ O1$/s/memory_order_release/memory_order_relaxed/'
 mutant O2-adopt-relaxed $owner owner_role_litmus '/\/\/ O2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant L1-answer-relaxed $borrow domain_litmus '/\/\/ L1$/s/memory_order_release/memory_order_relaxed/'
+mutant L2-look-relaxed $borrow domain_litmus '/\/\/ L2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant L3-loan-done-relaxed $borrow domain_litmus '/\/\/ L3$/s/memory_order_release/memory_order_relaxed/'
 mutant R1-send-relaxed-spin $ring ring_litmus '/\/\/ R1$/s/memory_order_release/memory_order_relaxed/'
 mutant R1-send-relaxed-futex $ring ring_litmus '/\/\/ R1, S1$/s/memory_order_seq_cst/memory_order_relaxed/'
 mutant S1-send-without-fence $ring ring_stress '/\/\/ R1, S1$/s/memory_order_seq_cst/memory_order_release/'
@@ -199,6 +204,45 @@ mutant broken-chunk-leaves-a-gap $pool pool_test '/^static inline uint32_t free_
 mutant straightened-with-old-generations $pool pool_test 's/ \+ generations\[i\];/ + pool->generation_first;/'
 mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generation\[i\] != POOL_GENERATION_RETIRED\)//'
 mutant distinct-blocks-not-counted placement/pool_internal.h pool_test 's/pool->fresh = pool->top;//'
+mutant desk-reads-next-after-hand-back $borrow domain_litmus \
+    '/link \*next = link->next; \/\/ before/d; s/^( +)link = next;/\1link = link->next;/'
+mutant late-answer-is-given-nevertheless $borrow domain_litmus \
+    's/\(atomic_compare_exchange_strong.*LOAN_GIVEN.*/(atomic_exchange(\&loan->state, LOAN_GIVEN)) {/
+    /^ +memory_order_relaxed\)\) \{/d'
+mutant late-answer-leaks $borrow domain_litmus '/\/\/ withdrawn just now/d'
+mutant withdrawn-questions-are-answered $borrow domain_borrow_test \
+    '/memory_order_relaxed\) != LOAN_ASKED\)/d; s/asked = LOAN_ASKED;$/asked = atomic_load(\&loan->state);\n    if (!asked)/'
+mutant lender-keeps-no-spare-blocks $borrow domain_borrow_test 's/domain->config\.spare/0u/'
+mutant lender-lends-while-it-asks $borrow domain_borrow_test 's/if \(home->asked \|\| avoided/if (avoided/'
+mutant lender-lends-new-blocks-under-back-pressure $borrow domain_borrow_test \
+    's/if \(domain->config.backpressure && owner.blocks_in_flight\) \/\/ as/if (0) \/\/ as/'
+mutant avoided-home-lends $borrow domain_health_test 's/home->asked \|\| avoided\(home\)/home->asked/'
+mutant avoided-home-uses-its-own $borrow domain_health_test \
+    's/bool elsewhere = .*/bool elsewhere = false;/; s/if \(!avoided\(home\)\)/if (1)/'
+mutant avoided-home-is-no-last-resort $borrow domain_health_test '/an avoided home.s own blocks are/s/own_grow\(.*\);/-ENOMEM;/'
+mutant unused-blocks-are-not-returned $borrow domain_borrow_test 's/post\(domain, lender, loan, LOAN_RETURNED\);/loan->want = 0;/'
+mutant used-blocks-are-returned-too $borrow domain_borrow_test \
+    's/loan->given - loan->taken, loan->blocks \+ loan->taken, 0/loan->given, loan->blocks, 0/'
+mutant grow-leaves-questions-open $borrow domain_borrow_test 's/else if \(home->asked \|\| home->again\)/else if (0)/'
+mutant borrows-before-blocks-in-flight $borrow domain_borrow_test 's/\(elsewhere \|\| error == -ENOMEM\)/true/'
+mutant waits-for-a-silent-lender $borrow domain_borrow_test 's/if \(late \|\| \(unanswered/if ((unanswered/'
+mutant waiting-knows-no-shares $borrow domain_borrow_test 's/^( +)late = waited_ns > .*/\1late = false;/'
+mutant borrower-waits-without-end $borrow domain_borrow_test 's/waited_ns > wait_ns\)/waited_ns > 1000 * wait_ns)/'
+mutant declined-for-ever $borrow domain_borrow_test '/the next call may ask them again/s/settle\(domain, home\);/;/'
+mutant old-loan-taken-for-declined $borrow domain_borrow_test 's/^        error = -EAGAIN;$/        error = -ENOENT;/'
+mutant old-loan-posted-again $borrow domain_borrow_test 's/== LOAN_IDLE\) \{/!= LOAN_GIVEN) {/'
+mutant chunk-without-limit $borrow domain_borrow_test 's/least\(want, domain->config.chunk\)/want/'
+mutant narrow-table-borrows $borrow domain_borrow_test 's/ && table->homes_max >= domain->homes_count;/;/'
+mutant tables-stay-with-the-lender $borrow domain_borrow_test 's/if \(table->retired_by == ordinal\)/if (1)/'
+mutant finished-list-is-lost $borrow domain_borrow_test 's/if \(!home->finished_list\)/if (1)/'
+mutant borrows-though-it-must-not $borrow domain_test \
+    's/config.exhausted == LOCUS_EXHAUSTED_BORROW && table/config.exhausted \&\& table/'
+mutant lenders-in-the-wrong-order $domain domain_test 's/\(home->ordinal \+ i\) %/(home->ordinal + domain->homes_count - i) %/'
+mutant unusable-node-accepted $domain domain_test 's/if \(!usable\(locus_topo_node\(topo, config->nodes\[i\]\)\)\)/if (0)/'
+mutant offline-node-is-an-error $health domain_health_test 's/if \(error && error != -ENODEV\)/if (error)/'
+mutant moved-is-worse-than-offline $health domain_health_test \
+    's/->node_bytes_now == 0\)/->node_bytes_now == 0 \&\& !report->pages_elsewhere)/'
+mutant shrunk-node-is-well $health domain_health_test 's/node_bytes_now < report->/node_bytes_now > report->/'
 wait
 
 # --- the verdict ---------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// domain: which nodes, and what lies on each of them.
+//
+// All that an owner touches all day is on its own node: pool, mailboxes, and the struct home with its loans. Only the domain
+// itself and the routes, which nobody writes after open, lie where the opening thread runs.
+
+#include "domain_internal.h"
+
+#include "topo/topo.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define CHUNK_DEFAULT 256u // a prompt of 4096 tokens in blocks of 16; arbitrary
+#define DISTANCE_UNKNOWN 255u // the largest that firmware can say
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + LOCUS_CACHE_LINE - 1) / LOCUS_CACHE_LINE * LOCUS_CACHE_LINE;
+}
+
+static int config_check(const struct locus_domain_config *config)
+{
+    if (config->workers == 0 || (unsigned)config->exhausted > LOCUS_EXHAUSTED_BORROW || config->spare > config->blocks)
+        return -EINVAL;
+    if (config->chunk > LOCUS_BLOCKS_MAX || (config->nodes_count && !config->nodes))
+        return -EINVAL;
+    return config->nodes_count > LOCUS_HOMES_MAX ? -E2BIG : 0;
+}
+
+static bool usable(const struct locus_topo_node *node)
+{
+    return node && node->allowed && (node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY);
+}
+
+static int nodes_choose(struct locus_domain *domain, const struct locus_domain_config *config, const struct locus_topo *topo)
+{
+    const struct locus_topo_node *all = locus_topo_nodes(topo);
+    for (uint32_t i = 0; i < config->nodes_count; i++) {
+        if (!usable(locus_topo_node(topo, config->nodes[i])))
+            return -EINVAL;
+        domain->nodes[domain->homes_count++] = config->nodes[i];
+    }
+    for (unsigned i = 0; config->nodes_count == 0 && i < locus_topo_info(topo)->nodes_count; i++) {
+        if (!usable(&all[i]))
+            continue;
+        if (domain->homes_count == LOCUS_HOMES_MAX)
+            return -E2BIG;
+        domain->nodes[domain->homes_count++] = all[i].os_index;
+    }
+    return domain->homes_count ? 0 : -EINVAL;
+}
+
+// Equally near homes are asked beginning with the one behind the borrower, so that not everybody asks the first.
+static void lenders_sort(const struct locus_domain *domain, struct home *home, const struct locus_topo *topo)
+{
+    unsigned distance[LOCUS_HOMES_MAX];
+    for (uint32_t i = 1; i < domain->homes_count; i++) {
+        uint32_t lender = (home->ordinal + i) % domain->homes_count, at = i - 1;
+        unsigned far = locus_topo_distance(topo, domain->nodes[home->ordinal], domain->nodes[lender]);
+        if (far == 0)
+            far = DISTANCE_UNKNOWN;
+        for (; at > 0 && distance[at - 1] > far; at--) {
+            distance[at] = distance[at - 1];
+            home->lenders[at] = home->lenders[at - 1];
+        }
+        distance[at] = far;
+        home->lenders[at] = (uint8_t)lender;
+    }
+}
+
+static int node_of_policy(const struct locus_domain *domain, uint32_t ordinal)
+{
+    return domain->config.policy == LOCUS_POLICY_FIRST_TOUCH ? LOCUS_NODE_ANY : domain->nodes[ordinal];
+}
+
+static int home_memory(struct locus_domain *domain, uint32_t ordinal)
+{
+    struct locus_region *region;
+    struct locus_region_config config = {
+        .bytes = round_up(sizeof(struct home)) + domain->homes_count * domain->loan_bytes,
+        .memory_class = LOCUS_CLASS_METADATA,
+        .page = LOCUS_PAGE_4K,
+        .policy = domain->config.policy,
+        .node = node_of_policy(domain, ordinal),
+        .populate = true,
+    };
+    int error = locus_region_open(&region, &config);
+    if (error)
+        return error;
+    struct home *home = locus_region_base(region);
+    *home = (struct home){.region = region, .ordinal = ordinal, .loans = (char *)home + round_up(sizeof *home)};
+    locus_mailbox_init(&home->desk);
+    locus_mailbox_init(&home->finished);
+    domain->homes[ordinal] = home;
+    return 0;
+}
+
+static int home_open(struct locus_domain *domain, uint32_t ordinal)
+{
+    const struct locus_domain_config *config = &domain->config;
+    int error = home_memory(domain, ordinal);
+    if (error)
+        return error;
+    struct home *home = domain->homes[ordinal];
+    struct locus_node_memory memory;
+    struct locus_pool_config pool = {
+        .home = ordinal,
+        .blocks = config->blocks,
+        .block_bytes = config->block_bytes,
+        .page = config->page,
+        .policy = config->policy,
+        .node = node_of_policy(domain, ordinal),
+        .populate = config->populate,
+    };
+    error = locus_node_memory_read(domain->nodes[ordinal], &memory);
+    if (!error)
+        error = locus_pool_open(&home->pool, &pool);
+    if (error)
+        return error;
+    home->node_bytes = memory.total_bytes;
+    struct locus_owner_config owner = {.pool = home->pool, .mailboxes = config->workers, .backpressure = config->backpressure};
+    return locus_owner_open(&home->owner, &owner); // which never waits: grow here does, and answers the neighbours meanwhile
+}
+
+static int routes_open(struct locus_domain *domain)
+{
+    domain->routes = calloc(domain->config.workers, sizeof *domain->routes);
+    if (!domain->routes)
+        return -ENOMEM;
+    int error = 0;
+    for (uint32_t worker = 0; worker < domain->config.workers; worker++)
+        for (uint32_t i = 0; i < domain->homes_count && !error; i++)
+            error = locus_route_add(&domain->routes[worker], domain->homes[i]->owner, worker);
+    return error;
+}
+
+static int homes_open(struct locus_domain *domain, const struct locus_domain_config *config)
+{
+    struct locus_topo *topo;
+    int error = locus_topo_open(&topo, NULL, NULL, 0);
+    if (error)
+        return error;
+    error = nodes_choose(domain, config, topo);
+    for (uint32_t i = 0; i < domain->homes_count && !error; i++) {
+        error = home_open(domain, i);
+        if (!error)
+            lenders_sort(domain, domain->homes[i], topo);
+    }
+    locus_topo_close(topo);
+    return error;
+}
+
+int locus_domain_open(struct locus_domain **out, const struct locus_domain_config *config)
+{
+    int error = config_check(config);
+    if (error)
+        return error;
+    struct locus_domain *domain = calloc(1, sizeof *domain);
+    if (!domain)
+        return -ENOMEM;
+    domain->config = *config;
+    domain->config.nodes = NULL;
+    if (config->chunk == 0)
+        domain->config.chunk = CHUNK_DEFAULT;
+    domain->loan_bytes = round_up(sizeof(struct loan) + domain->config.chunk * sizeof(locus_block));
+    error = homes_open(domain, config);
+    if (!error)
+        error = routes_open(domain);
+    if (error) {
+        locus_domain_close(domain);
+        return error;
+    }
+    *out = domain;
+    return 0;
+}
+
+void locus_domain_close(struct locus_domain *domain)
+{
+    if (!domain)
+        return;
+    for (uint32_t i = 0; i < domain->homes_count && domain->homes[i]; i++) {
+        locus_owner_close(domain->homes[i]->owner);
+        locus_pool_close(domain->homes[i]->pool);
+        locus_region_close(domain->homes[i]->region); // the home itself
+    }
+    free(domain->routes);
+    free(domain);
+}
+
+uint32_t locus_domain_homes(const struct locus_domain *domain)
+{
+    return domain->homes_count;
+}
+
+int locus_domain_node(const struct locus_domain *domain, uint32_t home)
+{
+    assert(home < domain->homes_count);
+    return domain->nodes[home];
+}
+
+struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32_t home)
+{
+    assert(home < domain->homes_count);
+    return domain->homes[home]->owner;
+}
+
+int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint32_t *home)
+{
+    for (uint32_t i = 0; i < domain->homes_count; i++) {
+        if (domain->nodes[i] != node)
+            continue;
+        *home = i;
+        return 0;
+    }
+    return -ENODEV;
+}
+
+const struct locus_route *locus_domain_route(const struct locus_domain *domain, uint32_t worker)
+{
+    return worker < domain->config.workers ? &domain->routes[worker] : NULL;
+}
+
+size_t locus_domain_table_bytes(const struct locus_domain *domain, uint32_t capacity)
+{
+    return locus_table_bytes(domain->homes_count, capacity);
+}
+
+int locus_domain_table_init(const struct locus_domain *domain, void *memory, uint32_t capacity, uint32_t tokens_per_block)
+{
+    return locus_table_init(memory, domain->homes_count, capacity, tokens_per_block);
+}
+
+void *locus_domain_address(const struct locus_domain *domain, locus_block block)
+{
+    assert(locus_block_home(block) < domain->homes_count);
+    return locus_pool_address(domain->homes[locus_block_home(block)]->pool, block);
+}
+
+void locus_domain_stats(const struct locus_domain *domain, uint32_t home, struct locus_domain_stats *out)
+{
+    *out = domain->homes[home]->stats;
+}

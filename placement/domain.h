@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// domain: all the nodes of a machine as one place for blocks, one home per node.
+//
+// A home is a pool bound to its node, mailboxes whose heads lie there, and an owner role (owner.h), to be adopted or spawned by a
+// thread that runs there. Its number, the ordinal in the handles, is its place in the list of nodes. One thread per home:
+//
+//     locus_owner_spawn(locus_domain_owner(domain, home), locus_domain_node(domain, home), step, context)
+//
+// or locus_pin_node() and locus_owner_adopt() in the engine's own thread. A memory-only node gets the nearest CPUs (topo/pin.h).
+// In owner context the domain's grow, drain and reclaimed stand for the owner's: they do the same and see to the neighbours, too.
+//
+// Borrowing. A home that is exhausted asks other homes, nearest first, and one more when an answer is late. What they lend, handles
+// of *their* blocks, goes into the borrower's table and from there home like any other block: one push for each home that the
+// table holds blocks of. Nobody touches a pool but its owner, and nobody waits for another owner: a lender answers at
+// its next drain, and keeps `spare` blocks for itself. Whether a question is answered or withdrawn is settled by one
+// atomic word, so a late answer does not exist; blocks that came and are not needed go back at once.
+//
+// Whether the nodes are still what they were: domain_health.h.
+//
+// Threads: open and close belong to one thread. "Owner context" below is that of the home named in the call; all else may be called
+// from any thread.
+#ifndef LOCUS_DOMAIN_H
+#define LOCUS_DOMAIN_H
+
+#include "owner.h"
+
+struct locus_domain;
+
+enum locus_exhausted {          // what grow does when the home has too few blocks
+    LOCUS_EXHAUSTED_REFUSE,     // answers at once
+    LOCUS_EXHAUSTED_WAIT,       // waits for tables in flight, as locus_owner_grow() does
+    LOCUS_EXHAUSTED_BORROW,     // and asks the other homes
+};
+
+struct locus_domain_config {
+    const int *nodes;           // [nodes_count] OS nodes, one home each; a node may be listed more than once
+    uint32_t nodes_count;       // 0: every node with memory that this process may use, ascending
+    uint32_t workers;           // >= 1: lanes, one for each worker that pushes (mailboxes per home)
+    uint32_t blocks;            // per home; this and the next four as in pool.h and region.h
+    size_t block_bytes;
+    enum locus_page page;
+    enum locus_policy policy;   // LOCUS_POLICY_BIND is what makes a home of it
+    bool populate;
+    bool backpressure;          // as in owner.h
+    enum locus_exhausted exhausted;
+    uint64_t wait_ns;           // longest wait inside one grow; 0: do not wait, answer -EAGAIN
+    uint32_t spare;             // free blocks that a home does not lend
+    uint32_t chunk;             // most blocks that one home lends for one grow; 0: 256. 8 bytes for each, homes times homes
+};
+
+// 0; -EINVAL: a field out of its range, or a node that this process may not use; -E2BIG: more than LOCUS_HOMES_MAX nodes; -ENOMEM;
+// or what asking the machine, the pools and the owners answered.
+int locus_domain_open(struct locus_domain **out, const struct locus_domain_config *config);
+
+// NULL is allowed. Roles must have been left; blocks that are out dangle, as with locus_pool_close().
+void locus_domain_close(struct locus_domain *domain);
+
+uint32_t locus_domain_homes(const struct locus_domain *domain); // homes are 0 .. this - 1
+int locus_domain_node(const struct locus_domain *domain, uint32_t home);
+struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32_t home);
+
+// The lowest home on an OS node. 0, or -ENODEV: none is there.
+int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint32_t *home);
+
+// A worker's way to all homes; the domain's, until close. NULL: no such lane.
+const struct locus_route *locus_domain_route(const struct locus_domain *domain, uint32_t worker);
+
+// As in table.h, for a table that may hold blocks of every home.
+size_t locus_domain_table_bytes(const struct locus_domain *domain, uint32_t capacity);
+int locus_domain_table_init(const struct locus_domain *domain, void *memory, uint32_t capacity, uint32_t tokens_per_block);
+
+// Address of any home's live block. Not checked, as with locus_pool_address().
+void *locus_domain_address(const struct locus_domain *domain, locus_block block);
+
+// Appends `count` blocks to a LIVE table, all or none; the home's own first, then borrowed ones. Owner context.
+// -ENOMEM     the home has too few, and (BORROW) every other home has declined to lend the rest
+// -EAGAIN     blocks are on their way home, or (BORROW) somebody was asked. Then drain and grow again, or withdraw
+// -ETIMEDOUT  it waited wait_ns; questions are withdrawn
+// -ENOSPC, -EINVAL, -EXDEV  as locus_owner_grow(). Only a table laid out for all homes borrows
+int locus_domain_grow(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint32_t count);
+
+// Takes back all questions that are open after -EAGAIN, and gives back what was lent for them. For an owner that gave up
+// growing, and before it leaves. Owner context.
+void locus_domain_withdraw(struct locus_domain *domain, uint32_t home);
+
+// Frees everything that has arrived, and answers the other homes. Returns how many blocks came home. Owner context.
+uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t home);
+
+// Next table that this home retired and whose last block has come home, LIVE and empty; NULL when there is none. A table
+// that came to its end at a lender is forwarded in this call, so lenders make it after each drain, too. Owner context.
+struct locus_table *locus_domain_reclaimed(struct locus_domain *domain, uint32_t home);
+
+struct locus_domain_stats {
+    uint64_t asked;             // questions sent
+    uint64_t withdrawn;         // of these, taken back before they were answered
+    uint64_t blocks_borrowed;   // lent to this home, and
+    uint64_t blocks_returned;   // of these, given back unused; the others went into tables
+    uint64_t blocks_lent;       // by this home
+    uint64_t blocks_unlent;     // of these, those that came back unused
+    uint64_t declined;          // questions to this home that it gave nothing for
+    uint64_t waits, wait_ns;    // grows that had to wait here, and how long
+};
+
+// Owner context, or when the home is at rest.
+void locus_domain_stats(const struct locus_domain *domain, uint32_t home, struct locus_domain_stats *out);
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// domain_internal: what domain.c (open and close), domain_borrow.c (grow, lend) and domain_health.c share. Not installed.
+#ifndef LOCUS_DOMAIN_INTERNAL_H
+#define LOCUS_DOMAIN_INTERNAL_H
+
+#include "domain.h"
+#include "domain_health.h"
+
+// One for each pair of homes, in the borrower's memory: a question, its answer, and the way back of what was not needed. The theory
+// is in domain_borrow.c.
+struct loan {
+    struct locus_link link;     // in the lender's desk; first, so that it names the loan
+    _Atomic uint32_t state;     // enum loan_state
+    uint32_t want;              // by the borrower, while IDLE
+    uint32_t given;             // by the lender, while ASKED
+    uint32_t taken;             // by the borrower: blocks[taken .. given) are unused
+    locus_block blocks[];       // [chunk]
+};
+
+// One per home, on its node: mailboxes of the neighbours, and what the owner needs.
+struct home {
+    struct locus_mailbox desk;     // loans: questions and returns, from borrowers
+    struct locus_mailbox finished; // tables of this home whose end another home has seen
+    struct locus_owner *owner;
+    struct locus_pool *pool;
+    struct locus_region *region;   // this struct and the loans behind it
+    char *loans;                   // [homes], by lender
+    uint64_t node_bytes;           // the node's memory at open
+    uint32_t ordinal;
+    uint8_t lenders[LOCUS_HOMES_MAX]; // the other homes, nearest first
+    _Atomic bool avoided;
+
+    // Owner context.
+    uint64_t asked;                // lenders asked in the present shortage
+    bool again;                    // the last grow answered -EAGAIN
+    struct locus_link *finished_list;
+    struct locus_domain_stats stats;
+};
+
+struct locus_domain {
+    struct locus_domain_config config; // nodes is not kept
+    uint32_t homes_count;
+    size_t loan_bytes;
+    int nodes[LOCUS_HOMES_MAX];
+    struct home *homes[LOCUS_HOMES_MAX];
+    struct locus_route *routes; // [workers]
+};
+
+static inline struct loan *domain_loan(const struct locus_domain *domain, const struct home *borrower, uint32_t lender)
+{
+    return (struct loan *)(void *)(borrower->loans + lender * domain->loan_bytes);
+}
+
+// What a report's numbers mean.
+enum locus_home_condition domain_condition(const struct locus_home_report *report);
+
+#endif
