@@ -112,7 +112,8 @@ is cxl '0:DRAM:0,1 1:DRAM:2,3 2:memory-only: / 10 20 28 | 20 10 40 | 28 40 10'
 is odd '0:DRAM:0 1:DRAM:1 2:CPU-only:2,3 3:memory-only: / 10 20 30 28 | 20 10 22 40 | 30 22 10 50 | 28 40 50 10'
 is hot '0:DRAM:0,1 1:DRAM:2,3 2:memory-only: / 10 20 28 | 20 10 40 | 28 40 10'
 
-# Cases that the tiny machine may leave out: no huge pages can be had there.
+# Cases that a machine may leave out: they ask for a third node, a tiny one, one without memory, or huge pages on each of two,
+# and another machine has that.
 units_of() { # machine, layer, pattern of cases that may be skipped
     tap=$scratch/$1.$2.tap
     sed -n "s/^unit $2 //p" "$scratch/$1" | grep -v 'SKIP test was skipped' >"$tap"
@@ -129,12 +130,12 @@ units_of() { # machine, layer, pattern of cases that may be skipped
         pass "$title, $count cases"
     fi
 }
-for name in n2 n4 cxl; do
-    units_of $name placement
-    units_of $name topo
-done
-units_of odd placement '^region::(hugetlb_span_is|more_huge_pages)'
-units_of odd topo
+tiny='repair_to_a_full_node' memoryless='a_node_without_memory' huge='interleave_of_huge_pages'
+units_of n2 placement "^(policy::($tiny|repair_of_an_interleaved_span|$memoryless)|domain::nearer_homes)"
+units_of n4 placement "^policy::($tiny|$huge|$memoryless)"
+units_of cxl placement "^policy::($tiny|$huge|$memoryless)"
+units_of odd placement "^(region::(hugetlb_span_is|more_huge_pages)|policy::(two_nodes_hold|$huge))"
+for name in n2 n4 cxl odd; do units_of $name topo; done
 
 check "hot: node 2 goes offline with all its memory" "$(grep '^offline' "$scratch/hot"), $(said hot)" \
     grep -qx 'offline 0 0' "$scratch/hot"
