@@ -78,6 +78,7 @@ void *locus_domain_address(const struct locus_domain *domain, locus_block block)
 // -EAGAIN     blocks are on their way home, or (BORROW) somebody was asked. Then drain and grow again, or withdraw
 // -ETIMEDOUT  it waited wait_ns; questions are withdrawn
 // -ENOSPC, -EINVAL, -EXDEV  as locus_owner_grow(). Only a table laid out for all homes borrows
+// Borrowed blocks leave a table by retire and push only: locus_owner_truncate() of them is -EXDEV.
 int locus_domain_grow(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint32_t count);
 
 // Takes back all questions that are open after -EAGAIN, and gives back what was lent for them. For an owner that gave up

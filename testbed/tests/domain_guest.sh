@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# A node is taken offline under a domain, in the emulated machine `hot`: placement/tests/domain_hot_scenario.c. (The domain's unit
+# tests run in the machines of several nodes by guest.sh.) BUILD=path/of/the/build. PASS, FAIL or SKIP; with CI=1 a skip fails.
+set -u
+: "${BUILD:?BUILD must name the folder of the build}"
+cd "$(dirname "$0")/../.." || exit 1
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+name="a node that goes offline in mid-run is reported and no block is lost"
+
+fail() {
+    echo "FAIL $name: $1"
+    exit 1
+}
+
+if ! sh testbed/guest/fetch.sh 2>"$scratch/fetch.err"; then
+    reason=$(tail -n 1 "$scratch/fetch.err")
+    [ "${CI-}" != 1 ] || fail "$reason"
+    echo "SKIP $name: $reason"
+    exit 0
+fi
+
+program=${BUILD#"$PWD"/}/placement/tests/domain_hot_scenario
+printf '#!/bin/sh\nexec %s 0 2 "offline-node 2"\n' "$program" >"$scratch/hot.sh"
+sh testbed/guest/boot.sh --machine hot --with "$BUILD/placement/tests/domain_hot_scenario" --timeout 60 -- "$scratch/hot.sh" \
+    >"$scratch/out" 2>"$scratch/err"
+status=$?
+sed "s/^/    /" "$scratch/out"
+[ $status -eq 0 ] || fail "exit $status: $(tail -n 1 "$scratch/err")"
+[ "$(tail -n 1 "$scratch/out")" = "nothing was lost" ] || fail "it ended without its last word"
+echo "PASS $name"
