@@ -26,7 +26,7 @@
 
 #define HUGE_SHIFT_2M 21
 
-#define NOT_KNOWN(since) \
+#define NOT_KNOWN(since)                                                                                                           \
     "this kernel does not offer the policy: Linux " since " and later do, if built with NUMA support and not hidden by a sandbox"
 
 static const struct {

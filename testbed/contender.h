@@ -2,7 +2,7 @@
 //
 // contender: one way to hand out and take back blocks, as a small table of functions. Adding one is adding one file to contenders/.
 //
-// The driver (engine.h) is instantiated anew for each table, so that no contender pays for an indirect call that another is
+// The driver (driver.h) is instantiated anew for each table, so that no contender pays for an indirect call that another is
 // spared. A block is whatever 64-bit value the contender likes (a handle, a pointer); the request's vector of them is a struct
 // locus_table for everyone, recycled by the driver, so that all keep the same books.
 //
@@ -20,7 +20,7 @@
 #include "testbed/campaign.h"
 
 struct tb_engine;
-struct tb_driver;               // engine.h: TB_DRIVER(ops) makes one
+struct tb_driver;               // driver.h: TB_DRIVER(ops) makes one
 
 struct tb_setup {
     const struct tb_schedule *schedule;

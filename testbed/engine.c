@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// engine: one measured process, from the job to the sample. The timed part is in engine.h.
+// engine: one measured process, from the job to the sample. The timed part is in driver.h.
 
 #include "testbed/engine.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#include "placement/cpu_relax.h"
 
 // `locus bench`: blocks under way at once, and repetitions. 4,096 blocks make the shortest stage (bulk, a quarter of a nanosecond a
 // block) about 40 times as long as a look at the clock, whose own cost is taken off.

@@ -5,7 +5,7 @@
 // Which request takes how many blocks at which step, and when it is finished, never depends on the allocator: arrivals,
 // decode lengths and admission are all deterministic. So the schedule is computed once, and every contender executes the very
 // same stream. Equal work is then a matter of construction, the theoretical peak and the oracle fall out of a
-// simulation, and the driver that is timed (engine.h) does nothing but take, touch, retire and drain.
+// simulation, and the driver that is timed (driver.h) does nothing but take, touch, retire and drain.
 //
 // A schedule is one flat block of memory with offsets instead of pointers, so that the parent builds it once and each measured
 // process maps it. Immutable after it was built; any thread.

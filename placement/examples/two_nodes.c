@@ -122,8 +122,13 @@ static int step(struct locus_owner *owner, void *argument)
 static void domain_open(void)
 {
     struct locus_domain_config config = {
-        .workers = 1, .blocks = BLOCKS, .block_bytes = BLOCK_BYTES, .policy = LOCUS_POLICY_BIND, .populate = true,
-        .exhausted = LOCUS_EXHAUSTED_BORROW, .spare = 32,
+        .workers = 1,
+        .blocks = BLOCKS,
+        .block_bytes = BLOCK_BYTES,
+        .policy = LOCUS_POLICY_BIND,
+        .populate = true,
+        .exhausted = LOCUS_EXHAUSTED_BORROW,
+        .spare = 32,
     };
     int error = locus_domain_open(&domain, &config);
     if (error == -EPERM || error == -ENOSYS) {

@@ -3,7 +3,7 @@
 // backpressure_stress SECONDS SEED: bursts of requests while slow workers still hold the last ones. The footprint must never be
 // larger than the theoretical peak, the most blocks that live requests have held at once. Now and then a worker dies for a
 // while: grow then ends with -ETIMEDOUT, and when the worker is back nothing has been lost.
-#include "placement/tests/stress.h"
+#include "placement/tests/stress_queue.h"
 
 #include <errno.h>
 #include <unistd.h>

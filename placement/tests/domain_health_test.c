@@ -25,7 +25,12 @@ static struct locus_domain *two_homes(enum locus_exhausted exhausted)
         nodes[0]++;
     nodes[1] = nodes[0];
     struct locus_domain_config config = {
-        .nodes = nodes, .nodes_count = 2, .workers = 1, .blocks = BLOCKS, .block_bytes = PAGE, .exhausted = exhausted,
+        .nodes = nodes,
+        .nodes_count = 2,
+        .workers = 1,
+        .blocks = BLOCKS,
+        .block_bytes = PAGE,
+        .exhausted = exhausted,
         .populate = true,
     };
     struct locus_domain *domain;
@@ -75,7 +80,9 @@ Test(domain_health, the_worst_that_the_numbers_say_is_the_condition)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct locus_home_report report = {
-            .node_bytes_then = cases[i].then, .node_bytes_now = cases[i].now, .pages_elsewhere = cases[i].elsewhere,
+            .node_bytes_then = cases[i].then,
+            .node_bytes_now = cases[i].now,
+            .pages_elsewhere = cases[i].elsewhere,
         };
         cr_expect_eq(domain_condition(&report), cases[i].condition, "case %zu", i);
     }

@@ -74,8 +74,14 @@ int main(int argc, char **argv)
 {
     litmus_expect(argc == 4, "usage: domain_hot_scenario STAYS GOES COMMAND");
     struct locus_domain_config config = {
-        .nodes = (const int[]){atoi(argv[1]), atoi(argv[2])}, .nodes_count = 2, .workers = 1, .blocks = BLOCKS,
-        .block_bytes = BLOCK_BYTES, .policy = LOCUS_POLICY_BIND, .populate = true, .exhausted = LOCUS_EXHAUSTED_BORROW,
+        .nodes = (const int[]){atoi(argv[1]), atoi(argv[2])},
+        .nodes_count = 2,
+        .workers = 1,
+        .blocks = BLOCKS,
+        .block_bytes = BLOCK_BYTES,
+        .policy = LOCUS_POLICY_BIND,
+        .populate = true,
+        .exhausted = LOCUS_EXHAUSTED_BORROW,
     };
     litmus_expect(locus_domain_open(&domain, &config) == 0, "a domain opens");
     for (uint32_t home = 0; home < 2; home++)

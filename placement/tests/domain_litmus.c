@@ -94,7 +94,12 @@ int main(int argc, char **argv)
         nodes[0]++;
     nodes[1] = nodes[0];
     struct locus_domain_config config = {
-        .nodes = nodes, .nodes_count = 2, .workers = 1, .blocks = BLOCKS, .block_bytes = 64, .exhausted = LOCUS_EXHAUSTED_BORROW,
+        .nodes = nodes,
+        .nodes_count = 2,
+        .workers = 1,
+        .blocks = BLOCKS,
+        .block_bytes = 64,
+        .exhausted = LOCUS_EXHAUSTED_BORROW,
     };
     litmus_expect(locus_domain_open(&domain, &config) == 0, "a domain opens");
     for (unsigned i = 0; i < 2; i++) {

@@ -7,7 +7,7 @@
 // silent for a while, so that questions are withdrawn and answered at the same time. A block is marked by its taker and
 // wiped by the worker (stress.h). At the end of a round every table is back where it was retired, every block is home,
 // and of each home as many tables were drained as were pushed.
-#include "placement/tests/stress.h"
+#include "placement/tests/stress_queue.h"
 #include "topo/topo.h"
 
 #include <errno.h>
@@ -165,7 +165,11 @@ static void domain_open(uint64_t *random)
         nodes[i] = nodes[0];
     homes_count = 2 + stress_random(random, HOMES - 1);
     struct locus_domain_config config = {
-        .nodes = nodes, .nodes_count = homes_count, .workers = WORKERS, .blocks = BLOCKS, .block_bytes = 64,
+        .nodes = nodes,
+        .nodes_count = homes_count,
+        .workers = WORKERS,
+        .blocks = BLOCKS,
+        .block_bytes = 64,
         .exhausted = stress_random(random, 4) ? LOCUS_EXHAUSTED_BORROW : LOCUS_EXHAUSTED_WAIT,
         .wait_ns = stress_random(random, 2) ? 0 : 50000u << stress_random(random, 6),
         .spare = stress_random(random, 2) ? 0 : stress_random(random, BLOCKS / 4),

@@ -30,7 +30,12 @@ static inline struct locus_domain_config usual(enum locus_exhausted exhausted)
     for (unsigned i = 0; i < HOMES; i++)
         nodes[i] = some_node();
     return (struct locus_domain_config){
-        .nodes = nodes, .nodes_count = HOMES, .workers = 2, .blocks = BLOCKS, .block_bytes = 64, .exhausted = exhausted,
+        .nodes = nodes,
+        .nodes_count = HOMES,
+        .workers = 2,
+        .blocks = BLOCKS,
+        .block_bytes = 64,
+        .exhausted = exhausted,
     };
 }
 

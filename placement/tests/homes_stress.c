@@ -6,7 +6,7 @@
 // the borrower appends them to its own tables. Workers that belong to nobody send finished tables to all the homes that are in
 // them. A table is handed back by whichever home drains last and stays there, so tables wander. At the end of a round every
 // block is home, and as many tables have been handed back as were sent.
-#include "placement/tests/stress.h"
+#include "placement/tests/stress_queue.h"
 
 #include <errno.h>
 #include <string.h>

@@ -26,7 +26,7 @@ Test(policy, names_differ_and_end_where_the_policies_do)
     cr_assert_eq(migrate, 1);
     cr_assert_eq(strict, 2);
     cr_assert(locus_policy_migrates(LOCUS_POLICY_BIND_BALANCING) && locus_policy_strict(LOCUS_POLICY_BIND_BALANCING));
-    cr_assert_null(locus_policy_name((enum locus_policy)-1));
+    cr_assert_null(locus_policy_name((enum locus_policy) - 1));
     cr_assert_eq(locus_policy_probe((enum locus_policy)LOCUS_POLICIES), -EINVAL);
 }
 

@@ -5,7 +5,7 @@
 // The owner keeps a model beside the pool: the last generation of each block that was handed out. A block that leaves with a
 // generation it has had before was handed out twice. What is in the blocks is looked at by the workers (stress.h). At the end of
 // a round everything must be home and every count must agree with the model's.
-#include "placement/tests/stress.h"
+#include "placement/tests/stress_queue.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stress programs share: arguments, a seeded random source, a complaint, a queue, and the mark in each block.
+// What the stress programs share: arguments, a seeded random source, a complaint, and the mark in each block.
 //
 // A block carries the mark of the request that holds it, and a plain 0 while nobody does. It is written by whoever takes the
 // block, looked at and wiped by the worker that finishes the request, and found wiped by the next taker. So a block that was
@@ -8,7 +8,6 @@
 #ifndef LOCUS_TESTS_STRESS_H
 #define LOCUS_TESTS_STRESS_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,63 +66,6 @@ static inline uint64_t stress_fork(uint64_t seed, uint64_t index)
             _Exit(1);                                                                                                              \
         }                                                                                                                          \
     } while (0)
-
-// A bounded queue of pointers or handles under a mutex. Nothing fast, and nothing that could be wrong.
-#define STRESS_QUEUE 256u
-struct stress_queue {
-    pthread_mutex_t mutex;
-    pthread_cond_t filled;
-    uint64_t items[STRESS_QUEUE];
-    unsigned first, count;
-};
-
-static inline void stress_queue_init(struct stress_queue *queue)
-{
-    *queue = (struct stress_queue){.mutex = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
-}
-
-// The users never have more under way than fits.
-static inline void stress_queue_put(struct stress_queue *queue, uint64_t item)
-{
-    pthread_mutex_lock(&queue->mutex);
-    STRESS_EXPECT(queue->count < STRESS_QUEUE);
-    queue->items[(queue->first + queue->count++) % STRESS_QUEUE] = item;
-    pthread_cond_signal(&queue->filled);
-    pthread_mutex_unlock(&queue->mutex);
-}
-
-static inline bool stress_queue_try_get(struct stress_queue *queue, uint64_t *item)
-{
-    pthread_mutex_lock(&queue->mutex);
-    bool got = queue->count > 0;
-    if (got) {
-        *item = queue->items[queue->first];
-        queue->first = (queue->first + 1) % STRESS_QUEUE;
-        queue->count--;
-    }
-    pthread_mutex_unlock(&queue->mutex);
-    return got;
-}
-
-static inline uint64_t stress_queue_get(struct stress_queue *queue)
-{
-    pthread_mutex_lock(&queue->mutex);
-    while (queue->count == 0)
-        pthread_cond_wait(&queue->filled, &queue->mutex);
-    uint64_t item = queue->items[queue->first];
-    queue->first = (queue->first + 1) % STRESS_QUEUE;
-    queue->count--;
-    pthread_mutex_unlock(&queue->mutex);
-    return item;
-}
-
-static inline unsigned stress_queue_count(struct stress_queue *queue)
-{
-    pthread_mutex_lock(&queue->mutex);
-    unsigned count = queue->count;
-    pthread_mutex_unlock(&queue->mutex);
-    return count;
-}
 
 static inline void stress_mark(const struct locus_pool *pool, locus_block block, uint64_t mark)
 {

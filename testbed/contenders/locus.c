@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "placement/locus.h"
-#include "testbed/engine.h"
+#include "testbed/driver.h"
 
 // Long enough for any worker that lives; a dead one makes the run invalid instead of endless.
 #define WAIT_NS UINT64_C(2000000000)

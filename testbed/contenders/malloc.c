@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "testbed/contenders/counting.h"
-#include "testbed/engine.h"
+#include "testbed/driver.h"
 
 struct malloc_context {
     struct tb_lane_counts counts;

@@ -10,7 +10,7 @@
 
 #include "placement/region.h"
 #include "testbed/contenders/counting.h"
-#include "testbed/engine.h"
+#include "testbed/driver.h"
 
 struct oracle_context {
     struct tb_lane_counts counts;

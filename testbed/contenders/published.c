@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 #include "testbed/contenders/published_pool.h"
-#include "testbed/engine.h"
+#include "testbed/driver.h"
 
 struct chunk_node {
     struct chunk_node *next;

@@ -31,7 +31,7 @@
 #include "placement/cpu_relax.h"
 #include "testbed/contenders/counting.h"
 #include "testbed/contenders/published_pool.h"
-#include "testbed/engine.h"
+#include "testbed/driver.h"
 
 #define QUEUE_CAPACITY 1024u // a power of two
 #define BATCH 64u

@@ -43,6 +43,23 @@ static int committed(const struct tb_postulate *postulate)
     return rc || strcmp(sha256, postulate->sha256) != 0 ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
+// A file that came once, and never again, is what history can prove without the ledger's help.
+static int committed_once(const struct tb_postulate *postulate)
+{
+    const char *const log[] = {"log", "--full-history", "--format=%h", "--", postulate->path, NULL};
+    char *commits = NULL;
+    int rc = tb_git(NULL, log, &commits);
+    size_t count = 0;
+    for (const char *c = commits; !rc && *c; c++)
+        count += *c == '\n';
+    free(commits);
+    if (!rc && count == 1)
+        return TB_EXIT_OK;
+    tb_error("%s was committed %zu times, and a postulate comes once: give the text a number and a file of its own",
+             postulate->path, count);
+    return TB_EXIT_FAILED;
+}
+
 static int append(struct tb_ledger *ledger, json_t *entry)
 {
     int rc = entry ? tb_ledger_append(ledger, entry) : -ENOMEM;
@@ -105,6 +122,8 @@ int tb_postulate_file(const char *number, const char *host)
         status = tb_postulate_check(postulate, &filed);
     if (!status)
         status = committed(postulate);
+    if (!status && !tb_filed_last(&filed, "postulate", "id", postulate->id, NULL))
+        status = committed_once(postulate);
     if (!status)
         status = file_in(host ? host : own, postulate);
     tb_filed_close(&filed);

@@ -140,6 +140,18 @@ static void print_uncommitted(FILE *out, const json_t *git)
     }
 }
 
+static void print_drafts(FILE *out, const json_t *git)
+{
+    size_t index;
+    json_t *draft;
+    json_array_foreach (json_object_get(git, "drafts"), index, draft) {
+        char line[8192];
+        snprintf(line, sizeof line, "%s:1: committed as a draft, and changed %zu time(s) before it was filed", text(draft, "path"),
+                 number(draft, "changes"));
+        print_clean(out, line);
+    }
+}
+
 static const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
@@ -184,6 +196,7 @@ static int print_text(FILE *out, const json_t *report)
     json_array_foreach (hosts, index, host)
         print_crashed(out, host);
     print_uncommitted(out, json_object_get(report, "git"));
+    print_drafts(out, json_object_get(report, "git"));
     print_summary(out, report);
     if (!json_array_size(findings))
         json_array_foreach (hosts, index, host)

@@ -24,6 +24,8 @@
 //
 // All other keys must be there; requires and gates may be []. prior may be several lines (`prior: |`).
 //
+// It comes in one commit, and is filed then: `locus postulate file` refuses one of which other versions were committed.
+//
 // Strict: an unknown or a duplicate key, an anchor, an alias, a tag, a wrong type or a value out of range is an error with file and
 // line, and nothing is guessed.
 #ifndef TB_POSTULATE_H

@@ -34,7 +34,8 @@ struct tb_verify_config {
 //
 //   findings    [{file, line, what, witness}]              empty: all is well
 //   hosts       [{host, ledger, runs, sealed, crashed [{run, log, lines, cut}], postulates, records, checkpoint}]
-//   git         {commits, uncommitted [path]}   or null
+//   git         {commits, uncommitted [path], drafts [{path, changes}]}   or null; drafts: postulates of which other versions
+//               were committed before they were filed
 //   signed_by   principal                                  or null
 int tb_verify(const struct tb_verify_config *config, json_t **report, char *why, size_t why_bytes);
 

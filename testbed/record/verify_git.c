@@ -4,7 +4,8 @@
 // record, with the blobs before and after, so that no version has to be fetched:
 //
 //   logs, records   added once; every later change or removal is one too many, and the file is the blob that was added
-//   postulates      drafts may change; the version that was filed (it is the file, the ledger holds its sha256) never does
+//   postulates      the version that was filed (it is the file, the ledger holds its sha256) never changes; one of which other
+//                   versions were committed before is listed, and counts as filed from its filing only
 //   ledgers         every version is a beginning of the file: its blob id is that of one of the file's beginnings. A version
 //                   that is shorter than its parent's was cut
 //   official runs   the commit with the filed postulate is a strict ancestor of the commit with the log
@@ -36,7 +37,7 @@ struct history {
     char *text;
     struct change *changes;
     size_t count, commits;
-    json_t *uncommitted;
+    json_t *uncommitted, *drafts;
 };
 
 // --- files as git names them ---------------------------------------------------------------------------------------------------
@@ -187,7 +188,8 @@ static int history_load(struct verify *verify, struct history *out)
         lines++;
     out->changes = calloc(lines, sizeof *out->changes);
     out->uncommitted = json_array();
-    if (!out->changes || !out->uncommitted) {
+    out->drafts = json_array();
+    if (!out->changes || !out->uncommitted || !out->drafts) {
         tb_verify_impossible(verify, -ENOMEM, "out of memory");
         return -ENOMEM;
     }
@@ -238,16 +240,21 @@ static void check_fixed(struct verify *verify, const struct history *history, co
 }
 
 // That the file is the filed version, the ledger has checked.
-static void check_postulate(struct verify *verify, const struct history *history, const char *path)
+static int check_postulate(struct verify *verify, const struct history *history, const char *path)
 {
     char id[TB_HASH_TEXT] = "";
+    json_int_t drafts = 0;
     for (size_t i = history->count; i-- > 0;) {
         const struct change *change = &history->changes[i];
-        if (!is_of(history, i, path) || (!id[0] && file_id(path, change->new, id)) || strcmp(change->old, id))
+        if (!is_of(history, i, path) || (!id[0] && file_id(path, change->new, id)))
             continue;
-        tb_verify_finding(verify, WITNESS_GIT, path, 1, "changed by commit %.12s, after it had been filed", change->commit);
-        return;
+        if (strcmp(change->old, id) == 0) {
+            tb_verify_finding(verify, WITNESS_GIT, path, 1, "changed by commit %.12s, after it had been filed", change->commit);
+            return 0;
+        }
+        drafts += change->status == 'M';
     }
+    return drafts ? json_array_append_new(history->drafts, json_pack("{s:s, s:I}", "path", path, "changes", drafts)) : 0;
 }
 
 // How many bytes a version of the ledger has, given the blob ids of the file's beginnings. SIZE_MAX: it is none of them.
@@ -401,8 +408,8 @@ static void check_host(struct verify *verify, struct history *history, const str
     for (size_t i = 0; i < host->chain.count; i++) {
         const json_t *entry = host->chain.entries[i].object;
         bool postulate = strcmp(tb_verify_text(entry, "t"), "postulate") == 0 && tb_ledger_binds(&host->chain, i + 1);
-        if (postulate)
-            check_postulate(verify, history, tb_verify_text(entry, "path"));
+        if (postulate && check_postulate(verify, history, tb_verify_text(entry, "path")))
+            tb_verify_impossible(verify, -ENOMEM, "out of memory");
         if (postulate || strcmp(tb_verify_text(entry, "t"), "record") == 0)
             note_path(verify, history, tb_verify_text(entry, "path"));
     }
@@ -448,9 +455,11 @@ void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size
         }
         for (size_t i = 0; i < hosts_count; i++)
             check_host(verify, &history, &hosts[i]);
-        *report = json_pack("{s:I, s:O}", "commits", (json_int_t)history.commits, "uncommitted", history.uncommitted);
+        *report = json_pack("{s:I, s:O, s:O}", "commits", (json_int_t)history.commits, "uncommitted", history.uncommitted, "drafts",
+                            history.drafts);
     }
     json_decref(history.uncommitted);
+    json_decref(history.drafts);
     free(history.changes);
     free(history.text);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "testbed/engine.h"
+#include "testbed/driver_ops.h"
 
 #define BLOCK_BYTES 4096u
 #define POOL_BLOCKS 64u

@@ -85,6 +85,11 @@ expect file_of_what_git_was_told_not_to_see 1 'is not what is committed' "$LOCUS
 git update-index --no-assume-unchanged $file
 git checkout -q -- $file
 [ ! -e logs ] && pass refusals_leave_no_ledger || fail refusals_leave_no_ledger "$(ls logs)"
+sed 's/id: "9001"/id: "9003"/' $file >postulates/9003-draft.md && commit
+sed -i 's/value: 1.25/value: 1.20/' postulates/9003-draft.md && commit
+expect file_of_what_was_committed_twice 1 '9003-draft.md was committed 2 times, and a postulate comes once' \
+    "$LOCUS" postulate file 9003 --host h
+git rm -q postulates/9003-draft.md && commit
 expect file_it 0 "$file filed in logs/h/ledger.jsonl" "$LOCUS" postulate file 9001 --host h
 sha256=$(sha256sum <$file | cut -d ' ' -f 1)
 if grep -q "\"t\":\"postulate\",\"id\":\"9001\",\"path\":\"$file\",\"sha256\":\"$sha256\"" logs/h/ledger.jsonl; then

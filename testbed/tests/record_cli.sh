@@ -14,7 +14,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 failures=0
 export LOCUS_HOST=bm1 TMPDIR="$scratch/tmp"
-mkdir "$TMPDIR" "$scratch/work" && cd "$scratch/work" && mkdir experiments || exit 1
+mkdir "$TMPDIR" "$scratch/tree" && cd "$scratch/tree" && mkdir experiments || exit 1
 
 pass() { echo "PASS $1"; }
 skip() { echo "SKIP $1: $2"; }
@@ -159,7 +159,7 @@ case_ keeps_on_request 0 '^kept ' reproduce 100000 --keep
 if [ -x "$(sed -n 's/^kept *//p' "$scratch/out")/tree/build/gcc/locus" ]; then pass kept_folder_has_the_program
 else fail kept_folder_has_the_program "$(tail -n 1 "$scratch/out")"; fi
 cd "$scratch/tmp" || exit 1
-log=$scratch/work/logs/bm1/0002-glibc-churn/20261121T161500Z-100000.jsonl
+log=$scratch/tree/logs/bm1/0002-glibc-churn/20261121T161500Z-100000.jsonl
 case_ reproduce_outside_of_a_repository 2 'in no git repository' reproduce "$log"
 
 [ "$failures" -eq 0 ]

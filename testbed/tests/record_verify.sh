@@ -128,6 +128,10 @@ if jq -e '.findings == [] and .hosts[0].runs == 3 and (.hosts[0].crashed | lengt
     fail json "$(cat "$scratch/out")"; fi
 damage_fresh_clone() { git clone -q "file://$scratch/good" clone && cd clone; }
 check fresh_clone 0 0 -- --git
+check undamaged_says_what_was_a_draft 0 0 -- --git
+draft="committed as a draft, and changed 1 time(s) before it was filed"
+if grep -q "^$postulate:1: $draft" "$scratch/out"; then pass draft_is_listed; else
+    fail draft_is_listed "$(cat "$scratch/out")"; fi
 damage_uncommitted_run() { git reset -q --soft HEAD~1 && git reset -q; }
 check uncommitted_run 0 0 -- --git
 if grep -q "^$two:1: not committed" "$scratch/out"; then pass uncommitted_is_listed; else

@@ -9,63 +9,10 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "testbed/record/verdict.h"
-
-struct world {
-    struct tb_postulate postulate;
-    struct tb_log_view view;
-    json_t *header, *after, *summary;
-    uint32_t rounds;
-};
-
-static inline void world_arm(struct world *w, const char *name)
-{
-    struct tb_postulate_arm *arm = &w->postulate.arms[w->postulate.arms_count++];
-    snprintf(arm->key, sizeof arm->key, "%c", (char)('A' + w->postulate.arms_count - 1));
-    snprintf(arm->name, sizeof arm->name, "%s", name);
-}
-
-static inline void world_cell(struct world *w, const char *cell)
-{
-    snprintf(w->postulate.cells[w->postulate.cells_count++], sizeof w->postulate.cells[0], "%s", cell);
-}
-
-static inline void world_gate(struct world *w, const char *gate)
-{
-    snprintf(w->postulate.gates[w->postulate.gates_count++], sizeof w->postulate.gates[0], "%s", gate);
-}
-
-// A ratio of arms in the first cell at 95 %; the test changes what it wants otherwise.
-static inline struct tb_prediction *world_predict(struct world *w, enum tb_op_kind_claim op, double value)
-{
-    struct tb_prediction *p = &w->postulate.predictions[w->postulate.predictions_count++];
-    *p = (struct tb_prediction){.metric = "time_ns",
-                                .cell = "churn-touch/full",
-                                .stat = TB_STAT_HL_RATIO,
-                                .over = "B",
-                                .under = "A",
-                                .op = op,
-                                .low = value,
-                                .unit = "x",
-                                .confidence = 0.95};
-    snprintf(p->id, sizeof p->id, "P%u", w->postulate.predictions_count);
-    return p;
-}
-
-// The same of one arm: no ratio.
-static inline struct tb_prediction *world_predict_arm(struct world *w, const char *metric, enum tb_stat stat,
-                                                      enum tb_op_kind_claim op, double value)
-{
-    struct tb_prediction *p = world_predict(w, op, value);
-    p->stat = stat;
-    snprintf(p->metric, sizeof p->metric, "%s", metric);
-    snprintf(p->arm, sizeof p->arm, "A");
-    p->over[0] = p->under[0] = '\0';
-    return p;
-}
+#include "testbed/tests/json_says.h"
+#include "testbed/tests/verdict_fixture_plan.h"
 
 static inline json_t *world_sample(const struct world *w, uint32_t cell, uint32_t arm, uint32_t round)
 {
@@ -152,18 +99,6 @@ static inline const json_t *world_prediction(const struct world *w, size_t index
     return json_array_get(json_object_get(w->summary, "predictions"), index);
 }
 
-static inline const char *text_at(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
-}
-
-static inline double number_at(const json_t *object, const char *member)
-{
-    const json_t *value = json_object_get(object, member);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 static inline void world_close(struct world *w)
 {
     for (size_t i = 0; i < w->view.chain.count; i++)
@@ -173,12 +108,5 @@ static inline void world_close(struct world *w)
     json_decref(w->after);
     json_decref(w->summary);
 }
-
-#define SAYS(object, member, expected)                                                                                             \
-    cr_assert_str_eq(text_at(object, member), expected, "%s is '%s', because: %s", member, text_at(object, member),                \
-                     text_at(object, "why"))
-#define WHY_HAS(object, part) cr_assert(strstr(text_at(object, "why"), part), "why is '%s'", text_at(object, "why"))
-#define CLOSE(actual, expected, tolerance)                                                                                         \
-    cr_assert(fabs((actual) - (expected)) <= (tolerance), "%s is %.12g, not %.12g", #actual, (double)(actual), (double)(expected))
 
 #endif
