@@ -21,13 +21,25 @@ static size_t round_up(size_t bytes)
     return (bytes + LOCUS_CACHE_LINE - 1) / LOCUS_CACHE_LINE * LOCUS_CACHE_LINE;
 }
 
+static uint32_t blocks_of(const struct locus_domain_config *config, uint32_t ordinal)
+{
+    return config->blocks_of ? config->blocks_of[ordinal] : config->blocks;
+}
+
 static int config_check(const struct locus_domain_config *config)
 {
-    if (config->workers == 0 || (unsigned)config->exhausted > LOCUS_EXHAUSTED_BORROW || config->spare > config->blocks)
+    if (config->workers == 0 || (unsigned)config->exhausted > LOCUS_EXHAUSTED_BORROW)
         return -EINVAL;
     if (config->chunk > LOCUS_BLOCKS_MAX || (config->nodes_count && !config->nodes))
         return -EINVAL;
-    return config->nodes_count > LOCUS_HOMES_MAX ? -E2BIG : 0;
+    if (config->nodes_count > LOCUS_HOMES_MAX)
+        return -E2BIG;
+    if (config->blocks_of && config->nodes_count == 0)
+        return -EINVAL;
+    for (uint32_t i = 0; i == 0 || i < config->nodes_count; i++)
+        if (config->spare > blocks_of(config, i))
+            return -EINVAL;
+    return 0;
 }
 
 static bool usable(const struct locus_topo_node *node)
@@ -98,9 +110,9 @@ static int home_memory(struct locus_domain *domain, uint32_t ordinal)
     return 0;
 }
 
-static int home_open(struct locus_domain *domain, uint32_t ordinal)
+// `config` is the caller's: domain->config does not keep its arrays.
+static int home_open(struct locus_domain *domain, uint32_t ordinal, const struct locus_domain_config *config)
 {
-    const struct locus_domain_config *config = &domain->config;
     int error = home_memory(domain, ordinal);
     if (error)
         return error;
@@ -108,11 +120,12 @@ static int home_open(struct locus_domain *domain, uint32_t ordinal)
     struct locus_node_memory memory;
     struct locus_pool_config pool = {
         .home = ordinal,
-        .blocks = config->blocks,
+        .blocks = blocks_of(config, ordinal),
         .block_bytes = config->block_bytes,
         .page = config->page,
         .policy = config->policy,
         .node = node_of_policy(domain, ordinal),
+        .nodes = config->among,
         .populate = config->populate,
     };
     error = locus_node_memory_read(domain->nodes[ordinal], &memory);
@@ -145,7 +158,7 @@ static int homes_open(struct locus_domain *domain, const struct locus_domain_con
         return error;
     error = nodes_choose(domain, config, topo);
     for (uint32_t i = 0; i < domain->homes_count && !error; i++) {
-        error = home_open(domain, i);
+        error = home_open(domain, i, config);
         if (!error)
             lenders_sort(domain, domain->homes[i], topo);
     }
@@ -163,6 +176,7 @@ int locus_domain_open(struct locus_domain **out, const struct locus_domain_confi
         return -ENOMEM;
     domain->config = *config;
     domain->config.nodes = NULL;
+    domain->config.blocks_of = NULL;
     if (config->chunk == 0)
         domain->config.chunk = CHUNK_DEFAULT;
     domain->loan_bytes = round_up(sizeof(struct loan) + domain->config.chunk * sizeof(locus_block));

@@ -37,10 +37,12 @@ struct locus_domain_config {
     const int *nodes;           // [nodes_count] OS nodes, one home each; a node may be listed more than once
     uint32_t nodes_count;       // 0: every node with memory that this process may use, ascending
     uint32_t workers;           // >= 1: lanes, one for each worker that pushes (mailboxes per home)
-    uint32_t blocks;            // per home; this and the next four as in pool.h and region.h
+    uint32_t blocks;            // per home; this and the next five as in pool.h and region.h
+    const uint32_t *blocks_of;  // [nodes_count] where the homes differ in size (then `blocks` is not looked at), or NULL
     size_t block_bytes;
     enum locus_page page;
     enum locus_policy policy;   // LOCUS_POLICY_BIND is what makes a home of it
+    struct locus_nodes among;   // of a policy over several nodes, for the blocks; empty: each home's own
     bool populate;
     bool backpressure;          // as in owner.h
     enum locus_exhausted exhausted;

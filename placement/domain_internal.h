@@ -39,7 +39,7 @@ struct home {
 };
 
 struct locus_domain {
-    struct locus_domain_config config; // nodes is not kept
+    struct locus_domain_config config; // nodes and blocks_of are not kept
     uint32_t homes_count;
     size_t loan_bytes;
     int nodes[LOCUS_HOMES_MAX];

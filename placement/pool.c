@@ -61,6 +61,7 @@ static int blocks_open_mapped(struct locus_pool *pool, const struct locus_pool_c
         .page = config->page,
         .policy = config->policy,
         .node = config->node,
+        .nodes = config->nodes,
         .populate = config->populate,
     };
     if (__builtin_mul_overflow(pool->stride_bytes, (size_t)config->blocks, &region.bytes))

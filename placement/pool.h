@@ -37,9 +37,10 @@ struct locus_pool_config {
     size_t stride_bytes;        // 0: block_bytes; larger (never smaller) spreads first bytes over the cache sets
     enum locus_backing backing;
     enum locus_reuse reuse;
-    enum locus_page page;       // page, policy, node, populate: as in region.h (mapped backing only)
+    enum locus_page page;       // page, policy, node, nodes, populate: as in region.h (mapped backing only)
     enum locus_policy policy;
-    int node;
+    int node;                   // here lie also the pool's own books
+    struct locus_nodes nodes;   // of a policy over several, for the blocks; empty: `node`
     bool populate;
     uint32_t generations;       // uses of a block before it is retired; 0: all that 32 bits hold
 };

@@ -112,7 +112,10 @@ static void job_fill(struct tb_job *job, const struct tb_campaign *campaign, con
     job->laps = cell->laps;
     job->laps_warmup = cell->laps_warmup;
     job->block_bytes = campaign->block_bytes;
+    job->laps_counted = cell->laps_counted;
+    job->cross_percent = arm->cross_percent;
     job->bench = campaign->bench;
+    job->many_nodes = campaign->many_nodes;
 }
 
 // The environment of the process: the parent's, with the arm's malloc and settings instead of what may be there.

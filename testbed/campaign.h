@@ -10,10 +10,12 @@
 
 #include <stdbool.h>
 
+#include "testbed/nodes/sample.h"
 #include "testbed/schedule.h"
 #include "testbed/stats.h"
 
-enum tb_touch { TB_TOUCH_NONE, TB_TOUCH_BYTE, TB_TOUCH_FULL };       // "none", "byte", "full"
+enum tb_touch { TB_TOUCH_NONE, TB_TOUCH_BYTE, TB_TOUCH_FULL, // "none", "byte", "full"
+                TB_TOUCH_LINE };                             // "line": a word in each cache line; runs of many nodes only
 enum tb_dispatch { TB_DISPATCH_INLINE, TB_DISPATCH_SPIN, TB_DISPATCH_FUTEX }; // "inline", "spin", "futex"
 
 enum tb_fault {                 // put in on purpose, to see that the testbed notices: NAME@FAULT
@@ -22,6 +24,7 @@ enum tb_fault {                 // put in on purpose, to see that the testbed no
     TB_FAULT_DROP_CHUNK,        // one finished request is never sent home
     TB_FAULT_DOUBLE_FREE,       // one handle is freed twice
     TB_FAULT_DELAY,             // every lap is slowed down by fault_percent
+    TB_FAULT_MISPLACE,          // many nodes: the blocks' pages lie elsewhere than their handles say
 };
 
 struct tb_contender;
@@ -35,6 +38,7 @@ struct tb_arm {
     char library[4096];         // for LD_PRELOAD; "" where none is needed
     enum tb_fault fault;
     double fault_percent;
+    uint32_t cross_percent;     // many nodes: of the requests, so many finish on another node than they began on (NAME%50)
 };
 
 struct tb_cell {
@@ -42,6 +46,7 @@ struct tb_cell {
     enum tb_touch touch;
     uint32_t laps;              // timed laps in each process, the same for all arms
     uint32_t laps_warmup;
+    uint32_t laps_counted;      // many nodes: laps in which every touch is accounted for, before all others
 };
 
 enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COUNT };
@@ -64,6 +69,7 @@ struct tb_sample {
     uint32_t distinct;          // distinct blocks ever touched in the probe laps
     double bench_ns[TB_BENCH_COUNT]; // `locus bench` only: per block, per block, per chunk, per block
     bool workers_pinned;        // every worker had a CPU of its own
+    struct tb_nodes_sample nodes; // of a run of many nodes, else all 0
 };
 
 struct tb_campaign {
@@ -77,6 +83,7 @@ struct tb_campaign {
     uint32_t workers;
     uint64_t block_bytes;
     bool bench;                 // measure the single operations instead of laps
+    bool many_nodes;            // the schedule runs on every node at once (nodes/engine.h); `workers` is per node
     struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_campaign_run
 };
 

@@ -21,6 +21,7 @@
 
 struct tb_engine;
 struct tb_driver;               // driver.h: TB_DRIVER(ops) makes one
+struct tb_nodes_ops;            // nodes/ops.h
 
 struct tb_setup {
     const struct tb_schedule *schedule;
@@ -59,7 +60,8 @@ struct tb_contender {
     uint32_t batch_blocks_max;  // most blocks that finish() can take without a drain; 0: no limit
     const char *const *libraries;   // file names to look for, best first, NULL-terminated: preloaded into the measured process
     const char *environment;        // NAME=VALUE for the measured process, or NULL
-    const struct tb_driver *driver;
+    const struct tb_driver *driver; // NULL: for many nodes only
+    const struct tb_nodes_ops *nodes; // NULL: for one node only
 };
 
 // A contender whose pointer lies in this section is in the program; the linker keeps the list. `used` and `retain` keep the

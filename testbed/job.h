@@ -18,9 +18,10 @@ struct tb_job {
     enum tb_fault fault;
     double fault_percent;
     uint32_t workers;
-    uint32_t laps, laps_warmup;
+    uint32_t laps, laps_warmup, laps_counted;
     uint64_t block_bytes;
-    bool bench;
+    uint32_t cross_percent;
+    bool bench, many_nodes;
 
     struct tb_sample sample;
     double lap_ns[TB_LAPS_MAX];

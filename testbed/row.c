@@ -17,7 +17,7 @@
 
 const char *tb_touch_name(enum tb_touch touch)
 {
-    static const char *const names[] = {"none", "byte", "full"};
+    static const char *const names[] = {"none", "byte", "full", "line"};
     return (size_t)touch < sizeof names / sizeof *names ? names[touch] : "?";
 }
 
@@ -29,7 +29,7 @@ const char *tb_dispatch_name(enum tb_dispatch dispatch)
 
 const char *tb_fault_name(enum tb_fault fault)
 {
-    static const char *const names[] = {NULL, "skip-touch", "drop-chunk", "double-free", "delay"};
+    static const char *const names[] = {NULL, "skip-touch", "drop-chunk", "double-free", "delay", "misplace"};
     return (size_t)fault < sizeof names / sizeof *names ? names[fault] : "?";
 }
 
