@@ -14,8 +14,12 @@
 #include "testbed/schedule.h"
 #include "testbed/stats.h"
 
-enum tb_touch { TB_TOUCH_NONE, TB_TOUCH_BYTE, TB_TOUCH_FULL, // "none", "byte", "full"
-                TB_TOUCH_LINE };                             // "line": a word in each cache line; runs of many nodes only
+enum tb_touch {
+    TB_TOUCH_NONE,
+    TB_TOUCH_BYTE,
+    TB_TOUCH_FULL, // "none", "byte", "full"
+    TB_TOUCH_LINE
+}; // "line": a word in each cache line; runs of many nodes only
 enum tb_dispatch { TB_DISPATCH_INLINE, TB_DISPATCH_SPIN, TB_DISPATCH_FUTEX }; // "inline", "spin", "futex"
 
 enum tb_fault {                 // put in on purpose, to see that the testbed notices: NAME@FAULT

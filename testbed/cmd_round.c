@@ -16,6 +16,7 @@
 #include "testbed/cli.h"
 #include "testbed/commands.h"
 #include "testbed/engine.h"
+#include "testbed/nodes/engine.h"
 
 enum { SCHEDULE_FD = 3, JOB_FD = 4 };
 
@@ -60,7 +61,9 @@ int tb_cmd_round(int argc, char **argv)
         job->sample.ran = true;
         return TB_EXIT_OK;
     }
-    int error = contender ? tb_engine_run(job, contender, schedule) : -ENOENT;
+    int error = !contender        ? -ENOENT
+                : job->many_nodes ? tb_nodes_engine_run(job, contender, schedule)
+                                  : tb_engine_run(job, contender, schedule);
     if (error)
         tb_error("%s: %s", job->contender, strerror(-error));
     return error ? TB_EXIT_FAILED : TB_EXIT_OK;

@@ -71,9 +71,13 @@ static int library_by_path(const char *path, struct tb_arm *arm, char *why, size
 static int fault_parse(const char *text, struct tb_arm *arm)
 {
     static const char *const names[] = {
-        [TB_FAULT_SKIP_TOUCH] = "skip-touch", [TB_FAULT_DROP_CHUNK] = "drop-chunk", [TB_FAULT_DOUBLE_FREE] = "double-free"};
-    for (int fault = TB_FAULT_SKIP_TOUCH; fault <= TB_FAULT_DOUBLE_FREE; fault++) {
-        if (strcmp(text, names[fault]) == 0) {
+        [TB_FAULT_SKIP_TOUCH] = "skip-touch",
+        [TB_FAULT_DROP_CHUNK] = "drop-chunk",
+        [TB_FAULT_DOUBLE_FREE] = "double-free",
+        [TB_FAULT_MISPLACE] = "misplace",
+    };
+    for (int fault = TB_FAULT_SKIP_TOUCH; fault <= TB_FAULT_MISPLACE; fault++) {
+        if (names[fault] && strcmp(text, names[fault]) == 0) {
             arm->fault = (enum tb_fault)fault;
             return 0;
         }
@@ -84,6 +88,20 @@ static int fault_parse(const char *text, struct tb_arm *arm)
     arm->fault = TB_FAULT_DELAY;
     arm->fault_percent = strtod(text + 6, &end);
     return end != text + 6 && *end == '\0' && arm->fault_percent > 0 && arm->fault_percent <= 1000 ? 0 : -EINVAL;
+}
+
+// "NAME%50", and takes it off. A path may hold a % of its own.
+static int share_parse(char *name, struct tb_arm *arm)
+{
+    char *sign = strrchr(name, '%'), *end;
+    if (!sign)
+        return 0;
+    unsigned long share = strtoul(sign + 1, &end, 10);
+    if (sign[1] < '0' || sign[1] > '9' || *end || share > 100)
+        return strncmp(name, "malloc:", 7) == 0 ? 0 : -EINVAL;
+    arm->cross_percent = (uint32_t)share;
+    *sign = '\0';
+    return 0;
 }
 
 int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes)
@@ -97,11 +115,15 @@ int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_byt
     strcpy(name, text);
     char *at = strrchr(name, '@');
     if (at && fault_parse(at + 1, out)) {
-        snprintf(why, why_bytes, "unknown fault '%s' (skip-touch, drop-chunk, double-free, delay:PERCENT)", at + 1);
+        snprintf(why, why_bytes, "unknown fault '%s' (skip-touch, drop-chunk, double-free, delay:PERCENT, misplace)", at + 1);
         return -EINVAL;
     }
     if (at)
         *at = '\0';
+    if (share_parse(name, out)) {
+        snprintf(why, why_bytes, "'%s': the share behind %% is a whole number from 0 to 100", text);
+        return -EINVAL;
+    }
     bool by_path = strncmp(name, "malloc:", 7) == 0;
     out->contender = tb_contender_find(by_path ? "malloc" : name);
     if (!out->contender || (!by_path && strcmp(name, "malloc") == 0)) {
@@ -134,4 +156,9 @@ int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *w
     }
     (*count)++;
     return 0;
+}
+
+bool tb_arm_on_one_node(const struct tb_arm *arm)
+{
+    return arm->contender->driver && arm->cross_percent == 0 && arm->fault != TB_FAULT_MISPLACE;
 }

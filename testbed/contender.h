@@ -21,7 +21,7 @@
 
 struct tb_engine;
 struct tb_driver;               // driver.h: TB_DRIVER(ops) makes one
-struct tb_nodes_ops;            // nodes/ops.h
+struct tb_nodes_contender;      // nodes/ops.h
 
 struct tb_setup {
     const struct tb_schedule *schedule;
@@ -61,7 +61,7 @@ struct tb_contender {
     const char *const *libraries;   // file names to look for, best first, NULL-terminated: preloaded into the measured process
     const char *environment;        // NAME=VALUE for the measured process, or NULL
     const struct tb_driver *driver; // NULL: for many nodes only
-    const struct tb_nodes_ops *nodes; // NULL: for one node only
+    const struct tb_nodes_contender *nodes; // NULL: for one node only
 };
 
 // A contender whose pointer lies in this section is in the program; the linker keeps the list. `used` and `retain` keep the
@@ -75,11 +75,15 @@ extern const struct tb_contender *const __stop_tb_contenders[];
 // By name, or NULL.
 const struct tb_contender *tb_contender_find(const char *name);
 
-// "NAME", "NAME@skip-touch", "NAME@drop-chunk", "NAME@double-free", "NAME@delay:PERCENT", "malloc:/path/lib.so"; finds the library
-// of a malloc. 0, -ENOENT (no such contender), -EINVAL (no such fault) or -ENODEV (its library is not here); why is one sentence.
+// "NAME", "NAME@skip-touch", "NAME@drop-chunk", "NAME@double-free", "NAME@delay:PERCENT", "malloc:/path/lib.so"; on many nodes also
+// "NAME%50" (half of the requests cross) and "NAME@misplace". Finds the library of a malloc. 0, -ENOENT (no such
+// contender), -EINVAL (no such fault or share) or -ENODEV (its library is not here); why is one sentence.
 int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes);
 
 // The same, into the next place of arms[TB_ARMS_MAX]; a name that is there already becomes NAME#2: an A/A control.
 int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
+
+// False: it has a meaning only where there are several nodes.
+bool tb_arm_on_one_node(const struct tb_arm *arm);
 
 #endif

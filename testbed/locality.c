@@ -26,6 +26,7 @@
 #define WORD_BYTES 8u
 #define LIMIT (1u << 30)
 #define NONE UINT32_MAX
+#define LOOK_PAGES 128u // on the stack: 2.5 KiB
 
 // --- this machine --------------------------------------------------------------------------------------------------------------
 
@@ -254,6 +255,16 @@ uint64_t tb_locality_touch(void *address, size_t bytes, uint64_t value)
     return stores;
 }
 
+bool tb_locality_touched(const void *address, size_t bytes, uint64_t value)
+{
+    typedef const uint64_t __attribute__((may_alias)) word;
+    uintptr_t at, end;
+    for (words((uintptr_t)address, bytes, &at, &end); at < end; at = (at | (LINE_BYTES - 1)) + 1)
+        if (*(volatile word *)at != value)
+            return false;
+    return true;
+}
+
 void tb_locality_note_write(struct tb_locality *locality, const void *address, size_t bytes)
 {
     uintptr_t at, end, next;
@@ -281,6 +292,47 @@ void tb_locality_note_free(struct tb_locality *locality, const void *address, in
     uint16_t kept = kept_on == TB_LOCALITY_HERE ? from : locality_ordinal(locality, kept_on);
     note(locality, (uintptr_t)address >> locality->page_shift,
          (struct locality_event){.what = TB_LOCALITY_FREES, .from = from, .kept = kept, .count = 1});
+}
+
+// --- a look at a few pages -----------------------------------------------------------------------------------------------------
+
+struct look {
+    size_t count;
+    uint32_t places[LOOK_PAGES];
+    void *pages[LOOK_PAGES];
+    int nodes[LOOK_PAGES];
+};
+
+static int look_now(struct tb_locality *locality, struct look *look)
+{
+    const struct tb_locality_world *world = &locality->world;
+    int result = look->count ? world->page_nodes(world->context, look->count, look->pages, look->nodes) : 0;
+    for (size_t i = 0; i < look->count; i++) {
+        int *node = &locality->nodes[look->places[i]], fresh = result ? result : look->nodes[i];
+        locality->map.pages_moved += *node >= 0 && fresh >= 0 && *node != fresh;
+        *node = fresh;
+    }
+    look->count = 0;
+    return result;
+}
+
+int tb_locality_look(struct tb_locality *locality, size_t count, void *const addresses[], size_t bytes)
+{
+    struct look look = {0};
+    int result = 0;
+    for (size_t i = 0; i < count && bytes > 0; i++) {
+        uintptr_t end = ((uintptr_t)addresses[i] + bytes - 1) >> locality->page_shift;
+        for (uintptr_t number = (uintptr_t)addresses[i] >> locality->page_shift; number <= end && !result; number++) {
+            uint32_t place = place_of(locality, number);
+            if (place == NONE)
+                continue;
+            look.places[look.count] = place;
+            look.pages[look.count++] = locality->pages[place];
+            if (look.count == LOOK_PAGES)
+                result = look_now(locality, &look);
+        }
+    }
+    return result ? result : look_now(locality, &look);
 }
 
 // --- between steps -------------------------------------------------------------------------------------------------------------

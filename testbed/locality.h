@@ -5,8 +5,8 @@
 // No handle is believed. The CPU's node is the kernel's word at the moment of the note (rseq, else getcpu and the topology). The
 // page's node is move_pages' word at the last refresh, which faults nothing in. A page that is not in the map yet, or was absent
 // when it was last looked at, is noted as pending and settled by the next refresh; what is still absent then counts as unknown.
-// So the map is one step old: what the kernel moves in the middle of a step counts where it was when the step began, and
-// pages_moved says how many pages that concerned.
+// So the map is one step old, unless tb_locality_look() was asked: what the kernel moves in the middle of a step counts where it
+// was when the step began, and pages_moved says how many pages that concerned.
 //
 // The same for pools and mallocs: pages enter the map when a note names them, or beforehand by tb_locality_watch().
 //
@@ -19,6 +19,7 @@
 #define TB_LOCALITY_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,14 @@ int tb_locality_watch(struct tb_locality *locality, const void *base, size_t byt
 // A counted touch: one volatile 8-byte store to each cache line in which the range has a whole aligned word, and how many
 // those were. Nothing else is stored to the range, so that whoever counts stores counts the same.
 uint64_t tb_locality_touch(void *address, size_t bytes, uint64_t value);
+
+// Does each of these words still hold the value?
+bool tb_locality_touched(const void *address, size_t bytes, uint64_t value);
+
+// Asks at once, and only about the pages of `count` ranges of `bytes` each: what is noted on them next is booked by where they are
+// now. Between a write and its note it makes the map exact, for a system call each 128 pages. Answers as tb_locality_refresh(),
+// and ends no step.
+int tb_locality_look(struct tb_locality *locality, size_t count, void *const addresses[], size_t bytes);
 
 // Notes one tb_locality_touch() of the same range: as many touches, each on the page that its line lies in.
 void tb_locality_note_write(struct tb_locality *locality, const void *address, size_t bytes);

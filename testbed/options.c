@@ -43,6 +43,8 @@ static error_t parse_arms(struct argp_state *state, struct tb_options *options, 
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
         if (tb_arms_add(options->arms, &options->arms_count, name, why, sizeof why))
             return tb_cli_bad(state, "--contenders: %s", why);
+        else if (!tb_arm_on_one_node(&options->arms[options->arms_count - 1]))
+            return tb_cli_bad(state, "--contenders: '%s' is for several nodes: locus advise, or locus run 0005", name);
     return options->arms_count ? 0 : tb_cli_bad(state, "--contenders: the list is empty");
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "testbed/contenders/counting.h"
+#include "testbed/contenders/malloc.h"
 #include "testbed/driver.h"
 
 struct malloc_context {
@@ -97,7 +98,7 @@ static uint64_t malloc_freed(void *context)
 }
 
 // Each library says its version in its own way; whichever answers is the one that is loaded.
-static void malloc_version(char *out, size_t bytes)
+void tb_malloc_version(char *out, size_t bytes)
 {
     int (*mi_version)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "mi_version");
     int (*mallctl)(const char *, void *, size_t *, void *, size_t) =
@@ -122,7 +123,7 @@ static void malloc_audit(void *opaque, struct tb_audit *out)
     out->allocated = context->taken;
     out->freed = tb_lane_counts_blocks(&context->counts) + context->released;
     out->drained = tb_lane_counts_requests(&context->counts);
-    malloc_version(out->version, sizeof out->version);
+    tb_malloc_version(out->version, sizeof out->version);
 }
 
 static const struct tb_ops malloc_ops = {
@@ -145,6 +146,7 @@ static const struct tb_contender glibc = {
     .summary = "the C library's malloc, default settings",
     .frees_on_worker = true,
     .driver = &malloc_ops_driver,
+    .nodes = &tb_malloc_nodes,
 };
 TB_CONTENDER(glibc);
 
@@ -154,6 +156,7 @@ static const struct tb_contender glibc_tuned = {
     .frees_on_worker = true,
     .environment = "GLIBC_TUNABLES=glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=33554432",
     .driver = &malloc_ops_driver,
+    .nodes = &tb_malloc_nodes,
 };
 TB_CONTENDER(glibc_tuned);
 
@@ -163,6 +166,7 @@ static const struct tb_contender jemalloc = {
     .frees_on_worker = true,
     .libraries = (const char *const[]){"libjemalloc.so.2", "libjemalloc.so", NULL},
     .driver = &malloc_ops_driver,
+    .nodes = &tb_malloc_nodes,
 };
 TB_CONTENDER(jemalloc);
 
@@ -172,6 +176,7 @@ static const struct tb_contender mimalloc = {
     .frees_on_worker = true,
     .libraries = (const char *const[]){"libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so", NULL},
     .driver = &malloc_ops_driver,
+    .nodes = &tb_malloc_nodes,
 };
 TB_CONTENDER(mimalloc);
 
@@ -181,6 +186,7 @@ static const struct tb_contender tcmalloc = {
     .frees_on_worker = true,
     .libraries = (const char *const[]){"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so", NULL},
     .driver = &malloc_ops_driver,
+    .nodes = &tb_malloc_nodes,
 };
 TB_CONTENDER(tcmalloc);
 
@@ -189,5 +195,6 @@ static const struct tb_contender malloc_by_path = {
     .summary = "malloc:/path/lib.so, any other library that replaces malloc",
     .frees_on_worker = true,
     .driver = &malloc_ops_driver,
+    .nodes = &tb_malloc_nodes,
 };
 TB_CONTENDER(malloc_by_path);

@@ -8,9 +8,9 @@
 //     retire(s, table)                  -- to s or w -->   finish(lane, w, table)
 //     drain(s), home(s)
 //
-// A station is a node with CPUs and memory; its number is dense. Blocks and tables are as in contender.h, with a table that may hold
-// blocks of every home. take, retire, drain, home and repair of a station run on its scheduler's thread, finish on workers (lanes are
-// numbered through all stations), open, close, audit, place and misplace when nobody else runs.
+// A station is a node with CPUs and memory; its number is dense. Blocks and tables are as in contender.h, with a table that may
+// hold blocks of every home. take, retire, drain, home and repair of a station run on its scheduler's thread, finish on workers
+// (lanes are numbered through all stations), open, close, region and audit when nobody else runs.
 #ifndef TB_NODES_OPS_H
 #define TB_NODES_OPS_H
 
@@ -19,6 +19,7 @@
 #include "testbed/contender.h"
 
 struct tb_nodes_setup {
+    const void *plan;           // of the contender
     const struct tb_schedule *schedule;
     size_t block_bytes;
     const int *nodes;           // [count] OS nodes of the stations
@@ -28,23 +29,30 @@ struct tb_nodes_setup {
 };
 
 struct tb_nodes_ops {
-    enum locus_policy policy;   // what the kernel must have; FIRST_TOUCH: nothing
-    bool migrates;              // pages move by design: exempt from the balancing gate
     int (*open)(const struct tb_nodes_setup *setup, void **context);
     void (*close)(void *context);
     int (*enter)(void *context, uint32_t station); // NULL: nothing to do
     void (*leave)(void *context, uint32_t station);
+    // -EAGAIN: some of the blocks are on their way; it is called again after the next drain.
     int (*take)(void *context, uint32_t station, struct locus_table *table, uint32_t count);
     void *(*address)(void *context, locus_block block);
     int (*retire)(void *context, uint32_t station, struct locus_table *table);
     void (*finish)(void *context, uint32_t lane, uint32_t station, struct locus_table *table);
     void (*drain)(void *context, uint32_t station);
-    uint64_t (*home)(void *context, uint32_t station); // requests of this station whose blocks have all come home
+    uint64_t (*home)(void *context, uint32_t station); // requests of this station whose blocks have all come home; NULL: those that
+                                                       // are finished
     int (*kept_on)(void *context, uint32_t station, locus_block block); // OS node whose free list gets it when it finishes there,
                                                                         // or TB_LOCALITY_HERE
-    int (*repair)(void *context, uint32_t station, uint64_t *moved);    // between steps; NULL: never
+    int (*repair)(void *context, uint32_t station, uint64_t *moved);    // between steps, timed like all it does; NULL: never
     const struct locus_region *(*region)(void *context, uint32_t station); // of its blocks; NULL: it places nothing
     void (*audit)(void *context, uint32_t station, struct tb_audit *out);
+};
+
+struct tb_nodes_contender {
+    const struct tb_nodes_ops *ops;
+    const void *plan;           // what one contender of several with the same functions does differently
+    enum locus_policy policy;   // what the kernel must have; FIRST_TOUCH: nothing
+    bool migrates;              // pages move by design: exempt from the balancing gate
 };
 
 #endif

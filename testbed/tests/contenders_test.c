@@ -13,13 +13,16 @@
 #include <time.h>
 
 #include "testbed/driver_ops.h"
+#include "testbed/nodes/ops.h"
 
 #define BLOCK_BYTES 4096u
 #define POOL_BLOCKS 64u
 #define TABLES 4u
 
+// Those that run on one node.
 #define EACH(contender)                                                                                                            \
-    (const struct tb_contender *const *contender = __start_tb_contenders; contender < __stop_tb_contenders; contender++)
+    (const struct tb_contender *const *contender = __start_tb_contenders; contender < __stop_tb_contenders;                        \
+     contender++) if ((*contender)->driver)
 
 // One contender, opened, and some tables that the test plays the driver with.
 struct play {
@@ -377,14 +380,14 @@ Test(contenders, finish_on_two_threads_while_the_owner_drains, .timeout = 60)
 
 Test(contenders, have_a_name_of_their_own_a_summary_and_a_driver)
 {
-    for
-        EACH(entry)
-        {
-            const struct tb_contender *contender = *entry;
-            cr_assert(contender->name && contender->summary && contender->driver && contender->driver->ops);
-            cr_expect_eq(tb_contender_find(contender->name), contender, "%s: there is another one before", contender->name);
-            cr_expect_eq(strcspn(contender->name, "@# "), strlen(contender->name), "%s: not a word", contender->name);
-        }
+    for (const struct tb_contender *const *entry = __start_tb_contenders; entry < __stop_tb_contenders; entry++) {
+        const struct tb_contender *contender = *entry;
+        cr_assert(contender->name && contender->summary && (contender->driver || contender->nodes));
+        cr_assert(!contender->driver || contender->driver->ops);
+        cr_assert(!contender->nodes || contender->nodes->ops);
+        cr_expect_eq(tb_contender_find(contender->name), contender, "%s: there is another one before", contender->name);
+        cr_expect_eq(strcspn(contender->name, "@#% "), strlen(contender->name), "%s: not a word", contender->name);
+    }
     cr_expect_null(tb_contender_find("no such contender"));
     cr_expect_null(tb_contender_find(""));
 }
