@@ -70,8 +70,8 @@ void tb_locality_note_write(struct tb_locality *locality, const void *address, s
 
 // Notes that the calling thread was given, or gives away, the block at this address; its first page is the block's node. A block
 // that is given to another node than the one it lies on has wandered: the drift curve. `kept_on` is the OS node whose free
-// list the block goes to: the home that it was pushed to, or TB_LOCALITY_HERE where the thread's own allocator keeps it. It
-// went home if its page is there, and stays abroad otherwise.
+// list the block goes to: the home that it was pushed to, or TB_LOCALITY_HERE where the thread's own allocator keeps it, or
+// TB_LOCALITY_UNKNOWN. It went home if its page is there, and stays abroad otherwise; of an unknown one neither is said.
 void tb_locality_note_alloc(struct tb_locality *locality, const void *address);
 void tb_locality_note_free(struct tb_locality *locality, const void *address, int kept_on);
 

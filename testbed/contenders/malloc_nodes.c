@@ -8,7 +8,6 @@
 
 #include "testbed/contenders/counting.h"
 #include "testbed/contenders/malloc.h"
-#include "testbed/locality.h"
 
 struct malloc_nodes {
     size_t block_bytes;
@@ -80,12 +79,6 @@ static void malloc_nodes_drain(void *context, uint32_t station)
     (void)context, (void)station;
 }
 
-static int malloc_nodes_kept_on(void *context, uint32_t station, locus_block block)
-{
-    (void)context, (void)station, (void)block;
-    return TB_LOCALITY_HERE;
-}
-
 static void malloc_nodes_audit(void *context, uint32_t station, struct tb_audit *out)
 {
     struct malloc_nodes *all = context;
@@ -103,7 +96,6 @@ static const struct tb_nodes_ops malloc_nodes_ops = {
     .retire = malloc_nodes_retire,
     .finish = malloc_nodes_finish,
     .drain = malloc_nodes_drain,
-    .kept_on = malloc_nodes_kept_on,
     .audit = malloc_nodes_audit,
 };
 

@@ -49,9 +49,12 @@ void tb_books_finishing(struct tb_books *books, uint32_t station, const struct l
     void *addresses[BATCH];
     for (uint32_t first = 0, count; first < table->count; first += count) {
         count = look(books, table, first, addresses);
-        for (uint32_t i = 0; i < count; i++)
-            tb_locality_note_free(books->locality, addresses[i],
-                                  books->ops->kept_on(books->context, station, table->blocks[first + i]));
+        for (uint32_t i = 0; i < count; i++) {
+            int kept_on = TB_LOCALITY_UNKNOWN;
+            if (books->ops->kept_on)
+                kept_on = books->ops->kept_on(books->context, station, table->blocks[first + i]);
+            tb_locality_note_free(books->locality, addresses[i], kept_on);
+        }
     }
 }
 

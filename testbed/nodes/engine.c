@@ -106,6 +106,7 @@ static int books_open(struct tb_nodes_run *run)
 static int books_sum(struct tb_nodes_run *run)
 {
     int error = 0;
+    run->job->sample.nodes.abroad_known = run->ops->kept_on != NULL;
     for (uint32_t s = 0; s < run->count && !error; s++) {
         struct tb_books *books[TB_WORKERS_MAX + 1] = {&run->stations[s].books};
         for (uint32_t w = 0; w < run->workers; w++) {

@@ -41,8 +41,8 @@ struct tb_nodes_ops {
     void (*drain)(void *context, uint32_t station);
     uint64_t (*home)(void *context, uint32_t station); // requests of this station whose blocks have all come home; NULL: those that
                                                        // are finished
-    int (*kept_on)(void *context, uint32_t station, locus_block block); // OS node whose free list gets it when it finishes there,
-                                                                        // or TB_LOCALITY_HERE
+    // OS node whose free list gets the block when it finishes at this station, or TB_LOCALITY_HERE. NULL: a malloc does not say.
+    int (*kept_on)(void *context, uint32_t station, locus_block block);
     int (*repair)(void *context, uint32_t station, uint64_t *moved);    // between steps, timed like all it does; NULL: never
     const struct locus_region *(*region)(void *context, uint32_t station); // of its blocks; NULL: it places nothing
     void (*audit)(void *context, uint32_t station, struct tb_audit *out);

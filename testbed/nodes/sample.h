@@ -43,6 +43,7 @@ struct tb_nodes_sample {
     uint32_t count;             // nodes; 0: this was no run of many nodes
     struct tb_node_row node[TB_NODES_MAX];
     struct tb_node_counts touches, allocations, frees;
+    bool abroad_known;          // false: a malloc, which does not say where it keeps what is freed
     uint64_t frees_abroad;      // kept on another node than the block's
     uint32_t points_count;
     struct tb_drift_point points[TB_DRIFT_POINTS_MAX];
