@@ -169,7 +169,7 @@ test: deps-test ## everything that is tested, about ten minutes
 
 test-report: ## the report in a headless browser: figures, console, screenshots (installs chromium)
 	@sh .ci/deps.sh report
-	@$(MAKE) all
+	@$(MAKE) all $(B)/testbed/tests/record_scenario
 	@LOCUS=$(B)/locus bash testbed/tests/browser/report.sh
 
 logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %

@@ -12,6 +12,12 @@ static const struct tb_look looks[] = {
     {"mimalloc", "#D55E00", 9},        {"jemalloc", "#E69F00", 11},
     {"tcmalloc", "#CC79A7", 15},       {"glibc", "#009E73", 12},
     {"glibc-tuned", "#009E73", 13},    {"dpdk-stack", "#009E73", 1},
+    {"home-steered", "#0072B2", 5},    {"home-borrow", "#56B4E9", 5},
+    {"unsteered", "#D55E00", 2},       {"cross-node", "#D55E00", 5},
+    {"one-node", "#000000", 5},        {"first-touch", "#E69F00", 7},
+    {"preferred", "#CC79A7", 13},      {"preferred-many", "#CC79A7", 12},
+    {"interleave", "#009E73", 7},      {"weighted-interleave", "#009E73", 6},
+    {"bind-balancing", "#E69F00", 6},  {"repair", "#56B4E9", 11},
 };
 
 static const struct tb_look others[] = {

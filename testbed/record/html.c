@@ -85,3 +85,29 @@ const char *tb_html_count(char out[TB_HTML_DIGITS], size_t value)
     snprintf(out, TB_HTML_DIGITS, "%zu", value);
     return out;
 }
+
+// A median of whole numbers may be a half.
+const char *tb_html_whole(char out[TB_HTML_DIGITS], double value)
+{
+    char digits[TB_HTML_DIGITS];
+    if (!(value >= 0 && value < 1e15))
+        return tb_html_figure(out, value);
+    int count = snprintf(digits, sizeof digits, "%.0f", floor(value)), used = 0;
+    for (int i = 0; i < count; i++)
+        used +=
+            snprintf(out + used, TB_HTML_DIGITS - (size_t)used, "%s%c", i > 0 && (count - i) % 3 == 0 ? "\u202f" : "", digits[i]);
+    if (value != floor(value))
+        snprintf(out + used, TB_HTML_DIGITS - (size_t)used, ".5");
+    return out;
+}
+
+// What is nearly nothing must not read as nothing, nor what is nearly all as all.
+const char *tb_html_share(char out[TB_HTML_DIGITS], double value)
+{
+    double percent = 100 * value;
+    if (percent > 0 && percent < 0.0005)
+        return "<0.001";
+    if (percent < 100 && percent >= 99.95)
+        return ">99.9";
+    return tb_html_figure(out, percent);
+}

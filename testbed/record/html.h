@@ -25,10 +25,14 @@ void tb_html_text(FILE *out, const char *text);
 #define TB_FIGURE(value) tb_html_figure((char[TB_HTML_DIGITS]){0}, value)   // for people: three digits, "none" for NAN
 #define TB_PERCENT(value) tb_html_percent((char[TB_HTML_DIGITS]){0}, value) // a place in a drawing: "12.34%"
 #define TB_COUNT(value) tb_html_count((char[TB_HTML_DIGITS]){0}, value)
+#define TB_WHOLE(value) tb_html_whole((char[TB_HTML_DIGITS]){0}, value)     // every digit, in threes: "1 234 567"
+#define TB_SHARE(value) tb_html_share((char[TB_HTML_DIGITS]){0}, value)     // 0 .. 1 in percent; "0" and "100" are exact
 
 const char *tb_html_exact(char out[TB_HTML_DIGITS], double value); // "" for NAN
 const char *tb_html_figure(char out[TB_HTML_DIGITS], double value);
 const char *tb_html_percent(char out[TB_HTML_DIGITS], double value);
 const char *tb_html_count(char out[TB_HTML_DIGITS], size_t value);
+const char *tb_html_whole(char out[TB_HTML_DIGITS], double value);
+const char *tb_html_share(char out[TB_HTML_DIGITS], double value);
 
 #endif

@@ -8,16 +8,19 @@
 #include "testbed/record/html_chart.h"
 #include "testbed/record/member.h"
 
-enum { TICKS_MAX = 24, AXIS_HEIGHT = 20 };
+enum { AXIS_HEIGHT = 20 };
 
 // --- looks ---
 
-// Without "#2" and "@fault".
+// Without "#2", "@fault" and "%50". A path may have all these in it, and only the last of them at its end is none of it.
 static void base_name(const char *name, char *out, size_t size)
 {
     snprintf(out, size, "%s", name);
     if (strncmp(out, "malloc:", 7) != 0)
-        out[strcspn(out, "#@")] = '\0';
+        out[strcspn(out, "#@%")] = '\0';
+    char *share = strrchr(out, '%');
+    if (share && share[1] && share[1 + strspn(share + 1, "0123456789")] == '\0')
+        *share = '\0';
 }
 
 struct tb_arm_look tb_arm_look(const json_t *header, const char *key)
@@ -103,7 +106,7 @@ static size_t linear_ticks(const struct tb_axis *axis, double ticks[])
     double rough = (axis->high - axis->low) / 4, power = pow(10, floor(log10(rough)));
     double step = rough / power < 1.5 ? power : rough / power < 3.5 ? 2 * power : rough / power < 7.5 ? 5 * power : 10 * power;
     size_t count = 0;
-    for (double i = ceil(axis->low / step - 1e-9); i * step <= axis->high * (1 + 1e-12) && count < TICKS_MAX; i++)
+    for (double i = ceil(axis->low / step - 1e-9); i * step <= axis->high * (1 + 1e-12) && count < TB_TICKS_MAX; i++)
         ticks[count++] = i * step + 0.0; // no -0
     return count;
 }
@@ -114,20 +117,20 @@ static size_t log_ticks(const struct tb_axis *axis, double ticks[])
     size_t count = 0, stride = log10(axis->high / axis->low) > 1.7 ? 3 : 1; // more than that would touch each other on a phone
     for (double power = pow(10, floor(log10(axis->low))); power <= axis->high; power *= 10)
         for (size_t s = 0; s < 3; s += stride)
-            if (power * steps[s] >= axis->low && power * steps[s] <= axis->high && count < TICKS_MAX)
+            if (power * steps[s] >= axis->low && power * steps[s] <= axis->high && count < TB_TICKS_MAX)
                 ticks[count++] = power * steps[s];
     return count;
 }
 
-static size_t axis_ticks(const struct tb_axis *axis, double ticks[TICKS_MAX])
+size_t tb_axis_ticks(const struct tb_axis *axis, double ticks[TB_TICKS_MAX])
 {
     return axis->log ? log_ticks(axis, ticks) : linear_ticks(axis, ticks);
 }
 
 void tb_axis_grid(FILE *out, const struct tb_axis *axis)
 {
-    double ticks[TICKS_MAX];
-    size_t count = axis_ticks(axis, ticks);
+    double ticks[TB_TICKS_MAX];
+    size_t count = tb_axis_ticks(axis, ticks);
     for (size_t i = 0; i < count; i++)
         fprintf(out, "<line class=\"grid\" x1=\"%.2f%%\" x2=\"%.2f%%\" y2=\"100%%\"/>", tb_axis_at(axis, ticks[i]),
                 tb_axis_at(axis, ticks[i]));
@@ -135,8 +138,8 @@ void tb_axis_grid(FILE *out, const struct tb_axis *axis)
 
 void tb_axis_row(FILE *out, const struct tb_axis *axis, const char *what)
 {
-    double ticks[TICKS_MAX];
-    size_t count = axis_ticks(axis, ticks);
+    double ticks[TB_TICKS_MAX];
+    size_t count = tb_axis_ticks(axis, ticks);
     fprintf(out, "<div class=\"row axis\"><span></span><svg height=\"%d\">", AXIS_HEIGHT);
     for (size_t i = 0; i < count; i++) {
         double x = tb_axis_at(axis, ticks[i]);

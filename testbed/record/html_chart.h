@@ -29,6 +29,9 @@ struct tb_axis {
     bool log;
 };
 
+#define TB_TICKS_MAX 24
+size_t tb_axis_ticks(const struct tb_axis *axis, double ticks[TB_TICKS_MAX]); // round figures, rising; how many
+
 double tb_axis_at(const struct tb_axis *axis, double value); // 0 .. 100, a place in percent; values outside stick to the edge
 void tb_axis_grid(FILE *out, const struct tb_axis *axis);    // faint lines, inside an <svg>
 void tb_axis_row(FILE *out, const struct tb_axis *axis, const char *what); // the row below a chart's others
@@ -42,7 +45,7 @@ void tb_html_prediction_chart(FILE *out, const json_t *header, const json_t *pre
 void tb_html_interval(FILE *out, double estimate, double low, double high);
 
 // All samples of a cell: a strip for each arm, the fastest on top (html_strips.c). metric: "time_ns", "outstanding_ratio",
-// "distinct_ratio". 0 or -ENOMEM.
+// "distinct_ratio", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio". 0 or -ENOMEM.
 int tb_html_strips(FILE *out, const struct tb_log_view *view, size_t cell, const char *metric);
 
 #endif

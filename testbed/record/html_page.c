@@ -34,6 +34,14 @@ static size_t count_speaking(const struct tb_gallery *gallery)
     return count;
 }
 
+static size_t count_emulated(const struct tb_gallery *gallery)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < gallery->runs_count; i++)
+        count += speaks(&gallery->runs[i]) && tb_emulated(gallery->runs[i].view.header)[0];
+    return count;
+}
+
 // NULL: all of them.
 static size_t count_predictions(const struct tb_gallery *gallery, const char *verdict)
 {
@@ -42,7 +50,7 @@ static size_t count_predictions(const struct tb_gallery *gallery, const char *ve
         const json_t *prediction;
         if (speaks(&gallery->runs[r]))
             json_array_foreach (tb_member(gallery->runs[r].view.summary, "predictions"), i, prediction)
-                count += !verdict || strcmp(tb_member_text(prediction, "verdict"), verdict) == 0;
+                count += !verdict || strcmp(tb_prediction_verdict(gallery->runs[r].view.header, prediction), verdict) == 0;
     }
     return count;
 }
@@ -50,21 +58,36 @@ static size_t count_predictions(const struct tb_gallery *gallery, const char *ve
 void tb_gallery_answer(FILE *out, const struct tb_gallery *gallery)
 {
     size_t all = count_predictions(gallery, NULL), survived = count_predictions(gallery, "survived");
-    size_t falsified = count_predictions(gallery, "falsified"), open = all - survived - falsified, runs = count_speaking(gallery);
-    if (runs == 0)
+    size_t falsified = count_predictions(gallery, "falsified"), beyond = count_predictions(gallery, "unmeasurable-on-host");
+    size_t open = all - survived - falsified - beyond, runs = count_speaking(gallery);
+    if (runs == 0) {
         fputs("Nothing yet: no run has come to its end.", out);
-    else
-        fprintf(out, "Of %zu prediction%s in %zu run%s, %zu survived, %zu %s falsified and %zu remain%s open.", all,
-                all == 1 ? "" : "s", runs, runs == 1 ? "" : "s", survived, falsified, falsified == 1 ? "was" : "were", open,
-                open == 1 ? "s" : "");
+        return;
+    }
+    fprintf(out, "Of %zu prediction%s in %zu run%s, %zu survived, %zu %s falsified%s %zu remain%s open", all, all == 1 ? "" : "s",
+            runs, runs == 1 ? "" : "s", survived, falsified, falsified == 1 ? "was" : "were", beyond > 0 ? "," : " and", open,
+            open == 1 ? "s" : "");
+    if (beyond > 0)
+        fprintf(out, " and %zu could not be measured here", beyond);
+    fputs(".", out);
 }
 
 void tb_gallery_rest(FILE *out, const struct tb_gallery *gallery)
 {
-    size_t runs = count_speaking(gallery), rest = gallery->runs_count - runs;
+    size_t runs = count_speaking(gallery), rest = gallery->runs_count - runs, emulated = count_emulated(gallery);
     if (rest > 0)
         fprintf(out, "%zu %srun%s ha%s no verdict (smoke, crashed, stopped or damaged) and %s counted below.", rest,
                 runs > 0 ? "more " : "", rest == 1 ? "" : "s", rest == 1 ? "s" : "ve", rest == 1 ? "is" : "are");
+    if (emulated > 0 && rest > 0)
+        fputc(' ', out);
+    if (emulated == 1)
+        fprintf(out, "%s was made in an emulated machine: what was counted there is evidence, and about time it says nothing.",
+                runs == 1 ? "The run" : "One of the runs");
+    else if (emulated > 1)
+        fprintf(out,
+                "%zu of the %zu runs were made in emulated machines: what was counted there is evidence, and about time they "
+                "say nothing.",
+                emulated, runs);
 }
 
 static void put_answer(FILE *out, const struct tb_gallery *gallery)
@@ -82,7 +105,7 @@ static void put_answer(FILE *out, const struct tb_gallery *gallery)
         const struct tb_gallery_run *run = &gallery->runs[r];
         const json_t *prediction;
         json_array_foreach (tb_member(run->view.summary, "predictions"), i, prediction) {
-            if (!speaks(run) || strcmp(tb_member_text(prediction, "verdict"), "falsified"))
+            if (!speaks(run) || strcmp(tb_prediction_verdict(run->view.header, prediction), "falsified"))
                 continue;
             tb_html(out, "<li><a href=\"#@\">@ @</a> <code>@</code> was falsified: ", run->run,
                     tb_member_text(run->view.header, "experiment.id"), tb_member_text(prediction, "id"),

@@ -7,11 +7,15 @@
 //   html_run     one run: predictions, samples, tables, gates, environment
 //   html_chart   intervals as SVG; html_strips: samples
 //   html_table   tables, and any JSON as nested lists
+//   html_nodes   what runs of many nodes counted; html_drift: its curves; html_pairs: its tables
 //   html_style   the style sheet
 //
 // The page runs no script and loads nothing; its own policy forbids both. Drawings have a fixed height, and their width is the
 // reader's: across they are placed in percent, so that dots stay round and letters keep their size on a phone. Figures carry
 // data-attributes with the exact value, by which a test compares the page with the log.
+//
+// An emulated machine counts as a real one does, and its times mean nothing. Of a run that was made in one no time is shown, and
+// no prediction about time has a verdict, whatever its log says.
 #ifndef TB_HTML_PAGE_H
 #define TB_HTML_PAGE_H
 
@@ -57,6 +61,11 @@ void tb_gallery_close(struct tb_gallery *gallery);
 
 const char *tb_gallery_verdict(const struct tb_gallery_run *run);  // the summary's, or "crashed", "stopped", ...
 
+const char *tb_emulated(const json_t *header);    // the emulated machine that a run was made in, or ""
+bool tb_metric_is_time(const char *metric);
+const char *tb_prediction_verdict(const json_t *header, const json_t *prediction);
+bool tb_prediction_measured(const json_t *header, const json_t *prediction); // else its figures mean nothing and are not shown
+
 // A badge: name, CSS class and a sign, so that it is not told by colour alone.
 struct tb_badge {
     const char *name, *css, *sign;
@@ -67,7 +76,8 @@ const struct tb_badge *tb_badge_at(size_t i); // in the order of the glance; NUL
 // Writes the whole page. 0 or -errno.
 int tb_html_page(FILE *out, const struct tb_gallery *gallery);
 
-// The page's answer, as plain text: a sentence about the predictions, and one about the runs without a verdict (or nothing).
+// The page's answer, as plain text: a sentence about the predictions, and those about runs without a verdict and runs in emulated
+// machines (or nothing).
 void tb_gallery_answer(FILE *out, const struct tb_gallery *gallery);
 void tb_gallery_rest(FILE *out, const struct tb_gallery *gallery);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "testbed/record/html_chart.h"
+#include "testbed/record/html_nodes.h"
 #include "testbed/record/html_page.h"
 #include "testbed/record/member.h"
 
@@ -49,13 +50,29 @@ void tb_html_badge(FILE *out, const char *verdict)
 
 // --- closed ---
 
-static void put_claim_line(FILE *out, const json_t *prediction)
+// Why a prediction's figures are not shown. The log's own word, unless that is about the figures.
+static void put_unmeasured(FILE *out, const json_t *header, const json_t *prediction)
 {
-    const char *verdict = tb_member_text(prediction, "verdict");
-    tb_html(out, "<span class=\"claim\"><span class=\"sign\" title=\"@\">@</span> @ <code>@</code> <span class=\"seen\">", verdict,
-            tb_badge(verdict)->sign, tb_member_text(prediction, "id"), tb_member_text(prediction, "text"));
-    tb_html_interval(out, tb_member_number(prediction, "estimate"), tb_member_number(prediction, "low"),
-                     tb_member_number(prediction, "high"));
+    bool overruled = strcmp(tb_member_text(prediction, "verdict"), tb_prediction_verdict(header, prediction));
+    const char *why = overruled ? "" : tb_member_text(prediction, "why");
+    fputs("not measured", out);
+    if (why[0])
+        tb_html(out, ": @", why);
+    else if (tb_emulated(header)[0])
+        tb_html(out, ": in an emulated machine (@) times mean nothing", tb_emulated(header));
+}
+
+static void put_claim_line(FILE *out, const json_t *header, const json_t *prediction)
+{
+    const char *verdict = tb_prediction_verdict(header, prediction);
+    bool measured = tb_prediction_measured(header, prediction);
+    tb_html(out, "<span class=\"claim\"><span class=\"sign\" title=\"@\">@</span> @ <code>@</code> <span class=\"seen@\">", verdict,
+            tb_badge(verdict)->sign, tb_member_text(prediction, "id"), tb_member_text(prediction, "text"), measured ? "" : " not");
+    if (measured)
+        tb_html_interval(out, tb_member_number(prediction, "estimate"), tb_member_number(prediction, "low"),
+                         tb_member_number(prediction, "high"));
+    else
+        put_unmeasured(out, header, prediction);
     fputs("</span></span>\n", out);
 }
 
@@ -67,6 +84,16 @@ static void readable_time(const char *time, char out[20])
         out[10] = ' ';
 }
 
+static void put_badges(FILE *out, const struct tb_gallery_run *run)
+{
+    const char *emulated = tb_emulated(run->view.header);
+    if (emulated[0])
+        fputs("<span class=\"badges\">", out);
+    tb_html_badge(out, tb_gallery_verdict(run));
+    if (emulated[0])
+        tb_html(out, "<span class=\"badge emulated\"><span class=\"sign\">\u25a3</span> emulated: @</span></span>", emulated);
+}
+
 static void put_summary(FILE *out, const struct tb_gallery_run *run)
 {
     const json_t *header = run->view.header, *predictions = tb_member(run->view.summary, "predictions"), *prediction;
@@ -75,12 +102,12 @@ static void put_summary(FILE *out, const struct tb_gallery_run *run)
     size_t i;
     readable_time(tb_member_text(header, "time"), time);
     fputs("<summary>", out);
-    tb_html_badge(out, tb_gallery_verdict(run));
+    put_badges(out, run);
     tb_html(out, "<span class=\"what\"><span class=\"title\"><span class=\"id\">@</span> @</span>\n",
             tb_member_text(header, "experiment.id"), question[0] ? question : run->run);
     json_array_foreach (predictions, i, prediction)
         if (run->state == TB_RUN_WHOLE)
-            put_claim_line(out, prediction);
+            put_claim_line(out, header, prediction);
     if (run->why[0])
         tb_html(out, "<span class=\"claim\">@</span>\n", run->why);
     tb_html(out, "<span class=\"meta\">@ \u00b7 @@@@</span></span></summary>\n", run->host, time, time[0] ? " UTC" : "no log",
@@ -133,22 +160,29 @@ static void put_observed(FILE *out, const json_t *prediction)
 static void put_prediction(FILE *out, const json_t *header, const json_t *prediction)
 {
     const char *id = tb_member_text(prediction, "id"), *cell = tb_member_text(prediction, "cell");
-    double estimate = tb_member_number(prediction, "estimate");
+    const json_t *figures = tb_prediction_measured(header, prediction) ? prediction : NULL;
     tb_html(out, "<section class=\"prediction\" data-prediction=\"@\" data-estimate=\"@\" data-low=\"@\" data-high=\"@\" ", id,
-            TB_EXACT(estimate), TB_EXACT(tb_member_number(prediction, "low")), TB_EXACT(tb_member_number(prediction, "high")));
-    tb_html(out, "data-achieved=\"@\" data-n=\"@\" data-verdict=\"@\"", TB_EXACT(tb_member_number(prediction, "achieved")),
-            TB_EXACT(tb_member_number(prediction, "n")), tb_member_text(prediction, "verdict"));
+            TB_EXACT(tb_member_number(figures, "estimate")), TB_EXACT(tb_member_number(figures, "low")),
+            TB_EXACT(tb_member_number(figures, "high")));
+    tb_html(out, "data-achieved=\"@\" data-n=\"@\" data-verdict=\"@\"", TB_EXACT(tb_member_number(figures, "achieved")),
+            TB_EXACT(tb_member_number(figures, "n")), tb_prediction_verdict(header, prediction));
     put_value(out, prediction);
     fputs("><h3>", out);
-    tb_html_badge(out, tb_member_text(prediction, "verdict"));
+    tb_html_badge(out, tb_prediction_verdict(header, prediction));
     tb_html(out, " @ <code>@</code> <small>@@</small></h3>\n<p class=\"keys\">", id, tb_member_text(prediction, "text"),
             strcmp(cell, "*") ? "in " : "in every cell", strcmp(cell, "*") ? cell : "");
     put_key(out, header, tb_member_text(prediction, "over"));
     put_key(out, header, tb_member_text(prediction, "under"));
     put_key(out, header, tb_member_text(prediction, "arm"));
     fputs("</p>\n", out);
-    put_observed(out, prediction);
-    tb_html_prediction_chart(out, header, prediction);
+    if (figures) {
+        put_observed(out, prediction);
+        tb_html_prediction_chart(out, header, prediction);
+    } else {
+        fputs("<p class=\"observed\">", out);
+        put_unmeasured(out, header, prediction);
+        fputs("</p>\n", out);
+    }
     fputs("</section>\n", out);
 }
 
@@ -162,25 +196,42 @@ static bool is_predicted(const json_t *summary, const char *metric)
     return false;
 }
 
+// Times always, unless they are none; what else there is where something was said about it.
+static bool is_shown(const struct tb_log_view *view, const char *metric)
+{
+    return tb_metric_is_time(metric) ? !tb_emulated(view->header)[0] : is_predicted(view->summary, metric);
+}
+
 static int put_samples(FILE *out, const struct tb_log_view *view)
 {
-    static const char *const metrics[] = {"time_ns", "outstanding_ratio", "distinct_ratio"};
+    static const char *const metrics[] = {"time_ns",        "outstanding_ratio", "distinct_ratio", "remote_touch_ratio",
+                                          "wandered_ratio", "abroad_free_ratio"};
     size_t cells = json_array_size(tb_member(view->header, "cells"));
+    bool begun = false;
     int rc = 0;
-    if (view->samples_count == 0)
-        return 0;
-    fputs("<h3>Every sample</h3>\n<p class=\"note\">A dot is one round, a fresh process, the first at the strip's upper edge. The "
-          "bar is the median.</p>\n<div class=\"panels\">\n",
-          out);
-    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-        for (size_t cell = 0; cell < cells && rc == 0 && (m == 0 || is_predicted(view->summary, metrics[m])); cell++)
+    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+        if (!is_shown(view, metrics[m]))
+            continue;
+        if (!begun)
+            fputs("<h3>Every sample</h3>\n<p class=\"note\">A dot is one round, a fresh process, the first at the strip's upper "
+                  "edge. The bar is the median.</p>\n<div class=\"panels\">\n",
+                  out);
+        begun = true;
+        for (size_t cell = 0; cell < cells && rc == 0; cell++)
             rc = tb_html_strips(out, view, cell, metrics[m]);
-    fputs("</div>\n", out);
+    }
+    if (begun)
+        fputs("</div>\n", out);
+    return rc;
+}
+
+static void put_arms(FILE *out, const struct tb_log_view *view)
+{
+    size_t cells = json_array_size(tb_member(view->header, "cells"));
     if (tb_member(view->summary, "arms"))
         fputs("<h3>The arms</h3>\n", out);
     for (size_t cell = 0; cell < cells; cell++)
         tb_html_arms_table(out, view, cell);
-    return rc;
 }
 
 // On paper the raw ones stay closed.
@@ -214,7 +265,10 @@ static void put_head(FILE *out, const struct tb_gallery_run *run)
         tb_hash_text(&chain->entries[chain->count - 1].head, head);
     tb_html(out, "<details class=\"run\" id=\"@\" data-run=\"@\" data-host=\"@\" data-verdict=\"@\" ", run->run, run->run,
             run->host, tb_gallery_verdict(run));
-    tb_html(out, "data-kind=\"@\" data-log=\"@\" data-head=\"@\">\n", tb_member_text(run->view.header, "kind"), run->path, head);
+    tb_html(out, "data-kind=\"@\" data-log=\"@\" data-head=\"@\"", tb_member_text(run->view.header, "kind"), run->path, head);
+    if (tb_emulated(run->view.header)[0])
+        tb_html(out, " data-emulated=\"@\"", tb_emulated(run->view.header));
+    fputs(">\n", out);
 }
 
 int tb_html_run(FILE *out, const struct tb_gallery_run *run)
@@ -225,11 +279,22 @@ int tb_html_run(FILE *out, const struct tb_gallery_run *run)
     put_head(out, run);
     put_summary(out, run);
     fputs("<div class=\"body\">\n", out);
-    if (tb_member_text(view->summary, "why")[0])
+    if (tb_emulated(view->header)[0])
+        tb_html(
+            out,
+            "<p class=\"emulation\"><b>Made in an emulated machine (@).</b> What is counted here is evidence; times are not, and "
+            "are not shown as results.</p>\n",
+            tb_emulated(view->header));
+    bool overruled = tb_emulated(view->header)[0] && strcmp(tb_gallery_verdict(run), tb_member_text(view->summary, "verdict"));
+    if (tb_member_text(view->summary, "why")[0] && !overruled)
         tb_html(out, "<p class=\"why\">@</p>\n", tb_member_text(view->summary, "why"));
     json_array_foreach (predictions, i, prediction)
         put_prediction(out, view->header, prediction);
-    int rc = put_samples(out, view);
+    int rc = tb_html_nodes(out, view);
+    if (rc == 0 && view->samples_count > 0)
+        rc = put_samples(out, view);
+    if (view->samples_count > 0 && !tb_emulated(view->header)[0])
+        put_arms(out, view);
     if (view->summary) {
         fputs("<h3>Gates</h3>\n", out);
         tb_html_gates(out, view);

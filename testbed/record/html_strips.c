@@ -28,9 +28,9 @@ struct strips {
     const struct tb_log_view *view;
     size_t cell;
     const char *metric, *member;
-    bool time;
+    bool time, share;           // share: logged as a part of one, written in percent
     double scale;               // what is drawn and written is a value divided by this
-    const char *unit;
+    const char *unit, *title;
     struct tb_axis axis;
     struct strip strip[64];
     size_t count;
@@ -92,7 +92,8 @@ static void choose_axis(struct strips *strips)
         strips->unit = unit.name;
     }
     double low = smallest / strips->scale, high = largest / strips->scale;
-    strips->axis = largest > 8 * smallest ? (struct tb_axis){low / 1.3, high * 1.3, true} : (struct tb_axis){0, high * 1.04, false};
+    strips->axis = largest > 8 * smallest && !strips->share ? (struct tb_axis){low / 1.3, high * 1.3, true}
+                                                            : (struct tb_axis){0, high * 1.04, false};
 }
 
 static void put_sample(FILE *out, const struct strips *strips, const struct strip *strip, const json_t *sample, double rounds)
@@ -135,7 +136,7 @@ static void put_strip(FILE *out, const struct strips *strips, const struct strip
 {
     double median = strip->median / strips->scale, x = tb_axis_at(&strips->axis, median);
     tb_html(out, "<div class=\"row strip\" data-arm=\"@\" data-metric=\"@\" data-median=\"@\"><span class=\"name\">",
-            strip->arm.key, strips->metric, TB_EXACT(strip->median / (strips->time ? 1 : strips->scale)));
+            strip->arm.key, strips->metric, TB_EXACT(strip->median / (strips->time || strips->share ? 1 : strips->scale)));
     tb_html_arm(out, &strip->arm);
     fprintf(out, "</span><svg height=\"%d\" role=\"img\">", STRIP);
     tb_axis_grid(out, &strips->axis);
@@ -144,7 +145,8 @@ static void put_strip(FILE *out, const struct strips *strips, const struct strip
     fputs("</g>", out);
     if (!isnan(median))
         tb_html(out, "<line class=\"median\" x1=\"@\" x2=\"@\" y2=\"100%\"/>", TB_PERCENT(x), TB_PERCENT(x));
-    tb_html(out, "</svg><span class=\"figure\"><b>@</b> @", TB_FIGURE(median), isnan(median) ? "" : strips->unit);
+    tb_html(out, "</svg><span class=\"figure\"><b>@</b> @", strips->share ? TB_SHARE(strip->median) : TB_FIGURE(median),
+            isnan(median) ? "" : strips->unit);
     if (invalid > 0)
         tb_html(out, " <span class=\"bad\">@ invalid</span>", TB_COUNT(invalid));
     fputs("</span></div>\n", out);
@@ -153,11 +155,29 @@ static void put_strip(FILE *out, const struct strips *strips, const struct strip
 // What is drawn for a metric, and what it is divided by.
 static bool describe(struct strips *strips)
 {
+    static const struct {
+        const char *metric, *member, *unit, *title;
+        double scale; // 0: the cell's peak
+    } metrics[] = {
+        {"time_ns", "time_ns", "", "time per lap, left is faster", 1},
+        {"outstanding_ratio", "outstanding_high", "of peak", "blocks out at once, over the theoretical peak", 0},
+        {"distinct_ratio", "distinct", "of peak", "blocks out at once, over the theoretical peak", 0},
+        {"remote_touch_ratio", "remote_touch_ratio", "%", "touches of pages on another node than the CPU", 0.01},
+        {"wandered_ratio", "wandered_ratio", "%", "blocks on another node than their scheduler", 0.01},
+        {"abroad_free_ratio", "abroad_free_ratio", "%", "freed blocks kept on another node than their own", 0.01},
+    };
     const json_t *cell = json_array_get(tb_member(strips->view->header, "cells"), strips->cell);
-    strips->time = strcmp(strips->metric, "time_ns") == 0;
-    strips->member = strips->time ? "time_ns" : strcmp(strips->metric, "outstanding_ratio") == 0 ? "outstanding_high" : "distinct";
-    strips->scale = strips->time ? 1 : tb_member_number(cell, "blocks_peak");
-    strips->unit = "of peak";
+    size_t m = 0;
+    while (m < sizeof metrics / sizeof *metrics && strcmp(metrics[m].metric, strips->metric))
+        m++;
+    if (m == sizeof metrics / sizeof *metrics)
+        return false;
+    strips->member = metrics[m].member;
+    strips->unit = metrics[m].unit;
+    strips->title = metrics[m].title;
+    strips->time = metrics[m].scale == 1;
+    strips->share = metrics[m].scale == 0.01;
+    strips->scale = metrics[m].scale > 0 ? metrics[m].scale : tb_member_number(cell, "blocks_peak");
     return strips->scale > 0;
 }
 
@@ -171,10 +191,10 @@ int tb_html_strips(FILE *out, const struct tb_log_view *view, size_t cell, const
     choose_axis(&strips);
     tb_html_cell_name(view->header, cell, name, sizeof name);
     tb_html(out, "<div class=\"chart strips\" data-cell=\"@\" data-metric=\"@\"><h4>@ <small>@</small></h4>\n", name, metric, name,
-            strips.time ? "time per lap, left is faster" : "blocks out at once, over the theoretical peak");
+            strips.title);
     for (size_t i = 0; i < strips.count && rc == 0; i++)
         put_strip(out, &strips, &strips.strip[i]);
-    snprintf(what, sizeof what, "%s%s", strips.time ? strips.unit : "", strips.axis.log ? ", log scale" : "");
+    snprintf(what, sizeof what, "%s%s", strips.time || strips.share ? strips.unit : "", strips.axis.log ? ", log scale" : "");
     tb_axis_row(out, &strips.axis, what);
     fputs("</div>\n", out);
     for (size_t i = 0; i < strips.count; i++)

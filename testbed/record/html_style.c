@@ -50,8 +50,12 @@ static const char runs[] =
     ".badge.good{background:var(--good);border-color:var(--good);color:var(--paper)}\n"
     ".badge.fell{background:var(--fell);border-color:var(--fell);color:var(--paper)}\n"
     ".badge.poor{border-color:var(--poor);color:var(--poor)}\n"
+    ".badge.emulated{border:1px dashed var(--poor);color:var(--poor)}.badges{display:flex;flex-wrap:wrap;gap:.3rem;"
+    "align-content:start}\n"
+    ".run[data-emulated]{border-left:3px dashed var(--poor)}\n"
+    ".emulation{border-left:3px solid var(--poor);background:var(--wash);padding:.5rem .75rem;margin:.75rem 0}\n"
     ".what>span{display:block}.title{font-weight:600}.id{color:var(--soft);font-weight:400;font-variant-numeric:tabular-nums}\n"
-    ".claim{font-size:.875rem}.seen{white-space:nowrap;margin-left:.35rem}\n"
+    ".claim{font-size:.875rem}.seen{white-space:nowrap;margin-left:.35rem}.seen.not{white-space:normal;color:var(--soft)}\n"
     ".prediction{margin-top:1.25rem}.prediction h3{margin-top:0}\n"
     ".key{margin-right:1rem}\n"
     ".gates{list-style:none;padding:0;margin:.25rem 0;font-size:.875rem}.gates [data-passed=no]{color:var(--fell)}\n"
@@ -91,13 +95,28 @@ static const char drawings[] =
     "thead th{color:var(--soft);font-weight:400;vertical-align:bottom}tbody th{font-weight:400}\n"
     "th:first-child,.text{text-align:left!important;padding-left:0}\n";
 
+// The dashes tell contenders apart that look alike.
+static const char curves[] =
+    ".plot{display:grid;grid-template-columns:2.5rem 1fr 3rem;column-gap:.5rem}\n"
+    ".plot>svg{width:100%;display:block;overflow:visible}.plot svg svg{overflow:visible}\n"
+    ".plot>.forward{grid-column:2}.plot>.upward text{text-anchor:end}\n"
+    ".plot>.ends text{text-anchor:start;font-weight:700}.plot tspan{fill:currentColor}\n"
+    ".plot polyline{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round;vector-effect:non-scaling-stroke}\n"
+    ".plot polygon{fill:currentColor;fill-opacity:.18}\n"
+    ".d1{stroke-dasharray:7 4}.d2{stroke-dasharray:2 4}.d3{stroke-dasharray:9 3 2 3}\n"
+    ".sample{width:32px;height:14px;vertical-align:-2px;overflow:visible}.sample line{stroke-width:2}\n"
+    ".sum>*{color:var(--soft)}td small{color:var(--soft)}\n"
+    ".nodes{margin-bottom:1.5rem}.nodes .meta{margin-left:.5rem}.fold .wide{margin-top:.5rem}\n"
+    ".placement td.text,.placement th.text{padding-left:.9rem}\n";
+
 static const char media[] =
     "@media (max-width:40rem){main{padding:1.25rem .9rem 3rem}.answer{font-size:1.25rem}.run>summary{grid-template-columns:1fr}"
     ".row,.strips .row,.intervals .row{grid-template-columns:minmax(0,1fr) auto}.row>svg{grid-row:2;grid-column:1/-1}"
     ".row.cell>svg{display:none}"
     ".row.axis{grid-template-columns:1fr}.row.axis span:first-child{display:none}.row.axis>svg{grid-row:1}"
     ".row.axis .figure{grid-row:2}.seen{display:block;margin-left:1.35rem}.counts li{flex:1 1 6.5rem}"
-    "dl div,dl dl div{grid-template-columns:minmax(4.5rem,7rem) 1fr}}\n"
+    "dl div,dl dl div{grid-template-columns:minmax(4.5rem,7rem) 1fr}"
+    ".nodes thead th,.pairs th{white-space:normal;overflow-wrap:normal}.plot{grid-template-columns:2.25rem 1fr 2.5rem}}\n"
     "@media print{:root{--paper:#fff;--ink:#000;--soft:#444;--line:#bbb;--wash:#fff;--good:#1a7f37;--fell:#b3261e;--poor:#8a5a00;"
     "--claim:#1a7f371c}body{font-size:10pt}main{max-width:none;padding:0}*{print-color-adjust:exact}"
     "details:not(.raw)::details-content{content-visibility:visible;display:block;block-size:auto}"
@@ -123,6 +142,7 @@ void tb_html_style(FILE *out)
     fputs(frame, out);
     fputs(runs, out);
     fputs(drawings, out);
+    fputs(curves, out);
     put_colours(out);
     fputs(media, out);
     fputs("</style>\n", out);

@@ -13,8 +13,10 @@
 #include "testbed/record/verdict.h"
 #include "testbed/tests/record_fixture_lines.h"
 
-static inline int fixture_add(struct tb_log *log, json_t *line)
+static inline int fixture_add(const struct record_fixture *fixture, struct tb_log *log, json_t *line)
 {
+    if (line && fixture->dress)
+        fixture->dress(line);
     int rc = line ? tb_log_add(log, line) : -ENOMEM;
     json_decref(line);
     return rc;
@@ -27,13 +29,14 @@ static inline int fixture_samples(const struct record_fixture *fixture, struct t
     for (int round = 0; !rc && round < fixture->rounds && !fixture->no_samples; round++)
         for (int cell = 0; cell < 2; cell++)
             for (int arm = 0; !rc && arm < 3; arm++)
-                rc = fixture_add(log, fixture_sample(fixture, round, cell, arm, &state));
+                rc = fixture_add(fixture, log, fixture_sample(fixture, round, cell, arm, &state));
     if (!rc)
-        rc = fixture_add(log, json_pack("{s:s, s:{}}", "t", "after", "counters"));
+        rc = fixture_add(fixture, log, json_pack("{s:s, s:{}}", "t", "after", "counters"));
     return rc ? rc : tb_log_flush(log);
 }
 
-static inline int fixture_summary(const char *path, const struct tb_postulate *postulate, struct tb_log *log, char verdict[64])
+static inline int fixture_summary(const struct record_fixture *fixture, const char *path, const struct tb_postulate *postulate,
+                                  struct tb_log *log, char verdict[64])
 {
     struct tb_log_view view;
     json_t *summary = NULL;
@@ -43,7 +46,7 @@ static inline int fixture_summary(const char *path, const struct tb_postulate *p
         rc = tb_verdict_summary(&view, postulate, &summary);
     if (!rc) {
         snprintf(verdict, 64, "%s", json_string_value(json_object_get(summary, "verdict")));
-        rc = fixture_add(log, summary);
+        rc = fixture_add(fixture, log, summary);
         tb_log_view_close(&view);
     }
     return rc;
@@ -76,6 +79,8 @@ static inline int record_fixture_make(const struct record_fixture *fixture, char
         return fprintf(stderr, "%s\n", why.text), rc;
     snprintf(path, bytes, "%s/%s/0002-glibc-churn/%s.jsonl", fixture->root, fixture->host, fixture->run + 5);
     json_t *header = fixture_header(fixture, postulate);
+    if (header && fixture->dress)
+        fixture->dress(header);
     rc = header ? fixture_enter(fixture,
                                 json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "t", "open", "run", fixture->run, "nonce",
                                           "00112233445566778899aabbccddeeff", "log", strchr(strchr(path, '/') + 1, '/') + 1,
@@ -87,7 +92,7 @@ static inline int record_fixture_make(const struct record_fixture *fixture, char
     if (!rc)
         rc = fixture_samples(fixture, log);
     if (!rc)
-        rc = fixture_summary(path, postulate, log, verdict);
+        rc = fixture_summary(fixture, path, postulate, log, verdict);
     tb_postulate_close(postulate);
     if (rc || fixture->no_seal) {
         tb_log_abandon(log);

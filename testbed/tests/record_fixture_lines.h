@@ -20,6 +20,7 @@ struct record_fixture {
     int invalid_round;                    // in which B's gates fail; -1: none
     bool no_samples, no_seal;
     const char *library;                  // B's, or NULL
+    void (*dress)(json_t *line);          // each line of the log before it is written, or NULL
 };
 
 static const char fixture_postulate[] =

@@ -2,10 +2,12 @@
 //
 // record_scenario: makes a run that never was below the current folder (record_fixture.h), and prints its log's path.
 //
-//   record_scenario KIND HOST RUN [FACTOR [COMMIT [DIRTY [ROUNDS [SEED [ARM-B [unsealed | no-samples]]]]]]]
+//   record_scenario KIND HOST RUN [FACTOR [COMMIT [DIRTY [ROUNDS [SEED [ARM-B [unsealed | no-samples |
+//                                                         two-nodes | guest]]]]]]]
 //
-// An official run goes to logs/, any other to build/logs/.
+// two-nodes and guest: what nodes_fixture.h makes of it. An official run goes to logs/, any other to build/logs/.
 
+#include "testbed/tests/nodes_fixture.h"
 #include "testbed/tests/record_fixture.h"
 
 int main(int argc, char **argv)
@@ -28,6 +30,10 @@ int main(int argc, char **argv)
     fixture.seed = argc > 8 ? (unsigned)atoi(argv[8]) : 1;
     fixture.library = argc > 9 && strcmp(argv[9], "glibc") ? argv[9] : NULL;
     fixture.no_seal = argc > 10 && strcmp(argv[10], "unsealed") == 0;
+    if (argc > 10 && strcmp(argv[10], "two-nodes") == 0)
+        fixture.dress = fixture_dress_nodes;
+    if (argc > 10 && strcmp(argv[10], "guest") == 0)
+        fixture.dress = fixture_dress_guest;
     fixture.no_samples = argc > 10 && strcmp(argv[10], "no-samples") == 0;
     int rc = record_fixture_make(&fixture, path, sizeof path);
     if (rc) {

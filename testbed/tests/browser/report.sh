@@ -4,9 +4,10 @@
 # report.sh [OUT [ROOT...]]: the report as a browser sees it. LOCUS=path/to/locus. Needs chromium and jq. Not run by `make test`.
 #
 # Without ROOT it makes a record first, in OUT/logs (OUT: build/test-report): two short trials, a smoke run and a log whose end is
-# cut off; the repository's own logs are added where it has some. Then one line per case, PASS or FAIL: the console is silent,
-# nothing is loaded, each figure in the page is the log's, no page scrolls sideways at 360 pixels, folded or open, dots lie in
-# their strips, a dark scheme is dark. Leaves screenshots in OUT to be looked at. Exit status 1 if any failed.
+# cut off; in OUT/nodes two runs of two nodes that never were, one of them in an emulated machine, by record_scenario, which is
+# built beside the program; the repository's own logs are added where it has some. Then one line per case, PASS or FAIL: the
+# console is silent, nothing is loaded, each figure in the page is the log's, no page scrolls sideways at 360 pixels, folded or
+# open, dots lie in their strips, a dark scheme is dark. Leaves screenshots in OUT to be looked at. Exit status 1 if any failed.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 out=${1:-build/test-report}
@@ -55,6 +56,15 @@ make_record() {
     sed -e '$d' "$log" | sed '$d' >"${log%.jsonl}-cut.jsonl"
 }
 
+make_nodes() {
+    local scenario
+    scenario=$(dirname "$LOCUS")/testbed/tests/record_scenario
+    rm -rf "$out/nodes"
+    mkdir "$out/nodes" && cd "$out/nodes" || return 1
+    "$scenario" official bm2 0002-20261121T101500Z-a1b2c3 1 '' no 9 1 glibc two-nodes &&
+        "$scenario" official vm1 0002-20261121T101600Z-b1b2c3 1 '' no 9 1 glibc guest
+}
+
 # probe NAME WIDTH [FLAG...]: what the browser found, in OUT/NAME.json
 probe() {
     local name=$1 width=$2
@@ -63,23 +73,35 @@ probe() {
         sed -n 's|.*<pre id="found">\([^<]*\)</pre>.*|\1|p' | base64 -d >"$out/$name.json" && jq -e . "$out/$name.json" >/dev/null
 }
 
-# What the page ought to say, from the logs alone: whole logs' predictions and arms, and every valid sample of each log.
+# What the page ought to say, from the logs alone: whole logs' predictions and arms, every valid sample of each log, and how far
+# blocks wandered in each stretch. Of an emulated machine no time.
 expected() {
     jq -n --slurpfile lines "$out/all.jsonl" '
         ($lines | group_by(.file) | map({hdr: map(select(.t == "hdr"))[0], sum: map(select(.t == "sum"))[0],
                                          s: map(select(.t == "s" and .valid))})) as $logs |
         def cells($hdr): $hdr.cells | map("\(.workload)/\(.touch)");
-        {predictions: [$logs[] | .hdr.run as $run | select(.sum) | .sum.predictions[] |
-             {run: $run, id, verdict, estimate, low, high, parts: [.parts[] | {cell, over, estimate, low, high}]}],
-         arms: [$logs[] | .hdr.run as $run | select(.sum) | .sum.arms[] | {run: $run, cell, arm, median, low, high}],
-         samples: [$logs[] | .hdr.run as $run | cells(.hdr) as $cells | .s[] |
+        def judged: IN("invalid", "none (smoke)") | not;
+        def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
+        {predictions: [$logs[] | .hdr as $hdr | select(.sum) | .sum.predictions[] |
+             ($hdr.emulated and (.metric | startswith("time_"))) as $moot |
+             (if $moot and (.verdict | judged) then "unmeasurable-on-host" else .verdict end) as $verdict |
+             {run: $hdr.run, id, verdict: $verdict} +
+             if $moot or $verdict == "unmeasurable-on-host" then {estimate: null, low: null, high: null, parts: []}
+             else {estimate, low, high, parts: [.parts[] | {cell, over, estimate, low, high}]} end],
+         arms: [$logs[] | .hdr.run as $run | select(.sum and .hdr.emulated == null) | .sum.arms[] |
+             {run: $run, cell, arm, median, low, high}],
+         drift: [$logs[] | .hdr.run as $run | cells(.hdr) as $cells | .s | map(select(.nodes)) | group_by([.cell, .arm])[] |
+             . as $of | range($of | map(.nodes.drift | length) | max) as $i |
+             [$of[].nodes.drift[$i] | select(.[0] > 0) | 100 * .[1] / .[0]] | select(length > 0) |
+             {run: $run, cell: $cells[$of[0].cell], arm: $of[0].arm, stretch: $i, share: median, low: min, high: max}],
+         samples: [$logs[] | select(.hdr.emulated == null) | .hdr.run as $run | cells(.hdr) as $cells | .s[] |
              {run: $run, cell: $cells[.cell], arm, round, time_ns}]}'
 }
 
 # same KIND: as sets, and there is something to compare
 same() {
     jq -e -n --slurpfile page "$out/desk.json" --slurpfile logs "$out/expected.json" --arg kind "$1" '
-        def sorted: .[0][$kind] | sort_by([.run, .cell, .arm, .round, .id]);
+        def sorted: .[0][$kind] | sort_by([.run, .cell, .arm, .round, .stretch, .id]);
         ($logs | sorted | length) > 0 and ($page | sorted) == ($logs | sorted)'
 }
 
@@ -96,7 +118,8 @@ picture() {
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
 if [ $# -eq 0 ]; then
     make_record || exit 1
-    set -- "$out/logs"
+    (make_nodes) >"$out/nodes.log" 2>&1 || { tail -n 3 "$out/nodes.log" >&2; exit 1; }
+    set -- "$out/logs" "$out/nodes/logs"
     own=$(cd "$here/../../.." && pwd)/logs
     ! compgen -G "$own/*/*/*.jsonl" >/dev/null || set -- "$@" "$own"
 fi
@@ -119,6 +142,8 @@ check "and in the dark" "the probe found nothing" probe dark 1280 --blink-settin
 check "each prediction is the log's" "see $out/desk.json and expected.json" same predictions
 check "each arm is the log's" "see $out/desk.json and expected.json" same arms
 check "each sample is the log's" "see $out/desk.json and expected.json" same samples
+check "each stretch of a drift is the log's" "see $out/desk.json and expected.json" same drift
+check "arms that steer home are drawn" "no curve has a point at zero" says desk '[.drift[] | select(.share == 0)] | length > 0'
 check "every log is a run on the page" "their numbers differ" \
     says desk "(.runs | length) >= $(jq -s 'map(select(.t == "hdr")) | length' "$out/all.jsonl")"
 check "nothing is loaded" "$(jq -c .resources "$out/desk.json")" says desk '.resources == []'
@@ -136,4 +161,10 @@ picture report-1280-open 1280 6000 "$out/open.html"
 picture report-1280-dark 1280 3000 "$out/open.html" --blink-settings=preferredColorScheme=0
 picture report-360 360 1600 "$out/report.html"
 picture report-360-open 360 6000 "$out/open.html"
+[ ! -d "$out/nodes" ] || {
+    "$LOCUS" report --root "$out/nodes/logs" -o - | sed 's/<details class="run"/<details open="" class="run"/' >"$out/nodes.html"
+    picture nodes-1280 1280 4500 "$out/nodes.html"
+    picture nodes-360 360 6000 "$out/nodes.html"
+    picture nodes-360-dark 360 6000 "$out/nodes.html" --blink-settings=preferredColorScheme=0
+}
 exit $((failures > 0))
