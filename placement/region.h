@@ -56,8 +56,8 @@ struct locus_region_config {
 // -ENOSYS   the kernel does not know the policy (or a sandbox says so), has no NUMA support, or no transparent huge pages
 int locus_region_open(struct locus_region **out, const struct locus_region_config *config);
 
-// The sentence of locus_policy_why() for what open answered, but with the node named that is the cause, where one is: looks at the
-// host anew. Cut to why_bytes > 0, always terminated.
+// The sentence of locus_policy_why() for what open answered, but with the node named that is the cause, or the bytes that are
+// needed and there, where that is it: looks at the host anew. Cut to why_bytes > 0, always terminated.
 void locus_region_why(const struct locus_region_config *config, int error, char *why, size_t why_bytes);
 
 // Unmaps the span and its guards. NULL is allowed.

@@ -63,4 +63,7 @@ int region_kept_back(const struct locus_nodes *nodes, uint64_t *bytes);
 // 0 if the nodes together hold `bytes` more, -ENOMEM if the OOM killer might answer; or what asking answered.
 int region_nodes_hold(const struct locus_nodes *nodes, size_t bytes, uint64_t kept_back_bytes);
 
+// The figures, if they do not hold it at the moment; otherwise false, and nothing is written.
+bool region_room_why(const struct locus_nodes *nodes, size_t bytes, char *why, size_t why_bytes);
+
 #endif

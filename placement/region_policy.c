@@ -128,6 +128,13 @@ int region_policy_nodes(const struct locus_region_config *config, struct locus_n
     return forbidden_node(out) == LOCUS_NODE_ANY ? 0 : -EINVAL;
 }
 
+// Does open look before it populates? Huge pages of a reserved pool are another memory.
+static bool asks_for_room(const struct locus_region_config *config)
+{
+    bool pooled = config->page == LOCUS_PAGE_2M || config->page == LOCUS_PAGE_1G;
+    return locus_policy_strict(config->policy) && config->populate && !pooled;
+}
+
 void locus_region_why(const struct locus_region_config *config, int error, char *why, size_t why_bytes)
 {
     struct locus_nodes nodes = {{0}};
@@ -136,6 +143,8 @@ void locus_region_why(const struct locus_region_config *config, int error, char 
         asked_nodes(config, &nodes);
     int node = abs(error) == EINVAL || abs(error) == ENODEV ? forbidden_node(&nodes) : LOCUS_NODE_ANY;
     int known = node < 0 ? 0 : locus_node_memory_read(node, &memory);
+    if (abs(error) == ENOMEM && asks_for_room(config) && region_room_why(&nodes, config->bytes, why, why_bytes))
+        return;
     if (node < 0)
         snprintf(why, why_bytes, "%s", locus_policy_why(config->policy, error));
     else if (known)

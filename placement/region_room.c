@@ -122,19 +122,64 @@ int region_kept_back(const struct locus_nodes *nodes, uint64_t *bytes)
     return 0;
 }
 
+struct room {
+    uint64_t needed_bytes;      // with the page tables
+    uint64_t nodes_bytes, cgroup_bytes;
+};
+
+static int room_read(const struct locus_nodes *nodes, size_t bytes, struct room *out)
+{
+    *out = (struct room){.needed_bytes = bytes + bytes / ENTRIES_PER_PAGE_TABLE};
+    int result = locus_cgroup_memory_room_bytes(&out->cgroup_bytes);
+    for (int node = locus_nodes_next(nodes, 0); !result && node >= 0; node = locus_nodes_next(nodes, node + 1)) {
+        struct locus_node_memory memory = {0};
+        result = locus_node_memory_read(node, &memory);
+        out->nodes_bytes += memory.free_bytes + memory.reclaimable_bytes;
+    }
+    return result;
+}
+
+static bool nodes_lack(const struct room *room, uint64_t kept_back_bytes)
+{
+    return room->needed_bytes + kept_back_bytes > room->nodes_bytes;
+}
+
 int region_nodes_hold(const struct locus_nodes *nodes, size_t bytes, uint64_t kept_back_bytes)
 {
-    uint64_t cgroup_room, there = 0;
-    int result = locus_cgroup_memory_room_bytes(&cgroup_room);
+    struct room room;
+    int result = room_read(nodes, bytes, &room);
     if (result)
         return result;
-    for (int node = locus_nodes_next(nodes, 0); node >= 0; node = locus_nodes_next(nodes, node + 1)) {
-        struct locus_node_memory memory;
-        result = locus_node_memory_read(node, &memory);
-        if (result)
-            return result;
-        there += memory.free_bytes + memory.reclaimable_bytes;
-    }
-    uint64_t need = bytes + bytes / ENTRIES_PER_PAGE_TABLE;
-    return need > cgroup_room || need + kept_back_bytes > there ? -ENOMEM : 0;
+    return room.needed_bytes > room.cgroup_bytes || nodes_lack(&room, kept_back_bytes) ? -ENOMEM : 0;
+}
+
+static unsigned long long mib(uint64_t bytes)
+{
+    return (unsigned long long)(bytes >> 20);
+}
+
+bool region_room_why(const struct locus_nodes *nodes, size_t bytes, char *why, size_t why_bytes)
+{
+    struct room room;
+    uint64_t kept_back;
+    char who[40] = "the nodes together have";
+    if (region_kept_back(nodes, &kept_back) || room_read(nodes, bytes, &room))
+        return false;
+    if (locus_nodes_count(nodes) == 1)
+        snprintf(who, sizeof who, "node %d has", locus_nodes_next(nodes, 0));
+    if (nodes_lack(&room, kept_back))
+        snprintf(
+            why, why_bytes,
+            "%s %llu MiB free and reclaimable, of which the kernel keeps back %llu MiB, and %llu MiB are needed: it would kill "
+            "a strict bind. Take less memory, more nodes, or the policy preferred",
+            who, mib(room.nodes_bytes), mib(kept_back), mib(room.needed_bytes + (1 << 20) - 1));
+    else if (room.needed_bytes > room.cgroup_bytes)
+        snprintf(
+            why, why_bytes,
+            "the cgroup's limit leaves %llu MiB, and %llu MiB are needed: the kernel would kill this process. Take less memory "
+            "or raise memory.max",
+            mib(room.cgroup_bytes), mib(room.needed_bytes + (1 << 20) - 1));
+    else
+        return false;
+    return true;
 }

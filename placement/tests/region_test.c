@@ -156,6 +156,18 @@ Test(region, bind_beyond_what_the_node_holds_is_refused_before_populating)
         cr_skip_test("mbind is not permitted here");
     cr_assert_eq(result, -ENOMEM);
     cr_assert_lt(peak_bytes() - before, 8 * MIB);
+    char why[256], named[16];
+    unsigned long long there, kept, needed;
+    locus_region_why(&config, result, why, sizeof(why));
+    snprintf(named, sizeof(named), "node %d has ", node);
+    cr_assert_eq(strncmp(why, named, strlen(named)), 0, "%s", why);
+    cr_assert_eq(sscanf(why + strlen(named), "%llu MiB free and reclaimable, of which the kernel keeps back %llu MiB, and %llu MiB",
+                        &there, &kept, &needed),
+                 3, "%s", why);
+    cr_assert(needed > config.bytes / MIB && there + 8 > memory.free_bytes / MIB && there < needed && kept < there, "%s", why);
+    config.populate = false; // then nothing was asked, and it is for another reason
+    locus_region_why(&config, result, why, sizeof(why));
+    cr_assert_str_eq(why, locus_policy_why(config.policy, result));
 }
 
 #define ZONE "Node %d, zone Any\n  pages free     %lu\n        high     1\n        protection: (0, 0, 888888888)\n"
