@@ -15,19 +15,24 @@
 
 #define SCRIPT "testbed/guest/boot.sh"
 #define TIMEOUT_MAX 86400 // a day, in seconds: more is a typing error
+#define WORDS_MAX 16      // that the script is called with, without files and the command
 
 static const char *const machines[] = {"n1", "n2", "n4", "cxl", "odd", "hot"};
 
 struct arguments {
     const char *machine, *program;
     uint64_t timeout_s;
-    bool keep;
+    bool keep, balancing;
+    const char **with;          // [argc], the caller's
+    size_t with_count;
 };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME", 0, "n1, n2, n4, cxl, odd or hot (n2)", 0},
     {"timeout", 't', "SECONDS", 0, "How long the command may take (60)", 0},
     {"program", 'p', "FILE", 0, "Run this program instead of locus: a test, a script; locus is beside it", 0},
+    {"with", 'w', "FILE", 0, "Take a file along, or a folder's files: /with/NAME inside (repeatable)", 0},
+    {"balancing", 'b', NULL, 0, "Automatic NUMA balancing on; it is off otherwise", 0},
     {"keep", 'k', NULL, 0, "Leave the console, dmesg and vmstat in build/guest/NAME", 0},
     {0},
 };
@@ -52,6 +57,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "--timeout: '%s' is not a number of seconds from 1 to %d", argument, TIMEOUT_MAX);
         return 0;
     case 'p': arguments->program = argument; return 0;
+    case 'w': arguments->with[arguments->with_count++] = argument; return 0;
+    case 'b': arguments->balancing = true; return 0;
     case 'k': arguments->keep = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -66,10 +73,15 @@ static const char documentation[] =
     "`offline-node 2` inside (online-node 2 brings it back).\n\n"
     "Output and exit status are the command's own. What it writes below build/logs comes back. Inside, LOCUS_GUEST is the name "
     "of the machine and the working directory is a copy of the project. Run it in the project's folder.\n\n"
+    "--with: a file lies in /with under its name, /with is in PATH, and LOCUS_TRACES is /with, so that recorded traces are found. "
+    "A program of the project (executable, below its folder) lies where it lies at home instead. What is too much for the "
+    "machine's memory is refused. --balancing: the kernel moves pages to those who use them, in mid-run, and no count of "
+    "pages holds any more; that is why it is off.\n\n"
     "Examples:\n"
     "  locus guest topo\n"
     "  locus guest -m cxl topo --json\n"
     "  locus guest -t 300 -- eval -r 5\n"
+    "  locus guest --with trace.jsonl -- replay /with/trace.jsonl\n"
     "  locus guest -m odd -p build/gcc/placement/tests/unit -- --filter 'region*/*'\n\n"
     "QEMU and the kernel: sh testbed/guest/fetch.sh (150 MB in build/guest, installs nothing).\n\n"
     "Exit status: the command's; 124 it took too long, 99 the machine failed and not the command, 77 QEMU is missing, 2 bad "
@@ -95,39 +107,62 @@ static int options_end(int argc, char **argv)
     return i < argc ? i : argc;
 }
 
-static int become_script(const struct arguments *arguments, const char *self, char **command, int count)
+static void fill(const char **argv, const struct arguments *arguments, const char *timeout, const char *self)
 {
-    char timeout[24];
-    const char *argv[16] = {"sh", SCRIPT, "--machine", arguments->machine, "--timeout", timeout, "--with", self};
-    size_t used = 8;
-    snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)arguments->timeout_s);
+    const char *const first[] = {"sh", SCRIPT, "--machine", arguments->machine, "--timeout", timeout};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        *argv++ = first[i];
+    for (size_t i = 0; i < arguments->with_count; i++) {
+        *argv++ = "--with";
+        *argv++ = arguments->with[i];
+    }
+    if (arguments->program) {
+        *argv++ = "--with";
+        *argv++ = self;
+    }
+    if (arguments->balancing)
+        *argv++ = "--balancing";
     if (arguments->keep)
-        argv[used++] = "--keep";
-    argv[used++] = "--";
-    argv[used++] = arguments->program ? arguments->program : self;
-    const char **all = calloc(used + (size_t)count + 1, sizeof *all);
-    if (!all) {
+        *argv++ = "--keep";
+    *argv++ = "--";
+    *argv = arguments->program ? arguments->program : self;
+}
+
+static int become_script(const struct arguments *arguments, char **command, int count)
+{
+    char timeout[24], self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0) {
+        tb_error("guest: which program is this? /proc/self/exe: %s", strerror(errno));
+        return TB_EXIT_FAILED;
+    }
+    self[length] = '\0';
+    snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)arguments->timeout_s);
+    size_t own = WORDS_MAX + 2 * arguments->with_count;
+    const char **argv = calloc(own + (size_t)count + 1, sizeof *argv);
+    if (!argv) {
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
-    memcpy(all, argv, used * sizeof *all);
-    memcpy(all + used, command, (size_t)count * sizeof *all);
-    execvp("sh", (char *const *)all);
+    fill(argv, arguments, timeout, self);
+    for (own = 0; argv[own];)
+        own++;
+    memcpy(argv + own, command, (size_t)count * sizeof *argv);
+    execvp("sh", (char *const *)argv);
     tb_error("guest: cannot start sh: %s", strerror(errno));
-    free(all);
+    free(argv);
     return TB_EXIT_FAILED;
 }
 
-int tb_cmd_guest(int argc, char **argv)
+static int run(struct arguments *arguments, int argc, char **argv)
 {
-    struct arguments arguments = {.machine = "n2", .timeout_s = 60};
     const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
     int own = options_end(argc, argv);
     int command = own < argc && strcmp(argv[own], "--") == 0 ? own + 1 : own;
-    int status = tb_cli_parse(&argp, "guest", own, argv, &arguments);
+    int status = tb_cli_parse(&argp, "guest", own, argv, arguments);
     if (status != TB_CLI_RUN)
         return status;
-    if (command == argc && !arguments.program) {
+    if (command == argc && !arguments->program) {
         tb_error("guest: which command? For example: locus guest topo (see: locus guest --help)");
         return TB_EXIT_USAGE;
     }
@@ -135,12 +170,18 @@ int tb_cmd_guest(int argc, char **argv)
         tb_error("guest: there is no %s here: run it in the project's folder", SCRIPT);
         return TB_EXIT_USAGE;
     }
-    char self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0) {
-        tb_error("guest: which program is this? /proc/self/exe: %s", strerror(errno));
+    return become_script(arguments, argv + command, argc - command);
+}
+
+int tb_cmd_guest(int argc, char **argv)
+{
+    struct arguments arguments = {.machine = "n2", .timeout_s = 60};
+    arguments.with = calloc((size_t)argc, sizeof *arguments.with);
+    if (!arguments.with) {
+        tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
-    self[length] = '\0';
-    return become_script(&arguments, self, argv + command, argc - command);
+    int status = run(&arguments, argc, argv);
+    free(arguments.with);
+    return status;
 }

@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# build.sh BUSYBOX ROOT IMAGE PROGRAM...: fills the folder ROOT with the guest's root file system and packs it into IMAGE, an
+# build.sh BUSYBOX ROOT IMAGE [FILE PATH]...: fills the folder ROOT with the guest's root file system and packs it into IMAGE, an
 # uncompressed cpio (unpacking would be emulated). Run in the project's folder.
 #
-#   /bin       busybox and its names, offline-node, programs from outside the project
-#   /locus     the project without what git ignores, and .git; PROGRAMs of the project lie where they lie at home, so that they
-#              find beside them what they find there. The working directory of the command
-#   and, at their own paths, the shared libraries that the programs and git need, and the mallocs that are compared, which are
-#   loaded by name
+#   /bin       busybox and its names, offline-node
+#   /locus     the project without what git ignores, and .git. The working directory of the command
+#   and each FILE at its PATH, with the shared libraries that it needs, if it is a program, at theirs; git; the mallocs that are
+#   compared, which are loaded by name
 set -eu
 busybox=$1 root=$2 image=$3
 shift 3
@@ -52,12 +51,8 @@ for library in $(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/li
     take "$library" "$library"
 done
 
-project=$(pwd -P)
-for program; do
-    path=$(readlink -f "$program")
-    case $path in
-    "$project"/*) take "$path" "/locus/${path#"$project"/}" ;;
-    *) take "$path" "/bin/${path##*/}" ;;
-    esac
+while [ $# -gt 0 ]; do
+    take "$1" "$2"
+    shift 2
 done
 (cd "$root" && find . | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null) >"$image"

@@ -19,8 +19,8 @@ fi
 /bin/busybox mount -t devtmpfs devtmpfs /dev
 exec </dev/console >/dev/console 2>&1
 /bin/busybox --install -s /bin
-. /settings # LOCUS_GUEST, limit
-export PATH=/bin:/usr/bin HOME=/ LOCUS_GUEST
+. /settings # limit; exports LOCUS_GUEST, and LOCUS_TRACES if files came along
+export PATH=/bin:/usr/bin:/with HOME=/
 hostname "guest-$LOCUS_GUEST"
 mkdir -p /dev/shm
 mount -t tmpfs tmpfs /dev/shm

@@ -3,12 +3,13 @@
 # machines.sh: the emulated machines, read by boot.sh. A function machine_NAME describes one; the words it uses:
 #
 #   hardware CPUS SOCKETS MEMORY [BOARD]   sockets, because otherwise the kernel warns and hwloc merges the packages
-#   node ID MEMORY|- CPUS|- [INITIATOR]    "-" is none. Nodes without CPUs need the highest numbers
+#   node ID MEMORY|- CPUS|- [INITIATOR]    "-" is none. Nodes in order, and their CPUs; those without CPUs come last
 #   distance FROM TO THERE [BACK]          a node is 10 from itself; BACK where it differs
 #   latency FROM TO NS GB_PER_S            HMAT, needs the board q35,hmat=on
 #   plugged ID MEMORY                      node ID's memory is a module that can be taken offline in mid-run (/bin/offline-node)
 #
-# The result is in $qemu (arguments of QEMU) and $append (of the kernel).
+# The result is in $qemu (arguments of QEMU), $append (of the kernel) and $memory_bytes (without what is plugged). For the witness
+# of stores (plugin/stores.c) $cpu_nodes and $node_bytes are a number for each CPU and each node, with colons between.
 
 machines='n1 n2 n4 cxl odd hot'
 
@@ -78,19 +79,28 @@ machine_hot() { # node 2 can go
 
 # --- the words -----------------------------------------------------------------------------------------------------------------
 
-qemu= append=
+qemu= append= cpu_nodes= node_bytes=
 
-hardware() { qemu="-smp $1,sockets=$2 -m $3 -M ${4:-q35}"; }
+hardware() {
+    qemu="-smp $1,sockets=$2 -m $3 -M ${4:-q35}"
+    memory_bytes=$(numfmt --from=iec "${3%%,*}")
+}
 
 memory() { qemu="$qemu -object memory-backend-ram,id=memory$1,size=$2"; }
 
 node() {
     argument="node,nodeid=$1"
+    bytes=0
     if [ "$2" != - ]; then
         memory "$1" "$2"
         argument="$argument,memdev=memory$1"
+        bytes=$(numfmt --from=iec "$2")
     fi
-    [ "$3" = - ] || argument="$argument,cpus=$3"
+    node_bytes=$node_bytes${node_bytes:+:}$bytes
+    if [ "$3" != - ]; then
+        argument="$argument,cpus=$3"
+        for cpu in $(seq "${3%-*}" "${3#*-}"); do cpu_nodes=$cpu_nodes${cpu_nodes:+:}$1; done
+    fi
     qemu="$qemu -numa $argument${4:+,initiator=$4}"
 }
 
@@ -101,7 +111,10 @@ latency() {
     qemu="$qemu -numa $pair,data-type=access-latency,latency=$3 -numa $pair,data-type=access-bandwidth,bandwidth=${4}G"
 }
 
-plugged() {
+module_at=4294967296 # where QEMU would put the first one by itself
+
+plugged() { # the last node's
     memory "$1" "$2"
-    qemu="$qemu -device pc-dimm,id=module$1,memdev=memory$1,node=$1"
+    qemu="$qemu -device pc-dimm,id=module$1,memdev=memory$1,node=$1,addr=$module_at"
+    [ "${node_bytes##*:}" = 0 ] && node_bytes=${node_bytes%:*}:$(numfmt --from=iec "$2")@$module_at
 }

@@ -6,7 +6,7 @@
 #
 # One boot a machine, all its cases in it, two machines at a time. All unit tests are run in n2, those that ask the machine in
 # the others (of a case that its filter leaves out Criterion says "test was skipped"). Where QEMU cannot be had everything is
-# skipped, with the command that would fix it; with CI=1 in the environment that is a failure.
+# skipped, with the command that would fix it; in continuous integration that is a failure (or-skip.sh).
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 cd "$(dirname "$0")/../.." || exit 1
@@ -26,11 +26,7 @@ check() { # name, remark, command
 }
 said() { tail -n 1 "$scratch/$1.err" 2>/dev/null; }
 
-if ! sh testbed/guest/fetch.sh 2>"$scratch/fetch.err"; then
-    reason=$(said fetch)
-    if [ "${CI-}" = 1 ]; then fail "guest" "$reason"; else echo "SKIP guest: $reason"; fi
-    exit $failures
-fi
+sh testbed/guest/or-skip.sh guest || exit $?
 
 # --- what runs in every machine ------------------------------------------------------------------------------------------------
 
@@ -59,29 +55,48 @@ hot)
     mkdir /sys/fs/cgroup/limited
     echo 400M >/sys/fs/cgroup/limited/memory.max
     echo \$\$ >/sys/fs/cgroup/limited/cgroup.procs
-    units topo ;;
+    units topo
+    [ \$LOCUS_GUEST != odd ] || { $build/placement/tests/room_scenario /dev/nvme0n1 2>&1; echo "room exit \$?"; } ;;
 esac
 END
 
+# A disk that is only zeros, and takes no room on this one: what is read from it is page cache that the kernel can drop.
+truncate -s 256M "$scratch/disk"
+
 machine() {
+    disk=
+    [ "$1" != odd ] || disk="-drive file=$scratch/disk,if=none,id=disk,format=raw,readonly=on -device nvme,serial=1,drive=disk"
     sh testbed/guest/boot.sh --machine "$1" --with "$BUILD/locus" --with "$BUILD/topo/tests/unit" \
-        --with "$BUILD/placement/tests/unit" --timeout 150 -- "$scratch/cases.sh" >"$scratch/$1" 2>"$scratch/$1.err"
+        --with "$BUILD/placement/tests/unit" --with "$BUILD/placement/tests/room_scenario" --qemu "$disk" --timeout 150 -- \
+        "$scratch/cases.sh" >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
 }
 
 # What may go wrong, each in a machine of its own (of its own name, too: those of one name wait for each other).
-trouble() { # name, machine, line of a script
+trouble() { # name, machine, line of a script, option...
+    title=$1 machine=$2
     printf '#!/bin/sh\n%s\n' "$3" >"$scratch/$1.sh"
-    "$LOCUS" guest --machine "$2" --timeout 3 --program "$scratch/$1.sh" word "it's" >"$scratch/$1" 2>"$scratch/$1.err"
-    echo $? >"$scratch/$1.status"
+    shift 3
+    "$LOCUS" guest --machine "$machine" --timeout 3 "$@" --program "$scratch/$title.sh" word "it's" >"$scratch/$title" \
+        2>"$scratch/$title.err"
+    echo $? >"$scratch/$title.status"
 }
+
+# What is taken along, with the command that fails: data, a folder's files, a program from elsewhere and one of the project.
+mkdir "$scratch/folder"
+echo one >"$scratch/data file"
+echo two >"$scratch/folder/two"
+printf '#!/bin/sh\necho three\n' >"$scratch/folder/three"
+chmod +x "$scratch/folder/three"
+carried='cat "$LOCUS_TRACES/data file" /with/two; three; [ -x '$build'/topo/tests/unit ] && [ ! -e /with/unit ] && echo home'
 
 # Two at a time; the longest first.
 { machine n2; machine cxl; trouble hangs n2 'echo before; while :; do :; done'; machine hot; } &
 machine n4
 machine odd
 machine n1
-trouble fails n4 'echo out "$@"; echo err >&2; exit 7'
+trouble fails n4 'echo out "$@"; { echo err; cat /proc/sys/kernel/numa_balancing; '"$carried"'; } >&2; exit 7' --balancing \
+    --with "$scratch/data file" --with "$scratch/folder" -w "$BUILD/topo/tests/unit"
 trouble panics n1 'echo c >/proc/sysrq-trigger; sleep 60'
 wait
 
@@ -137,6 +152,13 @@ units_of cxl placement "^policy::($tiny|$huge|$memoryless)"
 units_of odd placement "^(region::(hugetlb_span_is|more_huge_pages)|policy::(two_nodes_hold|$huge))"
 for name in n2 n4 cxl odd; do units_of $name topo; done
 
+room=$(sed -n '/^unit topo/d; /^refused/,$p' "$scratch/odd" | tr '\n' ' ')
+title="odd: a strict bind beyond the tiny node is refused, one over page cache is not"
+case $room in
+*'room exit 0 ') pass "$title" ;;
+*'room exit 77 ') echo "SKIP $title: $room" ;;
+*) fail "$title" "$room" ;;
+esac
 check "hot: node 2 goes offline with all its memory" "$(grep '^offline' "$scratch/hot"), $(said hot)" \
     grep -qx 'offline 0 0' "$scratch/hot"
 check "hot: topo sees that the node has no memory" "$(shape hot after)" \
@@ -152,6 +174,9 @@ ended() { # name, status, line on stdout or "", pattern in stderr
 }
 remark() { echo "exit $(cat "$scratch/$1.status"), stdout: $(head -n 1 "$scratch/$1"), stderr: $(said "$1")"; }
 check "a command that fails passes output and status through" "$(remark fails)" ended fails 7 "out word it's" '^err$'
+check "what is taken along is there, and balancing on" "$(tr '\n' ' ' <"$scratch/fails.err")" \
+    test "$(tr '\n' ' ' <"$scratch/fails.err")" = 'err 1 one two three home '
+check "balancing is off unless asked for" "$(grep numa_balancing "$scratch/n2")" grep -q '"numa_balancing": 0' "$scratch/n2"
 check "a command that hangs is status 124, with what it said" "$(remark hangs)" ended hangs 124 before 'no end after 3 seconds'
 check "a kernel that panics is status 99, after a second try" "$(remark panics)" ended panics 99 '' 'second try'
 check "a panic shows the console" "$(remark panics)" grep -q 'Kernel panic' "$scratch/panics.err"
@@ -183,4 +208,21 @@ refuses "a time-out of nothing is refused" "seconds" -t 0 -- topo
 refuses "an option that does not exist is refused" "nonsense" --nonsense -- topo
 refuses "no command is asked for" "which command"
 refuses "a program that does not exist is refused" "no program" -p no-such-program -- x
+refuses "a file that does not exist is not taken along" "no file.*nowhere" -w nowhere -- topo
+refuses "two files of one name are not taken along" "two files.*README.md" -w README.md -w testbed/guest/README.md -- topo
+truncate -s 300M "$scratch/large"
+refuses "more than the memory holds is not taken along" "n2 (1024 MiB) is too small" -w "$scratch/large" -- topo
+
+# A skip says what would help, and fails where nobody would see it.
+missing() { # CI, status, pattern
+    (cd "$scratch/empty" && CI=$1 APT_CONFIG=$scratch/apt.conf sh "$repo/testbed/guest/or-skip.sh" name) >"$scratch/out" 2>&1
+    status=$?
+    [ $status -eq "$2" ] && [ "$(wc -l <"$scratch/out")" -eq 1 ] && grep -q "^$3 name: .*mirror.*run: .*fetch.sh" "$scratch/out"
+}
+for value in '' 0 false; do
+    check "without a guest a test is skipped (CI='$value')" "exit $status: $(cat "$scratch/out")" missing "$value" 77 SKIP
+done
+for value in 1 true; do
+    check "without a guest a test fails in CI (CI=$value)" "exit $status: $(cat "$scratch/out")" missing "$value" 1 FAIL
+done
 exit $((failures > 0))

@@ -1,16 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Two witnesses of the same stores: in the two-node guest locality_scenario counts its touches by its own page map, while QEMU's
-# plugin counts the store instructions from outside. Both must agree to the unit, per section of the window and pair of nodes.
-# BUILD=folder of the build. One line a case, PASS, FAIL or SKIP; exit status 1 if any failed. GUEST: where QEMU and the kernel
-# are, build/guest by default.
+# Two witnesses of the same stores: in the guests of several nodes locality_scenario counts its touches by its own page map, while
+# QEMU's plugin counts the store instructions from outside. Both must agree to the unit, per section of the window and pair of
+# nodes, and with what the scenario is written to do. BUILD=folder of the build. One line a case, PASS, FAIL or SKIP; exit status 1
+# if any failed.
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
-here=$(cd "$(dirname "$0")" && pwd)
-boot=$here/../guest/boot.sh
-guest=$(readlink -f "${GUEST:-$here/../../build/guest}" || echo "$here/../../build/guest")
-scenario=$(readlink -f "$BUILD/testbed/tests/locality_scenario")
+cd "$(dirname "$0")/../.." || exit 1
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 failures=0
@@ -20,79 +17,74 @@ fail() {
     echo "FAIL $1: $2"
     failures=$((failures + 1))
 }
-skip() {
-    [ "${CI:-}" = "" ] || { fail "$1" "$2 (CI is set: no skips)"; exit 1; }
-    echo "SKIP $1: $2"
-    exit 0
+
+sh testbed/guest/or-skip.sh two_witnesses || exit $?
+
+machine() {
+    sh testbed/guest/boot.sh --machine "$1" --stores "$BUILD/testbed/guest/plugin,$window,out=$scratch/$1.stores" -- \
+        "$BUILD/testbed/tests/locality_scenario" >"$scratch/$1" 2>"$scratch/$1.err"
+    echo $? >"$scratch/$1.status"
 }
 
-# is NAME EXPECTED FILE
-is() {
-    if [ "$2" = "$(cat "$3")" ]; then
-        pass "$1"
+window=window=200000000000-200001000000,section=2097152 # as in locality_scenario.c, with room for all its sections
+{ machine n2; machine cxl; } &
+machine n4
+machine odd
+machine hot
+wait
+
+# agree MACHINE TABLE: rows are sections of 32768 lines, "SECTION TO: WRITES of each writer", writers in the order FROM.
+agree() {
+    if [ "$(cat "$scratch/$1.status")" != 0 ]; then
+        fail "$1: the program counts what it did" "exit $(cat "$scratch/$1.status"): $(tail -n 3 "$scratch/$1.err")"
+        return
+    fi
+    pass "$1: the program counts what it did"
+    grep -v malloc "$scratch/$1" >"$scratch/touches"
+    if diff "$scratch/touches" "$scratch/$1.stores" >"$scratch/difference" 2>&1 && [ -s "$scratch/touches" ]; then
+        pass "$1: stores equal touches to the unit"
     else
-        fail "$1" "$(tr '\n' ';' <"$3") instead of $(echo "$2" | tr '\n' ';')"
+        fail "$1: stores equal touches to the unit" "touches <, stores >: $(tr '\n' ';' <"$scratch/difference")"
+    fi
+    echo "$2" | awk '{ for (i = 3; i <= NF; i++) if ($i) print $1, i - 3, $2 + 0, $i * 32768 }' >"$scratch/expected"
+    if diff "$scratch/expected" "$scratch/$1.stores" >"$scratch/difference" 2>&1; then
+        pass "$1: stores are what was written"
+    else
+        fail "$1: stores are what was written" "expected <, stores >: $(tr '\n' ';' <"$scratch/difference")"
+    fi
+    if [ "$(sed -n 's/^malloc 100 //p' "$scratch/$1")" -gt 0 ]; then
+        pass "$1: blocks of a real malloc wander"
+    else
+        fail "$1: blocks of a real malloc wander" "$(tail -n 1 "$scratch/$1")"
     fi
 }
 
-remedy="run 'sh testbed/guest/fetch.sh'; nothing is installed"
-for part in qemu vmlinux busybox; do
-    [ -s "$guest/$part" ] || skip two_witnesses "there is no build/guest/$part: $remedy"
-done
-case $("$guest/qemu" --version 2>/dev/null) in
-*' version '[5-8].*) plugin=$BUILD/testbed/guest/plugin/stores-v1.so ;; # the fallback pair's
-*) plugin=$BUILD/testbed/guest/plugin/stores.so ;;
-esac
-plugin=$(readlink -f "$plugin")
-if [ ! -x "$scenario" ] || [ ! -e "$plugin" ]; then
-    fail two_witnesses "$BUILD/testbed holds no scenario or no plugin: make all tests"
-    exit 1
-fi
-
-# boot.sh takes its QEMU from the working directory's build/guest: there, one that has the plugin. The plugin's arguments
-# describe the machine n2 and the window of the scenario.
-mkdir -p "$scratch/build/guest"
-ln -s "$guest/vmlinux" "$guest/busybox" "$scratch/build/guest/"
-arguments=window=200000000000-200000800000,section=2097152,cpus=0:0:1:1,memory=536870912:536870912,out=stores
-cat >"$scratch/build/guest/qemu" <<END
-#!/bin/sh
-[ "\$*" = --version ] || set -- -plugin '$plugin,$arguments' "\$@"
-exec '$guest/qemu' "\$@"
-END
-chmod +x "$scratch/build/guest/qemu"
-(cd "$scratch" && sh "$boot" --machine n2 --timeout 60 -- "$scenario" >touches 2>errors)
-status=$?
-cd "$scratch" || exit 1
-[ $status -ne 77 ] || [ -s touches ] || skip two_witnesses "$(tail -n 1 errors)" # boot.sh's 77; the program's is a failure
-
-if [ $status -eq 0 ]; then
-    pass program_counts_what_it_did
-else
-    fail program_counts_what_it_did "exit $status: $(tail -n 3 errors)"
-fi
-[ -s stores ] || { fail plugin_wrote_its_matrix "no file, or an empty one"; exit 1; }
-if grep -v malloc touches | diff - stores >difference; then
-    pass stores_equal_touches_to_the_unit
-else
-    fail stores_equal_touches_to_the_unit "touches <, stores >: $(tr '\n' ';' <difference)"
-fi
-
-# The plugin alone, against what the scenario is written to do: 32768 lines of 64 bytes in a section, times its writes.
-for section in 0 1 2 3; do
-    sed -n "s/^$section //p" stores >"section$section"
-done
-is first_section_is_local_to_the_first_node "0 0 98304
-1 0 163840" section0
-is second_section_is_local_to_the_second_node "0 1 32768
-1 1 131072" section1
-is region_bound_to_the_wrong_node_is_wholly_remote "0 1 65536" section2
-is first_touch_places_pages_with_their_writer "1 1 229376" section3
-
-wandered=$(sed -n 's/^malloc 100 //p' touches)
-if [ "${wandered:-0}" -gt 0 ]; then
-    pass blocks_of_a_real_malloc_wander
-else
-    fail blocks_of_a_real_malloc_wander "$(tail -n 1 touches)"
-fi
+# Sections: bound to the first node, to the second, to the second but said to be the first's, first touched by the last writer, and
+# bound to each further node. In odd the last writer's node, 2, has no memory, and 1 is nearest.
+agree n2 '0 0: 3 5
+1 1: 1 4
+2 1: 2 0
+3 1: 0 7'
+agree n4 '0 0: 3 5 1 2
+1 1: 1 4 3 6
+2 1: 2 0 5 4
+3 3: 0 0 0 7
+4 2: 2 1 4 3
+5 3: 3 2 6 1'
+agree cxl '0 0: 3 5
+1 1: 1 4
+2 1: 2 0
+3 1: 0 7
+4 2: 2 1'
+agree odd '0 0: 3 5 1
+1 1: 1 4 3
+2 1: 2 0 5
+3 1: 0 0 7
+4 3: 2 1 4'
+agree hot '0 0: 3 5
+1 1: 1 4
+2 1: 2 0
+3 1: 0 7
+4 2: 2 1'
 
 [ "$failures" -eq 0 ]

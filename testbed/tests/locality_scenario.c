@@ -3,14 +3,16 @@
 // locality_scenario: a program whose stores are known beforehand, for two witnesses. Its own accounting prints one matrix, the
 // QEMU plugin (testbed/guest/plugin/stores.c) writes another; locality_guest.sh holds them against each other.
 //
-// The window is mapped where the plugin looks, in four sections of 2 MiB, and nothing else lies there:
+// The window is mapped where the plugin looks, in sections of 2 MiB, and nothing else lies there:
 //
 //   section 0  bound to the first node         section 2  said to be bound to the first node, bound to the second
 //   section 1  bound to the second node        section 3  not bound and not populated: first touch decides
+//   4, 5 ...   bound to each further node with memory
 //
-// One thread after the other, pinned to the first and to the second node, writes each section its own number of times with
-// tb_locality_touch(). Prints "SECTION FROM TO TOUCHES" for each count above 0, nodes by OS index, in the order of the plugin's
-// file.
+// The first and the second node are those with memory and CPUs. A thread for each of them and then for each further node with CPUs,
+// pinned there, writes each section its own number of times with tb_locality_touch(); section 3 only the last one, and where its
+// node has no memory the nearest gets the pages. Prints "SECTION FROM TO TOUCHES" for each count above 0, nodes by OS index, in the
+// order of the plugin's file.
 //
 // Then the malloc of this process: the first node's thread allocates and writes blocks, the second's frees them and allocates as
 // many. What it is given again is memory of the first node. Prints "malloc ALLOCATED WANDERED" of the second thread.
@@ -38,18 +40,38 @@
 #define MALLOCS 100u
 #define MALLOC_BYTES 512u       // small enough for every malloc's per-thread cache
 
-enum { FIRST, SECOND, WRONG, TOUCHED, SECTIONS };
+#define WRITERS_MAX 4u
+#define SECTIONS_MAX 8u
 
-// Different for every thread and section, so that no two counts can be taken for each other.
-static const unsigned writes[2][SECTIONS] = {{3, 1, 2, 0}, {5, 4, 0, 7}};
+enum { FIRST, SECOND, WRONG, TOUCHED, FURTHER };
+
+// Different for every thread of a section, so that no two counts can be taken for each other; TOUCHED is the last writer's alone.
+static const unsigned writes[WRITERS_MAX][SECTIONS_MAX] = {{3, 1, 2, 0, 2, 3, 1, 4},
+                                                           {5, 4, 0, 0, 1, 2, 3, 1},
+                                                           {1, 3, 5, 0, 4, 6, 2, 3},
+                                                           {2, 6, 4, 0, 3, 1, 5, 2}};
+#define TOUCHES 7u
+
+struct machine {
+    const struct locus_topo *topo;
+    int writer[WRITERS_MAX];          // node of each
+    unsigned writers, sections;
+    int bound[SECTIONS_MAX];          // node of each section; of TOUCHED, where the pages come to lie
+};
 
 struct worker {
-    const struct locus_topo *topo;
-    int node;
-    const unsigned *writes;
+    const struct machine *machine;
+    unsigned number;
     int result;
-    struct tb_locality *counts[SECTIONS];
+    struct tb_locality *counts[SECTIONS_MAX];
 };
+
+static unsigned times(const struct machine *machine, unsigned writer, unsigned section)
+{
+    if (section == TOUCHED)
+        return writer == machine->writers - 1 ? TOUCHES : 0;
+    return writes[writer][section];
+}
 
 static int failed(const char *what, int error)
 {
@@ -57,9 +79,9 @@ static int failed(const char *what, int error)
     return 1;
 }
 
-static int write_section(struct tb_locality *counts, unsigned section, unsigned times)
+static int write_section(struct tb_locality *counts, unsigned section, unsigned count)
 {
-    for (unsigned i = 0; i < times; i++) {
+    for (unsigned i = 0; i < count; i++) {
         for (char *block = WINDOW + section * SECTION_BYTES; block < WINDOW + (section + 1) * SECTION_BYTES; block += BLOCK_BYTES) {
             tb_locality_touch(block, BLOCK_BYTES, i + 1);
             tb_locality_note_write(counts, block, BLOCK_BYTES);
@@ -74,15 +96,16 @@ static int write_section(struct tb_locality *counts, unsigned section, unsigned 
 static void *work(void *context)
 {
     struct worker *self = context;
-    struct tb_locality_config config = {.topo = self->topo,
+    const struct machine *machine = self->machine;
+    struct tb_locality_config config = {.topo = machine->topo,
                                         .pages_max = SECTION_BYTES / 4096,
                                         .pending_max = 4096,
                                         .points_max = 1};
-    self->result = locus_pin_node(self->node);
-    for (unsigned section = 0; section < SECTIONS && !self->result; section++) {
+    self->result = locus_pin_node(machine->writer[self->number]);
+    for (unsigned section = 0; section < machine->sections && !self->result; section++) {
         self->result = tb_locality_open(&self->counts[section], &config);
         if (!self->result)
-            self->result = write_section(self->counts[section], section, self->writes[section]);
+            self->result = write_section(self->counts[section], section, times(machine, self->number, section));
     }
     return NULL;
 }
@@ -98,27 +121,28 @@ static int bind_section(unsigned section, int node)
     return 0;
 }
 
-static int map_window(int first, int second)
+static int map_window(const struct machine *machine)
 {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-    if (mmap(WINDOW, SECTIONS * SECTION_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0) != WINDOW)
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, result = 0;
+    size_t bytes = machine->sections * SECTION_BYTES;
+    if (mmap(WINDOW, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != WINDOW || madvise(WINDOW, bytes, MADV_NOHUGEPAGE))
         return -errno;
-    if (madvise(WINDOW, SECTIONS * SECTION_BYTES, MADV_NOHUGEPAGE))
-        return -errno;
-    int result = bind_section(FIRST, first);
-    result = result ? result : bind_section(SECOND, second);
-    return result ? result : bind_section(WRONG, second);
+    for (unsigned section = 0; section < machine->sections && !result; section++)
+        if (section != TOUCHED)
+            result = bind_section(section, machine->bound[section]);
+    return result;
 }
 
-static void print(struct worker workers[2], unsigned section, const struct locus_topo *topo)
+static void print(struct worker workers[], unsigned section, const struct machine *machine)
 {
     struct tb_locality *sum = workers[0].counts[section];
-    unsigned nodes = locus_topo_info(topo)->nodes_count;
-    tb_locality_add(sum, workers[1].counts[section]);
+    unsigned nodes = locus_topo_info(machine->topo)->nodes_count;
+    for (unsigned w = 1; w < machine->writers; w++)
+        tb_locality_add(sum, workers[w].counts[section]);
     for (unsigned f = 0; f <= nodes; f++)
         for (unsigned t = 0; t <= nodes; t++) {
-            int from = f == 0 ? TB_LOCALITY_UNKNOWN : locus_topo_nodes(topo)[f - 1].os_index;
-            int to = t == 0 ? TB_LOCALITY_UNKNOWN : locus_topo_nodes(topo)[t - 1].os_index;
+            int from = f == 0 ? TB_LOCALITY_UNKNOWN : locus_topo_nodes(machine->topo)[f - 1].os_index;
+            int to = t == 0 ? TB_LOCALITY_UNKNOWN : locus_topo_nodes(machine->topo)[t - 1].os_index;
             uint64_t touches = tb_locality_count(sum, TB_LOCALITY_TOUCHES, from, to);
             if (touches)
                 printf("%u %d %d %" PRIu64 "\n", section, from, to, touches);
@@ -126,20 +150,20 @@ static void print(struct worker workers[2], unsigned section, const struct locus
 }
 
 // What must come out, from the binding and the numbers alone. The page map must also say that nothing moved or was absent.
-static bool as_expected(const struct worker workers[2])
+static bool as_expected(const struct worker workers[], const struct machine *machine)
 {
-    const int page_node[SECTIONS] = {workers[0].node, workers[1].node, workers[1].node, workers[1].node};
     bool good = true;
-    for (unsigned section = 0; section < SECTIONS; section++)
-        for (unsigned w = 0; w < 2; w++) {
-            uint64_t expected = writes[w][section] * LINES;
+    for (unsigned section = 0; section < machine->sections; section++)
+        for (unsigned w = 0; w < machine->writers; w++) {
+            int from = machine->writer[w], to = machine->bound[section];
+            uint64_t expected = times(machine, w, section) * LINES;
             const struct tb_locality *counts = workers[w].counts[section];
             struct tb_locality_sums sums = tb_locality_sums(counts, TB_LOCALITY_TOUCHES);
-            uint64_t counted = tb_locality_count(counts, TB_LOCALITY_TOUCHES, workers[w].node, page_node[section]);
+            uint64_t counted = tb_locality_count(counts, TB_LOCALITY_TOUCHES, from, to);
             if (counted == expected && sums.local + sums.remote + sums.unknown == expected)
                 continue;
             fprintf(stderr, "locality_scenario: section %u, node %d: %" PRIu64 " of %" PRIu64 " touches on node %d\n", section,
-                    workers[w].node, counted, expected, page_node[section]);
+                    from, counted, expected, to);
             good = false;
         }
     return good;
@@ -152,23 +176,25 @@ static int thread_to_its_end(void *(*function)(void *), void *context)
     return result ? result : -pthread_join(thread, NULL);
 }
 
-static int run_window(const struct locus_topo *topo, int first, int second)
+static int run_window(const struct machine *machine)
 {
-    struct worker workers[2] = {{topo, first, writes[0], 0, {NULL}}, {topo, second, writes[1], 0, {NULL}}};
-    int result = map_window(first, second);
+    struct worker workers[WRITERS_MAX] = {{0}};
+    int result = map_window(machine);
     if (result)
         return failed("cannot map and bind the window", result);
-    for (unsigned w = 0; w < 2; w++) {
+    for (unsigned w = 0; w < machine->writers; w++) {
+        workers[w] = (struct worker){.machine = machine, .number = w};
         result = thread_to_its_end(work, &workers[w]);
         result = result ? result : workers[w].result;
         if (result)
             return failed("a writer", result);
     }
-    result = as_expected(workers) ? 0 : 1;
-    for (unsigned section = 0; section < SECTIONS; section++)
-        print(workers, section, topo);
-    for (unsigned i = 0; i < 2u * SECTIONS; i++)
-        tb_locality_close(workers[i / SECTIONS].counts[i % SECTIONS]);
+    result = as_expected(workers, machine) ? 0 : 1;
+    for (unsigned section = 0; section < machine->sections; section++) {
+        print(workers, section, machine);
+        for (unsigned w = 0; w < machine->writers; w++)
+            tb_locality_close(workers[w].counts[section]);
+    }
     return result;
 }
 
@@ -252,24 +278,61 @@ static int run_malloc(const struct locus_topo *topo, int first, int second)
     return 1;
 }
 
+// --- the machine ---------------------------------------------------------------------------------------------------------------
+
+static bool writes_here(const struct locus_topo_node *node, bool with_memory)
+{
+    return node->cpus_allowed_count > 0 && with_memory == (node->allowed && node->memory.total_bytes > 0);
+}
+
+static int nearest_with_memory(const struct locus_topo *topo, int from)
+{
+    int nearest = -1;
+    for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
+        const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
+        if (node->allowed &&
+            (nearest < 0 || locus_topo_distance(topo, from, node->os_index) < locus_topo_distance(topo, from, nearest)))
+            nearest = node->os_index;
+    }
+    return nearest;
+}
+
+// Writers with memory come first. False: there are no two of them.
+static bool describe(struct machine *machine)
+{
+    const struct locus_topo_node *nodes = locus_topo_nodes(machine->topo);
+    unsigned count = locus_topo_info(machine->topo)->nodes_count;
+    for (int with_memory = 1; with_memory >= 0; with_memory--) {
+        for (unsigned n = 0; n < count && machine->writers < WRITERS_MAX; n++)
+            if (writes_here(&nodes[n], with_memory))
+                machine->writer[machine->writers++] = nodes[n].os_index;
+        if (machine->writers < 2)
+            return false;
+    }
+    machine->bound[FIRST] = machine->writer[0];
+    machine->bound[SECOND] = machine->bound[WRONG] = machine->writer[1];
+    machine->bound[TOUCHED] = nearest_with_memory(machine->topo, machine->writer[machine->writers - 1]);
+    machine->sections = FURTHER;
+    for (unsigned n = 0; n < count && machine->sections < SECTIONS_MAX; n++)
+        if (nodes[n].allowed && nodes[n].os_index != machine->bound[FIRST] && nodes[n].os_index != machine->bound[SECOND])
+            machine->bound[machine->sections++] = nodes[n].os_index;
+    return true;
+}
+
 int main(void)
 {
     struct locus_topo *topo;
     char why[256];
-    int nodes[2], count = 0, status = 77;
+    int status = 77;
     if (locus_topo_open(&topo, NULL, why, sizeof why)) {
         fprintf(stderr, "locality_scenario: %s\n", why);
         return 1;
     }
-    for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count && count < 2; n++) {
-        const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
-        if (node->kind == LOCUS_NODE_DRAM && node->allowed && node->cpus_allowed_count)
-            nodes[count++] = node->os_index;
-    }
-    if (count < 2)
-        puts("SKIP locality_scenario: needs two nodes with memory and CPUs; run it in the two-node guest");
+    struct machine machine = {.topo = topo};
+    if (describe(&machine))
+        status = run_window(&machine) | run_malloc(topo, machine.bound[FIRST], machine.bound[SECOND]);
     else
-        status = run_window(topo, nodes[0], nodes[1]) | run_malloc(topo, nodes[0], nodes[1]);
+        puts("SKIP locality_scenario: needs two nodes with memory and CPUs; run it in the two-node guest");
     locus_topo_close(topo);
     return status;
 }

@@ -8,19 +8,18 @@
 // its fixed address (MAP_FIXED_NOREPLACE). A store of the kernel (clearing or copying a page) is not the program's and is not
 // counted: the instruction's own address tells. Caches are not emulated: one store instruction of up to 8 bytes is one count.
 //
-//   -plugin FILE.so,window=LO-HI,section=BYTES,cpus=N:N:...,memory=BYTES:BYTES:...,out=PATH     (LO, HI hexadecimal)
+//   -plugin FILE.so,window=LO-HI,section=BYTES,cpus=N:N:...,memory=BYTES[@AT]:BYTES[@AT]:...,out=PATH   (LO, HI hexadecimal)
 //
 // cpus: the node of each virtual CPU in order. memory: what each node has, in order; nodes follow one another in guest-physical
-// memory from 0, which holds on the machines here as long as all of it lies under the hole below 4 GiB (2 GiB is safe). A store
-// beyond that is counted under node -1. When QEMU exits, `out` has a line "SECTION FROM TO STORES" for each count above 0,
-// ascending.
+// memory from 0, which holds on the machines here as long as all of it lies under the hole below 4 GiB (2 GiB is safe); AT is for a
+// node elsewhere, a module plugged in. A store beyond that is counted under node -1. When QEMU exits, `out` has a line "SECTION
+// FROM TO STORES" for each count above 0, ascending. boot.sh --stores writes cpus and memory from the machine's description.
 //
 // Threads: with thread=multi each virtual CPU calls from its own thread, so each has a row of its own; they are added at exit.
 //
 // Debian packages no qemu-plugin.h. What is used of its interface is declared here; it is the same in QEMU 7.2 and 10.0, but QEMU
 // refuses a plugin whose version it does not know: 10.0 takes 2 to 4, 7.2 takes 0 and 1. And 7.2 answers with the wrong physical
-// address: to the guest's it adds where the RAM block begins among all blocks. With one block for each node, made in order, that
-// is the same number once more, so that each node seems to begin at twice its address.
+// address: to the guest's it adds where the RAM block begins among all blocks, one for each node, made in order.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,9 +76,9 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
 static struct {
     uint64_t low, high, section_bytes;
     unsigned cpus_count, nodes_count;
-    unsigned gap;               // from one node's begin to the next one's, in sizes of the first: 1, or 2 on QEMU 7.2
+    bool adds_offset;           // as QEMU 7.2 does
     int cpu_node[CPUS_MAX];
-    uint64_t memory_bytes[NODES_MAX];
+    uint64_t memory_bytes[NODES_MAX], memory_at[NODES_MAX];
     const char *out;
 } setup;
 
@@ -92,11 +91,12 @@ static unsigned node_of(qemu_plugin_meminfo_t info, uint64_t vaddr)
     const struct qemu_plugin_hwaddr *address = qemu_plugin_get_hwaddr(info, vaddr);
     if (!address || qemu_plugin_hwaddr_is_io(address))
         return NOWHERE;
-    uint64_t physical = qemu_plugin_hwaddr_phys_addr(address);
-    uint64_t begin = 0;
-    for (unsigned node = 0; node < setup.nodes_count; begin += setup.gap * setup.memory_bytes[node++])
+    uint64_t physical = qemu_plugin_hwaddr_phys_addr(address), before = 0;
+    for (unsigned node = 0; node < setup.nodes_count; before += setup.memory_bytes[node++]) {
+        uint64_t begin = setup.memory_at[node] + (setup.adds_offset ? before : 0);
         if (physical >= begin && physical - begin < setup.memory_bytes[node])
             return node;
+    }
     return NOWHERE;
 }
 
@@ -147,15 +147,22 @@ static void on_exit_write(qemu_plugin_id_t id, void *user)
         perror(setup.out);
 }
 
-// Numbers between colons; calls `take` with each. False: something else, or more than `max`.
-static bool numbers(const char *text, unsigned max, unsigned *count, void (*take)(unsigned index, uint64_t number))
+// Numbers between colons, each with an @NUMBER or not (UINT64_MAX); calls `take` with each. False: something else, or more than
+// `max`.
+static bool numbers(const char *text, unsigned max, unsigned *count, void (*take)(unsigned index, uint64_t number, uint64_t at))
 {
     for (*count = 0; *count < max; text++) {
-        char *end;
-        uint64_t number = strtoull(text, &end, 10);
+        char *end, *begin;
+        uint64_t number = strtoull(text, &end, 10), at = UINT64_MAX;
         if (end == text)
             return false;
-        take((*count)++, number);
+        if (*end == '@') {
+            begin = end + 1;
+            at = strtoull(begin, &end, 10);
+            if (end == begin)
+                return false;
+        }
+        take((*count)++, number, at);
         if (*end != ':')
             return *end == '\0';
         text = end;
@@ -163,14 +170,17 @@ static bool numbers(const char *text, unsigned max, unsigned *count, void (*take
     return false;
 }
 
-static void take_cpu(unsigned index, uint64_t node)
+static void take_cpu(unsigned index, uint64_t node, uint64_t at)
 {
+    (void)at;
     setup.cpu_node[index] = node < NODES_MAX ? (int)node : NODES_MAX;
 }
 
-static void take_memory(unsigned index, uint64_t bytes)
+static void take_memory(unsigned index, uint64_t bytes, uint64_t at)
 {
+    uint64_t next = index ? setup.memory_at[index - 1] + setup.memory_bytes[index - 1] : 0;
     setup.memory_bytes[index] = bytes;
+    setup.memory_at[index] = at == UINT64_MAX ? next : at;
 }
 
 static bool read_argument(const char *text)
@@ -206,7 +216,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
         fprintf(stderr, "stores: %d virtual CPUs, but cpus= names the node of %u\n", info->system.max_vcpus, setup.cpus_count);
         return 1;
     }
-    setup.gap = info->version.cur < 2 ? 2 : 1;
+    setup.adds_offset = info->version.cur < 2;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
     qemu_plugin_register_atexit_cb(id, on_exit_write, NULL);
     return 0;
