@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,4 +50,14 @@ int tb_probe_move_pages(void)
     int error = syscall(SYS_move_pages, 0, 1ul, pages, NULL, status, 0) ? errno : 0;
     munmap(page, bytes);
     return error;
+}
+
+const char *tb_probe_why(int error)
+{
+    switch (error) {
+    case 0: return NULL;
+    case EPERM: return "EPERM, forbidden by seccomp as in a container: give it CAP_SYS_NICE";
+    case ENOSYS: return "ENOSYS, the kernel has no NUMA, or a sandbox hides the call";
+    default: return strerror(error);
+    }
 }

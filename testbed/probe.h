@@ -11,4 +11,7 @@
 int tb_probe_mbind(const struct locus_topo *topo);
 int tb_probe_move_pages(void);
 
+// What such an errno means and what helps, without the call's name: "EPERM, forbidden by seccomp ...". NULL for 0.
+const char *tb_probe_why(int error);
+
 #endif

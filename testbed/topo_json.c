@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "testbed/cli.h"
+#include "testbed/probe.h"
 
 static json_t *json_index(int index)
 {
@@ -23,6 +24,12 @@ static json_t *json_bytes(bool known, uint64_t bytes)
 static json_t *json_flag(bool known, bool flag)
 {
     return known ? json_boolean(flag) : json_null();
+}
+
+static json_t *json_why(int error)
+{
+    const char *why = tb_probe_why(error);
+    return why ? json_string(why) : json_null();
 }
 
 static json_t *json_nodes(const struct locus_topo *topo, bool live)
@@ -119,6 +126,8 @@ int tb_topo_print_json(const struct locus_topo *topo, const char *topology, cons
     json_object_set_new(object, "cgroup", json_cgroup(info, host));
     json_object_set_new(object, "mbind", json_flag(live, live && host->mbind_errno == 0));
     json_object_set_new(object, "move_pages", json_flag(live, live && host->move_pages_errno == 0));
+    json_object_set_new(object, "mbind_why", json_why(live ? host->mbind_errno : 0));
+    json_object_set_new(object, "move_pages_why", json_why(live ? host->move_pages_errno : 0));
     json_object_set_new(object, "numa_balancing", live ? json_index(host->numa_balancing) : json_null());
     int failed = json_dumpf(object, stdout, JSON_INDENT(2));
     printf("\n");

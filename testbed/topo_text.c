@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "testbed/cli.h"
+#include "testbed/probe.h"
 
 enum { COLUMNS = 80, CPUS_WIDTH_MIN = 10, CPUS_WIDTH_MAX = 22, DISTANCES_PER_BLOCK = 13 };
 
@@ -203,12 +204,10 @@ static int print_process(const struct locus_topo *topo)
     return TB_EXIT_OK;
 }
 
-static void print_call(const char *name, int call_errno)
+static void print_why(const char *call, int error)
 {
-    if (call_errno)
-        printf("%s: no (%s)  ", name, strerror(call_errno));
-    else
-        printf("%s: yes  ", name);
+    if (error)
+        printf("%s: %s\n", call, tb_probe_why(error));
 }
 
 static void print_host(const struct locus_topo_info *info, const struct tb_topo_host *host)
@@ -227,9 +226,13 @@ static void print_host(const struct locus_topo_info *info, const struct tb_topo_
             printf(" (%llu of %llu free)", (unsigned long long)page->free_pages, (unsigned long long)page->reserved_pages);
     }
     printf("\n");
-    print_call("mbind", host->mbind_errno);
-    print_call("move_pages", host->move_pages_errno);
-    printf("NUMA balancing: %s\n", host->numa_balancing < 0 ? "not in this kernel" : host->numa_balancing ? "ON" : "off");
+    printf("mbind: %s  move_pages: %s  NUMA balancing: %s\n", host->mbind_errno ? "no" : "yes",
+           host->move_pages_errno ? "no" : "yes",
+           host->numa_balancing < 0 ? "not in this kernel"
+           : host->numa_balancing   ? "ON"
+                                    : "off");
+    print_why("mbind", host->mbind_errno);
+    print_why("move_pages", host->move_pages_errno);
 }
 
 int tb_topo_print_text(const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host)
