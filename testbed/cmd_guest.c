@@ -71,7 +71,7 @@ static const char documentation[] =
     "Machines: n1 one node; n2 two; n4 four, with distances that differ by direction; cxl two and one that is only memory; odd "
     "a 64 MiB node, one without memory, one without CPUs; hot two and a third whose memory goes offline in mid-run, by "
     "`offline-node 2` inside (online-node 2 brings it back).\n\n"
-    "Output and exit status are the command's own. What it writes below build/logs comes back. Inside, LOCUS_GUEST is the name "
+    "Output and exit status are the command's own. What it logs comes back. Inside, LOCUS_GUEST is the name "
     "of the machine and the working directory is a copy of the project. Run it in the project's folder.\n\n"
     "--with: a file lies in /with under its name, /with is in PATH, and LOCUS_TRACES is /with, so that recorded traces are found. "
     "A program of the project (executable, below its folder) lies where it lies at home instead. What is too much for the "

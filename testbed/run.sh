@@ -6,7 +6,7 @@
 # plots and the report go to $OUT. TRACE=file replays another trace.
 set -u
 : "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${LOGS:=build/logs}"
-: "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}"
+: "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${NODE_ROUNDS:=2}"
 mkdir -p "$OUT" || exit 1
 failed=0
 
@@ -24,7 +24,20 @@ outputs() {
     echo "--json=$OUT/$1.json --csv=$OUT/$1.csv --plot=$OUT/$1.svg --summary=$OUT/$1.summary"
 }
 
+# The experiment on many nodes: on this machine if it has some, else in an emulated one, where it is counted and not timed.
+flagship() {
+    if [ "$nodes" -ge 2 ]; then
+        step flagship run 0005 --rounds "$NODE_ROUNDS" --root "$LOGS"
+    elif sh testbed/guest/fetch.sh; then
+        printf '\nThis machine has one node. What follows ran in an EMULATED machine of two: counts, and no times.\n'
+        step flagship guest --timeout 600 -- run 0005 --rounds "$NODE_ROUNDS"
+    else
+        printf '\nThis machine has one node, and no emulated one could be had: the experiment on many nodes was not run.\n'
+    fi
+}
+
 step topo topo
+nodes=$(sed -n '1s/ .*//p' "$OUT/topo.txt")
 # shellcheck disable=SC2046 # the words of outputs are separate flags
 {
     step eval eval --touch full --touch byte --rounds "$ROUNDS" $(outputs eval)
@@ -32,6 +45,8 @@ step topo topo
     step bench bench --rounds "$ROUNDS" $(outputs bench)
 }
 step run run 0001 --rounds "$TRIAL_ROUNDS" --root "$LOGS"
+flagship
+step advise advise --trace "$TRACE"
 step verify verify --root "$LOGS"
 step report report --root "$LOGS" -o "$OUT/report.html"
 

@@ -6,7 +6,7 @@
 #
 # Boots an emulated machine (machines.sh), runs PROGRAM there, prints what it printed and exits as it did. `locus guest` is this
 # script with a help text. Inside, LOCUS_GUEST is the machine's name, the host's name is guest-NAME, and the working directory is
-# a copy of the project; what PROGRAM leaves in build/logs/ is put into build/logs/ here.
+# a copy of the project; what PROGRAM leaves in build/logs/guest-NAME and in logs/guest-NAME is put there here, too.
 #
 #   --with       takes a file along, or every file of a folder. Inside it lies in /with under its own name, and /with is in PATH;
 #                then LOCUS_TRACES is /with. Only a program of this project (below this folder, executable, ELF or a script) lies
@@ -194,10 +194,22 @@ if [ -n "$keep" ]; then
     echo "locus: guest: kept in build/guest/$machine" >&2
 fi
 [ -n "$status" ] || die 99 "no result: the machine failed, not the command"
-if [ -d "$work/out/logs" ]; then
-    mkdir -p build/logs
-    cp -R "$work/out/logs/." build/logs/
-fi
+
+# A ledger only grows: one that went on here while the guest ran is not overwritten.
+bring_home() { # folder in the results, folder here
+    [ -d "$1" ] || return 0
+    for ledger in "$1"/*/ledger.jsonl; do
+        mine=$2/${ledger#"$1/"}
+        [ ! -s "$mine" ] || [ ! -f "$ledger" ] || cmp -s -n "$(stat -c %s "$mine")" "$mine" "$ledger" || {
+            rm -rf "$guest/$machine.unmerged" && mkdir -p "$guest" && cp -R "$1" "$guest/$machine.unmerged"
+            die 1 "$mine changed while the guest ran; its logs lie in build/guest/$machine.unmerged"
+        }
+    done
+    mkdir -p "$2"
+    cp -R "$1/." "$2/"
+}
+bring_home "$work/out/logs" build/logs
+bring_home "$work/out/official" logs
 cat "$work/out/stdout"
 cat "$work/out/stderr" >&2
 [ "$status" -ne 124 ] || echo "locus: guest: no end after $limit seconds (--timeout)" >&2

@@ -45,6 +45,7 @@ echo $status >/results/status
 dmesg >/results/dmesg
 cat /proc/vmstat >/results/vmstat
 if [ -d build/logs ]; then mv build/logs /results/logs; fi
+if [ -d "logs/guest-$LOCUS_GUEST" ]; then mkdir /results/official && mv "logs/guest-$LOCUS_GUEST" /results/official/; fi
 
 port=/dev/ttyS1
 for entry in /sys/class/virtio-ports/*; do
