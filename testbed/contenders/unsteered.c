@@ -2,7 +2,8 @@
 //
 // unsteered: the control. Pools bound to their nodes like home-steered, and the same mailboxes, but a freed block goes to the
 // free list of the node on which its request finished, as a cache per thread or per node does it. Nothing sends it home, so blocks
-// wander as far as requests do.
+// wander as far as requests do. A node may also end up with more of them than it needs, and another with fewer: so each has twice
+// the pool of the others.
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static void unsteered_close(void *context)
 
 static int shelf_open(struct shelf *shelf, const struct tb_nodes_setup *setup, int node)
 {
-    uint32_t blocks = setup->schedule->pool_blocks;
+    uint32_t blocks = 2 * setup->schedule->pool_blocks;
     struct locus_region_config config = {
         .bytes = (size_t)blocks * setup->block_bytes,
         .page = LOCUS_PAGE_4K,
@@ -64,7 +65,7 @@ static int unsteered_open(const struct tb_nodes_setup *setup, void **out)
     if (!all)
         return -ENOMEM;
     *out = all;
-    *all = (struct unsteered){.blocks_each = setup->schedule->pool_blocks};
+    *all = (struct unsteered){.blocks_each = 2 * setup->schedule->pool_blocks};
     for (; all->count < setup->count && !error; all->count++) {
         memset(&all->shelves[all->count], 0, sizeof all->shelves[0]);
         error = shelf_open(&all->shelves[all->count], setup, setup->nodes[all->count]);
