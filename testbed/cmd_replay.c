@@ -147,7 +147,7 @@ int tb_cmd_replay(int argc, char **argv)
     struct tb_trace *trace = NULL;
     struct tb_why why = {""};
     tb_options_init(&arguments.options);
-    arguments.replay = (struct tb_replay_config){.tokens_per_block = 16, .pool_blocks = 8192, .tick_ns = 50000000, .speedup = 1};
+    arguments.replay = tb_replay_defaults;
     int status = tb_cli_parse(&argp, "replay", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;

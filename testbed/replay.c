@@ -21,6 +21,8 @@
 
 enum { VERSION = 1, POOL_BLOCKS_MAX = (1 << 28) - 1 }; // one TAKE may be of the whole pool, and counts in 28 bits
 
+const struct tb_replay_config tb_replay_defaults = {.tokens_per_block = 16, .pool_blocks = 8192, .tick_ns = 50000000, .speedup = 1};
+
 struct request {
     uint32_t slot;     // place in the trace
     uint32_t left;     // tokens still to be decoded

@@ -43,6 +43,9 @@ struct tb_replay_config {
     size_t requests;            // only the first so many; 0: all
 };
 
+// Of `locus replay`, and of every trace that is a cell of an experiment: 16 tokens, 8192 blocks, 50 ms, as recorded, all of it.
+extern const struct tb_replay_config tb_replay_defaults;
+
 // The model. A tick first admits waiting requests in order of arrival: the head of the queue is admitted while
 // ceil((prompt + output) / tokens_per_block) blocks are unreserved, reserves them, and takes the blocks of its prompt.
 // Then every live request, in order of admission, decodes one token and takes a block when the token begins one. A

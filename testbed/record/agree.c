@@ -2,6 +2,7 @@
 //
 // agree: see agree.h. The order counts too: it is the order in which a log lists arms and cells.
 #include "testbed/record/agree.h"
+#include "testbed/record/metric.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,6 +67,21 @@ static int arms_agree(const struct comparison *comparison, const struct tb_exper
     return rc;
 }
 
+static int metrics_agree(const struct comparison *comparison, bool many_nodes)
+{
+    const struct tb_postulate *postulate = comparison->postulate;
+    for (uint32_t i = 0; i < postulate->predictions_count && !many_nodes; i++) {
+        const struct tb_metric *metric = tb_metric_find(postulate->predictions[i].metric);
+        if (!metric || !metric->many_nodes)
+            continue;
+        snprintf(comparison->why, comparison->bytes,
+                 "%s and its experiment differ: %s is about %s, which runs of many nodes have, and experiments/%s-%s.c is of one",
+                 postulate->path, postulate->predictions[i].id, metric->name, postulate->id, postulate->slug);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 int tb_postulate_agrees(const struct tb_postulate *postulate, const struct tb_experiment *experiment, char *why, size_t bytes)
 {
     const struct comparison comparison = {postulate, why, bytes};
@@ -84,6 +100,8 @@ int tb_postulate_agrees(const struct tb_postulate *postulate, const struct tb_ex
         rc = count_agrees(&comparison, "rounds", postulate->rounds, experiment->rounds);
     if (!rc)
         rc = count_agrees(&comparison, "laps", postulate->laps, experiment->laps);
+    if (!rc)
+        rc = metrics_agree(&comparison, experiment->many_nodes);
     if (!rc)
         rc = list_agrees(&comparison, "gate", (const char(*)[64])postulate->gates, postulate->gates_count, experiment->gates);
     if (!rc)

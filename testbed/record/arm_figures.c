@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "testbed/record/member.h"
+#include "testbed/record/metric.h"
 
 #define CONFIDENCE 0.95
 
@@ -63,15 +64,21 @@ static const json_t *summary_entry(const struct tb_log_view *view, size_t cell, 
     return NULL;
 }
 
-// The largest of a member over all valid samples, in parts of the peak. NAN without any.
-static int largest(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double *out)
+bool tb_many_nodes(const struct tb_log_view *view)
 {
+    return json_is_true(tb_member(view->header, "design.many_nodes"));
+}
+
+// The largest figure of a metric over all valid samples. NAN without any.
+static int largest(const struct tb_log_view *view, size_t cell, const char *arm, const char *name, double *out)
+{
+    const struct tb_metric *metric = tb_metric_find(name);
     double *values = NULL, peak = tb_member_number(json_array_get(tb_member(view->header, "cells"), cell), "blocks_peak");
     size_t count = 0;
-    int rc = tb_log_values(view, cell, arm, member, &values, &count);
+    int rc = tb_log_values(view, cell, arm, metric->member, &values, &count);
     *out = NAN;
     for (size_t i = 0; rc >= 0 && i < count; i++)
-        *out = fmax(*out, values[i] / peak); // passes over NAN
+        *out = fmax(*out, metric->of_peak ? values[i] / peak : values[i]); // passes over NAN
     free(values);
     return rc;
 }
@@ -96,10 +103,16 @@ int tb_arm_figures(const struct tb_log_view *view, size_t cell, size_t arm, stru
     out->name = tb_member_text(json_array_get(tb_member(view->header, "arms"), arm), "name");
     out->summary = summary_entry(view, cell, out->key);
     describe(view, cell, out);
-    int rc = arm > 0 ? ratio_to_first(view, cell, out) : 0;
-    if (rc >= 0)
-        rc = largest(view, cell, out->key, "outstanding_high", &out->outstanding);
-    if (rc >= 0)
-        rc = largest(view, cell, out->key, "distinct", &out->distinct);
+    struct {
+        const char *metric;
+        double *figure;
+    } figures[] = {{"outstanding_ratio", &out->outstanding},
+                   {"distinct_ratio", &out->distinct},
+                   {"remote_touch_ratio", &out->remote_touch},
+                   {"wandered_ratio", &out->wandered},
+                   {"abroad_free_ratio", &out->abroad_free}};
+    int rc = arm > 0 && !tb_log_emulated(view) ? ratio_to_first(view, cell, out) : 0;
+    for (size_t i = 0; rc >= 0 && i < sizeof figures / sizeof *figures; i++)
+        rc = largest(view, cell, out->key, figures[i].metric, figures[i].figure);
     return rc < 0 ? rc : 0;
 }

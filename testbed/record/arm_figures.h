@@ -14,12 +14,15 @@ struct tb_arm_figures {
     char version[64];           // of the allocator that was really there, or ""
     char invalid[256];          // the first sample that is not valid, in words; "" when all are, and only then is anything ranked
     double outstanding, distinct; // the worst round's blocks over the theoretical peak; NAN without a valid sample
-    bool has_ratio;             // not for the first arm, nor where a sample of either is not valid
+    double remote_touch, wandered, abroad_free; // the worst round's ratio; NAN unless this was a run of many nodes
+    bool has_ratio;             // not for the first arm, nor where a sample of either is not valid, nor of an emulated machine
     struct tb_ratio ratio;      // this arm's time over the first arm's, round by round
 };
 
 size_t tb_cells_count(const struct tb_log_view *view);
 size_t tb_arms_count(const struct tb_log_view *view);
+
+bool tb_many_nodes(const struct tb_log_view *view); // false for a log that is older than such runs
 
 // "churn-touch/full". Returns out.
 const char *tb_cell_label(const struct tb_log_view *view, size_t cell, char *out, size_t bytes);

@@ -44,7 +44,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "A run's samples for other tools.\v"
     "RUN is a run's id, the last six digits of it, or its log. Each contender in each cell becomes one benchmark, each of its "
-    "processes one run. Samples that are not valid are left out, and that is said.\n\n"
+    "processes one run. Samples that are not valid are left out, and that is said. Times are exported and nothing else, so a run "
+    "that was made in an emulated guest is not.\n\n"
     "Examples:\n"
     "  locus export --pyperf a1b2c3 -o run.json\n"
     "  python3 -m pyperf stats run.json\n\n"
@@ -80,7 +81,10 @@ int tb_cmd_export(int argc, char **argv)
     }
     int rc = tb_pyperf(&view, &object, &left_out);
     if (rc < 0)
-        tb_error("%s: %s", view.path, rc == -ENODATA ? "has no valid sample to export" : strerror(-rc));
+        tb_error("%s: %s", view.path,
+                 rc == -ENODATA   ? "has no valid sample to export"
+                 : rc == -ENOTSUP ? "was made in an emulated guest, whose times mean nothing, and pyperf knows nothing but times"
+                                  : strerror(-rc));
     else if (left_out > 0)
         tb_error("%s: %zu samples are not valid and were left out", view.path, left_out);
     status = rc < 0 ? TB_EXIT_FAILED : save(arguments.output, object);

@@ -29,7 +29,7 @@ static const char documentation[] =
     "The experiments in this program: number, question, whether its prediction is there and filed, and the last verdict.\v"
     "postulate: yes; missing; broken (it cannot be read) or differs (it speaks of something else than the experiment runs): see "
     "locus postulate check. filed: when it was entered into a ledger; EDITED when it is not what was filed. The verdict is the "
-    "latest of any host.\n\n"
+    "latest of any host; where that was an emulated guest, a line says so.\n\n"
     "Examples:\n"
     "  locus list\n"
     "  locus list --logs build/logs      verdicts of trial runs\n"
@@ -53,6 +53,7 @@ struct standing {
     const char *filed;          // when
     bool edited;
     const char *verdict, *verdict_run, *verdict_host, *verdict_time;
+    const char *guest;          // the emulated machine of that run
 };
 
 static const char *text_of(const json_t *entry, const char *key)
@@ -81,6 +82,7 @@ static void standing(const struct tb_experiment *experiment, const struct tb_fil
     out->verdict_run = text_of(close, "run");
     out->verdict_time = text_of(close, "time");
     out->verdict_host = host ? host->host : NULL;
+    out->guest = text_of(close, "emulated");
     tb_postulate_close(postulate);
 }
 
@@ -92,14 +94,19 @@ static void print_text(const struct tb_experiment *experiment, const struct stan
     printf("%-6s  %-9s  %-10s  %-26s  %s\n", experiment->id, standing->postulate, filed, verdict, experiment->slug);
     printf("%8s", "");
     tb_text_wrap(stdout, 80, 8, 8, experiment->question);
+    if (standing->guest) {
+        char guest[64];
+        tb_text_clean(standing->guest, true, guest, sizeof guest);
+        printf("%8sThe verdict is of an emulated guest (%s): counts, no times.\n", "", guest);
+    }
 }
 
 static int print_json(json_t *array, const struct tb_experiment *experiment, const struct standing *standing)
 {
     json_t *verdict = json_null();
     if (standing->verdict)
-        verdict = json_pack("{s:s, s:s?, s:s?, s:s?}", "verdict", standing->verdict, "run", standing->verdict_run, "host",
-                            standing->verdict_host, "time", standing->verdict_time);
+        verdict = json_pack("{s:s, s:s?, s:s?, s:s?, s:s?}", "verdict", standing->verdict, "run", standing->verdict_run, "host",
+                            standing->verdict_host, "time", standing->verdict_time, "emulated", standing->guest);
     return json_array_append_new(array,
                                  json_pack("{s:s, s:s, s:s, s:s, s:s?, s:b, s:o}", "id", experiment->id, "slug", experiment->slug,
                                            "question", experiment->question, "postulate", standing->postulate, "filed",

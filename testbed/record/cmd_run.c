@@ -73,6 +73,8 @@ static const char documentation[] =
     "Without --official everything goes to build/logs and proves nothing to others. An official run wants the postulate filed "
     "(locus postulate file) and committed, and a clean tree, and its ledger entry stands before the first sample is taken. "
     "Rounds come in two blocks; when they differ by more than five percent, a third is added.\n\n"
+    "What an experiment needs and this host lacks is said, and no sample is taken. Recorded traces are looked for in the folder "
+    "that LOCUS_TRACES names (../shared/traces). In an emulated guest predictions of counts are judged, those of times are not.\n\n"
     "Examples:\n"
     "  locus run 0002 --smoke     does it run here?\n"
     "  locus run 0002             a trial, in full length\n"
@@ -172,6 +174,8 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     printf("run     %s, %s, postulate %s%.12s\n", result->run, tb_run_kind_name(kind), commit ? "of commit " : "not committed",
            commit ? commit : "");
     printf("rounds  %u, randomised (seed %llu)\n", result->rounds, (unsigned long long)plan->campaign.seed);
+    if (tb_environment_guest())
+        printf("guest   made in an emulated guest (%s): counts, no times\n", tb_environment_guest());
     json_array_foreach (predictions, i, prediction) {
         const char *part_why = json_string_value(json_object_get(prediction, "why"));
         printf("%-6s  %s on %s", json_string_value(json_object_get(prediction, "id")),

@@ -57,12 +57,14 @@ static long cell_counterpart(const struct tb_log_view *view, size_t cell, const 
     return -1;
 }
 
-// Valid times only; what is not valid is said by n.
+// Valid times only; what is not valid is said by n. An emulated machine has none.
 static int times(const struct tb_log_view *view, size_t cell, size_t arm, double **values, size_t *count)
 {
     size_t all = 0;
     int rc = tb_log_values(view, cell, arm_member(view, arm, "key"), "time_ns", values, &all);
     *count = 0;
+    if (tb_log_emulated(view))
+        all = 0;
     for (size_t i = 0; !rc && i < all; i++)
         if (!isnan((*values)[i]))
             (*values)[(*count)++] = (*values)[i];
@@ -78,22 +80,39 @@ static json_t *ratio_json(int rc, const struct tb_ratio *ratio)
                      ratio->bounded ? number(ratio->confidence) : json_null());
 }
 
+// What runs of many nodes count: of each run the worst round.
+static int counts_json(const struct tb_log_view *const views[2], const size_t cells[2], const size_t arms[2], json_t **out)
+{
+    struct tb_arm_figures figures[2];
+    int rc = 0;
+    for (int i = 0; !rc && i < 2; i++)
+        rc = tb_arm_figures(views[i], cells[i], arms[i], &figures[i]);
+    if (!rc)
+        *out =
+            json_pack("{s:[o,o], s:[o,o], s:[o,o]}", "remote_touch_ratio", number(figures[0].remote_touch),
+                      number(figures[1].remote_touch), "wandered_ratio", number(figures[0].wandered), number(figures[1].wandered),
+                      "abroad_free_ratio", number(figures[0].abroad_free), number(figures[1].abroad_free));
+    return rc ? rc : *out ? 0 : -ENOMEM;
+}
+
 static int arm_compare(const struct tb_log_view *const views[2], const size_t cells[2], const size_t arms[2], json_t *out)
 {
     double *values[2] = {NULL, NULL};
     size_t n[2] = {0, 0};
     struct tb_ratio ratio = {0};
-    int rc = 0;
+    json_t *counts = NULL;
+    int rc = counts_json(views, cells, arms, &counts);
     for (int i = 0; !rc && i < 2; i++)
         rc = times(views[i], cells[i], arms[i], &values[i], &n[i]);
     if (!rc) {
         int known = tb_ratio_unpaired(values[0], n[0], values[1], n[1], CONFIDENCE, &ratio); // -EINVAL: one has no valid sample
-        json_t *entry = json_pack("{s:s, s:[s,s], s:[o,o], s:[I,I], s:o}", "name", arm_member(views[0], arms[0], "name"), "keys",
-                                  arm_member(views[0], arms[0], "key"), arm_member(views[1], arms[1], "key"), "medians_ns",
+        json_t *entry = json_pack("{s:s, s:[s,s], s:[o,o], s:[I,I], s:o, s:O}", "name", arm_member(views[0], arms[0], "name"),
+                                  "keys", arm_member(views[0], arms[0], "key"), arm_member(views[1], arms[1], "key"), "medians_ns",
                                   number(tb_median(values[0], n[0])), number(tb_median(values[1], n[1])), "n", (json_int_t)n[0],
-                                  (json_int_t)n[1], "ratio", ratio_json(known, &ratio));
+                                  (json_int_t)n[1], "ratio", ratio_json(known, &ratio), "counts", counts);
         rc = known == -ENOMEM || json_array_append_new(out, entry) ? -ENOMEM : 0;
     }
+    json_decref(counts);
     free(values[0]);
     free(values[1]);
     return rc;
@@ -171,8 +190,9 @@ static json_t *run_json(const struct tb_log_view *view)
 {
     char host[128];
     tb_find_run_host(view->path, host, sizeof host);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "run", tb_member_text(view->header, "run"), "host", host, "path", view->path,
-                     "kind", tb_member_text(view->header, "kind"), "verdict", tb_member_text(view->summary, "verdict"));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "run", tb_member_text(view->header, "run"), "host", host, "path",
+                     view->path, "kind", tb_member_text(view->header, "kind"), "verdict", tb_member_text(view->summary, "verdict"),
+                     "emulated", tb_log_emulated(view));
 }
 
 int tb_compare(const struct tb_log_view *first, const struct tb_log_view *second, json_t **out)

@@ -3,6 +3,7 @@
 // compare_text: a comparison for people, 80 columns.
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "testbed/record/compare.h"
@@ -37,14 +38,36 @@ static const char *median_text(const json_t *arm, size_t run, const struct tb_un
     return out;
 }
 
-static void arm_text(const json_t *arm, const struct tb_unit *unit, FILE *out)
+static void counts_text(const json_t *arm, FILE *out)
+{
+    static const char *const counts[][2] = {{"remote_touch_ratio", "remote touches"},
+                                            {"wandered_ratio", "wandered"},
+                                            {"abroad_free_ratio", "freed abroad"}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const json_t *pair = json_object_get(tb_member(arm, "counts"), counts[i][0]);
+        char text[2][16] = {"-", "-"};
+        bool any = false;
+        for (size_t run = 0; run < 2; run++) {
+            const json_t *value = json_array_get(pair, run);
+            any |= json_is_number(value);
+            if (json_is_number(value))
+                snprintf(text[run], sizeof text[run], "%.4f", json_number_value(value));
+        }
+        if (any)
+            fprintf(out, "    %-22s %9s %9s   worst round, counted\n", counts[i][1], text[0], text[1]);
+    }
+}
+
+static void arm_text(const json_t *arm, bool timed, const struct tb_unit *unit, FILE *out)
 {
     char name[224], first[16], second[16];
     tb_text_clean(tb_member_text(arm, "name"), true, name, sizeof name);
     tb_text_shorten(name, 24);
     fprintf(out, "  %-24s %9s %9s   ", name, median_text(arm, 0, unit, first), median_text(arm, 1, unit, second));
     double estimate = tb_member_number(arm, "ratio.estimate"), confidence = tb_member_number(arm, "ratio.confidence");
-    if (isnan(estimate))
+    if (!timed)
+        fprintf(out, "no times\n");
+    else if (isnan(estimate))
         fprintf(out, "no valid sample\n");
     else if (isnan(confidence))
         fprintf(out, "%.3f  too few rounds\n", estimate);
@@ -110,6 +133,7 @@ static void only_text(const json_t *comparison, FILE *out)
 void tb_compare_text(const json_t *comparison, FILE *out)
 {
     const json_t *cells = tb_member(comparison, "cells"), *cell, *arm;
+    bool timed = true;
     size_t i, j;
     for (size_t run = 0; run < 2; run++) {
         const json_t *object = json_array_get(tb_member(comparison, "runs"), run);
@@ -117,14 +141,21 @@ void tb_compare_text(const json_t *comparison, FILE *out)
         fprintf(out, "run %zu  %s  on %s, %s: %s\n", run + 1, tb_member_show(object, "run", id, sizeof id),
                 tb_member_show(object, "host", host, sizeof host), tb_member_show(object, "kind", kind, sizeof kind),
                 tb_member_show(object, "verdict", verdict, sizeof verdict));
+        if (!*tb_member_text(object, "emulated"))
+            continue;
+        timed = false;
+        fprintf(out, "       made in an emulated guest (%s): counts, no times\n",
+                tb_member_show(object, "emulated", host, sizeof host));
     }
     json_array_foreach (cells, i, cell) {
         struct tb_unit unit = unit_of(cell);
         char head[128], name[81];
         snprintf(head, sizeof head, "%s, %s", tb_member_show(cell, "cell", name, sizeof name), unit.name);
         fprintf(out, "\n%-26s %9s %9s   run 2 / run 1\n", head, "run 1", "run 2");
-        json_array_foreach (tb_member(cell, "arms"), j, arm)
-            arm_text(arm, &unit, out);
+        json_array_foreach (tb_member(cell, "arms"), j, arm) {
+            arm_text(arm, timed, &unit, out);
+            counts_text(arm, out);
+        }
         if (j == 0)
             fprintf(out, "  no contender is in both\n");
     }

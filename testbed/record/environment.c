@@ -276,6 +276,15 @@ static void put_arms(struct tb_host *host, json_t *object, const struct tb_arm a
     }
 }
 
+const char *tb_environment_guest(void)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *name = getenv("LOCUS_GUEST");
+    if (!name || !*name)
+        return NULL;
+    return name[strspn(name, allowed)] == '\0' && strlen(name) < 32 ? name : "unknown";
+}
+
 json_t *tb_environment(const char *root, const struct tb_arm arms[], uint32_t arms_count)
 {
     struct tb_host host = {.root = root};
@@ -292,6 +301,7 @@ json_t *tb_environment(const char *root, const struct tb_arm arms[], uint32_t ar
     tb_host_put(&host, object, "cgroup", tb_environment_cgroup(&host));
     tb_host_put(&host, object, "build", build(&host));
     tb_host_put(&host, object, "libc", c_library(&host));
+    tb_host_put(&host, object, "guest", json_string(tb_environment_guest() ? tb_environment_guest() : "none"));
     put_arms(&host, object, arms, arms_count);
     if (!host.failed)
         return object;

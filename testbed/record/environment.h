@@ -33,6 +33,7 @@
 //   cgroup       version, then each limit by level: "0" is this process's group, the last one the mount point
 //   build        compiler, flags, commit, dirty ("yes", "no", "unknown"), binary_sha256
 //   libc         version, file, sha256
+//   guest        (string) the emulated machine's name (LOCUS_GUEST), or "none"
 //   arms         by label: contender, library, file (what its name resolves to), sha256; "none": in this binary or the C library
 //
 // `root` is "" or a folder with another /proc and /sys (tests). New reference, or NULL without memory.
@@ -49,9 +50,7 @@ json_t *tb_environment_delta(const json_t *before, const json_t *after);
 // cannot tell, and then it is false.
 bool tb_environment_throttled(const json_t *before, const json_t *after);
 
-// "cpus >= 2", "numa_nodes >= 2" (that have memory and are allowed), "mbind_ok", "move_pages_ok", "workers_pinned" (a CPU for
-// each of `workers` and one for the owner), "libraries" (each arm's is there): is it met? 1 yes, 0 no (found says what was found,
-// such as "1 node"), -EINVAL: no such need, -errno: the host does not tell.
-int tb_need_met(const char *need, const struct tb_arm arms[], uint32_t arms_count, uint32_t workers, char *found, size_t bytes);
+// The name of the emulated machine that this is ("n2", of LOCUS_GUEST; "unknown" if that is no name), or NULL: it is none.
+const char *tb_environment_guest(void);
 
 #endif

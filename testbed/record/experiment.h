@@ -28,6 +28,8 @@ struct tb_experiment {
     uint32_t workers;
     uint32_t rounds;
     uint32_t laps;
+    bool many_nodes;            // on every node at once: arms such as home-steered%50; cells touch "line" or "full"
+    uint32_t laps_counted;      // many nodes: laps in which every touch is accounted for, before all others
 };
 
 // As TB_CONTENDER: the linker keeps the list, and a test counts it.

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/record/metric.h"
 #include "testbed/stats.h"
 
 #define BLOCKS_APART_MAX 1.05 // the paper's five percent
@@ -38,7 +39,16 @@ bool tb_prediction_exact(const struct tb_prediction *prediction)
 {
     if (tb_stat_is_ratio(prediction->stat))
         return false;
-    return prediction->stat != TB_STAT_MEDIAN || strcmp(prediction->metric, "time_ns") != 0;
+    return prediction->stat != TB_STAT_MEDIAN || !tb_metric_is_time(prediction->metric);
+}
+
+bool tb_unmeasurable(const struct tb_log_view *view, const struct tb_prediction *prediction, char *why, size_t why_bytes)
+{
+    const char *guest = tb_log_emulated(view);
+    if (!guest || !tb_metric_is_time(prediction->metric))
+        return false;
+    snprintf(why, why_bytes, "the clock of an emulated machine (%.64s) says nothing about hardware", guest);
+    return true;
 }
 
 // --- pairs ---
@@ -117,23 +127,16 @@ out:
 int tb_pair_load(const struct tb_log_view *view, const char *metric, const char *cell, const char *over, const char *under,
                  struct tb_pair *out, char *why, size_t why_bytes)
 {
-    static const struct {
-        const char *metric, *member;
-        bool of_peak;
-    } metrics[] = {{"time_ns", "time_ns", false},
-                   {"outstanding_ratio", "outstanding_high", true},
-                   {"distinct_ratio", "distinct", true}};
-    size_t m = 0, count = sizeof metrics / sizeof *metrics, index = 0;
+    const struct tb_metric *known = tb_metric_find(metric);
+    size_t index = 0;
     const json_t *entry = tb_cell_find(view, cell, &index);
     *out = (struct tb_pair){0};
-    while (m < count && strcmp(metrics[m].metric, metric))
-        m++;
-    if (m == count || !entry) {
-        snprintf(why, why_bytes, m == count ? "there is no metric %s" : "the cell %s was not run", m == count ? metric : cell);
+    if (!known || !entry) {
+        snprintf(why, why_bytes, known ? "the cell %s was not run" : "there is no metric %s", known ? cell : metric);
         return -ENODATA;
     }
-    double scale = metrics[m].of_peak ? 1 / json_number_value(json_object_get(entry, "blocks_peak")) : 1;
-    int rc = pair_load(view, index, over, under, metrics[m].member, scale, out);
+    double scale = known->of_peak ? 1 / json_number_value(json_object_get(entry, "blocks_peak")) : 1;
+    int rc = pair_load(view, index, over, under, known->member, scale, out);
     if (rc == -ENODATA)
         snprintf(why, why_bytes, "the rounds of %s and %s in %s do not match", over, under, cell);
     else if (rc == -ENOENT)
@@ -155,13 +158,18 @@ static void say_unbounded(struct tb_figure *figure)
              100 * figure->confidence, ceil(1 - log2(1 - figure->confidence)));
 }
 
+// A round without a figure (nothing was counted in it) leaves the whole one unknown: fmax alone would pass over it.
 static void take_exact(enum tb_stat stat, const struct tb_pair *pair, struct tb_figure *figure)
 {
     double value = pair->over[0];
-    for (size_t i = 1; i < pair->n; i++)
+    bool whole = true;
+    for (size_t i = 0; i < pair->n; i++) {
         value = stat == TB_STAT_MAX ? fmax(value, pair->over[i]) : fmin(value, pair->over[i]);
+        whole = whole && !isnan(pair->over[i]);
+    }
     if (stat == TB_STAT_MEDIAN)
         value = tb_median(pair->over, pair->n);
+    value = whole ? value : NAN;
     figure->estimate = figure->low = figure->high = value;
     figure->confidence = figure->achieved = 1;
     figure->bounded = figure->known = isfinite(value);
@@ -203,6 +211,8 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
     struct tb_figure *figure = &part->figure;
     struct tb_pair pair;
     *figure = (struct tb_figure){.estimate = NAN, .low = -INFINITY, .high = INFINITY, .confidence = confidence};
+    if (tb_unmeasurable(view, prediction, figure->why, sizeof figure->why))
+        return 0;
     int rc = tb_pair_load(view, prediction->metric, part->cell, part->over, part->under, &pair, figure->why, sizeof figure->why);
     if (rc < 0)
         return rc == -ENODATA ? 0 : rc;
@@ -308,7 +318,8 @@ bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulat
     struct tb_part *parts = NULL;
     size_t count = 0;
     bool found = false;
-    if (!tb_stat_is_ratio(prediction->stat) || tb_parts(postulate, prediction, &parts, &count) < 0)
+    if (!tb_stat_is_ratio(prediction->stat) || tb_unmeasurable(view, prediction, why, why_bytes) ||
+        tb_parts(postulate, prediction, &parts, &count) < 0)
         return false;
     for (size_t i = 0; i < count && !found; i++) {
         struct tb_pair pair;

@@ -13,7 +13,7 @@ struct tb_pair {
     size_t n;
 };
 
-// Times or counts: "time_ns", "outstanding_ratio", "distinct_ratio". 0, -ENOMEM, or -ENODATA (why is a sentence): the cell or an
+// `metric`: by its name (metric.h). 0, -ENOMEM, or -ENODATA (why is a sentence): the cell or an
 // arm was not run, or the rounds of the two do not match.
 int tb_pair_load(const struct tb_log_view *view, const char *metric, const char *cell, const char *over, const char *under,
                  struct tb_pair *out, char *why, size_t why_bytes);
@@ -30,6 +30,9 @@ struct tb_figure {
 
 bool tb_stat_is_ratio(enum tb_stat stat);
 bool tb_prediction_exact(const struct tb_prediction *prediction); // every round is compared; the figure is no estimate
+
+// Is it about something that the machine of this run cannot measure: time, in an emulated one? why: one clause.
+bool tb_unmeasurable(const struct tb_log_view *view, const struct tb_prediction *prediction, char *why, size_t why_bytes);
 
 // One part of a prediction: a cell, and two arms or one.
 struct tb_part {

@@ -9,6 +9,7 @@
 #include "testbed/look.h"
 #include "testbed/record/html.h"
 #include "testbed/record/log.h"
+#include "testbed/record/metric.h"
 
 // --- marks and axes (html_axis.c) ---
 
@@ -44,8 +45,7 @@ void tb_html_prediction_chart(FILE *out, const json_t *header, const json_t *pre
 // "1.31 [1.29, 1.33]"; the figure alone when it is exact (low == high).
 void tb_html_interval(FILE *out, double estimate, double low, double high);
 
-// All samples of a cell: a strip for each arm, the fastest on top (html_strips.c). metric: "time_ns", "outstanding_ratio",
-// "distinct_ratio", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio". 0 or -ENOMEM.
-int tb_html_strips(FILE *out, const struct tb_log_view *view, size_t cell, const char *metric);
+// All samples of a cell: a strip for each arm, the fastest on top (html_strips.c). 0 or -ENOMEM.
+int tb_html_strips(FILE *out, const struct tb_log_view *view, size_t cell, const struct tb_metric *metric);
 
 #endif

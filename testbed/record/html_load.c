@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "testbed/record/member.h"
+#include "testbed/record/metric.h"
 
 static int grow(void **array, size_t count, size_t size)
 {
@@ -225,11 +226,6 @@ void tb_gallery_close(struct tb_gallery *gallery)
 const char *tb_emulated(const json_t *header)
 {
     return tb_member_text(header, "emulated");
-}
-
-bool tb_metric_is_time(const char *metric)
-{
-    return strncmp(metric, "time_", 5) == 0;
 }
 
 // Does it rest on the figures, in whatever way?

@@ -62,7 +62,6 @@ void tb_gallery_close(struct tb_gallery *gallery);
 const char *tb_gallery_verdict(const struct tb_gallery_run *run);  // the summary's, or "crashed", "stopped", ...
 
 const char *tb_emulated(const json_t *header);    // the emulated machine that a run was made in, or ""
-bool tb_metric_is_time(const char *metric);
 const char *tb_prediction_verdict(const json_t *header, const json_t *prediction);
 bool tb_prediction_measured(const json_t *header, const json_t *prediction); // else its figures mean nothing and are not shown
 

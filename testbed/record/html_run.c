@@ -10,6 +10,7 @@
 #include "testbed/record/html_nodes.h"
 #include "testbed/record/html_page.h"
 #include "testbed/record/member.h"
+#include "testbed/record/metric.h"
 
 static const struct tb_badge badges[] = {
     {"survived", "good", "\u2713"},
@@ -199,18 +200,16 @@ static bool is_predicted(const json_t *summary, const char *metric)
 // Times always, unless they are none; what else there is where something was said about it.
 static bool is_shown(const struct tb_log_view *view, const char *metric)
 {
-    return tb_metric_is_time(metric) ? !tb_emulated(view->header)[0] : is_predicted(view->summary, metric);
+    return tb_metric_is_time(metric) ? !tb_log_emulated(view) : is_predicted(view->summary, metric);
 }
 
 static int put_samples(FILE *out, const struct tb_log_view *view)
 {
-    static const char *const metrics[] = {"time_ns",        "outstanding_ratio", "distinct_ratio", "remote_touch_ratio",
-                                          "wandered_ratio", "abroad_free_ratio"};
     size_t cells = json_array_size(tb_member(view->header, "cells"));
     bool begun = false;
     int rc = 0;
-    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
-        if (!is_shown(view, metrics[m]))
+    for (unsigned m = 0; tb_metric_at(m); m++) {
+        if (!is_shown(view, tb_metric_at(m)->name))
             continue;
         if (!begun)
             fputs("<h3>Every sample</h3>\n<p class=\"note\">A dot is one round, a fresh process, the first at the strip's upper "
@@ -218,7 +217,7 @@ static int put_samples(FILE *out, const struct tb_log_view *view)
                   out);
         begun = true;
         for (size_t cell = 0; cell < cells && rc == 0; cell++)
-            rc = tb_html_strips(out, view, cell, metrics[m]);
+            rc = tb_html_strips(out, view, cell, tb_metric_at(m));
     }
     if (begun)
         fputs("</div>\n", out);

@@ -27,10 +27,10 @@ struct strip {
 struct strips {
     const struct tb_log_view *view;
     size_t cell;
-    const char *metric, *member;
+    const struct tb_metric *metric;
     bool time, share;           // share: logged as a part of one, written in percent
     double scale;               // what is drawn and written is a value divided by this
-    const char *unit, *title;
+    const char *unit;
     struct tb_axis axis;
     struct strip strip[64];
     size_t count;
@@ -46,7 +46,7 @@ static int by_median(const void *left, const void *right)
 static int strip_load(const struct strips *strips, struct strip *strip)
 {
     size_t valid = 0;
-    int rc = tb_log_values(strips->view, strips->cell, strip->arm.key, strips->member, &strip->values, &strip->count);
+    int rc = tb_log_values(strips->view, strips->cell, strip->arm.key, strips->metric->member, &strip->values, &strip->count);
     double *sound = rc < 0 ? NULL : malloc((strip->count + 1) * sizeof *sound);
     if (!sound)
         return rc < 0 ? rc : -ENOMEM;
@@ -98,14 +98,14 @@ static void choose_axis(struct strips *strips)
 
 static void put_sample(FILE *out, const struct strips *strips, const struct strip *strip, const json_t *sample, double rounds)
 {
-    double round = tb_member_number(sample, "round"), value = tb_member_number(sample, strips->member);
+    double round = tb_member_number(sample, "round"), value = tb_member_number(sample, strips->metric->member);
     double y = 3 + (STRIP - 6) * (round + 0.5) / rounds, x = tb_axis_at(&strips->axis, value / strips->scale);
     char place[64];
     if (json_is_true(tb_member(sample, "valid")) && isfinite(value)) {
         snprintf(place, sizeof place, "<use href=\"#s%d\" x=\"%.2f%%\" y=\"%.1f\"", strip->arm.look->shape, x, y);
         fputs(place, out);
         tb_html(out, " data-round=\"@\" data-value=\"@\"/>", TB_EXACT(round), TB_EXACT(value));
-    } else {
+    } else if (!json_is_true(tb_member(sample, "valid")) || !strips->share) { // else: in this round there was nothing to count
         snprintf(place, sizeof place, "<use href=\"#s2\" class=\"bad\" x=\"%.2f%%\" y=\"%.1f\"", x, y);
         fputs(place, out);
         tb_html(out, " data-round=\"@\" data-invalid=\"@\"><title>@</title></use>", TB_EXACT(round),
@@ -136,7 +136,7 @@ static void put_strip(FILE *out, const struct strips *strips, const struct strip
 {
     double median = strip->median / strips->scale, x = tb_axis_at(&strips->axis, median);
     tb_html(out, "<div class=\"row strip\" data-arm=\"@\" data-metric=\"@\" data-median=\"@\"><span class=\"name\">",
-            strip->arm.key, strips->metric, TB_EXACT(strip->median / (strips->time || strips->share ? 1 : strips->scale)));
+            strip->arm.key, strips->metric->name, TB_EXACT(strip->median / (strips->time || strips->share ? 1 : strips->scale)));
     tb_html_arm(out, &strip->arm);
     fprintf(out, "</span><svg height=\"%d\" role=\"img\">", STRIP);
     tb_axis_grid(out, &strips->axis);
@@ -155,33 +155,16 @@ static void put_strip(FILE *out, const struct strips *strips, const struct strip
 // What is drawn for a metric, and what it is divided by.
 static bool describe(struct strips *strips)
 {
-    static const struct {
-        const char *metric, *member, *unit, *title;
-        double scale; // 0: the cell's peak
-    } metrics[] = {
-        {"time_ns", "time_ns", "", "time per lap, left is faster", 1},
-        {"outstanding_ratio", "outstanding_high", "of peak", "blocks out at once, over the theoretical peak", 0},
-        {"distinct_ratio", "distinct", "of peak", "blocks out at once, over the theoretical peak", 0},
-        {"remote_touch_ratio", "remote_touch_ratio", "%", "touches of pages on another node than the CPU", 0.01},
-        {"wandered_ratio", "wandered_ratio", "%", "blocks on another node than their scheduler", 0.01},
-        {"abroad_free_ratio", "abroad_free_ratio", "%", "freed blocks kept on another node than their own", 0.01},
-    };
+    const struct tb_metric *metric = strips->metric;
     const json_t *cell = json_array_get(tb_member(strips->view->header, "cells"), strips->cell);
-    size_t m = 0;
-    while (m < sizeof metrics / sizeof *metrics && strcmp(metrics[m].metric, strips->metric))
-        m++;
-    if (m == sizeof metrics / sizeof *metrics)
-        return false;
-    strips->member = metrics[m].member;
-    strips->unit = metrics[m].unit;
-    strips->title = metrics[m].title;
-    strips->time = metrics[m].scale == 1;
-    strips->share = metrics[m].scale == 0.01;
-    strips->scale = metrics[m].scale > 0 ? metrics[m].scale : tb_member_number(cell, "blocks_peak");
+    strips->time = tb_metric_is_time(metric->name);
+    strips->share = metric->many_nodes;
+    strips->unit = strips->share ? "%" : "of peak";
+    strips->scale = metric->of_peak ? tb_member_number(cell, "blocks_peak") : strips->share ? 0.01 : 1;
     return strips->scale > 0;
 }
 
-int tb_html_strips(FILE *out, const struct tb_log_view *view, size_t cell, const char *metric)
+int tb_html_strips(FILE *out, const struct tb_log_view *view, size_t cell, const struct tb_metric *metric)
 {
     struct strips strips = {.view = view, .cell = cell, .metric = metric};
     char name[160], what[64];
@@ -190,8 +173,8 @@ int tb_html_strips(FILE *out, const struct tb_log_view *view, size_t cell, const
     int rc = load(&strips);
     choose_axis(&strips);
     tb_html_cell_name(view->header, cell, name, sizeof name);
-    tb_html(out, "<div class=\"chart strips\" data-cell=\"@\" data-metric=\"@\"><h4>@ <small>@</small></h4>\n", name, metric, name,
-            strips.title);
+    tb_html(out, "<div class=\"chart strips\" data-cell=\"@\" data-metric=\"@\"><h4>@ <small>@</small></h4>\n", name, metric->name,
+            name, metric->what);
     for (size_t i = 0; i < strips.count && rc == 0; i++)
         put_strip(out, &strips, &strips.strip[i]);
     snprintf(what, sizeof what, "%s%s", strips.time || strips.share ? strips.unit : "", strips.axis.log ? ", log scale" : "");

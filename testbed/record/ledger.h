@@ -5,7 +5,7 @@
 //   ledger     v 1, host, nonce, time                                     the first line
 //   postulate  id, path, sha256, time                                     filed: from here on it may not change
 //   open       run, nonce, log (path below logs/HOST/), postulate_id, postulate_sha256, kind, time      before the first sample
-//   close      run, log_head (last hash of the log), log_lines, verdict, status, time
+//   close      run, log_head (last hash of the log), log_lines, verdict, status, emulated|null (the guest's name), time
 //   record     id, run, path, sha256, time                                a record or an addendum, filed
 //   supersede  id, by, time                                               postulate `id` is corrected by `by`
 //

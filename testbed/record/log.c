@@ -192,6 +192,12 @@ void tb_log_view_close(struct tb_log_view *view)
     *view = (struct tb_log_view){0};
 }
 
+const char *tb_log_emulated(const struct tb_log_view *view)
+{
+    const char *guest = text_of(view->header, "emulated");
+    return *guest ? guest : NULL;
+}
+
 int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double **values, size_t *count)
 {
     double *found = malloc((view->samples_count + 1) * sizeof *found);

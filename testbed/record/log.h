@@ -4,16 +4,23 @@
 //
 //     logs/HOST/NNNN-slug/YYYYMMDDTHHMMSSZ-RRRRRR.jsonl       RRRRRR: 6 hex digits; run id = "NNNN-YYYYMMDDTHHMMSSZ-RRRRRR"
 //
-// Line by line ("t" tells what it is; a member without a value is null, never left out):
-//   hdr     v 1, run, nonce (32 hex), kind "official" | "trial" | "smoke", time (ISO 8601, UTC),
-//           postulate {path, sha256, commit|null}, experiment {id, slug, question, reproduces|null},
-//           design {rounds, block_rounds, seed, block_bytes, dispatch, workers, order}, unmet|null (a need that was not
-//           met),
-//           arms [{key, name, library|null, library_sha256|null}], cells [{workload, touch, laps, laps_warmup, blocks_peak,
-//           blocks_per_lap, requests_per_lap, pool_blocks}], env {...} (environment.h), before {...} (counters)
+// Line by line ("t" tells what it is; a member without a value is null, never left out, but by logs older than the member):
+//   hdr     v 1, run, nonce (32 hex), kind "official" | "trial" | "smoke", time (ISO 8601, UTC), emulated|null (the guest's
+//           name), postulate {path, sha256, commit|null}, experiment {id, slug, question, reproduces|null},
+//           design {rounds, block_rounds, seed, block_bytes, dispatch, workers (of many nodes: of each), order, many_nodes},
+//           unmet|null (a need that was not met), arms [{key, name, library|null, library_sha256|null, cross_percent}],
+//           cells [{workload, touch, laps, laps_warmup, laps_counted, blocks_peak, blocks_per_lap, requests_per_lap,
+//           pool_blocks (these four: null for a trace that is not here), trace_sha256|null}], env {...} (environment.h),
+//           before {...} (counters)
 //   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
 //           time_ns, time_ns_min, allocated, freed, pushed, drained, touched_bytes, touched_bytes_expected, outstanding_high,
-//           distinct, workers_pinned
+//           distinct, workers_pinned, and of a run of many nodes, otherwise null (the ratios also where nothing was counted):
+//           remote_touch_ratio, wandered_ratio (of allocations), abroad_free_ratio,
+//           nodes {os [number], homes [{node, allocated, freed, pushed, drained}], touches {local, remote, unknown,
+//           pairs [[from, to, count]]}, allocations {the same}, frees {the same, abroad|null (a malloc does not say)},
+//           drift [[allocated, wandered]], before and after [{station, requested, granted|null, why|null, present, elsewhere,
+//           on [[node, pages]], numa_maps|null}], pages_moved, pages_repaired, balancing|null {pte_updates, hint_faults,
+//           pages_migrated}} (nodes/sample.h)
 //   after   counters {...}
 //   sum     rounds, blocks, gates [{gate, kind "proof"|"noise", passed, reason|null}], predictions [...] and arms [...]
 //           (verdict.h), aa [{cell, arms, estimate, low, high, confidence}], positive_control|null, verdict, why|null
@@ -55,6 +62,9 @@ struct tb_log_view {
 // that is broken further down or a missing seal is not an error here: look at the view.
 int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why_bytes);
 void tb_log_view_close(struct tb_log_view *view);
+
+// The emulated machine in which the run was made ("n2"), or NULL: its counts are exact, and its clock says nothing.
+const char *tb_log_emulated(const struct tb_log_view *view);
 
 // Samples of one cell and arm in the order of the rounds: `member` ("time_ns", "outstanding_high", ...) as doubles; NAN for a
 // sample that is not valid. *values is malloc'd. 0 or -errno.

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "testbed/job.h"
+#include "testbed/known_trace.h"
+#include "testbed/record/needs.h"
 #include "testbed/record/postulate_prediction.h"
 #include "testbed/schedule.h"
 
@@ -56,34 +58,14 @@ static int text_list_read(const struct tb_yaml_source *source, const struct tb_y
     return rc;
 }
 
-static bool word_in(const char *word, const char *const words[])
-{
-    while (*words && strcmp(word, *words) != 0)
-        words++;
-    return *words != NULL;
-}
-
-static bool need_known(const char *need)
-{
-    static const char *const words[] = {"mbind_ok", "move_pages_ok", "workers_pinned", "libraries", NULL};
-    char cpus[64], nodes[64];
-    const char *number = strrchr(need, ' ');
-    unsigned count = number ? (unsigned)strtoul(number, NULL, 10) : 0;
-    snprintf(cpus, sizeof cpus, "cpus >= %u", count);
-    snprintf(nodes, sizeof nodes, "numa_nodes >= %u", count);
-    return word_in(need, words) || (count > 0 && (strcmp(need, cpus) == 0 || strcmp(need, nodes) == 0));
-}
-
 static int requires_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
                          void *object)
 {
     struct tb_postulate *out = object;
     int rc = text_list_read(source, value, field->key, out->requires_, &out->requires_count);
     for (size_t i = 0; !rc && i < out->requires_count; i++)
-        if (!need_known(out->requires_[i]))
-            rc = tb_yaml_bad(source, value->items[i].line,
-                             "need '%s' is not cpus >= N, numa_nodes >= N, mbind_ok, move_pages_ok, workers_pinned or libraries",
-                             out->requires_[i]);
+        if (!tb_need_known(out->requires_[i]))
+            rc = tb_yaml_bad(source, value->items[i].line, "need '%s' is not " TB_NEEDS, out->requires_[i]);
     return rc;
 }
 
@@ -113,16 +95,22 @@ static int arms_read(const struct tb_yaml_source *source, const struct tb_yaml *
     return rc;
 }
 
+static bool workload_known(const char *name)
+{
+    for (size_t i = 0; i < tb_suite_count; i++)
+        if (strcmp(tb_suite_names[i], name) == 0)
+            return true;
+    return tb_known_trace(name);
+}
+
 static bool cell_known(const char *cell)
 {
     char name[64];
-    const char *touch = strchr(cell, '/');
-    for (size_t i = 0; touch && i < tb_suite_count; i++)
-        for (int mode = TB_TOUCH_NONE; mode <= TB_TOUCH_FULL; mode++) {
-            snprintf(name, sizeof name, "%s/%s", tb_suite_names[i], tb_touch_name((enum tb_touch)mode));
-            if (strcmp(cell, name) == 0)
-                return true;
-        }
+    const char *slash = strchr(cell, '/');
+    snprintf(name, sizeof name, "%.*s", (int)(slash ? slash - cell : 0), cell);
+    for (int touch = TB_TOUCH_NONE; slash && touch <= TB_TOUCH_LINE; touch++)
+        if (strcmp(slash + 1, tb_touch_name((enum tb_touch)touch)) == 0)
+            return workload_known(name);
     return false;
 }
 
@@ -135,10 +123,11 @@ static int cells_read(const struct tb_yaml_source *source, const struct tb_yaml 
         rc = tb_yaml_bad(source, value->line, "no cell: such as [churn-touch/full]");
     for (size_t i = 0; !rc && i < out->cells_count; i++)
         if (!cell_known(out->cells[i]))
-            rc = tb_yaml_bad(source, value->items[i].line,
-                             "cell '%s' is not WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail or churn-touch, then /none, "
-                             "/byte or /full",
-                             out->cells[i]);
+            rc = tb_yaml_bad(
+                source, value->items[i].line,
+                "cell '%s' is not WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail, churn-touch or a recorded trace "
+                "(sample, azure-conv, azure-code, mooncake), then /none, /byte or /full, or /line (many nodes)",
+                out->cells[i]);
     return rc;
 }
 

@@ -8,19 +8,20 @@
 //   supersedes: "0001"                  # or left out
 //   requires: [cpus >= 2, workers_pinned]
 //   arms: {A: locus, B: glibc}          # key: contender as `locus eval -c` takes it; the same twice: an A/A control
-//   cells: [churn-touch/full]           # WORKLOAD/TOUCH
+//   cells: [churn-touch/full]           # WORKLOAD/TOUCH; a workload is also a recorded trace (known_trace.h)
 //   design: {unit: process, rounds: 20, order: random, dispatch: spin, workers: 1, block_bytes: 4096, laps: 20, seed: 7}
 //   predictions:
 //     - {id: P1, metric: time_ns, cell: churn-touch/full, stat: hl_ratio(B/A), op: ">=", value: 1.25, unit: x, confidence: 0.95}
 //   gates: [allocated == freed, pushed == drained, aa_ratio_ci contains 1]
 //   prior: what was known when this was written
 //
-// metric: time_ns, outstanding_ratio (high-water over theoretical peak), distinct_ratio. stat: hl_ratio(X/Y), median_ratio(X/Y):
-// how many times as much of the metric X has as Y (of time_ns: how many times as long X takes); X may be *, every other ranked arm
-// that is another contender than Y: a conjunction. max, min, median: with `arm`. op: >=, <=, >, <, within (then `value: [low,
-// high]`), and == for max and min, which are exact. cell: one of the cells; "*", all of them, or "*/full", all with that touch:
-// conjunctions. unit: x for ratios of arms, otherwise ns (time_ns) or ratio. confidence: of an interval, 0.95 when left out.
-// margin: an equivalence margin, left out or such as 0.02.
+// metric: time_ns, outstanding_ratio (high-water over theoretical peak), distinct_ratio; of runs of many nodes remote_touch_ratio,
+// wandered_ratio, abroad_free_ratio (metric.h), of which max, min and median can be claimed, because they may be 0. stat:
+// hl_ratio(X/Y), median_ratio(X/Y): how many times as much of the metric X has as Y (of time_ns: how many times as long X takes);
+// X may be *, every other ranked arm that is another contender than Y: a conjunction. max, min, median: with `arm`. op: >=, <=, >,
+// <, within (then `value: [low, high]`), and == for max and min, which are exact. cell: one of the cells; "*", all of them, or
+// "*/full", all with that touch: conjunctions. unit: x for ratios of arms, otherwise ns (time_ns) or ratio. confidence: of an
+// interval, 0.95 when left out. margin: an equivalence margin, left out or such as 0.02.
 //
 // All other keys must be there; requires and gates may be []. prior may be several lines (`prior: |`).
 //

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "testbed/contender.h"
+#include "testbed/record/metric.h"
 
 static const struct {
     const char *name;
@@ -25,7 +26,6 @@ static const char *const ops[] = {
     [TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
     [TB_CLAIM_LT] = "<",  [TB_CLAIM_EQ] = "==", [TB_CLAIM_WITHIN] = "within",
 };
-static const char *const metrics[] = {"time_ns", "outstanding_ratio", "distinct_ratio", NULL};
 static const char *const units[] = {"x", "ns", "ratio", NULL};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -104,7 +104,7 @@ static int share_read(const struct tb_yaml_source *source, const struct tb_yaml 
 #define MEMBER(name) offsetof(struct tb_prediction, name), sizeof((struct tb_prediction *)0)->name
 static const struct tb_yaml_field fields[] = {
     {"id", tb_yaml_field_text, MEMBER(id), 0, 0, NULL, false},
-    {"metric", tb_yaml_field_word, MEMBER(metric), 0, 0, metrics, false},
+    {"metric", tb_yaml_field_word, MEMBER(metric), 0, 0, tb_metric_names, false},
     {"cell", tb_yaml_field_text, MEMBER(cell), 0, 0, NULL, false},
     {"stat", stat_read, MEMBER(stat), 0, 0, NULL, false},
     {"arm", tb_yaml_field_text, MEMBER(arm), 0, 0, NULL, true},
@@ -134,12 +134,21 @@ bool tb_prediction_covers(const struct tb_prediction *prediction, const char *ce
     return prediction->cell[0] == '*' && touch && strcmp(prediction->cell + 1, touch) == 0;
 }
 
+// An arm's name without the share of requests that finish on another node ("home-steered%50"), which makes no other contender.
+static const char *contender_of(const char *name, char out[96])
+{
+    const char *share = strncmp(name, "malloc:", 7) ? strchr(name, '%') : NULL;
+    snprintf(out, 96, "%.*s", (int)(share ? (size_t)(share - name) : strlen(name)), name);
+    return out;
+}
+
 // Nobody's rivals: what measures the testbed, the floor that knows all blocks beforehand, and what has a fault put in (NAME@FAULT).
 static bool is_rival(const char *name)
 {
-    const struct tb_contender *contender = tb_contender_find(name);
+    char bare[96];
+    const struct tb_contender *contender = tb_contender_find(contender_of(name, bare));
     bool fault = strchr(name, '@') && strncmp(name, "malloc:", 7) != 0;
-    return !fault && strcmp(name, "oracle") != 0 && !(contender && contender->harness);
+    return !fault && strcmp(bare, "oracle") != 0 && !(contender && contender->harness);
 }
 
 bool tb_prediction_compares(const struct tb_postulate *postulate, const struct tb_prediction *prediction, uint32_t arm)
@@ -147,7 +156,9 @@ bool tb_prediction_compares(const struct tb_postulate *postulate, const struct t
     const struct tb_postulate_arm *candidate = &postulate->arms[arm], *under = arm_find(postulate, prediction->under);
     if (prediction->over[0] != '*')
         return strcmp(prediction->over, candidate->key) == 0;
-    return under && strcmp(candidate->name, under->name) != 0 && is_rival(candidate->name);
+    char names[2][96];
+    return under && strcmp(contender_of(candidate->name, names[0]), contender_of(under->name, names[1])) != 0 &&
+           is_rival(candidate->name);
 }
 
 static int ratio_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
@@ -180,11 +191,16 @@ static int arm_check(const struct tb_yaml_source *source, const struct tb_postul
 static int check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
 {
     bool ratio = stats[out->stat].ratio, covered = false;
-    const char *unit = ratio ? "x" : strcmp(out->metric, "time_ns") == 0 ? "ns" : "ratio";
+    const struct tb_metric *metric = tb_metric_find(out->metric);
+    const char *unit = ratio ? "x" : metric->unit;
     for (uint32_t i = 0; i < postulate->cells_count; i++)
         covered |= tb_prediction_covers(out, postulate->cells[i]);
     if (!covered)
         return tb_yaml_bad(source, out->line, "%s: '%s' is none of the cells", out->id, out->cell);
+    if (ratio && metric->many_nodes)
+        return tb_yaml_bad(source, out->line,
+                           "%s: %s may be 0, so arms have no ratio of it: claim its max, min or median of an arm", out->id,
+                           out->metric);
     if (strcmp(out->unit, unit) != 0)
         return tb_yaml_bad(source, out->line, "%s: the unit of %s is '%s', not '%s'", out->id,
                            ratio ? "a ratio of arms" : out->metric, unit, out->unit);
@@ -216,7 +232,7 @@ const char *tb_prediction_text(const struct tb_prediction *prediction, char *out
         snprintf(subject, sizeof subject, "%s/%s", prediction->over, prediction->under);
     else
         snprintf(subject, sizeof subject, "%s", prediction->arm);
-    if (strcmp(prediction->metric, "time_ns") != 0)
+    if (!tb_metric_is_time(prediction->metric))
         snprintf(metric, sizeof metric, " of %s", prediction->metric);
     if (prediction->op == TB_CLAIM_WITHIN)
         snprintf(value, sizeof value, "[%.12g, %.12g]", prediction->low, prediction->high);

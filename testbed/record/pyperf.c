@@ -60,6 +60,8 @@ int tb_pyperf(const struct tb_log_view *view, json_t **out, size_t *left_out)
     int rc = benchmarks ? 0 : -ENOMEM;
     *left_out = 0;
     *out = NULL;
+    if (tb_log_emulated(view))
+        rc = -ENOTSUP;
     for (size_t cell = 0; !rc && cell < tb_cells_count(view); cell++)
         for (size_t arm = 0; !rc && arm < tb_arms_count(view); arm++)
             rc = add(view, cell, arm, benchmarks, left_out);

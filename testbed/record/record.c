@@ -16,6 +16,7 @@
 #include "testbed/record/arm_figures.h"
 #include "testbed/record/find_run.h"
 #include "testbed/record/member.h"
+#include "testbed/record/verdict.h"
 #include "testbed/report_text.h"
 
 #define CELL_BYTES 512
@@ -78,13 +79,18 @@ static const char *percent(const json_t *object, const char *key, char *out, siz
 static void write_head(const struct tb_log_view *view, FILE *out)
 {
     const json_t *header = view->header;
-    char text[CELL_BYTES];
+    char text[TB_WHY_BYTES];
     const char *kind = tb_member_text(header, "kind"), *why = tb_member_text(view->summary, "why");
     fprintf(out, "<!-- locus record, run %s. Only the last two sections are written by a person. -->\n",
             tb_member_text(header, "run"));
     fprintf(out, "# %s %s\n\n", tb_member_text(header, "experiment.id"), tb_member_text(header, "experiment.slug"));
     if (strcmp(kind, "official"))
         fprintf(out, "> **This is a %s run. It proves nothing and cannot be filed.**\n\n", kind);
+    if (tb_log_emulated(view))
+        fprintf(out,
+                "> **Made in an emulated guest (%s): counts, no times.** Its counts are exact; its clock says nothing about "
+                "hardware.\n\n",
+                tb_member_show(header, "emulated", text, sizeof text));
     fprintf(out, "**Question:** %s\n\n", tb_member_show(header, "experiment.question", text, sizeof text));
     fprintf(out, "**Verdict: %s**", tb_member_text(view->summary, "verdict"));
     fprintf(out, *why ? " (%s)\n\n" : "\n\n", tb_member_show(view->summary, "why", text, sizeof text));
@@ -124,7 +130,7 @@ static void write_parts(const json_t *prediction, FILE *out)
 static void write_predictions(const struct tb_log_view *view, FILE *out)
 {
     const json_t *predictions = tb_member(view->summary, "predictions"), *prediction;
-    char path[CELL_BYTES], why[CELL_BYTES];
+    char path[CELL_BYTES], why[TB_WHY_BYTES];
     size_t i;
     fprintf(out, "## Prediction and observation\n\nPredicted in %s, SHA-256 `%s`, ",
             tb_member_show(view->header, "postulate.path", path, sizeof path), tb_member_text(view->header, "postulate.sha256"));
@@ -166,28 +172,64 @@ static void write_arm(const struct tb_arm_figures *f, const struct tb_unit *unit
             tb_member_number(f->summary, "outliers_severe"), tb_member_number(f->summary, "n"));
 }
 
-static int write_cell(const struct tb_log_view *view, size_t cell, FILE *out)
+static const char *ratio_text(double value, char *out, size_t bytes)
 {
-    size_t count = tb_arms_count(view);
+    snprintf(out, bytes, isnan(value) ? "-" : "%.4f", value);
+    return out;
+}
+
+// What was counted in a cell, beside the times or instead of them.
+static void write_counts(const struct tb_arm_figures figures[], size_t count, FILE *out)
+{
+    fprintf(out, "| arm | contender | version | footprint | distinct | remote touches | wandered | freed abroad |\n"
+                 "|---|---|---|--:|--:|--:|--:|--:|\n");
+    for (const struct tb_arm_figures *f = figures; f < figures + count; f++) {
+        char key[32], name[224], version[160], invalid[CELL_BYTES], text[5][32];
+        const double ratios[5] = {f->outstanding, f->distinct, f->remote_touch, f->wandered, f->abroad_free};
+        for (size_t i = 0; i < 5; i++)
+            ratio_text(ratios[i], text[i], sizeof text[i]);
+        fprintf(out, "| %s | %s | %s | ", escaped(f->key, key, sizeof key), escaped(f->name, name, sizeof name),
+                escaped(*f->version ? f->version : "-", version, sizeof version));
+        if (f->invalid[0])
+            fprintf(out, "INVALID: %s | | | | |\n", escaped(f->invalid, invalid, sizeof invalid));
+        else
+            fprintf(out, "%s | %s | %s | %s | %s |\n", text[0], text[1], text[2], text[3], text[4]);
+    }
+    fputc('\n', out);
+}
+
+static void write_times(const struct tb_arm_figures figures[], size_t count, FILE *out)
+{
     double smallest = INFINITY, largest = 0;
-    char name[CELL_BYTES], shown[CELL_BYTES];
-    struct tb_arm_figures *figures = calloc(count + 1, sizeof *figures);
-    int rc = figures ? 0 : -ENOMEM;
-    for (size_t arm = 0; !rc && arm < count; arm++) {
-        rc = tb_arm_figures(view, cell, arm, &figures[arm]);
+    for (size_t arm = 0; arm < count; arm++) {
         smallest = fmin(smallest, tb_member_number(figures[arm].summary, "median")); // both pass over NAN
         largest = fmax(largest, tb_member_number(figures[arm].summary, "median"));
     }
+    struct tb_unit unit = tb_text_unit(isfinite(smallest) ? smallest : 1, largest);
+    fprintf(out,
+            "| arm | contender | version | median, %s | 95 %% interval | fastest | time over %s | footprint | "
+            "distinct | outliers |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
+            unit.name, figures[0].key);
+    for (size_t arm = 0; arm < count; arm++)
+        write_arm(&figures[arm], &unit, out);
+    fputc('\n', out);
+}
+
+static int write_cell(const struct tb_log_view *view, size_t cell, FILE *out)
+{
+    size_t count = tb_arms_count(view);
+    char name[CELL_BYTES], shown[CELL_BYTES];
+    struct tb_arm_figures *figures = calloc(count + 1, sizeof *figures);
+    int rc = figures ? 0 : -ENOMEM;
+    for (size_t arm = 0; !rc && arm < count; arm++)
+        rc = tb_arm_figures(view, cell, arm, &figures[arm]);
     if (!rc && count > 0) {
-        struct tb_unit unit = tb_text_unit(isfinite(smallest) ? smallest : 1, largest);
         tb_text_clean(tb_cell_label(view, cell, name, sizeof name), false, shown, sizeof shown);
-        fprintf(out,
-                "### %s\n\n| arm | contender | version | median, %s | 95 %% interval | fastest | time over %s | footprint | "
-                "distinct | outliers |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
-                shown, unit.name, figures[0].key);
-        for (size_t arm = 0; arm < count; arm++)
-            write_arm(&figures[arm], &unit, out);
-        fputc('\n', out);
+        fprintf(out, "### %s\n\n", shown);
+        if (!tb_log_emulated(view))
+            write_times(figures, count, out);
+        if (tb_log_emulated(view) || tb_many_nodes(view))
+            write_counts(figures, count, out);
     }
     free(figures);
     return rc;
@@ -196,14 +238,18 @@ static int write_cell(const struct tb_log_view *view, size_t cell, FILE *out)
 static int write_arms(const struct tb_log_view *view, FILE *out)
 {
     int rc = 0;
-    if (view->samples_count == 0)
-        fprintf(out, "## Arms\n\nNo sample was taken.\n\n");
-    else
+    bool timed = !tb_log_emulated(view);
+    fprintf(out, "## Arms\n\n%s", view->samples_count == 0 ? "No sample was taken.\n\n" : "");
+    if (view->samples_count > 0 && timed)
         fprintf(
             out,
-            "## Arms\n\nTime of one lap: the median over all rounds with its bootstrap interval, and the ratio of times formed "
+            "Time of one lap: the median over all rounds with its bootstrap interval, and the ratio of times formed "
             "within each round (Hodges-Lehmann, signed-rank interval, at least 95 %%). Footprint and distinct blocks: the worst "
             "round, over the theoretical peak. Outliers: mild/severe of all samples (Tukey), none left out.\n\n");
+    if (view->samples_count > 0 && (!timed || tb_many_nodes(view)))
+        fprintf(out, "Counts are the worst round's: footprint and distinct blocks over the theoretical peak; touches of another "
+                     "node's memory, blocks handed out on another node (wandered) and frees kept on another node than the block's, "
+                     "each of all of its kind. Each was counted, none is estimated.\n\n");
     for (size_t cell = 0; !rc && view->samples_count > 0 && cell < tb_cells_count(view); cell++)
         rc = write_cell(view, cell, out);
     return rc;

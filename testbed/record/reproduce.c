@@ -17,6 +17,7 @@
 
 #include "testbed/contender.h"
 #include "testbed/record/child.h"
+#include "testbed/record/environment.h"
 #include "testbed/record/git.h"
 #include "testbed/record/member.h"
 
@@ -58,6 +59,23 @@ static int check_commit(const struct tb_log_view *view, char *why, size_t why_by
     return rc ? -EINVAL : 0;
 }
 
+// On hardware the counts might even come out the same, but it would not be the machine of the log.
+static int check_guest(const struct tb_log_view *view, char *why, size_t why_bytes)
+{
+    const char *guest = tb_log_emulated(view), *here = tb_environment_guest();
+    char shown[64], id[16];
+    if (!guest || (here && strcmp(guest, here) == 0))
+        return 0;
+    snprintf(why, why_bytes,
+             "%s: it was made in an emulated guest (%s). In its commit, built: locus guest -m %s -- run %s --seed %" PRIu64
+             " --rounds %" PRIu64,
+             view->path, tb_member_show(view->header, "emulated", shown, sizeof shown), shown,
+             tb_member_show(view->header, "experiment.id", id, sizeof id),
+             (uint64_t)json_integer_value(tb_member(view->header, "design.seed")),
+             (uint64_t)json_integer_value(tb_member(view->header, "design.rounds")));
+    return -EINVAL;
+}
+
 static int check_arm(const json_t *entry, char *why, size_t why_bytes, char *note, size_t note_bytes)
 {
     struct tb_arm arm;
@@ -79,7 +97,9 @@ int tb_reproduce_check(const struct tb_log_view *view, char *why, size_t why_byt
     const json_t *entry;
     size_t i;
     note[0] = '\0';
-    int rc = check_commit(view, why, why_bytes);
+    int rc = check_guest(view, why, why_bytes);
+    if (!rc)
+        rc = check_commit(view, why, why_bytes);
     json_array_foreach (tb_member(view->header, "arms"), i, entry)
         if (!rc)
             rc = check_arm(entry, why, why_bytes, note, note_bytes);

@@ -10,8 +10,8 @@
 #include "testbed/record/log.h"
 
 // Can it be done here? The log names a commit, without changes that were not committed; the repository around the current folder
-// has it; every arm's library is installed. 0, or -EINVAL: why says what is missing. note: a library that is another file than
-// the log's, or "".
+// has it; every arm's library is installed; a run of an emulated guest is not repeated outside of it. 0, or -EINVAL: why says what
+// is missing. note: a library that is another file than the log's, or "".
 int tb_reproduce_check(const struct tb_log_view *view, char *why, size_t why_bytes, char *note, size_t note_bytes);
 
 // Clones the repository into a new folder (*folder; remove it with tb_child_remove), checks out the commit, builds it and runs the

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "testbed/record/environment.h"
+#include "testbed/record/needs.h"
 #include "testbed/record/run_lines.h"
 #include "testbed/report.h"
 
@@ -28,7 +29,7 @@ struct running {
     uint32_t block;
     char nonce[33];
     char time[24];
-    char unmet[160]; // the need that this host does not meet
+    char unmet[TB_WHY_BYTES]; // the need that this host does not meet
 };
 
 const char *tb_run_kind_name(enum tb_run_kind kind)
@@ -173,14 +174,23 @@ static int summary_make(struct running *running)
 static int needs_check(struct running *running)
 {
     const struct tb_plan *plan = running->config->plan;
-    char found[96];
+    const struct tb_needing run = {
+        .arms = plan->arms,
+        .arms_count = plan->campaign.arms_count,
+        .workers = plan->campaign.workers,
+        .many_nodes = plan->campaign.many_nodes,
+        .cells = plan->experiment->cells,
+    };
+    char found[TB_FOUND_BYTES];
     for (const char *const *need = plan->experiment->needs; *need; need++) {
-        int met = tb_need_met(*need, plan->arms, plan->campaign.arms_count, plan->campaign.workers, found, sizeof found);
+        int met = tb_need_met(*need, &run, found, sizeof found);
         if (met < 0)
             return met;
         if (!met && !running->unmet[0])
-            snprintf(running->unmet, sizeof running->unmet, "needs %s, and here is %s", *need, found);
+            snprintf(running->unmet, sizeof running->unmet, "needs %s, and %s", *need, found);
     }
+    if (!running->unmet[0])
+        tb_plan_missing(plan, running->unmet, sizeof running->unmet);
     return 0;
 }
 
@@ -238,9 +248,10 @@ static int close_run(struct running *running, int error)
     if (sealed)
         return error ? error : sealed;
     tb_hash_text(&head, head_text);
-    int closed = ledger_add(running, json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "t", "close", "run", result->run, "log_head",
+    int closed = ledger_add(running, json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s?}", "t", "close", "run", result->run, "log_head",
                                                head_text, "log_lines", (json_int_t)lines, "verdict",
-                                               error ? "none (stopped)" : tb_verdict_name(result->verdict), "status", status));
+                                               error ? "none (stopped)" : tb_verdict_name(result->verdict), "status", status,
+                                               "emulated", tb_environment_guest()));
     return error ? error : closed;
 }
 

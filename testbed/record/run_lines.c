@@ -8,6 +8,7 @@
 
 #include "testbed/contender.h"
 #include "testbed/record/environment.h"
+#include "testbed/record/run_lines_nodes.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -32,34 +33,41 @@ static json_t *arms_json(const struct tb_plan *plan)
         const struct tb_arm *arm = &plan->arms[i];
         if (arm->library[0] && tb_hash_file(arm->library, sha256))
             sha256[0] = '\0';
-        json_array_append_new(arms, json_pack("{s:s, s:s, s:o, s:o}", "key", plan->experiment->arms[i].key, "name",
+        json_array_append_new(arms, json_pack("{s:s, s:s, s:o, s:o, s:o}", "key", plan->experiment->arms[i].key, "name",
                                               plan->experiment->arms[i].name, "library", text_or_null(arm->library),
-                                              "library_sha256", text_or_null(sha256)));
+                                              "library_sha256", text_or_null(sha256), "cross_percent", count(arm->cross_percent)));
     }
     return arms;
+}
+
+// A recorded trace that is not here has no schedule, and the run no samples.
+static json_t *cell_json(const struct tb_plan *plan, uint32_t at)
+{
+    const struct tb_cell *cell = &plan->cells[at];
+    const struct tb_schedule *schedule = cell->schedule;
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "workload", plan->workloads[at], "touch",
+                     tb_touch_name(cell->touch), "laps", count(cell->laps), "laps_warmup", count(cell->laps_warmup), "laps_counted",
+                     count(cell->laps_counted), "blocks_peak", schedule ? count(schedule->blocks_peak) : json_null(),
+                     "blocks_per_lap", schedule ? count(schedule->blocks_per_lap) : json_null(), "requests_per_lap",
+                     schedule ? count(schedule->requests_per_lap) : json_null(), "pool_blocks",
+                     schedule ? count(schedule->pool_blocks) : json_null(), "trace_sha256", text_or_null(plan->trace_sha256[at]));
 }
 
 static json_t *cells_json(const struct tb_plan *plan)
 {
     json_t *cells = json_array();
-    for (uint32_t i = 0; i < plan->campaign.cells_count; i++) {
-        const struct tb_cell *cell = &plan->cells[i];
-        const struct tb_schedule *schedule = cell->schedule;
-        json_array_append_new(cells, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "workload", schedule->name, "touch",
-                                               tb_touch_name(cell->touch), "laps", count(cell->laps), "laps_warmup",
-                                               count(cell->laps_warmup), "blocks_peak", count(schedule->blocks_peak),
-                                               "blocks_per_lap", count(schedule->blocks_per_lap), "requests_per_lap",
-                                               count(schedule->requests_per_lap), "pool_blocks", count(schedule->pool_blocks)));
-    }
+    for (uint32_t i = 0; i < plan->campaign.cells_count; i++)
+        json_array_append_new(cells, cell_json(plan, i));
     return cells;
 }
 
 static json_t *design_json(const struct tb_plan *plan)
 {
     const struct tb_campaign *campaign = &plan->campaign;
-    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:s}", "rounds", count(campaign->rounds), "block_rounds",
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:b}", "rounds", count(campaign->rounds), "block_rounds",
                      count(plan->block_rounds), "seed", count(campaign->seed), "block_bytes", count(campaign->block_bytes),
-                     "dispatch", tb_dispatch_name(campaign->dispatch), "workers", count(campaign->workers), "order", "random");
+                     "dispatch", tb_dispatch_name(campaign->dispatch), "workers", count(campaign->workers), "order", "random",
+                     "many_nodes", campaign->many_nodes);
 }
 
 json_t *tb_line_header(const struct tb_run_config *config, const char *run, const char *nonce, const char *time)
@@ -70,23 +78,29 @@ json_t *tb_line_header(const struct tb_run_config *config, const char *run, cons
         json_pack("{s:s, s:s, s:o}", "path", postulate->path, "sha256", postulate->sha256, "commit", text_or_null(config->commit));
     json_t *experiment = json_pack("{s:s, s:s, s:s, s:o}", "id", plan->experiment->id, "slug", plan->experiment->slug, "question",
                                    plan->experiment->question, "reproduces", text_or_null(postulate->reproduces));
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run", run, "nonce",
-                     nonce, "kind", tb_run_kind_name(config->kind), "time", time, "postulate", filed, "experiment", experiment,
-                     "design", design_json(plan), "arms", arms_json(plan), "cells", cells_json(plan), "env",
-                     tb_environment("", plan->arms, plan->campaign.arms_count), "before", tb_environment_counters(""));
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run", run,
+                     "nonce", nonce, "kind", tb_run_kind_name(config->kind), "time", time, "emulated", tb_environment_guest(),
+                     "postulate", filed, "experiment", experiment, "design", design_json(plan), "arms", arms_json(plan), "cells",
+                     cells_json(plan), "env", tb_environment("", plan->arms, plan->campaign.arms_count), "before",
+                     tb_environment_counters(""));
 }
 
 json_t *tb_line_sample(const struct tb_plan *plan, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position)
 {
     const struct tb_sample *s = tb_campaign_sample(&plan->campaign, cell, arm, round);
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
-                     "t", "s", "block", count(block), "round", count(round), "cell", count(cell), "pos", count(position), "arm",
-                     plan->experiment->arms[arm].key, "ran", s->ran, "valid", s->valid, "invalid", text_or_null(s->invalid),
-                     "version", text_or_null(s->version), "time_ns", number_or_null(s->lap_ns), "time_ns_min",
-                     number_or_null(s->lap_ns_min), "allocated", count(s->allocated), "freed", count(s->freed), "pushed",
-                     count(s->pushed), "drained", count(s->drained), "touched_bytes", count(s->touched_bytes),
-                     "touched_bytes_expected", count(s->touched_bytes_expected), "outstanding_high", count(s->outstanding_high),
-                     "distinct", count(s->distinct), "workers_pinned", s->workers_pinned);
+    json_t *line =
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "t",
+                  "s", "block", count(block), "round", count(round), "cell", count(cell), "pos", count(position), "arm",
+                  plan->experiment->arms[arm].key, "ran", s->ran, "valid", s->valid, "invalid", text_or_null(s->invalid), "version",
+                  text_or_null(s->version), "time_ns", number_or_null(s->lap_ns), "time_ns_min", number_or_null(s->lap_ns_min),
+                  "allocated", count(s->allocated), "freed", count(s->freed), "pushed", count(s->pushed), "drained",
+                  count(s->drained), "touched_bytes", count(s->touched_bytes), "touched_bytes_expected",
+                  count(s->touched_bytes_expected), "outstanding_high", count(s->outstanding_high), "distinct", count(s->distinct),
+                  "workers_pinned", s->workers_pinned);
+    if (!line || tb_line_nodes(line, &s->nodes) == 0)
+        return line;
+    json_decref(line);
+    return NULL;
 }
 
 json_t *tb_line_after(void)

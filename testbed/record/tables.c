@@ -44,10 +44,16 @@ static json_t *ratio_row(const char *cell, const char *over, const char *under, 
                      tb_json_number(ratio->high), "confidence", ratio->bounded ? tb_json_number(ratio->confidence) : json_null());
 }
 
+// Of an emulated run none of these tables has anything: they are of time.
+static uint32_t cells_timed(const struct tb_log_view *view, const struct tb_postulate *postulate)
+{
+    return tb_log_emulated(view) ? 0 : postulate->cells_count;
+}
+
 json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *postulate)
 {
     json_t *rows = json_array();
-    for (uint32_t cell = 0; cell < postulate->cells_count; cell++) {
+    for (uint32_t cell = 0; cell < cells_timed(view, postulate); cell++) {
         for (uint32_t second = 1; second < postulate->arms_count; second++) {
             for (uint32_t first = 0; first < second; first++) {
                 const struct tb_postulate_arm *over = &postulate->arms[second], *under = &postulate->arms[first];
@@ -80,7 +86,7 @@ static json_t *arm_row(const char *cell, const char *arm, const double values[],
 json_t *tb_table_arms(const struct tb_log_view *view, const struct tb_postulate *postulate)
 {
     json_t *rows = json_array();
-    for (uint32_t cell = 0; cell < postulate->cells_count; cell++) {
+    for (uint32_t cell = 0; cell < cells_timed(view, postulate); cell++) {
         for (uint32_t arm = 0; arm < postulate->arms_count; arm++) {
             struct tb_pair pair;
             char ignored[200];
@@ -116,7 +122,7 @@ json_t *tb_table_positive_control(const struct tb_log_view *view, const struct t
     const char *cell = NULL;
     uint32_t slowed, plain;
     double percent;
-    if (!control_find(postulate, &slowed, &plain, &percent))
+    if (tb_log_emulated(view) || !control_find(postulate, &slowed, &plain, &percent))
         return json_null();
     const char *over = postulate->arms[slowed].key, *under = postulate->arms[plain].key;
     for (uint32_t c = 0; c < postulate->cells_count; c++) {

@@ -68,7 +68,7 @@ int tb_parts(const struct tb_postulate *postulate, const struct tb_prediction *p
 
 struct judgement {
     enum tb_verdict verdict;
-    char why[384];
+    char why[TB_WHY_BYTES];
 };
 
 // The worse one first: what is refuted, then what is not known, then the least slack.
@@ -228,6 +228,31 @@ static struct judgement overruling(const struct tb_log_view *view, const struct 
     return out;
 }
 
+// "P1, P3": the predictions with this verdict. Returns the first of them.
+static size_t those_with(enum tb_verdict verdict, const struct tb_postulate *postulate, const struct judgement each[], char *out,
+                         size_t bytes)
+{
+    size_t used = 0, first = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < postulate->predictions_count; i++) {
+        if (each[i].verdict != verdict)
+            continue;
+        first = used ? first : i;
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s", used ? ", " : "", postulate->predictions[i].id);
+    }
+    return first;
+}
+
+// What this machine could not judge, and that nothing else speaks against the postulate.
+static void say_unmeasurable(const struct tb_postulate *postulate, const struct judgement each[], struct judgement *out)
+{
+    char unknown[TB_PREDICTIONS_MAX * 18], survived[TB_PREDICTIONS_MAX * 18];
+    size_t first = those_with(TB_VERDICT_UNMEASURABLE, postulate, each, unknown, sizeof unknown);
+    those_with(TB_VERDICT_SURVIVED, postulate, each, survived, sizeof survived);
+    snprintf(out->why, sizeof out->why, "%s: %.260s%s%s%s", unknown, each[first].why, *survived ? "; the rest survived (" : "",
+             survived, *survived ? ")" : "");
+}
+
 // A postulate stands or falls with each of its predictions.
 static struct judgement overall(const struct tb_postulate *postulate, const struct judgement each[])
 {
@@ -239,13 +264,18 @@ static struct judgement overall(const struct tb_postulate *postulate, const stru
         out.verdict = TB_VERDICT_FALSIFIED;
     else if (count > 0 && of[TB_VERDICT_SURVIVED] == count)
         out.verdict = TB_VERDICT_SURVIVED;
+    else if (count > 0 && of[TB_VERDICT_SURVIVED] + of[TB_VERDICT_UNMEASURABLE] == count)
+        out.verdict = TB_VERDICT_UNMEASURABLE;
     else if (count > 0 && of[TB_VERDICT_NO_DIFFERENCE] == count)
         out.verdict = TB_VERDICT_NO_DIFFERENCE;
     else if (count > 0 && of[TB_VERDICT_UNSTABLE] == count)
         out.verdict = TB_VERDICT_UNSTABLE;
+    if (out.verdict == TB_VERDICT_UNMEASURABLE)
+        say_unmeasurable(postulate, each, &out);
     bool mixed = out.verdict == TB_VERDICT_INCONCLUSIVE;
     for (size_t i = 0; i < count && !out.why[0] && out.verdict != TB_VERDICT_SURVIVED; i++)
-        if (each[i].verdict == out.verdict || (mixed && each[i].verdict != TB_VERDICT_SURVIVED))
+        if (each[i].verdict == out.verdict ||
+            (mixed && each[i].verdict != TB_VERDICT_SURVIVED && each[i].verdict != TB_VERDICT_UNMEASURABLE))
             snprintf(out.why, sizeof out.why, "%s %s: %.260s", postulate->predictions[i].id, tb_verdict_name(each[i].verdict),
                      each[i].why);
     return out;
@@ -269,6 +299,21 @@ static int overrule_parts(json_t *prediction, const struct judgement *overruled)
     return rc ? -ENOMEM : 0;
 }
 
+// What makes one prediction moot, where nothing stronger makes them all so. A noise gate that failed keeps every figure from being
+// judged; but of a time without a clock there is no figure, quiet or not.
+static struct judgement overruling_one(const struct tb_log_view *view, const struct tb_postulate *postulate,
+                                       const struct tb_prediction *prediction, const struct judgement *all)
+{
+    struct judgement out = *all;
+    if (all->verdict != TB_VERDICT_COUNT && all->verdict != TB_VERDICT_NOISE)
+        return out;
+    if (tb_unmeasurable(view, prediction, out.why, sizeof out.why))
+        out.verdict = TB_VERDICT_UNMEASURABLE;
+    else if (all->verdict == TB_VERDICT_COUNT && tb_blocks_disagree(view, postulate, prediction, out.why, sizeof out.why))
+        out.verdict = TB_VERDICT_UNSTABLE;
+    return out;
+}
+
 static int predictions(const struct tb_log_view *view, const struct tb_postulate *postulate, const struct judgement *overruled,
                        struct judgement *run, json_t *list)
 {
@@ -282,10 +327,7 @@ static int predictions(const struct tb_log_view *view, const struct tb_postulate
         bool exact = tb_prediction_exact(prediction);
         json_t *object = NULL;
         rc = judge(view, postulate, prediction, exact ? 1 : 1 - (1 - prediction->confidence) / intervals, &each[i], &object);
-        struct judgement overrule = *overruled;
-        if (overrule.verdict == TB_VERDICT_COUNT &&
-            tb_blocks_disagree(view, postulate, prediction, overrule.why, sizeof overrule.why))
-            overrule.verdict = TB_VERDICT_UNSTABLE;
+        struct judgement overrule = overruling_one(view, postulate, prediction, overruled);
         if (rc == 0 && overrule.verdict != TB_VERDICT_COUNT) {
             each[i] = overrule;
             rc = overrule_parts(object, &overrule);

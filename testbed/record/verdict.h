@@ -11,15 +11,18 @@
 //
 // Over all predictions, the first that holds: a need was not met (the header's "unmet"; no sample was taken) -
 // unmeasurable-on-host. A proof gate failed - invalid. A smoke run - none (smoke). A noise gate failed - inconclusive (noise).
-// Of the rest, each for itself: a prediction of whose ratios the blocks of rounds disagree, the last one's being more than five
-// percent from that of every block before it (so a third block decides between two that disagreed), is inconclusive (unstable).
-// The run as a whole is falsified when one prediction is, and survives when all do.
+// Of the rest, each for itself: a prediction of a time, of a run that was made in an emulated machine (the header's "emulated"), is
+// unmeasurable-on-host and has no figure: that clock says nothing about hardware. A prediction of whose ratios the blocks of rounds
+// disagree, the last one's being more than five percent from that of every block before it (so a third block decides between two
+// that disagreed), is inconclusive (unstable). The run as a whole is falsified when one prediction is, and survives when all do;
+// when all do but those that cannot be measured there, it is unmeasurable-on-host, and why says which these are and that the rest
+// survived.
 //
 // Proof gates: "allocated == freed", "pushed == drained", "touched == expected", "handles home" - all are checked in every
 // sample by the measured process, whatever the list says. Noise gates: "aa_ratio_ci contains 1" (99 % interval of the A/A pair
 // inside 1 +/- max(1 %, a quarter of the smallest effect claimed), or containing 1), "aa_ratio_ci inside band" (inside, and no
 // other way: the strict one), "paired_spread" (sd of the paired log-ratios < 10 %, none 50 % off or more), "throttle == 0" (from
-// the counters).
+// the counters). In an emulated machine the first three are not asked and fail nothing; their reason says so.
 #ifndef TB_VERDICT_H
 #define TB_VERDICT_H
 
@@ -40,6 +43,8 @@ enum tb_verdict {
 };
 const char *tb_verdict_name(enum tb_verdict verdict);
 
+#define TB_WHY_BYTES 1024       // of the reason for a verdict
+
 // Is it one of the gates above?
 bool tb_gate_known(const char *gate);
 
@@ -52,7 +57,7 @@ bool tb_gate_known(const char *gate);
 // Besides the members that log.h names: arms [{cell, arm, n, median, low, high, mad, min, outliers_mild, outliers_severe}] (of
 // time_ns, with the 95 % bootstrap interval of the median), and positive_control, null unless arms X and X@delay:P are there:
 // {percent, arms "Y/X", cell, estimate, low, high, found} (95 %, of the cell where it shows least; found: low > 1 in every cell).
-// aa's arms are "Y/X" as well, its confidence 99 %.
+// aa's arms are "Y/X" as well, its confidence 99 %. All three are of time: [], [] and null for an emulated machine.
 int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate *postulate, json_t **out);
 
 // True when the blocks of rounds disagree about a predicted ratio, so that a third is wanted.

@@ -117,6 +117,20 @@ Test(agree, lists_that_differ_are_named_at_the_first_place)
     expect_difference(&changed, "need 2 is libraries in the postulate and nothing");
 }
 
+Test(agree, a_metric_of_many_nodes_wants_an_experiment_of_many)
+{
+    struct tb_experiment many = experiment;
+    struct tb_postulate changed = postulate();
+    char why[1024];
+    changed.predictions_count = 2;
+    changed.predictions[0] = (struct tb_prediction){.id = "P1", .metric = "outstanding_ratio"};
+    changed.predictions[1] = (struct tb_prediction){.id = "P2", .metric = "wandered_ratio"};
+    expect_difference(&changed,
+                      "P2 is about wandered_ratio, which runs of many nodes have, and experiments/0002-churn.c is of one");
+    many.many_nodes = true;
+    cr_expect_eq(tb_postulate_agrees(&changed, &many, why, sizeof why), 0, "%s", why);
+}
+
 Test(agree, a_program_without_experiments_has_none)
 {
     cr_expect_null(tb_experiment_find("0001"));

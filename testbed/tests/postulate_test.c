@@ -139,6 +139,42 @@ Test(postulate, a_conjunction_knows_its_parts)
     tb_postulate_close(p);
 }
 
+Test(postulate, many_nodes_have_cells_needs_and_metrics_of_their_own)
+{
+    size_t bytes;
+    char *text = changed("burst-storm/byte", "steady-decode/line, azure-conv/line, sample/full, mooncake/none", &bytes);
+    struct tb_postulate *p = parse_good(text, bytes);
+    cr_expect_eq(p->cells_count, 5);
+    cr_expect_str_eq(p->cells[2], "azure-conv/line");
+    tb_postulate_close(p);
+    free(text);
+    text = changed("workers_pinned]", "cpu_nodes >= 2, hardware, policies, traces, numa_nodes >= 2]", &bytes);
+    p = parse_good(text, bytes);
+    cr_expect_eq(p->requires_count, 6);
+    tb_postulate_close(p);
+    free(text);
+    text = changed("outstanding_ratio", "remote_touch_ratio", &bytes);
+    p = parse_good(text, bytes);
+    char shown[128];
+    cr_expect_str_eq(tb_prediction_text(&p->predictions[1], shown, sizeof shown), "max(A) of remote_touch_ratio == 1");
+    tb_postulate_close(p);
+    free(text);
+}
+
+// A share of requests that finish elsewhere makes no other contender.
+Test(postulate, a_share_makes_no_rival)
+{
+    size_t bytes;
+    char *text =
+        changed("A: locus, B: glibc, C: locus", "A: locus, B: locus%50, C: locus, D: glibc%50, E: null%50, F: oracle%100", &bytes);
+    struct tb_postulate *p = parse_good(text, bytes);
+    static const bool compared[] = {false, false, false, true, false, false};
+    for (uint32_t arm = 0; arm < 6; arm++)
+        cr_expect_eq(tb_prediction_compares(p, &p->predictions[2], arm), compared[arm], "arm %u", arm);
+    tb_postulate_close(p);
+    free(text);
+}
+
 Test(postulate, crlf_is_the_same_and_hashes_as_it_is)
 {
     char text[2 * sizeof good];
@@ -232,7 +268,8 @@ static const struct wrong {
     {"[0.5, 2e1]", "[2, 1]", 18, "the first below the second"},
     {"[0.5, 2e1]", "[1]", 18, "[low, high]"},
     // words
-    {"cpus >= 2", "cpus>=2", 6, "need 'cpus>=2'"},
+    {"cpus >= 2", "cpus>=2", 6, "need 'cpus>=2' is not cpus >= N, numa_nodes >= N, cpu_nodes >= N, hardware,"},
+    {"cpus >= 2", "hardware >= 2", 6, "need 'hardware >= 2'"},
     {"cpus >= 2", "cpus >= 0", 6, "need 'cpus >= 0'"},
     {"workers_pinned]", "cpus >= 2]", 6, "'requires' has 'cpus >= 2' twice"},
     {"A: locus,", "a-b: locus,", 7, "arm 'a-b'"},
@@ -240,12 +277,18 @@ static const struct wrong {
     {"{A: locus, B: glibc, C: locus}", "{}", 7, "0 arms"},
     {"burst-storm/byte", "burst/byte", 8, "cell 'burst/byte' is not WORKLOAD/TOUCH"},
     {"burst-storm/byte", "burst-storm", 8, "cell 'burst-storm'"},
+    {"burst-storm/byte", "burst-storm/lines", 8, "cell 'burst-storm/lines'"},
+    {"burst-storm/byte", "azure/line", 8, "a recorded trace (sample, azure-conv, azure-code, mooncake)"},
+    {"burst-storm/byte", "/line", 8, "cell '/line'"},
     {"burst-storm/byte", "churn-touch/full", 8, "'cells' has 'churn-touch/full' twice"},
     {"[churn-touch/full, burst-storm/byte]", "[]", 8, "no cell"},
     {"unit: process", "unit: thread", 10, "'unit' is 'thread', and has to be process"},
     {"order: random", "order: abba", 10, "'order'"},
     {"dispatch: spin", "dispatch: poll", 10, "one of inline, spin, futex"},
-    {"metric: time_ns", "metric: time", 13, "one of time_ns, outstanding_ratio, distinct_ratio"},
+    {"metric: time_ns", "metric: remote_touch_ratio", 13, "P1: remote_touch_ratio may be 0, so arms have no ratio of it"},
+    {"metric: time_ns", "metric: wandered_ratio", 13, "claim its max, min or median of an arm"},
+    {"metric: outstanding_ratio", "metric: abroad_free_ratio, margin: 0.1", 15, "'margin' is for ratios of two arms"},
+    {"metric: time_ns", "metric: time", 13, "one of time_ns, outstanding_ratio, distinct_ratio, remote_touch"},
     {"hl_ratio(B/A)", "hl_ratio(B)", 14, "stat 'hl_ratio(B)'"},
     {"hl_ratio(B/A)", "hl_ratio(B/A", 14, "stat 'hl_ratio(B/A'"},
     {"hl_ratio(B/A)", "hl_ratio(B/A) x", 14, "stat"},

@@ -12,6 +12,7 @@
 #include "testbed/record/pyperf.h"
 #include "testbed/record/reproduce.h"
 #include "testbed/stats.h"
+#include "testbed/tests/nodes_fixture.h"
 #include "testbed/tests/record_fixture.h"
 
 static char why[1024], folder[] = "/tmp/compare-test-XXXXXX";
@@ -80,6 +81,43 @@ Test(compare, finds_the_arm_that_became_slower_and_no_other, .init = enter, .fin
     cr_assert_str_eq(json_string_value(item(twin, "keys", 1)), "C", "the second of an A/A pair goes with the second");
     cr_assert_str_eq(tb_member_text(item(comparison, "runs", 1), "host"), "bm2");
     cr_assert_eq(json_array_size(tb_member(comparison, "differences")), 0);
+    json_decref(comparison);
+}
+
+Test(compare, of_an_emulated_guest_compares_counts_and_no_times, .init = enter, .fini = leave)
+{
+    json_t *comparison;
+    struct record_fixture one = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
+    struct record_fixture two = fixture_of("bm2", "0002-20261121T111500Z-bbbbbb", 2, 1);
+    two.dress = fixture_dress_guest;
+    load(&first, &one);
+    load(&second, &two);
+    cr_assert_eq(tb_compare(&first, &second, &comparison), 0);
+    const json_t *glibc = item(item(comparison, "cells", 0), "arms", 1);
+    cr_assert(json_is_null(tb_member(glibc, "ratio")));
+    cr_assert(json_is_number(item(glibc, "medians_ns", 0)) && json_is_null(item(glibc, "medians_ns", 1)));
+    cr_assert(json_is_null(item(glibc, "counts.wandered_ratio", 0)), "an older log has none");
+    double *values, worst = 0;
+    size_t count;
+    cr_assert_eq(tb_log_values(&second, 0, "B", "remote_touch_ratio", &values, &count), 0);
+    for (size_t i = 0; i < count; i++)
+        worst = fmax(worst, values[i]);
+    free(values);
+    cr_assert(worst > 0.1 && json_number_value(item(glibc, "counts.remote_touch_ratio", 1)) == worst);
+    cr_assert_str_eq(tb_member_text(item(comparison, "runs", 1), "emulated"), "n2");
+    cr_assert(json_is_null(tb_member(item(comparison, "runs", 0), "emulated")));
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+    tb_compare_text(comparison, stream);
+    fclose(stream);
+    cr_expect(strstr(text, "       made in an emulated guest (n2): counts, no times\n"), "%s", text);
+    cr_expect(strstr(text, "         -   no times\n"), "%s", text);
+    char row[96];
+    snprintf(row, sizeof row, "    remote touches                 -    %.4f   worst round, counted\n", worst);
+    cr_expect(strstr(text, row), "no '%s' in %s", row, text);
+    cr_expect_not(strstr(text, "no valid sample"), "%s", text);
+    free(text);
     json_decref(comparison);
 }
 
@@ -171,6 +209,35 @@ Test(pyperf, has_every_valid_sample_in_seconds, .init = enter, .fini = leave)
     cr_assert(fabs(sum - expected) < 1e-12);
     free(times);
     json_decref(object);
+}
+
+Test(pyperf, knows_nothing_but_times_so_a_guest_has_nothing_for_it, .init = enter, .fini = leave)
+{
+    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
+    json_t *object = NULL;
+    size_t left_out;
+    fixture.dress = fixture_dress_guest;
+    load(&first, &fixture);
+    cr_assert_eq(tb_pyperf(&first, &object, &left_out), -ENOTSUP);
+    cr_assert_null(object);
+}
+
+Test(reproduce, of_a_guest_is_for_that_guest, .init = enter, .fini = leave)
+{
+    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
+    char note[512];
+    fixture.dress = fixture_dress_guest;
+    load(&first, &fixture);
+    unsetenv("LOCUS_GUEST");
+    cr_assert_eq(tb_reproduce_check(&first, why, sizeof why, note, sizeof note), -EINVAL);
+    cr_expect(strstr(why, "emulated guest (n2). In its commit, built: locus guest -m n2 -- run 0002 --seed 7 --rounds 20"), "%s",
+              why);
+    setenv("LOCUS_GUEST", "n4", 1);
+    cr_assert_eq(tb_reproduce_check(&first, why, sizeof why, note, sizeof note), -EINVAL);
+    cr_expect(strstr(why, "emulated guest"), "%s", why);
+    setenv("LOCUS_GUEST", "n2", 1);
+    cr_assert_eq(tb_reproduce_check(&first, why, sizeof why, note, sizeof note), -EINVAL);
+    cr_expect_not(strstr(why, "emulated guest"), "its commit is not here, and that is all: %s", why);
 }
 
 Test(pyperf, of_no_samples_is_nothing, .init = enter, .fini = leave)

@@ -3,7 +3,6 @@
 // The environment of hosts that lack things, built in a temporary folder, and of this one.
 
 #include <errno.h>
-#include <sched.h>
 #include <sys/wait.h>
 
 #include "testbed/contender.h"
@@ -100,13 +99,14 @@ static const char *const members[] = {
     "libc/version",
     "libc/file",
     "libc/sha256",
+    "guest",
     "arms",
 };
 
 // Of these, what is not read from files below the root.
 static bool lives_elsewhere(const char *member)
 {
-    const char *const names[] = {"kernel/machine", "aslr/disabled_here", "hwloc/version", "build/", "libc/", "arms"};
+    const char *const names[] = {"kernel/machine", "aslr/disabled_here", "hwloc/version", "build/", "libc/", "guest", "arms"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(member, names[i], strlen(names[i])) == 0)
             return true;
@@ -369,7 +369,7 @@ Test(record_environment, of_this_host_has_every_member_and_survives_json)
     expect_members(environment);
     expect_plain(environment, "environment");
     expect_plain(counters, "counters");
-    cr_expect_eq(json_object_size(environment), 18);
+    cr_expect_eq(json_object_size(environment), 19);
     cr_assert_eq(tb_hash_file("/proc/self/exe", hash), 0);
     cr_expect_str_eq(text_at(environment, "build/binary_sha256"), hash);
     cr_expect_not_null(strstr(text_at(environment, "hwloc/xml"), "<topology"));
@@ -384,6 +384,21 @@ Test(record_environment, of_this_host_has_every_member_and_survives_json)
     json_decref(again);
     json_decref(environment);
     json_decref(counters);
+}
+
+Test(record_environment, tells_an_emulated_guest_from_a_machine)
+{
+    static const char *const given[] = {"n2", "", "n2\n", "\xff", "a-name-that-is-longer-than-31-bytes"};
+    static const char *const said[] = {"n2", "none", "unknown", "unknown", "unknown"};
+    unsetenv("LOCUS_GUEST");
+    cr_expect_null(tb_environment_guest());
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        setenv("LOCUS_GUEST", given[i], 1);
+        json_t *environment = tb_environment("", NULL, 0);
+        cr_expect_str_eq(text_at(environment, "guest"), said[i]);
+        cr_expect_eq(tb_environment_guest() == NULL, strcmp(said[i], "none") == 0, "'%s'", given[i]);
+        json_decref(environment);
+    }
 }
 
 static json_t *parse(const char *text)
@@ -452,48 +467,4 @@ Test(record_environment, counts_what_the_files_count)
     cr_expect_eq(json_integer_value(at(counters, "pressure/io/some/total_us")), 99);
     cr_expect_float_eq(json_real_value(at(counters, "pressure/io/some/avg10")), 1.5, 1e-9);
     json_decref(counters);
-}
-
-Test(record_needs, are_met_or_say_what_was_found)
-{
-    struct tb_arm arms[] = {arm("locus"), arm("mimalloc")};
-    char found[64];
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    int cpu = sched_getcpu();
-    cr_assert_geq(cpu, 0);
-    CPU_SET(cpu, &one);
-    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0); // this test's own process
-    cr_expect_eq(tb_need_met("cpus >= 1", arms, 2, 1, found, sizeof found), 1);
-    cr_expect_eq(tb_need_met("cpus >= 2", arms, 2, 1, found, sizeof found), 0);
-    cr_expect_str_eq(found, "1 allowed CPU");
-    cr_expect_eq(tb_need_met("workers_pinned", arms, 2, 0, found, sizeof found), 1);
-    cr_expect_eq(tb_need_met("workers_pinned", arms, 2, 1, found, sizeof found), 0);
-    cr_expect_eq(tb_need_met("numa_nodes >= 1", arms, 2, 1, found, sizeof found), 1);
-    cr_expect_eq(tb_need_met("numa_nodes>=100000", arms, 2, 1, found, sizeof found), 0);
-    cr_expect_not_null(strstr(found, " node"), "%s", found);
-    cr_expect_geq(tb_need_met("mbind_ok", arms, 2, 1, found, sizeof found), 0);
-    cr_expect_geq(tb_need_met("move_pages_ok", arms, 2, 1, found, sizeof found), 0);
-}
-
-Test(record_needs, a_library_that_is_not_there_is_named)
-{
-    struct tb_arm arms[] = {arm("locus"), arm("mimalloc")};
-    char found[64];
-    snprintf(arms[1].library, sizeof arms[1].library, "/proc/self/exe");
-    cr_expect_eq(tb_need_met("libraries", arms, 2, 1, found, sizeof found), 1);
-    snprintf(arms[1].library, sizeof arms[1].library, "/nowhere/lib.so");
-    cr_expect_eq(tb_need_met("libraries", arms, 2, 1, found, sizeof found), 0);
-    cr_expect_str_eq(found, "no library for mimalloc");
-    arms[1].library[0] = '\0';
-    cr_expect_eq(tb_need_met("libraries", arms, 2, 1, found, sizeof found), 0);
-}
-
-Test(record_needs, refuses_what_is_no_need)
-{
-    char found[64];
-    for (const char *const *need = ARRAY("", "cpu >= 2", "cpus", "cpus >=", "cpus >= two", "cpus > 2", "cpus >= 0", "cpus >= -1",
-                                         "cpus >= 2 3", "cpus == 2", "mbind_ok >= 1", "librariess", "workers_pinned 2");
-         *need; need++)
-        cr_expect_eq(tb_need_met(*need, NULL, 0, 1, found, sizeof found), -EINVAL, "'%s'", *need);
 }

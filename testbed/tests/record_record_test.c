@@ -2,6 +2,7 @@
 //
 // record: what a draft says, what may be changed in it, and where it is filed.
 #include <criterion/criterion.h>
+#include <math.h>
 #include <unistd.h>
 #include <sys/stat.h>
 
@@ -9,6 +10,7 @@
 #include "testbed/record/find_run.h"
 #include "testbed/record/member.h"
 #include "testbed/record/record.h"
+#include "testbed/tests/nodes_fixture.h"
 #include "testbed/tests/record_fixture.h"
 
 #define RUN "0002-20261121T101500Z-a1b2c3"
@@ -100,6 +102,55 @@ Test(record, says_what_was_predicted_and_what_was_observed, .fini = clean_up)
     SAYS(text, "| CPU | Example CPU |\n| CPUs allowed | 0-1 |");
     SAYS(text, head);
     cr_assert(!strstr(text, "cannot be filed"));
+    free(text);
+    tb_log_view_close(&view);
+}
+
+// The worst round of an arm in the first cell, from the log itself.
+static double worst(const struct tb_log_view *view, const char *arm, const char *member)
+{
+    double *values = NULL, out = -INFINITY;
+    size_t count = 0;
+    cr_assert_eq(tb_log_values(view, 0, arm, member, &values, &count), 0);
+    for (size_t i = 0; i < count; i++)
+        out = fmax(out, values[i]);
+    free(values);
+    return out;
+}
+
+Test(record, of_an_emulated_guest_has_counts_and_no_times, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    char row[256];
+    fixture.dress = fixture_dress_guest;
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view);
+    SAYS(text, "> **Made in an emulated guest (n2): counts, no times.**");
+    SAYS(text, "**Verdict: unmeasurable-on-host** (P1, P3: the clock of an emulated machine (n2) says nothing about hardware; the "
+               "rest survived (P2))");
+    SAYS(text, "| P1 | `hl_ratio(B/A) >= 1.25` | churn-touch/full | - | - | - of 97.5 % | **unmeasurable-on-host** |");
+    SAYS(text, "| arm | contender | version | footprint | distinct | remote touches | wandered | freed abroad |");
+    SAYS(text, "| A | locus | locus 0.1.0 | 1.0100 | 1.0000 | 0.0000 | 0.0000 | 0.0000 |");
+    snprintf(row, sizeof row, "| B | glibc | glibc 2.36 | 1.3000 | 1.0000 | %.4f | %.4f | %.4f |",
+             worst(&view, "B", "remote_touch_ratio"), worst(&view, "B", "wandered_ratio"), worst(&view, "B", "abroad_free_ratio"));
+    SAYS(text, row);
+    cr_assert_gt(worst(&view, "B", "wandered_ratio"), 0.1, "it wanders");
+    cr_assert(!strstr(text, "median,") && !strstr(text, "bootstrap") && !strstr(text, "against itself"), "a time is shown");
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, of_many_nodes_has_times_and_counts, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    fixture.dress = fixture_dress_nodes;
+    fixture.invalid_round = 3;
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view);
+    SAYS(text, "| arm | contender | version | median,");
+    SAYS(text, "| A | locus | locus 0.1.0 | 1.0100 | 1.0000 | 0.0000 | 0.0000 | 0.0000 |");
+    SAYS(text, "| B | glibc | glibc 2.36 | INVALID: pushed 10, drained 9 (round 3) | | | | |");
+    cr_assert(!strstr(text, "emulated"));
     free(text);
     tb_log_view_close(&view);
 }

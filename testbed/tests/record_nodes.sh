@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The record of runs on many nodes and of emulated guests, as far as one node and a pretended guest show it: what is planned, what a
+# host does not meet, what the log holds, and that every command says "emulated" where times could be believed. LOCUS names the
+# program, BUILD its folder, REPO the project. One line a case: PASS, FAIL or SKIP.
+set -u
+: "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
+REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
+LOCUS=$(realpath "$LOCUS")
+scenario=$(realpath "$BUILD/testbed/tests/record_nodes_scenario")
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+export LOCUS_HOST=test-host LOCUS_TRACES=$scratch/traces GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+unset LOCUS_GUEST
+
+pass() { echo "PASS $1"; }
+fail() {
+    echo "FAIL $1: $2"
+    failures=$((failures + 1))
+}
+holds() { # name, remark, command...
+    local name=$1 remark=$2
+    shift 2
+    if "$@" >"$scratch/check" 2>&1; then pass "$name"; else fail "$name" "$remark"; fi
+}
+prints() { # name, status, pattern of a line on either stream, command...
+    local name=$1 wanted=$2 pattern=$3 status
+    shift 3
+    "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    status=$?
+    if [ $status -ne "$wanted" ]; then
+        fail "$name" "exit $status: $(head -n 1 "$scratch/err")"
+    elif ! cat "$scratch/out" "$scratch/err" | grep -q -- "$pattern"; then
+        fail "$name" "no '$pattern': $(cat "$scratch/out" "$scratch/err" | cut -c 1-200 | head -n 4)"
+    else
+        pass "$name"
+    fi
+}
+
+mkdir -p "$scratch/tree/postulates" "$scratch/tree/testbed" "$scratch/traces" && cd "$scratch/tree" || exit 1
+cp "$REPO"/postulates/000[23]-*.md postulates/ && cp "$REPO/testbed/sample.csv" testbed/ || exit 1
+
+# --- plans ---------------------------------------------------------------------------------------------------------------------
+
+plan() { # name, pattern, arguments of the scenario
+    local name=$1 pattern=$2
+    shift 2
+    prints "$name" 0 "$pattern" "$scenario" "$@"
+}
+header() { sed -n 's/^met //p' "$scratch/out" | jq -e "$1"; }
+plan many_nodes_plan '^met ' many home-steered sample/line 'cpu_nodes >= 1'
+holds header_has_the_design "$(header .design)" header '.design.many_nodes and .emulated == null and .arms[0].cross_percent == 0'
+sha256=$(sha256sum <testbed/sample.csv | cut -d ' ' -f 1)
+holds header_has_the_trace "$(header .cells)" header \
+    '.cells | length == 2 and all(.[]; .workload == "sample" and .trace_sha256 == "'"$sha256"'" and .touch == "line")'
+holds counted_laps_and_one_to_warm_up "$(header .cells)" header \
+    '.cells[0] | .laps_counted == 5 and .laps == 8 and .laps_warmup == 1 and .pool_blocks == 8192'
+plan smoke_plan '^met ' many home-steered sample/line 'cpu_nodes >= 1' smoke
+holds smoke_counts_one_lap "$(header .cells)" header '.cells[0] | .laps_counted == 1 and .laps == 2'
+plan one_node_plan '^met ' one locus sample/full 'cpus >= 1'
+holds one_node_counts_no_lap "$(header .cells)" header '(.cells[0].laps_counted == 0) and (.design.many_nodes | not)'
+plan suite_plan '^met ' many home-steered steady-decode/line 'cpu_nodes >= 1'
+holds suite_has_no_trace "$(header .cells)" header '.cells[0] | .trace_sha256 == null and .laps_warmup == 5'
+plan an_arm_for_one_node '^refused arm A: locus runs on one node only, and experiment 9101 is of many$' \
+    many locus sample/line 'cpus >= 1'
+plan an_arm_for_many_nodes '^refused arm A: home-steered runs on many nodes only, and experiment 9101 is of one$' \
+    one home-steered sample/full 'cpus >= 1'
+plan a_share_on_one_node '^refused arm A: what glibc%50 asks for takes several nodes, and experiment 9101 is of one$' \
+    one glibc%50 sample/full 'cpus >= 1'
+plan a_share_of_nothing '^met ' one glibc%0 sample/full 'cpus >= 1'
+plan a_share_on_many_nodes '^met ' many home-steered%50 sample/line 'cpus >= 1'
+holds header_has_the_share "$(header .arms)" header '.arms[0] | .name == "home-steered%50" and .cross_percent == 50'
+for touch in none byte; do
+    plan "many_nodes_touch_no_$touch" "^refused cell 'sample/$touch': runs of many nodes touch 'line' or 'full'$" \
+        many home-steered sample/$touch 'cpus >= 1'
+done
+plan many_nodes_touch_full '^met ' many home-steered sample/full 'cpus >= 1'
+plan one_node_touches_no_line "^refused cell 'sample/line': only runs of many nodes touch 'line'$" one locus sample/line 'cpus >= 1'
+plan no_such_workload "^refused cell 'nothing/full': there is no such workload$" one locus nothing/full 'cpus >= 1'
+
+# --- what a host does not meet -------------------------------------------------------------------------------------------------
+
+log() { sed -n 's/^log //p' "$scratch/out"; }
+lines() { jq -es "$1" "$(log)"; }
+plan a_trace_is_missed \
+    "^unmet unmeasurable-on-host: needs traces, and there is no azure-conv: set LOCUS_TRACES to the folder that has Azure" \
+    many home-steered azure-conv/line traces
+holds a_missing_trace_is_a_sealed_log "$(log)" lines \
+    'map(.t) == ["hdr", "after", "sum", "seal"] and .[0].cells[0].workload == "azure-conv" and .[0].cells[0].blocks_peak == null
+     and .[0].cells[0].trace_sha256 == null and (.[0].unmet | startswith("needs traces, and there is no azure-conv"))'
+missing=$(log)
+prints its_log_can_be_drafted 0 missing.md "$LOCUS" record draft 9101 "$missing" -o missing.md
+holds its_draft_says_why "$(sed -n 5,9p missing.md)" grep -q 'needs traces, and there is no azure-conv: set LOCUS_TRACES' missing.md
+prints its_log_can_be_compared 0 'Nothing else differs' "$LOCUS" compare "$missing" "$missing"
+prints its_log_can_be_reported 0 'Of 2 predictions in 1 run, .* 2 could not be measured here' \
+    "$LOCUS" report --root build/logs -o missing.html
+prints its_log_can_be_verified 0 'all is well' "$LOCUS" verify --root build/logs
+plan a_trace_that_nobody_said_is_needed '^refused there is no azure-conv: set LOCUS_TRACES' \
+    many home-steered azure-conv/line mbind_ok
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.0000000,40,20\n' \
+    >"$LOCUS_TRACES/AzureLLMInferenceTrace_conv.csv"
+plan a_trace_is_found '^met ' many home-steered azure-conv/line traces
+echo nonsense >"$LOCUS_TRACES/AzureLLMInferenceTrace_conv.csv"
+plan a_broken_trace_is_refused '^refused .*_conv.csv:1: ' many home-steered azure-conv/line traces
+plan too_few_nodes '^unmet unmeasurable-on-host: needs numa_nodes >= 1000, and here .* node' \
+    many home-steered sample/line 'numa_nodes >= 1000'
+plan hardware_is_met '^met ' many home-steered sample/line hardware
+prints hardware_is_not_met 0 '^unmet unmeasurable-on-host: needs hardware, and this is an emulated guest (n2)$' \
+    env LOCUS_GUEST=n2 "$scenario" many home-steered sample/line hardware
+# On one node nothing can be remote, and all of it is counted.
+plan a_run_of_many_nodes '^ran survived: $' many home-steered%50 sample/line 'cpu_nodes >= 1' run
+holds its_samples_count_nodes "$(log)" lines \
+    '[.[] | select(.t == "s")] | length == 2 and all(.[]; .valid and .remote_touch_ratio == 0 and .wandered_ratio == 0 and
+     .nodes.touches.local > 0 and (.nodes.os | length) >= 1 and (.nodes.homes | all(.[]; .allocated == .freed)) and
+     (.nodes.drift | length) > 0 and (.nodes.before | length) >= 1 and .nodes.before[0].requested == "bind")'
+plan a_run_of_a_malloc '^ran survived: $' many glibc sample/line 'cpu_nodes >= 1' run
+holds a_malloc_places_nothing "$(log)" lines \
+    '[.[] | select(.t == "s")] | all(.[]; .nodes.before == [] and .abroad_free_ratio == null and .nodes.frees.abroad == null)'
+plan first_touch_is_everywhere '^met ' many first-touch sample/line policies
+
+# --- a run of one node, and the same in a guest --------------------------------------------------------------------------------
+
+trial() { # name, pattern, command...: a trial's output stays in $scratch/NAME, its log is in $log
+    local name=$1
+    prints "$@"
+    cp "$scratch/out" "$scratch/$name"
+    log=$(sed -n 's/^log //p' "$scratch/out")
+}
+entries() { jq -es "$1" "$log"; }
+trial trial_on_hardware 0 '^verdict ' "$LOCUS" run 0002 --rounds 6
+hardware=$log
+holds hardware_is_not_called_a_guest "$(grep -i guest "$scratch/trial_on_hardware")" \
+    eval "! grep -qi guest '$scratch/trial_on_hardware'"
+holds the_log_has_all_members_and_no_nodes "$(head -c 300 "$log")" entries \
+    '.[0].emulated == null and .[0].env.guest == "none" and .[0].design.many_nodes == false and
+     ([.[] | select(.t == "s")] | length > 0 and all(.[]; has("nodes") and .nodes == null and has("remote_touch_ratio") and
+      .remote_touch_ratio == null and has("wandered_ratio") and has("abroad_free_ratio")))'
+closed() { tail -n 1 build/logs/test-host/ledger.jsonl | jq -e "$1"; }
+holds the_ledger_says_hardware "$(closed .)" closed 'has("emulated") and .emulated == null'
+prints list_says_nothing_of_hardware 0 '^0002 ' "$LOCUS" list --logs build/logs
+holds nor_does_it_say_guest "$(cat "$scratch/out")" eval "! grep -q guest '$scratch/out'"
+
+trial trial_in_a_guest 0 '^guest   made in an emulated guest (n2): counts, no times$' \
+    env LOCUS_GUEST=n2 "$LOCUS" run 0002 --rounds 6
+clock='the clock of an emulated machine (n2) says nothing about hardware'
+holds its_time_is_unmeasurable "$(grep '^P1' "$scratch/out")" \
+    eval "grep '^P1 ' '$scratch/out' | grep -qF 'unmeasurable-on-host: $clock' && ! grep -q '^P1.*observed' '$scratch/out'"
+holds its_verdict_names_it "$(grep '^verdict' "$scratch/out")" \
+    eval "grep -q '^verdict unmeasurable-on-host: P1.*$clock' '$scratch/out'"
+holds its_noise_gates_are_not_asked "" entries \
+    '.[-2].gates | map(select(.kind == "noise")) | length > 0 and all(.[]; .passed and (.reason | startswith("not asked")))'
+holds its_blocks_are_two "" entries '.[-2].blocks == 2 and .[-2].rounds == 6'
+holds its_log_says_so "$(head -c 300 "$log")" entries '.[0].emulated == "n2" and .[0].env.guest == "n2"'
+holds its_ledger_says_so "$(closed .)" closed '.emulated == "n2"'
+holds its_samples_keep_their_times "" entries '[.[] | select(.t == "s")] | all(.[]; .time_ns > 0)'
+prints list_names_the_guest 0 '^        The verdict is of an emulated guest (n2): counts, no times.$' \
+    "$LOCUS" list --logs build/logs
+prints list_names_it_to_programs 0 '"emulated": "n2"' "$LOCUS" list --logs build/logs --json
+prints verify_takes_it 0 'all is well' "$LOCUS" verify --root build/logs
+prints draft_of_it 0 draft.md "$LOCUS" record draft 0002 "$log" -o draft.md
+holds the_draft_says_so_at_its_top "$(head -n 8 draft.md)" \
+    eval "head -n 8 draft.md | grep -qF '> **Made in an emulated guest (n2): counts, no times.**'"
+prints compare_has_no_ratio 0 'made in an emulated guest (n2): counts, no times' "$LOCUS" compare "$hardware" "$log"
+holds none_at_all "$(grep glibc "$scratch/out")" eval "grep -q 'glibc .* no times$' '$scratch/out'"
+prints export_refuses_it 1 'pyperf knows nothing but times' "$LOCUS" export --pyperf "$log"
+prints reproduce_refuses_it 2 'locus guest -m n2 -- run 0002 --seed' "$LOCUS" reproduce "$log"
+prints report_counts_them 0 '2 of the 7 runs were made in emulated machines' \
+    "$LOCUS" report --root build/logs -o report.html
+
+trial counts_in_a_guest 0 '^verdict ' env LOCUS_GUEST=n2 "$LOCUS" run 0003 --rounds 6
+holds counts_are_judged_as_ever "$(grep '^P' "$scratch/out")" \
+    eval "! grep -E '^P[123] |^verdict' '$scratch/out' | grep -q unmeasurable && grep -q '^P3 .*observed' '$scratch/out'"
+
+# --- logs that are older than all this -----------------------------------------------------------------------------------------
+
+cd "$REPO" || exit 1
+for old in logs/*/*/*.jsonl; do
+    [ -e "$old" ] || continue
+    number=$(basename "$(dirname "$old")" | cut -c 1-4)
+    record=experiments/$(basename "$(dirname "$old")").md
+    rm -f "$scratch/old.md"
+    prints "old_log_$number: draft" 0 old.md "$LOCUS" record draft "$number" "$old" -o "$scratch/old.md"
+    figures() { sed -n '/^## Interpretation/q; p' "$1"; }
+    holds "old_log_$number: the draft is what was filed" "$(diff <(figures "$record") <(figures "$scratch/old.md") | head -n 2)" \
+        cmp <(figures "$record") <(figures "$scratch/old.md")
+    prints "old_log_$number: compare" 0 'Nothing else differs' "$LOCUS" compare "$old" "$old"
+    prints "old_log_$number: export" 0 '"benchmarks"' "$LOCUS" export --pyperf "$old"
+done
+prints old_logs_verify 0 'all is well' "$LOCUS" verify
+prints old_logs_make_a_report 0 'predictions in' "$LOCUS" report --root logs -o "$scratch/report.html"
+[ $failures -eq 0 ]

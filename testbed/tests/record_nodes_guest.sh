@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The record on a machine of two nodes, the emulated n2: needs of nodes are met, and where a cpuset or an affinity keeps a node from
+# the process the verdict names it; a run's log comes back, says where it was made, and is judged by its counts.
+# LOCUS=path/to/locus BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP; with CI=1 a skip fails.
+set -u
+: "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
+cd "$(dirname "$0")/../.." || exit 1
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch" build/logs/guest-record build/logs/scenario' EXIT
+failures=0
+
+pass() { echo "PASS $1"; }
+fail() {
+    echo "FAIL $1: $2"
+    failures=$((failures + 1))
+}
+said() { # name, section of the output, pattern of a line in it
+    sed -n "s/^$2: //p" "$scratch/out" >"$scratch/section"
+    if grep -Eq -- "$3" "$scratch/section"; then pass "$1"; else fail "$1" "$(cut -c 1-200 "$scratch/section" | head -n 2)"; fi
+}
+
+if ! sh testbed/guest/fetch.sh 2>"$scratch/fetch.err"; then
+    reason=$(tail -n 1 "$scratch/fetch.err")
+    if [ "${CI-}" = 1 ]; then fail record_nodes_guest "$reason"; else echo "SKIP record_nodes_guest: $reason"; fi
+    exit $failures
+fi
+
+build=${BUILD#"$PWD"/}
+cat >"$scratch/cases.sh" <<END
+#!/bin/sh
+scenario() { # section, arguments
+    section=\$1
+    shift
+    $build/testbed/tests/record_nodes_scenario "\$@" 2>&1 | sed "s/^/\$section: /"
+}
+echo 0 >/proc/sys/kernel/numa_balancing # a run that sees pages migrate is invalid
+scenario two-nodes many home-steered sample/line 'cpu_nodes >= 2'
+scenario three-nodes many home-steered sample/line 'numa_nodes >= 3'
+scenario policies many home-steered sample/line policies
+scenario pinned many home-steered sample/line workers_pinned
+scenario hardware many home-steered sample/line hardware
+scenario steered many home-steered%50 steady-decode/line 'cpu_nodes >= 2' run
+scenario crossing many cross-node steady-decode/line 'cpu_nodes >= 2' run
+$build/locus run 0003 --rounds 2 --host guest-record -q 2>&1 | sed 's/^/run: /'
+echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/memory /sys/fs/cgroup/cpus
+echo 0 >/sys/fs/cgroup/memory/cpuset.mems
+echo 0-1 >/sys/fs/cgroup/cpus/cpuset.cpus
+(echo 0 >/sys/fs/cgroup/memory/cgroup.procs
+    scenario memory many home-steered sample/line 'numa_nodes >= 2'
+    scenario memory-cpus many home-steered sample/line 'cpu_nodes >= 2')
+(echo 0 >/sys/fs/cgroup/cpus/cgroup.procs
+    scenario cpus-memory many home-steered sample/line 'numa_nodes >= 2'
+    scenario cpus many home-steered sample/line 'cpu_nodes >= 2')
+END
+sh testbed/guest/boot.sh --machine n2 --with "$LOCUS" --with "$BUILD/testbed/tests/record_nodes_scenario" --timeout 120 \
+    -- "$scratch/cases.sh" >"$scratch/out" 2>"$scratch/err"
+status=$?
+[ $status -eq 0 ] || fail the_machine "exit $status: $(tail -n 1 "$scratch/err")"
+
+unmet='^unmet unmeasurable-on-host: needs'
+said two_nodes_are_met two-nodes '^met .*"emulated":"n2".*"many_nodes":true'
+said the_environment_names_the_guest two-nodes '"guest":"n2"'
+said three_nodes_are_not three-nodes "$unmet numa_nodes >= 3, and here are 2 nodes\$"
+said the_kernel_has_the_policy policies '^met '
+said each_node_has_a_cpu_for_a_worker pinned '^met '
+said it_is_no_hardware hardware "$unmet hardware, and this is an emulated guest \\(n2\\)\$"
+said a_node_outside_the_cpuset_is_named memory \
+    "$unmet numa_nodes >= 2, and here is 1 node \\(node 1 is outside this process's cpuset\\)\$"
+said so_is_one_that_should_have_cpus memory-cpus \
+    "$unmet cpu_nodes >= 2, and here is 1 node with CPUs and memory \\(node 1 is outside this process's cpuset\\)\$"
+said a_node_without_own_cpus_still_has_memory cpus-memory '^met '
+said a_node_without_own_cpus_is_named cpus \
+    "$unmet cpu_nodes >= 2, and here is 1 node with CPUs and memory \\(node 1 has no CPU that this process may run on\\)\$"
+
+clock='the clock of an emulated machine \(n2\) says nothing about hardware'
+said steered_home_nothing_is_remote steered "^ran unmeasurable-on-host: P2: $clock; the rest survived \\(P1\\)\$"
+said across_nodes_all_is crossing '^ran falsified: P1 falsified: .*A: 1$'
+for case in steered:0 crossing:1; do
+    log=$(sed -n "s/^${case%:*}: log //p" "$scratch/out")
+    if [ -n "$log" ] && jq -es '[.[] | select(.t == "s")] | length == 2 and all(.[]; .valid and .nodes.os == [0, 1] and
+        .remote_touch_ratio == '"${case#*:}"' and (.nodes.homes | map(.node) == [0, 1] and all(.[]; .allocated == .freed)) and
+        (.nodes.before | all(.[]; .granted == "bind" and .elsewhere == 0 and .numa_maps == true)))' \
+        "$log" >"$scratch/check" 2>&1; then
+        pass "the_log_of_${case%:*}_counts_each_node"
+    else
+        fail "the_log_of_${case%:*}_counts_each_node" "'$log' $(head -c 200 "$scratch/check")"
+    fi
+done
+
+said a_run_says_where_it_was_made run '^guest   made in an emulated guest \(n2\): counts, no times$'
+said its_counts_are_judged run '^P2 .*max\(C\) of outstanding_ratio == 1 .*observed 1 \[1, 1\]  (survived|falsified)'
+log=$(sed -n 's/^run: log //p' "$scratch/out")
+if [ -n "$log" ] && head -n 1 "$log" | jq -e '.emulated == "n2" and .env.guest == "n2"' >/dev/null; then
+    pass its_log_comes_back_and_says_so
+else
+    fail its_log_comes_back_and_says_so "log '$log'"
+fi
+if "$LOCUS" verify --root build/logs --host guest-record >"$scratch/verify" 2>&1; then
+    pass its_log_is_verified_outside
+else
+    fail its_log_is_verified_outside "$(tail -n 1 "$scratch/verify")"
+fi
+exit $((failures > 0))
