@@ -167,8 +167,9 @@ static void homes_audit(void *context, uint32_t station, struct tb_audit *out)
     locus_pool_stats(locus_owner_pool(locus_domain_owner(homes->domain, station)), &pool);
     locus_domain_stats(homes->domain, station, &domain);
     uint64_t borrowed = domain.blocks_borrowed - domain.blocks_returned;
-    out->allocated = pool.allocated - domain.blocks_lent + borrowed;
-    out->freed = pool.freed - domain.blocks_lent + borrowed;
+    uint64_t others = domain.blocks_lent + domain.blocks_withheld;
+    out->allocated = pool.allocated - others + borrowed;
+    out->freed = pool.freed - others + borrowed;
     out->drained = homes->home[station];
     for (int i = 0; i < LOCUS_FREE_ERRORS; i++)
         out->refused += pool.refused[i];
