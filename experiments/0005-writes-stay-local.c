@@ -21,7 +21,7 @@ static const struct tb_experiment writes_stay_local = {
     .gates = (const char *const[]){"allocated == freed", "pushed == drained", NULL},
     .dispatch = TB_DISPATCH_FUTEX,
     .workers = 1,
-    .rounds = 6,
+    .rounds = 4,
     .laps = 1,
     .many_nodes = true,
     .laps_counted = 2,

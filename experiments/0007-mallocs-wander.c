@@ -21,7 +21,7 @@ static const struct tb_experiment mallocs_wander = {
     .gates = (const char *const[]){"allocated == freed", "pushed == drained", NULL},
     .dispatch = TB_DISPATCH_INLINE,
     .workers = 1,
-    .rounds = 6,
+    .rounds = 4,
     .laps = 1,
     .many_nodes = true,
     .laps_counted = 10,

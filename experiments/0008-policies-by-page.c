@@ -24,7 +24,7 @@ static const struct tb_experiment policies_by_page = {
     .gates = (const char *const[]){"allocated == freed", "pushed == drained", NULL},
     .dispatch = TB_DISPATCH_FUTEX,
     .workers = 1,
-    .rounds = 4,
+    .rounds = 2,
     .laps = 1,
     .many_nodes = true,
     .laps_counted = 2,

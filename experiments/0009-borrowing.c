@@ -15,7 +15,7 @@ static const struct tb_experiment borrowing = {
     .gates = (const char *const[]){"allocated == freed", "pushed == drained", "handles home", NULL},
     .dispatch = TB_DISPATCH_FUTEX,
     .workers = 1,
-    .rounds = 6,
+    .rounds = 4,
     .laps = 1,
     .many_nodes = true,
     .laps_counted = 2,

@@ -101,7 +101,7 @@ struct locus_domain_stats {
     uint64_t blocks_returned;   // of these, given back unused; the others went into tables
     uint64_t blocks_lent;       // by this home
     uint64_t blocks_unlent;     // of these, those that came back unused
-    uint64_t blocks_withheld;   // taken from the pool for a question and put back, because it was withdrawn at that moment
+    uint64_t blocks_late;       // taken for an answer and put back, because the question had been withdrawn: lent to nobody
     uint64_t declined;          // questions to this home that it gave nothing for
     uint64_t waits, wait_ns;    // grows that had to wait here, and how long
 };

@@ -90,7 +90,8 @@ static bool lend(const struct locus_domain *domain, struct home *home, struct lo
         home->stats.blocks_lent += count;
         return true;
     }
-    home->stats.blocks_withheld += locus_pool_free_bulk(home->pool, count, loan->blocks, 0);
+    locus_pool_free_bulk(home->pool, count, loan->blocks, 0); // withdrawn just now
+    home->stats.blocks_late += count;
     return false;
 }
 

@@ -229,7 +229,7 @@ static void process_judge(const struct runner *runner, int status, bool hung, ui
 
 static int sample_take(struct runner *runner, const struct tb_cell *cell, const struct tb_arm *arm, struct tb_sample *out)
 {
-    uint64_t laps = cell->laps + cell->laps_warmup + TB_PROBE_LAPS;
+    uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_counted + TB_PROBE_LAPS;
     uint64_t patience_ms = PATIENCE_MS_BASE + laps * cell->schedule->blocks_per_lap * PATIENCE_NS_PER_BLOCK / 1000000;
     pid_t pid = 0;
     int status = 0;

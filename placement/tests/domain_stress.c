@@ -205,7 +205,7 @@ static uint64_t side_close(struct side *side)
     locus_owner_stats(side->owner, &owner);
     locus_domain_stats(domain, side->home, &stats);
     STRESS_EXPECT(owner.blocks_in_flight == 0 && owner.tables_drained == pushed);
-    STRESS_EXPECT(pool.allocated == grown + stats.blocks_unlent + stats.blocks_withheld);
+    STRESS_EXPECT(pool.allocated == grown + stats.blocks_unlent + stats.blocks_late);
     STRESS_EXPECT(stats.blocks_lent - stats.blocks_unlent <= grown);
     return grown;
 }

@@ -6,6 +6,7 @@
 //
 // Pages are base pages: with huge ones the kernel interleaves in units of 2 MiB, and counts by page would say nothing.
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,14 +22,16 @@ struct plan {
     bool among_all;             // over all nodes with memory, not one
     bool touched_first_by_use;  // not populated: the scheduler's first write decides
     bool displaced;             // begins with all pages on the first node, as an engine does that fills its pools from one thread
-    bool repaired;              // pages that are astray are moved back, a look each stretch of the trace
+    bool repaired;              // pages that are astray are moved back, with a look every eighth of a lap
     bool short_of_blocks;       // the first home has three quarters of what its scheduler needs, and borrows
 };
 
 struct homes {
     const struct plan *plan;
     struct locus_domain *domain;
-    uint64_t home[LOCUS_HOMES_MAX]; // requests that came home, by station; its scheduler's
+    struct { // each its scheduler's, which writes it in timed laps
+        _Alignas(LOCUS_CACHE_LINE) uint64_t requests;
+    } home[LOCUS_HOMES_MAX]; // that came home, by station
 };
 
 static void homes_close(void *context)
@@ -38,7 +41,7 @@ static void homes_close(void *context)
     free(homes);
 }
 
-// Moves a pool's pages, and leaves its policy as it is. Only as many at once as the stack holds.
+// Moves a pool's pages, and leaves its policy as it is. Only as many at once as the stack holds. -EBUSY: some stayed.
 static int displace(const struct locus_region *region, int node)
 {
     enum { BATCH = 256 };
@@ -52,8 +55,11 @@ static int displace(const struct locus_region *region, int node)
             addresses[i] = base + (first + i) * 4096;
             nodes[i] = node;
         }
-        if (syscall(SYS_move_pages, 0, count, addresses, nodes, status, 2 /* MPOL_MF_MOVE */) < 0)
+        if (syscall(SYS_move_pages, 0, count, addresses, nodes, status, MPOL_MF_MOVE) < 0)
             return -errno;
+        for (size_t i = 0; i < count; i++)
+            if (status[i] != node)
+                return status[i] < 0 ? status[i] : -EBUSY;
     }
     return 0;
 }
@@ -68,11 +74,11 @@ static int homes_open(const struct tb_nodes_setup *setup, void **out)
     const struct plan *plan = setup->plan;
     int nodes[LOCUS_HOMES_MAX];
     uint32_t blocks[LOCUS_HOMES_MAX];
-    struct homes *homes = calloc(1, sizeof *homes);
+    struct homes *homes = aligned_alloc(LOCUS_CACHE_LINE, sizeof *homes);
     if (!homes)
         return -ENOMEM;
+    *homes = (struct homes){.plan = plan};
     *out = homes;
-    homes->plan = plan;
     for (uint32_t s = 0; s < setup->count; s++) {
         uint32_t at = plan->where == NEXT_NODE ? (s + 1) % setup->count : plan->where == FIRST_NODE ? 0 : s;
         nodes[s] = setup->nodes[at];
@@ -107,7 +113,9 @@ static int homes_enter(void *context, uint32_t station)
 
 static void homes_leave(void *context, uint32_t station)
 {
-    locus_owner_leave(locus_domain_owner(((struct homes *)context)->domain, station));
+    struct locus_domain *domain = ((struct homes *)context)->domain;
+    locus_domain_withdraw(domain, station); // of a take that was given up
+    locus_owner_leave(locus_domain_owner(domain, station));
 }
 
 static int homes_take(void *context, uint32_t station, struct locus_table *table, uint32_t count)
@@ -136,12 +144,12 @@ static void homes_drain(void *context, uint32_t station)
     struct homes *homes = context;
     locus_domain_drain(homes->domain, station);
     while (locus_domain_reclaimed(homes->domain, station))
-        homes->home[station]++; // the scheduler knows its tables by slot
+        homes->home[station].requests++; // the scheduler knows its tables by slot
 }
 
 static uint64_t homes_home(void *context, uint32_t station)
 {
-    return ((struct homes *)context)->home[station];
+    return ((struct homes *)context)->home[station].requests;
 }
 
 static int homes_kept_on(void *context, uint32_t station, locus_block block)
@@ -158,7 +166,7 @@ static int homes_repair(void *context, uint32_t station, uint64_t *moved)
     return locus_region_repair(homes_region(context, station), moved, &left);
 }
 
-// What was lent counts for the home that used it: its scheduler took these blocks.
+// What was lent counts for the home that used it: its scheduler took these blocks. What was late, for none.
 static void homes_audit(void *context, uint32_t station, struct tb_audit *out)
 {
     const struct homes *homes = context;
@@ -167,10 +175,10 @@ static void homes_audit(void *context, uint32_t station, struct tb_audit *out)
     locus_pool_stats(locus_owner_pool(locus_domain_owner(homes->domain, station)), &pool);
     locus_domain_stats(homes->domain, station, &domain);
     uint64_t borrowed = domain.blocks_borrowed - domain.blocks_returned;
-    uint64_t others = domain.blocks_lent + domain.blocks_withheld;
-    out->allocated = pool.allocated - others + borrowed;
-    out->freed = pool.freed - others + borrowed;
-    out->drained = homes->home[station];
+    uint64_t for_others = domain.blocks_lent + domain.blocks_late;
+    out->allocated = pool.allocated - for_others + borrowed;
+    out->freed = pool.freed - for_others + borrowed;
+    out->drained = homes->home[station].requests;
     for (int i = 0; i < LOCUS_FREE_ERRORS; i++)
         out->refused += pool.refused[i];
     out->not_home = pool.blocks - pool.blocks_free - pool.blocks_retired;

@@ -12,7 +12,9 @@
 struct malloc_nodes {
     size_t block_bytes;
     uint32_t stations;
-    uint64_t taken[TB_NODES_MAX]; // blocks, by station; its scheduler's
+    struct { // each its scheduler's, which writes it in timed laps
+        _Alignas(LOCUS_CACHE_LINE) uint64_t blocks;
+    } taken[TB_NODES_MAX]; // by station
     struct tb_lane_counts from[TB_NODES_MAX]; // freed, by the station where they were taken and the lane that freed them
 };
 
@@ -26,12 +28,12 @@ static void malloc_nodes_close(void *context)
 
 static int malloc_nodes_open(const struct tb_nodes_setup *setup, void **out)
 {
-    struct malloc_nodes *all = calloc(1, sizeof *all);
+    struct malloc_nodes *all = aligned_alloc(LOCUS_CACHE_LINE, sizeof *all);
     int error = all ? 0 : -ENOMEM;
     if (error)
         return error;
+    *all = (struct malloc_nodes){.block_bytes = setup->block_bytes};
     *out = all;
-    all->block_bytes = setup->block_bytes;
     for (; all->stations < setup->count && !error; all->stations++)
         error = tb_lane_counts_open(&all->from[all->stations], setup->lanes);
     return error;
@@ -46,7 +48,7 @@ static int malloc_nodes_take(void *context, uint32_t station, struct locus_table
             return -ENOMEM;
         table->blocks[table->count++] = (locus_block)(uintptr_t)block;
     }
-    all->taken[station] += count;
+    all->taken[station].blocks += count;
     table->tag = station;
     return 0;
 }
@@ -82,7 +84,7 @@ static void malloc_nodes_drain(void *context, uint32_t station)
 static void malloc_nodes_audit(void *context, uint32_t station, struct tb_audit *out)
 {
     struct malloc_nodes *all = context;
-    out->allocated = all->taken[station];
+    out->allocated = all->taken[station].blocks;
     out->freed = tb_lane_counts_blocks(&all->from[station]);
     out->drained = tb_lane_counts_requests(&all->from[station]);
     tb_malloc_version(out->version, sizeof out->version);

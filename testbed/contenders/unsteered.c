@@ -13,71 +13,83 @@
 #include "testbed/locality.h"
 #include "testbed/nodes/ops.h"
 
-struct shelf { // of one station
+struct shelf { // of one station, on its node
     struct locus_mailbox returned;
-    struct locus_region *region;
-    locus_block *free;          // addresses; room for the blocks of all
+    struct locus_region *region; // the blocks
+    struct locus_region *own;   // where this lies
     uint32_t free_count;
     uint64_t taken;             // blocks, by its scheduler
     // Of the requests that began here. U1 (release) by whoever put their blocks away, partner U2 (acquire): the table is free.
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t requests_home;
     _Atomic uint64_t blocks_home;
+    _Alignas(LOCUS_CACHE_LINE) locus_block free[]; // addresses; room for the blocks of all
 };
 
 struct unsteered {
     uint32_t count, blocks_each;
-    struct shelf shelves[];
+    size_t block_bytes;
+    bool *seen;                 // for the audit: of all blocks
+    struct shelf *shelves[TB_NODES_MAX];
 };
 
 static void unsteered_close(void *context)
 {
     struct unsteered *all = context;
     for (uint32_t s = 0; s < all->count; s++) {
-        locus_region_close(all->shelves[s].region);
-        free(all->shelves[s].free);
+        locus_region_close(all->shelves[s]->region);
+        locus_region_close(all->shelves[s]->own); // the shelf itself
     }
+    free(all->seen);
     free(all);
 }
 
-static int shelf_open(struct shelf *shelf, const struct tb_nodes_setup *setup, int node)
+static int shelf_open(struct unsteered *all, uint32_t stations, int node)
 {
-    uint32_t blocks = 2 * setup->schedule->pool_blocks;
+    struct locus_region *own;
     struct locus_region_config config = {
-        .bytes = (size_t)blocks * setup->block_bytes,
+        .bytes = sizeof(struct shelf) + (size_t)stations * all->blocks_each * sizeof(locus_block),
+        .memory_class = LOCUS_CLASS_METADATA,
         .page = LOCUS_PAGE_4K,
         .policy = LOCUS_POLICY_BIND,
         .node = node,
         .populate = true,
     };
+    int error = locus_region_open(&own, &config);
+    if (error)
+        return error;
+    struct shelf *shelf = all->shelves[all->count++] = locus_region_base(own);
+    *shelf = (struct shelf){.own = own};
     locus_mailbox_init(&shelf->returned);
-    shelf->free = calloc((size_t)blocks * setup->count, sizeof *shelf->free);
-    int error = shelf->free ? locus_region_open(&shelf->region, &config) : -ENOMEM;
-    for (uint32_t i = 0; i < blocks && !error; i++)
-        shelf->free[shelf->free_count++] = (uintptr_t)locus_region_base(shelf->region) + (uint64_t)i * setup->block_bytes;
+    config.bytes = all->blocks_each * all->block_bytes;
+    config.memory_class = LOCUS_CLASS_KV_CACHE;
+    error = locus_region_open(&shelf->region, &config);
+    for (uint32_t i = 0; i < all->blocks_each && !error; i++)
+        shelf->free[shelf->free_count++] = (uintptr_t)locus_region_base(shelf->region) + i * all->block_bytes;
     return error;
 }
 
 static int unsteered_open(const struct tb_nodes_setup *setup, void **out)
 {
-    size_t bytes = sizeof(struct unsteered) + setup->count * sizeof(struct shelf);
-    struct unsteered *all = aligned_alloc(LOCUS_CACHE_LINE, (bytes + LOCUS_CACHE_LINE - 1) / LOCUS_CACHE_LINE * LOCUS_CACHE_LINE);
+    struct unsteered *all = calloc(1, sizeof *all);
     int error = 0;
     if (!all)
         return -ENOMEM;
     *out = all;
-    *all = (struct unsteered){.blocks_each = 2 * setup->schedule->pool_blocks};
-    for (; all->count < setup->count && !error; all->count++) {
-        memset(&all->shelves[all->count], 0, sizeof all->shelves[0]);
-        error = shelf_open(&all->shelves[all->count], setup, setup->nodes[all->count]);
-    }
+    all->blocks_each = 2 * setup->schedule->pool_blocks;
+    all->block_bytes = setup->block_bytes;
+    all->seen = calloc((size_t)setup->count * all->blocks_each, sizeof *all->seen);
+    if (!all->seen)
+        return -ENOMEM;
+    for (uint32_t s = 0; s < setup->count && !error; s++)
+        error = shelf_open(all, setup->count, setup->nodes[s]);
     return error;
 }
 
 static int unsteered_take(void *context, uint32_t station, struct locus_table *table, uint32_t count)
 {
-    struct shelf *shelf = &((struct unsteered *)context)->shelves[station];
+    struct shelf *shelf = ((struct unsteered *)context)->shelves[station];
     if (shelf->free_count < count)
-        return -ENOMEM;
+        return -EAGAIN; // nobody knows what will come
     for (uint32_t i = 0; i < count; i++)
         table->blocks[table->count++] = shelf->free[--shelf->free_count];
     shelf->taken += count;
@@ -101,12 +113,12 @@ static int unsteered_retire(void *context, uint32_t station, struct locus_table 
 static void unsteered_finish(void *context, uint32_t lane, uint32_t station, struct locus_table *table)
 {
     (void)lane;
-    locus_mailbox_push(&((struct unsteered *)context)->shelves[station].returned, &table->links[0]);
+    locus_mailbox_push(&((struct unsteered *)context)->shelves[station]->returned, &table->links[0]);
 }
 
 static void put_away(struct unsteered *all, struct shelf *shelf, struct locus_table *table)
 {
-    struct shelf *from = &all->shelves[table->tag];
+    struct shelf *from = all->shelves[table->tag];
     uint32_t count = table->count;
     for (uint32_t i = 0; i < count; i++)
         shelf->free[shelf->free_count++] = table->blocks[i];
@@ -118,17 +130,17 @@ static void put_away(struct unsteered *all, struct shelf *shelf, struct locus_ta
 static void unsteered_drain(void *context, uint32_t station)
 {
     struct unsteered *all = context;
-    struct locus_link *link = locus_mailbox_take(&all->shelves[station].returned), *next;
+    struct locus_link *link = locus_mailbox_take(&all->shelves[station]->returned), *next;
     for (; link; link = next) {
         next = link->next; // the table is its scheduler's again when it was put away
-        put_away(all, &all->shelves[station], (struct locus_table *)(void *)((char *)link - offsetof(struct locus_table, links)));
+        put_away(all, all->shelves[station], (struct locus_table *)(void *)((char *)link - offsetof(struct locus_table, links)));
     }
 }
 
 static uint64_t unsteered_home(void *context, uint32_t station)
 {
     struct unsteered *all = context;
-    return atomic_load_explicit(&all->shelves[station].requests_home, memory_order_acquire); // U2
+    return atomic_load_explicit(&all->shelves[station]->requests_home, memory_order_acquire); // U2
 }
 
 static int unsteered_kept_on(void *context, uint32_t station, locus_block block)
@@ -139,21 +151,45 @@ static int unsteered_kept_on(void *context, uint32_t station, locus_block block)
 
 static const struct locus_region *unsteered_region(void *context, uint32_t station)
 {
-    return ((struct unsteered *)context)->shelves[station].region;
+    return ((struct unsteered *)context)->shelves[station]->region;
+}
+
+// The number of the block among all.
+static uint64_t number_of(const struct unsteered *all, locus_block block)
+{
+    for (uint32_t s = 0; s < all->count; s++) {
+        uintptr_t base = (uintptr_t)locus_region_base(all->shelves[s]->region);
+        if (block >= base && block - base < all->blocks_each * all->block_bytes)
+            return (uint64_t)s * all->blocks_each + (block - base) / all->block_bytes;
+    }
+    return UINT64_MAX;
+}
+
+// Blocks that lie on no shelf: one that lies there twice took another's place.
+static uint64_t lost(struct unsteered *all)
+{
+    uint64_t missing = (uint64_t)all->count * all->blocks_each;
+    memset(all->seen, 0, missing * sizeof *all->seen);
+    for (uint32_t s = 0; s < all->count; s++)
+        for (uint32_t i = 0; i < all->shelves[s]->free_count; i++) {
+            uint64_t number = number_of(all, all->shelves[s]->free[i]);
+            if (number == UINT64_MAX || all->seen[number])
+                continue;
+            all->seen[number] = true;
+            missing--;
+        }
+    return missing;
 }
 
 // Which shelf a block lies on is nobody's claim here; that none is lost is, and the first station answers for all.
 static void unsteered_audit(void *context, uint32_t station, struct tb_audit *out)
 {
     struct unsteered *all = context;
-    struct shelf *shelf = &all->shelves[station];
-    uint64_t blocks = (uint64_t)all->count * all->blocks_each;
+    struct shelf *shelf = all->shelves[station];
     out->allocated = shelf->taken;
     out->freed = atomic_load_explicit(&shelf->blocks_home, memory_order_relaxed);
     out->drained = unsteered_home(context, station);
-    for (uint32_t s = 0; s < all->count; s++)
-        blocks -= all->shelves[s].free_count;
-    out->not_home = station == 0 ? blocks : 0;
+    out->not_home = station == 0 ? lost(all) : 0;
 }
 
 static const struct tb_nodes_ops unsteered_ops = {

@@ -19,7 +19,7 @@ struct tb_books {
     int error;                  // the first that move_pages answered
 };
 
-// `steps`: of all counted laps. Owned until close. 0 or -errno.
+// 0 or -errno, and close may follow in either case.
 int tb_books_open(struct tb_books *books, const struct tb_locality_config *config, const struct tb_nodes_ops *ops, void *context,
                   size_t block_bytes);
 void tb_books_close(struct tb_books *books);

@@ -14,6 +14,10 @@
 #include "testbed/nodes/judge.h"
 #include "testbed/stats.h"
 
+// Arbitrary, but longer than a lap that a fault delays, and than a thread of an emulated machine may be kept from running.
+#define PATIENCE_NS UINT64_C(30000000000)
+#define REPAIRS_PER_LAP 8u // arbitrary; at most so often in a lap are astray pages looked for, by those that repair
+
 // --- where ---------------------------------------------------------------------------------------------------------------------
 
 static bool has_memory(const struct locus_topo_node *node)
@@ -80,11 +84,12 @@ static uint64_t drains_in(const struct tb_schedule *schedule, const struct tb_sp
     return drains;
 }
 
-// A malloc's pages are never forgotten, so there is room for several times of what the pools have. 24 bytes each.
+// A malloc's pages are never forgotten, so for mallocs there is room for several times of what the pools have. 24 bytes each.
 static int books_open(struct tb_nodes_run *run)
 {
     const struct tb_schedule *schedule = run->schedule;
-    uint64_t pages = (uint64_t)run->count * schedule->pool_blocks * (run->job->block_bytes / 4096 + 1) * 4, drains = 0;
+    uint64_t pages = (uint64_t)run->count * schedule->pool_blocks * (run->job->block_bytes / 4096 + 1), drains = 0;
+    pages *= run->ops->region ? 1 : 4;
     struct tb_locality_config config = {
         .topo = run->topo,
         .pages_max = pages < UINT64_C(1) << 28 ? (uint32_t)pages : 1u << 28,
@@ -94,6 +99,7 @@ static int books_open(struct tb_nodes_run *run)
     for (uint32_t lap = 0; lap < run->job->laps_counted; lap++)
         drains += drains_in(schedule, tb_schedule_lap(schedule, lap));
     run->steps_per_point = drains / (TB_DRIFT_POINTS_MAX - 1) + 1;
+    run->steps_per_repair = drains_in(schedule, tb_schedule_lap(schedule, 0)) / REPAIRS_PER_LAP + 1;
     int error = 0;
     for (uint32_t s = 0; s < run->count && !error; s++) {
         error = tb_books_open(&run->stations[s].books, &config, run->ops, run->context, run->job->block_bytes);
@@ -160,7 +166,7 @@ static int threads_run(struct tb_nodes_run *run)
         run->stations[s].running = error == 0;
         for (uint32_t missing = s; error && missing < run->count; missing++) {
             run->stations[missing].error = error;
-            atomic_fetch_add_explicit(&run->arrived, 1, memory_order_acq_rel);
+            atomic_fetch_add_explicit(&run->arrived, 1, memory_order_release); // G1
         }
     }
     threads_end(run);
@@ -212,21 +218,43 @@ static void run_close(struct tb_nodes_run *run)
     free(run->stations);
 }
 
+// Without timed laps there are none.
+static void times(struct tb_job *job)
+{
+    if (job->laps == 0)
+        return;
+    job->sample.lap_ns = tb_median(job->lap_ns, job->laps);
+    job->sample.lap_ns_min = job->lap_ns[0];
+    for (uint32_t i = 1; i < job->laps; i++)
+        if (job->lap_ns[i] < job->sample.lap_ns_min)
+            job->sample.lap_ns_min = job->lap_ns[i];
+}
+
+static int job_check(const struct tb_job *job, uint32_t workers)
+{
+    bool fault_in_timed_lap =
+        job->fault == TB_FAULT_DROP_CHUNK || job->fault == TB_FAULT_DOUBLE_FREE || job->fault == TB_FAULT_DELAY;
+    if (job->laps + job->laps_counted == 0 || (fault_in_timed_lap && job->laps == 0))
+        return -EINVAL;
+    if (job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX || job->laps_counted > TB_LAPS_MAX)
+        return -EINVAL;
+    if (workers == 0 || workers > TB_WORKERS_MAX || job->cross_percent > 100)
+        return -EINVAL;
+    return job->touch == TB_TOUCH_LINE || job->touch == TB_TOUCH_FULL ? 0 : -EINVAL;
+}
+
 int tb_nodes_engine_run(struct tb_job *job, const struct tb_contender *contender, const struct tb_schedule *schedule)
 {
     struct tb_nodes_sample *sample = &job->sample.nodes;
-    struct tb_nodes_run run = {.job = job, .schedule = schedule};
-    if (!contender->nodes)
-        return -EINVAL;
+    struct tb_nodes_run run = {.job = job, .schedule = schedule, .patience_ns = PATIENCE_NS};
+    run.workers = job->dispatch == TB_DISPATCH_INLINE ? 1 : job->workers;
+    int error = contender->nodes ? job_check(job, run.workers) : -EINVAL;
+    if (error)
+        return error;
     run.ops = contender->nodes->ops;
     run.plan = contender->nodes->plan;
     run.migrates = contender->nodes->migrates;
-    run.workers = job->dispatch == TB_DISPATCH_INLINE ? 1 : job->workers;
-    if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX || job->laps_counted > TB_LAPS_MAX)
-        return -EINVAL;
-    if (run.workers == 0 || run.workers > TB_WORKERS_MAX || (job->touch != TB_TOUCH_LINE && job->touch != TB_TOUCH_FULL))
-        return -EINVAL;
-    int error = run_open(&run);
+    error = run_open(&run);
     if (!error)
         error = tb_nodes_place(&run, sample->before);
     if (!error) {
@@ -240,11 +268,7 @@ int tb_nodes_engine_run(struct tb_job *job, const struct tb_contender *contender
         error = tb_nodes_place(&run, sample->after);
     if (!error) {
         tb_nodes_judge(&run);
-        job->sample.lap_ns = tb_median(job->lap_ns, job->laps);
-        job->sample.lap_ns_min = job->lap_ns[0];
-        for (uint32_t i = 1; i < job->laps; i++)
-            if (job->lap_ns[i] < job->sample.lap_ns_min)
-                job->sample.lap_ns_min = job->lap_ns[i];
+        times(job);
     }
     run_close(&run);
     return error;

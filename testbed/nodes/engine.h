@@ -12,8 +12,9 @@
 #include "testbed/contender.h"
 #include "testbed/job.h"
 
-// 0 (the sample says whether it is valid), or -errno; -ENODEV: no node has both memory and CPUs for this process; -E2BIG: more than
-// TB_NODES_MAX nodes have memory.
+// A job without timed laps only counts; its lap times are 0.
+// 0: the sample says whether it is valid. -EINVAL: a job that makes no sense; -ENODEV: no node has both memory and CPUs for this
+// process; -E2BIG: more than TB_NODES_MAX nodes have memory; or what the machine answered.
 int tb_nodes_engine_run(struct tb_job *job, const struct tb_contender *contender, const struct tb_schedule *schedule);
 
 #endif

@@ -19,6 +19,7 @@ static void place_row(const struct tb_nodes_sample *sample, const struct locus_p
     row->granted = placement->granted.policy;
     row->granted_errno = placement->granted.policy_errno;
     row->verify_errno = placement->verified.verify_errno;
+    row->pages = placement->verified.pages;
     row->present = placement->verified.pages_present;
     row->elsewhere = placement->verified.pages_elsewhere;
     row->maps_read = placement->verified.numa_maps_read;
@@ -46,7 +47,7 @@ int tb_nodes_place(const struct tb_nodes_run *run, struct tb_node_placement rows
     return 0;
 }
 
-// A strict policy allows no page elsewhere. `when`: "before" or "after".
+// A strict policy allows no page elsewhere, and every pool under one was populated. `when`: "before" or "after".
 static bool strictly_placed(const struct tb_nodes_run *run, const struct tb_node_placement rows[], const char *when, char *why,
                             size_t why_bytes)
 {
@@ -61,6 +62,9 @@ static bool strictly_placed(const struct tb_nodes_run *run, const struct tb_node
         else if (row->elsewhere)
             snprintf(why, why_bytes, "%s: %" PRIu64 " of %" PRIu64 " pages of node %d's pool lie elsewhere", when, row->elsewhere,
                      row->present, row->station);
+        else if (row->present != row->pages)
+            snprintf(why, why_bytes, "%s: %" PRIu64 " of %" PRIu64 " pages of node %d's pool are not in memory", when,
+                     row->pages - row->present, row->pages, row->station);
         else if (row->maps_read && !row->maps_agree)
             snprintf(why, why_bytes, "%s: move_pages and numa_maps disagree about the pool of node %d", when, row->station);
         else
@@ -134,11 +138,21 @@ static void audit_add(const struct tb_station *station, const struct tb_audit *a
     memcpy(sample->version, audit->version, sizeof sample->version);
 }
 
+static int workers_error(const struct tb_station *station)
+{
+    int error = 0;
+    for (uint32_t w = 0; w < station->run->workers && !error; w++)
+        error = station->workers[w].error;
+    return error;
+}
+
 static bool home_whole(const struct tb_station *station, const struct tb_audit *audit, char *why, size_t why_bytes)
 {
     int node = station->node;
     if (station->error)
-        snprintf(why, why_bytes, "node %d: a block could not be taken or retired: %s", node, strerror(-station->error));
+        snprintf(why, why_bytes, "node %d: the scheduler could not %s: %s", node, station->failed_to, strerror(-station->error));
+    else if (workers_error(station))
+        snprintf(why, why_bytes, "node %d: a worker could not be pinned: %s", node, strerror(-workers_error(station)));
     else if (audit->refused)
         snprintf(why, why_bytes, "node %d: %" PRIu64 " frees were refused", node, audit->refused);
     else if (station->retired != audit->drained)

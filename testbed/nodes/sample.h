@@ -34,7 +34,8 @@ struct tb_node_placement {
     int32_t station;            // OS node of the scheduler that uses it
     uint32_t requested, granted; // enum locus_policy
     int32_t granted_errno, verify_errno; // why there is none, or 0
-    uint64_t present, elsewhere; // on a node that the policy does not name
+    uint64_t pages, present;    // in the span; of these, backed by memory
+    uint64_t elsewhere;         // of those, on a node that the policy does not name
     uint64_t on[TB_NODES_MAX];
     bool maps_read, maps_agree; // numa_maps, the second witness
 };

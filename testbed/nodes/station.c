@@ -2,8 +2,10 @@
 //
 // station (many nodes): the scheduler's thread. See station.h.
 //
-// The order of laps differs from one node's (engine.c): the counted ones come first, because the drift of a malloc begins with its
-// first allocation, and warm-up and timed laps follow.
+// The order of laps differs from one node's (engine.c): the counted ones come first, because a malloc drifts from its first
+// lap on, and warm-up and timed laps follow.
+//
+// A station that fails takes and retires no more, but goes through all gates and serves until the end: the others wait for it.
 
 #include "testbed/nodes/station.h"
 
@@ -16,14 +18,28 @@
 #include "testbed/engine.h"
 #include "topo/pin.h"
 
-#define PATIENCE_NS UINT64_C(10000000000) // emulated workers are slow, too
+#define POLLS_PER_YIELD 64u // as in placement/owner.c
+
+static void fail(struct tb_station *self, const char *failed_to, int error)
+{
+    if (!error || self->error)
+        return;
+    self->error = error;
+    self->failed_to = failed_to;
+}
 
 // --- work ----------------------------------------------------------------------------------------------------------------------
 
-// What is written into a block, different for neighbours and for the blocks of a request, and never 0.
-static uint64_t tag(uint32_t slot, uint32_t place)
+// What is written into a block, different for the blocks of a request, for neighbours, and for the stations, which run the same
+// requests; never 0.
+static uint64_t tag(const struct tb_station *self, uint32_t slot, uint32_t place)
 {
-    return (uint64_t)(slot + 1) << 32 | place;
+    return ((uint64_t)self->number << 60) + ((uint64_t)slot << 32) + place + 1;
+}
+
+static unsigned char fill(const struct tb_station *self, uint32_t slot)
+{
+    return (unsigned char)((slot + self->number * 31) % 255 + 1);
 }
 
 static void touch(struct tb_station *self, void *block, uint32_t slot, uint32_t place)
@@ -32,18 +48,19 @@ static void touch(struct tb_station *self, void *block, uint32_t slot, uint32_t 
     if (job->fault == TB_FAULT_SKIP_TOUCH)
         return;
     if (job->touch == TB_TOUCH_LINE)
-        tb_locality_touch(block, job->block_bytes, tag(slot, place));
+        tb_locality_touch(block, job->block_bytes, tag(self, slot, place));
     else
-        memset(block, (int)(slot % 255 + 1), job->block_bytes);
+        memset(block, fill(self, slot), job->block_bytes);
     self->touched_bytes += job->block_bytes;
 }
 
-static bool intact(const struct tb_job *job, const void *block, uint32_t slot, uint32_t place)
+static bool intact(const struct tb_station *self, const void *block, uint32_t slot, uint32_t place)
 {
+    const struct tb_job *job = self->run->job;
     const unsigned char *byte = block;
     if (job->touch == TB_TOUCH_LINE)
-        return tb_locality_touched(block, job->block_bytes, tag(slot, place));
-    return byte[0] == slot % 255 + 1 && memcmp(byte, byte + 1, job->block_bytes - 1) == 0; // all are equal to the first
+        return tb_locality_touched(block, job->block_bytes, tag(self, slot, place));
+    return byte[0] == fill(self, slot) && memcmp(byte, byte + 1, job->block_bytes - 1) == 0; // all are equal to the first
 }
 
 static void serve(struct tb_station *self)
@@ -56,7 +73,7 @@ static void serve(struct tb_station *self)
 
 static void wait_a_little(uint32_t *polls)
 {
-    if (++*polls % 64 == 0)
+    if (++*polls % POLLS_PER_YIELD == 0)
         sched_yield(); // somebody may need this CPU
     else
         locus_cpu_relax();
@@ -73,11 +90,11 @@ static int take_waiting(struct tb_station *self, struct locus_table *table, uint
         serve(self);
         wait_a_little(&polls);
         error = run->ops->take(run->context, self->number, table, count);
-    } while (error == -EAGAIN && tb_now_ns() - start_ns < PATIENCE_NS);
+    } while (error == -EAGAIN && tb_now_ns() - start_ns < run->patience_ns);
     return error == -EAGAIN ? -ETIMEDOUT : error;
 }
 
-static int op_take(struct tb_station *self, struct tb_op op)
+static void op_take(struct tb_station *self, struct tb_op op)
 {
     struct tb_nodes_run *run = self->run;
     struct locus_table *table = self->tables[op.slot];
@@ -85,14 +102,14 @@ static int op_take(struct tb_station *self, struct tb_op op)
     int error = run->ops->take(run->context, self->number, table, op.count);
     if (error == -EAGAIN)
         error = take_waiting(self, table, op.count);
+    fail(self, "take blocks", error);
     if (error)
-        return error;
+        return;
     self->taken += op.count;
     for (uint32_t i = first; i < table->count; i++)
         touch(self, run->ops->address(run->context, table->blocks[i]), op.slot, i);
     if (run->counting)
         tb_books_written(&self->books, table, first);
-    return 0;
 }
 
 // Of each hundred requests the share that is to cross does, evenly spread: one crosses whenever the sum of shares passes 100.
@@ -118,39 +135,38 @@ static bool fault(struct tb_station *self, struct locus_table *table)
     return self->run->job->fault == TB_FAULT_DROP_CHUNK;
 }
 
-static int op_retire(struct tb_station *self, struct tb_op op)
+static void op_retire(struct tb_station *self, struct tb_op op)
 {
     struct tb_nodes_run *run = self->run;
     struct locus_table *table = self->tables[op.slot];
     for (uint32_t i = 0; run->counting && i < table->count; i++)
-        self->damaged += !intact(run->job, run->ops->address(run->context, table->blocks[i]), op.slot, i);
+        self->damaged += !intact(self, run->ops->address(run->context, table->blocks[i]), op.slot, i);
     int error = run->ops->retire(run->context, self->number, table);
+    fail(self, "retire a request", error);
     if (error)
-        return error;
+        return;
     self->retired++;
     if (fault(self, table))
-        return 0;
+        return;
     struct tb_station *to = destination(self);
     struct tb_parcel *parcel = &self->parcels[op.slot];
     *parcel = (struct tb_parcel){.table = table, .from = self};
     self->dispatched++;
-    self->worker_turn = (self->worker_turn + 1) % run->workers;
-    tb_node_worker_send(&to->workers[self->worker_turn], parcel, run->job->dispatch == TB_DISPATCH_FUTEX);
-    return 0;
+    uint32_t *turn = &self->worker_turn[to->number]; // one for each, or every worker would get requests of one kind only
+    *turn = (*turn + 1) % run->workers;
+    tb_node_worker_send(&to->workers[*turn], parcel, run->job->dispatch == TB_DISPATCH_FUTEX);
 }
 
 static void op_drain(struct tb_station *self)
 {
     struct tb_nodes_run *run = self->run;
-    serve(self);
-    if (++self->drains % run->steps_per_point)
-        return;
     uint64_t moved = 0;
-    if (run->ops->repair) {
-        self->error = run->ops->repair(run->context, self->number, &moved);
-        self->repaired += moved;
-    }
-    if (run->counting)
+    serve(self);
+    self->drains++;
+    if (run->ops->repair && self->drains % run->steps_per_repair == 0)
+        fail(self, "repair", run->ops->repair(run->context, self->number, &moved));
+    self->repaired += moved;
+    if (run->counting && self->drains % run->steps_per_point == 0)
         tb_books_step(&self->books);
 }
 
@@ -158,11 +174,13 @@ static void run_span(struct tb_station *self, const struct tb_span *span)
 {
     const struct tb_op *op = tb_schedule_ops(self->run->schedule) + span->begin;
     const struct tb_op *end = tb_schedule_ops(self->run->schedule) + span->end;
-    for (; op < end && !self->error; op++) { // after an error the run is invalid, but the other stations wait at the gates
+    for (; op < end && !self->error; op++) {
         if (op->kind == TB_OP_DRAIN)
             op_drain(self);
+        else if (op->kind == TB_OP_TAKE)
+            op_take(self, *op);
         else
-            self->error = op->kind == TB_OP_TAKE ? op_take(self, *op) : op_retire(self, *op);
+            op_retire(self, *op);
     }
 }
 
@@ -173,23 +191,41 @@ static void gate(struct tb_station *self)
     struct tb_nodes_run *run = self->run;
     uint64_t all = ++self->gates * run->count;
     uint32_t polls = 0;
-    atomic_fetch_add_explicit(&run->arrived, 1, memory_order_acq_rel); // G1
+    atomic_fetch_add_explicit(&run->arrived, 1, memory_order_release); // G1
     while (atomic_load_explicit(&run->arrived, memory_order_acquire) < all) { // G2
-        serve(self);
+        if (self->entered)
+            serve(self);
         wait_a_little(&polls);
     }
 }
 
-// Until everything that was sent in this lap is home.
-static void settle(struct tb_station *self)
+// Requests that are finished, and of these, those whose blocks are home.
+static uint64_t progress(struct tb_station *self, uint64_t *home)
 {
     struct tb_nodes_run *run = self->run;
+    uint64_t finished = atomic_load_explicit(&self->finished, memory_order_acquire); // F2
+    *home = run->ops->home ? run->ops->home(run->context, self->number) : finished;
+    return finished;
+}
+
+// Until everything that was sent is home. What is lost would be waited for in every lap, so only once.
+static void settle(struct tb_station *self)
+{
+    uint64_t seen = 0, since_ns = tb_now_ns(), home;
     uint32_t polls = 0;
-    while (atomic_load_explicit(&self->finished, memory_order_acquire) != self->dispatched || // F2
-           (run->ops->home && run->ops->home(run->context, self->number) != self->dispatched)) {
+    while (!self->gave_up) {
+        uint64_t finished = progress(self, &home);
+        if (finished == self->dispatched && home == self->dispatched)
+            return;
         serve(self);
         wait_a_little(&polls);
+        if (finished + home != seen)
+            since_ns = tb_now_ns();
+        else if (polls % POLLS_PER_YIELD == 0)
+            self->gave_up = tb_now_ns() - since_ns > self->run->patience_ns;
+        seen = finished + home;
     }
+    fail(self, "bring every request home", -ETIMEDOUT);
 }
 
 static double lap(struct tb_station *self, const struct tb_span *span, uint64_t delay_ns)
@@ -232,9 +268,7 @@ static void all_laps(struct tb_station *self)
         run->counting = true;
     for (uint32_t i = 0; i < run->job->laps_counted; i++)
         lap(self, tb_schedule_lap(run->schedule, at++), 0);
-    gate(self);
     tb_books_step(&self->books);
-    gate(self);
     if (self->number == 0)
         run->counting = false;
     timed_laps(self, &at);
@@ -281,14 +315,14 @@ void *tb_station_main(void *argument)
         error = tables_open(self);
     if (!error && run->ops->enter)
         error = run->ops->enter(run->context, self->number);
-    self->error = error;
-    bool entered = !error;
+    fail(self, "begin", error);
+    self->entered = !error;
     gate(self); // whether all could begin is known behind it
     for (uint32_t i = 0; i < run->count; i++)
         error = error ? error : run->stations[i].error;
     if (!error)
         all_laps(self);
-    if (entered && run->ops->leave)
+    if (self->entered && run->ops->leave)
         run->ops->leave(run->context, self->number);
     return NULL;
 }

@@ -10,7 +10,7 @@
 //
 // Threads: one scheduler for each station, and its workers. Atomics: an inbox is a mailbox (placement/mailbox.h: P1, T1).
 //   finished   F1 (release) by whoever finished the station's request, partner F2 (acquire): what it freed and pushed is visible
-//   arrived    G1 (acquire and release) at a gate, partner G2 (acquire): what any station did before it is visible behind it
+//   arrived    G1 (release) at a gate, partner G2 (acquire): what any station did before it is visible behind it
 //   asleep     both sides exchange it (acquire and release): of a sender behind its push and a worker before its look, the second
 //              sees what the first did, so the worker sees the parcel or the sender the sleeper
 #ifndef TB_NODES_STATION_H
@@ -41,6 +41,7 @@ struct tb_node_worker {
     pthread_t thread;           // not of an inline one, which is its scheduler
     bool running;
     int cpu;                    // -1: any of the node's
+    int error;                  // it could not be pinned
 };
 
 struct tb_nodes_run {
@@ -55,6 +56,8 @@ struct tb_nodes_run {
     uint32_t count;             // of stations
     uint32_t workers;           // of each station; inline: 1, the scheduler
     uint64_t steps_per_point;   // drains in one stretch of the drift curve
+    uint64_t steps_per_repair;  // drains from one repair to the next
+    uint64_t patience_ns;       // so long without progress, and what is waited for will not come
     bool counting;              // written by station 0 in front of a gate, read where parcels are under way
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t arrived;
 };
@@ -70,6 +73,7 @@ struct tb_station {
     struct tb_parcel *parcels;  // by slot
     pthread_t thread;
     bool running;
+    bool entered;               // may call the contender
 
     uint64_t gates;             // passed
     uint64_t taken;             // blocks
@@ -78,9 +82,12 @@ struct tb_station {
     uint64_t drains;
     uint64_t damaged;           // blocks that did not hold at retirement what was written into them
     uint64_t repaired;          // pages
-    uint32_t cross_turn, away_turn, worker_turn;
+    uint32_t cross_turn, away_turn;
+    uint32_t worker_turn[TB_NODES_MAX]; // by the station that the request goes to
     bool fault_armed;
-    int error;
+    bool gave_up;               // waiting for requests
+    int error;                  // the first
+    const char *failed_to;      // what it was about then
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t finished; // requests of this station
 };
 
@@ -91,6 +98,6 @@ void *tb_station_main(void *station);
 int tb_node_worker_start(struct tb_node_worker *worker); // 0 or -errno
 void tb_node_worker_stop(struct tb_node_worker *worker);
 void tb_node_worker_send(struct tb_node_worker *worker, struct tb_parcel *parcel, bool may_sleep);
-bool tb_node_worker_serve(struct tb_node_worker *worker); // finishes what has arrived; did anything?
+bool tb_node_worker_serve(struct tb_node_worker *worker); // finishes what has arrived; had anything?
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,10 +47,7 @@ static void sleep_until_sent(struct tb_node_worker *worker)
 static void *worker_main(void *argument)
 {
     struct tb_node_worker *worker = argument;
-    if (worker->cpu >= 0)
-        locus_pin_cpu(worker->cpu);
-    else
-        locus_pin_node(worker->station->node);
+    worker->error = worker->cpu >= 0 ? locus_pin_cpu(worker->cpu) : locus_pin_node(worker->station->node);
     for (;;) {
         if (tb_node_worker_serve(worker))
             continue;
@@ -57,6 +55,8 @@ static void *worker_main(void *argument)
             return NULL;
         if (worker->station->run->job->dispatch == TB_DISPATCH_FUTEX)
             sleep_until_sent(worker);
+        else if (worker->cpu < 0)
+            sched_yield(); // the scheduler may be on the same CPU
         else
             locus_cpu_relax();
     }

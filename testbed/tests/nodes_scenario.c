@@ -2,9 +2,10 @@
 //
 // nodes_scenario: one contender on all nodes of this machine, counted, for people and for other witnesses.
 //
-//   nodes_scenario CONTENDER WORKLOAD [DISPATCH [LAPS]]
+//   nodes_scenario CONTENDER WORKLOAD [DISPATCH [COUNTED [TIMED [WORKERS]]]]
 //
-// Runs it in this process (so a malloc is this process's), with nothing but counted laps and one timed one, and prints
+// Runs it in this process (so a malloc is this process's), with so many counted laps (2) and timed ones (1), and so many workers on
+// each node (1), and prints
 //
 //   "valid" or "INVALID reason", "touches FROM TO COUNT", "frees FROM TO COUNT" for pairs of nodes above 0, "abroad COUNT",
 //   "wandered COUNT of COUNT", "home NODE ALLOCATED FREED PUSHED DRAINED", "drift PERCENT..."
@@ -20,7 +21,11 @@
 
 #include "testbed/nodes/engine.h"
 
-static int run(const char *name, const char *workload, enum tb_dispatch dispatch, uint32_t laps, struct tb_job *job)
+struct numbers {
+    uint32_t counted, timed, workers;
+};
+
+static int run(const char *name, const char *workload, enum tb_dispatch dispatch, struct numbers numbers, struct tb_job *job)
 {
     struct tb_schedule *schedule = NULL;
     struct tb_arm arm;
@@ -30,9 +35,9 @@ static int run(const char *name, const char *workload, enum tb_dispatch dispatch
         error = tb_schedule_suite(workload, &schedule);
     *job = (struct tb_job){.touch = TB_TOUCH_LINE,
                            .dispatch = dispatch,
-                           .workers = 1,
-                           .laps = 1,
-                           .laps_counted = laps,
+                           .workers = numbers.workers,
+                           .laps = numbers.timed,
+                           .laps_counted = numbers.counted,
                            .block_bytes = 4096,
                            .many_nodes = true};
     if (!error) {
@@ -97,24 +102,28 @@ static int holds(bool claim, const char *name, const char *what, const struct tb
 enum expect { ALL_LOCAL = 1, ALL_REMOTE = 2, SOME_REMOTE = 4, NONE_ABROAD = 8, SOME_ABROAD = 16, IS_INVALID = 32 };
 
 static const struct {
-    const char *name;
+    const char *name, *workload;
     enum expect one_node, many; // on a machine of one node, and on several
 } expectations[] = {
-    {"home-steered", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
-    {"home-steered%50", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
-    {"home-steered%100", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
-    {"home-borrow%50", ALL_LOCAL | NONE_ABROAD, SOME_REMOTE | NONE_ABROAD},
-    {"cross-node", ALL_LOCAL, ALL_REMOTE},
-    {"cross-node%50", ALL_LOCAL, ALL_REMOTE},
-    {"one-node", ALL_LOCAL, SOME_REMOTE},
-    {"first-touch%50", ALL_LOCAL, ALL_LOCAL},
-    {"unsteered", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
-    {"unsteered%50", ALL_LOCAL | NONE_ABROAD, SOME_REMOTE | SOME_ABROAD},
-    {"glibc%50", ALL_LOCAL, 0},
-    {"home-steered@misplace", ALL_LOCAL, ALL_REMOTE | IS_INVALID},
-    {"home-steered%50@drop-chunk", IS_INVALID, IS_INVALID},
-    {"home-steered@double-free", IS_INVALID, IS_INVALID},
-    {"home-steered@skip-touch", IS_INVALID, IS_INVALID},
+    {"home-steered", "steady-decode", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
+    {"home-steered%50", "steady-decode", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
+    {"home-steered%100", "steady-decode", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
+    {"home-borrow%50", "steady-decode", ALL_LOCAL | NONE_ABROAD, SOME_REMOTE | NONE_ABROAD},
+    {"cross-node", "steady-decode", ALL_LOCAL, ALL_REMOTE},
+    {"cross-node%50", "steady-decode", ALL_LOCAL, ALL_REMOTE},
+    {"one-node", "steady-decode", ALL_LOCAL, SOME_REMOTE},
+    {"first-touch%50", "steady-decode", ALL_LOCAL, ALL_LOCAL},
+    {"unsteered", "steady-decode", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
+    {"unsteered%50", "steady-decode", ALL_LOCAL | NONE_ABROAD, SOME_REMOTE | SOME_ABROAD},
+    {"glibc%50", "steady-decode", ALL_LOCAL, 0},
+    {"home-steered@misplace", "steady-decode", ALL_LOCAL, ALL_REMOTE | IS_INVALID},
+    {"home-steered%50@drop-chunk", "steady-decode", IS_INVALID, IS_INVALID},
+    {"home-steered@double-free", "steady-decode", IS_INVALID, IS_INVALID},
+    {"home-steered@skip-touch", "steady-decode", IS_INVALID, IS_INVALID},
+    {"unsteered%50@double-free", "steady-decode", IS_INVALID, IS_INVALID},
+    {"home-steered%50", "long-tail", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
+    {"home-steered%100", "burst-storm", ALL_LOCAL | NONE_ABROAD, ALL_LOCAL | NONE_ABROAD},
+    {"unsteered%100", "long-tail", ALL_LOCAL | NONE_ABROAD, SOME_REMOTE | SOME_ABROAD},
 };
 
 static int check(const char *name, enum expect expect, const struct tb_sample *sample)
@@ -135,19 +144,33 @@ static int check(const char *name, enum expect expect, const struct tb_sample *s
     return bad;
 }
 
+static bool several_stations(const struct tb_nodes_sample *nodes)
+{
+    uint32_t stations = 0;
+    for (uint32_t n = 0; n < nodes->count; n++)
+        stations += nodes->node[n].station;
+    return stations > 1;
+}
+
+// Inline, and with sleeping workers, one or two on a node.
 static int check_all(struct tb_job *job)
 {
     int bad = 0;
     for (size_t i = 0; i < sizeof expectations / sizeof *expectations; i++)
         for (int dispatch = TB_DISPATCH_INLINE; dispatch <= TB_DISPATCH_FUTEX; dispatch += 2) {
-            if (run(expectations[i].name, "steady-decode", (enum tb_dispatch)dispatch, 2, job))
+            const char *name = expectations[i].name, *workload = expectations[i].workload;
+            struct numbers numbers = {.counted = 2, .timed = 1, .workers = 1 + i % 2};
+            if (run(name, workload, (enum tb_dispatch)dispatch, numbers, job))
                 return 1;
-            uint32_t stations = 0;
-            for (uint32_t n = 0; n < job->sample.nodes.count; n++)
-                stations += job->sample.nodes.node[n].station;
-            bad |= check(expectations[i].name, stations > 1 ? expectations[i].many : expectations[i].one_node, &job->sample);
+            bad |=
+                check(name, several_stations(&job->sample.nodes) ? expectations[i].many : expectations[i].one_node, &job->sample);
         }
     return bad;
+}
+
+static uint32_t number(int argc, char **argv, int at, uint32_t otherwise)
+{
+    return argc > at ? (uint32_t)strtoul(argv[at], NULL, 10) : otherwise;
 }
 
 int main(int argc, char **argv)
@@ -158,12 +181,13 @@ int main(int argc, char **argv)
     int dispatch = TB_DISPATCH_INLINE, status = 2;
     while (argc > 3 && dispatch <= TB_DISPATCH_FUTEX && strcmp(argv[3], tb_dispatch_name((enum tb_dispatch)dispatch)))
         dispatch++;
+    struct numbers numbers = {number(argc, argv, 4, 2), number(argc, argv, 5, 1), number(argc, argv, 6, 1)};
     if (argc == 1)
         status = check_all(job);
-    else if (argc < 3 || argc > 5 || dispatch > TB_DISPATCH_FUTEX)
-        fprintf(stderr, "usage: nodes_scenario [CONTENDER WORKLOAD [inline|spin|futex [LAPS]]]\n");
+    else if (argc < 3 || argc > 7 || dispatch > TB_DISPATCH_FUTEX)
+        fprintf(stderr, "usage: nodes_scenario [CONTENDER WORKLOAD [inline|spin|futex [COUNTED [TIMED [WORKERS]]]]]\n");
     else {
-        status = run(argv[1], argv[2], (enum tb_dispatch)dispatch, argc > 4 ? (uint32_t)atoi(argv[4]) : 2, job) ? 1 : 0;
+        status = run(argv[1], argv[2], (enum tb_dispatch)dispatch, numbers, job) ? 1 : 0;
         if (status == 0)
             print(&job->sample);
         status |= !job->sample.valid;
