@@ -405,7 +405,7 @@ Test(postulate, numbers_are_four_digits)
 // Otherwise the fuzzer would begin with texts that end at their first line.
 Test(postulate, the_seeds_of_the_fuzzer_are_taken)
 {
-    static const char *const seeds[] = {"whole", "block-style", "crlf"};
+    static const char *const seeds[] = {"whole", "block-style", "crlf", "many-nodes"};
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
         char path[128], text[4096];
         struct tb_postulate *postulate = NULL;
