@@ -11,10 +11,11 @@
 #include "testbed/commands.h"
 #include "testbed/record/agree.h"
 #include "testbed/record/environment.h"
+#include "testbed/record/figure.h"
 #include "testbed/record/git.h"
 #include "testbed/record/run.h"
 
-#define ROUNDS_OFFICIAL_MIN 20u // fewer cannot tell small differences, and tempt to try again
+#define ROUNDS_OFFICIAL_MIN 20u // of estimates: fewer cannot tell small differences, and tempt to try again. Counts are exact
 
 struct arguments {
     const char *id, *root, *host;
@@ -103,6 +104,14 @@ static bool built_from_head(void)
     return clean;
 }
 
+static bool all_exact(const struct tb_postulate *postulate)
+{
+    bool exact = true;
+    for (uint32_t i = 0; i < postulate->predictions_count; i++)
+        exact &= tb_prediction_exact(&postulate->predictions[i]);
+    return exact;
+}
+
 // Official runs: what is measured must be what is committed. Logs and records are results, and do not count as changes.
 static int official_refuse(const struct tb_postulate *postulate)
 {
@@ -112,9 +121,9 @@ static int official_refuse(const struct tb_postulate *postulate)
     if (error) {
         tb_error("--official: git cannot tell whether the tree is clean%s",
                  error == -ENOENT ? ": install git" : ": run it in the project's repository");
-    } else if (postulate->rounds < ROUNDS_OFFICIAL_MIN) {
-        tb_error("%s: an official run needs at least %u rounds, and this has %llu", postulate->path, ROUNDS_OFFICIAL_MIN,
-                 (unsigned long long)postulate->rounds);
+    } else if (postulate->rounds < ROUNDS_OFFICIAL_MIN && !all_exact(postulate)) {
+        tb_error("%s: an official run of estimates needs at least %u rounds, and this has %llu", postulate->path,
+                 ROUNDS_OFFICIAL_MIN, (unsigned long long)postulate->rounds);
         error = -EPERM;
     } else if (!tb_git_committed(postulate->path)) {
         tb_error("postulate %s is not committed (git status shows %s). Commit it first: a prediction counts only if it came before "
