@@ -45,13 +45,14 @@ int tb_cmd_bench(int argc, char **argv)
     if (status)
         return status;
     options.dispatch = TB_DISPATCH_INLINE;
+    options.bench = true;
     if (tb_schedule_suite("steady-decode", &schedule)) {
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
     snprintf(schedule->name, sizeof schedule->name, "single operations"); // only its pool is used
     const struct tb_cell cell = {.schedule = schedule, .touch = TB_TOUCH_NONE, .laps = 1};
-    status = tb_options_run(&options, &cell, 1, true, "bench", NULL);
+    status = tb_options_run(&options, &cell, 1, "bench", NULL);
     free(schedule);
     return status;
 }

@@ -99,7 +99,7 @@ int tb_cmd_eval(int argc, char **argv)
     if (!status)
         status = cells_make(&arguments, cells, schedules, &cells_count);
     if (!status)
-        status = tb_options_run(&arguments.options, cells, cells_count, false, "eval", NULL);
+        status = tb_options_run(&arguments.options, cells, cells_count, "eval", NULL);
     for (int i = 0; i < CELLS_MAX; i++)
         free(schedules[i]);
     return status;

@@ -9,6 +9,7 @@ int tb_cmd_topo(int argc, char **argv);
 int tb_cmd_eval(int argc, char **argv);
 int tb_cmd_replay(int argc, char **argv);
 int tb_cmd_bench(int argc, char **argv);
+int tb_cmd_advise(int argc, char **argv);
 int tb_cmd_list(int argc, char **argv);
 int tb_cmd_run(int argc, char **argv);
 int tb_cmd_postulate(int argc, char **argv);

@@ -20,6 +20,7 @@ static const struct command {
     {"eval", "the scoreboard: contenders side by side on LOCUS-EVAL", tb_cmd_eval},
     {"replay", "the same on a recorded trace of requests", tb_cmd_replay},
     {"bench", "nanoseconds of the single operations", tb_cmd_bench},
+    {"advise", "which placement to use here, and what it is worth", tb_cmd_advise},
     {"list", "the experiments, and what became of them", tb_cmd_list},
     {"postulate", "new, list, show, check, file: predictions before the run", tb_cmd_postulate},
     {"run", "one run of an experiment, and its verdict", tb_cmd_run},

@@ -16,22 +16,22 @@
 #include "testbed/report.h"
 #include "topo/pin.h"
 
-enum { KEY_JSON = 1000, KEY_CSV, KEY_PLOT, KEY_BLOCK_BYTES, KEY_LAPS, KEY_SUMMARY };
-
 static const struct argp_option option_table[] = {
-    {"contenders", 'c', "LIST", 0, "Which to run, comma-separated. NAME@FAULT puts a fault in on purpose (below)", 1},
-    {"touch", 't', "MODE", 0, "none, byte (one per block), full (every byte), or all: what is written into each block (full)", 1},
-    {"dispatch", 'd', "HOW", 0, "inline, spin or futex: how a finished request reaches a worker (spin; inline on one CPU)", 1},
-    {"workers", 'w', "N", 0, "Workers that send blocks home, 1 to 64 (1)", 1},
-    {"rounds", 'r', "N", 0, "Rounds: every contender once each, in random order, in a fresh process (20)", 2},
-    {"seed", 's', "N", 0, "Seed of that order (from the clock, and printed)", 2},
-    {"laps", KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay: 1)", 2},
-    {"block-bytes", KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (4KiB)", 2},
-    {"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the table", 3},
-    {"csv", KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write every sample as CSV to FILE, or instead of the table", 3},
-    {"plot", KEY_PLOT, "FILE.svg", 0, "Draw the samples", 3},
-    {"summary", KEY_SUMMARY, "FILE", 0, "Write the summary in plain words to FILE, not below the table", 3},
-    {"quiet", 'q', NULL, 0, "No progress line", 3},
+    {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Which to run, comma-separated. NAME@FAULT puts a fault in on purpose (below)", 1},
+    {"touch", TB_KEY_TOUCH, "MODE", 0,
+     "none, byte (one per block), full (every byte), or all: what is written into each block (full)", 1},
+    {"dispatch", TB_KEY_DISPATCH, "HOW", 0,
+     "inline, spin or futex: how a finished request reaches a worker (spin; inline on one CPU)", 1},
+    {"workers", TB_KEY_WORKERS, "N", 0, "Workers that send blocks home, 1 to 64 (1)", 1},
+    {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: every contender once each, in random order, in a fresh process (20)", 2},
+    {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
+    {"laps", TB_KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay: 1)", 2},
+    {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (4KiB)", 2},
+    {"json", TB_KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the table", 3},
+    {"csv", TB_KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write every sample as CSV to FILE, or instead of the table", 3},
+    {"plot", TB_KEY_PLOT, "FILE.svg", 0, "Draw the samples", 3},
+    {"summary", TB_KEY_SUMMARY, "FILE", 0, "Write the summary in plain words to FILE, not below the table", 3},
+    {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},
 };
 
@@ -43,7 +43,7 @@ static error_t parse_arms(struct argp_state *state, struct tb_options *options, 
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
         if (tb_arms_add(options->arms, &options->arms_count, name, why, sizeof why))
             return tb_cli_bad(state, "--contenders: %s", why);
-        else if (!tb_arm_on_one_node(&options->arms[options->arms_count - 1]))
+        else if (!options->many_nodes && !tb_arm_on_one_node(&options->arms[options->arms_count - 1]))
             return tb_cli_bad(state, "--contenders: '%s' is for several nodes: locus advise, or locus run 0005", name);
     return options->arms_count ? 0 : tb_cli_bad(state, "--contenders: the list is empty");
 }
@@ -79,38 +79,42 @@ static error_t parse_u64(struct argp_state *state, const char *flag, const char 
                                                             (unsigned long long)min, (unsigned long long)max);
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+error_t tb_options_parse(int key, char *argument, struct argp_state *state, struct tb_options *options)
 {
-    struct tb_options *options = state->input;
     switch (key) {
-    case 'c': return parse_arms(state, options, argument);
-    case 't': return parse_touch(state, options, argument);
-    case 'd': return parse_dispatch(state, options, argument);
-    case 'w': return parse_u64(state, "--workers", argument, 1, TB_WORKERS_MAX, &options->workers);
-    case 'r': return parse_u64(state, "--rounds", argument, 1, 10000, &options->rounds);
-    case 's': return parse_u64(state, "--seed", argument, 0, UINT64_MAX, &options->seed);
-    case KEY_LAPS: return parse_u64(state, "--laps", argument, 1, TB_LAPS_MAX, &options->laps);
-    case KEY_BLOCK_BYTES:
+    case TB_KEY_CONTENDERS: return parse_arms(state, options, argument);
+    case TB_KEY_TOUCH: return parse_touch(state, options, argument);
+    case TB_KEY_DISPATCH: return parse_dispatch(state, options, argument);
+    case TB_KEY_WORKERS: return parse_u64(state, "--workers", argument, 1, TB_WORKERS_MAX, &options->workers);
+    case TB_KEY_ROUNDS: return parse_u64(state, "--rounds", argument, 1, 10000, &options->rounds);
+    case TB_KEY_SEED: return parse_u64(state, "--seed", argument, 0, UINT64_MAX, &options->seed);
+    case TB_KEY_LAPS: return parse_u64(state, "--laps", argument, 1, TB_LAPS_MAX, &options->laps);
+    case TB_KEY_BLOCK_BYTES:
         return tb_cli_bytes(argument, 64, UINT64_C(1) << 30, &options->block_bytes)
                    ? 0
                    : tb_cli_bad(state, "--block-bytes: '%s' is not a size from 64 bytes to 1 GiB", argument);
-    case KEY_JSON:
+    case TB_KEY_JSON:
         options->json = true;
         options->json_path = argument;
         return 0;
-    case KEY_CSV:
+    case TB_KEY_CSV:
         options->csv = true;
         options->csv_path = argument;
         return 0;
-    case KEY_PLOT: options->plot_path = argument; return 0;
-    case KEY_SUMMARY: options->summary_path = argument; return 0;
-    case 'q': options->quiet = true; return 0;
+    case TB_KEY_PLOT: options->plot_path = argument; return 0;
+    case TB_KEY_SUMMARY: options->summary_path = argument; return 0;
+    case TB_KEY_QUIET: options->quiet = true; return 0;
     case ARGP_KEY_END:
         if (options->json && options->csv && !options->json_path && !options->csv_path)
             return tb_cli_bad(state, "--json and --csv both to standard output: give one of them a file, as in --csv=FILE");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    return tb_options_parse(key, argument, state, state->input);
 }
 
 const struct argp tb_options_argp = {option_table, parse, NULL, NULL, NULL, NULL, NULL};
@@ -156,28 +160,39 @@ void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
     cell->laps_warmup = cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
 }
 
-enum form { FORM_JSON, FORM_CSV, FORM_TABLE, FORM_SUMMARY };
-
-static int write_form(FILE *stream, enum form form, const struct tb_campaign *campaign, const char *command)
-{
-    switch (form) {
-    case FORM_JSON: return tb_report_json(stream, campaign, command);
-    case FORM_CSV: return tb_report_csv(stream, campaign);
-    case FORM_TABLE: return tb_report_table(stream, campaign, tb_report_style(stream));
-    default: return tb_report_summary(stream, campaign);
-    }
-}
-
-// To `path`, or to standard output. What went wrong is reported with the name.
-static int write_report(const char *path, enum form form, const struct tb_campaign *campaign, const char *command)
+int tb_options_write(const char *path, tb_write_fn *write, const void *what)
 {
     FILE *stream = path ? fopen(path, "w") : stdout;
-    int error = stream ? write_form(stream, form, campaign, command) : -errno;
+    int error = stream ? write(stream, what) : -errno;
     if (stream && stream != stdout && fclose(stream) && !error)
         error = -errno;
     if (error)
         tb_error("%s: %s", path ? path : "standard output", strerror(-error));
     return error;
+}
+
+enum form { FORM_JSON, FORM_CSV, FORM_TABLE, FORM_SUMMARY };
+
+struct report {
+    const struct tb_campaign *campaign;
+    const char *command;
+    enum form form;
+};
+
+static int write_form(FILE *stream, const void *what)
+{
+    const struct report *report = what;
+    switch (report->form) {
+    case FORM_JSON: return tb_report_json(stream, report->campaign, report->command);
+    case FORM_CSV: return tb_report_csv(stream, report->campaign);
+    case FORM_TABLE: return tb_report_table(stream, report->campaign, tb_report_style(stream));
+    default: return tb_report_summary(stream, report->campaign);
+    }
+}
+
+static int write_report(const char *path, enum form form, const struct tb_campaign *campaign, const char *command)
+{
+    return tb_options_write(path, write_form, &(struct report){campaign, command, form});
 }
 
 static int draw(const char *path, const struct tb_campaign *campaign)
@@ -207,20 +222,20 @@ static int report(const struct tb_options *options, const struct tb_campaign *ca
     return failed;
 }
 
-static bool any_invalid(const struct tb_campaign *campaign)
+bool tb_options_all_valid(const struct tb_campaign *campaign)
 {
     uint64_t count = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds;
     for (uint64_t i = 0; i < count; i++)
         if (!campaign->samples[i].ran || !campaign->samples[i].valid)
-            return true;
-    return false;
+            return false;
+    return true;
 }
 
-int tb_options_run(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, bool bench,
-                   const char *command, const char *headline)
+int tb_options_campaign(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count,
+                        struct tb_campaign *out)
 {
     struct tb_progress *progress = NULL;
-    struct tb_campaign campaign = {
+    *out = (struct tb_campaign){
         .arms = options->arms,
         .arms_count = options->arms_count,
         .cells = cells,
@@ -230,20 +245,28 @@ int tb_options_run(const struct tb_options *options, const struct tb_cell cells[
         .dispatch = options->dispatch,
         .workers = (uint32_t)options->workers,
         .block_bytes = options->block_bytes,
-        .bench = bench,
+        .bench = options->bench,
+        .many_nodes = options->many_nodes,
+        .samples = calloc((size_t)cells_count * options->arms_count * options->rounds, sizeof *out->samples),
     };
-    int status = TB_EXIT_FAILED;
-    campaign.samples = calloc((size_t)cells_count * campaign.arms_count * campaign.rounds, sizeof *campaign.samples);
-    int error = campaign.samples ? 0 : -ENOMEM;
+    int error = out->samples ? 0 : -ENOMEM;
     if (!error && !options->quiet)
         error = tb_progress_open(&progress, stderr);
     if (!error)
-        error = tb_campaign_run(&campaign, progress ? tb_progress_step : NULL, progress);
+        error = tb_campaign_run(out, progress ? tb_progress_step : NULL, progress);
     tb_progress_close(progress);
     if (error)
         tb_error("cannot run the contenders: %s", strerror(-error));
-    else if (report(options, &campaign, command, headline) == 0)
-        status = any_invalid(&campaign) ? TB_EXIT_FAILED : TB_EXIT_OK;
+    return error;
+}
+
+int tb_options_run(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                   const char *headline)
+{
+    struct tb_campaign campaign;
+    int status = TB_EXIT_FAILED;
+    if (tb_options_campaign(options, cells, cells_count, &campaign) == 0 && report(options, &campaign, command, headline) == 0)
+        status = tb_options_all_valid(&campaign) ? TB_EXIT_OK : TB_EXIT_FAILED;
     free(campaign.samples);
     return status;
 }

@@ -17,6 +17,7 @@
 #include <jansson.h>
 
 #include "testbed/contender.h"
+#include "testbed/json_parts.h"
 #include "testbed/report.h"
 #include "testbed/report_text.h"
 
@@ -39,38 +40,15 @@ static json_t *object_of(const struct member members[], size_t count)
 
 #define OBJECT_OF(members) object_of(members, sizeof(members) / sizeof(members)[0])
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *whole(uint64_t value)
-{
-    char digits[24];
-    if (value <= INT64_MAX)
-        return json_integer((json_int_t)value);
-    snprintf(digits, sizeof digits, "%" PRIu64, value);
-    return json_string(digits);
-}
-
-static json_t *text_or_null(const char *text)
-{
-    char clean[4096];
-    if (!text || !*text)
-        return json_null();
-    tb_text_clean(text, false, clean, sizeof clean);
-    return json_string(clean);
-}
-
 static json_t *ratio_or_null(bool known, const struct tb_ratio *ratio)
 {
     if (!known)
         return json_null();
     const struct member members[] = {
-        {"estimate", number(ratio->estimate)},
-        {"low", ratio->bounded ? number(ratio->low) : json_null()},
-        {"high", number(ratio->high)},
-        {"confidence", ratio->bounded ? number(ratio->confidence) : json_null()},
+        {"estimate", tb_json_number(ratio->estimate)},
+        {"low", ratio->bounded ? tb_json_number(ratio->low) : json_null()},
+        {"high", tb_json_number(ratio->high)},
+        {"confidence", ratio->bounded ? tb_json_number(ratio->confidence) : json_null()},
     };
     return OBJECT_OF(members);
 }
@@ -87,18 +65,7 @@ static json_t *count_or_null(const struct tb_campaign *campaign, uint32_t cell, 
         if (!sample->ran || count != first)
             return json_null();
     }
-    return campaign->rounds > 0 ? whole(first) : json_null();
-}
-
-// Appends, or gives up the array: NULL.
-static json_t *appended(json_t *array, json_t *value)
-{
-    if (array && json_array_append_new(array, value) == 0)
-        return array;
-    if (!array)
-        json_decref(value);
-    json_decref(array);
-    return NULL;
+    return campaign->rounds > 0 ? tb_json_whole(first) : json_null();
 }
 
 static json_t *samples_ns(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
@@ -107,7 +74,7 @@ static json_t *samples_ns(const struct tb_campaign *campaign, uint32_t cell, uin
     for (uint32_t round = 0; round < campaign->rounds; round++) {
         const struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
         double ns = op == TB_LAP ? sample->lap_ns : sample->bench_ns[op];
-        array = appended(array, sample->ran && ns > 0 ? number(ns) : json_null());
+        array = tb_json_appended(array, sample->ran && ns > 0 ? tb_json_number(ns) : json_null());
     }
     return array;
 }
@@ -116,7 +83,7 @@ static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, 
 {
     bool known = row->valid && row->bench_ns[op] > 0;
     const struct member members[] = {
-        {"median_ns", number(known ? row->bench_ns[op] : NAN)},
+        {"median_ns", tb_json_number(known ? row->bench_ns[op] : NAN)},
         {"vs_mimalloc", ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op])},
         {"samples_ns", samples_ns(campaign, cell, arm, op)},
     };
@@ -152,23 +119,23 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
     struct tb_ratio vs_malloc;
     bool has_vs_malloc = tb_pair_ratio(campaign, cell, best_malloc, TB_LAP, (int)a, TB_LAP, &vs_malloc);
     const struct member members[] = {
-        {"name", text_or_null(arm->label)},
-        {"version", text_or_null(row->version)},
-        {"library", text_or_null(arm->library)},
-        {"fault", text_or_null(tb_fault_name(arm->fault))},
-        {"fault_percent", number(arm->fault_percent)},
+        {"name", tb_json_clean(arm->label)},
+        {"version", tb_json_clean(row->version)},
+        {"library", tb_json_clean(arm->library)},
+        {"fault", tb_json_clean(tb_fault_name(arm->fault))},
+        {"fault_percent", tb_json_number(arm->fault_percent)},
         {"harness", json_boolean(arm->contender && arm->contender->harness)},
         {"valid", json_boolean(row->valid)},
-        {"invalid", text_or_null(row->invalid)},
-        {"median_ns", number(told(row, row->ns_median))},
-        {"mad_ns", number(told(row, row->ns_mad))},
-        {"min_ns", number(told(row, row->ns_min))},
+        {"invalid", tb_json_clean(row->invalid)},
+        {"median_ns", tb_json_number(told(row, row->ns_median))},
+        {"mad_ns", tb_json_number(told(row, row->ns_mad))},
+        {"min_ns", tb_json_number(told(row, row->ns_min))},
         {"vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base)},
         {"vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle)},
         {"vs_best_malloc", ratio_or_null(has_vs_malloc, &vs_malloc)},
         {"vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i])},
-        {"outstanding_high_ratio", number(row->outstanding_ratio)},
-        {"distinct_ratio", number(row->distinct_ratio)},
+        {"outstanding_high_ratio", tb_json_number(row->outstanding_ratio)},
+        {"distinct_ratio", tb_json_number(row->distinct_ratio)},
         {"allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated))},
         {"freed", count_or_null(c, cell, a, offsetof(struct tb_sample, freed))},
         {"pushed", count_or_null(c, cell, a, offsetof(struct tb_sample, pushed))},
@@ -186,7 +153,7 @@ static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell, int 
     tb_board(campaign, cell, &board);
     json_t *array = json_array();
     for (uint32_t i = 0; i < board.count; i++)
-        array = appended(array, arm_json(campaign, cell, &board, i, best_malloc));
+        array = tb_json_appended(array, arm_json(campaign, cell, &board, i, best_malloc));
     return array;
 }
 
@@ -198,20 +165,20 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
     double resolution = tb_campaign_resolution(campaign, index);
     int malloc_arm = tb_best_malloc(campaign, index);
     const struct member members[] = {
-        {"workload", text_or_null(schedule->name)},
-        {"version", whole(schedule->version)},
+        {"workload", tb_json_clean(schedule->name)},
+        {"version", tb_json_whole(schedule->version)},
         {"touch", json_string(tb_touch_name(cell->touch))},
-        {"laps", whole(cell->laps)},
-        {"blocks_per_lap", whole(schedule->blocks_per_lap)},
-        {"requests_per_lap", whole(schedule->requests_per_lap)},
-        {"blocks_peak", whole(schedule->blocks_peak)},
-        {"ticks", whole(schedule->ticks)},
-        {"decoded_tokens", whole(schedule->decoded_tokens)},
-        {"requests_queued", whole(schedule->requests_queued)},
-        {"queue_ns_max", whole(schedule->queue_ns_max)},
-        {"live_max", whole(schedule->live_max)},
-        {"resolution", number(resolution < 0 ? NAN : resolution)},
-        {"best_malloc", text_or_null(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL)},
+        {"laps", tb_json_whole(cell->laps)},
+        {"blocks_per_lap", tb_json_whole(schedule->blocks_per_lap)},
+        {"requests_per_lap", tb_json_whole(schedule->requests_per_lap)},
+        {"blocks_peak", tb_json_whole(schedule->blocks_peak)},
+        {"ticks", tb_json_whole(schedule->ticks)},
+        {"decoded_tokens", tb_json_whole(schedule->decoded_tokens)},
+        {"requests_queued", tb_json_whole(schedule->requests_queued)},
+        {"queue_ns_max", tb_json_whole(schedule->queue_ns_max)},
+        {"live_max", tb_json_whole(schedule->live_max)},
+        {"resolution", tb_json_number(resolution < 0 ? NAN : resolution)},
+        {"best_malloc", tb_json_clean(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL)},
         {"arms", arms_json(campaign, index, malloc_arm)},
     };
     return OBJECT_OF(members);
@@ -221,15 +188,15 @@ static json_t *campaign_json(const struct tb_campaign *campaign, const char *com
 {
     json_t *cells = json_array();
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
-        cells = appended(cells, cell_json(campaign, cell));
+        cells = tb_json_appended(cells, cell_json(campaign, cell));
     const struct member members[] = {
-        {"command", text_or_null(command)},
-        {"seed", whole(campaign->seed)},
-        {"rounds", whole(campaign->rounds)},
+        {"command", tb_json_clean(command)},
+        {"seed", tb_json_whole(campaign->seed)},
+        {"rounds", tb_json_whole(campaign->rounds)},
         {"dispatch", json_string(tb_dispatch_name(campaign->dispatch))},
-        {"workers", whole(campaign->workers)},
+        {"workers", tb_json_whole(campaign->workers)},
         {"workers_pinned", json_boolean(tb_workers_pinned(campaign))},
-        {"block_bytes", whole(campaign->block_bytes)},
+        {"block_bytes", tb_json_whole(campaign->block_bytes)},
         {"cells", cells},
     };
     return OBJECT_OF(members);

@@ -8,7 +8,6 @@
 // seen is part of the answer.
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "testbed/report.h"
@@ -18,42 +17,16 @@
 
 enum { COLUMNS = 80 };
 
-// A paragraph in the making. What does not fit is cut: the longest there is has a few hundred characters.
-struct words {
-    char text[4096];
-    size_t used;
-    bool named; // locus was, so that it is "it" from here on
-};
-
-static void __attribute__((format(printf, 2, 3))) say(struct words *words, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int wanted = vsnprintf(words->text + words->used, sizeof words->text - words->used, format, arguments);
-    va_end(arguments);
-    size_t room = sizeof words->text - words->used - 1;
-    words->used += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room;
-}
-
-static const char *subject(struct words *words)
+static const char *subject(struct tb_words *words)
 {
     const char *name = words->named ? "It" : "locus";
     words->named = true;
     return name;
 }
 
-static void print_words(FILE *out, const struct words *words)
+static void print_words(FILE *out, const struct tb_words *words)
 {
     tb_text_wrap(out, COLUMNS, 0, 2, words->text);
-}
-
-// Whether a ratio differs from 1 visibly: +1 above, -1 below, 0 not.
-static int visible(const struct tb_ratio *ratio, double resolution)
-{
-    double size = fmax(ratio->estimate, 1 / ratio->estimate) - 1;
-    if (!ratio->bounded || (isfinite(resolution) && size <= resolution))
-        return 0;
-    return ratio->low > 1 ? 1 : ratio->high < 1 ? -1 : 0;
 }
 
 struct range {
@@ -69,7 +42,7 @@ static void widen(struct range *range, double value)
 }
 
 // "1.76 to 2.02 times", or "0.9 to 3.2 %" where "1.01 times" would say little; between the two, "1.004 to 1.76 times".
-static void say_range(struct words *words, const struct range *range)
+static void say_range(struct tb_words *words, const struct range *range)
 {
     char low[16], high[16];
     if (range->high < 1.1) {
@@ -81,7 +54,8 @@ static void say_range(struct words *words, const struct range *range)
         if (range->low < 1.1)
             snprintf(low, sizeof low, "%.3f", range->low);
     }
-    say(words, "%s%s%s %s", low, strcmp(low, high) ? " to " : "", strcmp(low, high) ? high : "", range->high < 1.1 ? "%" : "times");
+    tb_say(words, "%s%s%s %s", low, strcmp(low, high) ? " to " : "", strcmp(low, high) ? high : "",
+           range->high < 1.1 ? "%" : "times");
 }
 
 // How locus stands to somebody over several workloads.
@@ -92,7 +66,7 @@ struct versus {
 
 static void versus_add(struct versus *versus, const struct tb_ratio *times_faster, double resolution)
 {
-    int side = visible(times_faster, resolution);
+    int side = tb_visible(times_faster, resolution);
     if (side > 0)
         widen(&versus->faster, times_faster->estimate);
     else if (side < 0)
@@ -102,7 +76,7 @@ static void versus_add(struct versus *versus, const struct tb_ratio *times_faste
 }
 
 // " It is 1.76 to 2.02 times faster than mimalloc on 2 of 4 workloads, 1.10 times slower on 1; on 1 no difference that ..."
-static void say_versus(struct words *words, const struct versus *versus, const char *whom)
+static void say_versus(struct tb_words *words, const struct versus *versus, const char *whom)
 {
     const struct {
         const struct range *range;
@@ -112,43 +86,43 @@ static void say_versus(struct words *words, const struct versus *versus, const c
     if (total == 0)
         return;
     if (versus->unseen == total) {
-        say(words, " Between locus and %s: " UNSEEN ".", whom);
+        tb_say(words, " Between locus and %s: " UNSEEN ".", whom);
         return;
     }
     bool begun = false;
-    say(words, " %s is ", subject(words));
+    tb_say(words, " %s is ", subject(words));
     for (int s = 0; s < 2; s++) {
         const struct range *range = sides[s].range;
         if (range->count == 0)
             continue;
-        say(words, "%s", begun ? ", " : "");
+        tb_say(words, "%s", begun ? ", " : "");
         say_range(words, range);
-        say(words, " %s%s%s", sides[s].how, begun ? "" : " than ", begun ? "" : whom);
+        tb_say(words, " %s%s%s", sides[s].how, begun ? "" : " than ", begun ? "" : whom);
         if (range->count < total && begun)
-            say(words, " on %" PRIu32, range->count);
+            tb_say(words, " on %" PRIu32, range->count);
         else if (range->count < total)
-            say(words, " on %" PRIu32 " of %" PRIu32 " workloads", range->count, total);
+            tb_say(words, " on %" PRIu32 " of %" PRIu32 " workloads", range->count, total);
         begun = true;
     }
     if (versus->unseen > 0)
-        say(words, "; on %" PRIu32 " " UNSEEN, versus->unseen);
-    say(words, ".");
+        tb_say(words, "; on %" PRIu32 " " UNSEEN, versus->unseen);
+    tb_say(words, ".");
 }
 
-static void say_floor(struct words *words, const struct range *over)
+static void say_floor(struct tb_words *words, const struct range *over)
 {
     char low[16], high[16];
     if (over->count == 0)
         return;
     if (over->high < 1.25) {
-        say(words, " %s is within %.0f %% of the floor (the oracle).", subject(words),
-            fmax(1, ceil(100 * (over->high - 1) - 1e-6)));
+        tb_say(words, " %s is within %.0f %% of the floor (the oracle).", subject(words),
+               fmax(1, ceil(100 * (over->high - 1) - 1e-6)));
         return;
     }
     tb_text_ratio(low, over->low);
     tb_text_ratio(high, over->high);
-    say(words, " %s takes %s%s%s times as long as the floor (the oracle).", subject(words), low, strcmp(low, high) ? " to " : "",
-        strcmp(low, high) ? high : "");
+    tb_say(words, " %s takes %s%s%s times as long as the floor (the oracle).", subject(words), low, strcmp(low, high) ? " to " : "",
+           strcmp(low, high) ? high : "");
 }
 
 // The floor allocates nothing and a fault is there to lose: neither can lead.
@@ -176,46 +150,46 @@ static void leaders_add(struct leaders *leaders, const struct tb_campaign *campa
     leaders->first[places[0]]++;
     struct tb_ratio lead;
     if (found == 2 && tb_pair_ratio(campaign, cell, places[1], TB_LAP, places[0], TB_LAP, &lead))
-        leaders->close += visible(&lead, tb_campaign_resolution(campaign, cell)) == 0;
+        leaders->close += tb_visible(&lead, tb_campaign_resolution(campaign, cell)) == 0;
 }
 
-static void say_arm(struct words *words, const struct tb_arm *arm)
+static void say_arm(struct tb_words *words, const struct tb_arm *arm)
 {
     char name[sizeof arm->label];
     tb_text_clean(arm->label, true, name, sizeof name);
-    say(words, "%s", name);
+    tb_say(words, "%s", name);
 }
 
-static void say_leaders(struct words *words, const struct tb_campaign *campaign, const struct leaders *leaders)
+static void say_leaders(struct tb_words *words, const struct tb_campaign *campaign, const struct leaders *leaders)
 {
     const char *before = "";
     if (leaders->cells == 0) {
-        say(words, "nobody is ahead: nothing valid to rank.");
+        tb_say(words, "nobody is ahead: nothing valid to rank.");
         return;
     }
     for (uint32_t want = leaders->cells; want > 0; want--) {
         for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
             if (leaders->first[arm] != want)
                 continue;
-            say(words, "%s", before);
+            tb_say(words, "%s", before);
             say_arm(words, &campaign->arms[arm]);
             if (leaders->cells == 1)
-                say(words, " is ahead");
+                tb_say(words, " is ahead");
             else if (*before)
-                say(words, " on %" PRIu32, want);
+                tb_say(words, " on %" PRIu32, want);
             else
-                say(words, " is ahead on %" PRIu32 " of %" PRIu32 " workloads", want, leaders->cells);
+                tb_say(words, " is ahead on %" PRIu32 " of %" PRIu32 " workloads", want, leaders->cells);
             before = ", ";
         }
     }
     int locus = tb_campaign_arm(campaign, "locus");
     if (locus >= 0 && leaders->first[locus] == 0)
-        say(words, "%s", leaders->cells == 1 ? ", locus is not" : ", locus on none");
+        tb_say(words, "%s", leaders->cells == 1 ? ", locus is not" : ", locus on none");
     if (leaders->close > 0 && leaders->cells == 1)
-        say(words, "; over the next there is " UNSEEN);
+        tb_say(words, "; over the next there is " UNSEEN);
     else if (leaders->close > 0)
-        say(words, "; on %" PRIu32 " of them the lead over the next is " UNSEEN, leaders->close);
-    say(words, ".");
+        tb_say(words, "; on %" PRIu32 " of them the lead over the next is " UNSEEN, leaders->close);
+    tb_say(words, ".");
 }
 
 struct tally {
@@ -248,7 +222,7 @@ static void tally_add(struct tally *tally, const struct tb_campaign *campaign, u
 }
 
 // "the best malloc (jemalloc on 3, mimalloc on 1)"; empty when that is mimalloc everywhere, of which enough was said.
-static void best_malloc_name(const struct tb_campaign *campaign, const struct tally *tally, struct words *out)
+static void best_malloc_name(const struct tb_campaign *campaign, const struct tally *tally, struct tb_words *out)
 {
     uint32_t kinds = 0, base = 0;
     for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
@@ -261,13 +235,13 @@ static void best_malloc_name(const struct tb_campaign *campaign, const struct ta
     for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
         if (tally->best_first[arm] == 0)
             continue;
-        say(out, "%s", before);
+        tb_say(out, "%s", before);
         say_arm(out, &campaign->arms[arm]);
         if (kinds > 1)
-            say(out, " on %" PRIu32, tally->best_first[arm]);
+            tb_say(out, " on %" PRIu32, tally->best_first[arm]);
         before = ", ";
     }
-    say(out, ")");
+    tb_say(out, ")");
 }
 
 static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_touch touch)
@@ -275,7 +249,7 @@ static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_t
     static const char *const titles[] = {
         [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"};
     struct tally tally = {0};
-    struct words words = {0}, best = {0};
+    struct tb_words words = {0}, best = {0};
     uint32_t cells = 0;
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++) {
         if (campaign->cells[cell].touch != touch)
@@ -285,7 +259,7 @@ static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_t
     }
     if (cells == 0)
         return;
-    say(&words, "%s: ", titles[touch]);
+    tb_say(&words, "%s: ", titles[touch]);
     say_leaders(&words, campaign, &tally.leaders);
     say_versus(&words, &tally.base, "mimalloc");
     best_malloc_name(campaign, &tally, &best);
@@ -293,7 +267,7 @@ static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_t
         say_versus(&words, &tally.best, best.text);
     say_floor(&words, &tally.floor);
     if (touch == TB_TOUCH_NONE && tally.leaders.cells > 0)
-        say(&words, " Untouched ratios are larger and mean less.");
+        tb_say(&words, " Untouched ratios are larger and mean less.");
     print_words(out, &words);
 }
 
@@ -301,7 +275,7 @@ static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t 
 {
     static const int ops[] = {TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE};
     int locus = tb_campaign_arm(campaign, "locus");
-    struct words words = {0};
+    struct tb_words words = {0};
     struct tb_row row;
     const char *before = "locus against mimalloc: ";
     if (locus < 0)
@@ -311,24 +285,24 @@ static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t 
         const struct tb_ratio *ratio = &row.bench_vs_base[ops[o]];
         if (ratio->n == 0)
             continue;
-        int side = visible(ratio, tb_campaign_resolution(campaign, cell));
+        int side = tb_visible(ratio, tb_campaign_resolution(campaign, cell));
         struct range range = {0};
         widen(&range, side < 0 ? 1 / ratio->estimate : ratio->estimate);
-        say(&words, "%s%s ", before, tb_bench_name(ops[o]));
+        tb_say(&words, "%s%s ", before, tb_bench_name(ops[o]));
         if (side != 0)
             say_range(&words, &range);
-        say(&words, "%s", side > 0 ? " faster" : side < 0 ? " slower" : UNSEEN);
+        tb_say(&words, "%s", side > 0 ? " faster" : side < 0 ? " slower" : UNSEEN);
         before = ", ";
     }
     if (words.used == 0)
-        say(&words, "locus against mimalloc: nothing valid to compare");
-    say(&words, ".");
+        tb_say(&words, "locus against mimalloc: nothing valid to compare");
+    tb_say(&words, ".");
     print_words(out, &words);
 }
 
 static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uint32_t arm)
 {
-    struct words words = {0};
+    struct tb_words words = {0};
     char where[128], why[256] = "", first[400];
     uint32_t cells = 0;
     for (uint32_t cell = campaign->cells_count; cell-- > 0;) { // backwards: the first one's reason stays
@@ -343,11 +317,11 @@ static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uin
     }
     if (cells == 0)
         return;
-    say(&words, "INVALID and not ranked: ");
+    tb_say(&words, "INVALID and not ranked: ");
     say_arm(&words, &campaign->arms[arm]);
     if (campaign->cells_count > 1)
-        say(&words, " in %" PRIu32 " of %" PRIu32 " tables, first", cells, campaign->cells_count);
-    say(&words, " in %s.", first);
+        tb_say(&words, " in %" PRIu32 " of %" PRIu32 " tables, first", cells, campaign->cells_count);
+    tb_say(&words, " in %s.", first);
     print_words(out, &words);
 }
 
@@ -355,7 +329,7 @@ static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uin
 static void print_delay(FILE *out, const struct tb_campaign *campaign, uint32_t arm)
 {
     const struct tb_arm *slowed = &campaign->arms[arm];
-    struct words words = {0};
+    struct tb_words words = {0};
     struct range seen = {0};
     char base[sizeof slowed->label];
     uint32_t cells = 0;
@@ -370,20 +344,20 @@ static void print_delay(FILE *out, const struct tb_campaign *campaign, uint32_t 
     }
     if (cells == 0)
         return;
-    say(&words, "The delay of %g %% put into ", slowed->fault_percent);
+    tb_say(&words, "The delay of %g %% put into ", slowed->fault_percent);
     say_arm(&words, slowed);
-    say(&words, " was found in %" PRIu32 " of %" PRIu32 " tables", seen.count, cells);
+    tb_say(&words, " was found in %" PRIu32 " of %" PRIu32 " tables", seen.count, cells);
     if (seen.count > 0) {
-        say(&words, ", as ");
+        tb_say(&words, ", as ");
         say_range(&words, &seen);
     }
-    say(&words, ".");
+    tb_say(&words, ".");
     print_words(out, &words);
 }
 
 static void print_resolution(FILE *out, const struct tb_campaign *campaign)
 {
-    struct words words = {0};
+    struct tb_words words = {0};
     struct range range = {0};
     char low[16], high[16];
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++) {
@@ -392,17 +366,17 @@ static void print_resolution(FILE *out, const struct tb_campaign *campaign)
             widen(&range, resolution);
     }
     if (range.count == 0) {
-        say(&words, "No A/A control ran: how small a difference could be seen is not known.");
+        tb_say(&words, "No A/A control ran: how small a difference could be seen is not known.");
     } else if (isinf(range.high)) {
-        say(&words, "%" PRIu32 " round%s are too few for a 95 %% interval, 6 are the least: nothing can be told apart.",
-            campaign->rounds, campaign->rounds == 1 ? "" : "s");
+        tb_say(&words, "%" PRIu32 " round%s are too few for a 95 %% interval, 6 are the least: nothing can be told apart.",
+               campaign->rounds, campaign->rounds == 1 ? "" : "s");
     } else {
         tb_text_percent_up(low, range.low);
         tb_text_percent_up(high, range.high);
-        say(&words, "Differences under %s %% cannot be seen on this machine (A/A)", low);
+        tb_say(&words, "Differences under %s %% cannot be seen on this machine (A/A)", low);
         if (strcmp(low, high) != 0)
-            say(&words, ", under %s %% where it is noisiest", high);
-        say(&words, ".");
+            tb_say(&words, ", under %s %% where it is noisiest", high);
+        tb_say(&words, ".");
     }
     print_words(out, &words);
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,16 @@ void tb_text_wrap(FILE *stream, int columns, int start, int indent, const char *
     fputc('\n', stream);
 }
 
+void tb_say(struct tb_words *words, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int wanted = vsnprintf(words->text + words->used, sizeof words->text - words->used, format, arguments);
+    va_end(arguments);
+    size_t room = sizeof words->text - words->used - 1;
+    words->used += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room;
+}
+
 const char *tb_text_number(char *out, double value)
 {
     // Where rounding carries into another digit, so does the choice: 9.996 is "10.0".
@@ -147,7 +158,8 @@ const char *tb_text_percent_up(char *out, double difference)
 
 void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size)
 {
-    static const char *const touches[] = {[TB_TOUCH_NONE] = "no", [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full"};
+    static const char *const touches[] = {
+        [TB_TOUCH_NONE] = "no", [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line"};
     const struct tb_schedule *schedule = campaign->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);

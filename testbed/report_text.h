@@ -36,6 +36,9 @@ enum { TB_LAP = -1 }; // in place of a TB_BENCH_ operation: the lap's time
 bool tb_pair_ratio(const struct tb_campaign *campaign, uint32_t cell, int over, int over_op, int under, int under_op,
                    struct tb_ratio *out);
 
+// Does a ratio differ from 1 visibly? +1 above, -1 below, 0 not: the interval holds 1, or the estimate is within the resolution.
+int tb_visible(const struct tb_ratio *ratio, double resolution);
+
 // The arm of which this one is the A/A twin, or -1.
 int tb_twin(const struct tb_campaign *campaign, uint32_t arm);
 
@@ -76,6 +79,15 @@ void tb_text_arm(const struct tb_row *row, char *out, size_t size);
 // Prints text and a newline, broken at spaces to lines of at most `columns`. The line already has `start` columns; those that
 // follow are indented by `indent`.
 void tb_text_wrap(FILE *stream, int columns, int start, int indent, const char *text);
+
+// A paragraph in the making; {0} is the empty one. What does not fit is cut: the longest there is has a few hundred characters.
+struct tb_words {
+    char text[4096];
+    size_t used;
+    bool named; // its subject was, so that it is "it" from here on
+};
+
+void tb_say(struct tb_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Three digits: "0.182", "1.96", "12.3", "140". Needs 16 bytes.
 const char *tb_text_number(char *out, double value);

@@ -214,6 +214,14 @@ double tb_campaign_resolution(const struct tb_campaign *campaign, uint32_t cell)
     return worst;
 }
 
+int tb_visible(const struct tb_ratio *ratio, double resolution)
+{
+    double size = fmax(ratio->estimate, 1 / ratio->estimate) - 1;
+    if (!ratio->bounded || (isfinite(resolution) && size <= resolution))
+        return 0;
+    return ratio->low > 1 ? 1 : ratio->high < 1 ? -1 : 0;
+}
+
 int tb_best_malloc(const struct tb_campaign *campaign, uint32_t cell)
 {
     int best = -1;

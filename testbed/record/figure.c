@@ -18,11 +18,6 @@
 
 #define BLOCKS_APART_MAX 1.05 // the paper's five percent
 
-json_t *tb_json_number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 json_t *tb_json_text(const char *text)
 {
     return text && *text ? json_string(text) : json_null();

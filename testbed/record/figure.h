@@ -4,6 +4,7 @@
 #ifndef TB_FIGURE_H
 #define TB_FIGURE_H
 
+#include "testbed/json_parts.h"
 #include "testbed/record/verdict.h"
 
 // Two arms in one cell, round by round (or one arm: `under` is NULL). Owned.
@@ -73,8 +74,6 @@ json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *p
 json_t *tb_table_arms(const struct tb_log_view *view, const struct tb_postulate *postulate);
 json_t *tb_table_positive_control(const struct tb_log_view *view, const struct tb_postulate *postulate);
 
-// A real number, or null for what JSON has no word for.
-json_t *tb_json_number(double value);
 json_t *tb_json_text(const char *text); // null for NULL and ""
 
 #endif

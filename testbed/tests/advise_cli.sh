@@ -1,0 +1,249 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# locus advise as a person or a program meets it: bad input, a host of one node, and emulated machines, where every count is exact.
+# LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer (it gets the bad input as well), BUILD the folder of the build.
+# One line a case: PASS, FAIL or SKIP. The pages of hardware with several nodes are tested by testbed/tests/advise_test.c.
+set -u
+: "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
+cd "$(dirname "$0")/../.." || exit 1
+fixtures=testbed/tests/fixtures
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+out=$scratch/out err=$scratch/err
+
+pass() { echo "PASS $1"; }
+skip() { echo "SKIP $1: $2"; }
+fail() {
+    echo "FAIL $1: $2"
+    failures=$((failures + 1))
+}
+check() { # name, command; $why
+    local name=$1
+    shift
+    if "$@"; then pass "$name"; else fail "$name" "${why:-$*}"; fi
+}
+
+locus() { # status, argument...
+    local wanted=$1
+    shift
+    "$LOCUS" "$@" >"$out" 2>"$err" </dev/null
+    local status=$?
+    why="exit $status, not $wanted: $(head -n 1 "$err")"
+    [ $status -eq "$wanted" ]
+}
+
+flat() { tr -s '\n ' '  ' <"$1"; } # on one line: whether it says something does not depend on where it is broken
+
+# says NAME FILE WORDS: the file has the words.
+says() {
+    why="not said: $3"
+    check "$1" grep -qF -- "$3" <(flat "$2")
+}
+
+# holds NAME FILE JQ-EXPRESSION
+holds() {
+    local file=$2 filter=$3
+    why="false: $3"
+    check "$1" eval 'jq -e "$filter" "$file" >/dev/null 2>&1'
+}
+
+# --- bad input -----------------------------------------------------------------------------------------------------------------
+
+refuses() { # name, status, word, argument...: one line on stderr, nothing on stdout
+    local name=$1 status=$2 word=$3 program
+    shift 3
+    for program in "$LOCUS" "${LOCUS_ASAN:-}"; do
+        [ -n "$program" ] || continue
+        "$program" advise "$@" >"$out" 2>"$err" </dev/null
+        local got=$?
+        if [ $got -ne "$status" ] || [ "$(wc -l <"$err")" -ne 1 ] || ! grep -q "^locus: .*$word" "$err" || [ -s "$out" ]; then
+            fail "$name" "exit $got, not $status: $(cat "$err")"
+            return
+        fi
+    done
+    pass "$name"
+}
+refuses advise-of-a-missing-trace 2 'nosuch.csv' --trace "$scratch/nosuch.csv"
+refuses advise-of-a-broken-trace 2 'broken-line-7.csv:7:' --trace "$fixtures/broken-line-7.csv"
+refuses advise-of-a-trace-without-a-flag 2 -- '--trace trace.csv' trace.csv
+refuses advise-of-an-unknown-workload 2 'warp' --workload warp
+refuses advise-of-a-trace-and-a-workload 2 -- '--workload' --workload steady-decode --trace "$fixtures/small.csv"
+refuses advise-of-a-workload-with-a-pool 2 -- '--workload' --workload steady-decode -p 100
+refuses advise-request-larger-than-the-pool 1 'small.csv:2:.*pool has only 4' -p 4 --trace "$fixtures/small.csv"
+refuses advise-pool-of-nothing 2 -- '--pool-blocks' -p 0
+refuses advise-blocks-without-tokens 2 -- '--tokens-per-block' --tokens-per-block 0
+refuses advise-blocks-of-no-size 2 -- '--block-bytes' --block-bytes 12q
+refuses advise-no-rounds 2 -- '--rounds' --rounds 0
+refuses advise-more-than-all-cross 2 -- '--cross.*101' --cross 101
+refuses advise-unknown-dispatch 2 -- '--dispatch' -d mail
+refuses advise-unknown-contender 2 'nosuch' -c nosuch
+refuses advise-contender-of-one-node 2 "'locus'.*locus eval" -c locus
+refuses advise-contender-with-a-share 2 -- '--cross' -c home-steered%50
+(cd "$scratch" && "$LOCUS" advise >out 2>err)
+why="exit $?: $(cat "$err")"
+check advise-elsewhere-asks-for-a-trace eval "[ '${why%%:*}' = 'exit 2' ] && grep -q 'which trace.*--trace' '$err'"
+
+why=
+check advise-help eval "locus 0 advise --help && [ ! -s '$err' ] && [ \$(grep -c '^Examples:' '$out') = 1 ]"
+why="a line of more than 80 columns"
+check advise-help-fits-80-columns eval "! grep -q '.\{81\}' '$out'"
+
+# --- a host of one node --------------------------------------------------------------------------------------------------------
+
+one_node() {
+    cp "$fixtures/small.csv" "$scratch/it's small.csv"
+    locus 0 advise --trace="$scratch/it's small.csv" --cross 20
+    check one-node-is-no-failure [ -z "${why##exit 0*}" ]
+    check one-node-is-quiet-in-a-pipe [ ! -s "$err" ]
+    says one-node-has-nothing-to-choose "$out" \
+        'This machine has one node: every placement is the same here, and there is nothing to choose.'
+    says one-node-still-recycles "$out" 'locus_pool_open(&pool,'
+    says one-node-offers-the-guest "$out" \
+        "locus guest -t 60 --with '$scratch/it'\\''s small.csv' -- advise '--trace=/with/it'\\''s small.csv' --cross 20"
+    why="it speaks of speed: $(grep -wE 'faster|slower|times|ns' "$out")"
+    check one-node-says-nothing-of-speed eval "! grep -qwE 'faster|slower|times|ns' '$out'"
+    locus 0 advise --json
+    holds one-node-in-json "$out" '.measured == false and .machine.emulated == null and (.arms | not) and (.why_not | length > 0)'
+    locus 0 advise --json="$scratch/file.json"
+    holds one-node-json-in-a-file "$scratch/file.json" '.command == "advise"'
+    says one-node-page-beside-the-file "$out" 'nothing to choose'
+    why="a full disk: exit 0"
+    [ ! -c /dev/full ] || check advise-on-a-full-disk eval "! '$LOCUS' advise >/dev/full 2>'$err' && grep -q 'No space left' '$err'"
+}
+if [ "$("$LOCUS" topo --json | jq '[.nodes[] | select(.kind == "DRAM")] | length')" = 1 ]; then
+    one_node
+else
+    skip one-node "this machine has several nodes"
+fi
+
+# --- emulated machines ---------------------------------------------------------------------------------------------------------
+
+if ! sh testbed/guest/fetch.sh 2>"$scratch/fetch.err"; then
+    reason=$(tail -n 1 "$scratch/fetch.err")
+    if [ "${CI-}" = 1 ]; then fail advise-guest "$reason"; else skip advise-guest "$reason"; fi
+    exit $((failures > 0))
+fi
+
+# Everything of a machine in one boot; the parts of its output are told apart by their names.
+build=${BUILD#"$PWD"/}
+few='--requests 40 --pool-blocks 2048'
+cat >"$scratch/cases.sh" <<END
+#!/bin/sh
+part() { # name, command
+    name=\$1
+    shift
+    "\$@" >/tmp/out 2>/tmp/err </dev/null
+    echo "\$name exit \$?"
+    sed "s/^/\$name out /" /tmp/out
+    sed "s/^/\$name err /" /tmp/err
+}
+part json $build/locus advise $few -s 3 --json
+part page $build/locus advise $few -r 1
+[ \$LOCUS_GUEST = n2 ] || exit 0
+part suite $build/locus advise -W churn-touch -d futex -r 1 -c home-steered,unsteered,interleave --json
+part invalid $build/locus advise $few -r 1 -c home-steered,home-steered@misplace
+part large $build/locus advise --block-bytes 64KiB
+part crowd $build/locus advise --requests 40 -r 1 -p 60000 -c home-steered,one-node
+part pinned taskset 1 $build/locus advise $few
+part unbound $build/testbed/tests/deny_scenario EPERM mbind -- $build/locus advise $few -r 1
+part unseen $build/testbed/tests/deny_scenario ENOSYS move_pages -- $build/locus advise $few -r 1
+part nameless env -u LOCUS_GUEST $build/locus advise $few -r 1 -c home-steered
+END
+
+machine() {
+    "$LOCUS" guest --machine "$1" --timeout 200 --with "$BUILD/testbed/tests/deny_scenario" --program "$scratch/cases.sh" >"$scratch/$1" 2>"$scratch/$1.err"
+    echo $? >"$scratch/$1.status"
+}
+machine cxl &
+machine n2
+wait
+
+# part MACHINE NAME: its output in MACHINE.NAME, its errors in MACHINE.NAME.err
+part() {
+    sed -n "s/^$2 out //p" "$scratch/$1" >"$scratch/$1.$2"
+    sed -n "s/^$2 err //p" "$scratch/$1" >"$scratch/$1.$2.err"
+}
+ended() { # machine, name, status
+    part "$1" "$2"
+    why="$(grep "^$2 exit" "$scratch/$1"), not $3: $(tail -n 1 "$scratch/$1.$2.err" "$scratch/$1.err" | tr '\n' ' ')"
+    check "$1: $2 ends with $3" grep -qx "$2 exit $3" "$scratch/$1"
+}
+
+for machine in n2 cxl; do
+    ended $machine json 0
+    ended $machine page 0
+    json=$scratch/$machine.json page=$scratch/$machine.page
+    why="on stderr: $(cat "$page.err")"
+    check "$machine: quiet in a pipe" [ ! -s "$page.err" ]
+    why="it begins: $(head -n 1 "$page")"
+    check "$machine: the heading cannot be overlooked" \
+        [ "$(head -n 1 "$page")" = "EMULATED MACHINE $machine: counts only. Nothing here says how fast anything is on hardware." ]
+    why="it speaks of speed: $(grep -wE 'faster|slower|times|ns|us|ms' "$page")"
+    check "$machine: nothing is said of speed" eval "! grep -qwE 'faster|slower|times|ns|us|ms|no difference' '$page'"
+    why="it has a place for times"
+    check "$machine: nor in JSON" eval "! grep -qE '_ns\"|\"cost\"|\"use\"|\"resolution\"' '$json'"
+    why="a line of more than 80 columns"
+    check "$machine: the page fits 80 columns" eval "! tail -n +2 '$page' | grep -q '.\{81\}'"
+    remote='(.arms | map({(.name): .counts}) | add) as $c | def share: $c[.].touches_remote / $c[.].touches;'
+    holds "$machine: every arm is valid" "$json" '.arms | length >= 9 and all(.valid)'
+    holds "$machine: all pools were written alike" "$json" \
+        '[.arms[] | select(.placed_after | length > 0).counts.touches] | unique | length == 1 and .[0] > 0'
+    holds "$machine: what is bound to its node has no remote touch" "$json" \
+        "$remote [\"home-steered\", \"preferred\", \"first-touch\", \"preferred-many\"] | all(\$c[.].touches_remote == 0)"
+    holds "$machine: on one node half of them are, exactly" "$json" "$remote (\"one-node\" | share) == 0.5"
+    holds "$machine: on the wrong node all are" "$json" "$remote (\"cross-node\" | share) == 1"
+    holds "$machine: nothing that is pushed home is kept abroad" "$json" \
+        '[.arms[] | select(.name == "home-steered" or .name == "cross-node").counts.frees_abroad] == [0, 0]'
+    holds "$machine: of mallocs nobody says it" "$json" '[.arms[] | select(.name == "glibc").counts.frees_abroad] == [null]'
+    holds "$machine: what was asked for was granted" "$json" '[.arms[].placed_after[] | .requested == .granted] | all'
+    holds "$machine: every page is where it was asked for" "$json" \
+        '[.arms[] | (select(.name != "repair").placed_before[]), .placed_after[] | .pages_elsewhere == 0 and .verify_errno == null]
+         | length > 30 and all'
+    holds "$machine: repair begins astray" "$json" \
+        '[.arms[] | select(.name == "repair").placed_before[1].pages_elsewhere > 0] == [true]'
+    holds "$machine: both witnesses agree" "$json" '[.arms[] | .placed_before[], .placed_after[] | .numa_maps_agrees] | all'
+    holds "$machine: home-steered pools are whole on their nodes" "$json" \
+        '[.arms[] | select(.name == "home-steered").placed_after[] | .station as $s | .on[] | select(.node == $s).pages] ==
+         [.pool_blocks, .pool_blocks]'
+    holds "$machine: balancing is off, and so not here" "$json" '.not_here | any(.name == "bind-balancing" and (.why | length > 9))'
+    says "$machine: the page names those that stay local" "$page" \
+        'Every write stays on its node (0 remote touches): home-steered, first-touch, preferred, preferred-many'
+done
+
+holds "n2: interleaved pages are half and half" "$scratch/n2.json" \
+    '[.arms[] | select(.name == "interleave").placed_after[].on[].pages] == [1024, 1024, 1024, 1024]'
+holds "n2: and their touches nearly" "$scratch/n2.json" \
+    '[.arms[] | select(.name == "interleave").counts.touches_remote_percent | . > 48 and . < 52] == [true]'
+holds "cxl: interleaved pages are a third each" "$scratch/cxl.json" \
+    '[.arms[] | select(.name == "interleave").placed_after[] | [.on[].pages] | length == 3 and max - min <= 1] == [true, true]'
+says "cxl: its memory without CPUs was not tried alone" "$scratch/cxl.page" 'a pool on node 2 alone'
+says "n2: it has no such memory" "$scratch/n2.page" 'this machine has none'
+
+ended n2 suite 0
+holds "n2: a workload of the suite, and blocks that nobody steers wander" "$scratch/n2.suite" \
+    '.schedule == "churn-touch" and
+     (.arms | map({(.name): .counts.touches_remote}) | add | .["home-steered"] == 0 and .unsteered > 0)'
+ended n2 invalid 1
+says "n2: INVALID with its reason" "$scratch/n2.invalid" 'home-steered@misplace INVALID: '
+says "n2: and the other arm all the same" "$scratch/n2.invalid" '(0 remote touches): home-steered.'
+ended n2 large 1
+says "n2: a pool that no node can hold is refused with the numbers" "$scratch/n2.large.err" \
+    'its pool needs 512: use a smaller --block-bytes, or for a trace --pool-blocks'
+ended n2 crowd 0
+says "n2: nor can the first node hold those of all" "$scratch/n2.crowd" \
+    'one-node not here: it puts the pools of all nodes on node 0'
+ended n2 pinned 0
+says "n2: a process on one node has nothing to choose" "$scratch/n2.pinned" 'on one node only (node 0)'
+says "n2: and is told why" "$scratch/n2.pinned" 'Not for this process (taskset, cpuset or container): node 1.'
+ended n2 unbound 0
+says "n2: without mbind what needs it is not here, with the reason" "$scratch/n2.unbound" \
+    'interleave, weighted-interleave, one-node, repair, bind-balancing, cross-node not here: memory policies are forbidden here'
+says "n2: and what does not is" "$scratch/n2.unbound" '(0 remote touches): first-touch, mimalloc, glibc.'
+ended n2 unseen 1
+says "n2: without move_pages nothing is claimed" "$scratch/n2.unseen.err" 'because move_pages answers ENOSYS'
+ended n2 nameless 0
+says "n2: an emulator that does not say so is found out" "$scratch/n2.nameless" 'EMULATED MACHINE of QEMU: counts only.'
+
+[ $failures -eq 0 ]
