@@ -153,7 +153,8 @@ part nameless env -u LOCUS_GUEST $build/locus advise $few -r 1 -c home-steered
 END
 
 machine() {
-    "$LOCUS" guest --machine "$1" --timeout 200 --with "$BUILD/testbed/tests/deny_scenario" --program "$scratch/cases.sh" >"$scratch/$1" 2>"$scratch/$1.err"
+    "$LOCUS" guest --machine "$1" --timeout 200 --with "$BUILD/testbed/tests/deny_scenario" --program "$scratch/cases.sh" \
+        >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
 }
 machine cxl &
