@@ -186,10 +186,13 @@ static void settle_defaults(struct arguments *arguments, const struct tb_advise_
         options->block_bytes = machine->emulated ? BLOCK_BYTES_EMULATED : BLOCK_BYTES_HARDWARE;
 }
 
-// Counted laps first, as many as a malloc needs to drift; times only where they mean something.
+// Counted laps, as many as a malloc needs to drift; timed ones only where they mean something.
 static struct tb_cell cell_make(const struct arguments *arguments, const struct tb_schedule *schedule, bool emulated)
 {
-    struct tb_cell cell = {.schedule = schedule, .touch = emulated ? TB_TOUCH_LINE : TB_TOUCH_FULL, .laps = 1, .laps_counted = 1};
+    struct tb_cell cell = {.schedule = schedule,
+                           .touch = emulated ? TB_TOUCH_LINE : TB_TOUCH_FULL,
+                           .laps = emulated ? 0 : 1,
+                           .laps_counted = 1};
     if (arguments->workload) {
         cell.laps_counted = 8;
         if (!emulated)
