@@ -86,6 +86,16 @@ static void bring_home(void)
     }
 }
 
+// Whatever left the lender's pool was grown there in each run, lent, or too late.
+static void expect_books_to_close(unsigned runs)
+{
+    struct locus_pool_stats pool;
+    struct locus_domain_stats stats;
+    locus_pool_stats(locus_owner_pool(locus_domain_owner(domain, 1)), &pool);
+    locus_domain_stats(domain, 1, &stats);
+    litmus_expect(pool.allocated == (uint64_t)runs * BLOCKS + stats.blocks_lent + stats.blocks_late, "the books close");
+}
+
 int main(int argc, char **argv)
 {
     unsigned runs = litmus_runs(argc, argv);
@@ -114,6 +124,7 @@ int main(int argc, char **argv)
         pthread_join(lender, NULL);
         bring_home();
     }
+    expect_books_to_close(runs);
     locus_domain_close(domain);
     free(tables[0]);
     free(tables[1]);

@@ -258,9 +258,9 @@ int tb_nodes_engine_run(struct tb_job *job, const struct tb_contender *contender
     if (!error)
         error = tb_nodes_place(&run, sample->before);
     if (!error) {
-        tb_nodes_balancing(sample, -1);
+        tb_nodes_balancing(sample, TB_VMSTAT, -1);
         error = threads_run(&run);
-        tb_nodes_balancing(sample, 1);
+        tb_nodes_balancing(sample, TB_VMSTAT, 1);
     }
     if (!error)
         error = books_sum(&run);

@@ -9,8 +9,10 @@
 // Where the pages of every station's pool are now. 0 or -ENOMEM.
 int tb_nodes_place(const struct tb_nodes_run *run, struct tb_node_placement rows[]);
 
-// /proc/vmstat's counters of automatic NUMA balancing, added with this sign (-1 before, 1 after). A kernel without them: not known.
-void tb_nodes_balancing(struct tb_nodes_sample *sample, int sign);
+// The kernel's counters of automatic NUMA balancing in this file, added with this sign (-1 before, 1 after). Not known where it
+// has none.
+#define TB_VMSTAT "/proc/vmstat"
+void tb_nodes_balancing(struct tb_nodes_sample *sample, const char *vmstat, int sign);
 
 // Fills the sample from the stations and the contender's audits, and judges it.
 void tb_nodes_judge(struct tb_nodes_run *run);

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# mutants.bash: what the scripts of mutants share, to be sourced. Are the tests any good? They break the sources on purpose, one
+# thing at a time, and expect a test to fail each time.
+#
+#     mutants_begin SOURCE...   what the programs are linked with, besides their own source
+#     controls PROGRAM...       each must pass with the unchanged sources
+#     mutant NAME FILE PROGRAM EXPRESSION
+#     mutants_end               prints the results; exit status 0 if no mutant survived
+#
+# Works on a copy in a directory of its own. A mutant is a sed expression that has to change its file, and the program that has to
+# fail then; a mutant that does not compile, or whose program still passes, is a failure. Litmus programs run under
+# ThreadSanitizer, the others plain.
+#
+# Environment: REPO, CC (gcc or clang), JOBS. Prints PASS or FAIL for each.
+set -u
+REPO=$(cd "${REPO:-$(dirname "${BASH_SOURCE[0]}")/../..}" && pwd) || exit 2
+CC=${CC:-gcc}
+JOBS=${JOBS:-$(nproc)}
+cd "$REPO" || exit 2 # where the lists of sources are expanded
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+tree=$work/tree
+flags="-std=c11 -D_GNU_SOURCE -O1 -g -pthread"
+export TSAN_OPTIONS=halt_on_error=1:exitcode=66:report_bugs=1
+
+fixed_addresses=() # the sanitizer's shadow does not fit beside a heavily randomised address space
+if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_addresses=(setarch "$(uname -m)" -R); fi
+
+# --- building and running ------------------------------------------------------------------------------------------------------
+
+source_of() { # program
+    for dir in placement testbed; do [ ! -e "$tree/$dir/tests/$1.c" ] || echo "$dir/tests/$1.c"; done
+}
+sanitizer_of() { case $1 in *_litmus) echo thread ;; *) echo none ;; esac; }
+
+compile() { # tree, sanitizer, source, object
+    local san=
+    [ "$2" = none ] || san=-fsanitize=$2
+    (cd "$1" && $CC $flags $san -I. -c -o "$4" "$3")
+}
+
+object() { echo "$1/$2/${3//\//_}.o"; } # directory, sanitizer, source
+
+# link OUT SANITIZER PROGRAM DIRECTORY: objects of DIRECTORY, and those that it lacks from the unchanged ones.
+link() {
+    local san=() objects=() source own libs=(-lhwloc -lnuma -ljansson -ldl -lm)
+    [ "$2" = none ] || san=(-fsanitize="$2")
+    case $3 in *_test) libs+=(-lcriterion) ;; esac
+    for source in $library $(source_of "$3"); do
+        own=$(object "$4" "$2" "$source")
+        [ -e "$own" ] || own=$(object "$work/base" "$2" "$source")
+        objects+=("$own")
+    done
+    $CC -pthread "${san[@]}" -o "$1" "${objects[@]}" "${libs[@]}"
+}
+
+execute() { # program file, its name
+    case $2 in
+    *_litmus) timeout -k 5 60 "${fixed_addresses[@]}" "$1" 200 ;;
+    nodes_stress) timeout -k 5 60 "$1" 15 1 ;; # a lost wake-up is seen about every other second
+    *_stress) timeout -k 5 60 "$1" 1 1 ;;
+    *_test) timeout -k 5 60 "$1" -j1 ;;
+    esac
+}
+
+control() { # program
+    local san
+    san=$(sanitizer_of "$1")
+    if compile "$tree" "$san" "$(source_of "$1")" "$(object "$work/base" "$san" "$(source_of "$1")")" &&
+        link "$work/base/$1" "$san" "$1" "$work/base" && execute "$work/base/$1" "$1"; then
+        echo "PASS control $1" >"$work/result/control-$1"
+    else
+        echo "FAIL control $1: does not pass with the unchanged sources" >"$work/result/control-$1"
+    fi
+} >"$work/control-$1.log" 2>&1
+
+# What has to be compiled anew when `file` has changed, besides the program.
+affected() { # file, program
+    case $1 in
+    *.c) echo "$1" ;;
+    testbed/*.h) echo testbed/dispatch.c ;;
+    placement/*.h) echo placement/pool.c placement/table.c placement/owner.c ;;
+    esac
+}
+
+judge() { # name, file, program, sed expression
+    local dir=$work/mutants/$1 san source
+    san=$(sanitizer_of "$3")
+    mkdir -p "$dir/$san" && cp -r "$tree" "$dir/tree"
+    sed -i -E "$4" "$dir/tree/$2"
+    ! cmp -s "$tree/$2" "$dir/tree/$2" || { echo "FAIL mutant $1: the expression did not change $2"; return; }
+    for source in $(affected "$2") $(source_of "$3"); do
+        compile "$dir/tree" "$san" "$source" "$(object "$dir" "$san" "$source")" ||
+            { echo "FAIL mutant $1: does not compile"; return; }
+    done >>"$dir/log" 2>&1
+    link "$dir/program" "$san" "$3" "$dir" >>"$dir/log" 2>&1 || { echo "FAIL mutant $1: does not link"; return; }
+    if execute "$dir/program" "$3" >>"$dir/log" 2>&1; then
+        echo "FAIL mutant $1: survived $3"
+    else
+        echo "PASS mutant $1: killed by $3"
+    fi
+}
+
+in_parallel() { # command...: at most JOBS at a time
+    while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do wait -n; done
+    "$@" &
+}
+
+names=()
+judge_to_file() {
+    judge "$@" >"$work/result/mutant-$1"
+    rm -rf "$work/mutants/$1/tree" "$work/mutants/$1/program"
+}
+mutant() { # name, file, program, sed expression
+    names+=("mutant-$1")
+    in_parallel judge_to_file "$@"
+}
+
+# --- the parts of a script -----------------------------------------------------------------------------------------------------
+
+mutants_begin() { # sources, relative to the repository
+    local source sanitizer
+    mkdir -p "$tree" "$work/result" "$work/mutants" "$work/base/thread" "$work/base/none"
+    (cd "$REPO" && find topo placement testbed -name '*.[ch]' -print0 | tar -c --null -T - -f -) | tar -x -C "$tree" -f - || exit 2
+    cd "$tree" || exit 2
+    library=$*
+    for source in $library; do
+        for sanitizer in thread none; do
+            in_parallel compile "$tree" $sanitizer "$source" "$(object "$work/base" $sanitizer "$source")"
+        done
+    done
+    wait
+}
+
+controls() { # programs
+    local program
+    for program; do
+        names+=("control-$program")
+        in_parallel control "$program"
+    done
+    wait
+}
+
+mutants_end() {
+    local name
+    wait
+    for name in "${names[@]}"; do
+        cat "$work/result/$name"
+        grep -q ^PASS "$work/result/$name" && continue
+        tail -n 8 "$work/${name/mutant-/mutants/}/log" "$work/$name.log" 2>/dev/null | sed 's/^/    | /'
+    done
+    ! grep -hqv ^PASS "$work"/result/*
+}
