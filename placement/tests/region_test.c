@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // region: its edges, its sizes, and everything that open refuses.
-#include "region_test.h"
+#include "region_child.h"
 
 #include <limits.h>
 #include <signal.h>

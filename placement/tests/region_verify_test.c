@@ -2,7 +2,7 @@
 //
 // region: requested, granted and verified. Two witnesses that count alike on whatever machine this runs, and what is said where
 // one of them may not speak.
-#include "region_test.h"
+#include "region_child.h"
 
 #include <linux/mempolicy.h>
 

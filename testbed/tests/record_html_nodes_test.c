@@ -3,7 +3,7 @@
 // html_nodes: curves and tables of a run of many nodes are the log's figures, and the times of an emulated machine are nowhere on
 // the page, nor in its answer.
 #include "testbed/stats.h"
-#include "testbed/tests/html_fixture.h"
+#include "testbed/tests/html_tags.h"
 #include "testbed/tests/nodes_fixture.h"
 
 enum { ROUNDS = 8 };

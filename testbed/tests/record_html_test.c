@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // html: nothing that a log holds becomes markup, every figure on the page is the log's, and every run is counted.
-#include "testbed/tests/html_fixture.h"
+#include "testbed/tests/html_tags.h"
 
 // --- text ---
 

@@ -6,7 +6,7 @@
 #include "testbed/nodes/ops.h"
 #include "testbed/probe.h"
 #include "testbed/record/needs.h"
-#include "placement/tests/region_test.h"
+#include "placement/tests/region_child.h"
 #include "topo/tests/tree.h"
 
 TestSuite(record_needs, .init = tree_open, .fini = tree_close);
