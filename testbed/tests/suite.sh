@@ -21,8 +21,8 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN # the variants choose comp
 
 root=$PWD
 out=$root/build/test
-stress_seconds=${STRESS_SECONDS:-5}
-fuzz_seconds=${FUZZ_SECONDS:-10}
+stress_seconds=${STRESS_SECONDS:-3}
+fuzz_seconds=${FUZZ_SECONDS:-6}
 litmus_runs=${LITMUS_RUNS:-200}
 limit=$((stress_seconds + fuzz_seconds + 300)) # seconds for one item; a hang is a failure
 passed=0 failed=0 skipped=0
