@@ -177,20 +177,38 @@ trial counts_in_a_guest 0 '^verdict ' env LOCUS_GUEST=n2 "$LOCUS" run 0003 --rou
 holds counts_are_judged_as_ever "$(grep '^P' "$scratch/out")" \
     eval "! grep -E '^P[123] |^verdict' '$scratch/out' | grep -q unmeasurable && grep -q '^P3 .*observed' '$scratch/out'"
 
-# --- logs that are older than all this -----------------------------------------------------------------------------------------
+# --- the logs of this project ---------------------------------------------------------------------------------------------------
 
 cd "$REPO" || exit 1
+figures() { sed -n '/^## Interpretation/q; p' "$1"; }
+export_of() { # log: the status and the words that its export must end with
+    if jq -es '.[0].emulated' "$1" >/dev/null; then
+        echo '1 pyperf knows nothing but times'
+    elif ! jq -es 'any(.[]; .t == "s" and .valid)' "$1" >/dev/null; then
+        echo '1 has no valid sample to export'
+    else
+        echo '0 "benchmarks"'
+    fi
+}
 for old in logs/*/*/*.jsonl; do
     [ -e "$old" ] || continue
     number=$(basename "$(dirname "$old")" | cut -c 1-4)
+    name="old_log_${number}_$(basename "$old" .jsonl)"
     record=experiments/$(basename "$(dirname "$old")").md
     rm -f "$scratch/old.md"
-    prints "old_log_$number: draft" 0 old.md "$LOCUS" record draft "$number" "$old" -o "$scratch/old.md"
-    figures() { sed -n '/^## Interpretation/q; p' "$1"; }
-    holds "old_log_$number: the draft is what was filed" "$(diff <(figures "$record") <(figures "$scratch/old.md") | head -n 2)" \
-        cmp <(figures "$record") <(figures "$scratch/old.md")
-    prints "old_log_$number: compare" 0 'Nothing else differs' "$LOCUS" compare "$old" "$old"
-    prints "old_log_$number: export" 0 '"benchmarks"' "$LOCUS" export --pyperf "$old"
+    prints "$name: draft" 0 old.md "$LOCUS" record draft "$number" "$old" -o "$scratch/old.md"
+    # An experiment has one record, and of several hosts' logs it is made of the one that it names.
+    if grep -qF "$old" "$record"; then
+        holds "$name: the draft is what was filed" "$(diff <(figures "$record") <(figures "$scratch/old.md") | head -n 2)" \
+            cmp <(figures "$record") <(figures "$scratch/old.md")
+    fi
+    prints "$name: compare" 0 'Nothing else differs' "$LOCUS" compare "$old" "$old"
+    read -r status words <<<"$(export_of "$old")"
+    prints "$name: export" "$status" "$words" "$LOCUS" export --pyperf "$old"
+done
+for record in experiments/0*.md; do
+    holds "$(basename "$record" .md) is the record of a log that is here" "$record" \
+        eval "grep -o 'logs/[^ \`)]*\.jsonl' '$record' | xargs -r ls -- | grep -q ."
 done
 prints old_logs_verify 0 'all is well' "$LOCUS" verify
 prints old_logs_make_a_report 0 'predictions in' "$LOCUS" report --root logs -o "$scratch/report.html"
