@@ -30,7 +30,8 @@ struct toy {
 
     uint32_t hesitates_max;     // before it retires, so many pauses at most
     uint32_t broken;            // the station at which something goes wrong:
-    int enter_error;
+    int enter_error;            // and the others begin a while later, so that it is the one that waits at the gate
+    _Atomic bool refused;
     int take_error;             // after so many good ones
     uint64_t takes_good;
     uint32_t takes_late;        // so many takes answer -EAGAIN first

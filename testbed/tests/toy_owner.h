@@ -5,6 +5,8 @@
 #define TB_TESTS_TOY_OWNER_H
 
 #include <errno.h>
+#include <sched.h>
+#include <time.h>
 
 #include "placement/cpu_relax.h"
 #include "testbed/tests/toy.h"
@@ -13,8 +15,16 @@ static inline int toy_enter(void *context, uint32_t station)
 {
     struct toy *toy = context;
     fixture_cpu = (int)station;
-    if (station == toy->broken && toy->enter_error)
+    if (station == toy->broken && toy->enter_error) {
+        toy->refused = true;
         return toy->enter_error;
+    }
+    if (toy->enter_error) {
+        const struct timespec a_while = {.tv_nsec = 20000000};
+        while (!toy->refused)
+            sched_yield();
+        nanosleep(&a_while, NULL);
+    }
     toy->homes[station].entered = true;
     return 0;
 }
