@@ -71,8 +71,8 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run test test-report logging-effect soak bench deps deps-test layers tidy format format-check check install \
-        uninstall list clean help FORCE
+.PHONY: all tests run test test-report test-arm64 logging-effect soak bench deps deps-test layers tidy format format-check \
+        check install uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -171,6 +171,9 @@ test-report: ## the report in a headless browser: figures, console, screenshots 
 	@sh .ci/deps.sh report
 	@$(MAKE) all $(B)/testbed/tests/record_scenario
 	@LOCUS=$(B)/locus bash testbed/tests/browser/report.sh
+
+test-arm64: ## the tests on aarch64, cross-built and emulated (needs gcc-aarch64-linux-gnu; ten minutes)
+	@bash testbed/tests/arm64/arm64.sh
 
 logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %
 	@$(B)/locus __logging-effect

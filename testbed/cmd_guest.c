@@ -17,7 +17,7 @@
 #define TIMEOUT_MAX 86400 // a day, in seconds: more is a typing error
 #define WORDS_MAX 16      // that the script is called with, without files and the command
 
-static const char *const machines[] = {"n1", "n2", "n4", "cxl", "odd", "hot"};
+static const char *const machines[] = {"n1", "n2", "n4", "cxl", "odd", "hot", "arm"};
 
 struct arguments {
     const char *machine, *program;
@@ -28,7 +28,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"machine", 'm', "NAME", 0, "n1, n2, n4, cxl, odd or hot (n2)", 0},
+    {"machine", 'm', "NAME", 0, "n1, n2, n4, cxl, odd, hot or arm (n2)", 0},
     {"timeout", 't', "SECONDS", 0, "How long the command may take (60)", 0},
     {"program", 'p', "FILE", 0, "Run this program instead of locus: a test, a script; locus is beside it", 0},
     {"with", 'w', "FILE", 0, "Take a file along, or a folder's files: /with/NAME inside (repeatable)", 0},
@@ -44,7 +44,7 @@ static error_t parse_machine(struct arguments *arguments, const char *name, stru
             arguments->machine = machines[i];
             return 0;
         }
-    return tb_cli_bad(state, "--machine: '%s' is not n1, n2, n4, cxl, odd or hot", name);
+    return tb_cli_bad(state, "--machine: '%s' is not n1, n2, n4, cxl, odd, hot or arm", name);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -70,7 +70,8 @@ static const char documentation[] =
     "latency, local and remote memory take the same time. Nothing that it measures in seconds says anything about hardware.\n\n"
     "Machines: n1 one node; n2 two; n4 four, with distances that differ by direction; cxl two and one that is only memory; odd "
     "a 64 MiB node, one without memory, one without CPUs; hot two and a third whose memory goes offline in mid-run, by "
-    "`offline-node 2` inside (online-node 2 brings it back).\n\n"
+    "`offline-node 2` inside (online-node 2 brings it back); arm is n2 on aarch64, for programs that were built for it (make "
+    "test-arm64 does that).\n\n"
     "Output and exit status are the command's own. What it logs comes back. Inside, LOCUS_GUEST is the name "
     "of the machine and the working directory is a copy of the project. Run it in the project's folder.\n\n"
     "--with: a file lies in /with under its name, /with is in PATH, and LOCUS_TRACES is /with, so that recorded traces are found. "

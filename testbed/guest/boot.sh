@@ -106,12 +106,12 @@ most=$(((memory_bytes - (256 << 20)) / 3))
     die 2 "the memory of $machine ($((memory_bytes >> 20)) MiB) is too small: it could take $((most >> 20)) MiB along, and these \
 files have $((bytes >> 20)) MiB. Take less along, or another machine"
 
-guest=$(pwd)/build/guest
-fetch="run 'sh testbed/guest/fetch.sh', which fetches QEMU and a kernel (150 MB) and installs nothing"
+guest=$(pwd)/build/guest parts=$(pwd)/build/$files_of
+fetch="run 'sh testbed/guest/fetch${files_of#guest}.sh', which fetches QEMU and a kernel (150 MB) and installs nothing"
 for part in qemu vmlinux busybox; do
-    [ -s "$guest/$part" ] || die 77 "there is no build/guest/$part: $fetch"
+    [ -s "$parts/$part" ] || die 77 "there is no build/$files_of/$part: $fetch"
 done
-version=$("$guest/qemu" --version 2>/dev/null) || die 77 "build/guest/qemu does not start: $fetch --again"
+version=$("$parts/qemu" --version 2>/dev/null) || die 77 "build/$files_of/qemu does not start: $fetch --again"
 
 if [ -n "$stores" ]; then
     plugin=${stores%%,*}/stores.so
@@ -144,22 +144,23 @@ if [ -d "build/logs/guest-$machine" ]; then # the ledger goes on
     cp -R "build/logs/guest-$machine" "$work/root/locus/build/logs/"
 fi
 IFS=$newline
-sh "$here/build.sh" "$guest/busybox" "$work/root" "$work/image" $files || die 1 "the root file system cannot be built"
+SYSROOT=$sysroot PACKER=$guest/busybox sh "$here/build.sh" "$parts/busybox" "$work/root" "$work/image" $files ||
+    die 1 "the root file system cannot be built"
 unset IFS
 
 # --- the machine ---------------------------------------------------------------------------------------------------------------
 
 # No timers to calibrate: under emulation that takes long, and goes wrong on a busy host.
-kernel_line="console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off tsc=reliable no_timer_check lpj=4000000 \
+kernel_line="console=$console quiet panic=-1 oops=panic nokaslr mitigations=off tsc=reliable no_timer_check lpj=4000000 \
 numa_balancing=$balancing"
 
 boot() {
     rm -f "$work/results" "$work/results2"
-    timeout -k 5 $((limit + boot_seconds)) "$guest/qemu" -accel tcg,thread=multi -cpu max -nodefaults -no-user-config \
+    timeout -k 5 $((limit + boot_seconds)) "$parts/qemu" -accel tcg,thread=multi -nodefaults -no-user-config \
         -display none -monitor none -no-reboot $qemu $more -serial "file:$work/console" -serial "file:$work/results2" \
         -device virtio-serial-pci -chardev "file,id=results,path=$work/results" \
         -device virtserialport,chardev=results,name=results \
-        -kernel "$guest/vmlinux" -initrd "$work/image" -append "$kernel_line $append" </dev/null 2>"$work/qemu.err"
+        -kernel "$parts/vmlinux" -initrd "$work/image" -append "$kernel_line $append" </dev/null 2>"$work/qemu.err"
     ended=$?
     [ -s "$work/results" ] || mv "$work/results2" "$work/results" 2>/dev/null
     mkdir -p "$work/out" && tar -C "$work/out" --no-same-owner -xf "$work/results" 2>/dev/null && [ -s "$work/out/status" ]

@@ -8,19 +8,42 @@
 #   /locus     the project without what git ignores, and .git. The working directory of the command
 #   and each FILE at its PATH, with the shared libraries that it needs, if it is a program, at theirs; git; the mallocs that are
 #   compared, which are loaded by name
+#
+# SYSROOT names the folder with the libraries of a guest that is of another architecture, whose busybox does not run here: PACKER is
+# one that does. git and the mallocs stay at home then.
 set -eu
 busybox=$1 root=$2 image=$3
 shift 3
 here=$(dirname "$0")
 
+sysroot=${SYSROOT-}
+
+libraries() { # program: where they lie in the guest
+    if [ -z "$sysroot" ]; then
+        ldd "$1" 2>/dev/null | sed -n 's,^[^/]*\(/[^ ]*\).*,\1,p'
+        return
+    fi
+    readelf -ld "$1" 2>/dev/null | sed -n 's/.*program interpreter: \(.*\)].*/\1/p; s/.*(NEEDED).*\[\(.*\)]/\1/p' |
+        while read -r name; do
+            case $name in
+            /*) echo "$name" ;;
+            *) (cd "$sysroot" && find ./lib ./usr/lib -name "$name" | head -n 1 | cut -c 2-) ;;
+            esac
+        done
+}
+
 take() { # file with its libraries, path in the guest
     mkdir -p "$root$(dirname "$2")"
     cp -L "$1" "$root$2"
     chmod 755 "$root$2"
-    ldd "$1" 2>/dev/null | sed -n 's,^[^/]*\(/[^ ]*\).*,\1,p' | while read -r library; do
+    libraries "$1" | while read -r library; do
         [ ! -e "$root$library" ] || continue
-        mkdir -p "$root$(dirname "$library")"
-        cp -L "$library" "$root$library"
+        if [ -n "$sysroot" ]; then
+            take "$sysroot$library" "$library" # and what it needs in turn: ldd says that by itself
+        else
+            mkdir -p "$root$(dirname "$library")"
+            cp -L "$library" "$root$library"
+        fi
     done
 }
 
@@ -32,7 +55,7 @@ ln "$root/bin/offline-node" "$root/bin/online-node"
 chmod 755 "$root/init" "$root/bin/offline-node"
 echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 ln -s bin "$root/sbin"
-[ ! -r /etc/ld.so.cache ] || cp /etc/ld.so.cache "$root/etc/"
+[ -n "$sysroot" ] || [ ! -r /etc/ld.so.cache ] || cp /etc/ld.so.cache "$root/etc/"
 
 project_files() { # a trace of gigabytes would not fit into the guest's memory
     git ls-files -z --cached --others --exclude-standard 2>/dev/null |
@@ -45,9 +68,10 @@ else # no repository, or not ours
 fi
 if [ -d .git ] && command -v git >/dev/null; then
     cp -R .git "$root/locus/" 2>/dev/null || true # somebody may commit meanwhile
-    take "$(command -v git)" /usr/bin/git
+    [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi
-for library in $(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/lib(jemalloc|mimalloc|tcmalloc)[^/]*)$,\1,p'); do
+mallocs() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/lib(jemalloc|mimalloc|tcmalloc)[^/]*)$,\1,p'; }
+[ -n "$sysroot" ] || for library in $(mallocs); do
     take "$library" "$library"
 done
 
@@ -55,4 +79,4 @@ while [ $# -gt 0 ]; do
     take "$1" "$2"
     shift 2
 done
-(cd "$root" && find . | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null) >"$image"
+(cd "$root" && find . | "${PACKER:-$busybox}" cpio -o -H newc -R 0:0 2>/dev/null) >"$image"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # fetch.sh [--again] [DIR]: brings what an emulated guest needs to DIR (build/guest), about 150 MB. Nothing is installed, root is
-# not needed: apt works with lists of its own, verifies signatures as ever, and the packages are only unpacked.
+# not needed (apt.sh): the packages are only unpacked.
 #
 #   DIR/qemu      runs QEMU with the libraries and the firmware that lie beside it
 #   DIR/vmlinux   the kernel as an ELF file, which QEMU starts directly: unpacking a bzImage would be emulated, too
@@ -15,6 +15,7 @@
 #
 # Exit status: 0 it is there, 77 it cannot be had here (one line says why, and what to do).
 set -eu
+here=$(dirname "$0")
 
 again=
 [ "${1-}" != --again ] || { again=yes; shift; }
@@ -30,13 +31,8 @@ complete() {
         "$folder/qemu" --version >/dev/null 2>&1
 }
 
-# --- apt with lists of its own -------------------------------------------------------------------------------------------------
-
 [ "$(uname -m)" = x86_64 ] || cannot "this is a $(uname -m) host, the guest an x86-64 machine: take an x86-64 host"
-for tool in apt-get apt-cache dpkg-deb flock; do
-    command -v $tool >/dev/null || cannot "there is no $tool here: the guest is made of Debian packages. Take Debian 12 or newer"
-done
-
+. "$here/apt.sh"
 mkdir -p "$(dirname "$folder")"
 folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
 exec 9>"$folder.lock"
@@ -48,32 +44,8 @@ log=$work/log
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 rm -rf "$work"
-mkdir -p "$work/apt/lists/partial" "$work/apt/parts" "$work/debs" "$work/guest" "$work/kernel" "$work/tools"
-
-private() {
-    command=$1
-    shift
-    "$command" -o Dir::Etc::sourcelist="$work/apt/sources.list" -o Dir::Etc::sourceparts="$work/apt/parts" \
-        -o Dir::State::lists="$work/apt/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
-        -o APT::Sandbox::User= -o Acquire::Languages=none -o Acquire::Retries=2 "$@"
-}
-
-codename=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
-mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
-    awk -v name="$codename" '$NF == "main" && ($2 == name || $3 == name || $2 == "stable") { print $1; exit }')
-[ -n "$mirror" ] || cannot "the apt sources name no mirror with Debian's $codename main: add one to /etc/apt/sources.list"
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-signed=
-[ ! -r $keyring ] || signed="[signed-by=$keyring] "
-
-sources() { # release...
-    for release; do echo "deb $signed$mirror $release main"; done >"$work/apt/sources.list"
-    private apt-get -qq update >"$log" 2>&1 && ! grep -q '^[WE]: ' "$log"
-}
-
-newest() { # release, package
-    private apt-cache madison "$2" | awk -F ' *[|] *' -v release="$1/main" '$3 ~ " " release " " { print $2; exit }'
-}
+mkdir -p "$work/debs" "$work/guest" "$work/kernel" "$work/tools"
+apt_open amd64
 
 major() { echo "$1" | sed 's/^[0-9]*://; s/[^0-9].*//'; }
 

@@ -8,10 +8,11 @@
 #   latency FROM TO NS GB_PER_S            HMAT, needs the board q35,hmat=on
 #   plugged ID MEMORY                      node ID's memory is a module that can be taken offline in mid-run (/bin/offline-node)
 #
-# The result is in $qemu (arguments of QEMU), $append (of the kernel) and $memory_bytes (without what is plugged). For the witness
-# of stores (plugin/stores.c) $cpu_nodes and $node_bytes are a number for each CPU and each node, with colons between.
+# The result is in $qemu (arguments of QEMU), $append (of the kernel), $memory_bytes (without what is plugged), $files_of (below
+# build/, where QEMU and the kernel are) and $sysroot (where a program's libraries are looked for, "" for this machine's own). For
+# the witness of stores (plugin/stores.c) $cpu_nodes and $node_bytes are a number for each CPU and each node, with colons between.
 
-machines='n1 n2 n4 cxl odd hot'
+machines='n1 n2 n4 cxl odd hot arm'
 
 machine_n1() { # the control: one node
     hardware 2 1 512M
@@ -77,12 +78,20 @@ machine_hot() { # node 2 can go
     append='memhp_default_state=online_movable'
 }
 
+machine_arm() { # n2 on aarch64: fetch-arm64.sh
+    processor=cortex-a57 console=ttyAMA0 files_of=guest-arm64 sysroot=build/guest-arm64/sysroot
+    hardware 4 2 1G virt
+    node 0 512M 0-1
+    node 1 512M 2-3
+    distance 0 1 21
+}
+
 # --- the words -----------------------------------------------------------------------------------------------------------------
 
-qemu= append= cpu_nodes= node_bytes=
+qemu= append= cpu_nodes= node_bytes= processor=max console=ttyS0 files_of=guest sysroot=
 
 hardware() {
-    qemu="-smp $1,sockets=$2 -m $3 -M ${4:-q35}"
+    qemu="-cpu $processor -smp $1,sockets=$2 -m $3 -M ${4:-q35}"
     memory_bytes=$(numfmt --from=iec "${3%%,*}")
 }
 

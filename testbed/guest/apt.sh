@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# apt.sh: apt with lists of its own, read by the scripts that fetch what a guest needs. Nothing is installed, root is not needed,
+# and signatures are verified as ever. The caller has $work, an empty folder, $log, a file, and a function cannot.
+#
+#   apt_open ARCHITECTURE     private lists under $work/ARCHITECTURE, of the mirror that the machine's own sources name
+#   sources RELEASE...        reads the lists of these; false when that fails
+#   newest RELEASE PACKAGE    its version there, or nothing
+#   private apt-get ...       any of apt's commands
+
+for tool in apt-get apt-cache dpkg-deb flock; do
+    command -v $tool >/dev/null || cannot "there is no $tool here: the guest is made of Debian packages. Take Debian 12 or newer"
+done
+
+apt_open() {
+    architecture=$1
+    lists=$work/$architecture
+    mkdir -p "$lists/lists/partial" "$lists/parts"
+    status=
+    [ "$architecture" = "$(dpkg --print-architecture)" ] || status=/dev/null # nothing of another one is installed
+    codename=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
+    mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
+        awk -v name="$codename" '$NF == "main" && ($2 == name || $3 == name || $2 == "stable") { print $1; exit }')
+    [ -n "$mirror" ] || cannot "the apt sources name no mirror with Debian's $codename main: add one to /etc/apt/sources.list"
+    keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    signed=
+    [ ! -r $keyring ] || signed="[signed-by=$keyring] "
+}
+
+private() {
+    command=$1
+    shift
+    "$command" -o Dir::Etc::sourcelist="$lists/sources.list" -o Dir::Etc::sourceparts="$lists/parts" \
+        -o Dir::State::lists="$lists/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+        -o APT::Sandbox::User= -o Acquire::Languages=none -o Acquire::Retries=2 -o APT::Architecture="$architecture" \
+        -o APT::Architectures::="$architecture" ${status:+-o Dir::State::status=$status} "$@"
+}
+
+sources() {
+    for release; do echo "deb $signed$mirror $release main"; done >"$lists/sources.list"
+    private apt-get -qq update >"$log" 2>&1 && ! grep -q '^[WE]: ' "$log"
+}
+
+newest() {
+    private apt-cache madison "$2" | awk -F ' *[|] *' -v release="$1/main" '$3 ~ " " release " " { print $2; exit }'
+}
