@@ -2,7 +2,7 @@
 #
 # The whole build, one file and not recursive. A source file is found by where it lies:
 #
-#   <layer>/*.c, testbed/{contenders,nodes,record}/*.c   code of that layer: liblocus (topo, placement) or the program
+#   <layer>/*.c, testbed/*/*.c but tests    code of that layer: liblocus (topo, placement) or the program
 #   <layer>/tests/*_test.c                  Criterion tests, one binary per layer: build/<variant>/<layer>/tests/unit
 #   <layer>/tests/*_{stress,litmus,scenario}.c   one plain program each
 #   <layer>/tests/*_inject.c                a library to preload
@@ -52,11 +52,11 @@ endif
 # What each layer needs of the system. A layer's tests are linked with these and no more.
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
-testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -ldl -lm
+testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
 experiments_libs := $(testbed_libs)
 
 # Objects: <layer>_own is the layer, <layer>_all also what it may call. main.o has the program's main() and is in neither.
-folders = $(1) $(1)/contenders $(1)/nodes $(1)/record
+folders = $(1) $(addprefix $(1)/,contenders counters doctor matrix nodes record)
 own = $(patsubst %.c,$(B)/%.o,$(filter-out testbed/main.c,$(sort $(wildcard $(addsuffix /*.c,$(folders))))))
 below :=
 $(foreach l,$(LAYERS),$(eval $(l)_own := $(call own,$(l)))$(eval below += $($(l)_own))$(eval $(l)_all := $(below)))
