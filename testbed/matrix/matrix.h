@@ -47,12 +47,21 @@ enum tb_matrix_state {
 #define TB_MATRIX_ROUNDS_MAX 64u
 #define TB_MATRIX_WHY 200
 
+struct tb_matrix_placement {    // of the last round, before and after its times
+    enum locus_policy requested, granted;
+    int granted_node;
+    uint64_t page_bytes;        // of the pages that back it: base, or huge where all of it is; 0: unknown
+    uint64_t pages, pages_there; // of 4 KiB: all, and on `memory`
+    bool verified;              // move_pages answered
+};
+
 struct tb_matrix_cell {
     enum tb_matrix_kind kind;
     int initiator, memory, target;
-    unsigned threads;
+    unsigned threads;           // LOADED: one that chases and the others that read
     unsigned delay;             // LOADED: pause after each line read, in turns of an empty loop
     uint64_t working_set_bytes; // of each thread, what is walked over; planned for a machine whose caches are known
+    uint64_t reader_bytes;      // LOADED: what each that reads walks over; working_set_bytes is the chase's; else 0
 
     enum tb_matrix_state state;
     char why[TB_MATRIX_WHY];
@@ -60,21 +69,15 @@ struct tb_matrix_cell {
     double sample[TB_MATRIX_ROUNDS_MAX]; // in the kind's unit, by round
     struct tb_interval value;   // their median
     double bandwidth;           // LOADED: median bytes/s of all the CPUs that read besides; else 0
-    uint64_t bytes_planned, bytes_moved; // of all rounds together; equal, or the cell is invalid
+    uint64_t bytes_planned, bytes_moved; // of all rounds together, LOADED: of the chase; equal, or the cell is invalid
     uint64_t time_ns;           // that the moving took
-    struct {                    // of the last round, before and after its times
-        enum locus_policy requested, granted;
-        int granted_node;
-        uint64_t page_bytes;    // of the pages that back it: base, or huge where all of it is; 0: unknown
-        uint64_t pages, pages_there; // of 4 KiB: all, and on `memory`
-        bool verified;          // move_pages answered
-    } placement;
+    struct tb_matrix_placement placement;
 };
 
 struct tb_matrix_config {
     bool full;                  // all thread counts, the whole curves; otherwise a few seconds' worth
     bool kinds[TB_MATRIX_KINDS];
-    unsigned rounds;            // <= TB_MATRIX_ROUNDS_MAX
+    unsigned rounds;            // <= TB_MATRIX_ROUNDS_MAX; 0: as many as the plan likes
     uint64_t seed;
 };
 
@@ -98,14 +101,14 @@ void tb_matrix_caches_read(const char *root, unsigned cpu, struct tb_matrix_cach
 
 // Plans the cells of a machine, this one or a described one: rows for nodes with CPUs, columns for nodes with memory, whatever
 // their numbers. A cell that follows from the shape but cannot be asked (migration on one node) is planned as UNMEASURABLE
-// with its reason. 0, -ENOMEM, -ENODEV: no node has CPUs, or none has memory. The caller closes *out.
+// with its reason. 0, -ENOMEM, -EINVAL (too many rounds), -ENODEV: no node has CPUs, or none has memory. The caller closes *out.
 struct locus_topo;
 int tb_matrix_plan(struct tb_matrix *out, const struct locus_topo *topo, const struct tb_matrix_caches *caches,
                    const struct tb_matrix_config *config);
 void tb_matrix_close(struct tb_matrix *matrix);
 
-// Runs the planned cells on this machine. Called after each sample: `done` of `total`. 0, or -errno when the testbed failed; a
-// cell's own failure is its state.
+// Runs the planned cells on this machine. Called after each sample: `done` of `total`. A cell's own failure is its state. 0,
+// -ENOMEM, -EINVAL: the topology is a description; or -errno when the kernel does not tell on which CPUs this process may run.
 typedef void tb_matrix_progress(void *context, const struct tb_matrix *matrix, uint64_t done, uint64_t total);
 int tb_matrix_run(struct tb_matrix *matrix, const struct locus_topo *topo, tb_matrix_progress *progress, void *context);
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan: which questions a machine's shape raises, and how much memory each takes to be answered.
+//
+// Rows are nodes with CPUs, columns nodes with memory, whatever their numbers and kinds. How much is walked over follows from the
+// caches: four times the last level, so that of a random walk under a cycle no part is met there, and of a stream at most what
+// the last pass left. A node that has less free than that gets half of what it has, as long as it reaches past the caches
+// twice; otherwise the cell says the figures.
+//
+// In an emulated guest no time is kept, so that sizes need not reach past anything, and a CPU is some fifty times slower.
+#include "testbed/matrix/matrix.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/matrix/places.h"
+#include "testbed/matrix/plan_sizes.h"
+#include "testbed/record/environment.h"
+
+#define BLOCK_HANDLES_PER_TABLE 32u // of PUSH and DRAIN, as in sample_home.c
+#define HANDOFFS_PER_BATCHES 32u    // of LINE: whole trips in each of 16 batches, as in sample_line.c
+
+struct planner {
+    struct tb_matrix *matrix;
+    const struct locus_topo *topo;
+    struct tb_plan_sizes sizes;
+    size_t capacity;
+    int error;
+};
+
+// The new cell, or NULL when there is no memory for it.
+static struct tb_matrix_cell *add(struct planner *plan, enum tb_matrix_kind kind, int initiator, int memory, int target)
+{
+    struct tb_matrix *matrix = plan->matrix;
+    if (matrix->cells_count == plan->capacity) {
+        size_t capacity = plan->capacity ? 2 * plan->capacity : 64;
+        struct tb_matrix_cell *cells = realloc(matrix->cells, capacity * sizeof *cells);
+        if (!cells) {
+            plan->error = -ENOMEM;
+            return NULL;
+        }
+        matrix->cells = cells;
+        plan->capacity = capacity;
+    }
+    struct tb_matrix_cell *cell = &matrix->cells[matrix->cells_count++];
+    *cell = (struct tb_matrix_cell){.kind = kind, .initiator = initiator, .memory = memory, .target = target, .threads = 1};
+    return cell;
+}
+
+__attribute__((format(printf, 2, 3))) static void cannot(struct tb_matrix_cell *cell, const char *format, ...)
+{
+    va_list words;
+    cell->state = TB_MATRIX_UNMEASURABLE;
+    cell->working_set_bytes = cell->reader_bytes = cell->bytes_planned = 0;
+    va_start(words, format);
+    vsnprintf(cell->why, sizeof cell->why, format, words);
+    va_end(words);
+}
+
+static void cannot_fit(const struct planner *plan, struct tb_matrix_cell *cell, uint64_t needed)
+{
+    uint64_t room = tb_plan_room(plan->topo, cell->memory);
+    cannot(cell, "node %d has %" PRIu64 " MiB free, of which half would be used, and %" PRIu64 " MiB are needed to reach past the caches",
+           cell->memory, room >> 20, needed >> 20);
+}
+
+static void plan_bytes(const struct planner *plan, struct tb_matrix_cell *cell, uint64_t bytes)
+{
+    cell->bytes_planned = bytes * plan->matrix->config.rounds;
+}
+
+// --- the kinds -----------------------------------------------------------------------------------------------------------------
+
+static void plan_latency(struct planner *plan, int initiator, int memory)
+{
+    struct tb_matrix_cell *cell = add(plan, TB_MATRIX_LATENCY, initiator, memory, -1);
+    if (!cell)
+        return;
+    cell->working_set_bytes = tb_plan_fit(plan->topo, memory, plan->sizes.chase, plan->sizes.chase_least);
+    plan_bytes(plan, cell, plan->sizes.steps * 64);
+    if (cell->working_set_bytes == 0)
+        cannot_fit(plan, cell, plan->sizes.chase_least);
+}
+
+// Lines of one thread's slice are divided among the sources and the target, and what remains is left out.
+static uint64_t pass_bytes(enum tb_matrix_kind kind, uint64_t slice)
+{
+    unsigned parts = kind == TB_MATRIX_COPY ? 2 : kind == TB_MATRIX_READ2_WRITE1 ? 3 : kind == TB_MATRIX_READ3_WRITE1 ? 4 : 1;
+    return slice / 64 / parts * parts * 64;
+}
+
+// Of each of `threads` threads; 0: the node is too small.
+static uint64_t slice_bytes(const struct planner *plan, int memory, unsigned threads)
+{
+    uint64_t least = plan->sizes.stream_least, wanted = tb_plan_stream(&plan->sizes, threads);
+    uint64_t slice = tb_plan_fit(plan->topo, memory, wanted, least) / threads / 4096 * 4096;
+    return slice;
+}
+
+static uint64_t passes_of(uint64_t moved, uint64_t pass)
+{
+    uint64_t passes = (moved + pass / 2) / pass;
+    return passes > 0 ? passes : 1;
+}
+
+static void plan_stream(struct planner *plan, enum tb_matrix_kind kind, int initiator, int memory, unsigned threads)
+{
+    struct tb_matrix_cell *cell = add(plan, kind, initiator, memory, -1);
+    if (!cell)
+        return;
+    cell->threads = threads;
+    cell->working_set_bytes = slice_bytes(plan, memory, threads);
+    uint64_t pass = pass_bytes(kind, cell->working_set_bytes);
+    if (pass == 0)
+        cannot_fit(plan, cell, plan->sizes.stream_least);
+    else
+        plan_bytes(plan, cell, threads * pass * passes_of(plan->sizes.moved, pass));
+}
+
+static void plan_streams(struct planner *plan, enum tb_matrix_kind kind, int initiator, int memory, unsigned cpus)
+{
+    for (unsigned threads = 1; threads < cpus; threads *= 2)
+        if (threads == 1 || plan->matrix->config.full)
+            plan_stream(plan, kind, initiator, memory, threads);
+    plan_stream(plan, kind, initiator, memory, cpus);
+}
+
+static void plan_loaded(struct planner *plan, int initiator, int memory, unsigned cpus)
+{
+    static const unsigned curve[] = {0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096}, few[] = {0, 64, 512};
+    const unsigned *delays = plan->matrix->config.full ? curve : few;
+    size_t count = plan->matrix->config.full ? sizeof curve / sizeof *curve : sizeof few / sizeof *few;
+    for (size_t i = 0; i < (cpus >= 2 ? count : 1); i++) {
+        struct tb_matrix_cell *cell = add(plan, TB_MATRIX_LOADED, initiator, memory, -1);
+        if (!cell)
+            return;
+        cell->threads = cpus;
+        cell->delay = delays[i];
+        if (cpus < 2) {
+            cannot(cell, "node %d has one CPU that this process may use: nobody is left to make the load", initiator);
+            return;
+        }
+        // Both spans at once.
+        cell->working_set_bytes = tb_plan_fit(plan->topo, memory, plan->sizes.chase, 2 * plan->sizes.chase_least);
+        cell->reader_bytes = slice_bytes(plan, memory, cpus - 1);
+        plan_bytes(plan, cell, plan->sizes.steps / 2 * 64);
+        if (cell->working_set_bytes == 0 || cell->reader_bytes == 0)
+            cannot_fit(plan, cell, 2 * plan->sizes.chase_least + plan->sizes.stream_least);
+    }
+}
+
+static void plan_working_set(struct planner *plan, int initiator, int memory)
+{
+    uint64_t sizes[TB_PLAN_CURVE_MAX];
+    unsigned count = tb_plan_curve(&plan->sizes, &plan->matrix->caches, plan->matrix->config.full, sizes);
+    for (unsigned i = 0; i < count; i++) {
+        struct tb_matrix_cell *cell = add(plan, TB_MATRIX_WORKING_SET, initiator, memory, -1);
+        if (!cell)
+            return;
+        cell->working_set_bytes = sizes[i];
+        plan_bytes(plan, cell, plan->sizes.curve_steps * 64);
+        if (tb_plan_fit(plan->topo, memory, sizes[i], sizes[i]) == 0)
+            cannot_fit(plan, cell, sizes[i]);
+    }
+}
+
+static void plan_home(struct planner *plan, enum tb_matrix_kind kind, int initiator, int memory)
+{
+    struct tb_matrix_cell *cell = add(plan, kind, initiator, memory, -1);
+    if (cell)
+        plan_bytes(plan, cell, plan->sizes.tables * BLOCK_HANDLES_PER_TABLE * sizeof(uint64_t));
+}
+
+static void plan_line(struct planner *plan, int initiator, int target, int memory, unsigned cpus)
+{
+    struct tb_matrix_cell *cell = add(plan, TB_MATRIX_LINE, initiator, memory, target);
+    if (!cell)
+        return;
+    cell->threads = 2;
+    cell->working_set_bytes = 64;
+    plan_bytes(plan, cell, plan->sizes.handoffs / HANDOFFS_PER_BATCHES * HANDOFFS_PER_BATCHES * 64);
+    if (initiator == target && cpus < 2)
+        cannot(cell, "node %d has one CPU that this process may use: a line goes between two", initiator);
+}
+
+static void plan_migration(struct planner *plan, int memory, int target)
+{
+    int initiator = tb_places_nearest_cpus(plan->topo, memory);
+    struct tb_matrix_cell *cell = add(plan, TB_MATRIX_MIGRATION, initiator, memory, target);
+    if (!cell)
+        return;
+    cell->working_set_bytes = tb_plan_fit(plan->topo, memory, plan->sizes.migrated, plan->sizes.migrated / 16);
+    plan_bytes(plan, cell, cell->working_set_bytes);
+    if (target < 0)
+        cannot(cell, "migration goes between two nodes with memory, and this machine has node %d alone", memory);
+    else if (cell->working_set_bytes == 0)
+        cannot_fit(plan, cell, plan->sizes.migrated / 16);
+    else if (tb_plan_room(plan->topo, target) / 2 < cell->working_set_bytes)
+        cannot(cell, "node %d has %" PRIu64 " MiB free, and %" PRIu64 " MiB would come: too near to its end", target,
+               tb_plan_room(plan->topo, target) >> 20, cell->working_set_bytes >> 20);
+}
+
+// --- all of them ---------------------------------------------------------------------------------------------------------------
+
+static void plan_pair(struct planner *plan, enum tb_matrix_kind kind, const struct locus_topo_node *row, int memory)
+{
+    int initiator = row->os_index;
+    unsigned cpus = tb_places_cpus_count(plan->topo, row);
+    switch (kind) {
+    case TB_MATRIX_LATENCY: plan_latency(plan, initiator, memory); break;
+    case TB_MATRIX_LOADED: plan_loaded(plan, initiator, memory, cpus); break;
+    case TB_MATRIX_PUSH:
+    case TB_MATRIX_DRAIN: plan_home(plan, kind, initiator, memory); break;
+    case TB_MATRIX_WORKING_SET: // where the caches end is the CPUs' matter: the short run asks one memory
+        if (plan->matrix->config.full || memory == tb_places_nearest_memory(plan->topo, initiator))
+            plan_working_set(plan, initiator, memory);
+        break;
+    default: plan_streams(plan, kind, initiator, memory, cpus); break;
+    }
+}
+
+// Each pair of nodes with CPUs once: to and fro is the same both ways. The short run leaves out lines that are at home on a third
+// node.
+static void plan_lines(struct planner *plan, const struct locus_topo_node *row, int memory)
+{
+    const struct locus_topo_node *nodes = locus_topo_nodes(plan->topo);
+    unsigned count = locus_topo_info(plan->topo)->nodes_count;
+    for (unsigned i = 0; i < count; i++) {
+        int from = row->os_index, to = nodes[i].os_index;
+        unsigned cpus = tb_places_cpus_count(plan->topo, &nodes[i]);
+        bool near = memory == tb_places_nearest_memory(plan->topo, from) || memory == tb_places_nearest_memory(plan->topo, to);
+        if (cpus > 0 && to >= from && (near || plan->matrix->config.full))
+            plan_line(plan, from, to, memory, cpus);
+    }
+}
+
+static void plan_migrations(struct planner *plan, int memory, unsigned columns)
+{
+    const struct locus_topo_node *nodes = locus_topo_nodes(plan->topo);
+    if (columns == 1)
+        plan_migration(plan, memory, -1);
+    for (unsigned i = 0; i < locus_topo_info(plan->topo)->nodes_count; i++)
+        if (tb_places_has_memory(&nodes[i]) && nodes[i].os_index != memory)
+            plan_migration(plan, memory, nodes[i].os_index);
+}
+
+static void plan_kind(struct planner *plan, enum tb_matrix_kind kind, unsigned columns)
+{
+    const struct locus_topo_node *nodes = locus_topo_nodes(plan->topo);
+    unsigned count = locus_topo_info(plan->topo)->nodes_count;
+    if (kind == TB_MATRIX_MIGRATION) {
+        for (unsigned m = 0; m < count; m++)
+            if (tb_places_has_memory(&nodes[m]))
+                plan_migrations(plan, nodes[m].os_index, columns);
+        return;
+    }
+    for (unsigned row = 0; row < count; row++)
+        for (unsigned m = 0; m < count; m++) {
+            if (tb_places_cpus_count(plan->topo, &nodes[row]) == 0 || !tb_places_has_memory(&nodes[m]))
+                continue;
+            if (kind == TB_MATRIX_LINE)
+                plan_lines(plan, &nodes[row], nodes[m].os_index);
+            else
+                plan_pair(plan, kind, &nodes[row], nodes[m].os_index);
+        }
+}
+
+static void count_nodes(const struct locus_topo *topo, unsigned *rows, unsigned *columns)
+{
+    const struct locus_topo_node *nodes = locus_topo_nodes(topo);
+    *rows = *columns = 0;
+    for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count; i++) {
+        *rows += tb_places_cpus_count(topo, &nodes[i]) > 0;
+        *columns += tb_places_has_memory(&nodes[i]);
+    }
+}
+
+int tb_matrix_plan(struct tb_matrix *out, const struct locus_topo *topo, const struct tb_matrix_caches *caches,
+                   const struct tb_matrix_config *config)
+{
+    struct planner plan = {.matrix = out, .topo = topo};
+    unsigned rows, columns;
+    *out = (struct tb_matrix){.config = *config, .caches = *caches};
+    if (config->rounds > TB_MATRIX_ROUNDS_MAX)
+        return -EINVAL;
+    count_nodes(topo, &rows, &columns);
+    if (rows == 0 || columns == 0)
+        return -ENODEV;
+    out->emulated = tb_places_live(topo) ? tb_environment_guest() : NULL;
+    if (config->rounds == 0)
+        out->config.rounds = out->emulated ? 2 : config->full ? 9 : 6;
+    tb_plan_sizes(&plan.sizes, caches, config->full, out->emulated);
+    for (int kind = 0; kind < TB_MATRIX_KINDS && !plan.error; kind++)
+        if (config->kinds[kind])
+            plan_kind(&plan, (enum tb_matrix_kind)kind, columns);
+    if (plan.error)
+        tb_matrix_close(out);
+    return plan.error;
+}
+
+void tb_matrix_close(struct tb_matrix *matrix)
+{
+    free(matrix->cells);
+    matrix->cells = NULL;
+    matrix->cells_count = 0;
+}
