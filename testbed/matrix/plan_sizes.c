@@ -40,7 +40,7 @@ void tb_plan_sizes(struct tb_plan_sizes *out, const struct tb_matrix_caches *cac
                                       .steps = 8192,
                                       .curve_steps = 8192,
                                       .migrated = MIB,
-                                      .handoffs = 64,
+                                      .handoffs = 32,
                                       .tables = 16};
         return;
     }

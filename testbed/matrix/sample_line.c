@@ -14,7 +14,7 @@
 #include "testbed/matrix/gang.h"
 
 #define BATCHES 16u
-#define LOOKS_BEFORE_YIELD (1u << 14) // some 10 us
+#define LOOKS_BEFORE_YIELD (1u << 12) // some microseconds
 #define LINE_REGION_BYTES 4096u
 
 struct trips {
