@@ -65,7 +65,7 @@ static int read_numa_balancing(void)
     return value;
 }
 
-static void probe_host(const struct locus_topo *topo, struct tb_topo_host *out)
+void tb_topo_host_probe(const struct locus_topo *topo, struct tb_topo_host *out)
 {
     uname(&out->names);
     out->mbind_errno = tb_probe_mbind(topo);
@@ -110,7 +110,7 @@ int tb_cmd_topo(int argc, char **argv)
     }
     struct tb_topo_host host = {.numa_balancing = -1};
     if (!arguments.topology)
-        probe_host(topo, &host);
+        tb_topo_host_probe(topo, &host);
     const struct tb_topo_host *known = arguments.topology ? NULL : &host;
     status =
         arguments.json ? tb_topo_print_json(topo, arguments.topology, known) : tb_topo_print_text(topo, arguments.topology, known);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "testbed/report_text.h"
@@ -41,4 +42,29 @@ json_t *tb_json_appended(json_t *array, json_t *value)
         json_decref(value);
     json_decref(array);
     return NULL;
+}
+
+json_t *tb_json_object(const struct tb_json_member members[], size_t count)
+{
+    json_t *object = json_object();
+    bool whole_object = object;
+    for (size_t i = 0; i < count; i++) // all of them, so that none leaks
+        whole_object &= json_object_set_new(object, members[i].key, members[i].value) == 0;
+    if (whole_object)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+json_t *tb_json_ratio(const struct tb_ratio *ratio)
+{
+    if (!ratio)
+        return json_null();
+    const struct tb_json_member members[] = {
+        {"estimate", tb_json_number(ratio->estimate)},
+        {"low", ratio->bounded ? tb_json_number(ratio->low) : json_null()},
+        {"high", tb_json_number(ratio->high)},
+        {"confidence", ratio->bounded ? tb_json_number(ratio->confidence) : json_null()},
+    };
+    return TB_JSON_OBJECT(members);
 }

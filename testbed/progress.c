@@ -59,15 +59,14 @@ static void left_text(char *out, size_t size, uint64_t elapsed_ns, uint64_t done
         snprintf(out, size, "%" PRIu64 " min %02" PRIu64 " s left", seconds / 60, seconds % 60);
 }
 
-static void draw(struct tb_progress *progress, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total)
+static void draw(struct tb_progress *progress, const char *where, uint64_t done, uint64_t total)
 {
-    char bar[BAR + 1], left[48], where[128], line[256];
+    char bar[BAR + 1], left[48], line[256];
     int filled = (int)(done * BAR / total);
     for (int i = 0; i < BAR; i++)
         bar[i] = i < filled ? '#' : '-';
     bar[BAR] = '\0';
     left_text(left, sizeof left, progress->drawn_ns - progress->begun_ns, done, total);
-    tb_text_cell(campaign, cell, where, sizeof where);
     int length = snprintf(line, sizeof line, "[%s] %3" PRIu64 " %%  %s  %s", bar, done * 100 / total, left, where);
     length = length < (int)sizeof line ? length : (int)sizeof line - 1;
     // One column stays free: a line that fills the last one wraps on some terminals, and could not be wiped.
@@ -79,16 +78,22 @@ static void draw(struct tb_progress *progress, const struct tb_campaign *campaig
     progress->length = length;
 }
 
-void tb_progress_step(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total)
+void tb_progress_show(struct tb_progress *progress, const char *where, uint64_t done, uint64_t total)
 {
-    struct tb_progress *progress = context;
     uint64_t now = now_ns();
     if (!progress->stream || total == 0 || done > total)
         return;
     if (progress->drawn_ns != 0 && now - progress->drawn_ns < redraw_ns)
         return;
     progress->drawn_ns = now;
-    draw(progress, campaign, cell, done, total);
+    draw(progress, where, done, total);
+}
+
+void tb_progress_step(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total)
+{
+    char where[128];
+    tb_text_cell(campaign, cell, where, sizeof where);
+    tb_progress_show(context, where, done, total);
 }
 
 void tb_progress_close(struct tb_progress *progress)

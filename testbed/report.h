@@ -33,6 +33,7 @@ int tb_report_summary(FILE *stream, const struct tb_campaign *campaign);
 struct tb_progress;
 int tb_progress_open(struct tb_progress **out, FILE *stream);
 void tb_progress_step(void *progress, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
+void tb_progress_show(struct tb_progress *progress, const char *where, uint64_t done, uint64_t total); // for anything else
 void tb_progress_close(struct tb_progress *progress); // wipes the line
 
 #endif

@@ -21,36 +21,9 @@
 #include "testbed/report.h"
 #include "testbed/report_text.h"
 
-struct member {
-    const char *key;
-    json_t *value; // owned
-};
-
-static json_t *object_of(const struct member members[], size_t count)
-{
-    json_t *object = json_object();
-    bool whole_object = object;
-    for (size_t i = 0; i < count; i++) // all of them, so that none leaks
-        whole_object &= json_object_set_new(object, members[i].key, members[i].value) == 0;
-    if (whole_object)
-        return object;
-    json_decref(object);
-    return NULL;
-}
-
-#define OBJECT_OF(members) object_of(members, sizeof(members) / sizeof(members)[0])
-
 static json_t *ratio_or_null(bool known, const struct tb_ratio *ratio)
 {
-    if (!known)
-        return json_null();
-    const struct member members[] = {
-        {"estimate", tb_json_number(ratio->estimate)},
-        {"low", ratio->bounded ? tb_json_number(ratio->low) : json_null()},
-        {"high", tb_json_number(ratio->high)},
-        {"confidence", ratio->bounded ? tb_json_number(ratio->confidence) : json_null()},
-    };
-    return OBJECT_OF(members);
+    return tb_json_ratio(known ? ratio : NULL);
 }
 
 // A field of type uint64_t at `offset`, if it is the same in every round.
@@ -82,25 +55,25 @@ static json_t *samples_ns(const struct tb_campaign *campaign, uint32_t cell, uin
 static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row, int op)
 {
     bool known = row->valid && row->bench_ns[op] > 0;
-    const struct member members[] = {
+    const struct tb_json_member members[] = {
         {"median_ns", tb_json_number(known ? row->bench_ns[op] : NAN)},
         {"vs_mimalloc", ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op])},
         {"samples_ns", samples_ns(campaign, cell, arm, op)},
     };
-    return OBJECT_OF(members);
+    return TB_JSON_OBJECT(members);
 }
 
 static json_t *bench_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row)
 {
     if (!campaign->bench)
         return json_null();
-    const struct member members[] = {
+    const struct tb_json_member members[] = {
         {"alloc", bench_op_json(campaign, cell, arm, row, TB_BENCH_ALLOC)},
         {"bulk", bench_op_json(campaign, cell, arm, row, TB_BENCH_BULK)},
         {"push", bench_op_json(campaign, cell, arm, row, TB_BENCH_PUSH)},
         {"free", bench_op_json(campaign, cell, arm, row, TB_BENCH_FREE)},
     };
-    return OBJECT_OF(members);
+    return TB_JSON_OBJECT(members);
 }
 
 // An invalid row has no time worth telling; its samples stand beside it.
@@ -118,7 +91,7 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
     uint32_t a = board->arm[i];
     struct tb_ratio vs_malloc;
     bool has_vs_malloc = tb_pair_ratio(campaign, cell, best_malloc, TB_LAP, (int)a, TB_LAP, &vs_malloc);
-    const struct member members[] = {
+    const struct tb_json_member members[] = {
         {"name", tb_json_clean(arm->label)},
         {"version", tb_json_clean(row->version)},
         {"library", tb_json_clean(arm->library)},
@@ -144,7 +117,7 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
         {"samples_ns", samples_ns(c, cell, a, TB_LAP)},
         {"bench", bench_json(c, cell, a, row)},
     };
-    return OBJECT_OF(members);
+    return TB_JSON_OBJECT(members);
 }
 
 static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell, int best_malloc)
@@ -164,7 +137,7 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
     const struct tb_schedule *schedule = cell->schedule ? cell->schedule : &nothing;
     double resolution = tb_campaign_resolution(campaign, index);
     int malloc_arm = tb_best_malloc(campaign, index);
-    const struct member members[] = {
+    const struct tb_json_member members[] = {
         {"workload", tb_json_clean(schedule->name)},
         {"version", tb_json_whole(schedule->version)},
         {"touch", json_string(tb_touch_name(cell->touch))},
@@ -181,7 +154,7 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
         {"best_malloc", tb_json_clean(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL)},
         {"arms", arms_json(campaign, index, malloc_arm)},
     };
-    return OBJECT_OF(members);
+    return TB_JSON_OBJECT(members);
 }
 
 static json_t *campaign_json(const struct tb_campaign *campaign, const char *command)
@@ -189,7 +162,7 @@ static json_t *campaign_json(const struct tb_campaign *campaign, const char *com
     json_t *cells = json_array();
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
         cells = tb_json_appended(cells, cell_json(campaign, cell));
-    const struct member members[] = {
+    const struct tb_json_member members[] = {
         {"command", tb_json_clean(command)},
         {"seed", tb_json_whole(campaign->seed)},
         {"rounds", tb_json_whole(campaign->rounds)},
@@ -199,7 +172,7 @@ static json_t *campaign_json(const struct tb_campaign *campaign, const char *com
         {"block_bytes", tb_json_whole(campaign->block_bytes)},
         {"cells", cells},
     };
-    return OBJECT_OF(members);
+    return TB_JSON_OBJECT(members);
 }
 
 int tb_report_json(FILE *stream, const struct tb_campaign *campaign, const char *command)

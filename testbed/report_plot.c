@@ -5,23 +5,13 @@
 // One panel for each cell (in a bench, for each operation). In it every arm has a strip, fastest on top as in the table: a dot for
 // each round, the first round at the strip's upper edge, so that a drift shows as a slope; and a bar at the median. Colours
 // and shapes are those of look.h.
-//
-// gnuplot reads its script from one anonymous file and writes the drawing to another. So no path of a person's ever has to be
-// quoted into the script, nothing is left behind when it dies, and the drawing is only put in place once it is known to be whole.
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "testbed/gnuplot.h"
 #include "testbed/look.h"
-#include "testbed/output.h"
 #include "testbed/report.h"
 #include "testbed/report_text.h"
 
@@ -50,15 +40,6 @@ struct panel {
     bool log;
     double left, right, top, bottom;  // of the plotted area, as shares of the page
 };
-
-// In single quotes only the quote itself is special.
-static void put_quoted(FILE *out, const char *text)
-{
-    fputc('\'', out);
-    for (; *text; text++)
-        fprintf(out, *text == '\'' ? "''" : "%c", *text);
-    fputc('\'', out);
-}
 
 static double panel_sample(const struct panel *panel, uint32_t i, uint32_t round)
 {
@@ -125,7 +106,7 @@ static void put_frame(const struct panel *panel)
     fprintf(out, "set lmargin at screen %.6f\nset rmargin at screen %.6f\nset tmargin at screen %.6f\nset bmargin at screen %.6f\n",
             panel->left, panel->right, panel->top, panel->bottom);
     fprintf(out, "set title ");
-    put_quoted(out, title);
+    tb_gnuplot_quoted(out, title);
     fprintf(out, " offset 0,-0.4 font ',14'\nset xlabel '%s, %s%s; left is faster' offset 0,0.3\n",
             panel->campaign->bench ? panel->op == TB_BENCH_PUSH ? "time per request" : "time per block" : "time per lap",
             panel->unit.name, panel->log ? ", log scale" : "");
@@ -147,7 +128,7 @@ static void put_strip_name(const struct panel *panel, uint32_t i)
     tb_text_shorten(clean, LABEL_CHARS);
     snprintf(name, sizeof name, "%s%s", strcmp(clean, "locus") == 0 ? "> " : "", clean);
     fprintf(out, "set label ");
-    put_quoted(out, name);
+    tb_gnuplot_quoted(out, name);
     fprintf(out, " at screen %.6f, first %" PRIu32 " right\n", panel->left - 26.0 / PAGE_WIDTH, i + 1);
     fprintf(out, "set label '' at screen %.6f, first %" PRIu32 " point pt %d ps 0.9 lw 1.5 lc rgb '%s'\n",
             panel->left - 13.0 / PAGE_WIDTH, i + 1, look->shape, look->colour);
@@ -243,91 +224,13 @@ static void put_page(FILE *out, const struct tb_campaign *campaign)
     fprintf(out, "unset multiplot\n");
 }
 
-// An anonymous file with the script, to be read from its beginning.
-static int open_script(const struct tb_campaign *campaign, int *fd)
+static int put_page_of(FILE *out, const void *campaign)
 {
-    struct tb_text script;
-    int rc = tb_text_open(&script);
-    if (rc < 0)
-        return rc;
-    *fd = memfd_create("plot", MFD_CLOEXEC);
-    FILE *file = *fd < 0 ? NULL : fdopen(dup(*fd), "w");
-    rc = file ? 0 : -errno;
-    put_page(script.stream, campaign);
-    rc = tb_text_close(&script, file, rc);
-    if (file)
-        fclose(file);
-    if (rc == 0 && lseek(*fd, 0, SEEK_SET) < 0)
-        rc = -errno;
-    return rc;
-}
-
-static int run_gnuplot(int script, int drawing)
-{
-    extern char **environ;
-    char *argv[] = {"gnuplot", "-d", "-", NULL}; // -d: without the person's own start-up files
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int status, rc = -posix_spawn_file_actions_init(&actions);
-    if (rc < 0)
-        return rc;
-    rc = -posix_spawn_file_actions_adddup2(&actions, script, STDIN_FILENO);
-    rc = rc < 0 ? rc : -posix_spawn_file_actions_adddup2(&actions, drawing, STDOUT_FILENO);
-    rc = rc < 0 ? rc : -posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    rc = rc < 0 ? rc : -posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (rc < 0)
-        return rc;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -errno;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
-}
-
-// The drawing as memory (munmap it). -EIO unless it is whole.
-static int map_drawing(int fd, char **bytes, size_t *count)
-{
-    static const char end[] = "</svg>";
-    struct stat about;
-    if (fstat(fd, &about) < 0)
-        return -errno;
-    *count = (size_t)about.st_size;
-    if (*count < sizeof end)
-        return -EIO;
-    *bytes = mmap(NULL, *count, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (*bytes == MAP_FAILED)
-        return -errno;
-    size_t tail = *count < 64 ? *count : 64;
-    if (memmem(*bytes + *count - tail, tail, end, strlen(end)))
-        return 0;
-    munmap(*bytes, *count);
-    return -EIO;
+    put_page(out, campaign);
+    return 0;
 }
 
 int tb_report_plot(const char *svg_path, const struct tb_campaign *campaign)
 {
-    int script = -1, drawing = -1;
-    char *bytes = NULL;
-    size_t count = 0;
-    int rc = open_script(campaign, &script);
-    if (rc < 0)
-        goto out;
-    drawing = memfd_create("drawing", MFD_CLOEXEC);
-    if (drawing < 0) {
-        rc = -errno;
-        goto out;
-    }
-    rc = run_gnuplot(script, drawing);
-    if (rc == 0)
-        rc = map_drawing(drawing, &bytes, &count);
-    if (rc == 0) {
-        rc = tb_output_replace(svg_path, bytes, count);
-        munmap(bytes, count);
-    }
-out:
-    if (drawing >= 0)
-        close(drawing);
-    if (script >= 0)
-        close(script);
-    return rc;
+    return tb_gnuplot(svg_path, put_page_of, campaign);
 }

@@ -4,7 +4,6 @@
 // What is not known is null, never 0 and never left out.
 #include "testbed/topo_view.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -106,17 +105,15 @@ static json_t *json_cgroup(const struct locus_topo_info *info, const struct tb_t
                      json_bytes(room != UINT64_MAX, room));
 }
 
-int tb_topo_print_json(const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host)
+json_t *tb_topo_json(const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host)
 {
     const struct locus_topo_info *info = locus_topo_info(topo);
     bool live = host != NULL;
     json_t *object = json_pack("{s:s s:s? s:s? s:s s:i s:i}", "source", tb_topo_source_name(info->source), "topology", topology,
                                "kernel", live ? host->names.release : NULL, "hwloc", info->hwloc_version, "nodes_count",
                                (int)info->nodes_count, "cpus_count", (int)info->cpus_count);
-    if (!object) {
-        tb_error("cannot print the topology as JSON (no memory, or a name in it is not UTF-8)");
-        return TB_EXIT_FAILED;
-    }
+    if (!object)
+        return NULL;
     json_object_set_new(object, "cores_count", json_bytes(info->cores_count > 0, info->cores_count));
     json_object_set_new(object, "smt_max", json_bytes(info->smt_max > 0, info->smt_max));
     json_object_set_new(object, "nodes", json_nodes(topo, live));
@@ -129,6 +126,16 @@ int tb_topo_print_json(const struct locus_topo *topo, const char *topology, cons
     json_object_set_new(object, "mbind_why", json_why(live ? host->mbind_errno : 0));
     json_object_set_new(object, "move_pages_why", json_why(live ? host->move_pages_errno : 0));
     json_object_set_new(object, "numa_balancing", live ? json_index(host->numa_balancing) : json_null());
+    return object;
+}
+
+int tb_topo_print_json(const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host)
+{
+    json_t *object = tb_topo_json(topo, topology, host);
+    if (!object) {
+        tb_error("cannot print the topology as JSON (no memory, or a name in it is not UTF-8)");
+        return TB_EXIT_FAILED;
+    }
     int failed = json_dumpf(object, stdout, JSON_INDENT(2));
     printf("\n");
     json_decref(object);

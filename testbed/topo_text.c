@@ -16,8 +16,7 @@
 
 enum { COLUMNS = 80, CPUS_WIDTH_MIN = 10, CPUS_WIDTH_MAX = 22, DISTANCES_PER_BLOCK = 13 };
 
-// "51.2 GiB". Whole numbers lose their ".0" when `trim` is set: a size is a fact, a level of filling is a reading.
-static const char *print_bytes(char *text, size_t room, uint64_t bytes, bool trim)
+const char *tb_topo_bytes(char *text, size_t room, uint64_t bytes, bool trim)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double value = (double)bytes;
@@ -71,7 +70,7 @@ static void print_heading(const struct locus_topo_info *info, const char *topolo
     if (info->cores_count > 0)
         snprintf(smt, sizeof(smt), "%u core%s, SMT %s", info->cores_count, info->cores_count == 1 ? "" : "s",
                  info->smt_max > 1 ? "on" : "off");
-    print_bytes(total, sizeof(total), info->memory_total_bytes, true);
+    tb_topo_bytes(total, sizeof(total), info->memory_total_bytes, true);
     snprintf(left, sizeof(left), "%u node%s, %u CPU%s (%s), %s", info->nodes_count, info->nodes_count == 1 ? "" : "s",
              info->cpus_count, info->cpus_count == 1 ? "" : "s", smt, total);
     if (host)
@@ -91,13 +90,13 @@ static void print_node(const struct locus_topo_node *node, const char *list, int
     char free_text[32] = "-";
     char reclaimable[32] = "-";
     if (node->memory_live) {
-        print_bytes(free_text, sizeof(free_text), node->memory.free_bytes, false);
-        print_bytes(reclaimable, sizeof(reclaimable), node->memory.reclaimable_bytes, false);
+        tb_topo_bytes(free_text, sizeof(free_text), node->memory.free_bytes, false);
+        tb_topo_bytes(reclaimable, sizeof(reclaimable), node->memory.reclaimable_bytes, false);
     }
     const char *at = *list ? list : "-";
     int piece = piece_length(at, width);
     printf("%4d  %-*.*s  %9s  %9s  %11s  %s%s%s\n", node->os_index, width, piece, at,
-           print_bytes(total, sizeof(total), node->memory.total_bytes, true), free_text, reclaimable, tb_topo_kind_name(node->kind),
+           tb_topo_bytes(total, sizeof(total), node->memory.total_bytes, true), free_text, reclaimable, tb_topo_kind_name(node->kind),
            node->tier ? " " : "", node->tier ? node->tier : "");
     for (at += piece; *at; at += piece) {
         piece = piece_length(at, width);
@@ -216,12 +215,12 @@ static void print_host(const struct locus_topo_info *info, const struct tb_topo_
     char room[32];
     if (info->cgroup_limit_bytes != UINT64_MAX)
         printf("cgroup memory limit: %s, of which %s can still be taken\n",
-               print_bytes(limit, sizeof(limit), info->cgroup_limit_bytes, true),
-               print_bytes(room, sizeof(room), host->cgroup_room_bytes, false));
+               tb_topo_bytes(limit, sizeof(limit), info->cgroup_limit_bytes, true),
+               tb_topo_bytes(room, sizeof(room), host->cgroup_room_bytes, false));
     printf("pages:");
     for (unsigned i = 0; i < info->pages_count; i++) {
         const struct locus_page_size *page = &info->pages[i];
-        printf("%s %s", i ? "," : "", print_bytes(limit, sizeof(limit), page->bytes, true));
+        printf("%s %s", i ? "," : "", tb_topo_bytes(limit, sizeof(limit), page->bytes, true));
         if (i)
             printf(" (%llu of %llu free)", (unsigned long long)page->free_pages, (unsigned long long)page->reserved_pages);
     }

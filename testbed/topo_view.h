@@ -4,6 +4,7 @@
 #ifndef TB_TOPO_VIEW_H
 #define TB_TOPO_VIEW_H
 
+#include <jansson.h>
 #include <stdint.h>
 #include <sys/utsname.h>
 
@@ -22,6 +23,15 @@ struct tb_topo_host {
 // for any other machine, and then nothing is said about free memory, permissions or the kernel.
 int tb_topo_print_text(const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host);
 int tb_topo_print_json(const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host);
+
+// The object that the latter prints: a new reference, or NULL (no memory, or a name is not UTF-8).
+json_t *tb_topo_json(const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host);
+
+// Asks the running kernel, by trying; see probe.h.
+void tb_topo_host_probe(const struct locus_topo *topo, struct tb_topo_host *out);
+
+// "51.2 GiB", in 32 bytes. Whole numbers lose their ".0" when `trim` is set: a size is a fact, a level of filling is a reading.
+const char *tb_topo_bytes(char *text, size_t room, uint64_t bytes, bool trim);
 
 // The same words in both: "DRAM", "memory-only" ...; "this machine", "xml", "synthetic".
 const char *tb_topo_kind_name(enum locus_node_kind kind);

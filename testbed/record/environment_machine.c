@@ -3,14 +3,14 @@
 // environment_machine: the machine below the kernel: NUMA nodes, hwloc's view of the hardware, what the firmware calls itself.
 //
 // Nodes are read from the files rather than through topo.h, because a node whose file is missing or forbidden has to be written
-// down as such, where topo.h rightly refuses the whole machine. hwloc's XML names the host and, for root, the serial numbers of
-// boards: only the properties that are known to be harmless keep their value.
+// down as such, where topo.h rightly refuses the whole machine.
 
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/hwloc_clean.h"
 #include "testbed/record/host.h"
 #include "topo/topo.h"
 
@@ -67,29 +67,6 @@ json_t *tb_environment_nodes(struct tb_host *host)
     return object;
 }
 
-static bool property_harmless(const char *name)
-{
-    static const char *const known[] = {"Architecture",   "Backend",           "OSName",         "OSRelease",    "OSVersion",
-                                        "hwlocVersion",   "MemoryMode",        "Inclusive",      "ClusterMode",  "MemoryTier",
-                                        "DMIProductName", "DMIProductVersion", "DMIBoardVendor", "DMIBoardName", "DMIBIOSVendor",
-                                        "DMIBIOSVersion", "DMIBIOSDate",       "DMISysVendor"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i]) == 0)
-            return true;
-    return strncmp(name, "CPU", 3) == 0;
-}
-
-static void properties_empty(hwloc_obj_t object)
-{
-    for (unsigned i = 0; i < object->infos_count; i++)
-        if (!property_harmless(object->infos[i].name))
-            object->infos[i].value[0] = '\0';
-    hwloc_obj_t heads[] = {object->first_child, object->memory_first_child, object->io_first_child, object->misc_first_child};
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        for (hwloc_obj_t child = heads[i]; child; child = child->next_sibling)
-            properties_empty(child);
-}
-
 static json_t *hwloc_xml(void)
 {
     hwloc_topology_t topology = NULL;
@@ -98,7 +75,7 @@ static json_t *hwloc_xml(void)
     int length = 0;
     bool initialised = hwloc_topology_init(&topology) == 0;
     if (initialised && hwloc_topology_load(topology) == 0 && hwloc_topology_is_thissystem(topology)) {
-        properties_empty(hwloc_get_root_obj(topology));
+        tb_hwloc_clean(topology);
         if (hwloc_topology_export_xmlbuffer(topology, &text, &length, 0) == 0)
             xml = json_string(text);
     }
