@@ -36,7 +36,7 @@ struct arguments {
 static const struct argp_option options[] = {
     {"full", KEY_FULL, NULL, 0, "Every number of CPUs and the whole curves: minutes instead of seconds", 1},
     {"kinds", KEY_KINDS, "LIST", 0, "What to measure, comma-separated (all; see below)", 1},
-    {"rounds", KEY_ROUNDS, "N", 0, "Rounds: every cell once in each, in random order, 1 to 64 (as many as the run needs)", 1},
+    {"rounds", KEY_ROUNDS, "N", 0, "Rounds: every cell once in each, in random order, 1 to 64 (6; full: 9)", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 1},
     {"plan", KEY_PLAN, NULL, 0, "Say what would be measured, and measure nothing", 2},
     {"topology", KEY_TOPOLOGY, "FILE|SYNTHETIC", 0, "Plan for a machine that is described, as for `locus topo`", 2},

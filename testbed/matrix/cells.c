@@ -125,6 +125,18 @@ size_t tb_matrix_pairs(const struct tb_matrix *matrix, enum tb_matrix_kind kind,
     return count;
 }
 
+static void count_size(struct tb_matrix_placed *placed, uint64_t page_bytes)
+{
+    size_t i = 0;
+    while (i < placed->sizes_count && placed->sizes[i].page_bytes != page_bytes)
+        i++;
+    if (i == TB_MATRIX_PAGE_SIZES)
+        return;
+    if (i == placed->sizes_count)
+        placed->sizes[placed->sizes_count++].page_bytes = page_bytes;
+    placed->sizes[i].cells++;
+}
+
 void tb_matrix_placed(const struct tb_matrix *matrix, struct tb_matrix_placed *out)
 {
     *out = (struct tb_matrix_placed){.one_policy = true};
@@ -132,12 +144,10 @@ void tb_matrix_placed(const struct tb_matrix *matrix, struct tb_matrix_placed *o
         const struct tb_matrix_cell *cell = &matrix->cells[i];
         if (cell->placement.pages == 0 || cell->state == TB_MATRIX_PLANNED || cell->state == TB_MATRIX_UNMEASURABLE)
             continue;
-        if (out->cells++ == 0) {
+        if (out->cells++ == 0)
             out->granted = cell->placement.granted;
-            out->page_bytes = cell->placement.page_bytes;
-        }
         out->one_policy &= cell->placement.granted == out->granted;
-        out->page_bytes = cell->placement.page_bytes == out->page_bytes ? out->page_bytes : 0;
+        count_size(out, cell->placement.page_bytes);
         out->cells_refused += cell->placement.granted != cell->placement.requested;
         out->cells_verified += cell->placement.verified;
         out->pages += cell->placement.verified ? cell->placement.pages : 0;

@@ -55,6 +55,7 @@ static void put_line(FILE *out, const struct tb_matrix *matrix, const struct tb_
     put_count(out, true, cell->threads);
     put_count(out, loaded, cell->delay);
     put_count(out, cell->working_set_bytes > 0, cell->working_set_bytes);
+    put_count(out, cell->reader_bytes > 0, cell->reader_bytes);
     put_text(out, tb_matrix_state_name(cell->state));
     put_text(out, cell->why);
     put_count(out, sampled, round + (uint64_t)1);
@@ -79,7 +80,7 @@ int tb_matrix_csv(FILE *stream, const struct tb_matrix *matrix)
     int rc = tb_text_open(&text);
     if (rc < 0)
         return rc;
-    fprintf(text.stream, "kind,unit,initiator,memory,target,threads,delay,working_set_bytes,state,why,round,value,"
+    fprintf(text.stream, "kind,unit,initiator,memory,target,threads,delay,working_set_bytes,reader_bytes,state,why,round,value,"
                          "cell_loaded_bytes_per_s,cell_bytes_planned,cell_bytes_moved,cell_time_ns,policy_requested,policy_granted,"
                          "granted_node,page_bytes,pages,pages_there,verified,seed\n");
     for (size_t i = 0; i < matrix->cells_count; i++) {

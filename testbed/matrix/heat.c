@@ -185,6 +185,18 @@ static void interval_text(const struct heat *heat, const struct tb_matrix_cell *
                  tb_matrix_figure(high, heat->kind, cell->value.high));
 }
 
+static void print_intervals(const struct heat *heat, size_t row, size_t first, size_t last)
+{
+    char interval[48];
+    int column_at = LABEL + 1, at = 0;
+    for (size_t column = first; column < last; column++, column_at += WIDE) {
+        interval_text(heat, *cell_at(heat, row, column), interval);
+        if (interval[0])
+            at += fprintf(heat->page->out, "%*s%s", column_at - at, "", interval);
+    }
+    fprintf(heat->page->out, "\n");
+}
+
 static void print_row(const struct heat *heat, size_t row, size_t first, size_t last, int width)
 {
     FILE *out = heat->page->out;
@@ -201,15 +213,8 @@ static void print_row(const struct heat *heat, size_t row, size_t first, size_t 
         fprintf(out, "%*s", column + 1 < last ? width - VALUE - 1 : 0, "");
     }
     fprintf(out, "\n");
-    if (width != WIDE || !heat->has_intervals)
-        return;
-    fprintf(out, "%*s", LABEL, "");
-    for (size_t column = first; column < last; column++) {
-        char interval[48];
-        interval_text(heat, *cell_at(heat, row, column), interval);
-        fprintf(out, " %-*s", column + 1 < last ? width - 1 : 0, interval);
-    }
-    fprintf(out, "\n");
+    if (width == WIDE && heat->has_intervals)
+        print_intervals(heat, row, first, last);
 }
 
 static void print_column_names(const struct heat *heat, size_t first, size_t last, int width)
@@ -251,7 +256,7 @@ static void print_single(const struct heat *heat)
     if (tb_matrix_told(heat->page->matrix, cell))
         tb_matrix_figure(number, heat->kind, cell->value.estimate);
     interval_text(heat, cell, interval);
-    fprintf(heat->page->out, "%-55s %7s  %s\n", title_of(heat->kind), number, interval);
+    fprintf(heat->page->out, "%-55s %7s%s%s\n", title_of(heat->kind), number, interval[0] ? "  " : "", interval);
 }
 
 static void print_table(const struct heat *heat, size_t rows)

@@ -15,6 +15,7 @@
 #include "testbed/output.h"
 
 #define MIB_BYTES 1048576.0
+#define NOT_REGISTERED ((hwloc_memattr_id_t)-1) // HWLOC_MEMATTR_ID_MAX is the first that is registered
 
 struct target {
     hwloc_topology_t topology;
@@ -65,7 +66,7 @@ static void set_pair(struct target *target, int initiator, int memory)
     if (reading > 0 && writing > 0)
         set_value(target, HWLOC_MEMATTR_ID_BANDWIDTH, (reading + writing) / 2);
     double loaded = loaded_ns(matrix, initiator, memory);
-    if (loaded > 0 && target->loaded == HWLOC_MEMATTR_ID_MAX &&
+    if (loaded > 0 && target->loaded == NOT_REGISTERED &&
         hwloc_memattr_register(target->topology, "LOCUS_LoadedLatency",
                                HWLOC_MEMATTR_FLAG_LOWER_FIRST | HWLOC_MEMATTR_FLAG_NEED_INITIATOR, &target->loaded) < 0)
         return;
@@ -86,7 +87,7 @@ static int initiator_cpus(hwloc_topology_t topology, const struct locus_topo *to
 int tb_matrix_hwloc_set(hwloc_topology_t topology, const struct tb_matrix *matrix, const struct locus_topo *topo)
 {
     struct locus_nodes initiators, memories;
-    struct target target = {.topology = topology, .matrix = matrix, .loaded = HWLOC_MEMATTR_ID_MAX};
+    struct target target = {.topology = topology, .matrix = matrix, .loaded = NOT_REGISTERED};
     target.initiator.type = HWLOC_LOCATION_TYPE_CPUSET;
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
     if (!cpus)

@@ -71,6 +71,7 @@ static json_t *cell_json(const struct tb_matrix *matrix, const struct tb_matrix_
         {"threads", tb_json_whole(cell->threads)},
         {"delay", loaded ? tb_json_whole(cell->delay) : json_null()},
         {"working_set_bytes", cell->working_set_bytes ? tb_json_whole(cell->working_set_bytes) : json_null()},
+        {"reader_bytes", cell->reader_bytes ? tb_json_whole(cell->reader_bytes) : json_null()},
         {"state", json_string(tb_matrix_state_name(cell->state))},
         {"why", tb_json_clean(cell->why)},
         {"value", value_json(matrix, cell)},

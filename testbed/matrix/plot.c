@@ -90,10 +90,10 @@ static void put_rectangle(const struct panel *panel, const struct tb_matrix_cell
     if (side > SMALL_FIGURES_MAX)
         return;
     fprintf(out, "set label '%s' at %u,%u center offset 0,%g font ',%d' textcolor rgb '%s'\n", figure, x, y,
-            side > FIGURES_MAX ? 0 : 0.5, side > FIGURES_MAX ? 8 : side > 4 ? 10 : 15, text);
+            side > FIGURES_MAX ? 0 : side > 4 ? 0.35 : 0.5, side > FIGURES_MAX ? 8 : side > 4 ? 10 : 15, text);
     if (side <= FIGURES_MAX)
-        fprintf(out, "set label '%sx' at %u,%u center offset 0,-0.7 font ',%d' textcolor rgb '%s'\n", tb_text_number(ratio, times), x,
-                y, side > 4 ? 8 : 11, text);
+        fprintf(out, "set label '%sx' at %u,%u center offset 0,%g font ',%d' textcolor rgb '%s'\n", tb_text_number(ratio, times), x,
+                y, side > 4 ? -0.45 : -0.7, side > 4 ? 8 : 11, text);
 }
 
 static void put_node_tics(FILE *out, char axis, const struct locus_nodes *nodes)
@@ -202,9 +202,11 @@ static void put_curves(const struct panel *panel, const struct tb_matrix_pair pa
             count > 1 ? "top left reverse Left samplen 2 opaque box lc rgb '#cccccc'" : "off");
     for (size_t i = 0; i < count; i++) {
         const struct tb_look *look = tb_look("", (uint32_t)i);
-        fprintf(out, "%s $curve%zu using 1:2 with linespoints pt %d ps 0.6 lw 1.5 lc rgb '%s' title 'node %d, memory of %d'",
-                i ? "," : "plot", i, look->shape, look->colour, pairs[i].initiator, pairs[i].memory);
-        fprintf(out, ", $curve%zu using 1:2:3:4 with yerrorbars pt 0 lw 1 lc rgb '%s' notitle", i, look->colour);
+        fprintf(out, "%s $curve%zu using 1:2:3:4 with yerrorbars pt %d ps 0.7 lw 1 lc rgb '%s' notitle", i ? "," : "plot", i,
+                look->shape, look->colour);
+        fprintf(out, ", $curve%zu using 1:2 with lines lw 1.5 lc rgb '%s' notitle", i, look->colour);
+        fprintf(out, ", NaN with linespoints pt %d ps 0.7 lw 1.5 lc rgb '%s' title 'node %d, memory of %d'", look->shape, look->colour,
+                pairs[i].initiator, pairs[i].memory);
     }
     fprintf(out, "\n");
 }
@@ -240,7 +242,7 @@ static void put_sizes(const struct panel *panel, const struct bounds *bounds)
             continue;
         fprintf(out, "set arrow from %.0f, graph 0 to %.0f, graph 1 nohead dt 2 lw 1.2 lc rgb '#555555' back\n", (double)bytes,
                 (double)bytes);
-        fprintf(out, "set label 'L%d %s' at %.0f, graph 0.03 left offset 0.4,0 font ',10' textcolor rgb '#555555'\n", level + 1,
+        fprintf(out, "set label 'L%d %s' at %.0f, graph 0.07 left offset 0.4,0 font ',10' textcolor rgb '#555555'\n", level + 1,
                 tb_topo_bytes(text, sizeof text, bytes, true), (double)bytes);
     }
 }

@@ -42,7 +42,7 @@ static void print_head(const struct tb_matrix_page *page, bool planned)
     tb_say(&words, ", %s run, %u round%s (seed %" PRIu64 ")", matrix->config.full ? "full" : "short", matrix->config.rounds,
            plural(matrix->config.rounds), matrix->config.seed);
     if (!planned && !matrix->emulated)
-        tb_say(&words, ", %.0f s", (double)matrix->took_ns / 1e9);
+        tb_say(&words, matrix->took_ns < 10000000000u ? ", %.1f s" : ", %.0f s", (double)matrix->took_ns / 1e9);
     say_caches(&words, &matrix->caches);
     tb_text_wrap(page->out, TB_MATRIX_COLUMNS, 0, 2, words.text);
 }
@@ -134,11 +134,23 @@ static bool print_missing(const struct tb_matrix_page *page, enum tb_matrix_stat
 
 // --- where the pages were ------------------------------------------------------------------------------------------------------
 
+// ", 2 MiB pages"; with several, in how many cells each: what is small has small pages.
+static void say_page_sizes(struct tb_words *words, const struct tb_matrix_placed *placed)
+{
+    for (size_t i = 0; i < placed->sizes_count; i++) {
+        char size[32] = "unknown";
+        if (placed->sizes[i].page_bytes > 0)
+            tb_topo_bytes(size, sizeof size, placed->sizes[i].page_bytes, true);
+        tb_say(words, ", %s pages", size);
+        if (placed->sizes_count > 1)
+            tb_say(words, " in %zu cell%s", placed->sizes[i].cells, plural((unsigned)placed->sizes[i].cells));
+    }
+}
+
 static void print_placement(const struct tb_matrix_page *page)
 {
     struct tb_matrix_placed placed;
     struct tb_words words = {0};
-    char size[32];
     tb_matrix_placed(page->matrix, &placed);
     if (placed.cells == 0)
         return;
@@ -147,25 +159,26 @@ static void print_placement(const struct tb_matrix_page *page)
     else
         tb_say(&words, "placement not verified: the kernel did not answer move_pages");
     if (placed.cells_verified > 0 && placed.cells_verified < placed.cells)
-        tb_say(&words, " (and none in %zu of %zu cells)", placed.cells - placed.cells_verified, placed.cells);
+        tb_say(&words, " (and of %zu cells none could be asked)", placed.cells - placed.cells_verified);
     if (placed.one_policy)
         tb_say(&words, ", %s", placed.granted == LOCUS_POLICY_BIND ? "bound" : locus_policy_name(placed.granted));
     else
         tb_say(&words, ", under several policies");
     if (placed.cells_refused > 0)
-        tb_say(&words, " (%zu cells had asked for another policy)", placed.cells_refused);
-    if (placed.page_bytes > 0)
-        tb_say(&words, ", %s pages", tb_topo_bytes(size, sizeof size, placed.page_bytes, true));
-    else
-        tb_say(&words, ", pages of several sizes");
+        tb_say(&words, " (%zu of %zu cells asked for another one)", placed.cells_refused, placed.cells);
+    say_page_sizes(&words, &placed);
     tb_text_wrap(page->out, TB_MATRIX_COLUMNS, 0, 2, words.text);
 }
 
 // --- the three pages -----------------------------------------------------------------------------------------------------------
 
+enum { INTERVAL_ROUNDS = 6 }; // of which one end of 95 % is the smallest: 2 / 2^6 < 0.05
+
 static void print_measured(const struct tb_matrix_page *page)
 {
-    fprintf(page->out, "[ ] is the 95 %% interval of a median; 1.00x the best of a table, 2.00x half of it\n\n");
+    bool intervals = page->matrix->config.rounds >= INTERVAL_ROUNDS;
+    fprintf(page->out, "%s; 1.00x: best of its table, 2.00x: half as good\n\n",
+            intervals ? "[ ]: 95 % interval of the median" : "too few rounds for intervals");
     static const enum tb_matrix_kind last[] = {TB_MATRIX_MIGRATION, TB_MATRIX_LINE, TB_MATRIX_PUSH, TB_MATRIX_DRAIN};
     struct locus_nodes all;
     tb_matrix_nodes(page->matrix, NULL, NULL, &all);
@@ -207,6 +220,7 @@ static void print_emulated(const struct tb_matrix_page *page)
             fprintf(page->out, "  %-12s %6zu %9zu %22s %20" PRIu64 "\n", tb_matrix_kind_name((enum tb_matrix_kind)kind), cells,
                     verified, counts, moved);
     }
+    fprintf(page->out, "\n");
 }
 
 static void say_range(struct tb_words *words, uint64_t least, uint64_t most, bool bytes, const char *unit)

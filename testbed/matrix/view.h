@@ -43,10 +43,15 @@ struct tb_matrix_pair {
 };
 size_t tb_matrix_pairs(const struct tb_matrix *matrix, enum tb_matrix_kind kind, struct tb_matrix_pair out[], size_t max);
 
+#define TB_MATRIX_PAGE_SIZES 4 // of which a page of text tells
 struct tb_matrix_placed {
     size_t cells, cells_verified; // that have pages; where the kernel could be asked
     uint64_t pages, pages_there; // of 4 KiB, of the verified ones
-    uint64_t page_bytes;        // what backs them all; 0: not the same everywhere, or unknown
+    struct {
+        uint64_t page_bytes;    // what backs the pages of so many cells; 0: unknown, or mixed in one cell
+        size_t cells;
+    } sizes[TB_MATRIX_PAGE_SIZES];
+    size_t sizes_count;
     bool one_policy;            // granted everywhere
     enum locus_policy granted;
     size_t cells_refused;       // granted something else than was requested
