@@ -273,9 +273,10 @@ static bool hwloc_failed(const struct report *report)
     int error = tb_matrix_hwloc_xml(path, report->matrix, report->topo);
     if (error)
         tb_error("%s: %s", path,
-                 error == -EINVAL  ? "nothing that hwloc knows was measured: it needs latency, read, write or loaded"
-                 : error == -EXDEV ? "hwloc's environment variables (HWLOC_XMLFILE, HWLOC_SYNTHETIC ...) hide this machine: unset them"
-                                   : path_words(error));
+                 error == -EINVAL ? "nothing that hwloc knows was measured: it needs latency, read, write or loaded"
+                 : error == -EXDEV
+                     ? "hwloc's environment variables (HWLOC_XMLFILE, HWLOC_SYNTHETIC ...) hide this machine: unset them"
+                     : path_words(error));
     return error != 0;
 }
 
@@ -333,8 +334,8 @@ static int plan(const struct arguments *arguments, const struct locus_topo *topo
         tb_matrix_caches_read("", cpu, &caches);
     int error = tb_matrix_plan(out, topo, &caches, &arguments->config);
     if (error)
-        tb_error("cannot plan: %s", error == -ENODEV ? "no node has CPUs, or none has memory, that this process may use"
-                                                     : strerror(-error));
+        tb_error("cannot plan: %s",
+                 error == -ENODEV ? "no node has CPUs, or none has memory, that this process may use" : strerror(-error));
     return error == -ENODEV && arguments->topology ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hwloc_clean: hwloc's XML names the host and, for root, the serial numbers of boards. An export must not tell whose machine it was.
+// hwloc_clean: hwloc's XML names the host and, for root, the serial numbers of boards. An export must not tell whose machine it
+// was.
 #ifndef TB_HWLOC_CLEAN_H
 #define TB_HWLOC_CLEAN_H
 

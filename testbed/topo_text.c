@@ -96,8 +96,8 @@ static void print_node(const struct locus_topo_node *node, const char *list, int
     const char *at = *list ? list : "-";
     int piece = piece_length(at, width);
     printf("%4d  %-*.*s  %9s  %9s  %11s  %s%s%s\n", node->os_index, width, piece, at,
-           tb_topo_bytes(total, sizeof(total), node->memory.total_bytes, true), free_text, reclaimable, tb_topo_kind_name(node->kind),
-           node->tier ? " " : "", node->tier ? node->tier : "");
+           tb_topo_bytes(total, sizeof(total), node->memory.total_bytes, true), free_text, reclaimable,
+           tb_topo_kind_name(node->kind), node->tier ? " " : "", node->tier ? node->tier : "");
     for (at += piece; *at; at += piece) {
         piece = piece_length(at, width);
         printf("      %.*s\n", piece, at);

@@ -65,8 +65,8 @@ static void print_bandwidth_row(const struct tb_matrix_page *page, struct tb_mat
     fprintf(page->out, "  %4d %6d %5u", pair.initiator, pair.memory, threads);
     for (size_t k = 0; k < BANDWIDTH_KINDS; k++) {
         const struct tb_matrix_cell *cells[POINTS_MAX];
-        size_t count = tb_matrix_curve(page->matrix, bandwidth_kinds[k], pair.initiator, pair.memory, TB_MATRIX_BY_THREADS, cells,
-                                       POINTS_MAX);
+        size_t count =
+            tb_matrix_curve(page->matrix, bandwidth_kinds[k], pair.initiator, pair.memory, TB_MATRIX_BY_THREADS, cells, POINTS_MAX);
         char number[16] = "-";
         for (size_t i = 0; i < count; i++) {
             if (cells[i]->threads != threads)
@@ -108,8 +108,8 @@ static double widest_interval(const struct tb_matrix *matrix)
     for (size_t i = 0; i < matrix->cells_count; i++) {
         const struct tb_matrix_cell *cell = &matrix->cells[i];
         if (cell->kind >= TB_MATRIX_READ && cell->kind <= TB_MATRIX_NT_WRITE && tb_matrix_told(matrix, cell))
-            widest = fmax(widest, cell->value.bounded ? (cell->value.high - cell->value.low) / 2 / cell->value.estimate
-                                                      : (double)INFINITY);
+            widest = fmax(widest,
+                          cell->value.bounded ? (cell->value.high - cell->value.low) / 2 / cell->value.estimate : (double)INFINITY);
     }
     return widest;
 }

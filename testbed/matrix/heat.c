@@ -155,8 +155,12 @@ static const char *shade(const struct heat *heat, double times)
     static const struct {
         double from;
         const char *code;
-    } shades[] = {{3, "\033[48;5;88;38;5;231m"},  {2, "\033[48;5;160;38;5;231m"},  {1.5, "\033[48;5;209;38;5;16m"},
-                  {1.2, "\033[48;5;222;38;5;16m"}, {TB_MATRIX_FLAT_RATIO, "\033[48;5;229;38;5;16m"}, {0, "\033[48;5;230;38;5;16m"}};
+    } shades[] = {{3, "\033[48;5;88;38;5;231m"},
+                  {2, "\033[48;5;160;38;5;231m"},
+                  {1.5, "\033[48;5;209;38;5;16m"},
+                  {1.2, "\033[48;5;222;38;5;16m"},
+                  {TB_MATRIX_FLAT_RATIO, "\033[48;5;229;38;5;16m"},
+                  {0, "\033[48;5;230;38;5;16m"}};
     size_t i = 0;
     while (times < shades[i].from)
         i++;

@@ -15,9 +15,9 @@
 #include "testbed/report.h"
 #include "topo/topo.h"
 
-// Are all nodes alike? By the measured latencies: 1 "flat", 0 they differ, -1 it is not known (nothing was measured, or the rounds lie
-// further apart than the nodes). `ratio` (or NULL): the slowest pair over the fastest, NAN where there is none. Flat is one node, or
-// medians within FLAT_RATIO of each other.
+// Are all nodes alike? By the measured latencies: 1 "flat", 0 they differ, -1 it is not known (nothing was measured, or the rounds
+// lie further apart than the nodes). `ratio` (or NULL): the slowest pair over the fastest, NAN where there is none. Flat is one
+// node, or medians within FLAT_RATIO of each other.
 #define TB_MATRIX_FLAT_RATIO 1.05
 int tb_matrix_flat(const struct tb_matrix *matrix, double *ratio);
 
@@ -31,8 +31,8 @@ int tb_matrix_csv(FILE *stream, const struct tb_matrix *matrix); // every sample
 int tb_matrix_plot(const char *svg_path, const struct tb_matrix *matrix);
 
 // This machine as hwloc sees it, with ReadLatency, WriteBandwidth ... set to what was measured (ns, MiB/s), which any program on
-// hwloc can read: `lstopo -i FILE --memattrs`. `topo` is this machine. -EINVAL: nothing that hwloc has an attribute for was measured;
-// -ENOTSUP: emulated; -EXDEV: hwloc's environment variables hide this machine.
+// hwloc can read: `lstopo -i FILE --memattrs`. `topo` is this machine. -EINVAL: nothing that hwloc has an attribute for was
+// measured; -ENOTSUP: emulated; -EXDEV: hwloc's environment variables hide this machine.
 int tb_matrix_hwloc_xml(const char *path, const struct tb_matrix *matrix, const struct locus_topo *topo);
 
 // "latency", "read" ... as --kinds, JSON and CSV have it; "ns" or "bytes/s".

@@ -43,9 +43,8 @@ static const char *colour_of(double times, const char **text)
     static const struct {
         double from;
         const char *fill, *text;
-    } shades[] = {{3, "#800026", "#ffffff"},   {2, "#e31a1c", "#ffffff"},
-                  {1.5, "#fd8d3c", "#000000"}, {1.2, "#fed976", "#000000"},
-                  {1.05, "#ffeda0", "#000000"}, {0, "#ffffcc", "#000000"}};
+    } shades[] = {{3, "#800026", "#ffffff"},   {2, "#e31a1c", "#ffffff"},    {1.5, "#fd8d3c", "#000000"},
+                  {1.2, "#fed976", "#000000"}, {1.05, "#ffeda0", "#000000"}, {0, "#ffffcc", "#000000"}};
     size_t i = 0;
     while (times < shades[i].from)
         i++;
@@ -78,8 +77,8 @@ static void put_rectangle(const struct panel *panel, const struct tb_matrix_cell
     const char *text;
     double x_left = x - 0.5, y_low = y - 0.5;
     if (!tb_matrix_told(panel->matrix, cell)) {
-        fprintf(out, "set object rect from %g,%g to %g,%g fs empty border lc rgb '#999999'\nset label '%s' at %u,%u center\n", x_left,
-                y_low, x_left + 1, y_low + 1, cell && cell->state == TB_MATRIX_INVALID ? "INVALID" : "-", x, y);
+        fprintf(out, "set object rect from %g,%g to %g,%g fs empty border lc rgb '#999999'\nset label '%s' at %u,%u center\n",
+                x_left, y_low, x_left + 1, y_low + 1, cell && cell->state == TB_MATRIX_INVALID ? "INVALID" : "-", x, y);
         return;
     }
     double times = tb_matrix_in_time(cell->kind) ? cell->value.estimate / best : best / cell->value.estimate;
@@ -90,7 +89,13 @@ static void put_rectangle(const struct panel *panel, const struct tb_matrix_cell
     if (side > SMALL_FIGURES_MAX)
         return;
     fprintf(out, "set label '%s' at %u,%u center offset 0,%g font ',%d' textcolor rgb '%s'\n", figure, x, y,
-            side > FIGURES_MAX ? 0 : side > 4 ? 0.35 : 0.5, side > FIGURES_MAX ? 8 : side > 4 ? 10 : 15, text);
+            side > FIGURES_MAX ? 0
+            : side > 4         ? 0.35
+                               : 0.5,
+            side > FIGURES_MAX ? 8
+            : side > 4         ? 10
+                               : 15,
+            text);
     if (side <= FIGURES_MAX)
         fprintf(out, "set label '%sx' at %u,%u center offset 0,%g font ',%d' textcolor rgb '%s'\n", tb_text_number(ratio, times), x,
                 y, side > 4 ? -0.45 : -0.7, side > 4 ? 8 : 11, text);
@@ -175,8 +180,8 @@ static void put_curve_data(const struct panel *panel, enum tb_matrix_kind kind, 
         const struct tb_interval *value = &cells[i]->value;
         if (!tb_matrix_told(panel->matrix, cells[i]))
             continue;
-        fprintf(panel->out, "%.10g %.10g %.10g %.10g\n", x_of(cells[i]), value->estimate, value->bounded ? value->low : value->estimate,
-                value->bounded ? value->high : value->estimate);
+        fprintf(panel->out, "%.10g %.10g %.10g %.10g\n", x_of(cells[i]), value->estimate,
+                value->bounded ? value->low : value->estimate, value->bounded ? value->high : value->estimate);
         bounds->x_low = fmin(bounds->x_low, x_of(cells[i]));
         bounds->x_high = fmax(bounds->x_high, x_of(cells[i]));
         bounds->y_low = fmin(bounds->y_low, value->bounded ? value->low : value->estimate);
@@ -205,8 +210,8 @@ static void put_curves(const struct panel *panel, const struct tb_matrix_pair pa
         fprintf(out, "%s $curve%zu using 1:2:3:4 with yerrorbars pt %d ps 0.7 lw 1 lc rgb '%s' notitle", i ? "," : "plot", i,
                 look->shape, look->colour);
         fprintf(out, ", $curve%zu using 1:2 with lines lw 1.5 lc rgb '%s' notitle", i, look->colour);
-        fprintf(out, ", NaN with linespoints pt %d ps 0.7 lw 1.5 lc rgb '%s' title 'node %d, memory of %d'", look->shape, look->colour,
-                pairs[i].initiator, pairs[i].memory);
+        fprintf(out, ", NaN with linespoints pt %d ps 0.7 lw 1.5 lc rgb '%s' title 'node %d, memory of %d'", look->shape,
+                look->colour, pairs[i].initiator, pairs[i].memory);
     }
     fprintf(out, "\n");
 }

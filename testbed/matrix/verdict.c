@@ -96,8 +96,8 @@ static void say_far(const struct tb_matrix *matrix, const struct spread *spread,
 {
     const struct tb_matrix_cell *own = spread->own, *far = spread->far;
     char number[16];
-    tb_say(words, "node %d is %s times as far from node %d as its ", far->memory, tb_text_number(number, spread->far_ratio.estimate),
-           far->initiator);
+    tb_say(words, "node %d is %s times as far from node %d as its ", far->memory,
+           tb_text_number(number, spread->far_ratio.estimate), far->initiator);
     if (own->memory == own->initiator)
         tb_say(words, "own memory");
     else

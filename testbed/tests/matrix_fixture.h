@@ -2,8 +2,9 @@
 //
 // matrix_fixture: measured matrices that nobody measured, of machines that nobody here owns, for the tests of the views.
 //
-// Latencies and bandwidths are those that MLC published for a machine of two Cascade Lake sockets: 80.8 and 140.4 ns, 113.1 and 34.3
-// GB/s. A round slows all cells by the same factor and each wavers a little, so that ratios are known to about a part in a thousand.
+// Latencies and bandwidths are those that MLC published for a machine of two Cascade Lake sockets: 80.8 and 140.4 ns, 113.1 and
+// 34.3 GB/s. Rounds differ by a thousandth and each cell wavers by half of one, so that ratios are known to a part in a
+// thousand.
 #ifndef TB_MATRIX_FIXTURE_H
 #define TB_MATRIX_FIXTURE_H
 
@@ -88,8 +89,8 @@ static inline void matrix_fixture_curves(struct matrix_fixture *f, int initiator
     static const double caches_ns[] = {1.1, 1.1, 1.2, 4, 4.2, 6, 18, 20, 25, 60};
     for (unsigned i = 0; i < 8; i++) {
         double load = (double)i / 7;
-        struct tb_matrix_cell *cell =
-            matrix_fixture_cell(f, TB_MATRIX_LOADED, initiator, memory, 16, ns * (1 + 0.15 * load + 0.8 * load * load * load * load));
+        struct tb_matrix_cell *cell = matrix_fixture_cell(f, TB_MATRIX_LOADED, initiator, memory, 16,
+                                                          ns * (1 + 0.15 * load + 0.8 * load * load * load * load));
         cell->delay = 4096 >> (i + 1);
         cell->bandwidth = load * bytes_per_s;
     }

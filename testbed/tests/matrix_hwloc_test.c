@@ -24,7 +24,8 @@ static hwloc_topology_t load_xml(const char *path, const char *xml)
 {
     hwloc_topology_t topology;
     cr_assert_eq(hwloc_topology_init(&topology), 0);
-    cr_assert_eq(path ? hwloc_topology_set_xml(topology, path) : hwloc_topology_set_xmlbuffer(topology, xml, (int)strlen(xml) + 1), 0);
+    cr_assert_eq(path ? hwloc_topology_set_xml(topology, path) : hwloc_topology_set_xmlbuffer(topology, xml, (int)strlen(xml) + 1),
+                 0);
     cr_assert_eq(hwloc_topology_load(topology), 0);
     return topology;
 }
@@ -41,8 +42,8 @@ static double value(hwloc_topology_t topology, hwloc_memattr_id_t attribute, int
 }
 
 #define VALUE(topology, attribute, from, to, expected, tolerance)                                                                  \
-    cr_assert(fabs(value(topology, attribute, from, to) - (expected)) <= (tolerance), "%s from %d to %d is %g, not %g", #attribute, \
-              from, to, value(topology, attribute, from, to), (double)(expected))
+    cr_assert(fabs(value(topology, attribute, from, to) - (expected)) <= (tolerance), "%s from %d to %d is %g, not %g",            \
+              #attribute, from, to, value(topology, attribute, from, to), (double)(expected))
 
 static struct locus_topo *open_topo(const char *source)
 {

@@ -317,7 +317,8 @@ Test(matrix_emulated, the_page_has_pages_and_bytes_and_no_time)
     cr_assert_eq(strncmp(text, "EMULATED (n2): ", 15), 0);
     HAS(text, "  latency           4         4       262144 of 262144             16384000\n");
     ends_with(text, "7471104 of 7471104 pages verified on their nodes, bound, 2 MiB pages\nemulated: no timing\n");
-    static const char *const times[] = {"80.8", "140", "34.3", "113 ", "x ", "x\n", " ns", "GB/s", "12 s", "12.3", "flat", "far", "#"};
+    static const char *const times[] = {"80.8", "140",  "34.3", "113 ", "x ",  "x\n", " ns",
+                                        "GB/s", "12 s", "12.3", "flat", "far", "#"};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         LACKS(text, times[i]);
     free(text);
@@ -334,8 +335,7 @@ Test(matrix_emulated, neither_json_nor_csv_has_a_time_a_ratio_or_a_rank)
     cr_assert(json_is_null(json_object_get(verdict, "slowest_over_fastest")));
     cr_assert(json_is_null(json_object_get(root, "took_ns")));
     cr_assert_eq(json_array_size(json_object_get(root, "cells")), matrix->cells_count);
-    json_array_foreach(json_object_get(root, "cells"), i, cell)
-    {
+    json_array_foreach (json_object_get(root, "cells"), i, cell) {
         SAYS(cell, "state", "emulated");
         cr_assert(json_is_null(json_object_get(cell, "value")) && json_is_null(json_object_get(cell, "time_ns")));
         cr_assert(json_is_null(json_object_get(cell, "loaded_bytes_per_s")));
