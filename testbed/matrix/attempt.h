@@ -3,8 +3,8 @@
 // attempt (private): one sample of one cell. Each kind is a table of three functions; run.c calls them, looks at the placement
 // before and after `measure`, and judges.
 //
-// What fails is said in `state` and `why` by tb_attempt_fail(), and the first word counts: UNMEASURABLE, what this machine or process
-// lacks; INVALID, a check that did not hold.
+// What fails is said in `state` and `why` by tb_attempt_fail(), and the first word counts: UNMEASURABLE, what this machine or
+// process lacks; INVALID, a check that did not hold.
 #ifndef TB_ATTEMPT_H
 #define TB_ATTEMPT_H
 

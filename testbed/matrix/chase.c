@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// chase: the cycle is the lines in shuffled order, each linked to the one behind it. That gives every cycle with the same chance, as
-// Sattolo's algorithm does, and besides the number of each line for nothing; the stores do not wait for each other, as a walk that
-// numbers them would.
+// chase: the cycle is the lines in shuffled order, each linked to the one behind it. That gives every cycle with the same chance,
+// as Sattolo's algorithm does, and besides the number of each line for nothing; the stores do not wait for each other, as a walk
+// that numbers them would.
 //
 // The order is over all lines, not within pages: with huge pages the page tables of a buffer fit into the TLB, and with base pages
 // their cost belongs to what a program would see. One step a line: a second word in the same line would be a hit.
@@ -64,18 +64,20 @@ int tb_chase_build(void *base, uint64_t lines, uint64_t seed)
     return 0;
 }
 
-#define STEP at = at->next;
-#define STEPS16 STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP
+#define STEPS4 at = at->next->next->next->next
 
 // The assembler line makes the result one that is needed, and each batch one that cannot be merged with the next.
 const struct tb_chase_line *tb_chase_walk(const struct tb_chase_line *at, uint64_t steps)
 {
     for (; steps >= 16; steps -= 16) {
-        STEPS16
+        STEPS4;
+        STEPS4;
+        STEPS4;
+        STEPS4;
         __asm__ volatile("" : "+r"(at) : : "memory");
     }
     for (; steps > 0; steps--)
-        STEP
+        at = at->next;
     __asm__ volatile("" : "+r"(at) : : "memory");
     return at;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// places: see places.h. Which CPUs a node has is said by the topology; which come first, by the rank of each in its core: threads on
-// two hardware threads of one core share what they are to load.
+// places: see places.h. Which CPUs a node has is said by the topology; which come first, by the rank of each in its core: threads
+// on two hardware threads of one core share what they are to load.
 #include "testbed/matrix/places.h"
 
 #include <limits.h>

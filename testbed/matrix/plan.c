@@ -64,7 +64,9 @@ __attribute__((format(printf, 2, 3))) static void cannot(struct tb_matrix_cell *
 static void cannot_fit(const struct planner *plan, struct tb_matrix_cell *cell, uint64_t needed)
 {
     uint64_t room = tb_plan_room(plan->topo, cell->memory);
-    cannot(cell, "node %d has %" PRIu64 " MiB free, of which half would be used, and %" PRIu64 " MiB are needed to reach past the caches",
+    cannot(cell,
+           "node %d has %" PRIu64 " MiB free, of which half would be used, and %" PRIu64 " MiB are needed to reach past the "
+           "caches",
            cell->memory, room >> 20, needed >> 20);
 }
 

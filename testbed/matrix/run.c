@@ -201,11 +201,8 @@ static int begin(struct running *run)
 
 int tb_matrix_run(struct tb_matrix *matrix, const struct locus_topo *topo, tb_matrix_progress *progress, void *context)
 {
-    struct running run = {.matrix = matrix,
-                          .topo = topo,
-                          .spans = {.seed = matrix->config.seed},
-                          .progress = progress,
-                          .context = context};
+    struct running run = {
+        .matrix = matrix, .topo = topo, .spans = {.seed = matrix->config.seed}, .progress = progress, .context = context};
     uint64_t random = matrix->config.seed, start = tb_gang_now_ns();
     if (!tb_places_live(topo))
         return -EINVAL;

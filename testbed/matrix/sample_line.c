@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of a line that goes to and fro: the initiator's thread writes an odd number, the target's waits for it and writes the next
-// even one. Half of such a trip is the time until a written line is seen by the other. Only the median of many batches is kept: an
-// interrupt between two CPUs costs a thousand trips.
+// Samples of a line that goes to and fro: the initiator's thread writes an odd number, the target's waits for it and writes the
+// next even one. Half of such a trip is the time until a written line is seen by the other. Only the median of many batches is
+// kept: an interrupt between two CPUs costs a thousand trips.
 //
 // The wait is a bare loop, without the pause that spinning code should have: on some CPUs a pause is longer than the transfer. It
 // gives its CPU away when it waits for very long, as it does where CPUs are emulated or shared.

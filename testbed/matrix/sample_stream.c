@@ -59,8 +59,7 @@ static struct tb_moved one_pass(const struct stream *stream, const struct share 
     case TB_MATRIX_READ: return kernels->read(share->base, stream->lines);
     case TB_MATRIX_WRITE: return kernels->write(share->base, stream->lines, share->first + pass * PASS_STEP, 1);
     case TB_MATRIX_NT_WRITE: return kernels->nt_write(share->base, stream->lines, share->first + pass * PASS_STEP, 1);
-    default:
-        return kernels->mix[stream->sources - 1](target(stream, share), share->base, stream->part, pass * PASS_STEP);
+    default: return kernels->mix[stream->sources - 1](target(stream, share), share->base, stream->part, pass * PASS_STEP);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// spans: the memory that is measured. A span is bound to one node, in huge pages where there are some, and kept from sample to sample
-// while the node has room: populating it costs more than measuring it.
+// spans: the memory that is measured. A span is bound to one node, in huge pages where there are some, and kept from sample to
+// sample while the node has room: populating it costs more than measuring it.
 //
 // Threads: one.
 #ifndef TB_SPANS_H

@@ -67,7 +67,7 @@ machine() {
     disk=
     [ "$1" != odd ] || disk="-drive file=$scratch/disk,if=none,id=disk,format=raw,readonly=on -device nvme,serial=1,drive=disk"
     sh testbed/guest/boot.sh --machine "$1" --with "$BUILD/locus" --with "$BUILD/topo/tests/unit" \
-        --with "$BUILD/placement/tests/unit" --with "$BUILD/placement/tests/room_scenario" --qemu "$disk" --timeout 150 -- \
+        --with "$BUILD/placement/tests/unit" --with "$BUILD/placement/tests/room_scenario" --qemu "$disk" --timeout 300 -- \
         "$scratch/cases.sh" >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
 }

@@ -4,8 +4,8 @@
 # The matrix where it is awkward (matrix_scenario.c). BUILD=folder of the build. One line a case, PASS, FAIL or SKIP.
 #
 #   host     the kernel answers EPERM or ENOSYS to mbind or move_pages: every cell says so, and nothing is measured
-#   n2, n4, cxl, odd, short   every pair of the shape is there, all pages are where they were to be, all bytes were moved, and no time
-#            is kept; what the shape forbids has its reason
+#   n2, n4, cxl, odd, short   every pair of the shape is there, all pages are where they were to be, all bytes were moved, and no
+#            time is kept; what the shape forbids has its reason
 #   hot      node 2 goes between discovery and the run, or in mid-run: its cells say so, and the others end as ever
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
@@ -27,8 +27,10 @@ judge() { # name, wrong lines
 }
 
 # A line of the scenario: 1 kind 2 initiator 3 memory 4 target 5 threads 6 delay 7 working set 8 state 9 samples 10 planned
-# 11 moved 12 pages 13 there 14 verified 15 page bytes 16 value 17 bandwidth 18... why. States: 2 unmeasurable, 3 emulated, 4 invalid.
-unproved='$1 != "took" && $8 != 2 && !($8 == 3 && $9 == 0 && $10 > 0 && $11 == $10 && $12 > 0 && $13 == $12 && $14 == 1 && $16 == 0)'
+# 11 moved 12 pages 13 there 14 verified 15 page bytes 16 value 17 bandwidth 18... why. States: 2 unmeasurable, 3 emulated,
+# 4 invalid.
+unproved='$1 != "took" && $8 != 2 &&
+    !($8 == 3 && $9 == 0 && $10 > 0 && $11 == $10 && $12 > 0 && $13 == $12 && $14 == 1 && $16 == 0)'
 unsaid='$1 != "took" && $8 == 2 && !(NF > 20 && $9 == 0 && $11 == 0)'
 
 # --- denials -------------------------------------------------------------------------------------------------------------------

@@ -239,12 +239,8 @@ Test(matrix_gang, works_when_all_are_ready)
     struct parade parade = {0};
     int cpus[] = {0, 0, 0}, culprit = 5;
     uint64_t took_ns;
-    struct tb_gang_job job = {.cpus = cpus,
-                              .count = 3,
-                              .prepare = parade_prepare,
-                              .work = parade_work,
-                              .check = parade_check,
-                              .context = &parade};
+    struct tb_gang_job job = {
+        .cpus = cpus, .count = 3, .prepare = parade_prepare, .work = parade_work, .check = parade_check, .context = &parade};
     int result = tb_gang_run(&job, &took_ns, &culprit);
     if (result == -EPERM || result == -ENODEV)
         cr_skip_test("needs CPU 0");

@@ -3,8 +3,8 @@
 // matrix_scenario [full] [rounds=N] [kinds=NUMBER,...] [then=COMMAND]: plans this machine's matrix, runs COMMAND (which may take
 // a node away), then the matrix, and prints one line a cell:
 //
-//   KIND INITIATOR MEMORY TARGET THREADS DELAY WORKING-SET STATE SAMPLES PLANNED MOVED PAGES THERE VERIFIED PAGE-BYTES VALUE BANDWIDTH
-//   WHY
+//   KIND INITIATOR MEMORY TARGET THREADS DELAY WORKING-SET STATE SAMPLES PLANNED MOVED PAGES THERE VERIFIED PAGE-BYTES VALUE
+//   BANDWIDTH WHY
 //
 // KIND and STATE are the numbers of matrix.h. The last line is "took SECONDS". Exit status: 0; 1 it could not be run.
 #include <inttypes.h>
