@@ -353,6 +353,21 @@ Test(matrix_emulated, neither_json_nor_csv_has_a_time_a_ratio_or_a_rank)
     free(csv);
 }
 
+Test(matrix_emulated, a_cell_that_claims_to_be_measured_is_not_believed)
+{
+    struct tb_matrix *matrix = matrix_fixture_two(&f);
+    matrix->emulated = "n2";
+    json_t *root = json_of(matrix), *cell = json_array_get(json_object_get(root, "cells"), 0);
+    cr_assert(json_is_null(json_object_get(cell, "value")));
+    cr_assert_eq(json_array_size(json_object_get(cell, "samples")), 0);
+    json_decref(root);
+    char *csv = written(matrix, CSV, plain), *text = written(matrix, TEXT, plain);
+    HAS(csv, "\nlatency,ns,0,0,,1,,268435456,,measured,,,,,4096000,4096000,,bind,");
+    LACKS(text, "80.8");
+    free(csv);
+    free(text);
+}
+
 // --- JSON and CSV --------------------------------------------------------------------------------------------------------------
 
 Test(matrix_json, has_every_cell_sample_and_setting)
