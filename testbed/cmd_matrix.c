@@ -261,9 +261,10 @@ static bool plot_failed(const struct report *report)
     int error = tb_matrix_plot(path, report->matrix);
     if (error)
         tb_error("%s: %s", path,
-                 error == -ENOENT   ? "cannot draw: gnuplot is not installed"
-                 : error == -EINVAL ? "nothing that can be drawn was measured: it needs latency, read, loaded or working-set"
-                                    : path_words(error));
+                 error == -ENOENT ? "cannot draw: gnuplot is not installed"
+                 : error == -EINVAL
+                     ? "nothing that can be drawn was measured: loaded, working-set, or latency and read of several nodes"
+                     : path_words(error));
     return error != 0;
 }
 
