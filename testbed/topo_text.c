@@ -228,7 +228,7 @@ static void print_host(const struct locus_topo_info *info, const struct tb_topo_
     printf("mbind: %s  move_pages: %s  NUMA balancing: %s\n", host->mbind_errno ? "no" : "yes",
            host->move_pages_errno ? "no" : "yes",
            host->numa_balancing < 0 ? "not in this kernel"
-           : host->numa_balancing   ? "ON"
+           : host->numa_balancing   ? "ON (see `locus doctor`)"
                                     : "off");
     print_why("mbind", host->mbind_errno);
     print_why("move_pages", host->move_pages_errno);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// host (private to the record): files of /proc and /sys as JSON values, with a word for each way of not being there.
+// host (private to the record and the doctor): files of /proc and /sys as JSON values, with a word for each way of not being there.
 //
 // Every reader takes the folder that stands for "/" ("" on a real machine), so that tests can hand in hosts nobody here owns.
 #ifndef TB_HOST_H
