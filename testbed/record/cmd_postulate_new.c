@@ -51,7 +51,7 @@ static const char template[] =
     "  - {id: P1, metric: time_ns, cell: churn-touch/full, stat: hl_ratio(B/A), op: \">=\", value: 1.25, unit: x}\n"
     "\n"
     "# What makes a run invalid or noise: allocated == freed, pushed == drained, touched == expected, handles home,\n"
-    "# aa_ratio_ci contains 1, paired_spread, throttle == 0.\n"
+    "# aa_ratio_ci contains 1, paired_spread, throttle == 0, host_fit (see locus doctor).\n"
     "gates: [allocated == freed, pushed == drained, aa_ratio_ci contains 1]\n"
     "\n"
     "# What was known when this was written: a pilot, a paper, and their figures. Or: nothing.\n"

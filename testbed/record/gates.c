@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/doctor/doctor.h"
 #include "testbed/record/environment.h"
 #include "testbed/record/metric.h"
 #include "testbed/stats.h"
@@ -204,6 +205,18 @@ static bool throttle(const struct tb_log_view *view, const struct tb_postulate *
     return known && !*reason;
 }
 
+// What was there before the first sample. What came up meanwhile shows in the other gates.
+static bool host_fit(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
+{
+    (void)postulate;
+    bool fit = tb_doctor_header_says(view->header, reason, bytes);
+    if (fit)
+        reason[0] = '\0';
+    else if (!reason[0])
+        snprintf(reason, bytes, "the log does not say whether the host was fit");
+    return fit;
+}
+
 static const struct noise {
     const char *gate;
     bool of_time;               // looks at times: an emulated machine has none, and no prediction rests on them there
@@ -213,6 +226,7 @@ static const struct noise {
     {"aa_ratio_ci inside band", true, aa_inside_band},
     {"paired_spread", true, paired_spread},
     {"throttle == 0", false, throttle},
+    {"host_fit", true, host_fit},
 };
 
 static bool noise_passes(const struct noise *noise, const struct tb_log_view *view, const struct tb_postulate *postulate,

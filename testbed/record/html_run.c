@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "testbed/doctor/doctor.h"
 #include "testbed/record/html_chart.h"
 #include "testbed/record/html_nodes.h"
 #include "testbed/record/html_page.h"
@@ -243,6 +244,16 @@ static void put_fold(FILE *out, const char *title, bool raw, const json_t *value
     fputs("</details>\n", out);
 }
 
+// Before the first sample was taken: the answer is the fold's title, what was found is inside.
+static void put_doctor(FILE *out, const json_t *header)
+{
+    char said[512], title[600];
+    bool fit = tb_doctor_header_says(header, said, sizeof said);
+    snprintf(title, sizeof title, fit ? "Host: %s to measure" : "Host: %s", said);
+    if (said[0])
+        put_fold(out, title, false, tb_member(header, "doctor.findings"));
+}
+
 static void put_source(FILE *out, const struct tb_gallery_run *run)
 {
     char head[TB_HASH_TEXT] = "";
@@ -301,6 +312,7 @@ int tb_html_run(FILE *out, const struct tb_gallery_run *run)
     fputs("<h3>Where it comes from</h3>\n", out);
     put_source(out, run);
     put_fold(out, "Design", false, tb_member(view->header, "design"));
+    put_doctor(out, view->header);
     put_fold(out, "Environment", false, tb_member(view->header, "env"));
     put_fold(out, "Counters before", true, tb_member(view->header, "before"));
     put_fold(out, "Counters after", true, tb_member(view->after, "counters"));

@@ -11,7 +11,7 @@
 //           unmet|null (a need that was not met), arms [{key, name, library|null, library_sha256|null, cross_percent}],
 //           cells [{workload, touch, laps, laps_warmup, laps_counted, blocks_peak, blocks_per_lap, requests_per_lap,
 //           pool_blocks (these four: null for a trace that is not here), trace_sha256|null}], env {...} (environment.h),
-//           before {...} (counters)
+//           doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), before {...} (counters)
 //   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
 //           time_ns, time_ns_min, allocated, freed, pushed, drained, touched_bytes, touched_bytes_expected, outstanding_high,
 //           distinct, workers_pinned, and of a run of many nodes, otherwise null (the ratios also where nothing was counted):

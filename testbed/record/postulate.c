@@ -182,7 +182,7 @@ static int gates_read(const struct tb_yaml_source *source, const struct tb_yaml 
         if (!tb_gate_known(out->gates[i]))
             rc = tb_yaml_bad(source, value->items[i].line,
                              "gate '%s' is not allocated == freed, pushed == drained, touched == expected, handles home, "
-                             "paired_spread, throttle == 0, aa_ratio_ci contains 1 or aa_ratio_ci inside band",
+                             "paired_spread, throttle == 0, host_fit, aa_ratio_ci contains 1 or aa_ratio_ci inside band",
                              out->gates[i]);
         else if (twins && !has_twins(out))
             rc = tb_yaml_bad(source, value->items[i].line, "gate '%s' needs two arms with the same contender", out->gates[i]);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/doctor/doctor.h"
 #include "testbed/record/arm_figures.h"
 #include "testbed/record/find_run.h"
 #include "testbed/record/member.h"
@@ -317,6 +318,9 @@ static void write_environment(const struct tb_log_view *view, FILE *out)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         fprintf(out, "| %s | %s |\n", rows[i][0],
                 escaped(tb_member_show(view->header, rows[i][1], shown, sizeof shown), text, sizeof text));
+    tb_doctor_header_says(view->header, shown, sizeof shown);
+    if (*shown)
+        fprintf(out, "\nHost: %s.\n", escaped(shown, text, sizeof text));
     fprintf(out, "\nThe rest is in the log.\n\n");
 }
 

@@ -5,8 +5,10 @@
 #include "testbed/record/run_lines.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "testbed/contender.h"
+#include "testbed/doctor/doctor.h"
 #include "testbed/record/environment.h"
 #include "testbed/record/run_lines_nodes.h"
 
@@ -70,6 +72,17 @@ static json_t *design_json(const struct tb_plan *plan)
                      "many_nodes", campaign->many_nodes);
 }
 
+// The short form: what each file holds is among the environment already.
+static json_t *doctor_json(void)
+{
+    struct tb_doctor *doctor = malloc(sizeof *doctor);
+    json_t *header = doctor && tb_doctor_look("", doctor) == 0 ? tb_doctor_header(doctor) : NULL;
+    if (header)
+        tb_doctor_close(doctor);
+    free(doctor);
+    return header;
+}
+
 json_t *tb_line_header(const struct tb_run_config *config, const char *run, const char *nonce, const char *time)
 {
     const struct tb_plan *plan = config->plan;
@@ -78,11 +91,11 @@ json_t *tb_line_header(const struct tb_run_config *config, const char *run, cons
         json_pack("{s:s, s:s, s:o}", "path", postulate->path, "sha256", postulate->sha256, "commit", text_or_null(config->commit));
     json_t *experiment = json_pack("{s:s, s:s, s:s, s:o}", "id", plan->experiment->id, "slug", plan->experiment->slug, "question",
                                    plan->experiment->question, "reproduces", text_or_null(postulate->reproduces));
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run", run,
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run", run,
                      "nonce", nonce, "kind", tb_run_kind_name(config->kind), "time", time, "emulated", tb_environment_guest(),
                      "postulate", filed, "experiment", experiment, "design", design_json(plan), "arms", arms_json(plan), "cells",
-                     cells_json(plan), "env", tb_environment("", plan->arms, plan->campaign.arms_count), "before",
-                     tb_environment_counters(""));
+                     cells_json(plan), "env", tb_environment("", plan->arms, plan->campaign.arms_count), "doctor", doctor_json(),
+                     "before", tb_environment_counters(""));
 }
 
 json_t *tb_line_sample(const struct tb_plan *plan, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position)

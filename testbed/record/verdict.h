@@ -22,7 +22,8 @@
 // sample by the measured process, whatever the list says. Noise gates: "aa_ratio_ci contains 1" (99 % interval of the A/A pair
 // inside 1 +/- max(1 %, a quarter of the smallest effect claimed), or containing 1), "aa_ratio_ci inside band" (inside, and no
 // other way: the strict one), "paired_spread" (sd of the paired log-ratios < 10 %, none 50 % off or more), "throttle == 0" (from
-// the counters). In an emulated machine the first three are not asked and fail nothing; their reason says so.
+// the counters), "host_fit" (the header's "doctor": nothing can spoil a figure, or cannot be seen). In an emulated machine those of
+// time, all but "throttle == 0", are not asked and fail nothing; their reason says so.
 #ifndef TB_VERDICT_H
 #define TB_VERDICT_H
 

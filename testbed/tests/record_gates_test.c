@@ -188,6 +188,31 @@ Test(gates, throttling_is_noise_and_missing_counters_are_no_proof_of_calm)
     world_close(&w);
 }
 
+Test(gates, an_unfit_host_is_noise_and_so_is_one_of_which_nothing_is_known)
+{
+    static const char *const findings[] = {"fit", "note", "unfit", "unknown"};
+    struct world w;
+    open_pair(&w, 20, 2);
+    world_gate(&w, "host_fit");
+    cr_assert(tb_gate_known("host_fit"));
+    SAYS(world_judge(&w), "verdict", "inconclusive (noise)"); // a log older than the doctor
+    WHY_HAS(w.summary, "host_fit: the log does not say");
+    for (int i = 0; i < 4; i++) {
+        json_object_set_new(w.header, "doctor",
+                            json_pack("{s:b, s:{s:{s:s, s:b, s:s}}}", "fit", i < 2, "findings", "thp", "state", findings[i],
+                                      "decides", 1, "now", "always"));
+        SAYS(world_judge(&w), "verdict", i < 2 ? "survived" : "inconclusive (noise)");
+        cr_expect_eq(passed(&w, "host_fit"), i < 2);
+    }
+    WHY_HAS(w.summary, "host_fit: not known to be fit: thp");
+    json_object_set_new(json_object_get(w.header, "doctor"), "findings",
+                        json_pack("{s:{s:s, s:b}, s:{s:s, s:b}}", "thp", "state", "unfit", "decides", 1, "load", "state", "unfit",
+                                  "decides", 1));
+    SAYS(world_judge(&w), "verdict", "inconclusive (noise)");
+    WHY_HAS(w.summary, "host_fit: 2 findings: thp, load");
+    world_close(&w);
+}
+
 // --- blocks --------------------------------------------------------------------------------------------------------------------
 
 static void slow_block(const struct world *w, uint32_t first, uint32_t count, double factor)
