@@ -164,7 +164,7 @@ run: deps ## the main job: this machine, a scoreboard, a replay; results in buil
 	@$(MAKE) all
 	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run.sh
 
-test: deps-test ## everything that is tested, about a quarter of an hour
+test: deps-test ## everything that is tested, about ten minutes
 	@bash testbed/tests/suite.sh
 
 test-report: ## the report in a headless browser: figures, console, screenshots (installs chromium)

@@ -37,6 +37,7 @@ struct runner {
     int job_fd;
     int stderr_fd;
     struct tb_job *job; // shared with the process
+    const char *const *words; // of a tool that starts the process, or NULL
 };
 
 // splitmix64 (S. Vigna, public domain reference): any seed is good, and a campaign's order can be repeated from the printed one.
@@ -118,8 +119,8 @@ static void job_fill(struct tb_job *job, const struct tb_campaign *campaign, con
     job->many_nodes = campaign->many_nodes;
 }
 
-// The environment of the process: the parent's, with the arm's malloc and settings instead of what may be there.
-static int environment_make(const struct tb_arm *arm, char ***out, char **preload)
+// The environment of the process: the parent's, with the arm's malloc, if wanted, and settings instead of what may be there.
+static int environment_make(const struct tb_arm *arm, bool with_malloc, char ***out, char **preload)
 {
     size_t count = 0, kept = 0;
     const char *setting = arm->contender->environment;
@@ -135,7 +136,7 @@ static int environment_make(const struct tb_arm *arm, char ***out, char **preloa
             (*out)[kept++] = environ[i];
     if (setting)
         (*out)[kept++] = (char *)setting;
-    if (arm->library[0] == '\0')
+    if (arm->library[0] == '\0' || !with_malloc)
         return 0;
     if (asprintf(preload, "LD_PRELOAD=%s", arm->library) < 0) {
         *preload = NULL;
@@ -150,12 +151,14 @@ static int environment_make(const struct tb_arm *arm, char ***out, char **preloa
 // posix_spawn's dup2 clears close-on-exec on the copy: the process finds its schedule at 3, its job at 4.
 static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t *pid)
 {
-    char *const argv[] = {"locus", "__round", NULL};
+    static const char *const usual[] = {"locus", "__round", NULL};
+    const char *const *words = runner->words ? runner->words : usual;
+    const char *program = runner->words ? words[0] : "/proc/self/exe";
     char **environment = NULL, *preload = NULL;
     posix_spawn_file_actions_t actions;
     int high[3] = {fcntl(runner->schedule_fd, F_DUPFD_CLOEXEC, 10), fcntl(runner->job_fd, F_DUPFD_CLOEXEC, 10),
                    fcntl(runner->stderr_fd, F_DUPFD_CLOEXEC, 10)};
-    int error = high[0] < 0 || high[1] < 0 || high[2] < 0 ? -errno : environment_make(arm, &environment, &preload);
+    int error = high[0] < 0 || high[1] < 0 || high[2] < 0 ? -errno : environment_make(arm, !runner->words, &environment, &preload);
     if (!error)
         error = ftruncate(runner->stderr_fd, 0) || lseek(runner->stderr_fd, 0, SEEK_SET) ? -errno : 0;
     if (!error)
@@ -166,8 +169,10 @@ static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t 
             error = -posix_spawn_file_actions_adddup2(&actions, high[1], 4);
         if (!error)
             error = -posix_spawn_file_actions_adddup2(&actions, high[2], 2);
+        if (!error && runner->words) // what a tool prints is not our answer
+            error = -posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
         if (!error)
-            error = -posix_spawn(pid, "/proc/self/exe", &actions, NULL, argv, environment);
+            error = -posix_spawnp(pid, program, &actions, NULL, (char *const *)words, environment);
         posix_spawn_file_actions_destroy(&actions);
     }
     for (int i = 0; i < 3; i++)
@@ -289,4 +294,21 @@ int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void
 {
     const struct tb_campaign_hooks hooks = {.progress = progress, .progress_context = context};
     return tb_campaign_run_rounds(campaign, 0, campaign->rounds, &hooks);
+}
+
+int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],
+                          struct tb_sample *out, char *said, size_t said_bytes)
+{
+    struct runner runner;
+    int error = runner_open(&runner, campaign);
+    runner.words = words;
+    said[0] = '\0';
+    if (!error)
+        error = schedule_share(&runner, campaign->cells[cell].schedule);
+    if (!error)
+        error = sample_take(&runner, &campaign->cells[cell], &campaign->arms[arm], out);
+    ssize_t n = error ? 0 : pread(runner.stderr_fd, said, said_bytes - 1, 0);
+    said[n > 0 ? n : 0] = '\0';
+    runner_close(&runner);
+    return error;
 }

@@ -116,6 +116,13 @@ struct tb_campaign_hooks {
 // Only the rounds first .. first + count - 1: a campaign in blocks.
 int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks);
 
+// One more process of that arm in that cell, started by a tool that looks at it: `words` are the tool's (perf record ... --) and
+// what it shall start, which is this program with "__round", and before it by env(1) the arm's malloc: the tool does not get that.
+// The sample goes to *out and not into the campaign, as it was disturbed. What was printed on stderr goes to `said`. 0, or -errno
+// when there was no process (-ENOENT: no such tool).
+int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],
+                          struct tb_sample *out, char *said, size_t said_bytes);
+
 // One arm in one cell over all rounds, worked out for the reports.
 struct tb_row {
     const struct tb_arm *arm;

@@ -13,6 +13,7 @@
 #include "testbed/record/environment.h"
 #include "testbed/record/figure.h"
 #include "testbed/record/git.h"
+#include "testbed/record/profile.h"
 #include "testbed/record/run.h"
 
 #define ROUNDS_OFFICIAL_MIN 20u // of estimates: fewer cannot tell small differences, and tempt to try again. Counts are exact
@@ -21,7 +22,10 @@ struct arguments {
     const char *id, *root, *host;
     bool official, quiet;
     struct tb_plan_options plan;
+    struct tb_profile_config profile;
 };
+
+enum { KEY_RECORD = 0x100, KEY_C2C, KEY_MEM, KEY_ARM };
 
 static const struct argp_option options[] = {
     {"official", 'o', NULL, 0, "For the record: postulate filed and committed, tree clean; the log goes to logs/HOST/", 1},
@@ -31,8 +35,18 @@ static const struct argp_option options[] = {
     {"root", 'R', "DIR", 0, "Folder of the logs (build/logs; official: logs)", 2},
     {"host", 'H', "NAME", 0, "This host's name in the record (LOCUS_HOST, or the host name)", 2},
     {"quiet", 'q', NULL, 0, "No progress line", 3},
+    {"perf-record", KEY_RECORD, "OPTIONS", OPTION_ARG_OPTIONAL, "Afterwards profile each arm, with perf record and OPTIONS", 4},
+    {"c2c", KEY_C2C, NULL, 0, "The same with perf c2c record: cache lines that travel", 4},
+    {"mem", KEY_MEM, NULL, 0, "The same with perf mem record: where loads and stores were served", 4},
+    {"profile-arm", KEY_ARM, "KEY", 0, "Profile this arm only (A, B, ...)", 4},
     {0},
 };
+
+static bool profiles(const struct arguments *arguments)
+{
+    const bool *wanted = arguments->profile.wanted;
+    return wanted[TB_PROFILE_RECORD] || wanted[TB_PROFILE_C2C] || wanted[TB_PROFILE_MEM];
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -52,6 +66,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'R': arguments->root = argument; return 0;
     case 'H': arguments->host = argument; return 0;
     case 'q': arguments->quiet = true; return 0;
+    case KEY_RECORD:
+        arguments->profile.wanted[TB_PROFILE_RECORD] = true;
+        arguments->profile.options = argument;
+        return 0;
+    case KEY_C2C: arguments->profile.wanted[TB_PROFILE_C2C] = true; return 0;
+    case KEY_MEM: arguments->profile.wanted[TB_PROFILE_MEM] = true; return 0;
+    case KEY_ARM: arguments->profile.arm = argument; return 0;
     case ARGP_KEY_ARG:
         if (arguments->id)
             return tb_cli_bad(state, "one experiment at a time: '%s' is too much", argument);
@@ -64,6 +85,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "--official runs what was filed: no --smoke, --rounds or --seed with it");
         if (arguments->plan.smoke && arguments->plan.rounds)
             return tb_cli_bad(state, "--smoke is as short as possible: no --rounds with it");
+        if (arguments->profile.arm && !profiles(arguments))
+            return tb_cli_bad(state, "--profile-arm: which profile? --perf-record, --c2c or --mem");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -76,10 +99,14 @@ static const char documentation[] =
     "Rounds come in two blocks; when they differ by more than five percent, a third is added.\n\n"
     "What an experiment needs and this host lacks is said, and no sample is taken. Recorded traces are looked for in the folder "
     "that LOCUS_TRACES names (../shared/traces). In an emulated guest predictions of counts are judged, those of times are not.\n\n"
+    "Profiling disturbs. So --perf-record, --c2c and --mem run each arm once more in each cell when the log is sealed, and those "
+    "processes are no samples. What perf says lies beside the log, in a folder of its name with .perf at its end; git keeps the "
+    "reports and ignores perf's data. What this host cannot do is said, and does not make the run fail.\n\n"
     "Examples:\n"
     "  locus run 0002 --smoke     does it run here?\n"
     "  locus run 0002             a trial, in full length\n"
-    "  locus run 0002 --official  for the record\n\n"
+    "  locus run 0002 --official  for the record\n"
+    "  locus run 0002 --perf-record='-F 10000 -g' --profile-arm A\n\n"
     "Exit status: 0 the run was sealed, whatever it says; 1 it could not be; 2 bad input.";
 
 // The commit that this program was built from; false when it had changes besides.
@@ -201,6 +228,20 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
         printf("next    locus record draft %s %s     locus report\n", plan->experiment->id, result->run + strlen(result->run) - 6);
 }
 
+// A log without a round is one of a host that lacks something: then there is nothing to profile.
+static int profile(const struct arguments *arguments, const struct tb_plan *plan, const struct tb_run_result *result)
+{
+    char why[400];
+    if (json_integer_value(json_object_get(result->summary, "rounds")) == 0) {
+        printf("profile none: nothing was run\n");
+        return 0;
+    }
+    int error = tb_profile(&arguments->profile, plan, result->log, stdout, why, sizeof why);
+    if (error)
+        tb_error("the run was sealed, but not profiled: %s", why);
+    return error;
+}
+
 static int execute(const struct arguments *arguments, struct tb_plan *plan, const char *host)
 {
     char commit[48], why[400];
@@ -221,9 +262,10 @@ static int execute(const struct arguments *arguments, struct tb_plan *plan, cons
         tb_error("the run was not sealed: %s", why);
         return TB_EXIT_FAILED;
     }
+    error = profiles(arguments) ? profile(arguments, plan, &result) : 0;
     print_result(plan, &result, config.commit, config.kind);
     json_decref(result.summary);
-    return tb_cli_flush();
+    return tb_cli_flush() || error ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
 static int run(struct arguments *arguments)
@@ -247,6 +289,8 @@ static int run(struct arguments *arguments)
                              : tb_host_name(host, sizeof host) != 0)
         tb_error("this host has no usable name: give it one by --host or LOCUS_HOST");
     else if (tb_plan_open(&plan, experiment, postulate, &arguments->plan, why, sizeof why))
+        tb_error("%s", why);
+    else if (profiles(arguments) && tb_profile_check(&arguments->profile, plan, why, sizeof why))
         tb_error("%s", why);
     else
         status = arguments->official ? official_check(arguments, postulate, host) : 0;

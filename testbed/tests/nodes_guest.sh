@@ -102,14 +102,14 @@ boot() { # name, machine, seconds, options of boot.sh
 }
 
 {
-    boot n2 n2 150 --with "$scenario"
-    boot stores n2 150 --with "$scenario" --with "$window" \
+    boot n2 n2 300 --with "$scenario"
+    boot stores n2 300 --with "$scenario" --with "$window" \
         --stores "$build/testbed/guest/plugin,window=200000000000-200200000000,section=$section_bytes,out=$scratch/matrix"
-    boot mallocs n2 100 --with "$scenario"
+    boot mallocs n2 300 --with "$scenario"
 } &
-boot n4 n4 150 --with "$scenario"
-boot odd odd 150 --with "$scenario"
-[ ! -x "$threads" ] || boot threads n2 250 --with "$threads"
+boot n4 n4 300 --with "$scenario"
+boot odd odd 300 --with "$scenario"
+[ ! -x "$threads" ] || boot threads n2 300 --with "$threads"
 wait
 
 # --- what must hold, and mallocs -----------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 #
 # What `make test` runs: every variant is built, every test program and script found by its name is run, and every single case is
 # counted. Ends with the line "N passed, N failed, N skipped"; exit 0 only if nothing failed and something passed. One item for
-# each CPU runs at a time (items.bash), but those that look for races have the machine to themselves.
+# each CPU runs at a time (items.bash), but some have the machine to themselves.
 #
 #   *_test.c      Criterion, gcc plain and gcc ASan+UBSan, cases counted from its TAP report. LeakSanitizer in a Criterion child
 #                 prints and passes, so its reports go to files, and a file that exists is a failure.
@@ -48,7 +48,8 @@ built() { # program
     [ -x "$1" ] || { run "$name" false; echo "suite: ${1#"$root"/} was not built" >"$log"; report 0 1 0 "not built"; return 1; }
 }
 
-unit() { # layer, variant
+unit() { # layer, variant, seconds that it may take longer than others
+    limit=$((limit + $3))
     local program=$root/build/$2/$1/tests/unit stem=$out/unit-$1-$2
     built "$program" || return
     rm -f "$stem".*
@@ -89,7 +90,7 @@ script() { # path, seconds that it may take longer than others
 units() { # variant
     local layer
     for layer in testbed placement topo experiments; do
-        compgen -G "$layer/tests/*_test.c" >/dev/null && item free "unit $layer ($1)" unit $layer "$1"
+        compgen -G "$layer/tests/*_test.c" >/dev/null && item free "unit $layer ($1)" unit $layer "$1" 300
     done
 }
 
@@ -107,18 +108,25 @@ fuzzers() {
     done
 }
 
-# The long ones first, so that none is alone at the end; those may take longer, as they have limits of their own inside.
+# Contenders whose worker spins on a CPU of its own take ten times as long when another item is on that CPU. And when the kernel
+# is told to shut a file system down beside a busy machine, it may say of an fsync that was under way that all is well.
+alone='testbed/tests/eval_cli.sh testbed/tests/perf_cli.sh testbed/tests/record_run.sh testbed/tests/record_power.sh'
+# The others in order of their length, so that no long one is left alone at the end. They have limits of their own inside.
+long='testbed/tests/nodes_guest.sh placement/tests/mutants.sh testbed/tests/guest.sh testbed/tests/nodes_mutants.sh'
+
 scripts() {
-    local script long
-    long='testbed/tests/nodes_guest.sh placement/tests/mutants.sh testbed/tests/guest.sh testbed/tests/nodes_mutants.sh'
+    local script
     for script in $long; do script_item "$script" 300; done
     units gcc-asan
-    for script in */tests/*.sh; do [[ " $long testbed/tests/suite.sh " == *" $script "* ]] || script_item "$script"; done
+    for script in */tests/*.sh; do
+        [[ " $long $alone testbed/tests/suite.sh " == *" $script "* ]] || script_item "$script"
+    done
 }
 
 script_item() { # path, seconds
     local class=free
     ! grep -qE 'boot\.sh|"\$LOCUS" guest' "$1" || class=guest
+    [[ " $alone " != *" $1 "* ]] || class=alone
     item $class "script ${1%%/*}/$(basename "$1" .sh)" script "$@"
 }
 
@@ -139,6 +147,7 @@ programs stress gcc "$stress_seconds"
 programs stress gcc-asan "$stress_seconds"
 programs stress clang-tsan "$stress_seconds"
 programs litmus clang-tsan "$litmus_runs"
+for script in $alone; do script_item "$script"; done
 items_run
 scripts
 units gcc
