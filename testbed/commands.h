@@ -8,6 +8,7 @@
 int tb_cmd_topo(int argc, char **argv);
 int tb_cmd_matrix(int argc, char **argv);
 int tb_cmd_doctor(int argc, char **argv);
+int tb_cmd_counters(int argc, char **argv);
 int tb_cmd_eval(int argc, char **argv);
 int tb_cmd_replay(int argc, char **argv);
 int tb_cmd_bench(int argc, char **argv);

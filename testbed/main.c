@@ -19,6 +19,7 @@ static const struct command {
     {"topo", "what this machine is: nodes, CPUs, memory, distances", tb_cmd_topo},
     {"matrix", "what it costs each node to reach the memory of each", tb_cmd_matrix},
     {"doctor", "is this host fit to measure, and what would make it so?", tb_cmd_doctor},
+    {"counters", "what can be counted here beside the time, and why not the rest", tb_cmd_counters},
     {"eval", "the scoreboard: contenders side by side on LOCUS-EVAL", tb_cmd_eval},
     {"replay", "the same on a recorded trace of requests", tb_cmd_replay},
     {"bench", "nanoseconds of the single operations", tb_cmd_bench},

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// deny_scenario EPERM|ENOSYS CALL[,CALL...] -- COMMAND [ARGUMENT...]
+// deny_scenario ERRNO CALL[,CALL...] -- COMMAND [ARGUMENT...]
 //
-// Runs COMMAND where the kernel answers that errno to the named calls: mbind, set_mempolicy, get_mempolicy, move_pages. EPERM is
-// what a container's seccomp profile says, ENOSYS what a kernel without NUMA does. The filter stays in force over exec and fork,
-// and all other calls pass. No root is needed.
+// Runs COMMAND where the kernel answers that errno to the named calls: mbind, set_mempolicy, get_mempolicy, move_pages,
+// perf_event_open. EPERM is what a container's seccomp profile says, ENOSYS what a kernel without NUMA or performance events does;
+// of the latter EACCES comes from perf_event_paranoid, ENOENT from a machine without counters, EMFILE from ulimit, EBUSY from
+// others that use them. The filter stays in force over exec and fork, and all other calls pass. No root is needed.
 //
 // Without arguments it tests itself: each call under each errno, in a program behind exec.
 //
@@ -32,22 +33,20 @@
 #error "deny_scenario does not know this machine's number in a seccomp filter (linux/audit.h)"
 #endif
 
-#define CALLS 4
+#define CALLS 5
 
 static const struct {
     const char *name;
     long number;
 } calls[CALLS] = {
-    {"mbind", SYS_mbind},
-    {"set_mempolicy", SYS_set_mempolicy},
-    {"get_mempolicy", SYS_get_mempolicy},
-    {"move_pages", SYS_move_pages},
+    {"mbind", SYS_mbind},           {"set_mempolicy", SYS_set_mempolicy},     {"get_mempolicy", SYS_get_mempolicy},
+    {"move_pages", SYS_move_pages}, {"perf_event_open", SYS_perf_event_open},
 };
 
 static const struct {
     const char *name;
     int number;
-} errors[] = {{"EPERM", EPERM}, {"ENOSYS", ENOSYS}};
+} errors[] = {{"EPERM", EPERM}, {"ENOSYS", ENOSYS}, {"EACCES", EACCES}, {"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EBUSY", EBUSY}};
 
 #define ERRORS (sizeof errors / sizeof *errors)
 
@@ -111,7 +110,7 @@ static int run(int error, unsigned set, char **command)
 
 // --- the test of itself --------------------------------------------------------------------------------------------------------
 
-#define ANSWERS "--answers" // SET ERRNO: 0 if just those calls (a letter, 'a' and one bit for each) answer it
+#define ANSWERS "--answers" // SET ERRNO: 0 if just those calls (a character, '@' and one bit for each) answer it
 
 // Arguments that no kernel takes: a call that passes answers neither errno, except where it is denied already.
 static unsigned denied(int error)
@@ -136,7 +135,7 @@ static int in_child(size_t error, unsigned set)
 {
     char program[] = "/proc/self/exe", word[] = ANSWERS, name[8], expected[] = {0, 0};
     char *command[] = {program, word, expected, name, NULL};
-    expected[0] = (char)('a' + (set | denied(errors[error].number)));
+    expected[0] = (char)('@' + (set | denied(errors[error].number)));
     snprintf(name, sizeof name, "%s", errors[error].name);
     pid_t child = fork();
     if (child == 0)
@@ -163,9 +162,11 @@ int main(int argc, char **argv)
     if (argc == 1)
         return test();
     if (argc == 4 && strcmp(argv[1], ANSWERS) == 0)
-        return answers((unsigned)(argv[2][0] - 'a'), argv[3]);
+        return answers((unsigned)(argv[2][0] - '@'), argv[3]);
     if (argc < 5 || !error_named(argv[1]) || !calls_named(argv[2]) || strcmp(argv[3], "--")) {
-        fputs("usage: deny_scenario EPERM|ENOSYS mbind|set_mempolicy|get_mempolicy|move_pages[,...] -- COMMAND...\n", stderr);
+        fputs("usage: deny_scenario EPERM|ENOSYS|EACCES|ENOENT|EMFILE|EBUSY "
+              "mbind|set_mempolicy|get_mempolicy|move_pages|perf_event_open[,...] -- COMMAND...\n",
+              stderr);
         return 2;
     }
     return run(error_named(argv[1]), calls_named(argv[2]), argv + 4);
