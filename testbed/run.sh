@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The main job, as `make run` does it: describe this machine, run the scoreboard, replay a recorded trace, time the single
-# operations, run the scoreboard's postulate on this host as a short trial, and say in plain words what came out. Tables, samples,
-# plots and the report go to $OUT. TRACE=file replays another trace.
+# The main job, as `make run` does it: describe this machine, say whether it is fit to measure and what its memory costs, run the
+# scoreboard, replay a recorded trace, time the single operations, run the scoreboard's postulate on this host as a short trial,
+# and say in plain words what came out. Tables, samples, plots and the report go to $OUT. TRACE=file replays another trace.
 set -u
 : "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${LOGS:=build/logs}"
 : "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${NODE_ROUNDS:=2}"
@@ -37,8 +37,12 @@ flagship() {
 }
 
 step topo topo
-nodes=$(sed -n '1s/ .*//p' "$OUT/topo.txt")
+step doctor doctor
+step counters counters
 # shellcheck disable=SC2046 # the words of outputs are separate flags
+step matrix matrix $(outputs matrix | sed 's/ --summary=.*//')
+nodes=$(sed -n '1s/ .*//p' "$OUT/topo.txt")
+# shellcheck disable=SC2046
 {
     step eval eval --touch full --touch byte --rounds "$ROUNDS" $(outputs eval)
     step replay replay "$TRACE" --rounds "$ROUNDS" $(outputs replay)
@@ -51,6 +55,7 @@ step verify verify --root "$LOGS"
 step report report --root "$LOGS" -o "$OUT/report.html"
 
 printf '\n== What came out\n'
+printf '\ndoctor: %s\nmatrix: %s\n' "$(tail -n 1 "$OUT/doctor.txt")" "$(tail -n 1 "$OUT/matrix.txt")"
 for name in eval replay bench; do
     [ -e "$OUT/$name.summary" ] && printf '\n%s: ' "$name" && cat "$OUT/$name.summary"
 done

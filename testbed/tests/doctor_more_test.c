@@ -411,7 +411,8 @@ Test(doctor_more, siblings_go_last_and_come_back_first)
         FILE *out = open_memstream(&text, &bytes);
         cr_assert_eq(tb_doctor_script(out, &doctor, restore), 0);
         fclose(out);
-        const char *smt = strstr(text, "# smt: "), *governor = strstr(text, "# governor: "), *idle = strstr(text, "# idle-states: ");
+        const char *smt = strstr(text, "# smt: "), *governor = strstr(text, "# governor: "),
+                   *idle = strstr(text, "# idle-states: ");
         cr_assert(smt && governor && idle);
         cr_expect_eq(smt > governor && smt > idle, !restore);
         free(text);
