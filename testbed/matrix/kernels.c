@@ -22,6 +22,7 @@
 #if defined(__x86_64__)
 
 #define FENCE() _mm_sfence()
+#define LOADED(vector) __asm__ volatile("" : "+v"(vector))
 
 #define KERNEL(name) avx512_##name
 #define KERNEL_NAME "avx512"
@@ -42,6 +43,7 @@
 #elif defined(__aarch64__)
 
 // stnp stores a pair of registers, and both halves of the pair are the same here: every other turn stores for two.
+#define LOADED(vector) __asm__ volatile("" : "+w"(vector))
 #define FENCE() __asm__ volatile("dmb ishst" ::: "memory")
 #define KERNEL_NT(to, value)                                                                                                       \
     do {                                                                                                                           \

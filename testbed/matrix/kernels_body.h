@@ -8,11 +8,19 @@
 //     KERNEL_NT(p, v)    stores one register past the caches
 //
 // Included, not inlined: gcc splits a vector that is wider than its function's target before it inlines, and all sets would be the
-// narrowest. Reads go to four accumulators, because additions to one would wait for each other. SETTLE hides from the
-// compiler where the pointer is: the loop stays a loop (and no call of memcpy), and the count is the loop's own.
+// narrowest. Reads go to four accumulators, because additions to one would wait for each other, and each line is loaded before it
+// is added: with the memory as an operand of the addition one CPU drew a tenth less (Zen 5: 40 against 45 GB/s). SETTLE hides from
+// the compiler where the pointer is: the loop stays a loop (and no call of memcpy), and the count is the loop's own.
 #ifndef KERNEL
 #error "included by kernels.c only"
 #endif
+
+#define ADD(sum, word)                                                                                                             \
+    do {                                                                                                                           \
+        vector loaded = (word);                                                                                                    \
+        LOADED(loaded);                                                                                                            \
+        sum += loaded;                                                                                                             \
+    } while (0)
 
 #define PARTS (TB_LINE_BYTES / KERNEL_BYTES)
 #define vector KERNEL(vector)
@@ -25,14 +33,14 @@ KERNEL_TARGET static struct tb_moved KERNEL(read)(const void *from, uint64_t lin
     vector a = {0}, b = {0}, c = {0}, d = {0};
     struct tb_moved moved = {0};
     for (; end - at >= 8; at += 8) {
-        a += at[0];
-        b += at[1];
-        c += at[2];
-        d += at[3];
-        a += at[4];
-        b += at[5];
-        c += at[6];
-        d += at[7];
+        ADD(a, at[0]);
+        ADD(b, at[1]);
+        ADD(c, at[2]);
+        ADD(d, at[3]);
+        ADD(a, at[4]);
+        ADD(b, at[5]);
+        ADD(c, at[6]);
+        ADD(d, at[7]);
         SETTLE(at);
     }
     for (; at < end; at++)
@@ -136,6 +144,7 @@ static const struct tb_kernels KERNEL(kernels) = {
 };
 
 #undef PARTS
+#undef ADD
 #undef vector
 #undef KERNEL
 #undef KERNEL_NAME

@@ -6,6 +6,7 @@
 #   host     the kernel answers EPERM or ENOSYS to mbind or move_pages: every cell says so, and nothing is measured
 #   n2, n4, cxl, odd, short   every pair of the shape is there, all pages are where they were to be, all bytes were moved, and no
 #            time is kept; what the shape forbids has its reason
+#   pages    the pages that back the spans are said: base pages, and huge ones of a reserved pool where there are no others
 #   hot      node 2 goes between discovery and the run, or in mid-run: its cells say so, and the others end as ever
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
@@ -29,8 +30,8 @@ judge() { # name, wrong lines
 # A line of the scenario: 1 kind 2 initiator 3 memory 4 target 5 threads 6 delay 7 working set 8 state 9 samples 10 planned
 # 11 moved 12 pages 13 there 14 verified 15 page bytes 16 value 17 bandwidth 18... why. States: 2 unmeasurable, 3 emulated,
 # 4 invalid.
-unproved='$1 != "took" && $8 != 2 &&
-    !($8 == 3 && $9 == 0 && $10 > 0 && $11 == $10 && $12 > 0 && $13 == $12 && $14 == 1 && $16 == 0)'
+proved='$8 == 3 && $9 == 0 && $10 > 0 && $11 == $10 && $12 > 0 && $13 == $12 && $14 == 1 && $16 == 0'
+unproved="\$1 != \"took\" && \$8 != 2 && !($proved)"
 unsaid='$1 != "took" && $8 == 2 && !(NF > 20 && $9 == 0 && $11 == 0)'
 
 # --- denials -------------------------------------------------------------------------------------------------------------------
@@ -88,6 +89,18 @@ shape n2 '0>0 0>1 1>0 1>1' 0
 shape n4 '0>0 0>1 0>2 0>3 1>0 1>1 1>2 1>3 2>0 2>1 2>2 2>3 3>0 3>1 3>2 3>3' 20 # no load, and no line within a node of one CPU
 shape cxl '0>0 0>1 0>2 1>0 1>1 1>2' 0
 shape odd '0>0 0>1 0>3 1>0 1>1 1>3 2>0 2>1 2>3' 8
+
+# --- pages ---------------------------------------------------------------------------------------------------------------------
+
+none='echo never >/sys/kernel/mm/transparent_hugepage/enabled'
+boot n2 base rounds=1 kinds=0,1 "'then=$none'"
+boot n2 pool rounds=1 kinds=0,1 "'then=$none; echo 64 >/proc/sys/vm/nr_hugepages'"
+boot n2 huge rounds=1 kinds=0,1
+for pages in base:4096 pool:2097152 huge:2097152; do
+    ended "${pages%:*}" || continue
+    judge "pages are said: ${pages%:*}" \
+        "$(awk -v bytes="${pages#*:}" "\$1 != \"took\" && \$15 != bytes || $unproved" "$scratch/${pages%:*}")"
+done
 
 # --- a node that vanishes ------------------------------------------------------------------------------------------------------
 

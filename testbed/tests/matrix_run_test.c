@@ -9,6 +9,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define NO_SUCH_NODE 1000
@@ -156,4 +157,25 @@ Test(matrix_spans, say_of_which_pages_they_are)
     cr_assert_eq(again, huge, "a larger one serves");
     tb_spans_close(&spans);
     cr_assert_null(spans.first);
+}
+
+Test(matrix_spans, make_do_with_base_pages)
+{
+    struct tb_spans spans = {.seed = 1};
+    struct tb_matrix_placement placement;
+    struct tb_span *span;
+    char why[256] = "";
+    int node = 0;
+    while (node < 64 && !locus_node_allowed(node))
+        node++;
+    cr_assert_eq(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+    if (tb_spans_take(&spans, TB_SPAN_CHASE, node, 4 << 20, &span, why, sizeof why))
+        cr_skip_test("memory cannot be bound here: %s", why);
+    cr_assert_eq(tb_spans_look(&span->region, 1, node, &placement), 0);
+    cr_assert(placement.pages == (4 << 20) / 4096 && placement.pages_there == placement.pages);
+    if (placement.page_bytes == 2 << 20)
+        cr_skip_test("this host has reserved huge pages");
+    cr_assert_eq(placement.page_bytes, (uint64_t)sysconf(_SC_PAGESIZE));
+    cr_assert_eq(tb_chase_number(tb_chase_walk(span->at, 100)), (tb_chase_number(span->at) + 100) % ((4 << 20) / 64));
+    tb_spans_close(&spans);
 }
