@@ -99,6 +99,9 @@ static void judge(struct tb_attempt *attempt, const struct move *move)
     attempt->value = (double)attempt->bytes_moved * 1e9 / (double)attempt->time_ns;
     if (move->error)
         say_why(attempt, move->error);
+    else if (move->arrived < move->pages)
+        tb_attempt_fail(attempt, TB_MATRIX_INVALID, "of %lu pages of node %d %lu did not arrive on node %d", move->pages,
+                        attempt->cell->memory, (unsigned long)(move->pages - move->arrived), attempt->cell->target);
     else if (move->error_back || move->returned < move->pages)
         tb_attempt_fail(attempt, TB_MATRIX_INVALID, "of %lu pages %lu did not come back to node %d", move->pages,
                         (unsigned long)(move->pages - move->returned), attempt->cell->memory);
