@@ -166,6 +166,8 @@ Test(doctor_more, the_tightest_level_of_a_cgroup_counts)
     tree_file("/sys/fs/cgroup/user.slice/memory.max", "1073741824\n");
     STATE("memory-limit", "note");
     NOW("memory-limit", "1024 MiB");
+    tree_file("/sys/fs/cgroup/user.slice/a/memory.max", "536870912\n");
+    NOW("memory-limit", "512 MiB");
     tree_file("/sys/fs/cgroup/user.slice/a/memory.high", "536870912\n");
     STATE("memory-limit", "unfit");
     NOW("memory-limit", "memory.high 512 MiB");
@@ -239,6 +241,7 @@ Test(doctor_more, the_last_line_is_the_answer)
     free(text);
     tree_file(THP_FOLDER "/enabled", "[always] madvise never\n");
     tree_unreadable("/proc/swaps");
+    tree_unreadable(CPU_FOLDER "/smt/control"); // unknown, but it decides nothing
     look_for("thp");
     text = text_of(false, 80);
     cr_expect(strstr(text, "UNFIT    thp             always; wanted: madvise\n"), "%s", text);
@@ -310,6 +313,7 @@ Test(doctor_more, a_log_gets_the_short_form)
     tree_file(THP_FOLDER "/enabled", "[always] madvise never\n");
     tree_file("/proc/sys/kernel/nmi_watchdog", "1\n"); // a note, and not named
     tree_unreadable("/proc/swaps");
+    tree_unreadable(CPU_FOLDER "/smt/control"); // unknown, but it decides nothing
     look_for("thp");
     header = json_pack("{s:o}", "doctor", tb_doctor_header(&doctor));
     cr_expect_not(tb_doctor_header_says(header, said, sizeof said));

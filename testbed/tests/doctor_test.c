@@ -274,8 +274,9 @@ Test(doctor, swap_in_use_is_unfit)
 
 Test(doctor, in_a_container_a_remedy_takes_the_place_of_commands)
 {
-    tree_file("/proc/self/mounts", "overlay / overlay rw 0 0\nproc /proc proc rw 0 0\nproc /proc/sys proc ro,nosuid 0 0\n"
-                                   "sysfs /sys sysfs ro,nosuid 0 0\ncgroup /sys/fs/cgroup cgroup2 ro 0 0\n");
+    tree_file("/proc/self/mounts",
+              "proc /proc/sys proc ro,nosuid 0 0\nproc /proc proc rw 0 0\n"
+              "sysfs /sys sysfs ro,nosuid 0 0\ncgroup /sys/fs/cgroup cgroup2 ro 0 0\noverlay / overlay rw 0 0\n");
     tree_file("/proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\nSeccomp:\t2\nCpus_allowed_list:\t0\n"
                                    "Mems_allowed_list:\t0-1\n");
     tree_file("/proc/2/comm", "sh\n");
