@@ -48,7 +48,7 @@ hot)
     $build/locus topo --json | sed 's/^/after /'
     online-node 2; echo "online \$? \$(left)" ;;
 *)
-    [ \$LOCUS_GUEST = n2 ] && cases='*' || cases='!(@(block|cgroup|cpulist|mailbox|pool|sysfs|table|trial)/*|topo/says_*)'
+    [ \$LOCUS_GUEST = n2 ] && cases='*' || cases='!(@(block|cgroup|cpulist|mailbox|pool|shapes|sysfs|table|trial)/*|topo/says_*)'
     echo 8 >/proc/sys/vm/nr_hugepages
     units placement
     echo +memory >/sys/fs/cgroup/cgroup.subtree_control

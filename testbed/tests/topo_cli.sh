@@ -97,6 +97,29 @@ json unknown_is_null_and_not_guessed "$machine" '"source":"synthetic"' '"kernel"
 json xml_keeps_sparse_numbers "$fixtures/sparse.xml" '"source":"xml"' '"nodes":[{"os_index":4,' '{"os_index":5,' \
     '"distances":[[10,32],[21,10]]' '"cpus":[{"os_index":8,"node":4,"core":8,"package":0,"smt_rank":0,'
 json xml_names_tiers "$fixtures/tiers.xml" '"os_index":0,"kind":"memory-only","tier":"HBM","cpus":[],' '"tier":"CXL"'
+# Well-known machines (topo/tests/shapes.h): nodes with kind, tier, CPUs / distances by row.
+shape() { # FILE WANTED
+    "$LOCUS" topo --json --topology "$fixtures/$1.xml" >"$scratch/out" 2>"$scratch/err"
+    got=$(jq -r '([.nodes[] | "\(.os_index):\(.tier // .kind):\(.cpus | map(tostring) | join(","))"] | join(" ")) + " / " +
+        (.distances | map(map(tostring) | join(" ")) | join(" | "))' "$scratch/out" 2>&1)
+    if [ "$got" = "$2" ] && [ ! -s "$scratch/err" ]; then
+        shows "shape_$1" '^distance ' --topology "$fixtures/$1.xml"
+    else
+        fail "shape_$1" "$got $(head -n 1 "$scratch/err")"
+    fi
+}
+shape two_sockets '0:DRAM:0,1,2,3,8,9,10,11 1:DRAM:4,5,6,7,12,13,14,15 / 10 21 | 21 10'
+near4='10 12 12 12 32 32 32 32 | 12 10 12 12 32 32 32 32 | 12 12 10 12 32 32 32 32 | 12 12 12 10 32 32 32 32'
+far4='32 32 32 32 10 12 12 12 | 32 32 32 32 12 10 12 12 | 32 32 32 32 12 12 10 12 | 32 32 32 32 12 12 12 10'
+shape epyc_nps4 "0:DRAM:0,8 1:DRAM:1,9 2:DRAM:2,10 3:DRAM:3,11 4:DRAM:4,12 5:DRAM:5,13 6:DRAM:6,14 7:DRAM:7,15 / $near4 | $far4"
+shape snc2 "0:DRAM:0,1,8,9 1:DRAM:2,3,10,11 2:DRAM:4,5,12,13 3:DRAM:6,7,14,15 \
+/ 10 12 21 21 | 12 10 21 21 | 21 21 10 12 | 21 21 12 10"
+shape hbm_flat '0:DRAM:0,1,2,3 1:DRAM:4,5,6,7 2:HBM: 3:HBM: / 10 21 13 23 | 21 10 23 13 | 13 23 10 23 | 23 13 23 10'
+shape cxl '0:DRAM:0,1,4,5 1:DRAM:2,3,6,7 2:CXL: / 10 21 24 | 21 10 34 | 24 34 10'
+shape sparse_4_to_7 '4:DRAM:32,33 5:DRAM:34,35 6:DRAM:36,37 7:DRAM:38,39 / 10 20 20 20 | 20 10 20 20 | 20 20 10 20 | 20 20 20 10'
+shape cpu_only '0:DRAM:0,1 1:CPU-only:2,3 / 10 20 | 20 10'
+shape glued '0:DRAM:0,1 1:DRAM:2,3 2:DRAM:4,5 3:DRAM:6,7 / 10 15 40 45 | 15 10 45 40 | 40 44 10 15 | 45 40 16 10'
+shape grace '0:DRAM:0,1,2,3,4,5,6,7 1:memory-only: 2:empty: 3:empty: / 10 80 80 80 | 80 10 255 255 | 80 255 10 255 | 80 255 255 10'
 json this_machine_agrees_with_its_kernel "" '"source":"this machine"' "\"kernel\":\"$(uname -r)\"" \
     '"bytes":'"$(getconf PAGESIZE)"
 counts this_machine_allows_as_many_cpus_as_nproc "$(nproc)" '"allowed":true}'
