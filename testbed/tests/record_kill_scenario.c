@@ -18,6 +18,7 @@
 #include <ftw.h>
 #include <linux/major.h>
 #include <linux/types.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -29,6 +30,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "testbed/record/ledger.h"
@@ -302,22 +304,52 @@ static int kill_once(const char *folder, struct count *count)
 }
 
 // Only on a loop device: the file system that goes down must never be one that somebody lives on.
+static void pass_on(const char *bytes, ssize_t count)
+{
+    if (write(STDOUT_FILENO, bytes, (size_t)count) != count)
+        _exit(wrong("acknowledgements: %s", strerror(errno)));
+}
+
+// Passes on what the writer acknowledges, for so long; then what it has acknowledged by now.
+static void relay(int from, uint64_t us)
+{
+    struct timespec now;
+    char bytes[4096];
+    ssize_t count;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, end_ns = at_ns + us * 1000;
+    for (struct pollfd poll = {.fd = from, .events = POLLIN}; at_ns < end_ns;) {
+        const struct timespec left = {.tv_nsec = (long)(end_ns - at_ns)};
+        if (ppoll(&poll, 1, &left, NULL) == 1 && (count = read(from, bytes, sizeof bytes)) > 0)
+            pass_on(bytes, count);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    }
+    fcntl(from, F_SETFL, O_NONBLOCK);
+    while ((count = read(from, bytes, sizeof bytes)) > 0)
+        pass_on(bytes, count);
+}
+
+// A power loss ends the writer, too; here it goes on for a moment, and what it acknowledges when the device is going or gone would
+// have been acknowledged to nobody.
 static int power(const char *folder)
 {
     __u32 flags = SHUTDOWN_NOLOGFLUSH;
     struct stat status;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+    int acknowledged[2] = {-1, -1}, fd = open(folder, O_RDONLY | O_DIRECTORY);
     if (fd >= 0 && (fstat(fd, &status) || major(status.st_dev) != LOOP_MAJOR)) {
         close(fd);
         return wrong("%s: not on a loop device", folder);
     }
-    pid_t writer = fd < 0 ? -1 : writer_start(folder, STDOUT_FILENO);
+    pid_t writer = fd < 0 || pipe2(acknowledged, O_CLOEXEC) ? -1 : writer_start(folder, acknowledged[1]);
     if (writer < 0)
         return wrong("%s: %s", folder, strerror(errno));
-    usleep((useconds_t)random_below(POWER_US_MAX));
+    relay(acknowledged[0], random_below(POWER_US_MAX));
     int failed = ioctl(fd, SHUTDOWN, &flags) ? wrong("EXT4_IOC_SHUTDOWN: %s", strerror(errno)) : 0;
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
+    close(acknowledged[0]);
+    close(acknowledged[1]);
     close(fd);
     return failed;
 }
