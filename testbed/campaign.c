@@ -100,6 +100,18 @@ static void runner_close(struct runner *runner)
             close(fds[i]);
 }
 
+// Each counter's turn is that of the round, the same for all arms.
+static void counters_fill(struct tb_job *job, const struct tb_campaign *campaign, const struct tb_cell *cell, uint32_t round)
+{
+    for (unsigned i = 0; i < TB_COUNTERS_MAX; i++)
+        job->sample.counters[i].error = ENODATA;
+    if (!campaign->counters)
+        return;
+    job->counters = *campaign->counters;
+    job->counters_on = tb_counters_on(campaign->counters, campaign->counters_wanted, round);
+    job->laps_metered = job->counters_on ? cell->laps_metered : 0;
+}
+
 static void job_fill(struct tb_job *job, const struct tb_campaign *campaign, const struct tb_cell *cell, const struct tb_arm *arm)
 {
     memset(job, 0, sizeof *job);
@@ -232,14 +244,17 @@ static void process_judge(const struct runner *runner, int status, bool hung, ui
         snprintf(sample->invalid, sizeof sample->invalid, "did not finish, exit status %d%s", WEXITSTATUS(status), words);
 }
 
-static int sample_take(struct runner *runner, const struct tb_cell *cell, const struct tb_arm *arm, struct tb_sample *out)
+static int sample_take(struct runner *runner, const struct tb_cell *cell, const struct tb_arm *arm, uint32_t round,
+                       struct tb_sample *out)
 {
-    uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_counted + TB_PROBE_LAPS;
+    uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
     uint64_t patience_ms = PATIENCE_MS_BASE + laps * cell->schedule->blocks_per_lap * PATIENCE_NS_PER_BLOCK / 1000000;
     pid_t pid = 0;
     int status = 0;
     bool hung = false;
     job_fill(runner->job, runner->campaign, cell, arm);
+    if (!runner->words) // a tool that looks at the process has the hardware's counters for itself
+        counters_fill(runner->job, runner->campaign, cell, round);
     int error = process_start(runner, arm, &pid);
     if (!error)
         error = process_wait(pid, patience_ms, &status, &hung);
@@ -258,7 +273,7 @@ static int cell_run(struct runner *runner, struct tb_campaign *campaign, uint32_
     int error = 0;
     for (uint32_t i = 0; i < campaign->arms_count && !error; i++) {
         struct tb_sample *sample = tb_campaign_sample(campaign, cell, order[i], round);
-        error = sample_take(runner, &campaign->cells[cell], &campaign->arms[order[i]], sample);
+        error = sample_take(runner, &campaign->cells[cell], &campaign->arms[order[i]], round, sample);
         if (!error && hooks->sample)
             error = hooks->sample(hooks->context, campaign, cell, order[i], round, i);
         if (!error && hooks->progress)
@@ -306,7 +321,7 @@ int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uin
     if (!error)
         error = schedule_share(&runner, campaign->cells[cell].schedule);
     if (!error)
-        error = sample_take(&runner, &campaign->cells[cell], &campaign->arms[arm], out);
+        error = sample_take(&runner, &campaign->cells[cell], &campaign->arms[arm], 0, out);
     ssize_t n = error ? 0 : pread(runner.stderr_fd, said, said_bytes - 1, 0);
     said[n > 0 ? n : 0] = '\0';
     runner_close(&runner);

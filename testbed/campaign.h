@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "testbed/counters/counters.h"
 #include "testbed/nodes/sample.h"
 #include "testbed/schedule.h"
 #include "testbed/stats.h"
@@ -51,6 +52,7 @@ struct tb_cell {
     uint32_t laps;              // timed laps in each process, the same for all arms
     uint32_t laps_warmup;
     uint32_t laps_counted;      // many nodes: laps in which every touch is accounted for, before all others
+    uint32_t laps_metered;      // laps with the kernel's counters on, after all others: a thread that is counted runs slower
 };
 
 enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COUNT };
@@ -74,6 +76,8 @@ struct tb_sample {
     double bench_ns[TB_BENCH_COUNT]; // `locus bench` only: per block, per block, per chunk, per block
     bool workers_pinned;        // every worker had a CPU of its own
     struct tb_nodes_sample nodes; // of a run of many nodes, else all 0
+    struct tb_counter_value counters[TB_COUNTERS_MAX]; // of the campaign's set: all threads, all metered laps
+    double metered_lap_ns;      // median of those; 0: none
 };
 
 struct tb_campaign {
@@ -88,6 +92,8 @@ struct tb_campaign {
     uint64_t block_bytes;
     bool bench;                 // measure the single operations instead of laps
     bool many_nodes;            // the schedule runs on every node at once (nodes/engine.h); `workers` is per node
+    const struct tb_counter_set *counters; // probed; NULL: nothing is counted
+    uint64_t counters_wanted;   // always on (tb_counters_want)
     struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_campaign_run
 };
 

@@ -125,6 +125,24 @@ static void laps_timed(struct tb_engine *engine, void *context, uint64_t *lap)
     }
 }
 
+// Opened only now: from then on every switch to or from a thread of this process takes longer. Without memory for it nothing is
+// counted.
+static void laps_metered(struct tb_engine *engine, void *context, uint64_t *lap)
+{
+    struct tb_job *job = engine->job;
+    struct tb_counters *counters = NULL;
+    double ns[TB_LAPS_MAX];
+    if (job->laps_metered == 0 || tb_counters_open(&counters, &job->counters, job->counters_on))
+        return;
+    tb_counters_start(counters);
+    for (uint32_t i = 0; i < job->laps_metered; i++)
+        ns[i] = run_lap(engine, context, (*lap)++, 0);
+    tb_counters_stop(counters);
+    tb_counters_read(counters, job->sample.counters);
+    tb_counters_close(counters);
+    job->sample.metered_lap_ns = median_of(ns, job->laps_metered);
+}
+
 // Blocks that live requests hold already are in use, too.
 static void probe_begin(struct tb_engine *engine, void *context)
 {
@@ -163,6 +181,7 @@ static void measure_laps(struct tb_engine *engine, void *context, uint32_t probe
         probe_begin(engine, context);
         for (uint32_t i = 0; i < probe_laps; i++)
             driver->probe(engine, context, tb_schedule_lap(engine->schedule, lap++));
+        laps_metered(engine, context, &lap);
         while (lap % engine->schedule->laps_count) // the epilogue knows where requests lie after whole rotations
             driver->span(engine, context, tb_schedule_lap(engine->schedule, lap++));
         driver->span(engine, context, &engine->schedule->epilogue);
@@ -289,7 +308,7 @@ out:
 int tb_engine_run(struct tb_job *job, const struct tb_contender *contender, const struct tb_schedule *schedule)
 {
     struct tb_engine engine = {.job = job, .contender = contender, .schedule = schedule};
-    if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX)
+    if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX || job->laps_metered > TB_LAPS_MAX)
         return -EINVAL;
     engine.touch_bytes = job->fault == TB_FAULT_SKIP_TOUCH ? 0 : touch_bytes(job);
     return measure(&engine);

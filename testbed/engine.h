@@ -2,9 +2,10 @@
 //
 // engine: one measured process: its state, and what it does before and after the driver (driver.h), which is what is timed.
 //
-// Order in a process: prologue, warm-up laps, timed laps, probe laps, epilogue, gates (engine.c). Probe laps do the same work and
-// also watch: blocks outstanding after every take, which addresses were used, and whether what was written is still there when
-// the request retires. They are not timed, and the same for all.
+// Order in a process: prologue, warm-up laps, timed laps, probe laps, metered laps, epilogue, gates (engine.c). Probe laps do the
+// same work and also watch: blocks outstanding after every take, which addresses were used, and whether what was written is still
+// there when the request retires. They are not timed, and the same for all. In metered laps the kernel's counters are on, and in
+// no others: every switch of threads takes longer then, which made laps of an arm that sleeps longer by a fifth.
 #ifndef TB_ENGINE_H
 #define TB_ENGINE_H
 

@@ -18,10 +18,12 @@ struct tb_job {
     enum tb_fault fault;
     double fault_percent;
     uint32_t workers;
-    uint32_t laps, laps_warmup, laps_counted;
+    uint32_t laps, laps_warmup, laps_counted, laps_metered;
     uint64_t block_bytes;
     uint32_t cross_percent;
     bool bench, many_nodes;
+    struct tb_counter_set counters; // resolved and probed by the parent; empty: nothing is counted
+    uint64_t counters_on;
 
     struct tb_sample sample;
     double lap_ns[TB_LAPS_MAX];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// counters: what the kernel counts about a process while it is timed, by perf_event_open, and why the rest is not to be had.
+// counters: what the kernel counts about a process while it works, by perf_event_open, and why the rest is not to be had.
 //
 // A *set* is a list of counters resolved for one CPU: software events everywhere, cycles and cache events by the kernel's generic
 // numbers, local and remote memory by the vendor's own events, which libpfm4 knows by name, with raw codes where it does not.

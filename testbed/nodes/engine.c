@@ -236,7 +236,8 @@ static int job_check(const struct tb_job *job, uint32_t workers)
         job->fault == TB_FAULT_DROP_CHUNK || job->fault == TB_FAULT_DOUBLE_FREE || job->fault == TB_FAULT_DELAY;
     if (job->laps + job->laps_counted == 0 || (fault_in_timed_lap && job->laps == 0))
         return -EINVAL;
-    if (job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX || job->laps_counted > TB_LAPS_MAX)
+    if (job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX || job->laps_counted > TB_LAPS_MAX ||
+        job->laps_metered > TB_LAPS_MAX)
         return -EINVAL;
     if (workers == 0 || workers > TB_WORKERS_MAX || job->cross_percent > 100)
         return -EINVAL;

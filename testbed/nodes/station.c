@@ -3,7 +3,7 @@
 // station (many nodes): the scheduler's thread. See station.h.
 //
 // The order of laps differs from one node's (engine.c): the counted ones come first, because a malloc drifts from its first
-// lap on, and warm-up and timed laps follow.
+// lap on, and warm-up, timed and metered laps follow.
 //
 // A station that fails takes and retires no more, but goes through all gates and serves until the end: the others wait for it.
 
@@ -16,6 +16,7 @@
 
 #include "placement/cpu_relax.h"
 #include "testbed/engine.h"
+#include "testbed/stats.h"
 #include "topo/pin.h"
 
 #define POLLS_PER_YIELD 64u // as in placement/owner.c
@@ -259,6 +260,25 @@ static void timed_laps(struct tb_station *self, uint64_t *at)
     }
 }
 
+// Station 0 counts for all, and opens and starts while the others wait at the next lap's gate: nobody is counted before, and from
+// then on every switch of threads takes longer.
+static void metered_laps(struct tb_station *self, uint64_t *at)
+{
+    struct tb_job *job = self->run->job;
+    struct tb_counters *counters = NULL;
+    double ns[TB_LAPS_MAX];
+    if (self->number == 0 && job->laps_metered > 0)
+        tb_counters_open(&counters, &job->counters, job->counters_on); // without memory for it nothing is counted
+    tb_counters_start(counters);
+    for (uint32_t i = 0; i < job->laps_metered; i++)
+        ns[i] = lap(self, tb_schedule_lap(self->run->schedule, (*at)++), 0);
+    tb_counters_stop(counters);
+    tb_counters_read(counters, job->sample.counters);
+    tb_counters_close(counters);
+    if (self->number == 0 && job->laps_metered > 0)
+        job->sample.metered_lap_ns = tb_median(ns, job->laps_metered);
+}
+
 static void all_laps(struct tb_station *self)
 {
     struct tb_nodes_run *run = self->run;
@@ -274,6 +294,7 @@ static void all_laps(struct tb_station *self)
     timed_laps(self, &at);
     if (run->job->fault == TB_FAULT_DROP_CHUNK) // its table is lost, and would be wanted again
         return;
+    metered_laps(self, &at);
     while (at % run->schedule->laps_count) // the epilogue knows where requests lie after whole rotations
         lap(self, tb_schedule_lap(run->schedule, at++), 0);
     lap(self, &run->schedule->epilogue, 0);

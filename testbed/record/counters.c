@@ -14,15 +14,16 @@
 #define CPU "/sys/devices/system/cpu"
 #define NODES "/sys/devices/system/node"
 
-// Lines "NAME NUMBER" of a file whose names begin with `prefix`.
-static json_t *named_numbers(struct tb_host *host, const char *path, const char *prefix)
+// Lines "NAME NUMBER" of a file whose names begin with one of two prefixes.
+static json_t *named_numbers(struct tb_host *host, const char *path, const char *prefix, const char *other)
 {
     char *text = NULL, name[64];
     long long number;
     int error = tb_host_read(host, path, &text);
     json_t *object = error ? json_string(tb_host_word(error)) : json_object();
     for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-        if (strncmp(line, prefix, strlen(prefix)) == 0 && sscanf(line, "%63s %lld", name, &number) == 2)
+        if ((strncmp(line, prefix, strlen(prefix)) == 0 || strncmp(line, other, strlen(other)) == 0) &&
+            sscanf(line, "%63s %lld", name, &number) == 2)
             tb_host_put(host, object, name, json_integer(number));
     free(text);
     return object;
@@ -38,7 +39,7 @@ static json_t *nodes(struct tb_host *host)
     json_t *object = json_object();
     for (size_t i = 0; i < names.count; i++) {
         snprintf(path, sizeof path, NODES "/%s/numastat", names.name[i]);
-        tb_host_put(host, object, names.name[i] + strlen("node"), named_numbers(host, path, ""));
+        tb_host_put(host, object, names.name[i] + strlen("node"), named_numbers(host, path, "", ""));
     }
     tb_names_close(&names);
     return object;
@@ -81,7 +82,7 @@ static json_t *thermal(struct tb_host *host)
 
 static json_t *read_quota(struct tb_host *host, const char *path)
 {
-    return named_numbers(host, path, "");
+    return named_numbers(host, path, "", "");
 }
 
 static json_t *throttle(struct tb_host *host)
@@ -150,7 +151,7 @@ json_t *tb_environment_counters(const char *root)
     int error = tb_host_read(&host, "/proc/stat", &stat);
     json_t *object = json_object();
     tb_host_put(&host, object, "nodes", nodes(&host));
-    tb_host_put(&host, object, "vmstat", named_numbers(&host, "/proc/vmstat", "numa_"));
+    tb_host_put(&host, object, "vmstat", named_numbers(&host, "/proc/vmstat", "numa_", "pgmigrate_"));
     tb_host_put(&host, object, "throttle", throttle(&host));
     tb_host_put(&host, object, "context_switches", context_switches(&host, stat, error));
     tb_host_put(&host, object, "steal_ticks", steal(stat, error));

@@ -39,8 +39,8 @@
 // `root` is "" or a folder with another /proc and /sys (tests). New reference, or NULL without memory.
 json_t *tb_environment(const char *root, const struct tb_arm arms[], uint32_t arms_count);
 
-// Before and after: nodes (numastat), vmstat (numa_*), throttle {thermal {by CPU}, cgroup}, context_switches (of the host, of this
-// process, of the measured processes so far), steal_ticks, pressure. New reference or NULL.
+// Before and after: nodes (numastat), vmstat (numa_*, pgmigrate_*), throttle {thermal {by CPU}, cgroup}, context_switches (of the
+// host, of this process, of the measured processes so far), steal_ticks, pressure. New reference or NULL.
 json_t *tb_environment_counters(const char *root);
 
 // The numbers that differ, after - before, in objects as they were. {} when none does. New reference or NULL without memory.

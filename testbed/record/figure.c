@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/record/member.h"
 #include "testbed/record/metric.h"
 #include "testbed/stats.h"
 
@@ -28,22 +29,80 @@ bool tb_stat_is_ratio(enum tb_stat stat)
     return stat == TB_STAT_HL_RATIO || stat == TB_STAT_MEDIAN_RATIO;
 }
 
-// The largest and the smallest of the rounds are what they are; so is everything about a count. A ratio and a median time are
-// estimates.
+// The largest and the smallest of the rounds are what they are; so is everything about a count. A ratio is an estimate, and so is
+// the median of what differs from process to process: a time, cycles, cache misses.
 bool tb_prediction_exact(const struct tb_prediction *prediction)
 {
     if (tb_stat_is_ratio(prediction->stat))
         return false;
-    return prediction->stat != TB_STAT_MEDIAN || !tb_metric_is_time(prediction->metric);
+    const struct tb_metric *metric = tb_metric_find(prediction->metric);
+    return prediction->stat != TB_STAT_MEDIAN || !metric || !metric->estimate;
+}
+
+// The header's entry of a counter, or NULL.
+static const json_t *counter_find(const struct tb_log_view *view, const char *name)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach (tb_member(view->header, "counters.counters"), i, entry)
+        if (strcmp(tb_member_text(entry, "name"), name) == 0)
+            return entry;
+    return NULL;
+}
+
+// What the kernel counts by itself is the same in an emulated machine; what hardware counts is none's.
+static bool counter_unmeasurable(const struct tb_log_view *view, const struct tb_metric *metric, char *why, size_t why_bytes)
+{
+    const char *guest = tb_log_emulated(view);
+    const json_t *counter = counter_find(view, metric->counter);
+    const char *reason = tb_member_text(counter, "why");
+    if (guest && metric->estimate)
+        snprintf(why, why_bytes, "the hardware of an emulated machine (%.64s) says nothing about any other", guest);
+    else if (!tb_member(view->header, "counters.counters"))
+        snprintf(why, why_bytes, "%s: this log has no counters", metric->counter);
+    else if (!counter || *reason)
+        snprintf(why, why_bytes, "%s: %.180s", metric->counter, counter ? reason : "not supported: this CPU has no such counter");
+    else
+        return false;
+    return true;
 }
 
 bool tb_unmeasurable(const struct tb_log_view *view, const struct tb_prediction *prediction, char *why, size_t why_bytes)
 {
     const char *guest = tb_log_emulated(view);
+    const struct tb_metric *metric = tb_metric_find(prediction->metric);
+    if (metric && metric->counter)
+        return counter_unmeasurable(view, metric, why, why_bytes);
     if (!guest || !tb_metric_is_time(prediction->metric))
         return false;
     snprintf(why, why_bytes, "the clock of an emulated machine (%.64s) says nothing about hardware", guest);
     return true;
+}
+
+// Why a round has no value of a counter; false: each has one, or its sample is invalid, which its gate says.
+static bool counter_unknown(const struct tb_log_view *view, const struct tb_metric *metric, const struct tb_part *part, char *why,
+                            size_t why_bytes)
+{
+    size_t cell = 0;
+    tb_cell_find(view, part->cell, &cell);
+    for (size_t i = 0; i < view->samples_count; i++) {
+        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+        const char *arm = tb_member_text(sample, "arm");
+        const json_t *counter = tb_member(tb_member(sample, "counters"), metric->counter);
+        double running = tb_member_number(counter, "running_ns"), enabled = tb_member_number(counter, "enabled_ns");
+        if ((size_t)tb_member_number(sample, "cell") != cell || !json_is_true(tb_member(sample, "valid")) ||
+            (strcmp(arm, part->over) && (!part->under || strcmp(arm, part->under))) ||
+            isfinite(tb_log_number(sample, metric->member)))
+            continue;
+        if (running < enabled)
+            snprintf(why, why_bytes, "multiplexed: in round %.0f of %s in %s the hardware counted %s for %.0f %% of the time",
+                     tb_member_number(sample, "round"), arm, part->cell, metric->counter, 100 * running / enabled);
+        else
+            snprintf(why, why_bytes, "round %.0f of %s in %s has no %s (%s)", tb_member_number(sample, "round"), arm, part->cell,
+                     metric->counter, counter ? tb_member_text(counter, "why") : "not counted");
+        return true;
+    }
+    return false;
 }
 
 // --- pairs ---
@@ -130,7 +189,7 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
         snprintf(why, why_bytes, known ? "the cell %s was not run" : "there is no metric %s", known ? cell : metric);
         return -ENODATA;
     }
-    double scale = known->of_peak ? 1 / json_number_value(json_object_get(entry, "blocks_peak")) : 1;
+    double scale = 1 / tb_metric_divisor(known, entry);
     int rc = pair_load(view, index, over, under, known->member, scale, out);
     if (rc == -ENODATA)
         snprintf(why, why_bytes, "the rounds of %s and %s in %s do not match", over, under, cell);
@@ -219,9 +278,11 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
     else
         rc = take_median(&pair, figure);
     tb_pair_close(&pair);
-    if (!figure->known)
+    const struct tb_metric *metric = tb_metric_find(prediction->metric);
+    bool said = !figure->known && metric->counter && counter_unknown(view, metric, part, figure->why, sizeof figure->why);
+    if (!figure->known && !said)
         snprintf(figure->why, sizeof figure->why, "a round in %s has no %s to compare", part->cell, prediction->metric);
-    else if (!figure->bounded)
+    else if (figure->known && !figure->bounded)
         say_unbounded(figure);
     return rc == -EINVAL ? 0 : rc;
 }

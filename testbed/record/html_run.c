@@ -147,7 +147,7 @@ static void put_observed(FILE *out, const json_t *prediction)
     fputs("<p class=\"observed\">observed ", out);
     tb_html_interval(out, tb_member_number(prediction, "estimate"), low, high);
     if (strcmp(unit, "x") && strcmp(unit, "ratio"))
-        tb_html(out, " @", unit);
+        tb_html(out, " @", strcmp(unit, "count") ? unit : "per lap");
     if (low == high)
         fputs(", exact", out);
     else if (achieved > 0)
@@ -314,6 +314,7 @@ int tb_html_run(FILE *out, const struct tb_gallery_run *run)
     put_fold(out, "Design", false, tb_member(view->header, "design"));
     put_doctor(out, view->header);
     put_fold(out, "Environment", false, tb_member(view->header, "env"));
+    put_fold(out, "What could be counted", true, tb_member(view->header, "counters"));
     put_fold(out, "Counters before", true, tb_member(view->header, "before"));
     put_fold(out, "Counters after", true, tb_member(view->after, "counters"));
     fputs("</div></details>\n", out);

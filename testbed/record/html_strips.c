@@ -98,7 +98,7 @@ static void choose_axis(struct strips *strips)
 
 static void put_sample(FILE *out, const struct strips *strips, const struct strip *strip, const json_t *sample, double rounds)
 {
-    double round = tb_member_number(sample, "round"), value = tb_member_number(sample, strips->metric->member);
+    double round = tb_member_number(sample, "round"), value = tb_log_number(sample, strips->metric->member);
     double y = 3 + (STRIP - 6) * (round + 0.5) / rounds, x = tb_axis_at(&strips->axis, value / strips->scale);
     char place[64];
     if (json_is_true(tb_member(sample, "valid")) && isfinite(value)) {
@@ -159,8 +159,8 @@ static bool describe(struct strips *strips)
     const json_t *cell = json_array_get(tb_member(strips->view->header, "cells"), strips->cell);
     strips->time = tb_metric_is_time(metric->name);
     strips->share = metric->many_nodes;
-    strips->unit = strips->share ? "%" : "of peak";
-    strips->scale = metric->of_peak ? tb_member_number(cell, "blocks_peak") : strips->share ? 0.01 : 1;
+    strips->unit = strips->share ? "%" : metric->counter ? "" : "of peak";
+    strips->scale = strips->share ? 0.01 : tb_metric_divisor(metric, cell);
     return strips->scale > 0;
 }
 

@@ -15,6 +15,7 @@
 
 #include "testbed/record/journal.h"
 #include "testbed/record/log.h"
+#include "testbed/record/member.h"
 #include "testbed/report_text.h"
 
 struct tb_log {
@@ -198,6 +199,16 @@ const char *tb_log_emulated(const struct tb_log_view *view)
     return *guest ? guest : NULL;
 }
 
+double tb_log_number(const json_t *sample, const char *path)
+{
+    char counter[96];
+    const char *dot = strrchr(path, '.');
+    snprintf(counter, sizeof counter, "%.*s", dot ? (int)(dot - path) : 0, path);
+    const json_t *of = dot ? tb_member(sample, counter) : NULL;
+    double running = tb_member_number(of, "running_ns"), enabled = tb_member_number(of, "enabled_ns");
+    return running < enabled ? NAN : tb_member_number(sample, path);
+}
+
 int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double **values, size_t *count)
 {
     double *found = malloc((view->samples_count + 1) * sizeof *found);
@@ -206,11 +217,9 @@ int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, 
     *count = 0;
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *sample = view->chain.entries[view->samples_begin + i].object;
-        const json_t *value = json_object_get(sample, member);
         if ((size_t)json_integer_value(json_object_get(sample, "cell")) != cell || strcmp(text_of(sample, "arm"), arm))
             continue;
-        bool known = json_is_true(json_object_get(sample, "valid")) && json_is_number(value);
-        found[(*count)++] = known ? json_number_value(value) : (double)NAN;
+        found[(*count)++] = json_is_true(json_object_get(sample, "valid")) ? tb_log_number(sample, member) : (double)NAN;
     }
     *values = found;
     return 0;

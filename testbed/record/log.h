@@ -9,12 +9,17 @@
 //           name), postulate {path, sha256, commit|null}, experiment {id, slug, question, reproduces|null},
 //           design {rounds, block_rounds, seed, block_bytes, dispatch, workers (of many nodes: of each), order, many_nodes},
 //           unmet|null (a need that was not met), arms [{key, name, library|null, library_sha256|null, cross_percent}],
-//           cells [{workload, touch, laps, laps_warmup, laps_counted, blocks_peak, blocks_per_lap, requests_per_lap,
+//           cells [{workload, touch, laps, laps_warmup, laps_counted, laps_metered, blocks_peak, blocks_per_lap, requests_per_lap,
 //           pool_blocks (these four: null for a trace that is not here), trace_sha256|null}], env {...} (environment.h),
-//           doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), before {...} (counters)
+//           doctor {fit, findings {by id: {state, decides, now}}} (doctor.h),
+//           counters {cpu, id, probed, counters [...]} (counters/view.h: what can be counted here, and why not the rest),
+//           before {...} (what the kernel counts for the whole host)
 //   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
 //           time_ns, time_ns_min, allocated, freed, pushed, drained, touched_bytes, touched_bytes_expected, outstanding_high,
-//           distinct, workers_pinned, and of a run of many nodes, otherwise null (the ratios also where nothing was counted):
+//           distinct, workers_pinned, counters {NAME {value|null, enabled_ns, running_ns, or why}} of those that were on: sums
+//           over all threads and metered laps, less than whole where running_ns < enabled_ns, and never scaled,
+//           time_ns_metered|null (of such a lap, which counting makes longer); and of a run of many nodes, otherwise
+//           null (the ratios also where nothing was counted):
 //           remote_touch_ratio, wandered_ratio (of allocations), abroad_free_ratio,
 //           nodes {os [number], homes [{node, allocated, freed, pushed, drained}], touches {local, remote, unknown,
 //           pairs [[from, to, count]]}, allocations {the same}, frees {the same, abroad|null (a malloc does not say)},
@@ -65,6 +70,9 @@ void tb_log_view_close(struct tb_log_view *view);
 
 // The emulated machine in which the run was made ("n2"), or NULL: its counts are exact, and its clock says nothing.
 const char *tb_log_emulated(const struct tb_log_view *view);
+
+// A number of a sample by its path. NAN: there is none; or it is a counter's that had the hardware for a part of its time only.
+double tb_log_number(const json_t *sample, const char *path);
 
 // Samples of one cell and arm in the order of the rounds: `member` ("time_ns", "outstanding_high", ...) as doubles; NAN for a
 // sample that is not valid. *values is malloc'd. 0 or -errno.

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // metric: what a prediction may be about. One table for all who read, judge or show it.
+//
+// Those of counters are per lap: the sum over all threads and metered laps, over the number of those laps. What one counts on which
+// CPU is in counters/tables_*.c, and `locus counters --help` says it.
 #ifndef TB_METRIC_H
 #define TB_METRIC_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 struct tb_metric {
     const char *name;           // as a postulate has it
-    const char *member;         // of a sample
+    const char *member;         // of a sample, by its path
     bool of_peak;               // the member counts blocks, and the metric is that over the cell's theoretical peak
-    bool many_nodes;            // counted in runs of many nodes only, null in others. It may be 0, so arms have no ratio of it
+    bool many_nodes;            // counted in runs of many nodes only, null in others
+    bool ratio;                 // arms have a ratio of it; otherwise it may well be 0
+    bool estimate;              // it differs from process to process, so a median is one of a sample; otherwise a count, and exact
+    const char *counter;        // its name there (counters/counters.h), or NULL
     const char *unit;           // of one arm's figure
     const char *what;           // under a drawing of the samples
 };
@@ -21,6 +28,9 @@ const struct tb_metric *tb_metric_find(const char *name);
 const struct tb_metric *tb_metric_at(unsigned i); // time_ns first; NULL behind the last
 extern const char *const tb_metric_names[];       // the same, NULL-terminated
 
-bool tb_metric_is_time(const char *name); // everything else is a count, and exact
+// What a sample's number is divided by to be the metric: the peak or the metered laps of its cell, one of the header's; or 1.
+double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell);
+
+bool tb_metric_is_time(const char *name);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "testbed/contender.h"
 #include "testbed/known_trace.h"
+#include "testbed/record/metric.h"
 
 // A contender has a driver for one node, or a table for many, or both.
 static int arm_fits(const struct tb_plan *plan, const struct tb_experiment_arm *named, const struct tb_arm *arm, char *why,
@@ -121,6 +122,7 @@ static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *w
     plan->cells[at].touch = (enum tb_touch)touch;
     plan->cells[at].laps = laps;
     plan->cells[at].laps_warmup = laps == 1 ? 0 : tb_known_trace(plan->workloads[at]) ? 1 : laps / 4 + 3; // one lap: counts alone
+    plan->cells[at].laps_metered = laps / 4 + 1;
     if (plan->experiment->many_nodes)
         plan->cells[at].laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : plan->experiment->laps_counted;
     int error = touch_fits(plan, text, (enum tb_touch)touch, why, why_bytes);
@@ -171,6 +173,21 @@ int tb_plan_open(struct tb_plan **out, const struct tb_experiment *experiment, c
     }
     *out = plan;
     return 0;
+}
+
+void tb_plan_counters(struct tb_plan *plan)
+{
+    struct tb_cpu_id cpu = {.vendor = "unknown"};
+    tb_cpu_id_read("", &cpu); // a CPU that cannot be told is an unknown one
+    if (tb_counters_resolve(&plan->counters, &cpu))
+        return;
+    tb_counters_probe(&plan->counters);
+    plan->campaign.counters = &plan->counters;
+    for (uint32_t i = 0; i < plan->postulate->predictions_count; i++) {
+        const struct tb_metric *metric = tb_metric_find(plan->postulate->predictions[i].metric);
+        if (metric && metric->counter)
+            plan->campaign.counters_wanted |= tb_counters_want(&plan->counters, metric->counter);
+    }
 }
 
 bool tb_plan_missing(const struct tb_plan *plan, char *why, size_t why_bytes)

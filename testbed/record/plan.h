@@ -25,6 +25,7 @@ struct tb_plan {
     char trace_sha256[TB_PLAN_CELLS_MAX][TB_HASH_TEXT]; // of a recorded trace's file, otherwise ""
     struct tb_campaign campaign; // rounds: of two blocks; samples: room for a third
     uint32_t block_rounds;
+    struct tb_counter_set counters; // empty until tb_plan_counters()
 };
 
 struct tb_plan_options {
@@ -40,6 +41,10 @@ struct tb_plan_options {
 int tb_plan_open(struct tb_plan **out, const struct tb_experiment *experiment, const struct tb_postulate *postulate,
                  const struct tb_plan_options *options, char *why, size_t why_bytes);
 void tb_plan_close(struct tb_plan *plan);
+
+// Finds out what this host can count, and has the campaign count it, what the predictions are about in every round. A host that
+// can count nothing is one on which every counter has its reason.
+void tb_plan_counters(struct tb_plan *plan);
 
 // Is a cell's trace missing? why: one sentence.
 bool tb_plan_missing(const struct tb_plan *plan, char *why, size_t why_bytes);

@@ -26,7 +26,7 @@ static const char *const ops[] = {
     [TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
     [TB_CLAIM_LT] = "<",  [TB_CLAIM_EQ] = "==", [TB_CLAIM_WITHIN] = "within",
 };
-static const char *const units[] = {"x", "ns", "ratio", NULL};
+static const char *const units[] = {"x", "ns", "ratio", "count", NULL};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -197,7 +197,7 @@ static int check(const struct tb_yaml_source *source, const struct tb_postulate 
         covered |= tb_prediction_covers(out, postulate->cells[i]);
     if (!covered)
         return tb_yaml_bad(source, out->line, "%s: '%s' is none of the cells", out->id, out->cell);
-    if (ratio && metric->many_nodes)
+    if (ratio && !metric->ratio)
         return tb_yaml_bad(source, out->line,
                            "%s: %s may be 0, so arms have no ratio of it: claim its max, min or median of an arm", out->id,
                            out->metric);

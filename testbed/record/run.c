@@ -265,6 +265,8 @@ int tb_run(const struct tb_run_config *config, struct tb_run_result *out, char *
         error = tb_ledger_open(&running.ledger, config->root, config->host, true, why, why_bytes);
     if (!error)
         error = needs_check(&running);
+    if (!error)
+        tb_plan_counters(config->plan);
     if (!error && !config->quiet)
         error = tb_progress_open(&running.progress, stderr);
     if (!error)

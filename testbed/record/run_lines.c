@@ -4,10 +4,13 @@
 
 #include "testbed/record/run_lines.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "testbed/contender.h"
+#include "testbed/counters/view.h"
 #include "testbed/doctor/doctor.h"
 #include "testbed/record/environment.h"
 #include "testbed/record/run_lines_nodes.h"
@@ -47,10 +50,11 @@ static json_t *cell_json(const struct tb_plan *plan, uint32_t at)
 {
     const struct tb_cell *cell = &plan->cells[at];
     const struct tb_schedule *schedule = cell->schedule;
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "workload", plan->workloads[at], "touch",
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "workload", plan->workloads[at], "touch",
                      tb_touch_name(cell->touch), "laps", count(cell->laps), "laps_warmup", count(cell->laps_warmup), "laps_counted",
-                     count(cell->laps_counted), "blocks_peak", schedule ? count(schedule->blocks_peak) : json_null(),
-                     "blocks_per_lap", schedule ? count(schedule->blocks_per_lap) : json_null(), "requests_per_lap",
+                     count(cell->laps_counted), "laps_metered", count(cell->laps_metered), "blocks_peak",
+                     schedule ? count(schedule->blocks_peak) : json_null(), "blocks_per_lap",
+                     schedule ? count(schedule->blocks_per_lap) : json_null(), "requests_per_lap",
                      schedule ? count(schedule->requests_per_lap) : json_null(), "pool_blocks",
                      schedule ? count(schedule->pool_blocks) : json_null(), "trace_sha256", text_or_null(plan->trace_sha256[at]));
 }
@@ -91,25 +95,50 @@ json_t *tb_line_header(const struct tb_run_config *config, const char *run, cons
         json_pack("{s:s, s:s, s:o}", "path", postulate->path, "sha256", postulate->sha256, "commit", text_or_null(config->commit));
     json_t *experiment = json_pack("{s:s, s:s, s:s, s:o}", "id", plan->experiment->id, "slug", plan->experiment->slug, "question",
                                    plan->experiment->question, "reproduces", text_or_null(postulate->reproduces));
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run", run,
-                     "nonce", nonce, "kind", tb_run_kind_name(config->kind), "time", time, "emulated", tb_environment_guest(),
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run",
+                     run, "nonce", nonce, "kind", tb_run_kind_name(config->kind), "time", time, "emulated", tb_environment_guest(),
                      "postulate", filed, "experiment", experiment, "design", design_json(plan), "arms", arms_json(plan), "cells",
                      cells_json(plan), "env", tb_environment("", plan->arms, plan->campaign.arms_count), "doctor", doctor_json(),
-                     "before", tb_environment_counters(""));
+                     "counters", plan->campaign.counters ? tb_counters_json(plan->campaign.counters, true) : json_null(), "before",
+                     tb_environment_counters(""));
+}
+
+static json_t *counter_json(const struct tb_counter_value *value)
+{
+    if (value->error)
+        return json_pack("{s:n, s:s}", "value", "why", strerrorname_np(value->error));
+    return json_pack("{s:o, s:o, s:o}", "value", count(value->value), "enabled_ns", count(value->enabled_ns), "running_ns",
+                     count(value->running_ns));
+}
+
+// Those that were on in this process. Why others cannot be, the header says; the rest had no turn in this round.
+static json_t *counters_json(const struct tb_counter_set *set, const struct tb_sample *sample)
+{
+    json_t *object = set ? json_object() : json_null();
+    for (unsigned i = 0; set && i < set->count && object; i++) {
+        if (sample->counters[i].error == ENODATA)
+            continue;
+        if (json_object_set_new(object, set->counter[i].name, counter_json(&sample->counters[i]))) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    return object;
 }
 
 json_t *tb_line_sample(const struct tb_plan *plan, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position)
 {
     const struct tb_sample *s = tb_campaign_sample(&plan->campaign, cell, arm, round);
-    json_t *line =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "t",
-                  "s", "block", count(block), "round", count(round), "cell", count(cell), "pos", count(position), "arm",
-                  plan->experiment->arms[arm].key, "ran", s->ran, "valid", s->valid, "invalid", text_or_null(s->invalid), "version",
-                  text_or_null(s->version), "time_ns", number_or_null(s->lap_ns), "time_ns_min", number_or_null(s->lap_ns_min),
-                  "allocated", count(s->allocated), "freed", count(s->freed), "pushed", count(s->pushed), "drained",
-                  count(s->drained), "touched_bytes", count(s->touched_bytes), "touched_bytes_expected",
-                  count(s->touched_bytes_expected), "outstanding_high", count(s->outstanding_high), "distinct", count(s->distinct),
-                  "workers_pinned", s->workers_pinned);
+    json_t *line = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "t",
+        "s", "block", count(block), "round", count(round), "cell", count(cell), "pos", count(position), "arm",
+        plan->experiment->arms[arm].key, "ran", s->ran, "valid", s->valid, "invalid", text_or_null(s->invalid), "version",
+        text_or_null(s->version), "time_ns", number_or_null(s->lap_ns), "time_ns_min", number_or_null(s->lap_ns_min), "allocated",
+        count(s->allocated), "freed", count(s->freed), "pushed", count(s->pushed), "drained", count(s->drained), "touched_bytes",
+        count(s->touched_bytes), "touched_bytes_expected", count(s->touched_bytes_expected), "outstanding_high",
+        count(s->outstanding_high), "distinct", count(s->distinct), "workers_pinned", s->workers_pinned, "counters",
+        counters_json(plan->campaign.counters, s), "time_ns_metered",
+        number_or_null(s->metered_lap_ns > 0 ? s->metered_lap_ns : (double)NAN));
     if (!line || tb_line_nodes(line, &s->nodes) == 0)
         return line;
     json_decref(line);

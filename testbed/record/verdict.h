@@ -12,7 +12,9 @@
 // Over all predictions, the first that holds: a need was not met (the header's "unmet"; no sample was taken) -
 // unmeasurable-on-host. A proof gate failed - invalid. A smoke run - none (smoke). A noise gate failed - inconclusive (noise).
 // Of the rest, each for itself: a prediction of a time, of a run that was made in an emulated machine (the header's "emulated"), is
-// unmeasurable-on-host and has no figure: that clock says nothing about hardware. A prediction of whose ratios the blocks of rounds
+// unmeasurable-on-host and has no figure: that clock says nothing about hardware. So is one of a counter that the host lacks (the
+// header has the reason), and of a hardware counter in an emulated machine; where a counter had the hardware for a part of its time
+// only, the prediction is inconclusive, "multiplexed". A prediction of whose ratios the blocks of rounds
 // disagree, the last one's being more than five percent from that of every block before it (so a third block decides between two
 // that disagreed), is inconclusive (unstable). The run as a whole is falsified when one prediction is, and survives when all do;
 // when all do but those that cannot be measured there, it is unmeasurable-on-host, and why says which these are and that the rest

@@ -55,13 +55,13 @@ file=postulates/9001-churn.md
 rm $file
 expect new_with_a_title 0 "$file" "$LOCUS" postulate new churn --title 'glibc: "pays" \ too'
 rm postulates/9000-old.md
-expect prior_must_be_told 1 "9001-churn.md:40: 'prior' has to say" "$LOCUS" postulate check 9001
+expect prior_must_be_told 1 "9001-churn.md:43: 'prior' has to say" "$LOCUS" postulate check 9001
 sed -i 's/^prior:$/prior: nothing/' $file
 expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
 expect title_survives_quoting 0 '9001  glibc: "pays" \ too' "$LOCUS" postulate show 9001
 expect show_says_what_is_claimed 0 'P1   hl_ratio(B/A) >= 1.25, in churn-touch/full, at 95 %' "$LOCUS" postulate show 9001
 sed 's/metric:/methric:/; s/9001/9002/' $file >postulates/9002-broken.md
-expect check_names_file_and_line 1 "postulates/9002-broken.md:33: unknown key 'methric' in a prediction" "$LOCUS" postulate check
+expect check_names_file_and_line 1 "postulates/9002-broken.md:36: unknown key 'methric' in a prediction" "$LOCUS" postulate check
 expect check_of_one_sees_only_it 0 'ok' "$LOCUS" postulate check 9001
 sed 's/B: glibc/B: nosuch/; s/9001/9002/' $file >postulates/9002-broken.md
 expect unknown_contender 1 "arm B: unknown contender 'nosuch'" "$LOCUS" postulate check

@@ -450,7 +450,7 @@ Test(record_environment, throttled_means_that_a_throttle_counter_moved)
 Test(record_environment, counts_what_the_files_count)
 {
     tree_file("/proc/stat", "cpu  1 2 3 4 5 6 7 88 9 10\ncpu0 1 1 1 1\nintr 5 6 7\nctxt 1234\n");
-    tree_file("/proc/vmstat", "nr_free_pages 5\nnuma_hit 11\nnuma_miss 12\npgfault 3\n");
+    tree_file("/proc/vmstat", "nr_free_pages 5\nnuma_hit 11\nnuma_miss 12\npgfault 3\npgmigrate_success 4\npgmigrate_fail 5\n");
     tree_file(NODE_DIRECTORY "/node1/numastat", "numa_hit 21\nother_node 22\n");
     tree_file("/sys/devices/system/cpu/cpu3/thermal_throttle/core_throttle_count", "6\n");
     tree_file("/sys/devices/system/cpu/cpufreq/boost", "1\n");
@@ -459,7 +459,8 @@ Test(record_environment, counts_what_the_files_count)
     json_t *counters = tb_environment_counters(tree_root);
     cr_expect_eq(json_integer_value(at(counters, "steal_ticks")), 88);
     cr_expect_eq(json_integer_value(at(counters, "context_switches/host")), 1234);
-    cr_expect_eq(json_object_size(at(counters, "vmstat")), 2);
+    cr_expect_eq(json_object_size(at(counters, "vmstat")), 4);
+    cr_expect_eq(json_integer_value(at(counters, "vmstat/pgmigrate_fail")), 5);
     cr_expect_eq(json_integer_value(at(counters, "vmstat/numa_miss")), 12);
     cr_expect_eq(json_integer_value(at(counters, "nodes/1/other_node")), 22);
     cr_expect_eq(json_integer_value(at(counters, "throttle/thermal/cpu3/core_throttle_count")), 6);

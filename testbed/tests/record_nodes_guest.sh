@@ -80,7 +80,10 @@ said steered_home_nothing_is_remote steered "^ran unmeasurable-on-host: P2: $clo
 said across_nodes_all_is crossing '^ran falsified: P1 falsified: .*A: 1$'
 for case in steered:0 crossing:1; do
     log=$(sed -n "s/^${case%:*}: log //p" "$scratch/out")
-    if [ -n "$log" ] && jq -es '[.[] | select(.t == "s")] | length == 2 and all(.[]; .valid and .nodes.os == [0, 1] and
+    if [ -n "$log" ] && jq -es '.[0].cells[0].laps_metered as $laps | [.[] | select(.t == "s")] | length == 2 and
+        all(.[]; .valid and $laps == 3 and .time_ns_metered > 0 and .counters.context_switches.enabled_ns > 0 and
+        .counters.cycles == null and
+        .nodes.os == [0, 1] and
         .remote_touch_ratio == '"${case#*:}"' and (.nodes.homes | map(.node) == [0, 1] and all(.[]; .allocated == .freed)) and
         (.nodes.before | all(.[]; .granted == "bind" and .elsewhere == 0 and .numa_maps == true)))' \
         "$log" >"$scratch/check" 2>&1; then

@@ -120,6 +120,58 @@ else
     fail trial "$why"
 fi
 
+# glibc gives its heap back and faults it in again. Locus keeps its memory. Whether the host is quiet enough for a verdict is
+# another question; that there is a figure is what counts here.
+counted_predictions() {
+    sed -i '/id: P1/a\
+\  - {id: P2, metric: page_faults, cell: churn-touch/full, stat: max, arm: B, op: ">", value: 0, unit: count}\
+\  - {id: P3, metric: page_faults, cell: churn-touch/full, stat: max, arm: A, op: "<", value: 100, unit: count}\
+\  - {id: P4, metric: cycles, cell: churn-touch/full, stat: hl_ratio(B/A), op: ">=", value: 1.1, unit: x}' postulates/0002-*.md
+    locus 0 run 0002 --rounds 6 --seed 5 || return 1
+    cp "$scratch/out" "$scratch/counted"
+    counted=$(sed -n 's/^log //p' "$scratch/counted")
+    git checkout -q postulates
+}
+if ! "$LOCUS" counters --json | jq -e '.counters[] | select(.name == "page_faults") | .why == null' >/dev/null; then
+    echo "SKIP counters-in-a-run: this host counts no page faults"
+elif counted_predictions; then
+    lines() { jq -es "$1" "$counted"; }
+    says() { grep -E "^$1 " "$scratch/counted" >"$scratch/check" && grep -q "$2" "$scratch/check"; }
+    why=
+    check counted-header-names-each-counter-and-why-not lines \
+        '.[0].counters.counters | length > 12 and all(.[]; .name and (.why == null or (.why | startswith("not supported: "))))'
+    check counted-samples-have-values-and-times lines '[.[] | select(.t == "s") | .counters.page_faults] |
+        length >= 18 and all(.[]; .value >= 0 and .enabled_ns > 0 and .running_ns <= .enabled_ns)'
+    check counted-samples-have-no-counter-that-the-header-refuses lines \
+        '(.[0].counters.counters | map(select(.why)) | map(.name)) as $no | [.[] | select(.t == "s") | .counters | keys[]] |
+            unique | all(.[]; . as $name | $no | index($name) | not)'
+    check page-faults-of-glibc-have-a-figure says P2 'observed [0-9.]*[1-9]'
+    check page-faults-of-locus-have-a-figure says P3 'observed [0-9]'
+    if lines '.[0].counters.counters[] | select(.name == "cycles") | .why == null' >/dev/null; then
+        check cycles-are-judged eval "! says P4 unmeasurable"
+    else
+        check cycles-that-are-not-there-are-unmeasurable says P4 'unmeasurable.*cycles: not supported: '
+    fi
+    check counted-log-verifies locus 0 verify --root build/logs
+    check counted-log-makes-a-report locus 0 report --root build/logs -o "$scratch/report.html"
+    check counted-report-shows-them grep -q 'data-metric="page_faults"' "$scratch/report.html"
+    check counted-log-has-a-draft locus 0 record draft 0002 "$counted" -o "$scratch/draft.md"
+else
+    fail counters-in-a-run "$why"
+fi
+
+# Where perf_event_open is refused the run goes on, and each counter has its reason.
+deny=${BUILD:-$(dirname "$LOCUS")}/testbed/tests/deny_scenario
+if [ -x "$deny" ] && "$deny" EPERM perf_event_open -- true; then
+    why=
+    check refused-counters-do-not-stop-a-run "$deny" EPERM perf_event_open -- "$LOCUS" run 0002 --smoke
+    newest=$(ls -t build/logs/test-host/*/*.jsonl | head -n 1)
+    check refused-counters-say-why jq -es '(.[0].counters.counters | map(select(.kind == "software")) |
+        all(.[]; .why | contains("EPERM"))) and ([.[] | select(.t == "s")] | all(.[]; .valid and .counters == {}))' "$newest"
+else
+    echo "SKIP refused-counters-do-not-stop-a-run: no seccomp filter can be set here"
+fi
+
 check smoke-gives-no-verdict eval "'$LOCUS' run 0002 --smoke | grep -q '^verdict none (smoke)'"
 why=
 newest=$(ls -t build/logs/test-host/*/*.jsonl | head -n 1)
