@@ -7,10 +7,11 @@
 # first one that apt knows. Without root and without a sudo that asks no password it prints the one line to run, and fails.
 set -eu
 
-# gcc only recommends libc6-dev, and recommended packages are not installed here
+# gcc only recommends libc6-dev, and recommended packages are not installed here; zstd or xz unpack the guest's kernel
 build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-dev libssl-dev liburing-dev libpfm4-dev
-       gnuplot-nox|gnuplot libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3 libtcmalloc-minimal4|libtcmalloc-minimal4t64'
-test='clang pkg-config|pkgconf libcriterion-dev r-mathlib universal-ctags jq e2fsprogs openssh-client zstd xz-utils
+       gnuplot-nox|gnuplot zstd xz-utils libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3
+       libtcmalloc-minimal4|libtcmalloc-minimal4t64'
+test='clang pkg-config|pkgconf libcriterion-dev r-mathlib universal-ctags jq e2fsprogs openssh-client
       hwloc-nox|hwloc linux-perf|linux-tools-generic'
 
 case ${1-} in

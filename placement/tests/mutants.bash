@@ -48,7 +48,7 @@ object() { echo "$1/$2/${3//\//_}.o"; } # directory, sanitizer, source
 
 # link OUT SANITIZER PROGRAM DIRECTORY: objects of DIRECTORY, and those that it lacks from the unchanged ones.
 link() {
-    local san=() objects=() source own libs=(-lhwloc -lnuma -ljansson -ldl -lm)
+    local san=() objects=() source own libs=(-lhwloc -lnuma -ljansson -lpfm -ldl -lm)
     [ "$2" = none ] || san=(-fsanitize="$2")
     case $3 in *_test) libs+=(-lcriterion) ;; esac
     for source in $library $(source_of "$3"); do
