@@ -49,14 +49,26 @@ override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(san_
 override LDFLAGS += $(if $(filter -fuzz,$(kind)),,$(san_compile))
 endif
 
+# DPDK's pools are contenders where libdpdk-dev is installed. Archives, because its shared EAL would load two hundred drivers; the
+# pools' drivers register themselves, so they are linked whole. DPDK= leaves it out.
+PKG_CONFIG ?= $(firstword $(patsubst %-gcc,%-pkg-config,$(filter %-gcc,$(notdir $(lastword $(CC))))) pkg-config)
+DPDK       ?= $(if $(SAN),,$(wildcard $(shell $(PKG_CONFIG) --variable=libdir libdpdk 2>/dev/null)/librte_eal.a))
+ifneq ($(DPDK),)
+dpdk_flags  := -DTB_DPDK $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags libdpdk)) -std=gnu11
+dpdk_drivers := $(addprefix $(dir $(DPDK))librte_mempool_,ring.a stack.a)
+dpdk_needs  := $(wildcard $(addprefix $(dir $(DPDK))librte_,mempool.a stack.a ring.a eal.a telemetry.a kvargs.a log.a argparse.a))
+dpdk_libs   := -Wl,--whole-archive $(dpdk_drivers) -Wl,--no-whole-archive -Wl,--start-group $(dpdk_needs) -Wl,--end-group \
+               $(filter -lbsd -lfdt -lnuma -ldl -lm,$(shell $(PKG_CONFIG) --static --libs-only-l libdpdk))
+endif
+
 # What each layer needs of the system. A layer's tests are linked with these and no more.
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
-testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
+testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm $(dpdk_libs)
 experiments_libs := $(testbed_libs)
 
 # Objects: <layer>_own is the layer, <layer>_all also what it may call. main.o has the program's main() and is in neither.
-folders = $(1) $(addprefix $(1)/,contenders counters doctor matrix nodes record)
+folders = $(1) $(addprefix $(1)/,contenders counters doctor matrix nodes record workloads)
 own = $(patsubst %.c,$(B)/%.o,$(filter-out testbed/main.c,$(sort $(wildcard $(addsuffix /*.c,$(folders))))))
 below :=
 $(foreach l,$(LAYERS),$(eval $(l)_own := $(call own,$(l)))$(eval below += $($(l)_own))$(eval $(l)_all := $(below)))
@@ -94,6 +106,24 @@ $(B)/commit: FORCE
 	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' >$@
 $(B)/testbed/record/environment.o: $(B)/commit
 $(B)/testbed/record/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
+
+# Contenders that need a header of another package are empty without it. The compiler does not write down what it looked for in
+# vain, so the stamp says which are there, and what depends on it is compiled anew when one is installed or removed.
+optional := $(foreach header,urcu/lfstack.h urcu/wfcqueue.h ck_stack.h,\
+    $(shell echo '\#include <$(header)>' | $(CC) -E -x c -o /dev/null - 2>/dev/null && echo $(header)))
+$(B)/optional: FORCE
+	@mkdir -p $(@D)
+	@echo '$(optional)' | cmp -s - $@ || echo '$(optional)' >$@
+$(addprefix $(B)/testbed/contenders/,locus_urcu.o locus_ck.o): $(B)/optional
+# liburcu's push names the member of an empty stack's head: an address of nothing, which it never follows.
+$(B)/testbed/contenders/locus_urcu.o: override CFLAGS += $(if $(findstring undefined,$(SAN)),-fno-sanitize=null)
+
+# The same for DPDK, which may be installed after a build.
+$(B)/dpdk: FORCE
+	@mkdir -p $(@D)
+	@echo '$(dpdk_flags)' | cmp -s - $@ || echo '$(dpdk_flags)' >$@
+$(B)/testbed/contenders/dpdk.o: $(B)/dpdk
+$(B)/testbed/contenders/dpdk.o: override CFLAGS += $(dpdk_flags)
 
 # Whatever does not begin with locus_ stays inside, in the archive as well: one object, its other names made local.
 $(static_lib): $(lib_objects)

@@ -10,8 +10,8 @@ set -eu
 # gcc only recommends libc6-dev, and recommended packages are not installed here; zstd or xz unpack the guest's kernel
 build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-dev libssl-dev liburing-dev libpfm4-dev
        gnuplot-nox|gnuplot zstd xz-utils libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3
-       libtcmalloc-minimal4|libtcmalloc-minimal4t64'
-test='clang pkg-config|pkgconf libcriterion-dev r-mathlib universal-ctags jq e2fsprogs openssh-client
+       libtcmalloc-minimal4|libtcmalloc-minimal4t64 libtbbmalloc2|libtbb2'
+test='clang liburcu-dev libck-dev pkg-config|pkgconf libcriterion-dev r-mathlib universal-ctags jq e2fsprogs openssh-client
       hwloc-nox|hwloc linux-perf|linux-tools-generic'
 
 case ${1-} in

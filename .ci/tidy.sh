@@ -22,7 +22,7 @@ END
 }
 
 sources=$(find topo placement testbed experiments -name '*.[ch]' | sort)
-scripts=$(find topo placement testbed experiments -name '*.sh' | sort; find .ci -type f | sort; echo Makefile)
+scripts=$(find topo placement testbed experiments -name '*.*sh' | sort; find .ci -type f | sort; echo Makefile)
 
 long_functions() {
     ctags --fields=+ne --c-kinds=f --languages=C -f - $sources 2>/dev/null |

@@ -37,7 +37,7 @@ struct locus_owner {
     bool backpressure;
     uint64_t wait_ns;
     uint64_t in_flight;
-    struct locus_link *reclaimed_first, *reclaimed_last;
+    struct locus_table *reclaimed_first, *reclaimed_last;
     struct locus_owner_stats stats;
     struct locus_region *mailboxes_region;
 
@@ -295,6 +295,7 @@ int locus_owner_retire(struct locus_owner *owner, struct locus_table *table)
     if (table->count == 0)
         return -ENODATA;
     table->state = LOCUS_TABLE_RETIRED;
+    table->parcel = table->homes;
     table->retired_by = (uint8_t)owner->pool->home;
     table->in_flight = own_blocks(owner, table);
     owner->in_flight += table->in_flight;
@@ -322,18 +323,18 @@ static struct locus_table *table_of(const struct locus_owner *owner, struct locu
     return (struct locus_table *)(void *)(links - offsetof(struct locus_table, links));
 }
 
-static void reclaim(struct locus_owner *owner, struct locus_table *table, struct locus_link *link)
+// In the owner's line of the table, not by its link: the line that travels stays with the pusher until the table is retired again.
+static void reclaim(struct locus_owner *owner, struct locus_table *table)
 {
     table->count = 0;
     table->homes = 0;
     table->state = LOCUS_TABLE_LIVE;
-    table->pushed = false;
-    link->next = NULL;
+    table->reclaimed_next = NULL;
     if (owner->reclaimed_first)
-        owner->reclaimed_last->next = link;
+        owner->reclaimed_last->reclaimed_next = table;
     else
-        owner->reclaimed_first = link;
-    owner->reclaimed_last = link;
+        owner->reclaimed_first = table;
+    owner->reclaimed_last = table;
 }
 
 static uint32_t drain_table(struct locus_owner *owner, struct locus_link *link)
@@ -345,7 +346,7 @@ static uint32_t drain_table(struct locus_owner *owner, struct locus_link *link)
     owner->stats.tables_drained++;
     uint32_t freed = alone ? locus_pool_free_bulk(owner->pool, table->count, table->blocks, table->tag) : free_own(owner, table);
     if (alone || atomic_fetch_sub_explicit(&table->pending, 1, memory_order_acq_rel) == 1) // D2
-        reclaim(owner, table, link);
+        reclaim(owner, table);
     return freed;
 }
 
@@ -354,9 +355,10 @@ uint32_t locus_owner_drain(struct locus_owner *owner)
     assert_owner_context(owner);
     uint32_t freed = 0;
     for (uint32_t i = 0; i < owner->mailboxes_count; i++) {
-        struct locus_link *link = locus_mailbox_take(&owner->mailboxes[i]);
+        bool alone;
+        struct locus_link *link = locus_mailbox_take_all(&owner->mailboxes[i], &alone);
         while (link) {
-            struct locus_link *next = link->next; // before the table is handed back and used again
+            struct locus_link *next = alone ? NULL : link->next; // before the table is handed back and used again
             freed += drain_table(owner, link);
             link = next;
         }
@@ -367,11 +369,10 @@ uint32_t locus_owner_drain(struct locus_owner *owner)
 struct locus_table *locus_owner_reclaimed(struct locus_owner *owner)
 {
     assert_owner_context(owner);
-    struct locus_link *link = owner->reclaimed_first;
-    if (!link)
-        return NULL;
-    owner->reclaimed_first = link->next;
-    return table_of(owner, link);
+    struct locus_table *table = owner->reclaimed_first;
+    if (table)
+        owner->reclaimed_first = table->reclaimed_next;
+    return table;
 }
 
 void locus_owner_stats(const struct locus_owner *owner, struct locus_owner_stats *out)

@@ -2,7 +2,7 @@
 //
 // table: layout, append and push. What needs the pool (grow, truncate, the drains) is in owner.c.
 //
-//     | owner's line | pusher's line: pending, pushed, links[0 .. 5] | more links ... | blocks[capacity] |
+//     | owner's line | line that travels: parcel, pending, links[0 .. 5] | more links ... | blocks[capacity] |
 //
 // The handles begin at a cache line of their own, so a drain reads the owner's line and then the handles in order.
 
@@ -62,7 +62,7 @@ int locus_table_append(struct locus_table *table, locus_block block)
 static void push_to_homes(const struct locus_route *route, struct locus_table *table, uint64_t homes)
 {
     struct locus_link *links = table->links;
-    table->pushed = true;
+    table->parcel = 0;
     if (homes & (homes - 1))
         atomic_store_explicit(&table->pending, (uint32_t)__builtin_popcountll(homes), memory_order_relaxed); // D1
     while (homes) { // after the last push the table may be gone: what is read here is local or the route's
@@ -74,8 +74,8 @@ static void push_to_homes(const struct locus_route *route, struct locus_table *t
 
 int locus_push(const struct locus_route *route, struct locus_table *table)
 {
-    uint64_t homes = table->homes;
-    if (table->state != LOCUS_TABLE_RETIRED || table->pushed)
+    uint64_t homes = table->parcel; // and nothing else of the table: its first line stays where the owner is
+    if (!homes)
         return -EINVAL;
     if (homes & ~route->homes)
         return -EXDEV;

@@ -23,9 +23,9 @@
 
 enum locus_table_state { LOCUS_TABLE_LIVE, LOCUS_TABLE_RETIRED };
 
-// Read the fields freely while the table is yours; functions change them. The first cache line is written in owner context only,
-// the second by whoever pushes. So the pusher shares the first line instead of taking it away, and the drain finds it where the
-// owner left it: two line transfers less for each request.
+// Read the fields freely while the table is yours; functions change them. The first cache line is the owner's alone. The second is
+// what travels: retire writes into it where the table has to go, the push reads that and links it, the drain reads the links.
+// So one line goes to the pusher and back for each request, and the owner finds its own where it left it.
 struct locus_table {
     locus_block *blocks;        // [capacity], in sequence order, behind the links
     uint64_t homes;             // bit h: a block of home h is in here
@@ -37,8 +37,9 @@ struct locus_table {
     uint8_t homes_max;          // links laid out: home ordinals 0 .. homes_max - 1
     uint8_t retired_by;         // home whose owner counts this table as in flight,
     uint32_t in_flight;         // with so many blocks
-    _Alignas(LOCUS_CACHE_LINE) _Atomic uint32_t pending; // drains still to come; used when the table spans several homes
-    bool pushed;                // on its way
+    struct locus_table *reclaimed_next; // in locus_owner_reclaimed()'s list
+    _Alignas(LOCUS_CACHE_LINE) uint64_t parcel; // homes to push to; 0: not retired, or pushed already
+    _Atomic uint32_t pending;   // drains still to come; used when the table spans several homes
     struct locus_link links[];  // one per home
 };
 

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "placement/policy.h"
-#include "testbed/campaign.h"
+#include "testbed/row.h"
 
 struct tb_advise_plan {
     const char *arm;            // the contender

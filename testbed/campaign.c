@@ -26,7 +26,7 @@
 #include "testbed/job.h"
 
 // A process that takes longer than this for its blocks hangs. 20 us for a block is twenty times the slowest seen.
-#define PATIENCE_NS_PER_BLOCK 20000u
+#define PATIENCE_NS_PER_BLOCK 20000u // and a nanosecond more for each of its bytes
 #define PATIENCE_MS_BASE 60000u
 
 extern char **environ;
@@ -112,42 +112,72 @@ static void counters_fill(struct tb_job *job, const struct tb_campaign *campaign
     job->laps_metered = job->counters_on ? cell->laps_metered : 0;
 }
 
-static void job_fill(struct tb_job *job, const struct tb_campaign *campaign, const struct tb_cell *cell, const struct tb_arm *arm)
+uint32_t tb_campaign_workers(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm)
 {
+    uint32_t of_arm = campaign->arms[arm].workers, of_cell = campaign->cells[cell].workers;
+    return of_arm ? of_arm : of_cell ? of_cell : campaign->workers;
+}
+
+uint64_t tb_campaign_block_bytes(const struct tb_campaign *campaign, uint32_t cell)
+{
+    return campaign->cells[cell].block_bytes ? campaign->cells[cell].block_bytes : campaign->block_bytes;
+}
+
+enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32_t cell)
+{
+    return campaign->cells[cell].dispatch_given ? campaign->cells[cell].dispatch : campaign->dispatch;
+}
+
+static void job_fill(struct tb_job *job, const struct tb_campaign *campaign, uint32_t at_cell, uint32_t at_arm)
+{
+    const struct tb_cell *cell = &campaign->cells[at_cell];
+    const struct tb_arm *arm = &campaign->arms[at_arm];
     memset(job, 0, sizeof *job);
     snprintf(job->contender, sizeof job->contender, "%s", arm->contender->name);
     snprintf(job->library, sizeof job->library, "%s", arm->library);
     job->touch = cell->touch;
-    job->dispatch = campaign->dispatch;
+    job->dispatch = tb_campaign_dispatch(campaign, at_cell);
     job->fault = arm->fault;
     job->fault_percent = arm->fault_percent;
-    job->workers = campaign->workers;
+    job->workers = tb_campaign_workers(campaign, at_cell, at_arm);
     job->laps = cell->laps;
     job->laps_warmup = cell->laps_warmup;
-    job->block_bytes = campaign->block_bytes;
+    job->block_bytes = tb_campaign_block_bytes(campaign, at_cell);
+    job->pool_blocks = cell->pool_blocks;
     job->laps_counted = cell->laps_counted;
     job->cross_percent = arm->cross_percent;
     job->bench = campaign->bench;
     job->many_nodes = campaign->many_nodes;
 }
 
+// Of the contender's settings, or LD_PRELOAD, which is the arm's alone.
+static bool is_set_for(const char *variable, const char *const settings[])
+{
+    for (; *settings; settings++)
+        if (strncmp(variable, *settings, strcspn(*settings, "=") + 1) == 0)
+            return true;
+    return strncmp(variable, "LD_PRELOAD=", 11) == 0;
+}
+
 // The environment of the process: the parent's, with the arm's malloc, if wanted, and settings instead of what may be there.
 static int environment_make(const struct tb_arm *arm, bool with_malloc, char ***out, char **preload)
 {
-    size_t count = 0, kept = 0;
-    const char *setting = arm->contender->environment;
-    size_t name_bytes = setting ? strcspn(setting, "=") + 1 : 0;
+    static const char *const none[] = {NULL};
+    const char *const *settings = arm->contender->environment ? arm->contender->environment : none;
+    size_t count = 0, settings_count = 0, kept = 0;
     while (environ[count])
         count++;
+    while (settings[settings_count])
+        settings_count++;
     *preload = NULL;
-    *out = calloc(count + 3, sizeof **out);
+    *out = calloc(count + settings_count + 2, sizeof **out);
     if (!*out)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], "LD_PRELOAD=", 11) && (!setting || strncmp(environ[i], setting, name_bytes)))
+        if (!is_set_for(environ[i], settings))
             (*out)[kept++] = environ[i];
-    if (setting)
-        (*out)[kept++] = (char *)setting;
+    for (size_t i = 0; i < settings_count; i++)
+        (*out)[kept++] = (char *)settings[i];
     if (arm->library[0] == '\0' || !with_malloc)
         return 0;
     if (asprintf(preload, "LD_PRELOAD=%s", arm->library) < 0) {
@@ -244,18 +274,19 @@ static void process_judge(const struct runner *runner, int status, bool hung, ui
         snprintf(sample->invalid, sizeof sample->invalid, "did not finish, exit status %d%s", WEXITSTATUS(status), words);
 }
 
-static int sample_take(struct runner *runner, const struct tb_cell *cell, const struct tb_arm *arm, uint32_t round,
-                       struct tb_sample *out)
+static int sample_take(struct runner *runner, uint32_t at_cell, uint32_t at_arm, uint32_t round, struct tb_sample *out)
 {
+    const struct tb_cell *cell = &runner->campaign->cells[at_cell];
     uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
-    uint64_t patience_ms = PATIENCE_MS_BASE + laps * cell->schedule->blocks_per_lap * PATIENCE_NS_PER_BLOCK / 1000000;
+    uint64_t patience_ns = PATIENCE_NS_PER_BLOCK + tb_campaign_block_bytes(runner->campaign, at_cell);
+    uint64_t patience_ms = PATIENCE_MS_BASE + laps * cell->schedule->blocks_per_lap * patience_ns / 1000000;
     pid_t pid = 0;
     int status = 0;
     bool hung = false;
-    job_fill(runner->job, runner->campaign, cell, arm);
+    job_fill(runner->job, runner->campaign, at_cell, at_arm);
     if (!runner->words) // a tool that looks at the process has the hardware's counters for itself
         counters_fill(runner->job, runner->campaign, cell, round);
-    int error = process_start(runner, arm, &pid);
+    int error = process_start(runner, &runner->campaign->arms[at_arm], &pid);
     if (!error)
         error = process_wait(pid, patience_ms, &status, &hung);
     if (error)
@@ -273,7 +304,7 @@ static int cell_run(struct runner *runner, struct tb_campaign *campaign, uint32_
     int error = 0;
     for (uint32_t i = 0; i < campaign->arms_count && !error; i++) {
         struct tb_sample *sample = tb_campaign_sample(campaign, cell, order[i], round);
-        error = sample_take(runner, &campaign->cells[cell], &campaign->arms[order[i]], round, sample);
+        error = sample_take(runner, cell, order[i], round, sample);
         if (!error && hooks->sample)
             error = hooks->sample(hooks->context, campaign, cell, order[i], round, i);
         if (!error && hooks->progress)
@@ -321,7 +352,7 @@ int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uin
     if (!error)
         error = schedule_share(&runner, campaign->cells[cell].schedule);
     if (!error)
-        error = sample_take(&runner, &campaign->cells[cell], &campaign->arms[arm], 0, out);
+        error = sample_take(&runner, cell, arm, 0, out);
     ssize_t n = error ? 0 : pread(runner.stderr_fd, said, said_bytes - 1, 0);
     said[n > 0 ? n : 0] = '\0';
     runner_close(&runner);

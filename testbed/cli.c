@@ -28,9 +28,10 @@ void tb_error(const char *format, ...)
 
 int tb_cli_flush(void)
 {
-    if (fflush(stdout) == 0)
+    int error = fflush(stdout) ? errno : 0;
+    if (!error && !ferror(stdout)) // after a write that failed there may be nothing left to flush
         return TB_EXIT_OK;
-    tb_error("standard output: %s", strerror(errno));
+    tb_error("standard output: %s", error ? strerror(error) : "not all of it could be written; is the disk full?");
     return TB_EXIT_FAILED;
 }
 

@@ -17,6 +17,7 @@
 #include "testbed/options.h"
 #include "testbed/options_trace.h"
 #include "testbed/report_text.h"
+#include "testbed/workload.h"
 
 #define SAMPLE "testbed/sample.csv"
 
@@ -114,7 +115,7 @@ static int schedule_make(const struct arguments *arguments, struct tb_schedule *
         headline[strcspn(headline, "\n")] = '\0'; // the first of its lines
         return status;
     }
-    int error = tb_schedule_suite(arguments->workload, out);
+    int error = tb_workload_schedule(arguments->workload, out);
     if (error == -ENOENT)
         tb_error("--workload: '%s' is not steady-decode, burst-storm, long-tail or churn-touch", arguments->workload);
     else if (error)

@@ -7,6 +7,7 @@
 
 #include "testbed/commands.h"
 #include "testbed/options.h"
+#include "testbed/workload.h"
 
 static const char *const default_contenders[] = {"locus",        "locus#2",     "locus-published",
                                                  "locus-shared", "mimalloc",    "jemalloc",
@@ -46,11 +47,12 @@ int tb_cmd_bench(int argc, char **argv)
         return status;
     options.dispatch = TB_DISPATCH_INLINE;
     options.bench = true;
-    if (tb_schedule_suite("steady-decode", &schedule)) {
+    if (tb_workload_schedule("steady-decode", &schedule)) {
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
-    snprintf(schedule->name, sizeof schedule->name, "single operations"); // only its pool is used
+    snprintf(schedule->name, sizeof schedule->name, "single operations"); // only its pool is used,
+    schedule->blocks_peak = schedule->pool_blocks;                        // and by pools that are no larger than its peak, too
     const struct tb_cell cell = {.schedule = schedule, .touch = TB_TOUCH_NONE, .laps = 1};
     status = tb_options_run(&options, &cell, 1, "bench", NULL);
     free(schedule);

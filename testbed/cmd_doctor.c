@@ -11,6 +11,7 @@
 #include "testbed/cli.h"
 #include "testbed/commands.h"
 #include "testbed/doctor/doctor.h"
+#include "testbed/report_text.h"
 
 enum { KEY_ALL = 'a', KEY_JSON = 'j', KEY_CHANGE = 'c', KEY_RESTORE = 'r', KEY_CHECK = 'k', KEY_ROOT = 'R' };
 
@@ -117,13 +118,15 @@ static bool select_findings(struct tb_doctor *doctor, const struct arguments *ar
 
 static int print_json(const struct tb_doctor *doctor)
 {
+    struct tb_text text;
     json_t *object = tb_doctor_json(doctor);
-    int rc = object ? json_dumpf(object, stdout, JSON_INDENT(2)) : -1;
+    int rc = object ? tb_text_open(&text) : -ENOMEM;
+    if (!rc) {
+        bool failed = json_dumpf(object, text.stream, JSON_INDENT(2)) || fputc('\n', text.stream) == EOF;
+        rc = tb_text_close(&text, stdout, failed ? -ENOMEM : 0);
+    }
     json_decref(object);
-    if (rc)
-        return -ENOMEM;
-    putchar('\n');
-    return 0;
+    return rc;
 }
 
 static int print(const struct tb_doctor *doctor, const struct arguments *arguments)

@@ -2,19 +2,30 @@
 //
 // locus eval: the scoreboard of LOCUS-EVAL.
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/commands.h"
+#include "testbed/contender.h"
 #include "testbed/options.h"
+#include "testbed/suite.h"
+#include "testbed/workload.h"
 
-#define CELLS_MAX 16
+#define WORKLOADS_MAX 16u
 
 static const char *const default_contenders[] = {
     "locus",    "locus#2",  "locus-backpressure", "locus-published", "locus-shared", "oracle",
     "mimalloc", "jemalloc", "tcmalloc",           "glibc",           "glibc-tuned",  "null",
     NULL};
+
+struct eval_plan {
+    struct tb_schedule *schedules[WORKLOADS_MAX];
+    uint32_t schedules_count;
+    struct tb_cell cells[3 * WORKLOADS_MAX]; // by touch
+    uint32_t cells_count;
+};
 
 struct arguments {
     struct tb_options options;
@@ -22,7 +33,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"workload", 'W', "LIST", 0, "steady-decode, burst-storm, long-tail, churn-touch, comma-separated, or all (all)", 0},
+    {"workload", 'W', "LIST", 0, "Workloads, comma-separated; all or v1: the four of LOCUS-EVAL v1; v2: its six (all)", 0},
     {0},
 };
 
@@ -43,11 +54,11 @@ static const char documentation[] =
     "order. Ratios are formed within a round; the interval holds the true ratio with 95 % confidence. \"vs mimalloc\" says how "
     "many times faster; \"vs oracle\" how much slower than the floor, which knows all blocks beforehand.\n\n"
     "Ratios at --touch none are larger and mean less: an engine writes its blocks. Full touch is what counts.\n\n"
-    "Contenders: locus, locus-backpressure, locus-coloured (a cache line between blocks), locus-published (the paper's design "
-    "as it is), locus-shared (one bounded queue), oracle (the floor), null (what the testbed costs), mimalloc, jemalloc, "
-    "tcmalloc, glibc, glibc-tuned, malloc:/path/lib.so. "
-    "The same name twice is an A/A control. Faults, to see that they are noticed: NAME@skip-touch, NAME@drop-chunk, "
-    "NAME@double-free, NAME@delay:PERCENT.\n\n"
+    "Workloads: steady-decode, burst-storm, long-tail, churn-touch (v1), burst-queued (a pool too small for the burst), "
+    "long-tail-cancels (v2), cycle-256 (only the way home).\n\n"
+    "Mallocs have their default settings; those called -tuned keep their memory and pass on more blocks at once. "
+    "The same name twice is an A/A control; NAME+4w has 4 workers. Faults, to see that they are noticed: NAME@skip-touch, "
+    "NAME@drop-chunk, NAME@double-free, NAME@delay:PERCENT.\n\n"
     "Examples:\n"
     "  locus eval                      full touch, spinning worker, 20 rounds\n"
     "  locus eval --touch all --json=eval.json --plot eval.svg\n"
@@ -56,51 +67,103 @@ static const char documentation[] =
     "  locus eval -c locus,mimalloc,malloc:/opt/lib/libsnmalloc.so\n\n"
     "Exit status: 0 all gates passed, 1 an arm is INVALID or the run failed, 2 bad input.";
 
-static int cells_make(const struct arguments *arguments, struct tb_cell cells[], struct tb_schedule *schedules[], uint32_t *count)
+// The contenders stand before the examples.
+static char *with_contenders(int key, const char *text, void *input)
 {
-    char list[256], *rest = NULL;
+    const char *examples = key == ARGP_KEY_HELP_POST_DOC && text ? strstr(text, "Examples:") : NULL;
+    char *all = NULL;
+    size_t bytes = 0;
+    FILE *out = examples ? open_memstream(&all, &bytes) : NULL;
+    (void)input;
+    if (!out)
+        return (char *)text;
+    fprintf(out, "%.*sContenders:\n", (int)(examples - text), text);
+    tb_contender_list(out);
+    fprintf(out, "\n%s", examples);
+    return fclose(out) == 0 ? all : (char *)text;
+}
+
+// All there are, as a list in words.
+static const char *workload_names(char *out, size_t bytes)
+{
+    const struct tb_workload *workload = NULL;
+    size_t used = 0;
+    for (size_t i = 0; (workload = tb_workload_at(i)) != NULL && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s, ", workload->name);
+    return out;
+}
+
+static int workload_add(const struct arguments *arguments, const char *name, struct eval_plan *plan)
+{
+    char names[512];
+    if (plan->schedules_count == WORKLOADS_MAX) {
+        tb_error("--workload: %u at most", WORKLOADS_MAX);
+        return TB_EXIT_USAGE;
+    }
+    int error = tb_workload_schedule(name, &plan->schedules[plan->schedules_count]);
+    if (error == -ENOENT) {
+        tb_error("--workload: '%s' is none of %sall, v1 or v2", name, workload_names(names, sizeof names));
+        return TB_EXIT_USAGE;
+    }
+    if (error) {
+        tb_error("--workload %s: %s", name, strerror(-error));
+        return TB_EXIT_FAILED;
+    }
+    for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_FULL; touch++) {
+        if (!arguments->options.touch[touch])
+            continue;
+        struct tb_cell *cell = &plan->cells[plan->cells_count++];
+        *cell = (struct tb_cell){.schedule = plan->schedules[plan->schedules_count], .touch = (enum tb_touch)touch};
+        tb_options_laps(&arguments->options, cell);
+    }
+    plan->schedules_count++;
+    return 0;
+}
+
+static int suite_add(const struct arguments *arguments, unsigned version, struct eval_plan *plan)
+{
+    int status = 0;
+    for (const char *const *name = tb_suite(version)->workloads; *name && !status; name++)
+        status = workload_add(arguments, *name, plan);
+    return status;
+}
+
+static int cells_make(const struct arguments *arguments, struct eval_plan *plan)
+{
+    char list[512], *rest = NULL;
+    int status = 0;
     if (snprintf(list, sizeof list, "%s", arguments->workloads) >= (int)sizeof list)
         list[0] = '\0';
-    uint32_t made = 0;
-    for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-        if (made == tb_suite_count || tb_schedule_suite(name, &schedules[made])) {
-            tb_error("--workload: '%s' is not steady-decode, burst-storm, long-tail, churn-touch or all", name);
-            return TB_EXIT_USAGE;
-        }
-        for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_FULL; touch++) {
-            if (!arguments->options.touch[touch])
-                continue;
-            cells[*count] = (struct tb_cell){.schedule = schedules[made], .touch = (enum tb_touch)touch};
-            tb_options_laps(&arguments->options, &cells[(*count)++]);
-        }
-        made++;
+    for (char *name = strtok_r(list, ",", &rest); name && !status; name = strtok_r(NULL, ",", &rest)) {
+        if (strcmp(name, "all") == 0 || strcmp(name, "v1") == 0)
+            status = suite_add(arguments, 1, plan);
+        else if (strcmp(name, "v2") == 0)
+            status = suite_add(arguments, 2, plan);
+        else
+            status = workload_add(arguments, name, plan);
     }
-    return made ? 0 : TB_EXIT_USAGE;
+    return status || plan->cells_count ? status : TB_EXIT_USAGE;
 }
 
 int tb_cmd_eval(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp_child children[] = {{&tb_options_argp, 0, NULL, 0}, {0}};
-    const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
-    struct tb_schedule *schedules[CELLS_MAX] = {NULL};
-    struct tb_cell cells[CELLS_MAX];
-    uint32_t cells_count = 0;
+    const struct argp argp = {options, parse, NULL, documentation, children, with_contenders, NULL};
+    static struct eval_plan plan;
     tb_options_init(&arguments.options);
     arguments.workloads = "all";
     int status = tb_cli_parse(&argp, "eval", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    if (strcmp(arguments.workloads, "all") == 0)
-        arguments.workloads = "steady-decode,burst-storm,long-tail,churn-touch";
     bool *touch = arguments.options.touch;
     touch[TB_TOUCH_FULL] |= !touch[TB_TOUCH_NONE] && !touch[TB_TOUCH_BYTE];
     status = tb_options_arms(&arguments.options, default_contenders);
     if (!status)
-        status = cells_make(&arguments, cells, schedules, &cells_count);
+        status = cells_make(&arguments, &plan);
     if (!status)
-        status = tb_options_run(&arguments.options, cells, cells_count, "eval", NULL);
-    for (int i = 0; i < CELLS_MAX; i++)
-        free(schedules[i]);
+        status = tb_options_run(&arguments.options, plan.cells, plan.cells_count, "eval", NULL);
+    for (uint32_t i = 0; i < plan.schedules_count; i++)
+        free(plan.schedules[i]);
     return status;
 }

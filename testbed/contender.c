@@ -32,6 +32,23 @@ const struct tb_contender *tb_contender_find(const char *name)
     return NULL;
 }
 
+const struct tb_optional tb_optionals[] = {
+    {"dpdk-ring", "libdpdk-dev"},     {"dpdk-stack", "libdpdk-dev"},     {"locus-ckstack", "libck-dev"},
+    {"locus-lfstack", "liburcu-dev"}, {"locus-wfcqueue", "liburcu-dev"}, {NULL, NULL},
+};
+
+static int name_unknown(const char *name, char *why, size_t why_bytes)
+{
+    for (const struct tb_optional *optional = tb_optionals; optional->name; optional++) {
+        if (strcmp(optional->name, name) == 0) {
+            snprintf(why, why_bytes, "contender %s was not built in: install %s, then run make again", name, optional->package);
+            return -ENODEV;
+        }
+    }
+    snprintf(why, why_bytes, "unknown contender '%s' (`locus eval --help` lists them)", name);
+    return -ENOENT;
+}
+
 static int library_find(const struct tb_contender *contender, struct tb_arm *arm, char *why, size_t why_bytes)
 {
     for (const char *const *name = contender->libraries; *name; name++) {
@@ -104,6 +121,17 @@ static int share_parse(char *name, struct tb_arm *arm)
     return 0;
 }
 
+// "NAME+4w", and takes it off.
+static int workers_parse(char *name, struct tb_arm *arm)
+{
+    char *sign = strncmp(name, "malloc:", 7) ? strrchr(name, '+') : NULL;
+    if (!sign)
+        return 0;
+    arm->workers = tb_workers_parse(sign + 1);
+    *sign = '\0';
+    return arm->workers ? 0 : -EINVAL;
+}
+
 int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes)
 {
     char name[sizeof out->label];
@@ -124,12 +152,14 @@ int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_byt
         snprintf(why, why_bytes, "'%s': the share behind %% is a whole number from 0 to 100", text);
         return -EINVAL;
     }
+    if (workers_parse(name, out)) {
+        snprintf(why, why_bytes, "'%s': the workers behind + are a whole number from 1 to %u and a w", text, TB_WORKERS_MAX);
+        return -EINVAL;
+    }
     bool by_path = strncmp(name, "malloc:", 7) == 0;
     out->contender = tb_contender_find(by_path ? "malloc" : name);
-    if (!out->contender || (!by_path && strcmp(name, "malloc") == 0)) {
-        snprintf(why, why_bytes, "unknown contender '%s' (`locus eval --help` lists them)", name);
-        return -ENOENT;
-    }
+    if (!out->contender || (!by_path && strcmp(name, "malloc") == 0))
+        return name_unknown(name, why, why_bytes);
     if (by_path)
         return library_by_path(name + 7, out, why, why_bytes);
     return out->contender->libraries ? library_find(out->contender, out, why, why_bytes) : 0;

@@ -16,6 +16,8 @@
 #ifndef TB_CONTENDER_H
 #define TB_CONTENDER_H
 
+#include <stdio.h>
+
 #include "placement/table.h"
 #include "testbed/campaign.h"
 
@@ -28,6 +30,8 @@ struct tb_setup {
     size_t block_bytes;
     uint32_t pool_blocks;
     uint32_t workers;           // lanes: >= 1, also for inline dispatch
+    char *why;                  // open may say here, in a sentence, what this host lacks and the remedy; NULL: nobody asks
+    size_t why_bytes;
 };
 
 struct tb_audit {               // at rest, after the last drain
@@ -35,6 +39,7 @@ struct tb_audit {               // at rest, after the last drain
     uint64_t drained;           // requests that came home
     uint64_t refused;           // frees that were refused
     uint64_t not_home;          // blocks that ought to be free and are not
+    uint64_t waits;             // takes that had to wait for blocks on their way home
     char version[64];           // "" for the project's own
 };
 
@@ -48,6 +53,9 @@ struct tb_ops {
     int (*retire)(void *context, struct locus_table *table);
     void (*finish)(void *context, uint32_t worker, struct locus_table *table);
     void (*drain)(void *context);
+    // What the owner does where the schedule says drain; NULL: it drains. A lap's end always drains. With a bounded way home
+    // (batch_blocks_max) also what it does while it waits for a worker, so it must make room there.
+    void (*step)(void *context);
     uint64_t (*freed)(void *context); // blocks that are free again by now
     void (*audit)(void *context, struct tb_audit *out);
 };
@@ -56,10 +64,12 @@ struct tb_contender {
     const char *name;
     const char *summary;        // one line for `locus eval --help`
     bool harness;               // measures the testbed; shown, never ranked, and its blocks may be one and the same
-    bool frees_on_worker;       // finish() itself frees block by block (mallocs)
+    bool floor;                 // no allocator, as it knows all blocks beforehand: what others are held against, nobody's rival
+    bool frees_on_worker;       // finish() itself frees: there is no push, and drain has nothing to do
+    bool is_malloc;             // it stands for the process's malloc: a candidate for "best malloc"
     uint32_t batch_blocks_max;  // most blocks that finish() can take without a drain; 0: no limit
     const char *const *libraries;   // file names to look for, best first, NULL-terminated: preloaded into the measured process
-    const char *environment;        // NAME=VALUE for the measured process, or NULL
+    const char *const *environment; // NAME=VALUE each, NULL-terminated, for the measured process; or NULL
     const struct tb_driver *driver; // NULL: for many nodes only
     const struct tb_nodes_contender *nodes; // NULL: for one node only
 };
@@ -75,9 +85,18 @@ extern const struct tb_contender *const __stop_tb_contenders[];
 // By name, or NULL.
 const struct tb_contender *tb_contender_find(const char *name);
 
-// "NAME", "NAME@skip-touch", "NAME@drop-chunk", "NAME@double-free", "NAME@delay:PERCENT", "malloc:/path/lib.so"; on many nodes also
-// "NAME%50" (half of the requests cross) and "NAME@misplace". Finds the library of a malloc. 0, -ENOENT (no such
-// contender), -EINVAL (no such fault or share) or -ENODEV (its library is not here); why is one sentence.
+// Those of one node by name and summary, and those that are not built in, by the alphabet; for 79 columns.
+void tb_contender_list(FILE *out);
+
+// Contenders that are built only where another package's headers are: NULL-terminated by name.
+struct tb_optional {
+    const char *name, *package; // the package by its Debian name
+};
+extern const struct tb_optional tb_optionals[];
+
+// "NAME", "NAME+4w" (with 4 workers), "NAME@skip-touch", "NAME@drop-chunk", "NAME@double-free", "NAME@delay:PERCENT",
+// "malloc:/path/lib.so"; on many nodes also "NAME%50" (half of the requests cross) and "NAME@misplace". Finds a malloc's library.
+// 0, -ENOENT (no such contender), -EINVAL (no such fault, share or workers), -ENODEV (library or package not here); why: in words.
 int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes);
 
 // The same, into the next place of arms[TB_ARMS_MAX]; a name that is there already becomes NAME#2: an A/A control.

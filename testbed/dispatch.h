@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "placement/table.h"
-#include "testbed/campaign.h"
+#include "testbed/sample.h"
 
 #define TB_RING_SLOTS 1024u // more than any suite workload has under way; a replay that fills it waits, draining
 

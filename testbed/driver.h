@@ -13,16 +13,19 @@
 #include "placement/cpu_relax.h"
 #include "testbed/driver_ops.h"
 
-// Waits until every worker is idle, draining: a lap ends when everything that was retired in it is home.
+// Waits until every worker is idle, draining: a lap ends when everything that was retired in it is home. Only when a worker has
+// finished a request can something have arrived; but where the way home is bounded, a worker may be waiting in the middle of one,
+// and the owner does what it does at a step.
 TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, void *context)
 {
+    bool bounded = engine->contender->batch_blocks_max != 0;
     for (uint32_t i = 0; i < engine->crew.count; i++) {
         struct tb_worker *worker = &engine->crew.workers[i];
         uint64_t done_before = worker->done_seen;
         for (uint32_t polls = 1; !tb_worker_idle(worker); polls++) {
-            if (worker->done_seen != done_before) { // only then can something have arrived
+            if (worker->done_seen != done_before || bounded) {
                 done_before = worker->done_seen;
-                ops->drain(context);
+                bounded && ops->step ? ops->step(context) : ops->drain(context);
             }
             if (polls % 64 == 0)
                 sched_yield(); // the worker may need this CPU
@@ -40,7 +43,7 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
     const struct tb_op *end = tb_schedule_ops(engine->schedule) + span->end;
     for (; op < end; op++) {
         if (op->kind == TB_OP_DRAIN)
-            ops->drain(context);
+            ops->step ? ops->step(context) : ops->drain(context);
         else if (op->kind == TB_OP_RETIRE)
             tb_op_retire(engine, ops, context, *op, probe);
         else if (!tb_op_take(engine, ops, context, *op, probe))

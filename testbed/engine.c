@@ -12,9 +12,7 @@
 
 #include "placement/cpu_relax.h"
 
-// `locus bench`: blocks under way at once, and repetitions. 4,096 blocks make the shortest stage (bulk, a quarter of a nanosecond a
-// block) about 40 times as long as a look at the clock, whose own cost is taken off.
-#define BENCH_BLOCKS 4096u
+// `locus bench`: repetitions. Arbitrary, but odd: the median is one of them.
 #define BENCH_REPETITIONS 101u
 
 uint64_t tb_now_ns(void)
@@ -49,12 +47,12 @@ static int tables_open(struct tb_engine *engine, uint32_t count, const uint32_t 
 static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
 {
     const struct tb_schedule *schedule = engine->schedule;
-    engine->seen_max = schedule->blocks_per_lap * probe_laps + schedule->blocks_peak + BENCH_BLOCKS;
+    engine->seen_max = schedule->blocks_per_lap * probe_laps + schedule->blocks_peak + TB_BENCH_BLOCKS;
     engine->seen = calloc(engine->seen_max, sizeof *engine->seen);
     if (!engine->seen)
         return -ENOMEM;
     if (engine->job->bench)
-        return tables_open(engine, BENCH_BLOCKS / TB_BENCH_BULK_BLOCKS, NULL);
+        return tables_open(engine, TB_BENCH_BLOCKS / TB_BENCH_BULK_BLOCKS, NULL);
     return tables_open(engine, schedule->slots, tb_schedule_capacity(schedule));
 }
 
@@ -89,6 +87,14 @@ static double median_of(double values[], uint32_t count)
 {
     qsort(values, count, sizeof *values, compare_double);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double mean_of(const double values[], uint32_t count)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum / count;
 }
 
 // A delay put in on purpose must scale with the work: it is measured on the warm-up laps, and spent inside every timed one.
@@ -190,6 +196,8 @@ static void measure_laps(struct tb_engine *engine, void *context, uint32_t probe
     memcpy(sorted_ns, job->lap_ns, job->laps * sizeof *sorted_ns);
     sample->lap_ns = median_of(sorted_ns, job->laps);
     sample->lap_ns_min = sorted_ns[0];
+    sample->lap_ns_mean = mean_of(sorted_ns, job->laps);
+    sample->lap_ns_p90 = sorted_ns[(job->laps * 9 + 9) / 10 - 1];
     sample->outstanding_high = (uint32_t)engine->outstanding_high;
     sample->distinct = distinct_seen(engine);
 }
@@ -215,7 +223,7 @@ static double stage_ns(struct tb_engine *engine, void *context, enum tb_stage st
 static void measure_bench(struct tb_engine *engine, void *context)
 {
     const struct tb_contender *contender = engine->contender;
-    uint32_t blocks = contender->batch_blocks_max ? contender->batch_blocks_max : BENCH_BLOCKS;
+    uint32_t blocks = contender->batch_blocks_max ? contender->batch_blocks_max : TB_BENCH_BLOCKS;
     uint32_t tables = blocks / TB_BENCH_BULK_BLOCKS;
     double ns[TB_BENCH_COUNT][BENCH_REPETITIONS], clock_ns = clock_cost_ns();
     for (uint32_t i = 0; i < 2 * BENCH_REPETITIONS && !engine->error; i++) { // the first half is warm-up
@@ -245,6 +253,7 @@ static void judge(struct tb_engine *engine, const struct tb_audit *audit)
     s->freed = audit->freed;
     s->pushed = engine->retired;
     s->drained = audit->drained;
+    s->waits = audit->waits;
     s->touched_bytes = engine->touched_bytes;
     s->touched_bytes_expected = engine->job->bench ? 0 : engine->taken * touch_bytes(engine->job);
     memcpy(s->version, audit->version, sizeof s->version);
@@ -280,14 +289,21 @@ static int measure(struct tb_engine *engine)
     struct tb_setup setup = {
         .schedule = engine->schedule,
         .block_bytes = job->block_bytes,
-        .pool_blocks = engine->schedule->pool_blocks,
+        .pool_blocks = job->pool_blocks ? job->pool_blocks : engine->schedule->pool_blocks,
         .workers = job->workers ? job->workers : 1,
+        .why = job->sample.invalid,
+        .why_bytes = sizeof job->sample.invalid,
     };
     int error = engine_open(engine, probe_laps);
     if (!error)
         error = ops->open(&setup, &context);
     if (!error)
         error = tb_crew_start(&engine->crew, job->workers, job->bench ? TB_DISPATCH_INLINE : job->dispatch, ops->finish, context);
+    if (error && job->sample.invalid[0]) { // the contender has said what this host lacks, and that is the answer
+        job->sample.ran = true;
+        error = 0;
+        goto out;
+    }
     if (error)
         goto out;
     job->sample.workers_pinned = engine->crew.pinned;

@@ -5,7 +5,7 @@
 #ifndef TB_JOB_H
 #define TB_JOB_H
 
-#include "testbed/campaign.h"
+#include "testbed/sample.h"
 
 #define TB_LAPS_MAX 4096u
 #define TB_PROBE_LAPS 5u        // laps watched for footprint and contents; 1 for a replay, whose lap is long
@@ -20,6 +20,7 @@ struct tb_job {
     uint32_t workers;
     uint32_t laps, laps_warmup, laps_counted, laps_metered;
     uint64_t block_bytes;
+    uint32_t pool_blocks;       // 0: the schedule's
     uint32_t cross_percent;
     bool bench, many_nodes;
     struct tb_counter_set counters; // resolved and probed by the parent; empty: nothing is counted

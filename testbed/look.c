@@ -18,6 +18,8 @@ static const struct tb_look looks[] = {
     {"preferred", "#CC79A7", 13},      {"preferred-many", "#CC79A7", 12},
     {"interleave", "#009E73", 7},      {"weighted-interleave", "#009E73", 6},
     {"bind-balancing", "#E69F00", 6},  {"repair", "#56B4E9", 11},
+    {"locus-coloured", "#0072B2", 13}, {"oracle-coloured", "#000000", 6},
+    {"locus-spsc", "#0072B2", 9},      {"locus-treiber", "#0072B2", 11},
 };
 
 static const struct tb_look others[] = {

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
@@ -31,6 +32,7 @@ static const struct command {
     {"verify", "is the record whole, and as it was written?", tb_cmd_verify},
     {"reproduce", "a log's run once more, from its header alone", tb_cmd_reproduce},
     {"report", "one HTML page: what did this machine show?", tb_cmd_report},
+    {"scoreboard", "the standing table of contenders, from the record", tb_cmd_scoreboard},
     {"compare", "two runs side by side", tb_cmd_compare},
     {"export", "a log as pyperf JSON", tb_cmd_export},
     {"guest", "any of these in an emulated multi-node machine", tb_cmd_guest},
@@ -44,7 +46,7 @@ static int help(void)
            "Which allocator and placement should a KV cache use on this machine, and how much is it worth?\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (commands[i].summary)
-            printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+            printf("  %-10s %s\n", commands[i].name, commands[i].summary);
     printf("\n  locus COMMAND --help explains a command, with examples.\n"
            "\nExit status: 0 done, 1 the run failed or a gate did, 2 bad input.\n");
     return tb_cli_flush();
@@ -52,6 +54,9 @@ static int help(void)
 
 int main(int argc, char **argv)
 {
+    static char page[1 << 16]; // a page goes out at once, so that the reason of a failed write is known
+    if (!isatty(STDOUT_FILENO))
+        setvbuf(stdout, page, _IOFBF, sizeof page);
     if (argc < 2) {
         tb_error("which command? (see: locus --help)");
         return TB_EXIT_USAGE;

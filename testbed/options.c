@@ -90,7 +90,7 @@ error_t tb_options_parse(int key, char *argument, struct argp_state *state, stru
     case TB_KEY_SEED: return parse_u64(state, "--seed", argument, 0, UINT64_MAX, &options->seed);
     case TB_KEY_LAPS: return parse_u64(state, "--laps", argument, 1, TB_LAPS_MAX, &options->laps);
     case TB_KEY_BLOCK_BYTES:
-        return tb_cli_bytes(argument, 64, UINT64_C(1) << 30, &options->block_bytes)
+        return tb_cli_bytes(argument, TB_BLOCK_BYTES_MIN, TB_BLOCK_BYTES_MAX, &options->block_bytes)
                    ? 0
                    : tb_cli_bad(state, "--block-bytes: '%s' is not a size from 64 bytes to 1 GiB", argument);
     case TB_KEY_JSON:

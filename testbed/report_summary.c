@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "testbed/contender.h"
 #include "testbed/report.h"
 #include "testbed/report_text.h"
 
@@ -129,7 +130,7 @@ static void say_floor(struct tb_words *words, const struct range *over)
 static bool may_lead(const struct tb_board *board, uint32_t i)
 {
     const struct tb_arm *arm = board->row[i].arm;
-    return board->place[i] == TB_PLACE_RANKED && arm->fault == TB_FAULT_NONE && strcmp(arm->label, "oracle") != 0;
+    return board->place[i] == TB_PLACE_RANKED && arm->fault == TB_FAULT_NONE && !arm->contender->floor;
 }
 
 struct leaders {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "testbed/campaign.h"
+#include "testbed/row.h"
 
 #define TB_CONFIDENCE 0.95 // of every interval that is shown
 
@@ -50,9 +50,6 @@ void tb_base_name(const struct tb_arm *arm, char *out, size_t size);
 
 // True when every worker had a CPU of its own in every sample that ran.
 bool tb_workers_pinned(const struct tb_campaign *campaign);
-
-const char *tb_fault_name(enum tb_fault fault); // NULL for none
-const char *tb_bench_name(int op);
 
 // --- text (report_text.c) ---
 

@@ -15,30 +15,6 @@
 #include "testbed/contender.h"
 #include "testbed/report_text.h"
 
-const char *tb_touch_name(enum tb_touch touch)
-{
-    static const char *const names[] = {"none", "byte", "full", "line"};
-    return (size_t)touch < sizeof names / sizeof *names ? names[touch] : "?";
-}
-
-const char *tb_dispatch_name(enum tb_dispatch dispatch)
-{
-    static const char *const names[] = {"inline", "spin", "futex"};
-    return (size_t)dispatch < sizeof names / sizeof *names ? names[dispatch] : "?";
-}
-
-const char *tb_fault_name(enum tb_fault fault)
-{
-    static const char *const names[] = {NULL, "skip-touch", "drop-chunk", "double-free", "delay", "misplace"};
-    return (size_t)fault < sizeof names / sizeof *names ? names[fault] : "?";
-}
-
-const char *tb_bench_name(int op)
-{
-    static const char *const names[TB_BENCH_COUNT] = {"alloc", "bulk", "push", "free"};
-    return op >= 0 && op < TB_BENCH_COUNT ? names[op] : "lap";
-}
-
 int tb_campaign_arm(const struct tb_campaign *campaign, const char *label)
 {
     for (uint32_t arm = 0; arm < campaign->arms_count; arm++)
@@ -73,15 +49,6 @@ int tb_twin(const struct tb_campaign *campaign, uint32_t arm)
         return -1;
     snprintf(base, sizeof base, "%.*s", (int)mark, label);
     return tb_campaign_arm(campaign, base);
-}
-
-static bool is_malloc(const char *label)
-{
-    static const char *const names[] = {"glibc", "glibc-tuned", "jemalloc", "mimalloc", "tcmalloc"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(label, names[i]) == 0)
-            return true;
-    return strncmp(label, "malloc:", 7) == 0;
 }
 
 // The first round that failed, in words.
@@ -176,6 +143,16 @@ static void fill_bench_ratios(const struct tb_campaign *campaign, uint32_t cell,
             tb_pair_ratio(campaign, cell, base, counterpart[op], (int)arm, op, &row->bench_vs_base[op]);
 }
 
+// The arm that others are held against as the least there can be, or -1: the oracle, else another floor.
+static int floor_arm(const struct tb_campaign *campaign)
+{
+    int floor = tb_campaign_arm(campaign, "oracle");
+    for (uint32_t arm = 0; arm < campaign->arms_count && floor < 0; arm++)
+        if (campaign->arms[arm].contender->floor && campaign->arms[arm].fault == TB_FAULT_NONE)
+            floor = (int)arm;
+    return floor;
+}
+
 void tb_campaign_row(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *out)
 {
     *out = (struct tb_row){.arm = &campaign->arms[arm]};
@@ -184,7 +161,7 @@ void tb_campaign_row(const struct tb_campaign *campaign, uint32_t cell, uint32_t
         memcpy(out->version, tb_campaign_sample(campaign, cell, arm, round)->version, sizeof out->version);
     fill_times(campaign, cell, arm, out);
     fill_footprint(campaign, cell, arm, out);
-    int base = tb_campaign_arm(campaign, "mimalloc"), oracle = tb_campaign_arm(campaign, "oracle");
+    int base = tb_campaign_arm(campaign, "mimalloc"), oracle = floor_arm(campaign);
     struct tb_ratio twin;
     out->has_vs_base = tb_pair_ratio(campaign, cell, base, TB_LAP, (int)arm, TB_LAP, &out->vs_base);
     out->has_vs_oracle = tb_pair_ratio(campaign, cell, (int)arm, TB_LAP, oracle, TB_LAP, &out->vs_oracle);
@@ -228,7 +205,7 @@ int tb_best_malloc(const struct tb_campaign *campaign, uint32_t cell)
     double best_ns = INFINITY;
     for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
         const struct tb_arm *candidate = &campaign->arms[arm];
-        if (!is_malloc(candidate->label) || candidate->fault != TB_FAULT_NONE || tb_twin(campaign, arm) >= 0)
+        if (!candidate->contender->is_malloc || candidate->fault != TB_FAULT_NONE || tb_twin(campaign, arm) >= 0)
             continue;
         struct tb_row row;
         tb_campaign_row(campaign, cell, arm, &row);

@@ -83,9 +83,4 @@ int tb_builder_mark_epilogue(struct tb_builder *builder); // the last lap ends a
 // retired, a request never retires, the peak exceeds pool_blocks. *out is malloc'd (free it), and owned by the caller.
 int tb_builder_pack(struct tb_builder *builder, const char *name, uint32_t pool_blocks, struct tb_schedule **out);
 
-// The four workloads of LOCUS-EVAL: "steady-decode", "burst-storm", "long-tail", "churn-touch". -ENOENT: no such name.
-extern const char *const tb_suite_names[];
-extern const size_t tb_suite_count;
-int tb_schedule_suite(const char *name, struct tb_schedule **out);
-
 #endif

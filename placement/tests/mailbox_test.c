@@ -31,6 +31,27 @@ Test(mailbox, take_returns_everything_oldest_first)
     cr_assert_null(link);
 }
 
+Test(mailbox, take_all_says_whether_it_is_a_single_link)
+{
+    struct locus_mailbox mailbox;
+    struct locus_link links[3];
+    bool alone = false;
+    locus_mailbox_init(&mailbox);
+    cr_expect_null(locus_mailbox_take_all(&mailbox, &alone));
+    for (unsigned round = 0; round < 2; round++) {
+        locus_mailbox_push(&mailbox, &links[0]);
+        cr_expect_eq(locus_mailbox_take_all(&mailbox, &alone), &links[0]);
+        cr_expect(alone);
+        for (unsigned count = 2; count <= 3; count++) {
+            for (unsigned i = 0; i < count; i++)
+                locus_mailbox_push(&mailbox, &links[i]);
+            cr_expect_eq(locus_mailbox_take_all(&mailbox, &alone), &links[0]);
+            cr_expect_not(alone, "%u links", count);
+            cr_expect_eq(links[0].next, &links[1]);
+        }
+    }
+}
+
 Test(mailbox, is_empty_after_take_and_can_be_used_again)
 {
     struct locus_mailbox mailbox;

@@ -1,19 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# mutants.sh: are the library's tests any good? And those of the testbed's dispatch. How it is done: mutants.bash.
+# mutants.sh: are the library's tests any good? And those of the testbed's dispatch and queues. How it is done: mutants.bash.
 . "$(dirname "$0")/mutants.bash"
 
 mutants_begin topo/*.c placement/*.c testbed/dispatch.c
-controls mailbox_litmus table_pending_litmus owner_role_litmus domain_litmus ring_litmus lane_litmus \
-    mailbox_test pool_test table_test owner_test domain_test domain_borrow_test domain_health_test domain_nodes_test \
-    pool_stress homes_stress backpressure_stress domain_stress ring_stress
+controls mailbox_litmus table_pending_litmus owner_role_litmus domain_litmus ring_litmus lane_litmus rings_litmus \
+    handle_queue_litmus mailbox_test pool_test table_test owner_test domain_test domain_borrow_test domain_health_test \
+    domain_nodes_test pool_stress homes_stress backpressure_stress domain_stress ring_stress
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
 mailbox=placement/mailbox.h owner=placement/owner.c table=placement/table.c pool=placement/pool.c
 borrow=placement/domain_borrow.c domain=placement/domain.c health=placement/domain_health.c
 ring=testbed/dispatch.h worker=testbed/dispatch.c lane=testbed/contenders/counting.h
+rings=testbed/contenders/rings.h handles=testbed/contenders/handle_queue.h
 
 mutant P1-push-relaxed $mailbox mailbox_litmus '/\/\/ P1$/s/memory_order_release/memory_order_relaxed/'
 mutant T1-take-relaxed $mailbox mailbox_litmus '/\/\/ T1$/s/memory_order_acquire/memory_order_relaxed/'
@@ -36,16 +37,25 @@ mutant C1-requests-relaxed $lane lane_litmus '/requests_now, .*C1$/s/memory_orde
 mutant C1-blocks-relaxed $lane lane_litmus '/blocks_now, .*C1$/s/memory_order_release/memory_order_relaxed/'
 mutant C2-requests-relaxed $lane lane_litmus '/requests, .*C2$/s/memory_order_acquire/memory_order_relaxed/'
 mutant C2-blocks-relaxed $lane lane_litmus '/blocks, .*C2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant H1-tail-relaxed $rings rings_litmus '/\/\/ H1$/s/memory_order_release/memory_order_relaxed/'
+mutant H2-arrived-relaxed $rings rings_litmus '/\/\/ H2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant H3-took-relaxed $rings rings_litmus '/\/\/ H3$/s/memory_order_release/memory_order_relaxed/'
+mutant H4-room-relaxed $rings rings_litmus '/\/\/ H4$/s/memory_order_acquire/memory_order_relaxed/'
+mutant ring-holds-one-too-many $rings rings_litmus 's/> ring->mask\)/> ring->mask + 1)/'
+mutant Q1-sent-relaxed $handles handle_queue_litmus '/\/\/ Q1$/s/memory_order_release/memory_order_relaxed/'
+mutant Q2-received-relaxed $handles handle_queue_litmus '/\/\/ Q2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant Q3-emptied-relaxed $handles handle_queue_litmus '/\/\/ Q3$/s/memory_order_release/memory_order_relaxed/'
+mutant Q4-room-relaxed $handles handle_queue_litmus '/\/\/ Q4$/s/memory_order_acquire/memory_order_relaxed/'
 
 # --- what the code does --------------------------------------------------------------------------------------------------------
 
 mutant take-newest-first $mailbox mailbox_test 's/link->next = oldest_first;/oldest_first = oldest_first ? oldest_first : link;/'
 mutant push-stale-next-after-failure $mailbox pool_stress \
-    's/^    do \{/    link->next = head;\n    do {/; s/^        link->next = head;//'
+    's/^    do \{/    link->next = (void *)(head \& ~LOCUS_MAILBOX_ALONE);\n    do {/; s/^        link->next = \(struct.*//'
+mutant push-always-alone $mailbox mailbox_test 's/head \? 0 : LOCUS_MAILBOX_ALONE/LOCUS_MAILBOX_ALONE/'
+mutant take-always-alone $mailbox mailbox_test 's/\*alone = false;//'
 mutant drain-drops-one-table-in-64 $owner pool_stress \
     's/^( +)(freed \+= drain_table.*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
-mutant drain-reads-next-after-hand-back $owner owner_test \
-    '/link \*next = link->next; \/\/ before/d; s/^( +)link = next;/\1link = link->next;/'
 mutant drain-leaves-blocks-in-flight $owner owner_test 's/if \(table->retired_by == owner->pool->home\)/if (0)/'
 mutant wait-drains-uncounted $owner owner_test \
     's/^        locus_owner_drain\(owner\);/        uint64_t freed = owner->pool->freed;\n&\n        owner->pool->freed = freed;/'
@@ -61,11 +71,11 @@ mutant hand-back-too-early $owner homes_stress '/\/\/ D2$/s/== 1\)/== 2)/'
 mutant every-home-refuses-a-damaged-handle $owner table_test 's/bool lowest = [^;]*;/bool lowest = true;/'
 mutant truncate-frees-before-it-looks $owner owner_test '/^int locus_owner_truncate/,/^}/s/return -EXDEV;$/continue;/'
 mutant spawned-thread-keeps-the-role $owner owner_test '/^static void \*spawned_main/,/^}/s/locus_owner_leave\(owner\);/;/'
-mutant push-twice-allowed $table table_test 's/ \|\| table->pushed\)/)/'
-mutant push-undeclared-allowed $table table_test 's/table->state != LOCUS_TABLE_RETIRED \|\| //'
+mutant push-twice-allowed $table table_test 's/table->parcel = 0;//'
+mutant push-undeclared-allowed $table table_test 's/if \(!homes\)/if (false)/'
 mutant pending-counts-one-home-more $table table_test \
     's/__builtin_popcountll\(homes\), memory/__builtin_popcountll(homes) + 1, memory/'
-mutant handed-back-as-pushed $owner owner_test 's/table->pushed = false;//'
+mutant retired-to-nowhere $owner owner_test 's/table->parcel = table->homes;//'
 mutant push-half-a-table $table table_test 's/if \(homes & ~route->homes\)/homes \&= route->homes;\n    if (!homes)/'
 mutant generation-unchecked $pool pool_test 's/generations\[index\] != locus_block_generation\(block\) \|\| //'
 mutant generation-not-advanced $pool pool_test 's/generations\[index\] = next;//; s/end\[i\] = block \+ 1;/end[i] = block;/'

@@ -4,7 +4,8 @@
 // process's choice (LD_PRELOAD by the parent, checked in cmd_round.c), so all of them share this file and differ in one row.
 //
 // Settings are the defaults. glibc's default gives the top of the heap back to the kernel after every trace and faults it in
-// again in the next, which is not what an operator would leave on: hence glibc-tuned beside it.
+// again in the next, jemalloc's handles blocks of 4 KiB one by one, which is not what an operator would leave on: hence NAME-tuned
+// beside each, with the settings that made blocks freed by another thread cheaper here. The parent's environment is passed on.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -141,60 +142,100 @@ static const struct tb_ops malloc_ops = {
 };
 TB_DRIVER(malloc_ops);
 
+// What all of them are; a row adds its name, its library and its settings.
+#define MALLOC .frees_on_worker = true, .is_malloc = true, .driver = &malloc_ops_driver, .nodes = &tb_malloc_nodes
+#define LIST(...)                                                                                                                  \
+    (const char *const[])                                                                                                          \
+    {                                                                                                                              \
+        __VA_ARGS__, NULL                                                                                                          \
+    }
+
+#define JEMALLOC LIST("libjemalloc.so.2", "libjemalloc.so")
+#define MIMALLOC LIST("libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so")
+#define TCMALLOC LIST("libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so")
+
 static const struct tb_contender glibc = {
+    MALLOC,
     .name = "glibc",
     .summary = "the C library's malloc, default settings",
-    .frees_on_worker = true,
-    .driver = &malloc_ops_driver,
-    .nodes = &tb_malloc_nodes,
 };
 TB_CONTENDER(glibc);
 
 static const struct tb_contender glibc_tuned = {
+    MALLOC,
     .name = "glibc-tuned",
     .summary = "the C library's malloc, told to keep its heap (trim_threshold 1 GiB)",
-    .frees_on_worker = true,
-    .environment = "GLIBC_TUNABLES=glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=33554432",
-    .driver = &malloc_ops_driver,
-    .nodes = &tb_malloc_nodes,
+    .environment = LIST("GLIBC_TUNABLES=glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=33554432"),
 };
 TB_CONTENDER(glibc_tuned);
 
 static const struct tb_contender jemalloc = {
+    MALLOC,
     .name = "jemalloc",
     .summary = "jemalloc, default settings",
-    .frees_on_worker = true,
-    .libraries = (const char *const[]){"libjemalloc.so.2", "libjemalloc.so", NULL},
-    .driver = &malloc_ops_driver,
-    .nodes = &tb_malloc_nodes,
+    .libraries = JEMALLOC,
 };
 TB_CONTENDER(jemalloc);
 
+// By default a block of 4 KiB is a slab of its own, with an extent to look up and a lock to take for each, and a thread keeps 20.
+static const struct tb_contender jemalloc_tuned = {
+    MALLOC,
+    .name = "jemalloc-tuned",
+    .summary = "jemalloc: 64 blocks of 4 KiB a slab, 1024 to 4096 in a thread's cache, up to 64 KiB each, no decay",
+    .libraries = JEMALLOC,
+    .environment = LIST("MALLOC_CONF=slab_sizes:4096-4096:64,tcache_nslots_small_min:1024,tcache_nslots_small_max:4096,"
+                        "lg_tcache_max:16,tcache_nslots_large:1024,dirty_decay_ms:-1,muzzy_decay_ms:-1"),
+};
+TB_CONTENDER(jemalloc_tuned);
+
 static const struct tb_contender mimalloc = {
+    MALLOC,
     .name = "mimalloc",
     .summary = "mimalloc, default settings: the base of all ratios",
-    .frees_on_worker = true,
-    .libraries = (const char *const[]){"libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so", NULL},
-    .driver = &malloc_ops_driver,
-    .nodes = &tb_malloc_nodes,
+    .libraries = MIMALLOC,
 };
 TB_CONTENDER(mimalloc);
 
+// Version 2.0 decommits what a segment has had free for 25 ms; later ones purge it after 10 ms, hence two names for one wish.
+static const struct tb_contender mimalloc_tuned = {
+    MALLOC,
+    .name = "mimalloc-tuned",
+    .summary = "mimalloc that gives nothing back to the kernel (allow_decommit 0, purge_delay -1), large pages",
+    .libraries = MIMALLOC,
+    .environment = LIST("MIMALLOC_ALLOW_DECOMMIT=0", "MIMALLOC_PURGE_DELAY=-1", "MIMALLOC_LARGE_OS_PAGES=1"),
+};
+TB_CONTENDER(mimalloc_tuned);
+
 static const struct tb_contender tcmalloc = {
+    MALLOC,
     .name = "tcmalloc",
     .summary = "gperftools' tcmalloc, default settings",
-    .frees_on_worker = true,
-    .libraries = (const char *const[]){"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so", NULL},
-    .driver = &malloc_ops_driver,
-    .nodes = &tb_malloc_nodes,
+    .libraries = TCMALLOC,
 };
 TB_CONTENDER(tcmalloc);
 
+static const struct tb_contender tcmalloc_tuned = {
+    MALLOC,
+    .name = "tcmalloc-tuned",
+    .summary = "gperftools' tcmalloc: thread caches of 1 GiB in all, 512 blocks a transfer, nothing given back",
+    .libraries = TCMALLOC,
+    .environment =
+        LIST("TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=1073741824", "TCMALLOC_TRANSFER_NUM_OBJ=512", "TCMALLOC_RELEASE_RATE=0"),
+};
+TB_CONTENDER(tcmalloc_tuned);
+
+// The proxy is what replaces malloc; it brings libtbbmalloc with it, which says its version to nobody but stderr.
+static const struct tb_contender tbbmalloc = {
+    MALLOC,
+    .name = "tbbmalloc",
+    .summary = "oneTBB's scalable allocator, default settings",
+    .libraries = LIST("libtbbmalloc_proxy.so.2", "libtbbmalloc_proxy.so"),
+};
+TB_CONTENDER(tbbmalloc);
+
 static const struct tb_contender malloc_by_path = {
+    MALLOC,
     .name = "malloc",
-    .summary = "malloc:/path/lib.so, any other library that replaces malloc",
-    .frees_on_worker = true,
-    .driver = &malloc_ops_driver,
-    .nodes = &tb_malloc_nodes,
+    .summary = "any other library that replaces malloc",
 };
 TB_CONTENDER(malloc_by_path);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// oracle: no allocator at all. Which block every take gets is worked out beforehand, by replaying the schedule on a LIFO stack
-// whose frees are instant. It is the floor: the same memory (one region, huge pages, populated), the same touches and dispatch,
-// and the least footprint there can be.
+// oracle, oracle-coloured: no allocator at all. Which block every take gets is worked out beforehand, by replaying the schedule on
+// a LIFO stack whose frees are instant. It is the floor: the same memory (one region, huge pages, populated), the same touches
+// and dispatch, and the least footprint there can be. Coloured, one cache line lies between two blocks: the floor of
+// `locus-coloured`, since where first bytes lie decides what writing one byte of each block costs.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct oracle_context {
     struct tb_lane_counts counts;
     struct locus_region *region;
     char *base;
-    size_t block_bytes;
+    size_t stride_bytes;
     uint32_t *order;            // block indices in the order in which the stream takes them
     uint64_t order_count;
     uint64_t next, rotation_begin;
@@ -126,16 +127,16 @@ static void oracle_close(void *context)
     free(oracle);
 }
 
-static int oracle_open(const struct tb_setup *setup, void **out)
+static int open_with(const struct tb_setup *setup, size_t gap_bytes, void **out)
 {
     const struct tb_schedule *schedule = setup->schedule;
     struct oracle_context *oracle = calloc(1, sizeof *oracle);
     if (!oracle)
         return -ENOMEM;
     *out = oracle;
-    oracle->block_bytes = setup->block_bytes;
+    oracle->stride_bytes = setup->block_bytes + gap_bytes;
     struct locus_region_config region = {
-        .bytes = setup->block_bytes * setup->pool_blocks,
+        .bytes = oracle->stride_bytes * setup->pool_blocks,
         .page = LOCUS_PAGE_THP,
         .policy = LOCUS_POLICY_FIRST_TOUCH,
         .node = LOCUS_NODE_ANY,
@@ -151,6 +152,16 @@ static int oracle_open(const struct tb_setup *setup, void **out)
     if (!error)
         oracle->base = locus_region_base(oracle->region);
     return error;
+}
+
+static int oracle_open(const struct tb_setup *setup, void **out)
+{
+    return open_with(setup, 0, out);
+}
+
+static int coloured_open(const struct tb_setup *setup, void **out)
+{
+    return open_with(setup, LOCUS_CACHE_LINE, out);
 }
 
 static int oracle_take(void *context, struct locus_table *table, uint32_t count)
@@ -184,19 +195,22 @@ static void oracle_release(void *context, locus_block blocks[], uint32_t count)
 static void *oracle_address(void *context, locus_block block)
 {
     const struct oracle_context *oracle = context;
-    return oracle->base + block * oracle->block_bytes;
+    return oracle->base + block * oracle->stride_bytes;
 }
 
+// The blocks are free at once, whatever the worker does, and the table is empty: only that the request was dispatched is left, and
+// the worker never looks at the table.
 static int oracle_retire(void *context, struct locus_table *table)
 {
-    ((struct oracle_context *)context)->freed += table->count; // instantly, whatever the worker does
+    ((struct oracle_context *)context)->freed += table->count;
+    table->count = 0;
     return 0;
 }
 
 static void oracle_finish(void *context, uint32_t worker, struct locus_table *table)
 {
-    tb_lane_count(&((struct oracle_context *)context)->counts, worker, table->count);
-    table->count = 0;
+    (void)table;
+    tb_lane_count(&((struct oracle_context *)context)->counts, worker, 0);
 }
 
 static void oracle_drain(void *context)
@@ -213,28 +227,40 @@ static void oracle_audit(void *context, struct tb_audit *out)
 {
     struct oracle_context *oracle = context;
     out->allocated = oracle->taken;
-    out->freed = tb_lane_counts_blocks(&oracle->counts) + oracle->released;
+    out->freed = oracle->freed + oracle->released;
     out->drained = tb_lane_counts_requests(&oracle->counts);
 }
 
-static const struct tb_ops oracle_ops = {
-    .open = oracle_open,
-    .close = oracle_close,
-    .take = oracle_take,
-    .alloc = oracle_alloc,
-    .release = oracle_release,
-    .address = oracle_address,
-    .retire = oracle_retire,
-    .finish = oracle_finish,
-    .drain = oracle_drain,
-    .freed = oracle_freed,
-    .audit = oracle_audit,
-};
-TB_DRIVER(oracle_ops);
+#define ORACLE_OPS(name, open_region)                                                                                              \
+    static const struct tb_ops name = {                                                                                            \
+        .open = open_region,                                                                                                       \
+        .close = oracle_close,                                                                                                     \
+        .take = oracle_take,                                                                                                       \
+        .alloc = oracle_alloc,                                                                                                     \
+        .release = oracle_release,                                                                                                 \
+        .address = oracle_address,                                                                                                 \
+        .retire = oracle_retire,                                                                                                   \
+        .finish = oracle_finish,                                                                                                   \
+        .drain = oracle_drain,                                                                                                     \
+        .freed = oracle_freed,                                                                                                     \
+        .audit = oracle_audit,                                                                                                     \
+    };                                                                                                                             \
+    TB_DRIVER(name)
+ORACLE_OPS(oracle_ops, oracle_open);
+ORACLE_OPS(coloured_ops, coloured_open);
 
 static const struct tb_contender oracle_contender = {
     .name = "oracle",
     .summary = "block indices worked out beforehand, no allocator: the floor",
+    .floor = true,
     .driver = &oracle_ops_driver,
 };
 TB_CONTENDER(oracle_contender);
+
+static const struct tb_contender coloured_contender = {
+    .name = "oracle-coloured",
+    .summary = "the oracle with a cache line between blocks: the floor of locus-coloured",
+    .floor = true,
+    .driver = &coloured_ops_driver,
+};
+TB_CONTENDER(coloured_contender);

@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "testbed/contenders/published_pool.h"
+#include "testbed/contenders/published_ops.h"
 #include "testbed/driver.h"
 
 struct chunk_node {
@@ -34,7 +34,7 @@ struct chunk_mailbox {
 };
 
 struct published_context {
-    struct tb_published_pool pool;
+    struct tb_published_pool pool; // first: published_ops.h
     struct chunk_mailbox *mailboxes; // one per worker
     uint32_t workers;
     uint64_t drained; // requests
@@ -92,15 +92,6 @@ static int published_open(const struct tb_setup *setup, void **out)
     return tb_published_open(&published->pool, setup);
 }
 
-static void published_drain_chunk(struct published_context *published, struct locus_table *table)
-{
-    for (uint32_t i = 0; i < table->count; i++)
-        tb_published_free(&published->pool, table->blocks[i]);
-    table->count = 0;
-    table->state = LOCUS_TABLE_LIVE;
-    published->drained++;
-}
-
 static void published_drain(void *context)
 {
     struct published_context *published = context;
@@ -108,7 +99,8 @@ static void published_drain(void *context)
         struct chunk_node *node = mailbox_take(&published->mailboxes[i]);
         while (node) {
             struct chunk_node *next = node->next;
-            published_drain_chunk(published, node->table);
+            tb_published_home(&published->pool, node->table);
+            published->drained++;
             free(node);
             node = next;
         }
@@ -118,28 +110,6 @@ static void published_drain(void *context)
 static int published_take(void *context, struct locus_table *table, uint32_t count)
 {
     return tb_published_take(&((struct published_context *)context)->pool, table, count, published_drain, context);
-}
-
-static locus_block published_alloc(void *context)
-{
-    locus_block block;
-    return tb_published_alloc(&((struct published_context *)context)->pool, &block) ? block : LOCUS_BLOCK_NONE;
-}
-
-static void published_release(void *context, locus_block blocks[], uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        tb_published_free(&((struct published_context *)context)->pool, blocks[i]);
-}
-
-static void *published_address(void *context, locus_block block)
-{
-    return tb_published_address(&((struct published_context *)context)->pool, block);
-}
-
-static int published_retire(void *context, struct locus_table *table)
-{
-    return tb_published_retire(&((struct published_context *)context)->pool, table);
 }
 
 // Without memory for the node the request stays behind, and the gate that compares pushed with drained requests says so.
@@ -153,11 +123,6 @@ static void published_finish(void *context, uint32_t worker, struct locus_table 
     mailbox_push(&published->mailboxes[worker], node);
 }
 
-static uint64_t published_freed(void *context)
-{
-    return ((struct published_context *)context)->pool.frees;
-}
-
 static void published_audit(void *context, struct tb_audit *out)
 {
     struct published_context *published = context;
@@ -169,14 +134,10 @@ static const struct tb_ops published_ops = {
     .open = published_open,
     .close = published_close,
     .take = published_take,
-    .alloc = published_alloc,
-    .release = published_release,
-    .address = published_address,
-    .retire = published_retire,
     .finish = published_finish,
     .drain = published_drain,
-    .freed = published_freed,
     .audit = published_audit,
+    TB_PUBLISHED_OPS,
 };
 TB_DRIVER(published_ops);
 

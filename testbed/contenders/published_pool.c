@@ -5,16 +5,9 @@
 #include "testbed/contenders/published_pool.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
-#include "placement/cpu_relax.h"
-#include "testbed/engine.h"
-
-#define WAIT_NS UINT64_C(2000000000) // as long as `locus` waits
-
-// Drains between two looks at the clock, each of which also yields the CPU to a worker that may need it. Arbitrary.
-#define DRAINS_PER_YIELD 64u
+#include "testbed/contenders/waiting.h"
 
 static int metadata_open(struct tb_published_pool *pool)
 {
@@ -66,24 +59,18 @@ static uint64_t in_flight(const struct tb_published_pool *pool)
     return pool->retired - pool->frees - pool->refused;
 }
 
+static void look(void *context, struct tb_wait *wait)
+{
+    const struct tb_published_pool *pool = context;
+    wait->free = pool->free.count;
+    wait->in_flight = in_flight(pool);
+}
+
 __attribute__((cold)) int tb_published_wait(struct tb_published_pool *pool, uint32_t count, void (*drain)(void *context),
                                             void *context)
 {
-    uint64_t start_ns = tb_now_ns();
-    for (uint32_t drains = 1;; drains++) {
-        drain(context);
-        if (pool->free.count >= count)
-            return 0;
-        if (pool->free.count + in_flight(pool) < count)
-            return -ENOMEM;
-        if (drains % DRAINS_PER_YIELD) {
-            locus_cpu_relax();
-            continue;
-        }
-        if (tb_now_ns() - start_ns > WAIT_NS)
-            return -ETIMEDOUT;
-        sched_yield();
-    }
+    pool->waits++;
+    return tb_wait_for(&(struct tb_wait){.drain = drain, .drain_context = context, .look = look, .look_context = pool}, count);
 }
 
 void tb_published_audit(const struct tb_published_pool *pool, struct tb_audit *out)
@@ -92,4 +79,5 @@ void tb_published_audit(const struct tb_published_pool *pool, struct tb_audit *o
     out->freed = pool->frees;
     out->refused = pool->refused;
     out->not_home = pool->blocks - pool->free.count;
+    out->waits = pool->waits;
 }

@@ -24,13 +24,7 @@
 
 #include "placement/region.h"
 #include "testbed/contender.h"
-
-// Double-ended queue: a ring that never grows, since no more indices exist than it has room for. Only FIFO reuse would move `head`.
-struct tb_published_deque {
-    uint32_t *ring;
-    uint32_t capacity;
-    uint32_t head, count;
-};
+#include "testbed/contenders/published_deque.h"
 
 struct tb_published_pool {
     struct tb_published_deque free;
@@ -43,6 +37,7 @@ struct tb_published_pool {
     uint64_t allocations, frees;
     uint64_t refused;
     uint64_t retired;           // blocks of the requests that were retired
+    uint64_t waits;             // takes that found too few blocks
     struct locus_region *region;
 };
 
@@ -56,25 +51,6 @@ int tb_published_wait(struct tb_published_pool *pool, uint32_t count, void (*dra
 
 void tb_published_audit(const struct tb_published_pool *pool, struct tb_audit *out);
 
-static inline uint32_t tb_published_place(const struct tb_published_deque *deque, uint32_t offset)
-{
-    uint32_t place = deque->head + offset; // cannot wrap: both are at most LOCUS_BLOCKS_MAX
-    return place < deque->capacity ? place : place - deque->capacity;
-}
-
-static inline bool tb_published_pop(struct tb_published_deque *deque, uint32_t *index)
-{
-    if (deque->count == 0)
-        return false;
-    *index = deque->ring[tb_published_place(deque, --deque->count)];
-    return true;
-}
-
-static inline void tb_published_push(struct tb_published_deque *deque, uint32_t index)
-{
-    deque->ring[tb_published_place(deque, deque->count++)] = index;
-}
-
 // The home bits belong to the index here, so that another pool's handle is out of range.
 static inline uint32_t tb_published_index(locus_block block)
 {
@@ -87,32 +63,45 @@ static inline bool tb_published_valid(const struct tb_published_pool *pool, locu
     return index < pool->blocks && pool->allocated[index] && pool->generation[index] == locus_block_generation(block);
 }
 
+// The handle of a block that is in use from now on. `free_count`: blocks that are left.
+static inline locus_block tb_published_hand_out(struct tb_published_pool *pool, uint32_t index, uint32_t free_count)
+{
+    pool->allocated[index] = true;
+    pool->allocations++;
+    uint32_t outstanding = pool->blocks - free_count;
+    if (outstanding > pool->outstanding_high)
+        pool->outstanding_high = outstanding;
+    return locus_block_make(0, index, pool->generation[index]);
+}
+
 static inline bool tb_published_alloc(struct tb_published_pool *pool, locus_block *out)
 {
     uint32_t index;
     if (!tb_published_pop(&pool->free, &index))
         return false;
-    pool->allocated[index] = true;
-    pool->allocations++;
-    uint32_t outstanding = pool->blocks - pool->free.count;
-    if (outstanding > pool->outstanding_high)
-        pool->outstanding_high = outstanding;
-    *out = locus_block_make(0, index, pool->generation[index]);
+    *out = tb_published_hand_out(pool, index, pool->free.count);
     return true;
 }
 
-// A refused handle changes nothing but its count.
-static inline void tb_published_free(struct tb_published_pool *pool, locus_block block)
+// The block is free, and the caller's to put away. False: the handle is refused, which changes nothing but the count of those.
+static inline bool tb_published_accept(struct tb_published_pool *pool, locus_block block, uint32_t *index)
 {
     if (!tb_published_valid(pool, block)) {
         pool->refused++;
-        return;
+        return false;
     }
-    uint32_t index = tb_published_index(block);
-    pool->allocated[index] = false;
-    pool->generation[index] += pool->generation[index] != LOCUS_GENERATION_MAX; // saturates, as the original's
-    tb_published_push(&pool->free, index);
+    *index = tb_published_index(block);
+    pool->allocated[*index] = false;
+    pool->generation[*index] += pool->generation[*index] != LOCUS_GENERATION_MAX; // saturates, as the original's
     pool->frees++;
+    return true;
+}
+
+static inline void tb_published_free(struct tb_published_pool *pool, locus_block block)
+{
+    uint32_t index;
+    if (tb_published_accept(pool, block, &index))
+        tb_published_push(&pool->free, index);
 }
 
 // NULL for a handle that is not live.
@@ -121,14 +110,21 @@ static inline void *tb_published_address(const struct tb_published_pool *pool, l
     return tb_published_valid(pool, block) ? pool->base + tb_published_index(block) * pool->block_bytes : NULL;
 }
 
+// 0, or why the table cannot take `count` blocks more.
+static inline int tb_published_room(const struct locus_table *table, uint32_t count)
+{
+    if (table->state != LOCUS_TABLE_LIVE)
+        return -EINVAL;
+    return table->capacity - table->count < count ? -ENOSPC : 0;
+}
+
 // All or none; waits where the pool is too empty. Allocates block by block, because the paper's pool has no bulk operation.
 static inline int tb_published_take(struct tb_published_pool *pool, struct locus_table *table, uint32_t count,
                                     void (*drain)(void *context), void *context)
 {
-    if (table->state != LOCUS_TABLE_LIVE)
-        return -EINVAL;
-    if (table->capacity - table->count < count)
-        return -ENOSPC;
+    int full = tb_published_room(table, count);
+    if (full)
+        return full;
     if (__builtin_expect(pool->free.count < count, 0)) {
         int error = tb_published_wait(pool, count, drain, context);
         if (error)

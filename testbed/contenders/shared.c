@@ -1,104 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus-shared: the paper's pool with the obvious way home, one bounded queue that all workers send single handles through. It is
-// what the chunk mailbox was made to replace (experiments 0351 to 0355). Pool and blocks are those of `locus-published`, so the
-// difference between the two is the transport.
+// locus-shared, locus-shared-8, -64 and -256: the paper's pool with the obvious way home, one bounded queue (handle_queue.h) that
+// all workers send single handles through. It is what the chunk mailbox was made to replace (experiments 0351 to 0355). Pool and
+// blocks are those of `locus-published`, so the difference between the two is the transport.
 //
-// The queue is the bounded array queue with a sequence number per cell (D. Vyukov, "Bounded MPMC queue", 1024cores.net), which is
-// also what the original's channel is inside (Rust's std::sync::mpsc::sync_channel). The sequence of the cell for position p runs
+// Capacity 1024 handles and batches of 64 are the suite's. A batch is nothing but a limit: the original takes handle after handle,
+// at most so many in one call. Hence it means something only to an owner that does other work between two calls. In a drain that
+// takes home all that has arrived, as the testbed's does for every contender, it means nothing, and that is `locus-shared`.
+// The number in the others is the batch as the original has it, and their only difference to `locus-shared`:
 //
-//     p           empty: the sender that moves `tail` from p to p + 1 may fill it
-//     p + 1       full: the owner may take it
-//     p + 1024    empty again, for the next turn
+//     at a step, and at each look at a worker at a lap's end     one batch: the rest waits in the queue, and workers before it
+//     for a take that finds too few blocks, and at the very end  all, as in `locus-shared`: there the original repeats its batches
 //
-// Capacity 1024 handles and batches of 64 are the suite's. The original's drain ends after one batch, and its trace ends by
-// draining until all is back; here a drain repeats batches until one comes back short, because the testbed's drain takes home all
-// that has arrived, for every contender. A sender that finds the queue full spins, and yields its CPU now and then. With inline
-// dispatch the sender is the owner, for whom nobody else would make room: it drains.
+// So experiment 0351, which compares batches of 8, 64 and 256, is -8, -64 and -256; `locus-shared` has no batch in this sense.
 //
-// Atomics:
-//   Q1 (release)   the sender fills a cell, partner Q2 (acquire) of the owner: the handle is there.
-//   Q3 (release)   the owner has emptied a cell, partner Q4 (acquire) of a sender one turn later: the handle was read.
-//   tail           relaxed: it only divides the cells among the senders; what is in them is ordered by their sequences.
 // A request is counted (C1 in counting.h) after its last handle was sent. Its table goes back through the dispatch (W1/W2).
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "placement/cpu_relax.h"
 #include "testbed/contenders/counting.h"
-#include "testbed/contenders/published_pool.h"
+#include "testbed/contenders/full_queue.h"
+#include "testbed/contenders/handle_queue.h"
+#include "testbed/contenders/published_ops.h"
 #include "testbed/driver.h"
 
-#define QUEUE_CAPACITY 1024u // a power of two
 #define BATCH 64u
-#define SPINS_PER_YIELD 64u // arbitrary: a full queue empties in about the time of as many spins
-
-struct queue_cell {
-    _Atomic uint64_t sequence;
-    locus_block block;
-};
-
-struct shared_queue {
-    _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t tail; // senders
-    _Alignas(LOCUS_CACHE_LINE) uint64_t head;         // owner
-    _Alignas(LOCUS_CACHE_LINE) struct queue_cell cells[QUEUE_CAPACITY];
-};
 
 struct shared_context {
-    struct tb_published_pool pool;
+    struct tb_published_pool pool; // first: published_ops.h
     struct tb_lane_counts counts;
-    struct shared_queue *queue;
+    struct tb_handle_queue *queue;
     pthread_t owner;
 };
-
-static int queue_open(struct shared_queue **out)
-{
-    struct shared_queue *queue = aligned_alloc(LOCUS_CACHE_LINE, sizeof *queue);
-    if (!queue)
-        return -ENOMEM;
-    atomic_init(&queue->tail, 0);
-    queue->head = 0;
-    for (uint32_t i = 0; i < QUEUE_CAPACITY; i++)
-        atomic_init(&queue->cells[i].sequence, i);
-    *out = queue;
-    return 0;
-}
-
-// Any thread. False: full.
-static bool queue_send(struct shared_queue *queue, locus_block block)
-{
-    uint64_t tail = atomic_load_explicit(&queue->tail, memory_order_relaxed);
-    for (;;) {
-        struct queue_cell *cell = &queue->cells[tail % QUEUE_CAPACITY];
-        uint64_t sequence = atomic_load_explicit(&cell->sequence, memory_order_acquire); // Q4
-        if (sequence < tail)
-            return false; // still holds the handle of one turn ago
-        if (sequence > tail) {
-            tail = atomic_load_explicit(&queue->tail, memory_order_relaxed); // another sender was here
-        } else if (atomic_compare_exchange_weak_explicit(&queue->tail, &tail, tail + 1, memory_order_relaxed,
-                                                         memory_order_relaxed)) {
-            cell->block = block;
-            atomic_store_explicit(&cell->sequence, tail + 1, memory_order_release); // Q1
-            return true;
-        }
-    }
-}
-
-// Owner only. False: empty, or the next handle is not in its cell yet.
-static bool queue_receive(struct shared_queue *queue, locus_block *block)
-{
-    struct queue_cell *cell = &queue->cells[queue->head % QUEUE_CAPACITY];
-    if (atomic_load_explicit(&cell->sequence, memory_order_acquire) != queue->head + 1) // Q2
-        return false;
-    *block = cell->block;
-    atomic_store_explicit(&cell->sequence, queue->head + QUEUE_CAPACITY, memory_order_release); // Q3
-    queue->head++;
-    return true;
-}
 
 static void shared_close(void *context)
 {
@@ -116,7 +50,7 @@ static int shared_open(const struct tb_setup *setup, void **out)
         return -ENOMEM;
     *out = shared;
     shared->owner = pthread_self();
-    int error = queue_open(&shared->queue);
+    int error = tb_handle_queue_open(&shared->queue);
     if (!error)
         error = tb_lane_counts_open(&shared->counts, setup->workers);
     if (!error)
@@ -124,58 +58,30 @@ static int shared_open(const struct tb_setup *setup, void **out)
     return error;
 }
 
-static uint32_t shared_drain_batch(struct shared_context *shared)
+static inline uint32_t drain_batch(struct shared_context *shared, uint32_t most)
 {
     uint32_t drained = 0;
     locus_block block;
-    for (; drained < BATCH && queue_receive(shared->queue, &block); drained++)
+    for (; drained < most && tb_handle_queue_receive(shared->queue, &block); drained++)
         tb_published_free(&shared->pool, block);
     return drained;
 }
 
 static void shared_drain(void *context)
 {
-    while (shared_drain_batch(context) == BATCH)
+    while (drain_batch(context, BATCH) == BATCH)
         ;
 }
 
 static int shared_take(void *context, struct locus_table *table, uint32_t count)
 {
-    return tb_published_take(&((struct shared_context *)context)->pool, table, count, shared_drain, context);
-}
-
-static locus_block shared_alloc(void *context)
-{
-    locus_block block;
-    return tb_published_alloc(&((struct shared_context *)context)->pool, &block) ? block : LOCUS_BLOCK_NONE;
-}
-
-static void shared_release(void *context, locus_block blocks[], uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        tb_published_free(&((struct shared_context *)context)->pool, blocks[i]);
-}
-
-static void *shared_address(void *context, locus_block block)
-{
-    return tb_published_address(&((struct shared_context *)context)->pool, block);
-}
-
-static int shared_retire(void *context, struct locus_table *table)
-{
-    return tb_published_retire(&((struct shared_context *)context)->pool, table);
+    return tb_published_take(context, table, count, shared_drain, context);
 }
 
 static void shared_send(struct shared_context *shared, locus_block block)
 {
-    for (uint32_t spins = 1; !queue_send(shared->queue, block); spins++) {
-        if (pthread_equal(shared->owner, pthread_self()))
-            shared_drain(shared);
-        else if (spins % SPINS_PER_YIELD == 0)
-            sched_yield();
-        else
-            locus_cpu_relax();
-    }
+    for (uint32_t spins = 1; !tb_handle_queue_send(shared->queue, block); spins++)
+        tb_full_queue_wait(spins, shared->owner, shared_drain, shared);
 }
 
 static void shared_finish(void *context, uint32_t worker, struct locus_table *table)
@@ -188,11 +94,6 @@ static void shared_finish(void *context, uint32_t worker, struct locus_table *ta
     table->state = LOCUS_TABLE_LIVE;
 }
 
-static uint64_t shared_freed(void *context)
-{
-    return ((struct shared_context *)context)->pool.frees;
-}
-
 // Handles do not know their request, so a request counts as drained when its worker has sent all of them; that they arrived is
 // what allocated == freed says.
 static void shared_audit(void *context, struct tb_audit *out)
@@ -202,25 +103,39 @@ static void shared_audit(void *context, struct tb_audit *out)
     out->drained = tb_lane_counts_requests(&shared->counts);
 }
 
-static const struct tb_ops shared_ops = {
-    .open = shared_open,
-    .close = shared_close,
-    .take = shared_take,
-    .alloc = shared_alloc,
-    .release = shared_release,
-    .address = shared_address,
-    .retire = shared_retire,
-    .finish = shared_finish,
-    .drain = shared_drain,
-    .freed = shared_freed,
-    .audit = shared_audit,
-};
+#define SHARED_OPS                                                                                                                 \
+    TB_PUBLISHED_OPS, .open = shared_open, .close = shared_close, .take = shared_take, .finish = shared_finish,                    \
+                      .drain = shared_drain, .audit = shared_audit
+
+static const struct tb_ops shared_ops = {SHARED_OPS};
 TB_DRIVER(shared_ops);
 
 static const struct tb_contender shared_contender = {
     .name = "locus-shared",
     .summary = "the paper's pool, handles one by one through a shared bounded queue",
-    .batch_blocks_max = QUEUE_CAPACITY,
+    .batch_blocks_max = TB_HANDLE_QUEUE_CAPACITY,
     .driver = &shared_ops_driver,
 };
 TB_CONTENDER(shared_contender);
+
+// The limit is a constant of each, as for all contenders (driver.h).
+#define SHARED_BATCH(most)                                                                                                         \
+    static void step_##most(void *context)                                                                                         \
+    {                                                                                                                              \
+        drain_batch(context, most);                                                                                                \
+    }                                                                                                                              \
+    static const struct tb_ops shared_##most##_ops = {SHARED_OPS, .step = step_##most};                                            \
+    TB_DRIVER(shared_##most##_ops);                                                                                                \
+    static const struct tb_contender shared_##most = {                                                                             \
+        .name = "locus-shared-" #most,                                                                                             \
+        .summary = "the same, taking home " #most " handles a step at most",                                                       \
+        .batch_blocks_max = TB_HANDLE_QUEUE_CAPACITY,                                                                              \
+        .driver = &shared_##most##_ops_driver,                                                                                     \
+    }
+
+SHARED_BATCH(8);
+TB_CONTENDER(shared_8);
+SHARED_BATCH(64);
+TB_CONTENDER(shared_64);
+SHARED_BATCH(256);
+TB_CONTENDER(shared_256);

@@ -14,6 +14,7 @@
 int tb_small_file(const char *path, char *out, size_t bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    out[0] = '\0';
     if (fd < 0)
         return -errno;
     ssize_t n = read(fd, out, bytes - 1);

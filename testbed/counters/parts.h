@@ -9,7 +9,7 @@
 
 #include "testbed/counters/counters.h"
 
-// A small file without its last newline. 0 or -errno.
+// A small file without its last newline. 0, or -errno and "".
 int tb_small_file(const char *path, char *out, size_t bytes);
 
 // Calls `each` with every name but those that begin with a dot, until it returns other than 0, which is the result. -errno: the

@@ -230,12 +230,7 @@ static void check_smt(struct tb_exam *exam)
         "Two threads share a core and its first caches: what a sibling does is seen in the figure. Fine where only one of each "
         "pair is used.");
     snprintf(finding->wanted, sizeof finding->wanted, "off");
-    int error = tb_exam_read(exam, path, control);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, elsewhere);
-    else if (error || !control[0])
-        tb_finding_unknown(finding, path, error ? error : -ENODATA);
-    if (error || !control[0])
+    if (!tb_exam_value(exam, finding, path, TB_CPU, TB_FINDING_NOTE, elsewhere, control))
         return;
     bool on = strcmp(control, "on") == 0, off = strcmp(control, "off") == 0; // the other words cannot be written
     bool alone = tb_exam_read(exam, active_path, active) == 0 && strcmp(active, "0") == 0;

@@ -88,12 +88,7 @@ static void check_clock(struct tb_exam *exam)
                     "Each time stamp is taken from it. One that is not in the CPU costs a system call or a "
                     "device access, a microsecond beside what is measured in nanoseconds.");
     snprintf(finding->wanted, sizeof finding->wanted, "tsc, or this architecture's own counter");
-    int error = tb_exam_read(exam, path, clock);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, "/sys/devices/system/clocksource", TB_FINDING_NOTE, "the kernel does not say");
-    else if (error || !clock[0])
-        tb_finding_unknown(finding, path, error ? error : -ENODATA);
-    if (error || !clock[0])
+    if (!tb_exam_value(exam, finding, path, "/sys/devices/system/clocksource", TB_FINDING_NOTE, "the kernel does not say", clock))
         return;
     bool fit = tb_words_have(direct, clock);
     tb_finding_set(finding, fit ? TB_FINDING_FIT : tb_words_have(shared, clock) ? TB_FINDING_NOTE : TB_FINDING_UNFIT, "%s", clock);

@@ -62,12 +62,7 @@ static void swappiness_check(struct tb_exam *exam, bool swaps)
     struct tb_finding *finding = tb_exam_add(exam, "swappiness", false,
                                              "How readily the kernel swaps a process's pages out instead of dropping file pages.");
     snprintf(finding->wanted, sizeof finding->wanted, "10");
-    int error = tb_exam_read(exam, path, value);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, "/proc/sys/vm", TB_FINDING_FIT, "this kernel has no such thing");
-    else if (error || !value[0])
-        tb_finding_unknown(finding, path, error ? error : -ENODATA);
-    if (error || !value[0])
+    if (!tb_exam_value(exam, finding, path, "/proc/sys/vm", TB_FINDING_FIT, "this kernel has no such thing", value))
         return;
     bool fit = !swaps || atoi(value) <= 10;
     tb_finding_set(finding, fit ? TB_FINDING_FIT : TB_FINDING_NOTE, "%s%s", value, swaps ? "" : " (but there is no swap)");
@@ -89,7 +84,7 @@ static void swap_judge(struct tb_exam *exam, struct tb_finding *finding, const c
     if (!failed && swap.count) {
         tb_finding_set(finding, swap.used_kib ? TB_FINDING_UNFIT : TB_FINDING_NOTE,
                        "%u device%s on, %" PRIu64 " MiB of %" PRIu64 " MiB used", swap.count, swap.count == 1 ? "" : "s",
-                       swap.used_kib >> 10, swap.total_kib >> 10);
+                       (swap.used_kib + 1023) >> 10, swap.total_kib >> 10); // a page is not nothing
         if (tb_exam_root_lacks(exam, TB_CAP_SYS_ADMIN))
             tb_finding_remedy(finding, "This root may not take swap away, as in a container: do it on the host.");
         else {

@@ -137,8 +137,8 @@ static void check_pressure(struct tb_exam *exam)
 
 // --- throttling ----------------------------------------------------------------------------------------------------------------
 
-// The sum of what CPUs count; false: none of them counts.
-static bool thermal_events(struct tb_exam *exam, unsigned long long *sum)
+// The sum of what CPUs count. 0; -ENOENT: none of them counts; or another errno after the finding was made UNKNOWN.
+static int thermal_events(struct tb_exam *exam, struct tb_finding *finding, unsigned long long *sum)
 {
     static const char *const counts[] = {"core_throttle_count", "package_throttle_count"};
     char path[TB_HOST_PATH / 2], value[TB_VALUE_BYTES];
@@ -146,17 +146,19 @@ static bool thermal_events(struct tb_exam *exam, unsigned long long *sum)
     bool counted = false;
     *sum = 0;
     if (tb_host_list(&exam->host, TB_CPU, "cpu", &cpus))
-        return false;
-    for (size_t i = 0; i < cpus.count; i++)
-        for (size_t k = 0; k < 2; k++) {
-            snprintf(path, sizeof path, TB_CPU "/%s/thermal_throttle/%s", cpus.name[i], counts[k]);
-            if (tb_exam_read(exam, path, value))
-                continue;
-            counted = true;
-            *sum += strtoull(value, NULL, 10);
-        }
+        return -ENOENT;
+    int error = 0;
+    for (size_t i = 0; i < 2 * cpus.count && !error; i++) {
+        snprintf(path, sizeof path, TB_CPU "/%s/thermal_throttle/%s", cpus.name[i / 2], counts[i % 2]);
+        error = tb_exam_read(exam, path, value);
+        counted |= !error;
+        *sum += error ? 0 : strtoull(value, NULL, 10);
+        error = error == -ENOENT ? 0 : error;
+    }
+    if (error)
+        tb_finding_unknown(finding, path, error);
     tb_names_close(&cpus);
-    return counted;
+    return error ? error : counted ? 0 : -ENOENT;
 }
 
 static void check_throttling(struct tb_exam *exam)
@@ -166,11 +168,13 @@ static void check_throttling(struct tb_exam *exam)
                                              "A CPU that grew too hot runs slower until it has cooled. In mid-run the gate "
                                              "\"throttle == 0\" sees it.");
     snprintf(finding->wanted, sizeof finding->wanted, "0 events");
-    if (!thermal_events(exam, &events))
+    int error = thermal_events(exam, finding, &events);
+    if (error == -ENOENT)
         tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, "these CPUs count no thermal throttling");
-    else
-        tb_finding_set(finding, events ? TB_FINDING_NOTE : TB_FINDING_FIT, "%llu thermal events since boot", events);
-    if (finding->state == TB_FINDING_NOTE && finding->now[0] != 'A')
+    if (error)
+        return;
+    tb_finding_set(finding, events ? TB_FINDING_NOTE : TB_FINDING_FIT, "%llu thermal events since boot", events);
+    if (events)
         tb_finding_remedy(finding, "Better cooling, a lower boost, or a power limit that holds.");
 }
 

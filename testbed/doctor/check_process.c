@@ -275,12 +275,7 @@ static void check_counters(struct tb_exam *exam)
                     "Above 2 nobody but root counts anything, above 1 nobody counts in the kernel, above 0 "
                     "nobody counts whole CPUs or memory controllers.");
     snprintf(finding->wanted, sizeof finding->wanted, "0");
-    int error = tb_exam_read(exam, path, value);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no performance counters");
-    else if (error || !value[0])
-        tb_finding_unknown(finding, path, error ? error : -ENODATA);
-    if (error || !value[0])
+    if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no performance counters", value))
         return;
     bool may = tb_exam_capable(exam, TB_CAP_PERFMON) || tb_exam_capable(exam, TB_CAP_SYS_ADMIN), fit = atoi(value) <= 0;
     tb_finding_set(finding, fit ? TB_FINDING_FIT : TB_FINDING_NOTE, "%.16s%s", value,
@@ -316,12 +311,7 @@ static void check_aslr(struct tb_exam *exam)
                                              "With it each process has another layout, and rounds in fresh processes average over "
                                              "layouts; without it all rounds share one, and its luck.");
     snprintf(finding->wanted, sizeof finding->wanted, "2 (full)");
-    int error = tb_exam_read(exam, path, value);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no such thing");
-    else if (error || !value[0])
-        tb_finding_unknown(finding, path, error ? error : -ENODATA);
-    if (error || !value[0])
+    if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no such thing", value))
         return;
     int persona = exam->here ? personality(0xffffffff) : 0; // asks, and changes nothing
     bool off = persona > 0 && (persona & ADDR_NO_RANDOMIZE);

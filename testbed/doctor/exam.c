@@ -82,6 +82,17 @@ int tb_exam_read(struct tb_exam *exam, const char *path, char out[TB_VALUE_BYTES
     return error && strcmp(tb_host_word(error), "ABSENT") == 0 ? -ENOENT : error;
 }
 
+bool tb_exam_value(struct tb_exam *exam, struct tb_finding *finding, const char *path, const char *folder,
+                   enum tb_finding_state absent, const char *meaning, char out[TB_VALUE_BYTES])
+{
+    int error = tb_exam_read(exam, path, out);
+    if (error == -ENOENT)
+        tb_finding_absent(exam, finding, folder, absent, meaning);
+    else if (error || !out[0])
+        tb_finding_unknown(finding, path, error ? error : -ENODATA);
+    return !error && out[0];
+}
+
 void tb_exam_choice(const char *text, char *out, size_t bytes)
 {
     const char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;

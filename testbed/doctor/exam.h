@@ -37,6 +37,11 @@ void tb_finding_absent(struct tb_exam *exam, struct tb_finding *finding, const c
 // `choice` takes that word. 0 or -errno.
 int tb_exam_read(struct tb_exam *exam, const char *path, char out[TB_VALUE_BYTES]);
 void tb_exam_choice(const char *text, char *out, size_t bytes);
+
+// Reads the value of a finding. False: there is none, and the finding says so, ABSENT as above or UNKNOWN.
+bool tb_exam_value(struct tb_exam *exam, struct tb_finding *finding, const char *path, const char *folder,
+                   enum tb_finding_state absent, const char *meaning, char out[TB_VALUE_BYTES]);
+
 bool tb_exam_has_folder(struct tb_exam *exam, const char *path);
 
 // Capabilities by their number (linux/capability.h): does this process have one; and is it a root without one, as in a container?

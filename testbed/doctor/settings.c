@@ -57,12 +57,7 @@ static void setting_check(struct tb_exam *exam, const struct setting *setting)
     bool decides = setting->otherwise == TB_FINDING_UNFIT;
     struct tb_finding *finding = tb_exam_add(exam, setting->id, decides, setting->why);
     value_named(setting->names, setting->wanted, finding->wanted, sizeof finding->wanted);
-    int error = tb_exam_read(exam, setting->path, text);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, setting->folder, setting->absent, "this kernel has no such thing");
-    else if (error || !text[0])
-        tb_finding_unknown(finding, setting->path, error ? error : -ENODATA);
-    if (error || !text[0])
+    if (!tb_exam_value(exam, finding, setting->path, setting->folder, setting->absent, "this kernel has no such thing", text))
         return;
     tb_exam_choice(text, value, sizeof value);
     value_named(setting->names, value, named, sizeof named);

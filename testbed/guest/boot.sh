@@ -48,7 +48,9 @@ while [ $# -gt 0 ]; do
     esac
 done
 [ $# -gt 0 ] || die 2 "which program?"
-case " $machines " in *" $machine "*) ;; *) die 2 "there is no machine '$machine', but these: $machines" ;; esac
+known=no
+for name in $machines; do [ "$name" != "$machine" ] || known=yes; done
+[ $known = yes ] || die 2 "there is no machine '$machine', but these: $machines"
 [ -f "$1" ] || die 2 "there is no program $1"
 "machine_$machine"
 

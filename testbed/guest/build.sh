@@ -70,7 +70,7 @@ if [ -d .git ] && command -v git >/dev/null; then
     cp -R .git "$root/locus/" 2>/dev/null || true # somebody may commit meanwhile
     [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi
-mallocs() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/lib(jemalloc|mimalloc|tcmalloc)[^/]*)$,\1,p'; }
+mallocs() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/lib(jemalloc|mimalloc|tcmalloc|tbbmalloc)[^/]*)$,\1,p'; }
 [ -n "$sysroot" ] || for library in $(mallocs); do
     take "$library" "$library"
 done

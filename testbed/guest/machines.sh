@@ -26,8 +26,8 @@ machine_n2() { # two sockets
 }
 
 machine_n4() { # four nodes, distances that differ by direction
-    hardware 4 4 1G
-    for id in 0 1 2 3; do node $id 256M $id; done
+    hardware 4 4 1536M
+    for id in 0 1 2 3; do node $id 384M $id; done
     distance 0 1 12 14
     distance 0 2 21 25
     distance 0 3 31 33

@@ -171,17 +171,6 @@ static void print_loaded(const struct tb_matrix_page *page, struct tb_matrix_pai
     }
 }
 
-void tb_matrix_loaded(const struct tb_matrix_page *page)
-{
-    struct tb_matrix_pair pairs[2];
-    size_t all, count = pairs_shown(page->matrix, TB_MATRIX_LOADED, pairs, &all);
-    for (size_t i = 0; i < count; i++)
-        print_loaded(page, pairs[i]);
-    print_more(page, count, all);
-    if (count > 0)
-        fprintf(page->out, "\n");
-}
-
 // --- latency by working set ----------------------------------------------------------------------------------------------------
 
 // Names the caches that end between two sizes.
@@ -223,13 +212,26 @@ static void print_working_set(const struct tb_matrix_page *page, struct tb_matri
     }
 }
 
-void tb_matrix_working_sets(const struct tb_matrix_page *page)
+// --- both ----------------------------------------------------------------------------------------------------------------------
+
+static void print_curves(const struct tb_matrix_page *page, enum tb_matrix_kind kind,
+                         void (*print)(const struct tb_matrix_page *, struct tb_matrix_pair))
 {
     struct tb_matrix_pair pairs[2];
-    size_t all, count = pairs_shown(page->matrix, TB_MATRIX_WORKING_SET, pairs, &all);
+    size_t all, count = pairs_shown(page->matrix, kind, pairs, &all);
     for (size_t i = 0; i < count; i++)
-        print_working_set(page, pairs[i]);
+        print(page, pairs[i]);
     print_more(page, count, all);
     if (count > 0)
         fprintf(page->out, "\n");
+}
+
+void tb_matrix_loaded(const struct tb_matrix_page *page)
+{
+    print_curves(page, TB_MATRIX_LOADED, print_loaded);
+}
+
+void tb_matrix_working_sets(const struct tb_matrix_page *page)
+{
+    print_curves(page, TB_MATRIX_WORKING_SET, print_working_set);
 }

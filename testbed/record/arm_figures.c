@@ -28,8 +28,7 @@ size_t tb_arms_count(const struct tb_log_view *view)
 const char *tb_cell_label(const struct tb_log_view *view, size_t cell, char *out, size_t bytes)
 {
     const json_t *object = json_array_get(tb_member(view->header, "cells"), cell);
-    snprintf(out, bytes, "%s/%s", tb_member_text(object, "workload"), tb_member_text(object, "touch"));
-    return out;
+    return tb_member_cell(object, out, bytes);
 }
 
 static const char *arm_key(const struct tb_log_view *view, size_t arm)

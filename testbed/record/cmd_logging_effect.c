@@ -19,6 +19,8 @@
 #include "testbed/contender.h"
 #include "testbed/options.h"
 #include "testbed/record/log.h"
+#include "testbed/stats.h"
+#include "testbed/workload.h"
 
 #define MARGIN 1.02
 #define CONFIDENCE 0.95
@@ -200,7 +202,7 @@ int tb_cmd_logging_effect(int argc, char **argv)
     struct pairs pairs = {.count = arguments.pairs};
     int error = tb_arm_parse("locus", &arm, why, sizeof why);
     if (!error)
-        error = tb_schedule_suite("steady-decode", &schedule);
+        error = tb_workload_schedule("steady-decode", &schedule);
     if (!error)
         error = log_open(&pairs, arguments.folder, path, sizeof path);
     if (error) {

@@ -29,6 +29,7 @@ struct tb_experiment {
     uint32_t rounds;
     uint32_t laps;
     bool many_nodes;            // on every node at once: arms such as home-steered%50; cells touch "line" or "full"
+    unsigned suite;             // version of LOCUS-EVAL that its cells are of (suite.h): they may be no others; 0: of none
     uint32_t laps_counted;      // many nodes: laps in which every touch is accounted for, before all others
 };
 

@@ -26,7 +26,7 @@ json_t *tb_json_text(const char *text)
 
 bool tb_stat_is_ratio(enum tb_stat stat)
 {
-    return stat == TB_STAT_HL_RATIO || stat == TB_STAT_MEDIAN_RATIO;
+    return stat == TB_STAT_HL_RATIO || stat == TB_STAT_MEDIAN_RATIO || stat == TB_STAT_ORDER;
 }
 
 // The largest and the smallest of the rounds are what they are; so is everything about a count. A ratio is an estimate, and so is
@@ -113,10 +113,7 @@ const json_t *tb_cell_find(const struct tb_log_view *view, const char *cell, siz
     json_t *entry;
     json_array_foreach (json_object_get(view->header, "cells"), i, entry) {
         char name[160];
-        const char *workload = json_string_value(json_object_get(entry, "workload"));
-        const char *touch = json_string_value(json_object_get(entry, "touch"));
-        snprintf(name, sizeof name, "%s/%s", workload ? workload : "", touch ? touch : "");
-        if (strcmp(name, cell) == 0) {
+        if (strcmp(tb_member_cell(entry, name, sizeof name), cell) == 0) {
             *index = i;
             return entry;
         }
@@ -232,8 +229,8 @@ static void take_exact(enum tb_stat stat, const struct tb_pair *pair, struct tb_
 static int take_ratio(enum tb_stat stat, const struct tb_pair *pair, struct tb_figure *figure)
 {
     struct tb_ratio ratio;
-    int rc = stat == TB_STAT_HL_RATIO ? tb_ratio(pair->under, pair->over, pair->n, figure->confidence, &ratio)
-                                      : tb_ratio_sign(pair->under, pair->over, pair->n, figure->confidence, &ratio);
+    int rc = stat != TB_STAT_MEDIAN_RATIO ? tb_ratio(pair->under, pair->over, pair->n, figure->confidence, &ratio)
+                                          : tb_ratio_sign(pair->under, pair->over, pair->n, figure->confidence, &ratio);
     if (rc < 0)
         return rc;
     figure->estimate = ratio.estimate;

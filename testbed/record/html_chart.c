@@ -36,7 +36,7 @@ static struct claim claim_of(const json_t *prediction)
     const json_t *value = tb_member(prediction, "value"), *parts = tb_member(prediction, "parts"), *part;
     struct claim claim = {.op = tb_member_text(prediction, "op"), .upper = NAN, .axis = {INFINITY, -INFINITY, false}};
     size_t i;
-    claim.ratio = tb_member_text(prediction, "under")[0] != '\0';
+    claim.ratio = tb_member_text(prediction, "under")[0] || tb_member(prediction, "order");
     claim.value = json_number_value(json_is_array(value) ? json_array_get(value, 0) : value);
     if (json_is_array(value))
         claim.upper = json_number_value(json_array_get(value, 1));
@@ -102,7 +102,7 @@ void tb_html_interval(FILE *out, double estimate, double low, double high)
 
 static void put_prediction_row(FILE *out, const json_t *header, const struct claim *claim, const json_t *part, bool conjunction)
 {
-    const char *over = tb_member_text(part, "over"), *cell = tb_member_text(part, "cell");
+    const char *over = tb_member_text(part, "over"), *cell = tb_member_text(part, "cell"), *under = tb_member_text(part, "under");
     double estimate = tb_member_number(part, "estimate"), low = tb_member_number(part, "low"),
            high = tb_member_number(part, "high");
     struct tb_arm_look arm = tb_arm_look(header, over[0] ? over : tb_member_text(part, "arm"));
@@ -112,7 +112,9 @@ static void put_prediction_row(FILE *out, const json_t *header, const struct cla
                 over, TB_EXACT(estimate), TB_EXACT(low), TB_EXACT(high), tb_member_text(part, "verdict"));
     fputs("><span class=\"name\">", out);
     tb_html_mark(out, arm.look);
-    tb_html(out, " @</span><svg height=\"22\" role=\"img\">", arm.name);
+    bool pair = conjunction && under[0]; // of an order: each with the one before it
+    tb_html(out, " @@@</span><svg height=\"22\" role=\"img\">", arm.name, pair ? " / " : "",
+            pair ? tb_arm_look(header, under).name : "");
     put_threshold(out, claim);
     put_bar(out, claim, part, arm.look);
     fputs("</svg><span class=\"figure\">", out);

@@ -9,6 +9,7 @@
 
 #include "testbed/record/html_chart.h"
 #include "testbed/record/member.h"
+#include "testbed/record/scoreboard.h"
 
 // --- the answer ---
 
@@ -179,6 +180,17 @@ static void put_hosts(FILE *out, const struct tb_gallery *gallery)
 
 // --- the page ---
 
+// Where no official run has a figure there is none to show.
+static int put_scoreboard(FILE *out, const struct tb_gallery *gallery)
+{
+    json_t *board = NULL;
+    int rc = tb_scoreboard(gallery, &(struct tb_scoreboard_wanted){0}, &board);
+    if (rc == 0 && tb_scoreboard_tables(board) > 0)
+        tb_scoreboard_html(out, board);
+    json_decref(board);
+    return rc;
+}
+
 static bool all_official(const struct tb_gallery *gallery)
 {
     for (size_t i = 0; i < gallery->runs_count; i++) {
@@ -213,6 +225,8 @@ int tb_html_page(FILE *out, const struct tb_gallery *gallery)
     fputs("<h2>Verdicts</h2>\n", out);
     for (size_t i = 0; i < gallery->runs_count && rc == 0; i++)
         rc = tb_html_run(out, &gallery->runs[i]);
+    if (rc == 0)
+        rc = put_scoreboard(out, gallery);
     fputs("<h2>Ledgers</h2>\n<p class=\"note\">A checkpoint that you keep elsewhere shows later that nothing was taken away: "
           "<code>locus verify --checkpoint FILE</code></p>\n",
           out);

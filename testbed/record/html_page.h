@@ -7,6 +7,7 @@
 //   html_run     one run: predictions, samples, tables, gates, environment
 //   html_chart   intervals as SVG; html_strips: samples
 //   html_table   tables, and any JSON as nested lists
+//   html_scoreboard  the standing table (scoreboard.h)
 //   html_nodes   what runs of many nodes counted; html_drift: its curves; html_pairs: its tables
 //   html_style   the style sheet
 //

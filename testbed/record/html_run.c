@@ -162,7 +162,8 @@ static void put_observed(FILE *out, const json_t *prediction)
 static void put_prediction(FILE *out, const json_t *header, const json_t *prediction)
 {
     const char *id = tb_member_text(prediction, "id"), *cell = tb_member_text(prediction, "cell");
-    const json_t *figures = tb_prediction_measured(header, prediction) ? prediction : NULL;
+    const json_t *figures = tb_prediction_measured(header, prediction) ? prediction : NULL, *key;
+    size_t i;
     tb_html(out, "<section class=\"prediction\" data-prediction=\"@\" data-estimate=\"@\" data-low=\"@\" data-high=\"@\" ", id,
             TB_EXACT(tb_member_number(figures, "estimate")), TB_EXACT(tb_member_number(figures, "low")),
             TB_EXACT(tb_member_number(figures, "high")));
@@ -176,6 +177,8 @@ static void put_prediction(FILE *out, const json_t *header, const json_t *predic
     put_key(out, header, tb_member_text(prediction, "over"));
     put_key(out, header, tb_member_text(prediction, "under"));
     put_key(out, header, tb_member_text(prediction, "arm"));
+    json_array_foreach (tb_member(prediction, "order"), i, key)
+        put_key(out, header, json_string_value(key));
     fputs("</p>\n", out);
     if (figures) {
         put_observed(out, prediction);
@@ -198,10 +201,12 @@ static bool is_predicted(const json_t *summary, const char *metric)
     return false;
 }
 
-// Times always, unless they are none; what else there is where something was said about it.
+// The median times always, unless they are none; what else there is where something was said about it.
 static bool is_shown(const struct tb_log_view *view, const char *metric)
 {
-    return tb_metric_is_time(metric) ? !tb_log_emulated(view) : is_predicted(view->summary, metric);
+    if (tb_metric_is_time(metric) && tb_log_emulated(view))
+        return false;
+    return strcmp(metric, "time_ns") == 0 || is_predicted(view->summary, metric);
 }
 
 static int put_samples(FILE *out, const struct tb_log_view *view)

@@ -17,7 +17,7 @@ enum { LONG_TEXT = 200 }; // bytes; more than that is folded away
 void tb_html_cell_name(const json_t *header, size_t cell, char *out, size_t bytes)
 {
     const json_t *object = json_array_get(tb_member(header, "cells"), cell);
-    snprintf(out, bytes, "%s/%s", tb_member_text(object, "workload"), tb_member_text(object, "touch"));
+    tb_member_cell(object, out, bytes);
 }
 
 // --- arms ---

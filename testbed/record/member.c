@@ -47,3 +47,13 @@ const char *tb_member_show(const json_t *object, const char *path, char *out, si
         snprintf(out, bytes, "-");
     return out;
 }
+
+const char *tb_member_cell(const json_t *cell, char *out, size_t bytes)
+{
+    const char *name = tb_member_text(cell, "name");
+    if (*name)
+        snprintf(out, bytes, "%s", name);
+    else
+        snprintf(out, bytes, "%s/%s", tb_member_text(cell, "workload"), tb_member_text(cell, "touch"));
+    return out;
+}

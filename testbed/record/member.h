@@ -15,4 +15,7 @@ double tb_member_number(const json_t *object, const char *path);      // NAN whe
 // A string or number for people, without control characters; "-" for anything else. Returns out.
 const char *tb_member_show(const json_t *object, const char *path, char *out, size_t bytes);
 
+// What a cell of a header is called; logs that are older than the name have it from workload and touch. Returns out.
+const char *tb_member_cell(const json_t *cell, char *out, size_t bytes);
+
 #endif

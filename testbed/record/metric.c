@@ -26,8 +26,11 @@
 
 static const struct tb_metric metrics[] = {
     {"time_ns", "time_ns", false, false, true, true, NULL, "ns", "time per lap, left is faster"},
+    {"time_ns_mean", "time_ns_mean", false, false, true, true, NULL, "ns", "mean time per lap in a process, left is faster"},
+    {"time_ns_p90", "time_ns_p90", false, false, true, true, NULL, "ns", "slowest tenth of the laps begins here, left is faster"},
     PEAK("outstanding_ratio", "outstanding_high", "blocks out at once, over the theoretical peak"),
     PEAK("distinct_ratio", "distinct", "distinct blocks touched, over the theoretical peak"),
+    {"waits", "waits", false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
     NODES("remote_touch_ratio", "touches of pages on another node than the CPU"),
     NODES("wandered_ratio", "blocks on another node than their scheduler"),
     NODES("abroad_free_ratio", "freed blocks kept on another node than their own"),
@@ -44,10 +47,25 @@ static const struct tb_metric metrics[] = {
 
 #define COUNT (sizeof metrics / sizeof *metrics)
 
-const char *const tb_metric_names[COUNT + 1] = {"time_ns",        "outstanding_ratio", "distinct_ratio",   "remote_touch_ratio",
-                                                "wandered_ratio", "abroad_free_ratio", "cycles",           "instructions",
-                                                "llc_misses",     "dtlb_misses",       "dram_local",       "dram_remote",
-                                                "page_faults",    "cpu_migrations",    "context_switches", NULL};
+const char *const tb_metric_names[COUNT + 1] = {"time_ns",
+                                                "time_ns_mean",
+                                                "time_ns_p90",
+                                                "outstanding_ratio",
+                                                "distinct_ratio",
+                                                "waits",
+                                                "remote_touch_ratio",
+                                                "wandered_ratio",
+                                                "abroad_free_ratio",
+                                                "cycles",
+                                                "instructions",
+                                                "llc_misses",
+                                                "dtlb_misses",
+                                                "dram_local",
+                                                "dram_remote",
+                                                "page_faults",
+                                                "cpu_migrations",
+                                                "context_switches",
+                                                NULL};
 
 const struct tb_metric *tb_metric_at(unsigned i)
 {
@@ -71,5 +89,6 @@ double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell)
 
 bool tb_metric_is_time(const char *name)
 {
-    return strcmp(name, metrics[0].name) == 0;
+    const struct tb_metric *metric = tb_metric_find(name);
+    return metric && strcmp(metric->unit, "ns") == 0;
 }

@@ -9,9 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/cell.h"
 #include "testbed/contender.h"
 #include "testbed/known_trace.h"
 #include "testbed/record/metric.h"
+#include "testbed/suite.h"
+#include "testbed/workload.h"
+
+// A lap of the suite writes 2688 to 6016 blocks: from a gigabyte on a further lap warms nothing up that the first did not.
+#define LONG_LAP_BLOCK_BYTES (UINT64_C(512) << 10)
 
 // A contender has a driver for one node, or a table for many, or both.
 static int arm_fits(const struct tb_plan *plan, const struct tb_experiment_arm *named, const struct tb_arm *arm, char *why,
@@ -73,7 +79,7 @@ static int workload_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 {
     if (tb_known_trace(plan->workloads[at]))
         return trace_open(plan, at, why, why_bytes);
-    int error = tb_schedule_suite(plan->workloads[at], &plan->schedules[at]);
+    int error = tb_workload_schedule(plan->workloads[at], &plan->schedules[at]);
     if (error)
         snprintf(why, why_bytes, "cell '%s/%s': there is no such workload", plan->workloads[at],
                  tb_touch_name(plan->cells[at].touch));
@@ -106,30 +112,70 @@ static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touc
     return -EINVAL;
 }
 
-// "WORKLOAD/TOUCH". The laps of a recorded trace are long, and one warms up, as in `locus replay`.
+// On many nodes each node has its own workers and pools, and all cells are alike.
+static int settings_fit(const struct tb_plan *plan, const char *text, const struct tb_cell *cell, char *why, size_t why_bytes)
+{
+    if (!plan->experiment->many_nodes || !(cell->workers || cell->block_bytes || cell->dispatch_given))
+        return touch_fits(plan, text, cell->touch, why, why_bytes);
+    snprintf(why, why_bytes, "cell '%s': in runs of many nodes all cells have the workers, blocks and dispatch of 'design'", text);
+    return -EINVAL;
+}
+
+// The laps of a recorded trace are long, and one warms up, as in `locus replay`; those of large blocks as well.
+static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const char *workload, bool smoke)
+{
+    uint32_t laps = smoke ? TB_SMOKE_LAPS : plan->experiment->laps;
+    bool is_long = tb_known_trace(workload) || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
+    cell->laps = laps;
+    cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
+    cell->laps_metered = laps / 4 + 1;
+    if (plan->experiment->many_nodes)
+        cell->laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : plan->experiment->laps_counted;
+}
+
 static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *why, size_t why_bytes)
 {
-    uint32_t at = plan->campaign.cells_count, laps = smoke ? TB_SMOKE_LAPS : plan->experiment->laps;
-    const char *slash = strchr(text, '/');
-    int touch = TB_TOUCH_NONE;
-    while (slash && touch <= TB_TOUCH_LINE && strcmp(slash + 1, tb_touch_name((enum tb_touch)touch)))
-        touch++;
-    if (at == TB_PLAN_CELLS_MAX || !slash || touch > TB_TOUCH_LINE || (size_t)(slash - text) >= sizeof plan->workloads[at]) {
-        snprintf(why, why_bytes, "cell '%s' is not WORKLOAD/TOUCH, or there are too many", text);
+    uint32_t at = plan->campaign.cells_count;
+    struct tb_cell *cell = &plan->cells[at];
+    if (at == TB_PLAN_CELLS_MAX || tb_cell_parse(text, plan->workloads[at], cell)) {
+        snprintf(why, why_bytes, "cell '%s' is not WORKLOAD/TOUCH (and /4w, /64KiB, /futex), or there are too many", text);
         return -EINVAL;
     }
-    snprintf(plan->workloads[at], sizeof plan->workloads[at], "%.*s", (int)(slash - text), text);
-    plan->cells[at].touch = (enum tb_touch)touch;
-    plan->cells[at].laps = laps;
-    plan->cells[at].laps_warmup = laps == 1 ? 0 : tb_known_trace(plan->workloads[at]) ? 1 : laps / 4 + 3; // one lap: counts alone
-    plan->cells[at].laps_metered = laps / 4 + 1;
-    if (plan->experiment->many_nodes)
-        plan->cells[at].laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : plan->experiment->laps_counted;
-    int error = touch_fits(plan, text, (enum tb_touch)touch, why, why_bytes);
+    cell_laps(plan, cell, plan->workloads[at], smoke);
+    int error = settings_fit(plan, text, cell, why, why_bytes);
     if (!error)
         error = schedule_open(plan, at, why, why_bytes);
+    if (!error && cell->block_bytes && cell->schedule)
+        cell->pool_blocks = 2 * cell->schedule->blocks_peak;
     plan->campaign.cells_count += !error;
     return error;
+}
+
+// What says that it is a version of LOCUS-EVAL has that version's workloads, as they were published, or recorded traces.
+static int suite_fits(const struct tb_plan *plan, char *why, size_t why_bytes)
+{
+    const struct tb_suite *suite = tb_suite(plan->experiment->suite);
+    bool frozen = false;
+    if (plan->experiment->suite == 0)
+        return 0;
+    int error = suite ? tb_suite_check(suite, &frozen) : 0;
+    if (error)
+        return error;
+    if (!frozen) {
+        snprintf(why, why_bytes, "the workloads of this build are not those of LOCUS-EVAL v%u, which are frozen: call it otherwise",
+                 plan->experiment->suite);
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; i < plan->campaign.cells_count; i++) {
+        const char *const *name = suite->workloads;
+        while (*name && strcmp(*name, plan->workloads[i]))
+            name++;
+        if (*name || tb_known_trace(plan->workloads[i]))
+            continue;
+        snprintf(why, why_bytes, "%s is no workload of LOCUS-EVAL v%u", plan->workloads[i], suite->version);
+        return -EINVAL;
+    }
+    return 0;
 }
 
 static void rounds_lay_out(struct tb_plan *plan, const struct tb_plan_options *options)
@@ -162,6 +208,8 @@ int tb_plan_open(struct tb_plan **out, const struct tb_experiment *experiment, c
     int error = arms_open(plan, why, why_bytes);
     for (const char *const *cell = experiment->cells; *cell && !error; cell++)
         error = cell_open(plan, *cell, options->smoke, why, why_bytes);
+    if (!error)
+        error = suite_fits(plan, why, why_bytes);
     size_t processes = (size_t)plan->campaign.cells_count * plan->campaign.arms_count;
     if (!error) {
         plan->campaign.samples = calloc(processes * (plan->campaign.rounds + plan->block_rounds), sizeof *plan->campaign.samples);

@@ -7,6 +7,7 @@
 #ifndef TB_PLAN_H
 #define TB_PLAN_H
 
+#include "testbed/cell.h"
 #include "testbed/record/experiment.h"
 #include "testbed/record/postulate.h"
 
@@ -21,7 +22,7 @@ struct tb_plan {
     struct tb_arm arms[TB_ARMS_MAX];
     struct tb_schedule *schedules[TB_PLAN_CELLS_MAX];
     struct tb_cell cells[TB_PLAN_CELLS_MAX];            // schedule: NULL for a recorded trace that is not here (tb_plan_missing)
-    char workloads[TB_PLAN_CELLS_MAX][48];              // of each cell, by name
+    char workloads[TB_PLAN_CELLS_MAX][TB_WORKLOAD_NAME]; // of each cell, by name
     char trace_sha256[TB_PLAN_CELLS_MAX][TB_HASH_TEXT]; // of a recorded trace's file, otherwise ""
     struct tb_campaign campaign; // rounds: of two blocks; samples: room for a third
     uint32_t block_rounds;

@@ -17,11 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "testbed/cell.h"
 #include "testbed/job.h"
 #include "testbed/known_trace.h"
 #include "testbed/record/needs.h"
 #include "testbed/record/postulate_prediction.h"
-#include "testbed/schedule.h"
+#include "testbed/workload.h"
 
 #define FILE_BYTES_MAX (1u << 20) // arbitrary; prose has room, and a slip (a log for a postulate) is noticed
 #define PRIOR_BYTES_MAX 8192u     // arbitrary
@@ -95,23 +96,11 @@ static int arms_read(const struct tb_yaml_source *source, const struct tb_yaml *
     return rc;
 }
 
-static bool workload_known(const char *name)
+static bool cell_known(const char *text)
 {
-    for (size_t i = 0; i < tb_suite_count; i++)
-        if (strcmp(tb_suite_names[i], name) == 0)
-            return true;
-    return tb_known_trace(name);
-}
-
-static bool cell_known(const char *cell)
-{
-    char name[64];
-    const char *slash = strchr(cell, '/');
-    snprintf(name, sizeof name, "%.*s", (int)(slash ? slash - cell : 0), cell);
-    for (int touch = TB_TOUCH_NONE; slash && touch <= TB_TOUCH_LINE; touch++)
-        if (strcmp(slash + 1, tb_touch_name((enum tb_touch)touch)) == 0)
-            return workload_known(name);
-    return false;
+    char workload[TB_WORKLOAD_NAME];
+    struct tb_cell cell;
+    return tb_cell_parse(text, workload, &cell) == 0 && (tb_workload_find(workload) || tb_known_trace(workload));
 }
 
 static int cells_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
@@ -126,7 +115,8 @@ static int cells_read(const struct tb_yaml_source *source, const struct tb_yaml 
             rc = tb_yaml_bad(
                 source, value->items[i].line,
                 "cell '%s' is not WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail, churn-touch or a recorded trace "
-                "(sample, azure-conv, azure-code, mooncake), then /none, /byte or /full, or /line (many nodes)",
+                "(sample, azure-conv, azure-code, mooncake), then /none, /byte or /full, or /line (many nodes); then what is "
+                "otherwise than in 'design', such as /4w, /64KiB or /futex",
                 out->cells[i]);
     return rc;
 }

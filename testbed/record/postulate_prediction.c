@@ -7,6 +7,7 @@
 #include "testbed/record/postulate_prediction.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static const struct {
 } stats[] = {
     [TB_STAT_HL_RATIO] = {"hl_ratio", true, false}, [TB_STAT_MEDIAN_RATIO] = {"median_ratio", true, false},
     [TB_STAT_MAX] = {"max", false, true},           [TB_STAT_MIN] = {"min", false, true},
-    [TB_STAT_MEDIAN] = {"median", false, false},
+    [TB_STAT_MEDIAN] = {"median", false, false},    [TB_STAT_ORDER] = {"order", true, false},
 };
 static const char *const ops[] = {
     [TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
@@ -37,6 +38,27 @@ static bool pair_read(const char *text, struct tb_prediction *out)
     return sscanf(text, "(%7[^/()]/%7[^/()])%n", out->over, out->under, &used) == 2 && used > 0 && text[used] == '\0';
 }
 
+// "(A<D<E)" into its keys: two at least.
+static bool order_read(const char *text, struct tb_prediction *out)
+{
+    char separator = '(';
+    for (out->order_count = 0; *text == separator && out->order_count < TB_LIST_MAX; out->order_count++, separator = '<') {
+        int used = 0;
+        if (sscanf(text + 1, "%7[^</()]%n", out->order[out->order_count], &used) != 1)
+            return false;
+        text += 1 + used;
+    }
+    return out->order_count >= 2 && strcmp(text, ")") == 0;
+}
+
+// What follows a statistic's name.
+static bool operands_read(enum tb_stat stat, const char *text, struct tb_prediction *out)
+{
+    if (stat == TB_STAT_ORDER)
+        return order_read(text, out);
+    return stats[stat].ratio ? pair_read(text, out) : *text == '\0';
+}
+
 static int stat_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
                      void *object)
 {
@@ -48,10 +70,10 @@ static int stat_read(const struct tb_yaml_source *source, const struct tb_yaml *
     for (size_t i = 0; i < COUNT(stats); i++) {
         size_t length = strlen(stats[i].name);
         out->stat = (enum tb_stat)i;
-        if (strncmp(text, stats[i].name, length) == 0 && (stats[i].ratio ? pair_read(text + length, out) : !text[length]))
+        if (strncmp(text, stats[i].name, length) == 0 && operands_read(out->stat, text + length, out))
             return 0;
     }
-    return tb_yaml_bad(source, value->line, "stat '%s' is not hl_ratio(X/Y), median_ratio(X/Y), max, min or median",
+    return tb_yaml_bad(source, value->line, "stat '%s' is not hl_ratio(X/Y), median_ratio(X/Y), order(X<Y<Z), max, min or median",
                        tb_yaml_shown(text, shown));
 }
 
@@ -128,37 +150,39 @@ static const struct tb_postulate_arm *arm_find(const struct tb_postulate *postul
 
 bool tb_prediction_covers(const struct tb_prediction *prediction, const char *cell)
 {
-    if (strcmp(prediction->cell, "*") == 0 || strcmp(prediction->cell, cell) == 0)
-        return true;
-    const char *touch = strrchr(cell, '/');
-    return prediction->cell[0] == '*' && touch && strcmp(prediction->cell + 1, touch) == 0;
+    return fnmatch(prediction->cell, cell, FNM_NOESCAPE) == 0;
 }
 
-// An arm's name without the share of requests that finish on another node ("home-steered%50"), which makes no other contender.
+// An arm's name without the share of requests that finish on another node ("home-steered%50") and without its workers
+// ("locus+4w"), which make no other contender.
 static const char *contender_of(const char *name, char out[96])
 {
-    const char *share = strncmp(name, "malloc:", 7) ? strchr(name, '%') : NULL;
-    snprintf(out, 96, "%.*s", (int)(share ? (size_t)(share - name) : strlen(name)), name);
+    size_t length = strncmp(name, "malloc:", 7) ? strcspn(name, "%+") : strlen(name);
+    snprintf(out, 96, "%.*s", (int)length, name);
     return out;
 }
 
-// Nobody's rivals: what measures the testbed, the floor that knows all blocks beforehand, and what has a fault put in (NAME@FAULT).
-static bool is_rival(const char *name)
+bool tb_arm_is_rival(const char *name)
 {
     char bare[96];
     const struct tb_contender *contender = tb_contender_find(contender_of(name, bare));
     bool fault = strchr(name, '@') && strncmp(name, "malloc:", 7) != 0;
-    return !fault && strcmp(bare, "oracle") != 0 && !(contender && contender->harness);
+    return !fault && !(contender && (contender->harness || contender->floor));
 }
 
 bool tb_prediction_compares(const struct tb_postulate *postulate, const struct tb_prediction *prediction, uint32_t arm)
 {
     const struct tb_postulate_arm *candidate = &postulate->arms[arm], *under = arm_find(postulate, prediction->under);
+    for (uint32_t i = 1; prediction->stat == TB_STAT_ORDER && i < prediction->order_count; i++)
+        if (strcmp(prediction->order[i], candidate->key) == 0)
+            return true;
+    if (prediction->stat == TB_STAT_ORDER)
+        return false;
     if (prediction->over[0] != '*')
         return strcmp(prediction->over, candidate->key) == 0;
     char names[2][96];
     return under && strcmp(contender_of(candidate->name, names[0]), contender_of(under->name, names[1])) != 0 &&
-           is_rival(candidate->name);
+           tb_arm_is_rival(candidate->name);
 }
 
 static int ratio_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
@@ -175,6 +199,27 @@ static int ratio_check(const struct tb_yaml_source *source, const struct tb_post
     for (uint32_t i = 0; i < postulate->arms_count; i++)
         parts += tb_prediction_compares(postulate, out, i);
     return parts ? 0 : tb_yaml_bad(source, out->line, "%s: there is no rival of arm '%s' to compare with", out->id, out->under);
+}
+
+// A contender has one place, so that it is not ranked against itself; and what is ordered is claimed to rise.
+static int order_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    char names[2][96];
+    if (out->arm[0])
+        return tb_yaml_bad(source, out->line, "%s: 'arm' is for max, min and median", out->id);
+    for (uint32_t i = 0; i < out->order_count; i++) {
+        const struct tb_postulate_arm *arm = arm_find(postulate, out->order[i]);
+        if (!arm)
+            return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->order[i]);
+        for (uint32_t j = 0; j < i; j++)
+            if (strcmp(contender_of(arm->name, names[0]), contender_of(arm_find(postulate, out->order[j])->name, names[1])) == 0)
+                return tb_yaml_bad(source, out->line, "%s: the order has one contender twice, as '%s' and '%s'", out->id,
+                                   out->order[j], out->order[i]);
+    }
+    if ((out->op != TB_CLAIM_GT && out->op != TB_CLAIM_GE) || out->low < 1)
+        return tb_yaml_bad(source, out->line,
+                           "%s: an order claims that each is more than the one before it: op > or >=, value 1 or more", out->id);
+    return 0;
 }
 
 static int arm_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
@@ -208,6 +253,8 @@ static int check(const struct tb_yaml_source *source, const struct tb_postulate 
         return tb_yaml_bad(source, out->line, "%s: an interval never equals one value: claim 'within'", out->id);
     if (ratio && out->low <= 0)
         return tb_yaml_bad(source, out->line, "%s: a ratio is always above 0", out->id);
+    if (out->stat == TB_STAT_ORDER)
+        return order_check(source, postulate, out);
     return ratio ? ratio_check(source, postulate, out) : arm_check(source, postulate, out);
 }
 
@@ -225,14 +272,23 @@ int tb_prediction_read(const struct tb_yaml_source *source, const struct tb_yaml
     return rc;
 }
 
+#define SUBJECT_BYTES sizeof(((struct tb_prediction *)0)->order) // an order of all the arms that a postulate may have
+
+static void subject_text(const struct tb_prediction *prediction, char out[SUBJECT_BYTES])
+{
+    if (!stats[prediction->stat].ratio)
+        snprintf(out, SUBJECT_BYTES, "%s", prediction->arm);
+    else if (prediction->stat != TB_STAT_ORDER)
+        snprintf(out, SUBJECT_BYTES, "%s/%s", prediction->over, prediction->under);
+    for (size_t i = 0, used = 0; prediction->stat == TB_STAT_ORDER && i < prediction->order_count; i++)
+        used += (size_t)snprintf(out + used, SUBJECT_BYTES - used, "%s%s", i ? "<" : "", prediction->order[i]);
+}
+
 const char *tb_prediction_text(const struct tb_prediction *prediction, char *out, size_t bytes)
 {
-    char subject[64], metric[64] = "", value[64];
-    if (stats[prediction->stat].ratio)
-        snprintf(subject, sizeof subject, "%s/%s", prediction->over, prediction->under);
-    else
-        snprintf(subject, sizeof subject, "%s", prediction->arm);
-    if (!tb_metric_is_time(prediction->metric))
+    char subject[SUBJECT_BYTES], metric[64] = "", value[64];
+    subject_text(prediction, subject);
+    if (strcmp(prediction->metric, "time_ns") != 0)
         snprintf(metric, sizeof metric, " of %s", prediction->metric);
     if (prediction->op == TB_CLAIM_WITHIN)
         snprintf(value, sizeof value, "[%.12g, %.12g]", prediction->low, prediction->high);

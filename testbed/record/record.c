@@ -114,15 +114,17 @@ static void write_parts(const json_t *prediction, FILE *out)
 {
     const json_t *parts = tb_member(prediction, "parts");
     size_t count = json_array_size(parts);
-    char cell[128], over[128], estimate[32], range[80], achieved[32], verdict[64];
+    char cell[128], over[128], under[128], estimate[32], range[80], achieved[32], verdict[64];
     if (count == 0)
         return;
     fprintf(out, "\n%s holds when each of its %zu parts does:\n\n", tb_member_text(prediction, "id"), count);
     fprintf(out, "| cell | arm | estimate | interval | confidence | verdict |\n|---|---|--:|--:|--:|---|\n");
     for (size_t i = 0; i < count; i++) {
         const json_t *part = json_array_get(parts, i);
-        fprintf(out, "| %s | %s | %s | %s | %s | %s |\n", escaped_member(part, "cell", cell, sizeof cell),
-                escaped_member(part, "over", over, sizeof over), figure(part, "estimate", estimate, sizeof estimate),
+        bool pair = *tb_member_text(part, "under");
+        fprintf(out, "| %s | %s%s%s | %s | %s | %s | %s |\n", escaped_member(part, "cell", cell, sizeof cell),
+                escaped_member(part, "over", over, sizeof over), pair ? "/" : "",
+                pair ? escaped_member(part, "under", under, sizeof under) : "", figure(part, "estimate", estimate, sizeof estimate),
                 interval(part, range, sizeof range), percent(part, "achieved", achieved, sizeof achieved),
                 escaped_member(part, "verdict", verdict, sizeof verdict));
     }

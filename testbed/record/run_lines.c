@@ -14,6 +14,7 @@
 #include "testbed/doctor/doctor.h"
 #include "testbed/record/environment.h"
 #include "testbed/record/run_lines_nodes.h"
+#include "testbed/suite.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -23,6 +24,11 @@ static json_t *text_or_null(const char *text)
 static json_t *number_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *positive_or_null(double value)
+{
+    return value > 0 ? number_or_null(value) : json_null();
 }
 
 static json_t *count(uint64_t value)
@@ -38,9 +44,10 @@ static json_t *arms_json(const struct tb_plan *plan)
         const struct tb_arm *arm = &plan->arms[i];
         if (arm->library[0] && tb_hash_file(arm->library, sha256))
             sha256[0] = '\0';
-        json_array_append_new(arms, json_pack("{s:s, s:s, s:o, s:o, s:o}", "key", plan->experiment->arms[i].key, "name",
+        json_array_append_new(arms, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "key", plan->experiment->arms[i].key, "name",
                                               plan->experiment->arms[i].name, "library", text_or_null(arm->library),
-                                              "library_sha256", text_or_null(sha256), "cross_percent", count(arm->cross_percent)));
+                                              "library_sha256", text_or_null(sha256), "cross_percent", count(arm->cross_percent),
+                                              "workers", arm->workers ? count(arm->workers) : json_null()));
     }
     return arms;
 }
@@ -50,13 +57,25 @@ static json_t *cell_json(const struct tb_plan *plan, uint32_t at)
 {
     const struct tb_cell *cell = &plan->cells[at];
     const struct tb_schedule *schedule = cell->schedule;
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "workload", plan->workloads[at], "touch",
-                     tb_touch_name(cell->touch), "laps", count(cell->laps), "laps_warmup", count(cell->laps_warmup), "laps_counted",
-                     count(cell->laps_counted), "laps_metered", count(cell->laps_metered), "blocks_peak",
-                     schedule ? count(schedule->blocks_peak) : json_null(), "blocks_per_lap",
-                     schedule ? count(schedule->blocks_per_lap) : json_null(), "requests_per_lap",
-                     schedule ? count(schedule->requests_per_lap) : json_null(), "pool_blocks",
-                     schedule ? count(schedule->pool_blocks) : json_null(), "trace_sha256", text_or_null(plan->trace_sha256[at]));
+    uint32_t pool_blocks = cell->pool_blocks ? cell->pool_blocks : schedule ? schedule->pool_blocks : 0;
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", plan->experiment->cells[at], "workload", plan->workloads[at],
+                  "touch", tb_touch_name(cell->touch), "laps", count(cell->laps), "laps_warmup", count(cell->laps_warmup),
+                  "laps_counted", count(cell->laps_counted), "laps_metered", count(cell->laps_metered));
+    json_t *of_schedule =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "blocks_peak", schedule ? count(schedule->blocks_peak) : json_null(),
+                  "blocks_per_lap", schedule ? count(schedule->blocks_per_lap) : json_null(), "requests_per_lap",
+                  schedule ? count(schedule->requests_per_lap) : json_null(), "pool_blocks",
+                  schedule ? count(pool_blocks) : json_null(), "trace_sha256", text_or_null(plan->trace_sha256[at]), "version",
+                  schedule ? count(schedule->version) : json_null());
+    json_t *settings = json_pack("{s:o, s:o, s:s}", "workers", count(cell->workers ? cell->workers : plan->campaign.workers),
+                                 "block_bytes", count(tb_campaign_block_bytes(&plan->campaign, at)), "dispatch",
+                                 tb_dispatch_name(tb_campaign_dispatch(&plan->campaign, at)));
+    if (json_object_update_new(object, of_schedule) || json_object_update_new(object, settings)) {
+        json_decref(object);
+        object = NULL;
+    }
+    return object;
 }
 
 static json_t *cells_json(const struct tb_plan *plan)
@@ -87,14 +106,22 @@ static json_t *doctor_json(void)
     return header;
 }
 
+// Only what is frozen gets so far: tb_plan_open.
+static json_t *suite_json(const struct tb_experiment *experiment)
+{
+    const struct tb_suite *suite = tb_suite(experiment->suite);
+    return suite ? json_pack("{s:i, s:s}", "version", (int)suite->version, "sha256", suite->sha256) : json_null();
+}
+
 json_t *tb_line_header(const struct tb_run_config *config, const char *run, const char *nonce, const char *time)
 {
     const struct tb_plan *plan = config->plan;
     const struct tb_postulate *postulate = plan->postulate;
     json_t *filed =
         json_pack("{s:s, s:s, s:o}", "path", postulate->path, "sha256", postulate->sha256, "commit", text_or_null(config->commit));
-    json_t *experiment = json_pack("{s:s, s:s, s:s, s:o}", "id", plan->experiment->id, "slug", plan->experiment->slug, "question",
-                                   plan->experiment->question, "reproduces", text_or_null(postulate->reproduces));
+    json_t *experiment = json_pack("{s:s, s:s, s:s, s:o, s:o}", "id", plan->experiment->id, "slug", plan->experiment->slug,
+                                   "question", plan->experiment->question, "reproduces", text_or_null(postulate->reproduces),
+                                   "suite", suite_json(plan->experiment));
     return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run",
                      run, "nonce", nonce, "kind", tb_run_kind_name(config->kind), "time", time, "emulated", tb_environment_guest(),
                      "postulate", filed, "experiment", experiment, "design", design_json(plan), "arms", arms_json(plan), "cells",
@@ -129,17 +156,20 @@ static json_t *counters_json(const struct tb_counter_set *set, const struct tb_s
 json_t *tb_line_sample(const struct tb_plan *plan, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position)
 {
     const struct tb_sample *s = tb_campaign_sample(&plan->campaign, cell, arm, round);
-    json_t *line = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "t",
-        "s", "block", count(block), "round", count(round), "cell", count(cell), "pos", count(position), "arm",
-        plan->experiment->arms[arm].key, "ran", s->ran, "valid", s->valid, "invalid", text_or_null(s->invalid), "version",
-        text_or_null(s->version), "time_ns", number_or_null(s->lap_ns), "time_ns_min", number_or_null(s->lap_ns_min), "allocated",
-        count(s->allocated), "freed", count(s->freed), "pushed", count(s->pushed), "drained", count(s->drained), "touched_bytes",
-        count(s->touched_bytes), "touched_bytes_expected", count(s->touched_bytes_expected), "outstanding_high",
-        count(s->outstanding_high), "distinct", count(s->distinct), "workers_pinned", s->workers_pinned, "counters",
-        counters_json(plan->campaign.counters, s), "time_ns_metered",
-        number_or_null(s->metered_lap_ns > 0 ? s->metered_lap_ns : (double)NAN));
-    if (!line || tb_line_nodes(line, &s->nodes) == 0)
+    json_t *line =
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o}", "t", "s", "block", count(block), "round", count(round),
+                  "cell", count(cell), "pos", count(position), "arm", plan->experiment->arms[arm].key, "ran", s->ran, "valid",
+                  s->valid, "invalid", text_or_null(s->invalid), "version", text_or_null(s->version));
+    json_t *times = json_pack("{s:o, s:o, s:o, s:o, s:o}", "time_ns", number_or_null(s->lap_ns), "time_ns_min",
+                              number_or_null(s->lap_ns_min), "time_ns_mean", positive_or_null(s->lap_ns_mean), "time_ns_p90",
+                              positive_or_null(s->lap_ns_p90), "time_ns_metered", positive_or_null(s->metered_lap_ns));
+    json_t *counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "allocated", count(s->allocated), "freed",
+                               count(s->freed), "pushed", count(s->pushed), "drained", count(s->drained), "waits", count(s->waits),
+                               "touched_bytes", count(s->touched_bytes), "touched_bytes_expected", count(s->touched_bytes_expected),
+                               "outstanding_high", count(s->outstanding_high), "distinct", count(s->distinct), "workers_pinned",
+                               s->workers_pinned, "counters", counters_json(plan->campaign.counters, s));
+    int rc = json_object_update_new(line, times) | json_object_update_new(line, counts);
+    if (rc == 0 && tb_line_nodes(line, &s->nodes) == 0)
         return line;
     json_decref(line);
     return NULL;

@@ -33,7 +33,8 @@ const char *tb_verdict_name(enum tb_verdict verdict)
 
 bool tb_prediction_conjunction(const struct tb_prediction *prediction)
 {
-    return prediction->cell[0] == '*' || (tb_stat_is_ratio(prediction->stat) && strcmp(prediction->over, "*") == 0);
+    return strpbrk(prediction->cell, "*?[") || prediction->stat == TB_STAT_ORDER ||
+           (tb_stat_is_ratio(prediction->stat) && strcmp(prediction->over, "*") == 0);
 }
 
 static size_t cell_parts(const struct tb_postulate *postulate, const struct tb_prediction *prediction, const char *cell,
@@ -41,6 +42,10 @@ static size_t cell_parts(const struct tb_postulate *postulate, const struct tb_p
 {
     bool ratio = tb_stat_is_ratio(prediction->stat);
     size_t count = 0;
+    for (uint32_t i = 1; prediction->stat == TB_STAT_ORDER && i < prediction->order_count; i++)
+        parts[count++] = (struct tb_part){.cell = cell, .over = prediction->order[i], .under = prediction->order[i - 1]};
+    if (prediction->stat == TB_STAT_ORDER)
+        return count;
     if (!ratio || strcmp(prediction->over, "*")) {
         parts[0] = (struct tb_part){.cell = cell, .over = ratio ? prediction->over : prediction->arm};
         parts[0].under = ratio ? prediction->under : NULL;
@@ -120,11 +125,9 @@ static struct judgement combine(const struct tb_part parts[], size_t count, cons
 
 static const char *stat_name(enum tb_stat stat)
 {
-    static const char *const names[] = {[TB_STAT_HL_RATIO] = "hl_ratio",
-                                        [TB_STAT_MEDIAN_RATIO] = "median_ratio",
-                                        [TB_STAT_MAX] = "max",
-                                        [TB_STAT_MIN] = "min",
-                                        [TB_STAT_MEDIAN] = "median"};
+    static const char *const names[] = {[TB_STAT_HL_RATIO] = "hl_ratio", [TB_STAT_MEDIAN_RATIO] = "median_ratio",
+                                        [TB_STAT_MAX] = "max",           [TB_STAT_MIN] = "min",
+                                        [TB_STAT_MEDIAN] = "median",     [TB_STAT_ORDER] = "order"};
     return names[stat];
 }
 
@@ -135,25 +138,40 @@ static const char *op_name(enum tb_op_kind_claim op)
     return names[op];
 }
 
-static json_t *part_json(const struct tb_part *part)
+// `under` is said by the prediction, unless each of its parts has another.
+static json_t *part_json(const struct tb_part *part, bool under)
 {
     const struct tb_figure *figure = &part->figure;
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "cell", part->cell, "over", tb_json_text(part->over), "estimate",
-                     tb_json_number(figure->estimate), "low", figure->bounded ? tb_json_number(figure->low) : json_null(), "high",
-                     tb_json_number(figure->high), "achieved", tb_json_number(figure->achieved), "verdict",
-                     tb_verdict_name(part->verdict));
+    json_t *out = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "cell", part->cell, "over", tb_json_text(part->over), "estimate",
+                            tb_json_number(figure->estimate), "low", figure->bounded ? tb_json_number(figure->low) : json_null(),
+                            "high", tb_json_number(figure->high), "achieved", tb_json_number(figure->achieved), "verdict",
+                            tb_verdict_name(part->verdict));
+    if (out && under && json_object_set_new(out, "under", tb_json_text(part->under)) < 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    return out;
 }
 
-static json_t *parts_json(const struct tb_part parts[], size_t count)
+static json_t *parts_json(const struct tb_part parts[], size_t count, bool under)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count && array; i++) {
-        if (json_array_append_new(array, part_json(&parts[i])) < 0) {
+        if (json_array_append_new(array, part_json(&parts[i], under)) < 0) {
             json_decref(array);
             array = NULL;
         }
     }
     return array;
+}
+
+// Adds what an order is of. 0 or -ENOMEM.
+static int order_set(json_t *claim, const struct tb_prediction *p)
+{
+    json_t *order = json_array();
+    for (uint32_t i = 0; i < p->order_count; i++)
+        order = tb_json_appended(order, json_string(p->order[i]));
+    return json_object_set_new(claim, "order", order) < 0 ? -ENOMEM : 0;
 }
 
 // The claim's members, then the figures of `shown`.
@@ -173,7 +191,8 @@ static json_t *prediction_json(const struct tb_prediction *p, const struct tb_pa
                   tb_json_number(figure->achieved), "estimate", tb_json_number(figure->estimate), "low",
                   figure->bounded ? tb_json_number(figure->low) : json_null(), "high",
                   figure->bounded ? tb_json_number(figure->high) : json_null(), "n", (json_int_t)figure->n, "parts", parts);
-    if (!claim || !figures || json_object_update(claim, figures) < 0) {
+    bool whole = claim && figures && json_object_update(claim, figures) == 0;
+    if (!whole || (p->stat == TB_STAT_ORDER && order_set(claim, p) < 0)) {
         json_decref(claim);
         claim = NULL;
     }
@@ -197,7 +216,7 @@ static int judge(const struct tb_log_view *view, const struct tb_postulate *post
     }
     if (rc == 0) {
         *judgement = combine(parts, count, worst, conjunction);
-        *out = prediction_json(prediction, worst, parts_json(parts, conjunction ? count : 0));
+        *out = prediction_json(prediction, worst, parts_json(parts, conjunction ? count : 0, prediction->stat == TB_STAT_ORDER));
         rc = *out ? 0 : -ENOMEM;
     }
     free(parts);

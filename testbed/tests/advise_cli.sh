@@ -6,81 +6,32 @@
 # One line a case: PASS, FAIL or SKIP. The pages of hardware with several nodes are tested by testbed/tests/advise_test.c.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
+. "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
 fixtures=testbed/tests/fixtures
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-out=$scratch/out err=$scratch/err
-
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-check() { # name, command; $why
-    local name=$1
-    shift
-    if "$@"; then pass "$name"; else fail "$name" "${why:-$*}"; fi
-}
-
-locus() { # status, argument...
-    local wanted=$1
-    shift
-    "$LOCUS" "$@" >"$out" 2>"$err" </dev/null
-    local status=$?
-    why="exit $status, not $wanted: $(head -n 1 "$err")"
-    [ $status -eq "$wanted" ]
-}
-
 flat() { tr -s '\n ' '  ' <"$1"; } # on one line: whether it says something does not depend on where it is broken
 
-# says NAME FILE WORDS: the file has the words.
-says() {
-    why="not said: $3"
-    check "$1" grep -qF -- "$3" <(flat "$2")
-}
-
-# holds NAME FILE JQ-EXPRESSION
-holds() {
-    local file=$2 filter=$3
-    why="false: $3"
-    check "$1" eval 'jq -e "$filter" "$file" >/dev/null 2>&1'
-}
+has() { holds "$1" "not said: $3" grep -qF -- "$3" <(flat "$2"); } # name, file, words
+refused() { refuses "$1" "$2" "$3" advise "${@:4}"; }
 
 # --- bad input -----------------------------------------------------------------------------------------------------------------
 
-refuses() { # name, status, word, argument...: one line on stderr, nothing on stdout
-    local name=$1 status=$2 word=$3 program
-    shift 3
-    for program in "$LOCUS" "${LOCUS_ASAN:-}"; do
-        [ -n "$program" ] || continue
-        "$program" advise "$@" >"$out" 2>"$err" </dev/null
-        local got=$?
-        if [ $got -ne "$status" ] || [ "$(wc -l <"$err")" -ne 1 ] || ! grep -q "^locus: .*$word" "$err" || [ -s "$out" ]; then
-            fail "$name" "exit $got, not $status: $(cat "$err")"
-            return
-        fi
-    done
-    pass "$name"
-}
-refuses advise-of-a-missing-trace 2 'nosuch.csv' --trace "$scratch/nosuch.csv"
-refuses advise-of-a-broken-trace 2 'broken-line-7.csv:7:' --trace "$fixtures/broken-line-7.csv"
-refuses advise-of-a-trace-without-a-flag 2 -- '--trace trace.csv' trace.csv
-refuses advise-of-an-unknown-workload 2 'warp' --workload warp
-refuses advise-of-a-trace-and-a-workload 2 -- '--workload' --workload steady-decode --trace "$fixtures/small.csv"
-refuses advise-of-a-workload-with-a-pool 2 -- '--workload' --workload steady-decode -p 100
-refuses advise-request-larger-than-the-pool 1 'small.csv:2:.*pool has only 4' -p 4 --trace "$fixtures/small.csv"
-refuses advise-pool-of-nothing 2 -- '--pool-blocks' -p 0
-refuses advise-blocks-without-tokens 2 -- '--tokens-per-block' --tokens-per-block 0
-refuses advise-blocks-of-no-size 2 -- '--block-bytes' --block-bytes 12q
-refuses advise-no-rounds 2 -- '--rounds' --rounds 0
-refuses advise-more-than-all-cross 2 -- '--cross.*101' --cross 101
-refuses advise-unknown-dispatch 2 -- '--dispatch' -d mail
-refuses advise-unknown-contender 2 'nosuch' -c nosuch
-refuses advise-contender-of-one-node 2 "'locus'.*locus eval" -c locus
-refuses advise-contender-with-a-share 2 -- '--cross' -c home-steered%50
+refused advise-of-a-missing-trace 2 'nosuch.csv' --trace "$scratch/nosuch.csv"
+refused advise-of-a-broken-trace 2 'broken-line-7.csv:7:' --trace "$fixtures/broken-line-7.csv"
+refused advise-of-a-trace-without-a-flag 2 '--trace trace.csv' trace.csv
+refused advise-of-an-unknown-workload 2 'warp' --workload warp
+refused advise-of-a-trace-and-a-workload 2 '--workload' --workload steady-decode --trace "$fixtures/small.csv"
+refused advise-of-a-workload-with-a-pool 2 '--workload' --workload steady-decode -p 100
+refused advise-request-larger-than-the-pool 1 'small.csv:2:.*pool has only 4' -p 4 --trace "$fixtures/small.csv"
+refused advise-pool-of-nothing 2 '--pool-blocks' -p 0
+refused advise-blocks-without-tokens 2 '--tokens-per-block' --tokens-per-block 0
+refused advise-blocks-of-no-size 2 '--block-bytes' --block-bytes 12q
+refused advise-no-rounds 2 '--rounds' --rounds 0
+refused advise-more-than-all-cross 2 '--cross.*101' --cross 101
+refused advise-unknown-dispatch 2 '--dispatch' -d mail
+refused advise-unknown-contender 2 'nosuch' -c nosuch
+refused advise-contender-of-one-node 2 "'locus'.*locus eval" -c locus
+refused advise-contender-with-a-share 2 '--cross' -c home-steered%50
 (cd "$scratch" && "$LOCUS" advise >out 2>err)
 why="exit $?: $(cat "$err")"
 check advise-elsewhere-asks-for-a-trace eval "[ '${why%%:*}' = 'exit 2' ] && grep -q 'which trace.*--trace' '$err'"
@@ -97,18 +48,18 @@ one_node() {
     locus 0 advise --trace="$scratch/it's small.csv" --cross 20
     check one-node-is-no-failure [ -z "${why##exit 0*}" ]
     check one-node-is-quiet-in-a-pipe [ ! -s "$err" ]
-    says one-node-has-nothing-to-choose "$out" \
+    has one-node-has-nothing-to-choose "$out" \
         'This machine has one node: every placement is the same here, and there is nothing to choose.'
-    says one-node-still-recycles "$out" 'locus_pool_open(&pool,'
-    says one-node-offers-the-guest "$out" \
+    has one-node-still-recycles "$out" 'locus_pool_open(&pool,'
+    has one-node-offers-the-guest "$out" \
         "locus guest -t 60 --with '$scratch/it'\\''s small.csv' -- advise '--trace=/with/it'\\''s small.csv' --cross 20"
     why="it speaks of speed: $(grep -wE 'faster|slower|times|ns' "$out")"
     check one-node-says-nothing-of-speed eval "! grep -qwE 'faster|slower|times|ns' '$out'"
     locus 0 advise --json
-    holds one-node-in-json "$out" '.measured == false and .machine.emulated == null and (.arms | not) and (.why_not | length > 0)'
+    says one-node-in-json '.measured == false and .machine.emulated == null and (.arms | not) and (.why_not | length > 0)' "$out"
     locus 0 advise --json="$scratch/file.json"
-    holds one-node-json-in-a-file "$scratch/file.json" '.command == "advise"'
-    says one-node-page-beside-the-file "$out" 'nothing to choose'
+    says one-node-json-in-a-file '.command == "advise"' "$scratch/file.json"
+    has one-node-page-beside-the-file "$out" 'nothing to choose'
     why="a full disk: exit 0"
     [ ! -c /dev/full ] || check advise-on-a-full-disk eval "! '$LOCUS' advise >/dev/full 2>'$err' && grep -q 'No space left' '$err'"
 }
@@ -120,11 +71,7 @@ fi
 
 # --- emulated machines ---------------------------------------------------------------------------------------------------------
 
-if ! sh testbed/guest/fetch.sh 2>"$scratch/fetch.err"; then
-    reason=$(tail -n 1 "$scratch/fetch.err")
-    if [ "${CI-}" = 1 ]; then fail advise-guest "$reason"; else skip advise-guest "$reason"; fi
-    exit $((failures > 0))
-fi
+sh testbed/guest/or-skip.sh advise-guest || exit $((failures > 0 ? 1 : $?))
 
 # Everything of a machine in one boot; the parts of its output are told apart by their names.
 build=${BUILD#"$PWD"/}
@@ -188,63 +135,64 @@ for machine in n2 cxl; do
     why="a line of more than 80 columns"
     check "$machine: the page fits 80 columns" eval "! tail -n +2 '$page' | grep -q '.\{81\}'"
     remote='(.arms | map({(.name): .counts}) | add) as $c | def share: $c[.].touches_remote / $c[.].touches;'
-    holds "$machine: every arm is valid" "$json" '.arms | length >= 9 and all(.valid)'
-    holds "$machine: all pools were written alike" "$json" \
-        '[.arms[] | select(.placed_after | length > 0).counts.touches] | unique | length == 1 and .[0] > 0'
-    holds "$machine: what is bound to its node has no remote touch" "$json" \
-        "$remote [\"home-steered\", \"preferred\", \"first-touch\", \"preferred-many\"] | all(\$c[.].touches_remote == 0)"
-    holds "$machine: on one node half of them are, exactly" "$json" "$remote (\"one-node\" | share) == 0.5"
-    holds "$machine: on the wrong node all are" "$json" "$remote (\"cross-node\" | share) == 1"
-    holds "$machine: nothing that is pushed home is kept abroad" "$json" \
-        '[.arms[] | select(.name == "home-steered" or .name == "cross-node").counts.frees_abroad] == [0, 0]'
-    holds "$machine: of mallocs nobody says it" "$json" '[.arms[] | select(.name == "glibc").counts.frees_abroad] == [null]'
-    holds "$machine: what was asked for was granted" "$json" '[.arms[].placed_after[] | .requested == .granted] | all'
-    holds "$machine: every page is where it was asked for" "$json" \
+    says "$machine: every arm is valid" '.arms | length >= 9 and all(.valid)' "$json"
+    says "$machine: all pools were written alike" \
+        '[.arms[] | select(.placed_after | length > 0).counts.touches] | unique | length == 1 and .[0] > 0' "$json"
+    says "$machine: what is bound to its node has no remote touch" \
+        "$remote [\"home-steered\", \"preferred\", \"first-touch\", \"preferred-many\"] | all(\$c[.].touches_remote == 0)" "$json"
+    says "$machine: on one node half of them are, exactly" "$remote (\"one-node\" | share) == 0.5" "$json"
+    says "$machine: on the wrong node all are" "$remote (\"cross-node\" | share) == 1" "$json"
+    says "$machine: nothing that is pushed home is kept abroad" \
+        '[.arms[] | select(.name == "home-steered" or .name == "cross-node").counts.frees_abroad] == [0, 0]' "$json"
+    says "$machine: of mallocs nobody says it" '[.arms[] | select(.name == "glibc").counts.frees_abroad] == [null]' "$json"
+    says "$machine: what was asked for was granted" '[.arms[].placed_after[] | .requested == .granted] | all' "$json"
+    says "$machine: every page is where it was asked for" \
         '[.arms[] | (select(.name != "repair").placed_before[]), .placed_after[] | .pages_elsewhere == 0 and .verify_errno == null]
-         | length > 30 and all'
-    holds "$machine: repair begins astray" "$json" \
-        '[.arms[] | select(.name == "repair").placed_before[1].pages_elsewhere > 0] == [true]'
-    holds "$machine: both witnesses agree" "$json" '[.arms[] | .placed_before[], .placed_after[] | .numa_maps_agrees] | all'
-    holds "$machine: home-steered pools are whole on their nodes" "$json" \
+         | length > 30 and all' "$json"
+    says "$machine: repair begins astray" \
+        '[.arms[] | select(.name == "repair").placed_before[1].pages_elsewhere > 0] == [true]' "$json"
+    says "$machine: both witnesses agree" '[.arms[] | .placed_before[], .placed_after[] | .numa_maps_agrees] | all' "$json"
+    says "$machine: home-steered pools are whole on their nodes" \
         '[.arms[] | select(.name == "home-steered").placed_after[] | .station as $s | .on[] | select(.node == $s).pages] ==
-         [.pool_blocks, .pool_blocks]'
-    holds "$machine: balancing is off, and so not here" "$json" '.not_here | any(.name == "bind-balancing" and (.why | length > 9))'
-    says "$machine: the page names those that stay local" "$page" \
+         [.pool_blocks, .pool_blocks]' "$json"
+    says "$machine: balancing is off, and so not here" '.not_here | any(.name == "bind-balancing" and (.why | length > 9))' "$json"
+    has "$machine: the page names those that stay local" "$page" \
         'Every write stays on its node (0 remote touches): home-steered, first-touch, preferred, preferred-many'
 done
 
-holds "n2: interleaved pages are half and half" "$scratch/n2.json" \
-    '[.arms[] | select(.name == "interleave").placed_after[].on[].pages] == [1024, 1024, 1024, 1024]'
-holds "n2: and their touches nearly" "$scratch/n2.json" \
-    '[.arms[] | select(.name == "interleave").counts.touches_remote_percent | . > 48 and . < 52] == [true]'
-holds "cxl: interleaved pages are a third each" "$scratch/cxl.json" \
-    '[.arms[] | select(.name == "interleave").placed_after[] | [.on[].pages] | length == 3 and max - min <= 1] == [true, true]'
-says "cxl: its memory without CPUs was not tried alone" "$scratch/cxl.page" 'a pool on node 2 alone'
-says "n2: it has no such memory" "$scratch/n2.page" 'this machine has none'
+says "n2: interleaved pages are half and half" \
+    '[.arms[] | select(.name == "interleave").placed_after[].on[].pages] == [1024, 1024, 1024, 1024]' "$scratch/n2.json"
+says "n2: and their touches nearly" \
+    '[.arms[] | select(.name == "interleave").counts.touches_remote_percent | . > 48 and . < 52] == [true]' "$scratch/n2.json"
+says "cxl: interleaved pages are a third each" \
+    '[.arms[] | select(.name == "interleave").placed_after[] | [.on[].pages] | length == 3 and max - min <= 1] == [true, true]' \
+    "$scratch/cxl.json"
+has "cxl: its memory without CPUs was not tried alone" "$scratch/cxl.page" 'a pool on node 2 alone'
+has "n2: it has no such memory" "$scratch/n2.page" 'this machine has none'
 
 ended n2 suite 0
-holds "n2: a workload of the suite, and blocks that nobody steers wander" "$scratch/n2.suite" \
+says "n2: a workload of the suite, and blocks that nobody steers wander" \
     '.schedule == "churn-touch" and
-     (.arms | map({(.name): .counts.touches_remote}) | add | .["home-steered"] == 0 and .unsteered > 0)'
+     (.arms | map({(.name): .counts.touches_remote}) | add | .["home-steered"] == 0 and .unsteered > 0)' "$scratch/n2.suite"
 ended n2 invalid 1
-says "n2: INVALID with its reason" "$scratch/n2.invalid" 'home-steered@misplace INVALID: '
-says "n2: and the other arm all the same" "$scratch/n2.invalid" '(0 remote touches): home-steered.'
+has "n2: INVALID with its reason" "$scratch/n2.invalid" 'home-steered@misplace INVALID: '
+has "n2: and the other arm all the same" "$scratch/n2.invalid" '(0 remote touches): home-steered.'
 ended n2 large 1
-says "n2: a pool that no node can hold is refused with the numbers" "$scratch/n2.large.err" \
+has "n2: a pool that no node can hold is refused with the numbers" "$scratch/n2.large.err" \
     'its pool needs 512: use a smaller --block-bytes, or for a trace --pool-blocks'
 ended n2 crowd 0
-says "n2: nor can the first node hold those of all" "$scratch/n2.crowd" \
+has "n2: nor can the first node hold those of all" "$scratch/n2.crowd" \
     'one-node not here: it puts the pools of all nodes on node 0'
 ended n2 pinned 0
-says "n2: a process on one node has nothing to choose" "$scratch/n2.pinned" 'on one node only (node 0)'
-says "n2: and is told why" "$scratch/n2.pinned" 'Not for this process (taskset, cpuset or container): node 1.'
+has "n2: a process on one node has nothing to choose" "$scratch/n2.pinned" 'on one node only (node 0)'
+has "n2: and is told why" "$scratch/n2.pinned" 'Not for this process (taskset, cpuset or container): node 1.'
 ended n2 unbound 0
-says "n2: without mbind what needs it is not here, with the reason" "$scratch/n2.unbound" \
+has "n2: without mbind what needs it is not here, with the reason" "$scratch/n2.unbound" \
     'interleave, weighted-interleave, one-node, repair, bind-balancing, cross-node not here: memory policies are forbidden here'
-says "n2: and what does not is" "$scratch/n2.unbound" '(0 remote touches): first-touch, mimalloc, glibc.'
+has "n2: and what does not is" "$scratch/n2.unbound" '(0 remote touches): first-touch, mimalloc, glibc.'
 ended n2 unseen 1
-says "n2: without move_pages nothing is claimed" "$scratch/n2.unseen.err" 'because move_pages answers ENOSYS'
+has "n2: without move_pages nothing is claimed" "$scratch/n2.unseen.err" 'because move_pages answers ENOSYS'
 ended n2 nameless 0
-says "n2: an emulator that does not say so is found out" "$scratch/n2.nameless" 'EMULATED MACHINE of QEMU: counts only.'
+has "n2: an emulator that does not say so is found out" "$scratch/n2.nameless" 'EMULATED MACHINE of QEMU: counts only.'
 
 [ $failures -eq 0 ]

@@ -76,7 +76,9 @@ static inline struct tb_campaign *fixture_open(struct fixture *f, const struct f
     }
     for (uint32_t arm = 0; arm < count; arm++) {
         f->contenders[arm].name = arms[arm].label;
+        f->contenders[arm].is_malloc = strstr(arms[arm].label, "malloc") || strncmp(arms[arm].label, "glibc", 5) == 0;
         f->contenders[arm].harness = strcmp(arms[arm].label, "null") == 0;
+        f->contenders[arm].floor = strncmp(arms[arm].label, "oracle", 6) == 0;
         f->arms[arm].contender = &f->contenders[arm];
         snprintf(f->arms[arm].label, sizeof f->arms[arm].label, "%s", arms[arm].label);
         for (uint32_t cell = 0; cell < FIXTURE_CELLS; cell++)

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # locus counters as a person meets it: LOCUS=path/to/locus, BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP; exit
@@ -6,75 +6,32 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 deny=$BUILD/testbed/tests/deny_scenario
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
 unset LOCUS_CPU
+. "$(dirname "$0")/cases.bash"
 
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
+refused() { refuses "$1" 2 "$2" counters "${@:3}"; } # name, word, argument...
 
-# refuses NAME WORD COMMAND...: exit 2, one line on stderr that says the word, nothing on stdout.
-refuses() {
-    name=$1 word=$2
-    shift 2
-    "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    if [ "$status" -ne 2 ]; then
-        fail "$name" "exit $status, not 2"
-    elif [ "$(wc -l <"$scratch/err")" -ne 1 ] || [ -s "$scratch/out" ]; then
-        fail "$name" "not one line on stderr alone"
-    elif ! grep -q "^locus: .*$word" "$scratch/err"; then
-        fail "$name" "stderr says: $(cat "$scratch/err")"
-    else
-        pass "$name"
-    fi
-}
-
-# shows NAME PATTERN COMMAND...: exit 0, silent on stderr, 80 columns at most, and the pattern in the text taken as one line.
+# shows NAME PATTERN COMMAND...: a page that has the pattern, taken as one line.
 shows() {
-    name=$1 pattern=$2
-    shift 2
-    "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    if [ "$status" -ne 0 ]; then
-        fail "$name" "exit $status: $(head -n 1 "$scratch/err")"
-    elif [ -s "$scratch/err" ]; then
-        fail "$name" "stderr says: $(head -n 1 "$scratch/err")"
-    elif ! tr -s ' \n' ' ' <"$scratch/out" | grep -Eq "$pattern"; then
-        fail "$name" "nothing matches $pattern"
-    elif [ "$(awk 'length > 80' "$scratch/out" | wc -l)" -gt 0 ]; then
-        fail "$name" "a line is longer than 80 columns"
+    if page "${@:3}" && why="nothing matches $2" && tr -s ' \n' ' ' <"$out" | grep -Eq "$2"; then
+        pass "$1"
     else
-        pass "$name"
+        fail "$1" "$why"
     fi
 }
 
 # query NAME FILTER COMMAND...: the JSON passes jq -e FILTER.
 query() {
-    name=$1 filter=$2
-    shift 2
-    if ! "$@" >"$scratch/json" 2>"$scratch/err" || [ -s "$scratch/err" ]; then
-        fail "$name" "$(head -n 1 "$scratch/err")"
-    elif ! jq -e "$filter" "$scratch/json" >/dev/null 2>"$scratch/err"; then
-        fail "$name" "not so: $filter $(head -n 1 "$scratch/err")"
-    else
-        pass "$name"
-    fi
+    if "${@:3}" >"$out" 2>"$err" && [ ! -s "$err" ]; then says "$1" "$2"; else fail "$1" "$(head -n 1 "$err")"; fi
 }
 
 shows "this host is listed" "software .*[0-9]+ of [0-9]+ counters work on this host" "$LOCUS" counters
 query "each counter works or says why" \
     '[.counters[] | select(.why)] | all(.why | startswith("not supported: "))' "$LOCUS" counters --json
 query "every name is there once" '[.counters[].name] | length == (unique | length)' "$LOCUS" counters --json
-"$LOCUS" counters >"$scratch/text"
-reasons=$(jq -r '.counters[] | select(.why) | .why' "$scratch/json" | sort -u | wc -l)
-said=$(grep -c 'not supported: ' "$scratch/text")
-if [ "$reasons" -eq "$said" ]; then pass "each reason is said once"; else fail "each reason is said once" "$said of $reasons"; fi
+reasons=$(jq -r '.counters[] | select(.why) | .why' "$out" | sort -u | wc -l)
+said=$("$LOCUS" counters | grep -c 'not supported: ')
+holds "each reason is said once" "$said of $reasons" test "$reasons" -eq "$said"
 
 # code CPU NAME CONFIG CONFIG1
 code() {
@@ -118,10 +75,11 @@ else
 fi
 
 shows "--help teaches" "dram_local.*Examples" "$LOCUS" counters --help
-refuses "a CPU without a model" "VENDOR:FAMILY:MODEL" "$LOCUS" counters --cpu GenuineIntel:6
-refuses "a LOCUS_CPU that is none" "LOCUS_CPU" env LOCUS_CPU=fast "$LOCUS" counters
-refuses "an argument" "unexpected" "$LOCUS" counters cycles
-refuses "an option that is not there" "unrecognized\|option" "$LOCUS" counters --cycles
-"$LOCUS" counters >/dev/full 2>"$scratch/err"
-if [ $? -eq 1 ] && grep -q '^locus: ' "$scratch/err"; then pass "a full disk"; else fail "a full disk" "$(cat "$scratch/err")"; fi
+refused "a CPU without a model" "VENDOR:FAMILY:MODEL" --cpu GenuineIntel:6
+LOCUS_CPU=fast refused "a LOCUS_CPU that is none" "LOCUS_CPU"
+refused "an argument" "unexpected" cycles
+refused "an option that is not there" "unrecognized\|option" --cycles
+"$LOCUS" counters >/dev/full 2>"$err"
+why="exit $?: $(cat "$err")"
+check "a full disk" eval "[ '${why%%:*}' = 'exit 1' ] && grep -q '^locus: ' '$err'"
 [ $failures -eq 0 ]

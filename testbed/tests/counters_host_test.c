@@ -33,6 +33,14 @@ static struct tb_counter *named(struct tb_counter_set *set, const char *name)
     return &set->counter[at];
 }
 
+Test(counters_host, has_nothing_to_say_where_a_file_is_missing)
+{
+    char path[512], text[8] = "before";
+    snprintf(path, sizeof path, "%s/nowhere", tree_root);
+    cr_expect_eq(tb_small_file(path, text, sizeof text), -ENOENT);
+    cr_expect_str_eq(text, "", "'%s': what nobody wrote would be read as a PMU's type", text);
+}
+
 // --- whose CPU -----------------------------------------------------------------------------------------------------------------
 
 static void expect_host(const char *cpuinfo, const char *vendor, unsigned family, unsigned model, unsigned stepping)

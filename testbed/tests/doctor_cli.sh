@@ -8,38 +8,11 @@ set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
+. "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=test-host GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 unset LOCUS_GUEST
 
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-holds() { # name, remark, command...
-    local name=$1 remark=$2
-    shift 2
-    if "$@" >"$scratch/check" 2>&1; then pass "$name"; else fail "$name" "$remark"; fi
-}
-exits() { # name, status, pattern of a line on either stream, argument...
-    local name=$1 wanted=$2 pattern=$3 status
-    shift 3
-    "$LOCUS" doctor "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-    status=$?
-    if [ $status -ne "$wanted" ]; then
-        fail "$name" "exit $status: $(head -n 1 "$scratch/err")"
-    elif ! cat "$scratch/out" "$scratch/err" | grep -q -- "$pattern"; then
-        fail "$name" "no '$pattern': $(cat "$scratch/out" "$scratch/err" | cut -c 1-200 | head -n 3)"
-    elif [ "$wanted" = 2 ] && { [ -s "$scratch/out" ] || [ "$(wc -l <"$scratch/err")" -ne 1 ]; }; then
-        fail "$name" "a bad input is one line on stderr and nothing on stdout"
-    else
-        pass "$name"
-    fi
-}
+exits() { prints "$1" "$2" "$3" "$LOCUS" doctor "${@:4}"; } # name, status, pattern of a line on either stream, argument...
 
 # --- true facts ----------------------------------------------------------------------------------------------------------------
 
@@ -128,6 +101,9 @@ exits missing_root 2 "no folder '$scratch/nowhere'" --root "$scratch/nowhere"
 if [ -w /dev/full ]; then
     "$LOCUS" doctor >/dev/full 2>"$scratch/err"
     holds full_disk "exit $?" test $? = 1 -a "$(wc -l <"$scratch/err")" = 1
+    "$LOCUS" doctor --json >/dev/full 2>"$scratch/err"
+    holds full_disk_for_json "exit $?: $(cat "$scratch/err")" \
+        grep -qx 'locus: standard output: No space left on device' "$scratch/err"
 else
     skip full_disk "there is no /dev/full"
 fi
@@ -148,10 +124,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     chmod 755 "$scratch" "$scratch/tree"
     chmod 000 "$scratch/tree/proc/sys/kernel/numa_balancing"
     cp "$LOCUS" "$scratch/locus"
-    holds another_user_is_told_what_may_not_be_read "$(tail -n 1 "$scratch/check")" eval \
+    holds another_user_is_told_what_may_not_be_read "" eval \
         'setpriv --reuid 65534 --clear-groups "$scratch/locus" doctor --root "$scratch/tree" numa-balancing |
             grep -q "^unknown .*Permission"'
-    holds another_user_gets_an_answer "$(tail -n 1 "$scratch/check")" \
+    holds another_user_gets_an_answer "" \
         setpriv --reuid 65534 --clear-groups "$scratch/locus" doctor
 else
     skip another_user "needs root, to be another one"
@@ -163,7 +139,7 @@ for shell in sh bash 'busybox sh'; do
     $shell -c : 2>/dev/null || continue
     for script in --change --restore; do
         "$LOCUS" doctor $script >"$scratch/script"
-        holds "$shell reads $script" "$(cat "$scratch/check")" $shell -n "$scratch/script"
+        holds "$shell reads $script" "" $shell -n "$scratch/script"
     done
 done
 

@@ -145,6 +145,7 @@ static const char *const unreadable[][2] = {
     {"steal", "/proc/stat"},
     {"load", "/proc/stat.later"},
     {"pressure", "/proc/pressure/memory"},
+    {"throttling", CPU_FOLDER "/cpu1/thermal_throttle/core_throttle_count"},
     {"irqbalance", "/proc/2/comm"},
     {"numad", "/proc/2/comm"},
     {"cpu-quota", "/sys/fs/cgroup/user.slice/cpu.max"},
@@ -268,6 +269,9 @@ Test(doctor, swap_in_use_is_unfit)
     tree_file("/proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 1048572 2048 -2\n");
     STATE("swap", "unfit");
     NOW("swap", "2 MiB of 1023 MiB used");
+    tree_file("/proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 1048572 4 -2\n");
+    STATE("swap", "unfit");
+    NOW("swap", "1 MiB of 1023 MiB used");
 }
 
 // --- what cannot be changed here -----------------------------------------------------------------------------------------------

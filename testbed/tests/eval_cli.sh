@@ -12,81 +12,25 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 fixtures=$here/fixtures sample=$here/../sample.csv
 traces=${LOCUS_TRACES:-$here/../../../shared/traces}
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-out=$scratch/out err=$scratch/err
-
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-
-# locus STATUS ARGUMENT...: runs it and wants that exit status; why says what was wrong.
-locus() {
-    local wanted=$1
-    shift
-    "$LOCUS" "$@" >"$out" 2>"$err" </dev/null
-    local status=$?
-    why="exit $status, not $wanted: $(head -n 1 "$err")"
-    [ $status -eq "$wanted" ]
-}
-
-# check NAME CONDITION...: the condition is a command.
-check() {
-    local name=$1
-    shift
-    if "$@"; then pass "$name"; else fail "$name" "${why:-$*}"; fi
-}
-
-holds() { jq -e "$1" "$out" >"$scratch/jq" 2>&1; }
-# says NAME JQ-EXPRESSION: which must be true of what was printed.
-says() {
-    why="false: $2"
-    check "$1" holds "$2"
-}
+. "$(dirname "$0")/cases.bash"
 
 # --- bad input -----------------------------------------------------------------------------------------------------------------
 
-# refuses NAME STATUS WORD ARGUMENT...: one line on stderr that begins with "locus: " and says the word, nothing on stdout.
-refuses() {
-    local name=$1 status=$2 word=$3 program
-    shift 3
-    for program in "$LOCUS" "${LOCUS_ASAN:-}"; do
-        [ -n "$program" ] || continue
-        "$program" "$@" >"$out" 2>"$err" </dev/null
-        local got=$?
-        if [ $got -ne "$status" ]; then
-            fail "$name" "exit $got, not $status: $(head -n 1 "$err")"
-        elif [ "$(wc -l <"$err")" -ne 1 ] || ! grep -q "^locus: .*$word" "$err"; then
-            fail "$name" "stderr says: $(cat "$err")"
-        elif [ -s "$out" ]; then
-            fail "$name" "something on stdout"
-        else
-            continue
-        fi
-        return
-    done
-    pass "$name"
-}
-
 refuses no-command 2 'which command'
 refuses unknown-command 2 "'evil'" evil
-refuses unknown-flag 2 -- '--frobnicate' eval --frobnicate
-refuses flag-without-value 2 -- '--rounds' eval --rounds
-refuses rounds-of-no-number 2 -- "--rounds: 'x'" eval --rounds x
-refuses no-rounds 2 -- "--rounds: '0'" eval --rounds 0
-refuses too-many-workers 2 -- '--workers' eval --workers 65
+refuses unknown-flag 2 '--frobnicate' eval --frobnicate
+refuses flag-without-value 2 '--rounds' eval --rounds
+refuses rounds-of-no-number 2 "--rounds: 'x'" eval --rounds x
+refuses no-rounds 2 "--rounds: '0'" eval --rounds 0
+refuses too-many-workers 2 '--workers' eval --workers 65
 refuses unknown-workload 2 'warp' eval --workload warp
-refuses unknown-touch 2 -- '--touch' eval --touch twice
-refuses unknown-dispatch 2 -- '--dispatch' eval --dispatch mail
+refuses unknown-touch 2 '--touch' eval --touch twice
+refuses unknown-dispatch 2 '--dispatch' eval --dispatch mail
 refuses unknown-contender 2 "nosuch" eval -c nosuch
 refuses unknown-fault 2 "nosuch" eval -c locus@nosuch
 refuses missing-library 2 '/nonexistent/lib.so' eval -c malloc:/nonexistent/lib.so
 refuses library-that-is-none 2 'small.csv' eval -c "malloc:$fixtures/small.csv"
-refuses block-bytes-of-no-size 2 -- '--block-bytes' eval --block-bytes 12q
+refuses block-bytes-of-no-size 2 '--block-bytes' eval --block-bytes 12q
 refuses superfluous-word 2 "'steady'" eval steady
 refuses json-and-csv-to-stdout 2 'standard output' eval --json --csv
 refuses replay-of-nothing 2 'FILE' replay
@@ -96,9 +40,9 @@ refuses replay-of-an-empty-file 2 'empty.csv' replay "$fixtures/empty.csv"
 refuses csv-broken-in-line-7 2 'broken-line-7.csv:7:' replay "$fixtures/broken-line-7.csv"
 refuses jsonl-broken-in-line-7 2 'broken-line-7.jsonl:7:' replay "$fixtures/broken-line-7.jsonl"
 refuses request-larger-than-the-pool 1 'small.csv:2:.*10 blocks.*pool has only 4' replay -p 4 "$fixtures/small.csv"
-refuses pool-of-nothing 2 -- '--pool-blocks' replay -p 0 "$fixtures/small.csv"
-refuses blocks-without-tokens 2 -- '--tokens-per-block' replay -b 0 "$fixtures/small.csv"
-refuses speedup-of-nothing 2 -- '--speedup' replay --speedup 0 "$fixtures/small.csv"
+refuses pool-of-nothing 2 '--pool-blocks' replay -p 0 "$fixtures/small.csv"
+refuses blocks-without-tokens 2 '--tokens-per-block' replay -b 0 "$fixtures/small.csv"
+refuses speedup-of-nothing 2 '--speedup' replay --speedup 0 "$fixtures/small.csv"
 
 # cannot_write NAME WORD FILE: the run is done, its result has nowhere to go.
 cannot_write() {
@@ -118,6 +62,11 @@ for command in eval replay bench; do
     check "help-of-$command" eval "locus 0 $command --help && [ ! -s '$err' ] && [ \$(grep -c '^Examples:' '$out') = 1 ]"
     why="a line of more than 80 columns"
     check "help-of-$command-fits-80-columns" eval "! grep -q '.\{81\}' '$out'"
+done
+locus 0 eval --help
+why="a contender is missing"
+for contender in locus locus-cap-105 locus-spsc oracle-coloured locus-lfstack dpdk-ring glibc-tuned malloc:/path/lib.so; do
+    check "help-lists-$contender" grep -Eq "^  $contender +[^ ]" "$out"
 done
 locus 0 eval -W steady-decode -c null,locus -r 2 -d inline --laps 2
 check quiet-in-a-pipe [ ! -s "$err" ]
@@ -143,6 +92,15 @@ if locus 0 eval -t all -c $pools,glibc "${few[@]}" -s 7 --json; then
 else
     fail eval-of-all-pools "$why"
 fi
+for contender in {jemalloc,mimalloc,tcmalloc,glibc}{,-tuned} tbbmalloc dpdk-ring dpdk-stack; do
+    if locus 0 eval -W churn-touch -t full -c $contender -r 1 -d futex -w 2 --laps 2 --json; then
+        says "$contender-passes-its-gates" '.cells[0].arms[0] | .valid and .touched_bytes == 4096 * .allocated'
+    elif grep -qE "^locus: contender $contender: .* is not installed|$contender.*not built in|unknown contender 'dpdk-" "$err"; then
+        skip "$contender-passes-its-gates" "$(head -n 1 "$err")"
+    else
+        fail "$contender-passes-its-gates" "$why"
+    fi
+done
 csv_lines() { locus 0 eval -W churn-touch -c locus,null "${few[@]}" --csv && [ "$(wc -l <"$out")" = 11 ]; }
 why="not a header and 2 x 5 samples"
 check csv-has-every-sample csv_lines

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # The emulated machines: are they what machines.sh says, do the unit tests pass where there are several nodes, and is a failing
@@ -9,21 +9,10 @@
 # skipped, with the command that would fix it; in continuous integration that is a failure (or-skip.sh).
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
+. "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch" build/logs/guest-test' EXIT
-failures=0
 
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-check() { # name, remark, command
-    name=$1 remark=$2
-    shift 2
-    if "$@"; then pass "$name"; else fail "$name" "$remark"; fi
-}
 said() { tail -n 1 "$scratch/$1.err" 2>/dev/null; }
 
 sh testbed/guest/or-skip.sh guest || exit $?
@@ -159,12 +148,12 @@ case $room in
 *'room exit 77 ') echo "SKIP $title: $room" ;;
 *) fail "$title" "$room" ;;
 esac
-check "hot: node 2 goes offline with all its memory" "$(grep '^offline' "$scratch/hot"), $(said hot)" \
+holds "hot: node 2 goes offline with all its memory" "$(grep '^offline' "$scratch/hot"), $(said hot)" \
     grep -qx 'offline 0 0' "$scratch/hot"
-check "hot: topo sees that the node has no memory" "$(shape hot after)" \
+holds "hot: topo sees that the node has no memory" "$(shape hot after)" \
     test "$(shape hot after | sed 's, /.*,,')" = '0:DRAM:0,1 1:DRAM:2,3 2:empty:'
-check "hot: and it comes back" "$(grep '^online' "$scratch/hot")" grep -qx 'online 0 262144' "$scratch/hot"
-check "what is written below build/logs comes back" "build/logs/guest-test/probe: $(cat build/logs/guest-test/probe 2>&1)" \
+holds "hot: and it comes back" "$(grep '^online' "$scratch/hot")" grep -qx 'online 0 262144' "$scratch/hot"
+holds "what is written below build/logs comes back" "build/logs/guest-test/probe: $(cat build/logs/guest-test/probe 2>&1)" \
     grep -qx back build/logs/guest-test/probe
 
 # --- trouble -------------------------------------------------------------------------------------------------------------------
@@ -173,56 +162,48 @@ ended() { # name, status, line on stdout or "", pattern in stderr
     [ "$(cat "$scratch/$1.status")" = "$2" ] && [ "$(cat "$scratch/$1")" = "$3" ] && grep -Eq "$4" "$scratch/$1.err"
 }
 remark() { echo "exit $(cat "$scratch/$1.status"), stdout: $(head -n 1 "$scratch/$1"), stderr: $(said "$1")"; }
-check "a command that fails passes output and status through" "$(remark fails)" ended fails 7 "out word it's" '^err$'
-check "what is taken along is there, and balancing on" "$(tr '\n' ' ' <"$scratch/fails.err")" \
+holds "a command that fails passes output and status through" "$(remark fails)" ended fails 7 "out word it's" '^err$'
+holds "what is taken along is there, and balancing on" "$(tr '\n' ' ' <"$scratch/fails.err")" \
     test "$(tr '\n' ' ' <"$scratch/fails.err")" = 'err 1 one two three home '
-check "balancing is off unless asked for" "$(grep numa_balancing "$scratch/n2")" grep -q '"numa_balancing": 0' "$scratch/n2"
-check "a command that hangs is status 124, with what it said" "$(remark hangs)" ended hangs 124 before 'no end after 3 seconds'
-check "a kernel that panics is status 99, after a second try" "$(remark panics)" ended panics 99 '' 'second try'
-check "a panic shows the console" "$(remark panics)" grep -q 'Kernel panic' "$scratch/panics.err"
+holds "balancing is off unless asked for" "$(grep numa_balancing "$scratch/n2")" grep -q '"numa_balancing": 0' "$scratch/n2"
+holds "a command that hangs is status 124, with what it said" "$(remark hangs)" ended hangs 124 before 'no end after 3 seconds'
+holds "a kernel that panics is status 99, after a second try" "$(remark panics)" ended panics 99 '' 'second try'
+holds "a panic shows the console" "$(remark panics)" grep -q 'Kernel panic' "$scratch/panics.err"
 
 # Where nothing was fetched, and nothing can be.
 repo=$PWD
 mkdir "$scratch/empty"
 (cd "$scratch/empty" && sh "$repo/testbed/guest/boot.sh" -- /bin/true >"$scratch/bare" 2>"$scratch/bare.err"
     echo $? >"$scratch/bare.status")
-check "without QEMU it is status 77 and the command that helps" "$(remark bare)" ended bare 77 '' 'testbed/guest/fetch.sh'
+holds "without QEMU it is status 77 and the command that helps" "$(remark bare)" ended bare 77 '' 'testbed/guest/fetch.sh'
 printf 'Dir::Etc::sourcelist "/dev/null";\nDir::Etc::sourceparts "/dev/null";\n' >"$scratch/apt.conf"
 APT_CONFIG=$scratch/apt.conf sh testbed/guest/fetch.sh "$scratch/empty/guest" >"$scratch/nomirror" 2>"$scratch/nomirror.err"
 echo $? >"$scratch/nomirror.status"
-check "without a mirror fetch says so, status 77" "$(remark nomirror)" ended nomirror 77 '' 'sources name no mirror'
+holds "without a mirror fetch says so, status 77" "$(remark nomirror)" ended nomirror 77 '' 'sources name no mirror'
 
-refuses() { # name, word, argument...
-    name=$1 word=$2
-    shift 2
-    "$LOCUS" guest "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    if [ $status -ne 2 ] || [ -s "$scratch/out" ] || [ "$(grep -c "^locus: .*$word" "$scratch/err")" -ne 1 ]; then
-        fail "$name" "exit $status: $(cat "$scratch/out" "$scratch/err")"
-    else
-        pass "$name"
-    fi
-}
-refuses "a machine that does not exist is refused" "n7" -m n7 -- topo
-refuses "a time-out of nothing is refused" "seconds" -t 0 -- topo
-refuses "an option that does not exist is refused" "nonsense" --nonsense -- topo
-refuses "no command is asked for" "which command"
-refuses "a program that does not exist is refused" "no program" -p no-such-program -- x
-refuses "a file that does not exist is not taken along" "no file.*nowhere" -w nowhere -- topo
-refuses "two files of one name are not taken along" "two files.*README.md" -w README.md -w testbed/guest/README.md -- topo
+refused() { refuses "$1" 2 "$2" guest "${@:3}"; } # name, word, argument...
+refused "a machine that does not exist is refused" "n7" -m n7 -- topo
+refused "two machines at once are refused" "'n1 n2'" -m 'n1 n2' -- topo
+refused "a time-out of nothing is refused" "seconds" -t 0 -- topo
+refused "an option that does not exist is refused" "nonsense" --nonsense -- topo
+refused "no command is asked for" "which command"
+refused "a program that does not exist is refused" "no program" -p no-such-program -- x
+refused "a file that does not exist is not taken along" "no file.*nowhere" -w nowhere -- topo
+refused "two files of one name are not taken along" "two files.*README.md" -w README.md -w testbed/guest/README.md -- topo
 truncate -s 300M "$scratch/large"
-refuses "more than the memory holds is not taken along" "n2 (1024 MiB) is too small" -w "$scratch/large" -- topo
+refused "more than the memory holds is not taken along" "n2 (1024 MiB) is too small" -w "$scratch/large" -- topo
 
 # A skip says what would help, and fails where nobody would see it.
+status=none
 missing() { # CI, status, pattern
     (cd "$scratch/empty" && CI=$1 APT_CONFIG=$scratch/apt.conf sh "$repo/testbed/guest/or-skip.sh" name) >"$scratch/out" 2>&1
     status=$?
     [ $status -eq "$2" ] && [ "$(wc -l <"$scratch/out")" -eq 1 ] && grep -q "^$3 name: .*mirror.*run: .*fetch.sh" "$scratch/out"
 }
 for value in '' 0 false; do
-    check "without a guest a test is skipped (CI='$value')" "exit $status: $(cat "$scratch/out")" missing "$value" 77 SKIP
+    holds "without a guest a test is skipped (CI='$value')" "exit $status: $(cat "$scratch/out")" missing "$value" 77 SKIP
 done
 for value in 1 true; do
-    check "without a guest a test fails in CI (CI=$value)" "exit $status: $(cat "$scratch/out")" missing "$value" 1 FAIL
+    holds "without a guest a test fails in CI (CI=$value)" "exit $status: $(cat "$scratch/out")" missing "$value" 1 FAIL
 done
 exit $((failures > 0))

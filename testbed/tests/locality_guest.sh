@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # Two witnesses of the same stores: in the guests of several nodes locality_scenario counts its touches by its own page map, while
@@ -7,16 +7,8 @@
 # if any failed.
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
+. "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
 
 sh testbed/guest/or-skip.sh two_witnesses || exit $?
 

@@ -9,85 +9,30 @@ set -u
 : "${LOCUS:?LOCUS must name the program}"
 here=$(cd "$(dirname "$0")" && pwd)
 fixtures=$here/../../topo/tests/fixtures
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-out=$scratch/out err=$scratch/err
+. "$(dirname "$0")/cases.bash"
 
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-
-# matrix STATUS ARGUMENT...: runs it and wants that exit status; why says what was wrong.
-matrix() {
-    local wanted=$1
-    shift
-    "$LOCUS" matrix "$@" >"$out" 2>"$err" </dev/null
-    local status=$?
-    why="exit $status, not $wanted: $(head -n 1 "$err")"
-    [ $status -eq "$wanted" ]
-}
-
-# check NAME CONDITION...: the condition is a command.
-check() {
-    local name=$1
-    shift
-    if "$@"; then pass "$name"; else fail "$name" "${why:-$*}"; fi
-}
-
-holds() { jq -e "$1" "$2" >"$scratch/jq" 2>&1; }
-# says NAME JQ-EXPRESSION [FILE]: which must be true of what was printed.
-says() {
-    why="false: $2"
-    check "$1" holds "$2" "${3:-$out}"
-}
-
-narrow() { [ "$(awk '{ if (length > widest) widest = length } END { print widest + 0 }' "$1")" -le 80 ]; }
+matrix() { locus "$1" matrix "${@:2}"; }
+refused() { refuses "$1" "$2" "$3" matrix "${@:4}"; }
 plain() { ! grep -q "$(printf '\033')" "$1"; }
 
 # --- bad input -----------------------------------------------------------------------------------------------------------------
 
-# refuses NAME STATUS WORD ARGUMENT...: one line on stderr that begins with "locus: " and says the word, nothing on stdout.
-refuses() {
-    local name=$1 status=$2 word=$3 program
-    shift 3
-    for program in "$LOCUS" "${LOCUS_ASAN:-}"; do
-        [ -n "$program" ] || continue
-        "$program" matrix "$@" >"$out" 2>"$err" </dev/null
-        local got=$?
-        if [ $got -ne "$status" ]; then
-            fail "$name" "exit $got, not $status: $(head -n 1 "$err")"
-        elif [ "$(wc -l <"$err")" -ne 1 ] || ! grep -q -e "^locus: .*$word" "$err"; then
-            fail "$name" "stderr says: $(cat "$err")"
-        elif [ -s "$out" ]; then
-            fail "$name" "something on stdout"
-        else
-            continue
-        fi
-        return
-    done
-    pass "$name"
-}
-
-refuses unknown_flag 2 "'--bogus'" --bogus
-refuses stray_argument 2 "'read'" read
-refuses unknown_kind 2 "--kinds: 'speed' is none of latency" --kinds latency,speed
-refuses no_kind 2 '--kinds: the list is empty' --kinds ,
-refuses no_round 2 "--rounds: '0'" --rounds 0
-refuses too_many_rounds 2 "--rounds: '65'" -r 65
-refuses rounds_of_no_number 2 "--rounds: 'x'" -r x
-refuses seed_of_no_number 2 "--seed: '-1'" --seed=-1
-refuses two_forms_on_one_output 2 'give one of them a file' --json --csv
-refuses described_machine_cannot_be_measured 2 'add --plan' --topology pu:2
-refuses plan_has_no_drawing 2 '--plot: a plan' --plan --plot x.svg
-refuses plan_has_no_values 2 '--hwloc-xml: a plan' --plan --hwloc-xml x.xml
-refuses damaged_topology 2 'cut off' --plan --topology "$fixtures/truncated.xml"
-refuses garbage_topology 2 'neither a file' --plan --topology garbage
-refuses missing_folder 1 '/nonexistent/m.json: there is no such folder' --json=/nonexistent/m.json
-refuses folder_for_a_file 1 'Is a directory' --csv="$scratch"
+refused unknown_flag 2 "'--bogus'" --bogus
+refused stray_argument 2 "'read'" read
+refused unknown_kind 2 "--kinds: 'speed' is none of latency" --kinds latency,speed
+refused no_kind 2 '--kinds: the list is empty' --kinds ,
+refused no_round 2 "--rounds: '0'" --rounds 0
+refused too_many_rounds 2 "--rounds: '65'" -r 65
+refused rounds_of_no_number 2 "--rounds: 'x'" -r x
+refused seed_of_no_number 2 "--seed: '-1'" --seed=-1
+refused two_forms_on_one_output 2 'give one of them a file' --json --csv
+refused described_machine_cannot_be_measured 2 'add --plan' --topology pu:2
+refused plan_has_no_drawing 2 '--plot: a plan' --plan --plot x.svg
+refused plan_has_no_values 2 '--hwloc-xml: a plan' --plan --hwloc-xml x.xml
+refused damaged_topology 2 'cut off' --plan --topology "$fixtures/truncated.xml"
+refused garbage_topology 2 'neither a file' --plan --topology garbage
+refused missing_folder 1 '/nonexistent/m.json: there is no such folder' --json=/nonexistent/m.json
+refused folder_for_a_file 1 'Is a directory' --csv="$scratch"
 
 # --- plans ---------------------------------------------------------------------------------------------------------------------
 
@@ -207,8 +152,8 @@ fi
 # --- emulated, as far as a name makes it so ------------------------------------------------------------------------------------
 
 export LOCUS_GUEST=n2
-refuses emulated_has_no_drawing 2 '--plot: this machine is emulated (n2)' --plot "$scratch/no.svg"
-refuses emulated_has_no_values 2 '--hwloc-xml: this machine is emulated (n2)' --hwloc-xml "$scratch/no.xml"
+refused emulated_has_no_drawing 2 '--plot: this machine is emulated (n2)' --plot "$scratch/no.svg"
+refused emulated_has_no_values 2 '--hwloc-xml: this machine is emulated (n2)' --hwloc-xml "$scratch/no.xml"
 check emulated matrix 0 -k latency,read,loaded,push
 why="$(cat "$out")"
 check emulated_heading test "$(head -c 14 "$out")" = 'EMULATED (n2):'

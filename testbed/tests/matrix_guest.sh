@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # The matrix where it is awkward (matrix_scenario.c). BUILD=folder of the build. One line a case, PASS, FAIL or SKIP.
@@ -10,19 +10,12 @@
 #   hot      node 2 goes between discovery and the run, or in mid-run: its cells say so, and the others end as ever
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
+. "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD#"$PWD"/}
 scenario=$build/testbed/tests/matrix_scenario
 deny=$build/testbed/tests/deny_scenario
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
 
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
 judge() { # name, wrong lines
     if [ -z "$2" ]; then pass "$1"; else fail "$1" "$(echo "$2" | head -n 3 | tr '\n' ';')"; fi
 }
@@ -40,7 +33,7 @@ denied() { # call, error, what must be named
     "$deny" "$2" "$1" -- "$scenario" rounds=1 kinds=0,1,7,10,11,12 >"$scratch/out" 2>"$scratch/err"
     status=$?
     if [ $status -eq 77 ]; then
-        echo "SKIP $1 answers $2: $(tail -n 1 "$scratch/err")"
+        skip "$1 answers $2" "$(tail -n 1 "$scratch/err")"
     elif [ $status -ne 0 ]; then
         fail "$1 answers $2" "exit $status: $(tail -n 1 "$scratch/err")"
     else

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "testbed/matrix/view.h"
-#include "testbed/tests/matrix_fixture.h"
+#include "testbed/tests/matrix_machines.h"
 
 static struct matrix_fixture f;
 static const char two_nodes[] = "pack:2 [numa(memory=64GB)] core:4 pu:2";

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "testbed/matrix/matrix_view.h"
-#include "testbed/tests/matrix_fixture.h"
+#include "testbed/tests/matrix_machines.h"
 
 static struct matrix_fixture f;
 static char folder[64], path[128];

@@ -6,26 +6,12 @@
 # (What is measured, cell by cell: matrix_guest.sh.) One line a case: PASS, FAIL or SKIP.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
+. "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
 
 sh testbed/guest/or-skip.sh matrix_view_guest || exit $?
 
-"$LOCUS" guest --machine cxl --timeout 240 -- matrix --rounds 1 --json >"$scratch/out" 2>"$scratch/err"
-status=$?
-
-# says NAME JQ-EXPRESSION
-says() {
-    if jq -e "$2" "$scratch/out" >/dev/null 2>&1; then
-        echo "PASS $1"
-    else
-        echo "FAIL $1: exit $status, $(head -n 1 "$scratch/err"): false: $2"
-        failures=$((failures + 1))
-    fi
-}
-
+locus 0 guest --machine cxl --timeout 240 -- matrix --rounds 1 --json || echo "$why"
 says the_verdict_is_no_timing '.emulated == "cxl" and .verdict.answer == "emulated: no timing" and
     .verdict.sentence == .verdict.answer'
 says no_time_no_ratio_no_rank '[.took_ns, .verdict.flat, .verdict.slowest_over_fastest,
@@ -38,4 +24,4 @@ says what_did_not_run_says_why '[.cells[] | select(.state == "unmeasurable" and 
 says every_page_is_on_its_node '[.cells[] | select(.state == "emulated") | .placement |
     .verified and .pages > 0 and .pages_there == .pages and .granted == .requested] | all'
 says every_byte_was_moved '[.cells[] | select(.state == "emulated") | .bytes_moved > 0 and .bytes_moved == .bytes_planned] | all'
-exit $((failures > 0))
+[ $failures -eq 0 ]

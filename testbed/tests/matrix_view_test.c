@@ -6,7 +6,7 @@
 
 #include "testbed/matrix/view.h"
 #include "testbed/tests/json_says.h"
-#include "testbed/tests/matrix_fixture.h"
+#include "testbed/tests/matrix_machines.h"
 
 static struct matrix_fixture f;
 static const struct tb_report_style plain = {false, 80}, coloured = {true, 80};

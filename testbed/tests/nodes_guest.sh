@@ -11,25 +11,13 @@
 #   threads            under ThreadSanitizer
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
+. "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
 build=${BUILD#"$PWD"/}
 scenario=$build/testbed/tests/nodes_scenario
 window=$build/testbed/tests/window_inject.so
 threads=${build%/*}/clang-tsan/testbed/tests/nodes_scenario
 
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-check() { # name, remark, command
-    local name=$1 remark=$2
-    shift 2
-    if "$@"; then pass "$name"; else fail "$name" "$remark"; fi
-}
 few() { head -n "${1:-4}" | tr '\n' ';'; }
 remark() { echo "exit $(cat "$scratch/$1.status"): $(few 3 <"$scratch/$1") $(tail -n 1 "$scratch/$1.err")"; }
 
@@ -57,7 +45,7 @@ END
 }
 
 cases >"$scratch/mallocs.sh" <<'END'
-for file in '' libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4; do
+for file in '' libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4 libtbbmalloc_proxy.so.2; do
     library= name=glibc
     if [ -n "$file" ]; then
         library=$(find /usr/lib /lib -name "$file" | head -n 1) name=${file#lib} name=${name%%[._]*}
@@ -118,15 +106,15 @@ for machine in n2 n4 odd; do
     said=$(tail -n 1 "$scratch/$machine")
     too_large=${said#*, } too_large=${too_large%% *}
     case $machine in odd) most=14 ;; *) most=0 ;; esac # of its nodes one has 64 MiB
-    check "$machine: what must hold on several nodes does: $said" "$(remark $machine)" \
+    holds "$machine: what must hold on several nodes does: $said" "$(remark $machine)" \
         test "$(cat "$scratch/$machine.status")" = 0 -a "${too_large:-99}" -le $most
 done
 
 case_of() { awk -v name="$2" '/^case/ && $4 ~ name "(%|$)"' "$scratch/$1"; }
 bad=$(awk '/^case/ && $3 != 0' "$scratch/mallocs" | few)
-check "mallocs: all runs are valid, $(grep -c ^case "$scratch/mallocs") of them" "$(remark mallocs) $bad" \
+holds "mallocs: all runs are valid, $(grep -c ^case "$scratch/mallocs") of them" "$(remark mallocs) $bad" \
     test "$(cat "$scratch/mallocs.status")$bad" = 0
-for malloc in glibc jemalloc mimalloc tcmalloc; do
+for malloc in glibc jemalloc mimalloc tcmalloc tbbmalloc; do
     if [ -z "$(case_of mallocs $malloc)" ]; then
         echo "SKIP mallocs: $malloc is not installed (make deps)"
         continue
@@ -134,15 +122,15 @@ for malloc in glibc jemalloc mimalloc tcmalloc; do
     wandered=$(awk -v name=$malloc '/^case/ { is = $4 ~ name "%" } /^wandered/ && is { sum += $3 } END { print sum + 0 }' \
         "$scratch/mallocs")
     case $malloc in
-    glibc | mimalloc) check "mallocs: no block of $malloc wanders" "$wandered" test "$wandered" -eq 0 ;;
-    tcmalloc) check "mallocs: blocks of $malloc wander" "$wandered" test "$wandered" -gt 0 ;;
+    glibc | mimalloc) holds "mallocs: no block of $malloc wanders" "$wandered" test "$wandered" -eq 0 ;;
+    tcmalloc) holds "mallocs: blocks of $malloc wander" "$wandered" test "$wandered" -gt 0 ;;
     esac
 done
 
 # --- the two witnesses ---------------------------------------------------------------------------------------------------------
 
 bad=$(awk '/^case/ && $3 != ($4 ~ /misplace/)' "$scratch/stores" | few)
-check "stores: all cases are valid but the misplaced, which are not" "$(remark stores) $bad" \
+holds "stores: all cases are valid but the misplaced, which are not" "$(remark stores) $bad" \
     test "$(cat "$scratch/stores.status")$bad$(grep -c ^case "$scratch/stores")" = 018
 awk '/^case/ && $8 == 0 { print $2 }' "$scratch/stores" | sort >"$scratch/all-counted"
 pairs() { sort | join "$scratch/all-counted" -; }
@@ -152,7 +140,7 @@ awk '/^home/ { print $2, $3, $4 * 64 }' "$scratch/stores" | sort >"$scratch/sums
 awk '{ sum[$1 " " $2] += $4 } END { for (key in sum) print key, sum[key] }' "$scratch/matrix" | sort >"$scratch/sums.stores"
 for what in pairs sums; do
     diff "$scratch/$what.touches" "$scratch/$what.stores" >"$scratch/difference"
-    check "stores: the plugin's are the program's touches to the unit, $(wc -l <"$scratch/$what.touches") $what" \
+    holds "stores: the plugin's are the program's touches to the unit, $(wc -l <"$scratch/$what.touches") $what" \
         "touches <, stores >: $(few 6 <"$scratch/difference")" test -s "$scratch/$what.touches" -a ! -s "$scratch/difference"
 done
 
@@ -160,7 +148,7 @@ done
 stores_are() { # words of the case, the plugin's lines
     local section
     section=$(awk -v words="$1" '/^case/ && index($0, words) { print $2 }' "$scratch/stores")
-    check "stores: by the plugin alone $1 is $2" "$(sed -n "s/^$section //p" "$scratch/matrix" | few)" \
+    holds "stores: by the plugin alone $1 is $2" "$(sed -n "s/^$section //p" "$scratch/matrix" | few)" \
         test "$(sed -n "s/^$section //p" "$scratch/matrix" | few)" = "$2"
 }
 lap=$((2688 * 64))
@@ -168,16 +156,16 @@ stores_are 'home-steered%50 steady-decode futex' "0 0 $((2 * lap));1 1 $((2 * la
 stores_are 'cross-node steady-decode futex' "0 1 $((2 * lap));1 0 $((2 * lap));"
 stores_are 'home-steered@misplace steady-decode futex' "0 1 $((2 * lap));1 0 $((2 * lap));"
 section=$(awk '/^case .* unsteered%50 steady-decode futex/ { print $2 }' "$scratch/stores")
-check "stores: by the plugin alone unsteered%50 is local and remote" "$(few <"$scratch/matrix")" \
+holds "stores: by the plugin alone unsteered%50 is local and remote" "$(few <"$scratch/matrix")" \
     test "$(grep -c "^$section " "$scratch/matrix")" = 4
 
 # --- threads -------------------------------------------------------------------------------------------------------------------
 
 if [ ! -e "$scratch/threads" ]; then
-    echo "SKIP threads: there is no $threads (make CC=clang SAN=thread tests)"
+    skip threads "there is no $threads (make CC=clang SAN=thread tests)"
 else
     bad=$(grep -A 6 '^case [0-9]* [^0]' "$scratch/threads" | few 8)
-    check "threads: two runs under ThreadSanitizer" "$(remark threads) $bad" \
+    holds "threads: two runs under ThreadSanitizer" "$(remark threads) $bad" \
         test "$(cat "$scratch/threads.status")$(grep -c '^case [0-9]* 0 ' "$scratch/threads")" = 02
 fi
 exit $((failures > 0))

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "testbed/nodes/engine.h"
+#include "testbed/workload.h"
 
 struct numbers {
     uint32_t counted, timed, workers; // laps, laps, on each node
@@ -35,7 +36,7 @@ static int run(const char *name, const char *workload, enum tb_dispatch dispatch
     char why[4500] = "";
     int error = tb_arm_parse(name, &arm, why, sizeof why);
     if (!error)
-        error = tb_schedule_suite(workload, &schedule);
+        error = tb_workload_schedule(workload, &schedule);
     *job = (struct tb_job){.touch = TB_TOUCH_LINE,
                            .dispatch = dispatch,
                            .workers = numbers.workers,

@@ -8,33 +8,20 @@ set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0 why=
+. "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=test-host GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 unset LD_PRELOAD
 
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-check() { # name, command...
-    local name=$1
-    shift
-    if "$@" >"$scratch/check" 2>&1; then pass "$name"; else fail "$name" "${why:-$(tail -n 1 "$scratch/check")}"; fi
-}
 run() { # status, argument...: locus run, as short as possible; $folder is the profile's, $log the log
-    local wanted=$1
-    shift
-    "$LOCUS" run --smoke -q "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-    local status=$?
-    why="exit $status: $(head -n 1 "$scratch/err") $(grep -m 2 'not recorded\|not supported' "$scratch/out")"
-    log=$(sed -n 's/^log //p' "$scratch/out")
+    local right
+    locus "$1" run --smoke -q "${@:2}"
+    right=$?
+    why="$why $(grep -m 2 'not recorded\|not supported' "$out")"
+    log=$(sed -n 's/^log //p' "$out")
     folder=${log%.jsonl}.perf
-    [ $status -eq "$wanted" ]
+    return $right
 }
-says() { grep -qE -- "$1" "$scratch/${2:-out}"; }
+said() { grep -qE -- "$1" "$scratch/${2:-out}"; }
 
 mkdir "$scratch/tree" "$scratch/fake" && cd "$scratch/tree" && git init -q . || exit 1
 mkdir postulates && cp "$REPO"/postulates/000[12]-*.md postulates/ || exit 1
@@ -89,27 +76,27 @@ check one-arm-only fake 0 0002 --perf-record='-F 999 -e instructions' --profile-
 why="$(cat "$NOTES")"
 check one-arm-with-options eval "[ \$(grep -c '^words ' '$NOTES') = 1 ] &&
     grep -q '^words record -N -o [^ ]*/B.0.record.data -F 999 -e instructions -- /' '$NOTES'"
-if fake 0 0001 --perf-record --profile-arm E && ! says '^profile none'; then
+if fake 0 0001 --perf-record --profile-arm E && ! said '^profile none'; then
     why="$(grep -m 2 'preload\|words' "$NOTES")"
     cells=$(jq -s '.[0].cells | length' "$log")
     check the-malloc-is-for-the-program-alone eval "[ \$(grep -c '^preload none' '$NOTES') = $cells ] &&
         [ \$(grep -c '^words .* env LD_PRELOAD=[^ ]*mimalloc[^ ]* $LOCUS __round \$' '$NOTES') = $cells ]"
     why="$(grep profile -A 4 "$scratch/out")"
     check and-it-runs-with-it eval "[ \$(grep -c '^  E mimalloc .*E.[0-9]*.record.txt' '$scratch/out') = $cells ] &&
-        ! says 'invalid process'"
+        ! said 'invalid process'"
 else
-    echo "SKIP the-malloc-is-for-the-program-alone: $(grep '^profile none' "$scratch/out" || echo "$why")"
+    skip the-malloc-is-for-the-program-alone "$(grep '^profile none' "$scratch/out" || echo "$why")"
 fi
 
 export FAKE=broken
 check what-is-not-supported-is-no-failure fake 0 0002 --mem --profile-arm A
 why="$(cat "$scratch/out")"
-check it-is-said-why says '^  A locus churn-touch/full: mem not supported: memory events not supported$'
+check it-is-said-why said '^  A locus churn-touch/full: mem not supported: memory events not supported$'
 check and-the-run-is-sealed eval "[ \$(tail -n 1 '$log' | jq -r .status) = complete ]"
 FAKE=forbidden
 check what-is-forbidden-is-no-failure fake 0 0002 --perf-record --profile-arm A
 why="$(cat "$scratch/out")"
-check the-words-of-perf-are-shown says '^  A locus .*: record not recorded: Access to performance monitoring is limited\.'
+check the-words-of-perf-are-shown said '^  A locus .*: record not recorded: Access to performance monitoring is limited\.'
 check no-file-is-left-of-it eval "[ \"\$(ls '$folder')\" = profile.txt ]"
 unset FAKE
 
@@ -117,10 +104,10 @@ unset FAKE
 
 count() { find build/logs -name '*.jsonl' | wc -l; }
 before=$(count)
-refuses() { # name, status, pattern, argument...
+refused() { # name, status, pattern, argument...
     local name=$1 status=$2 pattern=$3
     shift 3
-    if run "$status" "$@" && [ "$(wc -l <"$scratch/err")" -eq 1 ] && says "^locus: .*$pattern" err &&
+    if run "$status" "$@" && [ "$(wc -l <"$scratch/err")" -eq 1 ] && said "^locus: .*$pattern" err &&
         [ "$(count)" = "$before" ]; then
         pass "$name"
     else
@@ -130,13 +117,13 @@ refuses() { # name, status, pattern, argument...
 mkdir "$scratch/bare" && ln -s "$(command -v git)" "$scratch/bare/git" # a PATH without perf
 without_perf() {
     PATH=$scratch/bare "$LOCUS" run 0002 --smoke --c2c >"$scratch/out" 2>"$scratch/err"
-    [ $? -eq 2 ] && says '^locus: .*install linux-perf' err && [ "$(count)" = "$before" ]
+    [ $? -eq 2 ] && said '^locus: .*install linux-perf' err && [ "$(count)" = "$before" ]
 }
 why=
 check without-perf-the-package-is-named without_perf
 export PATH=$scratch/fake:$PATH
-refuses an-arm-that-is-not-there 2 "no arm 'Z'" 0002 --mem --profile-arm Z
-refuses an-arm-without-a-profile 2 'which profile' 0002 --profile-arm A
+refused an-arm-that-is-not-there 2 "no arm 'Z'" 0002 --mem --profile-arm Z
+refused an-arm-without-a-profile 2 'which profile' 0002 --profile-arm A
 PATH=${PATH#*:}
 
 # --- what git keeps ------------------------------------------------------------------------------------------------------------
@@ -146,18 +133,18 @@ if (cd "$REPO" && git rev-parse --is-inside-work-tree) >"$scratch/git" 2>&1; the
     check git-ignores-perfs-data ignored A.0.record.data
     check git-keeps-reports eval "! ignored A.0.record.txt && ! ignored profile.txt"
 else
-    echo "SKIP git-ignores-perfs-data: this is no repository"
+    skip git-ignores-perfs-data "this is no repository"
 fi
 
 # --- the real one --------------------------------------------------------------------------------------------------------------
 
 if ! command -v perf >/dev/null || ! perf record -q -e cpu-clock -o "$scratch/try" true 2>"$scratch/err"; then
-    echo "SKIP perf-itself: perf is missing or may not be used here: $(head -n 2 "$scratch/err" | tr '\n' ' ')"
+    skip perf-itself "perf is missing or may not be used here: $(head -n 2 "$scratch/err" | tr '\n' ' ')"
     exit $((failures > 0))
 fi
 check perf-itself-records run 0 0002 --perf-record --profile-arm A
 why="$(grep -A 1 '^profile' "$scratch/out")"
-check and-reports eval "grep -q 'Samples: ' '$folder/A.0.record.txt' && says '^  A locus churn-touch/full: A.0.record.txt'"
+check and-reports eval "grep -q 'Samples: ' '$folder/A.0.record.txt' && said '^  A locus churn-touch/full: A.0.record.txt'"
 perf script -i "$folder/A.0.record.data" -F comm,pid >"$scratch/samples" 2>"$scratch/err"
 why="of $(sort "$scratch/samples" | uniq -c | head -n 4 | tr -s '\n ' '; ')"
 check all-samples-are-of-one-process eval "[ \$(awk '{ print \$NF }' '$scratch/samples' | sort -u | wc -l) = 1 ]"
@@ -165,11 +152,11 @@ check which-is-ours grep -q '^ *locus ' "$scratch/samples"
 why="$(grep -m 3 '%' "$folder/A.0.record.txt")"
 check and-does-what-is-measured grep -qE ' locus +.*(worker_main|locus_ops|tb_|locus_)' "$folder/A.0.record.txt"
 if perf stat -e cycles true 2>&1 | grep -q 'not supported'; then
-    check without-cycles-the-clock-is-used says 'A.0.record.txt, by cpu-clock: this host counts no cycles$'
+    check without-cycles-the-clock-is-used said 'A.0.record.txt, by cpu-clock: this host counts no cycles$'
     check c2c-and-mem-say-that-they-cannot run 0 0002 --c2c --mem --profile-arm A
     why="$(cat "$scratch/out")"
     check c2c-and-mem-say-why eval "[ \$(grep -cE '^  A .*: (c2c|mem) not supported: .{9,}' '$scratch/out') = 2 ]"
 else
-    echo "SKIP without-cycles-the-clock-is-used: this host counts cycles"
+    skip without-cycles-the-clock-is-used "this host counts cycles"
 fi
 [ $failures -eq 0 ]

@@ -5,11 +5,7 @@
 set -u
 LOCUS=$(realpath "${LOCUS:-build/gcc/locus}")
 REPO=${REPO:-$PWD}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-pass() { echo "PASS $1"; }
-fail() { echo "FAIL $1: $2"; failures=$((failures + 1)); }
+. "$(dirname "$0")/cases.bash"
 
 # Nothing of this machine's git may matter, nor a repository above the scratch folder.
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_CEILING_DIRECTORIES=$scratch LC_ALL=C
@@ -55,13 +51,13 @@ file=postulates/9001-churn.md
 rm $file
 expect new_with_a_title 0 "$file" "$LOCUS" postulate new churn --title 'glibc: "pays" \ too'
 rm postulates/9000-old.md
-expect prior_must_be_told 1 "9001-churn.md:43: 'prior' has to say" "$LOCUS" postulate check 9001
+expect prior_must_be_told 1 "9001-churn.md:44: 'prior' has to say" "$LOCUS" postulate check 9001
 sed -i 's/^prior:$/prior: nothing/' $file
 expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
 expect title_survives_quoting 0 '9001  glibc: "pays" \ too' "$LOCUS" postulate show 9001
 expect show_says_what_is_claimed 0 'P1   hl_ratio(B/A) >= 1.25, in churn-touch/full, at 95 %' "$LOCUS" postulate show 9001
 sed 's/metric:/methric:/; s/9001/9002/' $file >postulates/9002-broken.md
-expect check_names_file_and_line 1 "postulates/9002-broken.md:36: unknown key 'methric' in a prediction" "$LOCUS" postulate check
+expect check_names_file_and_line 1 "postulates/9002-broken.md:37: unknown key 'methric' in a prediction" "$LOCUS" postulate check
 expect check_of_one_sees_only_it 0 'ok' "$LOCUS" postulate check 9001
 sed 's/B: glibc/B: nosuch/; s/9001/9002/' $file >postulates/9002-broken.md
 expect unknown_contender 1 "arm B: unknown contender 'nosuch'" "$LOCUS" postulate check
@@ -126,6 +122,13 @@ mkdir logs/g && cp logs/h/ledger.jsonl logs/g/
 files=$(ls "$REPO"/experiments/*.c 2>/dev/null | wc -l)
 count=$("$LOCUS" list --json | grep -c '"slug"')
 [ "$files" -eq "$count" ] && pass every_experiment_is_listed || fail every_experiment_is_listed "$count of $files"
+if [ -c /dev/full ]; then # more than the stream holds: the write that fails is not the last one
+    (cd "$REPO" && "$LOCUS" list --json >/dev/full 2>"$err")
+    why="exit $?: $(cat "$err")"
+    check list_on_a_full_disk eval "[ '${why%%:*}' = 'exit 1' ] && grep -q '^locus: standard output: ' '$err'"
+else
+    skip list_on_a_full_disk "needs the device /dev/full"
+fi
 expect list_reads_no_arguments 2 "unexpected argument 'x'" "$LOCUS" list x
 
 # close HOST RUN VERDICT TIME: as a run that ends would append it; the hash is over the one before and the bytes of the line.

@@ -21,13 +21,15 @@ static void hold_prediction(const struct tb_postulate *postulate, const struct t
 {
     char text[160];
     uint32_t covered = 0, compared = 0;
-    bool ratio = prediction->stat == TB_STAT_HL_RATIO || prediction->stat == TB_STAT_MEDIAN_RATIO;
+    bool order = prediction->stat == TB_STAT_ORDER;
+    bool ratio = order || prediction->stat == TB_STAT_HL_RATIO || prediction->stat == TB_STAT_MEDIAN_RATIO;
     hold(strlen(tb_prediction_text(prediction, text, sizeof text)) < sizeof text - 1 && !strchr(text, '\n'));
     for (uint32_t i = 0; i < postulate->cells_count; i++)
         covered += tb_prediction_covers(prediction, postulate->cells[i]);
     for (uint32_t i = 0; i < postulate->arms_count; i++)
         compared += ratio && tb_prediction_compares(postulate, prediction, i);
     hold(covered > 0 && (!ratio || compared > 0) && ratio == (prediction->arm[0] == '\0'));
+    hold(!order || (compared == prediction->order_count - 1 && prediction->low >= 1));
     hold(prediction->line > 1 && prediction->low <= prediction->high && prediction->low >= 0);
     hold(prediction->confidence >= 0.5 && prediction->confidence < 1 && prediction->margin >= 0 && prediction->margin < 1);
 }

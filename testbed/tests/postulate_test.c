@@ -139,6 +139,31 @@ Test(postulate, a_conjunction_knows_its_parts)
     tb_postulate_close(p);
 }
 
+Test(postulate, an_order_is_read_shown_and_compares_neighbours)
+{
+    size_t bytes;
+    char shown[128], *text = changed("hl_ratio(B/A)", "order(C<B)", &bytes);
+    struct tb_postulate *p = parse_good(text, bytes);
+    const struct tb_prediction *order = &p->predictions[0];
+    cr_expect_str_eq(tb_prediction_text(order, shown, sizeof shown), "order(C<B) >= 1.25");
+    cr_assert_eq(order->stat, TB_STAT_ORDER);
+    cr_assert_eq(order->order_count, 2);
+    cr_expect_str_eq(order->order[0], "C");
+    cr_expect_str_eq(order->order[1], "B");
+    cr_expect(order->over[0] == '\0' && order->under[0] == '\0' && order->arm[0] == '\0');
+    cr_expect_not(tb_prediction_compares(p, order, 0));
+    cr_expect(tb_prediction_compares(p, order, 1));
+    cr_expect_not(tb_prediction_compares(p, order, 2), "the first is compared with nothing");
+    tb_postulate_close(p);
+    free(text);
+    text = changed("metric: time_ns, cell: churn-touch/full,\n     stat: hl_ratio(B/A)",
+                   "metric: outstanding_ratio, cell: \"*\",\n     stat: order(A<B)", &bytes);
+    p = parse_good(text, bytes);
+    cr_expect_str_eq(tb_prediction_text(&p->predictions[0], shown, sizeof shown), "order(A<B) of outstanding_ratio >= 1.25");
+    tb_postulate_close(p);
+    free(text);
+}
+
 Test(postulate, many_nodes_have_cells_needs_and_metrics_of_their_own)
 {
     size_t bytes;
@@ -288,10 +313,16 @@ static const struct wrong {
     {"metric: time_ns", "metric: remote_touch_ratio", 13, "P1: remote_touch_ratio may be 0, so arms have no ratio of it"},
     {"metric: time_ns", "metric: wandered_ratio", 13, "claim its max, min or median of an arm"},
     {"metric: outstanding_ratio", "metric: abroad_free_ratio, margin: 0.1", 15, "'margin' is for ratios of two arms"},
-    {"metric: time_ns", "metric: time", 13, "one of time_ns, outstanding_ratio, distinct_ratio, remote_touch"},
+    {"metric: time_ns", "metric: time", 13, "distinct_ratio, waits, remote_touch"},
     {"hl_ratio(B/A)", "hl_ratio(B)", 14, "stat 'hl_ratio(B)'"},
     {"hl_ratio(B/A)", "hl_ratio(B/A", 14, "stat 'hl_ratio(B/A'"},
     {"hl_ratio(B/A)", "hl_ratio(B/A) x", 14, "stat"},
+    {"hl_ratio(B/A)", "order(A)", 14, "stat 'order(A)' is not hl_ratio(X/Y), median_ratio(X/Y), order(X<Y<Z)"},
+    {"hl_ratio(B/A)", "order(A<B", 14, "stat 'order(A<B'"},
+    {"hl_ratio(B/A)", "order(A<B) x", 14, "stat 'order(A<B) x'"},
+    {"hl_ratio(B/A)", "order(A<<B)", 14, "stat 'order(A<<B)'"},
+    {"hl_ratio(B/A)", "order(A/B)", 14, "stat 'order(A/B)'"},
+    {"hl_ratio(B/A)", "order", 14, "stat 'order'"},
     {"stat: max", "stat: maximum", 16, "stat 'maximum'"},
     {"op: \">=\"", "op: \"=>\"", 14, "op '=>'"},
     {"[allocated == freed", "[allocated = freed", 19, "gate 'allocated = freed'"},
@@ -299,6 +330,15 @@ static const struct wrong {
     {"hl_ratio(B/A)", "hl_ratio(D/A)", 13, "P1: there is no arm 'D'"},
     {"hl_ratio(B/A)", "hl_ratio(B/*)", 13, "P1: there is no arm '*'"},
     {"hl_ratio(B/A)", "hl_ratio(A/A)", 13, "P1: arm 'A' over itself"},
+    {"hl_ratio(B/A)", "order(A<Z)", 13, "P1: there is no arm 'Z'"},
+    {"hl_ratio(B/A)", "order(A<*)", 13, "P1: there is no arm '*'"},
+    {"hl_ratio(B/A)", "order(A<B<A)", 13, "P1: the order has one contender twice, as 'A' and 'A'"},
+    {"hl_ratio(B/A)", "order(A<B<C)", 13, "P1: the order has one contender twice, as 'A' and 'C'"},
+    {"hl_ratio(B/A), op: \">=\", value: 1.25", "order(A<B), op: \"<=\", value: 1.25", 13, "P1: an order claims that each"},
+    {"hl_ratio(B/A), op: \">=\", value: 1.25", "order(A<B), op: \">\", value: 0.9", 13, "op > or >=, value 1 or more"},
+    {"hl_ratio(B/A), op", "order(A<B), arm: A, op", 13, "'arm' is for max, min and median"},
+    {"metric: time_ns, cell: churn-touch/full,\n     stat: hl_ratio(B/A)",
+     "metric: waits, cell: churn-touch/full,\n     stat: order(A<B)", 13, "P1: waits may be 0"},
     {"B: glibc", "B: locus", 17, "P3: there is no rival of arm 'A' to compare with"},
     {"B: glibc", "B: oracle", 17, "P3: there is no rival"},
     {"B: glibc", "B: \"null\"", 17, "P3: there is no rival"},

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # locus record, compare, export and reproduce as a person meets them: LOCUS=path/to/locus, and record_scenario beside it in the
@@ -10,18 +10,9 @@ set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
 scenario=$(dirname "$LOCUS")/testbed/tests/record_scenario
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
+. "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=bm1 TMPDIR="$scratch/tmp"
 mkdir "$TMPDIR" "$scratch/tree" && cd "$scratch/tree" && mkdir experiments || exit 1
-
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
 
 [ -x "$scenario" ] || {
     fail record_scenario "$scenario is not built (make tests)"

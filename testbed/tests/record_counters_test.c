@@ -41,6 +41,18 @@ static void open_counted(struct world *w)
     }
 }
 
+// The same, with a prediction about arm A.
+static void open_predicting(struct world *w, const char *metric, enum tb_stat stat, enum tb_op_kind_claim op, double value)
+{
+    open_counted(w);
+    world_predict_arm(w, metric, stat, op, value);
+}
+
+static void name_metric(struct tb_prediction *prediction, const char *name)
+{
+    snprintf(prediction->metric, sizeof prediction->metric, "%s", name);
+}
+
 static const json_t *judge_one(struct world *w)
 {
     world_judge(w);
@@ -50,8 +62,7 @@ static const json_t *judge_one(struct world *w)
 Test(record_counters, are_judged_per_lap)
 {
     struct world w;
-    open_counted(&w);
-    world_predict_arm(&w, "page_faults", TB_STAT_MIN, TB_CLAIM_GE, 200);
+    open_predicting(&w, "page_faults", TB_STAT_MIN, TB_CLAIM_GE, 200);
     snprintf(w.postulate.predictions[0].arm, sizeof w.postulate.predictions[0].arm, "B");
     SAYS(judge_one(&w), "verdict", "survived");
     CLOSE(number_at(world_prediction(&w, 0), "estimate"), 200, 1e-9);
@@ -63,8 +74,7 @@ Test(record_counters, are_judged_per_lap)
 Test(record_counters, that_are_0_are_a_figure)
 {
     struct world w;
-    open_counted(&w);
-    world_predict_arm(&w, "page_faults", TB_STAT_MAX, TB_CLAIM_EQ, 0);
+    open_predicting(&w, "page_faults", TB_STAT_MAX, TB_CLAIM_EQ, 0);
     SAYS(judge_one(&w), "verdict", "survived");
     world_close(&w);
 }
@@ -74,7 +84,7 @@ Test(record_counters, of_hardware_have_ratios_and_medians_with_intervals)
     struct world w;
     open_counted(&w);
     struct tb_prediction *ratio = world_predict(&w, TB_CLAIM_GE, 2.9);
-    snprintf(ratio->metric, sizeof ratio->metric, "instructions");
+    name_metric(ratio, "instructions");
     cr_expect_not(tb_prediction_exact(ratio));
     SAYS(judge_one(&w), "verdict", "survived");
     CLOSE(number_at(world_prediction(&w, 0), "estimate"), 3, 0.01);
@@ -83,7 +93,7 @@ Test(record_counters, of_hardware_have_ratios_and_medians_with_intervals)
     cr_expect_not(tb_prediction_exact(median), "a median of what differs from process to process is an estimate");
     SAYS(judge_one(&w), "verdict", "survived");
     cr_expect_lt(number_at(world_prediction(&w, 0), "achieved"), 1);
-    snprintf(median->metric, sizeof median->metric, "page_faults");
+    name_metric(median, "page_faults");
     cr_expect(tb_prediction_exact(median));
     world_close(&w);
 }
@@ -91,11 +101,10 @@ Test(record_counters, of_hardware_have_ratios_and_medians_with_intervals)
 Test(record_counters, that_a_host_lacks_are_unmeasurable_with_its_reason)
 {
     struct world w;
-    open_counted(&w);
-    world_predict_arm(&w, "cycles", TB_STAT_MAX, TB_CLAIM_LE, 1);
+    open_predicting(&w, "cycles", TB_STAT_MAX, TB_CLAIM_LE, 1);
     SAYS(judge_one(&w), "verdict", "unmeasurable-on-host");
     SAYS(world_prediction(&w, 0), "why", "cycles: not supported: this virtual machine has no PMU");
-    snprintf(w.postulate.predictions[0].metric, sizeof w.postulate.predictions[0].metric, "dram_local");
+    name_metric(&w.postulate.predictions[0], "dram_local");
     SAYS(judge_one(&w), "verdict", "unmeasurable-on-host");
     cr_expect(strstr(text_at(world_prediction(&w, 0), "why"), "no such counter"));
     world_close(&w);
@@ -114,8 +123,7 @@ Test(record_counters, of_a_log_from_before_them_are_unmeasurable)
 Test(record_counters, that_shared_the_hardware_are_inconclusive_and_not_scaled)
 {
     struct world w;
-    open_counted(&w);
-    world_predict_arm(&w, "dram_remote", TB_STAT_MAX, TB_CLAIM_LE, 100);
+    open_predicting(&w, "dram_remote", TB_STAT_MAX, TB_CLAIM_LE, 100);
     SAYS(judge_one(&w), "verdict", "survived");
     put_counter(world_sample(&w, 0, 0, 7), "dram_remote", 100, 400);
     SAYS(judge_one(&w), "verdict", "inconclusive");
@@ -123,7 +131,7 @@ Test(record_counters, that_shared_the_hardware_are_inconclusive_and_not_scaled)
          "multiplexed: in round 7 of A in churn-touch/full the hardware counted dram_remote for 40 % of the time");
     w.postulate.predictions_count = 0;
     struct tb_prediction *ratio = world_predict(&w, TB_CLAIM_GE, 2);
-    snprintf(ratio->metric, sizeof ratio->metric, "dram_remote");
+    name_metric(ratio, "dram_remote");
     SAYS(judge_one(&w), "verdict", "inconclusive");
     cr_expect(strstr(text_at(world_prediction(&w, 0), "why"), "multiplexed"));
     world_close(&w);
@@ -132,8 +140,7 @@ Test(record_counters, that_shared_the_hardware_are_inconclusive_and_not_scaled)
 Test(record_counters, that_failed_in_a_round_say_so)
 {
     struct world w;
-    open_counted(&w);
-    world_predict_arm(&w, "instructions", TB_STAT_MAX, TB_CLAIM_LE, 2000);
+    open_predicting(&w, "instructions", TB_STAT_MAX, TB_CLAIM_LE, 2000);
     json_object_set_new(json_object_get(world_sample(&w, 0, 0, 3), "counters"), "instructions",
                         json_pack("{s:n, s:s}", "value", "why", "EMFILE"));
     SAYS(judge_one(&w), "verdict", "inconclusive");

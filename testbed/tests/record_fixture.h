@@ -73,8 +73,8 @@ static inline int record_fixture_make(const struct record_fixture *fixture, char
     struct tb_hash head;
     char head_text[TB_HASH_TEXT], verdict[64] = "none";
     size_t lines = 0;
-    int rc =
-        tb_postulate_parse("postulates/0002-glibc-churn.md", fixture_postulate, sizeof fixture_postulate - 1, &postulate, &why);
+    const char *text = fixture->postulate ? fixture->postulate : fixture_postulate;
+    int rc = tb_postulate_parse("postulates/0002-glibc-churn.md", text, strlen(text), &postulate, &why);
     if (rc)
         return fprintf(stderr, "%s\n", why.text), rc;
     snprintf(path, bytes, "%s/%s/0002-glibc-churn/%s.jsonl", fixture->root, fixture->host, fixture->run + 5);

@@ -20,25 +20,32 @@ struct record_fixture {
     int invalid_round;                    // in which B's gates fail; -1: none
     bool no_samples, no_seal;
     const char *library;                  // B's, or NULL
+    const char *postulate;                // its text, of the same arms and cells, or NULL: the one below
     void (*dress)(json_t *line);          // each line of the log before it is written, or NULL
 };
 
-static const char fixture_postulate[] =
-    "---\n"
-    "id: \"0002\"\n"
-    "title: glibc pays for churn\n"
-    "requires: []\n"
-    "arms: {A: locus, B: glibc, C: locus}\n"
-    "cells: [churn-touch/full, churn-touch/byte]\n"
-    "design: {unit: process, rounds: 20, order: random, dispatch: spin, workers: 1, block_bytes: 4096, laps: 20, seed: 7}\n"
-    "predictions:\n"
+// Of three arms, two of them the same, in two cells; the predictions are lines of YAML.
+#define FIXTURE_POSTULATE(predictions)                                                                                             \
+    "---\n"                                                                                                                        \
+    "id: \"0002\"\n"                                                                                                               \
+    "title: glibc pays for churn\n"                                                                                                \
+    "requires: []\n"                                                                                                               \
+    "arms: {A: locus, B: glibc, C: locus}\n"                                                                                       \
+    "cells: [churn-touch/full, churn-touch/byte]\n"                                                                                \
+    "design: {unit: process, rounds: 20, order: random, dispatch: spin, workers: 1, block_bytes: 4096, laps: 20, seed: 7}\n"       \
+    "predictions:\n" predictions "gates: [allocated == freed, aa_ratio_ci contains 1]\n"                                           \
+    "prior: nothing\n"                                                                                                             \
+    "---\n"                                                                                                                        \
+    "Because.\n"
+
+static const char fixture_postulate[] = FIXTURE_POSTULATE(
     "  - {id: P1, metric: time_ns, cell: churn-touch/full, stat: hl_ratio(B/A), op: \">=\", value: 1.25, unit: x}\n"
     "  - {id: P2, metric: outstanding_ratio, cell: churn-touch/full, arm: A, stat: max, op: \"<=\", value: 1.05, unit: ratio}\n"
-    "  - {id: P3, metric: time_ns, cell: \"*\", stat: hl_ratio(B/A), op: \">=\", value: 1.1, unit: x}\n"
-    "gates: [allocated == freed, aa_ratio_ci contains 1]\n"
-    "prior: nothing\n"
-    "---\n"
-    "Because.\n";
+    "  - {id: P3, metric: time_ns, cell: \"*\", stat: hl_ratio(B/A), op: \">=\", value: 1.1, unit: x}\n");
+
+// The predicted rank: locus, then glibc. Pass it as record_fixture.postulate.
+static const char fixture_ordered[] __attribute__((unused)) =
+    FIXTURE_POSTULATE("  - {id: P1, metric: time_ns, cell: \"*\", stat: order(A<B), op: \">\", value: 1.0, unit: x}\n");
 
 static inline json_t *fixture_header(const struct record_fixture *fixture, const struct tb_postulate *postulate)
 {

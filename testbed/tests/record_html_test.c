@@ -63,6 +63,20 @@ Test(html_page, shows_the_figures_of_each_prediction_as_they_are_in_the_log)
     well_formed();
 }
 
+Test(html_page, shows_an_order_as_its_pairs)
+{
+    struct record_fixture ordered = usual;
+    ordered.postulate = fixture_ordered;
+    make_run(ordered);
+    make_page();
+    cr_assert_eq(occurrences("<code>order(A&lt;B) &gt; 1</code> <small>"), 1);
+    cr_assert_eq(occurrences("data-part="), 2);
+    cr_assert_eq(occurrences(" glibc / locus</span>"), 2, "each pair with both its arms");
+    cr_assert_eq(occurrences("class=\"same\""), 4, "it is a ratio, and 1 says no difference");
+    cr_assert_eq(occurrences("<span class=\"key\">"), 2);
+    well_formed();
+}
+
 Test(html_page, shows_every_sample_of_the_log)
 {
     make_run(usual);

@@ -9,35 +9,9 @@ set -u
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
 LOCUS=$(realpath "$LOCUS")
 scenario=$(realpath "$BUILD/testbed/tests/record_nodes_scenario")
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
+. "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=test-host LOCUS_TRACES=$scratch/traces GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 unset LOCUS_GUEST
-
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-holds() { # name, remark, command...
-    local name=$1 remark=$2
-    shift 2
-    if "$@" >"$scratch/check" 2>&1; then pass "$name"; else fail "$name" "$remark"; fi
-}
-prints() { # name, status, pattern of a line on either stream, command...
-    local name=$1 wanted=$2 pattern=$3 status
-    shift 3
-    "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-    status=$?
-    if [ $status -ne "$wanted" ]; then
-        fail "$name" "exit $status: $(head -n 1 "$scratch/err")"
-    elif ! cat "$scratch/out" "$scratch/err" | grep -q -- "$pattern"; then
-        fail "$name" "no '$pattern': $(cat "$scratch/out" "$scratch/err" | cut -c 1-200 | head -n 4)"
-    else
-        pass "$name"
-    fi
-}
 
 mkdir -p "$scratch/tree/postulates" "$scratch/tree/testbed" "$scratch/traces" && cd "$scratch/tree" || exit 1
 cp "$REPO"/postulates/000[23]-*.md postulates/ && cp "$REPO/testbed/sample.csv" testbed/ || exit 1

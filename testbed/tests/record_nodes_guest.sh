@@ -1,31 +1,21 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # The record on a machine of two nodes, the emulated n2: needs of nodes are met, and where a cpuset or an affinity keeps a node from
 # the process the verdict names it; a run's log comes back, says where it was made, and is judged by its counts.
-# LOCUS=path/to/locus BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP; with CI=1 a skip fails.
+# LOCUS=path/to/locus BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
+. "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch" build/logs/guest-record build/logs/scenario' EXIT
-failures=0
 
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
 said() { # name, section of the output, pattern of a line in it
     sed -n "s/^$2: //p" "$scratch/out" >"$scratch/section"
     if grep -Eq -- "$3" "$scratch/section"; then pass "$1"; else fail "$1" "$(cut -c 1-200 "$scratch/section" | head -n 2)"; fi
 }
 
-if ! sh testbed/guest/fetch.sh 2>"$scratch/fetch.err"; then
-    reason=$(tail -n 1 "$scratch/fetch.err")
-    if [ "${CI-}" = 1 ]; then fail record_nodes_guest "$reason"; else echo "SKIP record_nodes_guest: $reason"; fi
-    exit $failures
-fi
+sh testbed/guest/or-skip.sh record_nodes_guest || exit $?
 
 build=${BUILD#"$PWD"/}
 cat >"$scratch/cases.sh" <<END
@@ -80,30 +70,20 @@ said steered_home_nothing_is_remote steered "^ran unmeasurable-on-host: P2: $clo
 said across_nodes_all_is crossing '^ran falsified: P1 falsified: .*A: 1$'
 for case in steered:0 crossing:1; do
     log=$(sed -n "s/^${case%:*}: log //p" "$scratch/out")
-    if [ -n "$log" ] && jq -es '.[0].cells[0].laps_metered as $laps | [.[] | select(.t == "s")] | length == 2 and
+    holds "the_log_of_${case%:*}_counts_each_node" "'$log'" jq -es '
+        .[0].cells[0].laps_metered as $laps | [.[] | select(.t == "s")] | length == 2 and
         all(.[]; .valid and $laps == 3 and .time_ns_metered > 0 and .counters.context_switches.enabled_ns > 0 and
         .counters.cycles == null and
         .nodes.os == [0, 1] and
         .remote_touch_ratio == '"${case#*:}"' and (.nodes.homes | map(.node) == [0, 1] and all(.[]; .allocated == .freed)) and
         (.nodes.before | all(.[]; .granted == "bind" and .elsewhere == 0 and .numa_maps == true)))' \
-        "$log" >"$scratch/check" 2>&1; then
-        pass "the_log_of_${case%:*}_counts_each_node"
-    else
-        fail "the_log_of_${case%:*}_counts_each_node" "'$log' $(head -c 200 "$scratch/check")"
-    fi
+        "$log"
 done
 
 said a_run_says_where_it_was_made run '^guest   made in an emulated guest \(n2\): counts, no times$'
 said its_counts_are_judged run '^P2 .*max\(C\) of outstanding_ratio == 1 .*observed 1 \[1, 1\]  (survived|falsified)'
 log=$(sed -n 's/^run: log //p' "$scratch/out")
-if [ -n "$log" ] && head -n 1 "$log" | jq -e '.emulated == "n2" and .env.guest == "n2"' >/dev/null; then
-    pass its_log_comes_back_and_says_so
-else
-    fail its_log_comes_back_and_says_so "log '$log'"
-fi
-if "$LOCUS" verify --root build/logs --host guest-record >"$scratch/verify" 2>&1; then
-    pass its_log_is_verified_outside
-else
-    fail its_log_is_verified_outside "$(tail -n 1 "$scratch/verify")"
-fi
-exit $((failures > 0))
+holds its_log_comes_back_and_says_so "log '$log'" jq -es '.[0] | .emulated == "n2" and .env.guest == "n2"' "$log"
+why=
+check its_log_is_verified_outside "$LOCUS" verify --root build/logs --host guest-record
+[ $failures -eq 0 ]

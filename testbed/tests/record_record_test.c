@@ -106,6 +106,19 @@ Test(record, says_what_was_predicted_and_what_was_observed, .fini = clean_up)
     tb_log_view_close(&view);
 }
 
+Test(record, of_an_order_names_each_pair, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    fixture.postulate = fixture_ordered;
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view);
+    SAYS(text, "| P1 | `order(A<B) > 1` | * | 1.40");
+    SAYS(text, "P1 holds when each of its 2 parts does:");
+    SAYS(text, "| churn-touch/full | B/A | 1.40");
+    free(text);
+    tb_log_view_close(&view);
+}
+
 // The worst round of an arm in the first cell, from the log itself.
 static double worst(const struct tb_log_view *view, const char *arm, const char *member)
 {

@@ -6,40 +6,8 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0 why=
+. "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=test-host GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
-check() { # name, command...
-    local name=$1
-    shift
-    if "$@" >"$scratch/check" 2>&1; then pass "$name"; else fail "$name" "${why:-$(tail -n 1 "$scratch/check")}"; fi
-}
-locus() { # status, argument...
-    local wanted=$1
-    shift
-    "$LOCUS" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-    local status=$?
-    why="exit $status, not $wanted: $(head -n 1 "$scratch/err")"
-    [ $status -eq "$wanted" ]
-}
-refuses() { # name, status, word, argument...
-    local name=$1 status=$2 word=$3
-    shift 3
-    if ! locus "$status" "$@"; then
-        fail "$name" "$why"
-    elif [ "$(wc -l <"$scratch/err")" -ne 1 ] || ! grep -q "^locus: .*$word" "$scratch/err"; then
-        fail "$name" "stderr says: $(cat "$scratch/err")"
-    else
-        pass "$name"
-    fi
-}
 
 tree=$scratch/tree
 mkdir "$tree" && cd "$tree" && git init -q . && git config user.email test@localhost && git config user.name test || exit 1
@@ -136,7 +104,7 @@ if ! "$LOCUS" counters --json | jq -e '.counters[] | select(.name == "page_fault
     echo "SKIP counters-in-a-run: this host counts no page faults"
 elif counted_predictions; then
     lines() { jq -es "$1" "$counted"; }
-    says() { grep -E "^$1 " "$scratch/counted" >"$scratch/check" && grep -q "$2" "$scratch/check"; }
+    judged() { grep -E "^$1 " "$scratch/counted" | grep "$2"; }
     why=
     check counted-header-names-each-counter-and-why-not lines \
         '.[0].counters.counters | length > 12 and all(.[]; .name and (.why == null or (.why | startswith("not supported: "))))'
@@ -145,12 +113,12 @@ elif counted_predictions; then
     check counted-samples-have-no-counter-that-the-header-refuses lines \
         '(.[0].counters.counters | map(select(.why)) | map(.name)) as $no | [.[] | select(.t == "s") | .counters | keys[]] |
             unique | all(.[]; . as $name | $no | index($name) | not)'
-    check page-faults-of-glibc-have-a-figure says P2 'observed [0-9.]*[1-9]'
-    check page-faults-of-locus-have-a-figure says P3 'observed [0-9]'
+    check page-faults-of-glibc-have-a-figure judged P2 'observed [0-9.]*[1-9]'
+    check page-faults-of-locus-have-a-figure judged P3 'observed [0-9]'
     if lines '.[0].counters.counters[] | select(.name == "cycles") | .why == null' >/dev/null; then
-        check cycles-are-judged eval "! says P4 unmeasurable"
+        check cycles-are-judged eval "! judged P4 unmeasurable"
     else
-        check cycles-that-are-not-there-are-unmeasurable says P4 'unmeasurable.*cycles: not supported: '
+        check cycles-that-are-not-there-are-unmeasurable judged P4 'unmeasurable.*cycles: not supported: '
     fi
     check counted-log-verifies locus 0 verify --root build/logs
     check counted-log-makes-a-report locus 0 report --root build/logs -o "$scratch/report.html"

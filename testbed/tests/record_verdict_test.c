@@ -316,6 +316,74 @@ Test(verdict, a_touch_stands_for_its_cells_only)
     world_close(&w);
 }
 
+// A before C before B, as open_field() has it: C takes 1.2 of A's time, B 1.25 of C's.
+static struct tb_prediction *predict_order(struct world *w, const char *const keys[3], const char *cell)
+{
+    struct tb_prediction *p = world_predict(w, TB_CLAIM_GT, 1);
+    p->stat = TB_STAT_ORDER;
+    p->over[0] = p->under[0] = '\0';
+    strcpy(p->cell, cell);
+    for (p->order_count = 0; p->order_count < 3; p->order_count++)
+        strcpy(p->order[p->order_count], keys[p->order_count]);
+    return p;
+}
+
+Test(verdict, an_order_is_its_neighbours_in_every_cell)
+{
+    struct world w;
+    open_field(&w);
+    predict_order(&w, (const char *const[]){"A", "C", "B"}, "*/full");
+    SAYS(world_judge(&w), "verdict", "survived");
+    const json_t *prediction = world_prediction(&w, 0);
+    cr_assert_eq(json_array_size(parts_of(&w)), 4);
+    SAYS(prediction, "stat", "order");
+    SAYS(prediction, "text", "order(A<C<B) > 1");
+    cr_expect_eq(json_array_size(json_object_get(prediction, "order")), 3);
+    cr_expect(json_is_null(json_object_get(prediction, "over")) && json_is_null(json_object_get(prediction, "under")));
+    const json_t *first = json_array_get(parts_of(&w), 0), *second = json_array_get(parts_of(&w), 1);
+    SAYS(first, "over", "C");
+    SAYS(first, "under", "A");
+    CLOSE(number_at(first, "estimate"), 1.2, 0.01);
+    SAYS(second, "over", "B");
+    SAYS(second, "under", "C");
+    CLOSE(number_at(second, "estimate"), 1.25, 0.01);
+    SAYS(json_array_get(parts_of(&w), 3), "cell", "long-tail/full");
+    CLOSE(number_at(first, "achieved"), 0.9516, 1e-4); // full confidence each
+    world_close(&w);
+}
+
+Test(verdict, an_order_falls_with_one_pair_and_a_tie_leaves_it_open)
+{
+    struct world w;
+    open_field(&w);
+    struct tb_prediction *p = predict_order(&w, (const char *const[]){"A", "B", "C"}, "long-tail/full");
+    SAYS(world_judge(&w), "verdict", "falsified");
+    WHY_HAS(w.summary, "long-tail/full, C/B: 0.8");
+    SAYS(json_array_get(parts_of(&w), 0), "verdict", "survived");
+    cr_assert_eq(json_array_size(parts_of(&w)), 2, "one cell, and still every pair is shown");
+    world_pace(&w, 2, 2, 1.25, 0.02);
+    SAYS(world_judge(&w), "verdict", "inconclusive"); // C and B are level now
+    WHY_HAS(w.summary, "long-tail/full, C/B: 1");
+    p->low = 1.6;
+    SAYS(world_judge(&w), "verdict", "falsified");
+    world_close(&w);
+}
+
+Test(verdict, an_order_of_what_is_no_time_is_judged_alike)
+{
+    struct world w;
+    open_field(&w);
+    struct tb_prediction *p = predict_order(&w, (const char *const[]){"A", "B", "C"}, "churn-touch/full");
+    strcpy(p->metric, "outstanding_ratio");
+    for (uint32_t round = 0; round < w.rounds; round++) {
+        json_object_set_new(world_sample(&w, 0, 1, round), "outstanding_high", json_integer(110));
+        json_object_set_new(world_sample(&w, 0, 2, round), "outstanding_high", json_integer(121));
+    }
+    SAYS(world_judge(&w), "verdict", "survived");
+    CLOSE(number_at(world_prediction(&w, 0), "estimate"), 1.1, 1e-6);
+    world_close(&w);
+}
+
 Test(verdict, one_part_falsifies_a_conjunction_and_one_doubt_holds_it_up)
 {
     struct world w;

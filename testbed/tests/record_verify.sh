@@ -10,19 +10,10 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 forge=$BUILD/testbed/tests/record_forge_scenario
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
+. "$(dirname "$0")/cases.bash"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 HOME=$scratch
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
 unset GIT_DIR GIT_WORK_TREE
-
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
 
 logs=logs/bm1
 ledger=$logs/ledger.jsonl
@@ -52,9 +43,9 @@ make_good() {
     "$LOCUS" verify | tail -n 1 >"$scratch/checkpoint"
 }
 
-# check NAME STATUS COUNT FINDING... -- ARGUMENT...: in a copy of the good record that the function damage_NAME has damaged. A
+# finds NAME STATUS COUNT FINDING... -- ARGUMENT...: in a copy of the good record that the function damage_NAME has damaged. A
 # FINDING is FILE:LINE|WITNESS. Without such a function the copy of the case before stays as it is.
-check() {
+finds() {
     local name=$1 status=$2 count=$3 wanted=() found got
     shift 3
     while [ $# -gt 0 ] && [ "$1" != -- ]; do wanted+=("$1"); shift; done
@@ -83,11 +74,11 @@ check() {
     fi
 }
 
-# refuses NAME WORD ARGUMENT...: exit 2 and one line on stderr that has the word, nothing on stdout.
-refuses() {
+# refused NAME WORD ARGUMENT...: exit 2 and one line on stderr that has the word, nothing on stdout.
+refused() {
     local name=$1 word=$2
     shift 2
-    check "$name" 2 0 -- "$@" >"$scratch/verdict"
+    finds "$name" 2 0 -- "$@" >"$scratch/verdict"
     if grep -q ^FAIL "$scratch/verdict"; then
         cat "$scratch/verdict"
         failures=$((failures + 1))
@@ -112,7 +103,7 @@ make_good || { fail good_record "cannot be made"; exit 1; }
 # --- all is well ---------------------------------------------------------------------------------------------------------------
 
 damage_undamaged() { :; }
-check undamaged 0 0 --
+finds undamaged 0 0 --
 if tail -n 2 "$scratch/out" | head -n 1 |
     grep -q '^1 host, 3 runs (2 sealed, 1 crashed), 2 postulates, 1 record: all is well$'; then pass summary; else
     fail summary "$(cat "$scratch/out")"; fi
@@ -120,20 +111,20 @@ if tail -n 1 "$scratch/out" | grep -qx "bm1 $(wc -c <$ledger) $(tail -n 1 $ledge
     pass checkpoint_is_size_and_last_hash; else fail checkpoint_is_size_and_last_hash "$(tail -n 1 "$scratch/out")"; fi
 if grep -q "^$crashed:5: run 0001-20260101T000002Z-cccccc crashed .*half a line" "$scratch/out"; then
     pass crashed_run_is_listed; else fail crashed_run_is_listed "$(cat "$scratch/out")"; fi
-check undamaged_with_git 0 0 -- --git
-check undamaged_with_all 0 0 -- --git --host bm1 --root ./logs/ --checkpoint "$scratch/checkpoint"
-check undamaged_json 0 0 -- --git --json
+finds undamaged_with_git 0 0 -- --git
+finds undamaged_with_all 0 0 -- --git --host bm1 --root ./logs/ --checkpoint "$scratch/checkpoint"
+finds undamaged_json 0 0 -- --git --json
 if jq -e '.findings == [] and .hosts[0].runs == 3 and (.hosts[0].crashed | length) == 1 and .hosts[0].sealed == 2 and
     .git.commits == 5 and .git.uncommitted == []' "$scratch/out" >/dev/null; then pass json; else
     fail json "$(cat "$scratch/out")"; fi
 damage_fresh_clone() { git clone -q "file://$scratch/good" clone && cd clone; }
-check fresh_clone 0 0 -- --git
-check undamaged_says_what_was_a_draft 0 0 -- --git
+finds fresh_clone 0 0 -- --git
+finds undamaged_says_what_was_a_draft 0 0 -- --git
 draft="committed as a draft, and changed 1 time(s) before it was filed"
 if grep -q "^$postulate:1: $draft" "$scratch/out"; then pass draft_is_listed; else
     fail draft_is_listed "$(cat "$scratch/out")"; fi
 damage_uncommitted_run() { git reset -q --soft HEAD~1 && git reset -q; }
-check uncommitted_run 0 0 -- --git
+finds uncommitted_run 0 0 -- --git
 if grep -q "^$two:1: not committed" "$scratch/out"; then pass uncommitted_is_listed; else
     fail uncommitted_is_listed "$(cat "$scratch/out")"; fi
 
@@ -141,180 +132,180 @@ if grep -q "^$two:1: not committed" "$scratch/out"; then pass uncommitted_is_lis
 damage_trial_of_a_draft() {
     echo draft >postulates/0003-three.md && "$forge" trial && echo again >>postulates/0003-three.md
 }
-check trial_of_a_draft 0 0 --
+finds trial_of_a_draft 0 0 --
 damage_official_run_of_a_draft() {
     damage_trial_of_a_draft && edit $ledger '11s/"trial"/"official"/' && "$forge" chain $ledger
 }
-check official_run_of_a_draft 1 2 "postulates/0003-three.md:1|$book" "$three:1|$book" --
+finds official_run_of_a_draft 1 2 "postulates/0003-three.md:1|$book" "$three:1|$book" --
 
 # A process that died before it opened its run leaves an empty log, and no more.
 damage_empty_log() { : >$logs/0001-one/20260101T000009Z-dddddd.jsonl; }
-check empty_log 0 0 --
+finds empty_log 0 0 --
 
 # Records may be written on another machine than the one that ran.
 damage_record_of_another_hosts_run() {
     mkdir logs/bm2 && sed -n '1s/bm1/bm2/p; 7p' $ledger >logs/bm2/ledger.jsonl && "$forge" chain logs/bm2/ledger.jsonl
 }
-check record_of_another_hosts_run 0 0 --
-check record_of_another_hosts_run_alone 0 0 -- --host bm2
+finds record_of_another_hosts_run 0 0 --
+finds record_of_another_hosts_run_alone 0 0 -- --host bm2
 damage_record_of_a_run_of_nobody() { damage_record_of_another_hosts_run && edit logs/bm2/ledger.jsonl '2s/aaaaaa/eeeeee/' &&
     "$forge" chain logs/bm2/ledger.jsonl; }
-check record_of_a_run_of_nobody 1 1 "logs/bm2/ledger.jsonl:2|$book" --
+finds record_of_a_run_of_nobody 1 1 "logs/bm2/ledger.jsonl:2|$book" --
 
 # --- 1 to 4: a log's own chain and seal; done consistently, the ledger ---------------------------------------------------------
 
 damage_01_bit_flip() { edit $one '3s/1001/1003/'; }
-check 01_bit_flip 1 1 "$one:3|$seal" --
+finds 01_bit_flip 1 1 "$one:3|$seal" --
 damage_01_bit_flip_in_a_hash() { edit $one '3s/"h":"./"h":"x/'; }
-check 01_bit_flip_in_a_hash 1 1 "$one:3|$seal" --
+finds 01_bit_flip_in_a_hash 1 1 "$one:3|$seal" --
 damage_01_consistent() { edit $one '3s/1001/1003/' && "$forge" chain $one; }
-check 01_consistent 1 1 "$one:8|$book" --
+finds 01_consistent 1 1 "$one:8|$book" --
 damage_02_cut_tail() { truncate -s -100 $one; }
-check 02_cut_tail 1 1 "$one:8|$seal" --
+finds 02_cut_tail 1 1 "$one:8|$seal" --
 damage_02_cut_at_a_line() { edit $one '7,$d'; }
-check 02_cut_at_a_line 1 1 "$one:7|$seal" --
+finds 02_cut_at_a_line 1 1 "$one:7|$seal" --
 damage_02_consistent() { edit $one '5d' && "$forge" seal $one; }
-check 02_consistent 1 1 "$one:7|$book" --
+finds 02_consistent 1 1 "$one:7|$book" --
 damage_03_deleted_line() { edit $one '4d'; }
-check 03_deleted_line 1 1 "$one:4|$seal" --
+finds 03_deleted_line 1 1 "$one:4|$seal" --
 damage_03_rechained() { edit $one '4d' && "$forge" chain $one; }
-check 03_rechained 1 1 "$one:7|$seal" --
+finds 03_rechained 1 1 "$one:7|$seal" --
 damage_03_line_behind_the_seal() { sed -n 2p $one >>$one && "$forge" chain $one; }
-check 03_line_behind_the_seal 1 1 "$one:9|$seal" --
+finds 03_line_behind_the_seal 1 1 "$one:9|$seal" --
 damage_04_reordered_lines() { swap_lines $one 3; }
-check 04_reordered_lines 1 1 "$one:3|$seal" --
+finds 04_reordered_lines 1 1 "$one:3|$seal" --
 damage_04_consistent() { swap_lines $one 3 && "$forge" chain $one; }
-check 04_consistent 1 1 "$one:8|$book" --
+finds 04_consistent 1 1 "$one:8|$book" --
 
 # --- 5 to 11: the ledger -------------------------------------------------------------------------------------------------------
 
 damage_05_deleted_log() { rm $one; }
-check 05_deleted_log 1 1 "$ledger:4|$book" --
+finds 05_deleted_log 1 1 "$ledger:4|$book" --
 damage_06_swapped_logs() { mv $one x && mv $two $one && mv x $two; }
-check 06_swapped_logs 1 2 "$one:1|$book" "$two:1|$book" --
+finds 06_swapped_logs 1 2 "$one:1|$book" "$two:1|$book" --
 damage_07_stray_log() { cp $one $logs/0001-one/20260101T000009Z-dddddd.jsonl; }
-check 07_stray_log 1 1 "$logs/0001-one/20260101T000009Z-dddddd.jsonl:1|$book" --
+finds 07_stray_log 1 1 "$logs/0001-one/20260101T000009Z-dddddd.jsonl:1|$book" --
 damage_07_stray_host() { mkdir -p logs/bm2/0001-one && cp $one logs/bm2/0001-one/x.jsonl; }
-check 07_stray_host 1 1 "logs/bm2/0001-one/x.jsonl:1|$book" --
+finds 07_stray_host 1 1 "logs/bm2/0001-one/x.jsonl:1|$book" --
 damage_07_open_line_deleted() { edit $ledger '6d' && "$forge" chain $ledger; }
-check 07_open_line_deleted 1 1 "$crashed:1|$book" --
+finds 07_open_line_deleted 1 1 "$crashed:1|$book" --
 damage_08_log_of_another_run() { edit $one '1s/aaaaaa/eeeeee/' && "$forge" chain $one; }
-check 08_log_of_another_run 1 1 "$one:1|$book" --
+finds 08_log_of_another_run 1 1 "$one:1|$book" --
 damage_08_another_log_of_the_run() { edit $one '1s/"a0"/"a1"/' && "$forge" chain $one; }
-check 08_another_log_of_the_run 1 1 "$one:1|$book" --
+finds 08_another_log_of_the_run 1 1 "$one:1|$book" --
 damage_08_another_kind() { edit $one '1s/official/smoke/' && "$forge" chain $one; }
-check 08_another_kind 1 1 "$one:1|$book" --
+finds 08_another_kind 1 1 "$one:1|$book" --
 damage_08_another_postulate() { edit $one '1s/"sha256":"./"sha256":"x/' && "$forge" chain $one; }
-check 08_another_postulate 1 1 "$one:1|$book" --
+finds 08_another_postulate 1 1 "$one:1|$book" --
 damage_09_edited_postulate() { edit $postulate '2s/s$/S/'; }
-check 09_edited_postulate 1 1 "$postulate:1|$book" --
+finds 09_edited_postulate 1 1 "$postulate:1|$book" --
 damage_09_edited_and_committed() { edit $postulate '2s/s$/S/' && commit edit; }
-check 09_edited_and_committed 1 1 "$postulate:1|$book" --
+finds 09_edited_and_committed 1 1 "$postulate:1|$book" --
 damage_09_deleted_postulate() { rm $postulate; }
-check 09_deleted_postulate 1 1 "$ledger:2|$book" --
+finds 09_deleted_postulate 1 1 "$ledger:2|$book" --
 damage_09_filed_twice() { sed -n 3p $ledger >>$ledger && edit $ledger '10s/"sha256":"./"sha256":"x/' && "$forge" chain $ledger; }
-check 09_filed_twice 1 1 "$ledger:10|$book" --
+finds 09_filed_twice 1 1 "$ledger:10|$book" --
 damage_09_edited_record() { echo more >>$record; }
-check 09_edited_record 1 1 "$record:1|$book" --
+finds 09_edited_record 1 1 "$record:1|$book" --
 damage_09_deleted_record() { rm $record; }
-check 09_deleted_record 1 1 "$ledger:7|$book" --
+finds 09_deleted_record 1 1 "$ledger:7|$book" --
 damage_10_filed_after_opening() { swap_lines $ledger 3 && swap_lines $ledger 2 && swap_lines $ledger 3 && "$forge" chain $ledger; }
-check 10_filed_after_opening 1 1 "$ledger:2|$book" --
+finds 10_filed_after_opening 1 1 "$ledger:2|$book" --
 if grep -q 'opened before its postulate 0001 was filed at line 4' "$scratch/out"; then pass 10_says_where; else
     fail 10_says_where "$(cat "$scratch/out")"; fi
 damage_10_never_filed() { edit $ledger '3d' && "$forge" chain $ledger; }
-check 10_never_filed 1 1 "$ledger:7|$book" --
+finds 10_never_filed 1 1 "$ledger:7|$book" --
 damage_10_another_version() { edit $ledger '8s/"postulate_sha256":"./"postulate_sha256":"x/' && "$forge" chain $ledger; }
-check 10_another_version 1 2 "$ledger:8|$book" "$two:1|$book" --
+finds 10_another_version 1 2 "$ledger:8|$book" "$two:1|$book" --
 damage_11_opened_and_dropped() { rm $crashed; }
-check 11_opened_and_dropped 1 1 "$ledger:6|$book" --
+finds 11_opened_and_dropped 1 1 "$ledger:6|$book" --
 damage_11_close_dropped() { edit $ledger '5d' && "$forge" chain $ledger; }
-check 11_close_dropped 1 1 "$ledger:4|$book" --
+finds 11_close_dropped 1 1 "$ledger:4|$book" --
 damage_11_closed_unopened() { edit $ledger '4{h;d};5G' && "$forge" chain $ledger; }
-check 11_closed_unopened 1 2 "$ledger:4|$book" "$ledger:5|$book" --
+finds 11_closed_unopened 1 2 "$ledger:4|$book" "$ledger:5|$book" --
 damage_11_another_verdict() { edit $ledger '5s/survived/falsified/' && "$forge" chain $ledger; }
-check 11_another_verdict 1 1 "$one:8|$book" --
+finds 11_another_verdict 1 1 "$one:8|$book" --
 damage_11_another_number_of_lines() { edit $ledger '5s/"log_lines":8/"log_lines":9/' && "$forge" chain $ledger; }
-check 11_another_number_of_lines 1 1 "$one:8|$book" --
+finds 11_another_number_of_lines 1 1 "$one:8|$book" --
 damage_11_record_of_no_run() { edit $ledger '7s/aaaaaa/eeeeee/' && "$forge" chain $ledger; }
-check 11_record_of_no_run 1 1 "$ledger:7|$book" --
+finds 11_record_of_no_run 1 1 "$ledger:7|$book" --
 damage_11_record_before_its_run() { swap_lines $ledger 6 && swap_lines $ledger 5 && swap_lines $ledger 4 && swap_lines $ledger 3 &&
     "$forge" chain $ledger; }
-check 11_record_before_its_run 1 1 "$ledger:3|$book" --
+finds 11_record_before_its_run 1 1 "$ledger:3|$book" --
 damage_11_another_host() { edit $ledger '1s/bm1/bm7/' && "$forge" chain $ledger; }
-check 11_another_host 1 1 "$ledger:1|$book" --
+finds 11_another_host 1 1 "$ledger:1|$book" --
 damage_11_unknown_line() { edit $ledger '7s/"record"/"recrod"/' && "$forge" chain $ledger; }
-check 11_unknown_line 1 1 "$ledger:7|$book" --
+finds 11_unknown_line 1 1 "$ledger:7|$book" --
 
 # --- 12 to 14: the ledger's chain ----------------------------------------------------------------------------------------------
 
 damage_12_edited_ledger_line() { edit $ledger '5s/survived/falsified/'; }
-check 12_edited_ledger_line 1 1 "$ledger:5|$chain" --
+finds 12_edited_ledger_line 1 1 "$ledger:5|$chain" --
 damage_13_deleted_ledger_line() { edit $ledger '5d'; }
-check 13_deleted_ledger_line 1 1 "$ledger:5|$chain" --
+finds 13_deleted_ledger_line 1 1 "$ledger:5|$chain" --
 damage_14_reordered_ledger_lines() { swap_lines $ledger 4; }
-check 14_reordered_ledger_lines 1 1 "$ledger:4|$chain" --
+finds 14_reordered_ledger_lines 1 1 "$ledger:4|$chain" --
 damage_12_cut_ledger_line() { truncate -s -10 $ledger; }
-check 12_cut_ledger_line 1 1 "$ledger:9|$chain" --
+finds 12_cut_ledger_line 1 1 "$ledger:9|$chain" --
 
 # --- 15, 16: an older checkpoint, or git history -------------------------------------------------------------------------------
 
 damage_15_log_with_ledger_lines() { rm $two && edit $ledger '8,$d'; }
-check 15_log_with_ledger_lines 0 0 --
-check 15_with_checkpoint 1 1 "$ledger:8|$kept" -- --checkpoint "$scratch/checkpoint"
-check 15_with_git 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
+finds 15_log_with_ledger_lines 0 0 --
+finds 15_with_checkpoint 1 1 "$ledger:8|$kept" -- --checkpoint "$scratch/checkpoint"
+finds 15_with_git 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
 damage_15_committed() { damage_15_log_with_ledger_lines && commit cut; }
-check 15_committed 0 0 --
-check 15_committed_with_git 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
+finds 15_committed 0 0 --
+finds 15_committed_with_git 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
 damage_15_whole_host() { rm -r $logs; }
-check 15_whole_host 1 1 "$scratch/checkpoint:1|$kept" -- --checkpoint "$scratch/checkpoint"
-check 15_whole_host_with_git 1 4 "$ledger:1|$history" "$one:1|$history" -- --git
+finds 15_whole_host 1 1 "$scratch/checkpoint:1|$kept" -- --checkpoint "$scratch/checkpoint"
+finds 15_whole_host_with_git 1 4 "$ledger:1|$history" "$one:1|$history" -- --git
 
 damage_16_rewritten() { edit $one '3s/1001/1003/' && "$forge" chain $one && "$forge" ledger; }
-check 16_rewritten 0 0 --
-check 16_with_checkpoint 1 1 "$ledger:9|$kept" -- --checkpoint "$scratch/checkpoint"
-check 16_with_git 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+finds 16_rewritten 0 0 --
+finds 16_with_checkpoint 1 1 "$ledger:9|$kept" -- --checkpoint "$scratch/checkpoint"
+finds 16_with_git 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
 damage_16_committed() { damage_16_rewritten && commit rewrite; }
-check 16_committed 0 0 --
-check 16_committed_with_git 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+finds 16_committed 0 0 --
+finds 16_committed_with_git 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
 damage_16_postulate() { edit $postulate '2s/s$/S/' && edit $ledger "/$(basename $one .jsonl)/!b" && sha=$(sha256sum <$postulate) &&
     old=$(git show HEAD:$postulate | sha256sum) && sed -i "s/${old%% *}/${sha%% *}/" $ledger $one &&
     printf %s "$(head -n 5 $crashed | sed "s/${old%% *}/${sha%% *}/")" >x && echo >>x && mv x $crashed &&
     "$forge" chain $one $crashed && "$forge" ledger && commit rewrite; }
-check 16_postulate 0 0 --
-check 16_postulate_with_git 1 5 "$ledger:2|$history" "$one:1|$history" "$crashed:1|$history" -- --git
+finds 16_postulate 0 0 --
+finds 16_postulate_with_git 1 5 "$ledger:2|$history" "$one:1|$history" "$crashed:1|$history" -- --git
 
 # --- history -------------------------------------------------------------------------------------------------------------------
 
 damage_git_record_changed() { echo more >>$record && "$forge" ledger && commit more; }
-check git_record_changed 1 2 "$record:3|$history" "$ledger:7|$history" -- --git
+finds git_record_changed 1 2 "$record:3|$history" "$ledger:7|$history" -- --git
 damage_git_put_back() { mv $one x && commit gone && mv x $one && commit back; }
-check git_put_back 1 1 "$one:1|$history" -- --git
+finds git_put_back 1 1 "$one:1|$history" -- --git
 damage_git_ledger_cut_and_grown() { cp $ledger x && edit $ledger '8,$d' && commit cut && mv x $ledger && commit grown; }
-check git_ledger_cut_and_grown 1 1 "$ledger:1|$history" -- --git
+finds git_ledger_cut_and_grown 1 1 "$ledger:1|$history" -- --git
 damage_git_merge_hides() {
     git checkout -q -b side HEAD~1 && "$forge" second && edit $two '3s/1001/1003/' && "$forge" chain $two && "$forge" ledger &&
         GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' commit other && git merge -q -s ours main
 }
-check git_merge_hides 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
+finds git_merge_hides 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
 damage_git_log_with_its_postulate() {
     git reset -q --soft HEAD~4 && commit together
 }
-check git_log_with_its_postulate 1 3 "$one:1|$history" "$two:1|$history" "$crashed:1|$history" -- --git
+finds git_log_with_its_postulate 1 3 "$one:1|$history" "$two:1|$history" "$crashed:1|$history" -- --git
 damage_git_postulate_not_committed() { git reset -q --soft HEAD~4 && git reset -q; }
-check git_postulate_not_committed 1 3 "$postulate:1|$history" "postulates/0002-two.md:1|$history" -- --git
+finds git_postulate_not_committed 1 3 "$postulate:1|$history" "postulates/0002-two.md:1|$history" -- --git
 damage_git_assume_unchanged() { git update-index --assume-unchanged $one && damage_16_rewritten; }
-check git_assume_unchanged 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+finds git_assume_unchanged 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
 damage_git_merge_is_fine() {
     git checkout -q -b side HEAD~1 && echo x >other && commit other && git checkout -q main && git merge -q -m merge side
 }
-check git_merge_is_fine 0 0 -- --git
+finds git_merge_is_fine 0 0 -- --git
 damage_git_shallow() { git clone -q --depth 1 "file://$scratch/good" clone && cd clone; }
-refuses git_shallow shallow --git
+refused git_shallow shallow --git
 damage_git_none() { rm -rf .git; }
-GIT_CEILING_DIRECTORIES=$scratch refuses git_none 'no repository' --git
+GIT_CEILING_DIRECTORIES=$scratch refused git_none 'no repository' --git
 damage_git_empty() { rm -rf .git && git init -q; }
-refuses git_empty 'git log' --git
+refused git_empty 'git log' --git
 
 # --- 17: the key ---------------------------------------------------------------------------------------------------------------
 
@@ -324,22 +315,22 @@ if command -v ssh-keygen >/dev/null; then
     sign() { ssh-keygen -q -Y sign -n "$2" -f "$scratch/$1" checkpoint; }
     with_key=(--checkpoint checkpoint --key "$scratch/signers")
     damage_17_signed() { cp "$scratch/checkpoint" . && sign mine locus-checkpoint; }
-    check 17_signed 0 0 -- "${with_key[@]}"
+    finds 17_signed 0 0 -- "${with_key[@]}"
     if grep -q 'checkpoint signed by me@here' "$scratch/out"; then pass 17_names_the_signer; else
         fail 17_names_the_signer "$(cat "$scratch/out")"; fi
     damage_17_not_signed() { cp "$scratch/checkpoint" .; }
-    check 17_not_signed 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
-    check 17_not_required 0 0 -- --checkpoint checkpoint
+    finds 17_not_signed 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
+    finds 17_not_required 0 0 -- --checkpoint checkpoint
     damage_17_other_key() { cp "$scratch/checkpoint" . && sign theirs locus-checkpoint; }
-    check 17_other_key 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
+    finds 17_other_key 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
     damage_17_other_purpose() { cp "$scratch/checkpoint" . && sign mine file; }
-    check 17_other_purpose 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
+    finds 17_other_purpose 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
     damage_17_other_checkpoint() { damage_17_signed && echo >>checkpoint; }
-    check 17_other_checkpoint 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
+    finds 17_other_checkpoint 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
     damage_17_no_signature_at_all() { damage_17_signed && echo garbage >checkpoint.sig; }
-    check 17_no_signature_at_all 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
+    finds 17_no_signature_at_all 1 1 "checkpoint:1|$key" -- "${with_key[@]}"
     damage_17_no_ssh_keygen() { damage_17_signed; }
-    only_path=$scratch/empty refuses 17_no_ssh_keygen 'not installed' "${with_key[@]}"
+    only_path=$scratch/empty refused 17_no_ssh_keygen 'not installed' "${with_key[@]}"
 else
     skip 17_signature "needs ssh-keygen"
 fi
@@ -347,14 +338,14 @@ fi
 # --- bad input -----------------------------------------------------------------------------------------------------------------
 
 damage_no_logs() { rm -r logs; }
-refuses no_logs 'logs: No such file'
+refused no_logs 'logs: No such file'
 damage_no_host() { :; }
-refuses no_host 'no logs/bm9' --host bm9
-refuses host_that_is_a_path "cannot name a host" --host ../bm1
-refuses key_without_checkpoint 'name it with --checkpoint' --key "$scratch/checkpoint"
-refuses missing_checkpoint 'nowhere: No such file' --checkpoint nowhere
-refuses checkpoint_of_something_else 'not a checkpoint' --checkpoint $postulate
-refuses stray_argument "'x'" x
-refuses unknown_option "bogus" --bogus
+refused no_host 'no logs/bm9' --host bm9
+refused host_that_is_a_path "cannot name a host" --host ../bm1
+refused key_without_checkpoint 'name it with --checkpoint' --key "$scratch/checkpoint"
+refused missing_checkpoint 'nowhere: No such file' --checkpoint nowhere
+refused checkpoint_of_something_else 'not a checkpoint' --checkpoint $postulate
+refused stray_argument "'x'" x
+refused unknown_option "bogus" --bogus
 
 [ "$failures" -eq 0 ]

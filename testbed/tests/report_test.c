@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "testbed/report.h"
+#include "testbed/row.h"
 #include "testbed/tests/campaign_fixture.h"
 
 static struct fixture f;

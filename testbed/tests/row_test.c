@@ -58,6 +58,22 @@ Test(row, ratios_are_formed_within_a_round)
     NEAR(row.vs_base.high, 2.0, 0.01);
 }
 
+Test(row, without_an_oracle_another_floor_is_held_against)
+{
+    static const struct fixture_arm coloured[] = {{"locus", 100000},
+                                                  {"oracle-coloured@delay:3", 10000},
+                                                  {"oracle-coloured", 50000}};
+    static const struct fixture_arm both[] = {{"locus", 100000}, {"oracle-coloured", 50000}, {"oracle", 98000}};
+    struct tb_row row;
+    struct tb_campaign *campaign = FIXTURE(f, coloured, 20);
+    f.arms[1].fault = TB_FAULT_DELAY; // put there to lose: no floor
+    tb_campaign_row(campaign, 0, 0, &row);
+    cr_assert(row.has_vs_oracle);
+    NEAR(row.vs_oracle.estimate, 2, 0.02);
+    tb_campaign_row(FIXTURE(f, both, 20), 0, 0, &row);
+    NEAR(row.vs_oracle.estimate, 1.0204, 0.003);
+}
+
 Test(row, an_invalid_round_names_its_gate_and_takes_away_every_ratio)
 {
     struct tb_campaign *campaign = FIXTURE(f, usual, 20);

@@ -2,7 +2,8 @@
 //
 // schedule: the suite has the published totals and peaks, its streams are sound by an account kept here and not by that of pack(),
 // and pack() refuses what no contender could run.
-#include "testbed/schedule.h"
+#include "testbed/suite.h"
+#include "testbed/workload.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,7 +15,7 @@ static struct tb_schedule *suite(const char *name)
 {
     struct tb_schedule *schedule = NULL;
 
-    cr_assert_eq(tb_schedule_suite(name, &schedule), 0, "%s", name);
+    cr_assert_eq(tb_workload_schedule(name, &schedule), 0, "%s", name);
     return schedule;
 }
 
@@ -31,11 +32,10 @@ Test(schedule, suite_has_the_published_totals_and_peaks)
         {"churn-touch", 1024, 64, 64, 20, 256, 4096, 16384, 320},
     };
 
-    cr_assert_eq(tb_suite_count, 4);
-    for (size_t i = 0; i < tb_suite_count; i++) {
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct tb_schedule *schedule = suite(expected[i].name);
 
-        cr_expect_str_eq(tb_suite_names[i], expected[i].name);
+        cr_expect_str_eq(tb_suite(1)->workloads[i], expected[i].name);
         cr_expect_str_eq(schedule->name, expected[i].name);
         cr_expect_eq(schedule->blocks_per_lap, expected[i].blocks);
         cr_expect_eq(schedule->requests_per_lap, expected[i].requests);
@@ -54,9 +54,9 @@ Test(schedule, suite_knows_no_other_name)
 {
     struct tb_schedule *schedule = (struct tb_schedule *)1;
 
-    cr_assert_eq(tb_schedule_suite("steady", &schedule), -ENOENT);
+    cr_assert_eq(tb_workload_schedule("steady", &schedule), -ENOENT);
     cr_assert_null(schedule);
-    cr_assert_eq(tb_schedule_suite("", &schedule), -ENOENT);
+    cr_assert_eq(tb_workload_schedule("", &schedule), -ENOENT);
 }
 
 static void expect_op(const struct tb_op *op, enum tb_op_kind kind, uint32_t slot, uint32_t count)
@@ -155,8 +155,8 @@ static void check_rotation(const struct tb_schedule *schedule)
 
 Test(schedule, suite_streams_are_sound_when_repeated)
 {
-    for (size_t i = 0; i < tb_suite_count; i++) {
-        struct tb_schedule *schedule = suite(tb_suite_names[i]);
+    for (size_t i = 0; tb_workload_at(i); i++) {
+        struct tb_schedule *schedule = suite(tb_workload_at(i)->name);
 
         cr_expect_eq(schedule->prologue.begin, 0);
         cr_expect_eq(tb_schedule_lap(schedule, 0)->begin, schedule->prologue.end);
@@ -169,8 +169,8 @@ Test(schedule, suite_streams_are_sound_when_repeated)
 
 Test(schedule, flat_block_can_be_moved_and_is_the_same_each_time)
 {
-    for (size_t i = 0; i < tb_suite_count; i++) {
-        struct tb_schedule *one = suite(tb_suite_names[i]), *two = suite(tb_suite_names[i]);
+    for (size_t i = 0; tb_workload_at(i); i++) {
+        struct tb_schedule *one = suite(tb_workload_at(i)->name), *two = suite(tb_workload_at(i)->name);
         struct tb_schedule *moved = malloc(one->bytes);
 
         cr_assert_eq(one->bytes, two->bytes);

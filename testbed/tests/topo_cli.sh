@@ -1,61 +1,17 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # locus topo as a person meets it: LOCUS=path/to/locus. One line a case, PASS, FAIL or SKIP; exit status 1 if any failed.
-#
-# A bad input must give exactly one line on stderr, begin with "locus: ", say the word that names the mistake, print nothing
-# on stdout, and exit 2: a crash or a sanitizer's report is more than one line or another status.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 fixtures=$(dirname "$0")/../../topo/tests/fixtures
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-failures=0
+. "$(dirname "$0")/cases.bash"
 
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
+refused() { refuses "$1" 2 "$2" topo "${@:3}"; } # name, word, argument...
 
-# refuses NAME WORD ARGUMENT...
-refuses() {
-    name=$1 word=$2
-    shift 2
-    "$LOCUS" topo "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    lines=$(wc -l <"$scratch/err")
-    if [ "$status" -ne 2 ]; then
-        fail "$name" "exit $status, not 2"
-    elif [ "$lines" -ne 1 ]; then
-        fail "$name" "$lines lines on stderr, not 1"
-    elif [ -s "$scratch/out" ]; then
-        fail "$name" "something on stdout"
-    elif ! grep -q "^locus: .*$word" "$scratch/err"; then
-        fail "$name" "stderr says: $(cat "$scratch/err")"
-    else
-        pass "$name"
-    fi
-}
-
-# shows NAME PATTERN ARGUMENT...: exit 0, silent on stderr, no line over 80 columns, and the pattern on stdout.
+# shows NAME PATTERN ARGUMENT...: a page that has the pattern in a line.
 shows() {
-    name=$1 pattern=$2
-    shift 2
-    "$LOCUS" topo "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    if [ "$status" -ne 0 ]; then
-        fail "$name" "exit $status: $(head -n 1 "$scratch/err")"
-    elif [ -s "$scratch/err" ]; then
-        fail "$name" "stderr says: $(head -n 1 "$scratch/err")"
-    elif ! grep -Eq "$pattern" "$scratch/out"; then
-        fail "$name" "no line matches $pattern"
-    elif [ "$(awk '{ if (length > widest) widest = length } END { print widest + 0 }' "$scratch/out")" -gt 80 ]; then
-        fail "$name" "a line is longer than 80 columns"
-    else
-        pass "$name"
-    fi
+    if page "$LOCUS" topo "${@:3}" && why="no line matches $2" && grep -Eq "$2" "$out"; then pass "$1"; else fail "$1" "$why"; fi
 }
 
 # json NAME TOPOLOGY PIECE...: the JSON, without blanks, holds every piece. TOPOLOGY "" is this machine.
@@ -129,19 +85,19 @@ shows text_of_a_description '2 nodes, 16 CPUs \(8 cores, SMT on\)' --topology "$
 shows text_of_a_wide_machine '^ +15  ' --topology 'pack:16 [numa(memory=1TB)] core:8 pu:2(indexes=128*2:1*128)'
 shows help_teaches_by_example 'locus topo --topology .?pack:2' --help
 
-refuses truncated_xml 'truncated.xml: cut off' --topology "$fixtures/truncated.xml"
-refuses empty_file 'empty.xml: the file is empty' --topology "$fixtures/empty.xml"
-refuses missing_file 'missing.xml: No such file' --topology "$fixtures/missing.xml"
-refuses file_that_is_not_xml 'not_xml.xml: not an XML file' --topology "$fixtures/not_xml.xml"
-refuses xml_of_something_else 'not_topology.xml: XML, but not' --topology "$fixtures/not_topology.xml"
-refuses xml_that_contradicts_itself 'occurs twice' --topology "$fixtures/node_twice.xml"
-refuses xml_that_crashes_hwloc 'damaged' --topology "$fixtures/core_without_cpuset.xml"
-refuses directory_for_a_file 'directory' --topology "$fixtures/"
-refuses garbage_synthetic 'garbage: neither a file' --topology garbage
-refuses absurd_synthetic 'more than 8192 CPUs' --topology pu:4000000000
-refuses unknown_flag "option '--bogus'" --bogus
-refuses flag_without_its_value 'topology' --topology
-refuses stray_argument "'machine.xml'" machine.xml
+refused truncated_xml 'truncated.xml: cut off' --topology "$fixtures/truncated.xml"
+refused empty_file 'empty.xml: the file is empty' --topology "$fixtures/empty.xml"
+refused missing_file 'missing.xml: No such file' --topology "$fixtures/missing.xml"
+refused file_that_is_not_xml 'not_xml.xml: not an XML file' --topology "$fixtures/not_xml.xml"
+refused xml_of_something_else 'not_topology.xml: XML, but not' --topology "$fixtures/not_topology.xml"
+refused xml_that_contradicts_itself 'occurs twice' --topology "$fixtures/node_twice.xml"
+refused xml_that_crashes_hwloc 'damaged' --topology "$fixtures/core_without_cpuset.xml"
+refused directory_for_a_file 'directory' --topology "$fixtures/"
+refused garbage_synthetic 'garbage: neither a file' --topology garbage
+refused absurd_synthetic 'more than 8192 CPUs' --topology pu:4000000000
+refused unknown_flag "option '--bogus'" --bogus
+refused flag_without_its_value 'topology' --topology
+refused stray_argument "'machine.xml'" machine.xml
 
 if [ -c /dev/full ]; then # a regular file of that name would only fill up
     "$LOCUS" topo >/dev/full 2>"$scratch/err"

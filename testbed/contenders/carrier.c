@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// carrier: what is not timed of the contenders that have another way home (carrier.h): opening, closing, waiting and counting.
+
+#include "testbed/contenders/carrier.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/contenders/waiting.h"
+
+void tb_carrier_close(void *context)
+{
+    struct tb_carrier *carrier = context;
+    locus_pool_close(carrier->pool);
+    free(carrier->boxes);
+    free(carrier);
+}
+
+int tb_carrier_open(const struct tb_setup *setup, size_t box_bytes, void **out)
+{
+    struct locus_pool_config pool = tb_library_pool(setup);
+    struct tb_carrier *carrier = aligned_alloc(LOCUS_CACHE_LINE, sizeof *carrier);
+    if (!carrier)
+        return -ENOMEM;
+    *out = carrier;
+    *carrier = (struct tb_carrier){.box_bytes = box_bytes, .boxes_count = setup->workers};
+    carrier->boxes = aligned_alloc(LOCUS_CACHE_LINE, setup->workers * box_bytes);
+    if (!carrier->boxes)
+        return -ENOMEM;
+    memset(carrier->boxes, 0, setup->workers * box_bytes);
+    return locus_pool_open(&carrier->pool, &pool);
+}
+
+static void look(void *context, struct tb_wait *wait)
+{
+    struct tb_carrier *carrier = context;
+    struct locus_pool_stats pool;
+    locus_pool_stats(carrier->pool, &pool);
+    wait->free = pool.blocks_free;
+    wait->in_flight = carrier->in_flight;
+}
+
+__attribute__((cold)) int tb_carrier_wait(struct tb_carrier *carrier, uint32_t count, void (*drain)(void *))
+{
+    carrier->waits++;
+    return tb_wait_for(&(struct tb_wait){.drain = drain, .drain_context = carrier, .look = look, .look_context = carrier}, count);
+}
+
+uint64_t tb_carrier_freed(void *context)
+{
+    struct locus_pool_stats stats;
+    locus_pool_stats(((struct tb_carrier *)context)->pool, &stats);
+    return stats.freed;
+}
+
+void tb_carrier_audit(void *context, struct tb_audit *out)
+{
+    struct tb_carrier *carrier = context;
+    tb_library_audit_pool(carrier->pool, out);
+    out->drained = carrier->drained;
+    out->waits = carrier->waits;
+}

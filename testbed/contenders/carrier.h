@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// carrier: the library's pool with another way home than its mailbox. What a contender brings along is a box per worker and three
+// functions: open, push one table into a worker's box, and drain all boxes. All else is here and the same for all of them.
+//
+//     locus_treiber.c   the library's own mailbox, as the control: beside `locus` it shows what this frame is worth,
+//                       and beside the others what the mailbox is
+//     locus_spsc.c      a ring with a single producer and a single consumer
+//     locus_urcu.c      lock-free stack and wait-free queue of liburcu
+//     locus_ck.c        the stack of Concurrency Kit
+//
+// The frame does what owner.c does for one home: it counts what is in flight, frees a table's blocks at the drain and hands the
+// table back. It needs no list of reclaimed tables, because the driver knows its tables by slot; that is what it saves. The worker
+// looks at the table's second line as locus_push() does, since a library with several homes must know where a table goes (but for
+// the ring). The links that the stacks and queues need are the table's own, where they save an allocation and a line.
+//
+// Threads: take, retire, drain and the counts are the owner thread's; tb_carrier_leaves() is the worker's.
+#ifndef TB_CARRIER_H
+#define TB_CARRIER_H
+
+#include <errno.h>
+
+#include "testbed/contenders/library.h"
+
+struct tb_carrier {
+    // Never changes after open. Workers read it while the owner writes the next line.
+    _Alignas(LOCUS_CACHE_LINE) struct locus_pool *pool;
+    char *boxes;                // one per worker
+    size_t box_bytes;
+    uint32_t boxes_count;
+    // Owner thread.
+    _Alignas(LOCUS_CACHE_LINE) uint64_t in_flight; // blocks
+    uint64_t drained;           // requests
+    uint64_t waits;             // takes that found too few blocks
+};
+
+// pre: box_bytes is a multiple of a cache line. The boxes are zeroed.
+int tb_carrier_open(const struct tb_setup *setup, size_t box_bytes, void **out);
+void tb_carrier_close(void *context);
+int tb_carrier_wait(struct tb_carrier *carrier, uint32_t count, void (*drain)(void *)); // 0, or what tb_wait_for() answered
+uint64_t tb_carrier_freed(void *context);
+void tb_carrier_audit(void *context, struct tb_audit *out);
+
+static inline void *tb_carrier_box(const struct tb_carrier *carrier, uint32_t worker)
+{
+    return carrier->boxes + worker * carrier->box_bytes;
+}
+
+// All or none: LOCUS_BLOCK_NONE and -ENOMEM are the pool's.
+static inline int tb_carrier_take_now(struct tb_carrier *carrier, struct locus_table *table, uint32_t count)
+{
+    locus_block *out = table->blocks + table->count;
+    if (count == 1)
+        return (*out = locus_pool_alloc(carrier->pool)) == LOCUS_BLOCK_NONE ? -ENOMEM : 0;
+    return locus_pool_alloc_bulk(carrier->pool, count, out);
+}
+
+static inline int tb_carrier_take(void *context, struct locus_table *table, uint32_t count, void (*drain)(void *))
+{
+    struct tb_carrier *carrier = context;
+    if (table->state != LOCUS_TABLE_LIVE)
+        return -EINVAL;
+    if (table->capacity - table->count < count)
+        return -ENOSPC;
+    if (__builtin_expect(tb_carrier_take_now(carrier, table, count) != 0, 0)) {
+        int error = tb_carrier_wait(carrier, count, drain);
+        if (!error)
+            error = tb_carrier_take_now(carrier, table, count);
+        if (error)
+            return error;
+    }
+    table->count += count;
+    table->homes = 1; // the pool's home is 0
+    return 0;
+}
+
+static inline locus_block tb_carrier_alloc(void *context)
+{
+    return locus_pool_alloc(((struct tb_carrier *)context)->pool);
+}
+
+static inline void tb_carrier_release(void *context, locus_block blocks[], uint32_t count)
+{
+    locus_pool_free_bulk(((struct tb_carrier *)context)->pool, count, blocks, 0);
+}
+
+static inline void *tb_carrier_address(void *context, locus_block block)
+{
+    return locus_pool_address(((struct tb_carrier *)context)->pool, block);
+}
+
+static inline int tb_carrier_retire(void *context, struct locus_table *table)
+{
+    if (table->state != LOCUS_TABLE_LIVE)
+        return -EINVAL;
+    if (table->count == 0)
+        return -ENODATA;
+    table->state = LOCUS_TABLE_RETIRED;
+    table->parcel = table->homes;
+    table->in_flight = table->count;
+    ((struct tb_carrier *)context)->in_flight += table->count;
+    return 0;
+}
+
+// The worker's look at a table before it pushes. False: it was not declared, or is of another home, and stays where it is.
+static inline bool tb_carrier_leaves(struct locus_table *table)
+{
+    bool declared = table->parcel == 1;
+    table->parcel = 0;
+    return declared;
+}
+
+// One table has arrived.
+static inline void tb_carrier_home(struct tb_carrier *carrier, struct locus_table *table)
+{
+    carrier->in_flight -= table->in_flight; // as noted then: a handle may have been damaged since
+    carrier->drained++;
+    locus_pool_free_bulk(carrier->pool, table->count, table->blocks, table->tag);
+    table->count = 0;
+    table->homes = 0;
+    table->state = LOCUS_TABLE_LIVE;
+}
+
+// The link that other libraries' stacks and queues use, and back. They see their own type there and never the library's, which is
+// laid out alike: one pointer.
+static inline void *tb_carrier_link(struct locus_table *table)
+{
+    return &table->links[0];
+}
+
+static inline struct locus_table *tb_carrier_table(void *link)
+{
+    return (struct locus_table *)(void *)((char *)link - offsetof(struct locus_table, links));
+}
+
+// name_open, name_finish and name_drain are the contender's.
+#define TB_CARRIER_OPS(name)                                                                                                       \
+    static int name##_take(void *context, struct locus_table *table, uint32_t count)                                               \
+    {                                                                                                                              \
+        return tb_carrier_take(context, table, count, name##_drain);                                                               \
+    }                                                                                                                              \
+    static const struct tb_ops name##_ops = {                                                                                      \
+        .open = name##_open,                                                                                                       \
+        .close = tb_carrier_close,                                                                                                 \
+        .take = name##_take,                                                                                                       \
+        .alloc = tb_carrier_alloc,                                                                                                 \
+        .release = tb_carrier_release,                                                                                             \
+        .address = tb_carrier_address,                                                                                             \
+        .retire = tb_carrier_retire,                                                                                               \
+        .finish = name##_finish,                                                                                                   \
+        .drain = name##_drain,                                                                                                     \
+        .freed = tb_carrier_freed,                                                                                                 \
+        .audit = tb_carrier_audit,                                                                                                 \
+    };                                                                                                                             \
+    TB_DRIVER(name##_ops)
+
+#endif

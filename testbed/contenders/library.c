@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// library: what is not timed of the contenders that are the library (library.h): opening, closing and counting.
+
+#include "testbed/contenders/library.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// Long enough for any worker that lives; a dead one makes the run invalid instead of endless.
+#define WAIT_NS UINT64_C(2000000000)
+
+struct locus_pool_config tb_library_pool(const struct tb_setup *setup)
+{
+    return (struct locus_pool_config){
+        .blocks = setup->pool_blocks,
+        .block_bytes = setup->block_bytes,
+        .backing = LOCUS_BACKING_MAPPED,
+        .reuse = LOCUS_REUSE_LIFO,
+        .page = LOCUS_PAGE_THP,
+        .policy = LOCUS_POLICY_FIRST_TOUCH,
+        .node = LOCUS_NODE_ANY,
+        .populate = true,
+    };
+}
+
+void tb_library_close(void *context)
+{
+    struct tb_library *library = context;
+    if (library->owner)
+        locus_owner_leave(library->owner);
+    locus_owner_close(library->owner);
+    locus_pool_close(library->pool);
+    free(library->routes);
+    free(library);
+}
+
+int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config *pool, bool backpressure, void **out)
+{
+    struct tb_library *library = calloc(1, sizeof *library);
+    if (!library)
+        return -ENOMEM;
+    *out = library;
+    library->routes = calloc(setup->workers, sizeof *library->routes);
+    int error = library->routes ? locus_pool_open(&library->pool, pool) : -ENOMEM;
+    if (error)
+        return error;
+    struct locus_owner_config owner = {
+        .pool = library->pool,
+        .mailboxes = setup->workers,
+        .backpressure = backpressure,
+        .wait_ns = WAIT_NS,
+    };
+    error = locus_owner_open(&library->owner, &owner);
+    if (error)
+        return error;
+    for (uint32_t i = 0; i < setup->workers; i++)
+        locus_route_add(&library->routes[i], library->owner, i);
+    return locus_owner_adopt(library->owner);
+}
+
+uint64_t tb_library_freed(void *context)
+{
+    struct locus_pool_stats stats;
+    locus_pool_stats(((struct tb_library *)context)->pool, &stats);
+    return stats.freed;
+}
+
+void tb_library_audit_pool(const struct locus_pool *of, struct tb_audit *out)
+{
+    struct locus_pool_stats pool;
+    locus_pool_stats(of, &pool);
+    out->allocated = pool.allocated;
+    out->freed = pool.freed;
+    for (int i = 0; i < LOCUS_FREE_ERRORS; i++)
+        out->refused += pool.refused[i];
+    out->not_home = pool.blocks - pool.blocks_free - pool.blocks_retired;
+}
+
+void tb_library_audit(void *context, struct tb_audit *out)
+{
+    struct tb_library *library = context;
+    struct locus_owner_stats owner;
+    tb_library_audit_pool(library->pool, out);
+    locus_owner_stats(library->owner, &owner);
+    out->drained = owner.tables_drained;
+    out->waits = owner.waits;
+}

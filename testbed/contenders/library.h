@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// library: this library as an engine would use it, for the contenders that change one thing about it. The owner thread grows
+// tables and drains, each worker pushes into a mailbox of its own. Unless a contender says otherwise, the pool is one mapped
+// region with transparent huge pages, populated beforehand, reused LIFO.
+//
+//     locus.c          as it is, and with back-pressure
+//     locus_pools.c    another pool: reuse, backing, pages, colour
+//     locus_drains.c   drained at other times, or capped
+//     carrier.h        another way home than the mailbox
+//
+// What is timed is inline, so that each contender's driver calls the library as directly as the next one's.
+#ifndef TB_LIBRARY_H
+#define TB_LIBRARY_H
+
+#include "placement/locus.h"
+#include "testbed/driver.h"
+
+struct tb_library {
+    struct locus_owner *owner;
+    struct locus_pool *pool;
+    struct locus_route *routes; // one per worker
+};
+
+struct locus_pool_config tb_library_pool(const struct tb_setup *setup); // the usual pool, to be changed in one thing
+int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config *pool, bool backpressure, void **out);
+void tb_library_close(void *context);
+uint64_t tb_library_freed(void *context);
+void tb_library_audit(void *context, struct tb_audit *out);
+void tb_library_audit_pool(const struct locus_pool *of, struct tb_audit *out); // the pool's part of it
+
+static inline int tb_library_take(void *context, struct locus_table *table, uint32_t count)
+{
+    return locus_owner_grow(((struct tb_library *)context)->owner, table, count);
+}
+
+static inline locus_block tb_library_alloc(void *context)
+{
+    return locus_pool_alloc(((struct tb_library *)context)->pool);
+}
+
+static inline void tb_library_release(void *context, locus_block blocks[], uint32_t count)
+{
+    locus_pool_free_bulk(((struct tb_library *)context)->pool, count, blocks, 0);
+}
+
+static inline void *tb_library_address(void *context, locus_block block)
+{
+    return locus_pool_address(((struct tb_library *)context)->pool, block);
+}
+
+static inline int tb_library_retire(void *context, struct locus_table *table)
+{
+    return locus_owner_retire(((struct tb_library *)context)->owner, table);
+}
+
+static inline void tb_library_finish(void *context, uint32_t worker, struct locus_table *table)
+{
+    locus_push(&((struct tb_library *)context)->routes[worker], table);
+}
+
+static inline void tb_library_drain(void *context)
+{
+    struct locus_owner *owner = ((struct tb_library *)context)->owner;
+    locus_owner_drain(owner);
+    while (locus_owner_reclaimed(owner))
+        ; // the driver knows its tables by slot
+}
+
+// step_blocks: NULL, or what the owner does between two steps instead of draining.
+#define TB_LIBRARY_OPS(name, open_pool, take_blocks, step_blocks)                                                                  \
+    static const struct tb_ops name = {                                                                                            \
+        .open = open_pool,                                                                                                         \
+        .close = tb_library_close,                                                                                                 \
+        .take = take_blocks,                                                                                                       \
+        .alloc = tb_library_alloc,                                                                                                 \
+        .release = tb_library_release,                                                                                             \
+        .address = tb_library_address,                                                                                             \
+        .retire = tb_library_retire,                                                                                               \
+        .finish = tb_library_finish,                                                                                               \
+        .drain = tb_library_drain,                                                                                                 \
+        .step = step_blocks,                                                                                                       \
+        .freed = tb_library_freed,                                                                                                 \
+        .audit = tb_library_audit,                                                                                                 \
+    };                                                                                                                             \
+    TB_DRIVER(name)
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus drained at other times than once per step, or given fewer blocks, and nothing else (library.h). The paper explains its
+// burst overshoot by draining once per step; if it is a race with the workers instead, draining once more on growth changes
+// nothing, and only a cap does.
+//
+//     locus-growth    drains once more before a take would have to use a block that was never used, and waits for nothing
+//     locus-lazy      drains only when a take finds too few blocks, and at the end of a lap (experiment of the paper's v2)
+//     locus-cap-N     the pool has N hundredths of the theoretical peak, rounded up, and never more than the workload's own pool.
+//                     A take that finds it empty waits for what is declared on its way home, as any take does that finds too few
+//                     blocks. So the footprint cannot exceed the cap, and what is measured is the price of it.
+//
+// The peak is the running maximum with instant frees, so a pool of just that size never has to refuse: every block that is
+// missing at a take belongs to a request that was retired before it.
+
+#include "testbed/contenders/library.h"
+
+static int usual_open(const struct tb_setup *setup, void **out)
+{
+    struct locus_pool_config pool = tb_library_pool(setup);
+    return tb_library_open(setup, &pool, false, out);
+}
+
+static int growth_take(void *context, struct locus_table *table, uint32_t count)
+{
+    struct tb_library *library = context;
+    struct locus_pool_stats pool;
+    locus_pool_stats(library->pool, &pool);
+    if (pool.outstanding + count > pool.distinct_high) // more than what came home so far
+        locus_owner_drain(library->owner);
+    return locus_owner_grow(library->owner, table, count);
+}
+
+static void lazy_step(void *context)
+{
+    (void)context;
+}
+
+static int cap_open(const struct tb_setup *setup, uint32_t percent, void **out)
+{
+    struct locus_pool_config pool = tb_library_pool(setup);
+    uint64_t cap = ((uint64_t)setup->schedule->blocks_peak * percent + 99) / 100;
+    pool.blocks = cap < setup->pool_blocks ? (uint32_t)cap : setup->pool_blocks;
+    return tb_library_open(setup, &pool, false, out);
+}
+
+TB_LIBRARY_OPS(growth_ops, usual_open, growth_take, NULL);
+TB_LIBRARY_OPS(lazy_ops, usual_open, tb_library_take, lazy_step);
+
+static const struct tb_contender growth = {
+    .name = "locus-growth",
+    .summary = "locus, draining once more before it uses a new block",
+    .driver = &growth_ops_driver,
+};
+TB_CONTENDER(growth);
+
+static const struct tb_contender lazy = {
+    .name = "locus-lazy",
+    .summary = "locus, draining only when it has too few blocks, and at the end of a lap",
+    .driver = &lazy_ops_driver,
+};
+TB_CONTENDER(lazy);
+
+#define CAP(percent, times)                                                                                                        \
+    static int cap_##percent##_open(const struct tb_setup *setup, void **out)                                                      \
+    {                                                                                                                              \
+        return cap_open(setup, percent, out);                                                                                      \
+    }                                                                                                                              \
+    TB_LIBRARY_OPS(cap_##percent##_ops, cap_##percent##_open, tb_library_take, NULL);                                              \
+    static const struct tb_contender cap_##percent = {                                                                             \
+        .name = "locus-cap-" #percent,                                                                                             \
+        .summary = "locus with a pool of " times " times the theoretical peak; waits where that is not enough",                    \
+        .driver = &cap_##percent##_ops_driver,                                                                                     \
+    }
+
+CAP(100, "1.00");
+TB_CONTENDER(cap_100);
+CAP(105, "1.05");
+TB_CONTENDER(cap_105);
+CAP(125, "1.25");
+TB_CONTENDER(cap_125);

@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Can a newcomer add a contender and a workload by following the README? In a copy of the tree: one file each, make, and both are on
+# the scoreboard, run, and keep their books. LOCUS=path/to/locus names the build whose objects the copy begins with.
+set -u
+: "${LOCUS:?LOCUS must name the program}"
+repository=$(realpath "$(dirname "$0")/../..")
+build=$(dirname "$(realpath "$LOCUS")")
+. "$(dirname "$0")/cases.bash"
+tree=$scratch/tree
+mkdir -p "$tree/build" && cd "$repository" || exit 1
+
+# Times are kept, so that make compiles only what is new. Logs and the like are not needed to build.
+for path in topo placement testbed experiments postulates logs .ci Makefile README.md LICENSE; do
+    cp -a "$path" "$tree/" || exit 1
+done
+cp -a "$build" "$tree/build/gcc" && cd "$tree" || exit 1
+rm -f build/gcc/locus
+
+# A stack of blocks with a lock: the simplest pool that is one.
+cat >testbed/contenders/newcomer.c <<'C'
+// SPDX-License-Identifier: Apache-2.0
+//
+// newcomer: a stack of blocks under a lock.
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "testbed/driver.h"
+
+struct newcomer {
+    pthread_mutex_t lock;
+    char *memory;
+    locus_block *stack;
+    uint32_t free, blocks;
+    uint64_t taken, freed, requests;
+};
+
+static int newcomer_open(const struct tb_setup *setup, void **out)
+{
+    struct newcomer *pool = calloc(1, sizeof *pool);
+    *out = pool;
+    if (!pool)
+        return -ENOMEM;
+    pthread_mutex_init(&pool->lock, NULL);
+    pool->blocks = setup->pool_blocks;
+    pool->memory = aligned_alloc(4096, setup->pool_blocks * ((setup->block_bytes + 4095) / 4096 * 4096));
+    pool->stack = calloc(setup->pool_blocks, sizeof *pool->stack);
+    if (!pool->memory || !pool->stack)
+        return -ENOMEM;
+    for (; pool->free < pool->blocks; pool->free++)
+        pool->stack[pool->free] = (uintptr_t)pool->memory + pool->free * setup->block_bytes;
+    return 0;
+}
+
+static void newcomer_close(void *context)
+{
+    struct newcomer *pool = context;
+    free(pool->memory);
+    free(pool->stack);
+    free(pool);
+}
+
+static locus_block newcomer_alloc(void *context)
+{
+    struct newcomer *pool = context;
+    pthread_mutex_lock(&pool->lock);
+    locus_block block = pool->free ? pool->stack[--pool->free] : 0;
+    pool->taken += block != 0;
+    pthread_mutex_unlock(&pool->lock);
+    return block;
+}
+
+static int newcomer_take(void *context, struct locus_table *table, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        locus_block block = newcomer_alloc(context);
+        if (!block)
+            return -ENOMEM;
+        table->blocks[table->count++] = block;
+    }
+    return 0;
+}
+
+static void newcomer_release(void *context, locus_block blocks[], uint32_t count)
+{
+    struct newcomer *pool = context;
+    pthread_mutex_lock(&pool->lock);
+    for (uint32_t i = 0; i < count; i++)
+        pool->stack[pool->free++] = blocks[i];
+    pool->freed += count;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void *newcomer_address(void *context, locus_block block)
+{
+    (void)context;
+    return (void *)(uintptr_t)block;
+}
+
+static int newcomer_retire(void *context, struct locus_table *table)
+{
+    (void)context, (void)table;
+    return 0;
+}
+
+static void newcomer_finish(void *context, uint32_t worker, struct locus_table *table)
+{
+    (void)worker;
+    newcomer_release(context, table->blocks, table->count);
+    ((struct newcomer *)context)->requests++;
+    table->count = 0;
+}
+
+static void newcomer_drain(void *context)
+{
+    (void)context;
+}
+
+static uint64_t newcomer_freed(void *context)
+{
+    return ((struct newcomer *)context)->freed;
+}
+
+static void newcomer_audit(void *context, struct tb_audit *out)
+{
+    struct newcomer *pool = context;
+    *out = (struct tb_audit){.allocated = pool->taken, .freed = pool->freed, .drained = pool->requests};
+    out->not_home = pool->blocks - pool->free;
+}
+
+static const struct tb_ops newcomer_ops = {newcomer_open,    newcomer_close,  newcomer_take,   newcomer_alloc,
+                                           newcomer_release, newcomer_address, newcomer_retire, newcomer_finish,
+                                           newcomer_drain,   NULL,            newcomer_freed,  newcomer_audit};
+TB_DRIVER(newcomer_ops);
+
+static const struct tb_contender newcomer = {.name = "newcomer", .summary = "a stack under a lock", .driver = &newcomer_ops_driver};
+TB_CONTENDER(newcomer);
+C
+sed 's/cycle-256/newcomers-cycle/; s/REQUESTS 8u/REQUESTS 4u/' testbed/workloads/cycle.c >testbed/workloads/newcomer.c
+
+check builds_with_one_file_each make DPDK="${DPDK-}" CC="${CC:-gcc}" build/gcc/locus
+LOCUS=$tree/build/gcc/locus
+holds it_is_a_program 'there is none' test -x "$LOCUS"
+
+check the_scoreboard_is_shown locus 0 scoreboard
+check the_scoreboard_names_the_workload grep -q newcomers-cycle "$out"
+check the_scoreboard_names_the_contender grep -qw newcomer "$out"
+check help_names_the_contender locus 0 eval --help
+check the_summary_is_there grep -q 'a stack under a lock' "$out"
+
+check it_runs locus 0 eval -q -W newcomers-cycle,steady-decode -c newcomer,locus -r 2 --laps 2 -d inline --json
+says it_is_one_of_two_contenders_on_two_workloads '[.cells[] | .arms | length] == [2, 2]'
+says every_gate_passed '[.cells[].arms[].valid] | all'
+says the_workload_is_the_newcomers '.cells[0].workload == "newcomers-cycle"'
+check a_lost_request_is_noticed locus 1 eval -q -W newcomers-cycle -c newcomer@drop-chunk -r 1 --laps 2 -d inline
+
+[ $failures -eq 0 ]
