@@ -12,7 +12,7 @@ build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-de
        gnuplot-nox|gnuplot zstd xz-utils libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3
        libtcmalloc-minimal4|libtcmalloc-minimal4t64 libtbbmalloc2|libtbb2'
 test='clang liburcu-dev libck-dev pkg-config|pkgconf libcriterion-dev r-mathlib universal-ctags jq e2fsprogs openssh-client
-      hwloc-nox|hwloc linux-perf|linux-tools-generic'
+      hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint iproute2'
 
 case ${1-} in
 build) needs=$build ;;
