@@ -62,7 +62,11 @@ int tb_child_run(const char *folder, const char *const argv[], const char *outpu
             rc = -errno;
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGQUIT, &quit, NULL);
-    return rc ? rc : WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
+    if (rc)
+        return rc;
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT))
+        return -EINTR;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)

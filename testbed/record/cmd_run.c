@@ -11,12 +11,10 @@
 #include "testbed/commands.h"
 #include "testbed/record/agree.h"
 #include "testbed/record/environment.h"
-#include "testbed/record/figure.h"
 #include "testbed/record/git.h"
+#include "testbed/record/official.h"
 #include "testbed/record/profile.h"
 #include "testbed/record/run.h"
-
-#define ROUNDS_OFFICIAL_MIN 20u // of estimates: fewer cannot tell small differences, and tempt to try again. Counts are exact
 
 struct arguments {
     const char *id, *root, *host;
@@ -109,71 +107,11 @@ static const char documentation[] =
     "  locus run 0002 --perf-record='-F 10000 -g' --profile-arm A\n\n"
     "Exit status: 0 the run was sealed, whatever it says; 1 it could not be; 2 bad input.";
 
-// The commit that this program was built from; false when it had changes besides.
-static bool build_commit(char *out, size_t bytes)
-{
-    json_t *environment = tb_environment("", NULL, 0);
-    const json_t *build = json_object_get(environment, "build");
-    const char *commit = json_string_value(json_object_get(build, "commit"));
-    const char *dirty = json_string_value(json_object_get(build, "dirty"));
-    bool clean = commit && dirty && strcmp(dirty, "no") == 0;
-    snprintf(out, bytes, "%s", commit ? commit : "");
-    json_decref(environment);
-    return clean;
-}
-
-static bool built_from_head(void)
-{
-    char commit[64], *nothing = NULL;
-    const char *const same[] = {"diff", "--quiet", commit, "HEAD", "--", ".", ":!logs", ":!experiments/*.md", NULL};
-    bool clean = build_commit(commit, sizeof commit) && tb_git(NULL, same, &nothing) == 0;
-    free(nothing);
-    return clean;
-}
-
-static bool all_exact(const struct tb_postulate *postulate)
-{
-    bool exact = true;
-    for (uint32_t i = 0; i < postulate->predictions_count; i++)
-        exact &= tb_prediction_exact(&postulate->predictions[i]);
-    return exact;
-}
-
-// Official runs: what is measured must be what is committed. Logs and records are results, and do not count as changes.
-static int official_refuse(const struct tb_postulate *postulate)
-{
-    const char *const status[] = {"status", "--porcelain", "--", ".", ":!logs", NULL};
-    char *changes = NULL;
-    int error = tb_git(NULL, status, &changes);
-    if (error) {
-        tb_error("--official: git cannot tell whether the tree is clean%s",
-                 error == -ENOENT ? ": install git" : ": run it in the project's repository");
-    } else if (postulate->rounds < ROUNDS_OFFICIAL_MIN && !all_exact(postulate)) {
-        tb_error("%s: an official run of estimates needs at least %u rounds, and this has %llu", postulate->path,
-                 ROUNDS_OFFICIAL_MIN, (unsigned long long)postulate->rounds);
-        error = -EPERM;
-    } else if (!tb_git_committed(postulate->path)) {
-        tb_error("postulate %s is not committed (git status shows %s). Commit it first: a prediction counts only if it came before "
-                 "the run.",
-                 postulate->id, postulate->path);
-        error = -EPERM;
-    } else if (changes[0]) {
-        tb_error("--official: the tree is not clean (%.*s). Commit or stash it: a log names the commit that it measured",
-                 (int)strcspn(changes, "\n"), changes);
-        error = -EPERM;
-    } else if (!built_from_head()) {
-        tb_error("--official: this program was not built from what is committed. Run make, then try again");
-        error = -EPERM;
-    }
-    free(changes);
-    return error;
-}
-
 static int official_check(const struct arguments *arguments, const struct tb_postulate *postulate, const char *host)
 {
     struct tb_ledger *ledger = NULL;
     char why[300];
-    if (official_refuse(postulate))
+    if (tb_official_refuse(postulate))
         return TB_EXIT_FAILED;
     int error = tb_ledger_open(&ledger, arguments->root, host, false, why, sizeof why);
     const json_t *filed = error ? NULL : tb_ledger_filed(ledger, postulate->id);

@@ -31,7 +31,7 @@ static const struct argp_option options[] = {
 };
 
 static const char documentation[] =
-    "Is the record what was written? Checks every ledger with its logs, postulates and records."
+    "Is the record what was written? Checks every ledger with its logs, postulates, records and packets."
     "\v"
     "Each finding is one line, \"file:line: what is wrong (witness: who says so)\". Logs and ledgers are chained by hashes, and "
     "each log's last hash is in the ledger. What these cannot see, a ledger whose end was cut off together with its logs or a "
@@ -160,7 +160,7 @@ static const char *plural(size_t count)
 static void print_summary(FILE *out, const json_t *report)
 {
     const json_t *hosts = json_object_get(report, "hosts"), *git = json_object_get(report, "git");
-    size_t runs = 0, sealed = 0, crashed = 0, postulates = 0, records = 0, index;
+    size_t runs = 0, sealed = 0, crashed = 0, postulates = 0, records = 0, packets = 0, index;
     json_t *host;
     json_array_foreach (hosts, index, host) {
         runs += number(host, "runs");
@@ -168,10 +168,13 @@ static void print_summary(FILE *out, const json_t *report)
         crashed += json_array_size(json_object_get(host, "crashed"));
         postulates += number(host, "postulates");
         records += number(host, "records");
+        packets += number(host, "packets");
     }
     fprintf(out, "%zu host%s, %zu run%s (%zu sealed, %zu crashed), %zu postulate%s, %zu record%s", json_array_size(hosts),
             plural(json_array_size(hosts)), runs, plural(runs), sealed, crashed, postulates, plural(postulates), records,
             plural(records));
+    if (packets)
+        fprintf(out, ", %zu packet%s", packets, plural(packets));
     if (json_is_object(git))
         fprintf(out, "; %zu commit%s", number(git, "commits"), plural(number(git, "commits")));
     if (json_is_string(json_object_get(report, "signed_by"))) {

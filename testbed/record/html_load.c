@@ -24,7 +24,7 @@ static int grow(void **array, size_t count, size_t size)
     return 0;
 }
 
-static const json_t *ledger_entry(const struct tb_gallery_host *host, const char *type, const char *run)
+const json_t *tb_gallery_entry(const struct tb_gallery_host *host, const char *type, const char *run)
 {
     for (size_t i = host->ledger.count; i-- > 0;) {
         const json_t *entry = host->ledger.entries[i].object;
@@ -34,11 +34,21 @@ static const json_t *ledger_entry(const struct tb_gallery_host *host, const char
     return NULL;
 }
 
+const struct tb_gallery_host *tb_gallery_host_of(const struct tb_gallery *gallery, const struct tb_gallery_run *run)
+{
+    for (size_t i = 0; i < gallery->hosts_count; i++) {
+        const char *path = gallery->hosts[i].path, *slash = strrchr(path, '/');
+        if (slash && strncmp(path, run->path, (size_t)(slash - path) + 1) == 0)
+            return &gallery->hosts[i];
+    }
+    return NULL;
+}
+
 // Compares with what the ledger kept of it. `locus verify` does it all; here only what would make the figures worthless.
 static void judge_seal(struct tb_gallery_run *run, const struct tb_gallery_host *host)
 {
     const struct tb_chain *chain = &run->view.chain;
-    const json_t *closed = ledger_entry(host, "close", run->run);
+    const json_t *closed = tb_gallery_entry(host, "close", run->run);
     char head[TB_HASH_TEXT];
     tb_hash_text(&chain->entries[chain->count - 1].head, head);
     run->state = TB_RUN_WHOLE;
@@ -104,7 +114,7 @@ static int add_run(struct tb_gallery *gallery, const struct tb_gallery_host *hos
         return rc;
     const char *own = rc ? "" : tb_member_text(run->view.header, "run");
     snprintf(run->run, sizeof run->run, "%s", own[0] ? own : id);
-    run->filed = ledger_entry(host, "open", run->run) != NULL;
+    run->filed = tb_gallery_entry(host, "open", run->run) != NULL;
     judge(run, host, rc);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "testbed/record/fleet.h"
 #include "testbed/record/html_chart.h"
 #include "testbed/record/member.h"
 #include "testbed/record/scoreboard.h"
@@ -108,9 +109,10 @@ static void put_answer(FILE *out, const struct tb_gallery *gallery)
         json_array_foreach (tb_member(run->view.summary, "predictions"), i, prediction) {
             if (!speaks(run) || strcmp(tb_prediction_verdict(run->view.header, prediction), "falsified"))
                 continue;
-            tb_html(out, "<li><a href=\"#@\">@ @</a> <code>@</code> was falsified: ", run->run,
+            tb_html(out, "<li><a href=\"#@\">@ @</a> <code>@</code> was falsified@@: ", run->run,
                     tb_member_text(run->view.header, "experiment.id"), tb_member_text(prediction, "id"),
-                    tb_member_text(prediction, "text"));
+                    tb_member_text(prediction, "text"), gallery->hosts_count > 1 ? " on " : "",
+                    gallery->hosts_count > 1 ? run->host : "");
             tb_html_interval(out, tb_member_number(prediction, "estimate"), tb_member_number(prediction, "low"),
                              tb_member_number(prediction, "high"));
             fputs("</li>\n", out);
@@ -180,6 +182,17 @@ static void put_hosts(FILE *out, const struct tb_gallery *gallery)
 
 // --- the page ---
 
+// One machine has nothing to stand beside.
+static int put_fleet(FILE *out, const struct tb_gallery *gallery)
+{
+    json_t *fleet = NULL;
+    int rc = tb_fleet(gallery, &(struct tb_fleet_wanted){0}, &fleet);
+    if (rc == 0 && json_array_size(tb_member(fleet, "hosts")) > 1)
+        tb_fleet_html(out, fleet);
+    json_decref(fleet);
+    return rc;
+}
+
 // Where no official run has a figure there is none to show.
 static int put_scoreboard(FILE *out, const struct tb_gallery *gallery)
 {
@@ -222,6 +235,7 @@ int tb_html_page(FILE *out, const struct tb_gallery *gallery)
               "would show.</p>\n",
               out);
     put_counts(out, gallery);
+    rc = put_fleet(out, gallery);
     fputs("<h2>Verdicts</h2>\n", out);
     for (size_t i = 0; i < gallery->runs_count && rc == 0; i++)
         rc = tb_html_run(out, &gallery->runs[i]);

@@ -8,6 +8,7 @@
 //   html_chart   intervals as SVG; html_strips: samples
 //   html_table   tables, and any JSON as nested lists
 //   html_scoreboard  the standing table (scoreboard.h)
+//   html_fleet   all hosts side by side (fleet.h)
 //   html_nodes   what runs of many nodes counted; html_drift: its curves; html_pairs: its tables
 //   html_style   the style sheet
 //
@@ -59,6 +60,10 @@ struct tb_gallery {
 int tb_gallery_add(struct tb_gallery *gallery, const char *root);
 void tb_gallery_sort(struct tb_gallery *gallery);
 void tb_gallery_close(struct tb_gallery *gallery);
+
+// The host whose ledger stands beside a run's log, or NULL; and that ledger's last entry of this type about a run, or NULL.
+const struct tb_gallery_host *tb_gallery_host_of(const struct tb_gallery *gallery, const struct tb_gallery_run *run);
+const json_t *tb_gallery_entry(const struct tb_gallery_host *host, const char *type, const char *run);
 
 const char *tb_gallery_verdict(const struct tb_gallery_run *run);  // the summary's, or "crashed", "stopped", ...
 

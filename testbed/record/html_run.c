@@ -28,6 +28,7 @@ static const struct tb_badge badges[] = {
     {"crashed", "poor", "\u2020"},
     {"log broken", "poor", "!"},
     {"log missing", "poor", "!"},
+    {"not in the ledger", "poor", "!"},
 };
 
 const struct tb_badge *tb_badge_at(size_t i)

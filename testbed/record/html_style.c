@@ -107,7 +107,12 @@ static const char curves[] =
     ".sample{width:32px;height:14px;vertical-align:-2px;overflow:visible}.sample line{stroke-width:2}\n"
     ".sum>*{color:var(--soft)}td small{color:var(--soft)}\n"
     ".nodes{margin-bottom:1.5rem}.nodes .meta{margin-left:.5rem}.fold .wide{margin-top:.5rem}\n"
-    ".placement td.text,.placement th.text{padding-left:.9rem}\n";
+    ".placement td.text,.placement th.text{padding-left:.9rem}\n"
+    ".across{margin:.25rem 0 .75rem}.fleet td,.fleet thead th+th{text-align:center}.fleet a{text-decoration:none}\n"
+    ".fleet a:hover{text-decoration:underline}.fleet .good a{color:var(--good)}.fleet .fell a{color:var(--fell);font-weight:600}\n"
+    ".fleet .poor a,.fleet small.poor{color:var(--poor)}.fleet thead .machine{"
+    "text-align:left;white-space:normal;overflow-wrap:normal;border-left:1px solid var(--line)}"
+    ".fleet tbody th small{color:var(--soft)}\n";
 
 static const char media[] =
     "@media (max-width:40rem){main{padding:1.25rem .9rem 3rem}.answer{font-size:1.25rem}.run>summary{grid-template-columns:1fr}"

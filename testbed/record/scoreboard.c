@@ -43,16 +43,6 @@ struct board {
     json_t *left_out, *warnings;
 };
 
-static const struct tb_gallery_host *host_of(const struct tb_gallery *gallery, const struct tb_gallery_run *run)
-{
-    for (size_t i = 0; i < gallery->hosts_count; i++) {
-        const char *path = gallery->hosts[i].path, *slash = strrchr(path, '/');
-        if (slash && strncmp(path, run->path, (size_t)(slash - path) + 1) == 0)
-            return &gallery->hosts[i];
-    }
-    return NULL;
-}
-
 // The ledger's last entry of this run's end. false: there is none.
 static bool find_closed(struct standing *standing)
 {
@@ -100,7 +90,7 @@ static void judge_whole(struct standing *standing)
 
 static struct standing standing_of(const struct tb_gallery *gallery, const struct tb_gallery_run *run)
 {
-    struct standing standing = {.run = run, .host = host_of(gallery, run)};
+    struct standing standing = {.run = run, .host = tb_gallery_host_of(gallery, run)};
     if (run->state == TB_RUN_WHOLE)
         judge_whole(&standing);
     else

@@ -175,9 +175,10 @@ static json_t *host_report(const struct verify_host *host)
     if (host->chain.count)
         checkpoint.head = host->chain.entries[host->chain.count - 1].head;
     tb_checkpoint_text(&checkpoint, text, sizeof text);
-    return json_pack("{s:s, s:s, s:I, s:I, s:O, s:I, s:I, s:s}", "host", host->name, "ledger", host->ledger, "runs",
+    return json_pack("{s:s, s:s, s:I, s:I, s:O, s:I, s:I, s:I, s:s}", "host", host->name, "ledger", host->ledger, "runs",
                      (json_int_t)host->runs_count, "sealed", (json_int_t)host->sealed, "crashed", host->crashed, "postulates",
-                     (json_int_t)host->postulates, "records", (json_int_t)host->records, "checkpoint", text);
+                     (json_int_t)host->postulates, "records", (json_int_t)host->records, "packets", (json_int_t)host->packets,
+                     "checkpoint", text);
 }
 
 static json_t *hosts_report(const struct verify_host hosts[], size_t count)

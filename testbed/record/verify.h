@@ -33,7 +33,7 @@ struct tb_verify_config {
 // no history, a program that is not installed): `why` says what to do. -errno. *report is a new reference:
 //
 //   findings    [{file, line, what, witness}]              empty: all is well
-//   hosts       [{host, ledger, runs, sealed, crashed [{run, log, lines, cut}], postulates, records, checkpoint}]
+//   hosts       [{host, ledger, runs, sealed, crashed [{run, log, lines, cut}], postulates, records, packets, checkpoint}]
 //   git         {commits, uncommitted [path], drafts [{path, changes}]}   or null; drafts: postulates of which other versions
 //               were committed before they were filed
 //   signed_by   principal                                  or null

@@ -3,7 +3,8 @@
 // verify_git: what the history of the current branch says. One `git log --raw` lists every change that any commit made to the
 // record, with the blobs before and after, so that no version has to be fetched:
 //
-//   logs, records   added once; every later change or removal is one too many, and the file is the blob that was added
+//   logs, records,  added once; every later change or removal is one too many, and the file is the blob that was added
+//   packets
 //   postulates      the version that was filed (it is the file, the ledger holds its sha256) never changes; one of which other
 //                   versions were committed before is listed, and counts as filed from its filing only
 //   ledgers         every version is a beginning of the file: its blob id is that of one of the file's beginnings. A version
@@ -384,7 +385,7 @@ static bool is_record(const char *path)
            strcmp(path + length - 3, ".md") == 0;
 }
 
-// Below the logs' folder: HOST/ledger.jsonl is the ledger, every other *.jsonl a log.
+// Below the logs' folder: HOST/ledger.jsonl is the ledger, every other *.jsonl a log, and below HOST/packet/ nothing changes.
 static void check_path(struct verify *verify, const struct history *history, const struct change *newest)
 {
     const char *path = newest->path, *root = verify->config->root;
@@ -393,7 +394,7 @@ static void check_path(struct verify *verify, const struct history *history, con
     const char *slash = below ? strchr(path + root_length + 1, '/') : NULL;
     if (slash && strcmp(slash, "/ledger.jsonl") == 0)
         check_ledger(verify, history, newest);
-    else if (is_record(path) || (slash && strcmp(path + length - 6, ".jsonl") == 0))
+    else if (is_record(path) || (slash && (strcmp(path + length - 6, ".jsonl") == 0 || strncmp(slash, "/packet/", 8) == 0)))
         check_fixed(verify, history, path);
 }
 
@@ -416,6 +417,13 @@ static void check_host(struct verify *verify, struct history *history, const str
     for (size_t i = 0; i < host->runs_count; i++) {
         check_order(verify, history, &host->runs[i]);
         note_path(verify, history, host->runs[i].log);
+    }
+    for (size_t i = 0; i < host->chain.count; i++) {
+        const json_t *entry = host->chain.entries[i].object;
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%.3000s/%s/%.200s", verify->config->root, host->name, tb_verify_text(entry, "manifest"));
+        if (strcmp(tb_verify_text(entry, "t"), "packet") == 0)
+            note_path(verify, history, path);
     }
     if (host->chain.count)
         note_path(verify, history, host->ledger);

@@ -41,7 +41,7 @@ struct verify_host {
     struct tb_chain chain;
     struct verify_run *runs;
     size_t runs_count;
-    size_t sealed, postulates, records;
+    size_t sealed, postulates, records, packets;
     json_t *crashed;
 };
 
@@ -64,6 +64,9 @@ void tb_verify_records(struct verify *verify, const struct verify_host hosts[], 
 // One run's log; and the logs below the host's folder that no run wrote.
 void tb_verify_log(struct verify *verify, struct verify_host *host, const struct verify_run *run);
 void tb_verify_strays(struct verify *verify, const struct verify_host *host);
+
+// A packet's line of the ledger, with the files that it seals.
+void tb_verify_packet(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line);
 
 // *report is the "git" member.
 void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size_t hosts_count, json_t **report);

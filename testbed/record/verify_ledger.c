@@ -156,8 +156,8 @@ static const struct {
     const char *type;
     void (*check)(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line);
 } lines[] = {
-    {"ledger", first_line}, {"postulate", postulate_line}, {"open", open_line},
-    {"close", close_line},  {"record", record_line},       {"supersede", supersede_line},
+    {"ledger", first_line},  {"postulate", postulate_line}, {"open", open_line},          {"close", close_line},
+    {"record", record_line}, {"supersede", supersede_line}, {"packet", tb_verify_packet},
 };
 
 static void check_line(struct verify *verify, struct verify_host *host, size_t line)

@@ -102,6 +102,13 @@ script_verdict() {
     [ "$bad" -eq 0 ] || grep -E '^FAIL' "$log" | sed 's/^/    /'
 }
 
+script() { # path, seconds that it may take longer than others
+    limit=$((limit + ${2:-0}))
+    run "$name" env -u JOBS REPO="$root" CC=gcc BUILD="$root/build/gcc" LOCUS="$root/build/gcc/locus" \
+        LOCUS_ASAN="$root/build/gcc-asan/locus" bash "$1"
+    script_verdict
+}
+
 # --- the list ------------------------------------------------------------------------------------------------------------------
 
 wanted() { [[ $1 == *"${ONLY:-}"* ]]; }

@@ -78,13 +78,6 @@ fuzzer() { # source
     plain_verdict "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs"
 }
 
-script() { # path, seconds that it may take longer than others
-    limit=$((limit + ${2:-0}))
-    run "$name" env -u JOBS REPO="$root" CC=gcc BUILD="$root/build/gcc" LOCUS="$root/build/gcc/locus" \
-        LOCUS_ASAN="$root/build/gcc-asan/locus" bash "$1"
-    script_verdict
-}
-
 # --- what is on the list -------------------------------------------------------------------------------------------------------
 
 units() { # variant
