@@ -83,8 +83,8 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run test test-report test-arm64 logging-effect soak bench deps deps-test layers tidy format format-check \
-        check install uninstall list clean help FORCE
+.PHONY: all tests run test test-fleet test-report test-arm64 logging-effect soak bench deps deps-test layers tidy format \
+        format-check check install uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -196,6 +196,10 @@ run: deps ## the main job: this machine, a scoreboard, a replay; results in buil
 
 test: deps-test ## everything that is tested, about ten minutes
 	@bash testbed/tests/suite.sh
+
+test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root; three minutes)
+	@$(MAKE) all
+	@bash ansible/tests/fleet/all.bash
 
 test-report: ## the report in a headless browser: figures, console, screenshots (installs chromium)
 	@sh .ci/deps.sh report

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # deps.sh build|test|report: installs the Debian or Ubuntu packages that are missing, and says nothing when none is.
+# With --missing behind it, it prints their names, one a line, and installs nothing.
 #
 # Packages change their names between releases, so a need is a list of names, a|b: the first one that is installed, or else the
 # first one that apt knows. Without root and without a sudo that asks no password it prints the one line to run, and fails.
@@ -18,7 +19,7 @@ case ${1-} in
 build) needs=$build ;;
 test) needs="$build $test" ;;
 report) needs="$build jq chromium|chromium-browser" ;;
-*) echo "usage: deps.sh build|test|report" >&2; exit 2 ;;
+*) echo "usage: deps.sh build|test|report [--missing]" >&2; exit 2 ;;
 esac
 
 command -v dpkg-query >/dev/null || {
@@ -60,6 +61,7 @@ find_missing() {
     missing "$@"
 }
 
+if [ "${2-}" = --missing ]; then find_missing; exit; fi
 lacking=$(find_missing | tr '\n' ' ')
 [ -n "$lacking" ] || exit 0
 

@@ -1,0 +1,181 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# queue.sh: the campaigns of this host, one at a time. See --help.
+#
+# A job is a file and never in two places: QUEUE/NAME.job waits, then it is in running/, then in done/ or failed/, with its output,
+# NAME.log, beside it. Who works holds the lock of QUEUE/lock, and so does every process that it started: should the worker alone be
+# killed, nobody measures beside the run that goes on. What lies in running/ while the lock is free was interrupted. It is failed
+# and not begun again: its log has no seal, and a second try would hide that.
+set -u
+export LC_ALL=C GIT_OPTIONAL_LOCKS=0
+queue=${LOCUS_QUEUE:-/var/spool/locus}
+checkout=$(cd "$(dirname "$0")/../../../.." && pwd)
+locus=$checkout/build/gcc/locus
+
+usage() {
+    cat <<'END'
+usage: queue.sh COMMAND        (LOCUS_QUEUE: the folder of the queue, /var/spool/locus)
+
+  add NAME           puts a job into the queue, read from stdin
+  add --alone NAME   the same, unless another one waits or runs
+  work               runs what waits, oldest first, until nothing does
+  start              the same, in the background
+  wait NAME SECONDS  waits until the job has ended, or so long; prints where it is (waiting, running, done, failed) and its output
+  list               all jobs, one a line
+
+A job has one thing a line:
+
+  commit HASH        what must be checked out, in full
+  host NAME          this host in the record
+  fit ID ID          findings of `locus doctor` that must be fit before anything is measured
+  traces FOLDER      where recorded traces are
+  run NNNN           a postulate to file (if it is not) and to run officially; any number of these
+
+Exit status: 0 done (work: whatever came of the jobs); 1 not; 2 bad input.
+END
+}
+
+cannot() { # why, exit status
+    echo "queue: $1" >&2
+    exit "${2:-1}"
+}
+
+# --- one campaign --------------------------------------------------------------------------------------------------------------
+
+read_job() { # file
+    commit='' host='' fit='' numbers=''
+    while read -r key value; do
+        case $key in
+        commit) commit=$value ;;
+        host) host=$value ;;
+        fit) fit=$value ;;
+        traces) export LOCUS_TRACES="$value" ;;
+        run) numbers="$numbers $value" ;;
+        '' | '#'*) ;;
+        *) cannot "'$key' is nothing that a job can say (see: queue.sh --help)" 2 ;;
+        esac
+    done <"$1"
+    [ -n "$commit" ] && [ -n "$host" ] && [ -n "$numbers" ] || cannot 'a job needs commit, host and run (see: queue.sh --help)' 2
+}
+
+check_checkout() {
+    head=$(git rev-parse HEAD) || cannot "$checkout is no git repository that $(id -un) may use"
+    [ "$head" = "$commit" ] || cannot "$checkout is at $head, not at $commit: ansible-playbook provision.yml"
+    changes=$(git status --porcelain -- . ':!logs' | head -n 1)
+    [ -z "$changes" ] || cannot "$checkout is not clean ($changes). A log names its commit: commit it, or remove it"
+    [ -x "$locus" ] && [ "$(cat "$checkout/build/gcc/commit")" = "$commit" ] ||
+        cannot "$locus was not built from $commit: ansible-playbook provision.yml"
+}
+
+check_fit() {
+    [ -n "$fit" ] || return 0
+    # shellcheck disable=SC2086 # a list
+    found=$("$locus" doctor --check $fit 2>&1) && return
+    echo "$found"
+    cannot "not fit to measure: $(echo "$found" | awk '/^(UNFIT|unknown) / { print $2 }' | paste -sd ' ' -). What to do is above"
+}
+
+campaign() { # job
+    read_job "$1"
+    cd "$checkout" || exit 1
+    check_checkout
+    check_fit
+    export LOCUS_HOST="$host"
+    for number in $numbers; do
+        "$locus" postulate file "$number" || cannot "$number was not filed"
+        "$locus" run "$number" --official --quiet || cannot "the run of $number was not sealed"
+    done
+    "$locus" verify --host "$host" || cannot 'locus verify found something wrong'
+}
+
+# --- the queue -----------------------------------------------------------------------------------------------------------------
+
+name_is_good() {
+    case $1 in
+    '' | .* | -* | *[!A-Za-z0-9._-]*) cannot "'$1' cannot name a job: letters, digits, dots, dashes, underlines" 2 ;;
+    esac
+}
+
+# Where a job is: the folder's name.
+where() { # name
+    for folder in running done failed; do
+        [ ! -e "$queue/$folder/$1.job" ] || { echo $folder; return; }
+    done
+    [ -e "$queue/$1.job" ] && echo waiting
+}
+
+# shellcheck disable=SC2012 # names are plain
+oldest() { ls -tr "$queue" 2>/dev/null | sed -n 's/\.job$//p' | head -n 1; }
+
+end() { # name, folder: the job goes last, because it is what others look for
+    mv "$queue/running/$1.log" "$queue/$2/" && mv "$queue/running/$1.job" "$queue/$2/"
+}
+
+work() {
+    mkdir -p "$queue/running" "$queue/done" "$queue/failed" && exec 9>>"$queue/lock" ||
+        cannot "$(id -un) cannot write $queue: ansible-playbook provision.yml makes it"
+    flock 9
+    for job in "$queue"/running/*.job; do
+        [ -e "$job" ] || continue
+        name=$(basename "$job" .job)
+        echo "queue: $name was interrupted: the host or its processes died. What ran has no seal and stays" >>"${job%.job}.log"
+        end "$name" failed
+    done
+    while name=$(oldest) && [ -n "$name" ]; do
+        : >"$queue/running/$name.log"
+        mv "$queue/$name.job" "$queue/running/" || exit 1
+        if (campaign "$queue/running/$name.job") >"$queue/running/$name.log" 2>&1 </dev/null; then
+            end "$name" 'done'
+        else
+            end "$name" failed
+        fi
+    done
+}
+
+add() { # --alone, name
+    alone=
+    [ "$1" != --alone ] || { alone=yes; shift; }
+    name_is_good "$1"
+    [ -d "$queue" ] && [ -w "$queue" ] || cannot "$(id -un) cannot write $queue: ansible-playbook provision.yml makes it"
+    [ -z "$(where "$1")" ] || cannot "there is a job $1 already"
+    if [ -n "$alone" ]; then
+        other=$(oldest)
+        # free: nobody works, and what lies in running/ was interrupted
+        flock -n "$queue/lock" true || other=$(ls "$queue/running" | sed -n 's/\.job$//p')
+        [ -z "$other" ] || cannot "$other is under way on this host (queue.sh list): wait until it has ended"
+    fi
+    cat >"$queue/.$1" && mv "$queue/.$1" "$queue/$1.job"
+}
+
+wait_for() { # name, seconds
+    name_is_good "$1"
+    left=$2
+    while state=$(where "$1") && [ "$left" -gt 0 ]; do
+        case $state in 'done' | failed) break ;; esac
+        sleep 1
+        left=$((left - 1))
+    done
+    [ -n "$state" ] || cannot "there is no job $1 (see: queue.sh list)"
+    echo "$state"
+    cat "$queue/$state/$1.log" 2>/dev/null
+    return 0
+}
+
+list() {
+    for job in "$queue"/done/*.job "$queue"/failed/*.job "$queue"/running/*.job "$queue"/*.job; do
+        [ -e "$job" ] || continue
+        name=$(basename "$job" .job)
+        printf '%-8s %s %s\n' "$(where "$name")" "$name" "$(sed -n 's/^run //p' "$job" | paste -sd ' ' -)"
+    done
+}
+
+case ${1-}/$# in
+add/2 | add/3) shift && add "$@" ;;
+work/1) work ;;
+start/1) setsid -f sh "$0" work >/dev/null 2>&1 </dev/null ;;
+wait/3) wait_for "$2" "$3" ;;
+list/1) list ;;
+--help/1) usage ;;
+*) cannot 'which command? (see: queue.sh --help)' 2 ;;
+esac
