@@ -43,7 +43,7 @@ fleet_cannot() {
 
 if [ "${FLEET_INSIDE-}" != yes ]; then
     [ "$(id -u)" -eq 0 ] || fleet_cannot 'fake hosts need namespaces and mounts: run it as root'
-    for tool in unshare nsenter setpriv ip ssh ssh-keygen ansible-playbook; do
+    for tool in unshare setpriv ip ssh ssh-keygen ansible-playbook; do
         command -v $tool >/dev/null || fleet_cannot "there is no $tool here: make deps-test"
     done
     why=$(unshare --mount --net --uts --ipc --pid --fork --kill-child --mount-proc sh -ec '

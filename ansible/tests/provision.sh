@@ -216,6 +216,12 @@ commits() { # of the record the commit has two lines, and the host has one more
         why='not tested once for each' && [ "$(fleet_on bm2 cat /opt/locus/build/tested | paste -sd ' ')" = 'x x x' ]
 }
 check "another commit is built and tested, then the first one again; the host's record stays" commits
+busy() {
+    fleet_on bm2 'install -o locus -d /var/spool/locus && cd / && setsid -f flock /var/spool/locus/lock sleep 600 >/dev/null 2>&1'
+    play 2 provision.yml --tags build -e "locus_commit=$two" --limit bm2 && said 'at work on a campaign' &&
+        why='it was changed' && ! fleet_on bm2 test -e /opt/locus/two
+}
+check 'a checkout that is being measured is not changed' busy
 states last
 short() { play 2 provision.yml --tags build -e locus_commit=main --limit bm2 && said 'wanted are a URL and the full hash'; }
 check 'a branch in place of a commit is refused' short

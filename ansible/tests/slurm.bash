@@ -35,7 +35,18 @@ if [ "${CLUSTER_INSIDE-}" != yes ]; then
         cluster_cannot no "namespaces are not allowed here (${why##*$'\n'}): run it on a host, not in a container"
     why=$(cd "$cluster_repo" && sh ansible/tests/fleet/fetch.sh $cluster_packages slurmctld slurmd slurm-client munge \
         slurm-wlm-basic-plugins libmunge2 2>&1) || cluster_cannot yes "${why##*locus: fleet: }"
-    exec env CLUSTER_INSIDE=yes unshare --mount --net --uts --pid --fork --kill-child --mount-proc bash "$0" "$@"
+    # What is inside may be killed as it stands, so its folder is ours. unshare itself takes no other signal.
+    TMPDIR=$(mktemp -d) || exit 1
+    export TMPDIR
+    trap 'kill -KILL $inside && wait $inside; rm -rf "$TMPDIR"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    CLUSTER_INSIDE=yes unshare --mount --net --uts --pid --fork --kill-child --mount-proc bash "$0" "$@" &
+    inside=$!
+    wait $inside
+    status=$?
+    trap 'rm -rf "$TMPDIR"' EXIT
+    exit $status
 fi
 unset CLUSTER_INSIDE
 

@@ -195,12 +195,12 @@ sampling() { [ "$(cat "$nodes"/bm1/locus/logs/bm1/0002-*/*.jsonl | wc -l)" -gt 3
 timeout 60 ansible/slurm/submit.sh --poll 0.2 --nodes bm1 "${own[@]}" 0002 >"$scratch/long" 2>&1 </dev/null &
 long=$!
 holds a-long-run-begins "$(tail -n 1 "$scratch/long")" soon sampling
-set -m # or it would ignore SIGINT
-ansible/slurm/submit.sh --poll 0.2 --nodes bm1 "${own[@]}" 0030 >"$out" 2>"$err" </dev/null &
+pkill -STOP -x locus # so that it is in the middle however long all of this takes; in this namespace there are no others
+# A program in the background ignores SIGINT, and so would what it starts.
+env --default-signal=INT ansible/slurm/submit.sh --poll 0.2 --nodes bm1 "${own[@]}" 0030 >"$out" 2>"$err" </dev/null &
 second=$!
-set +m
-soon job_of "$out" && soon squeue --noheader --jobs="$(job_of "$out")" >/dev/null
-sleep 0.5
+soon eval '[ -n "$(job_of "$out")" ]'
+sleep 0.5 # it watches by now
 kill -INT $second
 wait $second
 status=$?

@@ -39,6 +39,7 @@ if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_addresses=(setarch "$(u
 # --- the kinds -----------------------------------------------------------------------------------------------------------------
 
 build() { # name, command
+    limit=$((limit + 600))
     run "$@"
     plain_verdict
 }
@@ -106,6 +107,7 @@ fuzzers() {
 alone='testbed/tests/eval_cli.sh testbed/tests/perf_cli.sh testbed/tests/record_run.sh testbed/tests/record_power.sh'
 # The others in order of their length, so that no long one is left alone at the end. They have limits of their own inside.
 long='testbed/tests/nodes_guest.sh placement/tests/mutants.sh testbed/tests/guest.sh testbed/tests/nodes_mutants.sh'
+long+=' ansible/tests/provision.sh ansible/tests/campaign.sh testbed/tests/packet_guest.sh'
 
 scripts() {
     local script
