@@ -79,7 +79,7 @@ expected() {
     jq -n --slurpfile lines "$out/all.jsonl" '
         ($lines | group_by(.file) | map({hdr: map(select(.t == "hdr"))[0], sum: map(select(.t == "sum"))[0],
                                          s: map(select(.t == "s" and .valid))})) as $logs |
-        def cells($hdr): $hdr.cells | map("\(.workload)/\(.touch)");
+        def cells($hdr): $hdr.cells | map(.name // "\(.workload)/\(.touch)");
         def judged: IN("invalid", "none (smoke)") | not;
         def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
         {predictions: [$logs[] | .hdr as $hdr | select(.sum) | .sum.predictions[] |
