@@ -194,10 +194,10 @@ run: deps ## the main job: this machine, a scoreboard, a replay; results in buil
 	@$(MAKE) all
 	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run.sh
 
-test: deps-test ## everything that is tested, about ten minutes
+test: deps-test ## everything that is tested (a quarter of an hour; twice that on a slow machine)
 	@bash testbed/tests/suite.sh
 
-test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root; three minutes)
+test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root; four minutes)
 	@$(MAKE) all
 	@bash ansible/tests/fleet/all.bash
 
