@@ -15,10 +15,11 @@
 #   make                          build/gcc          make CC=clang SAN=thread       build/clang-tsan
 #   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=fuzzer,...   build/clang-fuzz
 
-VERSION   := 0.1.0
-SOVERSION := 0
+VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/version.h)
+SOVERSION := $(patsubst %.,%,$(basename $(VERSION)))
 LAYERS    := topo placement testbed experiments
 PREFIX    ?= /usr/local
+LIBDIR    ?= $(PREFIX)/lib
 SOAK_SECONDS ?= 600
 
 ifeq ($(origin CC),default)
@@ -39,7 +40,7 @@ B    := build/$(notdir $(lastword $(CC)))$(kind)
 # Flags. `override`, so that `make CFLAGS=-O3` adds to these instead of replacing them.
 CFLAGS  ?= -O2
 override CFLAGS += -std=c11 -g -pthread -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common
-override CPPFLAGS += -D_GNU_SOURCE -DLOCUS_VERSION='"$(VERSION)"' -I.
+override CPPFLAGS += -D_GNU_SOURCE -I. -iquote topo # locus.h includes its neighbours, as installed
 override LDFLAGS += -pthread -Wl,--as-needed
 ifeq ($(SAN),)
 override CPPFLAGS += -DNDEBUG
@@ -74,28 +75,38 @@ below :=
 $(foreach l,$(LAYERS),$(eval $(l)_own := $(call own,$(l)))$(eval below += $($(l)_own))$(eval $(l)_all := $(below)))
 
 lib_objects := $(placement_all)
-public      := $(wildcard $(addprefix placement/,block.h domain.h domain_health.h locus.h mailbox.h owner.h policy.h \
-                          pool.h region.h table.h) topo/topo.h topo/pin.h)
+public      := $(wildcard $(addprefix placement/,block.h domain.h domain_health.h locus.h mailbox.h owner.h policy.h pool.h \
+                          pool_report.h region.h region_verify.h table.h version.h) topo/topo.h topo/pin.h)
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
+
+# The same with the rules compiled in (placement/rules.h), where CHECKED=1 asks for it.
+CHECKED         ?=
+checked_objects := $(patsubst $(B)/%,$(B)/checked/%,$(lib_objects))
+checked_libs    := $(if $(CHECKED),$(B)/liblocus-checked.a $(B)/liblocus-checked.so.$(VERSION))
 program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run test test-fleet test-report test-arm64 logging-effect soak bench deps deps-test layers tidy format \
-        format-check check install uninstall list clean help FORCE
+.PHONY: all tests run test test-fleet test-report test-arm64 logging-effect soak bench peers deps deps-check deps-test layers tidy \
+        format format-check check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: ## liblocus.a, liblocus.so and the program (SAN= CC= CFLAGS= V=1)
-all: $(if $(SAN),,$(static_lib) $(shared_lib)) $(if $(filter -fuzz,$(kind)),,$(program))
+all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(if $(filter -fuzz,$(kind)),,$(program))
 
 # --- objects, library, program -------------------------------------------------------------------------------------------------
 
-$(lib_objects): override CFLAGS += -fPIC -fno-semantic-interposition
+$(lib_objects) $(checked_objects): override CFLAGS += -fPIC -fno-semantic-interposition
+$(checked_objects): override CPPFLAGS += -DLOCUS_CHECKED
 
 $(B)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/checked/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -126,18 +137,29 @@ $(B)/testbed/contenders/dpdk.o: $(B)/dpdk
 $(B)/testbed/contenders/dpdk.o: override CFLAGS += $(dpdk_flags)
 
 # Whatever does not begin with locus_ stays inside, in the archive as well: one object, its other names made local.
+define archive
+$(call quiet,AR)$(CC) -r -nostdlib -o $(@:.a=.o) $^ && objcopy -w --keep-global-symbol='locus_*' $(@:.a=.o) && \
+    rm -f $@ && ar crs $@ $(@:.a=.o)
+endef
 $(static_lib): $(lib_objects)
-	$(call quiet,AR)$(CC) -r -nostdlib -o $(B)/liblocus.o $^ && objcopy -w --keep-global-symbol='locus_*' $(B)/liblocus.o && \
-	    rm -f $@ && ar crs $@ $(B)/liblocus.o
+	$(archive)
+$(B)/liblocus-checked.a: $(checked_objects)
+	$(archive)
 
 $(B)/liblocus.map: Makefile
 	@mkdir -p $(@D)
 	@echo 'LOCUS_$(SOVERSION) { global: locus_*; local: *; };' >$@
 
+# $(1): liblocus or liblocus-checked
+define shared
+$(call quiet,LD)$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-soname,$(1).so.$(SOVERSION) -Wl,--version-script,$(B)/liblocus.map \
+    -o $@ $(filter %.o,$^) $(placement_libs)
+@ln -sf $(notdir $@) $(B)/$(1).so.$(SOVERSION) && ln -sf $(1).so.$(SOVERSION) $(B)/$(1).so
+endef
 $(shared_lib): $(lib_objects) $(B)/liblocus.map
-	$(call quiet,LD)$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,-soname,$(soname) -Wl,--version-script,$(B)/liblocus.map \
-	    -o $@ $(lib_objects) $(placement_libs)
-	@ln -sf $(notdir $@) $(B)/$(soname) && ln -sf $(soname) $(B)/liblocus.so
+	$(call shared,liblocus)
+$(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
+	$(call shared,liblocus-checked)
 
 # Experiments are found through a linker section: an archive would drop them, so these objects are linked directly.
 $(B)/locus: $(B)/testbed/main.o $(experiments_all)
@@ -197,7 +219,7 @@ run: deps ## the main job: this machine, a scoreboard, a replay; results in buil
 test: deps-test ## everything that is tested (a quarter of an hour; twice that on a slow machine)
 	@bash testbed/tests/suite.sh
 
-test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root; four minutes)
+test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root; five minutes)
 	@$(MAKE) all
 	@bash ansible/tests/fleet/all.bash
 
@@ -218,13 +240,20 @@ soak: deps-test ## the same, with SOAK_SECONDS for each program
 bench: all ## nanoseconds for each operation, against malloc
 	@$(B)/locus bench
 
+peers: ## fetch newer mallocs to compare with, unpacked in build/peers and not installed (20 MB)
+	@sh testbed/peers.sh
+
 deps: ## install what the build and `make run` need (Debian, Ubuntu)
 	@sh .ci/deps.sh build
 
 deps-test: ## install what `make test` needs besides
 	@sh .ci/deps.sh test
 
-check: layers tidy ## layers and tidy
+check: deps-check ## the short tests: one build, its unit tests, layers, tidy (two minutes)
+	@bash testbed/tests/suite.sh short
+
+deps-check: ## install what `make check` needs besides
+	@sh .ci/deps.sh check
 
 layers: all tests ## no layer includes a header of a layer above it
 	@sh .ci/layers.sh $(B) $(public)
@@ -239,21 +268,41 @@ format: ## clang-format, trailing comments stay where they are
 format-check: ## show what `make format` would change
 	@bash .ci/format.sh --check $(sources)
 
-install: all ## PREFIX=/usr/local DESTDIR=
-	install -d $(DESTDIR)$(PREFIX)/include/locus $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(public) $(DESTDIR)$(PREFIX)/include/locus
-	install -m 644 $(static_lib) $(shared_lib) $(DESTDIR)$(PREFIX)/lib
-	ln -sf $(notdir $(shared_lib)) $(DESTDIR)$(PREFIX)/lib/$(soname)
-	ln -sf $(soname) $(DESTDIR)$(PREFIX)/lib/liblocus.so
-	$(if $(program),install $(program) $(DESTDIR)$(PREFIX)/bin)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: locus' \
-	    'Description: KV-cache blocks that go home to the node that owns the memory' 'Version: $(VERSION)' \
-	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -llocus' 'Libs.private: $(placement_libs) -pthread' \
-	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/locus.pc
+installed := liblocus $(if $(CHECKED),liblocus-checked)
 
-uninstall: ## takes away what install put there
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/locus/,$(notdir $(public))) $(DESTDIR)$(PREFIX)/lib/pkgconfig/locus.pc
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,liblocus.a liblocus.so $(soname) $(notdir $(shared_lib))) $(DESTDIR)$(PREFIX)/bin/locus
+# $(1): liblocus or liblocus-checked
+define install_library
+install -m 644 $(B)/$(1).a $(B)/$(1).so.$(VERSION) $(DESTDIR)$(LIBDIR)
+ln -sf $(1).so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(1).so.$(SOVERSION)
+ln -sf $(1).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/$(1).so
+@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=$${prefix}/include' '' \
+    'Name: $(1:lib%=%)' \
+    'Description: KV-cache blocks that go home to the node that owns them$(if $(findstring checked,$(1)), (aborts at misuse))' \
+    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -l$(1:lib%=%)' \
+    'Libs.private: $(placement_libs) -pthread' >$(DESTDIR)$(LIBDIR)/pkgconfig/$(1:lib%=%).pc
+
+endef
+
+install: all install-share ## PREFIX=/usr/local LIBDIR=PREFIX/lib DESTDIR= CHECKED=1 (liblocus-checked as well)
+	install -d $(DESTDIR)$(PREFIX)/include/locus $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(public) $(DESTDIR)$(PREFIX)/include/locus
+	$(foreach library,$(installed),$(call install_library,$(library)))
+	$(if $(program),install $(program) $(DESTDIR)$(PREFIX)/bin)
+
+# What the program needs beside itself (testbed/share.h).
+share := $(PREFIX)/share/locus
+install-share:
+	install -d $(addprefix $(DESTDIR)$(share)/,guest/plugin examples)
+	install -m 644 testbed/sample.csv testbed/TEMPLATE.md LICENSE $(DESTDIR)$(share)
+	install -m 644 $(wildcard testbed/guest/*.sh) testbed/guest/README.md $(DESTDIR)$(share)/guest
+	install -m 644 $(wildcard testbed/guest/plugin/*) $(DESTDIR)$(share)/guest/plugin
+	install -m 644 $(wildcard placement/examples/*.*) $(DESTDIR)$(share)/examples
+
+uninstall: ## takes away what install put there, checked or not
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/locus/,$(notdir $(public))) $(DESTDIR)$(PREFIX)/bin/locus
+	rm -f $(foreach name,locus locus-checked,$(DESTDIR)$(LIBDIR)/pkgconfig/$(name).pc $(addprefix \
+	    $(DESTDIR)$(LIBDIR)/lib$(name),.a .so .so.$(SOVERSION) .so.$(VERSION)))
+	rm -rf $(DESTDIR)$(share)
 	-rmdir $(DESTDIR)$(PREFIX)/include/locus 2>/dev/null
 
 list: ## the test programs and scripts, one per line

@@ -3,7 +3,7 @@
 #
 # tidy.sh PUBLIC-HEADER...: the limits that keep the code readable, held by a machine and not by reviewers.
 #
-#   functions <= 70 lines (from the line of the name to the closing brace), tests too     .c files < 500 lines
+#   functions <= 70 lines (from the line of the name to the closing brace), tests too     .c files <= 700 lines
 #   public headers <= 120 lines                                                           lines <= 132 columns
 #   no trailing blanks, no tabs but in Makefiles, a final newline, SPDX in the first two lines
 #   at the top level the parts of the design and nothing else
@@ -65,7 +65,7 @@ top_level() {
 
 command -v ctags >/dev/null || { echo "tidy: ctags is missing (make deps-test)"; exit 1; }
 check long_functions
-check long_files 499 '.c file' $(echo "$sources" | grep '\.c$')
+check long_files 700 '.c file' $(echo "$sources" | grep '\.c$')
 check long_files 120 'public header' "$@"
 check lines
 check top_level

@@ -9,7 +9,7 @@
 //
 // `home` is the dense ordinal of a pool among the pools of one process, not an OS node number: node ids are sparse
 // (4-7 with no 0 is a real machine) and would waste the six bits. The owner of a home knows its OS node.
-// `generation` counts how often the block came home. A handle that outlives its use therefore no longer matches,
+// `generation` moves on each time the block comes home. A handle that outlives its use therefore no longer matches,
 // and a free of it is refused. No generation is 0, so that 0 as a whole is never a valid handle.
 //
 // 26 bits of index are 64 Mi blocks: 256 GiB of 4 KiB blocks in one pool. Plain values: copy them freely, any thread.
@@ -18,32 +18,40 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef uint64_t locus_block;
 
 #define LOCUS_BLOCK_NONE ((locus_block)0)
 #define LOCUS_HOMES_MAX 64u             // 2^6: what the home field can name
 #define LOCUS_BLOCKS_MAX (1u << 26)     // blocks in one pool
-#define LOCUS_GENERATION_FIRST 1u       // of a new block, unless its pool has fewer generations (pool.h)
+#define LOCUS_GENERATION_MIN 1u         // a new block's lies anywhere above (pool.h)
 #define LOCUS_GENERATION_MAX UINT32_MAX // the last one: a block that comes home with it is retired (pool.h)
 
-static inline locus_block locus_block_make(uint32_t home, uint32_t index, uint32_t generation)
+inline locus_block locus_block_make(uint32_t home, uint32_t index, uint32_t generation)
 {
     return (uint64_t)home << 58 | (uint64_t)index << 32 | generation;
 }
 
-static inline uint32_t locus_block_home(locus_block block)
+inline uint32_t locus_block_home(locus_block block)
 {
     return (uint32_t)(block >> 58);
 }
 
-static inline uint32_t locus_block_index(locus_block block)
+inline uint32_t locus_block_index(locus_block block)
 {
     return (uint32_t)(block >> 32) & (LOCUS_BLOCKS_MAX - 1);
 }
 
-static inline uint32_t locus_block_generation(locus_block block)
+inline uint32_t locus_block_generation(locus_block block)
 {
     return (uint32_t)block;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

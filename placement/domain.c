@@ -5,12 +5,16 @@
 // All that an owner touches all day is on its own node: pool, mailboxes, and the struct home with its loans. Only the domain
 // itself and the routes, which nobody writes after open, lie where the opening thread runs.
 
+#include "config.h"
 #include "domain_internal.h"
+#include "owner_internal.h"
+#include "pool_report.h"
+#include "rules.h"
 
 #include "topo/topo.h"
 
-#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define CHUNK_DEFAULT 256u // a prompt of 4096 tokens in blocks of 16; arbitrary
@@ -26,20 +30,32 @@ static uint32_t blocks_of(const struct locus_domain_config *config, uint32_t ord
     return config->blocks_of ? config->blocks_of[ordinal] : config->blocks;
 }
 
-static int config_check(const struct locus_domain_config *config)
+// What is wrong with a config, in words; NULL: nothing that can be seen without asking the machine.
+static const char *config_fault(const struct locus_domain_config *config)
 {
-    if (config->workers == 0 || (unsigned)config->exhausted > LOCUS_EXHAUSTED_BORROW)
-        return -EINVAL;
-    if (config->chunk > LOCUS_BLOCKS_MAX || (config->nodes_count && !config->nodes))
-        return -EINVAL;
+    if (config->workers == 0)
+        return "workers is 0: nothing could come home";
+    if ((unsigned)config->exhausted > LOCUS_EXHAUSTED_BORROW)
+        return "there is no such exhausted";
+    if (config->chunk > LOCUS_BLOCKS_MAX)
+        return "chunk is more than 64 Mi (LOCUS_BLOCKS_MAX)";
+    if (config->nodes_count && !config->nodes)
+        return "nodes_count without nodes";
     if (config->nodes_count > LOCUS_HOMES_MAX)
-        return -E2BIG;
+        return "more than 64 nodes (LOCUS_HOMES_MAX)";
     if (config->blocks_of && config->nodes_count == 0)
-        return -EINVAL;
+        return "blocks_of without nodes: it would have to know how many there are";
     for (uint32_t i = 0; i == 0 || i < config->nodes_count; i++)
         if (config->spare > blocks_of(config, i))
-            return -EINVAL;
-    return 0;
+            return "spare is more than a home has blocks";
+    return NULL;
+}
+
+static int config_check(const struct locus_domain_config *config)
+{
+    if (!config_fault(config))
+        return 0;
+    return config->nodes_count > LOCUS_HOMES_MAX && config->nodes ? -E2BIG : -EINVAL;
 }
 
 static bool usable(const struct locus_topo_node *node)
@@ -92,6 +108,7 @@ static int home_memory(struct locus_domain *domain, uint32_t ordinal)
 {
     struct locus_region *region;
     struct locus_region_config config = {
+        .size = sizeof config,
         .bytes = round_up(sizeof(struct home)) + domain->homes_count * domain->loan_bytes,
         .memory_class = LOCUS_CLASS_METADATA,
         .page = LOCUS_PAGE_4K,
@@ -110,7 +127,23 @@ static int home_memory(struct locus_domain *domain, uint32_t ordinal)
     return 0;
 }
 
-// `config` is the caller's: domain->config does not keep its arrays.
+// `config` is the caller's: domain->config does not keep its arrays. `node`: of the policy.
+static struct locus_pool_config pool_config(const struct locus_domain_config *config, uint32_t ordinal, int node)
+{
+    return (struct locus_pool_config){
+        .size = sizeof(struct locus_pool_config),
+        .home = ordinal,
+        .blocks = blocks_of(config, ordinal),
+        .block_bytes = config->block_bytes,
+        .page = config->page,
+        .policy = config->policy,
+        .node = node,
+        .nodes = config->among,
+        .populate = config->populate,
+        .tags = config->tags,
+    };
+}
+
 static int home_open(struct locus_domain *domain, uint32_t ordinal, const struct locus_domain_config *config)
 {
     int error = home_memory(domain, ordinal);
@@ -118,23 +151,17 @@ static int home_open(struct locus_domain *domain, uint32_t ordinal, const struct
         return error;
     struct home *home = domain->homes[ordinal];
     struct locus_node_memory memory;
-    struct locus_pool_config pool = {
-        .home = ordinal,
-        .blocks = blocks_of(config, ordinal),
-        .block_bytes = config->block_bytes,
-        .page = config->page,
-        .policy = config->policy,
-        .node = node_of_policy(domain, ordinal),
-        .nodes = config->among,
-        .populate = config->populate,
-    };
+    struct locus_pool_config pool = pool_config(config, ordinal, node_of_policy(domain, ordinal));
     error = locus_node_memory_read(domain->nodes[ordinal], &memory);
     if (!error)
         error = locus_pool_open(&home->pool, &pool);
     if (error)
         return error;
     home->node_bytes = memory.total_bytes;
-    struct locus_owner_config owner = {.pool = home->pool, .mailboxes = config->workers, .backpressure = config->backpressure};
+    struct locus_owner_config owner = {.size = sizeof owner,
+                                       .pool = home->pool,
+                                       .mailboxes = config->workers,
+                                       .backpressure = config->backpressure};
     return locus_owner_open(&home->owner, &owner); // which never waits: grow here does, and answers the neighbours meanwhile
 }
 
@@ -166,21 +193,24 @@ static int homes_open(struct locus_domain *domain, const struct locus_domain_con
     return error;
 }
 
-int locus_domain_open(struct locus_domain **out, const struct locus_domain_config *config)
+int locus_domain_open(struct locus_domain **out, const struct locus_domain_config *given)
 {
-    int error = config_check(config);
+    struct locus_domain_config config;
+    int error = config_take(&config, sizeof config, given);
+    if (!error)
+        error = config_check(&config);
     if (error)
         return error;
     struct locus_domain *domain = calloc(1, sizeof *domain);
     if (!domain)
         return -ENOMEM;
-    domain->config = *config;
+    domain->config = config;
     domain->config.nodes = NULL;
     domain->config.blocks_of = NULL;
-    if (config->chunk == 0)
+    if (config.chunk == 0)
         domain->config.chunk = CHUNK_DEFAULT;
     domain->loan_bytes = round_up(sizeof(struct loan) + domain->config.chunk * sizeof(locus_block));
-    error = homes_open(domain, config);
+    error = homes_open(domain, &config);
     if (!error)
         error = routes_open(domain);
     if (error) {
@@ -191,10 +221,41 @@ int locus_domain_open(struct locus_domain **out, const struct locus_domain_confi
     return 0;
 }
 
-void locus_domain_close(struct locus_domain *domain)
+// The first node asked for that cannot be a home, or LOCUS_NODE_ANY.
+static int unusable_node(const struct locus_domain_config *config)
+{
+    for (uint32_t i = 0; i < config->nodes_count; i++)
+        if (!locus_node_allowed(config->nodes[i]))
+            return config->nodes[i];
+    return LOCUS_NODE_ANY;
+}
+
+void locus_domain_why(const struct locus_domain_config *given, int error, char *why, size_t why_bytes)
+{
+    struct locus_domain_config config;
+    int taken = config_take(&config, sizeof config, given), node;
+    const char *fault = taken ? config_why(taken) : config_fault(&config);
+    if (fault) {
+        snprintf(why, why_bytes, "%s", fault);
+    } else if (abs(error) == EINVAL && (node = unusable_node(&config)) != LOCUS_NODE_ANY) {
+        snprintf(why, why_bytes, "node %d does not exist, has no memory, or lies outside this process's cpuset", node);
+    } else { // as a home would say it, of which each has the same reason
+        bool bound = config.policy != LOCUS_POLICY_FIRST_TOUCH && config.nodes_count;
+        struct locus_pool_config pool = pool_config(&config, 0, bound ? config.nodes[0] : LOCUS_NODE_ANY);
+        locus_pool_why(&pool, error, why, why_bytes);
+    }
+}
+
+// Homes of a domain that failed to open may lack an owner, and the last one be missing.
+int locus_domain_close(struct locus_domain *domain)
 {
     if (!domain)
-        return;
+        return 0;
+    for (uint32_t i = 0; i < domain->homes_count && domain->homes[i]; i++)
+        if (domain->homes[i]->owner && owner_has_thread(domain->homes[i]->owner)) {
+            RULE(false, "the thread spawned for home %u was not joined (locus_owner_join)", i);
+            return -EBUSY;
+        }
     for (uint32_t i = 0; i < domain->homes_count && domain->homes[i]; i++) {
         locus_owner_close(domain->homes[i]->owner);
         locus_pool_close(domain->homes[i]->pool);
@@ -202,6 +263,7 @@ void locus_domain_close(struct locus_domain *domain)
     }
     free(domain->routes);
     free(domain);
+    return 0;
 }
 
 uint32_t locus_domain_homes(const struct locus_domain *domain)
@@ -211,14 +273,14 @@ uint32_t locus_domain_homes(const struct locus_domain *domain)
 
 int locus_domain_node(const struct locus_domain *domain, uint32_t home)
 {
-    assert(home < domain->homes_count);
-    return domain->nodes[home];
+    RULE(domain_home(domain, home), "there is no home %u", home);
+    return home < domain->homes_count ? domain->nodes[home] : LOCUS_NODE_ANY;
 }
 
 struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32_t home)
 {
-    assert(home < domain->homes_count);
-    return domain->homes[home]->owner;
+    RULE(domain_home(domain, home), "there is no home %u", home);
+    return home < domain->homes_count ? domain->homes[home]->owner : NULL;
 }
 
 int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint32_t *home)
@@ -249,11 +311,14 @@ int locus_domain_table_init(const struct locus_domain *domain, void *memory, uin
 
 void *locus_domain_address(const struct locus_domain *domain, locus_block block)
 {
-    assert(locus_block_home(block) < domain->homes_count);
+    RULE(domain_home(domain, locus_block_home(block)), "there is no home %u", locus_block_home(block));
     return locus_pool_address(domain->homes[locus_block_home(block)]->pool, block);
 }
 
 void locus_domain_stats(const struct locus_domain *domain, uint32_t home, struct locus_domain_stats *out)
 {
-    *out = domain->homes[home]->stats;
+    RULE(domain_home(domain, home), "there is no home %u", home);
+    *out = (struct locus_domain_stats){0};
+    if (home < domain->homes_count)
+        counters_read(out, &domain->homes[home]->stats, sizeof *out);
 }

@@ -16,14 +16,18 @@
 // its next drain, and keeps `spare` blocks for itself. Whether a question is answered or withdrawn is settled by one
 // atomic word, so a late answer does not exist; blocks that came and are not needed go back at once.
 //
-// Whether the nodes are still what they were: domain_health.h.
+// What the homes have lent and borrowed, and whether their nodes are still what they were: domain_health.h.
 //
-// Threads: open and close belong to one thread. "Owner context" below is that of the home named in the call; all else may be called
-// from any thread.
+// Threads: open and close belong to one thread. "Owner context" below is that of the home named in the call; a thread without
+// the role is answered as in owner.h. All else may be called from any thread. A home that there is not, is -EINVAL, or nothing.
 #ifndef LOCUS_DOMAIN_H
 #define LOCUS_DOMAIN_H
 
 #include "owner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct locus_domain;
 
@@ -34,6 +38,7 @@ enum locus_exhausted {          // what grow does when the home has too few bloc
 };
 
 struct locus_domain_config {
+    size_t size;                // sizeof this struct (version.h)
     const int *nodes;           // [nodes_count] OS nodes, one home each; a node may be listed more than once
     uint32_t nodes_count;       // 0: every node with memory that this process may use, ascending
     uint32_t workers;           // >= 1: lanes, one for each worker that pushes (mailboxes per home)
@@ -45,22 +50,27 @@ struct locus_domain_config {
     struct locus_nodes among;   // of a policy over several nodes, for the blocks; empty: each home's own
     bool populate;
     bool backpressure;          // as in owner.h
+    bool tags;                  // as in pool.h; of borrowed blocks the borrower's, in the books of the lender
     enum locus_exhausted exhausted;
     uint64_t wait_ns;           // longest wait inside one grow; 0: do not wait, answer -EAGAIN
     uint32_t spare;             // free blocks that a home does not lend
     uint32_t chunk;             // most blocks that one home lends for one grow; 0: 256. 8 bytes for each, homes times homes
 };
 
-// 0; -EINVAL: a field out of its range, or a node that this process may not use; -E2BIG: more than LOCUS_HOMES_MAX nodes; -ENOMEM;
-// or what asking the machine, the pools and the owners answered.
+// 0; -EINVAL: a field out of its range, or a node that this process may not use; -E2BIG: more than LOCUS_HOMES_MAX nodes, or as in
+// version.h; -ENOMEM; or what asking the machine, the pools and the owners answered.
 int locus_domain_open(struct locus_domain **out, const struct locus_domain_config *config);
 
-// NULL is allowed. Roles must have been left; blocks that are out dangle, as with locus_pool_close().
-void locus_domain_close(struct locus_domain *domain);
+// One sentence on why it answered `error`, as locus_pool_why(). Any thread.
+void locus_domain_why(const struct locus_domain_config *config, int error, char *why, size_t why_bytes);
+
+// NULL is allowed. Roles must have been left; blocks that are out dangle, as with locus_pool_close(). 0, or -EBUSY: a thread that
+// was spawned for one of the homes was not joined, and nothing is closed.
+int locus_domain_close(struct locus_domain *domain);
 
 uint32_t locus_domain_homes(const struct locus_domain *domain); // homes are 0 .. this - 1
-int locus_domain_node(const struct locus_domain *domain, uint32_t home);
-struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32_t home);
+int locus_domain_node(const struct locus_domain *domain, uint32_t home); // LOCUS_NODE_ANY: no such home
+struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32_t home); // NULL: no such home
 
 // The lowest home on an OS node. 0, or -ENODEV: none is there.
 int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint32_t *home);
@@ -79,13 +89,13 @@ void *locus_domain_address(const struct locus_domain *domain, locus_block block)
 // -ENOMEM     the home has too few, and (BORROW) every other home has declined to lend the rest
 // -EAGAIN     blocks are on their way home, or (BORROW) somebody was asked. Then drain and grow again, or withdraw
 // -ETIMEDOUT  it waited wait_ns; questions are withdrawn
-// -ENOSPC, -EINVAL, -EXDEV  as locus_owner_grow(). Only a table laid out for all homes borrows
+// -ENOSPC, -EINVAL, -EXDEV, -EPERM  as locus_owner_grow(). Only a table laid out for all homes borrows
 // Borrowed blocks leave a table by retire and push only: locus_owner_truncate() of them is -EXDEV.
 int locus_domain_grow(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint32_t count);
 
 // Takes back all questions that are open after -EAGAIN, and gives back what was lent for them. For an owner that gave up
-// growing, and before it leaves. Owner context.
-void locus_domain_withdraw(struct locus_domain *domain, uint32_t home);
+// growing, and before it leaves. 0, -EINVAL or -EPERM. Owner context.
+int locus_domain_withdraw(struct locus_domain *domain, uint32_t home);
 
 // Frees everything that has arrived, and answers the other homes. Returns how many blocks came home. Owner context.
 uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t home);
@@ -94,19 +104,8 @@ uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t home);
 // that came to its end at a lender is forwarded in this call, so lenders make it after each drain, too. Owner context.
 struct locus_table *locus_domain_reclaimed(struct locus_domain *domain, uint32_t home);
 
-struct locus_domain_stats {
-    uint64_t asked;             // questions sent
-    uint64_t withdrawn;         // of these, taken back before they were answered
-    uint64_t blocks_borrowed;   // lent to this home, and
-    uint64_t blocks_returned;   // of these, given back unused; the others went into tables
-    uint64_t blocks_lent;       // by this home
-    uint64_t blocks_unlent;     // of these, those that came back unused
-    uint64_t blocks_late;       // taken for an answer and put back, because the question had been withdrawn: lent to nobody
-    uint64_t declined;          // questions to this home that it gave nothing for
-    uint64_t waits, wait_ns;    // grows that had to wait here, and how long
-};
-
-// Owner context, or when the home is at rest.
-void locus_domain_stats(const struct locus_domain *domain, uint32_t home, struct locus_domain_stats *out);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -31,6 +31,8 @@
 
 #include "cpu_relax.h"
 #include "domain_internal.h"
+#include "pool_internal.h"
+#include "rules.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -81,17 +83,17 @@ static bool lend(const struct locus_domain *domain, struct home *home, struct lo
         return false;
     uint32_t count = lendable(domain, home, loan->want);
     if (count == 0 || locus_pool_alloc_bulk(home->pool, count, loan->blocks)) {
-        home->stats.declined++;
+        counter_add(&home->stats.declined, 1);
         return false;
     }
     loan->given = count;
     if (atomic_compare_exchange_strong_explicit(&loan->state, &asked, LOAN_GIVEN, memory_order_release, // L1
                                                 memory_order_relaxed)) {
-        home->stats.blocks_lent += count;
+        counter_add(&home->stats.blocks_lent, count);
         return true;
     }
     locus_pool_free_bulk(home->pool, count, loan->blocks, 0); // withdrawn just now
-    home->stats.blocks_late += count;
+    counter_add(&home->stats.blocks_late, count);
     return false;
 }
 
@@ -103,15 +105,21 @@ static uint32_t serve(const struct locus_domain *domain, struct home *home, stru
         freed = locus_pool_free_bulk(home->pool, loan->given - loan->taken, loan->blocks + loan->taken, 0);
     else if (lend(domain, home, loan))
         return 0;
-    home->stats.blocks_unlent += freed;
+    counter_add(&home->stats.blocks_unlent, freed);
     atomic_store_explicit(&loan->state, LOAN_IDLE, memory_order_release); // L3
     return freed;
 }
 
 uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t ordinal)
 {
-    struct home *home = domain->homes[ordinal];
+    struct home *home = domain_home(domain, ordinal);
+    RULE(home, "there is no home %u", ordinal);
+    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
+    if (!home)
+        return 0;
     uint32_t freed = locus_owner_drain(home->owner);
+    if (locus_mailbox_empty(&home->desk) || !locus_owner_held_here(home->owner))
+        return freed;
     struct locus_link *link = locus_mailbox_take(&home->desk);
     while (link) {
         struct locus_link *next = link->next; // before the loan is handed back and posted again
@@ -147,7 +155,7 @@ static void question(const struct locus_domain *domain, struct home *home, uint3
     loan->want = least(want, domain->config.chunk);
     loan->given = loan->taken = 0;
     home->asked |= UINT64_C(1) << lender;
-    home->stats.asked++;
+    counter_add(&home->stats.asked, 1);
     post(domain, lender, loan, LOAN_ASKED);
 }
 
@@ -188,10 +196,10 @@ static void settle(const struct locus_domain *domain, struct home *home)
         uint32_t lender = (uint32_t)__builtin_ctzll(rest);
         struct loan *loan = domain_loan(domain, home, lender);
         if (withdraw(loan)) {
-            home->stats.withdrawn++;
+            counter_add(&home->stats.withdrawn, 1);
         } else if (loan_state(loan) == LOAN_GIVEN) {
-            home->stats.blocks_borrowed += loan->given;
-            home->stats.blocks_returned += loan->given - loan->taken;
+            counter_add(&home->stats.blocks_borrowed, loan->given);
+            counter_add(&home->stats.blocks_returned, loan->given - loan->taken);
             if (loan->given > loan->taken)
                 post(domain, lender, loan, LOAN_RETURNED);
             else
@@ -202,9 +210,17 @@ static void settle(const struct locus_domain *domain, struct home *home)
     home->again = false;
 }
 
-void locus_domain_withdraw(struct locus_domain *domain, uint32_t home)
+int locus_domain_withdraw(struct locus_domain *domain, uint32_t ordinal)
 {
-    settle(domain, domain->homes[home]);
+    struct home *home = domain_home(domain, ordinal);
+    RULE(home, "there is no home %u", ordinal);
+    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
+    if (!home)
+        return -EINVAL;
+    if (!locus_owner_held_here(home->owner))
+        return -EPERM;
+    settle(domain, home);
+    return 0;
 }
 
 // pre: that many are here, and the table has room for them and for their homes.
@@ -214,8 +230,11 @@ static void take(const struct locus_domain *domain, struct home *home, struct lo
         struct loan *loan = domain_loan(domain, home, home->lenders[i]);
         if (!(home->asked >> home->lenders[i] & 1) || loan_state(loan) != LOAN_GIVEN)
             continue;
-        for (; count && loan->taken < loan->given; count--)
-            locus_table_append(table, loan->blocks[loan->taken++]);
+        for (; count && loan->taken < loan->given; count--) {
+            locus_block block = loan->blocks[loan->taken++];
+            pool_note_tag(domain->homes[home->lenders[i]]->pool, block, table->tag);
+            locus_table_append(table, block);
+        }
     }
 }
 
@@ -290,8 +309,8 @@ static int grow_short(struct locus_domain *domain, struct home *home, struct loc
         waited_ns = now_ns() - start_ns;
         late = waited_ns > wait_ns / domain->homes_count * (uint64_t)(__builtin_popcountll(home->asked) + 1);
     }
-    home->stats.waits++;
-    home->stats.wait_ns += now_ns() - start_ns;
+    counter_add(&home->stats.waits, 1);
+    counter_add(&home->stats.wait_ns, now_ns() - start_ns);
     return error;
 }
 
@@ -301,6 +320,8 @@ static int grow(struct locus_domain *domain, struct home *home, struct locus_tab
         int error = locus_owner_grow(home->owner, table, count);
         if ((error != -ENOMEM && error != -EAGAIN) || domain->config.exhausted == LOCUS_EXHAUSTED_REFUSE)
             return error;
+    } else if (!locus_owner_held_here(home->owner)) {
+        return -EPERM;
     }
     if (table->state != LOCUS_TABLE_LIVE)
         return -EINVAL;
@@ -313,8 +334,12 @@ static int grow(struct locus_domain *domain, struct home *home, struct locus_tab
 
 int locus_domain_grow(struct locus_domain *domain, uint32_t ordinal, struct locus_table *table, uint32_t count)
 {
-    struct home *home = domain->homes[ordinal];
-    int error = grow(domain, home, table, count);
+    struct home *home = domain_home(domain, ordinal);
+    RULE(home, "there is no home %u", ordinal);
+    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
+    int error = home ? grow(domain, home, table, count) : -EINVAL;
+    if (!home || error == -EPERM)
+        return error;
     if (error == -EAGAIN)
         home->again = true;
     else if (home->asked || home->again)
@@ -332,8 +357,12 @@ static struct locus_table *table_of(struct locus_link *link, uint32_t ordinal)
 
 struct locus_table *locus_domain_reclaimed(struct locus_domain *domain, uint32_t ordinal)
 {
-    struct home *home = domain->homes[ordinal];
+    struct home *home = domain_home(domain, ordinal);
+    RULE(home, "there is no home %u", ordinal);
+    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
     struct locus_table *table;
+    if (!home || !locus_owner_held_here(home->owner))
+        return NULL;
     while ((table = locus_owner_reclaimed(home->owner))) {
         if (table->retired_by == ordinal)
             return table;

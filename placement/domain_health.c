@@ -5,6 +5,7 @@
 // A node without memory is offline even if the kernel keeps its directory: Linux does so for a node that has CPUs. Pages elsewhere
 // are known only for homes that are bound to their node; for the others no place is the wrong one.
 #include "domain_internal.h"
+#include "region_verify.h"
 
 #include "topo/topo.h"
 

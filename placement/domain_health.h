@@ -1,16 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain_health: is a home still where it was? Nodes lose memory while programs run: it is taken offline, or its pages are moved.
+// domain_health: how the homes of a domain are doing. What they have lent, borrowed and waited for; and is each still where it was?
 //
-// Nothing of a domain is lost then. The kernel moves the pages first, so handles and addresses stay good; what is lost is the
-// placement. The look is made when the caller asks for it; it reads two small files per home and the home's page tables,
-// faults nothing in, and disturbs no owner. What follows from it is the caller's decision, too: locus_domain_avoid().
+// Nodes lose memory while programs run: it is taken offline, or its pages are moved. Nothing of a domain is lost then. The kernel
+// moves the pages first, so handles and addresses stay good; what is lost is the placement. The look is made when the caller
+// asks for it; it reads two small files per home and the home's page tables, faults nothing in, and disturbs no owner. What
+// follows from it is the caller's decision, too: locus_domain_avoid().
 //
 // Threads: any, at any time between open and close.
 #ifndef LOCUS_DOMAIN_HEALTH_H
 #define LOCUS_DOMAIN_HEALTH_H
 
 #include "domain.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct locus_domain_stats {
+    uint64_t asked;             // questions sent
+    uint64_t withdrawn;         // of these, taken back before they were answered
+    uint64_t blocks_borrowed;   // lent to this home, and
+    uint64_t blocks_returned;   // of these, given back unused; the others went into tables
+    uint64_t blocks_lent;       // by this home
+    uint64_t blocks_unlent;     // of these, those that came back unused
+    uint64_t blocks_late;       // taken for an answer and put back, because the question had been withdrawn: lent to nobody
+    uint64_t declined;          // questions to this home that it gave nothing for
+    uint64_t waits, wait_ns;    // grows that had to wait here, and how long
+};
+
+// Any thread, at any time: each counter as of some moment, 0 for a home that there is not.
+void locus_domain_stats(const struct locus_domain *domain, uint32_t home, struct locus_domain_stats *out);
 
 enum locus_home_condition {     // worst last
     LOCUS_HOME_WELL,
@@ -34,5 +54,9 @@ int locus_domain_check(const struct locus_domain *domain, struct locus_home_repo
 // Take this home's new blocks elsewhere, by borrowing, as long as anybody lends, and lend none of it. What is out stays
 // valid. Takes effect at the home's next grow and drain. 0, or -EINVAL: no such home, or the domain does not borrow.
 int locus_domain_avoid(struct locus_domain *domain, uint32_t home, bool avoid);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

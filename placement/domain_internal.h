@@ -4,8 +4,11 @@
 #ifndef LOCUS_DOMAIN_INTERNAL_H
 #define LOCUS_DOMAIN_INTERNAL_H
 
+#include "counters.h"
 #include "domain.h"
 #include "domain_health.h"
+
+#include <stdatomic.h>
 
 // One for each pair of homes, in the borrower's memory: a question, its answer, and the way back of what was not needed. The theory
 // is in domain_borrow.c.
@@ -35,7 +38,8 @@ struct home {
     uint64_t asked;                // lenders asked in the present shortage
     bool again;                    // the last grow answered -EAGAIN
     struct locus_link *finished_list;
-    struct locus_domain_stats stats;
+
+    _Alignas(COUNTERS_ALIGN_BYTES) struct locus_domain_stats stats; // counters.h
 };
 
 struct locus_domain {
@@ -46,6 +50,12 @@ struct locus_domain {
     struct home *homes[LOCUS_HOMES_MAX];
     struct locus_route *routes; // [workers]
 };
+
+// NULL: there is no home of that number.
+static inline struct home *domain_home(const struct locus_domain *domain, uint32_t ordinal)
+{
+    return ordinal < domain->homes_count ? domain->homes[ordinal] : NULL;
+}
 
 static inline struct loan *domain_loan(const struct locus_domain *domain, const struct home *borrower, uint32_t lender)
 {

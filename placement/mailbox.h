@@ -13,13 +13,18 @@
 //
 // Ownership: a link (and whatever it is embedded in) belongs to the pusher until push, to the mailbox afterwards, and to the
 // taker once take has returned it.
+//
+// The atomics are the compiler's builtins, because C11 and C++ do not share a header for theirs.
 #ifndef LOCUS_MAILBOX_H
 #define LOCUS_MAILBOX_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define LOCUS_CACHE_LINE 64 // x86-64 and aarch64 servers
 
@@ -33,47 +38,47 @@ struct locus_link {
 // The head is the address of the link pushed last, with its lowest bit set when nothing was before it. So a taker that finds a
 // single parcel, which is what a frequent drain finds, need not fetch the line of the link to learn that nothing follows.
 struct locus_mailbox {
-    _Alignas(LOCUS_CACHE_LINE) _Atomic uintptr_t head;
+    uintptr_t head __attribute__((aligned(LOCUS_CACHE_LINE))); // atomic: touched by the functions below only
 };
 
 #define LOCUS_MAILBOX_ALONE ((uintptr_t)1)
 
-static inline void locus_mailbox_init(struct locus_mailbox *mailbox)
+inline void locus_mailbox_init(struct locus_mailbox *mailbox)
 {
-    atomic_init(&mailbox->head, 0);
+    mailbox->head = 0;
 }
 
 // P1 (release), partner T1: everything that the pusher wrote before - the link, the table around it, the blocks - is seen by the
 // taker that finds this link. The load before the loop and the failed exchange may be relaxed: the value is only stored in
 // link->next, and the pusher never looks behind it. Pushes of several threads form one release sequence, so a take that
 // finds the last link has also acquired all the earlier ones.
-static inline void locus_mailbox_push(struct locus_mailbox *mailbox, struct locus_link *link)
+inline void locus_mailbox_push(struct locus_mailbox *mailbox, struct locus_link *link)
 {
-    uintptr_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);
+    uintptr_t head = __atomic_load_n(&mailbox->head, __ATOMIC_RELAXED);
     uintptr_t own;
     do {
         link->next = (struct locus_link *)(head & ~LOCUS_MAILBOX_ALONE);
         own = (uintptr_t)link | (head ? 0 : LOCUS_MAILBOX_ALONE);
-    } while (!atomic_compare_exchange_weak_explicit(&mailbox->head, &head, own, memory_order_release, // P1
-                                                    memory_order_relaxed));
+    } while (!__atomic_compare_exchange_n(&mailbox->head, &head, own, true, __ATOMIC_RELEASE, // P1
+                                          __ATOMIC_RELAXED));
 }
 
 // A hint: true means that nothing had arrived when it looked. Any thread.
-static inline bool locus_mailbox_empty(const struct locus_mailbox *mailbox)
+inline bool locus_mailbox_empty(const struct locus_mailbox *mailbox)
 {
-    return atomic_load_explicit(&mailbox->head, memory_order_relaxed) == 0;
+    return __atomic_load_n(&mailbox->head, __ATOMIC_RELAXED) == 0;
 }
 
 // Takes all that has arrived, oldest first, or NULL. *alone: it is a single link, and its `next` (which is NULL) need not be looked
 // at. T1 (acquire), partner P1. The look before the exchange is what makes polling cheap: a locked exchange of an empty mailbox
 // costs as much as one of a full, and takes the line from the pushers. (Fetching head or link ahead for writing was measured, too:
 // no difference.)
-static inline struct locus_link *locus_mailbox_take_all(struct locus_mailbox *mailbox, bool *alone)
+inline struct locus_link *locus_mailbox_take_all(struct locus_mailbox *mailbox, bool *alone)
 {
     *alone = true;
     if (locus_mailbox_empty(mailbox))
         return NULL;
-    uintptr_t head = atomic_exchange_explicit(&mailbox->head, 0, memory_order_acquire); // T1
+    uintptr_t head = __atomic_exchange_n(&mailbox->head, 0, __ATOMIC_ACQUIRE); // T1
     struct locus_link *link = (struct locus_link *)(head & ~LOCUS_MAILBOX_ALONE);
     struct locus_link *oldest_first = NULL;
     if (head & LOCUS_MAILBOX_ALONE)
@@ -89,10 +94,14 @@ static inline struct locus_link *locus_mailbox_take_all(struct locus_mailbox *ma
 }
 
 // The same, for whoever reads `next` anyhow.
-static inline struct locus_link *locus_mailbox_take(struct locus_mailbox *mailbox)
+inline struct locus_link *locus_mailbox_take(struct locus_mailbox *mailbox)
 {
     bool alone;
     return locus_mailbox_take_all(mailbox, &alone);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -2,26 +2,34 @@
 //
 // owner: grow, retire, drain, and the waiting in between.
 //
-// in_flight counts the blocks of this home in tables that were retired here and have not been drained. It is what makes
+// The pool's in_flight counts the blocks of this home in tables that were retired and have not been drained. It is what makes
 // waiting sound: grow waits only while top + in_flight could satisfy it, so it ends by itself when everything is home, and a
-// table that never arrives costs at most wait_ns. A drain inside a wait is the same function as any other drain; counts
-// and reclaimed tables cannot be lost in it.
+// table that never arrives costs at most wait_ns. It is the pool's and not the owner's, because a table may be retired under one
+// owner and come home under the next. A drain inside a wait is the same function as any other drain; counts and reclaimed
+// tables cannot be lost in it.
+//
+// The role is one word, which names the thread that holds it. A thread finds its own name there only if it wrote it, so the
+// question whether it holds the role is a plain load and a comparison.
 //
 // Atomics here, besides P1/T1 (mailbox.h) and D1 (table.c):
 //   D2 (acq_rel)   last drain of a table that spans homes, partner D2 of the other homes: release, so that this home's reading of
 //                  the array is over before the last one empties it; acquire, so that the last one really comes after.
 //   O1 (release)   leave, partner O2 (acquire) of the next adopt: the pool as the last holder left it.
+//   S1 (release)   spawn or join is done with the fields of the thread, partner S2 (acquire) of the next one to take them.
 
-#include "owner.h"
+#include "config.h"
 #include "cpu_relax.h"
+#include "owner_internal.h"
 #include "pool_internal.h"
+#include "rules.h"
 #include "topo/pin.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -36,33 +44,41 @@ struct locus_owner {
     uint32_t mailboxes_count;
     bool backpressure;
     uint64_t wait_ns;
-    uint64_t in_flight;
     struct locus_table *reclaimed_first, *reclaimed_last;
-    struct locus_owner_stats stats;
     struct locus_region *mailboxes_region;
 
-    _Atomic bool held;
-    pthread_t holder; // meaningful while held
+    _Atomic uintptr_t holder; // this_thread() of who has the role; 0: nobody
 
-    bool spawned;
+    _Atomic int thread_state; // enum thread_state; whoever takes it out of its state has the fields below
     pthread_t thread;
     locus_owner_step_fn *step;
     void *step_context;
     int step_result;
+    bool step_returned; // it was not ended by pthread_exit or a cancellation
     int node;
     int start_error;
     sem_t started;
+
+    _Alignas(COUNTERS_ALIGN_BYTES) struct locus_owner_stats counters; // any thread reads
 };
 
-static inline void assert_owner_context(const struct locus_owner *owner)
+enum thread_state { THREAD_NONE, THREAD_STARTING, THREAD_RUNNING, THREAD_JOINING };
+
+// No two threads that live have the same, and none has 0: it is an address in the thread's control block.
+static inline uintptr_t this_thread(void)
 {
-    assert(atomic_load_explicit(&owner->held, memory_order_relaxed) && pthread_equal(owner->holder, pthread_self()));
-    (void)owner;
+    return (uintptr_t)__builtin_thread_pointer();
+}
+
+static inline bool holds_role(const struct locus_owner *owner)
+{
+    return __builtin_expect(atomic_load_explicit(&owner->holder, memory_order_relaxed) == this_thread(), 1);
 }
 
 static int mailboxes_open(struct locus_owner *owner)
 {
     struct locus_region_config region = {
+        .size = sizeof region,
         .bytes = owner->mailboxes_count * sizeof(struct locus_mailbox),
         .memory_class = LOCUS_CLASS_METADATA,
         .page = LOCUS_PAGE_4K,
@@ -79,50 +95,107 @@ static int mailboxes_open(struct locus_owner *owner)
     return 0;
 }
 
-int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *config)
+static const char *config_fault(const struct locus_owner_config *config)
 {
-    if (!config->pool || config->mailboxes == 0 || (config->backpressure && config->pool->reuse != LOCUS_REUSE_LIFO))
-        return -EINVAL;
-    struct locus_owner *owner = calloc(1, sizeof *owner);
+    if (!config->pool)
+        return "there is no pool";
+    if (config->pool->owner)
+        return "another owner is open on the pool";
+    if (config->mailboxes == 0)
+        return "mailboxes is 0: nothing could come home";
+    if (config->backpressure && config->pool->reuse != LOCUS_REUSE_LIFO)
+        return "backpressure goes with a LIFO pool: FIFO hands out all never-used blocks first";
+    return NULL;
+}
+
+int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *given)
+{
+    struct locus_owner_config config;
+    int error = config_take(&config, sizeof config, given);
+    if (!error && config_fault(&config))
+        error = config.pool && config.pool->owner ? -EBUSY : -EINVAL;
+    if (error)
+        return error;
+    struct locus_owner *owner = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *owner);
     if (!owner)
         return -ENOMEM;
-    owner->pool = config->pool;
-    owner->home_bit = UINT64_C(1) << config->pool->home;
-    owner->mailboxes_count = config->mailboxes;
-    owner->backpressure = config->backpressure;
-    owner->wait_ns = config->wait_ns;
-    int error = sem_init(&owner->started, 0, 0) ? -errno : mailboxes_open(owner);
+    *owner = (struct locus_owner){
+        .pool = config.pool,
+        .home_bit = UINT64_C(1) << config.pool->home,
+        .mailboxes_count = config.mailboxes,
+        .backpressure = config.backpressure,
+        .wait_ns = config.wait_ns,
+    };
+    error = sem_init(&owner->started, 0, 0) ? -errno : mailboxes_open(owner);
     if (error) {
         locus_owner_close(owner);
         return error;
     }
+    config.pool->owner = owner;
     *out = owner;
     return 0;
 }
 
-void locus_owner_close(struct locus_owner *owner)
+void locus_owner_why(const struct locus_owner_config *given, int error, char *why, size_t why_bytes)
+{
+    struct locus_owner_config config;
+    int taken = config_take(&config, sizeof config, given);
+    const char *fault = taken ? config_why(taken) : config_fault(&config);
+    if (!fault && abs(error) == ENOMEM)
+        fault = "there is no memory for the mailboxes on the pool's node";
+    snprintf(why, why_bytes, "%s", fault ? fault : strerror(abs(error)));
+}
+
+bool owner_has_thread(const struct locus_owner *owner)
+{
+    return atomic_load_explicit(&owner->thread_state, memory_order_relaxed) != THREAD_NONE;
+}
+
+int locus_owner_close(struct locus_owner *owner)
 {
     if (!owner)
-        return;
-    assert(!owner->spawned);
+        return 0;
+    RULE(!owner_has_thread(owner), "the owner's spawned thread was not joined (locus_owner_join)");
+    if (owner_has_thread(owner))
+        return -EBUSY;
+    if (owner->pool->owner == owner)
+        owner->pool->owner = NULL;
     sem_destroy(&owner->started);
     locus_region_close(owner->mailboxes_region);
     free(owner);
+    return 0;
 }
 
 int locus_owner_adopt(struct locus_owner *owner)
 {
-    bool free_role = false;
-    if (!atomic_compare_exchange_strong_explicit(&owner->held, &free_role, true, memory_order_acquire, memory_order_relaxed)) // O2
-        return -EBUSY;
-    owner->holder = pthread_self();
+    uintptr_t nobody = 0;
+    return atomic_compare_exchange_strong_explicit(&owner->holder, &nobody, this_thread(), memory_order_acquire, // O2
+                                                   memory_order_relaxed)
+               ? 0
+               : -EBUSY;
+}
+
+int locus_owner_leave(struct locus_owner *owner)
+{
+    RULE(holds_role(owner), RULE_ROLE);
+    if (!holds_role(owner))
+        return -EPERM;
+    atomic_store_explicit(&owner->holder, 0, memory_order_release); // O1
     return 0;
 }
 
-void locus_owner_leave(struct locus_owner *owner)
+bool locus_owner_held_here(const struct locus_owner *owner)
 {
-    assert_owner_context(owner);
-    atomic_store_explicit(&owner->held, false, memory_order_release); // O1
+    return holds_role(owner);
+}
+
+// --- the spawned thread --------------------------------------------------------------------------------------------------------
+
+// However the thread ends. The step function may have left the role itself.
+static void spawned_end(void *argument)
+{
+    if (holds_role(argument))
+        locus_owner_leave(argument);
 }
 
 static void *spawned_main(void *argument)
@@ -135,50 +208,69 @@ static void *spawned_main(void *argument)
     sem_post(&owner->started);
     if (error)
         return NULL;
+    pthread_cleanup_push(spawned_end, owner);
     do {
         owner->step_result = owner->step(owner, owner->step_context);
     } while (owner->step_result == 0);
-    locus_owner_leave(owner);
+    owner->step_returned = true;
+    pthread_cleanup_pop(1);
     return NULL;
 }
 
-int locus_owner_spawn(struct locus_owner *owner, int node, locus_owner_step_fn *step, void *context)
+static bool thread_take(struct locus_owner *owner, int from, int to)
 {
-    if (owner->spawned)
-        return -EBUSY;
-    owner->node = node;
-    owner->step = step;
-    owner->step_context = context;
+    return atomic_compare_exchange_strong_explicit(&owner->thread_state, &from, to, memory_order_acquire, // S2
+                                                   memory_order_relaxed);
+}
+
+static void thread_give(struct locus_owner *owner, int state)
+{
+    atomic_store_explicit(&owner->thread_state, state, memory_order_release); // S1
+}
+
+static int thread_start(struct locus_owner *owner)
+{
     int error = pthread_create(&owner->thread, NULL, spawned_main, owner);
     if (error)
         return -error;
     while (sem_wait(&owner->started) && errno == EINTR)
         ;
-    if (owner->start_error) {
+    if (owner->start_error)
         pthread_join(owner->thread, NULL);
-        return owner->start_error;
-    }
-    owner->spawned = true;
-    return 0;
+    return owner->start_error;
+}
+
+int locus_owner_spawn(struct locus_owner *owner, int node, locus_owner_step_fn *step, void *context)
+{
+    if (!thread_take(owner, THREAD_NONE, THREAD_STARTING))
+        return -EBUSY;
+    owner->node = node;
+    owner->step = step;
+    owner->step_context = context;
+    owner->step_returned = false;
+    int error = thread_start(owner);
+    thread_give(owner, error ? THREAD_NONE : THREAD_RUNNING);
+    return error;
 }
 
 int locus_owner_join(struct locus_owner *owner, int *result)
 {
-    if (!owner->spawned)
+    if (!thread_take(owner, THREAD_RUNNING, THREAD_JOINING))
         return -EINVAL;
-    int error = pthread_join(owner->thread, NULL);
-    if (error)
-        return -error;
-    owner->spawned = false;
-    *result = owner->step_result;
-    return 0;
+    int error = -pthread_join(owner->thread, NULL);
+    if (!error && !owner->step_returned)
+        error = -ECANCELED;
+    else if (!error)
+        *result = owner->step_result;
+    thread_give(owner, error && error != -ECANCELED ? THREAD_RUNNING : THREAD_NONE);
+    return error;
 }
 
 // Blocks that this owner would have to hand out from its never-used ones, while others are on their way home.
 static inline bool must_wait(const struct locus_owner *owner, uint32_t count)
 {
     const struct locus_pool *pool = owner->pool;
-    return pool->top < count || (owner->backpressure && owner->in_flight && pool->top - count < pool->fresh);
+    return pool->top < count || (owner->backpressure && pool->in_flight && pool->top - count < pool->fresh);
 }
 
 static uint64_t now_ns(void)
@@ -196,7 +288,7 @@ static __attribute__((cold, noinline)) int grow_wait(struct locus_owner *owner, 
         locus_owner_drain(owner);
         if (!must_wait(owner, count))
             break;
-        if (owner->pool->top + owner->in_flight < count)
+        if (owner->pool->top + owner->pool->in_flight < count)
             error = -ENOMEM;
         else if (owner->wait_ns == 0)
             error = -EAGAIN;
@@ -209,42 +301,57 @@ static __attribute__((cold, noinline)) int grow_wait(struct locus_owner *owner, 
         else
             locus_cpu_relax();
     }
-    owner->stats.waits++;
-    owner->stats.wait_ns += now_ns() - start_ns;
+    counter_add(&owner->counters.waits, 1);
+    counter_add(&owner->counters.wait_ns, now_ns() - start_ns);
+    return error;
+}
+
+static __attribute__((cold, noinline)) int grow_fault(const struct locus_owner *owner, const struct locus_table *table)
+{
+    if (!holds_role(owner))
+        return -EPERM;
+    if (table->state != LOCUS_TABLE_LIVE)
+        return -EINVAL;
+    return owner->pool->home >= table->homes_max ? -EXDEV : -ENOSPC;
+}
+
+// Never-used blocks, or too few.
+static __attribute__((noinline)) int take_unusual(struct locus_owner *owner, const struct locus_table *table, uint32_t count)
+{
+    int error = must_wait(owner, count) ? grow_wait(owner, count) : 0;
+    if (!error && count)
+        pool_take_unusual(owner->pool, count, table->blocks + table->count, table->tag);
     return error;
 }
 
 static __attribute__((noinline)) int grow_many(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
     struct locus_pool *pool = owner->pool;
-    if (table->state != LOCUS_TABLE_LIVE)
-        return -EINVAL;
-    if (pool->home >= table->homes_max)
-        return -EXDEV;
-    if (table->capacity - table->count < count)
-        return -ENOSPC;
-    if (__builtin_expect(must_wait(owner, count), 0)) {
-        int error = grow_wait(owner, count);
-        if (error)
+    bool fits = (int)holds_role(owner) & (table->state == LOCUS_TABLE_LIVE) & (pool->home < table->homes_max) &
+                (table->capacity - table->count >= count); // one branch for all
+    if (__builtin_expect(!fits, 0))
+        return grow_fault(owner, table);
+    if (pool_plain(pool, count) && count) {
+        pool_take_plain(pool, count, table->blocks + table->count);
+    } else {
+        int error = take_unusual(owner, table, count);
+        if (error || count == 0)
             return error;
     }
-    if (count == 0)
-        return 0;
-    pool_take(pool, count, table->blocks + table->count);
     table->count += count;
     table->homes |= owner->home_bit;
     return 0;
 }
 
 // A decode step asks for one block, for a table that has some already. With nothing unusual about it, that is these few lines;
-// everything else, the checks in detail too, is grow_many's. A used block on top needs no wait, with back-pressure either.
+// everything else, the checks in detail too, is grow_many's.
 int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
-    assert_owner_context(owner);
+    RULE(holds_role(owner), RULE_ROLE);
     struct locus_pool *pool = owner->pool;
     uint32_t at = table->count;
     bool usual = count == 1 && table->state == LOCUS_TABLE_LIVE && (table->homes & owner->home_bit) && at < table->capacity &&
-                 pool_top_is_used(pool);
+                 pool_plain_one(pool) && holds_role(owner);
     if (__builtin_expect(!usual, 0))
         return grow_many(owner, table, count);
     table->blocks[at] = pool_take_top(pool);
@@ -262,7 +369,9 @@ static uint64_t homes_of(const struct locus_table *table)
 
 int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, uint32_t keep)
 {
-    assert_owner_context(owner);
+    RULE(holds_role(owner), RULE_ROLE);
+    if (!holds_role(owner))
+        return -EPERM;
     if (table->state != LOCUS_TABLE_LIVE)
         return -EINVAL;
     if (keep >= table->count)
@@ -289,17 +398,15 @@ static uint32_t own_blocks(const struct locus_owner *owner, const struct locus_t
 
 int locus_owner_retire(struct locus_owner *owner, struct locus_table *table)
 {
-    assert_owner_context(owner);
-    if (table->state != LOCUS_TABLE_LIVE)
-        return -EINVAL;
-    if (table->count == 0)
-        return -ENODATA;
+    RULE(holds_role(owner), RULE_ROLE);
+    if (!((int)holds_role(owner) & (table->state == LOCUS_TABLE_LIVE) & (table->count > 0))) // one branch for all
+        return !holds_role(owner) ? -EPERM : table->state == LOCUS_TABLE_LIVE ? -ENODATA : -EINVAL;
     table->state = LOCUS_TABLE_RETIRED;
     table->parcel = table->homes;
     table->retired_by = (uint8_t)owner->pool->home;
     table->in_flight = own_blocks(owner, table);
-    owner->in_flight += table->in_flight;
-    owner->stats.tables_retired++;
+    counter_add(&owner->pool->in_flight, table->in_flight);
+    counter_add(&owner->counters.tables_retired, 1);
     return 0;
 }
 
@@ -337,48 +444,75 @@ static void reclaim(struct locus_owner *owner, struct locus_table *table)
     owner->reclaimed_last = table;
 }
 
-static uint32_t drain_table(struct locus_owner *owner, struct locus_link *link)
+// What one drain brought home. Local to it, and counted once at its end.
+struct arrival {
+    uint64_t tables, declared; // blocks that were noted as in flight here
+    uint32_t freed;
+};
+
+static inline void drain_table(struct locus_owner *owner, struct locus_link *link, struct arrival *arrival)
 {
     struct locus_table *table = table_of(owner, link);
     bool alone = table->homes == owner->home_bit;
     if (table->retired_by == owner->pool->home)
-        owner->in_flight -= table->in_flight; // as noted then: a handle may have been damaged since
-    owner->stats.tables_drained++;
-    uint32_t freed = alone ? locus_pool_free_bulk(owner->pool, table->count, table->blocks, table->tag) : free_own(owner, table);
-    if (alone || atomic_fetch_sub_explicit(&table->pending, 1, memory_order_acq_rel) == 1) // D2
+        arrival->declared += table->in_flight; // as noted then: a handle may have been damaged since
+    arrival->tables++;
+    arrival->freed += alone ? locus_pool_free_bulk(owner->pool, table->count, table->blocks, table->tag) : free_own(owner, table);
+    if (alone || __atomic_sub_fetch(&table->pending, 1, __ATOMIC_ACQ_REL) == 0) // D2
         reclaim(owner, table);
-    return freed;
 }
 
-uint32_t locus_owner_drain(struct locus_owner *owner)
+// A table that was declared to another pool of this home's number must not make this one's count wrap.
+static void count_arrival(struct locus_owner *owner, const struct arrival *arrival)
 {
-    assert_owner_context(owner);
-    uint32_t freed = 0;
-    for (uint32_t i = 0; i < owner->mailboxes_count; i++) {
+    uint64_t in_flight = owner->pool->in_flight;
+    counter_set(&owner->pool->in_flight, in_flight - (arrival->declared < in_flight ? arrival->declared : in_flight));
+    counter_add(&owner->counters.tables_drained, arrival->tables);
+}
+
+// From mailbox number `first` on, which is not empty.
+static __attribute__((noinline)) uint32_t drain_from(struct locus_owner *owner, uint32_t first)
+{
+    struct arrival arrival = {0};
+    if (!holds_role(owner))
+        return 0;
+    for (uint32_t i = first; i < owner->mailboxes_count; i++) {
         bool alone;
         struct locus_link *link = locus_mailbox_take_all(&owner->mailboxes[i], &alone);
         while (link) {
             struct locus_link *next = alone ? NULL : link->next; // before the table is handed back and used again
-            freed += drain_table(owner, link);
+            drain_table(owner, link, &arrival);
             link = next;
         }
     }
-    return freed;
+    count_arrival(owner, &arrival);
+    return arrival.freed;
+}
+
+// A step often finds nothing, and that an empty mailbox is empty, any thread may see.
+uint32_t locus_owner_drain(struct locus_owner *owner)
+{
+    RULE(holds_role(owner), RULE_ROLE);
+    for (uint32_t i = 0; i < owner->mailboxes_count; i++)
+        if (!locus_mailbox_empty(&owner->mailboxes[i]))
+            return drain_from(owner, i);
+    return 0;
 }
 
 struct locus_table *locus_owner_reclaimed(struct locus_owner *owner)
 {
-    assert_owner_context(owner);
+    RULE(holds_role(owner), RULE_ROLE);
     struct locus_table *table = owner->reclaimed_first;
-    if (table)
-        owner->reclaimed_first = table->reclaimed_next;
+    if (!table || !holds_role(owner))
+        return NULL;
+    owner->reclaimed_first = table->reclaimed_next;
     return table;
 }
 
 void locus_owner_stats(const struct locus_owner *owner, struct locus_owner_stats *out)
 {
-    *out = owner->stats;
-    out->blocks_in_flight = owner->in_flight;
+    counters_read(out, &owner->counters, sizeof *out);
+    out->blocks_in_flight = counter_read(&owner->pool->in_flight);
 }
 
 struct locus_pool *locus_owner_pool(const struct locus_owner *owner)

@@ -3,8 +3,9 @@
 // owner: the role that alone touches a pool, and through which everything comes home.
 //
 // It is a role, not only a thread. Either the engine's scheduler thread of that node adopts it, or the library spawns a thread,
-// pins it to the node and calls the engine's step function there. All functions below that take an owner are *owner context*:
-// they may be called only by the thread that holds the role (debug builds assert it), except where a comment says otherwise.
+// pins it to the node and calls the engine's step function there. All functions below that take an owner are *owner context*,
+// except where a comment says otherwise: only the thread that holds the role may call them. Any other is answered -EPERM, or
+// as if there were nothing to do (drain: 0, reclaimed: NULL), and changes nothing.
 //
 //     scheduler (owner context)                      worker (any thread)
 //     grow(table, n)      take blocks
@@ -23,34 +24,51 @@
 #include "pool.h"
 #include "table.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct locus_owner;
 
 struct locus_owner_config {
+    size_t size;                // sizeof this struct (version.h)
     struct locus_pool *pool;    // borrowed; must outlive the owner
     uint32_t mailboxes;         // >= 1: one per worker that pushes here keeps their heads apart
     bool backpressure;          // LIFO pools only
     uint64_t wait_ns;           // longest wait inside one grow; 0: do not wait, answer -EAGAIN
 };
 
-// 0, -EINVAL, -ENOMEM, or what locus_region_open() answered for the mailboxes, which lie on the pool's node.
+// 0, -EINVAL, -EBUSY (another owner is open on the pool), -ENOMEM, -E2BIG (version.h), or what locus_region_open() answered for the
+// mailboxes, which lie on the pool's node. Of one pool by one thread at a time.
 int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *config);
 
-// NULL is allowed. Tables still in the mailboxes are dropped, not freed: drain first.
-void locus_owner_close(struct locus_owner *owner);
+// One sentence on why it answered `error`, as locus_pool_why(). Any thread.
+void locus_owner_why(const struct locus_owner_config *config, int error, char *why, size_t why_bytes);
 
-// Takes the role for the calling thread: 0, or -EBUSY while another thread holds it. Leave gives it up; the next adopter sees
-// everything that was done in it. Neither pins the thread: see topo.h.
+// NULL is allowed. One thread, when no other uses the owner any more. 0, or -EBUSY: its spawned thread was not joined, and nothing
+// is closed. The pool may get another owner. Tables that are retired and not pushed come home to that one, by a route to it. Tables
+// still in the mailboxes are dropped: their blocks stay out, and in flight, for good. So drain first.
+int locus_owner_close(struct locus_owner *owner);
+
+// Takes the role for the calling thread: 0, or -EBUSY while a thread holds it. Leave gives it up: 0, or -EPERM; the next
+// adopter sees everything that was done in it. Neither pins the thread: see pin.h. Any thread.
 int locus_owner_adopt(struct locus_owner *owner);
-void locus_owner_leave(struct locus_owner *owner);
+int locus_owner_leave(struct locus_owner *owner);
+
+// Does the calling thread hold the role? Any thread.
+bool locus_owner_held_here(const struct locus_owner *owner);
 
 // One round of the engine's work, in owner context. 0 to be called again, anything else ends the thread with that result.
 typedef int locus_owner_step_fn(struct locus_owner *owner, void *context);
 
 // Starts a thread pinned to the CPUs of `node` (LOCUS_NODE_ANY: not pinned) that adopts the role and calls `step` until it
-// ends. 0, -EBUSY, or what pthread_create or the pinning answered. Any thread.
+// ends, and then leaves the role, also if `step` ended it by pthread_exit or was cancelled. 0; -EBUSY: the role is held, or a
+// thread was spawned and not joined; or what pthread_create or the pinning answered. Any thread.
 int locus_owner_spawn(struct locus_owner *owner, int node, locus_owner_step_fn *step, void *context);
 
-// Waits for the spawned thread and hands out the step function's last result. 0, or -EINVAL when none was spawned. Any thread.
+// Waits for the spawned thread and hands out the step function's last result. Any thread.
+// 0; -EINVAL: none was spawned, or another thread is joining it; -EDEADLK: it is this thread, and goes on
+// -ECANCELED  the thread has ended, and the role is free, but `step` did not return; *result is as it was
 int locus_owner_join(struct locus_owner *owner, int *result);
 
 // Appends `count` blocks to a LIVE table, all or none.
@@ -77,15 +95,20 @@ struct locus_table *locus_owner_reclaimed(struct locus_owner *owner);
 struct locus_owner_stats {
     uint64_t tables_retired;    // declared here
     uint64_t tables_drained;    // tables that this home has drained its part of
-    uint64_t blocks_in_flight;  // declared here and not home yet
+    uint64_t blocks_in_flight;  // declared and not home yet: the pool's, whichever owner it had then
     uint64_t waits;             // grows that had to wait
     uint64_t wait_ns;           // time spent in them
 };
 
+// Any thread, at any time: exact in owner context, elsewhere each figure as of some moment.
 void locus_owner_stats(const struct locus_owner *owner, struct locus_owner_stats *out);
 struct locus_pool *locus_owner_pool(const struct locus_owner *owner);
 
 // Enters this owner's mailbox number `lane` into a route. Before the route is shared; any thread. 0 or -EINVAL (no such lane).
 int locus_route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

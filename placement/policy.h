@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum locus_policy {
     LOCUS_POLICY_FIRST_TOUCH,    // the kernel's default: a page lies on the node of the CPU that first writes it
     LOCUS_POLICY_BIND,           // strict: on the node, or on any of several, and nowhere else
@@ -29,19 +33,19 @@ struct locus_nodes {             // {0} is the empty set; the layout is that of 
 };
 
 // pre: 0 <= node < LOCUS_NODES_MAX.
-static inline void locus_nodes_add(struct locus_nodes *set, int node)
+inline void locus_nodes_add(struct locus_nodes *set, int node)
 {
     set->words[(unsigned)node / LOCUS_NODES_WORD_BITS] |= 1ul << ((unsigned)node % LOCUS_NODES_WORD_BITS);
 }
 
-static inline bool locus_nodes_has(const struct locus_nodes *set, int node)
+inline bool locus_nodes_has(const struct locus_nodes *set, int node)
 {
     return node >= 0 && (unsigned)node < LOCUS_NODES_MAX &&
            (set->words[(unsigned)node / LOCUS_NODES_WORD_BITS] >> ((unsigned)node % LOCUS_NODES_WORD_BITS) & 1ul) != 0;
 }
 
 // The lowest node of the set that is >= `node`, which is >= 0; LOCUS_NODE_ANY: none is.
-static inline int locus_nodes_next(const struct locus_nodes *set, int node)
+inline int locus_nodes_next(const struct locus_nodes *set, int node)
 {
     for (; (unsigned)node < LOCUS_NODES_MAX; node++)
         if (locus_nodes_has(set, node))
@@ -49,7 +53,7 @@ static inline int locus_nodes_next(const struct locus_nodes *set, int node)
     return LOCUS_NODE_ANY;
 }
 
-static inline unsigned locus_nodes_count(const struct locus_nodes *set)
+inline unsigned locus_nodes_count(const struct locus_nodes *set)
 {
     unsigned count = 0;
     for (size_t word = 0; word < sizeof(set->words) / sizeof(set->words[0]); word++)
@@ -74,5 +78,9 @@ int locus_policy_probe(enum locus_policy policy);
 // One sentence (no newline, no final stop) on why locus_region_open() or locus_policy_probe() answered `error` (of either sign)
 // for this policy. Never NULL, and constant.
 const char *locus_policy_why(enum locus_policy policy, int error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -29,43 +29,74 @@
 // FIFO reuse turns the same array into a ring: taken at `head`, returned at the other end. It serves comparisons (experiment
 // 0358) and debugging, and is allowed to be slower.
 //
+// A handle of a pool that was closed, or of another pool with this home's number, looks like one of this pool's. So the first
+// generation of a pool is drawn at random: such a handle fits a block only if both have come to the same generation, which
+// is one case in POOL_FIRST_GENERATIONS, and the good path need not know of it.
+//
 // A block that comes home with the last generation is retired, because one more use could not be told from the first. At one use
-// of a block per millisecond that is after 50 days, and costs one block. A pool with fewer generations starts later instead of
+// of a block per millisecond that is after 46 days, and costs one block. A pool with fewer generations starts later instead of
 // ending earlier, so that the good path sees the end as an overflow of the addition that it makes anyway.
 
+#include "config.h"
+#include "owner.h"
 #include "pool_internal.h"
+#include "rules.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
-static int config_check(const struct locus_pool_config *config)
+// --- rules (rules.h) ------------------------------------------------------------------------------------------------------------
+
+#ifdef LOCUS_CHECKED
+static const char *const free_errors[LOCUS_FREE_ERRORS] = {
+    [LOCUS_FREE_DOUBLE] = "freed twice",
+    [LOCUS_FREE_STALE] = "freed with a handle of an older use",
+    [LOCUS_FREE_FOREIGN] = "freed in another home",
+    [LOCUS_FREE_RANGE] = "no block of this pool",
+};
+
+static const char *handle_fault(const struct locus_pool *pool, locus_block block)
 {
-    if (config->home >= LOCUS_HOMES_MAX || config->blocks == 0 || config->blocks > LOCUS_BLOCKS_MAX || config->block_bytes == 0)
-        return -EINVAL;
-    if (config->stride_bytes && config->stride_bytes < config->block_bytes)
-        return -EINVAL;
-    if (config->backing != LOCUS_BACKING_MAPPED && config->backing != LOCUS_BACKING_HEAP)
-        return -EINVAL;
-    if (config->reuse != LOCUS_REUSE_LIFO && config->reuse != LOCUS_REUSE_FIFO)
-        return -EINVAL;
-    return 0;
+    switch (locus_pool_check(pool, block)) {
+    case -EXDEV: return "the handle is of another home";
+    case -ERANGE: return "the handle names no block of this pool";
+    default: return "the handle is not live: its block was freed, or never handed out";
+    }
 }
 
-static int blocks_open_mapped(struct locus_pool *pool, const struct locus_pool_config *config)
+// A pool without an owner is its only thread's.
+static bool in_owner_context(const struct locus_pool *pool)
 {
-    struct locus_region_config region = {
+    return !pool->owner || locus_owner_held_here(pool->owner);
+}
+#endif
+
+// --- open and close -------------------------------------------------------------------------------------------------------------
+
+void pool_region_config(const struct locus_pool_config *config, struct locus_region_config *out)
+{
+    size_t stride_bytes = config->stride_bytes ? config->stride_bytes : config->block_bytes;
+    *out = (struct locus_region_config){
+        .size = sizeof *out,
+        .bytes = config->memory ? config->memory_bytes : stride_bytes * config->blocks,
         .memory_class = LOCUS_CLASS_KV_CACHE,
         .page = config->page,
         .policy = config->policy,
         .node = config->node,
         .nodes = config->nodes,
         .populate = config->populate,
+        .memory = config->memory,
     };
-    if (__builtin_mul_overflow(pool->stride_bytes, (size_t)config->blocks, &region.bytes))
-        return -EINVAL;
+}
+
+static int blocks_open_mapped(struct locus_pool *pool, const struct locus_pool_config *config)
+{
+    struct locus_region_config region;
+    pool_region_config(config, &region);
     int error = locus_region_open(&pool->region, &region);
     if (error)
         return error;
@@ -89,13 +120,15 @@ static int blocks_open_heap(struct locus_pool *pool, const struct locus_pool_con
     return 0;
 }
 
-// The stack and the generations lie between guard pages of their own, on the pool's node: the owner reads them all day.
+// Stack, tags and generations lie between guard pages of their own, on the pool's node: the owner reads them all day.
 static int metadata_open(struct locus_pool *pool, const struct locus_pool_config *config)
 {
     size_t stack_bytes = (size_t)config->blocks * sizeof(locus_block);
+    size_t tags_bytes = config->tags ? (size_t)config->blocks * sizeof(uint64_t) : 0;
     size_t generations_bytes = (size_t)config->blocks * sizeof(uint32_t);
     struct locus_region_config region = {
-        .bytes = stack_bytes + generations_bytes,
+        .size = sizeof region,
+        .bytes = stack_bytes + tags_bytes + generations_bytes,
         .memory_class = LOCUS_CLASS_METADATA,
         .page = LOCUS_PAGE_4K,
         .policy = config->policy,
@@ -105,9 +138,28 @@ static int metadata_open(struct locus_pool *pool, const struct locus_pool_config
     int error = locus_region_open(&pool->metadata, &region);
     if (error)
         return error;
-    pool->free = locus_region_base(pool->metadata);
-    pool->generation = (uint32_t *)(pool->free + config->blocks);
+    char *base = locus_region_base(pool->metadata);
+    pool->free = (locus_block *)(void *)base;
+    pool->tags = config->tags ? (uint64_t *)(void *)(base + stack_bytes) : NULL;
+    pool->generation = (uint32_t *)(void *)(base + stack_bytes + tags_bytes);
     return 0;
+}
+
+static uint32_t random_bits(void)
+{
+    uint32_t bits;
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) == sizeof bits)
+        return bits;
+    struct timespec now; // early at boot, or in a sandbox: still another one for each pool
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)(((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static uint32_t generation_first(const struct locus_pool_config *config)
+{
+    if (config->generations)
+        return LOCUS_GENERATION_MAX - (config->generations - 1);
+    return LOCUS_GENERATION_MIN + random_bits() % POOL_FIRST_GENERATIONS;
 }
 
 static void blocks_fill(struct locus_pool *pool)
@@ -116,31 +168,36 @@ static void blocks_fill(struct locus_pool *pool)
         pool->free[i] = locus_block_make(pool->home, i, pool->generation_first);
         pool->generation[i] = pool->generation_first;
     }
-    pool->top = pool->blocks;
+    pool_top_set(pool, pool->blocks);
     pool->fresh = pool->blocks;
+    pool->all = pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks : POOL_NEVER;
+    pool->floor = pool->fresh; // no take is plain, and with FIFO or tags it stays so
 }
 
-int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *config)
+int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *given)
 {
-    int error = config_check(config);
+    struct locus_pool_config config;
+    int error = config_take(&config, sizeof config, given);
+    if (!error && pool_config_fault(&config))
+        error = -EINVAL;
     if (error)
         return error;
-    struct locus_pool *pool = aligned_alloc(LOCUS_CACHE_LINE, sizeof *pool);
+    struct locus_pool *pool = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *pool);
     if (!pool)
         return -ENOMEM;
     *pool = (struct locus_pool){
-        .home = config->home,
-        .blocks = config->blocks,
-        .block_bytes = config->block_bytes,
-        .stride_bytes = config->stride_bytes ? config->stride_bytes : config->block_bytes,
-        .reuse = config->reuse,
-        .policy = config->policy,
-        .node = config->node,
-        .generation_first = LOCUS_GENERATION_MAX - (config->generations ? config->generations - 1 : LOCUS_GENERATION_MAX - 1),
+        .home = config.home,
+        .blocks = config.blocks,
+        .block_bytes = config.block_bytes,
+        .stride_bytes = config.stride_bytes ? config.stride_bytes : config.block_bytes,
+        .reuse = config.reuse,
+        .policy = config.policy,
+        .node = config.node,
+        .generation_first = generation_first(&config),
     };
-    error = config->backing == LOCUS_BACKING_MAPPED ? blocks_open_mapped(pool, config) : blocks_open_heap(pool, config);
+    error = config.backing == LOCUS_BACKING_HEAP ? blocks_open_heap(pool, &config) : blocks_open_mapped(pool, &config);
     if (!error)
-        error = metadata_open(pool, config);
+        error = metadata_open(pool, &config);
     if (error) {
         locus_pool_close(pool);
         return error;
@@ -154,6 +211,7 @@ void locus_pool_close(struct locus_pool *pool)
 {
     if (!pool)
         return;
+    RULE(!pool->owner, "an owner is open on the pool: close that first");
     if (pool->heap)
         for (uint32_t i = 0; i < pool->blocks; i++)
             free(pool->heap[i]);
@@ -164,51 +222,72 @@ void locus_pool_close(struct locus_pool *pool)
 }
 
 // `top` still counts the free blocks; the ring starts at `head`. All never-used blocks leave before the first that came home.
-void pool_take_fifo(struct locus_pool *pool, uint32_t count, locus_block out[])
+static void take_fifo(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
     for (uint32_t i = 0; i < count; i++) {
         out[i] = pool->free[pool->head];
         pool->head = pool->head + 1 == pool->blocks ? 0 : pool->head + 1;
     }
-    pool->top -= count;
+    pool_top_set(pool, pool->top - count);
     pool->fresh -= count < pool->fresh ? count : pool->fresh;
-    uint32_t outstanding = pool->blocks - pool->retired - pool->top;
-    if (outstanding > pool->outstanding_high)
-        pool->outstanding_high = outstanding;
+}
+
+static void take_lifo(struct locus_pool *pool, uint32_t count, locus_block out[])
+{
+    pool_take_plain(pool, count, out);
+    if (pool->top >= pool->fresh)
+        return;
+    pool->fresh = pool->top;
+    if (!pool->tags)
+        pool->floor = pool->top;
+}
+
+__attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag)
+{
+    if (pool->reuse == LOCUS_REUSE_FIFO)
+        take_fifo(pool, count, out);
+    else
+        take_lifo(pool, count, out);
+    for (uint32_t i = 0; i < count && pool->tags; i++)
+        pool_note_tag(pool, out[i], tag);
+    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->top;
+    if (outstanding > pool->counters.outstanding_high)
+        counter_set(&pool->counters.outstanding_high, outstanding);
+    counter_set(&pool->counters.distinct_high, pool->blocks - pool->fresh);
 }
 
 static __attribute__((noinline)) locus_block alloc_unusual(struct locus_pool *pool)
 {
     locus_block block = LOCUS_BLOCK_NONE;
     if (pool->top)
-        pool_take(pool, 1, &block);
+        pool_take_unusual(pool, 1, &block, 0);
     return block;
 }
 
 locus_block locus_pool_alloc(struct locus_pool *pool)
 {
-    return __builtin_expect(pool_top_is_used(pool), 1) ? pool_take_top(pool) : alloc_unusual(pool);
+    RULE(in_owner_context(pool), RULE_ROLE);
+    return pool_plain_one(pool) ? pool_take_top(pool) : alloc_unusual(pool);
 }
 
+// Of no blocks, `out` may be NULL, which memcpy must not see; one comparison finds that and too many.
 int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
-    if (count > pool->top)
-        return -ENOMEM;
-    pool_take(pool, count, out);
+    RULE(in_owner_context(pool), RULE_ROLE);
+    if (__builtin_expect(count - 1 >= pool->top, 0))
+        return count == 0 ? 0 : -ENOMEM;
+    if (pool_plain(pool, count))
+        pool_take_plain(pool, count, out);
+    else
+        pool_take_unusual(pool, count, out, 0);
     return 0;
-}
-
-// Where in free[] the i-th free block is, counted from the one that leaves next.
-static uint64_t free_at(const struct locus_pool *pool, uint32_t i)
-{
-    return pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks - pool->top + i : ((uint64_t)pool->head + i) % pool->blocks;
 }
 
 // Only on the error path: see the opening comment.
 static bool is_free(const struct locus_pool *pool, uint32_t index)
 {
     for (uint32_t i = 0; i < pool->top; i++)
-        if (locus_block_index(pool->free[free_at(pool, i)]) == index)
+        if (locus_block_index(pool->free[pool_free_at(pool, i)]) == index)
             return true;
     return false;
 }
@@ -229,7 +308,9 @@ static enum locus_free_error error_kind(const struct locus_pool *pool, locus_blo
 static __attribute__((cold, noinline)) void refuse(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
     enum locus_free_error error = error_kind(pool, block);
-    pool->refused[error]++;
+    RULE_OF("locus_pool_free_bulk", pool->on_error, "block %u of home %u, tag %llu: %s, and nobody is told (locus_pool_on_error)",
+            locus_block_index(block), locus_block_home(block), (unsigned long long)tag, free_errors[error]);
+    counter_add(&pool->counters.refused[error], 1);
     if (pool->on_error)
         pool->on_error(pool->on_error_context, error, block, tag);
 }
@@ -237,8 +318,8 @@ static __attribute__((cold, noinline)) void refuse(struct locus_pool *pool, locu
 // Puts one block that came home into its place: before all others, or, FIFO, behind them.
 static void give_back(struct locus_pool *pool, locus_block block)
 {
-    pool->top++;
-    pool->free[free_at(pool, pool->reuse == LOCUS_REUSE_LIFO ? 0 : pool->top - 1)] = block;
+    pool_top_set(pool, pool->top + 1);
+    pool->free[pool_free_at(pool, pool->reuse == LOCUS_REUSE_LIFO ? 0 : pool->top - 1)] = block;
 }
 
 // Frees from the front as long as nothing is unusual - LIFO, live handles of this home, generations left - and returns
@@ -260,7 +341,7 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
     }
     if (__builtin_expect(i < count, 0))
         memmove(stack + count - i, stack, i * sizeof *stack);
-    pool->top += i;
+    pool_top_set(pool, pool->top + i);
     return i;
 }
 
@@ -268,13 +349,15 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
 static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
     uint32_t index = locus_block_index(block), generation = locus_block_generation(block);
-    if (locus_pool_check(pool, block)) {
+    bool none_is_out = pool->top + pool->counters.retired == pool->blocks;
+    if (none_is_out || locus_pool_check(pool, block)) {
         refuse(pool, block, tag);
         return 0;
     }
     if (generation == LOCUS_GENERATION_MAX) {
         pool->generation[index] = POOL_GENERATION_RETIRED;
-        pool->retired++;
+        counter_add(&pool->counters.retired, 1);
+        pool->all -= pool->all != POOL_NEVER;
         return 1;
     }
     pool->generation[index] = generation + 1;
@@ -287,21 +370,25 @@ static __attribute__((noinline)) void straighten(struct locus_pool *pool)
 {
     uint32_t used = pool->blocks - pool->fresh;
     locus_block *stack = pool->free + pool->blocks - pool->top;
-    if (pool->retired == 0) {
+    bool none_retired = pool->all == pool->blocks;
+    if (pool->counters.freed - pool->freed_straightened < used)
+        return;
+    if (none_retired) {
         const uint32_t *generations = pool->generation;
         locus_block first = locus_block_make(pool->home, 0, 0);
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < used; i++)
             stack[i] = first + ((uint64_t)i << 32) + generations[i];
     }
-    for (uint32_t i = 0; i < used && pool->retired; i++)
+    for (uint32_t i = 0; i < used && !none_retired; i++)
         if (pool->generation[i] != POOL_GENERATION_RETIRED)
             *stack++ = locus_block_make(pool->home, i, pool->generation[i]);
-    pool->freed_straightened = pool->freed;
+    pool->freed_straightened = pool->counters.freed;
 }
 
 uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
 {
+    RULE(in_owner_context(pool), RULE_ROLE);
     uint32_t accepted = 0, done = 0;
     while (done < count) {
         uint32_t room = pool->blocks - pool->top, left = count - done < room ? count - done : room;
@@ -311,9 +398,8 @@ uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const loc
         if (done < count)
             accepted += free_one(pool, blocks[done++], tag);
     }
-    pool->freed += accepted;
-    if (__builtin_expect(pool->top + pool->retired == pool->blocks, 0) && pool->reuse == LOCUS_REUSE_LIFO &&
-        pool->freed - pool->freed_straightened >= pool->blocks - pool->fresh)
+    counter_add(&pool->counters.freed, accepted);
+    if (__builtin_expect(pool->top == pool->all, 0))
         straighten(pool);
     return accepted;
 }
@@ -330,7 +416,7 @@ int locus_pool_check(const struct locus_pool *pool, locus_block block)
 
 void *locus_pool_address(const struct locus_pool *pool, locus_block block)
 {
-    assert(locus_block_home(block) == pool->home && locus_block_index(block) < pool->blocks);
+    RULE(locus_pool_check(pool, block) == 0, "%s", handle_fault(pool, block));
     return pool_address(pool, block);
 }
 
@@ -343,21 +429,6 @@ void locus_pool_on_error(struct locus_pool *pool, locus_free_error_fn *function,
 {
     pool->on_error = function;
     pool->on_error_context = context;
-}
-
-void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *out)
-{
-    *out = (struct locus_pool_stats){
-        .allocated = pool->allocated,
-        .freed = pool->freed,
-        .blocks = pool->blocks,
-        .blocks_free = pool->top,
-        .blocks_retired = pool->retired,
-        .outstanding = (uint32_t)(pool->allocated - pool->freed),
-        .outstanding_high = pool->outstanding_high,
-        .distinct_high = pool->blocks - pool->fresh,
-    };
-    memcpy(out->refused, pool->refused, sizeof out->refused);
 }
 
 uint32_t locus_pool_home(const struct locus_pool *pool)

@@ -7,9 +7,12 @@
 // free compares the handle's generation with the block's, moves the block on by one, and pushes the new handle. Nothing is
 // stored inside a block.
 //
+// What is not detected: a handle of a closed pool, or of another pool with the same home, is refused like any stale one, but for
+// one case in 2^28, when its generation happens to be that of the block; and any, in a pool with few `generations`.
+//
 // Threads: a pool has no lock. Every function belongs to *owner context* (owner.h), except the address functions
 // (locus_pool_address, locus_pool_read), which use only what never changes after open and may be called from any thread that
-// holds a live handle.
+// holds a live handle. Statistics and reasons, for any thread: pool_report.h.
 //
 // Requested, granted and verified placement of a mapped pool: locus_region_verify(locus_pool_region(pool), ...).
 #ifndef LOCUS_POOL_H
@@ -18,11 +21,16 @@
 #include "block.h"
 #include "region.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct locus_pool;
 
 enum locus_backing {
     LOCUS_BACKING_MAPPED,       // one region, block i at i * stride
     LOCUS_BACKING_HEAP,         // one malloc'd, page-aligned block each: what experiment 0359 compares with
+    LOCUS_BACKING_CALLER,       // one region over `memory`, which is the caller's: shared, a memfd, registered with a device
 };
 
 enum locus_reuse {
@@ -31,18 +39,22 @@ enum locus_reuse {
 };
 
 struct locus_pool_config {
+    size_t size;                // sizeof this struct (version.h)
     uint32_t home;              // ordinal that goes into the handles, < LOCUS_HOMES_MAX
     uint32_t blocks;            // 1 .. LOCUS_BLOCKS_MAX
     size_t block_bytes;         // > 0
     size_t stride_bytes;        // 0: block_bytes; larger (never smaller) spreads first bytes over the cache sets
     enum locus_backing backing;
     enum locus_reuse reuse;
-    enum locus_page page;       // page, policy, node, nodes, populate: as in region.h (mapped backing only)
+    enum locus_page page;       // page, policy, node, nodes, populate: as in region.h (not for heap backing)
     enum locus_policy policy;
     int node;                   // here lie also the pool's own books
     struct locus_nodes nodes;   // of a policy over several, for the blocks; empty: `node`
     bool populate;
-    uint32_t generations;       // uses of a block before it is retired; 0: all that 32 bits hold
+    bool tags;                  // note for each block the request that it went to, for locus_pool_each_out(); 8 bytes a block
+    uint32_t generations;       // uses of a block before it is retired; 0: 2^32 - 2^28 at least
+    void *memory;               // for LOCUS_BACKING_CALLER, and only there: whole pages, which must outlive the pool
+    size_t memory_bytes;
 };
 
 // Why a handle was refused. The pool stays as it was, the other handles of the chunk are freed.
@@ -57,19 +69,7 @@ enum locus_free_error {
 // Called in owner context for each refused handle. `tag` is the tag of the request it came with (table.h), or 0.
 typedef void locus_free_error_fn(void *context, enum locus_free_error error, locus_block block, uint64_t tag);
 
-struct locus_pool_stats {
-    uint64_t allocated;         // blocks handed out since open
-    uint64_t freed;             // blocks that came home since open
-    uint64_t refused[LOCUS_FREE_ERRORS];
-    uint32_t blocks;            // size of the pool
-    uint32_t blocks_free;       // ready to be handed out
-    uint32_t blocks_retired;    // worn out: used as often as there are generations; never handed out again
-    uint32_t outstanding;       // handed out and not home: allocated - freed
-    uint32_t outstanding_high;  // running maximum of outstanding: the footprint's high-water
-    uint32_t distinct_high;     // distinct blocks ever handed out
-};
-
-// 0, -EINVAL (a field out of its range), -ENOMEM, or what locus_region_open() answered.
+// 0, -EINVAL (a field out of its range), -ENOMEM, -E2BIG (version.h), or what locus_region_open() answered.
 int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *config);
 
 // NULL is allowed. Handles that are still out become dangling: close a pool only when its users are gone.
@@ -96,9 +96,12 @@ void *locus_pool_address(const struct locus_pool *pool, locus_block block);
 const void *locus_pool_read(const struct locus_pool *pool, locus_block block);
 
 void locus_pool_on_error(struct locus_pool *pool, locus_free_error_fn *function, void *context);
-void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *out);
 uint32_t locus_pool_home(const struct locus_pool *pool);
 size_t locus_pool_block_bytes(const struct locus_pool *pool);
 const struct locus_region *locus_pool_region(const struct locus_pool *pool); // NULL for heap backing
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,10 +13,12 @@
 // step: other processes take memory meanwhile, and they can surprise us by what they take during one step, not during all.
 // Hugetlb needs no such question: MADV_POPULATE_WRITE answers EFAULT when the node's reserved pages run out.
 //
+// A span of the caller's is placed and populated likewise, and neither mapped, guarded, advised nor unmapped.
+//
 // The guards also keep the span's line in /proc/self/numa_maps its own, which region_verify.c relies on.
+#include "placement/config.h"
 #include "placement/region_internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -48,11 +50,25 @@ static size_t alignment_of(enum locus_page page, size_t base_page)
     return base_page;
 }
 
+const char *region_config_fault(const struct locus_region_config *config)
+{
+    size_t page_bytes = alignment_of(config->page, (size_t)sysconf(_SC_PAGESIZE));
+    if (config->bytes == 0)
+        return "bytes is 0";
+    if ((unsigned)config->memory_class > LOCUS_CLASS_METADATA)
+        return "there is no such memory_class";
+    if ((unsigned)config->page > LOCUS_PAGE_1G)
+        return "there is no such page";
+    if (config->memory && config->page == LOCUS_PAGE_THP)
+        return "page is THP, and the caller's memory is not advised: say LOCUS_PAGE_4K";
+    if (config->memory && ((uintptr_t)config->memory % page_bytes || config->bytes % page_bytes))
+        return "the caller's memory does not begin and end with a page";
+    return NULL;
+}
+
 static int check_config(const struct locus_region_config *config, struct locus_nodes *nodes)
 {
-    if (config->bytes == 0 || (unsigned)config->memory_class > LOCUS_CLASS_METADATA || (unsigned)config->page > LOCUS_PAGE_1G)
-        return -EINVAL;
-    return region_policy_nodes(config, nodes);
+    return region_config_fault(config) ? -EINVAL : region_policy_nodes(config, nodes);
 }
 
 // Gives back what of the reservation lies outside guard + span + guard. Where the kernel refuses (the reservation may have
@@ -121,20 +137,30 @@ static int advise(struct locus_region *region)
     return 0;
 }
 
-static int map_span(struct locus_region *region)
+static int map_span(struct locus_region *region, size_t base_page)
+{
+    int result = reserve(region, base_page);
+    if (!result && is_hugetlb(region->config.page))
+        result = map_hugetlb(region);
+    else if (!result && mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
+        result = -errno;
+    else if (!result)
+        result = advise(region);
+    if (!result && madvise(region->base, region->bytes, MADV_DONTFORK) != 0)
+        result = -errno;
+    return result;
+}
+
+// The span is the caller's, or ours.
+static int have_span(struct locus_region *region)
 {
     size_t base_page = (size_t)sysconf(_SC_PAGESIZE);
-    int result = reserve(region, base_page);
-    if (result)
-        return result;
-    if (is_hugetlb(region->config.page)) {
-        region->page_bytes = alignment_of(region->config.page, base_page);
-        return map_hugetlb(region);
-    }
-    region->page_bytes = base_page;
-    if (mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
-        return -errno;
-    return advise(region);
+    region->page_bytes = is_hugetlb(region->config.page) ? alignment_of(region->config.page, base_page) : base_page;
+    if (!region->config.memory)
+        return map_span(region, base_page);
+    region->base = region->config.memory;
+    region->bytes = region->config.bytes;
+    return 0;
 }
 
 // Kernels before 5.14 answer EINVAL to MADV_POPULATE_WRITE; base pages are then touched one by one. A hugetlb span is not: what
@@ -170,22 +196,25 @@ static int populate(const struct locus_region *region)
     return result;
 }
 
-int locus_region_open(struct locus_region **out, const struct locus_region_config *config)
+int locus_region_open(struct locus_region **out, const struct locus_region_config *given)
 {
     *out = NULL;
+    struct locus_region_config config;
     struct locus_nodes nodes;
-    int result = check_config(config, &nodes);
+    int result = config_take(&config, sizeof config, given);
+    if (!result)
+        result = check_config(&config, &nodes);
     if (result)
         return result;
     struct locus_region *region = calloc(1, sizeof(*region));
     if (!region)
         return -ENOMEM;
-    region->config = *config;
+    region->config = config;
     region->nodes = nodes;
-    result = map_span(region);
+    result = have_span(region);
     if (!result)
         result = region_policy_apply(region);
-    if (!result && config->populate)
+    if (!result && config.populate)
         result = populate(region);
     if (result) {
         locus_region_close(region);

@@ -4,8 +4,12 @@
 //
 // Placement is three facts, never one. *Requested* is what the caller asked for. *Granted* is what the kernel
 // says the policy of the span is (get_mempolicy), and what it answered to madvise or MAP_HUGETLB. *Verified* is where
-// the pages are (move_pages, cross-checked with /proc/self/numa_maps). A request that the kernel refuses is an
+// the pages are (move_pages, cross-checked with /proc/self/numa_maps): region_verify.h. A request that the kernel refuses is an
 // error; it is never quietly replaced by something weaker.
+//
+// fork(). A span that the library mapped is not there in a child (MADV_DONTFORK). So a child neither copies KV memory nor makes
+// the parent copy each page that it writes while the child lives, possibly onto another node. A child may exec, and open objects of
+// its own; with those of the parent it may do nothing. Memory of the caller's is the caller's to advise.
 //
 // Threads: a region is immutable after open; all that takes it as const may be used from any thread. Open and close belong to
 // one thread at a time. Nodes are OS node numbers.
@@ -17,6 +21,10 @@
 #include <stdint.h>
 
 #include "policy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct locus_region;
 
@@ -35,6 +43,7 @@ enum locus_page {
 };
 
 struct locus_region_config {
+    size_t size;                // sizeof this struct (version.h)
     size_t bytes;               // > 0; rounded up to whole pages of the kind asked for
     enum locus_memory_class memory_class;
     enum locus_page page;
@@ -42,7 +51,8 @@ struct locus_region_config {
     int node;                   // the OS node, where the policy wants just one; FIRST_TOUCH looks at neither this
     struct locus_nodes nodes;   // nor this: the nodes, where it is not empty (then `node` is not looked at)
     bool populate;              // fault every page in before open returns, in steps
-};
+    void *memory;               // NULL: map a span. Else the caller's: `bytes` there are placed, populated and verified, nothing
+};                              // is mapped or advised, and `page` says what it is made of (THP counts as 4K)
 
 // Maps, places and (if asked) populates a span. On success *out belongs to the caller until locus_region_close().
 //
@@ -50,7 +60,9 @@ struct locus_region_config {
 // and populate, the nodes' free and reclaimable bytes together (and the cgroup's limit) are asked first.
 //
 // -EINVAL   bytes is 0, an unknown enum value, no node where the policy needs one, two for PREFERRED; or one of the nodes does
-//           not exist, has no memory, or lies outside this process's cpuset (the kernel would drop it from a set in silence)
+//           not exist, has no memory, or lies outside this process's cpuset (the kernel would drop it from a set in silence);
+//           or the caller's memory does not begin and end with a page, or is said to be of THP
+// -E2BIG    the struct is of a later version and asks for what this one cannot do; of each open function
 // -ENOMEM   no address space; no reserved huge pages; or the nodes cannot hold the span
 // -EPERM    mbind is forbidden here (seccomp)
 // -ENOSYS   the kernel does not know the policy (or a sandbox says so), has no NUMA support, or no transparent huge pages
@@ -67,49 +79,8 @@ void locus_region_close(struct locus_region *region);
 void *locus_region_base(const struct locus_region *region);
 size_t locus_region_bytes(const struct locus_region *region);
 
-#define LOCUS_PLACEMENT_NODES_MAX 64u
-
-struct locus_placement {
-    struct locus_region_config requested;
-
-    struct {
-        enum locus_policy policy;   // by get_mempolicy; meaningful if policy_errno is 0
-        struct locus_nodes nodes;   // of the policy; empty with FIRST_TOUCH
-        int node;                   // the only one of these, or LOCUS_NODE_ANY
-        int policy_errno;           // why it could not be read back (ENOSYS, EPERM), or is none that we know (ERANGE), or 0
-        size_t page_bytes;          // base page size, or the huge page size of a MAP_HUGETLB span
-        bool thp_advised;           // MADV_HUGEPAGE was accepted
-    } granted;
-
-    struct {
-        int verify_errno;           // why move_pages could not answer (ENOSYS, EPERM), or 0
-        uint64_t pages;             // pages of 4 KiB that were asked about: the whole span
-        uint64_t pages_present;     // of these, backed by memory; the rest was never touched
-        uint64_t pages_allowed;     // present on a requested node; with FIRST_TOUCH every node is one
-        uint64_t pages_elsewhere;   // present on another: a strict bind's must be 0, PREFERRED may spill, interleaving pass over
-        bool expected_exact;        // on[].pages_expected is the kernel's own rule, page by page; false for transparent huge pages
-        unsigned nodes;             // how many of the rows below are filled, ascending node number
-        struct {
-            int node;
-            uint64_t pages;
-            uint64_t pages_expected; // of those present, how many the turns of (WEIGHTED_)INTERLEAVE give to this node; else 0
-            unsigned weight;        // WEIGHTED_INTERLEAVE: of this node, by /sys/kernel/mm/mempolicy; 0: none, or not readable
-        } on[LOCUS_PLACEMENT_NODES_MAX];
-        bool numa_maps_read;        // the second witness was available
-        bool numa_maps_agrees;      // and it counts the same pages on every node
-    } verified;
-};
-
-// Asks where the pages are, without faulting a single one in. 0, or -ENOMEM when there is no memory for the question.
-// A kernel that cannot answer is not an error: see verify_errno.
-int locus_region_verify(const struct locus_region *region, struct locus_placement *out);
-
-// Moves present pages that lie on a node the policy does not name back to one that it does: to the one whose turn it was, with
-// interleaving. Faults nothing in. Both results are in 4 KiB, come from looking again, also where an error is returned: *moved
-// were astray and no longer are, *left still are (the nodes are full, or the page is shared with a forked process or in use).
-//
-// 0         every page was asked about, and whatever could be moved was; FIRST_TOUCH has no page astray
-// -ENOMEM   nodes are full, *left pages remain;  -EPERM, -ENOSYS, -ENODEV  move_pages is forbidden, missing, or a node has gone
-int locus_region_repair(const struct locus_region *region, uint64_t *moved, uint64_t *left);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

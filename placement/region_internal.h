@@ -5,7 +5,7 @@
 #ifndef LOCUS_REGION_INTERNAL_H
 #define LOCUS_REGION_INTERNAL_H
 
-#include "placement/region.h"
+#include "placement/region_verify.h"
 
 // The raw system calls take a mask as long as the longest that any kernel is built with (CONFIG_NODES_SHIFT ends at 10);
 // get_mempolicy answers EINVAL to a mask shorter than the running kernel's, and a longer one costs nothing. The kernel takes
@@ -21,13 +21,16 @@
 struct locus_region {
     struct locus_region_config config; // as requested
     struct locus_nodes nodes;          // those of the policy; empty with FIRST_TOUCH
-    char *map;                         // everything that close unmaps: guard, span, guard, and what could not be trimmed
+    char *map;                         // everything that close unmaps: guard, span, guard, and what could not be trimmed; or NULL
     size_t map_bytes;
     char *base; // the span
     size_t bytes;
     size_t page_bytes; // base page, or huge page of a MAP_HUGETLB span
     bool thp_advised;
 };
+
+// What is wrong with a config, nodes and policy aside, in words; NULL: nothing.
+const char *region_config_fault(const struct locus_region_config *config);
 
 // The policy's nodes. 0, or -EINVAL as locus_region_open() says.
 int region_policy_nodes(const struct locus_region_config *config, struct locus_nodes *out);

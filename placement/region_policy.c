@@ -5,6 +5,7 @@
 // mbind answers EINVAL to a mode that the kernel is too old for, to a node that it does not have and to a cpuset that leaves none
 // of the nodes; of a set it drops the nodes that it may not use and says nothing. So the nodes are looked at first, each by itself,
 // and the mode is told apart by an mbind of no bytes, which every kernel checks for its mode and flags and then does not do.
+#include "placement/config.h"
 #include "placement/region_internal.h"
 
 #include "topo/topo.h"
@@ -135,7 +136,7 @@ static bool asks_for_room(const struct locus_region_config *config)
     return locus_policy_strict(config->policy) && config->populate && !pooled;
 }
 
-void locus_region_why(const struct locus_region_config *config, int error, char *why, size_t why_bytes)
+static void region_why(const struct locus_region_config *config, int error, char *why, size_t why_bytes)
 {
     struct locus_nodes nodes = {{0}};
     struct locus_node_memory memory;
@@ -153,6 +154,17 @@ void locus_region_why(const struct locus_region_config *config, int error, char 
         snprintf(why, why_bytes, "node %d has no memory, so no page can be placed there", node);
     else
         snprintf(why, why_bytes, "node %d lies outside this process's cpuset (Mems_allowed_list in /proc/self/status)", node);
+}
+
+void locus_region_why(const struct locus_region_config *given, int error, char *why, size_t why_bytes)
+{
+    struct locus_region_config config;
+    int taken = config_take(&config, sizeof config, given);
+    const char *fault = taken ? config_why(taken) : abs(error) == EINVAL ? region_config_fault(&config) : NULL;
+    if (fault)
+        snprintf(why, why_bytes, "%s", fault);
+    else
+        region_why(&config, error, why, why_bytes);
 }
 
 // --- the span's policy ---------------------------------------------------------------------------------------------------------

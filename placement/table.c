@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 // Links fill up whole lines, because the pusher writes them and the owner the handles behind them.
 static size_t blocks_offset(uint32_t homes)
@@ -43,6 +45,20 @@ int locus_table_init(void *memory, uint32_t homes, uint32_t capacity, uint32_t t
     return 0;
 }
 
+int locus_table_extend(struct locus_table *table, locus_block array[], uint32_t capacity, locus_block **unused)
+{
+    locus_block *own = (locus_block *)(void *)((char *)table + blocks_offset(table->homes_max));
+    *unused = NULL;
+    if (table->state != LOCUS_TABLE_LIVE || !array || capacity == 0 || capacity < table->count)
+        return -EINVAL;
+    memmove(array, table->blocks, table->count * sizeof *array);
+    if (table->blocks != own && table->blocks != array)
+        *unused = table->blocks;
+    table->blocks = array;
+    table->capacity = capacity;
+    return 0;
+}
+
 int locus_table_append(struct locus_table *table, locus_block block)
 {
     uint32_t home = locus_block_home(block);
@@ -57,6 +73,16 @@ int locus_table_append(struct locus_table *table, locus_block block)
     return 0;
 }
 
+struct locus_route *locus_route_new(void)
+{
+    return calloc(1, sizeof(struct locus_route));
+}
+
+void locus_route_free(struct locus_route *route)
+{
+    free(route);
+}
+
 // D1 (relaxed), partner D2 in owner.c: how many drains the table has to wait for. Relaxed suffices: the count is written before
 // the first push, and P1/T1 of that push orders it for every drain. A table of one home needs no count.
 static void push_to_homes(const struct locus_route *route, struct locus_table *table, uint64_t homes)
@@ -64,7 +90,7 @@ static void push_to_homes(const struct locus_route *route, struct locus_table *t
     struct locus_link *links = table->links;
     table->parcel = 0;
     if (homes & (homes - 1))
-        atomic_store_explicit(&table->pending, (uint32_t)__builtin_popcountll(homes), memory_order_relaxed); // D1
+        __atomic_store_n(&table->pending, (uint32_t)__builtin_popcountll(homes), __ATOMIC_RELAXED); // D1
     while (homes) { // after the last push the table may be gone: what is read here is local or the route's
         int home = __builtin_ctzll(homes);
         homes &= homes - 1;

@@ -14,12 +14,17 @@
 // Threads: a table belongs to whoever holds it, one thread at a time; handing it to another thread (a dispatch queue) must
 // synchronise, as for any object. A pushed table belongs to the owners of the homes, and may not even be read.
 //
-// Memory is the caller's: locus_table_bytes() says how much, locus_table_init() lays a table out in it. Nothing to close.
+// Memory is the caller's: locus_table_bytes() says how much, locus_table_init() lays a table out in it. Nothing to close. A table
+// that has become too small grows by locus_table_extend().
 #ifndef LOCUS_TABLE_H
 #define LOCUS_TABLE_H
 
 #include "block.h"
 #include "mailbox.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum locus_table_state { LOCUS_TABLE_LIVE, LOCUS_TABLE_RETIRED };
 
@@ -27,7 +32,7 @@ enum locus_table_state { LOCUS_TABLE_LIVE, LOCUS_TABLE_RETIRED };
 // what travels: retire writes into it where the table has to go, the push reads that and links it, the drain reads the links.
 // So one line goes to the pusher and back for each request, and the owner finds its own where it left it.
 struct locus_table {
-    locus_block *blocks;        // [capacity], in sequence order, behind the links
+    locus_block *blocks;        // [capacity], in sequence order; behind the links, until the table was extended
     uint64_t homes;             // bit h: a block of home h is in here
     uint64_t tag;               // the engine's name for the request; comes back with errors
     uint32_t count;             // blocks held
@@ -38,9 +43,11 @@ struct locus_table {
     uint8_t retired_by;         // home whose owner counts this table as in flight,
     uint32_t in_flight;         // with so many blocks
     struct locus_table *reclaimed_next; // in locus_owner_reclaimed()'s list
-    _Alignas(LOCUS_CACHE_LINE) uint64_t parcel; // homes to push to; 0: not retired, or pushed already
-    _Atomic uint32_t pending;   // drains still to come; used when the table spans several homes
+    uint64_t parcel __attribute__((aligned(LOCUS_CACHE_LINE))); // homes to push to; 0: not retired, or pushed already
+    uint32_t pending;           // atomic: drains still to come; used when the table spans several homes
+#ifndef __cplusplus             // which has no such members; the size is the same
     struct locus_link links[];  // one per home
+#endif
 };
 
 // Bytes for a table of `capacity` blocks that may span `homes` homes. Memory for it must be aligned to LOCUS_CACHE_LINE.
@@ -53,17 +60,39 @@ int locus_table_init(void *memory, uint32_t homes, uint32_t capacity, uint32_t t
 // Appends one block that the caller holds. 0, -ENOSPC (full), -EINVAL (not LIVE), -EXDEV (its home has no link here).
 int locus_table_append(struct locus_table *table, locus_block block);
 
+// Gives a LIVE table room for `capacity` blocks, in an array of the caller's: what it holds is copied there, and keeps its
+// positions. *unused is the array that may be freed now: that of the last extension, or NULL. The table keeps its new array when
+// it has come home; free it, table->blocks, with the table.
+// 0, or -EINVAL: not LIVE, no array, or capacity is less than it holds; nothing has changed then, and *unused is NULL.
+int locus_table_extend(struct locus_table *table, locus_block array[], uint32_t capacity, locus_block **unused);
+
 // Block that holds `position` (counted in tokens from 0), or LOCUS_BLOCK_NONE behind the last block.
-static inline locus_block locus_table_at(const struct locus_table *table, uint64_t position)
+inline locus_block locus_table_at(const struct locus_table *table, uint64_t position)
 {
     uint64_t index = position / table->tokens_per_block;
     return index < table->count ? table->blocks[index] : LOCUS_BLOCK_NONE;
 }
 
 // Blocks that a sequence of `tokens` needs.
-static inline uint64_t locus_table_blocks_for(const struct locus_table *table, uint64_t tokens)
+inline uint64_t locus_table_blocks_for(const struct locus_table *table, uint64_t tokens)
 {
-    return (tokens + table->tokens_per_block - 1) / table->tokens_per_block;
+    return tokens / table->tokens_per_block + (tokens % table->tokens_per_block != 0);
+}
+
+// The fields, for languages that do not know the struct.
+inline uint32_t locus_table_count(const struct locus_table *table)
+{
+    return table->count;
+}
+
+inline uint64_t locus_table_tag(const struct locus_table *table)
+{
+    return table->tag;
+}
+
+inline void locus_table_set_tag(struct locus_table *table, uint64_t tag)
+{
+    table->tag = tag;
 }
 
 // One worker's way home: for each home the mailbox that this worker pushes into. Filled once (locus_route_add in owner.h),
@@ -73,8 +102,16 @@ struct locus_route {
     struct locus_mailbox *home[LOCUS_HOMES_MAX];
 };
 
+// An empty route, for whoever cannot lay one out (`struct locus_route route = {0}` is the same). Never NULL but for want of memory.
+struct locus_route *locus_route_new(void);
+void locus_route_free(struct locus_route *route); // NULL is allowed
+
 // Sends a RETIRED table home: one push for each home that it holds blocks of. Any thread. From then on the table is the
 // owners'. 0, -EINVAL (not RETIRED: pushed twice, or never declared), -EXDEV (the route lacks one of its homes; nothing was sent).
 int locus_push(const struct locus_route *route, struct locus_table *table);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

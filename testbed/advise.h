@@ -9,6 +9,8 @@
 #ifndef TB_ADVISE_H
 #define TB_ADVISE_H
 
+#include <jansson.h>
+
 #include <stdio.h>
 
 #include "placement/policy.h"
@@ -106,8 +108,9 @@ int tb_advise_room(const struct tb_advise_machine *machine, uint64_t pool_bytes,
 
 const struct tb_advise_plan *tb_advise_plan(const struct tb_arm *arm); // NULL: not a choice
 
-// For people, within 80 columns, and for programs. What stands in both comes from the same result. 0 or -errno.
+// For people, within 80 columns, and for programs. What stands in both comes from the same result. `head` (or NULL) is tb_head()'s,
+// and borrowed. 0 or -errno.
 int tb_advise_text(FILE *stream, const struct tb_advise *advise);
-int tb_advise_json(FILE *stream, const struct tb_advise *advise);
+int tb_advise_json(FILE *stream, json_t *head, const struct tb_advise *advise);
 
 #endif

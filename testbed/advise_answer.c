@@ -117,7 +117,7 @@ static void print_code(const struct tb_advise_page *page, const struct tb_advise
             "\nHow, with the library:\n"
             "    int nodes[] = {%s};\n"
             "    struct locus_domain_config config = {\n"
-            "        .nodes = nodes, .nodes_count = %u, .workers = %" PRIu32 ",\n"
+            "        .size = sizeof config, .nodes = nodes, .nodes_count = %u, .workers = %" PRIu32 ",\n"
             "        .blocks = %" PRIu32 ", .block_bytes = %" PRIu64 ",\n"
             "        %s\n"
             "    };\n",

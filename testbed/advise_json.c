@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "testbed/advise.h"
+#include "testbed/head.h"
 #include "testbed/json_parts.h"
 #include "testbed/report_text.h"
 
@@ -148,7 +149,7 @@ static json_t *json_measured(const struct tb_advise *advise)
     return object;
 }
 
-int tb_advise_json(FILE *stream, const struct tb_advise *advise)
+int tb_advise_json(FILE *stream, json_t *head, const struct tb_advise *advise)
 {
     struct tb_text text;
     int rc = tb_text_open(&text);
@@ -161,6 +162,8 @@ int tb_advise_json(FILE *stream, const struct tb_advise *advise)
                              "cross_percent", (json_int_t)advise->cross_percent);
     if (root && advise->campaign && json_object_update_new(root, json_measured(advise)))
         rc = -ENOMEM;
+    if (head)
+        root = tb_headed(json_incref(head), root);
     if (!root || rc || json_dumpf(root, text.stream, JSON_INDENT(2)) != 0 || fputc('\n', text.stream) == EOF)
         rc = -ENOMEM;
     json_decref(root);

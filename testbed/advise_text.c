@@ -244,9 +244,11 @@ static void print_one_node(const struct tb_advise_page *page)
     fprintf(page->out,
             "\nWhat still counts is how blocks are recycled: see `locus eval`, and for a trace\n"
             "`locus replay FILE`. One pool with one owner is\n"
-            "    locus_pool_open(&pool, &(struct locus_pool_config){\n"
-            "        .blocks = %" PRIu32 ", .block_bytes = %" PRIu64 ",\n"
-            "        .page = LOCUS_PAGE_THP, .populate = true});\n",
+            "    struct locus_pool_config config = {\n"
+            "        .size = sizeof config, .blocks = %" PRIu32 ", .block_bytes = %" PRIu64 ",\n"
+            "        .page = LOCUS_PAGE_THP, .populate = true,\n"
+            "    };\n"
+            "    locus_pool_open(&pool, &config);\n",
             page->advise->pool_blocks, page->advise->block_bytes);
     if (!machine->emulated)
         fprintf(page->out, "\nHow placements differ can be counted (not timed) in an emulated machine:\n    %s\n",

@@ -19,7 +19,7 @@ struct tb_contender;
 
 struct tb_arm {
     const struct tb_contender *contender;
-    char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so"
+    char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so", the NAME of "NAME=malloc:..."
     char library[4096];         // for LD_PRELOAD; "" where none is needed
     enum tb_fault fault;
     double fault_percent;
@@ -56,6 +56,7 @@ struct tb_campaign {
     const struct tb_counter_set *counters; // probed; NULL: nothing is counted
     uint64_t counters_wanted;   // always on (tb_counters_want)
     struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_campaign_run
+    const char *unfit;          // what the doctor has against this host, in a line; NULL: nothing, or nobody asked
 };
 
 static inline struct tb_sample *tb_campaign_sample(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round)

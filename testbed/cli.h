@@ -18,11 +18,25 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
 // Reports `locus: <message>` and makes tb_cli_parse() return TB_EXIT_USAGE. For use in parser functions.
 error_t tb_cli_bad(struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+int tb_cli_version(void); // prints it; an exit status
+
+// Is this the top of a clone of the project, for a command that works on its postulates? TB_EXIT_OK, or TB_EXIT_USAGE after a
+// report.
+int tb_cli_clone(const char *command);
+
 // One line on stderr: `locus: <message>`.
 void tb_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Writes out what is left for standard output: TB_EXIT_OK, or TB_EXIT_FAILED with a report (a full disk).
 int tb_cli_flush(void);
+
+// Reports that standard output could not be written, for a negative errno (0: the reason is lost), unless that was said before:
+// whatever is printed afterwards fails as well. TB_EXIT_FAILED.
+int tb_cli_output_failed(int error);
+
+// Can every one of these files be written? Asked before a measurement; NULL stands for none. TB_EXIT_OK, or TB_EXIT_FAILED after a
+// report.
+int tb_cli_outputs_check(const char *const paths[], size_t count);
 
 // Whole numbers and sizes ("64", "4KiB", "2M"). false: not a number, or outside [min, max].
 bool tb_cli_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);

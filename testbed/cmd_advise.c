@@ -9,17 +9,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "testbed/advise.h"
 #include "testbed/commands.h"
 #include "testbed/contender.h"
+#include "testbed/head.h"
 #include "testbed/options.h"
 #include "testbed/options_trace.h"
 #include "testbed/report_text.h"
+#include "testbed/share.h"
 #include "testbed/workload.h"
-
-#define SAMPLE "testbed/sample.csv"
 
 // 16 tokens of one layer of an 8B model have 64 KiB (8 heads of 128, keys and values, two bytes each), and a pool of such blocks
 // does not fit into a cache, which has no node. An emulated machine has no cache, and little memory.
@@ -40,12 +39,14 @@ struct arguments {
     bool rounds_given, block_bytes_given;
     int argc;
     char **argv;                // of the command
+    const struct tb_advise *advise; // the answer
+    json_t *head;               // of --json, or NULL
 };
 
 enum { KEY_TRACE = 3000, KEY_CROSS };
 
 static const struct argp_option option_table[] = {
-    {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (" SAMPLE ")", 0},
+    {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (the sample that comes along)", 0},
     {"workload", 'W', "NAME", 0, "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch", 0},
     {"cross", KEY_CROSS, "PERCENT", 0, "So many of the requests end on another node than they began on (50)", 1},
     {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Only these instead of all, comma-separated. The first runs twice, as A/A", 1},
@@ -92,7 +93,7 @@ static const char documentation[] =
     "Contenders: home-steered (this library: pools bound to their nodes, every block pushed home), preferred, first-touch, "
     "preferred-many, repair, bind-balancing, weighted-interleave, interleave, one-node; to compare with, cross-node, unsteered "
     "(nothing is sent home), home-borrow (the first home is too small), mimalloc, jemalloc, tcmalloc, glibc, "
-    "malloc:/path/lib.so, and NAME@FAULT as in locus eval, or NAME@misplace.\n\n"
+    "malloc:/path/lib.so, and peers, NAME=malloc:/path/lib.so and NAME@FAULT as in locus eval, or NAME@misplace.\n\n"
     "Examples:\n"
     "  locus advise\n"
     "  locus advise --trace trace.csv --tokens-per-block 32 --block-bytes 128KiB\n"
@@ -106,18 +107,21 @@ static const char documentation[] =
 
 static int schedule_make(const struct arguments *arguments, struct tb_schedule **out, char *headline, size_t bytes)
 {
-    if (!arguments->workload && !arguments->path && access(SAMPLE, R_OK)) {
-        tb_error("which trace? There is no " SAMPLE " here: name one by --trace FILE, or a workload by --workload NAME");
+    char sample[4096], why[1024];
+    if (!arguments->workload && !arguments->path && tb_share("sample.csv", sample, sizeof sample, why, sizeof why)) {
+        tb_error("which trace? %s; or name one by --trace FILE, or a workload by --workload NAME", why);
         return TB_EXIT_USAGE;
     }
     if (!arguments->workload) {
-        int status = tb_options_trace_load(&arguments->trace, arguments->path ? arguments->path : SAMPLE, out, headline, bytes);
+        int status = tb_options_trace_load(&arguments->trace, arguments->path ? arguments->path : sample, out, headline, bytes);
         headline[strcspn(headline, "\n")] = '\0'; // the first of its lines
         return status;
     }
     int error = tb_workload_schedule(arguments->workload, out);
+    char meant[64];
     if (error == -ENOENT)
-        tb_error("--workload: '%s' is not steady-decode, burst-storm, long-tail or churn-touch", arguments->workload);
+        tb_error("--workload: '%s' is not steady-decode, burst-storm, long-tail or churn-touch%s", arguments->workload,
+                 tb_workload_meant(arguments->workload, meant, sizeof meant));
     else if (error)
         tb_error("--workload %s: %s", arguments->workload, strerror(-error));
     else
@@ -256,21 +260,23 @@ static void guest_command_make(const struct arguments *arguments, uint64_t secon
 
 // --- the command ---------------------------------------------------------------------------------------------------------------
 
-static int write_text(FILE *stream, const void *advise)
+static int write_text(FILE *stream, const void *arguments)
 {
-    return tb_advise_text(stream, advise);
+    return tb_advise_text(stream, ((const struct arguments *)arguments)->advise);
 }
 
-static int write_json(FILE *stream, const void *advise)
+static int write_json(FILE *stream, const void *what)
 {
-    return tb_advise_json(stream, advise);
+    const struct arguments *arguments = what;
+    return tb_advise_json(stream, arguments->head, arguments->advise);
 }
 
-static int report(const struct tb_options *options, const struct tb_advise *advise)
+static int report(const struct arguments *arguments)
 {
-    int failed = options->json ? tb_options_write(options->json_path, write_json, advise) : 0;
+    const struct tb_options *options = &arguments->options;
+    int failed = options->json ? tb_options_write(options->json_path, write_json, arguments) : 0;
     if (!options->json || options->json_path)
-        failed |= tb_options_write(NULL, write_text, advise);
+        failed |= tb_options_write(NULL, write_text, arguments);
     return failed ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
@@ -289,7 +295,7 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
     status = TB_EXIT_FAILED;
     if (tb_options_campaign(options, &cell, 1, &campaign) == 0) {
         advise->campaign = &campaign;
-        status = report(options, advise);
+        status = report(arguments);
         if (!tb_options_all_valid(&campaign))
             status = TB_EXIT_FAILED;
     }
@@ -308,7 +314,7 @@ static int answer(struct arguments *arguments, const struct tb_schedule *schedul
         struct tb_words guest = {0};
         guest_command_make(arguments, guest_seconds(arguments, schedule), &guest);
         advise->guest_command = guest.text;
-        return report(&arguments->options, advise);
+        return report(arguments);
     }
     if (nodes > TB_NODES_MAX) {
         tb_error("%u nodes have memory, and %u are the most: leave some out by numactl --membind or a cpuset", nodes, TB_NODES_MAX);
@@ -337,15 +343,20 @@ int tb_cmd_advise(int argc, char **argv)
     if (status != TB_CLI_RUN)
         return status;
     advise.workload = headline;
-    status = check_named(&arguments);
+    status = tb_cli_outputs_check(&arguments.options.json_path, 1);
+    if (!status)
+        status = check_named(&arguments);
     if (!status)
         status = schedule_make(&arguments, &schedule, headline, sizeof headline);
     if (!status && tb_advise_machine_look(&advise.machine))
         status = TB_EXIT_FAILED;
     if (!status) {
         settle_defaults(&arguments, &advise.machine);
+        arguments.advise = &advise;
+        arguments.head = arguments.options.json ? tb_head("advise") : NULL;
         status = answer(&arguments, schedule, &advise);
     }
+    json_decref(arguments.head);
     free(schedule);
     return status;
 }

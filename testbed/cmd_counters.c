@@ -9,6 +9,7 @@
 #include "testbed/cli.h"
 #include "testbed/commands.h"
 #include "testbed/counters/view.h"
+#include "testbed/head.h"
 #include "testbed/report_text.h"
 
 enum { KEY_CPU = 'c', KEY_JSON = 'j' };
@@ -82,7 +83,7 @@ static int choose_cpu(struct arguments *arguments)
 
 static int print_json(const struct tb_counter_set *set, bool probed)
 {
-    json_t *object = tb_counters_json(set, probed);
+    json_t *object = tb_headed(tb_head("counters"), tb_counters_json(set, probed));
     if (!object) {
         tb_error("cannot print the counters as JSON: %s", strerror(ENOMEM));
         return TB_EXIT_FAILED;

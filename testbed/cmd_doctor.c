@@ -11,6 +11,7 @@
 #include "testbed/cli.h"
 #include "testbed/commands.h"
 #include "testbed/doctor/doctor.h"
+#include "testbed/head.h"
 #include "testbed/report_text.h"
 
 enum { KEY_ALL = 'a', KEY_JSON = 'j', KEY_CHANGE = 'c', KEY_RESTORE = 'r', KEY_CHECK = 'k', KEY_ROOT = 'R' };
@@ -38,8 +39,8 @@ static const char doc[] =
     "Each `locus run` writes the findings into its log, and the gate host_fit, listed in a postulate, makes the run of an unfit "
     "host inconclusive (noise).\n"
     "\n"
-    "--json: {fit, unfit, unknown, notes, fits, findings: [{id, state, decides, now, wanted, why, change, restore, remedy, knobs: "
-    "[{path, now, wanted}]}]}. knobs are the files that `change` writes, one value each; wanted null is only restored.\n"
+    "--json: {head, fit, unfit, unknown, notes, fits, findings: [{id, state, decides, now, wanted, why, change, restore, remedy, "
+    "knobs: [{path, now, wanted}]}]}. knobs are the files that `change` writes, one value each; wanted null is only restored.\n"
     "\n"
     "--root: a folder with a copy of another host's /proc and /sys. The limits of this process are left out then, and time passes "
     "only from /proc/stat to /proc/stat.later in it.\n"
@@ -119,7 +120,7 @@ static bool select_findings(struct tb_doctor *doctor, const struct arguments *ar
 static int print_json(const struct tb_doctor *doctor)
 {
     struct tb_text text;
-    json_t *object = tb_doctor_json(doctor);
+    json_t *object = tb_headed(tb_head("doctor"), tb_doctor_json(doctor));
     int rc = object ? tb_text_open(&text) : -ENOMEM;
     if (!rc) {
         bool failed = json_dumpf(object, text.stream, JSON_INDENT(2)) || fputc('\n', text.stream) == EOF;
@@ -169,7 +170,7 @@ int tb_cmd_doctor(int argc, char **argv)
     if (status == TB_EXIT_OK) {
         int error = print(doctor, &arguments);
         if (error)
-            tb_error("standard output: %s", strerror(-error));
+            tb_cli_output_failed(error);
         status = error ? TB_EXIT_FAILED : tb_cli_flush();
     }
     if (status == TB_EXIT_OK && arguments.check && !doctor->fit)

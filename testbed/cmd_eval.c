@@ -15,10 +15,12 @@
 
 #define WORKLOADS_MAX 16u
 
-static const char *const default_contenders[] = {
-    "locus",    "locus#2",  "locus-backpressure", "locus-published", "locus-shared", "oracle",
-    "mimalloc", "jemalloc", "tcmalloc",           "glibc",           "glibc-tuned",  "null",
-    NULL};
+// The base is there twice as well: what disturbs a slow contender may leave a fast one alone.
+static const char *const default_contenders[] = {"locus",           "locus#2",      "locus-backpressure",
+                                                 "locus-published", "locus-shared", "oracle",
+                                                 "mimalloc",        "mimalloc#2",   "jemalloc",
+                                                 "jemalloc-tuned",  "tcmalloc",     "glibc",
+                                                 "glibc-tuned",     "null",         NULL};
 
 struct eval_plan {
     struct tb_schedule *schedules[WORKLOADS_MAX];
@@ -51,8 +53,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "The scoreboard: contenders side by side on the four workloads of LOCUS-EVAL, at equal work.\v"
     "Every contender executes the same stream of takes, touches and retirements, each round in a fresh process, in random "
-    "order. Ratios are formed within a round; the interval holds the true ratio with 95 % confidence. \"vs mimalloc\" says how "
-    "many times faster; \"vs oracle\" how much slower than the floor, which knows all blocks beforehand.\n\n"
+    "order. Ratios are formed within a round; the interval holds the true ratio with 95 % confidence, if others leave the machine "
+    "alone. A row says how many times faster than the best malloc of that workload, and than mimalloc; \"over floor\" is how many "
+    "times as long as the oracle, which knows all blocks beforehand. --json has the ratio to each malloc by name.\n\n"
+    "A row is noisy when its processes waited for a CPU in more than a quarter of the rounds, or when its spread is over 10 %; a "
+    "ratio also when its interval ends 1.5 times above where it begins. What is noisy leaves the summary, which says so. Below 6 "
+    "rounds there is no interval, and nothing is said.\n\n"
     "Ratios at --touch none are larger and mean less: an engine writes its blocks. Full touch is what counts.\n\n"
     "Workloads: steady-decode, burst-storm, long-tail, churn-touch (v1), burst-queued (a pool too small for the burst), "
     "long-tail-cancels (v2), cycle-256 (only the way home).\n\n"
@@ -64,7 +70,7 @@ static const char documentation[] =
     "  locus eval --touch all --json=eval.json --plot eval.svg\n"
     "  locus eval -d futex -w 4        four workers that sleep when idle\n"
     "  locus eval -W churn-touch -c locus,locus@delay:3,mimalloc -r 30\n"
-    "  locus eval -c locus,mimalloc,malloc:/opt/lib/libsnmalloc.so\n\n"
+    "  locus eval -c locus,mimalloc,snmalloc=malloc:/opt/lib/libsnmalloc.so\n\n"
     "Exit status: 0 all gates passed, 1 an arm is INVALID or the run failed, 2 bad input.";
 
 // The contenders stand before the examples.
@@ -95,14 +101,15 @@ static const char *workload_names(char *out, size_t bytes)
 
 static int workload_add(const struct arguments *arguments, const char *name, struct eval_plan *plan)
 {
-    char names[512];
+    char names[512], meant[64];
     if (plan->schedules_count == WORKLOADS_MAX) {
         tb_error("--workload: %u at most", WORKLOADS_MAX);
         return TB_EXIT_USAGE;
     }
     int error = tb_workload_schedule(name, &plan->schedules[plan->schedules_count]);
     if (error == -ENOENT) {
-        tb_error("--workload: '%s' is none of %sall, v1 or v2", name, workload_names(names, sizeof names));
+        tb_error("--workload: '%s' is none of %sall, v1 or v2%s", name, workload_names(names, sizeof names),
+                 tb_workload_meant(name, meant, sizeof meant));
         return TB_EXIT_USAGE;
     }
     if (error) {
@@ -132,8 +139,10 @@ static int cells_make(const struct arguments *arguments, struct eval_plan *plan)
 {
     char list[512], *rest = NULL;
     int status = 0;
-    if (snprintf(list, sizeof list, "%s", arguments->workloads) >= (int)sizeof list)
-        list[0] = '\0';
+    if (snprintf(list, sizeof list, "%s", arguments->workloads) >= (int)sizeof list) {
+        tb_error("--workload: the list is too long");
+        return TB_EXIT_USAGE;
+    }
     for (char *name = strtok_r(list, ",", &rest); name && !status; name = strtok_r(NULL, ",", &rest)) {
         if (strcmp(name, "all") == 0 || strcmp(name, "v1") == 0)
             status = suite_add(arguments, 1, plan);
@@ -142,7 +151,10 @@ static int cells_make(const struct arguments *arguments, struct eval_plan *plan)
         else
             status = workload_add(arguments, name, plan);
     }
-    return status || plan->cells_count ? status : TB_EXIT_USAGE;
+    if (status || plan->cells_count)
+        return status;
+    tb_error("--workload: '%s' names no workload", arguments->workloads);
+    return TB_EXIT_USAGE;
 }
 
 int tb_cmd_eval(int argc, char **argv)

@@ -12,13 +12,14 @@
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
+#include "testbed/share.h"
 
-#define SCRIPT "testbed/guest/boot.sh"
 #define TIMEOUT_MAX 86400 // a day, in seconds: more is a typing error
 #define WORDS_MAX 16      // that the script is called with, without files and the command
 
 struct arguments {
     const char *machine, *program;
+    char script[4096];
     uint64_t timeout_s;
     bool keep, balancing;
     const char **with;          // [argc], the caller's
@@ -27,7 +28,7 @@ struct arguments {
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME", 0, "One of the machines below (n2)", 0},
-    {"timeout", 't', "SECONDS", 0, "How long the command may take (60)", 0},
+    {"timeout", 't', "SECONDS", 0, "How long the command may take (600)", 0},
     {"program", 'p', "FILE", 0, "Run this program instead of locus: a test, a script; locus is beside it", 0},
     {"with", 'w', "FILE", 0, "Take a file along, or a folder's files: /with/NAME inside (repeatable)", 0},
     {"balancing", 'b', NULL, 0, "Automatic NUMA balancing on; it is off otherwise", 0},
@@ -60,8 +61,10 @@ static const char documentation[] =
     "a 64 MiB node, one without memory, one without CPUs; hot two and a third whose memory goes offline in mid-run, by "
     "`offline-node 2` inside (online-node 2 brings it back); arm is n2 on aarch64, for programs that were built for it (make "
     "test-arm64 does that).\n\n"
-    "Output and exit status are the command's own. What it logs comes back. Inside, LOCUS_GUEST is the name "
-    "of the machine and the working directory is a copy of the project. Run it in the project's folder.\n\n"
+    "Output and exit status are the command's own, and come at its end; until then a terminal shows how long it has been "
+    "running and what it printed last. Inside, LOCUS_GUEST is the name of the machine. In a clone of the project the working "
+    "directory is a copy of it, and what the command logs comes back, ledger and log of a run while it runs: if the machine is "
+    "killed, that run is on record as crashed. Anywhere else the working directory is empty.\n\n"
     "--with: a file lies in /with under its name, /with is in PATH, and LOCUS_TRACES is /with, so that recorded traces are found. "
     "A program of the project (executable, below its folder) lies where it lies at home instead. What is too much for the "
     "machine's memory is refused. --balancing: the kernel moves pages to those who use them, in mid-run, and no count of "
@@ -69,10 +72,11 @@ static const char documentation[] =
     "Examples:\n"
     "  locus guest topo\n"
     "  locus guest -m cxl topo --json\n"
-    "  locus guest -t 300 -- eval -r 5\n"
+    "  locus guest -- run 0005                     three minutes or so, in a clone\n"
     "  locus guest --with trace.jsonl -- replay /with/trace.jsonl\n"
     "  locus guest -m odd -p build/gcc/placement/tests/unit -- --filter 'region*/*'\n\n"
-    "QEMU and the kernel: sh testbed/guest/fetch.sh (150 MB in build/guest, installs nothing).\n\n"
+    "QEMU and the kernel are fetched by testbed/guest/fetch.sh, or share/locus/guest/fetch.sh of an installation: 150 MB in "
+    "build/guest of a clone, or in ~/.cache/locus/guest, and nothing is installed. Without them the error has the command.\n\n"
     "Exit status: the command's; 124 it took too long, 99 the machine failed and not the command, 77 QEMU is missing, 2 bad "
     "input.";
 
@@ -98,7 +102,7 @@ static int options_end(int argc, char **argv)
 
 static void fill(const char **argv, const struct arguments *arguments, const char *timeout, const char *self)
 {
-    const char *const first[] = {"sh", SCRIPT, "--machine", arguments->machine, "--timeout", timeout};
+    const char *const first[] = {"sh", arguments->script, "--machine", arguments->machine, "--timeout", timeout};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         *argv++ = first[i];
     for (size_t i = 0; i < arguments->with_count; i++) {
@@ -155,8 +159,9 @@ static int run(struct arguments *arguments, int argc, char **argv)
         tb_error("guest: which command? For example: locus guest topo (see: locus guest --help)");
         return TB_EXIT_USAGE;
     }
-    if (access(SCRIPT, R_OK)) {
-        tb_error("guest: there is no %s here: run it in the project's folder", SCRIPT);
+    char why[1024];
+    if (tb_share("guest/boot.sh", arguments->script, sizeof arguments->script, why, sizeof why)) {
+        tb_error("guest: %s", why);
         return TB_EXIT_USAGE;
     }
     return become_script(arguments, argv + command, argc - command);
@@ -164,7 +169,7 @@ static int run(struct arguments *arguments, int argc, char **argv)
 
 int tb_cmd_guest(int argc, char **argv)
 {
-    struct arguments arguments = {.machine = "n2", .timeout_s = 60};
+    struct arguments arguments = {.machine = "n2", .timeout_s = 600};
     arguments.with = calloc((size_t)argc, sizeof *arguments.with);
     if (!arguments.with) {
         tb_error("out of memory");

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "testbed/cli.h"
+#include "testbed/gnuplot.h"
+#include "testbed/head.h"
 #include "testbed/matrix/matrix_view.h"
 #include "testbed/output.h"
 #include "testbed/record/environment.h"
@@ -157,43 +157,16 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
 
-// Can a file be put there? Asked before the measurement. 0, or -errno of what is in the way.
-static int path_error(const char *path)
-{
-    char folder[4096];
-    struct stat about;
-    if (stat(path, &about) == 0) {
-        if (S_ISDIR(about.st_mode))
-            return -EISDIR;
-        if (access(path, W_OK) < 0)
-            return -errno;
-        if (!S_ISREG(about.st_mode))
-            return 0;
-    }
-    const char *slash = strrchr(path, '/');
-    if (snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".") >= (int)sizeof folder)
-        return -ENAMETOOLONG;
-    if (access(folder, W_OK | X_OK) == 0)
-        return 0;
-    return errno == ENOENT ? -ENOTDIR : -errno;
-}
-
-static const char *path_words(int error)
-{
-    return error == -ENOTDIR ? "there is no such folder" : strerror(-error);
-}
-
 // 0 or an exit status.
 static int check_outputs(const struct arguments *arguments)
 {
     const char *paths[] = {arguments->json_path, arguments->csv_path, arguments->plot_path, arguments->hwloc_path};
     const char *emulated = tb_environment_guest();
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        int error = paths[i] ? path_error(paths[i]) : 0;
-        if (error) {
-            tb_error("%s: %s", paths[i], path_words(error));
-            return TB_EXIT_FAILED;
-        }
+    if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
+        return TB_EXIT_FAILED;
+    if (arguments->plot_path && tb_gnuplot_check()) {
+        tb_error("%s: cannot draw: gnuplot is not installed", arguments->plot_path);
+        return TB_EXIT_FAILED;
     }
     if (emulated && (arguments->plot_path || arguments->hwloc_path)) {
         tb_error("%s: this machine is emulated (%s), and has no times to show: --json has pages and bytes",
@@ -209,49 +182,35 @@ struct report {
     const struct arguments *arguments;
     const struct tb_matrix *matrix;
     const struct locus_topo *topo;
-    json_t *machine;
+    json_t *machine, *head;
 };
 
-typedef int write_form(FILE *stream, const struct report *report);
-
-static int write_json(FILE *stream, const struct report *report)
+static int write_json(FILE *stream, const void *what)
 {
-    return tb_matrix_json(stream, report->matrix, report->machine, "matrix");
+    const struct report *report = what;
+    return tb_matrix_json(stream, report->head, report->matrix, report->machine, "matrix");
 }
 
-static int write_csv(FILE *stream, const struct report *report)
+static int write_csv(FILE *stream, const void *what)
 {
+    const struct report *report = what;
     return tb_matrix_csv(stream, report->matrix);
 }
 
-static int write_text(FILE *stream, const struct report *report)
+static int write_text(FILE *stream, const void *what)
 {
+    const struct report *report = what;
     return tb_matrix_text(stream, report->matrix, report->topo, tb_report_style(stream));
 }
 
-// A file is put in place as a whole, so that a full disk leaves the old one.
-static int write_file(const char *path, write_form *write, const struct report *report)
-{
-    char *bytes = NULL;
-    size_t count = 0;
-    FILE *stream = open_memstream(&bytes, &count);
-    if (!stream)
-        return -errno;
-    int error = write(stream, report);
-    if (fclose(stream) && !error)
-        error = -ENOMEM;
-    if (!error)
-        error = tb_output_replace(path, bytes, count);
-    free(bytes);
-    return error;
-}
-
 // NULL: standard output. True after a failure, which was reported.
-static bool failed(const char *path, write_form *write, const struct report *report)
+static bool failed(const char *path, tb_write_fn *write, const struct report *report)
 {
-    int error = path ? write_file(path, write, report) : write(stdout, report);
-    if (error)
-        tb_error("%s: %s", path ? path : "standard output", path_words(error));
+    int error = path ? tb_output_write(path, write, report) : write(stdout, report);
+    if (error && path)
+        tb_error("%s: %s", path, tb_output_why(error));
+    else if (error)
+        tb_cli_output_failed(error);
     return error != 0;
 }
 
@@ -264,7 +223,7 @@ static bool plot_failed(const struct report *report)
                  error == -ENOENT ? "cannot draw: gnuplot is not installed"
                  : error == -EINVAL
                      ? "nothing that can be drawn was measured: loaded, working-set, or latency and read of several nodes"
-                     : path_words(error));
+                     : tb_output_why(error));
     return error != 0;
 }
 
@@ -277,7 +236,7 @@ static bool hwloc_failed(const struct report *report)
                  error == -EINVAL ? "nothing that hwloc knows was measured: it needs latency, read, write or loaded"
                  : error == -EXDEV
                      ? "hwloc's environment variables (HWLOC_XMLFILE, HWLOC_SYNTHETIC ...) hide this machine: unset them"
-                     : path_words(error));
+                     : tb_output_why(error));
     return error != 0;
 }
 
@@ -360,11 +319,14 @@ int tb_cmd_matrix(int argc, char **argv)
         return arguments.topology ? TB_EXIT_USAGE : TB_EXIT_FAILED;
     }
     struct tb_matrix matrix = {0};
+    struct report report = {.arguments = &arguments, .matrix = &matrix, .topo = topo};
+    report.head = arguments.json ? tb_head("matrix") : NULL;
     status = plan(&arguments, topo, &matrix);
     if (!status && !arguments.plan)
         status = run(&arguments, &matrix, topo);
     if (!status)
-        status = write_all(&(struct report){.arguments = &arguments, .matrix = &matrix, .topo = topo});
+        status = write_all(&report);
+    json_decref(report.head);
     tb_matrix_close(&matrix);
     locus_topo_close(topo);
     return status;

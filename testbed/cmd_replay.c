@@ -8,8 +8,9 @@
 #include "testbed/options.h"
 #include "testbed/options_trace.h"
 
-static const char *const default_contenders[] = {"locus",    "locus#2",  "locus-backpressure", "locus-published", "oracle",
-                                                 "mimalloc", "jemalloc", "tcmalloc",           "glibc-tuned",     NULL};
+static const char *const default_contenders[] = {"locus",          "locus#2",  "locus-backpressure", "locus-published",
+                                                 "oracle",         "mimalloc", "mimalloc#2",         "jemalloc",
+                                                 "jemalloc-tuned", "tcmalloc", "glibc-tuned",        NULL};
 
 struct arguments {
     struct tb_options options;
@@ -28,6 +29,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_ARG:
         if (arguments->path)
             return tb_cli_bad(state, "one trace at a time: '%s' is one too many", argument);
+        if (!*argument)
+            return tb_cli_bad(state, "which trace? '' is no file (see: locus replay --help)");
         arguments->path = argument;
         return 0;
     case ARGP_KEY_NO_ARGS: return tb_cli_bad(state, "which trace? (locus replay FILE; see: locus replay --help)");
@@ -41,7 +44,7 @@ static const char documentation[] =
     "request is admitted in order of arrival when its blocks, ceil((prompt + output) / tokens per block), are free, and "
     "reserves them; it takes the blocks of its prompt at once, one more whenever a decoded token begins one, and sends them "
     "all home at its end. Which request gets what and when depends on the trace and on these flags alone, so every contender "
-    "does the same.\n\n"
+    "does the same. How to read the table: locus eval --help.\n\n"
     "Examples:\n"
     "  locus replay trace.csv\n"
     "  locus replay trace.csv --tokens-per-block 32 --pool-blocks 4096\n"

@@ -115,9 +115,5 @@ int tb_cmd_topo(int argc, char **argv)
     status =
         arguments.json ? tb_topo_print_json(topo, arguments.topology, known) : tb_topo_print_text(topo, arguments.topology, known);
     locus_topo_close(topo);
-    if (fflush(stdout) || ferror(stdout)) {
-        tb_error("cannot write to standard output: %s", strerror(errno));
-        status = TB_EXIT_FAILED;
-    }
-    return status;
+    return tb_cli_flush() ? TB_EXIT_FAILED : status;
 }

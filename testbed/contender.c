@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/nearest.h"
+#include "testbed/peer.h"
+
 // The base name of the multiarch folder of Debian and its like.
 #if defined(__x86_64__)
 #define MULTIARCH "x86_64-linux-gnu"
@@ -37,15 +40,31 @@ const struct tb_optional tb_optionals[] = {
     {"locus-lfstack", "liburcu-dev"}, {"locus-wfcqueue", "liburcu-dev"}, {NULL, NULL},
 };
 
+static const struct tb_optional *optional_find(const char *name)
+{
+    for (const struct tb_optional *optional = tb_optionals; optional->name; optional++)
+        if (strcmp(optional->name, name) == 0)
+            return optional;
+    return NULL;
+}
+
 static int name_unknown(const char *name, char *why, size_t why_bytes)
 {
-    for (const struct tb_optional *optional = tb_optionals; optional->name; optional++) {
-        if (strcmp(optional->name, name) == 0) {
-            snprintf(why, why_bytes, "contender %s was not built in: install %s, then run make again", name, optional->package);
-            return -ENODEV;
-        }
+    const struct tb_optional *optional = optional_find(name);
+    if (optional) {
+        snprintf(why, why_bytes, "contender %s was not built in: install %s, then run make again", name, optional->package);
+        return -ENODEV;
     }
-    snprintf(why, why_bytes, "unknown contender '%s' (`locus eval --help` lists them)", name);
+    if (tb_peer_name(name)) {
+        snprintf(why, why_bytes, "contender %s is not here: make peers brings those of Debian's later releases", name);
+        return -ENODEV;
+    }
+    char meant[128];
+    struct tb_nearest nearest = {.word = name};
+    for (const struct tb_contender *const *entry = __start_tb_contenders; entry < __stop_tb_contenders; entry++)
+        tb_nearest_try(&nearest, (*entry)->name);
+    snprintf(why, why_bytes, "unknown contender '%s'%s (`locus eval --help` lists them)", name,
+             tb_nearest_say(&nearest, "", meant, sizeof meant));
     return -ENOENT;
 }
 
@@ -132,56 +151,131 @@ static int workers_parse(char *name, struct tb_arm *arm)
     return arm->workers ? 0 : -EINVAL;
 }
 
-int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes)
+// What stands behind the name, and takes it off.
+static int suffixes_parse(char *name, const char *text, struct tb_arm *arm, char *why, size_t why_bytes)
 {
-    char name[sizeof out->label];
-    *out = (struct tb_arm){0};
-    if (snprintf(out->label, sizeof out->label, "%s", text) >= (int)sizeof out->label) {
-        snprintf(why, why_bytes, "contender name %.32s... is too long (%zu characters at most)", text, sizeof out->label - 1);
-        return -ENOENT;
-    }
-    strcpy(name, text);
     char *at = strrchr(name, '@');
-    if (at && fault_parse(at + 1, out)) {
+    if (at && fault_parse(at + 1, arm)) {
         snprintf(why, why_bytes, "unknown fault '%s' (skip-touch, drop-chunk, double-free, delay:PERCENT, misplace)", at + 1);
         return -EINVAL;
     }
     if (at)
         *at = '\0';
-    if (share_parse(name, out)) {
+    if (share_parse(name, arm)) {
         snprintf(why, why_bytes, "'%s': the share behind %% is a whole number from 0 to 100", text);
         return -EINVAL;
     }
-    if (workers_parse(name, out)) {
+    if (workers_parse(name, arm)) {
         snprintf(why, why_bytes, "'%s': the workers behind + are a whole number from 1 to %u and a w", text, TB_WORKERS_MAX);
         return -EINVAL;
     }
+    return 0;
+}
+
+// --- libraries with a name -----------------------------------------------------------------------------------------------------
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// The arm that gave a library this name, or NULL.
+static const struct tb_arm *named_find(const char *name, const struct tb_arm arms[], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (arms[i].library[0] && strcspn(arms[i].label, "+%@#") == strlen(name) && strncmp(arms[i].label, name, strlen(name)) == 0)
+            return &arms[i];
+    return NULL;
+}
+
+// Has it a meaning already? Two things in one row would be taken for one.
+static bool name_is_taken(const char *name)
+{
+    char library[sizeof(struct tb_arm){0}.library], why[512];
+    return tb_contender_find(name) || optional_find(name) ||
+           tb_peer_find(name, library, sizeof library, why, sizeof why) != -ENOENT;
+}
+
+static int name_check(const char *name, const struct tb_arm *arm, const struct tb_arm *known, char *why, size_t why_bytes)
+{
+    if (!name[0] || !strchr(LETTERS, name[0]) || name[strspn(name, LETTERS "._-")])
+        snprintf(why, why_bytes, "'%s' is no name: letters, digits, dots, dashes and underlines, a letter or digit first", name);
+    else if (name_is_taken(name))
+        snprintf(why, why_bytes, "'%s' is a contender already: call %s otherwise", name, arm->library);
+    else if (known && strcmp(known->library, arm->library))
+        snprintf(why, why_bytes, "'%s' is %s already: call %s otherwise", name, known->library, arm->library);
+    else
+        return 0;
+    return -EINVAL;
+}
+
+// Whose library it is: "malloc:/path/lib.so", a contender's, one that was named before, a peer's.
+static int library_choose(const char *name, const struct tb_arm *known, struct tb_arm *arm, char *why, size_t why_bytes)
+{
     bool by_path = strncmp(name, "malloc:", 7) == 0;
-    out->contender = tb_contender_find(by_path ? "malloc" : name);
-    if (!out->contender || (!by_path && strcmp(name, "malloc") == 0))
-        return name_unknown(name, why, why_bytes);
+    const struct tb_contender *by_name = strcmp(name, "malloc") ? tb_contender_find(name) : NULL;
+    arm->contender = by_name ? by_name : tb_contender_find("malloc");
     if (by_path)
-        return library_by_path(name + 7, out, why, why_bytes);
-    return out->contender->libraries ? library_find(out->contender, out, why, why_bytes) : 0;
+        return library_by_path(name + 7, arm, why, why_bytes);
+    if (by_name)
+        return by_name->libraries ? library_find(by_name, arm, why, why_bytes) : 0;
+    if (known) {
+        strcpy(arm->library, known->library);
+        return 0;
+    }
+    int error = tb_peer_find(name, arm->library, sizeof arm->library, why, why_bytes);
+    return error == -ENOENT ? name_unknown(name, why, why_bytes) : error;
+}
+
+// `count` arms are there already: a name that one of them gave its library may be used again.
+static int arm_parse(const char *text, const struct tb_arm arms[], uint32_t count, struct tb_arm *out, char *why, size_t why_bytes)
+{
+    char name[sizeof out->label];
+    const char *sign = strncmp(text, "malloc:", 7) ? strchr(text, '=') : NULL;
+    size_t length = sign ? (size_t)(sign - text) : strlen(text);
+    *out = (struct tb_arm){0};
+    if (length >= sizeof name) {
+        snprintf(why, why_bytes, "contender name %.32s... is too long (%zu characters at most)", text, sizeof name - 1);
+        return -ENOENT;
+    }
+    if (sign && strncmp(sign, "=malloc:", 8)) {
+        snprintf(why, why_bytes, "'%s': behind = stands the library, malloc:/path/lib.so", text);
+        return -EINVAL;
+    }
+    memcpy(out->label, text, length);
+    strcpy(name, out->label);
+    int error = suffixes_parse(name, text, out, why, why_bytes);
+    const struct tb_arm *known = named_find(name, arms, count);
+    if (!error)
+        error = library_choose(sign ? sign + 1 : name, known, out, why, why_bytes);
+    if (!error && strpbrk(out->library, " :")) {
+        snprintf(why, why_bytes, "%s: a path with a blank or a colon cannot be preloaded: copy it elsewhere", out->library);
+        return -ENODEV;
+    }
+    return !error && sign ? name_check(name, out, known, why, why_bytes) : error;
+}
+
+int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes)
+{
+    return arm_parse(text, NULL, 0, out, why, why_bytes);
 }
 
 int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
 {
+    char label[sizeof arms->label];
     if (*count == TB_ARMS_MAX) {
         snprintf(why, why_bytes, "%u contenders at most", TB_ARMS_MAX);
         return -E2BIG;
     }
     struct tb_arm *arm = &arms[*count];
-    int error = tb_arm_parse(text, arm, why, why_bytes);
+    int error = arm_parse(text, arms, *count, arm, why, why_bytes);
     if (error)
         return error;
     unsigned same = 1;
+    strcpy(label, arm->label);
     for (uint32_t i = 0; i < *count; i++) {
         size_t bytes = strcspn(arms[i].label, "#");
-        same += strlen(text) == bytes && strncmp(arms[i].label, text, bytes) == 0;
+        same += strlen(label) == bytes && strncmp(arms[i].label, label, bytes) == 0;
     }
-    if (same > 1 && snprintf(arm->label, sizeof arm->label, "%s#%u", text, same) >= (int)sizeof arm->label) {
-        snprintf(why, why_bytes, "'%s' is too long to be there twice", text);
+    if (same > 1 && snprintf(arm->label, sizeof arm->label, "%s#%u", label, same) >= (int)sizeof arm->label) {
+        snprintf(why, why_bytes, "'%s' is too long to be there twice", label);
         return -EINVAL;
     }
     (*count)++;

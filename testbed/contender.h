@@ -85,7 +85,7 @@ extern const struct tb_contender *const __stop_tb_contenders[];
 // By name, or NULL.
 const struct tb_contender *tb_contender_find(const char *name);
 
-// Those of one node by name and summary, and those that are not built in, by the alphabet; for 79 columns.
+// Those of one node by name and summary, the peers (peer.h), and those that are not built in, by the alphabet; for 79 columns.
 void tb_contender_list(FILE *out);
 
 // Contenders that are built only where another package's headers are: NULL-terminated by name.
@@ -95,11 +95,14 @@ struct tb_optional {
 extern const struct tb_optional tb_optionals[];
 
 // "NAME", "NAME+4w" (with 4 workers), "NAME@skip-touch", "NAME@drop-chunk", "NAME@double-free", "NAME@delay:PERCENT",
-// "malloc:/path/lib.so"; on many nodes also "NAME%50" (half of the requests cross) and "NAME@misplace". Finds a malloc's library.
-// 0, -ENOENT (no such contender), -EINVAL (no such fault, share or workers), -ENODEV (library or package not here); why: in words.
+// "malloc:/path/lib.so"; on many nodes also "NAME%50" (half of the requests cross) and "NAME@misplace". NAME may be a peer's
+// (peer.h), or be given to a library: "NAME=malloc:/path/lib.so", "NAME+4w=malloc:/path/lib.so". Finds a malloc's library.
+// 0, -ENOENT (no such contender), -EINVAL (no such fault, share, workers or name), -ENODEV (library or package not here); why: in
+// words.
 int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes);
 
-// The same, into the next place of arms[TB_ARMS_MAX]; a name that is there already becomes NAME#2: an A/A control.
+// The same, into the next place of arms[TB_ARMS_MAX]; a name that is there already becomes NAME#2: an A/A control. A name that was
+// given to a library stands for it from then on.
 int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 
 // False: it has a meaning only where there are several nodes.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contender_list: all contenders of one node by name and summary, for people. It comes from the linker's list, so that a
-// new one is in the help by being there.
+// contender_list: all contenders of one node by name and summary, for people. It comes from the linker's list and from the peers'
+// folder, so that a new one is in the help by being there.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/contender.h"
+#include "testbed/peer.h"
 
 enum { INDENT = 25, COLUMNS = 78, LISTED_MAX = 256 };
 
@@ -44,6 +45,7 @@ void tb_contender_list(FILE *out)
         fprintf(out, "  %-*s", INDENT - 2, by_path ? "malloc:/path/lib.so" : listed[i]->name);
         print_wrapped(out, listed[i]->summary);
     }
+    tb_peer_list(out, INDENT);
     for (const struct tb_optional *optional = tb_optionals; optional->name; optional++)
         if (!tb_contender_find(optional->name))
             fprintf(out, "  %-*snot built in: install %s, then run make again\n", INDENT - 2, optional->name, optional->package);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "placement/cpu_relax.h"
+#include "testbed/watch.h"
 
 // `locus bench`: repetitions. Arbitrary, but odd: the median is one of them.
 #define BENCH_REPETITIONS 101u
@@ -180,9 +181,13 @@ static void measure_laps(struct tb_engine *engine, void *context, uint32_t probe
     struct tb_job *job = engine->job;
     const struct tb_driver *driver = engine->contender->driver;
     struct tb_sample *sample = &job->sample;
+    struct tb_watch watch;
     uint64_t lap = 0;
     driver->span(engine, context, &engine->schedule->prologue);
+    tb_watch_start(&watch);
     laps_timed(engine, context, &lap);
+    if (engine->crew.pinned)
+        tb_watch_stop(&watch, sample);
     if (!engine->error && job->fault != TB_FAULT_DROP_CHUNK) { // a dropped chunk leaves nothing to watch but its gate
         probe_begin(engine, context);
         for (uint32_t i = 0; i < probe_laps; i++)
@@ -226,6 +231,8 @@ static void measure_bench(struct tb_engine *engine, void *context)
     uint32_t blocks = contender->batch_blocks_max ? contender->batch_blocks_max : TB_BENCH_BLOCKS;
     uint32_t tables = blocks / TB_BENCH_BULK_BLOCKS;
     double ns[TB_BENCH_COUNT][BENCH_REPETITIONS], clock_ns = clock_cost_ns();
+    struct tb_watch watch;
+    tb_watch_start(&watch);
     for (uint32_t i = 0; i < 2 * BENCH_REPETITIONS && !engine->error; i++) { // the first half is warm-up
         uint32_t r = i % BENCH_REPETITIONS;
         ns[TB_BENCH_ALLOC][r] = stage_ns(engine, context, TB_STAGE_ALLOC, tables, clock_ns) / blocks;
@@ -239,6 +246,7 @@ static void measure_bench(struct tb_engine *engine, void *context)
         engine->taken += 2 * blocks;
         engine->retired += tables;
     }
+    tb_watch_stop(&watch, &engine->job->sample);
     for (int i = 0; i < TB_BENCH_COUNT; i++)
         engine->job->sample.bench_ns[i] = median_of(ns[i], BENCH_REPETITIONS);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -64,6 +65,18 @@ static int run_gnuplot(int script, int drawing)
         if (errno != EINTR)
             return -errno;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+}
+
+int tb_gnuplot_check(void)
+{
+    const char *path = getenv("PATH"), *folder = path ? path : "/bin:/usr/bin"; // as posix_spawnp()
+    char program[4096];
+    for (; *folder; folder += strcspn(folder, ":"), folder += *folder == ':') {
+        snprintf(program, sizeof program, "%.*s/gnuplot", (int)strcspn(folder, ":"), folder);
+        if (access(program, X_OK) == 0)
+            return 0;
+    }
+    return -ENOENT;
 }
 
 // The drawing as memory (munmap it). -EIO unless it is whole.

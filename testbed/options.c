@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "testbed/contender.h"
+#include "testbed/doctor/doctor.h"
+#include "testbed/gnuplot.h"
+#include "testbed/head.h"
 #include "testbed/job.h"
 #include "testbed/report.h"
 #include "topo/pin.h"
@@ -145,7 +148,8 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[])
         snprintf(name, sizeof name, "%s", *defaults);
         name[strcspn(name, "#")] = '\0';
         if (tb_arm_parse(name, arm, why, sizeof why)) {
-            tb_error("left out: %s", why);
+            if (strcmp(name, *defaults) == 0) // a twin goes without saying
+                tb_error("left out: %s", why);
             continue;
         }
         snprintf(arm->label, sizeof arm->label, "%s", *defaults);
@@ -162,12 +166,11 @@ void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
 
 int tb_options_write(const char *path, tb_write_fn *write, const void *what)
 {
-    FILE *stream = path ? fopen(path, "w") : stdout;
-    int error = stream ? write(stream, what) : -errno;
-    if (stream && stream != stdout && fclose(stream) && !error)
-        error = -errno;
-    if (error)
-        tb_error("%s: %s", path ? path : "standard output", strerror(-error));
+    int error = path ? tb_output_write(path, write, what) : write(stdout, what);
+    if (error && path)
+        tb_error("%s: %s", path, tb_output_why(error));
+    else if (error)
+        tb_cli_output_failed(error);
     return error;
 }
 
@@ -176,6 +179,7 @@ enum form { FORM_JSON, FORM_CSV, FORM_TABLE, FORM_SUMMARY };
 struct report {
     const struct tb_campaign *campaign;
     const char *command;
+    json_t *head;
     enum form form;
 };
 
@@ -183,42 +187,43 @@ static int write_form(FILE *stream, const void *what)
 {
     const struct report *report = what;
     switch (report->form) {
-    case FORM_JSON: return tb_report_json(stream, report->campaign, report->command);
+    case FORM_JSON: return tb_report_json(stream, report->head, report->campaign, report->command);
     case FORM_CSV: return tb_report_csv(stream, report->campaign);
     case FORM_TABLE: return tb_report_table(stream, report->campaign, tb_report_style(stream));
     default: return tb_report_summary(stream, report->campaign);
     }
 }
 
-static int write_report(const char *path, enum form form, const struct tb_campaign *campaign, const char *command)
+static int write_report(const char *path, enum form form, struct report report)
 {
-    return tb_options_write(path, write_form, &(struct report){campaign, command, form});
+    report.form = form;
+    return tb_options_write(path, write_form, &report);
 }
 
 static int draw(const char *path, const struct tb_campaign *campaign)
 {
     int error = tb_report_plot(path, campaign);
     if (error)
-        tb_error("%s: %s", path, error == -ENOENT ? "cannot draw: gnuplot is not installed" : strerror(-error));
+        tb_error("%s: %s", path, error == -ENOENT ? "cannot draw: gnuplot is not installed" : tb_output_why(error));
     return error;
 }
 
-static int report(const struct tb_options *options, const struct tb_campaign *campaign, const char *command, const char *headline)
+static int write_all(const struct tb_options *options, const struct report *report, const char *headline)
 {
     bool to_stdout = (options->json && !options->json_path) || (options->csv && !options->csv_path);
     int failed = 0;
     if (options->json)
-        failed |= write_report(options->json_path, FORM_JSON, campaign, command);
+        failed |= write_report(options->json_path, FORM_JSON, *report);
     if (options->csv)
-        failed |= write_report(options->csv_path, FORM_CSV, campaign, command);
+        failed |= write_report(options->csv_path, FORM_CSV, *report);
     if (options->plot_path)
-        failed |= draw(options->plot_path, campaign);
+        failed |= draw(options->plot_path, report->campaign);
     if (!to_stdout && headline)
         printf("%s\n", headline);
     if (!to_stdout)
-        failed |= write_report(NULL, FORM_TABLE, campaign, command);
+        failed |= write_report(NULL, FORM_TABLE, *report);
     if (!to_stdout || options->summary_path)
-        failed |= write_report(options->summary_path, FORM_SUMMARY, campaign, command);
+        failed |= write_report(options->summary_path, FORM_SUMMARY, *report);
     return failed;
 }
 
@@ -229,6 +234,18 @@ bool tb_options_all_valid(const struct tb_campaign *campaign)
         if (!campaign->samples[i].ran || !campaign->samples[i].valid)
             return false;
     return true;
+}
+
+// What would be missed at the end is asked for before anything is measured.
+static int outputs_check(const struct tb_options *options)
+{
+    const char *paths[] = {options->json_path, options->csv_path, options->plot_path, options->summary_path};
+    if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
+        return -EINVAL;
+    int error = options->plot_path ? tb_gnuplot_check() : 0;
+    if (error)
+        tb_error("%s: cannot draw: gnuplot is not installed", options->plot_path);
+    return error;
 }
 
 int tb_options_campaign(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count,
@@ -249,24 +266,48 @@ int tb_options_campaign(const struct tb_options *options, const struct tb_cell c
         .many_nodes = options->many_nodes,
         .samples = calloc((size_t)cells_count * options->arms_count * options->rounds, sizeof *out->samples),
     };
-    int error = out->samples ? 0 : -ENOMEM;
+    int error = outputs_check(options);
+    if (error)
+        return error;
+    error = out->samples ? 0 : -ENOMEM;
     if (!error && !options->quiet)
         error = tb_progress_open(&progress, stderr);
     if (!error)
         error = tb_campaign_run(out, progress ? tb_progress_step : NULL, progress);
     tb_progress_close(progress);
     if (error)
-        tb_error("cannot run the contenders: %s", strerror(-error));
+        tb_error("cannot run the contenders: %s", tb_output_why(error));
     return error;
+}
+
+// What the doctor has against this host, before anything runs that he could take for somebody else's; NULL: nothing.
+static const char *host_unfit(char *out, size_t bytes)
+{
+    char answer[TB_DOCTOR_ANSWER];
+    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
+    bool unfit = false;
+    if (doctor && tb_doctor_look("", doctor) == 0) {
+        unfit = !doctor->fit;
+        tb_doctor_answer(doctor, answer, sizeof answer);
+        snprintf(out, bytes, "%s%s", doctor->states[TB_FINDING_UNFIT] ? "UNFIT: " : "", answer);
+        tb_doctor_close(doctor);
+    }
+    free(doctor);
+    return unfit ? out : NULL;
 }
 
 int tb_options_run(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                    const char *headline)
 {
     struct tb_campaign campaign;
-    int status = TB_EXIT_FAILED;
-    if (tb_options_campaign(options, cells, cells_count, &campaign) == 0 && report(options, &campaign, command, headline) == 0)
+    char words[TB_DOCTOR_ANSWER + 16];
+    const char *unfit = host_unfit(words, sizeof words);
+    const struct report report = {.campaign = &campaign, .command = command, .head = options->json ? tb_head(command) : NULL};
+    int status = TB_EXIT_FAILED, error = tb_options_campaign(options, cells, cells_count, &campaign);
+    campaign.unfit = unfit;
+    if (!error && write_all(options, &report, headline) == 0)
         status = tb_options_all_valid(&campaign) ? TB_EXIT_OK : TB_EXIT_FAILED;
+    json_decref(report.head);
     free(campaign.samples);
     return status;
 }

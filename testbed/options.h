@@ -8,6 +8,7 @@
 
 #include "testbed/campaign.h"
 #include "testbed/cli.h"
+#include "testbed/output.h"
 
 struct tb_options {
     struct tb_arm arms[TB_ARMS_MAX];
@@ -62,7 +63,6 @@ int tb_options_campaign(const struct tb_options *options, const struct tb_cell c
 bool tb_options_all_valid(const struct tb_campaign *campaign); // every sample ran and passed its gates
 
 // Lets `write` write `what` to a file, or (NULL) to standard output. 0, or -errno after a report.
-typedef int tb_write_fn(FILE *stream, const void *what);
 int tb_options_write(const char *path, tb_write_fn *write, const void *what);
 
 #endif

@@ -9,8 +9,31 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+int tb_output_check(const char *path)
+{
+    char folder[4096];
+    struct stat about;
+    if (!*path)
+        return -ENOENT;
+    if (stat(path, &about) == 0) {
+        if (S_ISDIR(about.st_mode))
+            return -EISDIR;
+        if (access(path, W_OK) < 0)
+            return -errno;
+        if (!S_ISREG(about.st_mode))
+            return 0;
+    }
+    const char *slash = strrchr(path, '/');
+    if (snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".") >= (int)sizeof folder)
+        return -ENAMETOOLONG;
+    if (access(folder, W_OK | X_OK) == 0)
+        return 0;
+    return errno == ENOENT ? -ENOTDIR : -errno;
+}
 
 static int write_bytes(int fd, const char *bytes, size_t count)
 {
@@ -44,4 +67,29 @@ int tb_output_replace(const char *path, const char *bytes, size_t count)
     if (rc < 0 && !special)
         unlink(temporary);
     return rc;
+}
+
+int tb_output_write(const char *path, tb_write_fn *write, const void *what)
+{
+    char *bytes = NULL;
+    size_t count = 0;
+    FILE *stream = open_memstream(&bytes, &count);
+    if (!stream)
+        return -errno;
+    int rc = write(stream, what);
+    if (fclose(stream) && !rc)
+        rc = -ENOMEM;
+    if (!rc)
+        rc = tb_output_replace(path, bytes, count);
+    free(bytes);
+    return rc;
+}
+
+const char *tb_output_why(int error)
+{
+    switch (-error) {
+    case ENOTDIR: return "there is no such folder. Make it, or name another";
+    case EFBIG: return "File too large: the limit on the size of files is too low (ulimit -f)";
+    default: return strerror(-error);
+    }
 }

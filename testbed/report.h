@@ -7,6 +7,7 @@
 #ifndef TB_REPORT_H
 #define TB_REPORT_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "testbed/campaign.h"
@@ -20,7 +21,7 @@ struct tb_report_style {
 struct tb_report_style tb_report_style(FILE *stream);
 
 int tb_report_table(FILE *stream, const struct tb_campaign *campaign, struct tb_report_style style);
-int tb_report_json(FILE *stream, const struct tb_campaign *campaign, const char *command);
+int tb_report_json(FILE *stream, json_t *head, const struct tb_campaign *campaign, const char *command); // head.h or NULL; borrowed
 int tb_report_csv(FILE *stream, const struct tb_campaign *campaign); // every sample, one line each
 
 // By gnuplot. -ENOENT: it is not installed; -ENOTDIR: there is no such folder.

@@ -73,7 +73,9 @@ static void put_sample(FILE *out, const struct tb_sample *sample)
     put_count(out, sample->distinct);
     for (int op = 0; op < TB_BENCH_COUNT; op++)
         put_ns(out, sample->bench_ns[op]);
-    fprintf(out, "%d\n", sample->workers_pinned);
+    put_count(out, sample->workers_pinned);
+    put_count(out, sample->watched_ns);
+    fprintf(out, "%" PRIu64 "\n", sample->waited_ns);
 }
 
 int tb_report_csv(FILE *stream, const struct tb_campaign *campaign)
@@ -85,7 +87,8 @@ int tb_report_csv(FILE *stream, const struct tb_campaign *campaign)
     FILE *out = text.stream;
     fprintf(out, "workload,touch,dispatch,workers,block_bytes,seed,laps,blocks_peak,arm,library,fault,fault_percent,round,version,"
                  "ran,valid,invalid,lap_ns,lap_ns_min,allocated,freed,pushed,drained,touched_bytes,touched_bytes_expected,"
-                 "outstanding_high,distinct,alloc_ns,bulk_ns,push_ns,free_ns,workers_pinned\n");
+                 "outstanding_high,distinct,alloc_ns,bulk_ns,push_ns,free_ns,workers_pinned,"
+                 "watched_ns,waited_ns\n");
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++) {
         for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
             for (uint32_t round = 0; round < campaign->rounds; round++) {

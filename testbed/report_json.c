@@ -17,6 +17,7 @@
 #include <jansson.h>
 
 #include "testbed/contender.h"
+#include "testbed/head.h"
 #include "testbed/json_parts.h"
 #include "testbed/report.h"
 #include "testbed/report_text.h"
@@ -52,12 +53,59 @@ static json_t *samples_ns(const struct tb_campaign *campaign, uint32_t cell, uin
     return array;
 }
 
+// Why a row is noisy, in a word; null: it is not.
+static json_t *noise_json(enum tb_noise noise)
+{
+    static const char *const words[] = {
+        [TB_NOISE_WAITED] = "waited", [TB_NOISE_SPREAD] = "spread", [TB_NOISE_INTERVAL] = "interval"};
+    return noise ? json_string(words[noise]) : json_null();
+}
+
+// How many times faster the arm is than another one, in laps or in an operation.
+static json_t *vs_json(const struct tb_campaign *campaign, uint32_t cell, int than, uint32_t arm, int op)
+{
+    struct tb_ratio ratio;
+    int counterpart = op == TB_LAP ? TB_LAP : tb_bench_counterpart[op];
+    bool known = (op == TB_LAP || counterpart >= 0) && tb_pair_ratio(campaign, cell, than, counterpart, (int)arm, op, &ratio);
+    return ratio_or_null(known, &ratio);
+}
+
+// Null where it is not known which is the best.
+static json_t *vs_best_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+{
+    int counterpart = op == TB_LAP ? TB_LAP : tb_bench_counterpart[op];
+    if (op != TB_LAP && counterpart < 0)
+        return json_null();
+    struct tb_fastest best = tb_best_malloc(campaign, cell, counterpart);
+    return best.rival < 0 ? vs_json(campaign, cell, best.arm, arm, op) : json_null();
+}
+
+// To each by name.
+static json_t *vs_mallocs_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+{
+    struct tb_json_member members[TB_ARMS_MAX];
+    char names[TB_ARMS_MAX][sizeof campaign->arms->label];
+    size_t count = 0;
+    for (uint32_t than = 0; than < campaign->arms_count; than++) {
+        if (!tb_is_malloc(&campaign->arms[than]) || tb_twin(campaign, than) >= 0)
+            continue;
+        tb_text_clean(campaign->arms[than].label, false, names[count], sizeof names[count]);
+        members[count] = (struct tb_json_member){names[count], vs_json(campaign, cell, (int)than, arm, op)};
+        count++;
+    }
+    return tb_json_object(members, count);
+}
+
 static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row, int op)
 {
     bool known = row->valid && row->bench_ns[op] > 0;
     const struct tb_json_member members[] = {
         {"median_ns", tb_json_number(known ? row->bench_ns[op] : NAN)},
+        {"mad_ns", tb_json_number(known ? row->bench_mad[op] : NAN)},
+        {"noisy", noise_json(row->valid ? row->bench_noise[op] : TB_NOISE_NONE)},
         {"vs_mimalloc", ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op])},
+        {"vs_best_malloc", vs_best_json(campaign, cell, arm, op)},
+        {"vs_mallocs", vs_mallocs_json(campaign, cell, arm, op)},
         {"samples_ns", samples_ns(campaign, cell, arm, op)},
     };
     return TB_JSON_OBJECT(members);
@@ -82,15 +130,12 @@ static double told(const struct tb_row *row, double ns)
     return row->valid && row->ns_median > 0 ? ns : NAN;
 }
 
-static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i,
-                        int best_malloc)
+static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i)
 {
     const struct tb_campaign *c = campaign;
     const struct tb_row *row = &board->row[i];
     const struct tb_arm *arm = row->arm;
     uint32_t a = board->arm[i];
-    struct tb_ratio vs_malloc;
-    bool has_vs_malloc = tb_pair_ratio(campaign, cell, best_malloc, TB_LAP, (int)a, TB_LAP, &vs_malloc);
     const struct tb_json_member members[] = {
         {"name", tb_json_clean(arm->label)},
         {"version", tb_json_clean(row->version)},
@@ -103,9 +148,12 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
         {"median_ns", tb_json_number(told(row, row->ns_median))},
         {"mad_ns", tb_json_number(told(row, row->ns_mad))},
         {"min_ns", tb_json_number(told(row, row->ns_min))},
+        {"noisy", noise_json(row->valid ? row->noise : TB_NOISE_NONE)},
+        {"rounds_waited", tb_json_number(row->rounds_waited)},
         {"vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base)},
         {"vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle)},
-        {"vs_best_malloc", ratio_or_null(has_vs_malloc, &vs_malloc)},
+        {"vs_best_malloc", vs_best_json(campaign, cell, a, TB_LAP)},
+        {"vs_mallocs", vs_mallocs_json(campaign, cell, a, TB_LAP)},
         {"vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i])},
         {"outstanding_high_ratio", tb_json_number(row->outstanding_ratio)},
         {"distinct_ratio", tb_json_number(row->distinct_ratio)},
@@ -120,14 +168,27 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
     return TB_JSON_OBJECT(members);
 }
 
-static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell, int best_malloc)
+static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell)
 {
     struct tb_board board;
     tb_board(campaign, cell, &board);
     json_t *array = json_array();
     for (uint32_t i = 0; i < board.count; i++)
-        array = tb_json_appended(array, arm_json(campaign, cell, &board, i, best_malloc));
+        array = tb_json_appended(array, arm_json(campaign, cell, &board, i));
     return array;
+}
+
+// By operation of a bench.
+static json_t *resolutions_json(const struct tb_campaign *campaign, uint32_t cell)
+{
+    struct tb_json_member members[TB_BENCH_COUNT];
+    if (!campaign->bench)
+        return json_null();
+    for (int op = 0; op < TB_BENCH_COUNT; op++) {
+        double resolution = tb_resolution(campaign, cell, op);
+        members[op] = (struct tb_json_member){tb_bench_name(op), tb_json_number(resolution < 0 ? NAN : resolution)};
+    }
+    return TB_JSON_OBJECT(members);
 }
 
 static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
@@ -136,7 +197,7 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
     const struct tb_cell *cell = &campaign->cells[index];
     const struct tb_schedule *schedule = cell->schedule ? cell->schedule : &nothing;
     double resolution = tb_campaign_resolution(campaign, index);
-    int malloc_arm = tb_best_malloc(campaign, index);
+    struct tb_fastest best = tb_best_malloc(campaign, index, campaign->bench ? TB_BENCH_ALLOC : TB_LAP);
     const struct tb_json_member members[] = {
         {"workload", tb_json_clean(schedule->name)},
         {"version", tb_json_whole(schedule->version)},
@@ -151,8 +212,9 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
         {"queue_ns_max", tb_json_whole(schedule->queue_ns_max)},
         {"live_max", tb_json_whole(schedule->live_max)},
         {"resolution", tb_json_number(resolution < 0 ? NAN : resolution)},
-        {"best_malloc", tb_json_clean(malloc_arm >= 0 ? campaign->arms[malloc_arm].label : NULL)},
-        {"arms", arms_json(campaign, index, malloc_arm)},
+        {"resolutions", resolutions_json(campaign, index)},
+        {"best_malloc", tb_json_clean(best.arm >= 0 && best.rival < 0 ? campaign->arms[best.arm].label : NULL)},
+        {"arms", arms_json(campaign, index)},
     };
     return TB_JSON_OBJECT(members);
 }
@@ -175,13 +237,15 @@ static json_t *campaign_json(const struct tb_campaign *campaign, const char *com
     return TB_JSON_OBJECT(members);
 }
 
-int tb_report_json(FILE *stream, const struct tb_campaign *campaign, const char *command)
+int tb_report_json(FILE *stream, json_t *head, const struct tb_campaign *campaign, const char *command)
 {
     struct tb_text text;
     int rc = tb_text_open(&text);
     if (rc < 0)
         return rc;
     json_t *root = campaign_json(campaign, command);
+    if (head)
+        root = tb_headed(json_incref(head), root);
     if (!root || json_dumpf(root, text.stream, JSON_INDENT(2)) != 0 || fputc('\n', text.stream) == EOF)
         rc = -ENOMEM;
     json_decref(root);

@@ -132,6 +132,13 @@ void tb_say(struct tb_words *words, const char *format, ...)
     words->used += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room;
 }
 
+void tb_say_arm(struct tb_words *words, const struct tb_arm *arm)
+{
+    char name[sizeof arm->label];
+    tb_text_clean(arm->label, true, name, sizeof name);
+    tb_say(words, "%s", name);
+}
+
 const char *tb_text_number(char *out, double value)
 {
     // Where rounding carries into another digit, so does the choice: 9.996 is "10.0".
@@ -146,6 +153,27 @@ const char *tb_text_ratio(char *out, double value)
         return tb_text_number(out, value);
     snprintf(out, 16, "%.2f", value);
     return out;
+}
+
+const char *tb_text_significant(char *out, double value)
+{
+    if (value >= 0.9995 || !(value > 0))
+        return tb_text_number(out, value);
+    int decimals = 2 - (int)floor(log10(value * 1.0005)); // 0.09996 is "0.100"
+    snprintf(out, 16, decimals <= 8 ? "%.*f" : "%.*e", decimals <= 8 ? decimals : 2, value);
+    return out;
+}
+
+void tb_text_interval(char *out, size_t size, const struct tb_ratio *ratio)
+{
+    char estimate[16], low[16], high[16];
+    tb_text_ratio(estimate, ratio->estimate);
+    if (!ratio->bounded)
+        snprintf(out, size, "%sx (unbounded)", estimate);
+    else if (ratio->high >= 999.5)
+        snprintf(out, size, "%sx", estimate);
+    else
+        snprintf(out, size, "%sx [%s, %s]", estimate, tb_text_ratio(low, ratio->low), tb_text_ratio(high, ratio->high));
 }
 
 const char *tb_text_percent_up(char *out, double difference)
@@ -196,4 +224,69 @@ struct tb_unit tb_text_unit(double smallest_ns, double largest_ns)
     else
         unit.decimals = smallest >= 99.95 || largest >= 9999.5 ? 0 : smallest >= 9.995 || largest >= 999.5 ? 1 : 2;
     return unit;
+}
+
+// " (A/A of locus, mimalloc)": what has a twin in that cell; "alone" where the base has none.
+static void say_controls(struct tb_words *words, const struct tb_campaign *campaign, uint32_t cell)
+{
+    const char *before = " (A/A of ";
+    int base = tb_campaign_arm(campaign, "mimalloc"), op = campaign->bench ? TB_BENCH_ALLOC : TB_LAP;
+    bool alone = base >= 0;
+    for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
+        struct tb_ratio ratio;
+        int twin = tb_twin(campaign, arm);
+        if (!tb_pair_ratio(campaign, cell, (int)arm, op, twin, op, &ratio))
+            continue;
+        tb_say(words, "%s", before);
+        tb_say_arm(words, &campaign->arms[twin]);
+        before = ", ";
+        alone &= twin != base;
+    }
+    tb_say(words, alone ? " alone)" : ")");
+}
+
+// "3.1 %", or in a bench "3.1 % (alloc), 22 % (bulk), ..."
+static void say_least(struct tb_words *words, const struct tb_campaign *campaign, uint32_t cell)
+{
+    char percent[16];
+    const char *before = "";
+    if (!campaign->bench) {
+        tb_say(words, "%s %%", tb_text_percent_up(percent, tb_resolution(campaign, cell, TB_LAP)));
+        return;
+    }
+    for (int op = 0; op < TB_BENCH_COUNT; op++) {
+        double resolution = tb_resolution(campaign, cell, op);
+        if (resolution < 0)
+            continue;
+        tb_say(words, "%s%s %% (%s)", before, tb_text_percent_up(percent, resolution), tb_bench_name(op));
+        before = ", ";
+    }
+}
+
+void tb_say_resolution(struct tb_words *words, const struct tb_campaign *campaign, uint32_t first, uint32_t last)
+{
+    uint32_t finest = last, coarsest = last;
+    char percent[16];
+    for (uint32_t cell = first; cell < last; cell++) {
+        double resolution = tb_campaign_resolution(campaign, cell);
+        if (resolution >= 0 && (finest == last || resolution < tb_campaign_resolution(campaign, finest)))
+            finest = cell;
+        if (resolution >= 0 && (coarsest == last || resolution > tb_campaign_resolution(campaign, coarsest)))
+            coarsest = cell;
+    }
+    if (tb_rounds_few(campaign)) {
+        tb_say(words, "%" PRIu32 " round%s are too few for a 95 %% interval, 6 are the least: nothing can be told apart.",
+               campaign->rounds, campaign->rounds == 1 ? "" : "s");
+    } else if (finest == last) {
+        tb_say(words, "No A/A control ran: how small a difference could be seen is not known.");
+    } else {
+        tb_say(words, "Differences under ");
+        say_least(words, campaign, finest);
+        tb_say(words, " cannot be seen on this machine");
+        say_controls(words, campaign, finest);
+        if (tb_campaign_resolution(campaign, coarsest) > tb_campaign_resolution(campaign, finest))
+            tb_say(words, ", under %s %% where it is noisiest",
+                   tb_text_percent_up(percent, tb_campaign_resolution(campaign, coarsest)));
+        tb_say(words, ".");
+    }
 }

@@ -72,8 +72,7 @@ static double sample_ns(const struct tb_sample *sample, int op)
     return op < 0 ? sample->lap_ns : sample->bench_ns[op];
 }
 
-// The times of all rounds; NULL without memory.
-static double *times(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+double *tb_times(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
 {
     double *ns = malloc((campaign->rounds + (size_t)1) * sizeof *ns);
     for (uint32_t round = 0; ns && round < campaign->rounds; round++)
@@ -88,8 +87,8 @@ bool tb_pair_ratio(const struct tb_campaign *campaign, uint32_t cell, int over, 
     if (over < 0 || under < 0 || first_failure(campaign, cell, (uint32_t)over, why, sizeof why) ||
         first_failure(campaign, cell, (uint32_t)under, why, sizeof why))
         return false;
-    double *numerator = times(campaign, cell, (uint32_t)over, over_op);
-    double *denominator = times(campaign, cell, (uint32_t)under, under_op);
+    double *numerator = tb_times(campaign, cell, (uint32_t)over, over_op);
+    double *denominator = tb_times(campaign, cell, (uint32_t)under, under_op);
     bool known = numerator && denominator && tb_ratio(denominator, numerator, campaign->rounds, TB_CONFIDENCE, out) == 0;
     free(numerator);
     free(denominator);
@@ -98,7 +97,7 @@ bool tb_pair_ratio(const struct tb_campaign *campaign, uint32_t cell, int over, 
 
 static void fill_times(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *row)
 {
-    double *ns = times(campaign, cell, arm, TB_LAP);
+    double *ns = tb_times(campaign, cell, arm, TB_LAP);
     row->ns_median = ns ? tb_median(ns, campaign->rounds) : NAN;
     row->ns_mad = ns ? tb_mad(ns, campaign->rounds) : NAN;
     free(ns);
@@ -109,10 +108,22 @@ static void fill_times(const struct tb_campaign *campaign, uint32_t cell, uint32
             row->ns_min = fmin(row->ns_min, sample->lap_ns_min); // fmin skips a NAN
     }
     for (int op = 0; campaign->bench && op < TB_BENCH_COUNT; op++) {
-        ns = times(campaign, cell, arm, op);
+        ns = tb_times(campaign, cell, arm, op);
         row->bench_ns[op] = ns ? tb_median(ns, campaign->rounds) : NAN;
+        row->bench_mad[op] = ns ? tb_mad(ns, campaign->rounds) : NAN;
         free(ns);
     }
+}
+
+static void fill_waits(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *row)
+{
+    uint32_t watched = 0, waited = 0;
+    for (uint32_t round = 0; round < campaign->rounds; round++) {
+        const struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+        watched += sample->watched_ns > 0;
+        waited += tb_waited(sample);
+    }
+    row->rounds_waited = watched ? (double)waited / campaign->rounds : NAN;
 }
 
 static void fill_footprint(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *row)
@@ -134,17 +145,45 @@ static void fill_footprint(const struct tb_campaign *campaign, uint32_t cell, ui
 
 // A block of a bulk allocation and a block of a single one do the same for their caller, so both are held against the
 // base's allocation. A push has no counterpart: a malloc's user has nothing to push.
-static void fill_bench_ratios(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int base, struct tb_row *row)
+const int tb_bench_counterpart[TB_BENCH_COUNT] = {
+    [TB_BENCH_ALLOC] = TB_BENCH_ALLOC, [TB_BENCH_BULK] = TB_BENCH_ALLOC, [TB_BENCH_PUSH] = -1, [TB_BENCH_FREE] = TB_BENCH_FREE};
+
+void tb_row_alone(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *out)
 {
-    static const int counterpart[TB_BENCH_COUNT] = {
-        [TB_BENCH_ALLOC] = TB_BENCH_ALLOC, [TB_BENCH_BULK] = TB_BENCH_ALLOC, [TB_BENCH_PUSH] = -1, [TB_BENCH_FREE] = TB_BENCH_FREE};
+    *out = (struct tb_row){.arm = &campaign->arms[arm]};
+    out->valid = !first_failure(campaign, cell, arm, out->invalid, sizeof out->invalid);
+    for (uint32_t round = 0; round < campaign->rounds && !out->version[0]; round++)
+        memcpy(out->version, tb_campaign_sample(campaign, cell, arm, round)->version, sizeof out->version);
+    fill_times(campaign, cell, arm, out);
+    fill_waits(campaign, cell, arm, out);
+    fill_footprint(campaign, cell, arm, out);
+    out->noise = tb_noise_of(out, TB_LAP);
     for (int op = 0; op < TB_BENCH_COUNT; op++)
-        if (counterpart[op] >= 0)
-            tb_pair_ratio(campaign, cell, base, counterpart[op], (int)arm, op, &row->bench_vs_base[op]);
+        out->bench_noise[op] = tb_noise_of(out, op);
 }
 
-// The arm that others are held against as the least there can be, or -1: the oracle, else another floor.
-static int floor_arm(const struct tb_campaign *campaign)
+// An interval is as wide as both its arms make it: it is laid at this one's door only where the base is not noisy itself.
+static void fill_vs_base(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *row)
+{
+    struct tb_row base_row;
+    int base = tb_campaign_arm(campaign, "mimalloc");
+    row->has_vs_base = tb_pair_ratio(campaign, cell, base, TB_LAP, (int)arm, TB_LAP, &row->vs_base);
+    if (base < 0)
+        return;
+    tb_row_alone(campaign, cell, (uint32_t)base, &base_row);
+    if (row->has_vs_base && !row->noise && !base_row.noise && tb_interval_wide(&row->vs_base))
+        row->noise = TB_NOISE_INTERVAL;
+    for (int op = 0; campaign->bench && op < TB_BENCH_COUNT; op++) {
+        int counterpart = tb_bench_counterpart[op];
+        struct tb_ratio *ratio = &row->bench_vs_base[op];
+        if (counterpart < 0 || !tb_pair_ratio(campaign, cell, base, counterpart, (int)arm, op, ratio))
+            continue;
+        if (!row->bench_noise[op] && !base_row.bench_noise[counterpart] && tb_interval_wide(ratio))
+            row->bench_noise[op] = TB_NOISE_INTERVAL;
+    }
+}
+
+int tb_floor(const struct tb_campaign *campaign)
 {
     int floor = tb_campaign_arm(campaign, "oracle");
     for (uint32_t arm = 0; arm < campaign->arms_count && floor < 0; arm++)
@@ -155,67 +194,11 @@ static int floor_arm(const struct tb_campaign *campaign)
 
 void tb_campaign_row(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *out)
 {
-    *out = (struct tb_row){.arm = &campaign->arms[arm]};
-    out->valid = !first_failure(campaign, cell, arm, out->invalid, sizeof out->invalid);
-    for (uint32_t round = 0; round < campaign->rounds && !out->version[0]; round++)
-        memcpy(out->version, tb_campaign_sample(campaign, cell, arm, round)->version, sizeof out->version);
-    fill_times(campaign, cell, arm, out);
-    fill_footprint(campaign, cell, arm, out);
-    int base = tb_campaign_arm(campaign, "mimalloc"), oracle = floor_arm(campaign);
     struct tb_ratio twin;
-    out->has_vs_base = tb_pair_ratio(campaign, cell, base, TB_LAP, (int)arm, TB_LAP, &out->vs_base);
-    out->has_vs_oracle = tb_pair_ratio(campaign, cell, (int)arm, TB_LAP, oracle, TB_LAP, &out->vs_oracle);
+    tb_row_alone(campaign, cell, arm, out);
+    fill_vs_base(campaign, cell, arm, out);
+    out->has_vs_oracle = tb_pair_ratio(campaign, cell, (int)arm, TB_LAP, tb_floor(campaign), TB_LAP, &out->vs_oracle);
     out->has_vs_aa = tb_pair_ratio(campaign, cell, (int)arm, TB_LAP, tb_twin(campaign, arm), TB_LAP, &twin);
-    if (campaign->bench)
-        fill_bench_ratios(campaign, cell, arm, base, out);
-}
-
-// The farthest that an interval's ends are from 1: half its width and how far its centre is off, together.
-static double reach(const struct tb_ratio *ratio)
-{
-    return ratio->bounded ? fmax(fabs(ratio->high - 1), fabs(1 - ratio->low)) : INFINITY;
-}
-
-double tb_campaign_resolution(const struct tb_campaign *campaign, uint32_t cell)
-{
-    double worst = -1;
-    for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
-        int twin = tb_twin(campaign, arm);
-        int first = campaign->bench ? 0 : TB_LAP, last = campaign->bench ? TB_BENCH_COUNT - 1 : TB_LAP;
-        for (int op = first; op <= last; op++) {
-            struct tb_ratio ratio;
-            if (tb_pair_ratio(campaign, cell, (int)arm, op, twin, op, &ratio))
-                worst = fmax(worst, reach(&ratio));
-        }
-    }
-    return worst;
-}
-
-int tb_visible(const struct tb_ratio *ratio, double resolution)
-{
-    double size = fmax(ratio->estimate, 1 / ratio->estimate) - 1;
-    if (!ratio->bounded || (isfinite(resolution) && size <= resolution))
-        return 0;
-    return ratio->low > 1 ? 1 : ratio->high < 1 ? -1 : 0;
-}
-
-int tb_best_malloc(const struct tb_campaign *campaign, uint32_t cell)
-{
-    int best = -1;
-    double best_ns = INFINITY;
-    for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
-        const struct tb_arm *candidate = &campaign->arms[arm];
-        if (!candidate->contender->is_malloc || candidate->fault != TB_FAULT_NONE || tb_twin(campaign, arm) >= 0)
-            continue;
-        struct tb_row row;
-        tb_campaign_row(campaign, cell, arm, &row);
-        double ns = campaign->bench ? row.bench_ns[TB_BENCH_ALLOC] : row.ns_median;
-        if (row.valid && ns > 0 && ns < best_ns) {
-            best = (int)arm;
-            best_ns = ns;
-        }
-    }
-    return best;
 }
 
 bool tb_workers_pinned(const struct tb_campaign *campaign)
@@ -264,9 +247,10 @@ void tb_board(const struct tb_campaign *campaign, uint32_t cell, struct tb_board
     assert(campaign->arms_count <= TB_ARMS_MAX);
     struct standing standings[TB_ARMS_MAX];
     *out = (struct tb_board){.count = campaign->arms_count};
+    out->best = tb_best_malloc(campaign, cell, campaign->bench ? TB_BENCH_ALLOC : TB_LAP);
     for (uint32_t arm = 0; arm < out->count; arm++) {
         struct tb_row row;
-        tb_campaign_row(campaign, cell, arm, &row);
+        tb_row_alone(campaign, cell, arm, &row);
         standings[arm] = standing(campaign, arm, &row);
     }
     qsort(standings, out->count, sizeof *standings, compare_standings);

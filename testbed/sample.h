@@ -50,6 +50,8 @@ struct tb_sample {
     uint32_t distinct;          // distinct blocks ever touched in the probe laps
     double bench_ns[TB_BENCH_COUNT]; // `locus bench` only: per block, per block, per chunk, per block
     bool workers_pinned;        // every worker had a CPU of its own
+    uint64_t watched_ns;        // warm-up and timed laps together; 0: nobody looked, or threads that share CPUs wait for each other
+    uint64_t waited_ns;         // for so long in that its threads, added up, were ready to run and others had their CPU
     struct tb_nodes_sample nodes; // of a run of many nodes, else all 0
     struct tb_counter_value counters[TB_COUNTERS_MAX]; // of the campaign's set: all threads, all metered laps
     double metered_lap_ns;      // median of those; 0: none

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "testbed/cli.h"
+#include "testbed/head.h"
 #include "testbed/probe.h"
 
 static json_t *json_index(int index)
@@ -131,7 +132,7 @@ json_t *tb_topo_json(const struct locus_topo *topo, const char *topology, const 
 
 int tb_topo_print_json(const struct locus_topo *topo, const char *topology, const struct tb_topo_host *host)
 {
-    json_t *object = tb_topo_json(topo, topology, host);
+    json_t *object = tb_headed(tb_head("topo"), tb_topo_json(topo, topology, host));
     if (!object) {
         tb_error("cannot print the topology as JSON (no memory, or a name in it is not UTF-8)");
         return TB_EXIT_FAILED;

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "testbed/nearest.h"
+
 extern const struct tb_workload *const __start_tb_workloads[];
 extern const struct tb_workload *const __stop_tb_workloads[];
 
@@ -23,6 +25,15 @@ const struct tb_workload *tb_workload_find(const char *name)
         if (strcmp(workload->name, name) == 0)
             return workload;
     return NULL;
+}
+
+const char *tb_workload_meant(const char *name, char *out, size_t bytes)
+{
+    struct tb_nearest nearest = {.word = name};
+    const struct tb_workload *workload = NULL;
+    for (size_t i = 0; (workload = tb_workload_at(i)) != NULL; i++)
+        tb_nearest_try(&nearest, workload->name);
+    return tb_nearest_say(&nearest, "", out, bytes);
 }
 
 int tb_workload_schedule(const char *name, struct tb_schedule **out)

@@ -23,6 +23,7 @@ struct tb_workload {
 
 const struct tb_workload *tb_workload_at(size_t i); // NULL behind the last
 const struct tb_workload *tb_workload_find(const char *name);
+const char *tb_workload_meant(const char *name, char *out, size_t bytes); // ", did you mean 'NAME'?", or ""; `out`
 
 // Its schedule; malloc'd. 0, -ENOENT (no such workload), -ENOMEM, or -EINVAL (the stream is not sound: tb_builder_pack).
 int tb_workload_schedule(const char *name, struct tb_schedule **out);

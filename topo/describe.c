@@ -28,6 +28,14 @@
 // thread over every CPU.
 #define HWLOC_FLAGS (HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING)
 
+// A file's name may hold anything, and a reason is one line.
+static void without_controls(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
 int topo_why(const struct topo_why *why, int error, const char *format, ...)
 {
     if (!why->text || why->bytes == 0)
@@ -41,6 +49,7 @@ int topo_why(const struct topo_why *why, int error, const char *format, ...)
         vsnprintf(why->text + used, why->bytes - used, format, arguments);
         va_end(arguments);
     }
+    without_controls(why->text);
     return error;
 }
 

@@ -15,6 +15,10 @@
 #ifndef LOCUS_PIN_H
 #define LOCUS_PIN_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Binds the calling thread to one CPU.
 // -EINVAL  cpu is negative
 // -ENODEV  this machine has no such CPU, or it is offline
@@ -31,5 +35,9 @@ int locus_pin_node(int node);
 // Lists the CPUs that the process is allowed to use, ascending OS index: the first `max` of them into cpus (which may be NULL if
 // max is 0), and into *count how many there are, which may be more than max. 0, or -errno when the kernel does not tell.
 int locus_pin_allowed(unsigned *cpus, unsigned max, unsigned *count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

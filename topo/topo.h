@@ -15,6 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct locus_topo;
 
 enum locus_topo_source { LOCUS_TOPO_THIS_MACHINE, LOCUS_TOPO_XML, LOCUS_TOPO_SYNTHETIC };
@@ -107,5 +111,9 @@ int locus_cgroup_memory_room_bytes(uint64_t *out);
 
 // May this process allocate on the node? False for a node that does not exist or has no memory.
 bool locus_node_allowed(int node);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

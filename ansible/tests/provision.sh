@@ -19,7 +19,8 @@ project=$fleet/project
 git init -q -b main "$project"
 cat >"$project/Makefile" <<'END'
 all: ; install -D /opt/prebuilt/locus build/gcc/locus
-test: ; echo x >>build/tested; echo 3 passed
+check: ; [ "$$DEPS" = skip ]; echo x >>build/tested; echo 3 passed
+test: ; echo x >>build/tested-all; echo 9 passed
 END
 echo /build/ >"$project/.gitignore"
 mkdir -p "$project/logs/bm2" && echo 1 >"$project/logs/bm2/ledger.jsonl"
@@ -120,6 +121,15 @@ same() { # STATE HOST...: it is as it was when that state was noted
 
 # --- before any host -----------------------------------------------------------------------------------------------------------
 
+all_tags() { # each playbook, and the tags of its tasks
+    (cd "$FLEET_REPO/ansible" && ansible-playbook -i "$fleet/inventory.yml" --list-tags ./*.yml) >"$out" 2>"$err" &&
+        why="they have: $(sed -n 's/.*TASK TAGS: //p' "$out" | paste -sd ' ')" &&
+        diff <(sed -nE 's/^playbook: \.\/(.*)\.yml/\1/p; s/.*TASK TAGS: \[(.*)\]/\1/p' "$out" | paste - -) <(
+            printf '%s\t%s\n' campaign 'campaign, wait' collect collect provision 'always, build, packages, provision, test, user' \
+                restore 'kernel, restore, settings' runner 'runner, start' tune 'always, kernel, settings, tune'
+        )
+}
+check 'each playbook has its own tag, and those of its parts' all_tags
 syntax() { (cd "$FLEET_REPO/ansible" && ansible-playbook -i "$fleet/inventory.yml" --syntax-check ./*.yml); }
 check 'the playbooks have the syntax of playbooks' syntax
 lint() { (cd "$FLEET_REPO/ansible" && ansible-lint --profile production --offline --nocolor -q) >"$out" 2>&1; }
@@ -147,13 +157,20 @@ provisioned() {
     play 0 provision.yml && changed bm1=+ bm2=+ && why='not at the commit' &&
         [ "$(fleet_on bm2 cat /opt/locus/.git/HEAD)" = "$one" ] &&
         why="the build is not locus's" && [ "$(fleet_on bm1 stat -c %U /opt/locus/build/gcc/locus)" = locus ] &&
-        why='make was not installed' && fleet_on bm1 test -e /var/lib/fake/make
+        why='make was not installed' && fleet_on bm1 test -e /var/lib/fake/make &&
+        why='all was tested' && ! fleet_on bm1 test -e /opt/locus/build/tested-all
 }
-check 'provision installs, checks out, builds and tests' provisioned
+check 'provision installs, checks out, builds and runs the short tests' provisioned
 again() {
     play 0 provision.yml && changed bm1=0 bm2=0 && why='tested again' && [ "$(fleet_on bm1 cat /opt/locus/build/tested)" = x ]
 }
 check 'provision again changes nothing' again
+
+whole() {
+    play 0 provision.yml --tags test -e locus_tests=test --limit bm1 && why='not tested' &&
+        fleet_on bm1 test -e /opt/locus/build/tested-all
+}
+check 'all of the tests are run where that is asked for' whole
 
 # --- tune and restore ----------------------------------------------------------------------------------------------------------
 
@@ -194,6 +211,16 @@ restored() {
         [ -z "$(fleet_on bm1 ls /var/lib/locus)" ]
 }
 check 'restore gives back every byte' restored
+parts() { # the kernel's arguments alone, and all but these
+    play 0 tune.yml --tags kernel --limit bm1 && why='no arguments' && fleet_on bm1 test -e /etc/default/grub.d/locus.cfg &&
+        why='more was set' && fleet_on bm1 '! test -e /var/lib/locus/snapshot.json' &&
+        play 0 restore.yml --tags kernel --limit bm1 && changed bm1=+ && same untuned bm1 &&
+        play 0 tune.yml --skip-tags kernel --limit bm1 && why='there are arguments' &&
+        fleet_on bm1 '! test -e /etc/default/grub.d/locus.cfg' && why='nothing was set' &&
+        fleet_on bm1 test -e /var/lib/locus/snapshot.json &&
+        play 0 restore.yml --tags settings --limit bm1 && changed bm1=+ && same untuned bm1
+}
+check "the kernel's arguments and all other settings can be set and put back alone" parts
 restored_again() { play 0 restore.yml && changed bm1=0 bm2=0 && same untuned bm1 bm2; }
 check 'restore again changes nothing' restored_again
 
@@ -216,23 +243,65 @@ commits() { # of the record the commit has two lines, and the host has one more
         why='not tested once for each' && [ "$(fleet_on bm2 cat /opt/locus/build/tested | paste -sd ' ')" = 'x x x' ]
 }
 check "another commit is built and tested, then the first one again; the host's record stays" commits
+untested() {
+    play 0 provision.yml --skip-tags test -e "locus_commit=$two" --limit bm2 && changed bm2=+ && why='not at the commit' &&
+        fleet_on bm2 test -e /opt/locus/two && why='it was tested' &&
+        [ "$(fleet_on bm2 cat /opt/locus/build/tested | paste -sd ' ')" = 'x x x' ]
+}
+check 'the tests can be left out' untested
+
+# --- hosts that reach no network -----------------------------------------------------------------------------------------------
+
+bundle() { # STATUS COMMIT ARGUMENT...: from the control host's repository, of which the hosts know nothing
+    play "$1" provision.yml -e locus_bundle=true -e locus_repository= -e "locus_home=$project" -e "locus_commit=$2" --limit bm2 \
+        "${@:3}"
+}
+bundled() { # COMMIT
+    bundle 0 "$1" && changed bm2=+ && why='not at the commit' && [ "$(fleet_on bm2 cat /opt/locus/.git/HEAD)" = "$1" ] &&
+        why='the bundle is there still' && [ -z "$(fleet_on bm2 ls /var/spool/locus)" ]
+}
+anew() {
+    fleet_on bm2 'rm -rf /opt/locus/* /opt/locus/.[a-z]*' && bundled "$one" && bundle 0 "$two" --check &&
+        said "$two would be brought in a bundle" && why='it is there' && fleet_on bm2 '! test -e /opt/locus/two' && bundled "$two"
+}
+check 'a host without a network gets the commit in a bundle, and the next one' anew
+bundled_again() { bundle 0 "$two" && changed bm2=0; }
+check 'and a second time nothing is copied' bundled_again
+bundle_of_nothing() { bundle 2 "${one//[0-9]/a}" && said "$project has no commit ${one//[0-9]/a}"; }
+check 'a commit that is not here cannot be bundled, and that is said' bundle_of_nothing
+
+# --- what goes wrong with a host or a variable ---------------------------------------------------------------------------------
+
 busy() {
     fleet_on bm2 'install -o locus -d /var/spool/locus && cd / && setsid -f flock /var/spool/locus/lock sleep 600 >/dev/null 2>&1'
-    play 2 provision.yml --tags build -e "locus_commit=$two" --limit bm2 && said 'at work on a campaign' &&
-        why='it was changed' && ! fleet_on bm2 test -e /opt/locus/two
+    play 2 provision.yml --tags build --limit bm2 && said 'at work on a campaign' &&
+        why='it was changed' && fleet_on bm2 test -e /opt/locus/two
 }
 check 'a checkout that is being measured is not changed' busy
 states last
-short() { play 2 provision.yml --tags build -e locus_commit=main --limit bm2 && said 'wanted are a URL and the full hash'; }
+short() { play 2 provision.yml --tags build -e locus_commit=main --limit bm2 && said 'wanted are a URL .* and the full hash'; }
 check 'a branch in place of a commit is refused' short
 typo() { play 2 tune.yml -e '{locus_tune: [governer]}' --limit bm2 --check && said 'findings: governer'; }
 check 'a finding that the doctor does not know is refused' typo
 boolean() { play 2 tune.yml -e '{locus_smt: off}' --limit bm2 && said 'in quotes (False)' && same last bm2; }
 check 'a value that YAML took for a boolean is refused' boolean
-distribution() {
-    fleet_on bm2 'printf "%s\n" ID=fedora "NAME=\"Fedora Linux\"" VERSION_ID=39 >/etc/os-release'
-    play 2 provision.yml --tags packages --limit bm2 && said 'bm2 runs Fedora Linux, and this role knows Debian and Ubuntu'
+release() { # HOST ID NAME VERSION LIKE: as its /etc/os-release says
+    fleet_on "$1" "printf '%s=\"%s\"\n' ID '$2' NAME '$3' VERSION_ID $4 PRETTY_NAME '$3 $4' ID_LIKE '$5' >/etc/os-release"
 }
-check 'another distribution is refused by its name' distribution
+distributions() { # what Ansible calls bm1's, and bm2's
+    play 2 provision.yml && said "bm1 runs $1, and the names of packages are known for Debian and Ubuntu alone" &&
+        said "bm2 runs $2, and" && said 'sh -s check --missing <../.ci/deps.sh' && said '--skip-tags packages' && changed bm1=0 bm2=0
+}
+release bm1 fedora 'Fedora Linux' 39 '' && release bm2 rhel 'Red Hat Enterprise Linux' 9.4 fedora
+check 'Fedora and RHEL are refused by their names, with the way out' distributions 'Fedora Linux 39' 'Red Hat Enterprise Linux 9.4'
+release bm1 sles SLES 15.6 suse && release bm2 rocky 'Rocky Linux' 9.4 'rhel centos fedora'
+check 'so are SLES and Rocky' distributions 'SLES 15.6' 'Rocky Linux 9.4'
+way_out() {
+    fleet_on bm2 'pkill -x flock; rm -rf /var/spool/locus; echo rm >/opt/locus/build/tested' &&
+        play 0 provision.yml --skip-tags packages --limit bm2 && changed bm2=+ && why='no folder of the queue' &&
+        [ "$(fleet_on bm2 stat -c %U /var/spool/locus)" = locus ] && why='not tested' &&
+        [ "$(fleet_on bm2 tail -n 1 /opt/locus/build/tested)" = x ]
+}
+check 'the way out is one: user, folders, build and tests' way_out
 
 [ $failures -eq 0 ]

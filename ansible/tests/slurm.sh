@@ -37,7 +37,7 @@ program() {
 }
 
 second_commit() {
-    echo text >experiments/0030-scaling.md && git add -A && git commit -qm two && two=$(git rev-parse HEAD) && make CC=gcc all
+    echo text >experiments/README.md && git add -A && git commit -qm two && two=$(git rev-parse HEAD) && make CC=gcc all
 }
 
 settings() {

@@ -140,11 +140,12 @@ static void serve(void)
 
 static void set_up(void)
 {
-    const struct locus_pool_config memory = {.blocks = LIVE * REQUEST_BLOCKS,
+    const struct locus_pool_config memory = {.size = sizeof memory,
+                                             .blocks = LIVE * REQUEST_BLOCKS,
                                              .block_bytes = TOKENS_PER_BLOCK * TOKEN_BYTES,
                                              .node = LOCUS_NODE_ANY};
     check(locus_pool_open(&pool, &memory), "pool");
-    const struct locus_owner_config role = {.pool = pool, .mailboxes = WORKERS, .wait_ns = 10000000000};
+    const struct locus_owner_config role = {.size = sizeof role, .pool = pool, .mailboxes = WORKERS, .wait_ns = 10000000000};
     check(locus_owner_open(&owner, &role), "owner");
     check(locus_owner_adopt(owner), "adopt");
     for (uint64_t i = 0; i < LIVE; i++) {

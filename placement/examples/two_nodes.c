@@ -122,6 +122,7 @@ static int step(struct locus_owner *owner, void *argument)
 static void domain_open(void)
 {
     struct locus_domain_config config = {
+        .size = sizeof config,
         .workers = 1,
         .blocks = BLOCKS,
         .block_bytes = BLOCK_BYTES,

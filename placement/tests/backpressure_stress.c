@@ -56,9 +56,10 @@ static void *worker_main(void *argument)
 static void round_open(struct round *round, uint64_t random, uint64_t wait_ns)
 {
     *round = (struct round){.random = random, .morgue = PTHREAD_MUTEX_INITIALIZER};
-    struct locus_pool_config pool = {.blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
+    struct locus_pool_config pool = {.size = sizeof pool, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     STRESS_EXPECT(locus_pool_open(&round->pool, &pool) == 0);
-    struct locus_owner_config owner = {.pool = round->pool, .mailboxes = WORKERS, .backpressure = true, .wait_ns = wait_ns};
+    struct locus_owner_config owner = {
+        .size = sizeof owner, .pool = round->pool, .mailboxes = WORKERS, .backpressure = true, .wait_ns = wait_ns};
     STRESS_EXPECT(locus_owner_open(&round->owner, &owner) == 0);
     STRESS_EXPECT(locus_owner_adopt(round->owner) == 0);
     for (unsigned i = 0; i < TABLES; i++)

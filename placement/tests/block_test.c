@@ -7,7 +7,7 @@
 
 static const uint32_t homes[] = {0, 1, 31, 32, LOCUS_HOMES_MAX - 1};
 static const uint32_t indices[] = {0, 1, 12345, LOCUS_BLOCKS_MAX / 2, LOCUS_BLOCKS_MAX - 1};
-static const uint32_t generations[] = {LOCUS_GENERATION_FIRST, 2, INT32_MAX, LOCUS_GENERATION_MAX - 1, LOCUS_GENERATION_MAX};
+static const uint32_t generations[] = {LOCUS_GENERATION_MIN, 2, INT32_MAX, LOCUS_GENERATION_MAX - 1, LOCUS_GENERATION_MAX};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -35,7 +35,7 @@ Test(block, home_index_and_generation_lie_where_the_header_draws_them)
 
 Test(block, the_first_handle_of_all_is_not_none)
 {
-    cr_assert_neq(locus_block_make(0, 0, LOCUS_GENERATION_FIRST), LOCUS_BLOCK_NONE);
+    cr_assert_neq(locus_block_make(0, 0, LOCUS_GENERATION_MIN), LOCUS_BLOCK_NONE);
 }
 
 // pool.c counts on it: the handle of a block's next use is the old one plus one.

@@ -300,6 +300,33 @@ Test(domain_borrow, with_back_pressure_no_new_block_is_lent_before_those_in_flig
     free(third);
 }
 
+static void count_tag(void *context, locus_block block, uint64_t tag)
+{
+    (void)block;
+    *(uint32_t *)context += tag == 7;
+}
+
+Test(domain_borrow, of_a_lent_block_the_lender_knows_the_borrowers_request)
+{
+    struct locus_domain_config config = usual(LOCUS_EXHAUSTED_BORROW);
+    config.tags = true;
+    struct locus_domain *domain = opened(&config);
+    struct locus_table *table = table_new(domain);
+    locus_table_set_tag(table, 7);
+    cr_assert_eq(locus_domain_grow(domain, 0, table, BLOCKS + 2), -EAGAIN);
+    locus_domain_drain(domain, 1);
+    cr_assert_eq(locus_domain_grow(domain, 0, table, BLOCKS + 2), 0);
+    for (uint32_t home = 0; home < 2; home++) {
+        uint32_t tagged = 0, count;
+        const struct locus_pool *pool = locus_owner_pool(locus_domain_owner(domain, home));
+        cr_expect_eq(locus_pool_each_out(pool, count_tag, &tagged, &count), 0);
+        cr_expect(tagged == count && count == (home ? 2 : BLOCKS), "home %u: %u of %u", home, tagged, count);
+    }
+    send(domain, 0, table);
+    closed(domain);
+    free(table);
+}
+
 Test(domain_borrow, a_table_of_one_home_does_not_borrow)
 {
     struct locus_domain_config config = usual(LOCUS_EXHAUSTED_BORROW);

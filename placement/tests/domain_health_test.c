@@ -3,6 +3,7 @@
 // domain_health: what a report says, and that a home which moved loses nothing. Taking a node offline is the guest's affair
 // (testbed/tests); its report is worked out here from the numbers.
 #include "placement/domain_internal.h"
+#include "placement/pool_report.h"
 
 #include "topo/topo.h"
 
@@ -25,6 +26,7 @@ static struct locus_domain *two_homes(enum locus_exhausted exhausted)
         nodes[0]++;
     nodes[1] = nodes[0];
     struct locus_domain_config config = {
+        .size = sizeof config,
         .nodes = nodes,
         .nodes_count = 2,
         .workers = 1,
@@ -128,7 +130,8 @@ Test(domain_health, a_node_that_is_gone_is_offline)
 
 Test(domain_health, pages_that_the_kernel_moved_are_reported_and_the_blocks_stay_usable)
 {
-    struct locus_domain_config config = {.workers = 1, .blocks = BLOCKS, .block_bytes = PAGE, .policy = LOCUS_POLICY_BIND};
+    struct locus_domain_config config = {
+        .size = sizeof config, .workers = 1, .blocks = BLOCKS, .block_bytes = PAGE, .policy = LOCUS_POLICY_BIND};
     struct locus_domain *domain;
     struct locus_home_report reports[LOCUS_HOMES_MAX];
     void *pages[BLOCKS];

@@ -74,6 +74,7 @@ int main(int argc, char **argv)
 {
     litmus_expect(argc == 4, "usage: domain_hot_scenario STAYS GOES COMMAND");
     struct locus_domain_config config = {
+        .size = sizeof config,
         .nodes = (const int[]){atoi(argv[1]), atoi(argv[2])},
         .nodes_count = 2,
         .workers = 1,

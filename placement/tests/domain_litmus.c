@@ -4,6 +4,8 @@
 // loan's state comes back. L1: the handles, and a plain word that the lender wrote into each of its blocks. L3: the link of a
 // question that was withdrawn, or of blocks that were returned, which the lender has read and the borrower posts again.
 #include "placement/domain.h"
+#include "placement/domain_health.h"
+#include "placement/pool_report.h"
 #include "placement/tests/litmus.h"
 #include "topo/topo.h"
 
@@ -104,6 +106,7 @@ int main(int argc, char **argv)
         nodes[0]++;
     nodes[1] = nodes[0];
     struct locus_domain_config config = {
+        .size = sizeof config,
         .nodes = nodes,
         .nodes_count = 2,
         .workers = 1,

@@ -5,6 +5,7 @@
 #include "placement/tests/domain_test.h"
 
 #include "placement/pool_internal.h"
+#include "placement/region_verify.h"
 
 #define PAGE 4096u
 
@@ -125,7 +126,8 @@ Test(domain_nodes, blocks_among_all_nodes_and_the_homes_own_memory_at_home)
     uint32_t count = 0;
     for (int node = locus_nodes_next(&among, 0); node >= 0; node = locus_nodes_next(&among, node + 1))
         nodes[count++] = node;
-    struct locus_domain_config config = {.nodes = nodes,
+    struct locus_domain_config config = {.size = sizeof config,
+                                         .nodes = nodes,
                                          .nodes_count = count,
                                          .workers = 1,
                                          .blocks = 120,
@@ -151,8 +153,13 @@ Test(domain_nodes, a_pool_lies_on_its_nodes_and_its_books_on_its_node)
 {
     struct locus_nodes among = roomy_nodes();
     int first = locus_nodes_next(&among, 0), second = locus_nodes_next(&among, first + 1);
-    struct locus_pool_config config = {
-        .blocks = 120, .block_bytes = PAGE, .policy = LOCUS_POLICY_INTERLEAVE, .node = second, .nodes = among, .populate = true};
+    struct locus_pool_config config = {.size = sizeof config,
+                                       .blocks = 120,
+                                       .block_bytes = PAGE,
+                                       .policy = LOCUS_POLICY_INTERLEAVE,
+                                       .node = second,
+                                       .nodes = among,
+                                       .populate = true};
     struct locus_pool *pool;
     cr_assert_eq(locus_pool_open(&pool, &config), 0);
     expect_spread(locus_pool_region(pool), &among);

@@ -165,6 +165,7 @@ static void domain_open(uint64_t *random)
         nodes[i] = nodes[0];
     homes_count = 2 + stress_random(random, HOMES - 1);
     struct locus_domain_config config = {
+        .size = sizeof config,
         .nodes = nodes,
         .nodes_count = homes_count,
         .workers = WORKERS,

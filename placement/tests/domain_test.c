@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // domain: homes on nodes, and what an exhausted one answers that does not borrow.
+#include "placement/region_verify.h"
 #include "placement/tests/domain_test.h"
 
 TestSuite(domain, .timeout = 10);
@@ -9,7 +10,7 @@ TestSuite(domain, .timeout = 10);
 
 Test(domain, without_a_list_every_node_with_memory_is_a_home)
 {
-    struct locus_domain_config config = {.workers = 1, .blocks = BLOCKS, .block_bytes = 64};
+    struct locus_domain_config config = {.size = sizeof config, .workers = 1, .blocks = BLOCKS, .block_bytes = 64};
     struct locus_domain *domain = opened(&config);
     uint32_t homes = 0, home;
     for (int node = 0; node < 1024; node++) {
@@ -53,17 +54,29 @@ Test(domain, open_refuses_what_makes_no_sense)
     bad[4].exhausted = (enum locus_exhausted)3;
     bad[5].nodes = &absent;
     bad[5].nodes_count = 1;
-    for (unsigned i = 0; i < 6; i++)
+    const char *const words[] = {"workers", "blocks is 0", "spare", "nodes", "exhausted", "node 1023"};
+    char why[256];
+    for (unsigned i = 0; i < 6; i++) {
         cr_expect_eq(locus_domain_open(&domain, &bad[i]), -EINVAL, "config %u", i);
+        locus_domain_why(&bad[i], -EINVAL, why, sizeof why);
+        cr_expect(strstr(why, words[i]), "config %u: %s", i, why);
+    }
     good.nodes = many;
     good.nodes_count = LOCUS_HOMES_MAX + 1;
     cr_expect_eq(locus_domain_open(&domain, &good), -E2BIG);
+    locus_domain_why(&good, -E2BIG, why, sizeof why);
+    cr_expect(strstr(why, "64 nodes"), "%s", why);
+    good.size = 3;
+    cr_expect_eq(locus_domain_open(&domain, &good), -EINVAL);
+    locus_domain_why(&good, -EINVAL, why, sizeof why);
+    cr_expect(strstr(why, "size"), "%s", why);
     locus_domain_close(NULL);
 }
 
 Test(domain, pool_and_mailboxes_lie_on_the_homes_node)
 {
-    struct locus_domain_config config = {.workers = 1, .blocks = BLOCKS, .block_bytes = 4096, .policy = LOCUS_POLICY_BIND};
+    struct locus_domain_config config = {
+        .size = sizeof config, .workers = 1, .blocks = BLOCKS, .block_bytes = 4096, .policy = LOCUS_POLICY_BIND};
     struct locus_domain *domain;
     struct locus_placement placement;
     config.populate = true;
@@ -122,7 +135,7 @@ Test(domain, of_equally_near_homes_the_next_one_is_asked_first)
 
 Test(domain, nearer_homes_are_asked_first)
 {
-    struct locus_domain_config config = {.workers = 1, .blocks = 1, .block_bytes = 64};
+    struct locus_domain_config config = {.size = sizeof config, .workers = 1, .blocks = 1, .block_bytes = 64};
     struct locus_topo *topo;
     cr_assert_eq(locus_topo_open(&topo, NULL, NULL, 0), 0);
     struct locus_domain *domain = opened(&config);
@@ -193,4 +206,77 @@ Test(domain, grow_refuses_tables_as_the_owner_does)
     cr_expect_eq(stats_of(domain, 0).asked, 0);
     closed(domain);
     free(table);
+}
+
+// --- roles and homes that are not the caller's -----------------------------------------------------------------------------------
+
+Test(domain, a_home_that_there_is_not_is_refused_everywhere)
+{
+    struct locus_domain_config config = usual(LOCUS_EXHAUSTED_BORROW);
+    struct locus_domain *domain = opened(&config);
+    struct locus_table *table = table_new(domain);
+    struct locus_domain_stats stats = {.asked = 9};
+    const uint32_t wrong[] = {HOMES, HOMES + 1, LOCUS_HOMES_MAX, UINT32_MAX};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect_eq(locus_domain_node(domain, wrong[i]), LOCUS_NODE_ANY);
+        cr_expect_null(locus_domain_owner(domain, wrong[i]));
+        cr_expect_eq(locus_domain_grow(domain, wrong[i], table, 1), -EINVAL);
+        cr_expect_eq(locus_domain_withdraw(domain, wrong[i]), -EINVAL);
+        cr_expect_eq(locus_domain_avoid(domain, wrong[i], true), -EINVAL);
+        cr_expect_eq(locus_domain_drain(domain, wrong[i]), 0);
+        cr_expect_null(locus_domain_reclaimed(domain, wrong[i]));
+        locus_domain_stats(domain, wrong[i], &stats);
+        cr_expect_eq(stats.asked, 0);
+    }
+    closed(domain);
+    free(table);
+}
+
+// The first home lacks a block and has asked the second, which would lend it.
+Test(domain, without_the_role_of_a_home_nothing_of_it_changes)
+{
+    struct locus_domain_config config = usual(LOCUS_EXHAUSTED_BORROW);
+    struct locus_domain *domain = opened(&config);
+    struct locus_table *table = table_new(domain);
+    cr_assert_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), -EAGAIN);
+    for (uint32_t i = 0; i < 2; i++)
+        cr_assert_eq(locus_owner_leave(locus_domain_owner(domain, i)), 0);
+    for (int avoid = 0; avoid < 2; avoid++) {
+        cr_assert_eq(locus_domain_avoid(domain, 0, avoid), 0);
+        cr_expect_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), -EPERM);
+    }
+    cr_assert_eq(locus_domain_avoid(domain, 0, false), 0);
+    cr_expect_eq(locus_domain_withdraw(domain, 0), -EPERM);
+    cr_expect_eq(locus_domain_drain(domain, 1), 0);
+    cr_expect_null(locus_domain_reclaimed(domain, 0));
+    cr_expect_eq(stats_of(domain, 0).withdrawn, 0);
+    cr_expect_eq(stats_of(domain, 1).blocks_lent, 0, "the question was not served");
+    for (uint32_t i = 0; i < 2; i++)
+        cr_assert_eq(locus_owner_adopt(locus_domain_owner(domain, i)), 0);
+    locus_domain_drain(domain, 1);
+    cr_expect_eq(stats_of(domain, 1).blocks_lent, 1);
+    cr_expect_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), 0);
+    send(domain, 0, table);
+    closed(domain);
+    free(table);
+}
+
+static int step_once(struct locus_owner *owner, void *context)
+{
+    (void)owner, (void)context;
+    return 1;
+}
+
+Test(domain, is_not_closed_under_a_spawned_thread)
+{
+    struct locus_domain_config config = usual(LOCUS_EXHAUSTED_REFUSE);
+    struct locus_domain *domain = opened(&config);
+    struct locus_owner *last = locus_domain_owner(domain, HOMES - 1);
+    int result;
+    cr_assert_eq(locus_owner_leave(last), 0);
+    cr_assert_eq(locus_owner_spawn(last, LOCUS_NODE_ANY, step_once, NULL), 0);
+    cr_assert_eq(locus_domain_close(domain), -EBUSY);
+    cr_assert_eq(locus_owner_join(last, &result), 0, "nothing was closed");
+    cr_assert_eq(locus_owner_adopt(last), 0);
+    closed(domain);
 }

@@ -6,6 +6,7 @@
 #define LOCUS_TESTS_DOMAIN_TEST_H
 
 #include "placement/domain_internal.h"
+#include "placement/pool_report.h"
 #include "topo/topo.h"
 
 #include <criterion/criterion.h>
@@ -30,6 +31,7 @@ static inline struct locus_domain_config usual(enum locus_exhausted exhausted)
     for (unsigned i = 0; i < HOMES; i++)
         nodes[i] = some_node();
     return (struct locus_domain_config){
+        .size = sizeof(struct locus_domain_config),
         .nodes = nodes,
         .nodes_count = HOMES,
         .workers = 2,

@@ -169,6 +169,7 @@ static int threads(struct scene *scene)
 static int pools(struct scene *scene)
 {
     struct locus_pool_config config = {
+        .size = sizeof config,
         .home = 0,
         .blocks = BLOCKS,
         .block_bytes = BLOCK_BYTES,
@@ -191,6 +192,7 @@ static int owners(struct scene *scene)
 {
     for (int home = 0; home < 2; home++) {
         struct locus_owner_config config = {
+            .size = sizeof config,
             .pool = scene->pool[home],
             .mailboxes = 2,
             .backpressure = home == 0,
@@ -212,6 +214,7 @@ static int region(struct scene *scene)
 {
     struct locus_placement placement;
     struct locus_region_config config = {
+        .size = sizeof config,
         .bytes = 1 << 16,
         .policy = scene->policy,
         .node = scene->node,

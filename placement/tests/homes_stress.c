@@ -172,10 +172,14 @@ static void *home_main(void *argument)
 static void home_open(struct home *home, uint32_t ordinal, uint64_t seed)
 {
     *home = (struct home){.ordinal = ordinal, .random = stress_fork(seed, ordinal + 1)};
-    struct locus_pool_config pool = {.home = ordinal, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
+    struct locus_pool_config pool = {
+        .size = sizeof pool, .home = ordinal, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     pool.reuse = stress_random(&home->random, 2) ? LOCUS_REUSE_LIFO : LOCUS_REUSE_FIFO;
     STRESS_EXPECT(locus_pool_open(&home->pool, &pool) == 0);
-    struct locus_owner_config owner = {.pool = home->pool, .mailboxes = WORKERS, .wait_ns = UINT64_C(60000000000)};
+    struct locus_owner_config owner = {.size = sizeof owner,
+                                       .pool = home->pool,
+                                       .mailboxes = WORKERS,
+                                       .wait_ns = UINT64_C(60000000000)};
     owner.backpressure = pool.reuse == LOCUS_REUSE_LIFO && stress_random(&home->random, 2);
     STRESS_EXPECT(locus_owner_open(&home->owner, &owner) == 0);
     stress_queue_init(&home->inbox);

@@ -41,7 +41,7 @@ sanitizer_of() { case $1 in *_litmus) echo thread ;; *) echo none ;; esac; }
 compile() { # tree, sanitizer, source, object
     local san=
     [ "$2" = none ] || san=-fsanitize=$2
-    (cd "$1" && $CC $flags $san -I. -c -o "$4" "$3")
+    (cd "$1" && $CC $flags $san -I. -iquote topo -c -o "$4" "$3")
 }
 
 object() { echo "$1/$2/${3//\//_}.o"; } # directory, sanitizer, source
@@ -86,7 +86,7 @@ affected() { # file, program
     case $1 in
     *.c) echo "$1" ;;
     testbed/*.h) echo testbed/dispatch.c "$(source_of "$2")" ;;
-    placement/*.h) echo placement/pool.c placement/table.c placement/owner.c "$(source_of "$2")" ;;
+    placement/*.h) echo placement/{pool,pool_report,table,owner,region}.c "$(source_of "$2")" ;;
     esac
 }
 

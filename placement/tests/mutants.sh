@@ -5,24 +5,27 @@
 . "$(dirname "$0")/mutants.bash"
 
 mutants_begin topo/*.c placement/*.c testbed/dispatch.c
-controls mailbox_litmus table_pending_litmus owner_role_litmus domain_litmus ring_litmus lane_litmus rings_litmus \
-    handle_queue_litmus mailbox_test pool_test table_test owner_test domain_test domain_borrow_test domain_health_test \
-    domain_nodes_test pool_stress homes_stress backpressure_stress domain_stress ring_stress
+controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
+    lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test table_test owner_test \
+    owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
+    homes_stress backpressure_stress domain_stress ring_stress
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
 mailbox=placement/mailbox.h owner=placement/owner.c table=placement/table.c pool=placement/pool.c
-borrow=placement/domain_borrow.c domain=placement/domain.c health=placement/domain_health.c
+report=placement/pool_report.c borrow=placement/domain_borrow.c domain=placement/domain.c health=placement/domain_health.c
 ring=testbed/dispatch.h worker=testbed/dispatch.c lane=testbed/contenders/counting.h
 rings=testbed/contenders/rings.h handles=testbed/contenders/handle_queue.h
 
-mutant P1-push-relaxed $mailbox mailbox_litmus '/\/\/ P1$/s/memory_order_release/memory_order_relaxed/'
-mutant T1-take-relaxed $mailbox mailbox_litmus '/\/\/ T1$/s/memory_order_acquire/memory_order_relaxed/'
-mutant D2-pending-relaxed $owner table_pending_litmus '/\/\/ D2$/s/memory_order_acq_rel/memory_order_relaxed/'
-mutant D2-pending-acquire-only $owner table_pending_litmus '/\/\/ D2$/s/memory_order_acq_rel/memory_order_acquire/'
-mutant D2-pending-release-only $owner table_pending_litmus '/\/\/ D2$/s/memory_order_acq_rel/memory_order_release/'
+mutant P1-push-relaxed $mailbox mailbox_litmus '/\/\/ P1$/s/__ATOMIC_RELEASE/__ATOMIC_RELAXED/'
+mutant T1-take-relaxed $mailbox mailbox_litmus '/\/\/ T1$/s/__ATOMIC_ACQUIRE/__ATOMIC_RELAXED/'
+mutant D2-pending-relaxed $owner table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_RELAXED/'
+mutant D2-pending-acquire-only $owner table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_ACQUIRE/'
+mutant D2-pending-release-only $owner table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_RELEASE/'
 mutant O1-leave-relaxed $owner owner_role_litmus '/\/\/ O1$/s/memory_order_release/memory_order_relaxed/'
 mutant O2-adopt-relaxed $owner owner_role_litmus '/\/\/ O2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant S1-thread-given-relaxed $owner spawn_litmus '/\/\/ S1$/s/memory_order_release/memory_order_relaxed/'
+mutant S2-thread-taken-relaxed $owner spawn_litmus '/\/\/ S2$/s/memory_order_acquire/memory_order_relaxed/'
 mutant L1-answer-relaxed $borrow domain_litmus '/\/\/ L1$/s/memory_order_release/memory_order_relaxed/'
 mutant L2-look-relaxed $borrow domain_litmus '/\/\/ L2$/s/memory_order_acquire/memory_order_relaxed/'
 mutant L3-loan-done-relaxed $borrow domain_litmus '/\/\/ L3$/s/memory_order_release/memory_order_relaxed/'
@@ -47,6 +50,11 @@ mutant Q2-received-relaxed $handles handle_queue_litmus '/\/\/ Q2$/s/memory_orde
 mutant Q3-emptied-relaxed $handles handle_queue_litmus '/\/\/ Q3$/s/memory_order_release/memory_order_relaxed/'
 mutant Q4-room-relaxed $handles handle_queue_litmus '/\/\/ Q4$/s/memory_order_acquire/memory_order_relaxed/'
 
+for counter in 'counter_add:counters.h' 'counter_set:counters.h' 'pool_top_set:pool_internal.h'; do
+    mutant "${counter%:*}-is-a-plain-store" "placement/${counter#*:}" counters_litmus \
+        "/inline void ${counter%:*}/,/^}/"'s/__atomic_store_n\(([^,]*), (.*), __ATOMIC_RELAXED\)/*(\1) = \2/'
+done
+
 # --- what the code does --------------------------------------------------------------------------------------------------------
 
 mutant take-newest-first $mailbox mailbox_test 's/link->next = oldest_first;/oldest_first = oldest_first ? oldest_first : link;/'
@@ -55,44 +63,72 @@ mutant push-stale-next-after-failure $mailbox pool_stress \
 mutant push-always-alone $mailbox mailbox_test 's/head \? 0 : LOCUS_MAILBOX_ALONE/LOCUS_MAILBOX_ALONE/'
 mutant take-always-alone $mailbox mailbox_test 's/\*alone = false;//'
 mutant drain-drops-one-table-in-64 $owner pool_stress \
-    's/^( +)(freed \+= drain_table.*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
+    's/^( +)(drain_table\(.*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
 mutant drain-leaves-blocks-in-flight $owner owner_test 's/if \(table->retired_by == owner->pool->home\)/if (0)/'
 mutant wait-drains-uncounted $owner owner_test \
-    's/^        locus_owner_drain\(owner\);/        uint64_t freed = owner->pool->freed;\n&\n        owner->pool->freed = freed;/'
+    's/^        locus_owner_drain\(owner\);/uint64_t *freed = \&owner->pool->counters.freed, was = *freed;\n&\n*freed = was;/'
 mutant wait-loses-reclaimed-tables $owner owner_test \
     's/^        locus_owner_drain\(owner\);/&\n        owner->reclaimed_first = NULL;/'
-mutant wait-for-what-cannot-come $owner owner_test 's/owner->pool->top \+ owner->in_flight < count/0/'
+mutant wait-for-what-cannot-come $owner owner_test 's/owner->pool->top \+ owner->pool->in_flight < count/0/'
 mutant wait-without-end $owner owner_test 's/> owner->wait_ns\)/> 1000 * owner->wait_ns)/'
-mutant back-pressure-without-effect $owner backpressure_stress 's/owner->backpressure && owner->in_flight/0/'
+mutant back-pressure-without-effect $owner backpressure_stress 's/owner->backpressure && pool->in_flight/0/'
 mutant back-pressure-waits-one-block-late $owner backpressure_stress \
     's/pool->top - count < pool->fresh/pool->top - count + 1 < pool->fresh/'
-mutant hand-back-by-every-home $owner table_test 's/alone \|\| atomic_fetch_sub/true || atomic_fetch_sub/'
-mutant hand-back-too-early $owner homes_stress '/\/\/ D2$/s/== 1\)/== 2)/'
+mutant hand-back-by-every-home $owner table_test 's/alone \|\| __atomic_sub_fetch/true || __atomic_sub_fetch/'
+mutant hand-back-too-early $owner homes_stress '/\/\/ D2$/s/== 0\)/== 1)/'
 mutant every-home-refuses-a-damaged-handle $owner table_test 's/bool lowest = [^;]*;/bool lowest = true;/'
 mutant truncate-frees-before-it-looks $owner owner_test '/^int locus_owner_truncate/,/^}/s/return -EXDEV;$/continue;/'
-mutant spawned-thread-keeps-the-role $owner owner_test '/^static void \*spawned_main/,/^}/s/locus_owner_leave\(owner\);/;/'
+mutant spawned-thread-keeps-the-role $owner owner_role_test '/^static void spawned_end/,/^}/s/locus_owner_leave/(void)/'
+mutant spawned-thread-leaves-only-when-it-returns $owner owner_role_test \
+    's/pthread_cleanup_push\(.*/{/; s/pthread_cleanup_pop\(1\);/spawned_end(owner); }/'
+mutant join-takes-an-exit-for-a-return $owner owner_role_test 's/!error \&\& !owner->step_returned/false/'
+mutant spawn-asks-without-taking $owner spawn_litmus \
+    's/!thread_take\(owner, THREAD_NONE, THREAD_STARTING\)/owner->thread_state != THREAD_NONE/'
+mutant owner-closed-under-its-thread $owner owner_role_test 's/relaxed\) != THREAD_NONE;/relaxed) > THREAD_JOINING;/'
+mutant domain-closed-under-a-thread $domain domain_test 's/&& owner_has_thread\(.*\)\) \{$/\&\& 0) {/'
+mutant grow-of-one-block-asks-for-no-role $owner owner_role_test \
+    's/pool_plain_one\(pool\) && holds_role\(owner\)/pool_plain_one(pool)/'
+mutant grow-asks-for-no-role $owner owner_role_test \
+    's/\(int\)holds_role\(owner\) \& \(table->state == LOCUS_TABLE_LIVE\) \& \(pool/(pool/'
+mutant retire-asks-for-no-role $owner owner_role_test 's/!\(\(int\)holds_role\(owner\) \& /!(/'
+mutant drain-asks-for-no-role $owner owner_role_test '/^static .*drain_from/,/^}/s/!holds_role\(owner\)/false/'
+mutant in-flight-is-lost-with-the-owner $owner owner_role_test 's/^    \*owner = .*/&\n    config->pool->in_flight = 0;/'
+mutant in-flight-wraps $owner owner_role_test 's/\(arrival->declared < in_flight \? .*\)\);/arrival->declared);/'
 mutant push-twice-allowed $table table_test 's/table->parcel = 0;//'
 mutant push-undeclared-allowed $table table_test 's/if \(!homes\)/if (false)/'
 mutant pending-counts-one-home-more $table table_test \
-    's/__builtin_popcountll\(homes\), memory/__builtin_popcountll(homes) + 1, memory/'
+    's/__builtin_popcountll\(homes\), __/__builtin_popcountll(homes) + 1, __/'
 mutant retired-to-nowhere $owner owner_test 's/table->parcel = table->homes;//'
 mutant push-half-a-table $table table_test 's/if \(homes & ~route->homes\)/homes \&= route->homes;\n    if (!homes)/'
-mutant generation-unchecked $pool pool_test 's/generations\[index\] != locus_block_generation\(block\) \|\| //'
+mutant generation-unchecked $pool pool_handles_test 's/generations\[index\] != locus_block_generation\(block\) \|\| //'
 mutant generation-not-advanced $pool pool_test 's/generations\[index\] = next;//; s/end\[i\] = block \+ 1;/end[i] = block;/'
 mutant generation-not-advanced-fifo $pool pool_test \
     's/pool->generation\[index\] = generation \+ 1;//; s/\(pool\) = block \+ 1;/(pool) = block;/'
 mutant generation-runs-ahead $pool pool_stress \
     's/generations\[index\] = next;/generations[index] = next + 1;/; s/end\[i\] = block \+ 1;/end[i] = block + 2;/'
-mutant generation-wraps $pool pool_test 's/ \|\| next [=<]= [01]//'
-mutant retired-block-reused $pool pool_test '/pool->retired\+\+;/{n;d}'
-mutant refused-block-ends-the-chunk $pool pool_test \
+mutant generation-wraps $pool pool_handles_test 's/ \|\| next [=<]= [01]//'
+mutant retired-block-reused $pool pool_handles_test '/counters\.retired, 1\);/{n;n;d}'
+mutant refused-block-ends-the-chunk $pool pool_handles_test \
     's/accepted \+= free_one\((.*)\);/if (!free_one(\1)) break; else accepted++;/'
-mutant refused-block-counted-as-freed $pool pool_test '/refuse\(pool, block, tag\);/{n;s/return 0/return 1/}'
+mutant refused-block-counted-as-freed $pool pool_handles_test '/refuse\(pool, block, tag\);/{n;s/return 0/return 1/}'
 mutant fifo-returned-at-the-wrong-end $pool pool_test 's/LOCUS_REUSE_LIFO \? 0 : pool->top - 1/LOCUS_REUSE_LIFO ? 0 : 0/'
 mutant broken-chunk-leaves-a-gap $pool pool_test '/^static inline uint32_t free_usual/,/^}/s/memmove\(.*\);/;/'
 mutant straightened-with-old-generations $pool pool_test 's/ \+ generations\[i\];/ + pool->generation_first;/'
 mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generation\[i\] != POOL_GENERATION_RETIRED\)//'
-mutant distinct-blocks-not-counted placement/pool_internal.h pool_test 's/pool->fresh = pool->top;//'
+mutant table-extended-without-its-blocks $table table_test 's/memmove\(array, table->blocks, .*/;/'
+mutant table-extended-hands-out-its-own-array $table table_test 's/table->blocks != own && //'
+mutant table-extended-too-small $table table_test 's/ \|\| capacity < table->count\)/)/'
+mutant tags-forgotten-when-the-pool-deepens $pool pool_test 's/if \(!pool->tags\)/if (1)/'
+mutant lent-blocks-lose-their-tag $borrow domain_borrow_test '/pool_note_tag/d'
+mutant free-blocks-are-out $report pool_test 's/is_free\[index \/ 8\] \|= /(void)/'
+mutant retired-blocks-are-out $report pool_test 's/ \|\| pool->generation\[i\] == POOL_GENERATION_RETIRED\)/)/'
+mutant overlong-config-accepted placement/config.h pool_test 's/return -E2BIG;/;/'
+mutant config-read-beyond-its-end placement/config.h pool_test 's/bytes < own_bytes \? bytes : own_bytes/own_bytes/'
+mutant child-inherits-the-blocks placement/region.c pool_test 's/MADV_DONTFORK/MADV_DOFORK/'
+mutant distinct-blocks-not-counted $pool pool_test \
+    '/pool->fresh = pool->top;/d; s/pool->floor = pool->top;/pool->floor = pool->fresh;/'
+mutant pools-begin-alike $pool pool_handles_test 's/ \+ random_bits\(\) % POOL_FIRST_GENERATIONS//'
+mutant more-come-home-than-were-out $pool pool_handles_test 's/if \(none_is_out \|\| /if (/'
 mutant desk-reads-next-after-hand-back $borrow domain_litmus \
     '/link \*next = link->next; \/\/ before/d; s/^( +)link = next;/\1link = link->next;/'
 mutant late-answer-is-given-nevertheless $borrow domain_litmus \
@@ -126,6 +162,11 @@ mutant tables-stay-with-the-lender $borrow domain_borrow_test 's/if \(table->ret
 mutant finished-list-is-lost $borrow domain_borrow_test 's/if \(!home->finished_list\)/if (1)/'
 mutant borrows-though-it-must-not $borrow domain_test \
     's/config.exhausted == LOCUS_EXHAUSTED_BORROW && table/config.exhausted \&\& table/'
+mutant desk-is-served-without-the-role $borrow domain_test \
+    's/\(\&home->desk\) \|\| !locus_owner_held_here\(home->owner\)/(\&home->desk)/'
+mutant questions-are-withdrawn-without-the-role $borrow domain_test \
+    '/^int locus_domain_withdraw/,/^}/s/!locus_owner_held_here\(home->owner\)/false/'
+mutant homes-that-there-are-not $domain domain_test 's/home < domain->homes_count \? (domain->homes.*) : NULL/\1/'
 mutant lenders-in-the-wrong-order $domain domain_test 's/\(home->ordinal \+ i\) %/(home->ordinal + domain->homes_count - i) %/'
 mutant unusable-node-accepted $domain domain_test 's/if \(!usable\(locus_topo_node\(topo, config->nodes\[i\]\)\)\)/if (0)/'
 mutant offline-node-is-an-error $health domain_health_test 's/if \(error && error != -ENODEV\)/if (error)/'
@@ -134,5 +175,5 @@ mutant moved-is-worse-than-offline $health domain_health_test \
 mutant shrunk-node-is-well $health domain_health_test 's/node_bytes_now < report->/node_bytes_now > report->/'
 mutant sizes-of-homes-ignored $domain domain_nodes_test 's/return config->blocks_of \? .*/return config->blocks;/'
 mutant callers-sizes-kept $domain domain_nodes_test '/domain->config.blocks_of = NULL;/d'
-mutant late-blocks-uncounted $borrow domain_litmus '/blocks_late \+= count/d'
+mutant late-blocks-uncounted $borrow domain_litmus '/stats\.blocks_late, count/d'
 mutants_end

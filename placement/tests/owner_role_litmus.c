@@ -3,6 +3,7 @@
 // O1/O2: the next holder of the role finds the pool as the last one left it. Pool, owner and mailboxes are plain memory; the second
 // holder tries to adopt until it may, and then goes on where the first one stopped.
 #include "placement/owner.h"
+#include "placement/pool_report.h"
 #include "placement/tests/litmus.h"
 
 #define BLOCKS 4u
@@ -62,9 +63,12 @@ static void run_once(void)
 int main(int argc, char **argv)
 {
     unsigned runs = litmus_runs(argc, argv);
-    struct locus_pool_config pool_config = {.blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
+    struct locus_pool_config pool_config = {.size = sizeof pool_config,
+                                            .blocks = BLOCKS,
+                                            .block_bytes = 64,
+                                            .node = LOCUS_NODE_ANY};
     litmus_expect(locus_pool_open(&pool, &pool_config) == 0, "a pool opens");
-    struct locus_owner_config config = {.pool = pool, .mailboxes = 1};
+    struct locus_owner_config config = {.size = sizeof config, .pool = pool, .mailboxes = 1};
     litmus_expect(locus_owner_open(&owner, &config) == 0, "an owner opens");
     for (unsigned i = 0; i < 2; i++) {
         tables[i] = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, BLOCKS));

@@ -1,86 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// owner: the ways a grow can end, what a wait must not lose, back-pressure, and the role between threads. A worker that is slow
-// or dead is a thread that pushes after a while, or never. Times are bounds from below; nothing here fails because a machine is
-// slow.
-#include "placement/owner.h"
+// owner: the ways a grow can end, what a wait must not lose, and back-pressure. A worker that is slow or dead is a thread that
+// pushes after a while, or never. Times are bounds from below; nothing here fails because a machine is slow. The role between
+// threads: owner_role_test.c.
+#include "placement/tests/owner_test.h"
 
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define CAPACITY 16u
-#define TABLES 8u
-#define SECOND_NS UINT64_C(1000000000)
 #define LATE_US 20000u // how late a slow worker is
 
 TestSuite(owner, .timeout = 10); // a wait that does not end is a failure
-
-struct world {
-    struct locus_pool *pool;
-    struct locus_owner *owner;
-    struct locus_route route;
-    struct locus_table *tables[TABLES];
-};
-
-static void world_open_with(struct world *world, const struct locus_pool_config *pool, bool backpressure, uint64_t wait_ns)
-{
-    *world = (struct world){0};
-    cr_assert_eq(locus_pool_open(&world->pool, pool), 0);
-    struct locus_owner_config owner = {.pool = world->pool, .mailboxes = 2, .backpressure = backpressure, .wait_ns = wait_ns};
-    cr_assert_eq(locus_owner_open(&world->owner, &owner), 0);
-    cr_assert_eq(locus_owner_adopt(world->owner), 0);
-    cr_assert_eq(locus_route_add(&world->route, world->owner, 1), 0);
-    for (unsigned i = 0; i < TABLES; i++) {
-        world->tables[i] = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(2, CAPACITY));
-        cr_assert(world->tables[i] && locus_table_init(world->tables[i], 2, CAPACITY, 16) == 0);
-    }
-}
-
-static void world_open(struct world *world, uint32_t blocks, bool backpressure, uint64_t wait_ns)
-{
-    struct locus_pool_config pool = {.blocks = blocks, .block_bytes = 64, .node = LOCUS_NODE_ANY};
-    world_open_with(world, &pool, backpressure, wait_ns);
-}
-
-static void world_close(struct world *world)
-{
-    locus_owner_leave(world->owner);
-    locus_owner_close(world->owner);
-    locus_pool_close(world->pool);
-    for (unsigned i = 0; i < TABLES; i++)
-        free(world->tables[i]);
-}
-
-static struct locus_pool_stats pool_stats(const struct world *world)
-{
-    struct locus_pool_stats stats;
-    locus_pool_stats(world->pool, &stats);
-    return stats;
-}
-
-static struct locus_owner_stats owner_stats(const struct world *world)
-{
-    struct locus_owner_stats stats;
-    locus_owner_stats(world->owner, &stats);
-    return stats;
-}
-
-static void retired(struct world *world, unsigned table, uint32_t blocks)
-{
-    cr_assert_eq(locus_owner_grow(world->owner, world->tables[table], blocks), 0);
-    cr_assert_eq(locus_owner_retire(world->owner, world->tables[table]), 0);
-}
-
-static void pushed(struct world *world, unsigned table, uint32_t blocks)
-{
-    retired(world, table, blocks);
-    cr_assert_eq(locus_push(&world->route, world->tables[table]), 0);
-}
 
 // A worker that pushes `count` tables, from `first` on, each LATE_US after the one before.
 struct late_worker {
@@ -118,18 +50,30 @@ Test(owner, open_refuses_what_makes_no_sense)
 {
     struct locus_pool *pool;
     struct locus_owner *owner = NULL;
-    struct locus_pool_config fifo = {.blocks = 1, .block_bytes = 64, .reuse = LOCUS_REUSE_FIFO, .node = LOCUS_NODE_ANY};
+    struct locus_pool_config fifo = {
+        .size = sizeof fifo, .blocks = 1, .block_bytes = 64, .reuse = LOCUS_REUSE_FIFO, .node = LOCUS_NODE_ANY};
     cr_assert_eq(locus_pool_open(&pool, &fifo), 0);
-    struct locus_owner_config config = {.pool = NULL, .mailboxes = 1};
+    struct locus_owner_config config = {.size = sizeof config, .pool = NULL, .mailboxes = 1};
     cr_assert_eq(locus_owner_open(&owner, &config), -EINVAL);
-    config = (struct locus_owner_config){.pool = pool, .mailboxes = 0};
+    config = (struct locus_owner_config){.size = sizeof(struct locus_owner_config), .pool = pool, .mailboxes = 0};
     cr_assert_eq(locus_owner_open(&owner, &config), -EINVAL);
-    config = (struct locus_owner_config){.pool = pool, .mailboxes = 1, .backpressure = true};
+    config =
+        (struct locus_owner_config){.size = sizeof(struct locus_owner_config), .pool = pool, .mailboxes = 1, .backpressure = true};
     cr_assert_eq(locus_owner_open(&owner, &config), -EINVAL, "back-pressure needs LIFO");
     cr_assert_null(owner);
+    char why[256];
+    locus_owner_why(&config, -EINVAL, why, sizeof why);
+    cr_assert(strstr(why, "LIFO"), "%s", why);
+    config.size = 0;
+    cr_assert_eq(locus_owner_open(&owner, &config), -EINVAL);
+    locus_owner_why(&config, -EINVAL, why, sizeof why);
+    cr_assert(strstr(why, "size"), "%s", why);
+    config.size = sizeof config;
     config.backpressure = false;
     cr_assert_eq(locus_owner_open(&owner, &config), 0);
     cr_assert_eq(locus_owner_pool(owner), pool);
+    struct locus_owner *second;
+    cr_assert_eq(locus_owner_open(&second, &config), -EBUSY, "two owners would be two roles for one pool");
     locus_owner_close(owner);
     locus_owner_close(NULL);
     locus_pool_close(pool);
@@ -157,7 +101,7 @@ Test(owner, grow_appends_all_or_none)
 
 Test(owner, grow_refuses_full_tables_foreign_tables_and_tables_not_live)
 {
-    struct locus_pool_config pool = {.home = 5, .blocks = 32, .block_bytes = 64, .node = LOCUS_NODE_ANY};
+    struct locus_pool_config pool = {.size = sizeof pool, .home = 5, .blocks = 32, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     struct world world;
     world_open_with(&world, &pool, false, 0);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[0], 1), -EXDEV, "it has links for homes 0 and 1");
@@ -372,91 +316,5 @@ Test(owner, back_pressure_grows_when_nothing_is_in_flight)
     cr_assert_eq(pool_stats(&world).distinct_high, 8);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[2], 4), 0, "nothing is in flight any more");
     cr_assert_eq(pool_stats(&world).distinct_high, 9);
-    world_close(&world);
-}
-
-// --- the role ------------------------------------------------------------------------------------------------------------------
-
-static void *adopt_main(void *argument)
-{
-    struct world *world = argument;
-    int error = locus_owner_adopt(world->owner);
-    if (!error) {
-        cr_expect_eq(locus_owner_grow(world->owner, world->tables[0], 3), 0);
-        locus_owner_leave(world->owner);
-    }
-    return (void *)(intptr_t)error;
-}
-
-static int adopt_elsewhere(struct world *world)
-{
-    pthread_t thread;
-    void *result;
-    cr_assert_eq(pthread_create(&thread, NULL, adopt_main, world), 0);
-    pthread_join(thread, &result);
-    return (int)(intptr_t)result;
-}
-
-Test(owner, only_one_thread_holds_the_role)
-{
-    struct world world;
-    world_open(&world, 8, false, 0);
-    cr_assert_eq(adopt_elsewhere(&world), -EBUSY);
-    cr_assert_eq(world.tables[0]->count, 0);
-    locus_owner_leave(world.owner);
-    cr_assert_eq(adopt_elsewhere(&world), 0);
-    cr_assert_eq(locus_owner_adopt(world.owner), 0, "it was left");
-    cr_assert_eq(world.tables[0]->count, 3);
-    cr_assert_eq(pool_stats(&world).outstanding, 3);
-    world_close(&world);
-}
-
-struct steps {
-    unsigned calls;
-    pthread_t caller;
-};
-
-static int step(struct locus_owner *owner, void *context)
-{
-    struct steps *steps = context;
-    steps->caller = pthread_self();
-    cr_expect_eq(locus_owner_adopt(owner), -EBUSY, "the spawned thread holds the role");
-    locus_owner_drain(owner);
-    return ++steps->calls == 5 ? 42 : 0;
-}
-
-Test(owner, a_spawned_thread_steps_until_it_is_told_to_end)
-{
-    struct world world;
-    struct steps steps = {0};
-    int result = 0;
-    world_open(&world, 8, false, 0);
-    cr_assert_eq(locus_owner_join(world.owner, &result), -EINVAL, "none was spawned");
-    cr_assert_eq(locus_owner_spawn(world.owner, LOCUS_NODE_ANY, step, &steps), -EBUSY, "this thread holds the role");
-    cr_assert_eq(steps.calls, 0);
-    locus_owner_leave(world.owner);
-    for (unsigned turn = 0; turn < 2; turn++) {
-        steps.calls = 0;
-        cr_assert_eq(locus_owner_spawn(world.owner, LOCUS_NODE_ANY, step, &steps), 0);
-        cr_assert_eq(locus_owner_spawn(world.owner, LOCUS_NODE_ANY, step, &steps), -EBUSY, "one at a time");
-        cr_assert_eq(locus_owner_join(world.owner, &result), 0);
-        cr_assert_eq(result, 42);
-        cr_assert_eq(steps.calls, 5);
-        cr_assert_not(pthread_equal(steps.caller, pthread_self()));
-        cr_assert_eq(locus_owner_join(world.owner, &result), -EINVAL);
-    }
-    cr_assert_eq(locus_owner_adopt(world.owner), 0, "the thread has left the role");
-    world_close(&world);
-}
-
-Test(owner, spawn_passes_on_that_a_node_does_not_exist)
-{
-    struct world world;
-    struct steps steps = {0};
-    world_open(&world, 8, false, 0);
-    locus_owner_leave(world.owner);
-    cr_assert_eq(locus_owner_spawn(world.owner, 1000000, step, &steps), -ENODEV);
-    cr_assert_eq(steps.calls, 0);
-    cr_assert_eq(locus_owner_adopt(world.owner), 0);
     world_close(&world);
 }

@@ -267,6 +267,7 @@ Test(policy, repair_leaves_pages_shared_with_a_forked_process_and_says_so)
     struct locus_region_config config = on_nodes(LOCUS_POLICY_BIND, set_of(home, LOCUS_NODE_ANY));
     struct locus_region *region = must_open(&config);
     lead_astray(region, 3, 9, away);
+    cr_assert_eq(madvise(locus_region_base(region), locus_region_bytes(region), MADV_DOFORK), 0);
     cr_assert_eq(in_child(repair_what_is_shared, region), 0);
     locus_region_close(region);
 }

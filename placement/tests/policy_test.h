@@ -24,8 +24,12 @@ static inline struct locus_nodes set_of(int first, int second)
 static inline struct locus_region_config on_nodes(enum locus_policy policy, struct locus_nodes nodes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return (struct locus_region_config){
-        .bytes = PAGES * page, .policy = policy, .node = LOCUS_NODE_ANY, .nodes = nodes, .populate = true};
+    return (struct locus_region_config){.size = sizeof(struct locus_region_config),
+                                        .bytes = PAGES * page,
+                                        .policy = policy,
+                                        .node = LOCUS_NODE_ANY,
+                                        .nodes = nodes,
+                                        .populate = true};
 }
 
 static inline uint64_t units(uint64_t pages)

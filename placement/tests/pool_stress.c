@@ -29,7 +29,7 @@ struct round {
     uint64_t random;
     struct locus_pool *pool;
     struct locus_owner *owner;
-    uint32_t generations;
+    uint32_t generations, generation_first;
     unsigned workers_count;
     struct worker workers[WORKERS];
     struct locus_table *tables[TABLES], *spare[TABLES], *live[TABLES];
@@ -54,6 +54,7 @@ static void pool_make(struct round *round)
 {
     uint64_t *random = &round->random;
     struct locus_pool_config config = {
+        .size = sizeof config,
         .home = stress_random(random, 2),
         .blocks = 16 + stress_random(random, BLOCKS - 16),
         .block_bytes = 64,
@@ -67,6 +68,7 @@ static void pool_make(struct round *round)
     round->generations = config.generations;
     STRESS_EXPECT(locus_pool_open(&round->pool, &config) == 0);
     struct locus_owner_config owner = {
+        .size = sizeof owner,
         .pool = round->pool,
         .mailboxes = 1 + stress_random(random, round->workers_count),
         .backpressure = config.reuse == LOCUS_REUSE_LIFO && stress_random(random, 2),
@@ -105,11 +107,13 @@ static void collect(struct round *round)
 
 static void note_taken(struct round *round, struct locus_table *table, uint32_t from)
 {
-    uint32_t first = round->generations ? LOCUS_GENERATION_MAX - round->generations + 1 : LOCUS_GENERATION_FIRST;
+    if (!round->generation_first)
+        round->generation_first = locus_block_generation(table->blocks[from]);
+    STRESS_EXPECT(!round->generations || round->generation_first == LOCUS_GENERATION_MAX - round->generations + 1);
     for (uint32_t i = from; i < table->count; i++) {
         uint32_t index = locus_block_index(table->blocks[i]), generation = locus_block_generation(table->blocks[i]);
         STRESS_EXPECT(locus_pool_check(round->pool, table->blocks[i]) == 0);
-        STRESS_EXPECT(generation == (round->generation[index] ? round->generation[index] + 1 : first));
+        STRESS_EXPECT(generation == (round->generation[index] ? round->generation[index] + 1 : round->generation_first));
         round->generation[index] = generation;
         stress_mark(round->pool, table->blocks[i], table->tag);
     }

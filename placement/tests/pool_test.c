@@ -1,71 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pool: order of reuse, counts, every kind of refused handle, and the end of a block's generations. One thread; the pool has no
-// lock.
-#include "placement/pool.h"
+// pool: what open accepts, order of reuse, counts, and where blocks lie. One thread; the pool has no lock. Handles that it must
+// refuse: pool_handles_test.c.
+#include "placement/owner.h"
+#include "placement/region_verify.h"
+#include "placement/tests/pool_test.h"
 
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define BLOCKS 8u
-#define HOME 3u
+TestSuite(pool, .timeout = 10); // a walk that does not end is a failure
 
-TestSuite(pool, .timeout = 10); // blocks that never wear out are a failure
-
-static struct locus_pool_config config_of(uint32_t blocks)
+static struct locus_pool_config over(void *memory, size_t bytes)
 {
-    return (struct locus_pool_config){.home = HOME, .blocks = blocks, .block_bytes = 256, .node = LOCUS_NODE_ANY};
-}
-
-static struct locus_pool *opened(const struct locus_pool_config *config)
-{
-    struct locus_pool *pool = NULL;
-    cr_assert_eq(locus_pool_open(&pool, config), 0);
-    return pool;
-}
-
-static struct locus_pool *plain(uint32_t blocks)
-{
-    struct locus_pool_config config = config_of(blocks);
-    return opened(&config);
-}
-
-static struct locus_pool *worn_by(uint32_t generations, uint32_t blocks, enum locus_reuse reuse)
-{
-    struct locus_pool_config config = config_of(blocks);
-    config.generations = generations;
-    config.reuse = reuse;
-    return opened(&config);
-}
-
-static struct locus_pool_stats stats_of(const struct locus_pool *pool)
-{
-    struct locus_pool_stats stats;
-    locus_pool_stats(pool, &stats);
-    cr_assert_eq(stats.outstanding, stats.allocated - stats.freed);
-    cr_assert_eq(stats.blocks, stats.blocks_free + stats.outstanding + stats.blocks_retired, "every block is somewhere");
-    return stats;
-}
-
-static bool give_back(struct locus_pool *pool, locus_block block)
-{
-    return locus_pool_free_bulk(pool, 1, &block, 0) == 1;
-}
-
-struct report {
-    unsigned calls;
-    enum locus_free_error error;
-    locus_block block;
-    uint64_t tag;
-};
-
-static void on_error(void *context, enum locus_free_error error, locus_block block, uint64_t tag)
-{
-    struct report *report = context;
-    *report = (struct report){report->calls + 1, error, block, tag};
+    struct locus_pool_config config = config_of(16);
+    config.backing = LOCUS_BACKING_CALLER;
+    config.memory = memory;
+    config.memory_bytes = bytes;
+    return config;
 }
 
 // --- open and close ------------------------------------------------------------------------------------------------------------
@@ -73,22 +32,95 @@ static void on_error(void *context, enum locus_free_error error, locus_block blo
 Test(pool, open_refuses_fields_out_of_their_range)
 {
     struct locus_pool *pool = NULL;
-    struct locus_pool_config bad[10];
-    for (unsigned i = 0; i < 10; i++)
+    _Alignas(4096) static char memory[4096];
+    struct locus_pool_config bad[16];
+    for (unsigned i = 0; i < 16; i++)
         bad[i] = config_of(BLOCKS);
     bad[0].home = LOCUS_HOMES_MAX;
     bad[1].blocks = 0;
     bad[2].blocks = LOCUS_BLOCKS_MAX + 1;
     bad[3].block_bytes = 0;
     bad[4].stride_bytes = bad[4].block_bytes - 1;
-    bad[5].backing = 2;
+    bad[5].backing = 3;
     bad[6].reuse = 2;
     bad[7].page = 99;
     bad[8].policy = 99;
     bad[9].block_bytes = SIZE_MAX / 2;
-    for (unsigned i = 0; i < 10; i++)
+    bad[10].memory = memory; // which mapped backing does not take
+    bad[10].memory_bytes = sizeof memory;
+    bad[11].backing = LOCUS_BACKING_CALLER;
+    bad[12] = over(memory, sizeof memory);
+    bad[12].blocks = 17;
+    bad[13] = over(memory + 64, sizeof memory);
+    bad[14] = over(memory, sizeof memory - 64);
+    bad[14].blocks = 1;
+    bad[15] = over(memory, sizeof memory);
+    bad[15].page = LOCUS_PAGE_THP;
+    for (unsigned i = 0; i < 16; i++) {
+        char why[256] = "";
         cr_assert_eq(locus_pool_open(&pool, &bad[i]), -EINVAL, "config %u", i);
+        locus_pool_why(&bad[i], -EINVAL, why, sizeof why);
+        cr_assert(*why && !strchr(why, '\n') && why[strlen(why) - 1] != '.', "config %u: %s", i, why);
+        for (unsigned j = 0; j < 2; j++) // each names its own field, or at least no reason that a good config has
+            cr_assert(!strstr(why, j ? "nothing is in the way" : "not for a reason"), "config %u: %s", i, why);
+    }
     cr_assert_null(pool);
+}
+
+Test(pool, reasons_are_in_words)
+{
+    const struct {
+        struct locus_pool_config config;
+        int error;
+        const char *word;
+    } cases[] = {
+        {.config = {.size = sizeof(struct locus_pool_config), .home = 64}, -EINVAL, "home"},
+        {.config = {.size = sizeof(struct locus_pool_config), .blocks = 0}, -EINVAL, "blocks"},
+        {.config = {.size = sizeof(struct locus_pool_config), .blocks = 1}, -EINVAL, "block_bytes"},
+        {.config = {.size = sizeof(struct locus_pool_config), .blocks = 1, .block_bytes = 9, .stride_bytes = 8}, -EINVAL, "stride"},
+        {.config =
+             {.size = sizeof(struct locus_pool_config), .blocks = 1, .block_bytes = 64, .policy = LOCUS_POLICY_BIND, .node = 1000},
+         -EINVAL,
+         "there is no node 1000"},
+        {.config = {.size = 4}, -EINVAL, "size"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct locus_pool *pool;
+        char why[256];
+        cr_assert_eq(locus_pool_open(&pool, &cases[i].config), cases[i].error, "case %u", i);
+        locus_pool_why(&cases[i].config, cases[i].error, why, sizeof why);
+        cr_assert(strstr(why, cases[i].word), "case %u: %s", i, why);
+        locus_pool_why(&cases[i].config, cases[i].error, why, 4);
+        cr_assert_eq(strlen(why), 3);
+    }
+}
+
+// The struct of a program that was built with another version of the header.
+Test(pool, configs_of_other_versions_are_read_as_far_as_they_go)
+{
+    struct {
+        struct locus_pool_config now;
+        uint64_t later;
+    } newer = {.now = config_of(BLOCKS)};
+    struct locus_pool_config older = config_of(BLOCKS);
+    struct locus_pool *pool = NULL;
+    char why[256];
+    older.size = offsetof(struct locus_pool_config, memory);
+    older.memory = (void *)8, older.memory_bytes = 8; // whatever lies behind it
+    cr_assert_eq(locus_pool_open(&pool, &older), 0);
+    locus_pool_close(pool);
+    newer.now.size = sizeof newer;
+    cr_assert_eq(locus_pool_open(&pool, &newer.now), 0, "it asks for nothing new");
+    locus_pool_close(pool);
+    newer.later = 1;
+    cr_assert_eq(locus_pool_open(&pool, &newer.now), -E2BIG);
+    locus_pool_why(&newer.now, -E2BIG, why, sizeof why);
+    cr_assert(strstr(why, "later version"), "%s", why);
+    const size_t wrong[] = {0, 7, SIZE_MAX, 5000};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        older.size = wrong[i];
+        cr_assert_eq(locus_pool_open(&pool, &older), -EINVAL, "size %zu", wrong[i]);
+    }
 }
 
 Test(pool, open_passes_on_that_there_is_no_memory)
@@ -188,11 +220,12 @@ Test(pool, an_idle_pool_is_in_ascending_order_again)
 
 Test(pool, fifo_hands_out_what_came_home_first_and_never_used_blocks_before)
 {
-    struct locus_pool *pool = worn_by(0, 3, LOCUS_REUSE_FIFO);
+    const uint32_t uses = 100, first = LOCUS_GENERATION_MAX - uses + 1;
+    struct locus_pool *pool = worn_by(uses, 3, LOCUS_REUSE_FIFO);
     for (unsigned turn = 0; turn < 20; turn++) { // more than once around the ring
         locus_block block = locus_pool_alloc(pool);
         cr_assert_eq(locus_block_index(block), turn % 3);
-        cr_assert_eq(locus_block_generation(block), turn / 3 + 1);
+        cr_assert_eq(locus_block_generation(block), first + turn / 3);
         cr_assert(give_back(pool, block));
     }
     struct locus_pool_stats stats = stats_of(pool);
@@ -236,6 +269,18 @@ Test(pool, bulk_is_all_or_none)
     locus_pool_close(pool);
 }
 
+// What it was given goes into memcpy otherwise, which UBSan reports.
+Test(pool, none_at_all_need_no_room)
+{
+    struct locus_pool *pool = plain(1);
+    cr_assert_eq(locus_pool_alloc_bulk(pool, 0, NULL), 0);
+    cr_assert_eq(locus_pool_free_bulk(pool, 0, NULL, 0), 0);
+    cr_assert_neq(locus_pool_alloc(pool), LOCUS_BLOCK_NONE);
+    cr_assert_eq(locus_pool_alloc_bulk(pool, 0, NULL), 0, "of an exhausted pool, too");
+    cr_assert_eq(stats_of(pool).allocated, 1);
+    locus_pool_close(pool);
+}
+
 Test(pool, an_exhausted_pool_answers_none_until_a_block_is_home)
 {
     struct locus_pool *pool = plain(2);
@@ -264,178 +309,6 @@ Test(pool, high_water_marks_count_peaks_and_distinct_blocks)
         cr_assert_eq(stats.freed, 9);
         cr_assert_eq(stats.outstanding_high, 3);
         cr_assert_eq(stats.distinct_high, reuse == LOCUS_REUSE_LIFO ? 3 : BLOCKS);
-        locus_pool_close(pool);
-    }
-}
-
-// --- refused handles -----------------------------------------------------------------------------------------------------------
-
-Test(pool, a_double_free_is_refused_and_changes_nothing)
-{
-    for (unsigned reuse = LOCUS_REUSE_LIFO; reuse <= LOCUS_REUSE_FIFO; reuse++) {
-        struct locus_pool *pool = worn_by(0, BLOCKS, reuse);
-        locus_block block = locus_pool_alloc(pool);
-        locus_pool_alloc(pool);
-        cr_assert(give_back(pool, block));
-        struct locus_pool_stats before = stats_of(pool);
-        cr_assert_not(give_back(pool, block));
-        struct locus_pool_stats after = stats_of(pool);
-        cr_assert_eq(after.refused[LOCUS_FREE_DOUBLE], 1);
-        after.refused[LOCUS_FREE_DOUBLE] = 0;
-        cr_assert_arr_eq(&before, &after, sizeof before);
-        locus_pool_close(pool);
-    }
-}
-
-Test(pool, a_handle_of_an_older_use_is_stale)
-{
-    struct locus_pool *pool = plain(1);
-    locus_block old = locus_pool_alloc(pool);
-    cr_assert(give_back(pool, old));
-    locus_block now = locus_pool_alloc(pool);
-    cr_assert_not(give_back(pool, old), "the block is out again, in other hands");
-    cr_assert_eq(stats_of(pool).refused[LOCUS_FREE_STALE], 1);
-    cr_assert(give_back(pool, now), "the living handle is not hurt");
-    cr_assert_not(give_back(pool, old), "free again, but two uses ago");
-    cr_assert_not(give_back(pool, now + 9), "a use that has not been yet");
-    cr_assert_eq(stats_of(pool).refused[LOCUS_FREE_STALE], 3);
-    locus_pool_close(pool);
-}
-
-Test(pool, handles_of_another_home_and_of_no_block_are_told_apart)
-{
-    struct locus_pool *pool = plain(BLOCKS);
-    locus_pool_alloc(pool);
-    for (uint32_t home = 0; home < LOCUS_HOMES_MAX; home++)
-        if (home != HOME)
-            cr_assert_not(give_back(pool, locus_block_make(home, 0, LOCUS_GENERATION_FIRST)), "home %u", home);
-    cr_assert_not(give_back(pool, LOCUS_BLOCK_NONE));
-    cr_assert_not(give_back(pool, locus_block_make(HOME, BLOCKS, LOCUS_GENERATION_FIRST)));
-    cr_assert_not(give_back(pool, locus_block_make(HOME, LOCUS_BLOCKS_MAX - 1, LOCUS_GENERATION_FIRST)));
-    struct locus_pool_stats stats = stats_of(pool);
-    cr_assert_eq(stats.refused[LOCUS_FREE_FOREIGN], LOCUS_HOMES_MAX);
-    cr_assert_eq(stats.refused[LOCUS_FREE_RANGE], 2);
-    cr_assert_eq(stats.freed, 0);
-    locus_pool_close(pool);
-}
-
-Test(pool, one_bad_handle_does_not_keep_the_others_of_its_chunk)
-{
-    struct locus_pool *pool = plain(BLOCKS);
-    struct report report = {0};
-    locus_pool_on_error(pool, on_error, &report);
-    locus_block chunk[5];
-    cr_assert_eq(locus_pool_alloc_bulk(pool, 3, chunk), 0);
-    chunk[3] = chunk[1]; // twice in one vector
-    chunk[4] = locus_pool_alloc(pool);
-    cr_assert_eq(locus_pool_free_bulk(pool, 5, chunk, 4711), 4);
-    cr_assert_eq(report.calls, 1);
-    cr_assert_eq(report.error, LOCUS_FREE_DOUBLE);
-    cr_assert_eq(report.block, chunk[1]);
-    cr_assert_eq(report.tag, 4711);
-    cr_assert_eq(stats_of(pool).blocks_free, BLOCKS);
-    cr_assert_eq(stats_of(pool).freed, 4);
-    locus_pool_close(pool);
-}
-
-Test(pool, the_error_function_is_told_each_kind_with_its_tag)
-{
-    struct locus_pool *pool = plain(1);
-    struct report report = {0};
-    locus_pool_on_error(pool, on_error, &report);
-    locus_block used = locus_pool_alloc(pool);
-    give_back(pool, used);
-    locus_pool_alloc(pool);
-    const struct report cases[] = {
-        {.block = used, .error = LOCUS_FREE_STALE},
-        {.block = locus_block_make(HOME + 1, 0, 1), .error = LOCUS_FREE_FOREIGN},
-        {.block = locus_block_make(HOME, 1, 1), .error = LOCUS_FREE_RANGE},
-    };
-    for (unsigned i = 0; i < 3; i++) {
-        cr_assert_eq(locus_pool_free_bulk(pool, 1, &cases[i].block, 100 + i), 0);
-        cr_assert_eq(report.calls, i + 1);
-        cr_assert_eq(report.error, cases[i].error);
-        cr_assert_eq(report.block, cases[i].block);
-        cr_assert_eq(report.tag, 100 + i);
-    }
-    locus_pool_close(pool);
-}
-
-Test(pool, check_names_what_is_wrong_with_a_handle)
-{
-    struct locus_pool *pool = plain(BLOCKS);
-    locus_block block = locus_pool_alloc(pool);
-    cr_assert_eq(locus_pool_check(pool, block), 0);
-    cr_assert_eq(locus_pool_check(pool, block + 1), -ESTALE);
-    cr_assert_eq(locus_pool_check(pool, locus_block_make(HOME, BLOCKS, 1)), -ERANGE);
-    cr_assert_eq(locus_pool_check(pool, locus_block_make(HOME + 1, 0, 1)), -EXDEV);
-    give_back(pool, block);
-    cr_assert_eq(locus_pool_check(pool, block), -ESTALE);
-    locus_pool_close(pool);
-}
-
-// --- the end of the generations ------------------------------------------------------------------------------------------------
-
-Test(pool, a_worn_out_block_is_retired_and_a_pool_of_one_ends_exhausted)
-{
-    for (unsigned reuse = LOCUS_REUSE_LIFO; reuse <= LOCUS_REUSE_FIFO; reuse++) {
-        struct locus_pool *pool = worn_by(3, 1, reuse);
-        locus_block used[3];
-        for (unsigned i = 0; i < 3; i++) {
-            used[i] = locus_pool_alloc(pool);
-            cr_assert_eq(locus_block_generation(used[i]), LOCUS_GENERATION_MAX - 2 + i);
-            cr_assert(give_back(pool, used[i]));
-        }
-        cr_assert_eq(locus_pool_alloc(pool), LOCUS_BLOCK_NONE);
-        cr_assert_eq(locus_pool_alloc_bulk(pool, 1, used + 2), -ENOMEM);
-        for (unsigned i = 0; i < 3; i++)
-            cr_assert_not(give_back(pool, used[i]));
-        struct locus_pool_stats stats = stats_of(pool);
-        cr_assert_eq(stats.blocks_retired, 1);
-        cr_assert_eq(stats.blocks_free, 0);
-        cr_assert_eq(stats.allocated, 3);
-        cr_assert_eq(stats.freed, 3);
-        cr_assert_eq(stats.refused[LOCUS_FREE_DOUBLE], 1, "its last use");
-        cr_assert_eq(stats.refused[LOCUS_FREE_STALE], 2);
-        locus_pool_close(pool);
-    }
-}
-
-// A retired block is marked with a generation that no handle carries. A damaged handle may carry anything.
-Test(pool, a_retired_block_cannot_be_freed_with_generation_zero)
-{
-    struct locus_pool_config config = config_of(2);
-    config.home = 0;
-    config.generations = 1;
-    struct locus_pool *pool = opened(&config);
-    locus_block block = locus_pool_alloc(pool);
-    cr_assert(give_back(pool, block));
-    cr_assert_eq(stats_of(pool).blocks_retired, 1);
-    cr_assert_neq(locus_pool_check(pool, LOCUS_BLOCK_NONE), 0);
-    cr_assert_not(give_back(pool, LOCUS_BLOCK_NONE));
-    cr_assert_eq(stats_of(pool).refused[LOCUS_FREE_STALE], 1);
-    locus_pool_close(pool);
-}
-
-Test(pool, counts_are_conserved_while_blocks_wear_out)
-{
-    for (unsigned reuse = LOCUS_REUSE_LIFO; reuse <= LOCUS_REUSE_FIFO; reuse++) {
-        struct locus_pool *pool = worn_by(3, BLOCKS, reuse);
-        locus_block blocks[BLOCKS];
-        uint32_t uses = 0, wanted = 5;
-        while (stats_of(pool).blocks_free) {
-            uint32_t count = wanted = wanted * 7 % 11 % BLOCKS + 1;
-            if (locus_pool_alloc_bulk(pool, count, blocks))
-                count = locus_pool_alloc_bulk(pool, 1, blocks) ? 0 : 1;
-            uses += count;
-            cr_assert_eq(locus_pool_free_bulk(pool, count, blocks, 0), count);
-        }
-        struct locus_pool_stats stats = stats_of(pool);
-        cr_assert_eq(uses, 3 * BLOCKS, "each block served each of its generations");
-        cr_assert_eq(stats.blocks_retired, BLOCKS);
-        cr_assert_eq(stats.outstanding, 0);
-        cr_assert_leq(stats.outstanding_high, BLOCKS);
-        cr_assert_eq(stats.distinct_high, BLOCKS);
         locus_pool_close(pool);
     }
 }
@@ -496,4 +369,142 @@ Test(pool, heap_blocks_are_page_aligned_and_have_no_region)
     }
     cr_assert_eq(locus_pool_alloc(pool), LOCUS_BLOCK_NONE);
     locus_pool_close(pool);
+}
+
+// A file in memory, mapped twice: what is written by way of the pool is seen in the other mapping, and stays when the pool closes.
+Test(pool, blocks_lie_in_the_callers_memory)
+{
+    const size_t bytes = 4 * 4096;
+    int file = memfd_create("blocks", MFD_CLOEXEC);
+    cr_assert(file >= 0 && ftruncate(file, (off_t)bytes) == 0);
+    char *here = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    char *there = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
+    cr_assert(here != MAP_FAILED && there != MAP_FAILED);
+    struct locus_pool_config config = over(here, bytes);
+    config.block_bytes = 1024;
+    config.populate = true;
+    struct locus_pool *pool = opened(&config);
+    for (unsigned i = 0; i < 16; i++) {
+        locus_block block = locus_pool_alloc(pool);
+        cr_assert_eq(locus_pool_address(pool, block), here + i * 1024);
+        memset(locus_pool_address(pool, block), (int)i + 1, 1024);
+    }
+    cr_assert_eq(locus_pool_alloc(pool), LOCUS_BLOCK_NONE);
+    struct locus_placement placement;
+    cr_assert_eq(locus_region_verify(locus_pool_region(pool), &placement), 0);
+    cr_assert(placement.verified.verify_errno || placement.verified.pages_present == 4);
+    cr_assert_not(placement.verified.numa_maps_read);
+    locus_pool_close(pool);
+    for (unsigned i = 0; i < bytes; i++)
+        cr_assert_eq(there[i], (char)(i / 1024 + 1));
+    munmap(here, bytes);
+    munmap(there, bytes);
+    close(file);
+}
+
+// --- what is out ---------------------------------------------------------------------------------------------------------------
+
+struct out {
+    uint32_t count;
+    locus_block blocks[BLOCKS];
+    uint64_t tags[BLOCKS];
+};
+
+static void note_out(void *context, locus_block block, uint64_t tag)
+{
+    struct out *out = context;
+    out->blocks[out->count] = block;
+    out->tags[out->count++] = tag;
+}
+
+static struct out out_of(const struct locus_pool *pool)
+{
+    struct out out = {0};
+    uint32_t count;
+    cr_assert_eq(locus_pool_each_out(pool, note_out, &out, &count), 0);
+    cr_assert_eq(count, out.count);
+    cr_assert_eq(count, stats_of(pool).outstanding);
+    return out;
+}
+
+Test(pool, what_is_out_is_named_and_what_is_free_or_retired_is_not)
+{
+    const enum locus_reuse reuses[] = {LOCUS_REUSE_LIFO, LOCUS_REUSE_FIFO};
+    for (unsigned r = 0; r < 2; r++) {
+        struct locus_pool *pool = worn_by(1, BLOCKS, reuses[r]);
+        locus_block blocks[BLOCKS];
+        cr_assert_eq(out_of(pool).count, 0);
+        cr_assert_eq(locus_pool_alloc_bulk(pool, 6, blocks), 0);
+        cr_assert(give_back(pool, blocks[2]) && give_back(pool, blocks[5])); // whose last use it was
+        struct out out = out_of(pool);
+        const locus_block expected[] = {blocks[0], blocks[1], blocks[3], blocks[4]};
+        cr_assert_arr_eq(out.blocks, expected, sizeof expected);
+        cr_assert_eq(out.count, 4);
+        locus_pool_close(pool);
+    }
+}
+
+// Single blocks, blocks of a table, and a block that goes to another request later.
+Test(pool, the_request_of_a_block_that_is_out_is_known_where_tags_are_kept)
+{
+    struct locus_pool_config config = config_of(BLOCKS);
+    config.tags = true;
+    struct locus_pool *pool = opened(&config);
+    cr_assert_eq(locus_pool_free_bulk(pool, 1, (locus_block[]){locus_pool_alloc(pool)}, 0), 1);
+    struct locus_owner_config role = {.size = sizeof role, .pool = pool, .mailboxes = 1};
+    struct locus_owner *owner;
+    struct locus_table *table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(HOME + 1, 4));
+    cr_assert(table && locus_table_init(table, HOME + 1, 4, 16) == 0);
+    cr_assert(locus_owner_open(&owner, &role) == 0 && locus_owner_adopt(owner) == 0);
+    for (uint64_t tag = 7; tag < 9; tag++) {
+        locus_table_set_tag(table, tag);
+        cr_assert_eq(locus_owner_grow(owner, table, 2), 0);
+        cr_assert_eq(locus_owner_grow(owner, table, 1), 0);
+        locus_block single = locus_pool_alloc(pool);
+        struct out out = out_of(pool);
+        cr_assert_eq(out.count, 4);
+        for (uint32_t i = 0; i < 4; i++)
+            cr_assert_eq(out.tags[i], out.blocks[i] == single ? 0 : tag);
+        cr_assert(give_back(pool, single));
+        cr_assert_eq(locus_owner_truncate(owner, table, 0), 0);
+        cr_assert_eq(out_of(pool).count, 0);
+    }
+    locus_owner_leave(owner);
+    locus_owner_close(owner);
+    locus_pool_close(pool);
+    free(table);
+}
+
+// --- fork ----------------------------------------------------------------------------------------------------------------------
+
+static int child_that_touches(const char *address)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL); // no sanitizer's report
+        _exit(*(volatile const char *)address);
+    }
+    int status = 0;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+Test(pool, a_forked_child_has_neither_blocks_nor_books_and_the_parent_goes_on)
+{
+    struct locus_pool_config config = config_of(BLOCKS);
+    config.populate = true;
+    struct locus_pool *pool = opened(&config);
+    locus_block block = locus_pool_alloc(pool);
+    memset(locus_pool_address(pool, block), 0x5a, 256);
+    cr_assert_eq(child_that_touches(locus_pool_address(pool, block)), SIGSEGV);
+    cr_assert_eq(*(char *)locus_pool_address(pool, block), 0x5a);
+    cr_assert(give_back(pool, block));
+    locus_pool_close(pool);
+    void *memory = aligned_alloc(4096, 4096);
+    config = over(memory, 4096);
+    pool = opened(&config);
+    block = locus_pool_alloc(pool);
+    cr_assert_eq(child_that_touches(memset(locus_pool_address(pool, block), 0, 1)), 0, "the caller's memory is left as it is");
+    locus_pool_close(pool);
+    free(memory);
 }

@@ -43,8 +43,6 @@ Test(region, guards_fault_on_both_sides_and_nothing_between_does)
         size_t bytes = locus_region_bytes(region);
         cr_assert_eq(in_child(write_byte, base - 1), SEGV_STATUS);
         cr_assert_eq(in_child(write_byte, base + bytes), SEGV_STATUS);
-        cr_assert_eq(in_child(write_byte, base), 0);
-        cr_assert_eq(in_child(write_byte, base + bytes - 1), 0);
         memset(base, 0x5a, bytes);
         locus_region_close(region);
     }
@@ -318,7 +316,7 @@ static int advise_without_thp(void *argument)
     int error = *(int *)argument;
     struct locus_region_config config = plain(2 * MIB);
     struct locus_region *base_pages, *thp;
-    if (!forbid(SYS_madvise, ANY_THIRD, error))
+    if (!forbid(SYS_madvise, MADV_HUGEPAGE, error) || !forbid(SYS_madvise, MADV_NOHUGEPAGE, error))
         return CANNOT;
     int base_result = locus_region_open(&base_pages, &config);
     config.page = LOCUS_PAGE_THP;

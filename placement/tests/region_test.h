@@ -5,7 +5,7 @@
 #ifndef LOCUS_TESTS_REGION_TEST_H
 #define LOCUS_TESTS_REGION_TEST_H
 
-#include "placement/region.h"
+#include "placement/region_verify.h"
 #include "topo/topo.h"
 
 #include <criterion/criterion.h>
@@ -33,12 +33,16 @@
 
 static inline struct locus_region_config plain(size_t bytes)
 {
-    return (struct locus_region_config){.bytes = bytes, .node = LOCUS_NODE_ANY};
+    return (struct locus_region_config){.size = sizeof(struct locus_region_config), .bytes = bytes, .node = LOCUS_NODE_ANY};
 }
 
 static inline struct locus_region_config bound(size_t bytes, int node, bool populate)
 {
-    return (struct locus_region_config){.bytes = bytes, .policy = LOCUS_POLICY_BIND, .node = node, .populate = populate};
+    return (struct locus_region_config){.size = sizeof(struct locus_region_config),
+                                        .bytes = bytes,
+                                        .policy = LOCUS_POLICY_BIND,
+                                        .node = node,
+                                        .populate = populate};
 }
 
 static inline struct locus_region *must_open(const struct locus_region_config *config)

@@ -10,7 +10,7 @@
 //
 // Exit status: 0; 1 something else happened; 77 there is no node of 64 MiB or less, no mbind, or no FILE. Killed: the bind was let
 // through.
-#include "placement/region.h"
+#include "placement/region_verify.h"
 #include "topo/topo.h"
 
 #include <errno.h>
@@ -63,7 +63,11 @@ static struct locus_node_memory memory_of(int node)
 
 static struct locus_region_config strict(int node, uint64_t bytes)
 {
-    return (struct locus_region_config){.bytes = (size_t)bytes, .policy = LOCUS_POLICY_BIND, .node = node, .populate = true};
+    return (struct locus_region_config){.size = sizeof(struct locus_region_config),
+                                        .bytes = (size_t)bytes,
+                                        .policy = LOCUS_POLICY_BIND,
+                                        .node = node,
+                                        .populate = true};
 }
 
 // --- what is held --------------------------------------------------------------------------------------------------------------

@@ -37,9 +37,10 @@ static void *owner_main(void *argument)
 
 static void side_open(struct side *side, uint32_t home)
 {
-    struct locus_pool_config pool = {.home = home, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
+    struct locus_pool_config pool = {
+        .size = sizeof pool, .home = home, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     litmus_expect(locus_pool_open(&side->pool, &pool) == 0, "a pool opens");
-    struct locus_owner_config owner = {.pool = side->pool, .mailboxes = 1};
+    struct locus_owner_config owner = {.size = sizeof owner, .pool = side->pool, .mailboxes = 1};
     litmus_expect(locus_owner_open(&side->owner, &owner) == 0, "an owner opens");
     litmus_expect(locus_route_add(&route, side->owner, 0) == 0, "the route takes the owner");
 }

@@ -3,6 +3,7 @@
 // table: layout, look-up and the push, and how a table of several homes comes apart in the drains of its owners. One thread holds
 // all roles here; what several threads may rely on is in table_pending_litmus.c and homes_stress.c.
 #include "placement/owner.h"
+#include "placement/pool_report.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -34,9 +35,10 @@ static void world_open(struct world *world)
 {
     *world = (struct world){0};
     for (uint32_t i = 0; i < HOMES; i++) {
-        struct locus_pool_config pool = {.home = i, .blocks = POOL_BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
+        struct locus_pool_config pool = {
+            .size = sizeof pool, .home = i, .blocks = POOL_BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
         cr_assert_eq(locus_pool_open(&world->pools[i], &pool), 0);
-        struct locus_owner_config owner = {.pool = world->pools[i], .mailboxes = 1};
+        struct locus_owner_config owner = {.size = sizeof owner, .pool = world->pools[i], .mailboxes = 1};
         cr_assert_eq(locus_owner_open(&world->owners[i], &owner), 0);
         cr_assert_eq(locus_owner_adopt(world->owners[i]), 0);
         cr_assert_eq(locus_route_add(&world->route, world->owners[i], 0), 0);
@@ -127,6 +129,73 @@ Test(table, append_fills_up_to_the_capacity_and_notes_homes)
     free(table);
 }
 
+// --- growing -------------------------------------------------------------------------------------------------------------------
+
+Test(table, extend_gives_room_and_keeps_what_is_held)
+{
+    struct locus_table *table = laid_out(2, 2, 16);
+    locus_block *unused, first[4], second[9];
+    for (uint32_t i = 0; i < 2; i++)
+        cr_assert_eq(locus_table_append(table, locus_block_make(i, i, 1)), 0);
+    cr_assert_eq(locus_table_append(table, locus_block_make(0, 2, 1)), -ENOSPC);
+    cr_assert_eq(locus_table_extend(table, first, 4, &unused), 0);
+    cr_assert_null(unused, "the first array is a part of the table");
+    for (uint32_t i = 2; i < 4; i++)
+        cr_assert_eq(locus_table_append(table, locus_block_make(0, i, 1)), 0);
+    cr_assert_eq(locus_table_append(table, locus_block_make(0, 4, 1)), -ENOSPC);
+    cr_assert_eq(locus_table_extend(table, second, 9, &unused), 0);
+    cr_assert_eq(unused, first);
+    memset(first, 0xAA, sizeof first); // as free() would
+    for (uint32_t i = 0; i < 4; i++)
+        cr_assert_eq(locus_table_at(table, i * 16u), locus_block_make(i == 1, i, 1));
+    cr_assert_eq(locus_table_at(table, 64), LOCUS_BLOCK_NONE);
+    cr_assert(table->capacity == 9 && locus_table_count(table) == 4 && table->homes == 3);
+    free(table);
+}
+
+Test(table, extend_refuses_what_would_lose_blocks)
+{
+    struct locus_table *table = laid_out(1, 4, 16);
+    locus_block array[8], *unused = array;
+    for (uint32_t i = 0; i < 3; i++)
+        cr_assert_eq(locus_table_append(table, locus_block_make(0, i, 1)), 0);
+    cr_assert_eq(locus_table_extend(table, array, 2, &unused), -EINVAL);
+    cr_assert_null(unused);
+    cr_assert_eq(locus_table_extend(table, NULL, 8, &unused), -EINVAL);
+    table->state = LOCUS_TABLE_RETIRED;
+    cr_assert_eq(locus_table_extend(table, array, 8, &unused), -EINVAL);
+    table->state = LOCUS_TABLE_LIVE;
+    cr_assert_eq(locus_table_extend(table, array, 3, &unused), 0, "smaller, but large enough");
+    cr_assert_eq(locus_table_append(table, locus_block_make(0, 3, 1)), -ENOSPC);
+    cr_assert_eq(locus_table_extend(table, array, 8, &unused), 0, "the same array, of which more may be used");
+    cr_assert_null(unused);
+    cr_assert_eq(locus_table_at(table, 47), locus_block_make(0, 2, 1));
+    free(table);
+}
+
+Test(table, an_extended_table_travels_and_comes_home_like_any_other)
+{
+    struct world world;
+    world_open(&world);
+    struct locus_table *table = laid_out(1, 1, 16);
+    locus_block array[POOL_BLOCKS], *unused;
+    for (unsigned turn = 0; turn < 3; turn++) {
+        cr_assert_eq(locus_owner_grow(world.owners[0], table, 1), 0);
+        if (turn == 0)
+            cr_assert_eq(locus_owner_grow(world.owners[0], table, 1), -ENOSPC);
+        if (turn == 0)
+            cr_assert_eq(locus_table_extend(table, array, POOL_BLOCKS, &unused), 0);
+        cr_assert_eq(locus_owner_grow(world.owners[0], table, POOL_BLOCKS - 1), 0);
+        cr_assert_eq(locus_owner_retire(world.owners[0], table), 0);
+        cr_assert_eq(locus_push(&world.route, table), 0);
+        cr_assert_eq(locus_owner_drain(world.owners[0]), POOL_BLOCKS);
+        cr_assert_eq(locus_owner_reclaimed(world.owners[0]), table);
+        cr_assert_eq(table->capacity, POOL_BLOCKS, "it keeps its room");
+    }
+    world_close(&world);
+    free(table);
+}
+
 // --- look-up -------------------------------------------------------------------------------------------------------------------
 
 Test(table, a_position_is_found_on_both_sides_of_every_block_edge)
@@ -154,9 +223,17 @@ Test(table, blocks_for_rounds_up)
         uint32_t tokens_per_block;
         uint64_t tokens, blocks;
     } cases[] = {
-        {16, 0, 0},    {16, 1, 1},    {16, 16, 1},
-        {16, 17, 2},   {1, 7, 7},     {100, 99, 1},
-        {100, 100, 1}, {100, 101, 2}, {16, UINT64_C(1) << 40, UINT64_C(1) << 36},
+        {16, 0, 0},
+        {16, 1, 1},
+        {16, 16, 1},
+        {16, 17, 2},
+        {1, 7, 7},
+        {100, 99, 1},
+        {100, 100, 1},
+        {100, 101, 2},
+        {16, UINT64_C(1) << 40, UINT64_C(1) << 36},
+        {1, UINT64_MAX, UINT64_MAX},
+        {16, UINT64_MAX, UINT64_C(1) << 60},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct locus_table *table = laid_out(1, 1, cases[i].tokens_per_block);

@@ -122,6 +122,7 @@ static int pool_open(struct dpdk_context *context, size_t block_bytes, const cha
         return -rte_errno;
     const struct rte_mempool *pool = context->pool;
     struct locus_region_config region = {
+        .size = sizeof region,
         .bytes = (size_t)context->blocks * (pool->header_size + pool->elt_size + pool->trailer_size) + RTE_CACHE_LINE_SIZE,
         .page = LOCUS_PAGE_THP,
         .policy = LOCUS_POLICY_FIRST_TOUCH,

@@ -87,6 +87,7 @@ static int homes_open(const struct tb_nodes_setup *setup, void **out)
     if (plan->short_of_blocks && setup->count > 1) // somebody must lend
         blocks[0] = setup->schedule->blocks_peak - setup->schedule->blocks_peak / 4;
     struct locus_domain_config config = {
+        .size = sizeof config,
         .nodes = nodes,
         .nodes_count = setup->count,
         .workers = setup->lanes,

@@ -13,6 +13,7 @@
 struct locus_pool_config tb_library_pool(const struct tb_setup *setup)
 {
     return (struct locus_pool_config){
+        .size = sizeof(struct locus_pool_config),
         .blocks = setup->pool_blocks,
         .block_bytes = setup->block_bytes,
         .backing = LOCUS_BACKING_MAPPED,
@@ -46,6 +47,7 @@ int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config
     if (error)
         return error;
     struct locus_owner_config owner = {
+        .size = sizeof owner,
         .pool = library->pool,
         .mailboxes = setup->workers,
         .backpressure = backpressure,

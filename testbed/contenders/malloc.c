@@ -98,6 +98,13 @@ static uint64_t malloc_freed(void *context)
     return tb_lane_counts_blocks(&((struct malloc_context *)context)->counts);
 }
 
+// 209 is 2.0.9 and 301 is 3.0.1; later ones have two digits each for the minor number and the patch: 30600 is 3.6.0.
+void tb_mimalloc_version(int number, char *out, size_t bytes)
+{
+    int base = number < 10000 ? 10 : 100;
+    snprintf(out, bytes, "mimalloc %d.%d.%d", number / base / base, number / base % base, number % base);
+}
+
 // Each library says its version in its own way; whichever answers is the one that is loaded.
 void tb_malloc_version(char *out, size_t bytes)
 {
@@ -109,7 +116,7 @@ void tb_malloc_version(char *out, size_t bytes)
     const char *version = NULL;
     size_t version_bytes = sizeof version;
     if (mi_version)
-        snprintf(out, bytes, "mimalloc %d.%d.%d", mi_version() / 100, mi_version() / 10 % 10, mi_version() % 10);
+        tb_mimalloc_version(mi_version(), out, bytes);
     else if (mallctl && mallctl("version", (void *)&version, &version_bytes, NULL, 0) == 0)
         snprintf(out, bytes, "jemalloc %.*s", (int)strcspn(version, "-"), version);
     else if (tc_version)
@@ -236,6 +243,6 @@ TB_CONTENDER(tbbmalloc);
 static const struct tb_contender malloc_by_path = {
     MALLOC,
     .name = "malloc",
-    .summary = "any other library that replaces malloc",
+    .summary = "any other library that replaces malloc; NAME=malloc:/path/lib.so gives its row a name, which may then be repeated",
 };
 TB_CONTENDER(malloc_by_path);

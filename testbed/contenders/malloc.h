@@ -8,6 +8,7 @@
 
 // Of the library that is loaded, in its own words; unchanged when none answers.
 void tb_malloc_version(char *out, size_t bytes);
+void tb_mimalloc_version(int number, char *out, size_t bytes); // as mi_version() has it
 
 extern const struct tb_nodes_contender tb_malloc_nodes;
 

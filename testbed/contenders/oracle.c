@@ -136,6 +136,7 @@ static int open_with(const struct tb_setup *setup, size_t gap_bytes, void **out)
     *out = oracle;
     oracle->stride_bytes = setup->block_bytes + gap_bytes;
     struct locus_region_config region = {
+        .size = sizeof region,
         .bytes = oracle->stride_bytes * setup->pool_blocks,
         .page = LOCUS_PAGE_THP,
         .policy = LOCUS_POLICY_FIRST_TOUCH,

@@ -19,7 +19,7 @@ static int metadata_open(struct tb_published_pool *pool)
         return -ENOMEM;
     deque->capacity = pool->blocks;
     for (uint32_t i = 0; i < pool->blocks; i++) {
-        pool->generation[i] = LOCUS_GENERATION_FIRST;
+        pool->generation[i] = LOCUS_GENERATION_MIN;
         tb_published_push(deque, pool->blocks - 1 - i); // block 0 leaves first
     }
     return 0;
@@ -28,6 +28,7 @@ static int metadata_open(struct tb_published_pool *pool)
 int tb_published_open(struct tb_published_pool *pool, const struct tb_setup *setup)
 {
     struct locus_region_config region = {
+        .size = sizeof region,
         .bytes = setup->block_bytes * setup->pool_blocks,
         .page = LOCUS_PAGE_THP,
         .policy = LOCUS_POLICY_FIRST_TOUCH,

@@ -47,6 +47,7 @@ static int shelf_open(struct unsteered *all, uint32_t stations, int node)
 {
     struct locus_region *own;
     struct locus_region_config config = {
+        .size = sizeof config,
         .bytes = sizeof(struct shelf) + (size_t)stations * all->blocks_each * sizeof(locus_block),
         .memory_class = LOCUS_CLASS_METADATA,
         .page = LOCUS_PAGE_4K,

@@ -71,6 +71,11 @@ struct tb_finding *tb_doctor_find(struct tb_doctor *doctor, const char *id);
 // Keeps the first `count` findings and forgets the others.
 void tb_doctor_keep(struct tb_doctor *doctor, unsigned count);
 
+#define TB_DOCTOR_ANSWER 2200u // bytes
+
+// The answer in a line: "2 things can spoil a figure: load, pressure." or "Fit to measure."
+void tb_doctor_answer(const struct tb_doctor *doctor, char *out, size_t bytes);
+
 // For people. `full` shows each finding with its commands; otherwise the fit ones are a line. The last line is the answer.
 int tb_doctor_text(FILE *stream, const struct tb_doctor *doctor, bool full, struct tb_report_style style);
 
@@ -80,6 +85,7 @@ int tb_doctor_script(FILE *stream, const struct tb_doctor *doctor, bool restore)
 
 json_t *tb_doctor_json(const struct tb_doctor *doctor);   // all of it, for `locus doctor --json`; NULL: no memory
 json_t *tb_doctor_header(const struct tb_doctor *doctor); // for a log's header: fit, and by id {state, now}; NULL: no memory
+json_t *tb_doctor_brief(const struct tb_doctor *doctor);  // for the head of a JSON: fit, and the ids that stand against it; NULL
 
 // What such a header says, in words: "fit", or "3 findings: governor, thp, load", or "not known to be fit: ..."; "" where there is
 // none (a log of before). True when it is fit.

@@ -63,6 +63,25 @@ json_t *tb_doctor_header(const struct tb_doctor *doctor)
     return NULL;
 }
 
+static json_t *deciding_json(const struct tb_doctor *doctor, enum tb_finding_state state)
+{
+    json_t *ids = json_array();
+    for (unsigned i = 0; i < doctor->count; i++)
+        if (doctor->finding[i].decides && doctor->finding[i].state == state)
+            ids = tb_json_appended(ids, json_string(doctor->finding[i].id));
+    return ids;
+}
+
+json_t *tb_doctor_brief(const struct tb_doctor *doctor)
+{
+    const struct tb_json_member members[] = {
+        {"fit", json_boolean(doctor->fit)},
+        {"unfit", deciding_json(doctor, TB_FINDING_UNFIT)},
+        {"unknown", deciding_json(doctor, TB_FINDING_UNKNOWN)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
 // Appends the ids in this state that decide; how many there are.
 static unsigned ids_say(const json_t *findings, const char *state, char *out, size_t bytes)
 {

@@ -99,16 +99,12 @@ static bool some_change(const struct tb_doctor *doctor)
     return false;
 }
 
-static void put_answer(FILE *out, const struct tb_doctor *doctor, struct tb_report_style style)
+void tb_doctor_answer(const struct tb_doctor *doctor, char *out, size_t bytes)
 {
     char unfit[1024], unknown[1024];
     struct tb_words words = {0};
     unsigned unfit_count = ids_list(doctor, TB_FINDING_UNFIT, true, unfit, sizeof unfit);
     unsigned unknown_count = ids_list(doctor, TB_FINDING_UNKNOWN, true, unknown, sizeof unknown);
-    if (some_change(doctor))
-        fputs("Change what can be changed, and go back, as root; look into the scripts first:\n"
-              "  locus doctor --restore >back.sh; locus doctor --change | sh; ...; sh back.sh\n",
-              out);
     if (unfit_count)
         tb_say(&words, "%u thing%s can spoil a figure: %s", unfit_count, unfit_count == 1 ? "" : "s", unfit);
     else if (unknown_count)
@@ -117,9 +113,19 @@ static void put_answer(FILE *out, const struct tb_doctor *doctor, struct tb_repo
         tb_say(&words, "Fit to measure");
     if (unknown_count)
         tb_say(&words, "; %u cannot be seen: %s", unknown_count, unknown);
-    tb_say(&words, ".");
+    snprintf(out, bytes, "%s.", words.text);
+}
+
+static void put_answer(FILE *out, const struct tb_doctor *doctor, struct tb_report_style style)
+{
+    char answer[TB_DOCTOR_ANSWER];
+    tb_doctor_answer(doctor, answer, sizeof answer);
+    if (some_change(doctor))
+        fputs("Change what can be changed, and go back, as root; look into the scripts first:\n"
+              "  locus doctor --restore >back.sh; locus doctor --change | sh; ...; sh back.sh\n",
+              out);
     fputs(style.colour ? BOLD : "", out);
-    tb_text_wrap(out, style.columns, 0, 2, words.text);
+    tb_text_wrap(out, style.columns, 0, 2, answer);
     fputs(style.colour ? RESET : "", out);
 }
 

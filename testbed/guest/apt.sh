@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# apt.sh: apt with lists of its own, read by the scripts that fetch what a guest needs. Nothing is installed, root is not needed,
-# and signatures are verified as ever. The caller has $work, an empty folder, $log, a file, and a function cannot.
+# apt.sh: apt with lists of its own, read by the scripts that fetch packages to unpack them: a guest, newer mallocs, what fake hosts
+# run. Nothing is installed, root is not needed, and signatures and checksums are verified as ever. The caller has $work, an empty
+# folder, $log, a file, and a function cannot.
 #
 #   apt_open ARCHITECTURE     private lists under $work/ARCHITECTURE, of the mirror that the machine's own sources name
 #   sources RELEASE...        reads the lists of these; false when that fails
@@ -9,7 +10,7 @@
 #   private apt-get ...       any of apt's commands
 
 for tool in apt-get apt-cache dpkg-deb flock; do
-    command -v $tool >/dev/null || cannot "there is no $tool here: the guest is made of Debian packages. Take Debian 12 or newer"
+    command -v $tool >/dev/null || cannot "there is no $tool here, and what is fetched are Debian packages: take Debian 12 or newer"
 done
 
 apt_open() {

@@ -6,7 +6,12 @@
 #
 # Boots an emulated machine (machines.sh), runs PROGRAM there, prints what it printed and exits as it did. `locus guest` is this
 # script with a help text. Inside, LOCUS_GUEST is the machine's name, the host's name is guest-NAME, and the working directory is
-# a copy of the project; what PROGRAM leaves in build/logs/guest-NAME and in logs/guest-NAME is put there here, too.
+# a copy of the project; what PROGRAM leaves in build/logs/guest-NAME and in logs/guest-NAME is put there here, too. Ledger and logs
+# come while it runs (receive.sh): a run that was opened is on record here before its first sample, whatever becomes of the machine.
+# And a terminal shows for how long it has been running, and what PROGRAM printed last.
+#
+# Run outside of a clone of the project the working directory is empty, because nobody's folder is carried along just for standing
+# in it, nothing is brought back but what was printed, and QEMU lies in $XDG_CACHE_HOME/locus/guest (~/.cache/locus/guest).
 #
 #   --with       takes a file along, or every file of a folder. Inside it lies in /with under its own name, and /with is in PATH;
 #                then LOCUS_TRACES is /with. Only a program of this project (below this folder, executable, ELF or a script) lies
@@ -18,12 +23,12 @@
 #
 # A test or a program that fails is one thing, a machine that fails another. PROGRAM's time-out runs inside the guest, and its
 # end is status 124. The machine's own runs outside; a machine that gives no result (QEMU exits with 0 after a panic) is started
-# once more, and then:
+# once more, unless a part of its record has come. And then:
 #
-# Exit status: PROGRAM's; 124 it took longer than SECONDS (60); 99 the machine failed; 77 QEMU or the kernel is missing; 2 bad use,
-# or more files than the machine has memory for.
+# Exit status: PROGRAM's; 124 it took longer than SECONDS (600); 99 the machine failed; 77 QEMU or the kernel is missing; 2 bad
+# use, or more files than the machine has memory for.
 set -u
-here=$(dirname "$0")
+here=$(cd "$(dirname "$0")" && pwd)
 . "$here/machines.sh"
 
 die() { # status, message
@@ -31,7 +36,7 @@ die() { # status, message
     exit "$1"
 }
 
-machine=n2 limit=60 keep='' with='' more='' stores='' boot_seconds=60 balancing=disable
+machine=n2 limit=600 keep='' with='' more='' stores='' boot_seconds=60 balancing=disable
 newline='
 '
 while [ $# -gt 0 ]; do
@@ -56,10 +61,15 @@ for name in $machines; do [ "$name" != "$machine" ] || known=yes; done
 
 # --- what goes along -----------------------------------------------------------------------------------------------------------
 
-project=$(pwd -P)
+if [ -d postulates ]; then # as tb_cli_clone()
+    project=$(pwd -P) place=$project/build
+else
+    project='' place=${XDG_CACHE_HOME:-${HOME-}/.cache}/locus
+fi
 files='' bytes=0 traces=''
 
 at_home() { # file: its path in the guest's copy of the project, if it is the project's
+    [ -n "$project" ] || return
     path=$(readlink -f "$1")
     case $path in
     "$project"/*) echo "/locus/${path#"$project"/}" ;;
@@ -108,12 +118,14 @@ most=$(((memory_bytes - (256 << 20)) / 3))
     die 2 "the memory of $machine ($((memory_bytes >> 20)) MiB) is too small: it could take $((most >> 20)) MiB along, and these \
 files have $((bytes >> 20)) MiB. Take less along, or another machine"
 
-guest=$(pwd)/build/guest parts=$(pwd)/build/$files_of
-fetch="run 'sh testbed/guest/fetch${files_of#guest}.sh', which fetches QEMU and a kernel (150 MB) and installs nothing"
+guest=$place/guest parts=$place/$files_of
+fetch="sh $here/fetch${files_of#guest}.sh" into=
+[ -n "$project" ] || into=" $parts"
+why="which fetches QEMU and a kernel (150 MB) and installs nothing"
 for part in qemu vmlinux busybox; do
-    [ -s "$parts/$part" ] || die 77 "there is no build/$files_of/$part: $fetch"
+    [ -s "$parts/$part" ] || die 77 "there is no $parts/$part: run '$fetch$into', $why"
 done
-version=$("$parts/qemu" --version 2>/dev/null) || die 77 "build/$files_of/qemu does not start: $fetch --again"
+version=$("$parts/qemu" --version 2>/dev/null) || die 77 "$parts/qemu does not start: run '$fetch --again$into', $why"
 
 if [ -n "$stores" ]; then
     plugin=${stores%%,*}/stores.so
@@ -127,26 +139,42 @@ exec 9>"$guest.$machine.lock"
 flock 9
 
 work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+watcher='' emulator='' receiver=''
+end() { # what has come is brought home first
+    watch_end
+    [ -z "$emulator" ] || { kill "$emulator" && wait "$emulator"; } 2>/dev/null
+    exec 8>&-
+    [ -z "$receiver" ] || wait "$receiver"
+    rm -rf "$work"
+}
+trap end EXIT
 trap 'exit 1' HUP INT TERM
 
 quoted() { printf "'%s' " "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
 
 # --- the root file system ------------------------------------------------------------------------------------------------------
 
-mkdir -p "$work/root/locus/build"
+mkdir -p "$work/root/locus${project:+/build}"
 {
     printf 'exec '
     for word in "$program" "$@"; do quoted "$word"; done
     echo
 } >"$work/root/command"
-echo "export LOCUS_GUEST=$machine ${traces:+LOCUS_TRACES=$traces}; limit=$limit" >"$work/root/settings"
-if [ -d "build/logs/guest-$machine" ]; then # the ledger goes on
+watched='' columns=80
+if [ -t 2 ]; then
+    watched=yes columns=$(stty size <&2 2>/dev/null | cut -d ' ' -f 2)
+    [ "${columns:-0}" -gt 1 ] || columns=80
+fi
+echo "export LOCUS_GUEST=$machine ${traces:+LOCUS_TRACES=$traces}; limit=$limit watched=$watched" >"$work/root/settings"
+if [ -z "$project" ]; then # what the program finds beside itself where it is installed
+    mkdir -p "$work/root/share/locus"
+    cp "$here/../sample.csv" "$work/root/share/locus/"
+elif [ -d "build/logs/guest-$machine" ]; then # the ledger goes on
     mkdir -p "$work/root/locus/build/logs"
     cp -R "build/logs/guest-$machine" "$work/root/locus/build/logs/"
 fi
 IFS=$newline
-SYSROOT=$sysroot PACKER=$guest/busybox sh "$here/build.sh" "$parts/busybox" "$work/root" "$work/image" $files ||
+SYSROOT=$sysroot PACKER=$guest/busybox PROJECT=$project sh "$here/build.sh" "$parts/busybox" "$work/root" "$work/image" $files ||
     die 1 "the root file system cannot be built"
 unset IFS
 
@@ -156,14 +184,46 @@ unset IFS
 kernel_line="console=$console quiet panic=-1 oops=panic nokaslr mitigations=off tsc=reliable no_timer_check lpj=4000000 \
 numa_balancing=$balancing"
 
+# The guest's console has what the kernel says and, where somebody watches, the last line of what the program printed (init.sh).
+watch() {
+    begun=$(date +%s) width=$((columns - 1)) # a line that fills the last column wraps on some terminals
+    while sleep 1 && [ -d "$work" ]; do
+        last=$(tail -n 1 "$work/console" 2>/dev/null | tr -cd ' -~')
+        printf "\r%-$width.${width}s" "$machine: $(($(date +%s) - begun)) s, at most $limit  $last" >&2
+    done
+}
+
+watch_end() {
+    [ -n "$watcher" ] || return 0
+    kill "$watcher" 2>/dev/null
+    wait "$watcher" 2>/dev/null
+    watcher=
+    printf "\r%$((columns - 1))s\r" '' >&2
+}
+
+# What comes while it runs is read from a pipe. It is opened for writing here as well, so that its reader neither waits for a
+# machine that does not start nor ends before the machine does. No ioeventfd: then what the guest has written is in the pipe when
+# its call returns. QEMU runs in the background, because a shell that waits for what runs in the foreground is deaf to an interrupt.
 boot() {
-    rm -f "$work/results" "$work/results2"
+    rm -f "$work/results" "$work/results2" "$work/journal" "$work/clock"
+    [ -z "$watched" ] || { watch >/dev/null 9>&- & watcher=$!; }
+    mkfifo "$work/journal" || { ended=none && return 1; }
+    (cd "${project:-$work}" && exec sh "$here/receive.sh" "$machine" "$work") <"$work/journal" &
+    receiver=$!
+    exec 8>"$work/journal"
     timeout -k 5 $((limit + boot_seconds)) "$parts/qemu" -accel tcg,thread=multi -nodefaults -no-user-config \
         -display none -monitor none -no-reboot $qemu $more -serial "file:$work/console" -serial "file:$work/results2" \
-        -device virtio-serial-pci -chardev "file,id=results,path=$work/results" \
-        -device virtserialport,chardev=results,name=results \
-        -kernel "$parts/vmlinux" -initrd "$work/image" -append "$kernel_line $append" </dev/null 2>"$work/qemu.err"
-    ended=$?
+        -serial "file:$work/journal" -device virtio-serial-pci,ioeventfd=off \
+        -chardev "file,id=results,path=$work/results" -device virtserialport,chardev=results,name=results \
+        -chardev "file,id=journal,path=$work/journal" -device virtserialport,chardev=journal,name=journal \
+        -kernel "$parts/vmlinux" -initrd "$work/image" -append "$kernel_line $append" </dev/null 2>"$work/qemu.err" &
+    emulator=$!
+    wait "$emulator"
+    ended=$? emulator=
+    watch_end
+    exec 8>&-
+    wait $receiver
+    receiver=
     [ -s "$work/results" ] || mv "$work/results2" "$work/results" 2>/dev/null
     mkdir -p "$work/out" && tar -C "$work/out" --no-same-owner -xf "$work/results" 2>/dev/null && [ -s "$work/out/status" ]
 }
@@ -187,14 +247,19 @@ for try in first second; do
     {
         echo "locus: guest: the machine $machine failed, $try try (QEMU's status $ended); from its console:"
         last_words | sed 's/^/    | /'
+        [ ! -s "$work/home" ] || {
+            echo "locus: guest: what it had made durable of its record is here: $(paste -sd ' ' "$work/home")"
+            echo "locus: guest: a run that was opened and not closed there has crashed, so the machine is not started again"
+        }
     } >&2
+    [ ! -s "$work/home" ] || break
 done
 
 if [ -n "$keep" ]; then
     rm -rf "${guest:?}/$machine"
     mkdir -p "$guest/$machine"
     cp -R "$work/console" "$work/qemu.err" "$work/results" "$work/out" "$guest/$machine/" 2>/dev/null
-    echo "locus: guest: kept in build/guest/$machine" >&2
+    echo "locus: guest: kept in $guest/$machine" >&2
 fi
 [ -n "$status" ] || die 99 "no result: the machine failed, not the command"
 
@@ -211,9 +276,24 @@ bring_home() { # folder in the results, folder here
     mkdir -p "$2"
     cp -R "$1/." "$2/"
 }
-bring_home "$work/out/logs" build/logs
-bring_home "$work/out/official" logs
-cat "$work/out/stdout"
+
+# The clocks may differ by what a busy machine takes to read them, and a tenth of the time that went by.
+clock_check() {
+    [ "$(wc -l <"$work/clock" 2>/dev/null)" = 2 ] || return
+    { read -r here_1 there_1 && read -r here_2 there_2; } <"$work/clock"
+    first=$((there_1 - here_1)) second=$((there_2 - here_2)) most=$((10 + (here_2 - here_1) / 10))
+    [ ${first#-} -gt $most ] || [ ${second#-} -gt $most ] || return
+    ahead() { if [ "$1" -lt 0 ]; then echo "${1#-} s behind"; else echo "$1 s ahead"; fi; }
+    echo "locus: guest: the clock of $machine was off: $(ahead $first) of this machine's when the command began, and \
+$(ahead $second) when it ended, $((here_2 - here_1)) s later. Times in what it logged are wrong; counts are not" >&2
+}
+
+if [ -n "$project" ]; then
+    bring_home "$work/out/logs" build/logs
+    bring_home "$work/out/official" logs
+fi
+cat "$work/out/stdout" 2>/dev/null || die 1 "standard output: not all of it could be written; is the disk full?"
 cat "$work/out/stderr" >&2
+clock_check
 [ "$status" -ne 124 ] || echo "locus: guest: no end after $limit seconds (--timeout)" >&2
 exit "$status"

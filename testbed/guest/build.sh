@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # build.sh BUSYBOX ROOT IMAGE [FILE PATH]...: fills the folder ROOT with the guest's root file system and packs it into IMAGE, an
-# uncompressed cpio (unpacking would be emulated). Run in the project's folder.
+# uncompressed cpio (unpacking would be emulated). Run in the folder of the project, whose path is PROJECT; "": there is none.
 #
 #   /bin       busybox and its names, offline-node
 #   /locus     the project without what git ignores, and .git. The working directory of the command
@@ -61,12 +61,14 @@ project_files() { # a trace of gigabytes would not fit into the guest's memory
     git ls-files -z --cached --others --exclude-standard 2>/dev/null |
         xargs -0 -r sh -c 'find "$@" -maxdepth 0 ! -type d -size -32768k 2>/dev/null' find
 }
-if [ -n "$(project_files | head -n 1)" ]; then
+if [ -z "${PROJECT-}" ]; then
+    : # /locus is empty
+elif [ -n "$(project_files | head -n 1)" ]; then
     project_files | tar -cf - -T - | tar -C "$root/locus" -xf -
 else # no repository, or not ours
     find . \( -path ./build -o -path ./.git \) -prune -o -type f -size -32768k -print | tar -cf - -T - | tar -C "$root/locus" -xf -
 fi
-if [ -d .git ] && command -v git >/dev/null; then
+if [ -n "${PROJECT-}" ] && [ -d .git ] && command -v git >/dev/null; then
     cp -R .git "$root/locus/" 2>/dev/null || true # somebody may commit meanwhile
     [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi

@@ -17,12 +17,13 @@
 set -eu
 here=$(dirname "$0")
 
+call="sh $0${*:+ $*}"
 again=
 [ "${1-}" != --again ] || { again=yes; shift; }
 folder=${1:-build/guest}
 
 cannot() { # why and what to do
-    echo "locus: guest: $1, then run: sh testbed/guest/fetch.sh" >&2
+    echo "locus: guest: $1, then run: $call" >&2
     exit 77
 }
 

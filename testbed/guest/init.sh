@@ -3,7 +3,8 @@
 #
 # init.sh: the guest's first process. Runs /command (written by boot.sh, which also put the settings into /settings), and sends
 # /results as a tar to the virtio-serial port "results", or, under a kernel that has no driver for it built in, to the second
-# serial line. Then it turns the machine off. Whatever fails here leaves no tar, and that is how boot.sh knows.
+# serial line. Then it turns the machine off. Whatever fails here leaves no tar, and that is how boot.sh knows. What the command
+# makes durable of its record goes out at once, by the port "journal" or the third serial line, and so does the time (receive.sh).
 #
 # The kernel unpacks the files on whichever node it happens to run, and would fill a tiny one with them. So everything first moves
 # to a file system on node 0; switch_root deletes what is left behind.
@@ -19,7 +20,7 @@ fi
 /bin/busybox mount -t devtmpfs devtmpfs /dev
 exec </dev/console >/dev/console 2>&1
 /bin/busybox --install -s /bin
-. /settings # limit; exports LOCUS_GUEST, and LOCUS_TRACES if files came along
+. /settings # limit, watched; exports LOCUS_GUEST, and LOCUS_TRACES if files came along
 export PATH=/bin:/usr/bin:/with HOME=/
 hostname "guest-$LOCUS_GUEST"
 mkdir -p /dev/shm
@@ -28,7 +29,18 @@ mount -t tmpfs tmpfs /tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up 2>/dev/null
 
+port_of() { # name, serial line
+    for entry in /sys/class/virtio-ports/*; do
+        [ "$(cat "$entry/name" 2>/dev/null)" != "$1" ] || { echo "/dev/${entry##*/}"; return; }
+    done
+    stty raw -echo <"$2" 2>/dev/null && echo "$2"
+}
+journal=$(port_of journal /dev/ttyS2)
+clock() { [ -z "$journal" ] || echo "0 0 clock $(date +%s)" >"$journal"; }
+[ -z "$journal" ] || export LOCUS_JOURNAL_COPY=$journal
+
 cd /locus || exit
+clock
 setsid sh /command </dev/null >/results/stdout 2>/results/stderr &
 command=$!
 {
@@ -37,9 +49,16 @@ command=$!
     kill -KILL "-$command"
 } &
 guard=$!
+[ -z "$watched" ] || while sleep 2; do # what was printed last, if it is something new
+    line=$(tail -n 1 /results/stdout)
+    line=${line:-$(tail -n 1 /results/stderr)}
+    [ "$line" = "$shown" ] || echo "$line"
+    shown=$line
+done &
 wait $command
 status=$?
 kill $guard 2>/dev/null
+clock
 [ ! -e /tmp/timed-out ] || status=124
 echo $status >/results/status
 dmesg >/results/dmesg
@@ -47,11 +66,6 @@ cat /proc/vmstat >/results/vmstat
 if [ -d build/logs ]; then mv build/logs /results/logs; fi
 if [ -d "logs/guest-$LOCUS_GUEST" ]; then mkdir /results/official && mv "logs/guest-$LOCUS_GUEST" /results/official/; fi
 
-port=/dev/ttyS1
-for entry in /sys/class/virtio-ports/*; do
-    if [ "$(cat "$entry/name" 2>/dev/null)" = results ]; then port=/dev/${entry##*/}; fi
-done
-case $port in */ttyS*) stty raw -echo <$port ;; esac
-tar -C /results -cf - . >$port
+tar -C /results -cf - . >"$(port_of results /dev/ttyS1)"
 sync
 poweroff -f

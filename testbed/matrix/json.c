@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "testbed/head.h"
 #include "testbed/json_parts.h"
 #include "testbed/matrix/view.h"
 
@@ -162,13 +163,15 @@ static json_t *matrix_json(const struct tb_matrix *matrix, json_t *machine, cons
     return TB_JSON_OBJECT(members);
 }
 
-int tb_matrix_json(FILE *stream, const struct tb_matrix *matrix, json_t *machine, const char *command)
+int tb_matrix_json(FILE *stream, json_t *head, const struct tb_matrix *matrix, json_t *machine, const char *command)
 {
     struct tb_text text;
     int rc = tb_text_open(&text);
     if (rc < 0)
         return rc;
     json_t *root = matrix_json(matrix, machine, command);
+    if (head)
+        root = tb_headed(json_incref(head), root);
     if (!root || json_dumpf(root, text.stream, JSON_INDENT(2)) != 0 || fputc('\n', text.stream) == EOF)
         rc = -ENOMEM;
     json_decref(root);

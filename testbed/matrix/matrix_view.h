@@ -21,9 +21,10 @@
 #define TB_MATRIX_FLAT_RATIO 1.05
 int tb_matrix_flat(const struct tb_matrix *matrix, double *ratio);
 
-// `topo` (or NULL) names the kinds of memory. `machine` (or NULL) becomes the member of that name: tb_topo_json(); borrowed.
+// `topo` (or NULL) names the kinds of memory. `machine` (or NULL) becomes the member of that name: tb_topo_json(). `head` (or
+// NULL) comes first: tb_head(). Both are borrowed.
 int tb_matrix_text(FILE *stream, const struct tb_matrix *matrix, const struct locus_topo *topo, struct tb_report_style style);
-int tb_matrix_json(FILE *stream, const struct tb_matrix *matrix, json_t *machine, const char *command);
+int tb_matrix_json(FILE *stream, json_t *head, const struct tb_matrix *matrix, json_t *machine, const char *command);
 int tb_matrix_csv(FILE *stream, const struct tb_matrix *matrix); // every sample, one line each
 
 // By gnuplot: heat maps, latency under load and by working set. -ENOENT: it is not installed; -ENOTDIR: there is no such folder;

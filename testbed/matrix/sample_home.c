@@ -76,10 +76,14 @@ static void work(void *context, unsigned who)
 
 static int open_pool(struct home *home, int memory)
 {
-    struct locus_pool_config pool = {
-        .blocks = home->tables * BLOCKS, .block_bytes = BLOCK_BYTES, .policy = LOCUS_POLICY_BIND, .node = memory, .populate = true};
+    struct locus_pool_config pool = {.size = sizeof pool,
+                                     .blocks = home->tables * BLOCKS,
+                                     .block_bytes = BLOCK_BYTES,
+                                     .policy = LOCUS_POLICY_BIND,
+                                     .node = memory,
+                                     .populate = true};
     int result = locus_pool_open(&home->pool, &pool);
-    struct locus_owner_config owner = {.pool = home->pool, .mailboxes = 1};
+    struct locus_owner_config owner = {.size = sizeof owner, .pool = home->pool, .mailboxes = 1};
     if (!result)
         result = locus_owner_open(&home->owner, &owner);
     return result ? result : locus_route_add(&home->route, home->owner, 0);

@@ -7,6 +7,7 @@
 // and the account says so: a chase then pays for the page tables as well.
 //
 // Which pages a transparent span got is told by AnonHugePages in /proc/self/smaps, the only place that needs no privilege.
+#include "placement/region_verify.h"
 #include "testbed/matrix/spans.h"
 
 #include <errno.h>
@@ -154,6 +155,7 @@ static int open_huge(struct locus_region_config *config, struct locus_region **o
 static int open_region(struct tb_spans *spans, struct tb_span *span, char *why, size_t why_bytes)
 {
     struct locus_region_config config = {
+        .size = sizeof config,
         .bytes = span->bytes,
         .memory_class = LOCUS_CLASS_SCRATCH,
         .page = LOCUS_PAGE_4K,

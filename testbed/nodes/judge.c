@@ -2,6 +2,7 @@
 //
 // judge (many nodes): the gates, see engine.h. The first that fails is the reason; a run that fails one is invalid, not slow.
 
+#include "placement/region_verify.h"
 #include "testbed/nodes/judge.h"
 
 #include <errno.h>

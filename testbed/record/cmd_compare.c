@@ -9,6 +9,7 @@
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
+#include "testbed/head.h"
 #include "testbed/record/compare.h"
 #include "testbed/record/find_run.h"
 #include "testbed/record/fleet.h"
@@ -104,10 +105,14 @@ static const char documentation[] =
     "  locus compare --json a1b2c3 d4e5f6 | jq '.cells[].arms[].ratio'\n\n"
     "Exit status: 0 compared, 1 it failed, there is nothing to compare, or a ledger is broken, 2 bad input.";
 
-static void print_json(const json_t *object)
+static void print_json(const char *what, json_t *object)
 {
-    json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_t *whole = tb_headed(tb_head(what), json_incref(object));
+    if (!whole)
+        tb_error("out of memory");
+    json_dumpf(whole, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     putchar('\n');
+    json_decref(whole);
 }
 
 // --- two runs ------------------------------------------------------------------------------------------------------------------
@@ -121,7 +126,7 @@ static int print_runs(const struct arguments *arguments, const struct tb_log_vie
         return TB_EXIT_FAILED;
     }
     if (arguments->json)
-        print_json(comparison);
+        print_json("compare-runs", comparison);
     else
         tb_compare_text(comparison, stdout);
     json_decref(comparison);
@@ -185,11 +190,11 @@ static int check(const struct arguments *arguments, const json_t *fleet)
     return TB_EXIT_OK;
 }
 
-static void print_hosts(const struct arguments *arguments, const json_t *fleet)
+static void print_hosts(const struct arguments *arguments, json_t *fleet)
 {
     struct tb_report_style style = tb_report_style(stdout);
     if (arguments->json)
-        print_json(fleet);
+        print_json("compare", fleet);
     else if (arguments->count == 0)
         tb_fleet_text(fleet, style, stdout);
     for (size_t i = 0; i < arguments->count && !arguments->json; i++) {

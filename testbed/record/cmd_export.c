@@ -8,6 +8,7 @@
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
+#include "testbed/output.h"
 #include "testbed/record/find_run.h"
 #include "testbed/record/pyperf.h"
 
@@ -51,17 +52,19 @@ static const char documentation[] =
     "  python3 -m pyperf stats run.json\n\n"
     "Exit status: 0 written, 1 it failed, 2 bad input.";
 
+static int write_json(FILE *out, const void *object)
+{
+    return json_dumpf(object, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+}
+
 static int save(const char *path, const json_t *object)
 {
-    FILE *out = path ? fopen(path, "we") : stdout;
-    int failed = !out || json_dumpf(object, out, JSON_INDENT(1)) || fputc('\n', out) == EOF;
+    int error = path ? tb_output_write(path, write_json, object) : write_json(stdout, object);
     if (!path)
         return tb_cli_flush();
-    if (out && fclose(out))
-        failed = 1;
-    if (failed)
-        tb_error("%s: %s", path, strerror(errno));
-    return failed ? TB_EXIT_FAILED : TB_EXIT_OK;
+    if (error)
+        tb_error("%s: %s", path, tb_output_why(error));
+    return error ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
 int tb_cmd_export(int argc, char **argv)

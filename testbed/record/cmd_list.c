@@ -8,6 +8,7 @@
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
+#include "testbed/head.h"
 #include "testbed/record/agree.h"
 #include "testbed/record/filed.h"
 #include "testbed/report_text.h"
@@ -20,7 +21,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "One JSON array", 0},
+    {"json", 'j', NULL, 0, "One JSON object", 0},
     {"logs", 'l', "FOLDER", 0, "Whose ledgers are asked for verdicts (logs; trials are in build/logs)", 0},
     {0},
 };
@@ -30,10 +31,11 @@ static const char documentation[] =
     "postulate: yes; missing; broken (it cannot be read) or differs (it speaks of something else than the experiment runs): see "
     "locus postulate check. filed: when it was entered into a ledger; EDITED when it is not what was filed. The verdict is the "
     "latest of any host; where that was an emulated guest, a line says so.\n\n"
+    "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus list\n"
     "  locus list --logs build/logs      verdicts of trial runs\n"
-    "  locus list --json | jq -r '.[] | select(.verdict == null).id'\n\n"
+    "  locus list --json | jq -r '.experiments[] | select(.verdict == null).id'\n\n"
     "Exit status: 0 done, 1 a ledger is broken, 2 bad input.";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -101,7 +103,7 @@ static void print_text(const struct tb_experiment *experiment, const struct stan
     }
 }
 
-static int print_json(json_t *array, const struct tb_experiment *experiment, const struct standing *standing)
+static int add_json(json_t *array, const struct tb_experiment *experiment, const struct standing *standing)
 {
     json_t *verdict = json_null();
     if (standing->verdict)
@@ -143,15 +145,18 @@ static int print_all(const struct tb_filed *filed, bool json)
         struct standing now;
         standing(sorted[i], filed, &now);
         if (json)
-            failed = print_json(array, sorted[i], &now);
+            failed = add_json(array, sorted[i], &now);
         else
             print_text(sorted[i], &now);
     }
-    if (json && !failed && !json_dumpf(array, stdout, JSON_INDENT(2)))
+    json_t *whole = json && !failed ? tb_headed(tb_head("list"), json_pack("{s:O}", "experiments", array)) : NULL;
+    failed |= json && !whole;
+    if (whole && !json_dumpf(whole, stdout, JSON_INDENT(2)))
         putchar('\n');
     if (failed)
         tb_error("out of memory");
     free(sorted);
+    json_decref(whole);
     json_decref(array);
     return failed ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
@@ -163,6 +168,9 @@ int tb_cmd_list(int argc, char **argv)
     struct tb_filed filed;
     int status = tb_cli_parse(&argp, "list", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
+        return status;
+    status = tb_cli_clone("list");
+    if (status)
         return status;
     int rc = tb_filed_load(arguments.logs, &filed);
     if (rc) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
@@ -43,20 +44,23 @@ static const char documentation[] =
     "Runs are official, as with `locus run --official`: in a clone of the project with nothing changed, built by make. An idle "
     "machine gives the better figures: see `locus doctor`. Nothing is installed or changed, and root is not needed.\n\n"
     "What leaves the machine: its name as given by --host, times, CPU model, firmware's and mainboard's names and versions, kernel "
-    "and its settings, topology, memory sizes, the doctor's findings, the versions and hashes of the compared libraries and every "
-    "sample. What does not: names of users, files, processes, disks and networks, addresses, serial numbers, UUIDs; of the "
-    "kernel's command line, values that could name any of these are taken out. It is a plain tar: look into it with tar tvf.\n\n"
+    "and its settings, topology, memory sizes, the doctor's findings, the versions and hashes of the compared libraries, every "
+    "sample, and the records that were filed on it, as somebody wrote them. What does not: names of users, files, processes, disks "
+    "and networks, addresses, serial numbers, UUIDs; of the kernel's command line, values that could name any of these are taken "
+    "out. It is a plain tar: look into it with tar tvf.\n\n"
     "--check unpacks into a folder of its own and asks everything: names that lead elsewhere, links, what is missing, too much or "
     "there twice, every hash up to the seal, ledger and logs as `locus verify` does, that its postulates are the ones of this "
     "repository, and that nobody calls an emulated machine hardware. Then it comes to logs/HOST/, as a whole; where that host is "
-    "on record, only if the packet's ledger goes on from there, and nothing that is there is changed.\n\n"
+    "on record, only if the packet's ledger goes on from there, and nothing that is there is changed. Records that the host filed "
+    "come to experiments/; a packet with one that is here as another text is refused.\n\n"
+    "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus packet --list\n"
     "  locus packet --host two-socket-epyc         then send the file that it names\n"
     "  locus packet --sign ~/.ssh/id_ed25519 0010 0011\n"
     "  locus guest --timeout 600 -- packet --smoke -o build/logs/p.tar 0009\n"
     "  locus packet --check two-socket-epyc-20261122T101500Z.locus-packet.tar --dry-run\n"
-    "  locus packet --check p.tar --key allowed_signers && git add logs && git commit\n\n"
+    "  locus packet --check p.tar --key allowed_signers && git add logs experiments && git commit\n\n"
     "Exit status: 0 done; 1 a step failed, or with --check something is wrong and nothing was filed; 2 bad input.";
 
 static error_t parse_end(struct argp_state *state, struct tb_packet_arguments *arguments)
@@ -140,10 +144,27 @@ static bool commit_known(const char *commit)
     return known;
 }
 
+// Asked before anything is filed. True when it brings one that is not here.
+static bool print_records(const struct tb_packet *packet)
+{
+    bool new = false;
+    for (size_t i = 0; i < packet->ledger.count; i++) {
+        const json_t *entry = packet->ledger.entries[i].object;
+        bool here = access(tb_member_text(entry, "path"), F_OK) == 0;
+        if (strcmp(tb_member_text(entry, "t"), "record"))
+            continue;
+        print_line("record", "%s, %s", tb_member_text(entry, "path"), here ? "here already" : "new here");
+        new |= !here;
+    }
+    return new;
+}
+
 static void print_packet(const struct tb_packet *packet)
 {
     const char *kind = tb_member_text(packet->manifest, "kind"), *commit = tb_member_text(packet->manifest, "program.commit");
     const char *runs = tb_member_text(packet->manifest, "runs");
+    size_t i;
+    json_t *remark;
     print_line("host", "%s, %s%s", packet->host, kind, strcmp(kind, "emulated") ? "" : ": counts, no times");
     print_line("made", "%s by locus %s of commit %.12s%s", tb_member_text(packet->manifest, "time"),
                tb_member_text(packet->manifest, "program.version"), commit,
@@ -151,16 +172,22 @@ static void print_packet(const struct tb_packet *packet)
     print_line("files", "%zu%s", json_array_size(json_object_get(packet->manifest, "files")),
                strcmp(runs, "smoke") ? "" : ", of smoke runs: they prove nothing");
     print_runs(&packet->ledger);
+    json_array_foreach (packet->remarks, i, remark)
+        print_line("remark", "%s", json_string_value(remark));
     if (*packet->signer)
         print_line("signed by", "%s", packet->signer);
 }
 
-static int file(const struct tb_packet_arguments *arguments, const struct tb_packet *packet)
+static int file(const struct tb_packet_arguments *arguments, const struct tb_packet *packet, bool new_records)
 {
     struct tb_packet_filed filed;
     char why[1024], checkpoint[256];
     if (strcmp(tb_member_text(packet->manifest, "runs"), "smoke") == 0 && strcmp(arguments->root, "logs") == 0) {
         tb_error("%s: whole, but smoke runs do not go to logs/. For a look at them: --root build/logs", arguments->check);
+        return TB_EXIT_FAILED;
+    }
+    if (new_records && strcmp(arguments->root, "logs")) {
+        tb_error("%s: whole, but its records go to experiments/, beside logs/. For a look at them: --dry-run", arguments->check);
         return TB_EXIT_FAILED;
     }
     if (tb_packet_file(packet, arguments->root, &filed, why, sizeof why)) {
@@ -178,7 +205,7 @@ static int file(const struct tb_packet_arguments *arguments, const struct tb_pac
     if (strcmp(arguments->root, "logs"))
         print_line("next", "locus report --root %s", arguments->root);
     else
-        print_line("next", "git add logs && git commit; locus report");
+        print_line("next", "git add logs%s && git commit; locus report", new_records ? " experiments" : "");
     return tb_cli_flush();
 }
 
@@ -194,8 +221,9 @@ static int answer(const struct tb_packet_arguments *arguments, const struct tb_p
         return TB_EXIT_FAILED;
     }
     print_packet(packet);
+    bool new_records = print_records(packet);
     if (!arguments->dry_run)
-        return file(arguments, packet);
+        return file(arguments, packet, new_records);
     print_line("checked", "all is well, and nothing was filed (--dry-run)");
     return tb_cli_flush();
 }
@@ -207,12 +235,9 @@ int tb_packet_receive(const struct tb_packet_arguments *arguments)
     const char *parent = !arguments->dry_run ? arguments->root : folder && *folder ? folder : "/tmp";
     struct tb_packet packet = {.host = ""};
     json_t *findings = json_array();
-    struct stat about;
     char why[1024];
     int status = TB_EXIT_USAGE;
-    if (stat("postulates", &about) || !S_ISDIR(about.st_mode)) {
-        tb_error("there is no postulates/ here: check a packet in a clone of the project");
-    } else if (!arguments->dry_run && mkdir(parent, 0777) && errno != EEXIST) {
+    if (!arguments->dry_run && mkdir(parent, 0777) && errno != EEXIST) {
         tb_error("%s: %s", parent, strerror(errno));
     } else {
         int rc = tb_packet_check(arguments->check, parent, arguments->key, &packet, findings, why, sizeof why);
@@ -232,6 +257,9 @@ int tb_cmd_packet(int argc, char **argv)
     arguments = (struct tb_packet_arguments){.check = NULL};
     int status = tb_cli_parse(&argp, "packet", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
+        return status;
+    status = tb_cli_clone("packet");
+    if (status)
         return status;
     if (!arguments.root)
         arguments.root = arguments.smoke ? "build/logs" : "logs";

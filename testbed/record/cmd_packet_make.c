@@ -299,6 +299,9 @@ static void print_result(const struct visit *visit, const struct tb_packet_makin
     if (tb_chain_load(path, &ledger) == 0) {
         for (size_t i = 0; i < visit->steps.count; i++)
             print_verdict(visit, &ledger, &visit->steps.step[i]);
+        for (size_t i = 0; i < ledger.count; i++)
+            if (strcmp(tb_member_text(ledger.entries[i].object, "t"), "record") == 0)
+                printf("record      %s goes along\n", tb_member_text(ledger.entries[i].object, "path"));
         tb_chain_close(&ledger);
     }
     tb_checkpoint_text(&making->checkpoint, checkpoint, sizeof checkpoint);
@@ -351,6 +354,7 @@ int tb_packet_make(const struct tb_packet_arguments *arguments)
 {
     struct visit visit = {.arguments = arguments, .kind = "unknown"};
     char why[600];
+    setenv("LOCUS_HOST", arguments->host, 1); // what is called here names this host as the record does, and not otherwise
     const struct tb_packet_wish wish = {.full = arguments->full,
                                         .smoke = arguments->smoke,
                                         .again = arguments->again,

@@ -25,7 +25,7 @@ struct arguments {
 
 static const struct argp_option options[] = {
     {"title", KEY_TITLE, "TEXT", 0, "new: the title", 0},
-    {"json", KEY_JSON, NULL, 0, "list: one JSON array", 0},
+    {"json", KEY_JSON, NULL, 0, "list: one JSON object", 0},
     {"host", KEY_HOST, "NAME", 0, "file: whose ledger (LOCUS_HOST, or this host's name)", 0},
     {0},
 };
@@ -39,7 +39,8 @@ static const char documentation[] =
     "  file NNNN         enters one into this host's ledger, logs/HOST/ledger.jsonl\n\n"
     "A prediction counts only if it came before its run, so what is filed has to be committed, and is never edited "
     "afterwards: an official run and `locus verify` compare its hash. Whoever knows better writes a new one with "
-    "`supersedes: \"NNNN\"`. All of this works on the folders below the current one, the root of the repository.\n\n"
+    "`supersedes: \"NNNN\"`.\n\n"
+    "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus postulate new glibc-on-churn --title 'glibc pays for churn'\n"
     "  locus postulate check 0005\n"
@@ -268,6 +269,9 @@ int tb_cmd_postulate(int argc, char **argv)
     const struct argp argp = {options, parse, "new|list|show|check|file [ARGUMENT...]", documentation, NULL, NULL, NULL};
     int status = tb_cli_parse(&argp, "postulate", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
+        return status;
+    status = tb_cli_clone("postulate");
+    if (status)
         return status;
     status = act(&arguments);
     int flushed = tb_cli_flush();

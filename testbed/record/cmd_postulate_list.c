@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "testbed/cli.h"
+#include "testbed/head.h"
 #include "testbed/record/cmd_postulate.h"
 #include "testbed/record/experiment.h"
 #include "testbed/report_text.h"
@@ -52,6 +53,18 @@ static int list_json(json_t *array, const struct tb_postulate *postulate, const 
     return json_array_append_new(array, object);
 }
 
+static int dump(json_t *array)
+{
+    json_t *whole = tb_headed(tb_head("postulates"), json_pack("{s:O}", "postulates", array));
+    int failed = !whole;
+    if (failed)
+        tb_error("out of memory");
+    else if (!json_dumpf(whole, stdout, JSON_INDENT(2)))
+        putchar('\n');
+    json_decref(whole);
+    return failed;
+}
+
 int tb_postulate_list(bool json)
 {
     struct tb_filed filed;
@@ -75,8 +88,8 @@ int tb_postulate_list(bool json)
     }
     if (count == 0 && !json)
         printf("No postulate yet: locus postulate new SLUG writes the first.\n");
-    if (json && count >= 0 && !failed && !json_dumpf(array, stdout, JSON_INDENT(2)))
-        putchar('\n');
+    if (json && count >= 0 && !failed)
+        failed = dump(array);
     for (int i = 0; names && i < count; i++)
         free(names[i]);
     free(names);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus postulate new: a file that teaches. Every key is there and explained, and what only the author can know is left empty,
-// so that `check` refuses it until it is filled in.
+// locus postulate new: a file that teaches, made of testbed/TEMPLATE.md. Every key is there and explained, and what only the author
+// can know is left empty, so that `check` refuses it until it is filled in.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,61 +12,13 @@
 #include <unistd.h>
 
 #include "testbed/cli.h"
+#include "testbed/output.h"
 #include "testbed/record/cmd_postulate.h"
+#include "testbed/share.h"
 
-// Number, title as a quoted text, or nothing.
-static const char template[] =
-    "---\n"
-    "id: \"%04u\"              # the number in the file's name\n"
-    "title: %s\n"
-    "# reproduces: \"0360\"    # the LOCUS paper's number, where this repeats one of its experiments\n"
-    "# supersedes: \"0001\"    # an earlier postulate that this one corrects\n"
-    "\n"
-    "# What a host must have; where it is missing, no sample is taken and the verdict is unmeasurable-on-host: cpus >= N,\n"
-    "# numa_nodes >= N (with memory), cpu_nodes >= N (with CPUs, too), hardware (no emulated guest), mbind_ok, move_pages_ok,\n"
-    "# policies (the kernel has those of all arms), workers_pinned, libraries (all arms' libraries are installed), traces (the\n"
-    "# recorded ones that are cells are here). May be [].\n"
-    "requires: [cpus >= 2, workers_pinned]\n"
-    "\n"
-    "# A letter for each contender, named as `locus eval -c` takes it. The same contender twice is the A/A control.\n"
-    "arms: {A: locus, B: glibc, C: locus}\n"
-    "\n"
-    "# WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail, churn-touch, or a recorded trace: sample, azure-conv, azure-code,\n"
-    "# mooncake; then none, byte or full; on many nodes line (a word in each cache line) or full.\n"
-    "cells: [churn-touch/full]\n"
-    "\n"
-    "# A round runs each arm once per cell, in random order, each in a fresh process. Fewer than 20 seldom decide anything.\n"
-    "design: {unit: process, rounds: 20, order: random, dispatch: spin, workers: 1, block_bytes: 4096, laps: 20, seed: 7}\n"
-    "\n"
-    "# Each with a number that can turn out wrong.\n"
-    "#   metric  time_ns, outstanding_ratio (most blocks out at once over the theoretical peak), distinct_ratio; on many nodes\n"
-    "#           remote_touch_ratio, wandered_ratio (handed out on another node), abroad_free_ratio (kept there): no ratios;\n"
-    "#           of the kernel's counters, per lap and over all threads (`locus counters` says which this host has): cycles,\n"
-    "#           instructions, llc_misses, dtlb_misses, dram_local, dram_remote; page_faults, cpu_migrations, context_switches:\n"
-    "#           no ratios\n"
-    "#   cell    one of the cells, \"*\" for all of them, \"*/full\" for all with that touch: it must hold in each\n"
-    "#   stat    hl_ratio(B/A), median_ratio(B/A): B's figure over A's, round by round; hl_ratio(*/A): every other contender\n"
-    "#           over A; order(A<D<E): hl_ratio(D/A) and hl_ratio(E/D), the predicted rank (op > or >=, value 1.0 or more);\n"
-    "#           max, min, median: of one arm, which `arm: A` names\n"
-    "#   op      \">=\", \"<=\", \">\", \"<\", within (then value: [low, high]), and \"==\" for max and min\n"
-    "#   unit    x for ratios of arms, otherwise ns, ratio or count\n"
-    "#   confidence  of the interval, 0.95 when left out;   margin  such as 0.02: closer than that to 1 is \"no difference\"\n"
-    "predictions:\n"
-    "  - {id: P1, metric: time_ns, cell: churn-touch/full, stat: hl_ratio(B/A), op: \">=\", value: 1.25, unit: x}\n"
-    "\n"
-    "# What makes a run invalid or noise: allocated == freed, pushed == drained, touched == expected, handles home,\n"
-    "# aa_ratio_ci contains 1, paired_spread, throttle == 0, host_fit (see locus doctor).\n"
-    "gates: [allocated == freed, pushed == drained, aa_ratio_ci contains 1]\n"
-    "\n"
-    "# What was known when this was written: a pilot, a paper, and their figures. Or: nothing.\n"
-    "prior:\n"
-    "---\n"
-    "\n"
-    "## Why\n"
-    "\n"
-    "\n"
-    "## How it could be wrong\n"
-    "\n";
+#define TEMPLATE "TEMPLATE.md"
+#define ID "\"NNNN\""
+#define TITLE "\ntitle:"
 
 static bool slug_good(const char *slug)
 {
@@ -91,7 +43,37 @@ static int number_next(unsigned *out)
     return count < 0 ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
-static int write_new(const char *path, unsigned number, const char *title)
+// The template's text, malloc'd, or NULL after a report.
+static char *template_read(void)
+{
+    char path[4096], why[1024], *text = NULL;
+    size_t room = 0;
+    if (tb_share(TEMPLATE, path, sizeof path, why, sizeof why)) {
+        tb_error("%s", why);
+        return NULL;
+    }
+    FILE *in = fopen(path, "re");
+    const char *id = in && getdelim(&text, &room, '\0', in) > 0 ? strstr(text, ID) : NULL;
+    if (id && strstr(id, TITLE)) {
+        fclose(in);
+        return text;
+    }
+    tb_error("%s: it is no template: it needs the lines id: " ID " and title:", path);
+    free(text);
+    if (in)
+        fclose(in);
+    return NULL;
+}
+
+// The template with the number and the title (quoted, or "") in their places.
+static int template_fill(FILE *out, const char *template, unsigned number, const char *title)
+{
+    const char *id = strstr(template, ID), *behind = strstr(id, TITLE) + strlen(TITLE);
+    const char *rest = id + strlen(ID);
+    return fprintf(out, "%.*s\"%04u\"%.*s %s%s", (int)(id - template), template, number, (int)(behind - rest), rest, title, behind);
+}
+
+static int write_new(const char *path, const char *template, unsigned number, const char *title)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -99,11 +81,11 @@ static int write_new(const char *path, unsigned number, const char *title)
         tb_error("%s: %s", path, strerror(errno));
         return TB_EXIT_FAILED;
     }
-    bool failed = fprintf(file, template, number, title) < 0;
+    bool failed = template_fill(file, template, number, title) < 0;
     failed |= fclose(file) != 0;
     if (!failed)
         return TB_EXIT_OK;
-    tb_error("%s: %s", path, strerror(errno));
+    tb_error("%s: %s", path, tb_output_why(-errno));
     unlink(path);
     return TB_EXIT_FAILED;
 }
@@ -118,15 +100,17 @@ int tb_postulate_new(const char *slug, const char *title)
     }
     json_t *text = json_string(title ? title : "");
     char *quoted = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL; // a JSON string is a quoted one of YAML
-    int status = quoted ? number_next(&number) : TB_EXIT_USAGE;
+    char *template = quoted ? template_read() : NULL;
+    int status = !quoted ? TB_EXIT_USAGE : template ? number_next(&number) : TB_EXIT_FAILED;
     if (!quoted)
         tb_error("--title: it is not UTF-8");
     if (!status) {
         snprintf(path, sizeof path, TB_POSTULATES "/%04u-%s.md", number, slug);
-        status = write_new(path, number, title ? quoted : "");
+        status = write_new(path, template, number, title ? quoted : "");
     }
     if (!status)
         printf("%s\nfill it in, then: locus postulate check %04u\n", path, number);
+    free(template);
     free(quoted);
     json_decref(text);
     return status;

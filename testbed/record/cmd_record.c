@@ -12,6 +12,7 @@
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
+#include "testbed/output.h"
 #include "testbed/record/find_run.h"
 #include "testbed/record/member.h"
 #include "testbed/record/record.h"
@@ -58,6 +59,7 @@ static const char documentation[] =
     "log's last hash. It leaves two sections empty, \"Interpretation\" and \"Next question\". Write them, then `file` the draft: "
     "it becomes experiments/NNNN-slug.md for good, a later one NNNN-slug.add1.md, and is entered in the ledger. A figure that was "
     "changed by hand is noticed, and refused.\n\n"
+    "Filing works on a clone of the project's repository: call it at the top of one. A draft can be made anywhere.\n\n"
     "RUN is a run's id, the last six digits of it, or its log. Of a trial or smoke run there can be a draft, to look at, "
     "and no record.\n\n"
     "Examples:\n"
@@ -106,7 +108,10 @@ static int save(const char *path, const char *text)
         tb_error("%s: is there already, and may hold what you wrote. Remove it, or choose another with -o", path);
         return TB_EXIT_USAGE;
     }
-    tb_error("%s: %s", path, strerror(errno));
+    int error = -errno;
+    if (fd >= 0)
+        unlink(path); // half a draft would be in the way of the next one
+    tb_error("%s: %s", path, tb_output_why(error == -ENOENT ? -ENOTDIR : error));
     return TB_EXIT_FAILED;
 }
 
@@ -218,5 +223,8 @@ int tb_cmd_record(int argc, char **argv)
     int status = tb_cli_parse(&argp, "record", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    return strcmp(arguments.words[0], "draft") == 0 ? draft(&arguments) : file(&arguments);
+    if (strcmp(arguments.words[0], "draft") == 0)
+        return draft(&arguments);
+    status = tb_cli_clone("record file");
+    return status ? status : file(&arguments);
 }

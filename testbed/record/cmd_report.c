@@ -83,8 +83,7 @@ static int write_page(const char *path, const char *bytes, size_t count)
     if (strcmp(path, "-") == 0) {
         if (fwrite(bytes, 1, count, stdout) == count)
             return tb_cli_flush();
-        tb_error("standard output: %s", strerror(errno));
-        return TB_EXIT_FAILED;
+        return tb_cli_output_failed(-errno);
     }
     if (strcmp(path, DEFAULT_OUTPUT) == 0 && mkdir("build", 0777) && errno != EEXIST) {
         tb_error("build: %s. Use -o FILE", strerror(errno));
@@ -93,7 +92,7 @@ static int write_page(const char *path, const char *bytes, size_t count)
     int rc = tb_output_replace(path, bytes, count);
     if (rc == 0)
         return TB_EXIT_OK;
-    tb_error("%s: %s", path, rc == -ENOTDIR ? "there is no such folder. Make it, or use -o FILE" : strerror(-rc));
+    tb_error("%s: %s", path, tb_output_why(rc));
     return TB_EXIT_FAILED;
 }
 

@@ -100,6 +100,7 @@ static const char documentation[] =
     "Profiling disturbs. So --perf-record, --c2c and --mem run each arm once more in each cell when the log is sealed, and those "
     "processes are no samples. What perf says lies beside the log, in a folder of its name with .perf at its end; git keeps the "
     "reports and ignores perf's data. What this host cannot do is said, and does not make the run fail.\n\n"
+    "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus run 0002 --smoke     does it run here?\n"
     "  locus run 0002             a trial, in full length\n"
@@ -245,6 +246,9 @@ int tb_cmd_run(int argc, char **argv)
     const struct argp argp = {options, parse, "NNNN", documentation, NULL, NULL, NULL};
     int status = tb_cli_parse(&argp, "run", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
+        return status;
+    status = tb_cli_clone("run");
+    if (status)
         return status;
     if (!arguments.root)
         arguments.root = arguments.official ? "logs" : "build/logs";

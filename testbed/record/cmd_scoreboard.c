@@ -10,6 +10,7 @@
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
+#include "testbed/head.h"
 #include "testbed/output.h"
 #include "testbed/record/member.h"
 #include "testbed/record/scoreboard.h"
@@ -90,8 +91,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static void put_json(const json_t *board, FILE *out)
 {
-    json_dumpf(board, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_t *whole = tb_headed(tb_head("scoreboard"), json_copy((json_t *)(uintptr_t)board)); // which is shared, and not changed
+    json_dumpf(whole, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     fputc('\n', out);
+    json_decref(whole);
 }
 
 typedef void put_form(const json_t *board, FILE *out);
@@ -114,8 +117,9 @@ static int say(const char *path, int rc)
 {
     if (!rc)
         return TB_EXIT_OK;
-    tb_error("%s: %s", path ? path : "standard output",
-             rc == -ENOTDIR ? "there is no such folder. Make it, or name another" : strerror(-rc));
+    if (!path)
+        return tb_cli_output_failed(rc);
+    tb_error("%s: %s", path, tb_output_why(rc));
     return TB_EXIT_FAILED;
 }
 
@@ -184,6 +188,9 @@ int tb_cmd_scoreboard(int argc, char **argv)
     int status = tb_cli_parse(&argp, "scoreboard", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
+    const char *paths[] = {arguments.markdown.path, arguments.json.path, arguments.csv.path, arguments.plot};
+    if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
+        return TB_EXIT_FAILED;
     status = load(&arguments, &gallery);
     if (!status) {
         int rc = tb_scoreboard(&gallery, &arguments.wanted, &board);

@@ -9,6 +9,7 @@
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
+#include "testbed/head.h"
 #include "testbed/record/verify.h"
 #include "testbed/report_text.h"
 
@@ -38,9 +39,16 @@ static const char documentation[] =
     "record that was written anew as a whole, takes a witness from outside: a checkpoint that you kept, or the history of a "
     "clone.\n\n"
     "With --git: no log and no record changed after the commit that added it, no postulate after it was filed; ledgers only grew; "
-    "each official run's postulate came in a commit before the one with its log.\n\n"
+    "each official run's postulate came in a commit before the one with its log. Then a table of how many official runs of each "
+    "host have an order that history proves: the postulate was committed before its filing, and the filing before the log; and the "
+    "two commits that the log names, its postulate's and its source's, are in this history and contain that postulate. A lost "
+    "commit is not tampering, but it leaves the order unproven, and the summary says so.\n\n"
+    "A record in experiments/ that no ledger has entered is wrong, too, and so is a symbolic link in place of a file or folder of "
+    "the record.\n\n"
     "A run that was opened and never closed, and whose log has no seal, crashed or is still running: it is listed and counted, "
-    "and is no finding.\n\n"
+    "and is no finding. Neither is a remark: that a ledger's times go back, so that a clock was wrong; that something is not "
+    "committed yet, or was committed as a draft.\n\n"
+    "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus verify\n"
     "  locus verify --git\n"
@@ -49,7 +57,7 @@ static const char documentation[] =
     "  locus verify --checkpoint bm1.checkpoint\n"
     "  ssh-keygen -Y sign -n locus-checkpoint -f ~/.ssh/id_ed25519 bm1.checkpoint\n"
     "  locus verify --checkpoint bm1.checkpoint --key allowed_signers\n\n"
-    "Exit status: 0 all is well, 1 something is wrong, 2 bad input, or the question cannot be answered here.";
+    "Exit status: 0 nothing is wrong, 1 something is, 2 bad input, or the question cannot be answered here.";
 
 // Paths are compared as text, with git's, so "./logs/" becomes "logs".
 static void root_set(struct arguments *arguments, const char *root)
@@ -129,13 +137,24 @@ static void print_crashed(FILE *out, const json_t *host)
     }
 }
 
+static void print_remarks(FILE *out, const json_t *remarks)
+{
+    size_t index;
+    json_t *remark;
+    json_array_foreach (remarks, index, remark) {
+        char line[8192];
+        snprintf(line, sizeof line, "%s:%zu: remark: %s", text(remark, "file"), number(remark, "line"), text(remark, "what"));
+        print_clean(out, line);
+    }
+}
+
 static void print_uncommitted(FILE *out, const json_t *git)
 {
     size_t index;
     json_t *path;
     json_array_foreach (json_object_get(git, "uncommitted"), index, path) {
         char line[8192];
-        snprintf(line, sizeof line, "%s:1: not committed yet, so history says nothing of it", json_string_value(path));
+        snprintf(line, sizeof line, "%s:1: remark: not committed yet, so history says nothing of it", json_string_value(path));
         print_clean(out, line);
     }
 }
@@ -146,8 +165,8 @@ static void print_drafts(FILE *out, const json_t *git)
     json_t *draft;
     json_array_foreach (json_object_get(git, "drafts"), index, draft) {
         char line[8192];
-        snprintf(line, sizeof line, "%s:1: committed as a draft, and changed %zu time(s) before it was filed", text(draft, "path"),
-                 number(draft, "changes"));
+        snprintf(line, sizeof line, "%s:1: remark: committed as a draft, and changed %zu time(s) before it was filed",
+                 text(draft, "path"), number(draft, "changes"));
         print_clean(out, line);
     }
 }
@@ -155,6 +174,99 @@ static void print_drafts(FILE *out, const json_t *git)
 static const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
+}
+
+// --- what history proves of the order ------------------------------------------------------------------------------------------
+
+static void print_rows(FILE *out, const json_t *order)
+{
+    size_t i, width = strlen("host");
+    json_t *host;
+    json_array_foreach (order, i, host)
+        width = strlen(text(host, "host")) > width ? strlen(text(host, "host")) : width;
+    if (!json_array_size(order))
+        return;
+    fprintf(out, "%*s  official        postulate      filing   postulate's       source's\n", (int)width, "");
+    fprintf(out, "%-*s      runs   before filing  before log   commit here    commit here\n", (int)width, "host");
+    json_array_foreach (order, i, host) {
+        char line[512];
+        snprintf(line, sizeof line, "%-*s %9zu %15zu %11zu %13zu %14zu", (int)width, text(host, "host"), number(host, "runs"),
+                 number(host, "postulate_before_filing"), number(host, "filing_before_log"), number(host, "postulate_commit"),
+                 number(host, "build_commit"));
+        print_clean(out, line);
+    }
+}
+
+// " (49b1c6141b92)", " (25 commits)" or "".
+static const char *lost_text(const json_t *lost, char *out, size_t bytes)
+{
+    size_t count = json_array_size(lost);
+    if (count == 1)
+        snprintf(out, bytes, " (%.12s)", json_string_value(json_array_get(lost, 0)));
+    else if (count)
+        snprintf(out, bytes, " (%zu commits)", count);
+    else
+        out[0] = '\0';
+    return out;
+}
+
+static void print_unproven(FILE *out, const json_t *host)
+{
+    static const struct {
+        const char *proven, *lost, *what, *so;
+    } lacks[] = {
+        {"postulate_before_filing", "", "have a postulate that did not come in a commit before the one with its filing", ""},
+        {"filing_before_log", "", "did not come in a commit after the one with their filing",
+         ": that the filing was first, only the ledger's chain says"},
+        {"postulate_commit", "postulate_commits_lost", "name no commit of their postulate that is in this history", ""},
+        {"build_commit", "build_commits_lost", "name no build commit that is in this history",
+         ": what was measured cannot be looked up"},
+    };
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+        char line[1024], lost[64];
+        size_t runs = number(host, "runs"), proven = number(host, lacks[i].proven);
+        if (proven == runs)
+            continue;
+        snprintf(line, sizeof line, "%s: %zu of %zu logs %s%s%s", text(host, "host"), runs - proven, runs, lacks[i].what,
+                 lost_text(json_object_get(host, lacks[i].lost), lost, sizeof lost), lacks[i].so);
+        print_clean(out, line);
+    }
+}
+
+static void print_order(FILE *out, const json_t *git)
+{
+    const json_t *order = json_object_get(git, "order");
+    size_t i;
+    json_t *host;
+    print_rows(out, order);
+    json_array_foreach (order, i, host)
+        print_unproven(out, host);
+}
+
+// ": all is well", or what keeps it from that.
+static void print_verdict(FILE *out, const json_t *report)
+{
+    const json_t *order = json_object_get(json_object_get(report, "git"), "order");
+    size_t wrong = json_array_size(json_object_get(report, "findings"));
+    size_t remarks = json_array_size(json_object_get(report, "remarks")), hosts = json_array_size(order), proven = 0, i;
+    char line[4096] = "";
+    json_t *host;
+    json_array_foreach (order, i, host) {
+        bool all = number(host, "proven") == number(host, "runs");
+        proven += all;
+        if (!all)
+            snprintf(line + strlen(line), sizeof line - strlen(line), "%s %s (%zu of %zu runs)", *line ? "," : ", not for",
+                     text(host, "host"), number(host, "proven"), number(host, "runs"));
+    }
+    if (wrong)
+        fprintf(out, ": %zu thing%s wrong", wrong, wrong == 1 ? " is" : "s are");
+    else
+        fprintf(out, remarks || proven < hosts ? ": verified" : ": all is well");
+    if (!wrong && remarks)
+        fprintf(out, ", with %zu remark%s", remarks, plural(remarks));
+    if (!wrong && proven < hosts)
+        fprintf(out, "; history proves the order for %zu of %zu hosts", proven, hosts);
+    print_clean(out, wrong ? "" : line);
 }
 
 static void print_summary(FILE *out, const json_t *report)
@@ -182,11 +294,7 @@ static void print_summary(FILE *out, const json_t *report)
         tb_text_clean(text(report, "signed_by"), false, signer, sizeof signer);
         fprintf(out, "; checkpoint signed by %s", signer);
     }
-    size_t wrong = json_array_size(json_object_get(report, "findings"));
-    if (wrong)
-        fprintf(out, ": %zu thing%s wrong\n", wrong, wrong == 1 ? " is" : "s are");
-    else
-        fprintf(out, ": all is well\n");
+    print_verdict(out, report);
 }
 
 // The checkpoints come last: they are what one wants to keep, and of a damaged record nobody does.
@@ -198,8 +306,10 @@ static int print_text(FILE *out, const json_t *report)
     print_findings(out, findings);
     json_array_foreach (hosts, index, host)
         print_crashed(out, host);
+    print_remarks(out, json_object_get(report, "remarks"));
     print_uncommitted(out, json_object_get(report, "git"));
     print_drafts(out, json_object_get(report, "git"));
+    print_order(out, json_object_get(report, "git"));
     print_summary(out, report);
     if (!json_array_size(findings))
         json_array_foreach (hosts, index, host)
@@ -207,18 +317,25 @@ static int print_text(FILE *out, const json_t *report)
     return 0;
 }
 
-static int print(const json_t *report, bool json)
+// A failure is one of what is composed: there was no memory for it.
+static int print_json(FILE *out, json_t *report)
+{
+    json_t *whole = tb_headed(tb_head("verify"), json_incref(report));
+    int failed = !whole || json_dumpf(whole, out, JSON_INDENT(2)) || fputc('\n', out) == EOF;
+    json_decref(whole);
+    return failed;
+}
+
+static int print(json_t *report, bool json)
 {
     struct tb_text composed;
     int rc = tb_text_open(&composed);
     if (!rc) {
-        rc = json ? json_dumpf(report, composed.stream, JSON_INDENT(2)) : print_text(composed.stream, report);
-        if (json && !rc)
-            fputc('\n', composed.stream);
-        rc = tb_text_close(&composed, stdout, rc ? -EIO : 0);
+        rc = json ? print_json(composed.stream, report) : print_text(composed.stream, report);
+        rc = tb_text_close(&composed, stdout, rc ? -ENOMEM : 0);
     }
     if (rc)
-        tb_error("cannot write to standard output: %s", strerror(-rc));
+        tb_cli_output_failed(rc);
     return rc;
 }
 
@@ -232,6 +349,9 @@ int tb_cmd_verify(int argc, char **argv)
     arguments.config.root = arguments.root;
     int status = tb_cli_parse(&argp, "verify", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
+        return status;
+    status = tb_cli_clone("verify");
+    if (status)
         return status;
     int rc = tb_verify(&arguments.config, &report, why, sizeof why);
     if (rc) {

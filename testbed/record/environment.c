@@ -17,6 +17,7 @@
 #include <sys/utsname.h>
 
 #include "testbed/contender.h"
+#include "testbed/counters/counters.h"
 #include "testbed/record/chain.h"
 #include "testbed/record/host.h"
 
@@ -274,6 +275,24 @@ static void put_arms(struct tb_host *host, json_t *object, const struct tb_arm a
         host->failed |= !label;
         free(label);
     }
+}
+
+const char *tb_environment_commit(void)
+{
+    return LOCUS_COMMIT[0] ? LOCUS_COMMIT : "unknown";
+}
+
+json_t *tb_environment_cpu(const char *root)
+{
+    struct tb_host host = {.root = root};
+    struct tb_cpu_id id;
+    char *text = NULL;
+    int error = tb_host_read(&host, "/proc/cpuinfo", &text);
+    json_t *name = error || !strstr(text, "model name") ? NULL : tb_host_field(text, 0, "model name", ':', TB_FIELD_STRING);
+    free(text);
+    if (name)
+        return name;
+    return tb_cpu_id_host(root, &id) ? json_null() : json_sprintf("%s:%u:%u", id.vendor, id.family, id.model);
 }
 
 const char *tb_environment_guest(void)

@@ -50,6 +50,12 @@ json_t *tb_environment_delta(const json_t *before, const json_t *after);
 // cannot tell, and then it is false.
 bool tb_environment_throttled(const json_t *before, const json_t *after);
 
+// The commit of this build, with "-dirty" at its end where that had changes; "unknown": it was built without git.
+const char *tb_environment_commit(void);
+
+// What the CPU is called: the model's name, or vendor:family:model where the kernel has none; null: neither. NULL without memory.
+json_t *tb_environment_cpu(const char *root);
+
 // The name of the emulated machine that this is ("n2", of LOCUS_GUEST; "unknown" if that is no name), or NULL: it is none.
 const char *tb_environment_guest(void);
 

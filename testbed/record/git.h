@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // git: asks the git program. No shell, no library: what a person would type, and can repeat.
+//
+// The repository is the one of the folder, and its history the one that its commits name: whatever in the environment points git
+// to another repository, index or object store is left out (git sets some of it itself, for hooks), and so are grafts, replacements
+// and the commit-graph file, each of which can give a commit other parents than it has.
 #ifndef TB_GIT_H
 #define TB_GIT_H
 
@@ -11,6 +15,9 @@
 // malloc'd, NUL-terminated; its words on stderr are dropped. 0 when it exited with 0, -ENOENT when there is no git program,
 // -ECHILD when it exited otherwise (*output is still there), -errno.
 int tb_git(const char *folder, const char *const arguments[], char **output);
+
+// The same in the current folder with `input` to read, and for an answer that may hold NULs (-z): it has *bytes bytes.
+int tb_git_filter(const char *const arguments[], const char *input, char **output, size_t *bytes);
 
 // The same for one short answer without its newline ("rev-parse HEAD"). -ENOSPC when it is longer.
 int tb_git_line(const char *folder, const char *const arguments[], char *out, size_t bytes);

@@ -8,6 +8,10 @@
 // an error (ENOSPC, EIO) is put right: the file is truncated to its length before, so that no half line stays, and the error is
 // returned. Creating a file makes the folders above it, too, and fsyncs each folder that got an entry. One thread at a time for
 // each journal.
+//
+// A machine may go together with its disk, as an emulated one does. So where LOCUS_JOURNAL_COPY names a file, a port or a serial
+// line, every append goes there as well before the call returns: "OFFSET BYTES PATH\n" and the bytes, PATH being the journal's
+// absolute one; a file that is created, as an append of nothing. What cannot be copied is an error like any other.
 #ifndef TB_JOURNAL_H
 #define TB_JOURNAL_H
 

@@ -9,10 +9,11 @@
 //                                     sha256}]: all that follow
 //     HOST/packet/ID/NAME             topo.json, topo.xml, doctor.json, matrix.json
 //     HOST/NNNN-slug/RUN.jsonl        the log of every run in the ledger
+//     HOST/experiments/NNNN-slug.md   every record in the ledger, which has its hash (since format 2)
 //
 // So one hash seals it all: that of the seal is the ledger's, the ledger has the manifest's, and that has every file's. Filed under
 // logs/, the same files lie below the same names, and `locus verify` checks the packet's line like any other of the ledger; only
-// the seal and its signature go to packet/ID/.
+// the seal and its signature go to packet/ID/, and the records to experiments/ of the current folder, where ledgers name them.
 #ifndef TB_PACKET_H
 #define TB_PACKET_H
 
@@ -21,7 +22,7 @@
 
 #include "testbed/record/ledger.h"
 
-#define TB_PACKET_FORMAT 1
+#define TB_PACKET_FORMAT 2      // 1 had no records
 #define TB_PACKET_ID 48         // YYYYMMDDTHHMMSSZ-RRRRRR with room
 #define TB_PACKET_FOLDER "packet"
 #define TB_PACKET_MANIFEST "manifest.json"
@@ -69,6 +70,7 @@ struct tb_packet {
     json_t *manifest;
     struct tb_chain ledger;
     struct tb_checkpoint seal;
+    json_t *remarks;            // strings: what is no reason to refuse it, and should be known
     char signer[256];           // "" without a key to check by
 };
 
@@ -82,11 +84,11 @@ void tb_packet_close(struct tb_packet *packet);
 
 struct tb_packet_filed {
     bool new_host;
-    size_t files, ledger_before, ledger_after; // new files; bytes
+    size_t files, ledger_before, ledger_after; // new files below the host's folder; bytes
 };
 
 // Moves a checked packet to root/HOST: as a whole where there is none, otherwise only what is new, if the packet's ledger goes on
-// from the one here. Nothing that is here is changed. 0; -EEXIST: it does not (why); -errno.
+// from the one here; its records go to experiments/. Nothing that is here is changed. 0; -EEXIST: it does not (why); -errno.
 int tb_packet_file(const struct tb_packet *packet, const char *root, struct tb_packet_filed *out, char *why, size_t why_bytes);
 
 #endif

@@ -4,7 +4,8 @@
 //
 // It is unpacked into a folder of its own, and everything is asked there: the same `locus verify` that checks our own record reads
 // its ledger, logs and manifest, with the seal as checkpoint. What verify does not ask is asked here: that there is nothing in it
-// but what its manifest lists, that its postulates are ours, and that nobody calls an emulated machine hardware.
+// but what its manifest lists, that its postulates are ours, that its records are not other texts here, and that nobody calls an
+// emulated machine hardware.
 #include <errno.h>
 #include <fts.h>
 #include <stdarg.h>
@@ -14,11 +15,13 @@
 #include <unistd.h>
 
 #include "testbed/record/child.h"
+#include "testbed/record/filed.h"
 #include "testbed/record/log.h"
 #include "testbed/record/member.h"
 #include "testbed/record/packet.h"
 #include "testbed/record/packet_tar.h"
 #include "testbed/record/postulate.h"
+#include "testbed/record/record.h"
 #include "testbed/record/verify.h"
 
 struct checking {
@@ -215,6 +218,67 @@ static void run_check(struct checking *checking, size_t line, const json_t *open
     postulate_check(checking, line, tb_member_text(open, "postulate_id"), tb_member_text(open, "postulate_sha256"), "");
 }
 
+// A run of this host, or of another one that is on record here: otherwise the record would be of a run that nobody knows.
+static bool run_known(const struct checking *checking, const char *run)
+{
+    const struct tb_chain *ledger = &checking->packet->ledger;
+    struct tb_filed here;
+    bool known = false;
+    for (size_t i = 0; i < ledger->count; i++)
+        known |= strcmp(tb_member_text(ledger->entries[i].object, "t"), "open") == 0 &&
+                 strcmp(tb_member_text(ledger->entries[i].object, "run"), run) == 0;
+    if (known || tb_filed_load("logs", &here))
+        return known;
+    known = tb_filed_last(&here, "open", "run", run, NULL) != NULL;
+    tb_filed_close(&here);
+    return known;
+}
+
+static void record_check(struct checking *checking, size_t line, const json_t *entry)
+{
+    const char *path = tb_member_text(entry, "path"), *sha256 = tb_member_text(entry, "sha256"), *host = checking->packet->host;
+    const json_t *carried = tb_packet_manifest_find(checking->packet->manifest, path);
+    char here[TB_HASH_TEXT];
+    int rc = tb_hash_file(path, here);
+    if (!tb_record_below(path) || !tb_record_named(path + sizeof TB_RECORD_FOLDER) || !tb_tar_name_valid(path))
+        found(checking, "%s/ledger.jsonl:%zu: no name of a record: %.100s", host, line, path);
+    else if (carried && strcmp(tb_member_text(carried, "sha256"), sha256))
+        found(checking, "%s/%s: not the record that was filed: its sha256 is %.12s, and ledger.jsonl:%zu has %.12s", host, path,
+              tb_member_text(carried, "sha256"), line, sha256);
+    else if (rc && rc != -ENOENT)
+        found(checking, "%s: %s", path, strerror(-rc));
+    else if (!rc && strcmp(here, sha256))
+        found(checking,
+              "%s is here with another text than at %s/ledger.jsonl:%zu, and no record may change: keep this packet in a "
+              "clone of its own",
+              path, host, line);
+    else if (rc && !carried)
+        found(checking,
+              "%s/ledger.jsonl:%zu: %s is not here, and the packet does not bring it: its host makes another one with a "
+              "newer program (locus packet --no-run)",
+              host, line, path);
+    else if (!run_known(checking, tb_member_text(entry, "run")))
+        found(checking,
+              "%s/ledger.jsonl:%zu: %s is of run %.60s, and that is not on record here: file the packet of its host first", host,
+              line, path, tb_member_text(entry, "run"));
+}
+
+static void unfiled_check(struct checking *checking)
+{
+    const struct tb_chain *ledger = &checking->packet->ledger;
+    size_t i;
+    json_t *file;
+    json_array_foreach (json_object_get(checking->packet->manifest, "files"), i, file) {
+        const char *name = tb_member_text(file, "name");
+        bool filed = !tb_record_below(name);
+        for (size_t line = 0; line < ledger->count && !filed; line++)
+            filed = strcmp(tb_member_text(ledger->entries[line].object, "t"), "record") == 0 &&
+                    strcmp(tb_member_text(ledger->entries[line].object, "path"), name) == 0;
+        if (!filed)
+            found(checking, "%s/%s: it is no record of the ledger, so it does not belong here", checking->packet->host, name);
+    }
+}
+
 static void entries_check(struct checking *checking)
 {
     const struct tb_chain *ledger = &checking->packet->ledger;
@@ -226,17 +290,20 @@ static void entries_check(struct checking *checking)
         else if (strcmp(type, "postulate") == 0 && tb_ledger_binds(ledger, i + 1))
             postulate_check(checking, i + 1, tb_member_text(entry, "id"), tb_member_text(entry, "sha256"),
                             tb_member_text(entry, "path"));
+        else if (strcmp(type, "record") == 0)
+            record_check(checking, i + 1, entry);
     }
+    unfiled_check(checking);
 }
 
 // --- the record's own witnesses ------------------------------------------------------------------------------------------------
 
 // Its words are about files in a folder that nobody knows: that is taken off.
-static void verified(struct checking *checking, const json_t *report)
+static void said(struct checking *checking, const json_t *list, json_t *out)
 {
     size_t i, below = strlen(checking->packet->below) + 1;
     json_t *finding;
-    json_array_foreach (json_object_get(report, "findings"), i, finding) {
+    json_array_foreach (list, i, finding) {
         const char *file = tb_member_text(finding, "file"), *what = tb_member_text(finding, "what");
         char text[1024];
         size_t used = 0;
@@ -247,8 +314,16 @@ static void verified(struct checking *checking, const json_t *report)
             text[used++] = *c;
         }
         text[used] = '\0';
-        found(checking, "%s:%lld: %s", inside ? file + below : file, (long long)tb_member_number(finding, "line"), text);
+        json_t *line =
+            json_sprintf("%s:%lld: %s", inside ? file + below : file, (long long)tb_member_number(finding, "line"), text);
+        checking->failed |= json_array_append_new(out, line) != 0;
     }
+}
+
+static void verified(struct checking *checking, const json_t *report)
+{
+    said(checking, json_object_get(report, "findings"), checking->findings);
+    said(checking, json_object_get(report, "remarks"), checking->packet->remarks);
     const char *signer = json_string_value(json_object_get(report, "signed_by"));
     snprintf(checking->packet->signer, sizeof checking->packet->signer, "%s", signer ? signer : "");
 }
@@ -261,6 +336,7 @@ static int verify(struct checking *checking, const char *key, char *why, size_t 
     const struct tb_verify_config config = {.root = checking->packet->below,
                                             .host = checking->packet->host,
                                             .checkpoint = seal,
+                                            .records = checking->folder,
                                             .key = key};
     int rc = tb_verify(&config, &report, why, why_bytes);
     if (!rc)
@@ -273,7 +349,7 @@ int tb_packet_check(const char *path, const char *parent, const char *key, struc
                     size_t why_bytes)
 {
     struct checking checking = {.packet = out, .findings = findings};
-    *out = (struct tb_packet){.host = ""};
+    *out = (struct tb_packet){.remarks = json_array()};
     snprintf(out->below, sizeof out->below, "%.4000s/.packet-XXXXXX", parent);
     if (!mkdtemp(out->below)) {
         snprintf(why, why_bytes, "%s: cannot unpack here: %s", parent, strerror(errno));
@@ -301,6 +377,7 @@ void tb_packet_close(struct tb_packet *packet)
     if (packet->below[0])
         tb_child_remove(packet->below);
     json_decref(packet->manifest);
+    json_decref(packet->remarks);
     tb_chain_close(&packet->ledger);
     *packet = (struct tb_packet){.host = ""};
 }

@@ -2,8 +2,8 @@
 //
 // packet_file: a checked packet's way into the record. A host that is new comes as a whole, by one rename. Of one that is known
 // only what is new comes: its files first, each by a rename that replaces nothing, and then the end of the ledger that names them,
-// in one durable append under the ledger's lock. A crash between leaves files that no ledger knows, which `locus verify` shows, and
-// filing the packet once more finds them as they are and goes on.
+// in one durable append under the ledger's lock. Records go to experiments/, before the ledger that names them. A crash in between
+// leaves files that no ledger knows, which `locus verify` shows. Filing the packet once more finds them as they are, and goes on.
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -13,10 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "testbed/record/child.h"
 #include "testbed/record/journal.h"
 #include "testbed/record/member.h"
 #include "testbed/record/packet.h"
 #include "testbed/record/packet_tar.h"
+#include "testbed/record/record.h"
 
 struct filing {
     const struct tb_packet *packet;
@@ -69,6 +71,64 @@ static int seal_place(struct filing *filing)
     return 0;
 }
 
+// The bytes of a file from `at` on. malloc'd.
+static int read_tail(const char *path, size_t at, size_t bytes, char **out)
+{
+    int rc = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+    *out = malloc(bytes + 1);
+    if (!*out)
+        rc = -ENOMEM;
+    else if (fd < 0)
+        rc = -errno;
+    for (size_t done = 0; !rc && done < bytes;) {
+        ssize_t n = pread(fd, *out + done, bytes - done, (off_t)(at + done));
+        if (n == 0 || (n < 0 && errno != EINTR))
+            rc = n ? -errno : -EIO;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+// --- records -------------------------------------------------------------------------------------------------------------------
+
+// By a copy, since experiments/ may lie on another file system. One that is here is the same (packet_check.c).
+static int record_place(struct filing *filing, const char *name)
+{
+    char from[PATH_MAX + 400], *text = NULL;
+    struct tb_journal *journal = NULL;
+    struct stat about;
+    if (lstat(name, &about) == 0)
+        return 0;
+    snprintf(from, sizeof from, "%s/%.200s", filing->from, name);
+    int rc = stat(from, &about) ? -errno : read_tail(from, 0, (size_t)about.st_size, &text);
+    if (!rc)
+        rc = tb_journal_open(&journal, &(struct tb_journal_config){.path = name, .create = true});
+    if (!rc)
+        rc = tb_journal_append(journal, text, (size_t)about.st_size);
+    if (rc && journal)
+        unlink(name);
+    tb_journal_close(journal);
+    free(text);
+    return rc ? failed(filing, name, rc) : 0;
+}
+
+static int records_place(struct filing *filing)
+{
+    char folder[PATH_MAX + 400];
+    size_t i;
+    json_t *file;
+    int rc = 0;
+    json_array_foreach (json_object_get(filing->packet->manifest, "files"), i, file)
+        if (!rc && tb_record_below(tb_member_text(file, "name")))
+            rc = record_place(filing, tb_member_text(file, "name"));
+    snprintf(folder, sizeof folder, "%s/" TB_RECORD_FOLDER, filing->from);
+    if (!rc)
+        tb_child_remove(folder);
+    return rc;
+}
+
 // --- a host that is known ------------------------------------------------------------------------------------------------------
 
 typedef int each_file(struct filing *filing, const char *name);
@@ -81,7 +141,7 @@ static int for_each(struct filing *filing, each_file *act)
     json_t *file;
     int rc = act(filing, tb_member_text(line, "manifest"));
     json_array_foreach (json_object_get(filing->packet->manifest, "files"), i, file)
-        if (!rc)
+        if (!rc && !tb_record_below(tb_member_text(file, "name")))
             rc = act(filing, tb_member_text(file, "name"));
     for (int part = 0; part < 2 && !rc; part++) {
         snprintf(name, sizeof name, "%s/%s/%s", TB_PACKET_FOLDER, filing->packet->id, part ? TB_PACKET_SIGNATURE : TB_PACKET_SEAL);
@@ -134,26 +194,6 @@ static int bring(struct filing *filing, const char *name)
     return rc ? failed(filing, to, rc) : 0;
 }
 
-// The bytes of a file from `at` on. malloc'd.
-static int read_tail(const char *path, size_t at, size_t bytes, char **out)
-{
-    int rc = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
-    *out = malloc(bytes + 1);
-    if (!*out)
-        rc = -ENOMEM;
-    else if (fd < 0)
-        rc = -errno;
-    for (size_t done = 0; !rc && done < bytes;) {
-        ssize_t n = pread(fd, *out + done, bytes - done, (off_t)(at + done));
-        if (n == 0 || (n < 0 && errno != EINTR))
-            rc = n ? -errno : -EIO;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
 // Does the packet's ledger begin with all of ours? -EEXIST: no. Chains: it does if the hash at our end is the same.
 static int ledger_compare(struct filing *filing, const char *path)
 {
@@ -195,6 +235,8 @@ static int extend(struct filing *filing)
     if (!rc)
         rc = for_each(filing, compare);
     if (!rc)
+        rc = records_place(filing);
+    if (!rc)
         rc = for_each(filing, bring);
     size_t before = filing->out->ledger_before, bytes = filing->out->ledger_after - before;
     if (!rc && bytes) {
@@ -222,6 +264,9 @@ int tb_packet_file(const struct tb_packet *packet, const char *root, struct tb_p
         return rc;
     if (lstat(filing.to, &about) == 0)
         return extend(&filing);
+    rc = records_place(&filing);
+    if (rc)
+        return rc;
     rc = move(filing.from, filing.to);
     out->new_host = !rc;
     out->files = json_array_size(json_object_get(packet->manifest, "files")) + 1;

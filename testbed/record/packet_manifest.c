@@ -86,7 +86,7 @@ static int check(const json_t *manifest, char *why, size_t why_bytes)
     json_t *file;
     if (!json_is_integer(format))
         return snprintf(why, why_bytes, "it is no manifest of a packet"), -EINVAL;
-    if (json_integer_value(format) != TB_PACKET_FORMAT)
+    if (json_integer_value(format) < 1 || json_integer_value(format) > TB_PACKET_FORMAT)
         return snprintf(why, why_bytes, "it is of format %lld, and this program knows %d: build a newer one",
                         (long long)json_integer_value(format), TB_PACKET_FORMAT),
                -EINVAL;

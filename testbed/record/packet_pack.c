@@ -13,12 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "placement/version.h"
 #include "testbed/record/child.h"
 #include "testbed/record/environment.h"
 #include "testbed/record/journal.h"
 #include "testbed/record/member.h"
 #include "testbed/record/packet.h"
 #include "testbed/record/packet_tar.h"
+#include "testbed/record/record.h"
 #include "testbed/record/verify.h"
 
 struct packing {
@@ -88,11 +90,17 @@ static int file_write(struct packing *packing, const char *name, const char *tex
     return rc ? failed(packing, path, rc) : 0;
 }
 
+// Records lie where ledgers name them, everything else below the host's folder.
+static const char *folder_of(const struct packing *packing, const char *name)
+{
+    return tb_record_below(name) ? "." : packing->host;
+}
+
 static int list(struct packing *packing, const char *name)
 {
     char path[PATH_MAX + 256];
-    int rc = tb_packet_manifest_add(packing->manifest, packing->host, name);
-    snprintf(path, sizeof path, "%s/%.200s", packing->host, name);
+    int rc = tb_packet_manifest_add(packing->manifest, folder_of(packing, name), name);
+    snprintf(path, sizeof path, "%s/%.200s", folder_of(packing, name), name);
     return rc ? failed(packing, path, rc) : 0;
 }
 
@@ -133,6 +141,8 @@ static int files_list(struct packing *packing)
         const char *type = tb_member_text(entry, "t");
         if (strcmp(type, "open") == 0)
             rc = list(packing, tb_member_text(entry, "log"));
+        else if (strcmp(type, "record") == 0)
+            rc = list(packing, tb_member_text(entry, "path"));
         else if (strcmp(type, "packet") == 0)
             rc = earlier_list(packing, tb_member_text(entry, "manifest"));
     }
@@ -206,7 +216,7 @@ static int seal_write(struct packing *packing, char path[PATH_MAX])
 static int add_below(struct packing *packing, struct tb_tar *tar, const char *name)
 {
     char path[PATH_MAX + 256];
-    snprintf(path, sizeof path, "%s/%.200s", packing->host, name);
+    snprintf(path, sizeof path, "%s/%.200s", folder_of(packing, name), name);
     return tb_tar_add(tar, packing->making->host, name, path);
 }
 

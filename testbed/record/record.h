@@ -7,11 +7,19 @@
 #ifndef TB_RECORD_H
 #define TB_RECORD_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "testbed/record/log.h"
 
 #define TB_RUN_TEXT 48 // a run id with its NUL
+#define TB_RECORD_FOLDER "experiments"
+
+// Is this what a record's file is called: NNNN-slug.md, NNNN-slug.add1.md?
+bool tb_record_named(const char *name);
+
+// Does the path lie in the folder of records? False for any other folder, also below it.
+bool tb_record_below(const char *path);
 
 // The record of a log that has a summary and a seal, its two sections empty. 0 or -errno.
 int tb_record_write(const struct tb_log_view *view, FILE *out);

@@ -19,7 +19,13 @@
 
 static const char interpretation[] = "\n## Interpretation\n";
 static const char next_question[] = "\n## Next question\n";
-static const char folder[] = "experiments";
+static const char folder[] = TB_RECORD_FOLDER;
+
+bool tb_record_named(const char *name)
+{
+    size_t length = strlen(name);
+    return strspn(name, "0123456789") == 4 && name[4] == '-' && strcmp(name + length - 3, ".md") == 0;
+}
 
 int tb_record_run(const char *draft, char run[TB_RUN_TEXT])
 {
@@ -32,6 +38,12 @@ int tb_record_run(const char *draft, char run[TB_RUN_TEXT])
         return -EINVAL;
     snprintf(run, TB_RUN_TEXT, "%.*s", (int)length, draft);
     return 0;
+}
+
+bool tb_record_below(const char *path)
+{
+    static const char below[] = TB_RECORD_FOLDER "/";
+    return strncmp(path, below, sizeof below - 1) == 0 && !strchr(path + sizeof below - 1, '/');
 }
 
 static size_t line_of(const char *text, const char *place)

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "testbed/output.h"
 #include "testbed/record/environment.h"
 #include "testbed/record/needs.h"
 #include "testbed/record/run_lines.h"
@@ -278,7 +279,7 @@ int tb_run(const struct tb_run_config *config, struct tb_run_result *out, char *
     tb_ledger_close(running.ledger);
     out->rounds = config->plan->campaign.rounds;
     if (error && why[0] == '\0')
-        snprintf(why, why_bytes, "%s: %s", out->log, strerror(-error));
+        snprintf(why, why_bytes, "%s: %s", out->log, tb_output_why(error));
     if (error) {
         json_decref(out->summary);
         out->summary = NULL;

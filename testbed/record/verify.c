@@ -27,6 +27,7 @@ void tb_verify_finding(struct verify *verify, enum verify_witness witness, const
         [WITNESS_CHECKPOINT] = "an older checkpoint",
         [WITNESS_GIT] = "git history",
         [WITNESS_KEY] = "the key",
+        [WITNESS_FILES] = "the file system",
     };
     char what[1024];
     va_list arguments;
@@ -39,6 +40,17 @@ void tb_verify_finding(struct verify *verify, enum verify_witness witness, const
         tb_verify_impossible(verify, -ENOMEM, "%s:%zu: %s", file, line, what);
 }
 
+void tb_verify_remark(struct verify *verify, const char *file, size_t line, const char *format, ...)
+{
+    char what[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    if (json_array_append_new(verify->remarks, json_pack("{s:s, s:I, s:s}", "file", file, "line", (json_int_t)line, "what", what)))
+        tb_verify_impossible(verify, -ENOMEM, "%s:%zu: %s", file, line, what);
+}
+
 void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...)
 {
     va_list arguments;
@@ -48,6 +60,33 @@ void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...
     va_start(arguments, format);
     vsnprintf(verify->why, sizeof verify->why, format, arguments);
     va_end(arguments);
+}
+
+static bool is_found(const struct verify *verify, const char *file, const char *what)
+{
+    size_t i;
+    json_t *finding;
+    json_array_foreach (verify->findings, i, finding)
+        if (strcmp(tb_verify_text(finding, "file"), file) == 0 && strcmp(tb_verify_text(finding, "what"), what) == 0)
+            return true;
+    return false;
+}
+
+void tb_verify_link(struct verify *verify, const char *path, size_t from)
+{
+    static const char what[] = "a symbolic link: what it leads to may change, and is no part of the record";
+    char part[PATH_MAX];
+    struct stat status;
+    for (const char *end = path + from; *end;) {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
+        if (lstat(part, &status) || !S_ISLNK(status.st_mode))
+            continue;
+        if (!is_found(verify, part, what))
+            tb_verify_finding(verify, WITNESS_FILES, part, 1, "%s", what);
+        return;
+    }
 }
 
 const char *tb_verify_text(const json_t *object, const char *key)
@@ -132,12 +171,15 @@ static void verify_checkpoint(struct verify *verify, const struct verify_host ho
 
 // --- hosts ---------------------------------------------------------------------------------------------------------------------
 
-static int is_folder(const char *root, const char *name)
+static bool is_folder(struct verify *verify, const char *name)
 {
+    const char *root = verify->config->root;
     char path[PATH_MAX];
     struct stat status;
-    return snprintf(path, sizeof path, "%s/%s", root, name) < (int)sizeof path && stat(path, &status) == 0 &&
-           S_ISDIR(status.st_mode);
+    if (snprintf(path, sizeof path, "%s/%s", root, name) >= (int)sizeof path)
+        return false;
+    tb_verify_link(verify, path, strlen(root));
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 static int visible(const struct dirent *entry)
@@ -157,7 +199,7 @@ static int hosts_list(struct verify *verify, struct dirent ***names)
     }
     for (int i = 0; i < count; i++) {
         bool wanted = !config->host || strcmp(config->host, (*names)[i]->d_name) == 0;
-        if (wanted && is_folder(config->root, (*names)[i]->d_name))
+        if (wanted && is_folder(verify, (*names)[i]->d_name))
             (*names)[kept++] = (*names)[i];
         else
             free((*names)[i]);
@@ -192,12 +234,12 @@ static json_t *hosts_report(const struct verify_host hosts[], size_t count)
 
 int tb_verify(const struct tb_verify_config *config, json_t **report, char *why, size_t why_bytes)
 {
-    struct verify verify = {.config = config, .findings = json_array()};
+    struct verify verify = {.config = config, .findings = json_array(), .remarks = json_array()};
     struct dirent **names = NULL;
     json_t *git = NULL, *signer = NULL;
     int count = hosts_list(&verify, &names);
     struct verify_host *hosts = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *hosts);
-    if (!hosts || !verify.findings)
+    if (!hosts || !verify.findings || !verify.remarks)
         tb_verify_impossible(&verify, -ENOMEM, "out of memory");
     for (int i = 0; i < count && hosts; i++)
         tb_verify_host(&verify, names[i]->d_name, &hosts[i]);
@@ -210,7 +252,7 @@ int tb_verify(const struct tb_verify_config *config, json_t **report, char *why,
     if (!verify.rc && config->git)
         tb_verify_git(&verify, hosts, (size_t)count, &git);
     *report = verify.rc ? NULL
-                        : json_pack("{s:O, s:o, s:O?, s:O?}", "findings", verify.findings, "hosts",
+                        : json_pack("{s:O, s:O, s:o, s:O?, s:O?}", "findings", verify.findings, "remarks", verify.remarks, "hosts",
                                     hosts_report(hosts, (size_t)count), "git", git, "signed_by", signer);
     if (!verify.rc && !*report)
         tb_verify_impossible(&verify, -ENOMEM, "out of memory");
@@ -225,5 +267,6 @@ int tb_verify(const struct tb_verify_config *config, json_t **report, char *why,
     json_decref(git);
     json_decref(signer);
     json_decref(verify.findings);
+    json_decref(verify.remarks);
     return verify.rc;
 }

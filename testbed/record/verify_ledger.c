@@ -2,12 +2,16 @@
 //
 // verify_ledger: a host's ledger, line by line. What a line names must exist and be as it says, and nothing may be used before it
 // was filed: a line may refer only to those above it, and the chain holds their order.
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "testbed/record/ledger.h"
+#include "testbed/record/record.h"
 #include "testbed/record/verify_internal.h"
 
 static bool is_filing(const json_t *entry, const char *id)
@@ -46,10 +50,10 @@ static struct verify_run *find_run(const struct verify_host *host, const char *i
 }
 
 // A file that was filed with a hash: `what` it is, in words.
-static void check_file(struct verify *verify, const struct verify_host *host, size_t line, const char *what, const json_t *entry)
+static void check_file(struct verify *verify, const struct verify_host *host, size_t line, const char *what, const json_t *entry,
+                       const char *path)
 {
     char sha256[TB_HASH_TEXT];
-    const char *path = tb_verify_text(entry, "path");
     int rc = tb_hash_file(path, sha256);
     if (rc == -ENOENT || rc == -ENOTDIR)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "the %s filed here is missing: %s", what, path);
@@ -80,9 +84,10 @@ static void postulate_line(struct verify *verify, struct verify_host *host, cons
     const char *id = tb_verify_text(entry, "id");
     size_t above = filed_above(host, id, line);
     host->postulates += !above;
-    if (!above)
-        check_file(verify, host, line, "postulate", entry);
-    else if (strcmp(tb_verify_text(host->chain.entries[above - 1].object, "sha256"), tb_verify_text(entry, "sha256")))
+    if (!above) {
+        check_file(verify, host, line, "postulate", entry, tb_verify_text(entry, "path"));
+        tb_verify_link(verify, tb_verify_text(entry, "path"), 0);
+    } else if (strcmp(tb_verify_text(host->chain.entries[above - 1].object, "sha256"), tb_verify_text(entry, "sha256")))
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "postulate %s was filed at line %zu, with another content",
                           id, above);
 }
@@ -92,6 +97,7 @@ static void check_filed(struct verify *verify, struct verify_host *host, struct 
     size_t above = filed_above(host, run->postulate_id, run->line);
     const json_t *filed = above ? host->chain.entries[above - 1].object : NULL;
     size_t below = filed ? 0 : filed_below(host, run->postulate_id, run->line);
+    run->filed = above;
     run->postulate_path = filed ? tb_verify_text(filed, "path") : NULL;
     if (filed && strcmp(tb_verify_text(filed, "sha256"), run->postulate_sha256))
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, run->line,
@@ -141,8 +147,15 @@ static void close_line(struct verify *verify, struct verify_host *host, const js
 
 static void record_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
+    const char *path = tb_verify_text(entry, "path"), *records = verify->config->records;
+    char elsewhere[PATH_MAX];
+    struct stat status;
+    bool fits = records && snprintf(elsewhere, sizeof elsewhere, "%s/%s", records, path) < (int)sizeof elsewhere;
     host->records++;
-    check_file(verify, host, line, "record", entry);
+    bool there = fits && stat(elsewhere, &status) == 0;
+    check_file(verify, host, line, "record", entry, there ? elsewhere : path);
+    if (!there)
+        tb_verify_link(verify, path, 0);
 }
 
 static void supersede_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
@@ -174,6 +187,22 @@ static void check_line(struct verify *verify, struct verify_host *host, size_t l
     tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "an entry '%s' that this program does not know", type);
 }
 
+// Their order is the chain's, and time only what a clock said; but one that goes back was wrong, before or now.
+static void check_times(struct verify *verify, const struct verify_host *host)
+{
+    for (size_t i = 1; i < host->chain.count; i++) {
+        const char *before = tb_verify_text(host->chain.entries[i - 1].object, "time");
+        const char *now = tb_verify_text(host->chain.entries[i].object, "time");
+        struct tm before_parts = {0}, now_parts = {0};
+        if (!strptime(before, "%Y-%m-%dT%H:%M:%SZ", &before_parts) || !strptime(now, "%Y-%m-%dT%H:%M:%SZ", &now_parts))
+            continue;
+        long long back = (long long)timegm(&before_parts) - (long long)timegm(&now_parts);
+        if (back > 0)
+            tb_verify_remark(verify, host->ledger, i + 1, "its time, %s, is %lld s before that of line %zu, %s: a clock was wrong",
+                             now, back, i, before);
+    }
+}
+
 void tb_verify_host(struct verify *verify, const char *name, struct verify_host *out)
 {
     *out = (struct verify_host){.crashed = json_array()};
@@ -197,10 +226,10 @@ void tb_verify_host(struct verify *verify, const char *name, struct verify_host 
         tb_verify_finding(verify, WITNESS_LEDGER_CHAIN, out->ledger, out->chain.broken_line, "%s", out->chain.broken);
     for (size_t line = 1; line <= out->chain.count; line++)
         check_line(verify, out, line);
+    check_times(verify, out);
     for (size_t i = 0; i < out->runs_count; i++)
         tb_verify_log(verify, out, &out->runs[i]);
-    if (!out->chain.broken_line) // otherwise they may have been opened behind the break
-        tb_verify_strays(verify, out);
+    tb_verify_strays(verify, out);
 }
 
 void tb_verify_host_close(struct verify_host *host)
@@ -224,6 +253,52 @@ static bool may_be_opened(const struct verify *verify, const struct verify_host 
     return found;
 }
 
+static bool is_filed(const struct verify_host *host, const char *path)
+{
+    for (size_t i = 0; i < host->chain.count; i++) {
+        const json_t *entry = host->chain.entries[i].object;
+        if (strcmp(tb_verify_text(entry, "t"), "record") == 0 && strcmp(tb_verify_text(entry, "path"), path) == 0)
+            return true;
+    }
+    return false;
+}
+
+// Is every ledger here that can have entered a record of experiments/? Those are the whole ones below logs/.
+static bool are_all(const struct verify *verify, const struct verify_host hosts[], size_t count)
+{
+    struct stat root, logs;
+    bool all = !verify->config->host && stat(verify->config->root, &root) == 0 && stat("logs", &logs) == 0 &&
+               root.st_dev == logs.st_dev && root.st_ino == logs.st_ino;
+    for (size_t i = 0; i < count; i++)
+        all &= !hosts[i].chain.broken_line;
+    return all;
+}
+
+static int is_record(const struct dirent *entry)
+{
+    return tb_record_named(entry->d_name);
+}
+
+static void check_unfiled(struct verify *verify, const struct verify_host hosts[], size_t count)
+{
+    struct dirent **names = NULL;
+    char path[PATH_MAX];
+    int found = scandir(TB_RECORD_FOLDER, &names, is_record, alphasort);
+    for (int i = 0; i < found; i++) {
+        bool filed = false;
+        snprintf(path, sizeof path, TB_RECORD_FOLDER "/%s", names[i]->d_name);
+        for (size_t host = 0; host < count && !filed; host++)
+            filed = is_filed(&hosts[host], path);
+        if (!filed)
+            tb_verify_finding(
+                verify, WITNESS_LEDGER, path, 1,
+                "a record that no ledger has entered: `locus record file` does that, and otherwise it does not belong "
+                "here");
+        free(names[i]);
+    }
+    free(names);
+}
+
 void tb_verify_records(struct verify *verify, const struct verify_host hosts[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -235,4 +310,6 @@ void tb_verify_records(struct verify *verify, const struct verify_host hosts[], 
                                   id);
         }
     }
+    if (are_all(verify, hosts, count))
+        check_unfiled(verify, hosts, count);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "testbed/record/member.h"
 #include "testbed/record/verify_internal.h"
 
 // A run that crashed may have left half a line, which nobody was told of.
@@ -132,7 +133,15 @@ static void unreadable(struct verify *verify, const struct verify_host *host, co
                           "run %s was opened and dropped: it has neither an end nor a log (%s)", run->id, run->log);
 }
 
-void tb_verify_log(struct verify *verify, struct verify_host *host, const struct verify_run *run)
+// That there are such commits only history can say (verify_order.c).
+static void commits_take(struct verify_run *run, const struct tb_chain *chain)
+{
+    const json_t *header = chain->count ? chain->entries[0].object : NULL;
+    snprintf(run->postulate_commit, sizeof run->postulate_commit, "%s", tb_member_text(header, "postulate.commit"));
+    snprintf(run->build_commit, sizeof run->build_commit, "%s", tb_member_text(header, "env.build.commit"));
+}
+
+void tb_verify_log(struct verify *verify, struct verify_host *host, struct verify_run *run)
 {
     struct tb_chain chain;
     int rc = tb_chain_load(run->log, &chain);
@@ -141,6 +150,7 @@ void tb_verify_log(struct verify *verify, struct verify_host *host, const struct
         return;
     }
     bool sealed = false;
+    commits_take(run, &chain);
     if (chain_holds(verify, run, &chain) && header_agrees(verify, host, run, &chain) && seal_holds(verify, run, &chain, &sealed)) {
         if (run->close)
             close_agrees(verify, host, run, &chain, sealed);
@@ -183,8 +193,10 @@ void tb_verify_strays(struct verify *verify, const struct verify_host *host)
     for (FTSENT *entry; (entry = fts_read(walk));) {
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
             tb_verify_impossible(verify, -entry->fts_errno, "%s: %s", entry->fts_path, strerror(entry->fts_errno));
-        else if (entry->fts_info == FTS_F && entry->fts_statp->st_size == 0)
-            continue; // of a process that died before it opened its run
+        else if (entry->fts_info == FTS_SL)
+            tb_verify_link(verify, entry->fts_path, strlen(verify->config->root));
+        else if (host->chain.broken_line || (entry->fts_info == FTS_F && entry->fts_statp->st_size == 0))
+            continue; // opened behind the break, perhaps; or of a process that died before it opened its run
         else if (entry->fts_info != FTS_DP && ends_with(entry->fts_path, ".jsonl") && !is_known(host, entry->fts_path))
             tb_verify_finding(verify, WITNESS_LEDGER, entry->fts_path, 1, "a stray log: no run of %s wrote it", host->ledger);
     }

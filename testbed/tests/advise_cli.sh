@@ -34,7 +34,10 @@ refused advise-contender-of-one-node 2 "'locus'.*locus eval" -c locus
 refused advise-contender-with-a-share 2 '--cross' -c home-steered%50
 (cd "$scratch" && "$LOCUS" advise >out 2>err)
 why="exit $?: $(cat "$err")"
-check advise-elsewhere-asks-for-a-trace eval "[ '${why%%:*}' = 'exit 2' ] && grep -q 'which trace.*--trace' '$err'"
+check advise-elsewhere-has-the-sample-all-the-same [ "$why" = 'exit 0: ' ]
+(cd "$scratch" && LOCUS_SHARE=nowhere "$LOCUS" advise >out 2>err)
+why="exit $?: $(cat "$err")"
+check advise-without-the-sample-asks-for-a-trace eval "[ '${why%%:*}' = 'exit 2' ] && grep -q 'which trace.*--trace' '$err'"
 
 why=
 check advise-help eval "locus 0 advise --help && [ ! -s '$err' ] && [ \$(grep -c '^Examples:' '$out') = 1 ]"

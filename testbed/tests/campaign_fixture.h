@@ -102,6 +102,27 @@ static inline void fixture_slow(struct tb_campaign *campaign, uint32_t cell, uin
         tb_campaign_sample(campaign, cell, arm, round)->lap_ns *= factor;
 }
 
+// Every other round takes `factor` times as long.
+static inline void fixture_scatter(struct tb_campaign *campaign, uint32_t cell, uint32_t arm, double factor)
+{
+    for (uint32_t round = 0; round < campaign->rounds; round += 2) {
+        struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+        sample->lap_ns *= factor;
+        for (int op = 0; op < TB_BENCH_COUNT; op++)
+            sample->bench_ns[op] *= factor;
+    }
+}
+
+// In the first `rounds` rounds somebody else had the CPU half of the time.
+static inline void fixture_wait(struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t rounds)
+{
+    for (uint32_t round = 0; round < campaign->rounds; round++) {
+        struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+        sample->watched_ns = 10000000;
+        sample->waited_ns = round < rounds ? 5000000 : 100000;
+    }
+}
+
 #define FIXTURE(f, arms, rounds) fixture_open(&(f), arms, sizeof(arms) / sizeof(arms)[0], rounds)
 
 #endif

@@ -12,7 +12,7 @@ cd "$repository" || exit 1
 row() { grep -E "^\| $1 \|" experiments/README.md; }
 cell() { row "$1" | cut -d '|' -f "$2" | sed 's/^ *//; s/ *$//'; }
 
-for paper in 0351 0352 0353 0354 0355 0356 0357 0358 0359; do
+for paper in 0351 0352 0353 0354 0355 0356 0357 0358 0359 0360; do
     holds "${paper}_has_one_row" "there is not just one row '| $paper |'" [ "$(row $paper | wc -l)" -eq 1 ]
     ours=$(cell $paper 4)
     postulate=$(ls postulates/"$ours"-*.md 2>/dev/null | head -n 1)

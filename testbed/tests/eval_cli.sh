@@ -16,7 +16,6 @@ traces=${LOCUS_TRACES:-$here/../../../shared/traces}
 
 # --- bad input -----------------------------------------------------------------------------------------------------------------
 
-refuses no-command 2 'which command'
 refuses unknown-command 2 "'evil'" evil
 refuses unknown-flag 2 '--frobnicate' eval --frobnicate
 refuses flag-without-value 2 '--rounds' eval --rounds
@@ -44,13 +43,13 @@ refuses pool-of-nothing 2 '--pool-blocks' replay -p 0 "$fixtures/small.csv"
 refuses blocks-without-tokens 2 '--tokens-per-block' replay -b 0 "$fixtures/small.csv"
 refuses speedup-of-nothing 2 '--speedup' replay --speedup 0 "$fixtures/small.csv"
 
-# cannot_write NAME WORD FILE: the run is done, its result has nowhere to go.
+# cannot_write NAME WORD FILE: the result has nowhere to go.
 cannot_write() {
     "$LOCUS" replay -c locus -r 1 -d inline --json="$3" "$fixtures/small.csv" >"$out" 2>"$err"
     why="exit $?: $(cat "$err")"
     check "$1" eval "[ '${why%%:*}' = 'exit 1' ] && [ \$(wc -l <'$err') = 1 ] && grep -q '^locus: $3: $2' '$err'"
 }
-cannot_write output-in-a-missing-folder 'No such file' "$scratch/no/out.json"
+cannot_write output-in-a-missing-folder 'there is no such folder' "$scratch/no/out.json"
 [ ! -c /dev/full ] || cannot_write output-on-a-full-disk 'No space left' /dev/full
 [ ! -c /dev/full ] || { "$LOCUS" eval --help >/dev/full 2>"$err"; why="exit $?"
     check help-on-a-full-disk eval "[ '$why' = 'exit 1' ] && grep -q '^locus: .*No space left' '$err'"; }

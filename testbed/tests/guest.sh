@@ -89,6 +89,28 @@ trouble fails n4 'echo out "$@"; { echo err; cat /proc/sys/kernel/numa_balancing
 trouble panics n1 'echo c >/proc/sysrq-trigger; sleep 60'
 wait
 
+# What a terminal sees while it runs, what a full disk says, and an interrupt, which ends it before its time is up.
+printf '#!/bin/sh\necho half of it; sleep 6; echo the rest; exit 5\n' >"$scratch/slow.sh"
+printf '#!/bin/sh\nsleep 3000\n' >"$scratch/endless.sh"
+chmod +x "$scratch"/*.sh
+script -qec "stty cols 60; '$LOCUS' guest -m n1 -p '$scratch/slow.sh'" "$scratch/typescript" >/dev/null 2>&1 </dev/null
+echo $? >"$scratch/terminal.status"
+"$LOCUS" guest -m n1 -p "$scratch/slow.sh" >/dev/full 2>"$scratch/full.err"
+echo $? >"$scratch/full.status"
+"$LOCUS" guest -m n1 -p "$scratch/endless.sh" >"$scratch/interrupted" 2>&1 </dev/null &
+guest=$!
+emulators() { grep -ls "^PPid:[[:space:]]$guest$" /proc/[0-9]*/status | wc -l; }
+for _ in {1..300}; do # it builds the root file system first
+    [ "$(emulators)" -eq 0 ] || break
+    sleep 0.1
+done
+sleep 3
+kill -TERM $guest
+for _ in {1..300}; do kill -0 $guest 2>/dev/null || break; sleep 0.1; done
+kill -KILL $guest 2>/dev/null
+wait $guest
+echo $? >"$scratch/interrupted.status"
+
 # --- are they what they should be? ---------------------------------------------------------------------------------------------
 
 shape() { # machine, prefix: NODE:KIND:CPUS ... / distances, row by row
@@ -162,6 +184,20 @@ ended() { # name, status, line on stdout or "", pattern in stderr
     [ "$(cat "$scratch/$1.status")" = "$2" ] && [ "$(cat "$scratch/$1")" = "$3" ] && grep -Eq "$4" "$scratch/$1.err"
 }
 remark() { echo "exit $(cat "$scratch/$1.status"), stdout: $(head -n 1 "$scratch/$1"), stderr: $(said "$1")"; }
+seen() { # pattern of a line that the terminal showed
+    tr '\r' '\n' <"$scratch/typescript" | grep -E "$1"
+}
+shown=$(seen '^n1' | tail -n 1)
+holds "a terminal shows the time and what was printed last" "$shown" seen '^n1: [0-9]+ s, at most 600  half of it +$'
+holds "the line fits the terminal" "$shown" test "$(seen '^n1.{57,}' | wc -l)" -gt 0 -a -z "$(seen '^n1.{58,}')"
+wiped() { seen '^ {59}$' && seen '^half of it$' && seen '^the rest$'; }
+holds "and is wiped before the output" "$(seen '^ +$' | cut -c 1-70)" wiped
+holds "the status is the command's there, too" "exit $(cat "$scratch/terminal.status")" test "$(cat "$scratch/terminal.status")" = 5
+full="$(cat "$scratch/full.status"): $(cat "$scratch/full.err")"
+holds "a full disk is said once" "exit $full" \
+    test "$full" = '1: locus: guest: standard output: not all of it could be written; is the disk full?'
+interrupted=$(cat "$scratch/interrupted.status")
+holds "an interrupt ends it at once" "exit $interrupted: $(tail -n 1 "$scratch/interrupted")" test "$interrupted" = 1
 holds "a command that fails passes output and status through" "$(remark fails)" ended fails 7 "out word it's" '^err$'
 holds "what is taken along is there, and balancing on" "$(tr '\n' ' ' <"$scratch/fails.err")" \
     test "$(tr '\n' ' ' <"$scratch/fails.err")" = 'err 1 one two three home '
@@ -173,7 +209,8 @@ holds "a panic shows the console" "$(remark panics)" grep -q 'Kernel panic' "$sc
 # Where nothing was fetched, and nothing can be.
 repo=$PWD
 mkdir "$scratch/empty"
-(cd "$scratch/empty" && sh "$repo/testbed/guest/boot.sh" -- /bin/true >"$scratch/bare" 2>"$scratch/bare.err"
+(cd "$scratch/empty" && export XDG_CACHE_HOME=$scratch/empty
+    sh "$repo/testbed/guest/boot.sh" -- /bin/true >"$scratch/bare" 2>"$scratch/bare.err"
     echo $? >"$scratch/bare.status")
 holds "without QEMU it is status 77 and the command that helps" "$(remark bare)" ended bare 77 '' 'testbed/guest/fetch.sh'
 printf 'Dir::Etc::sourcelist "/dev/null";\nDir::Etc::sourceparts "/dev/null";\n' >"$scratch/apt.conf"

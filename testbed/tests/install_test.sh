@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The library as an embedder meets it: installed into an empty root, found by pkg-config, without this repository's headers. Each
-# public header compiles alone, the shared library exports locus_* and nothing else, and the examples run with either library.
+# public header compiles alone, as C and as C++; the shared library exports locus_* and nothing else; the examples run in their
+# languages, with either library; and liblocus-checked, which is the same library, ends a program that breaks a rule.
 set -u
 cd "${REPO:-$(dirname "$0")/../..}" || exit 2
 compiler=${CC:-gcc}
@@ -29,17 +30,38 @@ export PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR=$sysroot/usr/lib/pkgcon
 flags="-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -pthread"
 library=$sysroot/usr/lib
 
-headers_alone() {
+headers_alone() { # compiler and its language
     local header status=0
     for header in "$sysroot"/usr/include/locus/*.h; do
         printf '#include <locus/%s>\n#include <locus/%s>\nint main(void) { return 0; }\n' "${header##*/}" "${header##*/}" |
-            $compiler $flags $(pkg-config --cflags locus) -x c -fsyntax-only - || { echo "${header##*/}"; status=1; }
+            "$@" -D_GNU_SOURCE -Wall -Wextra -pedantic -Werror $(pkg-config --cflags locus) -fsyntax-only - ||
+            { echo "${header##*/}"; status=1; }
     done
     return $status
 }
 
+# What is inline in a header is a symbol as well, for languages that read none.
+inlines_have_symbols() {
+    local name status=0 names
+    names=$(nm -D --defined-only "$library/liblocus.so" | awk '{ print $3 }')
+    while read -r name; do
+        grep -q "^$name\(@\|$\)" <<<"$names" || { echo "$name"; status=1; }
+    done < <(sed -n 's/^inline .*\(locus_[a-z_]*\)(.*/\1/p' "$sysroot"/usr/include/locus/*.h)
+    return $status
+}
+
+# The version is said three times: to the compiler, to the program, to pkg-config.
+versions_agree() {
+    printf '%s\n' '#include <locus/locus.h>' '#include <stdio.h>' \
+        'int main(void) { printf("%u %s\n", locus_version() == LOCUS_VERSION_NUMBER, LOCUS_VERSION); }' |
+        $compiler $flags $(pkg-config --cflags locus) -x c - -o "$sysroot/version" -x none $(pkg-config --libs locus) \
+            -Wl,-rpath-link,"$library" &&
+        [ "$(LD_LIBRARY_PATH=$library "$sysroot/version")" = "1 $(pkg-config --modversion locus)" ]
+}
+
 all_headers() { # those that the design calls public, and no internal ones
-    local got expected='block.h domain.h domain_health.h locus.h mailbox.h owner.h pin.h policy.h pool.h region.h table.h topo.h'
+    local got expected='block.h domain.h domain_health.h locus.h mailbox.h owner.h pin.h policy.h pool.h pool_report.h region.h'
+    expected+=' region_verify.h table.h topo.h version.h'
     got=$(cd "$sysroot/usr/include/locus" && echo *)
     echo "installed: $got"
     [ "$got" = "$expected" ]
@@ -57,55 +79,116 @@ archive_only_locus() {
     grep -q '^locus_pool_open' <<<"$names" && printf '%s\n' "$names" | grep -v '^locus_' | empty
 }
 
-build_shared() { # example
-    $compiler $flags $(pkg-config --cflags locus) -o "$sysroot/$1-shared" "placement/examples/$1.c" \
-        $(pkg-config --libs locus) -Wl,-rpath-link,"$library"
+# The compiler and flags of a source, by its language.
+language() { case $1 in *.cpp) echo ${2:-g++} -std=c++17 -Wall -Wextra -Werror -pthread ;; *) echo $compiler $flags ;; esac; }
+
+build_shared() { # source, program, library's name
+    $(language "$1" "${4-}") $(pkg-config --cflags "$3") -o "$2" "$1" $(pkg-config --libs "$3") -Wl,-rpath-link,"$library"
 }
 
 # Everything from archives is more than some libraries offer, so liblocus alone is static and the rest is not.
-build_static() { # example
-    $compiler $flags $(pkg-config --cflags locus) -o "$sysroot/$1-static" "placement/examples/$1.c" \
-        -Wl,-Bstatic $(pkg-config --libs locus) -Wl,-Bdynamic $(pkg-config --static --libs locus | sed 's/-llocus//')
+build_static() { # source, program, library's name
+    $(language "$1") $(pkg-config --cflags "$3") -o "$2" "$1" \
+        -Wl,-Bstatic $(pkg-config --libs "$3") -Wl,-Bdynamic $(pkg-config --static --libs "$3" | sed "s/-l$3//")
 }
 
-uses_shared() { readelf -d "$1" | grep -q 'NEEDED.*liblocus[.]so[.]0\]'; }
-is_without_shared() { [ -x "$1" ] && ! uses_shared "$1"; }
+uses_shared() { readelf -d "$1" | grep -q "NEEDED.*\[lib$2[.]so[.]$soversion\]"; }
+is_without_shared() { [ -x "$1" ] && ! readelf -d "$1" | grep -q 'NEEDED.*liblocus'; }
 
 # What an example says of its blocks: they came and went, or some were borrowed.
 blocks_right() {
     case $1 in
-    serving_loop) awk '$1 == "blocks" { found = $2 > 0 && $2 == $4 } END { exit !found }' ;;
+    serving_loop*) awk '$1 == "blocks" { found = $2 > 0 && $2 == $4 } END { exit !found }' ;;
     two_nodes) awk '/^blocks lent/ { found = $3 > 0 } END { exit !found }' ;;
     esac
 }
 
 runs() { # library path, example, its program
-    local output
-    output=$(LD_LIBRARY_PATH=$1 timeout 60 "$3")
+    local output path=$1 example=$2
+    shift 2
+    output=$(LD_LIBRARY_PATH=$path timeout 60 "$@")
     local status=$?
+    set -- "$path" "$example"
     printf '%s\n' "$output"
     [ $status -eq 0 ] && [ "$(tail -n 1 <<<"$output")" = "all blocks came home" ] &&
         grep -qE '^requests served +2000 of 2000$' <<<"$output" && blocks_right "$2" <<<"$output"
 }
 
-uninstalls() {
-    make uninstall DESTDIR="$sysroot" PREFIX=/usr || return 1
+# Each mistake is answered by the library, and ends the program by the checked one: in one line, which names call and rule.
+misuses() { # library path, command that runs the program
+    local path=$1 name call rule said status bad=0
+    shift
+    while IFS=$'\t' read -r name call rule; do
+        said=$(LD_LIBRARY_PATH=$path timeout 60 "$@" "$name" 2>&1)
+        status=$?
+        if [ -n "${aborts-}" ]; then
+            [ $status -eq 134 ] && [ "$(wc -l <<<"$said")" -eq 1 ] && [[ $said == "liblocus-checked: $call: "*"$rule"* ]]
+        else
+            [ $status -eq 0 ] && [ "$said" = answered ]
+        fi || { echo "$name: exit $status: $said"; bad=1; }
+    done < <(LD_LIBRARY_PATH=$path "$@")
+    return $bad
+}
+
+uninstalls() { # variable of make...
+    make uninstall DESTDIR="$sysroot" "$@" || return 1
     find "$sysroot/usr" ! -type d | empty
 }
 
-verdict "make install" make install DESTDIR="$sysroot" PREFIX=/usr
+multiarch=/usr/lib/some-linux-gnu
+libdir_is_used() { # by the libraries and by what pkg-config says of them, and nothing lies where it would be otherwise
+    local name
+    make install CHECKED=1 DESTDIR="$sysroot" PREFIX=/usr LIBDIR=$multiarch || return
+    export PKG_CONFIG_LIBDIR=$sysroot$multiarch/pkgconfig
+    for name in locus locus-checked; do
+        [ "$(pkg-config --variable=libdir $name)" = "$sysroot$multiarch" ] &&
+            build_shared placement/examples/serving_loop.c "$sysroot/libdir" $name &&
+            runs "$sysroot$multiarch" serving_loop.c "$sysroot/libdir" || return
+    done
+    find "$sysroot/usr/lib" -maxdepth 1 ! -type d | empty
+}
+
+verdict "make install" make install CHECKED=1 DESTDIR="$sysroot" PREFIX=/usr
 [ $failed -eq 0 ] || exit 1 # nothing below could mean anything
+soversion=$(pkg-config --modversion locus | cut -d . -f 1,2)
+ulimit -c 0 # programs that abort are what is wanted
 verdict "the public headers are installed" all_headers
-verdict "each header compiles alone" headers_alone
+for language in 'gcc -x c -std=c11' 'clang -x c -std=c11' 'g++ -x c++ -std=c++17' 'g++ -x c++ -std=c++20' \
+    'clang++ -x c++ -std=c++17' 'clang++ -x c++ -std=c++20'; do
+    if command -v ${language%% *} >/dev/null; then
+        verdict "each header compiles alone (${language/-x c* /})" headers_alone $language
+    else
+        echo "SKIP each header compiles alone (${language/-x c* /}): there is no ${language%% *}"
+    fi
+done
 verdict "the shared library exports only locus_*" exports_only_locus
 verdict "the archive defines only locus_*" archive_only_locus
-for example in serving_loop two_nodes; do
-    verdict "$example builds with the shared library" build_shared $example
-    verdict "$example is bound to liblocus.so.0" uses_shared "$sysroot/$example-shared"
-    verdict "$example runs" runs "$library" $example "$sysroot/$example-shared"
-    verdict "$example builds with the archive" build_static $example
-    verdict "$example needs no shared liblocus" is_without_shared "$sysroot/$example-static"
-    verdict "$example runs without it" runs "" $example "$sysroot/$example-static"
+verdict "each inline function has a symbol" inlines_have_symbols
+verdict "header, library and pkg-config say the same version" versions_agree
+for example in serving_loop.c two_nodes.c serving_loop.cpp; do
+    for name in locus locus-checked; do
+        program=$sysroot/$example-$name source=placement/examples/$example
+        verdict "$example builds with the shared lib$name" build_shared $source "$program-shared" $name
+        verdict "$example is bound to lib$name.so.$soversion" uses_shared "$program-shared" $name
+        verdict "$example runs with lib$name" runs "$library" $example "$program-shared"
+        verdict "$example builds with lib$name.a" build_static $source "$program-static" $name
+        verdict "$example needs no shared lib$name" is_without_shared "$program-static"
+        verdict "$example runs without it ($name)" runs "" $example "$program-static"
+    done
 done
-verdict "make uninstall leaves nothing" uninstalls
+if command -v clang++ >/dev/null; then
+    verdict "serving_loop.cpp builds with clang++" build_shared placement/examples/serving_loop.cpp "$sysroot/clang" locus clang++
+    verdict "serving_loop.cpp of clang++ runs" runs "$library" serving_loop.cpp "$sysroot/clang"
+fi
+verdict "serving_loop.py runs, by ctypes" runs "$library" serving_loop.py python3 placement/examples/serving_loop.py liblocus.so
+verdict "misuse.c builds" build_shared placement/tests/misuse.c "$sysroot/misuse" locus
+verdict "misuse.c builds with liblocus-checked" build_shared placement/tests/misuse.c "$sysroot/misuse-checked" locus-checked
+verdict "misuse is answered" misuses "$library" "$sysroot/misuse"
+aborts=yes
+verdict "misuse ends a program of liblocus-checked" misuses "$library" "$sysroot/misuse-checked"
+verdict "misuse ends a program of liblocus for which liblocus-checked is preloaded" misuses "$library" \
+    env LD_PRELOAD="$library/liblocus-checked.so" "$sysroot/misuse"
+verdict "make uninstall leaves nothing" uninstalls PREFIX=/usr
+verdict "LIBDIR is where the library goes" libdir_is_used
+verdict "make uninstall with LIBDIR leaves nothing" uninstalls PREFIX=/usr LIBDIR=$multiarch
 exit $failed

@@ -20,7 +20,7 @@ static char *written(const struct tb_matrix *matrix, enum form form, struct tb_r
     FILE *stream = open_memstream(&text, &bytes);
     cr_assert(stream);
     int rc = form == TEXT   ? tb_matrix_text(stream, matrix, NULL, style)
-             : form == JSON ? tb_matrix_json(stream, matrix, NULL, "matrix")
+             : form == JSON ? tb_matrix_json(stream, NULL, matrix, NULL, "matrix")
                             : tb_matrix_csv(stream, matrix);
     cr_assert_eq(rc, 0);
     fclose(stream);
@@ -460,7 +460,7 @@ Test(matrix_text, a_full_disk_is_an_error_in_every_form)
         cr_skip_test("needs /dev/full");
     struct tb_matrix *matrix = matrix_fixture_one(&f);
     cr_assert_eq(tb_matrix_text(full, matrix, NULL, plain), -ENOSPC);
-    cr_assert_eq(tb_matrix_json(full, matrix, NULL, "matrix"), -ENOSPC);
+    cr_assert_eq(tb_matrix_json(full, NULL, matrix, NULL, "matrix"), -ENOSPC);
     cr_assert_eq(tb_matrix_csv(full, matrix), -ENOSPC);
     fclose(full);
 }

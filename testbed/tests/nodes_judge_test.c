@@ -250,7 +250,8 @@ Test(nodes_judge, placement_is_asked_of_the_region)
     int node = 0;
     while (!locus_node_allowed(node))
         node++;
-    struct locus_region_config config = {.bytes = 16 * 4096, .policy = LOCUS_POLICY_BIND, .node = node, .populate = true};
+    struct locus_region_config config = {
+        .size = sizeof config, .bytes = 16 * 4096, .policy = LOCUS_POLICY_BIND, .node = node, .populate = true};
     int error = locus_region_open(&region, &config);
     if (error == -EPERM || error == -ENOSYS)
         cr_skip_test("mbind is not available here");

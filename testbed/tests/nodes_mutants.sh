@@ -8,7 +8,8 @@
 . "$(dirname "$0")/../../placement/tests/mutants.bash"
 
 mutants_begin topo/*.c placement/*.c testbed/nodes/*.c testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
-    testbed/{dispatch,locality,locality_report,cpu_node,engine,sample,stats,schedule,contender}.c \
+    testbed/{dispatch,locality,locality_report,cpu_node,engine,watch,sample,stats,schedule}.c \
+    testbed/{contender,contender_list,peer,nearest}.c \
     testbed/counters/{cpu_id,parts,pfm,resolve,tables_intel,tables_others,thread,uncore}.c
 controls station_litmus unsteered_litmus nodes_stress nodes_station_test nodes_books_test nodes_judge_test nodes_contenders_test \
     locality_look_test arm_test

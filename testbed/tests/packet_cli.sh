@@ -87,7 +87,7 @@ check list_says_how_long locus 0 packet --list 0010 0002
 check list_names_them grep -q '^0010 cross-node-write-touch  *~ .* s   named' "$out"
 check list_says_how_long_all_takes grep -qE 'about [0-9]+ (s|min)[.]' "$out"
 
-check packet_is_made locus 0 packet --smoke 0010 -o p.tar
+LOCUS_HOST=somebody-s-desk check packet_is_made locus 0 packet --smoke --host bm1 0010 -o p.tar
 why="not silent: $(head -n 1 "$err")"
 check it_is_quiet_in_a_pipe [ ! -s "$err" ]
 why=
@@ -96,10 +96,12 @@ check it_says_that_smoke_proves_nothing grep -q '^packet  *p.tar, .*prove nothin
 mkdir "$scratch/good" && check tar_unpacks_it tar -C "$scratch/good" -xf p.tar
 at=$scratch/good/bm1 made=$(ls "$scratch/good/bm1/packet")
 manifest=packet/$made/manifest.json
-says manifest_says_what_it_is '.format == 1 and .host == "bm1" and .runs == "smoke" and
+says manifest_says_what_it_is '.format == 2 and .host == "bm1" and .runs == "smoke" and
     (.kind | IN("hardware", "virtual", "unknown")) and (.program.commit | length > 6) and (.files | length) == 5' "$at/$manifest"
 for file in topo doctor matrix; do says "$file"_is_there 'type == "object"' "$at/packet/$made/$file.json"; done
 check hwloc_reads_its_topology locus 0 topo --topology "$at/packet/$made/topo.xml"
+says the_matrix_names_it_as_the_packet_does '.head.host == "bm1"' "$at/packet/$made/matrix.json"
+check no_other_name_of_it_is_in_the_packet eval "! grep -rq somebody-s-desk '$at'"
 names_nobody() { ! grep -rqiE "HostName\" value=\"[^\"]|$(hostname)[^a-z]" "$at/packet"; }
 [ "$(hostname | wc -c)" -lt 7 ] || check it_does_not_name_the_machine names_nobody
 packer "$scratch/again.tar" "$scratch/good"
@@ -160,7 +162,7 @@ forged() { reseal=reseal changed "$@"; }
 forged a_forged_log "does not follow\|hash\|chain\|changed" "sed -i s/unmeasurable/survived/ $log"
 forged a_log_chained_anew "written anew" "sed -i 's/unmeasurable-on-host/survived/' $log && '$forge' chain $log"
 forged a_run_without_its_log "log of this run is not in the packet" "rm $log"
-forged a_manifest_of_the_future "format 2.*newer" "sed -i 's/\"format\": 1/\"format\": 2/' $manifest"
+forged a_manifest_of_the_future "format 3.*newer" "sed -i 's/\"format\": [0-9]/\"format\": 3/' $manifest"
 forged a_manifest_without_a_kind "kind or runs" "sed -i 's/\"kind\": \"[a-z]*\"/\"kind\": \"fast\"/' $manifest"
 forged the_manifest_of_another_host "manifest of another packet" "sed -i 's/\"host\": \"bm1\"/\"host\": \"bm2\"/' $manifest"
 forged a_topology_that_is_none "no JSON object" "echo '[1]' >packet/$made/topo.json"
@@ -326,6 +328,84 @@ cd "$scratch/clone" && check a_crashed_run_comes_too eval "'$LOCUS' verify | gre
 echo ' ' >>logs/bm1/packet/*/topo.json && git commit -qam changed
 check history_keeps_a_packet_as_it_came eval "! '$LOCUS' verify --git >'$out' && grep -q 'topo.json.*witness: git history' '$out'"
 
+# --- records that the host filed -------------------------------------------------------------------------------------------------
+
+record=experiments/0001-one.md
+author() { # a host with a record of its own, and three clones that were made before it
+    mkdir "$scratch/author" && cd "$scratch/author" && git init -q -b main && mkdir postulates experiments logs &&
+        touch logs/README.md experiments/README.md && printf 'one\n' >postulates/0001-one.md &&
+        printf 'two\n' >postulates/0002-two.md &&
+        git add -A && git commit -qm one && for clone in reader rival late; do git clone -q . "$scratch/$clone" || return; done &&
+        "$forge" file && "$forge" first && printf 'record\nof one\n' >$record && "$forge" record &&
+        "$LOCUS" packet --no-run -o ../record.tar >"$out"
+}
+check a_host_with_a_record_makes_a_packet author
+check the_sender_is_told_that_it_goes_along grep -q "^record  *$record goes along" "$out"
+record_packet=$scratch/record.tar
+in_clone() { cd "$scratch/$1" && shift && "$@"; }
+check dry_run_shows_the_record in_clone reader eval "'$LOCUS' packet --check '$record_packet' --dry-run >'$out' &&
+    grep -q '^record  *$record, new here' '$out' && [ ! -e $record ]"
+cd "$scratch/reader" && mkdir -p build/logs &&
+    refuses_filing a_record_goes_beside_logs_only 'its records go to experiments/, beside logs/' "$record_packet" build/logs
+rm -rf build
+why=
+check a_record_comes_with_its_packet in_clone reader eval "'$LOCUS' packet --check '$record_packet' >'$out' &&
+    cmp $record '$scratch/author/$record'"
+check it_says_that_a_record_came grep -q "^record  *$record, new here" "$out"
+check it_says_what_to_commit grep -q '^next  *git add logs experiments && git commit' "$out"
+check it_leaves_no_copy_in_logs [ ! -e "$scratch/reader/logs/bm1/experiments" ]
+check it_verifies_with_the_record in_clone reader eval "'$LOCUS' verify && git add -A && git commit -qm packet &&
+    '$LOCUS' verify --git"
+check again_it_has_all in_clone reader eval "'$LOCUS' packet --check '$record_packet' >'$out' &&
+    grep -q 'has all of it already' '$out' && grep -q '^record  *$record, here already' '$out' &&
+    [ -z \"\$(git status --porcelain)\" ]"
+
+# The way back: what the reader has, its author has, too; and a clone that got the record by git first.
+check its_author_has_all_of_it in_clone author eval "'$LOCUS' packet --check '$record_packet' | grep -q 'has all of it already'"
+check a_clone_that_has_the_record in_clone late eval "cp '$scratch/author/$record' $record &&
+    '$LOCUS' packet --check '$record_packet' >'$out' && grep -q '^record  *$record, here already' '$out' && '$LOCUS' verify"
+rm -rf "$scratch/late/logs/bm1"
+check a_filing_that_crashed_after_its_record in_clone late eval "! '$LOCUS' verify >'$out' &&
+    grep -q '$record:1: a record that no ledger has entered' '$out' && '$LOCUS' packet --check '$record_packet' && '$LOCUS' verify"
+
+cd "$scratch/rival" && printf 'record\nof another\n' >$record
+refuses_record() { # NAME WORD [ARCHIVE]: nothing that is there changes
+    contents . >"$scratch/before"
+    "$LOCUS" packet --check "${3:-$record_packet}" >"$out" 2>"$err"
+    why="exit $?: $(cat "$out" "$err")"
+    contents . >"$scratch/after"
+    if [ "${why%%:*}" = 'exit 1' ] && grep -q -- "$2" "$out" && cmp -s "$scratch/before" "$scratch/after" &&
+        [ -z "$(find . -name '.packet*')" ]; then pass "$1"; else fail "$1" "$why"; fi
+}
+refuses_record another_text_of_that_name "$record is here with another text"
+rm $record
+mkdir "$scratch/sealed" && tar -C "$scratch/sealed" -xf "$record_packet" 2>"$err"
+list=$(cd "$scratch/sealed/bm1" && echo packet/*/manifest.json)
+# resealed NAME WORD COMMAND...: the command changes a copy of the packet, and all hashes up to the seal are brought up to date.
+resealed() {
+    local name=$1 word=$2
+    shift 2
+    rm -rf "$scratch/copy" && cp -a "$scratch/sealed" "$scratch/copy" &&
+        (cd "$scratch/copy/bm1" && eval "$*" && packer "$scratch/changed.tar" "$scratch/copy" reseal) >"$scratch/change" 2>&1 ||
+        { fail "$name" "the change could not be made: $(tail -n 1 "$scratch/change")"; return; }
+    refuses_record "$name" "$word" "$scratch/changed.tar"
+}
+resealed a_changed_record "bm1/$record: not the record that was filed" "sed -i s/of/off/ $record"
+resealed a_record_that_is_not_filed 'no record of the ledger' \
+    "cp $record experiments/0002-two.md && sed -i 's|\"$record\"|\"experiments/0002-two.md\"|' $list"
+resealed a_record_that_leads_out 'no name of a record' "sed -i 's|$record|experiments/../0001-one.md|' ledger.jsonl"
+resealed a_record_of_a_run_that_is_not_here 'file the packet of its host first' \
+    "sed -i '/\"t\":\"record\"/s/aaaaaa/eeeeee/' ledger.jsonl"
+of_format_1="rm -rf experiments && sed -i 's/\"format\": 2/\"format\": 1/' $list"
+resealed a_packet_that_does_not_bring_its_record "$record is not here, and the packet does not bring it: .*locus packet --no-run" \
+    "$of_format_1"
+why=
+check unless_it_is_here in_clone rival eval "cp '$scratch/author/$record' $record && '$LOCUS' packet --check '$scratch/changed.tar'"
+
+sed -i '2s/"time":"2/"time":"3/' "$scratch/sealed/bm1/ledger.jsonl" && packer "$scratch/clock.tar" "$scratch/sealed" reseal
+check a_clock_that_was_wrong_is_said in_clone rival eval "'$LOCUS' packet --check '$scratch/clock.tar' --dry-run >'$out' &&
+    grep -q '^remark  *bm1/ledger.jsonl:3: its time, 2.* a clock was wrong' '$out'"
+
 # --- full disks and crashes ----------------------------------------------------------------------------------------------------
 
 cd "$scratch/theirs" || exit 1
@@ -351,12 +431,12 @@ else
 fi
 
 stopped() { # SIGNAL: sent to the whole group as soon as a run is in the ledger
-    local ledger=build/logs/bm1/ledger.jsonl lines group
-    lines=$(wc -l <$ledger)
+    local ledger=build/logs/bm1/ledger.jsonl opened group
+    opened=$(grep -c '"t":"open"' $ledger)
     setsid "$LOCUS" packet --smoke --again 0002 -o stopped.tar >"$out" 2>"$err" &
     group=$!
     for _ in $(seq 400); do
-        [ "$(wc -l <$ledger)" -lt $((lines + 2)) ] || break
+        [ "$(grep -c '"t":"open"' $ledger)" -eq "$opened" ] || break
         sleep 0.05
     done
     kill -s "$1" -- "-$group"

@@ -12,7 +12,7 @@ LOCUS=$(realpath "$LOCUS")
 scenario=$(dirname "$LOCUS")/testbed/tests/record_scenario
 . "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=bm1 TMPDIR="$scratch/tmp"
-mkdir "$TMPDIR" "$scratch/tree" && cd "$scratch/tree" && mkdir experiments || exit 1
+mkdir "$TMPDIR" "$scratch/tree" && cd "$scratch/tree" && mkdir experiments postulates || exit 1
 
 [ -x "$scenario" ] || {
     fail record_scenario "$scenario is not built (make tests)"
@@ -101,7 +101,7 @@ fi
 case_ compare_one_run 2 'which two runs' compare aaaaaa
 case_ export_without_a_form 2 'which form' export aaaaaa
 case_ export_to_a_file 0 '' export --pyperf aaaaaa -o run.json
-case_ export_to_nowhere 1 'No such file' export --pyperf aaaaaa -o none/run.json
+case_ export_to_nowhere 1 'there is no such folder' export --pyperf aaaaaa -o none/run.json
 case_ export_of_nothing 1 'no valid sample' export --pyperf ffffff
 if ${PYTHON:-python3} -c 'import pyperf' 2>/dev/null; then
     median=$(${PYTHON:-python3} -c 'import pyperf, sys

@@ -386,6 +386,27 @@ Test(record_environment, of_this_host_has_every_member_and_survives_json)
     json_decref(counters);
 }
 
+Test(record_environment, calls_the_cpu_by_its_name_or_by_its_numbers)
+{
+    static const struct {
+        const char *cpuinfo, *name; // NULL: there is none
+    } cases[] = {
+        {"processor : 0\nvendor_id : GenuineIntel\nmodel name : Xeon  8592+ \nmodel : 207\n\n", "Xeon  8592+"},
+        {"processor : 0\nCPU implementer : 0x41\nCPU part : 0xd0c\n\n", "ARM:65:3340"},
+        {"processor : 0\ncpu : POWER10 (architected), altivec supported\n", "IBM:10:0"},
+        {"nothing that anybody knows\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tree_file("/proc/cpuinfo", cases[i].cpuinfo);
+        json_t *cpu = tb_environment_cpu(tree_root);
+        cr_assert_not_null(cpu);
+        cr_expect_eq(json_is_null(cpu), cases[i].name == NULL);
+        if (cases[i].name)
+            cr_expect_str_eq(json_string_value(cpu), cases[i].name);
+        json_decref(cpu);
+    }
+}
+
 Test(record_environment, tells_an_emulated_guest_from_a_machine)
 {
     static const char *const given[] = {"n2", "", "n2\n", "\xff", "a-name-that-is-longer-than-31-bytes"};

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "testbed/record/git.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
 
@@ -65,6 +66,18 @@ static void add(struct tb_log *log, json_t *line)
     json_decref(line);
 }
 
+// As `locus run` names them, where there is a repository.
+static void name_commits(json_t *header, const char *postulate)
+{
+    const char *const head[] = {"rev-parse", "HEAD", NULL};
+    json_t *build = json_object_get(json_object_get(header, "env"), "build");
+    char commit[TB_HASH_TEXT];
+    if (tb_git_commit_of(postulate, commit, sizeof commit) == 0)
+        json_object_set_new(json_object_get(header, "postulate"), "commit", json_string(commit));
+    if (tb_git_line(NULL, head, commit, sizeof commit) == 0)
+        json_object_set_new(build, "commit", json_string(commit));
+}
+
 static void run(const struct forged_run *forged, bool crash)
 {
     char path[256], sha256[TB_HASH_TEXT], head_text[TB_HASH_TEXT];
@@ -75,8 +88,10 @@ static void run(const struct forged_run *forged, bool crash)
     append(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "t", "open", "run", forged->id, "nonce", forged->nonce, "log",
                      forged->log, "postulate_id", forged->postulate_id, "postulate_sha256", sha256, "kind", forged->kind));
     snprintf(path, sizeof path, "logs/" HOST "/%s", forged->log);
-    json_t *header = json_pack("{s:s, s:i, s:s, s:s, s:s, s:{s:s, s:s}}", "t", "hdr", "v", 1, "run", forged->id, "nonce",
-                               forged->nonce, "kind", forged->kind, "postulate", "path", forged->postulate, "sha256", sha256);
+    json_t *header =
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:{s:s, s:s}, s:{s:{}}}", "t", "hdr", "v", 1, "run", forged->id, "nonce",
+                  forged->nonce, "kind", forged->kind, "postulate", "path", forged->postulate, "sha256", sha256, "env", "build");
+    name_commits(header, forged->postulate);
     must(tb_log_create(&log, path, header), path);
     json_decref(header);
     for (int round = 0; round < 4; round++)

@@ -28,6 +28,7 @@ static char path[128];
 static void folder_make(void)
 {
     unsetenv("LOCUS_JOURNAL");
+    unsetenv("LOCUS_JOURNAL_COPY");
     cr_assert(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/file", folder);
 }
@@ -160,6 +161,71 @@ Test(record_journal, a_ring_that_is_forbidden_after_its_setup_is_given_up)
     expect_content("one\ntwo\n");
     cr_assert_str_eq(tb_journal_engine(journal), "write+fsync");
     tb_journal_close(journal);
+}
+
+// The file that is beside the journal, as copies go there.
+static void expect_copy(const char *expected)
+{
+    char content[512] = "", copy_path[160];
+    snprintf(copy_path, sizeof copy_path, "%s/copy", folder);
+    FILE *file = fopen(copy_path, "r");
+    cr_assert(file);
+    content[fread(content, 1, sizeof content - 1, file)] = '\0';
+    fclose(file);
+    cr_assert_str_eq(content, expected);
+}
+
+static void copies_begin(void)
+{
+    char copy_path[160];
+    snprintf(copy_path, sizeof copy_path, "%s/copy", folder);
+    FILE *file = fopen(copy_path, "w");
+    cr_assert(file);
+    fclose(file);
+    setenv("LOCUS_JOURNAL_COPY", copy_path, 1);
+}
+
+Test(record_journal, every_append_is_copied_with_its_place)
+{
+    for (int plain = 0; plain <= 1; plain++) {
+        char expected[512];
+        copies_begin();
+        struct tb_journal *journal = create(plain);
+        snprintf(expected, sizeof expected, "0 0 %s\n", path);
+        expect_copy(expected); // the file is there, and nothing is in it
+        cr_assert_eq(tb_journal_append(journal, "one\n", 4), 0);
+        tb_journal_close(journal);
+        cr_assert_eq(tb_journal_open(&journal, &(struct tb_journal_config){.path = path, .plain = plain}), 0);
+        cr_assert_eq(tb_journal_append(journal, "and two", 7), 0);
+        tb_journal_close(journal);
+        snprintf(expected, sizeof expected, "0 0 %s\n0 4 %s\none\n4 7 %s\nand two", path, path, path);
+        expect_copy(expected);
+    }
+}
+
+Test(record_journal, what_cannot_be_copied_is_not_there)
+{
+    copies_begin();
+    struct tb_journal *journal = create(true);
+    cr_assert_eq(tb_journal_append(journal, "one\n", 4), 0);
+    setenv("LOCUS_JOURNAL_COPY", "/dev/full", 1);
+    cr_assert_eq(tb_journal_append(journal, "two\n", 4), -ENOSPC);
+    expect_content("one\n");
+    copies_begin();
+    cr_assert_eq(tb_journal_append(journal, "three\n", 6), 0);
+    expect_content("one\nthree\n");
+    tb_journal_close(journal);
+}
+
+Test(record_journal, a_file_whose_copy_cannot_begin_is_not_made)
+{
+    struct tb_journal *journal;
+    setenv("LOCUS_JOURNAL_COPY", "/dev/full", 1);
+    cr_assert_eq(tb_journal_open(&journal, &(struct tb_journal_config){.path = path, .create = true}), -ENOSPC);
+    cr_assert_neq(access(path, F_OK), 0);
+    setenv("LOCUS_JOURNAL_COPY", "/nowhere/copy", 1);
+    cr_assert_eq(tb_journal_open(&journal, &(struct tb_journal_config){.path = path, .create = true}), -ENOENT);
+    cr_assert_neq(access(path, F_OK), 0);
 }
 
 Test(record_journal, creates_only_what_is_not_there_and_opens_only_what_is)

@@ -4,9 +4,9 @@
 # locus verify against a record that is damaged in every way that it must notice: LOCUS=path/to/locus BUILD=build/VARIANT.
 # LOCUS_ASAN, where it is set, is the program that is tested.
 #
-# A good record is made once, with the real modules, in a git repository: a draft, two postulates, a sealed run, a crashed run, a
-# record, another sealed run, each in its own commit. Every case damages a copy of it and compares exit status, file, line, witness
-# and how many findings there are: one damage, one finding, unless the damage is to two files.
+# A good record is made once, with the real modules, in a git repository: a draft, two postulates, their filing, a sealed run and
+# one that crashed, a record, another sealed run, each in its own commit. Every case damages a copy of it and compares exit status,
+# file, line, witness and how many findings there are: one damage, one finding, unless the damage is to two files.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 forge=$BUILD/testbed/tests/record_forge_scenario
@@ -29,6 +29,7 @@ book="the ledger"
 chain="the ledger's chain"
 kept="an older checkpoint"
 history="git history"
+tree="the file system"
 key="the key"
 
 commit() { git add -A && git commit -qm "$1"; }
@@ -36,7 +37,8 @@ commit() { git add -A && git commit -qm "$1"; }
 make_good() {
     mkdir "$scratch/good" && cd "$scratch/good" && git init -q -b main || return 1
     mkdir postulates experiments && echo draft >$postulate && commit draft || return 1
-    printf 'one\npredicts\n' >$postulate && printf 'two\n' >postulates/0002-two.md && "$forge" file && commit file || return 1
+    printf 'one\npredicts\n' >$postulate && printf 'two\n' >postulates/0002-two.md && commit postulates || return 1
+    "$forge" file && commit file || return 1
     "$forge" first && commit first || return 1
     printf 'record\nof one\n' >$record && "$forge" record && commit record || return 1
     "$forge" second && commit second || return 1
@@ -115,17 +117,17 @@ finds undamaged_with_git 0 0 -- --git
 finds undamaged_with_all 0 0 -- --git --host bm1 --root ./logs/ --checkpoint "$scratch/checkpoint"
 finds undamaged_json 0 0 -- --git --json
 if jq -e '.findings == [] and .hosts[0].runs == 3 and (.hosts[0].crashed | length) == 1 and .hosts[0].sealed == 2 and
-    .git.commits == 5 and .git.uncommitted == []' "$scratch/out" >/dev/null; then pass json; else
+    .git.commits == 6 and .git.uncommitted == []' "$scratch/out" >/dev/null; then pass json; else
     fail json "$(cat "$scratch/out")"; fi
 damage_fresh_clone() { git clone -q "file://$scratch/good" clone && cd clone; }
 finds fresh_clone 0 0 -- --git
 finds undamaged_says_what_was_a_draft 0 0 -- --git
-draft="committed as a draft, and changed 1 time(s) before it was filed"
+draft="remark: committed as a draft, and changed 1 time(s) before it was filed"
 if grep -q "^$postulate:1: $draft" "$scratch/out"; then pass draft_is_listed; else
     fail draft_is_listed "$(cat "$scratch/out")"; fi
 damage_uncommitted_run() { git reset -q --soft HEAD~1 && git reset -q; }
 finds uncommitted_run 0 0 -- --git
-if grep -q "^$two:1: not committed" "$scratch/out"; then pass uncommitted_is_listed; else
+if grep -q "^$two:1: remark: not committed" "$scratch/out"; then pass uncommitted_is_listed; else
     fail uncommitted_is_listed "$(cat "$scratch/out")"; fi
 
 # A trial files its postulate by itself, and may go on writing it.
@@ -199,6 +201,7 @@ damage_08_another_postulate() { edit $one '1s/"sha256":"./"sha256":"x/' && "$for
 finds 08_another_postulate 1 1 "$one:1|$book" --
 damage_09_edited_postulate() { edit $postulate '2s/s$/S/'; }
 finds 09_edited_postulate 1 1 "$postulate:1|$book" --
+finds 09_edited_postulate_with_git 1 3 "$postulate:1|$book" "$postulate:1|$history" -- --git
 damage_09_edited_and_committed() { edit $postulate '2s/s$/S/' && commit edit; }
 finds 09_edited_and_committed 1 1 "$postulate:1|$book" --
 damage_09_deleted_postulate() { rm $postulate; }
@@ -235,7 +238,64 @@ finds 11_record_before_its_run 1 1 "$ledger:3|$book" --
 damage_11_another_host() { edit $ledger '1s/bm1/bm7/' && "$forge" chain $ledger; }
 finds 11_another_host 1 1 "$ledger:1|$book" --
 damage_11_unknown_line() { edit $ledger '7s/"record"/"recrod"/' && "$forge" chain $ledger; }
-finds 11_unknown_line 1 1 "$ledger:7|$book" --
+finds 11_unknown_line 1 2 "$ledger:7|$book" "$record:1|$book" --
+
+# Times are told by clocks, and a clock may be wrong: no damage, but it is said.
+clock() { # LINE TIME...: rewrites the times of the ledger's lines
+    while [ $# -gt 0 ]; do edit $ledger "$1s/\"time\":\"[^\"]*\"/\"time\":\"$2\"/" && shift 2; done && "$forge" chain $ledger
+}
+damage_clock_goes_back() {
+    edit $ledger 's/"time":"[^"]*"/"time":"2026-01-02T00:00:00Z"/' && clock 5 2026-01-02T01:00:00Z 6 2026-01-01T23:59:00Z
+}
+finds clock_goes_back 0 0 --
+remark="$ledger:6: remark: its time, 2026-01-01T23:59:00Z, is 3660 s before that of line 5, 2026-01-02T01:00:00Z: a clock was wrong"
+holds clock_goes_back_and_it_is_said "$(cat "$scratch/out")" grep -qxF "$remark" "$scratch/out"
+holds clock_goes_back_once "$(cat "$scratch/out")" test "$(grep -c 'a clock was wrong' "$scratch/out")" = 1
+holds clock_goes_back_is_not_all_well "$(cat "$scratch/out")" grep -q '1 record: verified, with 1 remark$' "$scratch/out"
+finds clock_goes_back_as_json 0 0 -- --json
+says clock_goes_back_in_json '.remarks == [{"file": "logs/bm1/ledger.jsonl", "line": 6,
+    "what": "its time, 2026-01-01T23:59:00Z, is 3660 s before that of line 5, 2026-01-02T01:00:00Z: a clock was wrong"}]'
+
+# --- symbolic links, and records that nobody filed -----------------------------------------------------------------------------
+
+# What lies behind a link is as it should be: it could be otherwise tomorrow, and nothing of the record would have changed.
+damage_link_host() { mv $logs elsewhere && ln -s ../elsewhere $logs; }
+finds link_host 1 1 "$logs:1|$tree" --
+damage_link_host_to_nowhere() { ln -s nowhere logs/bm2; }
+finds link_host_to_nowhere 1 1 "logs/bm2:1|$tree" --
+damage_link_ledger() { mv $ledger x && ln -s ../../x $ledger; }
+finds link_ledger 1 1 "$ledger:1|$tree" --
+damage_link_log() { mv $one x && ln -s ../../../x $one; }
+finds link_log 1 1 "$one:1|$tree" --
+finds link_log_of_the_host 1 1 "$one:1|$tree" -- --host bm1
+damage_link_log_and_broken_ledger() { damage_link_log && edit $ledger '5d'; }
+finds link_log_and_broken_ledger 1 2 "$one:1|$tree" "$ledger:5|$chain" --
+damage_link_folder() { mv $logs/0001-one x && ln -s ../../x $logs/0001-one; }
+finds link_folder 1 1 "$logs/0001-one:1|$tree" --
+damage_link_postulate() { mv $postulate x && ln -s ../x $postulate; }
+finds link_postulate 1 1 "$postulate:1|$tree" --
+damage_link_postulates() { mv postulates x && ln -s x postulates; }
+finds link_postulates 1 1 "postulates:1|$tree" --
+damage_link_record() { mv $record x && ln -s ../x $record; }
+finds link_record 1 1 "$record:1|$tree" --
+damage_link_is_committed() { damage_link_log && commit link; }
+finds link_is_committed 1 2 "$one:1|$tree" "$one:1|$history" -- --git
+damage_link_root() { mv logs x && ln -s x logs; }
+refused link_root 'logs is a symbolic link' --git
+
+damage_record_without_an_entry() { echo '# 0001' >experiments/0001-one.add1.md; }
+finds record_without_an_entry 1 1 "experiments/0001-one.add1.md:1|$book" --
+damage_record_without_an_entry_committed() { damage_record_without_an_entry && commit record; }
+finds record_without_an_entry_committed 1 1 "experiments/0001-one.add1.md:1|$book" -- --git
+finds record_without_an_entry_of_the_host 0 0 -- --host bm1
+damage_record_of_another_postulate() { echo '# 0002' >experiments/0002-two.md; }
+finds record_of_another_postulate 1 1 "experiments/0002-two.md:1|$book" --
+damage_no_record() { echo '# about' >experiments/README.md && echo 'int a;' >experiments/0002-two.c; }
+finds no_record 0 0 --
+damage_record_and_broken_ledger() { damage_record_without_an_entry && edit $ledger '5d'; }
+finds record_and_broken_ledger 1 1 "$ledger:5|$chain" --
+damage_record_beside_trials() { damage_record_without_an_entry && mkdir build && cp -a logs build/; }
+finds record_beside_trials 0 0 -- --root build/logs
 
 # --- 12 to 14: the ledger's chain ----------------------------------------------------------------------------------------------
 
@@ -258,8 +318,8 @@ damage_15_committed() { damage_15_log_with_ledger_lines && commit cut; }
 finds 15_committed 0 0 --
 finds 15_committed_with_git 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
 damage_15_whole_host() { rm -r $logs; }
-finds 15_whole_host 1 1 "$scratch/checkpoint:1|$kept" -- --checkpoint "$scratch/checkpoint"
-finds 15_whole_host_with_git 1 4 "$ledger:1|$history" "$one:1|$history" -- --git
+finds 15_whole_host 1 2 "$scratch/checkpoint:1|$kept" "$record:1|$book" -- --checkpoint "$scratch/checkpoint"
+finds 15_whole_host_with_git 1 5 "$ledger:1|$history" "$one:1|$history" -- --git
 
 damage_16_rewritten() { edit $one '3s/1001/1003/' && "$forge" chain $one && "$forge" ledger; }
 finds 16_rewritten 0 0 --
@@ -273,7 +333,7 @@ damage_16_postulate() { edit $postulate '2s/s$/S/' && edit $ledger "/$(basename 
     printf %s "$(head -n 5 $crashed | sed "s/${old%% *}/${sha%% *}/")" >x && echo >>x && mv x $crashed &&
     "$forge" chain $one $crashed && "$forge" ledger && commit rewrite; }
 finds 16_postulate 0 0 --
-finds 16_postulate_with_git 1 5 "$ledger:2|$history" "$one:1|$history" "$crashed:1|$history" -- --git
+finds 16_postulate_with_git 1 7 "$ledger:2|$history" "$one:1|$history" "$crashed:1|$history" -- --git
 
 # --- history -------------------------------------------------------------------------------------------------------------------
 
@@ -289,13 +349,60 @@ damage_git_merge_hides() {
 }
 finds git_merge_hides 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
 damage_git_log_with_its_postulate() {
-    git reset -q --soft HEAD~4 && commit together
+    git reset -q --soft HEAD~5 && commit together
 }
 finds git_log_with_its_postulate 1 3 "$one:1|$history" "$two:1|$history" "$crashed:1|$history" -- --git
-damage_git_postulate_not_committed() { git reset -q --soft HEAD~4 && git reset -q; }
+damage_git_postulate_not_committed() { git reset -q --soft HEAD~5 && git reset -q; }
 finds git_postulate_not_committed 1 3 "$postulate:1|$history" "postulates/0002-two.md:1|$history" -- --git
 damage_git_assume_unchanged() { git update-index --assume-unchanged $one && damage_16_rewritten; }
 finds git_assume_unchanged 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+
+# What would have git tell of another history, or of another repository.
+damage_git_quoted_path() {
+    cp -a $logs "$named" && edit "$named/ledger.jsonl" '1s/"bm1"/"a\\"b"/' &&
+        "$forge" chain "$named/ledger.jsonl" && commit other &&
+        edit "$named/ledger.jsonl" '1s/"nonce":"./"nonce":"x/' && "$forge" chain "$named/ledger.jsonl" && commit tamper
+}
+named='logs/a"b'
+finds git_quoted_path 1 1 "$named/ledger.jsonl:1|$history" -- --git
+damage_git_path_with_a_newline() {
+    mkdir "$lines" && head -n 2 $ledger | sed '1s/"bm1"/"a\\nb"/' >"$lines/ledger.jsonl" &&
+        "$forge" chain "$lines/ledger.jsonl" && commit other && edit "$lines/ledger.jsonl" '1s/"nonce":"./"nonce":"x/' &&
+        "$forge" chain "$lines/ledger.jsonl" && commit tamper
+}
+lines=$'logs/a\nb'
+finds git_path_with_a_newline 1 1 "logs/a?b/ledger.jsonl:1|$history" -- --git
+damage_git_grafts() { damage_16_committed && echo "$(git rev-parse HEAD) $(git rev-parse HEAD~4)" >.git/info/grafts; }
+finds git_grafts 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+damage_git_grafts_elsewhere() { damage_git_grafts && mv .git/info/grafts "$scratch/grafts"; }
+GIT_GRAFT_FILE=$scratch/grafts finds git_grafts_elsewhere 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+damage_git_replaced() { damage_16_committed && git replace --graft HEAD HEAD~4; }
+finds git_replaced 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+damage_git_commit_graph() { damage_16_committed && git commit-graph write --reachable && another_parent HEAD HEAD~4; }
+another_parent() { # COMMIT PARENT: the commit-graph, which git believes without looking at the commit, names that one
+    python3 -S - .git/objects/info/commit-graph "$(git rev-parse "$1")" "$(git rev-parse "$2")" <<'PYTHON'
+import hashlib, os, struct, sys
+path, commit, parent = sys.argv[1], bytes.fromhex(sys.argv[2]), bytes.fromhex(sys.argv[3])
+data = bytearray(open(path, 'rb').read())
+chunks = {bytes(data[at:at + 4]): struct.unpack('>Q', data[at + 4:at + 12])[0] for at in range(8, 8 + 12 * data[6], 12)}
+count = struct.unpack('>I', data[chunks[b'OIDF'] + 1020:chunks[b'OIDF'] + 1024])[0]
+ids = [bytes(data[at:at + 20]) for at in range(chunks[b'OIDL'], chunks[b'OIDL'] + 20 * count, 20)]
+at = chunks[b'CDAT'] + 36 * ids.index(commit) + 20
+data[at:at + 4] = struct.pack('>I', ids.index(parent))
+data[-20:] = hashlib.sha1(data[:-20]).digest()
+os.chmod(path, 0o644)
+open(path, 'wb').write(data)
+PYTHON
+}
+finds git_commit_graph 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+damage_git_merges_not_shown() { damage_git_merge_hides && git config log.diffMerges off; }
+finds git_merges_not_shown 1 2 "$ledger:8|$history" "$two:1|$history" -- --git
+damage_git_another_repository() { # in which what was written anew came in good order
+    damage_16_rewritten && git init -q -b main "$scratch/liar" && cp -a postulates "$scratch/liar/" &&
+        (cd "$scratch/liar" && commit postulates) && cp -a logs experiments "$scratch/liar/" && (cd "$scratch/liar" && commit all)
+}
+GIT_DIR=$scratch/liar/.git finds git_another_repository 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
+GIT_OBJECT_DIRECTORY=$scratch/liar/.git/objects finds git_other_objects 1 2 "$ledger:5|$history" "$one:3|$history" -- --git
 damage_git_merge_is_fine() {
     git checkout -q -b side HEAD~1 && echo x >other && commit other && git checkout -q main && git merge -q -m merge side
 }
@@ -306,6 +413,61 @@ damage_git_none() { rm -rf .git; }
 GIT_CEILING_DIRECTORIES=$scratch refused git_none 'no repository' --git
 damage_git_empty() { rm -rf .git && git init -q; }
 refused git_empty 'git log' --git
+
+# --- what history proves, and what it cannot ----------------------------------------------------------------------------------
+
+# row NAME HOST RUNS POSTULATE FILING COMMIT SOURCE: of so many official runs, those of which each is proven.
+row() { holds "$1" "$(cat "$scratch/out")" grep -Eqx "$2 +$3 +$4 +$5 +$6 +$7" "$scratch/out"; }
+summary() { holds "$1" "$(cat "$scratch/out")" grep -q "commits: $2\$" "$scratch/out"; }
+
+damage_order_undamaged() { :; }
+finds order_undamaged 0 0 -- --git
+row order_is_proven bm1 3 3 3 3 3
+summary order_is_proven_and_all_is_well 'all is well'
+damage_order_committed_anew() { # as a record is that was saved without its repository
+    rm -rf .git && git init -q -b main && git add postulates && git commit -qm postulates && commit rest
+}
+finds order_committed_anew 0 0 -- --git
+row order_committed_anew_is_not_proven bm1 3 3 0 0 0
+summary order_committed_anew_is_not_all_well 'verified; history proves the order for 0 of 1 hosts, not for bm1 (0 of 3 runs)'
+lost=$(git -C "$scratch/good" log --format=%h --abbrev=12 -1 -- postulates)
+for said in 'filing:3 of 3 logs did not come in a commit after the one with their filing' \
+    "postulate:3 of 3 logs name no commit of their postulate that is in this history ($lost)" \
+    'source:3 of 3 logs name no build commit that is in this history (2 commits): what was measured cannot be looked up'; do
+    holds "order_says_what_is_missing_of_the_${said%%:*}" "$(cat "$scratch/out")" grep -q "^bm1: ${said#*:}" "$scratch/out"
+done
+finds order_as_json 0 0 -- --git --json
+says order_as_json_counts '.git.order[0] | .host == "bm1" and .runs == 3 and .proven == 0 and .postulate_before_filing == 3 and
+    .filing_before_log == 0 and .postulate_commit == 0 and .build_commit == 0 and (.postulate_commits_lost | length) == 1 and
+    (.build_commits_lost | length) == 2'
+damage_order_of_two_hosts() {
+    cp -a $logs logs/bm2 && edit logs/bm2/ledger.jsonl '1s/bm1/bm2/; 7d' && "$forge" chain logs/bm2/ledger.jsonl && commit other
+}
+finds order_of_two_hosts 0 0 -- --git
+row order_of_the_second_host bm2 3 3 0 3 3
+summary order_of_one_host_only 'verified; history proves the order for 1 of 2 hosts, not for bm2 (0 of 3 runs)'
+damage_order_built_from_a_lost_commit() { git reset -q --soft HEAD~3 && commit together; }
+finds order_built_from_a_lost_commit 0 0 -- --git
+row order_built_from_a_lost_commit_is_not_proven bm1 3 3 3 3 2
+damage_order_of_a_branch() { # for the merge the log is new, and the filing old
+    git checkout -q -b side HEAD~4 && "$forge" file && "$forge" first && commit together && git checkout -q -b trunk HEAD~1 &&
+        git merge -q --no-ff -m merge side
+}
+finds order_of_a_branch 0 0 -- --git
+row order_of_a_branch_is_not_proven bm1 2 2 0 2 2
+damage_order_uncommitted() { git reset -q --soft HEAD~1 && git reset -q; }
+finds order_uncommitted 0 0 -- --git
+row order_uncommitted_is_not_proven bm1 3 3 2 3 3
+# again TEXT TEXT: the first runs once more, but in their headers the one text stands for the other.
+again() {
+    git reset -q --hard HEAD~3 && "$forge" first && edit $one "1s/$1/$2/" && edit $crashed "1s/$1/$2/" && "$forge" chain $one &&
+        printf %s "$(cat $crashed | head -n 5)" >x && echo >>x && mv x $crashed && "$forge" chain $crashed && "$forge" ledger &&
+        commit first
+}
+damage_order_commit_of_a_draft() { again "\"commit\":\"$(git rev-parse HEAD~4)" "\"commit\":\"$(git rev-parse HEAD~5)"; }
+finds order_commit_of_a_draft 1 2 "$one:1|$history" "$crashed:1|$history" -- --git
+damage_order_built_from_a_draft() { again "$(git rev-parse HEAD~3)" "$(git rev-parse HEAD~5)"; }
+finds order_built_from_a_draft 1 2 "$one:1|$history" "$crashed:1|$history" -- --git
 
 # --- 17: the key ---------------------------------------------------------------------------------------------------------------
 

@@ -28,8 +28,9 @@ fail() {
     failures=$((failures + 1))
 }
 
-# What a denial does not change: without what is free at the moment, and without what is said of the calls.
-steady() { grep -v '_free_bytes\|_reclaimable_bytes\|_room_bytes\|"mbind\|"move_pages' "$1"; }
+# What a denial does not change: without the head, which has the time, without what is free at the moment, and without what is said
+# of the calls.
+steady() { sed '/^  "head": {$/,/^  },$/d' "$1" | grep -v '_free_bytes\|_reclaimable_bytes\|_room_bytes\|"mbind\|"move_pages'; }
 
 # says NAME "call:word ..." COMMAND...: COMMAND is locus topo behind something. For each call both forms name the word, and beyond
 # that --json says what it says without a denial.

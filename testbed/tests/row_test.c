@@ -190,11 +190,11 @@ Test(row, best_malloc_is_valid_whole_and_no_twin)
     static const struct fixture_arm arms[] = {{"locus", 1000},    {"glibc", 9000},      {"mimalloc", 5000},
                                               {"jemalloc", 4000}, {"mimalloc#2", 3000}, {"malloc:/a.so", 2000}};
     struct tb_campaign *campaign = FIXTURE(f, arms, 10);
-    cr_assert_eq(tb_best_malloc(campaign, 0), 5);
+    cr_assert_eq(tb_best_malloc(campaign, 0, TB_LAP).arm, 5);
     f.arms[5].fault = TB_FAULT_SKIP_TOUCH;
-    cr_assert_eq(tb_best_malloc(campaign, 0), 3);
+    cr_assert_eq(tb_best_malloc(campaign, 0, TB_LAP).arm, 3);
     fixture_invalidate(campaign, 0, 3, 4, "lost one");
-    cr_assert_eq(tb_best_malloc(campaign, 0), 2);
+    cr_assert_eq(tb_best_malloc(campaign, 0, TB_LAP).arm, 2);
 }
 
 Test(row, board_ranks_by_time_and_keeps_the_unranked_below)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `make test` runs: every variant is built, every test program and script found by its name is run, and every single case is
-# counted. Ends with the line "N passed, N failed, N skipped"; exit 0 only if nothing failed and something passed. One item for
-# each CPU runs at a time (items.bash), but some have the machine to themselves.
+# suite.sh [short]: what `make test` runs: every variant is built, every test program and script found by its name is run, and every
+# single case is counted. Ends with the line "N passed, N failed, N skipped"; exit 0 only if nothing failed and something passed.
+# One item for each CPU runs at a time (items.bash), but some have the machine to themselves.
 #
 #   *_test.c      Criterion, gcc plain and gcc ASan+UBSan, cases counted from its TAP report. LeakSanitizer in a Criterion child
 #                 prints and passes, so its reports go to files, and a file that exists is a failure.
@@ -15,6 +15,9 @@
 #
 # Logs of all items: build/test/. Seconds and runs: STRESS_SECONDS, FUZZ_SECONDS, LITMUS_RUNS. JOBS=1: one after the other.
 # ONLY=word runs only the items whose name contains it (and the builds).
+#
+# short is `make check`: one build, its unit tests, layers and tidy. It says in two minutes whether the program does on this machine
+# what it does on others, and needs no second compiler.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN # the variants choose compiler and flags themselves
@@ -105,13 +108,14 @@ fuzzers() {
 # Contenders whose worker spins on a CPU of its own take ten times as long when another item is on that CPU. And when the kernel
 # is told to shut a file system down beside a busy machine, it may say of an fsync that was under way that all is well.
 alone='testbed/tests/eval_cli.sh testbed/tests/perf_cli.sh testbed/tests/record_run.sh testbed/tests/record_power.sh'
+alone+=' testbed/tests/noise_cli.sh testbed/tests/make_run.sh'
 # The others in order of their length, so that no long one is left alone at the end. They have limits of their own inside.
 long='testbed/tests/nodes_guest.sh placement/tests/mutants.sh testbed/tests/guest.sh testbed/tests/nodes_mutants.sh'
 long+=' ansible/tests/provision.sh ansible/tests/campaign.sh testbed/tests/packet_guest.sh'
 
 scripts() {
     local script
-    for script in $long; do script_item "$script" 300; done
+    for script in $long; do script_item "$script" 600; done
     units gcc-asan
     for script in */tests/*.sh; do
         [[ " $long $alone testbed/tests/suite.sh " == *" $script "* ]] || script_item "$script"
@@ -127,7 +131,24 @@ script_item() { # path, seconds
 
 # --- all of it -----------------------------------------------------------------------------------------------------------------
 
+verdict() {
+    item free tidy build tidy make tidy
+    item free layers build layers make layers
+    items_run
+    echo
+    echo "took $SECONDS s, logs in build/test"
+    items_end
+    exit
+}
+
+case ${1-} in '' | short) ;; *) echo "usage: suite.sh [short]" >&2; exit 2 ;; esac
 mkdir -p "$out"
+if [ "${1-}" = short ]; then
+    item free "build (gcc)" build "build (gcc)" make -j"$(nproc)" all tests
+    items_run
+    units gcc
+    verdict
+fi
 echo "kernel $(uname -r), $(nproc) CPUs, $(gcc --version | head -n 1), $(clang --version | head -n 1)"
 only=${ONLY:-} ONLY= # the builds are always wanted
 make="make -k -j$((($(nproc) + 1) / 2))" # two at a time
@@ -147,10 +168,4 @@ items_run
 scripts
 units gcc
 fuzzers
-item free tidy build tidy make tidy
-item free layers build layers make layers
-items_run
-
-echo
-echo "took $SECONDS s, logs in build/test"
-items_end
+verdict

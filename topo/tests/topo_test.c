@@ -146,6 +146,19 @@ Test(topo, says_what_is_wrong_with_a_synthetic_description)
         check_refused(bad[i].source, &bad[i]);
 }
 
+Test(topo, a_reason_is_one_line_whatever_the_source_is_called)
+{
+    static const char *const sources[] = {"no\nsuch/machine.xml", "no\nsuch\tmachine", "\x1b[2Jno/machine.xml", "\x7f"};
+    for (unsigned i = 0; i < sizeof sources / sizeof *sources; i++) {
+        struct locus_topo *topo;
+        char why[256] = "";
+        cr_assert_lt(locus_topo_open(&topo, sources[i], why, sizeof why), 0);
+        for (const char *at = why; *at; at++)
+            cr_assert((unsigned char)*at >= ' ' && *at != 0x7f, "source %u: a control character in: %s", i, why);
+        cr_assert_neq(*why, '\0');
+    }
+}
+
 Test(topo, cuts_a_reason_to_the_room_it_has)
 {
     struct locus_topo *topo = NULL;

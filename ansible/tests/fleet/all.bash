@@ -9,6 +9,6 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN
 . testbed/tests/items.bash
 
 mkdir -p "$out"
-for script in ansible/tests/*.sh; do item free "script ansible/$(basename "$script" .sh)" script "$script"; done
+for script in ansible/tests/*.sh; do item free "script ansible/$(basename "$script" .sh)" script "$script" 600; done
 items_run
 items_end

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pool: what it says of itself. Statistics for any thread, which blocks are out, and why it could not be opened.
+#include "config.h"
+#include "pool_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+// Every block is free, out or retired, so what was allocated need not be counted. Another thread may read one of the counters late.
+void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *out)
+{
+    uint64_t freed = counter_read(&pool->counters.freed);
+    uint32_t retired = (uint32_t)counter_read(&pool->counters.retired), most = pool->blocks - retired;
+    uint32_t top = __atomic_load_n(&pool->top, __ATOMIC_RELAXED), outstanding = top < most ? most - top : 0;
+    *out = (struct locus_pool_stats){
+        .allocated = freed + outstanding,
+        .freed = freed,
+        .blocks = pool->blocks,
+        .blocks_free = most - outstanding,
+        .blocks_retired = retired,
+        .outstanding = outstanding,
+        .outstanding_high = (uint32_t)counter_read(&pool->counters.outstanding_high),
+        .distinct_high = (uint32_t)counter_read(&pool->counters.distinct_high),
+    };
+    counters_read(out->refused, pool->counters.refused, sizeof out->refused);
+}
+
+// The free ones are marked, and the rest but the retired is out. A bit for each block, because the stack is in no order.
+int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count)
+{
+    unsigned char *is_free = calloc(pool->blocks / 8 + 1, 1);
+    if (!is_free)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < pool->top; i++) {
+        uint32_t index = locus_block_index(pool->free[pool_free_at(pool, i)]);
+        is_free[index / 8] |= (unsigned char)(1u << index % 8);
+    }
+    *count = 0;
+    for (uint32_t i = 0; i < pool->blocks; i++) {
+        if (is_free[i / 8] >> i % 8 & 1 || pool->generation[i] == POOL_GENERATION_RETIRED)
+            continue;
+        uint64_t tag = pool->tags ? __atomic_load_n(&pool->tags[i], __ATOMIC_RELAXED) : 0;
+        ++*count;
+        function(context, locus_block_make(pool->home, i, pool->generation[i]), tag);
+    }
+    free(is_free);
+    return 0;
+}
+
+const char *pool_config_fault(const struct locus_pool_config *config)
+{
+    size_t stride_bytes = config->stride_bytes ? config->stride_bytes : config->block_bytes, bytes;
+    if (config->home >= LOCUS_HOMES_MAX)
+        return "home is not below 64 (LOCUS_HOMES_MAX)";
+    if (config->blocks == 0 || config->blocks > LOCUS_BLOCKS_MAX)
+        return "blocks is 0, or more than 64 Mi (LOCUS_BLOCKS_MAX)";
+    if (config->block_bytes == 0)
+        return "block_bytes is 0";
+    if (stride_bytes < config->block_bytes)
+        return "stride_bytes is less than block_bytes: blocks would overlap";
+    if ((unsigned)config->backing > LOCUS_BACKING_CALLER || (unsigned)config->reuse > LOCUS_REUSE_FIFO)
+        return "there is no such backing, or no such reuse";
+    if (__builtin_mul_overflow(stride_bytes, (size_t)config->blocks, &bytes))
+        return "blocks times block_bytes is more than an address space holds";
+    if ((config->backing == LOCUS_BACKING_CALLER) != (config->memory != NULL))
+        return "memory goes with LOCUS_BACKING_CALLER, and with that alone";
+    if (config->memory && bytes > config->memory_bytes)
+        return "memory_bytes is less than the blocks need";
+    return NULL;
+}
+
+void locus_pool_why(const struct locus_pool_config *given, int error, char *why, size_t why_bytes)
+{
+    struct locus_pool_config config;
+    struct locus_region_config region;
+    int taken = config_take(&config, sizeof config, given);
+    const char *fault = taken ? config_why(taken) : abs(error) == EINVAL ? pool_config_fault(&config) : NULL;
+    if (fault) {
+        snprintf(why, why_bytes, "%s", fault);
+        return;
+    }
+    pool_region_config(&config, &region);
+    locus_region_why(&region, error, why, why_bytes);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// head: see head.h. The machine is the one on which the program runs, also where the JSON is about another one: a topology that was
+// described, a record of many hosts, a copy of somebody's /proc.
+
+#include "testbed/head.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "placement/version.h"
+#include "testbed/doctor/doctor.h"
+#include "testbed/json_parts.h"
+#include "testbed/record/environment.h"
+#include "testbed/record/ledger.h"
+
+static json_t *host_json(void)
+{
+    char host[64];
+    return tb_host_name(host, sizeof host) ? json_null() : json_string(host);
+}
+
+static json_t *kernel_json(void)
+{
+    struct utsname names;
+    return uname(&names) ? json_null() : json_string(names.release);
+}
+
+static json_t *time_json(void)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    return json_string(text);
+}
+
+static json_t *doctor_json(void)
+{
+    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
+    json_t *object = NULL;
+    if (doctor && tb_doctor_look("", doctor) == 0) {
+        object = tb_doctor_brief(doctor);
+        tb_doctor_close(doctor);
+    }
+    free(doctor);
+    return object;
+}
+
+json_t *tb_head(const char *what)
+{
+    const struct tb_json_member members[] = {
+        {"schema", json_sprintf("locus-%s/1", what)},
+        {"locus", json_string(LOCUS_VERSION)},
+        {"commit", json_string(tb_environment_commit())},
+        {"host", host_json()},
+        {"cpu", tb_environment_cpu("")},
+        {"kernel", kernel_json()},
+        {"emulated", tb_json_clean(tb_environment_guest())},
+        {"time", time_json()},
+        {"doctor", doctor_json()},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+json_t *tb_headed(json_t *head, json_t *body)
+{
+    const struct tb_json_member members[] = {{"head", head}};
+    json_t *whole = TB_JSON_OBJECT(members);
+    bool failed = !whole || !body || json_object_update(whole, body);
+    json_decref(body);
+    if (!failed)
+        return whole;
+    json_decref(whole);
+    return NULL;
+}

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# .ci/deps.sh where it can do nothing: on a distribution whose packages it does not know. Its PATH is a folder of the common tools
+# and of what a case puts beside them, so nothing is installed, and what this machine has is not seen. One line a case.
+set -u
+REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
+. "$REPO/testbed/tests/cases.bash"
+cd "$REPO" || exit 1
+
+bare=$scratch/bare
+mkdir "$bare"
+for tool in sh bash make env id mktemp rm head tail sed grep tr fold echo printf cat nproc; do
+    ln -s "$(command -v $tool)" "$bare/$tool" || exit 1
+done
+
+# deps STATUS ARGUMENT...: $out and $err are what it said.
+deps() {
+    local wanted=$1 status
+    shift
+    env -u DEPS PATH="$bare" "${with[@]}" sh .ci/deps.sh "$@" >"$out" 2>"$err" </dev/null
+    status=$?
+    why="exit $status, not $wanted: $(cat "$out" "$err" | head -n 2)"
+    [ $status -eq "$wanted" ]
+}
+with=()
+says_only() { why="it says: $(cat "$out" "$err")" && [ ! -s "$out" ] && grep -q -- "$1" "$err"; }
+silent() { why="it says: $(cat "$out" "$err")" && [ ! -s "$out" ] && [ ! -s "$err" ]; }
+
+# --- no Debian -----------------------------------------------------------------------------------------------------------------
+
+system=$(. /etc/os-release && echo "$PRETTY_NAME")
+stops() { deps 1 "$@" && says_only "^deps: .*$system" && says_only libhwloc-dev && says_only 'DEPS=skip'; }
+check 'without dpkg-query it stops, names the distribution, the packages and the way out' stops build
+check 'so it does when it is asked what is missing' stops check --missing
+made() { why="make went on: $(cat "$out")" && ! env PATH="$bare" make deps >"$out" 2>&1 && grep -q 'DEPS=skip' "$out"; }
+check 'and so does make' made
+skipped() { with=(DEPS=skip) && deps 0 test && silent && env PATH="$bare" make DEPS=skip deps >"$out" 2>&1 && : >"$err" && silent; }
+check 'DEPS=skip goes on, in the environment and as an argument of make' skipped
+other() { with=(DEPS=yes) && deps 2 build && says_only "DEPS is 'yes'"; }
+check 'another value of DEPS is refused' other
+with=()
+
+# --- a Debian that has nothing and knows every name ----------------------------------------------------------------------------
+
+printf '#!/bin/sh\nexit 1\n' >"$bare/dpkg-query"
+printf '#!/bin/sh\necho "  Candidate: 1"\n' >"$bare/apt-cache"
+stops_without_apt() { deps 1 build && says_only 'there is no apt-get'; }
+chmod +x "$bare"/{dpkg-query,apt-cache}
+check 'dpkg alone, without apt, is not enough' stops_without_apt
+printf '#!/bin/sh\nexit 1\n' >"$bare/apt-get" && chmod +x "$bare/apt-get"
+
+short() {
+    deps 0 check --missing && why="it names: $(paste -sd ' ' "$out")" && grep -qx libhwloc-dev "$out" &&
+        grep -qx libcriterion-dev "$out" && grep -qx universal-ctags "$out" &&
+        ! grep -qE '^(clang|ansible|libdpdk|r-mathlib|chromium|linux-perf)' "$out"
+}
+check 'the short tests want Criterion and ctags, and neither clang nor ansible' short
+asked() { why='make check does not ask for that' && make -n check >"$out" 2>&1 && grep -qx 'sh .ci/deps.sh check' "$out"; }
+check 'make check installs that and no more' asked
+rivals() {
+    deps 0 test --missing && why='not in the tests' && grep -qx libdpdk-dev "$out" && grep -qx pkg-config "$out" &&
+        deps 0 build --missing && why='in the build' && ! grep -q dpdk "$out"
+}
+check "DPDK's pools are tested, and are not needed to build" rivals
+
+[ $failures -eq 0 ]

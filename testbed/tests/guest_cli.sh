@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# locus guest without a guest: how it calls its script, where it finds it, and what it says where there is none. LOCUS names the
+# program. One line a case, PASS, FAIL or SKIP; exit status 1 if any failed.
+set -u
+: "${LOCUS:?LOCUS must name the program}"
+. "$(dirname "$0")/cases.bash"
+repo=$(cd "$(dirname "$0")/../.." && pwd)
+
+# A script that only says how it was called.
+mkdir -p "$scratch/share/guest" "$scratch/elsewhere" && cd "$scratch/elsewhere" || exit 1
+echo 'echo called "$@"' >"$scratch/share/guest/boot.sh"
+export LOCUS_SHARE=$scratch/share
+called() { # with, argument...
+    local with=$1
+    shift
+    locus 0 guest "$@" && why="called $(cat "$out")" && grep -qE "^called $with$" "$out"
+}
+check ten-minutes-unless-told-otherwise called '--machine n2 --timeout 600 -- /.*/locus topo' topo
+check as-long-as-one-is-told called '--machine cxl --timeout 7 -- /.*/locus topo --json' -t 7 -m cxl -- topo --json
+check help-says-how-long eval "locus 0 guest --help && grep -q 'may take (600)' '$out'"
+check readme-s-own-command called '--machine n2 --timeout 600 -- /.*/locus run 0005' -- run 0005
+check readme-has-it grep -q 'locus guest -- run 0005' "$repo/README.md"
+
+export LOCUS_SHARE=$scratch/nowhere
+refuses a-share-that-is-not-there 2 "guest/boot.sh in $scratch/nowhere, which LOCUS_SHARE names" guest topo
+refuses no-sample-either 2 "sample.csv in $scratch/nowhere" advise
+unset LOCUS_SHARE
+cp "$LOCUS" "$scratch/elsewhere/lonely"
+lonely() { # word, argument...
+    "$scratch/elsewhere/lonely" "${@:2}" >"$out" 2>"$err" </dev/null
+    why="exit $?: $(cat "$err")"
+    [ "${why%%:*}" = 'exit 2' ] && [ "$(wc -l <"$err")" -eq 1 ] && grep -q "$1.*LOCUS_SHARE" "$err"
+}
+check a-program-that-was-copied-alone-says-what-it-lacks lonely 'there is no guest/boot.sh' guest topo
+check and-of-the-sample lonely 'there is no sample.csv' advise
+
+# A clone's program finds its files from anywhere; what QEMU needs lies in the user's cache, and the error has the command.
+elsewhere() {
+    XDG_CACHE_HOME=$scratch/cache "$LOCUS" guest topo >"$out" 2>"$err" </dev/null
+    why="exit $?: $(cat "$err")"
+    local parts=$scratch/cache/locus/guest
+    [ "${why%%:*}" = 'exit 77' ] && grep -q "no $parts/qemu: run 'sh .*fetch.sh $parts'" "$err"
+}
+check without-qemu-it-says-where-it-goes elsewhere
+
+[ $failures -eq 0 ]

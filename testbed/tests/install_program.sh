@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The program as whoever installed it meets it: in an empty root, called in a folder that is no clone, with the checkout out of
+# reach (install_guest.sh has the emulated machine). REPO names the checkout. One line a case, PASS, FAIL or SKIP; exit status 1 if
+# any failed.
+set -u
+cd "${REPO:-$(dirname "$0")/../..}" || exit 2
+. testbed/tests/cases.bash
+make install DESTDIR="$scratch/root" PREFIX=/usr >"$scratch/make" 2>&1 || { fail install "$(tail -n 1 "$scratch/make")"; exit 1; }
+installed=$scratch/root/usr/bin/locus share=$scratch/root/usr/share/locus elsewhere=$scratch/elsewhere hidden=
+mkdir "$elsewhere"
+for how in 'unshare --mount' 'unshare --user --map-root-user --mount'; do
+    if $how sh -c 'mount -t tmpfs none "$1"' sh "$PWD" 2>/dev/null; then
+        hidden=$how
+        break
+    fi
+done
+[ -n "$hidden" ] || skip "the checkout is out of reach" "unshare is refused here, so it is only another folder"
+
+# away STATUS COMMAND...: in a folder that is nobody's, where the checkout is an empty one.
+away() {
+    local wanted=$1 status
+    shift
+    $hidden sh -c '[ -z "$1" ] || mount -t tmpfs none "$1" || exit; cd "$2" && shift 2 && exec "$@"' sh "${hidden:+$PWD}" \
+        "$elsewhere" "$@" >"$out" 2>"$err" </dev/null
+    status=$?
+    why="exit $status, not $wanted: $(head -n 1 "$err")"
+    [ $status -eq "$wanted" ]
+}
+
+share_files() { # all of the guest's scripts and of the examples, the sample, the template
+    local file
+    for file in sample.csv TEMPLATE.md LICENSE $(cd testbed && find guest -type f) $(cd placement && find examples -type f); do
+        why="$file is missing"
+        [ -s "$share/$file" ] || return
+    done
+}
+check share/locus-has-all-that-it-should share_files
+
+# --- what needs no clone -------------------------------------------------------------------------------------------------------
+
+answers() { # pattern of a line, argument...
+    away 0 "$installed" "${@:2}" && why="no line matches $1: $(head -n 2 "$out")" && grep -qE "$1" "$out"
+}
+few='-c locus,null -r 1 -d inline --laps 1 -q'
+check topo answers '^ *0 +0' topo
+check doctor answers 'fit|UNFIT' doctor
+check counters answers 'page_faults' counters
+check matrix--plan answers 'latency' matrix --plan
+check eval answers '^ *(> )?locus ' eval -W cycle-256 $few
+check bench answers 'locus' bench -c locus -r 1 -q
+check replay-of-the-sample answers 'sample.csv .*400 requests' replay "$share/sample.csv" $few
+check advise answers 'sample.csv|nothing to choose' advise --requests 40 -r 1 -q
+
+without_an_emulator() { # the command that fetches it is whole: its script is there
+    XDG_CACHE_HOME=$scratch/none away 77 "$installed" guest topo || return
+    why="it says: $(cat "$err")"
+    [ "$(sed -n "s/.*run 'sh \([^ ]*\) .*/\1/p" "$err")" = "$share/guest/fetch.sh" ] && [ -r "$share/guest/fetch.sh" ]
+}
+check guest-names-the-script-that-fetches-the-emulator without_an_emulator
+
+moved() { # it finds the sample by where it is itself
+    mv "$scratch/root/usr" "$scratch/moved" && away 0 "$scratch/moved/bin/locus" advise --requests 40 -r 1 -q
+    local status=$?
+    mv "$scratch/moved" "$scratch/root/usr"
+    return $status
+}
+check it-can-be-moved moved
+
+# --- what does -----------------------------------------------------------------------------------------------------------------
+
+for_a_clone() { # argument...: refused in one line that says so; its help says so, and has a star in the list
+    away 2 "$installed" "$@" && why="it says: $(cat "$err")" && [ "$(wc -l <"$err")" -eq 1 ] && [ ! -s "$out" ] &&
+        grep -qE '^locus: .*clone of the project.s repository' "$err" &&
+        away 0 "$installed" "$1" --help && why="its help does not" &&
+        tr -s '\n ' ' ' <"$out" | grep -q "clone of the project's repository" &&
+        away 0 "$installed" --help && why="no star" && grep -q "^  $1 .* \*$" "$out"
+}
+for command in list 'postulate list' 'postulate new x' 'run 0002' 'record file 0002 x' verify 'packet --list'; do
+    check "$(tr ' ' - <<<"$command")-is-for-a-clone" for_a_clone $command
+done
+why="left there: $(ls "$elsewhere")"
+check nothing-is-left-where-it-is-called [ -z "$(ls -A "$elsewhere")" ]
+
+[ $failures -eq 0 ]

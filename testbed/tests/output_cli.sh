@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Where the results of every command go: a standard output that is full or closed is said once, and a file that cannot be written is
+# refused before anything is measured. LOCUS names the program. One line a case, PASS, FAIL or SKIP; exit status 1 if any failed.
+set -u
+: "${LOCUS:?LOCUS must name the program}"
+. "$(dirname "$0")/cases.bash"
+cd "$(dirname "$0")/../.." || exit 1 # where the record is
+
+few=(-c locus,null -r 1 -d inline --laps 1 -q)
+machine='pack:2 [numa(memory=1GB)] core:1 pu:1'
+"$LOCUS" run 0002 --smoke -q --host here --root "$scratch/logs" >"$out" 2>"$err"
+log=$(sed -n 's/^log //p' "$out")
+[ -n "$log" ] || { fail a-run-for-what-follows "$(head -n 1 "$err")"; exit 1; }
+
+# --- standard output -----------------------------------------------------------------------------------------------------------
+
+printing=( # a line is a command with its arguments, which hold no blanks but those of $machine
+    --help --version topo 'topo --json' 'topo --topology' 'topo --json --topology' 'matrix --plan' 'matrix --plan --json'
+    'matrix --plan --csv' 'matrix -k push -r 1 -q' doctor 'doctor --all' 'doctor --json' 'doctor --change' 'doctor --restore'
+    counters 'counters --json'
+    "eval -W cycle-256 ${few[*]}" "eval -W cycle-256 ${few[*]} --json" "eval -W cycle-256 ${few[*]} --csv"
+    "replay testbed/tests/fixtures/small.csv ${few[*]}" "bench -c locus -r 1 -q" "bench -c locus -r 1 -q --json"
+    'advise --workload churn-touch' 'advise --workload churn-touch --json' list 'list --json' 'postulate list'
+    'postulate list --json' 'postulate show 0002' 'postulate check 0002' "run 0002 --smoke -q --host here --root $scratch/more"
+    "verify --root $scratch/logs" "verify --root $scratch/logs --json" "report --root $scratch/logs -o $scratch/page.html"
+    "report --root $scratch/logs -o -" "scoreboard --host milan-vm" "scoreboard --host milan-vm --json"
+    "scoreboard --host milan-vm --csv" "scoreboard --host milan-vm --markdown" 'compare 0005' 'compare --json 0005'
+    "compare $log $log" "compare --json $log $log" "export --pyperf $log" 'packet --list --host here')
+
+once() { # to where, word of the reason, command...
+    local to=$1 word=$2 got
+    shift 2
+    if [ "$to" = closed ]; then
+        "$LOCUS" "$@" >&- 2>"$err" </dev/null
+    else
+        "$LOCUS" "$@" >"$to" 2>"$err" </dev/null
+    fi
+    got=$?
+    why="exit $got, stderr: $(tr '\n' ';' <"$err" | cut -c 1-300)"
+    [ $got -eq 1 ] && [ "$(wc -l <"$err")" -eq 1 ] && grep -q "^locus: standard output: .*$word" "$err"
+}
+
+for words in "${printing[@]}" $("$LOCUS" --help | sed -n 's/^  \([a-z]*\)  .*/\1_--help/p'); do
+    read -r -a arguments <<<"${words//_--help/ --help}"
+    [ "${arguments[-1]}" != --topology ] || arguments+=("$machine")
+    name=$(sed "s|$scratch/||g; s|logs/[^ ]*jsonl|RUN|g; s/ ${few[*]}//; s/[ =]/-/g" <<<"${words//_/ }")
+    if [ -c /dev/full ]; then # a regular file of that name would only fill up
+        check "full-$name" once /dev/full '\(No space left\|disk full\)' "${arguments[@]}"
+    else
+        skip "full-$name" "needs the device /dev/full"
+    fi
+    check "closed-$name" once closed '\(Bad file descriptor\|disk full\)' "${arguments[@]}"
+done
+
+# --- files ---------------------------------------------------------------------------------------------------------------------
+
+# refused_first NAME WORD FILE COMMAND...: one line that names the file; nothing is printed and no other file is written, so nothing
+# was measured. COMMAND has an output called $other. $path is its PATH, where that is set.
+other=$scratch/other
+refused_first() {
+    local name=$1 word=$2 file=$3 got
+    shift 3
+    rm -f "$other"
+    PATH=${path:-$PATH} "$LOCUS" "$@" >"$out" 2>"$err" </dev/null
+    got=$?
+    if [ $got -ne 1 ] || [ "$(wc -l <"$err")" -ne 1 ] || ! grep -q "^locus: $file: $word" "$err"; then
+        fail "$name" "exit $got, stderr: $(head -n 2 "$err")"
+    elif [ -s "$out" ] || [ -e "$other" ]; then
+        fail "$name" "refused only when all was done"
+    else
+        pass "$name"
+    fi
+}
+nowhere=/nonexistent/x
+for option in --csv --plot --summary; do
+    refused_first "eval$option-in-no-folder" 'there is no such folder' $nowhere \
+        eval -W cycle-256 "${few[@]}" "--json=$other" "$option=$nowhere"
+done
+for command in "eval -W cycle-256 ${few[*]}" "replay testbed/tests/fixtures/small.csv ${few[*]}" 'bench -c locus -r 1 -q' \
+    'matrix -k push -r 1 -q' 'scoreboard --host milan-vm'; do
+    read -r -a words <<<"$command"
+    refused_first "${words[0]}--json-in-no-folder" 'there is no such folder' $nowhere "${words[@]}" --json=$nowhere "--csv=$other"
+    refused_first "${words[0]}--csv-that-is-a-folder" 'Is a directory' "$scratch" "${words[@]}" "--json=$other" "--csv=$scratch"
+    refused_first "${words[0]}-two-outputs-in-one-file" 'two outputs' "$other" "${words[@]}" "--json=$other" "--csv=$other"
+done
+for option in --plot --hwloc-xml; do
+    refused_first "matrix$option-in-no-folder" 'there is no such folder' $nowhere matrix -k push -r 1 -q "--json=$other" \
+        $option $nowhere
+done
+for option in --plot --markdown; do
+    refused_first "scoreboard$option-in-no-folder" 'there is no such folder' $nowhere scoreboard --host milan-vm "--json=$other" \
+        $option=$nowhere
+done
+refused_first advise--json-in-no-folder 'there is no such folder' $nowhere advise --workload churn-touch --json=$nowhere
+refused_first report--output-in-no-folder 'there is no such folder' $nowhere report --root "$scratch/logs" -o $nowhere
+refused_first export--output-in-no-folder 'there is no such folder' $nowhere export --pyperf "$log" -o $nowhere
+refused_first draft--output-in-no-folder 'there is no such folder' $nowhere record draft 0002 "$log" -o $nowhere
+path=/nonexistent refused_first eval--plot-without-gnuplot 'cannot draw: gnuplot is not installed' "$scratch/plot.svg" \
+    eval -W cycle-256 "${few[@]}" "--json=$other" --plot "$scratch/plot.svg"
+path=/nonexistent refused_first matrix--plot-without-gnuplot 'cannot draw: gnuplot is not installed' "$scratch/plot.svg" \
+    matrix -k latency -r 1 -q "--json=$other" --plot "$scratch/plot.svg"
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir -m 555 "$scratch/shut"
+    refused_first eval--json-in-a-folder-that-is-shut 'Permission denied' "$scratch/shut/x" eval -W cycle-256 "${few[@]}" \
+        --json="$scratch/shut/x" --csv="$other"
+else
+    skip eval--json-in-a-folder-that-is-shut "root may write everywhere"
+fi
+
+# What was there before is lost only to a result that is whole.
+kept() {
+    echo before >"$scratch/kept.json"
+    (ulimit -f 1 && exec "$LOCUS" export --pyperf "$log" -o "$scratch/kept.json") >"$out" 2>"$err" </dev/null
+    why="exit $?, and the file begins with $(head -c 20 "$scratch/kept.json")"
+    [ "$(cat "$scratch/kept.json")" = before ]
+}
+check a-file-is-replaced-as-a-whole kept
+
+[ $failures -eq 0 ]

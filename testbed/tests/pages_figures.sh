@@ -1,0 +1,248 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# pages_figures.sh [FOLDER]: do README.md, experiments/README.md and experiments/corrections.md say what the sealed logs say? Every
+# figure that they print in one of these forms is compared, digit by digit, to the log of the record beside it: to its samples, by
+# an arithmetic that is not the program's, or to its sealed verdicts. One line a case.
+#
+#   | times as fast as `X` | record | WORKLOAD ...         X's time over that of the row's contender: Hodges-Lehmann over the pairs
+#                                                         of all rounds, with its 95 % interval where one is printed
+#   | blocks held at most, over the peak | record | WORKLOAD ...
+#   | writes on the wrong node, of blocks of | record | least, % | most, %
+#   1.34 [1.29, 1.37] (0013/P3)                           a prediction, as the log was sealed
+#   1.03 [0.97, 1.09] (0018.add1/P3 steady-decode/none)   the part of it in one of several cells
+#   1.03 [0.99, 1.08] (0018.add1 steady-decode/none D/A)  the times of two arms in a cell, as in the first table
+#
+# 0018.add1 is experiments/0018-*.add1.md, which names the log. A row's contender and cell are its words: `dpdk-stack`, one byte,
+# four workers on futexes. "-" is for what the record does not have. A row says the record's verdict as well.
+set -u
+repository=$(realpath "$(dirname "$0")/../..")
+pages=$(realpath "${1:-$repository}")
+. "$(dirname "$0")/cases.bash"
+cd "$repository" || exit 1
+command -v jq >/dev/null || { skip figures "needs jq"; exit 0; }
+
+# --- what a log says -----------------------------------------------------------------------------------------------------------
+
+arithmetic='
+def counts($n): # of the signed-rank statistic: how many of the 2^n signs give 0, 1, 2 ...
+    reduce range(1; $n + 1) as $i ([1]; . as $c
+        | [range(length + $i) as $k | ($c[$k] // 0) + (if $k < $i then 0 else $c[$k - $i] end)]);
+def outside($n): # how many of the ordered averages lie beyond either end of the interval
+    counts($n) as $c | {k: 0, sum: 0} | until((.sum + $c[.k]) / pow(2; $n) > 0.025; .sum += $c[.k] | .k += 1) | .k;
+def hodges_lehmann: # of logarithms: [estimate, low, high]
+    . as $x | length as $n | ([outside($n), 1] | max) as $k
+    | [range($n) as $i | range($i; $n) as $j | ($x[$i] + $x[$j]) / 2] | sort | length as $m
+    | [(.[($m - 1) / 2 | floor] + .[$m / 2 | floor]) / 2, .[$k - 1], .[$m - $k]] | map(exp);
+def ratio($cell; $over; $under): # of times, over the rounds that have both
+    [.samples[] | select(.cell == $cell and .time > 0)] as $s
+    | [$s[] | select(.arm == $over)] as $o
+    | INDEX($s[] | select(.arm == $under); .round) as $u
+    | [$o[] | ($u[.round] // empty) as $b | (.time | log) - ($b.time | log)] | hodges_lehmann;
+def arms($name): [.arms[] | select(.name | split("%")[0] == $name) | .key];
+def cell($workload; $touch; $dispatch; $workers): # its number, or null
+    .cells | map(.workload == $workload and .touch == $touch and .block_bytes == 4096 and .dispatch == $dispatch
+        and ($dispatch == "inline" or .workers == $workers)) | index(true);
+'
+
+# digest RECORD: what is wanted of its log, in $scratch/RECORD.json, and the record's verdict. Status 1 if there is no such record.
+digest() {
+    local out=$scratch/$1.json record log
+    [ ! -e "$out" ] || return 0
+    case $1 in
+    *.add*) record=$(compgen -G "experiments/${1%%.*}-*.${1#*.}.md") ;;
+    *) record=$(compgen -G "experiments/$1-*.md" | grep -v '\.add[0-9]*\.md$') ;;
+    esac
+    log=$(grep -m 1 -o 'logs/[^`]*\.jsonl' "${record:-/dev/null}") || return
+    jq -cn --arg verdict "$(sed -n 's/^\*\*Verdict: \([a-z-]*\).*/\1/p' "$record" | head -n 1)" '
+        reduce inputs as $l ({samples: []};
+            if $l.t == "hdr" then .arms = $l.arms | $l.design as $d | .cells = [$l.cells[]
+                | {name: (.name // .workload + "/" + .touch), workload, touch, blocks_peak, dispatch: (.dispatch // $d.dispatch),
+                   workers: (.workers // $d.workers), block_bytes: (.block_bytes // $d.block_bytes)}]
+            elif $l.t == "s" then .samples += [$l | select(.valid)
+                | {round: "\(.block)/\(.round)", cell, arm, time: .time_ns, held: .outstanding_high, remote: .remote_touch_ratio}]
+            elif $l.t == "sum" then .predictions = $l.predictions
+            else . end) | .verdict = $verdict' "$log" >"$out"
+}
+
+asks() { # RECORD FILTER ARGUMENT...: the filter's lines
+    local record=$1 filter=$2
+    shift 2
+    jq -r "$arithmetic $filter" "$@" <"$scratch/$record.json"
+}
+
+# same PRINTED VALUE: is that how it is printed? With as many decimals, rounded once; but "0" is none at all.
+same() {
+    local decimals=${1#*.}
+    [ "$1" != "$2" ] || return 0
+    [[ $1$2 != *[!0-9.e-]* && $1 != [-0] && $2 != - ]] || return
+    [ "$decimals" != "$1" ] || decimals=
+    [ "$(LC_ALL=C printf '%.*f' ${#decimals} "$2")" = "$1" ]
+}
+
+# agrees "E [L, H]" or "E", "ESTIMATE LOW HIGH": digit by digit
+agrees() {
+    local printed values at
+    read -ra printed <<<"${1//[][,]/ }"
+    read -ra values <<<"$2"
+    [ ${#printed[@]} -gt 0 ] || return
+    for at in "${!printed[@]}"; do same "${printed[at]}" "${values[at]:-nan}" || return; done
+}
+
+# --- tables --------------------------------------------------------------------------------------------------------------------
+
+# Each prints one line for each column of a row: the figures, or "-".
+fast() { # RECORD CONTENDER "TOUCH DISPATCH WORKERS" REFERENCE WORKLOAD...
+    local touch dispatch workers
+    read -r touch dispatch workers <<<"$3"
+    asks "$1" '. as $log | $ARGS.positional[] | . as $w | $log | cell($w; $touch; $dispatch; $workers | tonumber) as $c
+        | if $c == null then "-" else ratio($c; arms($over)[0]; arms($under)[0]) | join(" ") end' \
+        --arg under "$2" --arg over "$4" --arg touch "$touch" --arg dispatch "$dispatch" --arg workers "$workers" --args "${@:5}"
+}
+
+held() { # RECORD CONTENDER CELL WORKLOAD...: the most blocks that any arm of that name held
+    local touch dispatch workers
+    read -r touch dispatch workers <<<"$3"
+    asks "$1" '. as $log | arms($name) as $arms | $ARGS.positional[] | . as $w | $log
+        | cell($w; $touch; $dispatch; $workers | tonumber) as $c | if $c == null then "-" else
+            ([.samples[] | select(.cell == $c and (.arm | IN($arms[]))).held] | max) / .cells[$c].blocks_peak end' \
+        --arg name "$2" --arg touch "$touch" --arg dispatch "$dispatch" --arg workers "$workers" --args "${@:4}"
+}
+
+wrong_node() { # RECORD CONTENDER...: least and most, in percent, of all of them
+    asks "$1" '. as $log | [$ARGS.positional[] | . as $name | $log | arms($name)[]] as $arms
+        | [.samples[] | select(.arm | IN($arms[])).remote * 100] | min, max' --args "${@:2}"
+}
+
+words() { # of a row: touch, dispatch, workers
+    case $1 in *'full touch'*) echo -n 'full ' ;; *'one byte'*) echo -n 'byte ' ;; *untouched*) echo -n 'none ' ;; esac
+    case $1 in *'four workers on futexes'*) echo futex 4 ;; *'no second thread'*) echo inline 1 ;; *) echo spin 1 ;; esac
+}
+
+# row PAGE KIND REFERENCE CELLS...: checks one, against the columns' names in $columns
+row() {
+    local page=$1 kind=$2 reference=$3 what=$4 record verdict names value at=0 bad=()
+    read -r record verdict <<<"$5"
+    shift 5
+    mapfile -t names < <(grep -o '`[^`]*`' <<<"$what" | tr -d '`')
+    [[ $what != 'the floor'* ]] || names=(oracle)
+    digest "$record" || { fail "$page: $what" "there is no record '$record', or it names no log"; return; }
+    [ "$verdict" = "$(asks "$record" .verdict)" ] || bad+=("the verdict of $record is $(asks "$record" .verdict)")
+    while read -r value; do
+        agrees "${1-}" "$value" || bad+=("${columns[at]}: printed ${1-}, and $record has $value")
+        at=$((at + 1))
+        [ $# -eq 0 ] || shift
+    done < <(case $kind in
+        fast) fast "$record" "${names[0]}" "$(words "$what")" "$reference" "${columns[@]}" ;;
+        held) held "$record" "${names[0]}" "$(words "$what")" "${columns[@]}" ;;
+        wrong_node) wrong_node "$record" "${names[@]}" ;;
+        esac)
+    [ $at -eq ${#columns[@]} ] || bad+=("$at of ${#columns[@]} columns could be computed")
+    what="$page: ${what//\`/} ($record, $kind${reference:+ over $reference})"
+    if [ ${#bad[@]} -eq 0 ]; then pass "$what"; else fail "$what" "$(printf '%s; ' "${bad[@]}")"; fi
+}
+
+tables() { # PAGE: all rows of those with figures; how many there were is in $rows
+    local line kind= reference= cells
+    rows=0
+    while IFS= read -r line; do
+        [[ $line == '|'* ]] || { kind=; continue; }
+        IFS='|' read -ra cells < <(sed -E 's/^\| *//; s/ *\| */|/g' <<<"$line")
+        case $line in
+        '| times as fast as '*'| record |'*) kind=fast reference=$(cut -d '`' -f 2 <<<"${cells[0]}") columns=("${cells[@]:2}") ;;
+        '| blocks held at most, over the peak | record |'*) kind=held reference= columns=("${cells[@]:2}") ;;
+        '| writes on the wrong node, of blocks of | record |'*) kind=wrong_node reference= columns=("${cells[@]:2}") ;;
+        '|---'*) ;;
+        *) [ -z "$kind" ] || { row "$1" $kind "$reference" "${cells[@]}"; rows=$((rows + 1)); } ;;
+        esac
+    done <"$pages/$1"
+}
+
+# --- figures in a text ---------------------------------------------------------------------------------------------------------
+
+number='[0-9]+(\.[0-9]+)?'
+cell='[a-z0-9-]+(/[A-Za-z0-9]+)+'
+source="([0-9]{4}(\\.add[0-9]+)?)(/(P[0-9]+)( ($cell))?| ($cell) ([A-Z])/([A-Z]))"
+form="($number \\[$number, $number\\]) \\($source\\)"
+
+figure() { # PAGE TEXT
+    local values value printed record match
+    [[ $2 =~ ^$form$ ]] || return
+    match=("${BASH_REMATCH[@]}") printed=${BASH_REMATCH[1]} record=${BASH_REMATCH[5]}
+    digest "$record" || { fail "$1: $2" "there is no record '$record', or it names no log"; return; }
+    if [ -n "${match[8]}" ]; then # of a prediction with parts in several cells only with the cell
+        values=$(asks "$record" '.predictions[] | select(.id == $id) | if $cell != "" then .parts[]? | select(.cell == $cell)
+            elif [.parts[]?.cell] | unique | length > 1 then empty else . end | [.estimate, .low, .high] | join(" ")' \
+            --arg id "${match[8]}" --arg cell "${match[10]}")
+    else
+        values=$(asks "$record" '(.cells | map(.name) | index($cell)) as $c | select($c != null)
+            | ratio($c; $over; $under) | join(" ")' --arg cell "${match[12]}" --arg over "${match[14]}" --arg under "${match[15]}")
+    fi
+    while read -r value; do
+        ! agrees "$printed" "$value" || { pass "$1: $2"; return; }
+    done <<<"${values:-nothing}"
+    fail "$1: $2" "the log has ${values//$'\n'/, or }"
+}
+
+texts() { # PAGE: each figure once; how many is in $found
+    local text
+    found=0
+    while IFS= read -r text; do
+        figure "$1" "$text"
+        found=$((found + 1))
+    done < <(tr '\n' ' ' <"$pages/$1" | tr -s ' ' | grep -oE "$form" | sort -u)
+}
+
+# --- the pages -----------------------------------------------------------------------------------------------------------------
+
+tables README.md
+holds README_has_tables_of_figures "$rows rows" [ $rows -ge 20 ]
+for page in README.md experiments/README.md experiments/corrections.md; do
+    texts $page
+    [ $page = README.md ] || holds "${page}_has_figures" "only $found" [ "$found" -ge 10 ]
+done
+
+# What was observed in a step of the design thread is said by figures of this form alone, and of the step's own records.
+while IFS='|' read -r _ paper _ ours observed _; do
+    paper=${paper// /} ours=${ours// /}
+    left=$(sed -E "s#$form##g" <<<"$observed" | grep -oE '[0-9]+\.[0-9]+|[0-9]+ %' | head -n 1)
+    holds "${paper}_says_where_figures_are_from" "'$left' in its row does not" [ -z "$left" ]
+    sources=$(grep -oE "$form" <<<"$observed" | grep -oE '\([0-9]{4}' | sort -u)
+    holds "${paper}_has_figures_of_$ours" "they are of '$sources" [ "$sources" = "($ours" ]
+done < <(grep -E '^\| 03[0-9]{2} \|' "$pages/experiments/README.md")
+
+# And would a wrong one be noticed? Nothing of this is so.
+pages=$scratch kept=$failures
+cat >"$pages/wrong.md" <<'END'
+| times as fast as `mimalloc` 2.0.9 | record | steady-decode | burst-storm |
+|---|---|---|---|
+| `locus`, full touch | 0023 inconclusive | 1.66 | 1.65 |
+| `locus`, full touch | 0023 inconclusive | 1.66 | - |
+| `locus`, full touch | 0023 survived | 1.66 | 1.66 |
+| `locus`, full touch | 9999 inconclusive | 1.66 | 1.66 |
+| `no-such`, full touch | 0023 inconclusive | 1.66 | 1.66 |
+| `locus`, full touch | 0023 inconclusive | 1.66 |
+| the floor, one byte | 0023 inconclusive | 10.0 | 9.2 |
+
+| times as fast as `locus` | record | churn-touch | burst-storm |
+|---|---|---|---|
+| `dpdk-stack`, one byte | 0023 inconclusive | 1.60 [1.54, 1.68] | 1.05 [1.02, 1.09] |
+
+| blocks held at most, over the peak | record | burst-storm |
+|---|---|---|
+| `locus`, full touch | 0023 inconclusive | 1.02 |
+
+| writes on the wrong node, of blocks of | record | least, % | most, % |
+|---|---|---|---|
+| `jemalloc` | 0007 survived | 1 | 11 |
+| `mimalloc` | 0006 survived | 0 | 0 |
+
+1.34 [1.29, 1.38] (0013/P3); 0.96 [0.95, 0.97] (0018/P1); 1.05 [1.02, 1.09] (0018/P3 steady-decode/none);
+0.72 [0.70, 0.75] (0023 churn-touch/byte D/A); 1.00 [1.00, 1.00] (0023 no-such/cell D/A)
+END
+tables wrong.md >"$scratch/said" 2>&1
+texts wrong.md >>"$scratch/said"
+failures=$kept
+holds wrong_figures_are_noticed "$(grep -m 1 ^PASS "$scratch/said")" [ "$rows $found $(grep -c ^FAIL "$scratch/said")" = '11 5 16' ]
+
+[ $failures -eq 0 ]
