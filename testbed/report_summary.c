@@ -145,7 +145,7 @@ static void say_floor(struct tb_words *words, const struct range *over, uint32_t
     } else {
         tb_say(words, "takes ");
         say_range(words, over);
-        tb_say(words, " as long as the floor (the oracle)");
+        tb_say(words, over->high < 1.1 ? " longer than the floor (the oracle)" : " as long as the floor (the oracle)");
     }
     if (noisy > 0)
         tb_say(words, " on %" PRIu32 " of %" PRIu32 " workloads; on %" PRIu32 " it is too noisy to tell", over->count,

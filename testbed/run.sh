@@ -3,21 +3,33 @@
 #
 # The main job, as `make run` does it: describe this machine, say whether it is fit to measure and what its memory costs, run the
 # scoreboard, replay a recorded trace, time the single operations, run the scoreboard's postulate on this host as a short trial,
-# and say in plain words what came out. Tables, samples, plots and the report go to $OUT. TRACE=file replays another trace.
+# and say in plain words what came out. On the terminal stand the steps with their seconds and then the answer. What each step had
+# to say lies in $OUT, with samples, plots and the report. TRACE=file replays another trace.
 set -u
 : "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${LOGS:=build/logs}"
 : "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${NODE_ROUNDS:=2}"
 mkdir -p "$OUT" || exit 1
-failed=0
+failed=0 begun=$(date +%s)
 
-# step NAME COMMAND...: runs it, keeps its output, remembers whether it failed.
+# timed NAME COMMAND...: runs it, and says how long it took. Its standard error is let through: progress, and what was left out.
+timed() {
+    name=$1 at=$(date +%s)
+    shift
+    "$@" >"$OUT/$name.txt"
+    status=$?
+    printf '  %-10s %4d s\n' "$name" $(($(date +%s) - at))
+    return $status
+}
+
+# step NAME COMMAND...: the same of a locus command. A failure does not stop the others, and is said again at the end.
 step() {
     name=$1
     shift
     rm -f "$OUT/$name".*
-    printf '\n== locus %s\n' "$*"
-    "$LOCUS" "$@" >"$OUT/$name.txt" || failed=1
-    cat "$OUT/$name.txt"
+    timed "$name" "$LOCUS" "$@" && return
+    failed=1
+    printf '  %-10s FAILED, exit %s: locus %s\n' '' $status "$*"
+    tail -n 3 "$OUT/$name.txt" | sed 's/^/             /'
 }
 
 outputs() {
@@ -28,13 +40,25 @@ outputs() {
 flagship() {
     if [ "$nodes" -ge 2 ]; then
         step flagship run 0005 --rounds "$NODE_ROUNDS" --root "$LOGS"
-    elif sh testbed/guest/fetch.sh; then
-        printf '\nThis machine has one node. What follows ran in an EMULATED machine of two: counts, and no times.\n'
+    elif timed guest sh testbed/guest/fetch.sh; then
         step flagship guest --timeout 600 -- run 0005 --rounds "$NODE_ROUNDS"
     else
-        printf '\nThis machine has one node, and no emulated one could be had: the experiment on many nodes was not run.\n'
+        rm -f "$OUT"/flagship.*
+        printf '  %-10s not run: this machine has one node, and no emulated one could be had\n' flagship
     fi
 }
+
+# --- before --------------------------------------------------------------------------------------------------------------------
+
+printf 'This machine, the scoreboard, a replay, a trial: 5 to 8 minutes where nobody else is at work.\n'
+printf 'Everything is kept in %s/; the answer comes at the end.\n' "$OUT"
+if ! load=$("$LOCUS" doctor --check load); then
+    printf '\nNow others are at work: it will take two or three times as long, and little can be told.\n%s\n' \
+        "$(printf '%s\n' "$load" | sed '/^$/,$d')"
+fi
+printf '\n'
+
+# --- the steps -----------------------------------------------------------------------------------------------------------------
 
 step topo topo
 step doctor doctor
@@ -44,7 +68,8 @@ step matrix matrix $(outputs matrix | sed 's/ --summary=.*//')
 nodes=$(sed -n '1s/ .*//p' "$OUT/topo.txt")
 # shellcheck disable=SC2046
 {
-    step eval eval --touch full --touch byte --rounds "$ROUNDS" $(outputs eval)
+    step eval eval --touch full --rounds "$ROUNDS" $(outputs eval)
+    step eval-byte eval --touch byte --rounds "$ROUNDS" $(outputs eval-byte)
     step replay replay "$TRACE" --rounds "$ROUNDS" $(outputs replay)
     step bench bench --rounds "$ROUNDS" $(outputs bench)
 }
@@ -54,12 +79,28 @@ step advise advise --trace "$TRACE"
 step verify verify --root "$LOGS"
 step report report --root "$LOGS" -o "$OUT/report.html"
 
-printf '\n== What came out\n'
-printf '\ndoctor: %s\nmatrix: %s\n' "$(tail -n 1 "$OUT/doctor.txt")" "$(tail -n 1 "$OUT/matrix.txt")"
-for name in eval replay bench; do
-    [ -e "$OUT/$name.summary" ] && printf '\n%s: ' "$name" && cat "$OUT/$name.summary"
-done
-printf '\nTables, every sample (CSV, JSON) and plots (SVG) are in %s/.\n' "$OUT"
-printf 'The trial of postulate 0001 is sealed and verified below %s; the report of all trials: %s/report.html\n' "$LOGS" "$OUT"
-printf 'Too short for a verdict that counts. In full: locus run 0001; for the record: locus run 0001 --official\n'
+# --- what came out -------------------------------------------------------------------------------------------------------------
+
+# The paragraph of advise.txt that is the answer.
+placement() {
+    awk 'BEGIN { RS = "" } /^(Use |It makes |If in doubt|This |There is nothing |Too few )/ { print; exit }' "$OUT/advise.txt" |
+        sed '/^    /,$d'
+}
+
+answer() {
+    cat "$OUT/$1.summary" 2>/dev/null || echo "no answer: this step failed"
+}
+
+seconds=$(($(date +%s) - begun))
+printf '\n== What came out, after %d min %d s\n\n' $((seconds / 60)) $((seconds % 60))
+printf 'Fit?        %s That was at the start (%s/doctor.txt).\n' "$(tail -n 1 "$OUT/doctor.txt")" "$OUT"
+printf '\nScoreboard, blocks written in full, %s rounds (%s/eval.txt; one byte of each: eval-byte.txt)\n' "$ROUNDS" "$OUT"
+answer eval
+printf '\nReplay of %s (%s/replay.txt)\n' "$TRACE" "$OUT"
+answer replay
+printf '\nPlacement (%s/advise.txt, matrix.txt)\n' "$OUT"
+placement
+printf '\nOpen        %s/report.html, the trial of postulate 0001 with every sample; plots: %s/*.svg\n' "$OUT" "$OUT"
+printf 'Not yet     a verdict that counts: locus run 0001; for the record: locus run 0001 --official\n'
+[ $failed = 0 ] || printf 'FAILED      at least one step, see above\n'
 exit $failed

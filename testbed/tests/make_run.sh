@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# testbed/run.sh, which is `make run`: its steps with their seconds, what it says beforehand of a busy machine, its answer, and what
+# becomes of a step that fails. What takes long is left out: the measurements have one lap, and what this test is not about
+# says nothing. LOCUS=path/to/locus names the program.
+set -u
+: "${LOCUS:?LOCUS must name the program}"
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/tests/cases.bash
+kept=$scratch/kept
+
+# A locus that is quick. FAILS names a command that fails; BUSY makes the doctor find others at work.
+cat >"$scratch/locus" <<'S'
+#!/bin/bash
+echo "$*" >>"$CALLS"
+[ "$1" != "${FAILS-}" ] || { echo "this went wrong"; exit 3; }
+case $1 in
+topo) echo "2 nodes, 2 CPUs" ;;
+doctor)
+    [ -z "${BUSY-}" ] || { printf 'UNFIT    load  others keep 2.0 of 2 CPUs busy\n\n1 thing can spoil a figure: load.\n'; exit 1; }
+    echo "Fit to measure." ;;
+eval | replay | bench) exec "$REAL" "$@" --laps 1 -d inline --quiet 2>/dev/null ;;
+advise) exec "$REAL" "$@" ;;
+*) echo "nothing was done" ;;
+esac
+S
+chmod +x "$scratch/locus"
+
+run() { # ASSIGNMENT...
+    rm -f "$scratch/calls"
+    env REAL="$LOCUS" LOCUS="$scratch/locus" CALLS="$scratch/calls" OUT="$kept" ROUNDS=2 "$@" \
+        sh testbed/run.sh >"$out" 2>"$err"
+    status=$?
+}
+text() { holds "$1" "not in the text: $2" grep -qE -- "$2" "$out"; }
+no_text() { holds "$1" "in the text: $(grep -m 1 -E -- "$2" "$out")" eval "! grep -qE -- '$2' '$out'"; }
+
+run
+holds all-is-well "exit $status: $(tail -n 1 "$err")" [ $status = 0 ]
+sed '1,/^$/d; /^$/,$d' "$out" >"$scratch/steps"
+holds steps-and-their-seconds "$(grep -m 1 -vE '^  [a-z-]+ +[0-9]+ s$' "$scratch/steps")" \
+    eval "[ \$(wc -l <'$scratch/steps') = 13 ] && ! grep -vqE '^  [a-z-]+ +[0-9]+ s\$' '$scratch/steps'"
+holds what-a-step-said-is-kept "no bench.txt" [ -s "$kept/bench.txt" ]
+holds samples-are-kept "$(ls "$kept")" [ -s "$kept/eval.csv" -a -s "$kept/eval-byte.json" ]
+text minutes-are-said-beforehand '^This machine, .* minutes'
+no_text an-idle-machine-is-not-called-busy 'others are at work:'
+text the-answer-begins-with-fitness '^Fit\? +Fit to measure'
+text the-table-is-of-full-touch '^  full touch +floor  locus over floor +best malloc over locus$'
+no_text one-byte-is-left-to-its-file '^One byte touched'
+text few-rounds-claim-nothing 'Full touch: too few rounds to tell'
+text the-replay-has-its-answer '^Replay of testbed/sample.csv'
+text placement-is-answered '^(This machine has one node|Use |It makes |This )'
+text the-page-to-open '^Open +.*/report\.html'
+no_text nothing-failed 'FAILED'
+holds in-this-order "$(grep -nE '^(Fit|Scoreboard|Replay|Placement|Open)' "$out")" eval \
+    "[ \"\$(grep -oE '^(Fit|Scoreboard|Replay|Placement|Open)' '$out' | tr '\n' ' ')\" = 'Fit Scoreboard Replay Placement Open ' ]"
+holds on-two-nodes-here "$(grep 0005 "$scratch/calls")" grep -q '^run 0005 ' "$scratch/calls"
+
+run BUSY=1 ROUNDS=1
+text a-busy-machine-is-said-beforehand '^Now others are at work: it will take .* as long'
+holds and-by-what "$(head -n 6 "$out")" eval "sed -n '1,6p' '$out' | grep -q '^UNFIT .*2.0 of 2 CPUs'"
+
+run FAILS=replay ROUNDS=1
+holds a-failed-step-fails-it "exit $status" [ $status = 1 ]
+text a-failed-step-is-named 'FAILED, exit 3: locus replay'
+text with-its-last-lines '^ +this went wrong$'
+text the-end-says-so '^FAILED '
+holds the-others-are-done "$(cat "$scratch/calls")" grep -q '^report ' "$scratch/calls"
+holds an-old-answer-is-not-shown-again "$(grep -A 1 '^Replay' "$out")" eval "grep -A 1 '^Replay' '$out' | grep -q '^no answer'"
+
+[ $failures -eq 0 ]
