@@ -16,7 +16,7 @@
 #   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=fuzzer,...   build/clang-fuzz
 
 VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/version.h)
-SOVERSION := $(patsubst %.,%,$(basename $(VERSION)))
+SOVERSION := $(basename $(VERSION))
 LAYERS    := topo placement testbed experiments
 PREFIX    ?= /usr/local
 LIBDIR    ?= $(PREFIX)/lib

@@ -6,8 +6,9 @@
 // operation. A reader sees each counter as of some moment, not all as of one. Relaxed suffices: nobody concludes from a counter
 // that anything else has happened.
 //
-// Counters lie on lines of their own, so that a metrics thread that reads them all day takes away none of the lines that a grow
-// or a drain waits for. A page of their own was slower: it cost three percent of a drain.
+// Counters lie on lines of their own, so that whoever reads them shares no line with those that a grow or a drain works on; two
+// figures, what is free and what is in flight, are read where the owner has them. A page for the counters was slower: it cost
+// three percent of a drain.
 #ifndef LOCUS_COUNTERS_H
 #define LOCUS_COUNTERS_H
 

@@ -8,8 +8,9 @@
 // owner and come home under the next. A drain inside a wait is the same function as any other drain; counts and reclaimed
 // tables cannot be lost in it.
 //
-// The role is one word, which names the thread that holds it. A thread finds its own name there only if it wrote it, so the
-// question whether it holds the role is a plain load and a comparison.
+// The role is one word, which names the thread that holds it. Of the threads that live only that one finds its own name there, so
+// the question whether it holds the role is a plain load and a comparison. (A thread that ended with the role is no longer one: its
+// name may be given to the next.)
 //
 // Atomics here, besides P1/T1 (mailbox.h) and D1 (table.c):
 //   D2 (acq_rel)   last drain of a table that spans homes, partner D2 of the other homes: release, so that this home's reading of
@@ -95,11 +96,17 @@ static int mailboxes_open(struct locus_owner *owner)
     return 0;
 }
 
+// The pool's owner is asked for by any thread that wants a reason.
+static const struct locus_owner *owner_of(const struct locus_pool *pool)
+{
+    return __atomic_load_n(&pool->owner, __ATOMIC_RELAXED);
+}
+
 static const char *config_fault(const struct locus_owner_config *config)
 {
     if (!config->pool)
         return "there is no pool";
-    if (config->pool->owner)
+    if (owner_of(config->pool))
         return "another owner is open on the pool";
     if (config->mailboxes == 0)
         return "mailboxes is 0: nothing could come home";
@@ -113,7 +120,7 @@ int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *
     struct locus_owner_config config;
     int error = config_take(&config, sizeof config, given);
     if (!error && config_fault(&config))
-        error = config.pool && config.pool->owner ? -EBUSY : -EINVAL;
+        error = config.pool && owner_of(config.pool) ? -EBUSY : -EINVAL;
     if (error)
         return error;
     struct locus_owner *owner = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *owner);
@@ -131,7 +138,7 @@ int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *
         locus_owner_close(owner);
         return error;
     }
-    config.pool->owner = owner;
+    __atomic_store_n(&config.pool->owner, owner, __ATOMIC_RELAXED);
     *out = owner;
     return 0;
 }
@@ -158,8 +165,8 @@ int locus_owner_close(struct locus_owner *owner)
     RULE(!owner_has_thread(owner), "the owner's spawned thread was not joined (locus_owner_join)");
     if (owner_has_thread(owner))
         return -EBUSY;
-    if (owner->pool->owner == owner)
-        owner->pool->owner = NULL;
+    if (owner_of(owner->pool) == owner)
+        __atomic_store_n(&owner->pool->owner, NULL, __ATOMIC_RELAXED);
     sem_destroy(&owner->started);
     locus_region_close(owner->mailboxes_region);
     free(owner);
@@ -228,15 +235,18 @@ static void thread_give(struct locus_owner *owner, int state)
     atomic_store_explicit(&owner->thread_state, state, memory_order_release); // S1
 }
 
+// The caller is not cancelled in here: nobody else would end what it began.
 static int thread_start(struct locus_owner *owner)
 {
-    int error = pthread_create(&owner->thread, NULL, spawned_main, owner);
+    int error = pthread_create(&owner->thread, NULL, spawned_main, owner), cancel;
     if (error)
         return -error;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     while (sem_wait(&owner->started) && errno == EINTR)
         ;
     if (owner->start_error)
         pthread_join(owner->thread, NULL);
+    pthread_setcancelstate(cancel, NULL);
     return owner->start_error;
 }
 
@@ -253,11 +263,20 @@ int locus_owner_spawn(struct locus_owner *owner, int node, locus_owner_step_fn *
     return error;
 }
 
+// Whoever waits may be cancelled; then the thread is there to be joined again.
+static void join_cancelled(void *owner)
+{
+    thread_give(owner, THREAD_RUNNING);
+}
+
 int locus_owner_join(struct locus_owner *owner, int *result)
 {
+    int error;
     if (!thread_take(owner, THREAD_RUNNING, THREAD_JOINING))
         return -EINVAL;
-    int error = -pthread_join(owner->thread, NULL);
+    pthread_cleanup_push(join_cancelled, owner);
+    error = -pthread_join(owner->thread, NULL);
+    pthread_cleanup_pop(0);
     if (!error && !owner->step_returned)
         error = -ECANCELED;
     else if (!error)
@@ -351,7 +370,7 @@ int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint3
     struct locus_pool *pool = owner->pool;
     uint32_t at = table->count;
     bool usual = count == 1 && table->state == LOCUS_TABLE_LIVE && (table->homes & owner->home_bit) && at < table->capacity &&
-                 pool_plain_one(pool) && holds_role(owner);
+                 holds_role(owner) && pool_plain_one(pool);
     if (__builtin_expect(!usual, 0))
         return grow_many(owner, table, count);
     table->blocks[at] = pool_take_top(pool);
@@ -502,8 +521,8 @@ uint32_t locus_owner_drain(struct locus_owner *owner)
 struct locus_table *locus_owner_reclaimed(struct locus_owner *owner)
 {
     RULE(holds_role(owner), RULE_ROLE);
-    struct locus_table *table = owner->reclaimed_first;
-    if (!table || !holds_role(owner))
+    struct locus_table *table = holds_role(owner) ? owner->reclaimed_first : NULL;
+    if (!table)
         return NULL;
     owner->reclaimed_first = table->reclaimed_next;
     return table;

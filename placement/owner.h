@@ -51,7 +51,7 @@ void locus_owner_why(const struct locus_owner_config *config, int error, char *w
 int locus_owner_close(struct locus_owner *owner);
 
 // Takes the role for the calling thread: 0, or -EBUSY while a thread holds it. Leave gives it up: 0, or -EPERM; the next
-// adopter sees everything that was done in it. Neither pins the thread: see pin.h. Any thread.
+// adopter sees everything that was done in it. A thread leaves before it ends. Neither pins the thread: see pin.h. Any thread.
 int locus_owner_adopt(struct locus_owner *owner);
 int locus_owner_leave(struct locus_owner *owner);
 
@@ -66,7 +66,8 @@ typedef int locus_owner_step_fn(struct locus_owner *owner, void *context);
 // thread was spawned and not joined; or what pthread_create or the pinning answered. Any thread.
 int locus_owner_spawn(struct locus_owner *owner, int node, locus_owner_step_fn *step, void *context);
 
-// Waits for the spawned thread and hands out the step function's last result. Any thread.
+// Waits for the spawned thread and hands out the step function's last result. Any thread; one that is cancelled while it waits
+// leaves the spawned one to be joined by another.
 // 0; -EINVAL: none was spawned, or another thread is joining it; -EDEADLK: it is this thread, and goes on
 // -ECANCELED  the thread has ended, and the role is free, but `step` did not return; *result is as it was
 int locus_owner_join(struct locus_owner *owner, int *result);

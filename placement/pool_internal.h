@@ -61,7 +61,8 @@ void pool_region_config(const struct locus_pool_config *config, struct locus_reg
 // pre: at least that many are free.
 void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag);
 
-// By whoever has the block, who may hold another home's role. Relaxed: it is read when the pool is at rest.
+// By whoever has the block, who may hold another home's role. Relaxed: a tag says who had the block at some moment, and nothing is
+// concluded from it.
 static inline void pool_note_tag(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
     if (pool->tags)

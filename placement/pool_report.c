@@ -26,25 +26,32 @@ void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *ou
     counters_read(out->refused, pool->counters.refused, sizeof out->refused);
 }
 
-// The free ones are marked, and the rest but the retired is out. A bit for each block, because the stack is in no order.
+// The free ones are marked, and the rest but the retired is out. A bit for each block, because the stack is in no order. What the
+// function frees must not be taken for out, with the handle of its next use; so the handles are made before the first call.
 int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count)
 {
     unsigned char *is_free = calloc(pool->blocks / 8 + 1, 1);
-    if (!is_free)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < pool->top; i++) {
+    locus_block *out = is_free ? malloc(pool->blocks * sizeof *out) : NULL;
+    uint32_t out_count = 0;
+    for (uint32_t i = 0; out && i < pool->top; i++) {
         uint32_t index = locus_block_index(pool->free[pool_free_at(pool, i)]);
         is_free[index / 8] |= (unsigned char)(1u << index % 8);
     }
-    *count = 0;
-    for (uint32_t i = 0; i < pool->blocks; i++) {
-        if (is_free[i / 8] >> i % 8 & 1 || pool->generation[i] == POOL_GENERATION_RETIRED)
-            continue;
-        uint64_t tag = pool->tags ? __atomic_load_n(&pool->tags[i], __ATOMIC_RELAXED) : 0;
-        ++*count;
-        function(context, locus_block_make(pool->home, i, pool->generation[i]), tag);
-    }
+    for (uint32_t i = 0; out && i < pool->blocks; i++)
+        if (!(is_free[i / 8] >> i % 8 & 1 || pool->generation[i] == POOL_GENERATION_RETIRED))
+            out[out_count++] = locus_block_make(pool->home, i, pool->generation[i]);
     free(is_free);
+    if (!out)
+        return -ENOMEM;
+    *count = 0;
+    for (uint32_t i = 0; i < out_count; i++) {
+        uint32_t index = locus_block_index(out[i]);
+        if (pool->generation[index] != locus_block_generation(out[i]))
+            continue;
+        ++*count;
+        function(context, out[i], pool->tags ? __atomic_load_n(&pool->tags[index], __ATOMIC_RELAXED) : 0);
+    }
+    free(out);
     return 0;
 }
 

@@ -23,12 +23,15 @@ struct locus_pool_stats {
 };
 
 // Any thread, at any time: exact in owner context, elsewhere each figure as of some moment, and blocks, blocks_free, blocks_retired
-// and outstanding such that they add up. Reading costs the owner the transfer of two cache lines.
+// and outstanding such that they add up. `freed` never decreases; `allocated` may, by what a drain that is under way brings home,
+// so a rate is taken of `freed`. In a call of on_error (pool.h) the chunk that it is about is half counted. Reading costs the owner
+// the transfer of two cache lines.
 void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *out);
 
 // Calls the function for each block that is out, ascending by index: what an engine that shuts down reports as leaked. The tag is
-// that of the table when it grew; 0 for a block without a table, and always 0 in a pool that does not keep `tags`.
-// 0 and how many there are, or -ENOMEM. Owner context, or when the pool is at rest.
+// that of the table when it grew; 0 for a block without a table, and always 0 in a pool that does not keep `tags`. The function
+// may free blocks, also others than its own: what is home by then is left out. It may not allocate.
+// 0 and how many calls there were, or -ENOMEM. Owner context, or when the pool is at rest.
 typedef void locus_block_out_fn(void *context, locus_block block, uint64_t tag);
 int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count);
 

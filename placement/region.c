@@ -176,20 +176,38 @@ static int populate_step(const struct locus_region *region, char *start, size_t 
     if (is_hugetlb(region->config.page))
         return -ENOSYS;
     for (size_t at = 0; at < bytes; at += region->page_bytes)
-        *(volatile char *)(start + at) = 0;
+        __atomic_fetch_or(start + at, 0, __ATOMIC_RELAXED); // the caller's memory may have something in it
     return 0;
+}
+
+// Bytes of the span that no page is there for. Ours begins empty; in the caller's there may be some.
+static size_t absent_bytes(const struct locus_region *region)
+{
+    unsigned char present[4096];
+    size_t base_page = (size_t)sysconf(_SC_PAGESIZE), absent = 0;
+    if (!region->config.memory)
+        return region->bytes;
+    for (size_t done = 0; done < region->bytes; done += sizeof present * base_page) {
+        size_t left = (region->bytes - done) / base_page, pages = left < sizeof present ? left : sizeof present;
+        if (mincore(region->base + done, pages * base_page, present) != 0)
+            return region->bytes;
+        for (size_t i = 0; i < pages; i++)
+            absent += present[i] & 1 ? 0 : base_page;
+    }
+    return absent;
 }
 
 static int populate(const struct locus_region *region)
 {
     bool ask = locus_policy_strict(region->config.policy) && !is_hugetlb(region->config.page);
     size_t step = region->page_bytes > POPULATE_STEP_BYTES ? region->page_bytes : POPULATE_STEP_BYTES;
+    size_t absent = ask ? absent_bytes(region) : 0;
     uint64_t kept_back = 0;
     int result = ask ? region_kept_back(&region->nodes, &kept_back) : 0;
     for (size_t done = 0; !result && done < region->bytes; done += step) {
         size_t left = region->bytes - done;
         if (ask)
-            result = region_nodes_hold(&region->nodes, left, kept_back);
+            result = region_nodes_hold(&region->nodes, left < absent ? left : absent, kept_back);
         if (!result)
             result = populate_step(region, region->base + done, left < step ? left : step);
     }

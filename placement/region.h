@@ -51,10 +51,11 @@ struct locus_region_config {
     int node;                   // the OS node, where the policy wants just one; FIRST_TOUCH looks at neither this
     struct locus_nodes nodes;   // nor this: the nodes, where it is not empty (then `node` is not looked at)
     bool populate;              // fault every page in before open returns, in steps
-    void *memory;               // NULL: map a span. Else the caller's: `bytes` there are placed, populated and verified, nothing
-};                              // is mapped or advised, and `page` says what it is made of (THP counts as 4K)
+    void *memory;               // NULL: map a span. Else the caller's, with `bytes` in it; `page` says what it is made of (THP
+};                              // counts as 4K). Nothing is mapped or advised, and what is in it stays
 
-// Maps, places and (if asked) populates a span. On success *out belongs to the caller until locus_region_close().
+// Maps, places and (if asked) populates a span. On success *out belongs to the caller until locus_region_close(). In the caller's
+// memory the policy is for pages that are not there yet; those that are stay where they lie, until locus_region_repair().
 //
 // A strict bind that does not fit is answered by the kernel with SIGKILL, not with an error. Therefore, with BIND, BIND_BALANCING
 // and populate, the nodes' free and reclaimable bytes together (and the cgroup's limit) are asked first.
@@ -72,7 +73,7 @@ int locus_region_open(struct locus_region **out, const struct locus_region_confi
 // needed and there, where that is it: looks at the host anew. Cut to why_bytes > 0, always terminated.
 void locus_region_why(const struct locus_region_config *config, int error, char *why, size_t why_bytes);
 
-// Unmaps the span and its guards. NULL is allowed.
+// Unmaps the span and its guards. The caller's memory stays, and keeps the policy. NULL is allowed.
 void locus_region_close(struct locus_region *region);
 
 // First byte, aligned to the page kind asked for (2 MiB for THP), and the usable bytes between the guards.

@@ -3,9 +3,10 @@
 // version: which liblocus this is, and what may change.
 //
 // As long as the major number is 0, a new minor one may change any interface, and the shared library's soname names both
-// (liblocus.so.0.2), so that a program never runs with another interface than it was built for. A new patch number changes none.
-// In either case a config struct grows only at its end, and its first field says how large the caller's is: a library that knows
-// more takes the rest for 0, and one that knows less refuses what it does not know (-E2BIG) unless it is 0.
+// (liblocus.so.0.2), so that a program never runs with another interface than it was built for. A new patch number changes none,
+// and no struct. For bindings, which are built from no header, a config struct grows only at its end, and its first field says how
+// large the caller's is: a library that knows more takes the rest for 0, and one that knows less refuses what it does not know
+// (-E2BIG) unless it is 0.
 #ifndef LOCUS_VERSION_H
 #define LOCUS_VERSION_H
 

@@ -118,7 +118,7 @@ enum tb_told tb_pair_tell(const struct tb_campaign *campaign, uint32_t cell, int
     if (over_op != under_op)
         resolution = fmax(resolution, tb_resolution(campaign, cell, over_op));
     int side = tb_visible(out, resolution);
-    if (side == 0 && controls_noisy(campaign, cell, under_op))
+    if (side == 0 && (controls_noisy(campaign, cell, under_op) || controls_noisy(campaign, cell, over_op)))
         return TB_TOLD_BLIND;
     return side > 0 ? TB_TOLD_ABOVE : side < 0 ? TB_TOLD_BELOW : TB_TOLD_SAME;
 }

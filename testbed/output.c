@@ -47,11 +47,22 @@ static int write_bytes(int fd, const char *bytes, size_t count)
     return 0;
 }
 
+// Is it what this process prints to, as /dev/stdout is? Then a file that replaced it would take the rest of the output away.
+static bool is_printed_to(const struct stat *about, int fd)
+{
+    struct stat own;
+    return fstat(fd, &own) == 0 && own.st_dev == about->st_dev && own.st_ino == about->st_ino;
+}
+
 int tb_output_replace(const char *path, const char *bytes, size_t count)
 {
     char resolved[PATH_MAX], temporary[PATH_MAX + 32];
     struct stat about;
-    bool special = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
+    bool exists = stat(path, &about) == 0, special = exists && !S_ISREG(about.st_mode);
+    if (exists && is_printed_to(&about, STDOUT_FILENO))
+        return fflush(stdout) ? -errno : write_bytes(STDOUT_FILENO, bytes, count);
+    if (exists && is_printed_to(&about, STDERR_FILENO))
+        return write_bytes(STDERR_FILENO, bytes, count);
     const char *target = realpath(path, resolved) ? resolved : path; // a link stays a link
     int length = snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%d.tmp", target, (int)getpid());
     if (length >= (int)sizeof temporary)
@@ -60,6 +71,8 @@ int tb_output_replace(const char *path, const char *bytes, size_t count)
     if (fd < 0)
         return errno == ENOENT ? -ENOTDIR : -errno;
     int rc = write_bytes(fd, bytes, count);
+    if (rc == 0 && exists && !special && fchmod(fd, about.st_mode & 07777) < 0)
+        rc = -errno;
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
     if (rc == 0 && !special && rename(temporary, target) < 0)

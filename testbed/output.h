@@ -10,8 +10,9 @@
 // Can a file be put there? For a measurement that would otherwise end without its result. 0, or -errno of what is in the way.
 int tb_output_check(const char *path);
 
-// Through a temporary name beside the target, so that a full disk leaves the old file as it was. A link stays a link. What is no
-// regular file (a terminal, /dev/null) is written to, never replaced. 0 or -errno; -ENOTDIR: there is no such folder.
+// Through a temporary name beside the target, so that a full disk leaves the old file as it was. A link to a file stays one,
+// and the rights of a file stay. What is no regular file (a terminal, /dev/null), and what this process prints to (/dev/stdout), is
+// written to, never replaced. 0 or -errno; -ENOTDIR: there is no such folder.
 int tb_output_replace(const char *path, const char *bytes, size_t count);
 
 // The same with what `write` writes; it returns 0 or -errno.

@@ -11,7 +11,7 @@
 # What was fetched once is not fetched again, but it is tried again: libraries are upgraded. A version that is installed here, or
 # that an earlier release has as well, is left out.
 #
-# Exit status: 0 at least one is there, 77 none can be had here (one line says why, and what to do).
+# Exit status: 0 at least one is there, 2 DIR holds something else, 77 none can be had here (one line says why, and what to do).
 set -eu
 here=$(dirname "$0")
 releases='bookworm trixie forky' # by their age; add what comes
@@ -105,6 +105,10 @@ try() { # file: renames it as it must be called, and says what came of it
 
 mkdir -p "$(dirname "$folder")"
 folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
+if [ -e "$folder" ] && [ ! -e "$folder/VERSIONS" ] && [ -n "$(ls -A "$folder" 2>&1)" ]; then
+    echo "locus: peers: $folder is there and holds something else: name a folder of its own" >&2
+    exit 2
+fi
 exec 9>"$folder.lock"
 flock 9
 [ -z "$again" ] && [ -s "$folder/VERSIONS" ] || fetch

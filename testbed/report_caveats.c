@@ -27,7 +27,7 @@ static void print_noise(FILE *out, const struct tb_campaign *campaign)
 {
     static const char *const reasons[] = {[TB_NOISE_WAITED] = "waited for a CPU",
                                           [TB_NOISE_SPREAD] = "rounds too far apart",
-                                          [TB_NOISE_INTERVAL] = "an interval too wide"};
+                                          [TB_NOISE_INTERVAL] = "ratio to mimalloc too wide"};
     struct tb_words words = {0};
     for (int noise = TB_NOISE_WAITED; noise <= TB_NOISE_INTERVAL && !tb_rounds_few(campaign); noise++) {
         const char *before = words.used ? "; " : "Left out as noisy: ", *between = reasons[noise];

@@ -275,8 +275,8 @@ void tb_say_resolution(struct tb_words *words, const struct tb_campaign *campaig
             coarsest = cell;
     }
     if (tb_rounds_few(campaign)) {
-        tb_say(words, "%" PRIu32 " round%s are too few for a 95 %% interval, 6 are the least: nothing can be told apart.",
-               campaign->rounds, campaign->rounds == 1 ? "" : "s");
+        tb_say(words, "%" PRIu32 " round%s too few for a 95 %% interval, 6 are the least: nothing can be told apart.",
+               campaign->rounds, campaign->rounds == 1 ? " is" : "s are");
     } else if (finest == last) {
         tb_say(words, "No A/A control ran: how small a difference could be seen is not known.");
     } else {

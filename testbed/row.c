@@ -162,7 +162,7 @@ void tb_row_alone(const struct tb_campaign *campaign, uint32_t cell, uint32_t ar
         out->bench_noise[op] = tb_noise_of(out, op);
 }
 
-// An interval is as wide as both its arms make it: it is laid at this one's door only where the base is not noisy itself.
+// An interval is as wide as both its arms make it; which of the two it was is not asked.
 static void fill_vs_base(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *row)
 {
     struct tb_row base_row;

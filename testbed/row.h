@@ -12,7 +12,7 @@ enum tb_noise {
     TB_NOISE_NONE,
     TB_NOISE_WAITED,            // others had its CPU
     TB_NOISE_SPREAD,            // its rounds lie far apart
-    TB_NOISE_INTERVAL,          // its ratio to the base has a wide interval, and that is not the base's doing
+    TB_NOISE_INTERVAL,          // its ratio to the base has a wide interval, although neither's rounds lie apart
 };
 
 struct tb_row {

@@ -18,8 +18,8 @@
 
 #include "testbed/engine.h"
 
-// Adds to *sum. false: this kernel does not say, as it has no such file, or only zeros in it.
-static bool thread_waited(int tasks, const char *thread, uint64_t *sum)
+// Adds how long it waited, and how often it ran. false: this kernel has no such file.
+static bool thread_waited(int tasks, const char *thread, uint64_t *sum, uint64_t *turns)
 {
     char path[64], text[96], *field = text;
     snprintf(path, sizeof path, "%.40s/schedstat", thread);
@@ -30,15 +30,16 @@ static bool thread_waited(int tasks, const char *thread, uint64_t *sum)
     if (bytes <= 0)
         return false;
     text[bytes] = '\0';
-    strtoull(field, &field, 10); // nanoseconds on a CPU,
-    uint64_t waited_ns = strtoull(field, &field, 10);
-    uint64_t times = strtoull(field, &field, 10); // and how often it was given one
-    *sum += waited_ns;
-    return times > 0;
+    strtoull(field, &field, 10); // nanoseconds on a CPU
+    *sum += strtoull(field, &field, 10);
+    *turns += strtoull(field, &field, 10);
+    return true;
 }
 
+// A kernel that does not count has zeros everywhere; a thread that has not run yet has them, too.
 static bool threads_waited(uint64_t *sum)
 {
+    uint64_t turns = 0;
     _Alignas(struct dirent64) char list[4096];
     int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool known = tasks >= 0;
@@ -48,13 +49,13 @@ static bool threads_waited(uint64_t *sum)
         for (ssize_t at = 0; at < bytes;) {
             const struct dirent64 *entry = (const struct dirent64 *)(void *)(list + at);
             if (entry->d_name[0] != '.')
-                known &= thread_waited(tasks, entry->d_name, sum);
+                known &= thread_waited(tasks, entry->d_name, sum, &turns);
             at += entry->d_reclen;
         }
     }
     if (tasks >= 0)
         close(tasks);
-    return known && bytes == 0;
+    return known && bytes == 0 && turns > 0;
 }
 
 void tb_watch_start(struct tb_watch *watch)
@@ -66,7 +67,7 @@ void tb_watch_start(struct tb_watch *watch)
 void tb_watch_stop(const struct tb_watch *watch, struct tb_sample *out)
 {
     uint64_t now_ns = tb_now_ns(), waited_ns;
-    if (!watch->known || !threads_waited(&waited_ns))
+    if (!watch->known || !threads_waited(&waited_ns) || waited_ns < watch->waited_ns) // a thread took its waits along
         return;
     out->watched_ns = now_ns - watch->begun_ns;
     out->waited_ns = waited_ns - watch->waited_ns;

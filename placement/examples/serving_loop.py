@@ -75,8 +75,9 @@ def load(path):
 
 
 def check(result, what):
-    if result < 0:
-        sys.exit(f"{what}: {os.strerror(-result)}")
+    if result < 0:  # also in a worker, whose own end would leave the others waiting
+        print(f"{what}: {os.strerror(-result)}", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 def open_pool(locus):

@@ -87,7 +87,7 @@ mutant spawn-asks-without-taking $owner spawn_litmus \
 mutant owner-closed-under-its-thread $owner owner_role_test 's/relaxed\) != THREAD_NONE;/relaxed) > THREAD_JOINING;/'
 mutant domain-closed-under-a-thread $domain domain_test 's/&& owner_has_thread\(.*\)\) \{$/\&\& 0) {/'
 mutant grow-of-one-block-asks-for-no-role $owner owner_role_test \
-    's/pool_plain_one\(pool\) && holds_role\(owner\)/pool_plain_one(pool)/'
+    's/holds_role\(owner\) && pool_plain_one\(pool\)/pool_plain_one(pool)/'
 mutant grow-asks-for-no-role $owner owner_role_test \
     's/\(int\)holds_role\(owner\) \& \(table->state == LOCUS_TABLE_LIVE\) \& \(pool/(pool/'
 mutant retire-asks-for-no-role $owner owner_role_test 's/!\(\(int\)holds_role\(owner\) \& /!(/'
@@ -123,6 +123,8 @@ mutant tags-forgotten-when-the-pool-deepens $pool pool_test 's/if \(!pool->tags\
 mutant lent-blocks-lose-their-tag $borrow domain_borrow_test '/pool_note_tag/d'
 mutant free-blocks-are-out $report pool_test 's/is_free\[index \/ 8\] \|= /(void)/'
 mutant retired-blocks-are-out $report pool_test 's/ \|\| pool->generation\[i\] == POOL_GENERATION_RETIRED\)/)/'
+mutant what-a-report-frees-is-out $report pool_test 's/pool->generation\[index\] != locus_block_generation\(out\[i\]\)/false/'
+mutant a-cancelled-join-joins-for-ever $owner owner_role_test '/^static void join_cancelled/,/^}/s/THREAD_RUNNING/THREAD_JOINING/'
 mutant overlong-config-accepted placement/config.h pool_test 's/return -E2BIG;/;/'
 mutant config-read-beyond-its-end placement/config.h pool_test 's/bytes < own_bytes \? bytes : own_bytes/own_bytes/'
 mutant child-inherits-the-blocks placement/region.c pool_test 's/MADV_DONTFORK/MADV_DOFORK/'

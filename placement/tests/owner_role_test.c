@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 TestSuite(owner_role, .timeout = 10); // a role that is never left is a failure
 
@@ -130,27 +132,64 @@ Test(owner_role, a_step_that_does_not_return_leaves_the_role_all_the_same)
     world_close(&world);
 }
 
+// The first join of a thread is its own, as nobody else tries before it was answered.
 static int step_joins_itself(struct locus_owner *owner, void *context)
 {
-    int result;
-    *(int *)context = locus_owner_join(owner, &result);
+    int result, error;
+    while ((error = locus_owner_join(owner, &result)) == -EINVAL)
+        ; // spawn has not returned yet
+    atomic_store((_Atomic int *)context, error);
     return 1;
 }
 
 Test(owner_role, a_spawned_thread_cannot_join_itself)
 {
     struct world world;
-    int answer = 0, result = 0;
+    _Atomic int answer = 0;
+    int result = 0;
     world_open(&world, 8, false, 0);
     locus_owner_leave(world.owner);
     cr_assert_eq(locus_owner_spawn(world.owner, LOCUS_NODE_ANY, step_joins_itself, &answer), 0);
-    // The thread's own join and this one race for it; whichever comes second is refused, and the thread ends all the same.
-    int error;
-    while ((error = locus_owner_join(world.owner, &result)) == -EINVAL)
-        ;
-    cr_assert_eq(error, 0);
-    cr_assert(answer == -EDEADLK || answer == -EINVAL, "%d", answer);
+    while (atomic_load(&answer) == 0)
+        sched_yield();
+    cr_assert_eq(answer, -EDEADLK);
+    cr_assert_eq(locus_owner_join(world.owner, &result), 0, "and it is there to be joined");
     cr_assert_eq(result, 1);
+    cr_assert_eq(locus_owner_adopt(world.owner), 0);
+    world_close(&world);
+}
+
+static int step_until_told(struct locus_owner *owner, void *context)
+{
+    (void)owner;
+    sched_yield();
+    return atomic_load((_Atomic int *)context);
+}
+
+static void *join_main(void *argument)
+{
+    int result;
+    locus_owner_join(argument, &result);
+    return NULL;
+}
+
+Test(owner_role, a_join_that_is_cancelled_leaves_the_thread_to_be_joined)
+{
+    struct world world;
+    _Atomic int end = 0;
+    int result = 0;
+    pthread_t joiner;
+    void *ended;
+    world_open(&world, 8, false, 0);
+    locus_owner_leave(world.owner);
+    cr_assert_eq(locus_owner_spawn(world.owner, LOCUS_NODE_ANY, step_until_told, &end), 0);
+    cr_assert_eq(pthread_create(&joiner, NULL, join_main, world.owner), 0);
+    cr_assert_eq(pthread_cancel(joiner), 0);
+    cr_assert_eq(pthread_join(joiner, &ended), 0);
+    cr_assert_eq(ended, PTHREAD_CANCELED, "it waits as long as the thread runs");
+    atomic_store(&end, 7);
+    cr_assert_eq(locus_owner_join(world.owner, &result), 0);
+    cr_assert_eq(result, 7);
     cr_assert_eq(locus_owner_adopt(world.owner), 0);
     world_close(&world);
 }

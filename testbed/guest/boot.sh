@@ -206,8 +206,8 @@ watch_end() {
 # its call returns. QEMU runs in the background, because a shell that waits for what runs in the foreground is deaf to an interrupt.
 boot() {
     rm -f "$work/results" "$work/results2" "$work/journal" "$work/clock"
-    [ -z "$watched" ] || { watch >/dev/null 9>&- & watcher=$!; }
     mkfifo "$work/journal" || { ended=none && return 1; }
+    [ -z "$watched" ] || { watch >/dev/null 9>&- & watcher=$!; }
     (cd "${project:-$work}" && exec sh "$here/receive.sh" "$machine" "$work") <"$work/journal" &
     receiver=$!
     exec 8>"$work/journal"
@@ -243,7 +243,7 @@ for try in first second; do
         status=$(cat "$work/out/status")
         break
     fi
-    [ $ended -ne 124 ] || echo "no end after $((limit + boot_seconds)) seconds" >>"$work/console"
+    [ $ended != 124 ] || echo "no end after $((limit + boot_seconds)) seconds" >>"$work/console"
     {
         echo "locus: guest: the machine $machine failed, $try try (QEMU's status $ended); from its console:"
         last_words | sed 's/^/    | /'
@@ -279,7 +279,7 @@ bring_home() { # folder in the results, folder here
 
 # The clocks may differ by what a busy machine takes to read them, and a tenth of the time that went by.
 clock_check() {
-    [ "$(wc -l <"$work/clock" 2>/dev/null)" = 2 ] || return
+    [ -f "$work/clock" ] && [ "$(wc -l <"$work/clock")" = 2 ] || return
     { read -r here_1 there_1 && read -r here_2 there_2; } <"$work/clock"
     first=$((there_1 - here_1)) second=$((there_2 - here_2)) most=$((10 + (here_2 - here_1) / 10))
     [ ${first#-} -gt $most ] || [ ${second#-} -gt $most ] || return

@@ -29,7 +29,10 @@ append() { # file, offset, bytes
 }
 
 while read -r offset bytes path; do
-    head -c "$bytes" >"$folder/append" && [ "$(stat -c %s "$folder/append")" = "$bytes" ] || break
+    head -c "$bytes" >"$folder/append" && [ "$(stat -c %s "$folder/append")" = "$bytes" ] || {
+        cat >/dev/null # where there is more to come: the guest must not wait for a reader
+        break
+    }
     case $path in
     clock\ *) echo "$(date +%s) ${path#clock }" >>"$folder/clock" ;;
     */../*) ;;

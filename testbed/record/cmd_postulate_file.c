@@ -46,7 +46,7 @@ static int committed(const struct tb_postulate *postulate)
 // A file that came once, and never again, is what history can prove without the ledger's help.
 static int committed_once(const struct tb_postulate *postulate)
 {
-    const char *const log[] = {"log", "--full-history", "--format=%h", "--", postulate->path, NULL};
+    const char *const log[] = {"rev-list", "--full-history", "--abbrev-commit", "HEAD", "--", postulate->path, NULL};
     char *commits = NULL;
     int rc = tb_git(NULL, log, &commits);
     size_t count = 0;

@@ -196,7 +196,7 @@ bool tb_git_committed(const char *path)
 
 int tb_git_commit_of(const char *path, char *out, size_t bytes)
 {
-    const char *const arguments[] = {"log", "-1", "--format=%H", "--", path, NULL};
+    const char *const arguments[] = {"rev-list", "-1", "HEAD", "--", path, NULL};
     int error = tb_git_line(NULL, arguments, out, bytes);
     return error ? error : out[0] ? 0 : -ENODATA;
 }

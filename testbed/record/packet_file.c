@@ -93,23 +93,28 @@ static int read_tail(const char *path, size_t at, size_t bytes, char **out)
 
 // --- records -------------------------------------------------------------------------------------------------------------------
 
-// By a copy, since experiments/ may lie on another file system. One that is here is the same (packet_check.c).
+// By a copy, since experiments/ may lie on another file system, and under another name until all of it is there. One that is here
+// is the same (packet_check.c).
 static int record_place(struct filing *filing, const char *name)
 {
-    char from[PATH_MAX + 400], *text = NULL;
+    char from[PATH_MAX + 400], part[256], *text = NULL;
     struct tb_journal *journal = NULL;
     struct stat about;
     if (lstat(name, &about) == 0)
         return 0;
     snprintf(from, sizeof from, "%s/%.200s", filing->from, name);
+    snprintf(part, sizeof part, "%.200s.part", name);
+    unlink(part); // of a filing that crashed
     int rc = stat(from, &about) ? -errno : read_tail(from, 0, (size_t)about.st_size, &text);
     if (!rc)
-        rc = tb_journal_open(&journal, &(struct tb_journal_config){.path = name, .create = true});
+        rc = tb_journal_open(&journal, &(struct tb_journal_config){.path = part, .create = true});
     if (!rc)
         rc = tb_journal_append(journal, text, (size_t)about.st_size);
-    if (rc && journal)
-        unlink(name);
     tb_journal_close(journal);
+    if (!rc)
+        rc = move(part, name);
+    if (rc)
+        unlink(part);
     free(text);
     return rc ? failed(filing, name, rc) : 0;
 }

@@ -69,4 +69,16 @@ text the-end-says-so '^FAILED '
 holds the-others-are-done "$(cat "$scratch/calls")" grep -q '^report ' "$scratch/calls"
 holds an-old-answer-is-not-shown-again "$(grep -A 1 '^Replay' "$out")" eval "grep -A 1 '^Replay' '$out' | grep -q '^no answer'"
 
+run FAILS=advise ROUNDS=1
+holds placement-that-is-not-known-is-said "$(grep -A 2 '^Placement' "$out")" eval \
+    "grep -A 1 '^Placement' '$out' | grep -q '^no answer: this step failed'"
+
+# Whatever cannot be looked at is not guessed: neither nodes nor a load.
+run FAILS=topo ROUNDS=1
+text nodes-that-are-not-known-are-not-guessed '^  flagship +not run: how many nodes .* is not known'
+holds and-nothing-is-fetched-for-them "$(grep -E '^  guest|^guest|run 0005' "$out" "$scratch/calls")" \
+    eval "! grep -qE '^  guest' '$out' && ! grep -q 0005 '$scratch/calls'"
+run FAILS=doctor ROUNDS=1
+no_text a-doctor-who-cannot-look-finds-nobody 'others are at work:'
+
 [ $failures -eq 0 ]

@@ -143,7 +143,7 @@ Test(noise, a_few_rounds_that_make_the_interval_wide_are_seen)
     for (uint32_t round = 0; round < 8; round++)
         tb_campaign_sample(campaign, 0, LOCUS, round)->lap_ns /= 3;
     SUMMARY_OMITS(campaign, "faster than");
-    SUMMARY_SAYS(campaign, "an interval too wide: locus");
+    SUMMARY_SAYS(campaign, "ratio to mimalloc too wide: locus");
     TABLE_SAYS(campaign, "noisy [1.50, ");
 }
 
@@ -244,6 +244,20 @@ Test(noise, a_bench_sees_by_operation)
     json_t *root = json_of(campaign), *by = json_object_get(json_cell(root), "resolutions");
     cr_assert(json_number_value(json_object_get(by, "alloc")) < 0.01 && json_number_value(json_object_get(by, "free")) > 1.0);
     json_decref(root);
+}
+
+// A bulk allocation is held against a malloc's single one, so the controls of both operations have a say.
+Test(noise, a_control_that_is_noisy_in_the_other_operation_blinds_too)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    campaign->bench = true;
+    for (uint32_t round = 0; round < 20; round++) {
+        tb_campaign_sample(campaign, 0, LOCUS, round)->bench_ns[TB_BENCH_BULK] *= 1.4;
+        tb_campaign_sample(campaign, 0, MIMALLOC_TWIN, round)->bench_ns[TB_BENCH_ALLOC] *= round % 2 ? 20 : 0.2;
+    }
+    char *text = said(tb_report_summary, campaign);
+    SAYS(text, "locus against mimalloc: alloc too noisy to tell, bulk too noisy to tell");
+    free(text);
 }
 
 // --- few rounds ---

@@ -118,4 +118,15 @@ kept() {
 }
 check a-file-is-replaced-as-a-whole kept
 
+# --- what is replaced, and what is not -----------------------------------------------------------------------------------------
+
+# A shell's file is the same one before and after, so what is printed behind the CSV is in it, too.
+"$LOCUS" eval -W cycle-256 "${few[@]}" --csv=/dev/stdout >"$scratch/both" 2>"$err"
+holds a-file-that-is-printed-to-keeps-both "$(head -c 200 "$scratch/both")" \
+    eval "grep -q '^workload,\|,round,' '$scratch/both' && grep -q 'Full touch:' '$scratch/both'"
+: >"$scratch/mine.json" && chmod 600 "$scratch/mine.json"
+"$LOCUS" eval -W cycle-256 "${few[@]}" --json="$scratch/mine.json" >"$out" 2>"$err"
+holds a-replaced-file-keeps-its-rights "$(stat -c %a "$scratch/mine.json")" \
+    eval "[ -s '$scratch/mine.json' ] && [ \$(stat -c %a '$scratch/mine.json') = 600 ]"
+
 [ $failures -eq 0 ]

@@ -360,6 +360,12 @@ check again_it_has_all in_clone reader eval "'$LOCUS' packet --check '$record_pa
     grep -q 'has all of it already' '$out' && grep -q '^record  *$record, here already' '$out' &&
     [ -z \"\$(git status --porcelain)\" ]"
 
+# A filing that was killed while it wrote the record.
+check a_half_record_of_a_crash_is_in_nobodys_way in_clone late eval "mkdir -p experiments && printf 'half' >$record.part &&
+    cp -a . '$scratch/half' && cd '$scratch/half' && '$LOCUS' packet --check '$record_packet' &&
+    cmp $record '$scratch/author/$record' && [ ! -e $record.part ]"
+rm -f "$scratch/late/$record.part"
+
 # The way back: what the reader has, its author has, too; and a clone that got the record by git first.
 check its_author_has_all_of_it in_clone author eval "'$LOCUS' packet --check '$record_packet' | grep -q 'has all of it already'"
 check a_clone_that_has_the_record in_clone late eval "cp '$scratch/author/$record' $record &&

@@ -82,6 +82,11 @@ library "$scratch/libc/libc.so.6" -nostdlib -Wl,-soname,libc.so.6 -Wl,--version-
     { fail libraries "$(head -n 1 "$scratch/cc")"; exit 1; }
 tried() { sh "$REPO/testbed/peers.sh" "$peers" >"$out" 2>"$err"; }
 check what-was-fetched-is-tried tried
+mkdir "$scratch/mine" && echo mine >"$scratch/mine/file"
+sh "$REPO/testbed/peers.sh" "$scratch/mine" >"$out" 2>"$err"
+holds a-folder-of-something-else-is-refused "exit $?: $(cat "$err")" \
+    eval "grep -q 'holds something else' '$err' && [ -s '$scratch/mine/file' ]"
+tried # what was said is looked at next
 tells() { holds "$1" "it says: $(cat "$out")" grep -Eq "^$2" "$out"; }
 tells the-libc-that-is-too-old-is-named "jemalloc 9.1: needs GLIBC_9.99, this host has 2\.[0-9]+$"
 tells a-missing-function-is-named 'tcmalloc 9.2: does not load: .*undefined symbol: later'
