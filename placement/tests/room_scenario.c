@@ -79,7 +79,7 @@ static void fill(struct locus_region *region)
         words[i] = i * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-// Reclaim makes the kernel compact a node: a page that it moves there just now is nowhere for that moment, so it is looked for again.
+// Reclaim makes the kernel compact a node: a page that it is just moving there is nowhere for that moment, and is looked for again.
 static int look(const struct locus_region *region, struct locus_placement *out)
 {
     int result = locus_region_verify(region, out);
