@@ -370,7 +370,7 @@ int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint3
     struct locus_pool *pool = owner->pool;
     uint32_t at = table->count;
     bool usual = count == 1 && table->state == LOCUS_TABLE_LIVE && (table->homes & owner->home_bit) && at < table->capacity &&
-                 holds_role(owner) && pool_plain_one(pool);
+                 pool_plain_one(pool) && holds_role(owner);
     if (__builtin_expect(!usual, 0))
         return grow_many(owner, table, count);
     table->blocks[at] = pool_take_top(pool);

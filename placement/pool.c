@@ -239,7 +239,7 @@ static void take_lifo(struct locus_pool *pool, uint32_t count, locus_block out[]
         return;
     pool->fresh = pool->top;
     if (!pool->tags)
-        pool->floor = pool->top;
+        __atomic_store_n(&pool->floor, pool->top, __ATOMIC_RELAXED);
 }
 
 __attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag)

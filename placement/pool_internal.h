@@ -88,9 +88,10 @@ static inline bool pool_plain(const struct locus_pool *pool, uint32_t count)
     return __builtin_expect(pool->top >= count && pool->top - count >= pool->floor, 1);
 }
 
+// Relaxed: whoever asks for a block without the role is refused after this, and may not be in the owner's way before.
 static inline bool pool_plain_one(const struct locus_pool *pool)
 {
-    return __builtin_expect(pool->top > pool->floor, 1);
+    return __builtin_expect(__atomic_load_n(&pool->top, __ATOMIC_RELAXED) > __atomic_load_n(&pool->floor, __ATOMIC_RELAXED), 1);
 }
 
 static inline void pool_top_set(struct locus_pool *pool, uint32_t top)

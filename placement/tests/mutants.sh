@@ -87,7 +87,7 @@ mutant spawn-asks-without-taking $owner spawn_litmus \
 mutant owner-closed-under-its-thread $owner owner_role_test 's/relaxed\) != THREAD_NONE;/relaxed) > THREAD_JOINING;/'
 mutant domain-closed-under-a-thread $domain domain_test 's/&& owner_has_thread\(.*\)\) \{$/\&\& 0) {/'
 mutant grow-of-one-block-asks-for-no-role $owner owner_role_test \
-    's/holds_role\(owner\) && pool_plain_one\(pool\)/pool_plain_one(pool)/'
+    's/pool_plain_one\(pool\) && holds_role\(owner\)/pool_plain_one(pool)/'
 mutant grow-asks-for-no-role $owner owner_role_test \
     's/\(int\)holds_role\(owner\) \& \(table->state == LOCUS_TABLE_LIVE\) \& \(pool/(pool/'
 mutant retire-asks-for-no-role $owner owner_role_test 's/!\(\(int\)holds_role\(owner\) \& /!(/'
