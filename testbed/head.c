@@ -37,19 +37,7 @@ static json_t *time_json(void)
     return json_string(text);
 }
 
-static json_t *doctor_json(void)
-{
-    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
-    json_t *object = NULL;
-    if (doctor && tb_doctor_look("", doctor) == 0) {
-        object = tb_doctor_brief(doctor);
-        tb_doctor_close(doctor);
-    }
-    free(doctor);
-    return object;
-}
-
-json_t *tb_head(const char *what)
+json_t *tb_head_by(const char *what, const struct tb_doctor *doctor)
 {
     const struct tb_json_member members[] = {
         {"schema", json_sprintf("locus-%s/1", what)},
@@ -60,9 +48,20 @@ json_t *tb_head(const char *what)
         {"kernel", kernel_json()},
         {"emulated", tb_json_clean(tb_environment_guest())},
         {"time", time_json()},
-        {"doctor", doctor_json()},
+        {"doctor", doctor ? tb_doctor_brief(doctor) : NULL},
     };
     return TB_JSON_OBJECT(members);
+}
+
+json_t *tb_head(const char *what)
+{
+    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
+    bool looked = doctor && tb_doctor_look("", doctor) == 0;
+    json_t *head = tb_head_by(what, looked ? doctor : NULL);
+    if (looked)
+        tb_doctor_close(doctor);
+    free(doctor);
+    return head;
 }
 
 json_t *tb_headed(json_t *head, json_t *body)

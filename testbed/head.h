@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+struct tb_doctor;
+
 // schema     "locus-WHAT/1"; the number changes when a key is taken away or changes its meaning, and not when one comes
 // locus      the program's version
 // commit     of its build, with "-dirty" where that had changes; "unknown" without git
@@ -18,6 +20,9 @@
 //
 // It takes a tenth of a second, for the doctor's look at the neighbours. New reference, or NULL without memory.
 json_t *tb_head(const char *what);
+
+// The same, with what the doctor found already; NULL: he could not look.
+json_t *tb_head_by(const char *what, const struct tb_doctor *doctor);
 
 // {"head": head, and then the members of body}. Takes over both; NULL if either is.
 json_t *tb_headed(json_t *head, json_t *body);

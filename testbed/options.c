@@ -280,29 +280,30 @@ int tb_options_campaign(const struct tb_options *options, const struct tb_cell c
     return error;
 }
 
-// What the doctor has against this host, before anything runs that he could take for somebody else's; NULL: nothing.
-static const char *host_unfit(char *out, size_t bytes)
+// What the doctor has against this host; NULL: nothing.
+static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t bytes)
 {
     char answer[TB_DOCTOR_ANSWER];
-    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
-    bool unfit = false;
-    if (doctor && tb_doctor_look("", doctor) == 0) {
-        unfit = !doctor->fit;
-        tb_doctor_answer(doctor, answer, sizeof answer);
-        snprintf(out, bytes, "%s%s", doctor->states[TB_FINDING_UNFIT] ? "UNFIT: " : "", answer);
-        tb_doctor_close(doctor);
-    }
-    free(doctor);
-    return unfit ? out : NULL;
+    tb_doctor_answer(doctor, answer, sizeof answer);
+    snprintf(out, bytes, "%s%s", doctor->states[TB_FINDING_UNFIT] ? "UNFIT: " : "", answer);
+    return doctor->fit ? NULL : out;
 }
 
+// The doctor looks once, for the table and for the JSON, and before anything runs that he could take for somebody else's.
 int tb_options_run(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                    const char *headline)
 {
     struct tb_campaign campaign;
+    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
+    bool looked = doctor && tb_doctor_look("", doctor) == 0;
     char words[TB_DOCTOR_ANSWER + 16];
-    const char *unfit = host_unfit(words, sizeof words);
-    const struct report report = {.campaign = &campaign, .command = command, .head = options->json ? tb_head(command) : NULL};
+    const char *unfit = looked ? unfit_words(doctor, words, sizeof words) : NULL;
+    const struct report report = {.campaign = &campaign,
+                                  .command = command,
+                                  .head = options->json ? tb_head_by(command, looked ? doctor : NULL) : NULL};
+    if (looked)
+        tb_doctor_close(doctor);
+    free(doctor);
     int status = TB_EXIT_FAILED, error = tb_options_campaign(options, cells, cells_count, &campaign);
     campaign.unfit = unfit;
     if (!error && write_all(options, &report, headline) == 0)
