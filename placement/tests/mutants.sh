@@ -93,7 +93,7 @@ mutant grow-asks-for-no-role $owner owner_role_test \
 mutant retire-asks-for-no-role $owner owner_role_test 's/!\(\(int\)holds_role\(owner\) \& /!(/'
 mutant drain-asks-for-no-role $owner owner_role_test '/^static .*drain_from/,/^}/s/!holds_role\(owner\)/false/'
 mutant in-flight-is-lost-with-the-owner $owner owner_role_test \
-    's/^    config\.pool->owner = owner;/&\n    config.pool->in_flight = 0;/'
+    's/^    __atomic_store_n\(&config\.pool->owner, owner.*/&\n    config.pool->in_flight = 0;/'
 mutant in-flight-wraps $owner owner_role_test 's/\(arrival->declared < in_flight \? .*\)\);/arrival->declared);/'
 mutant push-twice-allowed $table table_test 's/table->parcel = 0;//'
 mutant push-undeclared-allowed $table table_test 's/if \(!homes\)/if (false)/'
