@@ -11,14 +11,16 @@
 #include <stddef.h>
 #include <string.h>
 
-#define CONFIG_BYTES_MAX 4096u // a larger one is a size that was never set
+#define CONFIG_BYTES_MAX 4096u // a larger one is no size
 
-// `given` begins with a size_t that says how large it is. 0, -EINVAL: it cannot be so large; -E2BIG: it asks for something that
-// this version does not know.
+// `given` begins with a size_t that says how large it is; 0 stands for as large as ours. 0, -EINVAL: it cannot be so large;
+// -E2BIG: it asks for something that this version does not know.
 static inline int config_take(void *own, size_t own_bytes, const void *given)
 {
     size_t bytes;
     memcpy(&bytes, given, sizeof bytes);
+    if (bytes == 0)
+        bytes = own_bytes;
     if (bytes < sizeof bytes || bytes > CONFIG_BYTES_MAX)
         return -EINVAL;
     for (size_t i = own_bytes; i < bytes; i++)

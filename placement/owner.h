@@ -21,7 +21,7 @@
 #ifndef LOCUS_OWNER_H
 #define LOCUS_OWNER_H
 
-#include "pool.h"
+#include "pool_report.h"
 #include "table.h"
 
 #ifdef __cplusplus

@@ -6,7 +6,8 @@
 // (liblocus.so.0.2), so that a program never runs with another interface than it was built for. A new patch number changes none,
 // and no struct. For bindings, which are built from no header, a config struct grows only at its end, and its first field says how
 // large the caller's is: a library that knows more takes the rest for 0, and one that knows less refuses what it does not know
-// (-E2BIG) unless it is 0.
+// (-E2BIG) unless it is 0. A size of 0 stands for that of this version's headers: a C program that leaves the field out is read
+// right, as its soname says that it was built with them.
 #ifndef LOCUS_VERSION_H
 #define LOCUS_VERSION_H
 

@@ -125,6 +125,7 @@ mutant free-blocks-are-out $report pool_test 's/is_free\[index \/ 8\] \|= /(void
 mutant retired-blocks-are-out $report pool_test 's/ \|\| pool->generation\[i\] == POOL_GENERATION_RETIRED\)/)/'
 mutant what-a-report-frees-is-out $report pool_test 's/pool->generation\[index\] != locus_block_generation\(out\[i\]\)/false/'
 mutant a-cancelled-join-joins-for-ever $owner owner_role_test '/^static void join_cancelled/,/^}/s/THREAD_RUNNING/THREAD_JOINING/'
+mutant config-of-no-size-refused placement/config.h pool_test 's/bytes == 0/0/'
 mutant overlong-config-accepted placement/config.h pool_test 's/return -E2BIG;/;/'
 mutant config-read-beyond-its-end placement/config.h pool_test 's/bytes < own_bytes \? bytes : own_bytes/own_bytes/'
 mutant child-inherits-the-blocks placement/region.c pool_test 's/MADV_DONTFORK/MADV_DOFORK/'

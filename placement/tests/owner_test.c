@@ -64,7 +64,7 @@ Test(owner, open_refuses_what_makes_no_sense)
     char why[256];
     locus_owner_why(&config, -EINVAL, why, sizeof why);
     cr_assert(strstr(why, "LIFO"), "%s", why);
-    config.size = 0;
+    config.size = 4;
     cr_assert_eq(locus_owner_open(&owner, &config), -EINVAL);
     locus_owner_why(&config, -EINVAL, why, sizeof why);
     cr_assert(strstr(why, "size"), "%s", why);

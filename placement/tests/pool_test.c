@@ -116,7 +116,13 @@ Test(pool, configs_of_other_versions_are_read_as_far_as_they_go)
     cr_assert_eq(locus_pool_open(&pool, &newer.now), -E2BIG);
     locus_pool_why(&newer.now, -E2BIG, why, sizeof why);
     cr_assert(strstr(why, "later version"), "%s", why);
-    const size_t wrong[] = {0, 7, SIZE_MAX, 5000};
+    newer.now.size = 0;
+    cr_assert_eq(locus_pool_open(&pool, &newer.now), 0, "as large as this version's");
+    locus_pool_close(pool);
+    newer.now.backing = LOCUS_BACKING_CALLER; // and read to its end
+    newer.now.memory = (void *)8;
+    cr_assert_eq(locus_pool_open(&pool, &newer.now), -EINVAL);
+    const size_t wrong[] = {1, 7, SIZE_MAX, 5000};
     for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         older.size = wrong[i];
         cr_assert_eq(locus_pool_open(&pool, &older), -EINVAL, "size %zu", wrong[i]);
