@@ -26,7 +26,10 @@ verdict() {
 
 empty() { ! grep .; }
 
-export PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR=$sysroot/usr/lib/pkgconfig
+# For pkg-config alone. make would take the packages that it builds with for gone, and build another program under those who run it.
+packages=$sysroot/usr/lib/pkgconfig
+pkg-config() { PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR=$packages command pkg-config "$@"; }
+
 flags="-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -pthread"
 library=$sysroot/usr/lib
 
@@ -139,7 +142,7 @@ multiarch=/usr/lib/some-linux-gnu
 libdir_is_used() { # by the libraries and by what pkg-config says of them, and nothing lies where it would be otherwise
     local name
     make install CHECKED=1 DESTDIR="$sysroot" PREFIX=/usr LIBDIR=$multiarch || return
-    export PKG_CONFIG_LIBDIR=$sysroot$multiarch/pkgconfig
+    packages=$sysroot$multiarch/pkgconfig
     for name in locus locus-checked; do
         [ "$(pkg-config --variable=libdir $name)" = "$sysroot$multiarch" ] &&
             build_shared placement/examples/serving_loop.c "$sysroot/libdir" $name &&

@@ -4,7 +4,7 @@
 #
 #     item CLASS TITLE FUNCTION ARGUMENT...   puts one on the list; ONLY=word: if its title contains the word
 #     items_run                               runs what is on the list, JOBS at a time (one for each CPU), and empties it
-#     items_end                               the skips, the failures, "N passed, N failed, N skipped"; status 0 if all is well
+#     items_end                               skips, failures and why, "N passed, N failed, N skipped"; status 0 if all is well
 #
 # An item is a function, run in a process of its own. It runs programs by `run`, and ends with one verdict: report, skip or one of
 # the *_verdict functions. Its lines are printed when it has ended, all at once.
@@ -49,7 +49,11 @@ report() {
     local word=PASS
     if [ "$2" -gt 0 ]; then word=FAIL; elif [ "$1" -eq 0 ]; then word=SKIP; fi
     printf '  %-56s %s %7s s  %s\n' "$name" $word "$took" "$4"
-    [ $word != FAIL ] || { echo "    the last lines of ${log#"$root"/}:"; tail -n 25 "$log" | sed 's/^/    | /'; }
+    [ $word != FAIL ] || {
+        echo "    the last lines of ${log#"$root"/}:"
+        tail -n 25 "$log" | sed 's/^/    | /'
+        grep -m 10 -E '^(FAIL|\[FAIL\])' "$log" >"$result.why" || tail -n 3 "$log" >"$result.why"
+    }
     echo "$1 $2 $3" >"$result.counts"
 }
 
@@ -160,6 +164,7 @@ end_one() { # number
     fi
     passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))
     [ "${counts[1]}" -eq 0 ] || failures+=("${titles[$1]}")
+    [ ! -e "$result.why" ] || while IFS= read -r line; do failures+=("    $line"); done <"$result.why"
     [ ! -e "$result.skips" ] || while IFS= read -r line; do skips+=("$line"); done <"$result.skips"
     rm -f "$result".*
 }

@@ -51,6 +51,8 @@ END
 says a-failure-fails failing 1 '1 passed, 2 failed, 0 skipped' 'FAIL .* exit 3'
 says the-last-words-are-shown failing 1 '.*' '\| last words'
 says the-failed-case-is-named failing 1 '.*' '^    FAIL b: why'
+says the-end-names-it-once-more failing 1 '.*' '^      FAIL b: why'
+says the-end-has-the-last-words-of-what-names-none failing 1 '.*' '^      last words'
 
 LIMIT=1 suite hanging <<'END'
 item free one shell 'sleep 60'
