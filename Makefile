@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The whole build, one file and not recursive. A source file is found by where it lies:
+# The whole build, one file and not recursive. The sources lie in rooms (ROOMS, below). A file is found by where it lies:
 #
-#   <layer>/*.c, testbed/*/*.c but tests    code of that layer: liblocus (topo, placement) or the program
-#   <layer>/tests/*_test.c                  Criterion tests, one binary per layer: build/<variant>/<layer>/tests/unit
-#   <layer>/tests/*_{stress,litmus,scenario}.c   one plain program each
-#   <layer>/tests/*_inject.c                a library to preload
-#   <layer>/tests/*_fuzz.c                  a libFuzzer program, in the fuzz variant only
-#   <layer>/tests/*.sh                      run as it is by testbed/tests/suite.sh
+#   ROOM/*.c, and its folders but tests     code of that room: liblocus (topo, placement) or the program
+#   ROOM/tests/*_test.c                     Criterion tests, one binary for each room: build/VARIANT/ROOM/tests/unit
+#   ROOM/tests/*_{stress,litmus,scenario}.c one plain program each
+#   ROOM/tests/*_inject.c                   a library to preload
+#   ROOM/tests/*_fuzz.c                     a libFuzzer program, in the fuzz variant only
+#   tests/*.sh, at any depth                run as it is by testbed/tests/suite.sh
 #
-# What one layer's tests link is that layer and those below it, so a call upwards does not link. A variant (compiler and
+# A room's README.md names in its line "Uses:" the rooms whose headers it may include. What a room's tests link is that room and
+# those that it uses, and theirs, so a call upwards does not link; `make layers` checks the includes. A variant (compiler and
 # sanitizer) has a build directory of its own, and none disturbs another:
 #
 #   make                          build/gcc          make CC=clang SAN=thread       build/clang-tsan
 #   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=fuzzer,...   build/clang-fuzz
 
-VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/version.h)
+VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/base/version.h)
 SOVERSION := $(basename $(VERSION))
 LAYERS    := topo placement testbed experiments
 PREFIX    ?= /usr/local
@@ -33,6 +34,11 @@ MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
+# From the bottom up. No room uses one after it.
+ROOMS := topo $(addprefix placement/,base memory blocks domain) \
+         $(addprefix testbed/,stats base counters host workload measure contenders matrix record postulate judge run report cli) \
+         experiments
+
 kind := $(if $(findstring fuzzer,$(SAN)),-fuzz,$(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan)))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
 B    := build/$(notdir $(lastword $(CC)))$(kind)
@@ -40,7 +46,7 @@ B    := build/$(notdir $(lastword $(CC)))$(kind)
 # Flags. `override`, so that `make CFLAGS=-O3` adds to these instead of replacing them.
 CFLAGS  ?= -O2
 override CFLAGS += -std=c11 -g -pthread -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common
-override CPPFLAGS += -D_GNU_SOURCE -I. -iquote topo # locus.h includes its neighbours, as installed
+override CPPFLAGS += -D_GNU_SOURCE -I. $(addprefix -iquote ,$(filter topo placement/%,$(ROOMS))) # public headers are installed flat
 override LDFLAGS += -pthread -Wl,--as-needed
 ifeq ($(SAN),)
 override CPPFLAGS += -DNDEBUG
@@ -62,26 +68,30 @@ dpdk_libs   := -Wl,--whole-archive $(dpdk_drivers) -Wl,--no-whole-archive -Wl,--
                $(filter -lbsd -lfdt -lnuma -ldl -lm,$(shell $(PKG_CONFIG) --static --libs-only-l libdpdk))
 endif
 
-# What each layer needs of the system. A layer's tests are linked with these and no more.
+# What each layer needs of the system. A room's tests are linked with these and no more.
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
-testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm $(dpdk_libs)
+testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
 experiments_libs := $(testbed_libs)
 
-# Objects: <layer>_own is the layer, <layer>_all also what it may call. main.o has the program's main() and is in neither.
-folders = $(1) $(addprefix $(1)/,contenders counters doctor matrix nodes record workloads)
-own = $(patsubst %.c,$(B)/%.o,$(filter-out testbed/main.c,$(sort $(wildcard $(addsuffix /*.c,$(folders))))))
-below :=
-$(foreach l,$(LAYERS),$(eval $(l)_own := $(call own,$(l)))$(eval below += $($(l)_own))$(eval $(l)_all := $(below)))
+# Objects: ROOM_own is the room, ROOM_all also what it may call. main.o has the program's main() and is in neither. A room may use
+# those before it, so each ROOM_all is known when it is asked for.
+own = $(patsubst %.c,$(B)/%.o,$(sort $(shell find $(1) -name tests -prune -o -name '*.c' -print)))
+uses = $(shell sed -n 's/^Uses: *//p' $(1)/README.md)
+$(foreach r,$(ROOMS),$(eval $(r)_own := $(call own,$(r)))\
+    $(eval $(r)_all := $(sort $($(r)_own) $(foreach u,$(call uses,$(r)),$($(u)_all))))\
+    $(eval $(r)_libs := $($(firstword $(subst /, ,$(r)))_libs) $(if $(filter $(B)/testbed/contenders/%,$($(r)_all)),$(dpdk_libs))))
+everything := $(foreach r,$(ROOMS),$($(r)_own))
 
-lib_objects := $(placement_all)
-public      := $(wildcard $(addprefix placement/,block.h domain.h domain_health.h locus.h mailbox.h owner.h policy.h pool.h \
-                          pool_report.h region.h region_verify.h table.h version.h) topo/topo.h topo/pin.h)
+lib_objects := $(foreach r,$(filter topo placement/%,$(ROOMS)),$($(r)_own))
+public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
+                 $(addprefix blocks/,block.h mailbox.h owner.h pool.h pool_report.h table.h) \
+                 $(addprefix domain/,domain.h domain_health.h locus.h)) topo/topo.h topo/pin.h
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
 
-# The same with the rules compiled in (placement/rules.h), where CHECKED=1 asks for it.
+# The same with the rules compiled in (placement/base/rules.h), where CHECKED=1 asks for it.
 CHECKED         ?=
 checked_objects := $(patsubst $(B)/%,$(B)/checked/%,$(lib_objects))
 checked_libs    := $(if $(CHECKED),$(B)/liblocus-checked.a $(B)/liblocus-checked.so.$(VERSION))
@@ -115,8 +125,8 @@ commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2
 $(B)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(commit)' | cmp -s - $@ || echo '$(commit)' >$@
-$(B)/testbed/record/environment.o: $(B)/commit
-$(B)/testbed/record/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
+$(B)/testbed/host/environment.o: $(B)/commit
+$(B)/testbed/host/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
 
 # Contenders that need a header of another package are empty without it. The compiler does not write down what it looked for in
 # vain, so the stamp says which are there, and what depends on it is compiled anew when one is installed or removed.
@@ -162,14 +172,14 @@ $(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
 	$(call shared,liblocus-checked)
 
 # Experiments are found through a linker section: an archive would drop them, so these objects are linked directly.
-$(B)/locus: $(B)/testbed/main.o $(experiments_all)
-	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(experiments_libs)
+$(B)/locus: $(B)/testbed/main.o $(everything)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(experiments_libs) $(dpdk_libs)
 
 # --- tests ---------------------------------------------------------------------------------------------------------------------
 
 test_sources = $(sort $(foreach pattern,$(2),$(wildcard $(1)/tests/*_$(pattern).c)))
 
-# $(1): a layer. The order of what it defines: units, plain programs, preloaded libraries, fuzzers.
+# $(1): a room. The order of what it defines: units, plain programs, preloaded libraries, fuzzers.
 define test_rules
 $(1)_units   := $(patsubst %.c,$(B)/%.o,$(call test_sources,$(1),test))
 $(1)_unit    := $$(if $$($(1)_units),$(B)/$(1)/tests/unit)
@@ -180,7 +190,7 @@ $(1)_fuzz    := $(patsubst %.c,$(B)/%,$(call test_sources,$(1),fuzz))
 $$($(1)_units) $$($(1)_plain:=.o): override CPPFLAGS += -UNDEBUG
 
 $(B)/$(1)/tests/unit: $$($(1)_units) $($(1)_all)
-	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs) $($(1)_test_libs) -lcriterion
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs) -lcriterion
 
 $$($(1)_plain): %: %.o $($(1)_all)
 	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs)
@@ -192,7 +202,7 @@ $$($(1)_preload:.so=.o): override CFLAGS += -fPIC
 $$($(1)_fuzz): %: %.o $($(1)_all)
 	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -fsanitize=$$(SAN) -o $$@ $$^ $($(1)_libs)
 endef
-$(foreach l,$(LAYERS),$(eval $(call test_rules,$(l))))
+$(foreach r,$(ROOMS),$(eval $(call test_rules,$(r))))
 
 # The witness that QEMU loads (testbed/guest/plugin): no header of QEMU is needed. v1 is for QEMU 7.2.
 plugins := $(addprefix $(B)/testbed/guest/plugin/,stores.so stores-v1.so)
@@ -201,7 +211,7 @@ $(plugins): testbed/guest/plugin/stores.c Makefile
 	$(call quiet,LD)$(CC) $(CPPFLAGS) $(filter-out -fsanitize%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -o $@ $<
 $(B)/testbed/guest/plugin/stores-v1.so: override CPPFLAGS += -DSTORES_PLUGIN_VERSION=1
 
-each = $(foreach l,$(LAYERS),$($(l)_$(1)))
+each = $(foreach r,$(ROOMS),$($(r)_$(1)))
 
 # Criterion does not start under ThreadSanitizer (Snaipe/Criterion#274).
 unit_programs := $(if $(filter -tsan,$(kind)),,$(call each,unit))
@@ -225,7 +235,7 @@ test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root;
 
 test-report: ## the report in a headless browser: figures, console, screenshots (installs chromium)
 	@sh .ci/deps.sh report
-	@$(MAKE) all $(B)/testbed/tests/record_scenario
+	@$(MAKE) all $(B)/testbed/judge/tests/record_scenario
 	@LOCUS=$(B)/locus bash testbed/tests/browser/report.sh
 
 test-arm64: ## the tests on aarch64, cross-built and emulated (needs gcc-aarch64-linux-gnu; ten minutes)
@@ -241,7 +251,7 @@ bench: all ## nanoseconds for each operation, against malloc
 	@$(B)/locus bench
 
 peers: ## fetch newer mallocs to compare with, unpacked in build/peers and not installed (20 MB)
-	@sh testbed/peers.sh
+	@sh testbed/measure/peers.sh
 
 deps: ## install what the build and `make run` need (Debian, Ubuntu)
 	@sh .ci/deps.sh build
@@ -255,8 +265,8 @@ check: deps-check ## the short tests: one build, its unit tests, layers, tidy (t
 deps-check: ## install what `make check` needs besides
 	@sh .ci/deps.sh check
 
-layers: all tests ## no layer includes a header of a layer above it
-	@sh .ci/layers.sh $(B) $(public)
+layers: ## no room includes a header of a room that it may not use
+	@sh .ci/layers.sh "$(ROOMS)" $(public)
 
 tidy: ## sizes of functions and files, widths, names at the top level
 	@sh .ci/tidy.sh $(public)
@@ -289,11 +299,13 @@ install: all install-share ## PREFIX=/usr/local LIBDIR=PREFIX/lib DESTDIR= CHECK
 	$(foreach library,$(installed),$(call install_library,$(library)))
 	$(if $(program),install $(program) $(DESTDIR)$(PREFIX)/bin)
 
-# What the program needs beside itself (testbed/share.h).
+# What the program needs beside itself (testbed/base/share.h).
 share := $(PREFIX)/share/locus
 install-share:
-	install -d $(addprefix $(DESTDIR)$(share)/,guest/plugin examples)
-	install -m 644 testbed/sample.csv testbed/TEMPLATE.md LICENSE $(DESTDIR)$(share)
+	install -d $(addprefix $(DESTDIR)$(share)/,guest/plugin examples postulate workload)
+	install -m 644 LICENSE $(DESTDIR)$(share)
+	install -m 644 testbed/workload/sample.csv $(DESTDIR)$(share)/workload
+	install -m 644 testbed/postulate/TEMPLATE.md $(DESTDIR)$(share)/postulate
 	install -m 644 $(wildcard testbed/guest/*.sh) testbed/guest/README.md $(DESTDIR)$(share)/guest
 	install -m 644 $(wildcard testbed/guest/plugin/*) $(DESTDIR)$(share)/guest/plugin
 	install -m 644 $(wildcard placement/examples/*.*) $(DESTDIR)$(share)/examples
@@ -307,7 +319,7 @@ uninstall: ## takes away what install put there, checked or not
 
 list: ## the test programs and scripts, one per line
 	@printf '%s\n' $(patsubst $(B)/%,%,$(call each,unit) $(call each,plain) $(call each,preload) $(call each,fuzz)) \
-	    $(filter-out %/suite.sh,$(wildcard $(addsuffix /tests/*.sh,$(LAYERS))))
+	    $(filter-out %/suite.sh,$(sort $(shell find $(LAYERS) ansible -path '*/tests/*.sh' ! -path '*/tests/*/*')))
 
 clean: ## remove build/
 	rm -rf build

@@ -1,38 +1,70 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# layers.sh BUILD PUBLIC-HEADER...: topo <- placement <- testbed <- experiments, includes only downwards.
+# layers.sh "ROOM..." PUBLIC-HEADER...: no room includes a header of a room that it may not use.
 #
-# The compiler has already written the include graph down, in the .d files beside the objects of BUILD; this only reads it. Public
-# headers are installed flat into one folder, so besides they may include only each other, by bare name.
+# The rooms come from the bottom up. Each one's README.md says in its line "Uses:" which others it uses, and these have to be below
+# it: so there is no circle. Of topo/ and placement/ others see the public headers only. Those are installed flat into one folder,
+# so they may include only each other, by bare name. A room's tests may also include test headers of the rooms below.
 set -eu
-build=$1
+rooms=$1
 shift
+public=$*
 status=0
+complain() { echo "layers: $*"; status=1; }
 
-upwards() { # $1: a layer, the rest: the layers above it
-    layer=$1
-    shift
-    for upper; do
-        [ ! -d "$build/$layer" ] || find "$build/$layer" -name '*.d' -exec cat {} + |
-            awk -v upper="$upper" '/:/ { object = $1 } { for (i = 1; i <= NF; i++)
-                if ($i ~ "(^|/)" upper "/[^ ]*[.]h$") print object, "includes", $i }' | sort -u
-    done
-}
+uses() { sed -n 's/^Uses: *//p' "$1/README.md"; }
 
-for rule in 'topo placement testbed experiments' 'placement testbed experiments' 'testbed experiments'; do
-    bad=$(upwards $rule)
-    [ -z "$bad" ] || { echo "layers: an include goes upwards from ${rule%% *}/"; echo "$bad" | sed 's/^/    /'; status=1; }
-done
-
-names=$(for header; do basename "$header"; done)
-for header; do
-    for included in $(sed -n 's/^ *# *include *"\(.*\)".*/\1/p' "$header"); do
-        case $included in
-        */*) echo "layers: $header includes \"$included\"; installed headers lie flat, so a bare name is needed"; status=1 ;;
-        *) echo "$names" | grep -qxF "$included" ||
-            { echo "layers: $header includes \"$included\", which is not a public header"; status=1; } ;;
+below=
+for room in $rooms; do
+    [ -f "$room/README.md" ] && grep -q '^Uses:' "$room/README.md" ||
+        { complain "$room/README.md has no line \"Uses:\""; continue; }
+    for used in $(uses "$room"); do
+        case " $below " in
+        *" $used "*) ;;
+        *) complain "$room/README.md: $room cannot use $used, which is not below it (ROOMS in the Makefile)" ;;
         esac
     done
+    below="$below $room"
 done
+
+includes=$(for room in $rooms; do
+    find "$room" -name '*.[ch]' -exec grep -Hn '^ *# *include *"' {} + |
+        sed -n "s|^\([^:]*\):\([0-9]*\): *# *include *\"\([^\"]*\)\".*|$room \1 \2 \3|p"
+done)
+
+# A bare name is a neighbour's or a public header's.
+found=$(echo "$includes" | awk -v rooms="$rooms" -v public="$public" -v uses="$(for room in $rooms; do
+    for used in $(uses "$room"); do echo "$room>$used"; done
+done)" '
+    function room_of(path,   i, best) {
+        for (i = 1; i <= rooms_count; i++)
+            if (index(path, room[i] "/") == 1 && length(room[i]) > length(best)) best = room[i]
+        return best
+    }
+    BEGIN {
+        rooms_count = split(rooms, room, " ")
+        for (i = 1; i <= rooms_count; i++) height[room[i]] = i
+        for (i = split(public, header, " "); i > 0; i--) {
+            is_public[header[i]] = 1
+            name = header[i]; sub(".*/", "", name); flat[name] = header[i]
+        }
+        for (i = split(uses, edge, "\n"); i > 0; i--) allowed[edge[i]] = 1
+    }
+    {
+        path = $4; folder = $2; sub("/[^/]*$", "", folder)
+        if (path !~ "/") path = (path in flat) ? flat[path] : folder "/" path
+        to = room_of(path)
+        at = $2 ":" $3 ": "
+        in_tests = $2 ~ "/tests/"; of_tests = path ~ "/tests/"; library = $1 ~ "^(topo|placement)(/|$)"
+        if (to == "") print at "\"" $4 "\" lies in no room"
+        else if (to != $1 && !(($1 ">" to) in allowed) && !(in_tests && of_tests && height[to] < height[$1]))
+            print at $1 " does not use " to ", so it may not include \"" $4 "\" (" $1 "/README.md)"
+        else if (of_tests && !in_tests) print at "\"" $4 "\" is a header of tests"
+        else if (to ~ "^(topo|placement)(/|$)" && !library && !of_tests && !(path in is_public))
+            print at "\"" $4 "\" is private to " to
+        if (($2 in is_public) && ($4 ~ "/" || !(path in is_public)))
+            print at "a public header includes only public ones, by bare name, because they are installed flat"
+    }')
+[ -z "$found" ] || { echo "$found" | sed 's/^/layers: /'; status=1; }
 exit $status

@@ -5,6 +5,7 @@
 #
 #   functions <= 70 lines (from the line of the name to the closing brace), tests too     .c files <= 700 lines
 #   public headers <= 120 lines                                                           lines <= 132 columns
+#   a folder has at most 20 source files, but for lists of like members: contenders, commands, tests, experiments
 #   no trailing blanks, no tabs but in Makefiles, a final newline, SPDX in the first two lines
 #   at the top level the parts of the design and nothing else
 set -eu
@@ -40,6 +41,11 @@ long_files() { # limit, what, files
     done
 }
 
+large_folders() {
+    echo "$sources" | sed 's,/[^/]*$,,' | grep -vE '^(testbed/(contenders|cli)|experiments|.*/tests)$' | sort | uniq -c |
+        awk '$1 > 20 { print $2 ": " $1 " source files, limit 20" }'
+}
+
 lines() {
     # grep counts characters, mawk counts bytes
     grep -HnoE '^.{133,}' $sources $scripts | sed -E 's/^([^:]*:[0-9]+):.*/\1: more than 132 columns/'
@@ -67,6 +73,7 @@ command -v ctags >/dev/null || { echo "tidy: ctags is missing (make deps-test)";
 check long_functions
 check long_files 700 '.c file' $(echo "$sources" | grep '\.c$')
 check long_files 120 'public header' "$@"
+check large_folders
 check lines
 check top_level
 exit $status

@@ -2,7 +2,7 @@
 //
 // 0001: the scoreboard as one claim. Every contender that recycles blocks, on all four workloads, at one byte and at full touch.
 // locus-backpressure is left out: it is the same pool, and would be compared with itself.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment first_on_every_workload = {
     .id = "0001",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0002: the system's malloc on the one workload where the LOCUS paper saw it nearly level, 1.15 times, on macOS.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment churn_against_glibc = {
     .id = "0002",

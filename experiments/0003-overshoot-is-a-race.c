@@ -2,7 +2,7 @@
 //
 // 0003: what causes the burst overshoot. The LOCUS paper names the drain cadence, once a step. So: drain whenever the pool is about
 // to grow (locus-growth), and wait for what is in flight (locus-backpressure).
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment overshoot_is_a_race = {
     .id = "0003",

@@ -2,7 +2,7 @@
 //
 // 0004: one cache line between blocks, a stride of 4,160 bytes: first bytes then fall into different cache sets, and blocks are no
 // longer whole pages.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment colour_for_bytes = {
     .id = "0004",

@@ -2,7 +2,7 @@
 //
 // 0005: the experiment that the LOCUS paper specified and could not run, as counts. Two pools bound to two nodes, an owner pinned
 // to each, mailboxes that steer frees home; and beside it the same with the pools on the wrong nodes, and without the steering.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment writes_stay_local = {
     .id = "0005",

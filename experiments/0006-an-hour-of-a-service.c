@@ -2,7 +2,7 @@
 //
 // 0006: 0005 on an hour of a recorded service, every node serving the whole of it, and the mallocs beside it: how far do their
 // blocks wander from the node that writes them, when half of the requests finish on the other one?
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment an_hour_of_a_service = {
     .id = "0006",

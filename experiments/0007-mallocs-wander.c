@@ -2,7 +2,7 @@
 //
 // 0007: cross-frees and mallocs. Whoever finishes a request frees its blocks in its own thread, and that thread also allocates: an
 // engine with one core thread per node. In a malloc with caches per thread the block may then stay where it was freed.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment mallocs_wander = {
     .id = "0007",

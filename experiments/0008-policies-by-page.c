@@ -2,7 +2,7 @@
 //
 // 0008: what each policy of the kernel makes of the same pools, page by page. Everything else is alike: owners, mailboxes, the same
 // stream, half of the requests finishing on another node.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment policies_by_page = {
     .id = "0008",

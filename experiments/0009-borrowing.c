@@ -2,7 +2,7 @@
 //
 // 0009: a node that is too small for its scheduler. The first home has three quarters of the blocks that its requests need at their
 // peak, and borrows the rest; the others have plenty.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment borrowing = {
     .id = "0009",

@@ -2,7 +2,7 @@
 //
 // 0010: the time that 0005 does not tell: the same work on blocks of the own node and of the next one. Hardware with two nodes
 // only.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment cross_node_write_touch = {
     .id = "0010",

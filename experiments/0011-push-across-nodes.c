@@ -2,7 +2,7 @@
 //
 // 0011: what it costs to send blocks home over the interconnect: one push a request, and the lines that the owner then reads. The
 // blocks themselves are written on their own node in both arms.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment push_across_nodes = {
     .id = "0011",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0012: 0008 on a recorded service: each node serves the whole of a trace of code completions, long prompts and short answers.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment policies_on_a_service = {
     .id = "0012",

@@ -2,7 +2,7 @@
 //
 // 0013: the LOCUS paper's 0351: 256 blocks a cycle go home through one bounded queue, from 1, 2, 4 and 8 producers, drained in
 // batches of 8, 64 and 256.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment shared_queue_under_threads = {
     .id = "0013",

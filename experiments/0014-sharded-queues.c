@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0014: the LOCUS paper's 0352: a bounded queue for each producer instead of one for all.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment sharded_queues = {
     .id = "0014",

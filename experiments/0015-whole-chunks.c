@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0015: the LOCUS paper's 0353: what a producer sends is one whole request instead of its handles one by one.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment whole_chunks = {
     .id = "0015",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0016: the LOCUS paper's 0354: the mixed-lifetime trace, sharded whole chunks against the shared queue of handles.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment mixed_lifetimes = {
     .id = "0016",

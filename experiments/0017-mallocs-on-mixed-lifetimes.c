@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0017: the LOCUS paper's 0355: the mallocs on the mixed-lifetime trace, freeing on the workers.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment mallocs_on_mixed_lifetimes = {
     .id = "0017",

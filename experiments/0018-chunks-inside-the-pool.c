@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0018: the LOCUS paper's 0356, which was falsified there: chunks that keep their identity inside the pool.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment chunks_inside_the_pool = {
     .id = "0018",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0019: the LOCUS paper's 0357: the lock-free chunk mailbox in place of the bounded queue of chunks, by mean and by tail.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment mailbox_against_chunk_queue = {
     .id = "0019",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0020: the LOCUS paper's 0358: LIFO against FIFO reuse, 16 MiB live in a pool of 64 MiB, with full writes and without.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment last_home_first_out = {
     .id = "0020",

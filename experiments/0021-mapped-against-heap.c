@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0021: the LOCUS paper's 0359: one mapped region against a heap block each, and what page size does to either.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment mapped_against_heap = {
     .id = "0021",

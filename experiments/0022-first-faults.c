@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0022: what the first lap pays when nothing was faulted in before it: the cost that 0021 leaves out.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment first_faults = {
     .id = "0022",

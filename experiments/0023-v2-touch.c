@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0023: LOCUS-EVAL v2, first part: every workload in every touch mode, one spinning worker.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment v2_touch = {
     .id = "0023",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0024: LOCUS-EVAL v2, second part: 1, 2, 4 and 8 workers that sleep when they are idle, and no worker at all (inline).
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment v2_workers = {
     .id = "0024",

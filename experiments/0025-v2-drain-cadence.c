@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0025: LOCUS-EVAL v2, third part: how often the owner drains, and how much it may hold, against velocity and footprint.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment v2_drain_cadence = {
     .id = "0025",

@@ -2,7 +2,7 @@
 //
 // 0026: LOCUS-EVAL v2, fourth part: block sizes from 4 to 128 KiB, among them what real models have in a layer's block of 16 or
 // 32 tokens.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment v2_block_sizes = {
     .id = "0026",

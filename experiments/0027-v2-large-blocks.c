@@ -2,7 +2,7 @@
 //
 // 0027: LOCUS-EVAL v2, fifth part: 512 KiB and 2 MiB, blocks of Llama-3-8B: 128 tokens of one layer, and 16 tokens of all
 // layers.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment v2_large_blocks = {
     .id = "0027",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0028: LOCUS-EVAL v2, sixth part: recorded production traces, replayed.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment v2_recorded_traces = {
     .id = "0028",

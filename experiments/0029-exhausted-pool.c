@@ -2,7 +2,7 @@
 //
 // 0029: a pool that is too small for the burst: who waits, drains and ends, with exact counts. What the paper's own harness
 // could not run.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment exhausted_pool = {
     .id = "0029",

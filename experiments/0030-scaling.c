@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 0030: the same with a CPU for each of 1 to 15 workers. Needs a machine with 16 CPUs.
-#include "testbed/record/experiment.h"
+#include "testbed/postulate/experiment.h"
 
 static const struct tb_experiment scaling = {
     .id = "0030",

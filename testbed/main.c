@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "testbed/cli.h"
-#include "testbed/commands.h"
-#include "testbed/inherited.h"
-#include "testbed/nearest.h"
+#include "testbed/base/cli.h"
+#include "testbed/base/nearest.h"
+#include "testbed/cli/commands.h"
+#include "testbed/cli/inherited.h"
 
 static const struct command {
     const char *name, *summary; // without a summary it is internal; with a star it is for a clone of the project

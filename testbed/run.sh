@@ -7,7 +7,7 @@
 # to say lies in $OUT, with samples, plots and the report. TRACE=file replays another trace.
 set -u
 : "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${LOGS:=build/logs}"
-: "${TRACE:=testbed/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${NODE_ROUNDS:=2}"
+: "${TRACE:=testbed/workload/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${NODE_ROUNDS:=2}"
 mkdir -p "$OUT" || exit 1
 failed=0 begun=$(date +%s)
 

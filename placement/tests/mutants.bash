@@ -25,6 +25,7 @@ cd "$REPO" || exit 2 # where the lists of sources are expanded
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 tree=$work/tree
+quote=$(printf -- "-iquote %s " topo placement/*/)
 flags="-std=c11 -D_GNU_SOURCE -O1 -g -pthread"
 export TSAN_OPTIONS=halt_on_error=1:exitcode=66:report_bugs=1
 
@@ -34,14 +35,14 @@ if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_addresses=(setarch "$(u
 # --- building and running ------------------------------------------------------------------------------------------------------
 
 source_of() { # program
-    for dir in placement testbed; do [ ! -e "$tree/$dir/tests/$1.c" ] || echo "$dir/tests/$1.c"; done
+    (cd "$tree" && find placement testbed -path "*/tests/$1.c")
 }
 sanitizer_of() { case $1 in *_litmus) echo thread ;; *) echo none ;; esac; }
 
 compile() { # tree, sanitizer, source, object
     local san=
     [ "$2" = none ] || san=-fsanitize=$2
-    (cd "$1" && $CC $flags $san -I. -iquote topo -c -o "$4" "$3")
+    (cd "$1" && $CC $flags $san -I. $quote -c -o "$4" "$3")
 }
 
 object() { echo "$1/$2/${3//\//_}.o"; } # directory, sanitizer, source
@@ -85,8 +86,8 @@ control() { # program
 affected() { # file, program
     case $1 in
     *.c) echo "$1" ;;
-    testbed/*.h) echo testbed/dispatch.c "$(source_of "$2")" ;;
-    placement/*.h) echo placement/{pool,pool_report,table,owner,region}.c "$(source_of "$2")" ;;
+    testbed/*.h) echo testbed/measure/dispatch.c "$(source_of "$2")" ;;
+    placement/*.h) echo placement/blocks/{pool,pool_report,table,owner}.c placement/memory/region.c "$(source_of "$2")" ;;
     esac
 }
 

@@ -4,7 +4,7 @@
 # mutants.sh: are the library's tests any good? And those of the testbed's dispatch and queues. How it is done: mutants.bash.
 . "$(dirname "$0")/mutants.bash"
 
-mutants_begin topo/*.c placement/*.c testbed/dispatch.c
+mutants_begin topo/*.c placement/*/*.c testbed/measure/dispatch.c
 controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
     lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test table_test owner_test \
     owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
@@ -12,9 +12,10 @@ controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus coun
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
-mailbox=placement/mailbox.h owner=placement/owner.c table=placement/table.c pool=placement/pool.c
-report=placement/pool_report.c borrow=placement/domain_borrow.c domain=placement/domain.c health=placement/domain_health.c
-ring=testbed/dispatch.h worker=testbed/dispatch.c lane=testbed/contenders/counting.h
+mailbox=placement/blocks/mailbox.h owner=placement/blocks/owner.c table=placement/blocks/table.c pool=placement/blocks/pool.c
+report=placement/blocks/pool_report.c borrow=placement/domain/domain_borrow.c domain=placement/domain/domain.c
+health=placement/domain/domain_health.c
+ring=testbed/measure/dispatch.h worker=testbed/measure/dispatch.c lane=testbed/contenders/counting.h
 rings=testbed/contenders/rings.h handles=testbed/contenders/handle_queue.h
 
 mutant P1-push-relaxed $mailbox mailbox_litmus '/\/\/ P1$/s/__ATOMIC_RELEASE/__ATOMIC_RELAXED/'
@@ -125,10 +126,10 @@ mutant free-blocks-are-out $report pool_test 's/is_free\[index \/ 8\] \|= /(void
 mutant retired-blocks-are-out $report pool_test 's/ \|\| pool->generation\[i\] == POOL_GENERATION_RETIRED\)/)/'
 mutant what-a-report-frees-is-out $report pool_test 's/pool->generation\[index\] != locus_block_generation\(out\[i\]\)/false/'
 mutant a-cancelled-join-joins-for-ever $owner owner_role_test '/^static void join_cancelled/,/^}/s/THREAD_RUNNING/THREAD_JOINING/'
-mutant config-of-no-size-refused placement/config.h pool_test 's/bytes == 0/0/'
-mutant overlong-config-accepted placement/config.h pool_test 's/return -E2BIG;/;/'
-mutant config-read-beyond-its-end placement/config.h pool_test 's/bytes < own_bytes \? bytes : own_bytes/own_bytes/'
-mutant child-inherits-the-blocks placement/region.c pool_test 's/MADV_DONTFORK/MADV_DOFORK/'
+mutant config-of-no-size-refused placement/base/config.h pool_test 's/bytes == 0/0/'
+mutant overlong-config-accepted placement/base/config.h pool_test 's/return -E2BIG;/;/'
+mutant config-read-beyond-its-end placement/base/config.h pool_test 's/bytes < own_bytes \? bytes : own_bytes/own_bytes/'
+mutant child-inherits-the-blocks placement/memory/region.c pool_test 's/MADV_DONTFORK/MADV_DOFORK/'
 mutant distinct-blocks-not-counted $pool pool_test \
     '/pool->fresh = pool->top;/d; s/pool->floor = pool->top;/pool->floor = pool->fresh;/'
 mutant pools-begin-alike $pool pool_handles_test 's/ \+ random_bits\(\) % POOL_FIRST_GENERATIONS//'

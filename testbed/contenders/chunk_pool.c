@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #include "testbed/contenders/chunk_rings.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 struct chunk_pool {
     struct tb_chunk_rings chunks; // first: published_ops.h

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "placement/mailbox.h"
+#include "placement/blocks/mailbox.h"
 
 struct tb_lane {
     // C1 (release by the worker), partner C2 (acquire by the owner): a block that is counted is free.

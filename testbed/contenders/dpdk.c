@@ -31,10 +31,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/cpu_relax.h"
-#include "placement/region.h"
+#include "placement/base/cpu_relax.h"
+#include "placement/memory/region.h"
 #include "testbed/contenders/counting.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 #include "topo/pin.h"
 
 #define CACHE_BLOCKS ((uint32_t)RTE_MEMPOOL_CACHE_MAX_SIZE)

@@ -22,8 +22,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "placement/block.h"
-#include "placement/mailbox.h"
+#include "placement/blocks/block.h"
+#include "placement/blocks/mailbox.h"
 
 #define TB_HANDLE_QUEUE_CAPACITY 1024u // the suite's; a power of two
 

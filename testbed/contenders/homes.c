@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "placement/locus.h"
-#include "testbed/nodes/ops.h"
+#include "placement/domain/locus.h"
+#include "testbed/measure/nodes/ops.h"
 
 enum where { AT_HOME, NEXT_NODE, FIRST_NODE }; // the node that the handles name, seen from the scheduler's
 

@@ -13,8 +13,8 @@
 #ifndef TB_LIBRARY_H
 #define TB_LIBRARY_H
 
-#include "placement/locus.h"
-#include "testbed/driver.h"
+#include "placement/domain/locus.h"
+#include "testbed/measure/driver.h"
 
 struct tb_library {
     struct locus_owner *owner;

@@ -16,7 +16,7 @@
 
 #include "testbed/contenders/counting.h"
 #include "testbed/contenders/malloc.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 struct malloc_context {
     struct tb_lane_counts counts;

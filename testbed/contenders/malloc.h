@@ -4,7 +4,7 @@
 #ifndef TB_CONTENDERS_MALLOC_H
 #define TB_CONTENDERS_MALLOC_H
 
-#include "testbed/nodes/ops.h"
+#include "testbed/measure/nodes/ops.h"
 
 // Of the library that is loaded, in its own words; unchanged when none answers.
 void tb_malloc_version(char *out, size_t bytes);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "testbed/contenders/counting.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 struct null_context {
     struct tb_lane_counts counts;

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/region.h"
+#include "placement/memory/region.h"
 #include "testbed/contenders/counting.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 struct oracle_context {
     struct tb_lane_counts counts;

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 #include "testbed/contenders/published_ops.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 struct chunk_node {
     struct chunk_node *next;

@@ -22,9 +22,9 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "placement/region.h"
-#include "testbed/contender.h"
+#include "placement/memory/region.h"
 #include "testbed/contenders/published_deque.h"
+#include "testbed/measure/contender.h"
 
 struct tb_published_pool {
     struct tb_published_deque free;

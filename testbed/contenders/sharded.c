@@ -18,7 +18,7 @@
 #include "testbed/contenders/counting.h"
 #include "testbed/contenders/published_ops.h"
 #include "testbed/contenders/rings.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 #define PLACES 256u // of all queues
 #define BATCH 64u

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "testbed/contenders/chunk_rings.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 static void chunk_close(void *context)
 {

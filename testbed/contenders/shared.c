@@ -23,7 +23,7 @@
 #include "testbed/contenders/full_queue.h"
 #include "testbed/contenders/handle_queue.h"
 #include "testbed/contenders/published_ops.h"
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 #define BATCH 64u
 

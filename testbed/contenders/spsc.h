@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "placement/table.h"
+#include "placement/blocks/table.h"
 
 struct tb_spsc {
     // The worker's.

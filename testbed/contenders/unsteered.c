@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placement/mailbox.h"
-#include "testbed/locality.h"
-#include "testbed/nodes/ops.h"
+#include "placement/blocks/mailbox.h"
+#include "testbed/measure/locality/locality.h"
+#include "testbed/measure/nodes/ops.h"
 
 struct shelf { // of one station, on its node
     struct locus_mailbox returned;

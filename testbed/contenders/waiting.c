@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "placement/cpu_relax.h"
-#include "testbed/engine.h"
+#include "placement/base/cpu_relax.h"
+#include "testbed/measure/engine.h"
 
 #define WAIT_NS UINT64_C(2000000000) // as for `locus`: any worker that lives is faster
-#define DRAINS_PER_YIELD 64u         // arbitrary, as in placement/owner.c
+#define DRAINS_PER_YIELD 64u         // arbitrary, as in placement/blocks/owner.c
 
 __attribute__((cold)) int tb_wait_for(struct tb_wait *wait, uint32_t count)
 {

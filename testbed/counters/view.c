@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "testbed/json_parts.h"
-#include "testbed/report_text.h"
+#include "testbed/base/json.h"
+#include "testbed/base/words.h"
 
 #define COLUMNS 80
 #define EVENT_WIDTH 37

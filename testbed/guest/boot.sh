@@ -167,8 +167,8 @@ if [ -t 2 ]; then
 fi
 echo "export LOCUS_GUEST=$machine ${traces:+LOCUS_TRACES=$traces}; limit=$limit watched=$watched" >"$work/root/settings"
 if [ -z "$project" ]; then # what the program finds beside itself where it is installed
-    mkdir -p "$work/root/share/locus"
-    cp "$here/../sample.csv" "$work/root/share/locus/"
+    mkdir -p "$work/root/share/locus/workload"
+    cp "$here/../workload/sample.csv" "$work/root/share/locus/workload/"
 elif [ -d "build/logs/guest-$machine" ]; then # the ledger goes on
     mkdir -p "$work/root/locus/build/logs"
     cp -R "build/logs/guest-$machine" "$work/root/locus/build/logs/"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/matrix/gang.h"
+#include "testbed/matrix/kernels/gang.h"
 #include "testbed/matrix/places.h"
 
 void tb_attempt_fail(struct tb_attempt *attempt, enum tb_matrix_state state, const char *format, ...)

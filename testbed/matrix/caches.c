@@ -4,27 +4,33 @@
 // it. A package may have several last-level caches (one for each core complex), and threads on all its CPUs fill them all: their
 // number is that of the package's CPUs over those that share one.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "testbed/host/host.h"
+#include "testbed/host/id_list.h"
 #include "testbed/matrix/matrix.h"
-#include "topo/sysfs.h"
 
 #define INDICES 8u // a CPU has 4 or 5: two of level 1, then one of each
 #define LEVELS 4u
 
 static bool read_word(const char *root, unsigned cpu, const char *what, char *text, size_t bytes)
 {
-    char path[128];
+    const struct tb_host host = {.root = root};
+    char path[128], *read = NULL;
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/%s", cpu, what);
-    return topo_sysfs_read(root, path, text, bytes, NULL) == 0;
+    if (tb_host_read(&host, path, &read))
+        return false;
+    snprintf(text, bytes, "%.*s", (int)strcspn(read, "\n"), read);
+    free(read);
+    return true;
 }
 
 static unsigned read_count(const char *root, unsigned cpu, const char *what)
 {
-    struct topo_idset cpus;
-    char path[128];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/%s", cpu, what);
-    return topo_sysfs_idset(root, path, &cpus) == 0 ? topo_idset_count(&cpus) : 0;
+    char list[4096];
+    int count = read_word(root, cpu, what, list, sizeof list) ? tb_id_list_count(list) : 0;
+    return count < 0 ? 0 : (unsigned)count;
 }
 
 // "48K", "32768K", "32M": the kernel writes KiB, and others might not.

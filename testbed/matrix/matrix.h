@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "placement/region.h"
-#include "testbed/stats.h"
+#include "placement/memory/region.h"
+#include "testbed/stats/stats.h"
 
 enum tb_matrix_kind {
     TB_MATRIX_LATENCY,          // ns a load: one chain over a random cycle of all cache lines, far beyond the last-level cache

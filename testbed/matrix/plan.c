@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/host/environment.h"
 #include "testbed/matrix/places.h"
 #include "testbed/matrix/plan_sizes.h"
-#include "testbed/record/environment.h"
 
 #define BLOCK_HANDLES_PER_TABLE 32u // of PUSH and DRAIN, as in sample_home.c
 #define HANDOFFS_PER_BATCHES 32u    // of LINE: whole trips in each of 16 batches, as in sample_line.c

@@ -25,9 +25,9 @@
 #include <stdlib.h>
 
 #include "testbed/matrix/attempt.h"
-#include "testbed/matrix/gang.h"
+#include "testbed/matrix/kernels/gang.h"
+#include "testbed/matrix/kernels/random.h"
 #include "testbed/matrix/places.h"
-#include "testbed/matrix/random.h"
 #include "topo/pin.h"
 
 #define CLOCK_HZ_MAX 8e9

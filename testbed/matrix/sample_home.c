@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "placement/owner.h"
-#include "testbed/matrix/gang.h"
+#include "placement/blocks/owner.h"
+#include "testbed/matrix/kernels/gang.h"
 #include "testbed/matrix/places.h"
 
 #define BLOCKS 32u              // of a request: 512 tokens, a chunk of some engines

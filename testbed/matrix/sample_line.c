@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "testbed/matrix/gang.h"
+#include "testbed/matrix/kernels/gang.h"
 
 #define BATCHES 16u
 #define LOOKS_BEFORE_YIELD (1u << 12) // some microseconds

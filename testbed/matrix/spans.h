@@ -7,8 +7,8 @@
 #ifndef TB_SPANS_H
 #define TB_SPANS_H
 
-#include "placement/region.h"
-#include "testbed/matrix/chase.h"
+#include "placement/memory/region.h"
+#include "testbed/matrix/kernels/chase.h"
 #include "testbed/matrix/matrix.h"
 
 enum tb_span_use {

@@ -9,13 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "testbed/base/file.h"
 #include "testbed/record/chain.h"
 
 static const char tail_begin[] = ",\"h\":\"", tail_end[] = "\"}";
@@ -24,92 +24,6 @@ enum {
     TAIL_END_BYTES = sizeof tail_end - 1,
     TAIL_BYTES = TAIL_BEGIN_BYTES + TB_HASH_TEXT - 1 + TAIL_END_BYTES,
 };
-
-// --- hashes --------------------------------------------------------------------------------------------------------------------
-
-void tb_hash_text(const struct tb_hash *hash, char out[TB_HASH_TEXT])
-{
-    for (size_t i = 0; i < TB_HASH_BYTES; i++)
-        snprintf(out + 2 * i, 3, "%02x", hash->bytes[i]);
-}
-
-// Only what tb_hash_text() writes: 64 digits, lower case, nothing behind.
-int tb_hash_parse(const char *text, struct tb_hash *out)
-{
-    static const char digits[] = "0123456789abcdef";
-    if (strspn(text, digits) != TB_HASH_TEXT - 1 || text[TB_HASH_TEXT - 1])
-        return -EINVAL;
-    for (size_t i = 0; i < TB_HASH_BYTES; i++)
-        out->bytes[i] = (unsigned char)((strchr(digits, text[2 * i]) - digits) << 4 | (strchr(digits, text[2 * i + 1]) - digits));
-    return 0;
-}
-
-// SHA-256(before || data). `before` may be NULL.
-static int hash_behind(const struct tb_hash *before, const void *data, size_t bytes, struct tb_hash *out)
-{
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool done = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) &&
-                (!before || EVP_DigestUpdate(context, before->bytes, TB_HASH_BYTES)) && EVP_DigestUpdate(context, data, bytes) &&
-                EVP_DigestFinal_ex(context, out->bytes, NULL);
-    EVP_MD_CTX_free(context);
-    return done ? 0 : -ENOMEM;
-}
-
-int tb_hash_memory(const void *data, size_t bytes, char out[TB_HASH_TEXT])
-{
-    struct tb_hash hash;
-    int error = hash_behind(NULL, data, bytes, &hash);
-    if (!error)
-        tb_hash_text(&hash, out);
-    return error;
-}
-
-// --- files ---------------------------------------------------------------------------------------------------------------------
-
-// The whole file. *data is malloc'd.
-static int file_read(const char *path, char **data, size_t *bytes)
-{
-    struct stat status;
-    char *read_data = NULL;
-    size_t done = 0;
-    int error = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO would wait for its writer
-    if (fd < 0 || fstat(fd, &status))
-        error = -errno;
-    else if (!S_ISREG(status.st_mode))
-        error = S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
-    else if (!(read_data = malloc((size_t)status.st_size + 1)))
-        error = -ENOMEM;
-    while (!error && done < (size_t)status.st_size) {
-        ssize_t n = read(fd, read_data + done, (size_t)status.st_size - done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0)
-            break;
-        else if (errno != EINTR)
-            error = -errno;
-    }
-    if (fd >= 0)
-        close(fd);
-    if (error) {
-        free(read_data);
-        return error;
-    }
-    *data = read_data;
-    *bytes = done;
-    return 0;
-}
-
-int tb_hash_file(const char *path, char out[TB_HASH_TEXT])
-{
-    char *data;
-    size_t bytes;
-    int error = file_read(path, &data, &bytes);
-    if (error)
-        return error;
-    error = tb_hash_memory(data, bytes, out);
-    free(data);
-    return error;
-}
 
 // --- writing -------------------------------------------------------------------------------------------------------------------
 
@@ -123,7 +37,7 @@ int tb_chain_line(struct tb_hash *head, const json_t *object, char **line, size_
     if (!text)
         return -ENOMEM;
     size_t hashed = strlen(text) - 1; // up to the closing brace
-    int error = hash_behind(head, text, hashed, &next), length = -1;
+    int error = tb_hash_behind(head, text, hashed, &next), length = -1;
     if (!error) {
         tb_hash_text(&next, hex);
         text[hashed] = '\0';
@@ -185,7 +99,7 @@ static bool hash_claimed(const char *line, size_t length, struct tb_hash *out)
 static bool follows(const struct tb_hash *before, const char *line, size_t length, const struct tb_hash *claimed)
 {
     struct tb_hash computed;
-    return hash_behind(before, line, length - TAIL_BYTES, &computed) == 0 && memcmp(&computed, claimed, sizeof computed) == 0;
+    return tb_hash_behind(before, line, length - TAIL_BYTES, &computed) == 0 && memcmp(&computed, claimed, sizeof computed) == 0;
 }
 
 // A line with a wrong hash may be right behind another line of the file: the number of that line, or 0.
@@ -248,7 +162,7 @@ int tb_chain_load(const char *path, struct tb_chain *out)
     char *data;
     size_t bytes;
     *out = (struct tb_chain){0};
-    int error = file_read(path, &data, &bytes);
+    int error = tb_file_read(path, &data, &bytes);
     if (error)
         return error;
     while (!error && !out->broken_line && out->bytes < bytes)

@@ -13,12 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TB_HASH_BYTES 32
-#define TB_HASH_TEXT 65 // hexadecimal, with the NUL
-
-struct tb_hash {
-    unsigned char bytes[TB_HASH_BYTES];
-};
+#include "testbed/base/sha256.h"
 
 // The next line: `object` (borrowed, without "h") in compact form with its hash and a newline. *head is the hash before it, and
 // becomes the one after. *line is malloc'd. 0, -ENOMEM, -EINVAL (not an object, an empty one, or it has an "h").
@@ -49,12 +44,5 @@ void tb_chain_close(struct tb_chain *chain);
 
 // For who appends to what was read: one more entry, a line of `bytes` bytes. Takes a reference to `object`. 0 or -ENOMEM.
 int tb_chain_add(struct tb_chain *chain, json_t *object, const struct tb_hash *head, size_t bytes);
-
-void tb_hash_text(const struct tb_hash *hash, char out[TB_HASH_TEXT]);
-int tb_hash_parse(const char *text, struct tb_hash *out);               // 0 or -EINVAL
-
-// SHA-256 of a whole file, as text. 0 or -errno.
-int tb_hash_file(const char *path, char out[TB_HASH_TEXT]);
-int tb_hash_memory(const void *data, size_t bytes, char out[TB_HASH_TEXT]);
 
 #endif

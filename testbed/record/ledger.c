@@ -15,10 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "testbed/cli.h"
+#include "testbed/base/cli.h"
+#include "testbed/base/json.h"
+#include "testbed/host/host_name.h"
 #include "testbed/record/journal.h"
 #include "testbed/record/ledger.h"
-#include "testbed/record/member.h"
 
 struct tb_ledger {
     struct tb_journal *journal;
@@ -26,42 +27,6 @@ struct tb_ledger {
     char host[sizeof((struct tb_checkpoint *)0)->host];
     char path[4096];
 };
-
-// --- the host's name -----------------------------------------------------------------------------------------------------------
-
-static bool name_character(char c)
-{
-    return isalnum((unsigned char)c) || (c && strchr("._-", c));
-}
-
-// A folder of its own: it must not be "..", nor hidden.
-static bool name_valid(const char *name)
-{
-    bool something = false;
-    for (const char *c = name; *c; c++) {
-        if (!name_character(*c))
-            return false;
-        something |= isalnum((unsigned char)*c) != 0;
-    }
-    return something && name[0] != '.';
-}
-
-int tb_host_name(char *out, size_t bytes)
-{
-    const char *wanted = getenv("LOCUS_HOST");
-    char own[256] = "";
-    if (!wanted || !*wanted) {
-        if (gethostname(own, sizeof own - 1))
-            return -errno;
-        wanted = own;
-    }
-    if ((size_t)snprintf(out, bytes, "%s", wanted) >= bytes)
-        return -ENAMETOOLONG;
-    for (char *c = out; *c; c++)
-        if (!name_character(*c) || (c == out && *c == '.'))
-            *c = '-';
-    return name_valid(out) ? 0 : -EINVAL;
-}
 
 // --- open, close ---------------------------------------------------------------------------------------------------------------
 
@@ -124,7 +89,7 @@ static int begin(struct tb_ledger *ledger)
 
 static int open_checked(struct tb_ledger *ledger, const char *root, const char *host, bool create, char *why, size_t why_bytes)
 {
-    if (!name_valid(host) || strlen(host) >= sizeof ledger->host) {
+    if (!tb_host_name_valid(host) || strlen(host) >= sizeof ledger->host) {
         snprintf(why, why_bytes, "'%s' cannot name a host: up to %zu letters, digits, '.', '_' and '-'", host,
                  sizeof ledger->host - 1);
         return -EINVAL;
@@ -257,7 +222,7 @@ int tb_checkpoint_parse(const char *line, struct tb_checkpoint *out)
         return -EINVAL;
     const char *blanks = " \t\r\n", *host = strtok_r(copy, blanks, &rest), *size = strtok_r(NULL, blanks, &rest);
     const char *hash = strtok_r(NULL, blanks, &rest);
-    if (!hash || strtok_r(NULL, blanks, &rest) || !name_valid(host) || strlen(host) >= sizeof found.host ||
+    if (!hash || strtok_r(NULL, blanks, &rest) || !tb_host_name_valid(host) || strlen(host) >= sizeof found.host ||
         !tb_cli_u64(size, 0, SIZE_MAX, &bytes) || tb_hash_parse(hash, &found.head))
         return -EINVAL;
     memcpy(found.host, host, strlen(host) + 1);

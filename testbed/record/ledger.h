@@ -53,8 +53,4 @@ void tb_ledger_checkpoint(const struct tb_ledger *ledger, struct tb_checkpoint *
 void tb_checkpoint_text(const struct tb_checkpoint *checkpoint, char *out, size_t bytes);
 int tb_checkpoint_parse(const char *line, struct tb_checkpoint *out);
 
-// This host's name in the record: LOCUS_HOST, or the host name, with everything but letters, digits, '.', '_' and '-' replaced
-// by '-'. 0, or -EINVAL when nothing remains.
-int tb_host_name(char *out, size_t bytes);
-
 #endif

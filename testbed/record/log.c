@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/base/json.h"
+#include "testbed/base/words.h"
 #include "testbed/record/journal.h"
 #include "testbed/record/log.h"
-#include "testbed/record/member.h"
-#include "testbed/report_text.h"
 
 struct tb_log {
     struct tb_journal *journal;

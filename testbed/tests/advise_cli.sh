@@ -3,7 +3,7 @@
 #
 # locus advise as a person or a program meets it: bad input, a host of one node, and emulated machines, where every count is exact.
 # LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer (it gets the bad input as well), BUILD the folder of the build.
-# One line a case: PASS, FAIL or SKIP. The pages of hardware with several nodes are tested by testbed/tests/advise_test.c.
+# One line a case: PASS, FAIL or SKIP. The pages of hardware with several nodes are tested by testbed/report/tests/advise_test.c.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"
@@ -97,13 +97,13 @@ part invalid $build/locus advise $few -r 1 -c home-steered,home-steered@misplace
 part large $build/locus advise --block-bytes 64KiB
 part crowd $build/locus advise --requests 40 -r 1 -p 50000 -c home-steered,one-node
 part pinned taskset 1 $build/locus advise $few
-part unbound $build/testbed/tests/deny_scenario EPERM mbind -- $build/locus advise $few -r 1
-part unseen $build/testbed/tests/deny_scenario ENOSYS move_pages -- $build/locus advise $few -r 1
+part unbound $build/testbed/host/tests/deny_scenario EPERM mbind -- $build/locus advise $few -r 1
+part unseen $build/testbed/host/tests/deny_scenario ENOSYS move_pages -- $build/locus advise $few -r 1
 part nameless env -u LOCUS_GUEST $build/locus advise $few -r 1 -c home-steered
 END
 
 machine() {
-    "$LOCUS" guest --machine "$1" --timeout 200 --with "$BUILD/testbed/tests/deny_scenario" --program "$scratch/cases.sh" \
+    "$LOCUS" guest --machine "$1" --timeout 200 --with "$BUILD/testbed/host/tests/deny_scenario" --program "$scratch/cases.sh" \
         >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
 }

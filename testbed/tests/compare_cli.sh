@@ -7,7 +7,7 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
-scenario=$(dirname "$LOCUS")/testbed/tests/record_scenario
+scenario=$(dirname "$LOCUS")/testbed/judge/tests/record_scenario
 repository=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/cases.bash"
 mkdir "$scratch/tree" && cd "$scratch/tree" || exit 1

@@ -5,7 +5,7 @@
 # status 1 if any failed. perf_event_open is refused by a seccomp filter (deny_scenario), once for each errno.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
-deny=$BUILD/testbed/tests/deny_scenario
+deny=$BUILD/testbed/host/tests/deny_scenario
 unset LOCUS_CPU
 . "$(dirname "$0")/cases.bash"
 

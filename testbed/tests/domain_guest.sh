@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# A node is taken offline under a domain, in the emulated machine `hot`: placement/tests/domain_hot_scenario.c. (The domain's unit
-# tests run in the machines of several nodes by guest.sh.) BUILD=path/of/the/build. PASS, FAIL or SKIP.
+# A node is taken offline under a domain, in the emulated machine `hot` (domain_hot_scenario.c). (The domain's
+# unit tests run in the machines of several nodes by guest.sh.) BUILD=path/of/the/build. PASS, FAIL or SKIP.
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
 cd "$(dirname "$0")/../.." || exit 1
@@ -17,9 +17,9 @@ fail() {
 
 sh testbed/guest/or-skip.sh "$name" || exit $?
 
-program=${BUILD#"$PWD"/}/placement/tests/domain_hot_scenario
+program=${BUILD#"$PWD"/}/placement/domain/tests/domain_hot_scenario
 printf '#!/bin/sh\nexec %s 0 2 "offline-node 2"\n' "$program" >"$scratch/hot.sh"
-sh testbed/guest/boot.sh --machine hot --with "$BUILD/placement/tests/domain_hot_scenario" --timeout 60 -- "$scratch/hot.sh" \
+sh testbed/guest/boot.sh --machine hot --with "$program" --timeout 60 -- "$scratch/hot.sh" \
     >"$scratch/out" 2>"$scratch/err"
 status=$?
 sed "s/^/    /" "$scratch/out"

@@ -10,7 +10,7 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 here=$(cd "$(dirname "$0")" && pwd)
-fixtures=$here/fixtures sample=$here/../sample.csv
+fixtures=$here/fixtures sample=$here/../workload/sample.csv
 traces=${LOCUS_TRACES:-$here/../../../shared/traces}
 . "$(dirname "$0")/cases.bash"
 

@@ -22,10 +22,10 @@ sh testbed/guest/or-skip.sh guest || exit $?
 build=${BUILD#"$PWD"/}
 cat >"$scratch/cases.sh" <<END
 #!/bin/sh
-units() { # layer
+units() { # room
     $build/\$1/tests/unit -j1 --filter "\$cases" --tap=/tmp/tap >/tmp/out 2>&1
     echo "unit \$1 exit \$?"
-    sed "s/^/unit \$1 /" /tmp/tap
+    sed "s|^|unit \$1 |" /tmp/tap
 }
 echo "name \$LOCUS_GUEST"
 $build/locus topo --json | sed 's/^/topo /'
@@ -39,13 +39,13 @@ hot)
 *)
     [ \$LOCUS_GUEST = n2 ] && cases='*' || cases='!(@(block|cgroup|cpulist|mailbox|pool|shapes|sysfs|table|trial)/*|topo/says_*)'
     echo 8 >/proc/sys/vm/nr_hugepages
-    units placement
+    for room in memory blocks domain; do units placement/\$room; done
     echo +memory >/sys/fs/cgroup/cgroup.subtree_control
     mkdir /sys/fs/cgroup/limited
     echo 400M >/sys/fs/cgroup/limited/memory.max
     echo \$\$ >/sys/fs/cgroup/limited/cgroup.procs
     units topo
-    [ \$LOCUS_GUEST != odd ] || { $build/placement/tests/room_scenario /dev/nvme0n1 2>&1; echo "room exit \$?"; } ;;
+    [ \$LOCUS_GUEST != odd ] || { $build/placement/memory/tests/room_scenario /dev/nvme0n1 2>&1; echo "room exit \$?"; } ;;
 esac
 END
 
@@ -56,7 +56,9 @@ machine() {
     disk=
     [ "$1" != odd ] || disk="-drive file=$scratch/disk,if=none,id=disk,format=raw,readonly=on -device nvme,serial=1,drive=disk"
     sh testbed/guest/boot.sh --machine "$1" --with "$BUILD/locus" --with "$BUILD/topo/tests/unit" \
-        --with "$BUILD/placement/tests/unit" --with "$BUILD/placement/tests/room_scenario" --qemu "$disk" --timeout 300 -- \
+        --with "$BUILD/placement/memory/tests/unit" --with "$BUILD/placement/blocks/tests/unit" \
+        --with "$BUILD/placement/domain/tests/unit" \
+        --with "$BUILD/placement/memory/tests/room_scenario" --qemu "$disk" --timeout 300 -- \
         "$scratch/cases.sh" >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
 }
@@ -142,11 +144,13 @@ is hot '0:DRAM:0,1 1:DRAM:2,3 2:memory-only: / 10 20 28 | 20 10 40 | 28 40 10'
 # and another machine has that.
 units_of() { # machine, layer, pattern of cases that may be skipped
     tap=$scratch/$1.$2.tap
-    sed -n "s/^unit $2 //p" "$scratch/$1" | grep -v 'SKIP test was skipped' >"$tap"
+    sed -nE "s,^unit $2(/[a-z]+)? ,,p" "$scratch/$1" | grep -v 'SKIP test was skipped' >"$tap"
     skipped=$(sed -n 's/^ok - \([^ ]*\) *# SKIP.*/\1/p' "$tap" | grep -vE "${3:-^$}" | tr '\n' ' ')
     title="$1: the $2 unit tests"
     count=$(grep -c '^ok ' "$tap")
-    if ! grep -qx 'exit 0' "$tap" || grep -q '^not ok' "$tap"; then
+    rooms=1
+    [ "$2" != placement ] || rooms=3
+    if [ "$(grep -cx 'exit 0' "$tap")" -ne $rooms ] || grep -q '^not ok' "$tap"; then
         fail "$title" "$(grep -m 1 '^exit' "$tap"): $(sed -n 's/^not ok - \([^ ]*\).*/\1/p' "$tap" | tr '\n' ' ')"
     elif [ "$count" -lt 15 ]; then
         fail "$title" "only $count cases were run"

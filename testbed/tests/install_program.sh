@@ -31,7 +31,8 @@ away() {
 
 share_files() { # all of the guest's scripts and of the examples, the sample, the template
     local file
-    for file in sample.csv TEMPLATE.md LICENSE $(cd testbed && find guest -type f) $(cd placement && find examples -type f); do
+    for file in workload/sample.csv postulate/TEMPLATE.md LICENSE \
+        $(cd testbed && find guest -type f) $(cd placement && find examples -type f); do
         why="$file is missing"
         [ -s "$share/$file" ] || return
     done
@@ -50,7 +51,7 @@ check counters answers 'page_faults' counters
 check matrix--plan answers 'latency' matrix --plan
 check eval answers '^ *(> )?locus ' eval -W cycle-256 $few
 check bench answers 'locus' bench -c locus -r 1 -q
-check replay-of-the-sample answers 'sample.csv .*400 requests' replay "$share/sample.csv" $few
+check replay-of-the-sample answers 'sample.csv .*400 requests' replay "$share/workload/sample.csv" $few
 check advise answers 'sample.csv|nothing to choose' advise --requests 40 -r 1 -q
 
 without_an_emulator() { # the command that fetches it is whole: its script is there

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every JSON of the program begins with the same head (testbed/head.h), and README's table names each schema. Which commands offer
-# --json their help says, so that a new one is missed here. LOCUS names the program. One line a case, PASS, FAIL or SKIP; exit
+# Every JSON of the program begins with the same head (testbed/host/head.h), and README's table names each schema. Which commands
+# offer --json their help says, so that a new one is missed here. LOCUS names the program. One line a case, PASS, FAIL or SKIP; exit
 # status 1 if any failed.
 set -u
 : "${LOCUS:?LOCUS must name the program}"

@@ -14,7 +14,7 @@ sh testbed/guest/or-skip.sh two_witnesses || exit $?
 
 machine() {
     sh testbed/guest/boot.sh --machine "$1" --stores "$BUILD/testbed/guest/plugin,$window,out=$scratch/$1.stores" -- \
-        "$BUILD/testbed/tests/locality_scenario" >"$scratch/$1" 2>"$scratch/$1.err"
+        "$BUILD/testbed/measure/tests/locality_scenario" >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
 }
 

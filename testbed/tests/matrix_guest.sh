@@ -13,8 +13,8 @@ set -u
 . "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD#"$PWD"/}
-scenario=$build/testbed/tests/matrix_scenario
-deny=$build/testbed/tests/deny_scenario
+scenario=$build/testbed/matrix/tests/matrix_scenario
+deny=$build/testbed/host/tests/deny_scenario
 
 judge() { # name, wrong lines
     if [ -z "$2" ]; then pass "$1"; else fail "$1" "$(echo "$2" | head -n 3 | tr '\n' ';')"; fi

@@ -27,7 +27,7 @@ cat >testbed/contenders/newcomer.c <<'C'
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "testbed/driver.h"
+#include "testbed/measure/driver.h"
 
 struct newcomer {
     pthread_mutex_t lock;
@@ -138,7 +138,7 @@ TB_DRIVER(newcomer_ops);
 static const struct tb_contender newcomer = {.name = "newcomer", .summary = "a stack under a lock", .driver = &newcomer_ops_driver};
 TB_CONTENDER(newcomer);
 C
-sed 's/cycle-256/newcomers-cycle/; s/REQUESTS 8u/REQUESTS 4u/' testbed/workloads/cycle.c >testbed/workloads/newcomer.c
+sed 's/cycle-256/newcomers-cycle/; s/REQUESTS 8u/REQUESTS 4u/' testbed/workload/cycle.c >testbed/workload/newcomer.c
 
 check builds_with_one_file_each make DPDK="${DPDK-}" CC="${CC:-gcc}" build/gcc/locus
 LOCUS=$tree/build/gcc/locus

@@ -14,9 +14,9 @@ set -u
 . "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD#"$PWD"/}
-scenario=$build/testbed/tests/nodes_scenario
-window=$build/testbed/tests/window_inject.so
-threads=${build%/*}/clang-tsan/testbed/tests/nodes_scenario
+scenario=$build/testbed/contenders/tests/nodes_scenario
+window=$build/testbed/measure/tests/window_inject.so
+threads=${build%/*}/clang-tsan/testbed/contenders/tests/nodes_scenario
 
 few() { head -n "${1:-4}" | tr '\n' ';'; }
 remark() { echo "exit $(cat "$scratch/$1.status"): $(few 3 <"$scratch/$1") $(tail -n 1 "$scratch/$1.err")"; }

@@ -7,15 +7,16 @@
 # which is exchanged on both sides: no tool that we have sees them weakened. What the exchange is for is here.
 . "$(dirname "$0")/../../placement/tests/mutants.bash"
 
-mutants_begin topo/*.c placement/*.c testbed/nodes/*.c testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
-    testbed/{dispatch,locality,locality_report,cpu_node,engine,watch,sample,stats,schedule}.c \
-    testbed/{contender,contender_list,peer,nearest}.c \
+mutants_begin topo/*.c placement/*/*.c testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
+    testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,peer}.c testbed/measure/{nodes,locality}/*.c \
+    testbed/{stats/stats,workload/schedule,base/nearest}.c \
     testbed/counters/{cpu_id,parts,pfm,resolve,tables_intel,tables_others,thread,uncore}.c
 controls station_litmus unsteered_litmus nodes_stress nodes_station_test nodes_books_test nodes_judge_test nodes_contenders_test \
     locality_look_test arm_test
 
-station=testbed/nodes/station.c worker=testbed/nodes/worker.c books=testbed/nodes/books.c judge=testbed/nodes/judge.c
-unsteered=testbed/contenders/unsteered.c locality=testbed/locality.c arm=testbed/contender.c
+station=testbed/measure/nodes/station.c worker=testbed/measure/nodes/worker.c books=testbed/measure/nodes/books.c
+judge=testbed/measure/nodes/judge.c
+unsteered=testbed/contenders/unsteered.c locality=testbed/measure/locality/locality.c arm=testbed/measure/contender.c
 
 # --- memory orders, and sleep --------------------------------------------------------------------------------------------------
 

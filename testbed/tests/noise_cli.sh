@@ -24,7 +24,7 @@ controls() { # NAME ARGUMENT...
     fi
 }
 controls eval-has-both-controls eval -W cycle-256
-controls replay-has-both-controls replay "$(dirname "$0")/../sample.csv" --requests 20
+controls replay-has-both-controls replay "$(dirname "$0")/../workload/sample.csv" --requests 20
 controls bench-has-both-controls bench
 
 # --- few rounds ----------------------------------------------------------------------------------------------------------------

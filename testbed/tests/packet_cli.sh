@@ -9,7 +9,7 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
-LOCUS=$(realpath "$LOCUS") forge=$(realpath "$BUILD")/testbed/tests/record_forge_scenario
+LOCUS=$(realpath "$LOCUS") forge=$(realpath "$BUILD")/testbed/record/tests/record_forge_scenario
 . "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=bm1 TMPDIR="$scratch/tmp" GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b

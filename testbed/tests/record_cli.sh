@@ -9,7 +9,7 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
-scenario=$(dirname "$LOCUS")/testbed/tests/record_scenario
+scenario=$(dirname "$LOCUS")/testbed/judge/tests/record_scenario
 . "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=bm1 TMPDIR="$scratch/tmp"
 mkdir "$TMPDIR" "$scratch/tree" && cd "$scratch/tree" && mkdir experiments postulates || exit 1

@@ -5,7 +5,7 @@
 # fsync (record_kill_scenario.c says what is checked). BUILD=path/to/build/variant; SEED repeats a run.
 set -u
 : "${BUILD:?BUILD must name the folder of a build}"
-scenario=$BUILD/testbed/tests/record_kill_scenario
+scenario=$BUILD/testbed/record/tests/record_kill_scenario
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 seed=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}

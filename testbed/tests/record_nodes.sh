@@ -8,13 +8,13 @@ set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
 LOCUS=$(realpath "$LOCUS")
-scenario=$(realpath "$BUILD/testbed/tests/record_nodes_scenario")
+scenario=$(realpath "$BUILD/testbed/cli/tests/record_nodes_scenario")
 . "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=test-host LOCUS_TRACES=$scratch/traces GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 unset LOCUS_GUEST
 
-mkdir -p "$scratch/tree/postulates" "$scratch/tree/testbed" "$scratch/traces" && cd "$scratch/tree" || exit 1
-cp "$REPO"/postulates/000[23]-*.md postulates/ && cp "$REPO/testbed/sample.csv" testbed/ || exit 1
+mkdir -p "$scratch/tree/postulates" "$scratch/tree/testbed/workload" "$scratch/traces" && cd "$scratch/tree" || exit 1
+cp "$REPO"/postulates/000[23]-*.md postulates/ && cp "$REPO/testbed/workload/sample.csv" testbed/workload/ || exit 1
 
 # --- plans ---------------------------------------------------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ plan() { # name, pattern, arguments of the scenario
 header() { sed -n 's/^met //p' "$scratch/out" | jq -e "$1"; }
 plan many_nodes_plan '^met ' many home-steered sample/line 'cpu_nodes >= 1'
 holds header_has_the_design "$(header .design)" header '.design.many_nodes and .emulated == null and .arms[0].cross_percent == 0'
-sha256=$(sha256sum <testbed/sample.csv | cut -d ' ' -f 1)
+sha256=$(sha256sum <testbed/workload/sample.csv | cut -d ' ' -f 1)
 holds header_has_the_trace "$(header .cells)" header \
     '.cells | length == 2 and all(.[]; .workload == "sample" and .trace_sha256 == "'"$sha256"'" and .touch == "line")'
 holds counted_laps_and_one_to_warm_up "$(header .cells)" header \

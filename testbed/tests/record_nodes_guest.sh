@@ -23,7 +23,7 @@ cat >"$scratch/cases.sh" <<END
 scenario() { # section, arguments
     section=\$1
     shift
-    $build/testbed/tests/record_nodes_scenario "\$@" 2>&1 | sed "s/^/\$section: /"
+    $build/testbed/cli/tests/record_nodes_scenario "\$@" 2>&1 | sed "s/^/\$section: /"
 }
 echo 0 >/proc/sys/kernel/numa_balancing # a run that sees pages migrate is invalid
 scenario two-nodes many home-steered sample/line 'cpu_nodes >= 2'
@@ -45,7 +45,7 @@ echo 0-1 >/sys/fs/cgroup/cpus/cpuset.cpus
     scenario cpus-memory many home-steered sample/line 'numa_nodes >= 2'
     scenario cpus many home-steered sample/line 'cpu_nodes >= 2')
 END
-sh testbed/guest/boot.sh --machine n2 --with "$LOCUS" --with "$BUILD/testbed/tests/record_nodes_scenario" --timeout 120 \
+sh testbed/guest/boot.sh --machine n2 --with "$LOCUS" --with "$BUILD/testbed/cli/tests/record_nodes_scenario" --timeout 120 \
     -- "$scratch/cases.sh" >"$scratch/out" 2>"$scratch/err"
 status=$?
 [ $status -eq 0 ] || fail the_machine "exit $status: $(tail -n 1 "$scratch/err")"

@@ -28,7 +28,7 @@ if [ "${1-}" != inside ]; then
 fi
 
 scratch=$2
-scenario=$BUILD/testbed/tests/record_kill_scenario
+scenario=$BUILD/testbed/record/tests/record_kill_scenario
 mounted=$scratch/mounted
 seed=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 failures=0
@@ -89,7 +89,7 @@ survives() { # ENGINE
 
 loses() {
     name=without_fsync_a_power_cut_loses_acknowledged_lines
-    preload=$BUILD/testbed/tests/record_nosync_inject.so
+    preload=$BUILD/testbed/record/tests/record_nosync_inject.so
     for i in $(seq 20); do
         cut "$i"
         if [ $? -eq 1 ] && grep -q ': lost: ' "$scratch/out"; then

@@ -129,7 +129,7 @@ else
 fi
 
 # Where perf_event_open is refused the run goes on, and each counter has its reason.
-deny=${BUILD:-$(dirname "$LOCUS")}/testbed/tests/deny_scenario
+deny=${BUILD:-$(dirname "$LOCUS")}/testbed/host/tests/deny_scenario
 if [ -x "$deny" ] && "$deny" EPERM perf_event_open -- true; then
     why=
     check refused-counters-do-not-stop-a-run "$deny" EPERM perf_event_open -- "$LOCUS" run 0002 --smoke

@@ -9,7 +9,7 @@
 # file, line, witness and how many findings there are: one damage, one finding, unless the damage is to two files.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
-forge=$BUILD/testbed/tests/record_forge_scenario
+forge=$BUILD/testbed/record/tests/record_forge_scenario
 . "$(dirname "$0")/cases.bash"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 HOME=$scratch
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b

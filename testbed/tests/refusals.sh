@@ -15,7 +15,7 @@ build=${1:-${BUILD:?BUILD must name the folder of the build}}
 build=${build#"$PWD"/}
 experiment=${EXPERIMENT:-0005}
 where=${LOCUS_GUEST:-host}
-locus=$build/locus deny=$build/testbed/tests/deny_scenario
+locus=$build/locus deny=$build/testbed/host/tests/deny_scenario
 group=/sys/fs/cgroup/refusals
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT

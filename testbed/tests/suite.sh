@@ -54,7 +54,7 @@ built() { # program
 
 unit() { # layer, variant, seconds that it may take longer than others
     limit=$((limit + $3))
-    local program=$root/build/$2/$1/tests/unit stem=$out/unit-$1-$2
+    local program=$root/build/$2/$1/tests/unit stem=$out/unit-${1//\//-}-$2
     built "$program" || return
     rm -f "$stem".*
     ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$stem.sanitizer run "$name" "$program" -j1 --timeout 120 --tap="$stem.tap"
@@ -85,23 +85,23 @@ fuzzer() { # source
 # --- what is on the list -------------------------------------------------------------------------------------------------------
 
 units() { # variant
-    local layer
-    for layer in testbed placement topo experiments; do
-        compgen -G "$layer/tests/*_test.c" >/dev/null && item free "unit $layer ($1)" unit $layer "$1" 300
-    done
+    local room
+    while read -r room; do
+        item free "unit $room ($1)" unit "$room" "$1" 300
+    done < <(find topo placement testbed experiments -path '*/tests/*_test.c' | sed 's,/tests/[^/]*$,,' | sort -u)
 }
 
 programs() { # kind, variant, argument
     local source
-    for source in */tests/*_"$1".c; do
-        [ -e "$source" ] && item alone "$1 $(basename "$source" "_$1.c") ($2)" program "$root/build/$2/${source%.c}" "$3"
+    for source in $(find topo placement testbed -path "*/tests/*_$1.c" | sort); do
+        item alone "$1 $(basename "$source" "_$1.c") ($2)" program "$root/build/$2/${source%.c}" "$3"
     done
 }
 
 fuzzers() {
     local source
-    for source in */tests/*_fuzz.c; do
-        [ -e "$source" ] && item free "fuzz $(basename "$source" _fuzz.c)" fuzzer "$source"
+    for source in $(find topo placement testbed -path "*/tests/*_fuzz.c" | sort); do
+        item free "fuzz $(basename "$source" _fuzz.c)" fuzzer "$source"
     done
 }
 

@@ -35,8 +35,9 @@ make -j"$(nproc)" CC=$compiler CFLAGS="-O2 --sysroot=$sysroot" \
     >"$scratch/make" 2>&1 || { tail -n 20 "$scratch/make"; echo "FAIL build"; exit 1; }
 pass build
 
-for layer in topo placement testbed; do
-    in_guest 900 "$build/$layer/tests/unit" -j1 --timeout 300 --tap=-
+for unit in $(find "$build" -path '*/tests/unit' | sort); do
+    layer=${unit#"$build"/} layer=${layer%/tests/unit}
+    in_guest 900 "$unit" -j1 --timeout 300 --tap=-
     status=$?
     while IFS= read -r line; do
         case $line in
@@ -49,7 +50,7 @@ for layer in topo placement testbed; do
     [ $status -eq 0 ] || fail "unit $layer: the program" "exit $status: $(tail -n 1 "$scratch/err")"
 done
 
-for stress in "$build"/placement/tests/*_stress; do
+for stress in "$build"/placement/*/tests/*_stress; do
     in_guest 120 "$stress" 3
     case $? in
     0) pass "stress $(basename "$stress" _stress)" ;;

@@ -58,7 +58,7 @@ make_record() {
 
 make_nodes() {
     local scenario
-    scenario=$(dirname "$LOCUS")/testbed/tests/record_scenario
+    scenario=$(dirname "$LOCUS")/testbed/judge/tests/record_scenario
     rm -rf "$out/nodes"
     mkdir "$out/nodes" && cd "$out/nodes" || return 1
     "$scenario" official bm2 0002-20261121T101500Z-a1b2c3 1 '' no 9 1 glibc two-nodes &&

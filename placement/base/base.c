@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: the version of the library that runs, and the symbol of an inline function (blocks/inlines.c).
+#include "placement/base/cpu_relax.h"
+#include "placement/base/version.h"
+
+extern inline void locus_cpu_relax(void);
+
+uint32_t locus_version(void)
+{
+    return LOCUS_VERSION_NUMBER;
+}

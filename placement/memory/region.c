@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// region: makes a span, guards it, places it, and fills it if asked.
+//
+// The span is cut out of a larger PROT_NONE reservation. That gives the guard pages for nothing, and alignment: mmap promises only
+// base pages, so a reservation larger by the alignment is taken and what sticks out is given back. A span of base pages becomes
+// usable by mprotect, which leaves no moment without a mapping. A hugetlb span needs a mapping of its own: the middle is
+// unmapped and mapped again with MAP_FIXED_NOREPLACE. Not with MAP_FIXED: when the huge pages run out, some kernels have torn
+// the old mapping down by then, and a clean-up of the whole reservation could hit what another thread mapped into the hole.
+//
+// Order: policy before the first touch, or there would be pages to migrate; room on the nodes before a strict bind is populated,
+// because the kernel answers a bind that does not fit by killing the process (region_room.c). It is asked again before each
+// step: other processes take memory meanwhile, and they can surprise us by what they take during one step, not during all.
+// Hugetlb needs no such question: MADV_POPULATE_WRITE answers EFAULT when the node's reserved pages run out.
+//
+// A span of the caller's is placed and populated likewise, and neither mapped, guarded, advised nor unmapped.
+//
+// The guards also keep the span's line in /proc/self/numa_maps its own, which region_verify.c relies on.
+#include "placement/base/config.h"
+#include "placement/memory/region_internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define MIB ((size_t)1 << 20)
+#define HUGE_SHIFT_2M 21
+#define HUGE_SHIFT_1G 30
+
+// 64 MiB take some 20 ms to fault in: the question about the room (two small files) is below 1 % of that.
+#define POPULATE_STEP_BYTES (64 * MIB)
+
+static bool is_hugetlb(enum locus_page page)
+{
+    return page == LOCUS_PAGE_2M || page == LOCUS_PAGE_1G;
+}
+
+static size_t alignment_of(enum locus_page page, size_t base_page)
+{
+    switch (page) {
+    case LOCUS_PAGE_THP:
+    case LOCUS_PAGE_2M: return (size_t)1 << HUGE_SHIFT_2M;
+    case LOCUS_PAGE_1G: return (size_t)1 << HUGE_SHIFT_1G;
+    case LOCUS_PAGE_4K: break;
+    }
+    return base_page;
+}
+
+const char *region_config_fault(const struct locus_region_config *config)
+{
+    size_t page_bytes = alignment_of(config->page, (size_t)sysconf(_SC_PAGESIZE));
+    if (config->bytes == 0)
+        return "bytes is 0";
+    if ((unsigned)config->memory_class > LOCUS_CLASS_METADATA)
+        return "there is no such memory_class";
+    if ((unsigned)config->page > LOCUS_PAGE_1G)
+        return "there is no such page";
+    if (config->memory && config->page == LOCUS_PAGE_THP)
+        return "page is THP, and the caller's memory is not advised: say LOCUS_PAGE_4K";
+    if (config->memory && ((uintptr_t)config->memory % page_bytes || config->bytes % page_bytes))
+        return "the caller's memory does not begin and end with a page";
+    return NULL;
+}
+
+static int check_config(const struct locus_region_config *config, struct locus_nodes *nodes)
+{
+    return region_config_fault(config) ? -EINVAL : region_policy_nodes(config, nodes);
+}
+
+// Gives back what of the reservation lies outside guard + span + guard. Where the kernel refuses (the reservation may have
+// been merged with a neighbour, and a split can exceed the limit of mappings) it stays ours and is unmapped at close.
+static void trim(struct locus_region *region, size_t guard)
+{
+    size_t head = (size_t)(region->base - guard - region->map);
+    if (head > 0 && munmap(region->map, head) == 0) {
+        region->map += head;
+        region->map_bytes -= head;
+    }
+    size_t kept = (size_t)(region->base - region->map) + region->bytes + guard;
+    size_t tail = region->map_bytes - kept;
+    if (tail > 0 && munmap(region->map + kept, tail) == 0)
+        region->map_bytes = kept;
+}
+
+static int reserve(struct locus_region *region, size_t guard)
+{
+    size_t align = alignment_of(region->config.page, guard);
+    size_t extra = 2 * guard + (align - guard);
+    if (region->config.bytes > SIZE_MAX - extra - align)
+        return -ENOMEM;
+    region->bytes = (region->config.bytes + align - 1) / align * align;
+    region->map_bytes = region->bytes + extra;
+    region->map = mmap(NULL, region->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (region->map == MAP_FAILED) {
+        region->map = NULL;
+        return -ENOMEM;
+    }
+    size_t past_guard = (size_t)((uintptr_t)(region->map + guard) % align);
+    region->base = region->map + guard + (past_guard ? align - past_guard : 0);
+    trim(region, guard);
+    return 0;
+}
+
+// The hole is open for a moment, and what another thread maps there is not ours to unmap: on failure only the two guards go.
+static int map_hugetlb(struct locus_region *region)
+{
+    int shift = region->config.page == LOCUS_PAGE_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | shift << MAP_HUGE_SHIFT | MAP_FIXED_NOREPLACE;
+    if (munmap(region->base, region->bytes) != 0)
+        return -ENOMEM;
+    void *span = mmap(region->base, region->bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (span == region->base)
+        return 0;
+    if (span != MAP_FAILED) // a kernel before 4.17 takes the address as a hint
+        munmap(span, region->bytes);
+    char *behind = region->base + region->bytes;
+    munmap(region->map, (size_t)(region->base - region->map));
+    munmap(behind, (size_t)(region->map + region->map_bytes - behind));
+    region->map = NULL;
+    return -ENOMEM;
+}
+
+// EINVAL means a kernel without transparent huge pages. Where base pages were asked for, that is what they are then.
+static int advise(struct locus_region *region)
+{
+    bool thp = region->config.page == LOCUS_PAGE_THP;
+    if (madvise(region->base, region->bytes, thp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0)
+        region->thp_advised = thp;
+    else if (errno != EINVAL)
+        return -errno;
+    else if (thp)
+        return -ENOSYS;
+    return 0;
+}
+
+static int map_span(struct locus_region *region, size_t base_page)
+{
+    int result = reserve(region, base_page);
+    if (!result && is_hugetlb(region->config.page))
+        result = map_hugetlb(region);
+    else if (!result && mprotect(region->base, region->bytes, PROT_READ | PROT_WRITE) != 0)
+        result = -errno;
+    else if (!result)
+        result = advise(region);
+    if (!result && madvise(region->base, region->bytes, MADV_DONTFORK) != 0)
+        result = -errno;
+    return result;
+}
+
+// The span is the caller's, or ours.
+static int have_span(struct locus_region *region)
+{
+    size_t base_page = (size_t)sysconf(_SC_PAGESIZE);
+    region->page_bytes = is_hugetlb(region->config.page) ? alignment_of(region->config.page, base_page) : base_page;
+    if (!region->config.memory)
+        return map_span(region, base_page);
+    region->base = region->config.memory;
+    region->bytes = region->config.bytes;
+    return 0;
+}
+
+// Kernels before 5.14 answer EINVAL to MADV_POPULATE_WRITE; base pages are then touched one by one. A hugetlb span is not: what
+// would have been EFAULT is SIGBUS there.
+static int populate_step(const struct locus_region *region, char *start, size_t bytes)
+{
+    if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    if (errno == EFAULT)
+        return -ENOMEM;
+    if (errno != EINVAL)
+        return -errno;
+    if (is_hugetlb(region->config.page))
+        return -ENOSYS;
+    for (size_t at = 0; at < bytes; at += region->page_bytes)
+        __atomic_fetch_or(start + at, 0, __ATOMIC_RELAXED); // the caller's memory may have something in it
+    return 0;
+}
+
+// Bytes of the span that no page is there for. Ours begins empty; in the caller's there may be some.
+static size_t absent_bytes(const struct locus_region *region)
+{
+    unsigned char present[4096];
+    size_t base_page = (size_t)sysconf(_SC_PAGESIZE), absent = 0;
+    if (!region->config.memory)
+        return region->bytes;
+    for (size_t done = 0; done < region->bytes; done += sizeof present * base_page) {
+        size_t left = (region->bytes - done) / base_page, pages = left < sizeof present ? left : sizeof present;
+        if (mincore(region->base + done, pages * base_page, present) != 0)
+            return region->bytes;
+        for (size_t i = 0; i < pages; i++)
+            absent += present[i] & 1 ? 0 : base_page;
+    }
+    return absent;
+}
+
+static int populate(const struct locus_region *region)
+{
+    bool ask = locus_policy_strict(region->config.policy) && !is_hugetlb(region->config.page);
+    size_t step = region->page_bytes > POPULATE_STEP_BYTES ? region->page_bytes : POPULATE_STEP_BYTES;
+    size_t absent = ask ? absent_bytes(region) : 0;
+    uint64_t kept_back = 0;
+    int result = ask ? region_kept_back(&region->nodes, &kept_back) : 0;
+    for (size_t done = 0; !result && done < region->bytes; done += step) {
+        size_t left = region->bytes - done;
+        if (ask)
+            result = region_nodes_hold(&region->nodes, left < absent ? left : absent, kept_back);
+        if (!result)
+            result = populate_step(region, region->base + done, left < step ? left : step);
+    }
+    return result;
+}
+
+int locus_region_open(struct locus_region **out, const struct locus_region_config *given)
+{
+    *out = NULL;
+    struct locus_region_config config;
+    struct locus_nodes nodes;
+    int result = config_take(&config, sizeof config, given);
+    if (!result)
+        result = check_config(&config, &nodes);
+    if (result)
+        return result;
+    struct locus_region *region = calloc(1, sizeof(*region));
+    if (!region)
+        return -ENOMEM;
+    region->config = config;
+    region->nodes = nodes;
+    result = have_span(region);
+    if (!result)
+        result = region_policy_apply(region);
+    if (!result && config.populate)
+        result = populate(region);
+    if (result) {
+        locus_region_close(region);
+        return result;
+    }
+    *out = region;
+    return 0;
+}
+
+void locus_region_close(struct locus_region *region)
+{
+    if (!region)
+        return;
+    if (region->map)
+        munmap(region->map, region->map_bytes);
+    free(region);
+}
+
+void *locus_region_base(const struct locus_region *region)
+{
+    return region->base;
+}
+
+size_t locus_region_bytes(const struct locus_region *region)
+{
+    return region->bytes;
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// region: policies, by raw system calls. libnuma knows neither preferred-many nor weighted interleave everywhere, and hides errors.
+//
+// mbind answers EINVAL to a mode that the kernel is too old for, to a node that it does not have and to a cpuset that leaves none
+// of the nodes; of a set it drops the nodes that it may not use and says nothing. So the nodes are looked at first, each by itself,
+// and the mode is told apart by an mbind of no bytes, which every kernel checks for its mode and flags and then does not do.
+#include "placement/base/config.h"
+#include "placement/memory/region_internal.h"
+
+#include "topo/topo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Of uapi/linux/mempolicy.h, where these are enumerators that older headers lack and #ifdef does not see.
+#define MODE_PREFERRED_MANY 5
+#define MODE_WEIGHTED_INTERLEAVE 6
+#define FLAG_NUMA_BALANCING (1 << 13)
+#define MODE_MASK 0xfff // the bits above are flags
+
+#define HUGE_SHIFT_2M 21
+
+#define NOT_KNOWN(since)                                                                                                           \
+    "this kernel does not offer the policy: Linux " since " and later do, if built with NUMA support and not hidden by a sandbox"
+
+static const struct {
+    const char *name, *not_known;
+    int mode; // with flags
+} policies[LOCUS_POLICIES] = {
+    [LOCUS_POLICY_FIRST_TOUCH] = {"first-touch", NOT_KNOWN("2.6"), MPOL_DEFAULT},
+    [LOCUS_POLICY_BIND] = {"bind", NOT_KNOWN("2.6"), MPOL_BIND},
+    [LOCUS_POLICY_BIND_BALANCING] = {"bind-balancing", NOT_KNOWN("5.12"), MPOL_BIND | FLAG_NUMA_BALANCING},
+    [LOCUS_POLICY_PREFERRED] = {"preferred", NOT_KNOWN("2.6"), MPOL_PREFERRED},
+    [LOCUS_POLICY_PREFERRED_MANY] = {"preferred-many", NOT_KNOWN("5.15"), MODE_PREFERRED_MANY},
+    [LOCUS_POLICY_INTERLEAVE] = {"interleave", NOT_KNOWN("2.6"), MPOL_INTERLEAVE},
+    [LOCUS_POLICY_WEIGHTED_INTERLEAVE] = {"weighted-interleave", NOT_KNOWN("6.9"), MODE_WEIGHTED_INTERLEAVE},
+};
+
+const char *locus_policy_name(enum locus_policy policy)
+{
+    return (unsigned)policy < LOCUS_POLICIES ? policies[policy].name : NULL;
+}
+
+bool locus_policy_migrates(enum locus_policy policy)
+{
+    return policy == LOCUS_POLICY_BIND_BALANCING;
+}
+
+bool locus_policy_strict(enum locus_policy policy)
+{
+    return policy == LOCUS_POLICY_BIND || policy == LOCUS_POLICY_BIND_BALANCING;
+}
+
+static int place(void *base, size_t bytes, enum locus_policy policy, const struct locus_nodes *nodes)
+{
+    bool none = policy == LOCUS_POLICY_FIRST_TOUCH;
+    long result = syscall(SYS_mbind, base, bytes, (unsigned long)policies[policy].mode, none ? NULL : nodes->words,
+                          none ? 0ul : REGION_MAXNODE, 0ul);
+    return result == 0 ? 0 : -errno;
+}
+
+int locus_policy_probe(enum locus_policy policy)
+{
+    struct locus_nodes lowest = {{1}};
+    if ((unsigned)policy >= LOCUS_POLICIES)
+        return -EINVAL;
+    int result = place(NULL, 0, policy, &lowest);
+    return result == -EINVAL ? -ENOSYS : result;
+}
+
+const char *locus_policy_why(enum locus_policy policy, int error)
+{
+    if ((unsigned)policy >= LOCUS_POLICIES)
+        return "there is no such policy";
+    switch (abs(error)) {
+    case 0: return "nothing is in the way of the policy";
+    case ENOSYS: return policies[policy].not_known;
+    case EPERM:
+        return "memory policies are forbidden here, as a container's seccomp profile does: give it CAP_SYS_NICE "
+               "(docker run --cap-add SYS_NICE) or run on the host";
+    case EINVAL:
+        return "a node asked for does not exist, has no memory or lies outside this process's cpuset, or the policy does not go "
+               "with that many nodes";
+    case ENODEV: return "a node asked for has no memory any more: it went offline";
+    case ENOMEM: return "the nodes asked for, or the cgroup's limit, have no room for it: take less memory or more nodes";
+    default: return "the kernel refused the policy, and not for a reason that policies have";
+    }
+}
+
+// --- nodes ---------------------------------------------------------------------------------------------------------------------
+
+static void asked_nodes(const struct locus_region_config *config, struct locus_nodes *out)
+{
+    *out = (struct locus_nodes){{0}};
+    if (config->policy == LOCUS_POLICY_FIRST_TOUCH)
+        return;
+    if (locus_nodes_count(&config->nodes) > 0)
+        *out = config->nodes;
+    else if (config->node >= 0 && (unsigned)config->node < LOCUS_NODES_MAX)
+        locus_nodes_add(out, config->node);
+}
+
+// The lowest node of the set that this process may not use, or LOCUS_NODE_ANY.
+static int forbidden_node(const struct locus_nodes *nodes)
+{
+    for (int node = locus_nodes_next(nodes, 0); node >= 0; node = locus_nodes_next(nodes, node + 1))
+        if (!locus_node_allowed(node))
+            return node;
+    return LOCUS_NODE_ANY;
+}
+
+int region_policy_nodes(const struct locus_region_config *config, struct locus_nodes *out)
+{
+    if ((unsigned)config->policy >= LOCUS_POLICIES)
+        return -EINVAL;
+    asked_nodes(config, out);
+    if (config->policy == LOCUS_POLICY_FIRST_TOUCH)
+        return 0;
+    unsigned count = locus_nodes_count(out);
+    if (count == 0 || (config->policy == LOCUS_POLICY_PREFERRED && count > 1))
+        return -EINVAL;
+    return forbidden_node(out) == LOCUS_NODE_ANY ? 0 : -EINVAL;
+}
+
+// Does open look before it populates? Huge pages of a reserved pool are another memory.
+static bool asks_for_room(const struct locus_region_config *config)
+{
+    bool pooled = config->page == LOCUS_PAGE_2M || config->page == LOCUS_PAGE_1G;
+    return locus_policy_strict(config->policy) && config->populate && !pooled;
+}
+
+static void region_why(const struct locus_region_config *config, int error, char *why, size_t why_bytes)
+{
+    struct locus_nodes nodes = {{0}};
+    struct locus_node_memory memory;
+    if ((unsigned)config->policy < LOCUS_POLICIES)
+        asked_nodes(config, &nodes);
+    int node = abs(error) == EINVAL || abs(error) == ENODEV ? forbidden_node(&nodes) : LOCUS_NODE_ANY;
+    int known = node < 0 ? 0 : locus_node_memory_read(node, &memory);
+    if (abs(error) == ENOMEM && asks_for_room(config) && region_room_why(&nodes, config->bytes, why, why_bytes))
+        return;
+    if (node < 0)
+        snprintf(why, why_bytes, "%s", locus_policy_why(config->policy, error));
+    else if (known)
+        snprintf(why, why_bytes, "there is no node %d on this host", node);
+    else if (memory.total_bytes == 0)
+        snprintf(why, why_bytes, "node %d has no memory, so no page can be placed there", node);
+    else
+        snprintf(why, why_bytes, "node %d lies outside this process's cpuset (Mems_allowed_list in /proc/self/status)", node);
+}
+
+void locus_region_why(const struct locus_region_config *given, int error, char *why, size_t why_bytes)
+{
+    struct locus_region_config config;
+    int taken = config_take(&config, sizeof config, given);
+    const char *fault = taken ? config_why(taken) : abs(error) == EINVAL ? region_config_fault(&config) : NULL;
+    if (fault)
+        snprintf(why, why_bytes, "%s", fault);
+    else
+        region_why(&config, error, why, why_bytes);
+}
+
+// --- the span's policy ---------------------------------------------------------------------------------------------------------
+
+int region_policy_apply(const struct locus_region *region)
+{
+    if (region->config.policy == LOCUS_POLICY_FIRST_TOUCH)
+        return 0;
+    int result = place(region->base, region->bytes, region->config.policy, &region->nodes);
+    if (result != -EINVAL)
+        return result;
+    return locus_policy_probe(region->config.policy) == 0 ? -EINVAL : -ENOSYS;
+}
+
+// A span without a policy of its own follows the thread's: `numactl --interleave` would rule it, and "first touch" be untrue.
+static int ask_mode(const struct locus_region *region, int *mode, struct locus_nodes *nodes)
+{
+    if (syscall(SYS_get_mempolicy, mode, nodes->words, REGION_MAXNODE, region->base, (unsigned long)MPOL_F_ADDR) != 0)
+        return errno;
+    if ((*mode & MODE_MASK) != MPOL_DEFAULT)
+        return 0;
+    return syscall(SYS_get_mempolicy, mode, nodes->words, REGION_MAXNODE, NULL, 0ul) == 0 ? 0 : errno;
+}
+
+int region_policy_read(const struct locus_region *region, enum locus_policy *policy, struct locus_nodes *nodes)
+{
+    int mode = MPOL_DEFAULT;
+    *nodes = (struct locus_nodes){{0}};
+    *policy = LOCUS_POLICY_FIRST_TOUCH;
+    int error = ask_mode(region, &mode, nodes);
+    if (error)
+        return error;
+    mode &= MODE_MASK | FLAG_NUMA_BALANCING;
+    if (mode == MPOL_LOCAL || (mode == MPOL_PREFERRED && locus_nodes_count(nodes) == 0))
+        mode = MPOL_DEFAULT;
+    for (unsigned known = 0; known < LOCUS_POLICIES; known++) {
+        *policy = (enum locus_policy)known;
+        if (policies[known].mode == mode)
+            return 0;
+    }
+    return ERANGE;
+}
+
+// --- turns ---------------------------------------------------------------------------------------------------------------------
+
+static unsigned weight_of(int node)
+{
+    char path[64];
+    unsigned weight = 0;
+    snprintf(path, sizeof(path), "/sys/kernel/mm/mempolicy/weighted_interleave/node%d", node);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%u", &weight) != 1)
+        weight = 0;
+    fclose(file);
+    return weight;
+}
+
+static unsigned in_turn(unsigned weight)
+{
+    return weight ? weight : 1;
+}
+
+void region_turns_read(const struct locus_region *region, struct region_turns *out)
+{
+    bool weighted = region->config.policy == LOCUS_POLICY_WEIGHTED_INTERLEAVE;
+    bool thp = region->config.page == LOCUS_PAGE_THP;
+    bool hugetlb = region->config.page == LOCUS_PAGE_2M || region->config.page == LOCUS_PAGE_1G;
+    out->origin = hugetlb ? (uintptr_t)region->base : 0;
+    out->shift = thp ? HUGE_SHIFT_2M : (unsigned)__builtin_ctzl(region->page_bytes);
+    out->exact = !thp && (weighted || region->config.policy == LOCUS_POLICY_INTERLEAVE);
+    out->total = 0;
+    out->count = 0;
+    for (int node = locus_nodes_next(&region->nodes, 0); node >= 0; node = locus_nodes_next(&region->nodes, node + 1)) {
+        unsigned weight = weighted ? weight_of(node) : 0;
+        out->exact = out->exact && weighted == (weight > 0);
+        out->total += in_turn(weight);
+        out->weight[out->count] = weight;
+        out->node[out->count++] = node;
+    }
+}
+
+int region_turn_of(const struct region_turns *turns, const void *address)
+{
+    unsigned long left = (((uintptr_t)address - turns->origin) >> turns->shift) % turns->total;
+    unsigned i = 0;
+    while (left >= in_turn(turns->weight[i]))
+        left -= in_turn(turns->weight[i++]);
+    return turns->node[i];
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: argp with one-line errors. argp's own messages take two lines and name only the program; with ARGP_NO_ERRS it stays
+// silent, and the option it stopped at is still in argv.
+
+#include "testbed/base/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "placement/base/version.h"
+#include "testbed/base/nearest.h"
+#include "testbed/base/file.h"
+#include "testbed/base/words.h"
+
+enum { OPTIONS_MAX = 128, KEY_VERSION = 0x10000 };
+
+static bool bad_reported;
+
+void tb_error(const char *format, ...)
+{
+    va_list arguments;
+    char text[2048], clean[2048]; // names and words out of files may hold what a terminal would obey
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    tb_text_clean(text, false, clean, sizeof clean);
+    fprintf(stderr, "locus: %s\n", clean);
+}
+
+int tb_cli_output_failed(int error)
+{
+    static bool reported;
+    if (!reported)
+        tb_error("standard output: %s", error ? tb_output_why(error) : "not all of it could be written; is the disk full?");
+    reported = true;
+    return TB_EXIT_FAILED;
+}
+
+int tb_cli_flush(void)
+{
+    int error = fflush(stdout) ? -errno : 0;
+    if (!error && !ferror(stdout)) // after a write that failed there may be nothing left to flush
+        return TB_EXIT_OK;
+    return tb_cli_output_failed(error);
+}
+
+int tb_cli_outputs_check(const char *const paths[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int error = paths[i] ? tb_output_check(paths[i]) : 0;
+        if (error) {
+            tb_error("%s: %s", paths[i], tb_output_why(error));
+            return TB_EXIT_FAILED;
+        }
+        for (size_t other = 0; paths[i] && other < i; other++) {
+            if (!paths[other] || strcmp(paths[other], paths[i]))
+                continue;
+            tb_error("%s: two outputs would go there: give each a file of its own", paths[i]);
+            return TB_EXIT_FAILED;
+        }
+    }
+    return TB_EXIT_OK;
+}
+
+int tb_cli_clone(const char *command)
+{
+    if (access("postulates", R_OK | X_OK) == 0)
+        return TB_EXIT_OK;
+    tb_error("%s: there is no postulates/ here: it works on the record, at the top of a clone of the project's repository",
+             command);
+    return TB_EXIT_USAGE;
+}
+
+error_t tb_cli_bad(struct argp_state *state, const char *format, ...)
+{
+    va_list arguments;
+    char text[2048];
+    (void)state;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    tb_error("%s", text);
+    bad_reported = true;
+    return EINVAL;
+}
+
+// --- values that are empty -----------------------------------------------------------------------------------------------------
+
+// All options of a command in one table, and the first of them that was given an empty value.
+struct values {
+    struct argp_option options[OPTIONS_MAX + 1];
+    size_t count;
+    const char *empty;
+};
+
+static void options_collect(struct values *values, const struct argp *argp)
+{
+    const struct argp_option *option = argp->options;
+    for (; option && (option->name || option->key || option->doc || option->group); option++)
+        if (values->count < OPTIONS_MAX)
+            values->options[values->count++] = *option;
+    for (const struct argp_child *child = argp->children; child && child->argp; child++)
+        options_collect(values, child->argp);
+}
+
+static error_t value_look(int key, char *argument, struct argp_state *state)
+{
+    struct values *values = state->input;
+    for (size_t i = 0; argument && !*argument && !values->empty && i < values->count; i++)
+        if (values->options[i].key == key)
+            values->empty = values->options[i].name;
+    return 0;
+}
+
+// No option has any use for an empty value: it is what a variable that is not set leaves in a script. A parse of its own asks that
+// for all of them, because each parser function sees its own options only.
+static bool value_empty(const struct argp *argp, int argc, char **argv, const char *name)
+{
+    struct values values = {.count = 0};
+    const struct argp look = {values.options, value_look, NULL, NULL, NULL, NULL, NULL};
+    char **copy = calloc((size_t)argc + 1, sizeof *copy); // argp moves the words about
+    if (!copy)
+        return false;
+    memcpy(copy, argv, (size_t)argc * sizeof *copy);
+    options_collect(&values, argp);
+    argp_parse(&look, argc, copy, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &values);
+    free(copy);
+    if (values.empty)
+        tb_error("--%s: '' is no value (see: %s --help)", values.empty, name);
+    return values.empty;
+}
+
+// --- the command line ----------------------------------------------------------------------------------------------------------
+
+struct wrapped {
+    const struct argp *argp;
+    void *input;
+    const char *stopped_at;
+};
+
+// Hands everything to the command's parser; remembers the word at which argp gave up.
+static error_t wrap(int key, char *argument, struct argp_state *state)
+{
+    struct wrapped *wrapped = state->input;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = wrapped->input;
+        return 0;
+    }
+    if (key == ARGP_KEY_ERROR)
+        wrapped->stopped_at = state->next > 0 ? state->argv[state->next - 1] : NULL;
+    (void)argument;
+    return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_option help_options[] = {
+    {"help", 'h', NULL, 0, "Give this help", -1},
+    {NULL, '?', NULL, OPTION_ALIAS, NULL, 0},
+    {"version", KEY_VERSION, NULL, 0, "Print the program's version", -1},
+    {0},
+};
+
+// Wherever it stands, but not behind "--".
+static bool wants(int argc, char **argv, const char *word)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+        if (strcmp(argv[i], word) == 0)
+            return true;
+    return false;
+}
+
+static int help(const struct argp *argp, char *name)
+{
+    unsetenv("ARGP_HELP_FMT"); // a margin that is narrower than a word makes argp print blanks for ever
+    argp_help(argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
+    return tb_cli_flush();
+}
+
+int tb_cli_version(void)
+{
+    printf("locus %s\n", LOCUS_VERSION);
+    return tb_cli_flush();
+}
+
+static void unknown(const struct argp *argp, const char *word, const char *name)
+{
+    char typed[64] = "", meant[128] = "";
+    struct values values = {.count = 0};
+    struct tb_nearest nearest = {.word = typed};
+    bool option = word && word[0] == '-';
+    options_collect(&values, argp);
+    if (option)
+        snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word + strspn(word, "-"), "="), word + strspn(word, "-"));
+    for (size_t i = 0; word && strncmp(word, "--", 2) == 0 && i < values.count; i++)
+        if (values.options[i].name)
+            tb_nearest_try(&nearest, values.options[i].name);
+    tb_error("%s '%s'%s (see: %s --help)", option ? "unknown or incomplete option" : "unexpected argument", word ? word : "",
+             tb_nearest_say(&nearest, "--", meant, sizeof meant), name);
+}
+
+int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input)
+{
+    struct wrapped wrapped = {.argp = argp, .input = input};
+    struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
+    struct argp whole = {help_options, wrap, NULL, NULL, children, NULL, NULL}; // the child's texts are printed as well
+    char name[64];
+    snprintf(name, sizeof name, "locus %s", command);
+    if (wants(argc, argv, "--help") || wants(argc, argv, "-h") || wants(argc, argv, "-?"))
+        return help(&whole, name);
+    if (wants(argc, argv, "--version"))
+        return tb_cli_version();
+    if (value_empty(argp, argc, argv, name))
+        return TB_EXIT_USAGE;
+    bad_reported = false;
+    error_t error = argp_parse(&whole, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &wrapped);
+    if (!error)
+        return TB_CLI_RUN;
+    if (error == ENOMEM)
+        tb_error("out of memory");
+    else if (!bad_reported)
+        unknown(argp, wrapped.stopped_at, name);
+    return TB_EXIT_USAGE;
+}
+
+bool tb_cli_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || end == text || *end || text[0] == '-' || value < min || value > max)
+        return false;
+    *out = value;
+    return true;
+}
+
+bool tb_cli_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || end == text || text[0] == '-')
+        return false;
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? (unsigned)(unit - units + 1) * 10 : 0;
+    end += unit != NULL;
+    if (*end && strcmp(end, "B") && (!unit || strcmp(end, "iB")))
+        return false;
+    if (value > UINT64_MAX >> shift || value << shift < min || value << shift > max)
+        return false;
+    *out = value << shift;
+    return true;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// share: the program's own folder is found by /proc/self/exe, so that what was installed can be moved, or unpacked into any root.
+
+#include "testbed/base/share.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// The folder that the program lies in, without a slash at its end; "" where the kernel does not say.
+static void own_folder(char out[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    out[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash)
+        *slash = '\0';
+}
+
+static int look(const char *folder, const char *below, const char *name, char *path, size_t path_bytes)
+{
+    char wanted[2 * PATH_MAX], resolved[PATH_MAX];
+    snprintf(wanted, sizeof wanted, "%s%s/%s", folder, below, name);
+    if (!realpath(wanted, resolved) || access(resolved, R_OK))
+        return -ENOENT;
+    return (size_t)snprintf(path, path_bytes, "%s", resolved) < path_bytes ? 0 : -ENOENT;
+}
+
+int tb_share(const char *name, char *path, size_t path_bytes, char *why, size_t why_bytes)
+{
+    const char *named = getenv("LOCUS_SHARE");
+    char own[PATH_MAX];
+    if (named && *named) {
+        snprintf(why, why_bytes,
+                 "there is no %s in %s, which LOCUS_SHARE names: unset it, or name the folder share/locus of an "
+                 "installation",
+                 name, named);
+        return look(named, "", name, path, path_bytes);
+    }
+    own_folder(own);
+    if (own[0] && look(own, "/../share/locus", name, path, path_bytes) == 0)
+        return 0;
+    if (own[0] && look(own, "/../../testbed", name, path, path_bytes) == 0) // build/gcc/locus
+        return 0;
+    snprintf(why, why_bytes,
+             "there is no %s: it lies in share/locus where locus is installed, and in testbed/ of a clone. "
+             "LOCUS_SHARE names the folder where it is elsewhere",
+             name);
+    return look("testbed", "", name, path, path_bytes);
+}

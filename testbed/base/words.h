@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// words: composing, cleaning, breaking and rounding text, the same for every command.
+#ifndef TB_WORDS_H
+#define TB_WORDS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "testbed/stats/stats.h"
+
+#define TB_CONFIDENCE 0.95 // of every interval that is shown
+
+// A report is composed in memory and then written at once, so that the reason of a failed write is known exactly.
+struct tb_text {
+    FILE *stream; // print here
+    char *bytes;
+    size_t count;
+};
+
+int tb_text_open(struct tb_text *text);
+// Writes everything to `to` and flushes it. `rc` is how the composing went: when negative nothing is written and it is returned.
+int tb_text_close(struct tb_text *text, FILE *to, int rc);
+
+// Copies text, one '?' for each byte that is a control character, or not part of UTF-8, or (ascii) not ASCII.
+void tb_text_clean(const char *in, bool ascii, char *out, size_t size);
+
+// Shortened to `width` characters, keeping both ends: "malloc:..libjemalloc.so".
+void tb_text_shorten(char *text, size_t width);
+
+// Prints text and a newline, broken at spaces to lines of at most `columns`. The line already has `start` columns; those that
+// follow are indented by `indent`.
+void tb_text_wrap(FILE *stream, int columns, int start, int indent, const char *text);
+
+// A paragraph in the making; {0} is the empty one. What does not fit is cut: the longest there is has a few hundred characters.
+struct tb_words {
+    char text[4096];
+    size_t used;
+    bool named; // its subject was, so that it is "it" from here on
+};
+
+void tb_say(struct tb_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Three digits: "0.182", "1.96", "12.3", "140". Needs 16 bytes.
+const char *tb_text_number(char *out, double value);
+
+// The same for a ratio, with two decimals at most: "0.08". Needs 16 bytes.
+const char *tb_text_ratio(char *out, double value);
+
+// Three digits that say something, however small the value: "0.00312". Needs 16 bytes.
+const char *tb_text_significant(char *out, double value);
+
+// "1.96x [1.94, 1.99]"
+void tb_text_interval(char *out, size_t size, const struct tb_ratio *ratio);
+
+// "0.8" for 0.0078: a difference in percent, rounded up.
+const char *tb_text_percent_up(char *out, double difference);
+
+// One unit for a whole table or axis, so that its figures can be compared at a glance.
+struct tb_unit {
+    const char *name; // "ns", "us", "ms", "s"
+    double ns;
+    int decimals; // or TB_DIGITS: the figures lie too far apart for that, three digits each
+};
+
+enum { TB_DIGITS = -1 };
+
+struct tb_unit tb_text_unit(double smallest_ns, double largest_ns);
+
+#endif

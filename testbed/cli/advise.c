@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus advise: which placement should the KV cache use on this machine, and how much is it worth?
+//
+// All placements side by side on one trace: times on hardware of several nodes, counts in an emulated machine, and on one node
+// nothing at all, because there is nothing to choose.
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/share.h"
+#include "testbed/cli/commands.h"
+#include "testbed/cli/options.h"
+#include "testbed/cli/options_trace.h"
+#include "testbed/host/head.h"
+#include "testbed/measure/contender.h"
+#include "testbed/report/advise/advise.h"
+#include "testbed/report/board/board.h"
+#include "testbed/workload/workload.h"
+
+// 16 tokens of one layer of an 8B model have 64 KiB (8 heads of 128, keys and values, two bytes each), and a pool of such blocks
+// does not fit into a cache, which has no node. An emulated machine has no cache, and little memory.
+#define BLOCK_BYTES_HARDWARE 65536u
+#define BLOCK_BYTES_EMULATED 4096u
+#define ROUNDS_EMULATED 2u
+
+static const char *const default_arms[] = {
+    "home-steered",   "first-touch", "preferred", "preferred-many", "interleave", "weighted-interleave", "one-node", "repair",
+    "bind-balancing", "cross-node",  "mimalloc",  "glibc",          NULL,
+};
+
+struct arguments {
+    struct tb_options options;
+    struct tb_options_trace trace;
+    const char *path, *workload;
+    uint64_t cross_percent;
+    bool rounds_given, block_bytes_given;
+    int argc;
+    char **argv;                // of the command
+    const struct tb_advise *advise; // the answer
+    json_t *head;               // of --json, or NULL
+};
+
+enum { KEY_TRACE = 3000, KEY_CROSS };
+
+static const struct argp_option option_table[] = {
+    {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (the sample that comes along)", 0},
+    {"workload", 'W', "NAME", 0, "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch", 0},
+    {"cross", KEY_CROSS, "PERCENT", 0, "So many of the requests end on another node than they began on (50)", 1},
+    {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Only these instead of all, comma-separated. The first runs twice, as A/A", 1},
+    {"dispatch", TB_KEY_DISPATCH, "HOW", 0,
+     "inline, spin or futex: how a finished request reaches a worker (spin; inline where a node has one CPU, and emulated)", 1},
+    {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: each placement once, in random order, in a fresh process (20; emulated: 2)", 2},
+    {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
+    {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (64KiB; emulated: 4KiB)", 2},
+    {"json", TB_KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the page", 3},
+    {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    arguments->rounds_given |= key == TB_KEY_ROUNDS;
+    arguments->block_bytes_given |= key == TB_KEY_BLOCK_BYTES;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->trace; return 0;
+    case KEY_TRACE: arguments->path = argument; return 0;
+    case 'W': arguments->workload = argument; return 0;
+    case KEY_CROSS:
+        if (!tb_cli_u64(argument, 0, 100, &arguments->cross_percent))
+            return tb_cli_bad(state, "--cross: '%s' is not a share from 0 to 100 (percent)", argument);
+        return 0;
+    case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s': a trace is named by --trace %s", argument, argument);
+    case ARGP_KEY_END:
+        if (arguments->workload && (arguments->path || arguments->trace.given))
+            return tb_cli_bad(state, "--workload: a workload of the suite is no trace: leave out --trace and its options");
+        return 0;
+    default: return tb_options_parse(key, argument, state, &arguments->options);
+    }
+}
+
+static const char documentation[] =
+    "Which placement should the KV cache use on this machine, and how much is it worth?\v"
+    "Every placement that the kernel offers, side by side on one trace of requests, at equal work: a scheduler and a pool on each "
+    "node, and requests that end on their own node or on another one. On hardware of several nodes: what each placement costs "
+    "against the one to use, with its 95 % interval, the share of writes that were remote, and the lines that set it. In an "
+    "emulated machine (`locus guest`): counts only. On a machine of one node there is nothing to choose, and it says so.\n\n"
+    "To compare with: cross-node (each pool on the wrong node: the worst case), and mallocs, which an engine may have now. "
+    "What the kernel or a container refuses is listed with the reason.\n\n"
+    "Contenders: home-steered (this library: pools bound to their nodes, every block pushed home), preferred, first-touch, "
+    "preferred-many, repair, bind-balancing, weighted-interleave, interleave, one-node; to compare with, cross-node, unsteered "
+    "(nothing is sent home), home-borrow (the first home is too small), mimalloc, jemalloc, tcmalloc, glibc, "
+    "malloc:/path/lib.so, and peers, NAME=malloc:/path/lib.so and NAME@FAULT as in locus eval, or NAME@misplace.\n\n"
+    "Examples:\n"
+    "  locus advise\n"
+    "  locus advise --trace trace.csv --tokens-per-block 32 --block-bytes 128KiB\n"
+    "  locus advise --workload steady-decode --cross 0 --json=advise.json\n"
+    "  locus advise -c home-steered,interleave,mimalloc\n"
+    "  locus guest -t 240 -- advise     counts, on a machine of one node\n\n"
+    "Exit status: 0 all gates passed or nothing to choose, 1 an arm is INVALID, a request is larger than the pool, or the run "
+    "failed, 2 bad input.";
+
+// --- what is run ---------------------------------------------------------------------------------------------------------------
+
+static int schedule_make(const struct arguments *arguments, struct tb_schedule **out, char *headline, size_t bytes)
+{
+    char sample[4096], why[1024];
+    if (!arguments->workload && !arguments->path && tb_share("workload/sample.csv", sample, sizeof sample, why, sizeof why)) {
+        tb_error("which trace? %s; or name one by --trace FILE, or a workload by --workload NAME", why);
+        return TB_EXIT_USAGE;
+    }
+    if (!arguments->workload) {
+        int status = tb_options_trace_load(&arguments->trace, arguments->path ? arguments->path : sample, out, headline, bytes);
+        headline[strcspn(headline, "\n")] = '\0'; // the first of its lines
+        return status;
+    }
+    int error = tb_workload_schedule(arguments->workload, out);
+    char meant[64];
+    if (error == -ENOENT)
+        tb_error("--workload: '%s' is not steady-decode, burst-storm, long-tail or churn-touch%s", arguments->workload,
+                 tb_workload_meant(arguments->workload, meant, sizeof meant));
+    else if (error)
+        tb_error("--workload %s: %s", arguments->workload, strerror(-error));
+    else
+        snprintf(headline, bytes, "%s, %llu blocks in a lap", arguments->workload, (unsigned long long)(*out)->blocks_per_lap);
+    return error ? TB_EXIT_USAGE : 0;
+}
+
+static int check_named(const struct arguments *arguments)
+{
+    for (uint32_t i = 0; i < arguments->options.arms_count; i++) {
+        const struct tb_arm *arm = &arguments->options.arms[i];
+        if (!arm->contender->nodes) {
+            tb_error("--contenders: '%s' knows one node only: see locus eval", arm->label);
+            return TB_EXIT_USAGE;
+        }
+        if (strncmp(arm->label, "malloc:", 7) && strchr(arm->label, '%')) {
+            tb_error("--contenders: '%s': here the share is the same for all: --cross PERCENT", arm->label);
+            return TB_EXIT_USAGE;
+        }
+    }
+    return 0;
+}
+
+// Those that are not installed are refused, like those that the kernel does not offer.
+static void add_defaults(struct tb_options *options, struct tb_advise *advise)
+{
+    char why[4500];
+    for (const char *const *name = default_arms; *name; name++) {
+        if (tb_arms_add(options->arms, &options->arms_count, *name, why, sizeof why) == 0)
+            continue;
+        struct tb_advise_refusal *refusal = &advise->refusals[advise->refusals_count++];
+        snprintf(refusal->arm, sizeof refusal->arm, "%s", *name);
+        snprintf(refusal->why, sizeof refusal->why, "%.*s", (int)sizeof refusal->why - 1, why);
+    }
+}
+
+static int arms_make(struct arguments *arguments, struct tb_advise *advise)
+{
+    struct tb_options *options = &arguments->options;
+    char why[4500];
+    bool twins = false;
+    uint64_t pool_bytes = advise->pool_blocks * advise->block_bytes;
+    if (options->arms_count == 0)
+        add_defaults(options, advise);
+    tb_advise_refuse(&advise->machine, pool_bytes, options->arms, &options->arms_count, advise);
+    if (options->arms_count == 0) {
+        tb_error("nothing can be run here: %s: %s", advise->refusals[0].arm, advise->refusals[0].why);
+        return TB_EXIT_FAILED;
+    }
+    for (uint32_t i = 0; i < options->arms_count; i++)
+        twins |= strchr(options->arms[i].label, '#') != NULL;
+    if (!twins && !advise->machine.emulated && options->arms_count < TB_ARMS_MAX)
+        tb_arms_add(options->arms, &options->arms_count, options->arms[0].label, why, sizeof why); // counts have no noise
+    for (uint32_t i = 0; i < options->arms_count; i++)
+        options->arms[i].cross_percent = advise->cross_percent;
+    return 0;
+}
+
+static void settle_defaults(struct arguments *arguments, const struct tb_advise_machine *machine)
+{
+    struct tb_options *options = &arguments->options;
+    if (!options->dispatch_given)
+        options->dispatch = machine->emulated || machine->cpus_least < 2 ? TB_DISPATCH_INLINE : TB_DISPATCH_SPIN;
+    if (!arguments->rounds_given && machine->emulated)
+        options->rounds = ROUNDS_EMULATED;
+    if (!arguments->block_bytes_given)
+        options->block_bytes = machine->emulated ? BLOCK_BYTES_EMULATED : BLOCK_BYTES_HARDWARE;
+}
+
+// Counted laps, as many as a malloc needs to drift; timed ones only where they mean something.
+static struct tb_cell cell_make(const struct arguments *arguments, const struct tb_schedule *schedule, bool emulated)
+{
+    struct tb_cell cell = {.schedule = schedule,
+                           .touch = emulated ? TB_TOUCH_LINE : TB_TOUCH_FULL,
+                           .laps = emulated ? 0 : 1,
+                           .laps_counted = 1};
+    if (arguments->workload) {
+        cell.laps_counted = 8;
+        if (!emulated)
+            tb_options_laps(&arguments->options, &cell);
+    } else if (!emulated) {
+        cell.laps_warmup = 1;
+    }
+    return cell;
+}
+
+// --- a machine of one node -----------------------------------------------------------------------------------------------------
+
+static void say_quoted(struct tb_words *words, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=:,%+-";
+    const char *quote = text[strspn(text, plain)] || !*text ? "'" : "";
+    tb_say(words, "%s", quote);
+    for (; *text; text++) {
+        if (*text == '\'')
+            tb_say(words, "'\\''");
+        else
+            tb_say(words, "%c", *text);
+    }
+    tb_say(words, "%s", quote);
+}
+
+// Emulated it takes some 0.5 ms for each block of a lap and round, with all contenders on two nodes; thrice that, and a minute to
+// begin with.
+static uint64_t guest_seconds(const struct arguments *arguments, const struct tb_schedule *schedule)
+{
+    const struct tb_cell cell = cell_make(arguments, schedule, true);
+    uint64_t rounds = arguments->rounds_given ? arguments->options.rounds : ROUNDS_EMULATED;
+    return 60 + (rounds * schedule->blocks_per_lap * (cell.laps + cell.laps_counted) * 3 / 2000 + 59) / 60 * 60;
+}
+
+// The same question to an emulated machine, as a person would type it. A trace goes along, and lies in /with there.
+static void guest_command_make(const struct arguments *arguments, uint64_t seconds, struct tb_words *out)
+{
+    const char *path = arguments->path, *name = path && strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    tb_say(out, "locus guest -t %" PRIu64, seconds);
+    if (path) {
+        tb_say(out, " --with ");
+        say_quoted(out, path);
+    }
+    tb_say(out, " -- advise");
+    for (int i = 1; i < arguments->argc; i++) {
+        const char *word = arguments->argv[i];
+        char inside[8192];
+        if (strncmp(word, "--json", 6) == 0)
+            continue;
+        snprintf(inside, sizeof inside, "%s", word);
+        if (path && path >= word && path <= word + strlen(word)) // "--trace PATH" or "--trace=PATH": it is part of this word
+            snprintf(inside, sizeof inside, "%.*s/with/%s", (int)(path - word), word, name);
+        tb_say(out, " ");
+        say_quoted(out, inside);
+    }
+    if (seconds > 900)
+        tb_say(out, " # long; --requests 500 looks at the beginning only");
+}
+
+// --- the command ---------------------------------------------------------------------------------------------------------------
+
+static int write_text(FILE *stream, const void *arguments)
+{
+    return tb_advise_text(stream, ((const struct arguments *)arguments)->advise);
+}
+
+static int write_json(FILE *stream, const void *what)
+{
+    const struct arguments *arguments = what;
+    return tb_advise_json(stream, arguments->head, arguments->advise);
+}
+
+static int report(const struct arguments *arguments)
+{
+    const struct tb_options *options = &arguments->options;
+    int failed = options->json ? tb_options_write(options->json_path, write_json, arguments) : 0;
+    if (!options->json || options->json_path)
+        failed |= tb_options_write(NULL, write_text, arguments);
+    return failed ? TB_EXIT_FAILED : TB_EXIT_OK;
+}
+
+static int measure(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
+{
+    struct tb_options *options = &arguments->options;
+    struct tb_campaign campaign;
+    int status = arms_make(arguments, advise);
+    if (status)
+        return status;
+    if (advise->machine.balancing > 0)
+        tb_error(
+            "NUMA balancing is on: it moves pages while they are counted, and what it disturbs will be INVALID. For the time of "
+            "the run: sysctl kernel.numa_balancing=0");
+    const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
+    status = TB_EXIT_FAILED;
+    if (tb_options_campaign(options, &cell, 1, &campaign) == 0) {
+        advise->campaign = &campaign;
+        status = report(arguments);
+        if (!tb_options_all_valid(&campaign))
+            status = TB_EXIT_FAILED;
+    }
+    free(campaign.samples);
+    return status;
+}
+
+static int answer(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
+{
+    const struct tb_advise_machine *machine = &advise->machine;
+    unsigned homes = locus_nodes_count(&machine->homes), nodes = homes + locus_nodes_count(&machine->bare);
+    advise->pool_blocks = schedule->pool_blocks;
+    advise->block_bytes = arguments->options.block_bytes;
+    advise->cross_percent = (uint32_t)arguments->cross_percent;
+    if (homes < 2) {
+        struct tb_words guest = {0};
+        guest_command_make(arguments, guest_seconds(arguments, schedule), &guest);
+        advise->guest_command = guest.text;
+        return report(arguments);
+    }
+    if (nodes > TB_NODES_MAX) {
+        tb_error("%u nodes have memory, and %u are the most: leave some out by numactl --membind or a cpuset", nodes, TB_NODES_MAX);
+        return TB_EXIT_FAILED;
+    }
+    if (tb_advise_room(machine, advise->pool_blocks * advise->block_bytes, advise->block_bytes))
+        return TB_EXIT_FAILED;
+    return measure(arguments, schedule, advise);
+}
+
+int tb_cmd_advise(int argc, char **argv)
+{
+    static struct arguments arguments;
+    static struct tb_advise advise;
+    const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {0}};
+    const struct argp argp = {option_table, parse, NULL, documentation, children, NULL, NULL};
+    struct tb_schedule *schedule = NULL;
+    char headline[512] = "";
+    tb_options_init(&arguments.options);
+    tb_options_trace_init(&arguments.trace);
+    arguments.options.many_nodes = true;
+    arguments.cross_percent = 50;
+    arguments.argc = argc;
+    arguments.argv = argv;
+    int status = tb_cli_parse(&argp, "advise", argc, argv, &arguments);
+    if (status != TB_CLI_RUN)
+        return status;
+    advise.workload = headline;
+    status = tb_cli_outputs_check(&arguments.options.json_path, 1);
+    if (!status)
+        status = check_named(&arguments);
+    if (!status)
+        status = schedule_make(&arguments, &schedule, headline, sizeof headline);
+    if (!status && tb_advise_machine_look(&advise.machine))
+        status = TB_EXIT_FAILED;
+    if (!status) {
+        settle_defaults(&arguments, &advise.machine);
+        arguments.advise = &advise;
+        arguments.head = arguments.options.json ? tb_head("advise") : NULL;
+        status = answer(&arguments, schedule, &advise);
+    }
+    json_decref(arguments.head);
+    free(schedule);
+    return status;
+}

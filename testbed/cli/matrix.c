@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus matrix: what it costs the CPUs of each node to reach the memory of each.
+//
+// What is asked for in vain is refused before anything is measured: a path that cannot be written, a drawing of times that an
+// emulated machine does not have. A file that fails afterwards does not take the others, or the page, with it.
+#include "testbed/base/terminal.h"
+#include "testbed/cli/commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "testbed/base/cli.h"
+#include "testbed/base/draw/gnuplot.h"
+#include "testbed/base/file.h"
+#include "testbed/host/environment.h"
+#include "testbed/host/head.h"
+#include "testbed/host/topology/topo_view.h"
+#include "testbed/matrix/view/matrix_view.h"
+#include "testbed/report/board/board.h"
+#include "topo/pin.h"
+#include "topo/topo.h"
+
+enum { KEY_FULL = 'f', KEY_KINDS = 'k', KEY_ROUNDS = 'r', KEY_SEED = 's', KEY_QUIET = 'q', KEY_TOPOLOGY = 't' };
+enum { KEY_JSON = 1000, KEY_CSV, KEY_PLOT, KEY_HWLOC, KEY_PLAN };
+
+struct arguments {
+    struct tb_matrix_config config;
+    bool plan, quiet, json, csv;
+    const char *topology;
+    const char *json_path, *csv_path; // NULL: standard output
+    const char *plot_path, *hwloc_path; // NULL: none
+};
+
+static const struct argp_option options[] = {
+    {"full", KEY_FULL, NULL, 0, "Every number of CPUs and the whole curves: minutes instead of seconds", 1},
+    {"kinds", KEY_KINDS, "LIST", 0, "What to measure, comma-separated (all; see below)", 1},
+    {"rounds", KEY_ROUNDS, "N", 0, "Rounds: every cell once in each, in random order, 1 to 64 (6; full: 9)", 1},
+    {"seed", KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 1},
+    {"plan", KEY_PLAN, NULL, 0, "Say what would be measured, and measure nothing", 2},
+    {"topology", KEY_TOPOLOGY, "FILE|SYNTHETIC", 0, "Plan for a machine that is described, as for `locus topo`", 2},
+    {"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the page", 3},
+    {"csv", KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write every sample as CSV to FILE, or instead of the page", 3},
+    {"plot", KEY_PLOT, "FILE.svg", 0, "Draw heat maps and curves", 3},
+    {"hwloc-xml", KEY_HWLOC, "FILE.xml", 0, "Write this machine for hwloc, with what was measured as its memory attributes", 3},
+    {"quiet", KEY_QUIET, NULL, 0, "No progress line", 3},
+    {0},
+};
+
+static const char documentation[] =
+    "What it costs the CPUs of each node to reach the memory of each: measured, with the proof that it was that memory.\v"
+    "Kinds:\n"
+    "  latency      ns a load when each needs the one before: a chain in random\n"
+    "               order through all lines of a span far larger than the caches\n"
+    "  read, write, copy, 3:1, 2:1, nt-write\n"
+    "               bandwidth of one and of all CPUs of a node at once; 3:1 reads\n"
+    "               three lines for each one written, nt-write passes the caches\n"
+    "               by. What the program asks for is counted: a write that reads\n"
+    "               its line first counts once\n"
+    "  loaded       the latency while the other CPUs of the node read, from\n"
+    "               hardly to as fast as they can\n"
+    "  working-set  the latency by how much is walked over: it steps where a\n"
+    "               cache ends\n"
+    "  migration    how fast move_pages takes pages from node to node\n"
+    "  line         until a line that one CPU wrote is seen by another, by the\n"
+    "               node whose memory it is\n"
+    "  push, drain  sending a finished request's blocks home to another node,\n"
+    "               and freeing them there (the library's own)\n\n"
+    "How to read it: rows are nodes with CPUs, columns are nodes with memory. 1.00x is the best of a table, 2.00x takes twice "
+    "as long or moves half as much. The last line is the answer: flat, or which node is far and by how much. What could not be "
+    "measured is listed with the reason, and what failed a check is INVALID: bytes moved against bytes planned, and every page "
+    "asked for its node before and after.\n\n"
+    "What it wants: an idle machine (see `locus doctor`), the right to mbind and move_pages (a container needs --cap-add "
+    "SYS_NICE), and huge pages, without which the latencies hold translation misses as well: transparent ones (madvise or "
+    "always) or reserved ones. It runs without them, and says what it had.\n\n"
+    "Examples:\n"
+    "  locus matrix                                  seconds\n"
+    "  locus matrix --full --json=matrix.json --plot matrix.svg\n"
+    "  locus matrix -k latency,read --csv | sort\n"
+    "  locus matrix --hwloc-xml here.xml; lstopo-no-graphics -i here.xml --memattrs\n"
+    "  locus matrix --plan --topology 'pack:2 [numa(memory=64GB)] core:4 pu:2'\n"
+    "  locus guest --machine n2 -- matrix            emulated: pages, bytes, no times\n\n"
+    "Exit status: 0 done, 1 a cell is INVALID or the run failed, 2 bad input.";
+
+// --- options -------------------------------------------------------------------------------------------------------------------
+
+static error_t parse_kinds(struct argp_state *state, struct tb_matrix_config *config, const char *list)
+{
+    char copy[512], *rest = NULL;
+    bool any = false;
+    if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
+        return tb_cli_bad(state, "--kinds: the list is too long");
+    memset(config->kinds, 0, sizeof config->kinds);
+    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        bool known = false;
+        for (int kind = 0; kind < TB_MATRIX_KINDS; kind++) {
+            bool named = strcmp(name, "all") == 0 || strcmp(name, tb_matrix_kind_name((enum tb_matrix_kind)kind)) == 0;
+            config->kinds[kind] |= named;
+            known |= named;
+        }
+        if (!known)
+            return tb_cli_bad(state,
+                              "--kinds: '%s' is none of latency, read, write, copy, 3:1, 2:1, nt-write, loaded, working-set, "
+                              "migration, line, push, drain, all",
+                              name);
+        any = true;
+    }
+    return any ? 0 : tb_cli_bad(state, "--kinds: the list is empty");
+}
+
+static error_t check_together(struct argp_state *state, const struct arguments *arguments)
+{
+    if (arguments->json && arguments->csv && !arguments->json_path && !arguments->csv_path)
+        return tb_cli_bad(state, "--json and --csv both to standard output: give one of them a file, as in --csv=FILE");
+    if (arguments->topology && !arguments->plan)
+        return tb_cli_bad(state, "--topology: a machine that is only described cannot be measured: add --plan");
+    if (arguments->plan && (arguments->plot_path || arguments->hwloc_path))
+        return tb_cli_bad(state, "%s: a plan has no figures: leave out --plan", arguments->plot_path ? "--plot" : "--hwloc-xml");
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    uint64_t number;
+    switch (key) {
+    case KEY_FULL: arguments->config.full = true; return 0;
+    case KEY_KINDS: return parse_kinds(state, &arguments->config, argument);
+    case KEY_ROUNDS:
+        if (!tb_cli_u64(argument, 1, TB_MATRIX_ROUNDS_MAX, &number))
+            return tb_cli_bad(state, "--rounds: '%s' is not a number from 1 to %u", argument, TB_MATRIX_ROUNDS_MAX);
+        arguments->config.rounds = (unsigned)number;
+        return 0;
+    case KEY_SEED:
+        if (!tb_cli_u64(argument, 0, UINT64_MAX, &arguments->config.seed))
+            return tb_cli_bad(state, "--seed: '%s' is not a number from 0 to 18446744073709551615", argument);
+        return 0;
+    case KEY_PLAN: arguments->plan = true; return 0;
+    case KEY_TOPOLOGY: arguments->topology = argument; return 0;
+    case KEY_JSON:
+        arguments->json = true;
+        arguments->json_path = argument;
+        return 0;
+    case KEY_CSV:
+        arguments->csv = true;
+        arguments->csv_path = argument;
+        return 0;
+    case KEY_PLOT: arguments->plot_path = argument; return 0;
+    case KEY_HWLOC: arguments->hwloc_path = argument; return 0;
+    case KEY_QUIET: arguments->quiet = true; return 0;
+    case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus matrix --help)", argument);
+    case ARGP_KEY_END: return check_together(state, arguments);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
+
+// 0 or an exit status.
+static int check_outputs(const struct arguments *arguments)
+{
+    const char *paths[] = {arguments->json_path, arguments->csv_path, arguments->plot_path, arguments->hwloc_path};
+    const char *emulated = tb_environment_guest();
+    if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
+        return TB_EXIT_FAILED;
+    if (arguments->plot_path && tb_gnuplot_check()) {
+        tb_error("%s: cannot draw: gnuplot is not installed", arguments->plot_path);
+        return TB_EXIT_FAILED;
+    }
+    if (emulated && (arguments->plot_path || arguments->hwloc_path)) {
+        tb_error("%s: this machine is emulated (%s), and has no times to show: --json has pages and bytes",
+                 arguments->plot_path ? "--plot" : "--hwloc-xml", emulated);
+        return TB_EXIT_USAGE;
+    }
+    return 0;
+}
+
+// --- what is written -----------------------------------------------------------------------------------------------------------
+
+struct report {
+    const struct arguments *arguments;
+    const struct tb_matrix *matrix;
+    const struct locus_topo *topo;
+    json_t *machine, *head;
+};
+
+static int write_json(FILE *stream, const void *what)
+{
+    const struct report *report = what;
+    return tb_matrix_json(stream, report->head, report->matrix, report->machine, "matrix");
+}
+
+static int write_csv(FILE *stream, const void *what)
+{
+    const struct report *report = what;
+    return tb_matrix_csv(stream, report->matrix);
+}
+
+static int write_text(FILE *stream, const void *what)
+{
+    const struct report *report = what;
+    return tb_matrix_text(stream, report->matrix, report->topo, tb_report_style(stream));
+}
+
+// NULL: standard output. True after a failure, which was reported.
+static bool failed(const char *path, tb_write_fn *write, const struct report *report)
+{
+    int error = path ? tb_output_write(path, write, report) : write(stdout, report);
+    if (error && path)
+        tb_error("%s: %s", path, tb_output_why(error));
+    else if (error)
+        tb_cli_output_failed(error);
+    return error != 0;
+}
+
+static bool plot_failed(const struct report *report)
+{
+    const char *path = report->arguments->plot_path;
+    int error = tb_matrix_plot(path, report->matrix);
+    if (error)
+        tb_error("%s: %s", path,
+                 error == -ENOENT ? "cannot draw: gnuplot is not installed"
+                 : error == -EINVAL
+                     ? "nothing that can be drawn was measured: loaded, working-set, or latency and read of several nodes"
+                     : tb_output_why(error));
+    return error != 0;
+}
+
+static bool hwloc_failed(const struct report *report)
+{
+    const char *path = report->arguments->hwloc_path;
+    int error = tb_matrix_hwloc_xml(path, report->matrix, report->topo);
+    if (error)
+        tb_error("%s: %s", path,
+                 error == -EINVAL ? "nothing that hwloc knows was measured: it needs latency, read, write or loaded"
+                 : error == -EXDEV
+                     ? "hwloc's environment variables (HWLOC_XMLFILE, HWLOC_SYNTHETIC ...) hide this machine: unset them"
+                     : tb_output_why(error));
+    return error != 0;
+}
+
+static int write_all(struct report *report)
+{
+    const struct arguments *arguments = report->arguments;
+    bool bad = false, to_stdout = (arguments->json && !arguments->json_path) || (arguments->csv && !arguments->csv_path);
+    struct tb_topo_host host = {.numa_balancing = -1};
+    if (!arguments->topology)
+        tb_topo_host_probe(report->topo, &host);
+    report->machine = arguments->json ? tb_topo_json(report->topo, arguments->topology, arguments->topology ? NULL : &host) : NULL;
+    if (arguments->json)
+        bad |= failed(arguments->json_path, write_json, report);
+    if (arguments->csv)
+        bad |= failed(arguments->csv_path, write_csv, report);
+    if (arguments->plot_path)
+        bad |= plot_failed(report);
+    if (arguments->hwloc_path)
+        bad |= hwloc_failed(report);
+    if (!to_stdout)
+        bad |= failed(NULL, write_text, report);
+    json_decref(report->machine);
+    for (size_t i = 0; i < report->matrix->cells_count; i++)
+        bad |= report->matrix->cells[i].state == TB_MATRIX_INVALID;
+    return bad ? TB_EXIT_FAILED : TB_EXIT_OK;
+}
+
+// --- the command ---------------------------------------------------------------------------------------------------------------
+
+static void show_progress(void *context, const struct tb_matrix *matrix, uint64_t done, uint64_t total)
+{
+    char where[64];
+    (void)matrix;
+    snprintf(where, sizeof where, "%llu of %llu samples", (unsigned long long)done, (unsigned long long)total);
+    tb_progress_show(context, where, done, total);
+}
+
+static int run(const struct arguments *arguments, struct tb_matrix *matrix, const struct locus_topo *topo)
+{
+    struct tb_progress *progress = NULL;
+    int error = arguments->quiet ? 0 : tb_progress_open(&progress, stderr);
+    if (!error)
+        error = tb_matrix_run(matrix, topo, progress ? show_progress : NULL, progress);
+    tb_progress_close(progress);
+    if (error)
+        tb_error("cannot measure: %s", strerror(-error));
+    return error ? TB_EXIT_FAILED : 0;
+}
+
+static int plan(const struct arguments *arguments, const struct locus_topo *topo, struct tb_matrix *out)
+{
+    struct tb_matrix_caches caches = {0};
+    unsigned cpu = 0, count = 0;
+    if (!arguments->topology && locus_pin_allowed(&cpu, 1, &count) == 0 && count > 0)
+        tb_matrix_caches_read("", cpu, &caches);
+    int error = tb_matrix_plan(out, topo, &caches, &arguments->config);
+    if (error)
+        tb_error("cannot plan: %s",
+                 error == -ENODEV ? "no node has CPUs, or none has memory, that this process may use" : strerror(-error));
+    return error == -ENODEV && arguments->topology ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
+}
+
+int tb_cmd_matrix(int argc, char **argv)
+{
+    static struct arguments arguments;
+    struct timespec now;
+    char why[512];
+    clock_gettime(CLOCK_REALTIME, &now);
+    arguments = (struct arguments){.config = {.seed = (uint64_t)now.tv_nsec % 1000000}};
+    memset(arguments.config.kinds, true, sizeof arguments.config.kinds);
+    int status = tb_cli_parse(&argp, "matrix", argc, argv, &arguments);
+    if (status != TB_CLI_RUN)
+        return status;
+    status = check_outputs(&arguments);
+    if (status)
+        return status;
+    struct locus_topo *topo = NULL;
+    if (locus_topo_open(&topo, arguments.topology, why, sizeof why)) {
+        tb_error("%s", why);
+        return arguments.topology ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+    }
+    struct tb_matrix matrix = {0};
+    struct report report = {.arguments = &arguments, .matrix = &matrix, .topo = topo};
+    report.head = arguments.json ? tb_head("matrix") : NULL;
+    status = plan(&arguments, topo, &matrix);
+    if (!status && !arguments.plan)
+        status = run(&arguments, &matrix, topo);
+    if (!status)
+        status = write_all(&report);
+    json_decref(report.head);
+    tb_matrix_close(&matrix);
+    locus_topo_close(topo);
+    return status;
+}

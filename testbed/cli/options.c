@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// options: see options.h.
+
+#include "testbed/cli/options.h"
+#include "testbed/base/terminal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testbed/base/draw/gnuplot.h"
+#include "testbed/host/doctor/doctor.h"
+#include "testbed/host/head.h"
+#include "testbed/measure/contender.h"
+#include "testbed/measure/job.h"
+#include "testbed/report/board/report.h"
+#include "topo/pin.h"
+
+static const struct argp_option option_table[] = {
+    {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Which to run, comma-separated. NAME@FAULT puts a fault in on purpose (below)", 1},
+    {"touch", TB_KEY_TOUCH, "MODE", 0,
+     "none, byte (one per block), full (every byte), or all: what is written into each block (full)", 1},
+    {"dispatch", TB_KEY_DISPATCH, "HOW", 0,
+     "inline, spin or futex: how a finished request reaches a worker (spin; inline on one CPU)", 1},
+    {"workers", TB_KEY_WORKERS, "N", 0, "Workers that send blocks home, 1 to 64 (1)", 1},
+    {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: every contender once each, in random order, in a fresh process (20)", 2},
+    {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
+    {"laps", TB_KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay: 1)", 2},
+    {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (4KiB)", 2},
+    {"json", TB_KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the table", 3},
+    {"csv", TB_KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write every sample as CSV to FILE, or instead of the table", 3},
+    {"plot", TB_KEY_PLOT, "FILE.svg", 0, "Draw the samples", 3},
+    {"summary", TB_KEY_SUMMARY, "FILE", 0, "Write the summary in plain words to FILE, not below the table", 3},
+    {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
+    {0},
+};
+
+static error_t parse_arms(struct argp_state *state, struct tb_options *options, const char *list)
+{
+    char copy[4096], why[4500], *rest = NULL;
+    if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
+        return tb_cli_bad(state, "--contenders: the list is too long");
+    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+        if (tb_arms_add(options->arms, &options->arms_count, name, why, sizeof why))
+            return tb_cli_bad(state, "--contenders: %s", why);
+        else if (!options->many_nodes && !tb_arm_on_one_node(&options->arms[options->arms_count - 1]))
+            return tb_cli_bad(state, "--contenders: '%s' is for several nodes: locus advise, or locus run 0005", name);
+    return options->arms_count ? 0 : tb_cli_bad(state, "--contenders: the list is empty");
+}
+
+static error_t parse_touch(struct argp_state *state, struct tb_options *options, const char *argument)
+{
+    bool known = strcmp(argument, "all") == 0;
+    for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_FULL; touch++) {
+        bool named = strcmp(argument, tb_touch_name((enum tb_touch)touch)) == 0;
+        options->touch[touch] |= named || strcmp(argument, "all") == 0;
+        known |= named;
+    }
+    return known ? 0 : tb_cli_bad(state, "--touch: '%s' is not none, byte, full or all", argument);
+}
+
+static error_t parse_dispatch(struct argp_state *state, struct tb_options *options, const char *argument)
+{
+    for (int dispatch = TB_DISPATCH_INLINE; dispatch <= TB_DISPATCH_FUTEX; dispatch++) {
+        if (strcmp(argument, tb_dispatch_name((enum tb_dispatch)dispatch)) == 0) {
+            options->dispatch = (enum tb_dispatch)dispatch;
+            options->dispatch_given = true;
+            return 0;
+        }
+    }
+    return tb_cli_bad(state, "--dispatch: '%s' is not inline, spin or futex", argument);
+}
+
+static error_t parse_u64(struct argp_state *state, const char *flag, const char *argument, uint64_t min, uint64_t max,
+                         uint64_t *out)
+{
+    return tb_cli_u64(argument, min, max, out) ? 0
+                                               : tb_cli_bad(state, "%s: '%s' is not a number from %llu to %llu", flag, argument,
+                                                            (unsigned long long)min, (unsigned long long)max);
+}
+
+error_t tb_options_parse(int key, char *argument, struct argp_state *state, struct tb_options *options)
+{
+    switch (key) {
+    case TB_KEY_CONTENDERS: return parse_arms(state, options, argument);
+    case TB_KEY_TOUCH: return parse_touch(state, options, argument);
+    case TB_KEY_DISPATCH: return parse_dispatch(state, options, argument);
+    case TB_KEY_WORKERS: return parse_u64(state, "--workers", argument, 1, TB_WORKERS_MAX, &options->workers);
+    case TB_KEY_ROUNDS: return parse_u64(state, "--rounds", argument, 1, 10000, &options->rounds);
+    case TB_KEY_SEED: return parse_u64(state, "--seed", argument, 0, UINT64_MAX, &options->seed);
+    case TB_KEY_LAPS: return parse_u64(state, "--laps", argument, 1, TB_LAPS_MAX, &options->laps);
+    case TB_KEY_BLOCK_BYTES:
+        return tb_cli_bytes(argument, TB_BLOCK_BYTES_MIN, TB_BLOCK_BYTES_MAX, &options->block_bytes)
+                   ? 0
+                   : tb_cli_bad(state, "--block-bytes: '%s' is not a size from 64 bytes to 1 GiB", argument);
+    case TB_KEY_JSON:
+        options->json = true;
+        options->json_path = argument;
+        return 0;
+    case TB_KEY_CSV:
+        options->csv = true;
+        options->csv_path = argument;
+        return 0;
+    case TB_KEY_PLOT: options->plot_path = argument; return 0;
+    case TB_KEY_SUMMARY: options->summary_path = argument; return 0;
+    case TB_KEY_QUIET: options->quiet = true; return 0;
+    case ARGP_KEY_END:
+        if (options->json && options->csv && !options->json_path && !options->csv_path)
+            return tb_cli_bad(state, "--json and --csv both to standard output: give one of them a file, as in --csv=FILE");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    return tb_options_parse(key, argument, state, state->input);
+}
+
+const struct argp tb_options_argp = {option_table, parse, NULL, NULL, NULL, NULL, NULL};
+
+void tb_options_init(struct tb_options *options)
+{
+    struct timespec now;
+    unsigned cpus[2], cpus_count = 0;
+    clock_gettime(CLOCK_REALTIME, &now);
+    locus_pin_allowed(cpus, 2, &cpus_count);
+    *options = (struct tb_options){
+        .dispatch = cpus_count > 1 ? TB_DISPATCH_SPIN : TB_DISPATCH_INLINE,
+        .workers = 1,
+        .rounds = 20,
+        .seed = (uint64_t)now.tv_nsec % 1000000,
+        .block_bytes = 4096,
+    };
+}
+
+int tb_options_arms(struct tb_options *options, const char *const defaults[])
+{
+    char why[4500];
+    if (options->arms_count)
+        return 0;
+    for (; *defaults; defaults++) {
+        struct tb_arm *arm = &options->arms[options->arms_count];
+        char name[sizeof arm->label];
+        snprintf(name, sizeof name, "%s", *defaults);
+        name[strcspn(name, "#")] = '\0';
+        if (tb_arm_parse(name, arm, why, sizeof why)) {
+            if (strcmp(name, *defaults) == 0) // a twin goes without saying
+                tb_error("left out: %s", why);
+            continue;
+        }
+        snprintf(arm->label, sizeof arm->label, "%s", *defaults);
+        options->arms_count++;
+    }
+    return options->arms_count ? 0 : TB_EXIT_USAGE;
+}
+
+void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
+{
+    cell->laps = options->laps ? (uint32_t)options->laps : cell->touch == TB_TOUCH_FULL ? 20 : 60;
+    cell->laps_warmup = cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
+}
+
+int tb_options_write(const char *path, tb_write_fn *write, const void *what)
+{
+    int error = path ? tb_output_write(path, write, what) : write(stdout, what);
+    if (error && path)
+        tb_error("%s: %s", path, tb_output_why(error));
+    else if (error)
+        tb_cli_output_failed(error);
+    return error;
+}
+
+enum form { FORM_JSON, FORM_CSV, FORM_TABLE, FORM_SUMMARY };
+
+struct report {
+    const struct tb_campaign *campaign;
+    const char *command;
+    json_t *head;
+    enum form form;
+};
+
+static int write_form(FILE *stream, const void *what)
+{
+    const struct report *report = what;
+    switch (report->form) {
+    case FORM_JSON: return tb_report_json(stream, report->head, report->campaign, report->command);
+    case FORM_CSV: return tb_report_csv(stream, report->campaign);
+    case FORM_TABLE: return tb_report_table(stream, report->campaign, tb_report_style(stream));
+    default: return tb_report_summary(stream, report->campaign);
+    }
+}
+
+static int write_report(const char *path, enum form form, struct report report)
+{
+    report.form = form;
+    return tb_options_write(path, write_form, &report);
+}
+
+static int draw(const char *path, const struct tb_campaign *campaign)
+{
+    int error = tb_report_plot(path, campaign);
+    if (error)
+        tb_error("%s: %s", path, error == -ENOENT ? "cannot draw: gnuplot is not installed" : tb_output_why(error));
+    return error;
+}
+
+static int write_all(const struct tb_options *options, const struct report *report, const char *headline)
+{
+    bool to_stdout = (options->json && !options->json_path) || (options->csv && !options->csv_path);
+    int failed = 0;
+    if (options->json)
+        failed |= write_report(options->json_path, FORM_JSON, *report);
+    if (options->csv)
+        failed |= write_report(options->csv_path, FORM_CSV, *report);
+    if (options->plot_path)
+        failed |= draw(options->plot_path, report->campaign);
+    if (!to_stdout && headline)
+        printf("%s\n", headline);
+    if (!to_stdout)
+        failed |= write_report(NULL, FORM_TABLE, *report);
+    if (!to_stdout || options->summary_path)
+        failed |= write_report(options->summary_path, FORM_SUMMARY, *report);
+    return failed;
+}
+
+bool tb_options_all_valid(const struct tb_campaign *campaign)
+{
+    uint64_t count = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds;
+    for (uint64_t i = 0; i < count; i++)
+        if (!campaign->samples[i].ran || !campaign->samples[i].valid)
+            return false;
+    return true;
+}
+
+// What would be missed at the end is asked for before anything is measured.
+static int outputs_check(const struct tb_options *options)
+{
+    const char *paths[] = {options->json_path, options->csv_path, options->plot_path, options->summary_path};
+    if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
+        return -EINVAL;
+    int error = options->plot_path ? tb_gnuplot_check() : 0;
+    if (error)
+        tb_error("%s: cannot draw: gnuplot is not installed", options->plot_path);
+    return error;
+}
+
+int tb_options_campaign(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count,
+                        struct tb_campaign *out)
+{
+    struct tb_progress *progress = NULL;
+    *out = (struct tb_campaign){
+        .arms = options->arms,
+        .arms_count = options->arms_count,
+        .cells = cells,
+        .cells_count = cells_count,
+        .rounds = (uint32_t)options->rounds,
+        .seed = options->seed,
+        .dispatch = options->dispatch,
+        .workers = (uint32_t)options->workers,
+        .block_bytes = options->block_bytes,
+        .bench = options->bench,
+        .many_nodes = options->many_nodes,
+        .samples = calloc((size_t)cells_count * options->arms_count * options->rounds, sizeof *out->samples),
+    };
+    int error = outputs_check(options);
+    if (error)
+        return error;
+    error = out->samples ? 0 : -ENOMEM;
+    if (!error && !options->quiet)
+        error = tb_progress_open(&progress, stderr);
+    if (!error)
+        error = tb_campaign_run(out, progress ? tb_progress_step : NULL, progress);
+    tb_progress_close(progress);
+    if (error)
+        tb_error("cannot run the contenders: %s", tb_output_why(error));
+    return error;
+}
+
+// What the doctor has against this host; NULL: nothing.
+static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t bytes)
+{
+    char answer[TB_DOCTOR_ANSWER];
+    tb_doctor_answer(doctor, answer, sizeof answer);
+    snprintf(out, bytes, "%s%s", doctor->states[TB_FINDING_UNFIT] ? "UNFIT: " : "", answer);
+    return doctor->fit ? NULL : out;
+}
+
+// The doctor looks once, for the table and for the JSON, and before anything runs that he could take for somebody else's.
+int tb_options_run(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                   const char *headline)
+{
+    struct tb_campaign campaign;
+    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
+    bool looked = doctor && tb_doctor_look("", doctor) == 0;
+    char words[TB_DOCTOR_ANSWER + 16];
+    const char *unfit = looked ? unfit_words(doctor, words, sizeof words) : NULL;
+    const struct report report = {.campaign = &campaign,
+                                  .command = command,
+                                  .head = options->json ? tb_head_by(command, looked ? doctor : NULL) : NULL};
+    if (looked)
+        tb_doctor_close(doctor);
+    free(doctor);
+    int status = TB_EXIT_FAILED, error = tb_options_campaign(options, cells, cells_count, &campaign);
+    campaign.unfit = unfit;
+    if (!error && write_all(options, &report, headline) == 0)
+        status = tb_options_all_valid(&campaign) ? TB_EXIT_OK : TB_EXIT_FAILED;
+    json_decref(report.head);
+    free(campaign.samples);
+    return status;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// options: the flags that eval, replay, bench and advise share, and the way from them through a campaign to its reports.
+#ifndef TB_OPTIONS_H
+#define TB_OPTIONS_H
+
+#include <stdio.h>
+
+#include "testbed/base/cli.h"
+#include "testbed/base/file.h"
+#include "testbed/measure/campaign.h"
+
+struct tb_options {
+    struct tb_arm arms[TB_ARMS_MAX];
+    uint32_t arms_count;        // 0: the command's defaults, as far as they are installed
+    bool touch[3];              // by enum tb_touch; none given: full
+    enum tb_dispatch dispatch;
+    bool dispatch_given;
+    uint64_t workers, rounds, seed, block_bytes, laps; // laps 0: by touch mode
+    bool json, csv;
+    const char *json_path, *csv_path; // NULL: standard output
+    const char *plot_path, *summary_path; // NULL: no plot; the summary follows the table
+    bool quiet;                 // no progress
+    bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_campaign
+};
+
+void tb_options_init(struct tb_options *options);
+extern const struct argp tb_options_argp; // a child parser; its input is the struct tb_options
+
+// For a command that has only some of the flags, or other defaults: its own table of them under these keys, and this parser.
+enum {
+    TB_KEY_CONTENDERS = 'c',
+    TB_KEY_TOUCH = 't',
+    TB_KEY_DISPATCH = 'd',
+    TB_KEY_WORKERS = 'w',
+    TB_KEY_ROUNDS = 'r',
+    TB_KEY_SEED = 's',
+    TB_KEY_QUIET = 'q',
+    TB_KEY_JSON = 1000,
+    TB_KEY_CSV,
+    TB_KEY_PLOT,
+    TB_KEY_BLOCK_BYTES,
+    TB_KEY_LAPS,
+    TB_KEY_SUMMARY,
+};
+error_t tb_options_parse(int key, char *argument, struct argp_state *state, struct tb_options *options);
+
+// Fills in the command's default contenders (NULL-terminated names) when none were given; one that is not installed is left out
+// with a word on stderr. 0 or an exit status.
+int tb_options_arms(struct tb_options *options, const char *const defaults[]);
+
+// Laps of one process: enough that a median of them is steady, few enough that a round takes seconds.
+void tb_options_laps(const struct tb_options *options, struct tb_cell *cell);
+
+// Runs and reports. `headline` (or NULL) is printed above the tables for people. The command's exit status.
+int tb_options_run(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                   const char *headline);
+
+// Runs only, with a line of progress. 0, or -errno after a report; either way the caller frees out->samples.
+int tb_options_campaign(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count,
+                        struct tb_campaign *out);
+
+bool tb_options_all_valid(const struct tb_campaign *campaign); // every sample ran and passed its gates
+
+// Lets `write` write `what` to a file, or (NULL) to standard output. 0, or -errno after a report.
+int tb_options_write(const char *path, tb_write_fn *write, const void *what);
+
+#endif

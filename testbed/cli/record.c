@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus record: drafts the record of a run, and files it.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "testbed/base/cli.h"
+#include "testbed/base/json.h"
+#include "testbed/base/file.h"
+#include "testbed/cli/commands.h"
+#include "testbed/record/find_run.h"
+#include "testbed/report/record/record.h"
+
+struct arguments {
+    const char *words[3]; // draft NNNN RUN, file NNNN DRAFT
+    int count;
+    const char *output;
+};
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "where the draft goes (build/records/NNNN-slug-RUN.md)", 0},
+    {0},
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    bool filing = arguments->count > 0 && strcmp(arguments->words[0], "file") == 0;
+    switch (key) {
+    case 'o': arguments->output = argument; return 0;
+    case ARGP_KEY_ARG:
+        if (arguments->count == 3)
+            return tb_cli_bad(state, "unexpected argument '%s' (see: locus record --help)", argument);
+        arguments->words[arguments->count++] = argument;
+        if (arguments->count == 1 && strcmp(argument, "draft") && strcmp(argument, "file"))
+            return tb_cli_bad(state, "locus record: '%s' is neither draft nor file (see: locus record --help)", argument);
+        return 0;
+    case ARGP_KEY_END:
+        if (arguments->count < 3)
+            return tb_cli_bad(state, "%s",
+                              filing ? "locus record file: which experiment, and which draft? (locus record file 0002 FILE)"
+                                     : "locus record draft: which experiment, and which run? (locus record draft 0002 a1b2c3)");
+        if (filing && arguments->output)
+            return tb_cli_bad(state, "--output: where a record is filed is not a choice, experiments/NNNN-slug.md");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "The record of a run: what was predicted, what was observed, and what a person makes of it.\v"
+    "`draft` writes everything that follows from the log: question, prediction against observation, arms, gates, environment, the "
+    "log's last hash. It leaves two sections empty, \"Interpretation\" and \"Next question\". Write them, then `file` the draft: "
+    "it becomes experiments/NNNN-slug.md for good, a later one NNNN-slug.add1.md, and is entered in the ledger. A figure that was "
+    "changed by hand is noticed, and refused.\n\n"
+    "Filing works on a clone of the project's repository: call it at the top of one. A draft can be made anywhere.\n\n"
+    "RUN is a run's id, the last six digits of it, or its log. Of a trial or smoke run there can be a draft, to look at, "
+    "and no record.\n\n"
+    "Examples:\n"
+    "  locus record draft 0002 a1b2c3\n"
+    "  editor build/records/0002-glibc-churn-a1b2c3.md\n"
+    "  locus record file 0002 build/records/0002-glibc-churn-a1b2c3.md\n"
+    "  git add experiments logs && git commit\n\n"
+    "Exit status: 0 written, 1 it could not be written, 2 bad input.";
+
+// The run is one of this experiment: "2" and "0002" are the same.
+static bool is_experiment(const char *wanted, const struct tb_log_view *view)
+{
+    const char *id = tb_member_text(view->header, "experiment.id");
+    char shown[64];
+    uint64_t number;
+    if (tb_cli_u64(wanted, 0, 9999, &number) && number == strtoull(id, NULL, 10))
+        return true;
+    tb_error("%s: is a run of experiment %s, not of %s", view->path,
+             tb_member_show(view->header, "experiment.id", shown, sizeof shown), wanted);
+    return false;
+}
+
+static int compose(const struct tb_log_view *view, char **text)
+{
+    size_t bytes;
+    FILE *stream = open_memstream(text, &bytes);
+    if (!stream)
+        return -errno;
+    int rc = tb_record_write(view, stream);
+    if (fclose(stream) && !rc)
+        rc = -ENOMEM;
+    return rc;
+}
+
+// What a person wrote into an earlier draft is not overwritten.
+static int save(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    bool written = out && fputs(text, out) >= 0;
+    if (out)
+        written = fclose(out) == 0 && written;
+    if (written)
+        return TB_EXIT_OK;
+    if (errno == EEXIST) {
+        tb_error("%s: is there already, and may hold what you wrote. Remove it, or choose another with -o", path);
+        return TB_EXIT_USAGE;
+    }
+    int error = -errno;
+    if (fd >= 0)
+        unlink(path); // half a draft would be in the way of the next one
+    tb_error("%s: %s", path, tb_output_why(error == -ENOENT ? -ENOTDIR : error));
+    return TB_EXIT_FAILED;
+}
+
+static void default_output(const struct tb_log_view *view, char *path, size_t bytes)
+{
+    const char *run = tb_member_text(view->header, "run");
+    size_t length = strlen(run);
+    mkdir("build", 0755); // where they cannot be made, writing the file says so
+    mkdir("build/records", 0755);
+    snprintf(path, bytes, "build/records/%s-%s-%s.md", tb_member_text(view->header, "experiment.id"),
+             tb_member_text(view->header, "experiment.slug"), length > 6 ? run + length - 6 : run);
+}
+
+static int draft(const struct arguments *arguments)
+{
+    struct tb_log_view view;
+    char why[1024], path[4096], *text = NULL;
+    if (tb_find_run_load(arguments->words[2], &view, why, sizeof why) < 0) {
+        tb_error("%s", why);
+        return TB_EXIT_USAGE;
+    }
+    int status = is_experiment(arguments->words[1], &view) ? TB_EXIT_OK : TB_EXIT_USAGE;
+    if (status)
+        goto out;
+    default_output(&view, path, sizeof path);
+    const char *output = arguments->output ? arguments->output : path;
+    int rc = compose(&view, &text);
+    if (rc < 0)
+        tb_error("%s: %s", view.path, strerror(-rc));
+    status = rc < 0 ? TB_EXIT_FAILED : save(output, text);
+    if (!status) {
+        printf("%s\n", output);
+        if (strcmp(tb_member_text(view.header, "kind"), "official") == 0)
+            printf("next    write its last two sections, then: locus record file %s %s\n", arguments->words[1], output);
+        status = tb_cli_flush();
+    }
+out:
+    free(text);
+    tb_log_view_close(&view);
+    return status;
+}
+
+static int read_text(const char *path, char **text)
+{
+    size_t size = 0;
+    errno = 0;
+    FILE *in = fopen(path, "re");
+    ssize_t count = in ? getdelim(text, &size, '\0', in) : -1;
+    if (count < 0)
+        tb_error("%s: %s", path, errno ? strerror(errno) : "is empty");
+    else if (count > 0 && (*text)[count - 1] == '\0' && strlen(*text) < (size_t)count)
+        tb_error("%s: is not text", path);
+    bool good = count >= 0 && strlen(*text) == (size_t)count;
+    if (in)
+        fclose(in);
+    return good ? 0 : -EINVAL;
+}
+
+static int file_draft(const struct tb_log_view *view, const char *experiment, const char *name, const char *text)
+{
+    char why[1024], path[4096], *fresh = NULL;
+    if (!is_experiment(experiment, view))
+        return TB_EXIT_USAGE;
+    int rc = compose(view, &fresh);
+    if (rc < 0) {
+        tb_error("%s: %s", view->path, strerror(-rc));
+        free(fresh);
+        return TB_EXIT_FAILED;
+    }
+    rc = tb_record_check(text, fresh, why, sizeof why);
+    free(fresh);
+    if (rc < 0) {
+        tb_error("%s:%s", name, why);
+        return TB_EXIT_USAGE;
+    }
+    rc = tb_record_file(view, text, path, sizeof path, why, sizeof why);
+    if (rc < 0) {
+        tb_error("%s", why);
+        return rc == -EINVAL || rc == -EEXIST ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+    }
+    printf("filed   %s\nnext    git add experiments logs && git commit\n", path);
+    return tb_cli_flush();
+}
+
+static int file(const struct arguments *arguments)
+{
+    const char *name = arguments->words[2];
+    struct tb_log_view view;
+    char why[1024], run[TB_RUN_TEXT], *text = NULL;
+    int status = TB_EXIT_USAGE;
+    if (read_text(name, &text) < 0) {
+        // said
+    } else if (tb_record_run(text, run) < 0) {
+        tb_error("%s:1: is not a draft: its first line does not name a run (locus record draft writes one)", name);
+    } else if (tb_find_run_load(run, &view, why, sizeof why) < 0) {
+        tb_error("%s:1: %s", name, why);
+    } else {
+        status = file_draft(&view, arguments->words[1], name, text);
+        tb_log_view_close(&view);
+    }
+    free(text);
+    return status;
+}
+
+int tb_cmd_record(int argc, char **argv)
+{
+    struct arguments arguments = {0};
+    const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT", documentation, NULL, NULL, NULL};
+    int status = tb_cli_parse(&argp, "record", argc, argv, &arguments);
+    if (status != TB_CLI_RUN)
+        return status;
+    if (strcmp(arguments.words[0], "draft") == 0)
+        return draft(&arguments);
+    status = tb_cli_clone("record file");
+    return status ? status : file(&arguments);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus replay: contenders side by side on a recorded trace of requests.
+
+#include <stdlib.h>
+
+#include "testbed/cli/commands.h"
+#include "testbed/cli/options.h"
+#include "testbed/cli/options_trace.h"
+
+static const char *const default_contenders[] = {"locus",          "locus#2",  "locus-backpressure", "locus-published",
+                                                 "oracle",         "mimalloc", "mimalloc#2",         "jemalloc",
+                                                 "jemalloc-tuned", "tcmalloc", "glibc-tuned",        NULL};
+
+struct arguments {
+    struct tb_options options;
+    struct tb_options_trace trace;
+    const char *path;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &arguments->trace;
+        state->child_inputs[1] = &arguments->options;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (arguments->path)
+            return tb_cli_bad(state, "one trace at a time: '%s' is one too many", argument);
+        if (!*argument)
+            return tb_cli_bad(state, "which trace? '' is no file (see: locus replay --help)");
+        arguments->path = argument;
+        return 0;
+    case ARGP_KEY_NO_ARGS: return tb_cli_bad(state, "which trace? (locus replay FILE; see: locus replay --help)");
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Contenders side by side on a recorded trace of requests, at equal work.\v"
+    "FILE is an Azure LLM inference trace (CSV: TIMESTAMP,ContextTokens,GeneratedTokens) or a Mooncake trace (JSON Lines). A "
+    "request is admitted in order of arrival when its blocks, ceil((prompt + output) / tokens per block), are free, and "
+    "reserves them; it takes the blocks of its prompt at once, one more whenever a decoded token begins one, and sends them "
+    "all home at its end. Which request gets what and when depends on the trace and on these flags alone, so every contender "
+    "does the same. How to read the table: locus eval --help.\n\n"
+    "Examples:\n"
+    "  locus replay trace.csv\n"
+    "  locus replay trace.csv --tokens-per-block 32 --pool-blocks 4096\n"
+    "  locus replay trace.jsonl --speedup all --requests 1000 -d inline\n\n"
+    "Exit status: 0 all gates passed, 1 an arm is INVALID, a request is larger than the pool, or the run failed, 2 bad input.";
+
+static int replay(struct arguments *arguments)
+{
+    struct tb_schedule *schedule = NULL;
+    struct tb_cell cells[3];
+    uint32_t cells_count = 0;
+    char headline[512];
+    int status = tb_options_trace_load(&arguments->trace, arguments->path, &schedule, headline, sizeof headline);
+    if (status)
+        return status;
+    for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_FULL; touch++) {
+        if (arguments->options.touch[touch]) {
+            uint32_t laps = arguments->options.laps ? (uint32_t)arguments->options.laps : 1;
+            cells[cells_count++] =
+                (struct tb_cell){.schedule = schedule, .touch = (enum tb_touch)touch, .laps = laps, .laps_warmup = 1};
+        }
+    }
+    status = tb_options_run(&arguments->options, cells, cells_count, "replay", headline);
+    free(schedule);
+    return status;
+}
+
+int tb_cmd_replay(int argc, char **argv)
+{
+    static struct arguments arguments;
+    const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {&tb_options_argp, 0, NULL, 0}, {0}};
+    const struct argp argp = {NULL, parse, "FILE", documentation, children, NULL, NULL};
+    tb_options_init(&arguments.options);
+    tb_options_trace_init(&arguments.trace);
+    int status = tb_cli_parse(&argp, "replay", argc, argv, &arguments);
+    if (status != TB_CLI_RUN)
+        return status;
+    bool *touch = arguments.options.touch;
+    touch[TB_TOUCH_FULL] |= !touch[TB_TOUCH_NONE] && !touch[TB_TOUCH_BYTE];
+    status = tb_options_arms(&arguments.options, default_contenders);
+    return status ? status : replay(&arguments);
+}

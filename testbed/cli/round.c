@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus __round: the measured process. Not for people: tb_campaign_run() starts it with the schedule at file descriptor 3 and the
+// job at 4, and reads the answer from the job.
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "testbed/base/cli.h"
+#include "testbed/cli/commands.h"
+#include "testbed/measure/engine.h"
+#include "testbed/measure/nodes/engine.h"
+
+enum { SCHEDULE_FD = 3, JOB_FD = 4 };
+
+// Requested and granted are two things: the loader ignores a preload that it cannot use, with a word on stderr only.
+static bool malloc_granted(struct tb_job *job)
+{
+    Dl_info info;
+    char *granted = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "malloc");
+    if (job->library[0] == '\0')
+        return true;
+    if (symbol && dladdr(symbol, &info))
+        granted = realpath(info.dli_fname, NULL);
+    char *requested = realpath(job->library, NULL);
+    bool same = granted && requested && strcmp(granted, requested) == 0;
+    if (!same)
+        snprintf(job->sample.invalid, sizeof job->sample.invalid, "asked for the malloc of %.80s, got %.80s", job->library,
+                 granted ? granted : "another");
+    free(granted);
+    free(requested);
+    return same;
+}
+
+int tb_cmd_round(int argc, char **argv)
+{
+    struct stat schedule_stat;
+    (void)argv;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // an interrupted campaign leaves nothing behind
+    if (argc != 1 || fstat(SCHEDULE_FD, &schedule_stat) || schedule_stat.st_size < (off_t)sizeof(struct tb_schedule)) {
+        tb_error("__round is internal: it is started by `locus eval`, `locus replay` and `locus bench`");
+        return TB_EXIT_USAGE;
+    }
+    const struct tb_schedule *schedule =
+        mmap(NULL, (size_t)schedule_stat.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, SCHEDULE_FD, 0);
+    struct tb_job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED, JOB_FD, 0);
+    if (schedule == MAP_FAILED || job == MAP_FAILED) {
+        tb_error("cannot map the job: %s", strerror(errno));
+        return TB_EXIT_FAILED;
+    }
+    const struct tb_contender *contender = tb_contender_find(job->contender);
+    if (!malloc_granted(job)) {
+        job->sample.ran = true;
+        return TB_EXIT_OK;
+    }
+    int error = !contender        ? -ENOENT
+                : job->many_nodes ? tb_nodes_engine_run(job, contender, schedule)
+                                  : tb_engine_run(job, contender, schedule);
+    if (error)
+        tb_error("%s: %s", job->contender, strerror(-error));
+    return error ? TB_EXIT_FAILED : TB_EXIT_OK;
+}

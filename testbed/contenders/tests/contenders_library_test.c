@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// contenders_library: the contenders that are the library with one thing changed, and that this thing is what they change.
+#include "testbed/contenders/tests/contenders_play.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "testbed/contenders/spsc.h"
+#include "testbed/measure/driver.h"
+#include "testbed/workload/workload.h"
+
+#define HUGE_BYTES ((uintptr_t)2 << 20)
+
+static void play_begin(struct play *play, const char *name)
+{
+    const struct tb_contender *contender = tb_contender_find(name);
+    cr_assert_not_null(contender, "%s", name);
+    cr_assert(play_open(play, contender, POOL_BLOCKS), "%s", name);
+}
+
+static void play_home(struct play *play, uint32_t slot)
+{
+    play_retire(play, slot);
+    play->ops->finish(play->context, 0, play->tables[slot]);
+    play->ops->drain(play->context);
+}
+
+// --- the pool ------------------------------------------------------------------------------------------------------------------
+
+// The address of the block that leaves after one that has just come home, and that one's.
+static bool reuses_at_once(const char *name)
+{
+    struct play play;
+    play_begin(&play, name);
+    cr_assert_eq(play_take(&play, 0, 1), 0);
+    void *first = play_address(&play, 0, 0);
+    play_home(&play, 0);
+    cr_assert_eq(play_take(&play, 0, 1), 0);
+    bool same = play_address(&play, 0, 0) == first;
+    play_home(&play, 0);
+    play_close(&play);
+    return same;
+}
+
+Test(contenders_library, only_fifo_lets_a_warm_block_wait)
+{
+    cr_expect(reuses_at_once("locus"));
+    cr_expect_not(reuses_at_once("locus-fifo"));
+    cr_expect(reuses_at_once("locus-heap"));
+    cr_expect(reuses_at_once("locus-spsc"));
+}
+
+// Bytes from one block to the next.
+static ptrdiff_t stride_of(const char *name)
+{
+    struct play play;
+    play_begin(&play, name);
+    cr_assert_eq(play_take(&play, 0, 3), 0);
+    ptrdiff_t stride = (char *)play_address(&play, 0, 1) - (char *)play_address(&play, 0, 0);
+    play_home(&play, 0);
+    play_close(&play);
+    return stride;
+}
+
+Test(contenders_library, colour_is_one_cache_line_for_the_pool_and_for_its_floor)
+{
+    cr_expect_eq(stride_of("locus"), BLOCK_BYTES);
+    cr_expect_eq(stride_of("oracle"), BLOCK_BYTES);
+    cr_expect_eq(stride_of("locus-coloured"), BLOCK_BYTES + LOCUS_CACHE_LINE);
+    cr_expect_eq(stride_of("oracle-coloured"), BLOCK_BYTES + LOCUS_CACHE_LINE);
+}
+
+static bool is_resident(const char *name)
+{
+    struct play play;
+    unsigned char present = 0;
+    play_begin(&play, name);
+    cr_assert_eq(play_take(&play, 0, 1), 0);
+    uintptr_t address = (uintptr_t)play_address(&play, 0, 0), page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    cr_assert_eq(mincore((void *)(address / page * page), page, &present), 0);
+    play_home(&play, 0);
+    play_close(&play);
+    return present & 1;
+}
+
+Test(contenders_library, only_unpopulated_has_no_page_before_the_first_touch)
+{
+    cr_expect(is_resident("locus"));
+    cr_expect(is_resident("locus-4k"));
+    cr_expect(is_resident("locus-heap"));
+    cr_expect_not(is_resident("locus-unpopulated"));
+}
+
+// Whether the mapping of this address has a flag of /proc/self/smaps: "hg" huge pages advised, "nh" advised against.
+static bool is_flagged(const void *address, const char *flag)
+{
+    char line[512];
+    unsigned long begin, end;
+    bool here = false, flagged = false;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    cr_assert_not_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+            here = begin <= (uintptr_t)address && (uintptr_t)address < end;
+        if (here && strncmp(line, "VmFlags:", 8) == 0)
+            flagged = strstr(line, flag) != NULL;
+    }
+    fclose(file);
+    return flagged;
+}
+
+static void expect_flag(const char *name, const char *flag)
+{
+    struct play play;
+    play_begin(&play, name);
+    cr_assert_eq(play_take(&play, 0, 1), 0);
+    cr_expect(is_flagged(play_address(&play, 0, 0), flag), "%s is not '%s'", name, flag);
+    play_home(&play, 0);
+    play_close(&play);
+}
+
+Test(contenders_library, pages_are_of_the_kind_asked_for)
+{
+    if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK))
+        cr_skip_test("this kernel has no transparent huge pages");
+    expect_flag("locus", " hg");
+    expect_flag("locus-4k", " nh");
+}
+
+Test(contenders_library, reserved_huge_pages_are_there_or_are_asked_for_in_words)
+{
+    const struct tb_ops *ops = tb_contender_find("locus-2m")->driver->ops;
+    struct tb_schedule *schedule = small_schedule(1024);
+    char why[192] = "";
+    void *context = NULL;
+    struct tb_setup setup = {
+        .schedule = schedule, .block_bytes = BLOCK_BYTES, .pool_blocks = 1024, .workers = 1, .why = why, .why_bytes = sizeof why};
+    int error = ops->open(&setup, &context);
+    if (error) {
+        cr_expect_eq(error, -ENOMEM);
+        cr_expect_eq(strncmp(why, "needs 2 reserved huge pages of 2 MiB, ", 38), 0, "%s", why);
+        cr_expect_not_null(strstr(why, "sysctl vm.nr_hugepages="), "%s", why);
+    } else {
+        cr_expect_eq((uintptr_t)ops->address(context, ops->alloc(context)) % HUGE_BYTES, 0);
+    }
+    ops->close(context);
+    free(schedule);
+}
+
+// --- drains and caps -----------------------------------------------------------------------------------------------------------
+
+// A contender whose workers are slow, so that blocks are late.
+static const struct tb_ops *under;
+static long late_ns;
+
+static int slow_open(const struct tb_setup *setup, void **out)
+{
+    return under->open(setup, out);
+}
+
+static void slow_close(void *context)
+{
+    under->close(context);
+}
+
+static int slow_take(void *context, struct locus_table *table, uint32_t count)
+{
+    return under->take(context, table, count);
+}
+
+static void *slow_address(void *context, locus_block block)
+{
+    return under->address(context, block);
+}
+
+static int slow_retire(void *context, struct locus_table *table)
+{
+    return under->retire(context, table);
+}
+
+static void slow_finish(void *context, uint32_t worker, struct locus_table *table)
+{
+    if (late_ns)
+        nanosleep(&(struct timespec){.tv_nsec = late_ns}, NULL);
+    under->finish(context, worker, table);
+}
+
+static void slow_drain(void *context)
+{
+    under->drain(context);
+}
+
+static void slow_step(void *context)
+{
+    under->step ? under->step(context) : under->drain(context);
+}
+
+static uint64_t slow_freed(void *context)
+{
+    return under->freed(context);
+}
+
+static void slow_audit(void *context, struct tb_audit *out)
+{
+    under->audit(context, out);
+}
+
+static const struct tb_ops slow_ops = {
+    .open = slow_open,
+    .close = slow_close,
+    .take = slow_take,
+    .address = slow_address,
+    .retire = slow_retire,
+    .finish = slow_finish,
+    .drain = slow_drain,
+    .step = slow_step,
+    .freed = slow_freed,
+    .audit = slow_audit,
+};
+TB_DRIVER(slow_ops);
+static const struct tb_contender slow = {.name = "slow", .summary = "a contender with slow workers", .driver = &slow_ops_driver};
+
+// One timed lap and the probe laps, on burst-storm. finish_ns: how long a worker is at it; 0: inline.
+static struct tb_sample sample_of(const char *name, long finish_ns, uint32_t *peak)
+{
+    static struct tb_job job;
+    struct tb_schedule *schedule;
+    cr_assert_eq(tb_workload_schedule("burst-storm", &schedule), 0);
+    under = tb_contender_find(name)->driver->ops;
+    late_ns = finish_ns;
+    job = (struct tb_job){
+        .touch = TB_TOUCH_FULL,
+        .dispatch = finish_ns ? TB_DISPATCH_FUTEX : TB_DISPATCH_INLINE,
+        .workers = 2,
+        .laps = 1,
+        .block_bytes = 256,
+    };
+    cr_assert_eq(tb_engine_run(&job, &slow, schedule), 0, "%s", name);
+    cr_expect(job.sample.valid, "%s: %s", name, job.sample.invalid);
+    *peak = schedule->blocks_peak;
+    free(schedule);
+    return job.sample;
+}
+
+Test(contenders_library, a_cap_holds_with_slow_workers, .timeout = 60)
+{
+    static const struct {
+        const char *name;
+        uint32_t percent;
+    } caps[] = {{"locus-cap-100", 100}, {"locus-cap-105", 105}, {"locus-cap-125", 125}};
+    uint32_t peak;
+    struct tb_sample free_one = sample_of("locus", 100000, &peak);
+    cr_expect_gt(free_one.outstanding_high, (peak * 125 + 99) / 100,
+                 "without a cap nothing is exceeded, so this test shows nothing");
+    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
+        struct tb_sample sample = sample_of(caps[i].name, 100000, &peak);
+        uint32_t cap = (peak * caps[i].percent + 99) / 100;
+        cr_expect_leq(sample.outstanding_high, cap, "%s: %u", caps[i].name, sample.outstanding_high);
+        cr_expect_leq(sample.distinct, cap, "%s: %u", caps[i].name, sample.distinct);
+        cr_expect_gt(sample.waits, 0, "%s", caps[i].name);
+    }
+    cr_expect_eq(sample_of("locus-cap-100", 0, &peak).outstanding_high, peak);
+}
+
+Test(contenders_library, lazy_holds_more_than_a_drain_in_every_step, .timeout = 60)
+{
+    uint32_t peak;
+    uint32_t lazy = sample_of("locus-lazy", 0, &peak).outstanding_high;
+    uint32_t usual = sample_of("locus", 0, &peak).outstanding_high;
+    uint32_t growth = sample_of("locus-growth", 0, &peak).outstanding_high;
+    cr_expect_gt(lazy, usual);
+    cr_expect_geq(usual, growth);
+    cr_expect_eq(growth, peak, "with inline workers all that is free is home when growth drains");
+}
+
+// --- ways home -----------------------------------------------------------------------------------------------------------------
+
+Test(contenders_library, a_ring_keeps_the_order_through_both_parities)
+{
+    uint64_t slots = tb_spsc_slots(1);
+    struct tb_spsc *ring = aligned_alloc(LOCUS_CACHE_LINE, tb_spsc_bytes(slots));
+    struct locus_table *table[3];
+    memset(ring, 0, tb_spsc_bytes(slots));
+    tb_spsc_init(ring, slots);
+    for (int i = 0; i < 3; i++)
+        table[i] = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, 1));
+    for (uint64_t turn = 0; turn < 5 * slots; turn++) {
+        cr_assert_null(tb_spsc_take(ring), "something old at turn %lu", turn);
+        for (int i = 0; i < 3; i++)
+            tb_spsc_push(ring, table[i]);
+        for (int i = 0; i < 3; i++)
+            cr_assert_eq(tb_spsc_take(ring), table[i], "turn %lu", turn);
+    }
+    for (int i = 0; i < 3; i++)
+        free(table[i]);
+    free(ring);
+}
+
+Test(contenders_library, a_ring_has_room_for_all_tables_and_whole_lines)
+{
+    static const uint64_t tables[] = {1, 8, 9, 64, 65, 1000};
+    static const uint64_t slots[] = {8, 8, 16, 64, 128, 1024};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        cr_expect_eq(tb_spsc_slots(tables[i]), slots[i]);
+        cr_expect_eq(tb_spsc_bytes(slots[i]) % LOCUS_CACHE_LINE, 0);
+    }
+}
+
+// The worker looks, as locus_push() does, or the owner when it arrives.
+Test(contenders_library, a_table_that_was_not_declared_does_not_leave)
+{
+    static const char *const names[] = {"locus", "locus-treiber", "locus-spsc", "locus-lfstack", "locus-wfcqueue", "locus-ckstack"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct play play;
+        if (!tb_contender_find(names[i]))
+            continue; // optional, and not built in
+        play_begin(&play, names[i]);
+        cr_assert_eq(play_take(&play, 0, 2), 0);
+        play.ops->finish(play.context, 0, play.tables[0]);
+        play.ops->drain(play.context);
+        cr_expect_eq(play.ops->freed(play.context), 0, "%s", names[i]);
+        play_home(&play, 0);
+        expect_home(&play, 0);
+        play_close(&play);
+    }
+}
+
+Test(contenders_library, what_is_not_built_in_names_its_package)
+{
+    for (const struct tb_optional *optional = tb_optionals; optional->name; optional++) {
+        struct tb_arm arm;
+        char why[256] = "";
+        int error = tb_arm_parse(optional->name, &arm, why, sizeof why);
+        if (tb_contender_find(optional->name)) {
+            cr_expect_eq(error, 0, "%s: %s", optional->name, why);
+            continue;
+        }
+        cr_expect_eq(error, -ENODEV, "%s", optional->name);
+        cr_expect(strstr(why, optional->name) && strstr(why, optional->package) && strstr(why, "make"), "%s", why);
+    }
+}

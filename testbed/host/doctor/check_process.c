@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// check_process: what this process may do here: its cgroup's limits, seccomp, placement, counters, files, address space.
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+
+#include "testbed/host/doctor/exam.h"
+#include "testbed/host/id_list.h"
+#include "testbed/host/probe.h"
+
+#define OPEN_FILES_MIN 1024u
+#define UNLIMITED_BYTES (UINT64_MAX / 4) // version 1 writes the largest page-aligned number for "none"
+
+// --- /proc/self/status ---------------------------------------------------------------------------------------------------------
+
+int tb_exam_status(struct tb_exam *exam, const char *key, char out[TB_VALUE_BYTES])
+{
+    char *text = NULL;
+    int error = tb_host_read(&exam->host, "/proc/self/status", &text);
+    json_t *value = error ? NULL : tb_host_field(text, 0, key, ':', TB_FIELD_STRING);
+    snprintf(out, TB_VALUE_BYTES, "%s", value ? json_string_value(value) : "");
+    json_decref(value);
+    free(text);
+    return error ? error : strcmp(out, "ABSENT") == 0 ? -ENOENT : 0;
+}
+
+bool tb_exam_capable(struct tb_exam *exam, unsigned capability)
+{
+    char value[TB_VALUE_BYTES];
+    return tb_exam_status(exam, "CapEff", value) == 0 && (strtoull(value, NULL, 16) >> capability & 1);
+}
+
+bool tb_exam_root_lacks(struct tb_exam *exam, unsigned capability)
+{
+    char ids[TB_VALUE_BYTES];
+    unsigned real, effective;
+    bool root = tb_exam_status(exam, "Uid", ids) == 0 && sscanf(ids, "%u %u", &real, &effective) == 2 && effective == 0;
+    return root && !tb_exam_capable(exam, capability);
+}
+
+// --- cgroup --------------------------------------------------------------------------------------------------------------------
+
+static json_t *read_level(struct tb_host *host, const char *path)
+{
+    return tb_host_text(host, "%s", path);
+}
+
+// A limit by level, as an object; or NULL after the finding was set: no cgroups are no limit, and unseen ones may be.
+static json_t *limit_levels(struct tb_exam *exam, struct tb_finding *finding, const char *controller, const char *file)
+{
+    char group[TB_VALUE_BYTES];
+    json_t *levels = tb_cgroup_levels(&exam->host, controller, file, read_level);
+    if (json_is_object(levels))
+        return levels;
+    int error = tb_exam_read(exam, "/proc/self/cgroup", group);
+    json_decref(levels);
+    if (error == -ENOENT)
+        tb_finding_absent(exam, finding, "/proc/self", TB_FINDING_FIT, "this kernel has no cgroups");
+    else if (error)
+        tb_finding_unknown(finding, "/proc/self/cgroup", error);
+    else {
+        tb_finding_set(finding, TB_FINDING_UNKNOWN, "no %s limits are to be seen in /sys/fs/cgroup", controller);
+        tb_finding_remedy(finding, "Look where the cgroup file system is mounted.");
+    }
+    return NULL;
+}
+
+// A level whose file may not be read makes the whole unknown; one that has no such file (the root) has no limit.
+static bool level_unreadable(struct tb_finding *finding, const json_t *levels, const char *file)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)levels, key, value) {
+        const char *text = json_string_value(value);
+        if (text && (strcmp(text, "FORBIDDEN") == 0 || strcmp(text, "UNREADABLE") == 0)) {
+            tb_finding_set(finding, TB_FINDING_UNKNOWN, "%s is %s in a cgroup above this process", file, text);
+            return true;
+        }
+    }
+    return false;
+}
+
+// The fewest CPUs that a quota leaves, or 0: none does. Version 2 has "MAX PERIOD" in one file, version 1 in two.
+static double quota_cpus(const json_t *quotas, const json_t *periods)
+{
+    double fewest = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)quotas, key, value) {
+        double quota = 0, period = 100000;
+        const char *beside = json_string_value(json_object_get(periods, key));
+        if (!json_is_string(value) || sscanf(json_string_value(value), "%lf %lf", &quota, &period) < 1 || quota <= 0)
+            continue;
+        if (beside && strtod(beside, NULL) > 0)
+            period = strtod(beside, NULL);
+        double cpus = period > 0 ? quota / period : 0;
+        fewest = fewest > 0 && fewest < cpus ? fewest : cpus;
+    }
+    return fewest;
+}
+
+static void check_quota(struct tb_exam *exam)
+{
+    bool unified = tb_cgroup_unified(&exam->host);
+    const char *file = unified ? "cpu.max" : "cpu.cfs_quota_us";
+    struct tb_finding *finding =
+        tb_exam_add(exam, "cpu-quota", true,
+                    "A quota that is used up stops the process in mid-lap until its next period, up to a tenth "
+                    "of a second later.");
+    snprintf(finding->wanted, sizeof finding->wanted, "none");
+    json_t *quotas = limit_levels(exam, finding, "cpu", file);
+    if (!quotas)
+        return;
+    json_t *periods = unified ? NULL : tb_cgroup_levels(&exam->host, "cpu", "cpu.cfs_period_us", read_level);
+    double cpus = quota_cpus(quotas, periods);
+    if (!level_unreadable(finding, quotas, file) && cpus > 0) {
+        tb_finding_set(finding, TB_FINDING_UNFIT, "time of %.3g CPUs", cpus);
+        tb_finding_remedy(finding, "Start it without: no CPUQuota= in systemd, no --cpus for docker, no cpu limit in Kubernetes.");
+    } else if (finding->state == TB_FINDING_FIT)
+        tb_finding_set(finding, TB_FINDING_FIT, "none");
+    json_decref(quotas);
+    json_decref(periods);
+}
+
+static uint64_t limit_bytes(const json_t *levels)
+{
+    uint64_t lowest = UINT64_MAX;
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)levels, key, value) {
+        const char *text = json_string_value(value);
+        if (!text || *text < '0' || *text > '9') // "max", "ABSENT"
+            continue;
+        uint64_t bytes = strtoull(text, NULL, 10);
+        lowest = bytes < lowest ? bytes : lowest;
+    }
+    return lowest < UNLIMITED_BYTES ? lowest : UINT64_MAX;
+}
+
+static void check_memory_limit(struct tb_exam *exam)
+{
+    bool unified = tb_cgroup_unified(&exam->host);
+    const char *file = unified ? "memory.max" : "memory.limit_in_bytes";
+    struct tb_finding *finding =
+        tb_exam_add(exam, "memory-limit", true,
+                    "At memory.high the kernel reclaims in the middle of an allocation; at the limit it kills. A "
+                    "large pool gets there first.");
+    snprintf(finding->wanted, sizeof finding->wanted, "none, above all no memory.high");
+    json_t *levels = limit_levels(exam, finding, "memory", file);
+    if (!levels)
+        return;
+    json_t *high = unified ? tb_cgroup_levels(&exam->host, "memory", "memory.high", read_level) : NULL;
+    uint64_t limit = limit_bytes(levels), throttle = json_is_object(high) ? limit_bytes(high) : UINT64_MAX;
+    bool unknown =
+        level_unreadable(finding, levels, file) || (json_is_object(high) && level_unreadable(finding, high, "memory.high"));
+    if (!unknown && throttle != UINT64_MAX)
+        tb_finding_set(finding, TB_FINDING_UNFIT, "memory.high %" PRIu64 " MiB", throttle >> 20);
+    else if (!unknown && limit != UINT64_MAX)
+        tb_finding_set(finding, TB_FINDING_NOTE, "%" PRIu64 " MiB", limit >> 20);
+    else if (!unknown)
+        tb_finding_set(finding, TB_FINDING_FIT, "none");
+    if (!unknown && finding->state != TB_FINDING_FIT)
+        tb_finding_remedy(finding, "Start it without: no MemoryHigh= or MemoryMax= in systemd, no --memory for docker.");
+    json_decref(levels);
+    json_decref(high);
+}
+
+// How many of `all` the process may use. 0, or a negative errno after the finding was made UNKNOWN.
+static int share_of(struct tb_exam *exam, struct tb_finding *finding, const char *key, const char *all_path, unsigned out[2])
+{
+    char mine[TB_VALUE_BYTES], all[TB_VALUE_BYTES];
+    int error = tb_exam_status(exam, key, mine), count = error ? error : tb_id_list_count(mine);
+    if (count < 0) {
+        tb_finding_unknown(finding, "/proc/self/status", count);
+        return count;
+    }
+    error = tb_exam_read(exam, all_path, all);
+    count = error ? error : tb_id_list_count(all);
+    if (count < 0) {
+        tb_finding_unknown(finding, all_path, count);
+        return count;
+    }
+    out[0] = (unsigned)tb_id_list_common(mine, all); // Mems_allowed_list names nodes that might be plugged in
+    out[1] = (unsigned)count;
+    return 0;
+}
+
+static void check_cpuset(struct tb_exam *exam)
+{
+    unsigned cpus[2], nodes[2] = {1, 1};
+    struct tb_finding *finding =
+        tb_exam_add(exam, "cpuset", false,
+                    "Nodes and CPUs outside of it cannot be measured, and are whose who is inside: neighbours "
+                    "that are not seen.");
+    snprintf(finding->wanted, sizeof finding->wanted, "all CPUs, all nodes");
+    if (share_of(exam, finding, "Cpus_allowed_list", TB_CPU "/online", cpus))
+        return;
+    if (tb_exam_has_folder(exam, "/sys/devices/system/node") &&
+        share_of(exam, finding, "Mems_allowed_list", "/sys/devices/system/node/has_memory", nodes))
+        return;
+    bool all = cpus[0] == cpus[1] && nodes[0] == nodes[1];
+    tb_finding_set(finding, all ? TB_FINDING_FIT : TB_FINDING_NOTE, "%u of %u CPUs, %u of %u nodes", cpus[0], cpus[1], nodes[0],
+                   nodes[1]);
+    if (!all)
+        tb_finding_remedy(finding,
+                          "Start it in the root cpuset, without taskset and numactl; a batch system: all CPUs of the node.");
+}
+
+// --- rights --------------------------------------------------------------------------------------------------------------------
+
+static void check_seccomp(struct tb_exam *exam)
+{
+    char mode[TB_VALUE_BYTES];
+    struct tb_finding *finding = tb_exam_add(exam, "seccomp", false,
+                                             "A filter makes each system call dearer, and that of a container refuses mbind, "
+                                             "move_pages and perf_event_open without CAP_SYS_NICE.");
+    snprintf(finding->wanted, sizeof finding->wanted, "0 (none)");
+    int error = tb_exam_status(exam, "Seccomp", mode);
+    if (error == -ENOENT)
+        tb_finding_absent(exam, finding, "/proc/self", TB_FINDING_FIT, "this kernel has no seccomp");
+    else if (error)
+        tb_finding_unknown(finding, "/proc/self/status", error);
+    if (error)
+        return;
+    bool filtered = strcmp(mode, "0") != 0;
+    tb_finding_set(finding, filtered ? TB_FINDING_NOTE : TB_FINDING_FIT, "%.8s (%s)%s", mode, filtered ? "filtered" : "none",
+                   !filtered                                ? ""
+                   : tb_exam_capable(exam, TB_CAP_SYS_NICE) ? ", with CAP_SYS_NICE"
+                                                            : ", without CAP_SYS_NICE");
+    if (filtered)
+        tb_finding_remedy(finding, "docker run --security-opt seccomp=unconfined --cap-add SYS_NICE, or outside of a container.");
+}
+
+static void probe_finding(struct tb_exam *exam, const char *id, const char *why, int error)
+{
+    struct tb_finding *finding = tb_exam_add(exam, id, true, why);
+    snprintf(finding->wanted, sizeof finding->wanted, "allowed");
+    tb_finding_set(finding, error ? TB_FINDING_UNFIT : TB_FINDING_FIT, "%s", error ? tb_probe_why(error) : "allowed");
+    if (error)
+        tb_finding_remedy(finding, "docker run --cap-add SYS_NICE, or outside of a container.");
+}
+
+static void check_probes(struct tb_exam *exam)
+{
+    static const char mbind_why[] = "Without it memory lies where it is touched first, and no policy can be compared with another.";
+    static const char move_why[] = "Without it nobody can tell where a page is, so no placement is verified.";
+    char why[256] = "";
+    struct locus_topo *topo = NULL;
+    if (locus_topo_open(&topo, NULL, why, sizeof why)) {
+        struct tb_finding *finding = tb_exam_add(exam, "mbind", true, mbind_why);
+        tb_finding_set(finding, TB_FINDING_UNKNOWN, "%.180s", why);
+    } else
+        probe_finding(exam, "mbind", mbind_why, tb_probe_mbind(topo));
+    locus_topo_close(topo);
+    probe_finding(exam, "move-pages", move_why, tb_probe_move_pages());
+}
+
+// Who may administer may count in any case; but the doctor's root is often not the user that will measure.
+static void check_counters(struct tb_exam *exam)
+{
+    static const char path[] = "/proc/sys/kernel/perf_event_paranoid";
+    char value[TB_VALUE_BYTES];
+    struct tb_finding *finding =
+        tb_exam_add(exam, "perf-paranoid", false,
+                    "Above 2 nobody but root counts anything, above 1 nobody counts in the kernel, above 0 "
+                    "nobody counts whole CPUs or memory controllers.");
+    snprintf(finding->wanted, sizeof finding->wanted, "0");
+    if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no performance counters", value))
+        return;
+    bool may = tb_exam_capable(exam, TB_CAP_PERFMON) || tb_exam_capable(exam, TB_CAP_SYS_ADMIN), fit = atoi(value) <= 0;
+    tb_finding_set(finding, fit ? TB_FINDING_FIT : TB_FINDING_NOTE, "%.16s%s", value,
+                   !fit && may ? " (this process may count all the same)" : "");
+    tb_knob_add(exam, finding, path, 0, value, "0");
+    tb_knobs_commands(exam, finding);
+}
+
+static void check_open_files(struct tb_exam *exam)
+{
+    struct rlimit limit;
+    struct tb_finding *finding =
+        tb_exam_add(exam, "open-files", false,
+                    "Counters need a file for each event of each thread: where too few may be open, some are "
+                    "missing.");
+    snprintf(finding->wanted, sizeof finding->wanted, "%u or more", OPEN_FILES_MIN);
+    if (getrlimit(RLIMIT_NOFILE, &limit)) {
+        tb_finding_unknown(finding, "RLIMIT_NOFILE", -errno);
+        return;
+    }
+    bool fit = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= OPEN_FILES_MIN;
+    tb_finding_set(finding, fit ? TB_FINDING_FIT : TB_FINDING_NOTE, "%llu", (unsigned long long)limit.rlim_cur);
+    if (!fit)
+        tb_finding_remedy(finding, "ulimit -n %u in the shell that starts it.", OPEN_FILES_MIN);
+}
+
+// Recorded, never forced: pyperf leaves it on, LLVM's guide turns it off, and both have their reasons.
+static void check_aslr(struct tb_exam *exam)
+{
+    static const char path[] = "/proc/sys/kernel/randomize_va_space";
+    char value[TB_VALUE_BYTES];
+    struct tb_finding *finding = tb_exam_add(exam, "aslr", false,
+                                             "With it each process has another layout, and rounds in fresh processes average over "
+                                             "layouts; without it all rounds share one, and its luck.");
+    snprintf(finding->wanted, sizeof finding->wanted, "2 (full)");
+    if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no such thing", value))
+        return;
+    int persona = exam->here ? personality(0xffffffff) : 0; // asks, and changes nothing
+    bool off = persona > 0 && (persona & ADDR_NO_RANDOMIZE);
+    bool full = strcmp(value, "2") == 0 && !off;
+    tb_finding_set(finding, full ? TB_FINDING_FIT : TB_FINDING_NOTE, "%.8s%s%s", value, full ? " (full)" : "",
+                   off ? " (off for this process)" : "");
+    if (!full)
+        tb_finding_remedy(finding, "Nothing, if it is meant. It is recorded, and not changed.");
+}
+
+void tb_check_process(struct tb_exam *exam)
+{
+    check_quota(exam);
+    check_memory_limit(exam);
+    check_cpuset(exam);
+    check_seccomp(exam);
+    check_counters(exam);
+    check_aslr(exam);
+    if (!exam->here)
+        return;
+    check_probes(exam);
+    check_open_files(exam);
+}

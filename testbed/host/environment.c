@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// environment: all that could explain why a figure differs between two hosts, or between today and next year on the same one.
+//
+// Most of it is a list of files, so it is a table: member, key, path, and whether it is a number. What needs more than a file is a
+// function below. Nobody knows beforehand which of them will matter; a run costs minutes, and this a few milliseconds.
+
+#include "testbed/host/environment.h"
+#include "testbed/base/json.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/utsname.h>
+
+#include "testbed/base/sha256.h"
+#include "testbed/counters/counters.h"
+#include "testbed/host/host.h"
+
+#ifndef LOCUS_COMMIT // both are given to this file alone by the Makefile
+#define LOCUS_COMMIT ""
+#endif
+#ifndef LOCUS_CFLAGS
+#define LOCUS_CFLAGS "unknown"
+#endif
+
+#define CPU "/sys/devices/system/cpu"
+#define POLICIES CPU "/cpufreq"
+#define THP "/sys/kernel/mm/transparent_hugepage"
+
+enum kind { TEXT, NUMBER };
+
+static const struct file {
+    const char *member, *key, *path;
+    enum kind kind;
+} files[] = {
+    {"kernel", "release", "/proc/sys/kernel/osrelease", TEXT},
+    {"kernel", "version", "/proc/sys/kernel/version", TEXT},
+    {"kernel", "perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid", NUMBER},
+    {"cpu", "online", CPU "/online", TEXT},
+    {"cpu", "isolated", CPU "/isolated", TEXT},
+    {"cpu", "nohz_full", CPU "/nohz_full", TEXT},
+    {"cpu", "smt_control", CPU "/smt/control", TEXT},
+    {"cpu", "smt_active", CPU "/smt/active", NUMBER},
+    {"clock", "current", "/sys/devices/system/clocksource/clocksource0/current_clocksource", TEXT},
+    {"clock", "available", "/sys/devices/system/clocksource/clocksource0/available_clocksource", TEXT},
+    {"aslr", "randomize_va_space", "/proc/sys/kernel/randomize_va_space", NUMBER},
+    {"frequency", "boost", POLICIES "/boost", NUMBER},
+    {"frequency", "no_turbo", CPU "/intel_pstate/no_turbo", NUMBER},
+    {"idle", "driver", CPU "/cpuidle/current_driver", TEXT},
+    {"idle", "governor", CPU "/cpuidle/current_governor_ro", TEXT},
+    {"thp", "enabled", THP "/enabled", TEXT},
+    {"thp", "defrag", THP "/defrag", TEXT},
+    {"thp", "shmem_enabled", THP "/shmem_enabled", TEXT},
+    {"thp", "khugepaged_defrag", THP "/khugepaged/defrag", NUMBER},
+    {"numa", "balancing", "/proc/sys/kernel/numa_balancing", NUMBER},
+    {"numa", "zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", NUMBER},
+    {"numa", "demotion", "/sys/kernel/mm/numa/demotion_enabled", TEXT},
+    {"memory", "swappiness", "/proc/sys/vm/swappiness", NUMBER},
+    {"memory", "overcommit_memory", "/proc/sys/vm/overcommit_memory", NUMBER},
+};
+
+static const struct field {
+    const char *member, *key, *path, *name;
+    enum tb_field kind;
+} fields[] = {
+    {"cpu", "vendor", "/proc/cpuinfo", "vendor_id", TB_FIELD_STRING},
+    {"cpu", "model", "/proc/cpuinfo", "model name", TB_FIELD_STRING},
+    {"cpu", "family", "/proc/cpuinfo", "cpu family", TB_FIELD_NUMBER},
+    {"cpu", "model_number", "/proc/cpuinfo", "model", TB_FIELD_NUMBER},
+    {"cpu", "stepping", "/proc/cpuinfo", "stepping", TB_FIELD_NUMBER},
+    {"cpu", "microcode", "/proc/cpuinfo", "microcode", TB_FIELD_STRING},
+    {"cpu", "allowed", "/proc/self/status", "Cpus_allowed_list", TB_FIELD_STRING},
+    {"memory", "total_kib", "/proc/meminfo", "MemTotal", TB_FIELD_NUMBER},
+    {"memory", "free_kib", "/proc/meminfo", "MemFree", TB_FIELD_NUMBER},
+    {"memory", "available_kib", "/proc/meminfo", "MemAvailable", TB_FIELD_NUMBER},
+    {"memory", "swap_total_kib", "/proc/meminfo", "SwapTotal", TB_FIELD_NUMBER},
+};
+
+// The object that is a member of `parent`, made if need be; NULL without memory.
+static json_t *member(struct tb_host *host, json_t *parent, const char *name)
+{
+    if (!json_object_get(parent, name))
+        tb_host_put(host, parent, name, json_object());
+    return json_object_get(parent, name);
+}
+
+static void put_files(struct tb_host *host, json_t *object)
+{
+    for (const struct file *file = files; file < files + sizeof files / sizeof *files; file++)
+        tb_host_put(host, member(host, object, file->member), file->key,
+                    file->kind == NUMBER ? tb_host_number(host, "%s", file->path) : tb_host_text(host, "%s", file->path));
+}
+
+static void put_fields(struct tb_host *host, json_t *object)
+{
+    for (const struct field *field = fields; field < fields + sizeof fields / sizeof *fields; field++) {
+        char *text = NULL;
+        int error = tb_host_read(host, field->path, &text);
+        tb_host_put(host, member(host, object, field->member), field->key,
+                    tb_host_field(text, error, field->name, ':', field->kind));
+        free(text);
+    }
+}
+
+// A string that one of the redact functions made.
+static json_t *redacted(char *text)
+{
+    json_t *string = text ? tb_host_string(text) : NULL;
+    free(text);
+    return string;
+}
+
+static void put_kernel(struct tb_host *host, json_t *object)
+{
+    struct utsname names;
+    char *text = NULL, *averages_end;
+    int error = tb_host_read(host, "/proc/cmdline", &text);
+    tb_host_put(host, member(host, object, "kernel"), "command_line",
+                error ? json_string(tb_host_word(error)) : redacted(tb_redact_command_line(text)));
+    free(text);
+    tb_host_put(host, member(host, object, "kernel"), "machine", json_string(uname(&names) ? "UNREADABLE" : names.machine));
+    error = tb_host_read(host, "/proc/loadavg", &text);
+    if (!error && (averages_end = strchr(text, '/'))) { // "0.10 0.20 0.30 1/234 5678": the last two are of the moment
+        while (averages_end > text && *averages_end != ' ')
+            averages_end--;
+        *averages_end = '\0';
+    }
+    tb_host_put(host, object, "load", error ? json_string(tb_host_word(error)) : tb_host_string(text));
+    free(text);
+    int here = personality(0xffffffff); // asks, and changes nothing
+    tb_host_put(host, member(host, object, "aslr"), "disabled_here",
+                json_string(here < 0                   ? "UNREADABLE"
+                            : here & ADDR_NO_RANDOMIZE ? "yes"
+                                                       : "no"));
+}
+
+static json_t *mitigations(struct tb_host *host)
+{
+    struct tb_names names;
+    int error = tb_host_list(host, CPU "/vulnerabilities", "", &names);
+    if (error)
+        return json_string(tb_host_word(error));
+    json_t *object = json_object();
+    for (size_t i = 0; i < names.count; i++)
+        tb_host_put(host, object, names.name[i], tb_host_text(host, CPU "/vulnerabilities/%s", names.name[i]));
+    tb_names_close(&names);
+    return object;
+}
+
+// One value where all frequency policies agree, otherwise one for each.
+static json_t *policies_value(struct tb_host *host, const char *file, enum kind kind)
+{
+    struct tb_names policies;
+    int error = tb_host_list(host, POLICIES, "policy", &policies);
+    if (error)
+        return json_string(tb_host_word(error));
+    json_t *each = json_object(), *first = NULL;
+    bool same = true;
+    for (size_t i = 0; i < policies.count; i++) {
+        const char *name = policies.name[i];
+        tb_host_put(host, each, name,
+                    kind == NUMBER ? tb_host_number(host, POLICIES "/%s/%s", name, file)
+                                   : tb_host_text(host, POLICIES "/%s/%s", name, file));
+        json_t *value = json_object_get(each, name);
+        first = first ? first : value;
+        same = same && json_equal(first, value);
+    }
+    tb_names_close(&policies);
+    if (!same)
+        return each;
+    json_incref(first);
+    json_decref(each);
+    return first;
+}
+
+static void put_frequency(struct tb_host *host, json_t *object)
+{
+    json_t *frequency = member(host, object, "frequency");
+    tb_host_put(host, frequency, "driver", policies_value(host, "scaling_driver", TEXT));
+    tb_host_put(host, frequency, "governor", policies_value(host, "scaling_governor", TEXT));
+    tb_host_put(host, frequency, "energy_preference", policies_value(host, "energy_performance_preference", TEXT));
+    tb_host_put(host, frequency, "khz_min", policies_value(host, "scaling_min_freq", NUMBER));
+    tb_host_put(host, frequency, "khz_max", policies_value(host, "scaling_max_freq", NUMBER));
+}
+
+static json_t *idle_states(struct tb_host *host)
+{
+    struct tb_names states;
+    int error = tb_host_list(host, CPU "/cpu0/cpuidle", "state", &states);
+    if (error)
+        return json_string(tb_host_word(error));
+    json_t *object = json_object();
+    for (size_t i = 0; i < states.count; i++) {
+        json_t *state = json_object();
+        tb_host_put(host, state, "name", tb_host_text(host, CPU "/cpu0/cpuidle/%s/name", states.name[i]));
+        tb_host_put(host, state, "disable", tb_host_number(host, CPU "/cpu0/cpuidle/%s/disable", states.name[i]));
+        tb_host_put(host, object, states.name[i], state);
+    }
+    tb_names_close(&states);
+    return object;
+}
+
+static json_t *file_hash(const char *path)
+{
+    char hash[TB_HASH_TEXT];
+    int error = tb_hash_file(path, hash);
+    return json_string(error ? tb_host_word(error) : hash);
+}
+
+static json_t *build(struct tb_host *host)
+{
+    static const char commit[] = LOCUS_COMMIT, mark[] = "-dirty";
+    size_t length = strlen(commit), tail = strlen(mark);
+    bool dirty = length >= tail && strcmp(commit + length - tail, mark) == 0;
+    size_t hash = dirty ? length - tail : length;
+    json_t *object = json_object();
+#ifdef __clang__
+    tb_host_put(host, object, "compiler", json_string(__VERSION__)); // begins with "Clang"
+#else
+    tb_host_put(host, object, "compiler", json_string("gcc " __VERSION__));
+#endif
+    tb_host_put(host, object, "flags", redacted(tb_redact_homes(LOCUS_CFLAGS)));
+    tb_host_put(host, object, "commit", hash ? json_stringn(commit, hash) : json_string("unknown"));
+    tb_host_put(host, object, "dirty", json_string(hash == 0 ? "unknown" : dirty ? "yes" : "no"));
+    tb_host_put(host, object, "binary_sha256", file_hash("/proc/self/exe"));
+    return object;
+}
+
+// The file's own name, without links: it has the version, and knowing it does not need loading it.
+static json_t *resolved_name(const char *path)
+{
+    char *resolved = realpath(path, NULL);
+    json_t *name = json_string(resolved ? strrchr(resolved, '/') + 1 : tb_host_word(-errno));
+    free(resolved);
+    return name;
+}
+
+static json_t *c_library(struct tb_host *host)
+{
+    Dl_info info = {0};
+    void *symbol = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+    const char *path = symbol && dladdr(symbol, &info) && info.dli_fname ? info.dli_fname : "";
+    json_t *object = json_object();
+    tb_host_put(host, object, "version", json_string(gnu_get_libc_version()));
+    tb_host_put(host, object, "file", resolved_name(path));
+    tb_host_put(host, object, "sha256", file_hash(path));
+    return object;
+}
+
+json_t *tb_environment_library(const char *path)
+{
+    const struct tb_json_member members[] = {
+        {"library", redacted(tb_redact_homes(path))},
+        {"file", resolved_name(path)},
+        {"sha256", file_hash(path)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+const char *tb_environment_commit(void)
+{
+    return LOCUS_COMMIT[0] ? LOCUS_COMMIT : "unknown";
+}
+
+json_t *tb_environment_cpu(const char *root)
+{
+    struct tb_host host = {.root = root};
+    struct tb_cpu_id id;
+    char *text = NULL;
+    int error = tb_host_read(&host, "/proc/cpuinfo", &text);
+    json_t *name = error || !strstr(text, "model name") ? NULL : tb_host_field(text, 0, "model name", ':', TB_FIELD_STRING);
+    free(text);
+    if (name)
+        return name;
+    return tb_cpu_id_host(root, &id) ? json_null() : json_sprintf("%s:%u:%u", id.vendor, id.family, id.model);
+}
+
+const char *tb_environment_guest(void)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *name = getenv("LOCUS_GUEST");
+    if (!name || !*name)
+        return NULL;
+    return name[strspn(name, allowed)] == '\0' && strlen(name) < 32 ? name : "unknown";
+}
+
+json_t *tb_environment(const char *root)
+{
+    struct tb_host host = {.root = root};
+    json_t *object = json_object();
+    put_files(&host, object);
+    put_fields(&host, object);
+    put_kernel(&host, object);
+    put_frequency(&host, object);
+    tb_host_put(&host, object, "mitigations", mitigations(&host));
+    tb_host_put(&host, member(&host, object, "idle"), "states", idle_states(&host));
+    tb_host_put(&host, object, "nodes", tb_environment_nodes(&host));
+    tb_host_put(&host, object, "hwloc", tb_environment_hwloc(&host));
+    tb_host_put(&host, object, "dmi", tb_environment_dmi(&host));
+    tb_host_put(&host, object, "cgroup", tb_environment_cgroup(&host));
+    tb_host_put(&host, object, "build", build(&host));
+    tb_host_put(&host, object, "libc", c_library(&host));
+    tb_host_put(&host, object, "guest", json_string(tb_environment_guest() ? tb_environment_guest() : "none"));
+    if (!host.failed)
+        return object;
+    json_decref(object);
+    return NULL;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// head: see head.h. The machine is the one on which the program runs, also where the JSON is about another one: a topology that was
+// described, a record of many hosts, a copy of somebody's /proc.
+
+#include "testbed/host/head.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "placement/base/version.h"
+#include "testbed/base/json.h"
+#include "testbed/host/doctor/doctor.h"
+#include "testbed/host/environment.h"
+#include "testbed/host/host_name.h"
+
+static json_t *host_json(void)
+{
+    char host[64];
+    return tb_host_name(host, sizeof host) ? json_null() : json_string(host);
+}
+
+static json_t *kernel_json(void)
+{
+    struct utsname names;
+    return uname(&names) ? json_null() : json_string(names.release);
+}
+
+static json_t *time_json(void)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    return json_string(text);
+}
+
+json_t *tb_head_by(const char *what, const struct tb_doctor *doctor)
+{
+    const struct tb_json_member members[] = {
+        {"schema", json_sprintf("locus-%s/1", what)},
+        {"locus", json_string(LOCUS_VERSION)},
+        {"commit", json_string(tb_environment_commit())},
+        {"host", host_json()},
+        {"cpu", tb_environment_cpu("")},
+        {"kernel", kernel_json()},
+        {"emulated", tb_json_clean(tb_environment_guest())},
+        {"time", time_json()},
+        {"doctor", doctor ? tb_doctor_brief(doctor) : NULL},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+json_t *tb_head(const char *what)
+{
+    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
+    bool looked = doctor && tb_doctor_look("", doctor) == 0;
+    json_t *head = tb_head_by(what, looked ? doctor : NULL);
+    if (looked)
+        tb_doctor_close(doctor);
+    free(doctor);
+    return head;
+}
+
+json_t *tb_headed(json_t *head, json_t *body)
+{
+    const struct tb_json_member members[] = {{"head", head}};
+    json_t *whole = TB_JSON_OBJECT(members);
+    bool failed = !whole || !body || json_object_update(whole, body);
+    json_decref(body);
+    if (!failed)
+        return whole;
+    json_decref(whole);
+    return NULL;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// figure: pairs, estimates and claims.
+//
+// A claim is about a set of numbers: at least T, less than T, between a and b. The figure is an interval (a single point, where it
+// is exact). The claim survives when the interval lies inside that set, is refuted when it lies outside, and otherwise the run
+// cannot tell. So a run that is too short or too noisy is never counted for or against anybody.
+#include "testbed/judge/figure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/json.h"
+#include "testbed/postulate/metric.h"
+#include "testbed/stats/stats.h"
+
+#define BLOCKS_APART_MAX 1.05 // the paper's five percent
+
+json_t *tb_json_text(const char *text)
+{
+    return text && *text ? json_string(text) : json_null();
+}
+
+bool tb_stat_is_ratio(enum tb_stat stat)
+{
+    return stat == TB_STAT_HL_RATIO || stat == TB_STAT_MEDIAN_RATIO || stat == TB_STAT_ORDER;
+}
+
+// The largest and the smallest of the rounds are what they are; so is everything about a count. A ratio is an estimate, and so is
+// the median of what differs from process to process: a time, cycles, cache misses.
+bool tb_prediction_exact(const struct tb_prediction *prediction)
+{
+    if (tb_stat_is_ratio(prediction->stat))
+        return false;
+    const struct tb_metric *metric = tb_metric_find(prediction->metric);
+    return prediction->stat != TB_STAT_MEDIAN || !metric || !metric->estimate;
+}
+
+// The header's entry of a counter, or NULL.
+static const json_t *counter_find(const struct tb_log_view *view, const char *name)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach (tb_member(view->header, "counters.counters"), i, entry)
+        if (strcmp(tb_member_text(entry, "name"), name) == 0)
+            return entry;
+    return NULL;
+}
+
+// What the kernel counts by itself is the same in an emulated machine; what hardware counts is none's.
+static bool counter_unmeasurable(const struct tb_log_view *view, const struct tb_metric *metric, char *why, size_t why_bytes)
+{
+    const char *guest = tb_log_emulated(view);
+    const json_t *counter = counter_find(view, metric->counter);
+    const char *reason = tb_member_text(counter, "why");
+    if (guest && metric->estimate)
+        snprintf(why, why_bytes, "the hardware of an emulated machine (%.64s) says nothing about any other", guest);
+    else if (!tb_member(view->header, "counters.counters"))
+        snprintf(why, why_bytes, "%s: this log has no counters", metric->counter);
+    else if (!counter || *reason)
+        snprintf(why, why_bytes, "%s: %.180s", metric->counter, counter ? reason : "not supported: this CPU has no such counter");
+    else
+        return false;
+    return true;
+}
+
+bool tb_unmeasurable(const struct tb_log_view *view, const struct tb_prediction *prediction, char *why, size_t why_bytes)
+{
+    const char *guest = tb_log_emulated(view);
+    const struct tb_metric *metric = tb_metric_find(prediction->metric);
+    if (metric && metric->counter)
+        return counter_unmeasurable(view, metric, why, why_bytes);
+    if (!guest || !tb_metric_is_time(prediction->metric))
+        return false;
+    snprintf(why, why_bytes, "the clock of an emulated machine (%.64s) says nothing about hardware", guest);
+    return true;
+}
+
+// Why a round has no value of a counter; false: each has one, or its sample is invalid, which its gate says.
+static bool counter_unknown(const struct tb_log_view *view, const struct tb_metric *metric, const struct tb_part *part, char *why,
+                            size_t why_bytes)
+{
+    size_t cell = 0;
+    tb_cell_find(view, part->cell, &cell);
+    for (size_t i = 0; i < view->samples_count; i++) {
+        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+        const char *arm = tb_member_text(sample, "arm");
+        const json_t *counter = tb_member(tb_member(sample, "counters"), metric->counter);
+        double running = tb_member_number(counter, "running_ns"), enabled = tb_member_number(counter, "enabled_ns");
+        if ((size_t)tb_member_number(sample, "cell") != cell || !json_is_true(tb_member(sample, "valid")) ||
+            (strcmp(arm, part->over) && (!part->under || strcmp(arm, part->under))) ||
+            isfinite(tb_log_number(sample, metric->member)))
+            continue;
+        if (running < enabled)
+            snprintf(why, why_bytes, "multiplexed: in round %.0f of %s in %s the hardware counted %s for %.0f %% of the time",
+                     tb_member_number(sample, "round"), arm, part->cell, metric->counter, 100 * running / enabled);
+        else
+            snprintf(why, why_bytes, "round %.0f of %s in %s has no %s (%s)", tb_member_number(sample, "round"), arm, part->cell,
+                     metric->counter, counter ? tb_member_text(counter, "why") : "not counted");
+        return true;
+    }
+    return false;
+}
+
+// --- pairs ---
+
+const json_t *tb_cell_find(const struct tb_log_view *view, const char *cell, size_t *index)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach (json_object_get(view->header, "cells"), i, entry) {
+        char name[160];
+        if (strcmp(tb_member_cell(entry, name, sizeof name), cell) == 0) {
+            *index = i;
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+void tb_pair_close(struct tb_pair *pair)
+{
+    free(pair->over);
+    free(pair->under);
+    free(pair->block);
+    *pair = (struct tb_pair){0};
+}
+
+// Values of one arm, scaled, and the rounds and blocks that they belong to.
+static int arm_load(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double scale, double **values,
+                    double **rounds, double **blocks, size_t *n)
+{
+    size_t rounds_n = 0, blocks_n = 0;
+    int rc = tb_log_values(view, cell, arm, member, values, n);
+    if (rc == 0)
+        rc = tb_log_values(view, cell, arm, "round", rounds, &rounds_n);
+    if (rc == 0)
+        rc = tb_log_values(view, cell, arm, "block", blocks, &blocks_n);
+    if (rc == 0 && (rounds_n != *n || blocks_n != *n))
+        rc = -EINVAL;
+    for (size_t i = 0; rc == 0 && i < *n; i++)
+        (*values)[i] *= scale;
+    return rc;
+}
+
+static bool same_round(double a, double b) // an invalid sample has no number, and is told by its gate
+{
+    return a == b || isnan(a) || isnan(b);
+}
+
+// Of the arms' rounds only those of both are a pair; they must be the same ones from the first on.
+static int pair_load(const struct tb_log_view *view, size_t cell, const char *over, const char *under, const char *member,
+                     double scale, struct tb_pair *out)
+{
+    double *rounds = NULL, *under_rounds = NULL, *under_blocks = NULL;
+    size_t under_n = 0;
+    int rc = arm_load(view, cell, over, member, scale, &out->over, &rounds, &out->block, &out->n);
+    if (rc == 0 && out->n == 0)
+        rc = -ENOENT;
+    if (rc < 0 || !under)
+        goto out;
+    rc = arm_load(view, cell, under, member, scale, &out->under, &under_rounds, &under_blocks, &under_n);
+    if (rc == 0 && under_n != out->n)
+        rc = under_n == 0 ? -ENOENT : -ENODATA;
+    for (size_t i = 0; rc == 0 && i < out->n; i++)
+        if (!same_round(rounds[i], under_rounds[i]) || !same_round(out->block[i], under_blocks[i]))
+            rc = -ENODATA;
+out:
+    free(rounds);
+    free(under_rounds);
+    free(under_blocks);
+    return rc;
+}
+
+int tb_pair_load(const struct tb_log_view *view, const char *metric, const char *cell, const char *over, const char *under,
+                 struct tb_pair *out, char *why, size_t why_bytes)
+{
+    const struct tb_metric *known = tb_metric_find(metric);
+    size_t index = 0;
+    const json_t *entry = tb_cell_find(view, cell, &index);
+    *out = (struct tb_pair){0};
+    if (!known || !entry) {
+        snprintf(why, why_bytes, known ? "the cell %s was not run" : "there is no metric %s", known ? cell : metric);
+        return -ENODATA;
+    }
+    double scale = 1 / tb_metric_divisor(known, entry);
+    int rc = pair_load(view, index, over, under, known->member, scale, out);
+    if (rc == -ENODATA)
+        snprintf(why, why_bytes, "the rounds of %s and %s in %s do not match", over, under, cell);
+    else if (rc == -ENOENT)
+        snprintf(why, why_bytes, "arm %s was not run in %s", out->n == 0 ? over : under, cell);
+    else if (rc == -EINVAL)
+        snprintf(why, why_bytes, "the samples of %s in %s cannot be read", over, cell);
+    if (rc == 0)
+        return 0;
+    tb_pair_close(out);
+    return rc == -ENOMEM ? rc : -ENODATA;
+}
+
+// --- figures ---
+
+// 1 - 2^(1 - n) is the most that n rounds can reach.
+static void say_unbounded(struct tb_figure *figure)
+{
+    snprintf(figure->why, sizeof figure->why, "%zu rounds cannot reach a %.4g %% interval, it takes %.0f", figure->n,
+             100 * figure->confidence, ceil(1 - log2(1 - figure->confidence)));
+}
+
+// A round without a figure (nothing was counted in it) leaves the whole one unknown: fmax alone would pass over it.
+static void take_exact(enum tb_stat stat, const struct tb_pair *pair, struct tb_figure *figure)
+{
+    double value = pair->over[0];
+    bool whole = true;
+    for (size_t i = 0; i < pair->n; i++) {
+        value = stat == TB_STAT_MAX ? fmax(value, pair->over[i]) : fmin(value, pair->over[i]);
+        whole = whole && !isnan(pair->over[i]);
+    }
+    if (stat == TB_STAT_MEDIAN)
+        value = tb_median(pair->over, pair->n);
+    value = whole ? value : NAN;
+    figure->estimate = figure->low = figure->high = value;
+    figure->confidence = figure->achieved = 1;
+    figure->bounded = figure->known = isfinite(value);
+}
+
+static int take_ratio(enum tb_stat stat, const struct tb_pair *pair, struct tb_figure *figure)
+{
+    struct tb_ratio ratio;
+    int rc = stat != TB_STAT_MEDIAN_RATIO ? tb_ratio(pair->under, pair->over, pair->n, figure->confidence, &ratio)
+                                          : tb_ratio_sign(pair->under, pair->over, pair->n, figure->confidence, &ratio);
+    if (rc < 0)
+        return rc;
+    figure->estimate = ratio.estimate;
+    figure->low = ratio.low;
+    figure->high = ratio.high;
+    figure->achieved = ratio.confidence;
+    figure->bounded = ratio.bounded;
+    figure->known = true;
+    return 0;
+}
+
+static int take_median(const struct tb_pair *pair, struct tb_figure *figure)
+{
+    struct tb_interval median;
+    int rc = tb_median_sign(pair->over, pair->n, figure->confidence, &median);
+    if (rc < 0)
+        return rc;
+    figure->estimate = median.estimate;
+    figure->low = median.low;
+    figure->high = median.high;
+    figure->achieved = median.confidence;
+    figure->bounded = median.bounded;
+    figure->known = true;
+    return 0;
+}
+
+int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, double confidence, struct tb_part *part)
+{
+    struct tb_figure *figure = &part->figure;
+    struct tb_pair pair;
+    *figure = (struct tb_figure){.estimate = NAN, .low = -INFINITY, .high = INFINITY, .confidence = confidence};
+    if (tb_unmeasurable(view, prediction, figure->why, sizeof figure->why))
+        return 0;
+    int rc = tb_pair_load(view, prediction->metric, part->cell, part->over, part->under, &pair, figure->why, sizeof figure->why);
+    if (rc < 0)
+        return rc == -ENODATA ? 0 : rc;
+    figure->n = pair.n;
+    if (tb_prediction_exact(prediction))
+        take_exact(prediction->stat, &pair, figure);
+    else if (tb_stat_is_ratio(prediction->stat))
+        rc = take_ratio(prediction->stat, &pair, figure);
+    else
+        rc = take_median(&pair, figure);
+    tb_pair_close(&pair);
+    const struct tb_metric *metric = tb_metric_find(prediction->metric);
+    bool said = !figure->known && metric->counter && counter_unknown(view, metric, part, figure->why, sizeof figure->why);
+    if (!figure->known && !said)
+        snprintf(figure->why, sizeof figure->why, "a round in %s has no %s to compare", part->cell, prediction->metric);
+    else if (figure->known && !figure->bounded)
+        say_unbounded(figure);
+    return rc == -EINVAL ? 0 : rc;
+}
+
+// --- claims ---
+
+// The set that is claimed, as an interval whose ends belong to it or (`open`) do not.
+struct claim {
+    double from, to;
+    bool open;
+};
+
+static struct claim claim_of(const struct tb_prediction *p)
+{
+    switch (p->op) {
+    case TB_CLAIM_GE: return (struct claim){p->low, INFINITY, false};
+    case TB_CLAIM_GT: return (struct claim){p->low, INFINITY, true};
+    case TB_CLAIM_LE: return (struct claim){-INFINITY, p->low, false};
+    case TB_CLAIM_LT: return (struct claim){-INFINITY, p->low, true};
+    case TB_CLAIM_WITHIN: return (struct claim){p->low, p->high, false};
+    case TB_CLAIM_EQ: break;
+    }
+    return (struct claim){p->low, p->low, false};
+}
+
+// A claim that the two are the same, more or less, is not answered by "no difference".
+static bool claims_sameness(const struct tb_prediction *prediction)
+{
+    struct claim claim = claim_of(prediction);
+    return isfinite(claim.from) && isfinite(claim.to) && claim.from <= 1 && claim.to >= 1;
+}
+
+static bool no_difference(const struct tb_prediction *prediction, const struct tb_figure *figure)
+{
+    struct tb_ratio ratio = {.low = figure->low, .high = figure->high, .bounded = figure->bounded};
+    return tb_stat_is_ratio(prediction->stat) && !claims_sameness(prediction) && tb_equivalent(&ratio, prediction->margin, NULL);
+}
+
+void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
+{
+    const struct tb_figure *figure = &part->figure;
+    struct claim claim = claim_of(prediction);
+    bool inside =
+        claim.open ? figure->low > claim.from && figure->high < claim.to : figure->low >= claim.from && figure->high <= claim.to;
+    bool outside =
+        claim.open ? figure->high <= claim.from || figure->low >= claim.to : figure->high < claim.from || figure->low > claim.to;
+    bool told = figure->known && figure->bounded;
+    part->refuted = told && outside;
+    part->slack = told ? fmin(figure->low - claim.from, claim.to - figure->high) : -INFINITY;
+    if (told && no_difference(prediction, figure))
+        part->verdict = TB_VERDICT_NO_DIFFERENCE;
+    else if (part->refuted)
+        part->verdict = TB_VERDICT_FALSIFIED;
+    else
+        part->verdict = told && inside ? TB_VERDICT_SURVIVED : TB_VERDICT_INCONCLUSIVE;
+}
+
+// --- blocks ---
+
+// Estimates of the ratio in each block of rounds: the last one must be within five percent of one before it. (Of two blocks: they
+// agree. Of three, the third of which was added because the first two did not: it sides with one of them.)
+static bool part_disagrees(const struct tb_prediction *prediction, const struct tb_part *part, const struct tb_pair *pair,
+                           char *why, size_t why_bytes)
+{
+    double nearest = INFINITY, last = NAN, earlier[64];
+    size_t blocks = 0;
+    for (size_t begin = 0, end; begin < pair->n && blocks < sizeof earlier / sizeof *earlier; begin = end) {
+        struct tb_pair block = {.over = pair->over + begin, .under = pair->under + begin};
+        struct tb_figure figure = {.confidence = 0.5};
+        for (end = begin + 1; end < pair->n && pair->block[end] == pair->block[begin]; end++)
+            continue;
+        block.n = end - begin;
+        if (take_ratio(prediction->stat, &block, &figure) < 0)
+            return false; // an invalid sample: its gate says so
+        last = earlier[blocks++] = figure.estimate;
+    }
+    for (size_t i = 0; i + 1 < blocks; i++)
+        nearest = fmin(nearest, fmax(last / earlier[i], earlier[i] / last));
+    if (blocks < 2 || nearest <= BLOCKS_APART_MAX)
+        return false;
+    snprintf(why, why_bytes, "%s: %s/%s is %.3f in the last of %zu blocks of rounds, %.1f %% from the nearest before it",
+             part->cell, part->over, part->under, last, blocks, 100 * (nearest - 1));
+    return true;
+}
+
+bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate,
+                        const struct tb_prediction *prediction, char *why, size_t why_bytes)
+{
+    struct tb_part *parts = NULL;
+    size_t count = 0;
+    bool found = false;
+    if (!tb_stat_is_ratio(prediction->stat) || tb_unmeasurable(view, prediction, why, why_bytes) ||
+        tb_parts(postulate, prediction, &parts, &count) < 0)
+        return false;
+    for (size_t i = 0; i < count && !found; i++) {
+        struct tb_pair pair;
+        char ignored[200];
+        if (tb_pair_load(view, prediction->metric, parts[i].cell, parts[i].over, parts[i].under, &pair, ignored, sizeof ignored))
+            continue;
+        found = part_disagrees(prediction, &parts[i], &pair, why, why_bytes);
+        tb_pair_close(&pair);
+    }
+    free(parts);
+    return found;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// figure: what the samples say about one comparison, and what that says about a claim. The parts of which verdict.c makes verdicts.
+#ifndef TB_FIGURE_H
+#define TB_FIGURE_H
+
+#include "testbed/base/json.h"
+#include "testbed/judge/verdict.h"
+
+// Two arms in one cell, round by round (or one arm: `under` is NULL). Owned.
+struct tb_pair {
+    double *over, *under;
+    double *block;              // of rounds, to which each belongs
+    size_t n;
+};
+
+// `metric`: by its name (metric.h). 0, -ENOMEM, or -ENODATA (why is a sentence): the cell or an
+// arm was not run, or the rounds of the two do not match.
+int tb_pair_load(const struct tb_log_view *view, const char *metric, const char *cell, const char *over, const char *under,
+                 struct tb_pair *out, char *why, size_t why_bytes);
+void tb_pair_close(struct tb_pair *pair);
+
+struct tb_figure {
+    double estimate, low, high; // low and high: -INFINITY or 0, and INFINITY, when unbounded
+    double confidence, achieved;
+    size_t n;
+    bool known;                 // otherwise only `why` is
+    bool bounded;
+    char why[200];              // that it is unknown or unbounded; "" otherwise
+};
+
+bool tb_stat_is_ratio(enum tb_stat stat);
+bool tb_prediction_exact(const struct tb_prediction *prediction); // every round is compared; the figure is no estimate
+
+// Is it about something that the machine of this run cannot measure: time, in an emulated one? why: one clause.
+bool tb_unmeasurable(const struct tb_log_view *view, const struct tb_prediction *prediction, char *why, size_t why_bytes);
+
+// One part of a prediction: a cell, and two arms or one.
+struct tb_part {
+    const char *cell, *over, *under; // under: NULL but for a ratio
+    struct tb_figure figure;
+    enum tb_verdict verdict;
+    bool refuted;               // the figure contradicts the claim, whatever the verdict is called
+    double slack;               // how far inside the claim the figure's worse end is; negative: outside
+};
+
+// Works out part->figure at `confidence`. 0 or -ENOMEM.
+int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, double confidence,
+                    struct tb_part *part);
+
+// Fills verdict, refuted and slack from the figure.
+void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part);
+
+// All parts of a prediction, not measured: one, unless a `*` makes it a conjunction. *parts is malloc'd. 0 or -ENOMEM.
+int tb_parts(const struct tb_postulate *postulate, const struct tb_prediction *prediction, struct tb_part **parts, size_t *count);
+bool tb_prediction_conjunction(const struct tb_prediction *prediction);
+
+// A member of the header's cells[] by "WORKLOAD/TOUCH", or NULL; *index is its place.
+const json_t *tb_cell_find(const struct tb_log_view *view, const char *cell, size_t *index);
+
+// Do the blocks of rounds disagree about a ratio of this prediction? why: which, and how far.
+bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate,
+                        const struct tb_prediction *prediction, char *why, size_t why_bytes);
+
+// The summary's "gates" (gates.c). *failed_proof, *failed_noise: the first that failed, "" when none did.
+struct tb_gates {
+    json_t *list;               // owned
+    char failed_proof[256], failed_noise[256];
+};
+int tb_gates(const struct tb_log_view *view, const struct tb_postulate *postulate, struct tb_gates *out);
+
+// The summary's "aa", "arms" and "positive_control" (tables.c). New references, or NULL without memory.
+json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *postulate);
+json_t *tb_table_arms(const struct tb_log_view *view, const struct tb_postulate *postulate);
+json_t *tb_table_positive_control(const struct tb_log_view *view, const struct tb_postulate *postulate);
+
+json_t *tb_json_text(const char *text); // null for NULL and ""
+
+#endif

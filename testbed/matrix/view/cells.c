@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cells: finding them, comparing them, and what their pages say together.
+#include <math.h>
+#include <stdlib.h>
+
+#include "testbed/matrix/view/view.h"
+
+bool tb_matrix_told(const struct tb_matrix *matrix, const struct tb_matrix_cell *cell)
+{
+    return cell && !matrix->emulated && cell->state == TB_MATRIX_MEASURED && isfinite(cell->value.estimate) &&
+           cell->value.estimate > 0;
+}
+
+bool tb_matrix_only_planned(const struct tb_matrix *matrix)
+{
+    for (size_t i = 0; i < matrix->cells_count; i++)
+        if (matrix->cells[i].state != TB_MATRIX_PLANNED && matrix->cells[i].state != TB_MATRIX_UNMEASURABLE)
+            return false;
+    return matrix->took_ns == 0;
+}
+
+bool tb_matrix_in_time(enum tb_matrix_kind kind)
+{
+    return tb_matrix_kind_unit(kind)[0] == 'n';
+}
+
+static void add(struct locus_nodes *set, int node)
+{
+    if (set && node >= 0 && (unsigned)node < LOCUS_NODES_MAX)
+        locus_nodes_add(set, node);
+}
+
+void tb_matrix_nodes(const struct tb_matrix *matrix, struct locus_nodes *initiators, struct locus_nodes *memories,
+                     struct locus_nodes *all)
+{
+    struct locus_nodes *sets[] = {initiators, memories, all};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if (sets[i])
+            *sets[i] = (struct locus_nodes){0};
+    for (size_t i = 0; i < matrix->cells_count; i++) {
+        const struct tb_matrix_cell *cell = &matrix->cells[i];
+        add(initiators, cell->initiator);
+        add(memories, cell->memory);
+        add(all, cell->initiator);
+        add(all, cell->memory);
+        add(all, cell->target);
+    }
+}
+
+const struct tb_matrix_cell *tb_matrix_at(const struct tb_matrix *matrix, enum tb_matrix_kind kind, int initiator, int memory)
+{
+    const struct tb_matrix_cell *best = NULL;
+    for (size_t i = 0; i < matrix->cells_count; i++) {
+        const struct tb_matrix_cell *cell = &matrix->cells[i];
+        if (cell->kind == kind && cell->initiator == initiator && cell->memory == memory &&
+            (!best || cell->threads > best->threads))
+            best = cell;
+    }
+    return best;
+}
+
+// The true ratio of two medians lies between the quotients of their limits with at least the confidence that both together have.
+static void ratio_of_intervals(const struct tb_interval *over, const struct tb_interval *under, struct tb_ratio *out)
+{
+    bool bounded = over->bounded && under->bounded && over->low > 0 && under->low > 0;
+    *out = (struct tb_ratio){
+        .estimate = over->estimate / under->estimate,
+        .low = bounded ? over->low / under->high : 0,
+        .high = bounded ? over->high / under->low : (double)INFINITY,
+        .confidence = bounded ? fmax(0, over->confidence + under->confidence - 1) : 0,
+        .n = over->n < under->n ? over->n : under->n,
+        .bounded = bounded,
+    };
+}
+
+bool tb_matrix_ratio(const struct tb_matrix *matrix, const struct tb_matrix_cell *over, const struct tb_matrix_cell *under,
+                     struct tb_ratio *out)
+{
+    if (!tb_matrix_told(matrix, over) || !tb_matrix_told(matrix, under))
+        return false;
+    if (over->samples != under->samples || tb_ratio(under->sample, over->sample, over->samples, TB_CONFIDENCE, out))
+        ratio_of_intervals(&over->value, &under->value, out);
+    return true;
+}
+
+static double key_of(const struct tb_matrix_cell *cell, enum tb_matrix_key key)
+{
+    switch (key) {
+    case TB_MATRIX_BY_THREADS: return cell->threads;
+    case TB_MATRIX_BY_WORKING_SET: return (double)cell->working_set_bytes;
+    default: return cell->bandwidth;
+    }
+}
+
+size_t tb_matrix_curve(const struct tb_matrix *matrix, enum tb_matrix_kind kind, int initiator, int memory, enum tb_matrix_key key,
+                       const struct tb_matrix_cell *out[], size_t max)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < matrix->cells_count && count < max; i++) {
+        const struct tb_matrix_cell *cell = &matrix->cells[i];
+        if (cell->kind != kind || cell->initiator != initiator || cell->memory != memory)
+            continue;
+        size_t at = count++;
+        for (; at > 0 && key_of(out[at - 1], key) > key_of(cell, key); at--)
+            out[at] = out[at - 1];
+        out[at] = cell;
+    }
+    return count;
+}
+
+size_t tb_matrix_pairs(const struct tb_matrix *matrix, enum tb_matrix_kind kind, struct tb_matrix_pair out[], size_t max)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < matrix->cells_count; i++) {
+        const struct tb_matrix_cell *cell = &matrix->cells[i];
+        if (cell->kind != kind || !tb_matrix_told(matrix, cell))
+            continue;
+        size_t at = 0;
+        while (at < count && (out[at].initiator != cell->initiator || out[at].memory != cell->memory))
+            at++;
+        if (at == count && count < max)
+            out[count++] = (struct tb_matrix_pair){cell->initiator, cell->memory};
+    }
+    return count;
+}
+
+static void count_size(struct tb_matrix_placed *placed, uint64_t page_bytes)
+{
+    size_t i = 0;
+    while (i < placed->sizes_count && placed->sizes[i].page_bytes != page_bytes)
+        i++;
+    if (i == TB_MATRIX_PAGE_SIZES)
+        return;
+    if (i == placed->sizes_count)
+        placed->sizes[placed->sizes_count++].page_bytes = page_bytes;
+    placed->sizes[i].cells++;
+}
+
+void tb_matrix_placed(const struct tb_matrix *matrix, struct tb_matrix_placed *out)
+{
+    *out = (struct tb_matrix_placed){.one_policy = true};
+    for (size_t i = 0; i < matrix->cells_count; i++) {
+        const struct tb_matrix_cell *cell = &matrix->cells[i];
+        if (cell->placement.pages == 0 || cell->state == TB_MATRIX_PLANNED || cell->state == TB_MATRIX_UNMEASURABLE)
+            continue;
+        if (out->cells++ == 0)
+            out->granted = cell->placement.granted;
+        out->one_policy &= cell->placement.granted == out->granted;
+        count_size(out, cell->placement.page_bytes);
+        out->cells_refused += cell->placement.granted != cell->placement.requested;
+        out->cells_verified += cell->placement.verified;
+        out->pages += cell->placement.verified ? cell->placement.pages : 0;
+        out->pages_there += cell->placement.verified ? cell->placement.pages_there : 0;
+    }
+}

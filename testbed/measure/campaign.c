@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// campaign: starts the measured processes, one at a time, and collects what they bring home.
+//
+// The unit of replication is a fresh process: heap layout, physical pages and the state of an allocator differ from one process to
+// the next far more than from one lap to the next. Each round visits the cells in order and, within a cell, all arms in a
+// random order, so that the arms of a ratio run within seconds of each other. A process that crashes or hangs is an
+// invalid sample with its reason, never a missing one.
+
+#include "testbed/measure/campaign.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "testbed/base/terminal.h"
+#include "testbed/base/words.h"
+#include "testbed/measure/contender.h"
+#include "testbed/measure/job.h"
+
+// A process that takes longer than this for its blocks hangs. 20 us for a block is twenty times the slowest seen.
+#define PATIENCE_NS_PER_BLOCK 20000u // and a nanosecond more for each of its bytes
+#define PATIENCE_MS_BASE 60000u
+
+extern char **environ;
+
+struct runner {
+    const struct tb_campaign *campaign;
+    int schedule_fd;
+    int job_fd;
+    int stderr_fd;
+    struct tb_job *job; // shared with the process
+    const char *const *words; // of a tool that starts the process, or NULL
+};
+
+// splitmix64 (S. Vigna, public domain reference): any seed is good, and a campaign's order can be repeated from the printed one.
+static uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static void shuffle(uint32_t order[], uint32_t count, uint64_t *random)
+{
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t j = (uint32_t)(random_next(random) % i), swap = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = swap;
+    }
+}
+
+static int write_all(int fd, const void *data, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = write(fd, (const char *)data + done, bytes - done);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+static int schedule_share(struct runner *runner, const struct tb_schedule *schedule)
+{
+    if (runner->schedule_fd >= 0)
+        close(runner->schedule_fd);
+    runner->schedule_fd = memfd_create("locus-schedule", MFD_CLOEXEC);
+    return runner->schedule_fd < 0 ? -errno : write_all(runner->schedule_fd, schedule, schedule->bytes);
+}
+
+static int runner_open(struct runner *runner, const struct tb_campaign *campaign)
+{
+    *runner = (struct runner){.campaign = campaign, .schedule_fd = -1, .job_fd = -1, .stderr_fd = -1, .job = MAP_FAILED};
+    runner->job_fd = memfd_create("locus-job", MFD_CLOEXEC);
+    runner->stderr_fd = memfd_create("locus-stderr", MFD_CLOEXEC);
+    if (runner->job_fd < 0 || runner->stderr_fd < 0 || ftruncate(runner->job_fd, sizeof *runner->job))
+        return -errno;
+    runner->job = mmap(NULL, sizeof *runner->job, PROT_READ | PROT_WRITE, MAP_SHARED, runner->job_fd, 0);
+    return runner->job == MAP_FAILED ? -errno : 0;
+}
+
+static void runner_close(struct runner *runner)
+{
+    int fds[] = {runner->schedule_fd, runner->job_fd, runner->stderr_fd};
+    if (runner->job != MAP_FAILED)
+        munmap(runner->job, sizeof *runner->job);
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+// Each counter's turn is that of the round, the same for all arms.
+static void counters_fill(struct tb_job *job, const struct tb_campaign *campaign, const struct tb_cell *cell, uint32_t round)
+{
+    for (unsigned i = 0; i < TB_COUNTERS_MAX; i++)
+        job->sample.counters[i].error = ENODATA;
+    if (!campaign->counters)
+        return;
+    job->counters = *campaign->counters;
+    job->counters_on = tb_counters_on(campaign->counters, campaign->counters_wanted, round);
+    job->laps_metered = job->counters_on ? cell->laps_metered : 0;
+}
+
+uint32_t tb_campaign_workers(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm)
+{
+    uint32_t of_arm = campaign->arms[arm].workers, of_cell = campaign->cells[cell].workers;
+    return of_arm ? of_arm : of_cell ? of_cell : campaign->workers;
+}
+
+uint64_t tb_campaign_block_bytes(const struct tb_campaign *campaign, uint32_t cell)
+{
+    return campaign->cells[cell].block_bytes ? campaign->cells[cell].block_bytes : campaign->block_bytes;
+}
+
+enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32_t cell)
+{
+    return campaign->cells[cell].dispatch_given ? campaign->cells[cell].dispatch : campaign->dispatch;
+}
+
+static void job_fill(struct tb_job *job, const struct tb_campaign *campaign, uint32_t at_cell, uint32_t at_arm)
+{
+    const struct tb_cell *cell = &campaign->cells[at_cell];
+    const struct tb_arm *arm = &campaign->arms[at_arm];
+    memset(job, 0, sizeof *job);
+    snprintf(job->contender, sizeof job->contender, "%s", arm->contender->name);
+    snprintf(job->library, sizeof job->library, "%s", arm->library);
+    job->touch = cell->touch;
+    job->dispatch = tb_campaign_dispatch(campaign, at_cell);
+    job->fault = arm->fault;
+    job->fault_percent = arm->fault_percent;
+    job->workers = tb_campaign_workers(campaign, at_cell, at_arm);
+    job->laps = cell->laps;
+    job->laps_warmup = cell->laps_warmup;
+    job->block_bytes = tb_campaign_block_bytes(campaign, at_cell);
+    job->pool_blocks = cell->pool_blocks;
+    job->laps_counted = cell->laps_counted;
+    job->cross_percent = arm->cross_percent;
+    job->bench = campaign->bench;
+    job->many_nodes = campaign->many_nodes;
+}
+
+// Of the contender's settings, or LD_PRELOAD, which is the arm's alone.
+static bool is_set_for(const char *variable, const char *const settings[])
+{
+    for (; *settings; settings++)
+        if (strncmp(variable, *settings, strcspn(*settings, "=") + 1) == 0)
+            return true;
+    return strncmp(variable, "LD_PRELOAD=", 11) == 0;
+}
+
+// The environment of the process: the parent's, with the arm's malloc, if wanted, and settings instead of what may be there.
+static int environment_make(const struct tb_arm *arm, bool with_malloc, char ***out, char **preload)
+{
+    static const char *const none[] = {NULL};
+    const char *const *settings = arm->contender->environment ? arm->contender->environment : none;
+    size_t count = 0, settings_count = 0, kept = 0;
+    while (environ[count])
+        count++;
+    while (settings[settings_count])
+        settings_count++;
+    *preload = NULL;
+    *out = calloc(count + settings_count + 2, sizeof **out);
+    if (!*out)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (!is_set_for(environ[i], settings))
+            (*out)[kept++] = environ[i];
+    for (size_t i = 0; i < settings_count; i++)
+        (*out)[kept++] = (char *)settings[i];
+    if (arm->library[0] == '\0' || !with_malloc)
+        return 0;
+    if (asprintf(preload, "LD_PRELOAD=%s", arm->library) < 0) {
+        *preload = NULL;
+        free(*out);
+        *out = NULL;
+        return -ENOMEM;
+    }
+    (*out)[kept] = *preload;
+    return 0;
+}
+
+// posix_spawn's dup2 clears close-on-exec on the copy: the process finds its schedule at 3, its job at 4.
+static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t *pid)
+{
+    static const char *const usual[] = {"locus", "__round", NULL};
+    const char *const *words = runner->words ? runner->words : usual;
+    const char *program = runner->words ? words[0] : "/proc/self/exe";
+    char **environment = NULL, *preload = NULL;
+    posix_spawn_file_actions_t actions;
+    int high[3] = {fcntl(runner->schedule_fd, F_DUPFD_CLOEXEC, 10), fcntl(runner->job_fd, F_DUPFD_CLOEXEC, 10),
+                   fcntl(runner->stderr_fd, F_DUPFD_CLOEXEC, 10)};
+    int error = high[0] < 0 || high[1] < 0 || high[2] < 0 ? -errno : environment_make(arm, !runner->words, &environment, &preload);
+    if (!error)
+        error = ftruncate(runner->stderr_fd, 0) || lseek(runner->stderr_fd, 0, SEEK_SET) ? -errno : 0;
+    if (!error)
+        error = -posix_spawn_file_actions_init(&actions);
+    if (!error) {
+        error = -posix_spawn_file_actions_adddup2(&actions, high[0], 3);
+        if (!error)
+            error = -posix_spawn_file_actions_adddup2(&actions, high[1], 4);
+        if (!error)
+            error = -posix_spawn_file_actions_adddup2(&actions, high[2], 2);
+        if (!error && runner->words) // what a tool prints is not our answer
+            error = -posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+        if (!error)
+            error = -posix_spawnp(pid, program, &actions, NULL, (char *const *)words, environment);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    for (int i = 0; i < 3; i++)
+        if (high[i] >= 0)
+            close(high[i]);
+    free(environment);
+    free(preload);
+    return error;
+}
+
+// Waits; a process that hangs is killed. *hung tells.
+static int process_wait(pid_t pid, uint64_t patience_ms, int *status, bool *hung)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd poller = {.fd = fd, .events = POLLIN};
+    int ready;
+    *hung = false;
+    do {
+        ready = fd >= 0 ? poll(&poller, 1, patience_ms > INT32_MAX ? INT32_MAX : (int)patience_ms) : 1;
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) {
+        *hung = true;
+        kill(pid, SIGKILL);
+    }
+    if (fd >= 0)
+        close(fd);
+    while (waitpid(pid, status, 0) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return 0;
+}
+
+// What the process said last before it died, in one line.
+static void last_words(const struct runner *runner, char *out, size_t bytes)
+{
+    char text[1024];
+    ssize_t n = pread(runner->stderr_fd, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    snprintf(out, bytes, "%s%.120s", text[0] ? ": " : "", text);
+}
+
+static void process_judge(const struct runner *runner, int status, bool hung, uint64_t patience_ms)
+{
+    struct tb_sample *sample = &runner->job->sample;
+    char words[128];
+    if (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0 && sample->ran)
+        return;
+    last_words(runner, words, sizeof words);
+    sample->ran = false;
+    sample->valid = false;
+    if (hung)
+        snprintf(sample->invalid, sizeof sample->invalid, "hung: killed after %llu s", (unsigned long long)patience_ms / 1000);
+    else if (WIFSIGNALED(status))
+        snprintf(sample->invalid, sizeof sample->invalid, "crashed: %s%s", strsignal(WTERMSIG(status)), words);
+    else
+        snprintf(sample->invalid, sizeof sample->invalid, "did not finish, exit status %d%s", WEXITSTATUS(status), words);
+}
+
+static int sample_take(struct runner *runner, uint32_t at_cell, uint32_t at_arm, uint32_t round, struct tb_sample *out)
+{
+    const struct tb_cell *cell = &runner->campaign->cells[at_cell];
+    uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
+    uint64_t patience_ns = PATIENCE_NS_PER_BLOCK + tb_campaign_block_bytes(runner->campaign, at_cell);
+    uint64_t patience_ms = PATIENCE_MS_BASE + laps * cell->schedule->blocks_per_lap * patience_ns / 1000000;
+    pid_t pid = 0;
+    int status = 0;
+    bool hung = false;
+    job_fill(runner->job, runner->campaign, at_cell, at_arm);
+    if (!runner->words) // a tool that looks at the process has the hardware's counters for itself
+        counters_fill(runner->job, runner->campaign, cell, round);
+    int error = process_start(runner, &runner->campaign->arms[at_arm], &pid);
+    if (!error)
+        error = process_wait(pid, patience_ms, &status, &hung);
+    if (error)
+        return error;
+    process_judge(runner, status, hung, patience_ms);
+    *out = runner->job->sample;
+    return 0;
+}
+
+// One cell of one round: every arm once, in random order.
+static int cell_run(struct runner *runner, struct tb_campaign *campaign, uint32_t cell, uint32_t round, const uint32_t order[],
+                    const struct tb_campaign_hooks *hooks, uint64_t *done)
+{
+    uint64_t total = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds;
+    int error = 0;
+    for (uint32_t i = 0; i < campaign->arms_count && !error; i++) {
+        struct tb_sample *sample = tb_campaign_sample(campaign, cell, order[i], round);
+        error = sample_take(runner, cell, order[i], round, sample);
+        if (!error && hooks->sample)
+            error = hooks->sample(hooks->context, campaign, cell, order[i], round, i);
+        if (!error && hooks->progress)
+            hooks->progress(hooks->progress_context, campaign, cell, ++*done, total);
+    }
+    return error;
+}
+
+int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks)
+{
+    struct runner runner;
+    uint32_t order[TB_ARMS_MAX];
+    uint64_t random = campaign->seed + first, done = (uint64_t)first * campaign->cells_count * campaign->arms_count;
+    if (campaign->arms_count == 0 || campaign->arms_count > TB_ARMS_MAX || campaign->workers > TB_WORKERS_MAX)
+        return -EINVAL;
+    int error = runner_open(&runner, campaign);
+    for (uint32_t round = first; round < first + count && !error; round++) {
+        for (uint32_t cell = 0; cell < campaign->cells_count && !error; cell++) {
+            if (campaign->cells_count > 1 || round == first)
+                error = schedule_share(&runner, campaign->cells[cell].schedule);
+            shuffle(order, campaign->arms_count, &random);
+            if (!error)
+                error = cell_run(&runner, campaign, cell, round, order, hooks, &done);
+        }
+        if (!error && hooks->round)
+            error = hooks->round(hooks->context, campaign, round);
+    }
+    runner_close(&runner);
+    return error;
+}
+
+int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void *context)
+{
+    const struct tb_campaign_hooks hooks = {.progress = progress, .progress_context = context};
+    return tb_campaign_run_rounds(campaign, 0, campaign->rounds, &hooks);
+}
+
+int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],
+                          struct tb_sample *out, char *said, size_t said_bytes)
+{
+    struct runner runner;
+    int error = runner_open(&runner, campaign);
+    runner.words = words;
+    said[0] = '\0';
+    if (!error)
+        error = schedule_share(&runner, campaign->cells[cell].schedule);
+    if (!error)
+        error = sample_take(&runner, cell, arm, 0, out);
+    ssize_t n = error ? 0 : pread(runner.stderr_fd, said, said_bytes - 1, 0);
+    said[n > 0 ? n : 0] = '\0';
+    runner_close(&runner);
+    return error;
+}
+
+void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size)
+{
+    static const char *const touches[] = {
+        [TB_TOUCH_NONE] = "no", [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line"};
+    const struct tb_schedule *schedule = campaign->cells[cell].schedule;
+    char name[sizeof schedule->name];
+    tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);
+    if (campaign->bench)
+        snprintf(out, size, "%s", name[0] ? name : "single operations");
+    else
+        snprintf(out, size, "%s, %s touch", name, touches[campaign->cells[cell].touch]);
+}
+
+void tb_progress_step(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total)
+{
+    char where[128];
+    tb_text_cell(campaign, cell, where, sizeof where);
+    tb_progress_show(context, where, done, total);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// campaign: several arms, side by side, on one or more cells, for a number of rounds; and all that came of it.
+//
+// An *arm* is a contender as it is run (the same contender may be two arms: that is the A/A control, or a fault put in on
+// purpose). A *cell* is a schedule with a touch mode. In a round every arm runs once per cell, in random order, each in a fresh
+// process. A *sample* is what one such process brought home. Ratios are formed within a round, never across.
+#ifndef TB_CAMPAIGN_H
+#define TB_CAMPAIGN_H
+
+#include "testbed/measure/sample.h"
+#include "testbed/workload/schedule.h"
+
+struct tb_contender;
+
+#define TB_ARMS_MAX 24
+#define TB_BLOCK_BYTES_MIN 64u
+#define TB_BLOCK_BYTES_MAX (UINT64_C(1) << 30)
+
+struct tb_arm {
+    const struct tb_contender *contender;
+    char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so", the NAME of "NAME=malloc:..."
+    char library[4096];         // for LD_PRELOAD; "" where none is needed
+    enum tb_fault fault;
+    double fault_percent;
+    uint32_t cross_percent;     // many nodes: of the requests, so many finish on another node than they began on (NAME%50)
+    uint32_t workers;           // 0: as its cell (NAME+4w)
+};
+
+struct tb_cell {
+    const struct tb_schedule *schedule;
+    enum tb_touch touch;
+    uint32_t laps;              // timed laps in each process, the same for all arms
+    uint32_t laps_warmup;
+    uint32_t laps_counted;      // many nodes: laps in which every touch is accounted for, before all others
+    uint32_t laps_metered;      // laps with the kernel's counters on, after all others: a thread that is counted runs slower
+    uint32_t workers;           // these four: 0 or false where the cell is as its campaign, or its schedule (cell.h)
+    uint64_t block_bytes;
+    uint32_t pool_blocks;
+    bool dispatch_given;
+    enum tb_dispatch dispatch;
+};
+
+struct tb_campaign {
+    const struct tb_arm *arms;
+    uint32_t arms_count;
+    const struct tb_cell *cells;
+    uint32_t cells_count;
+    uint32_t rounds;
+    uint64_t seed;
+    enum tb_dispatch dispatch;
+    uint32_t workers;
+    uint64_t block_bytes;
+    bool bench;                 // measure the single operations instead of laps
+    bool many_nodes;            // the schedule runs on every node at once (nodes/engine.h); `workers` is per node
+    const struct tb_counter_set *counters; // probed; NULL: nothing is counted
+    uint64_t counters_wanted;   // always on (tb_counters_want)
+    struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_campaign_run
+    const char *unfit;          // what the doctor has against this host, in a line; NULL: nothing, or nobody asked
+};
+
+static inline struct tb_sample *tb_campaign_sample(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round)
+{
+    return &campaign->samples[((uint64_t)cell * campaign->arms_count + arm) * campaign->rounds + round];
+}
+
+// What a process is given: the arm's own, else the cell's, else the campaign's.
+uint32_t tb_campaign_workers(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm);
+uint64_t tb_campaign_block_bytes(const struct tb_campaign *campaign, uint32_t cell);
+enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32_t cell);
+
+// Called after each process; `done` of `total`.
+typedef void tb_progress_fn(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
+
+// Runs everything. 0, or -errno when the testbed itself failed (no memory, no processes); an arm that crashes is an invalid sample.
+int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void *context);
+
+// For those who watch a campaign: each function may be NULL, and is called between two processes, never beside one. Anything but 0
+// ends the campaign with that result. `position`: which of the arms it was in its round and cell.
+struct tb_campaign_hooks {
+    tb_progress_fn *progress;
+    void *progress_context;
+    int (*sample)(void *context, const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round,
+                  uint32_t position);
+    int (*round)(void *context, const struct tb_campaign *campaign, uint32_t round); // all its samples are there
+    void *context;
+};
+
+// Only the rounds first .. first + count - 1: a campaign in blocks.
+int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks);
+
+// One more process of that arm in that cell, started by a tool that looks at it: `words` are the tool's (perf record ... --) and
+// what it shall start, which is this program with "__round", and before it by env(1) the arm's malloc: the tool does not get that.
+// The sample goes to *out and not into the campaign, as it was disturbed. What was printed on stderr goes to `said`. 0, or -errno
+// when there was no process (-ENOENT: no such tool).
+int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],
+                          struct tb_sample *out, char *said, size_t said_bytes);
+
+// "steady-decode, full touch"; in a bench the workload, or "single operations".
+void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size);
+
+// Draws a tb_progress (base/progress.h), which is its context.
+void tb_progress_step(void *progress, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
+
+#endif

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// contender: the list that the linker made, and arms by their names on the command line.
+
+#include "testbed/measure/contender.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "testbed/base/nearest.h"
+#include "testbed/measure/peer.h"
+
+// The base name of the multiarch folder of Debian and its like.
+#if defined(__x86_64__)
+#define MULTIARCH "x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define MULTIARCH "aarch64-linux-gnu"
+#else
+#define MULTIARCH "."
+#endif
+
+static const char *const library_folders[] = {
+    "/usr/local/lib", "/usr/local/lib64", "/usr/lib/" MULTIARCH, "/lib/" MULTIARCH, "/usr/lib64", "/usr/lib", "/lib64", "/lib",
+};
+
+const struct tb_contender *tb_contender_find(const char *name)
+{
+    for (const struct tb_contender *const *entry = __start_tb_contenders; entry < __stop_tb_contenders; entry++)
+        if (strcmp((*entry)->name, name) == 0)
+            return *entry;
+    return NULL;
+}
+
+const struct tb_optional tb_optionals[] = {
+    {"dpdk-ring", "libdpdk-dev"},     {"dpdk-stack", "libdpdk-dev"},     {"locus-ckstack", "libck-dev"},
+    {"locus-lfstack", "liburcu-dev"}, {"locus-wfcqueue", "liburcu-dev"}, {NULL, NULL},
+};
+
+static const struct tb_optional *optional_find(const char *name)
+{
+    for (const struct tb_optional *optional = tb_optionals; optional->name; optional++)
+        if (strcmp(optional->name, name) == 0)
+            return optional;
+    return NULL;
+}
+
+static int name_unknown(const char *name, char *why, size_t why_bytes)
+{
+    const struct tb_optional *optional = optional_find(name);
+    if (optional) {
+        snprintf(why, why_bytes, "contender %s was not built in: install %s, then run make again", name, optional->package);
+        return -ENODEV;
+    }
+    if (tb_peer_name(name)) {
+        snprintf(why, why_bytes, "contender %s is not here: make peers brings those of Debian's later releases", name);
+        return -ENODEV;
+    }
+    char meant[128];
+    struct tb_nearest nearest = {.word = name};
+    for (const struct tb_contender *const *entry = __start_tb_contenders; entry < __stop_tb_contenders; entry++)
+        tb_nearest_try(&nearest, (*entry)->name);
+    snprintf(why, why_bytes, "unknown contender '%s'%s (`locus eval --help` lists them)", name,
+             tb_nearest_say(&nearest, "", meant, sizeof meant));
+    return -ENOENT;
+}
+
+static int library_find(const struct tb_contender *contender, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    for (const char *const *name = contender->libraries; *name; name++) {
+        for (size_t i = 0; i < sizeof library_folders / sizeof *library_folders; i++) {
+            snprintf(arm->library, sizeof arm->library, "%s/%s", library_folders[i], *name);
+            if (access(arm->library, R_OK) == 0)
+                return 0;
+        }
+    }
+    arm->library[0] = '\0';
+    snprintf(why, why_bytes, "contender %s: %s is not installed (make deps installs it; or name it: malloc:/path/%s)",
+             contender->name, contender->libraries[0], contender->libraries[0]);
+    return -ENODEV;
+}
+
+static int library_by_path(const char *path, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    char magic[4] = {0};
+    char *resolved = realpath(path, NULL);
+    int file = resolved ? open(resolved, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t got = file >= 0 ? read(file, magic, sizeof magic) : -1;
+    int error = 0;
+    if (file < 0)
+        error = snprintf(why, why_bytes, "malloc:%s: %s", path, strerror(errno));
+    else if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic))
+        error = snprintf(why, why_bytes, "malloc:%s: not a shared library", path);
+    else if (strlen(resolved) >= sizeof arm->library)
+        error = snprintf(why, why_bytes, "malloc:%s: the path is too long", path);
+    else
+        strcpy(arm->library, resolved);
+    if (file >= 0)
+        close(file);
+    free(resolved);
+    return error ? -ENODEV : 0;
+}
+
+static int fault_parse(const char *text, struct tb_arm *arm)
+{
+    static const char *const names[] = {
+        [TB_FAULT_SKIP_TOUCH] = "skip-touch",
+        [TB_FAULT_DROP_CHUNK] = "drop-chunk",
+        [TB_FAULT_DOUBLE_FREE] = "double-free",
+        [TB_FAULT_MISPLACE] = "misplace",
+    };
+    for (int fault = TB_FAULT_SKIP_TOUCH; fault <= TB_FAULT_MISPLACE; fault++) {
+        if (names[fault] && strcmp(text, names[fault]) == 0) {
+            arm->fault = (enum tb_fault)fault;
+            return 0;
+        }
+    }
+    char *end;
+    if (strncmp(text, "delay:", 6))
+        return -EINVAL;
+    arm->fault = TB_FAULT_DELAY;
+    arm->fault_percent = strtod(text + 6, &end);
+    return end != text + 6 && *end == '\0' && arm->fault_percent > 0 && arm->fault_percent <= 1000 ? 0 : -EINVAL;
+}
+
+// "NAME%50", and takes it off. A path may hold a % of its own.
+static int share_parse(char *name, struct tb_arm *arm)
+{
+    char *sign = strrchr(name, '%'), *end;
+    if (!sign)
+        return 0;
+    unsigned long share = strtoul(sign + 1, &end, 10);
+    if (sign[1] < '0' || sign[1] > '9' || *end || share > 100)
+        return strncmp(name, "malloc:", 7) == 0 ? 0 : -EINVAL;
+    arm->cross_percent = (uint32_t)share;
+    *sign = '\0';
+    return 0;
+}
+
+// "NAME+4w", and takes it off.
+static int workers_parse(char *name, struct tb_arm *arm)
+{
+    char *sign = strncmp(name, "malloc:", 7) ? strrchr(name, '+') : NULL;
+    if (!sign)
+        return 0;
+    arm->workers = tb_workers_parse(sign + 1);
+    *sign = '\0';
+    return arm->workers ? 0 : -EINVAL;
+}
+
+// What stands behind the name, and takes it off.
+static int suffixes_parse(char *name, const char *text, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    char *at = strrchr(name, '@');
+    if (at && fault_parse(at + 1, arm)) {
+        snprintf(why, why_bytes, "unknown fault '%s' (skip-touch, drop-chunk, double-free, delay:PERCENT, misplace)", at + 1);
+        return -EINVAL;
+    }
+    if (at)
+        *at = '\0';
+    if (share_parse(name, arm)) {
+        snprintf(why, why_bytes, "'%s': the share behind %% is a whole number from 0 to 100", text);
+        return -EINVAL;
+    }
+    if (workers_parse(name, arm)) {
+        snprintf(why, why_bytes, "'%s': the workers behind + are a whole number from 1 to %u and a w", text, TB_WORKERS_MAX);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+// --- libraries with a name -----------------------------------------------------------------------------------------------------
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// The arm that gave a library this name, or NULL.
+static const struct tb_arm *named_find(const char *name, const struct tb_arm arms[], uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (arms[i].library[0] && strcspn(arms[i].label, "+%@#") == strlen(name) && strncmp(arms[i].label, name, strlen(name)) == 0)
+            return &arms[i];
+    return NULL;
+}
+
+// Has it a meaning already? Two things in one row would be taken for one.
+static bool name_is_taken(const char *name)
+{
+    char library[sizeof(struct tb_arm){0}.library], why[512];
+    return tb_contender_find(name) || optional_find(name) ||
+           tb_peer_find(name, library, sizeof library, why, sizeof why) != -ENOENT;
+}
+
+static int name_check(const char *name, const struct tb_arm *arm, const struct tb_arm *known, char *why, size_t why_bytes)
+{
+    if (!name[0] || !strchr(LETTERS, name[0]) || name[strspn(name, LETTERS "._-")])
+        snprintf(why, why_bytes, "'%s' is no name: letters, digits, dots, dashes and underlines, a letter or digit first", name);
+    else if (name_is_taken(name))
+        snprintf(why, why_bytes, "'%s' is a contender already: call %s otherwise", name, arm->library);
+    else if (known && strcmp(known->library, arm->library))
+        snprintf(why, why_bytes, "'%s' is %s already: call %s otherwise", name, known->library, arm->library);
+    else
+        return 0;
+    return -EINVAL;
+}
+
+// Whose library it is: "malloc:/path/lib.so", a contender's, one that was named before, a peer's.
+static int library_choose(const char *name, const struct tb_arm *known, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    bool by_path = strncmp(name, "malloc:", 7) == 0;
+    const struct tb_contender *by_name = strcmp(name, "malloc") ? tb_contender_find(name) : NULL;
+    arm->contender = by_name ? by_name : tb_contender_find("malloc");
+    if (by_path)
+        return library_by_path(name + 7, arm, why, why_bytes);
+    if (by_name)
+        return by_name->libraries ? library_find(by_name, arm, why, why_bytes) : 0;
+    if (known) {
+        strcpy(arm->library, known->library);
+        return 0;
+    }
+    int error = tb_peer_find(name, arm->library, sizeof arm->library, why, why_bytes);
+    return error == -ENOENT ? name_unknown(name, why, why_bytes) : error;
+}
+
+// `count` arms are there already: a name that one of them gave its library may be used again.
+static int arm_parse(const char *text, const struct tb_arm arms[], uint32_t count, struct tb_arm *out, char *why, size_t why_bytes)
+{
+    char name[sizeof out->label];
+    const char *sign = strncmp(text, "malloc:", 7) ? strchr(text, '=') : NULL;
+    size_t length = sign ? (size_t)(sign - text) : strlen(text);
+    *out = (struct tb_arm){0};
+    if (length >= sizeof name) {
+        snprintf(why, why_bytes, "contender name %.32s... is too long (%zu characters at most)", text, sizeof name - 1);
+        return -ENOENT;
+    }
+    if (sign && strncmp(sign, "=malloc:", 8)) {
+        snprintf(why, why_bytes, "'%s': behind = stands the library, malloc:/path/lib.so", text);
+        return -EINVAL;
+    }
+    memcpy(out->label, text, length);
+    strcpy(name, out->label);
+    int error = suffixes_parse(name, text, out, why, why_bytes);
+    const struct tb_arm *known = named_find(name, arms, count);
+    if (!error)
+        error = library_choose(sign ? sign + 1 : name, known, out, why, why_bytes);
+    if (!error && strpbrk(out->library, " :")) {
+        snprintf(why, why_bytes, "%s: a path with a blank or a colon cannot be preloaded: copy it elsewhere", out->library);
+        return -ENODEV;
+    }
+    return !error && sign ? name_check(name, out, known, why, why_bytes) : error;
+}
+
+int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes)
+{
+    return arm_parse(text, NULL, 0, out, why, why_bytes);
+}
+
+int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    char label[sizeof arms->label];
+    if (*count == TB_ARMS_MAX) {
+        snprintf(why, why_bytes, "%u contenders at most", TB_ARMS_MAX);
+        return -E2BIG;
+    }
+    struct tb_arm *arm = &arms[*count];
+    int error = arm_parse(text, arms, *count, arm, why, why_bytes);
+    if (error)
+        return error;
+    unsigned same = 1;
+    strcpy(label, arm->label);
+    for (uint32_t i = 0; i < *count; i++) {
+        size_t bytes = strcspn(arms[i].label, "#");
+        same += strlen(label) == bytes && strncmp(arms[i].label, label, bytes) == 0;
+    }
+    if (same > 1 && snprintf(arm->label, sizeof arm->label, "%s#%u", label, same) >= (int)sizeof arm->label) {
+        snprintf(why, why_bytes, "'%s' is too long to be there twice", label);
+        return -EINVAL;
+    }
+    (*count)++;
+    return 0;
+}
+
+bool tb_arm_on_one_node(const struct tb_arm *arm)
+{
+    return arm->contender->driver && arm->cross_percent == 0 && arm->fault != TB_FAULT_MISPLACE;
+}

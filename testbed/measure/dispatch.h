@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dispatch: how a finished request reaches a worker. The same for every contender, and part of what is timed.
+//
+// inline   the owner does the worker's work itself: no second thread, deterministic.
+// spin     a ring per worker, and a worker that polls it: the least that two threads can cost.
+// futex    the same ring, and a worker that sleeps when it is empty: what an engine that shares its CPUs does.
+//
+// Ring: single producer, single consumer. A slot holds the table's address with the parity of its turn in the lowest bit, so the
+// worker polls one line and need not write it (after FastForward: Giacomoni, Moseley, Vachharajani, PPoPP 2008).
+#ifndef TB_DISPATCH_H
+#define TB_DISPATCH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "placement/blocks/table.h"
+#include "testbed/measure/sample.h"
+
+#define TB_RING_SLOTS 1024u // more than any suite workload has under way; a replay that fills it waits, draining
+
+struct tb_worker {
+    // Written by the owner.
+    _Alignas(LOCUS_CACHE_LINE) uint64_t sent;
+    uint64_t done_seen;
+    // Written by the worker.
+    _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t done; // requests finished. W1 (release), partner W2 (acquire) in tb_worker_idle()
+    // Written by both, rarely: 1 while the worker sleeps or is about to.
+    _Alignas(LOCUS_CACHE_LINE) _Atomic uint32_t asleep;
+    _Alignas(LOCUS_CACHE_LINE) _Atomic uintptr_t ring[TB_RING_SLOTS];
+
+    enum tb_dispatch dispatch;
+    uint32_t number;
+    int cpu;                    // -1: not on a CPU of its own
+    void (*finish)(void *context, uint32_t worker, struct locus_table *table);
+    void *context;
+    pthread_t thread;
+};
+
+struct tb_crew {
+    struct tb_worker *workers;
+    uint32_t count;
+    bool pinned;                // owner and every worker on a CPU of their own
+};
+
+// Pins the calling thread to the first allowed CPU and starts `count` workers on the next ones. With fewer CPUs than that, the
+// workers share all but the owner's (if there are two at least). 0 or -errno; nothing runs then.
+int tb_crew_start(struct tb_crew *crew, uint32_t count, enum tb_dispatch dispatch,
+                  void (*finish)(void *, uint32_t, struct locus_table *), void *context);
+void tb_crew_stop(struct tb_crew *crew); // when every worker is idle
+void tb_worker_wake(struct tb_worker *worker);
+
+// W2: acquire, partner W1. What the worker freed and pushed is visible when this is true.
+static inline bool tb_worker_idle(struct tb_worker *worker)
+{
+    worker->done_seen = atomic_load_explicit(&worker->done, memory_order_acquire); // W2
+    return worker->done_seen == worker->sent;
+}
+
+static inline bool tb_worker_full(struct tb_worker *worker)
+{
+    if (worker->sent - worker->done_seen < TB_RING_SLOTS)
+        return false;
+    tb_worker_idle(worker); // refreshes done_seen
+    return worker->sent - worker->done_seen == TB_RING_SLOTS;
+}
+
+// pre: not full. R1 (release), partner R2 (acquire) in worker_main: the worker sees the table as the owner left it. With a
+// sleeping worker the store and the look at `asleep` are sequentially consistent (S1), as are the worker's two (S2): one of
+// them sees the other's store, so no wake-up is lost.
+static inline void tb_worker_send(struct tb_worker *worker, struct locus_table *table)
+{
+    uint64_t turn = worker->sent++;
+    uintptr_t message = (uintptr_t)table | (~(turn / TB_RING_SLOTS) & 1);
+    _Atomic uintptr_t *slot = &worker->ring[turn % TB_RING_SLOTS];
+    if (worker->dispatch == TB_DISPATCH_SPIN) {
+        atomic_store_explicit(slot, message, memory_order_release); // R1
+        return;
+    }
+    atomic_store_explicit(slot, message, memory_order_seq_cst);                    // R1, S1
+    if (atomic_load_explicit(&worker->asleep, memory_order_seq_cst)) // S1
+        tb_worker_wake(worker);
+}
+
+#endif

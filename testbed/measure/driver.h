@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// driver: the code that is timed. It runs a schedule's stream of operations against one contender.
+//
+// TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: the calls into a contender are direct, and
+// whatever the driver costs, it costs all of them the same (the contender `null` shows how much that is). Nothing in a timed
+// lap allocates, prints or reads a clock. What is inlined here is in driver_ops.h, operation by operation.
+#ifndef TB_DRIVER_H
+#define TB_DRIVER_H
+
+#include <sched.h>
+
+#include "placement/base/cpu_relax.h"
+#include "testbed/measure/driver_ops.h"
+
+// Waits until every worker is idle, draining: a lap ends when everything that was retired in it is home. Only when a worker has
+// finished a request can something have arrived; but where the way home is bounded, a worker may be waiting in the middle of one,
+// and the owner does what it does at a step.
+TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, void *context)
+{
+    bool bounded = engine->contender->batch_blocks_max != 0;
+    for (uint32_t i = 0; i < engine->crew.count; i++) {
+        struct tb_worker *worker = &engine->crew.workers[i];
+        uint64_t done_before = worker->done_seen;
+        for (uint32_t polls = 1; !tb_worker_idle(worker); polls++) {
+            if (worker->done_seen != done_before || bounded) {
+                done_before = worker->done_seen;
+                bounded && ops->step ? ops->step(context) : ops->drain(context);
+            }
+            if (polls % 64 == 0)
+                sched_yield(); // the worker may need this CPU
+            else
+                locus_cpu_relax();
+        }
+    }
+    ops->drain(context);
+}
+
+TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, void *context, const struct tb_span *span,
+                           bool probe)
+{
+    const struct tb_op *op = tb_schedule_ops(engine->schedule) + span->begin;
+    const struct tb_op *end = tb_schedule_ops(engine->schedule) + span->end;
+    for (; op < end; op++) {
+        if (op->kind == TB_OP_DRAIN)
+            ops->step ? ops->step(context) : ops->drain(context);
+        else if (op->kind == TB_OP_RETIRE)
+            tb_op_retire(engine, ops, context, *op, probe);
+        else if (!tb_op_take(engine, ops, context, *op, probe))
+            break; // the run is invalid; do not wait for blocks that will not come
+    }
+    tb_settle(engine, ops, context);
+}
+
+TB_INLINE void tb_run_stage(struct tb_engine *engine, const struct tb_ops *ops, void *context, enum tb_stage stage, uint32_t tables)
+{
+    int error = 0;
+    if (stage == TB_STAGE_ALLOC)
+        for (uint32_t i = 0; i < tables * TB_BENCH_BULK_BLOCKS; i++)
+            engine->seen[i] = ops->alloc(context);
+    if (stage == TB_STAGE_RELEASE)
+        ops->release(context, engine->seen, tables * TB_BENCH_BULK_BLOCKS);
+    for (uint32_t i = 0; i < tables && stage >= TB_STAGE_TAKE_BULK && stage != TB_STAGE_DRAIN; i++) {
+        struct locus_table *table = engine->tables[i];
+        if (stage == TB_STAGE_TAKE_BULK)
+            error |= ops->take(context, table, TB_BENCH_BULK_BLOCKS);
+        else if (stage == TB_STAGE_RETIRE)
+            error |= ops->retire(context, table);
+        else
+            ops->finish(context, 0, table);
+    }
+    if (stage == TB_STAGE_DRAIN)
+        ops->drain(context);
+    engine->error = engine->error ? engine->error : error;
+}
+
+#define TB_DRIVER(ops)                                                                                                             \
+    static __attribute__((noinline)) void ops##_span(struct tb_engine *engine, void *context, const struct tb_span *span)          \
+    {                                                                                                                              \
+        tb_run_span(engine, &(ops), context, span, false);                                                                         \
+    }                                                                                                                              \
+    static __attribute__((noinline)) void ops##_probe(struct tb_engine *engine, void *context, const struct tb_span *span)         \
+    {                                                                                                                              \
+        tb_run_span(engine, &(ops), context, span, true);                                                                          \
+    }                                                                                                                              \
+    static                                                                                                                         \
+        __attribute__((noinline)) void ops##_stage(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables)  \
+    {                                                                                                                              \
+        tb_run_stage(engine, &(ops), context, stage, tables);                                                                      \
+    }                                                                                                                              \
+    static const struct tb_driver ops##_driver = {&(ops), ops##_span, ops##_probe, ops##_stage}
+
+#endif

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// engine: one measured process, from the job to the sample. The timed part is in driver.h.
+
+#include "testbed/measure/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "placement/base/cpu_relax.h"
+#include "testbed/measure/watch.h"
+
+// `locus bench`: repetitions. Arbitrary, but odd: the median is one of them.
+#define BENCH_REPETITIONS 101u
+
+uint64_t tb_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// One table per slot, in one piece of memory; for a bench as many tables as it uses.
+static int tables_open(struct tb_engine *engine, uint32_t count, const uint32_t capacity[])
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bytes += locus_table_bytes(1, capacity ? capacity[i] : TB_BENCH_BULK_BLOCKS);
+    engine->tables = calloc(count, sizeof(struct locus_table *));
+    engine->tables_memory = aligned_alloc(LOCUS_CACHE_LINE, bytes);
+    if (!engine->tables || !engine->tables_memory)
+        return -ENOMEM;
+    char *memory = engine->tables_memory;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t blocks = capacity ? capacity[i] : TB_BENCH_BULK_BLOCKS;
+        int error = locus_table_init(memory, 1, blocks, 1);
+        if (error)
+            return error;
+        engine->tables[i] = (struct locus_table *)(void *)memory;
+        memory += locus_table_bytes(1, blocks);
+    }
+    return 0;
+}
+
+static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
+{
+    const struct tb_schedule *schedule = engine->schedule;
+    engine->seen_max = schedule->blocks_per_lap * probe_laps + schedule->blocks_peak + TB_BENCH_BLOCKS;
+    engine->seen = calloc(engine->seen_max, sizeof *engine->seen);
+    if (!engine->seen)
+        return -ENOMEM;
+    if (engine->job->bench)
+        return tables_open(engine, TB_BENCH_BLOCKS / TB_BENCH_BULK_BLOCKS, NULL);
+    return tables_open(engine, schedule->slots, tb_schedule_capacity(schedule));
+}
+
+static void engine_close(struct tb_engine *engine)
+{
+    free(engine->seen);
+    free(engine->tables);
+    free(engine->tables_memory);
+}
+
+bool tb_engine_fault(struct tb_engine *engine, struct locus_table *table)
+{
+    if (engine->job->fault == TB_FAULT_DROP_CHUNK)
+        return true;
+    if (engine->job->fault == TB_FAULT_DOUBLE_FREE && table->count > 1)
+        table->blocks[1] = table->blocks[0];
+    return false;
+}
+
+static size_t touch_bytes(const struct tb_job *job)
+{
+    return job->touch == TB_TOUCH_NONE ? 0 : job->touch == TB_TOUCH_BYTE ? 1 : job->block_bytes;
+}
+
+static int compare_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double values[], uint32_t count)
+{
+    qsort(values, count, sizeof *values, compare_double);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double mean_of(const double values[], uint32_t count)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum / count;
+}
+
+// A delay put in on purpose must scale with the work: it is measured on the warm-up laps, and spent inside every timed one.
+static void spin_ns(uint64_t duration_ns)
+{
+    for (uint64_t start_ns = tb_now_ns(); tb_now_ns() - start_ns < duration_ns;)
+        locus_cpu_relax();
+}
+
+static double run_lap(struct tb_engine *engine, void *context, uint64_t lap, uint64_t delay_ns)
+{
+    const struct tb_span *span = tb_schedule_lap(engine->schedule, lap);
+    uint64_t start_ns = tb_now_ns();
+    engine->contender->driver->span(engine, context, span);
+    if (delay_ns)
+        spin_ns(delay_ns);
+    return (double)(tb_now_ns() - start_ns);
+}
+
+static void laps_timed(struct tb_engine *engine, void *context, uint64_t *lap)
+{
+    struct tb_job *job = engine->job;
+    bool once = job->fault == TB_FAULT_DROP_CHUNK || job->fault == TB_FAULT_DOUBLE_FREE;
+    double warmup_ns[TB_LAPS_MAX];
+    for (uint32_t i = 0; i < job->laps_warmup; i++)
+        warmup_ns[i] = run_lap(engine, context, (*lap)++, 0);
+    uint64_t delay_ns = job->fault == TB_FAULT_DELAY && job->laps_warmup
+                            ? (uint64_t)(median_of(warmup_ns, job->laps_warmup) * job->fault_percent / 100)
+                            : 0;
+    for (uint32_t i = 0; i < job->laps; i++) {
+        if (once && i + 1 == job->laps)
+            engine->fault_countdown = 1;
+        job->lap_ns[i] = run_lap(engine, context, (*lap)++, delay_ns);
+    }
+}
+
+// Opened only now: from then on every switch to or from a thread of this process takes longer. Without memory for it nothing is
+// counted.
+static void laps_metered(struct tb_engine *engine, void *context, uint64_t *lap)
+{
+    struct tb_job *job = engine->job;
+    struct tb_counters *counters = NULL;
+    double ns[TB_LAPS_MAX];
+    if (job->laps_metered == 0 || tb_counters_open(&counters, &job->counters, job->counters_on))
+        return;
+    tb_counters_start(counters);
+    for (uint32_t i = 0; i < job->laps_metered; i++)
+        ns[i] = run_lap(engine, context, (*lap)++, 0);
+    tb_counters_stop(counters);
+    tb_counters_read(counters, job->sample.counters);
+    tb_counters_close(counters);
+    job->sample.metered_lap_ns = median_of(ns, job->laps_metered);
+}
+
+// Blocks that live requests hold already are in use, too.
+static void probe_begin(struct tb_engine *engine, void *context)
+{
+    const struct tb_ops *ops = engine->contender->driver->ops;
+    for (uint32_t slot = 0; slot < engine->schedule->slots; slot++) {
+        const struct locus_table *table = engine->tables[slot];
+        for (uint32_t i = 0; table->state == LOCUS_TABLE_LIVE && i < table->count && engine->seen_count < engine->seen_max; i++)
+            engine->seen[engine->seen_count++] = (uint64_t)(uintptr_t)ops->address(context, table->blocks[i]);
+    }
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static uint32_t distinct_seen(struct tb_engine *engine)
+{
+    uint32_t distinct = 0;
+    qsort(engine->seen, engine->seen_count, sizeof *engine->seen, compare_u64);
+    for (uint64_t i = 0; i < engine->seen_count; i++)
+        distinct += i == 0 || engine->seen[i] != engine->seen[i - 1];
+    return distinct;
+}
+
+static void measure_laps(struct tb_engine *engine, void *context, uint32_t probe_laps)
+{
+    struct tb_job *job = engine->job;
+    const struct tb_driver *driver = engine->contender->driver;
+    struct tb_sample *sample = &job->sample;
+    struct tb_watch watch;
+    uint64_t lap = 0;
+    driver->span(engine, context, &engine->schedule->prologue);
+    tb_watch_start(&watch);
+    laps_timed(engine, context, &lap);
+    if (engine->crew.pinned)
+        tb_watch_stop(&watch, sample);
+    if (!engine->error && job->fault != TB_FAULT_DROP_CHUNK) { // a dropped chunk leaves nothing to watch but its gate
+        probe_begin(engine, context);
+        for (uint32_t i = 0; i < probe_laps; i++)
+            driver->probe(engine, context, tb_schedule_lap(engine->schedule, lap++));
+        laps_metered(engine, context, &lap);
+        while (lap % engine->schedule->laps_count) // the epilogue knows where requests lie after whole rotations
+            driver->span(engine, context, tb_schedule_lap(engine->schedule, lap++));
+        driver->span(engine, context, &engine->schedule->epilogue);
+    }
+    double sorted_ns[TB_LAPS_MAX];
+    memcpy(sorted_ns, job->lap_ns, job->laps * sizeof *sorted_ns);
+    sample->lap_ns = median_of(sorted_ns, job->laps);
+    sample->lap_ns_min = sorted_ns[0];
+    sample->lap_ns_mean = mean_of(sorted_ns, job->laps);
+    sample->lap_ns_p90 = sorted_ns[(job->laps * 9 + 9) / 10 - 1];
+    sample->outstanding_high = (uint32_t)engine->outstanding_high;
+    sample->distinct = distinct_seen(engine);
+}
+
+static double clock_cost_ns(void)
+{
+    double cost_ns[101];
+    for (int i = 0; i < 101; i++) {
+        uint64_t start_ns = tb_now_ns();
+        cost_ns[i] = (double)(tb_now_ns() - start_ns);
+    }
+    return median_of(cost_ns, 101);
+}
+
+static double stage_ns(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables, double clock_ns)
+{
+    uint64_t start_ns = tb_now_ns();
+    engine->contender->driver->stage(engine, context, stage, tables);
+    double ns = (double)(tb_now_ns() - start_ns) - clock_ns;
+    return ns > 0 ? ns : 0;
+}
+
+static void measure_bench(struct tb_engine *engine, void *context)
+{
+    const struct tb_contender *contender = engine->contender;
+    uint32_t blocks = contender->batch_blocks_max ? contender->batch_blocks_max : TB_BENCH_BLOCKS;
+    uint32_t tables = blocks / TB_BENCH_BULK_BLOCKS;
+    double ns[TB_BENCH_COUNT][BENCH_REPETITIONS], clock_ns = clock_cost_ns();
+    struct tb_watch watch;
+    tb_watch_start(&watch);
+    for (uint32_t i = 0; i < 2 * BENCH_REPETITIONS && !engine->error; i++) { // the first half is warm-up
+        uint32_t r = i % BENCH_REPETITIONS;
+        ns[TB_BENCH_ALLOC][r] = stage_ns(engine, context, TB_STAGE_ALLOC, tables, clock_ns) / blocks;
+        stage_ns(engine, context, TB_STAGE_RELEASE, tables, clock_ns);
+        ns[TB_BENCH_BULK][r] = stage_ns(engine, context, TB_STAGE_TAKE_BULK, tables, clock_ns) / blocks;
+        stage_ns(engine, context, TB_STAGE_RETIRE, tables, clock_ns);
+        double finish_ns = stage_ns(engine, context, TB_STAGE_FINISH, tables, clock_ns);
+        double drain_ns = stage_ns(engine, context, TB_STAGE_DRAIN, tables, clock_ns);
+        ns[TB_BENCH_PUSH][r] = contender->frees_on_worker ? 0 : finish_ns / tables;
+        ns[TB_BENCH_FREE][r] = (contender->frees_on_worker ? finish_ns : drain_ns) / blocks;
+        engine->taken += 2 * blocks;
+        engine->retired += tables;
+    }
+    tb_watch_stop(&watch, &engine->job->sample);
+    for (int i = 0; i < TB_BENCH_COUNT; i++)
+        engine->job->sample.bench_ns[i] = median_of(ns[i], BENCH_REPETITIONS);
+}
+
+// The gates. The first that fails is the reason; a run that fails one is invalid, not slow.
+static void judge(struct tb_engine *engine, const struct tb_audit *audit)
+{
+    struct tb_sample *s = &engine->job->sample;
+    char *why = s->invalid;
+    size_t n = sizeof s->invalid;
+    s->allocated = audit->allocated;
+    s->freed = audit->freed;
+    s->pushed = engine->retired;
+    s->drained = audit->drained;
+    s->waits = audit->waits;
+    s->touched_bytes = engine->touched_bytes;
+    s->touched_bytes_expected = engine->job->bench ? 0 : engine->taken * touch_bytes(engine->job);
+    memcpy(s->version, audit->version, sizeof s->version);
+    if (engine->error)
+        snprintf(why, n, "a block could not be taken or retired: %s", strerror(-engine->error));
+    else if (audit->refused)
+        snprintf(why, n, "%llu frees were refused", (unsigned long long)audit->refused);
+    else if (s->pushed != s->drained)
+        snprintf(why, n, "pushed %llu, drained %llu", (unsigned long long)s->pushed, (unsigned long long)s->drained);
+    else if (s->allocated != engine->taken)
+        snprintf(why, n, "took %llu, allocated %llu", (unsigned long long)engine->taken, (unsigned long long)s->allocated);
+    else if (s->allocated != s->freed)
+        snprintf(why, n, "allocated %llu, freed %llu", (unsigned long long)s->allocated, (unsigned long long)s->freed);
+    else if (audit->not_home)
+        snprintf(why, n, "%llu blocks are not home", (unsigned long long)audit->not_home);
+    else if (s->touched_bytes != s->touched_bytes_expected)
+        snprintf(why, n, "touched %llu bytes of %llu", (unsigned long long)s->touched_bytes,
+                 (unsigned long long)s->touched_bytes_expected);
+    else if (engine->damaged && !engine->contender->harness)
+        snprintf(why, n, "%llu blocks did not hold what was written", (unsigned long long)engine->damaged);
+    s->valid = why[0] == '\0';
+    s->ran = true;
+}
+
+static int measure(struct tb_engine *engine)
+{
+    struct tb_job *job = engine->job;
+    const struct tb_ops *ops = engine->contender->driver->ops;
+    bool long_laps = engine->schedule->laps_count == 1 && job->laps <= 2;
+    uint32_t probe_laps = long_laps ? 1 : TB_PROBE_LAPS;
+    struct tb_audit audit = {0};
+    void *context = NULL;
+    struct tb_setup setup = {
+        .schedule = engine->schedule,
+        .block_bytes = job->block_bytes,
+        .pool_blocks = job->pool_blocks ? job->pool_blocks : engine->schedule->pool_blocks,
+        .workers = job->workers ? job->workers : 1,
+        .why = job->sample.invalid,
+        .why_bytes = sizeof job->sample.invalid,
+    };
+    int error = engine_open(engine, probe_laps);
+    if (!error)
+        error = ops->open(&setup, &context);
+    if (!error)
+        error = tb_crew_start(&engine->crew, job->workers, job->bench ? TB_DISPATCH_INLINE : job->dispatch, ops->finish, context);
+    if (error && job->sample.invalid[0]) { // the contender has said what this host lacks, and that is the answer
+        job->sample.ran = true;
+        error = 0;
+        goto out;
+    }
+    if (error)
+        goto out;
+    job->sample.workers_pinned = engine->crew.pinned;
+    if (job->bench)
+        measure_bench(engine, context);
+    else
+        measure_laps(engine, context, probe_laps);
+    tb_crew_stop(&engine->crew);
+    ops->audit(context, &audit);
+    judge(engine, &audit);
+out:
+    if (context)
+        ops->close(context);
+    engine_close(engine);
+    return error;
+}
+
+int tb_engine_run(struct tb_job *job, const struct tb_contender *contender, const struct tb_schedule *schedule)
+{
+    struct tb_engine engine = {.job = job, .contender = contender, .schedule = schedule};
+    if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX || job->laps_metered > TB_LAPS_MAX)
+        return -EINVAL;
+    engine.touch_bytes = job->fault == TB_FAULT_SKIP_TOUCH ? 0 : touch_bytes(job);
+    return measure(&engine);
+}

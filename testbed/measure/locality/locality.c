@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locality: a map from pages to nodes, and matrices of what was done from which node to which.
+//
+// The map is two parallel arrays, addresses and nodes, in the form that move_pages takes and gives, so that a refresh is one
+// system call and no copying; a hash from page number to place in them answers the notes. Pages are never taken out: an address
+// space that a malloc used once it mostly uses again.
+//
+// A note on a page of known node goes straight into its matrix. Any other note goes into the pending list, where it is one event
+// {page, what, from, kept, count}, and is booked by the next refresh, when the page's node is known. Without this a first touch
+// would always be unknown, because the page is absent until it has happened.
+//
+// Everything lies in one populated mapping: notes neither allocate nor fault, and the malloc under observation is not disturbed.
+#include "testbed/measure/locality/locality_internal.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "testbed/measure/locality/cpu_node.h"
+
+#define LINE_BYTES 64u
+#define WORD_BYTES 8u
+#define LIMIT (1u << 30)
+#define NONE UINT32_MAX
+#define LOOK_PAGES 128u // on the stack: 2.5 KiB
+
+// --- this machine --------------------------------------------------------------------------------------------------------------
+
+static int machine_cpu(void *context)
+{
+    (void)context;
+    return sched_getcpu();
+}
+
+static int machine_page_nodes(void *context, size_t count, void *const pages[], int nodes[])
+{
+    (void)context;
+    return syscall(SYS_move_pages, 0, (unsigned long)count, pages, NULL, nodes, 0) < 0 ? -errno : 0;
+}
+
+static const struct tb_locality_world machine = {machine_cpu, machine_page_nodes, NULL};
+
+// --- open and close ------------------------------------------------------------------------------------------------------------
+
+static void *carve(uintptr_t *cursor, size_t count, size_t size)
+{
+    void *piece = (void *)*cursor;
+    *cursor += (count * size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    return piece;
+}
+
+// Lays the arrays out from `start` and returns how many bytes they take; `start` 0 only measures.
+static size_t lay_out(struct tb_locality *locality, uintptr_t start)
+{
+    uintptr_t cursor = start;
+    size_t side = locality->nodes_count + 1u;
+    carve(&cursor, 1, sizeof *locality);
+    locality->os_nodes = carve(&cursor, side, sizeof *locality->os_nodes);
+    locality->ordinals = carve(&cursor, locality->nodes_end, sizeof *locality->ordinals);
+    locality->cpu_ordinals = carve(&cursor, locality->cpus_end, sizeof *locality->cpu_ordinals);
+    locality->matrices = carve(&cursor, TB_LOCALITY_WHATS * side * side, sizeof *locality->matrices);
+    locality->points = carve(&cursor, locality->points_max, sizeof *locality->points);
+    locality->pending = carve(&cursor, locality->pending_max, sizeof *locality->pending);
+    locality->pages = carve(&cursor, locality->pages_max, sizeof *locality->pages);
+    locality->nodes = carve(&cursor, locality->pages_max, sizeof *locality->nodes);
+    locality->nodes_fresh = carve(&cursor, locality->pages_max, sizeof *locality->nodes_fresh);
+    locality->slots = carve(&cursor, (size_t)1 << (64 - locality->slots_shift), sizeof *locality->slots);
+    return cursor - start;
+}
+
+static void fill_nodes(struct tb_locality *locality, const struct locus_topo *topo)
+{
+    const struct locus_topo_info *info = locus_topo_info(topo);
+    for (uint32_t i = 0; i < locality->nodes_end; i++)
+        locality->ordinals[i] = (uint16_t)locality->nodes_count;
+    for (uint32_t i = 0; i < locality->cpus_end; i++)
+        locality->cpu_ordinals[i] = (uint16_t)locality->nodes_count;
+    for (uint32_t n = 0; n < locality->nodes_count; n++) {
+        locality->os_nodes[n] = locus_topo_nodes(topo)[n].os_index;
+        locality->ordinals[locality->os_nodes[n]] = (uint16_t)n;
+    }
+    locality->os_nodes[locality->nodes_count] = TB_LOCALITY_UNKNOWN;
+    for (unsigned c = 0; c < info->cpus_count; c++) {
+        const struct locus_topo_cpu *cpu = &locus_topo_cpus(topo)[c];
+        if (cpu->node >= 0)
+            locality->cpu_ordinals[cpu->os_index] = locality->ordinals[cpu->node];
+    }
+}
+
+static bool valid(const struct tb_locality_config *config)
+{
+    const uint32_t maxima[] = {config->pages_max, config->pending_max, config->points_max};
+    for (unsigned i = 0; i < 3; i++)
+        if (maxima[i] == 0 || maxima[i] > LIMIT)
+            return false;
+    return config->topo && locus_topo_info(config->topo)->nodes_count > 0 && locus_topo_info(config->topo)->cpus_count > 0;
+}
+
+int tb_locality_open(struct tb_locality **out, const struct tb_locality_config *config)
+{
+    *out = NULL;
+    if (!valid(config))
+        return -EINVAL;
+    const struct locus_topo_info *info = locus_topo_info(config->topo);
+    struct tb_locality plan = {
+        .world = config->world ? *config->world : machine,
+        .own_world = !config->world,
+        .page_shift = (unsigned)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)),
+        .slots_shift = 64u - 2u - (31u - (unsigned)__builtin_clz(config->pages_max)), // two to four slots for each page
+        .nodes_count = info->nodes_count,
+        .nodes_end = (uint32_t)locus_topo_nodes(config->topo)[info->nodes_count - 1].os_index + 1u,
+        .cpus_end = locus_topo_cpus(config->topo)[info->cpus_count - 1].os_index + 1u,
+        .pages_max = config->pages_max,
+        .pending_max = config->pending_max,
+        .points_max = config->points_max,
+        .points_count = 1,
+        .place_last = NONE,
+    };
+    plan.mapping_bytes = lay_out(&plan, 0);
+    void *mapping = mmap(NULL, plan.mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (mapping == MAP_FAILED)
+        return -errno;
+    struct tb_locality *locality = mapping;
+    *locality = plan;
+    lay_out(locality, (uintptr_t)mapping);
+    memset(locality->slots, 0xff, sizeof *locality->slots << (64 - locality->slots_shift));
+    fill_nodes(locality, config->topo);
+    *out = locality;
+    return 0;
+}
+
+void tb_locality_close(struct tb_locality *locality)
+{
+    if (locality)
+        munmap(locality, locality->mapping_bytes);
+}
+
+// --- the map -------------------------------------------------------------------------------------------------------------------
+
+static uint32_t *slot_of(const struct tb_locality *locality, uintptr_t number)
+{
+    uint64_t mask = ((uint64_t)1 << (64 - locality->slots_shift)) - 1;
+    uint64_t slot = (uint64_t)number * 0x9e3779b97f4a7c15u >> locality->slots_shift; // Knuth's multiplicative hash, 2^64 / phi
+    while (locality->slots[slot] != NONE && (uintptr_t)locality->pages[locality->slots[slot]] >> locality->page_shift != number)
+        slot = (slot + 1) & mask;
+    return &locality->slots[slot];
+}
+
+// Place of a page in the arrays, which it enters if it is new. NONE: there is no room.
+static uint32_t place_of(struct tb_locality *locality, uintptr_t number)
+{
+    uint32_t last = locality->place_last;
+    if (last != NONE && (uintptr_t)locality->pages[last] >> locality->page_shift == number)
+        return last;
+    uint32_t *slot = slot_of(locality, number);
+    if (*slot == NONE) {
+        if (locality->map.pages == locality->pages_max) {
+            locality->map.pages_refused++;
+            return NONE;
+        }
+        *slot = (uint32_t)locality->map.pages++;
+        locality->pages[*slot] = (void *)(number << locality->page_shift);
+        locality->nodes[*slot] = -ENOENT;
+    }
+    return locality->place_last = *slot;
+}
+
+int tb_locality_watch(struct tb_locality *locality, const void *base, size_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    uintptr_t end = ((uintptr_t)base + bytes - 1) >> locality->page_shift;
+    for (uintptr_t number = (uintptr_t)base >> locality->page_shift; number <= end; number++)
+        if (place_of(locality, number) == NONE)
+            return -ENOSPC;
+    return 0;
+}
+
+int tb_locality_page_node(const struct tb_locality *locality, const void *address)
+{
+    uint32_t place = *slot_of(locality, (uintptr_t)address >> locality->page_shift);
+    return place == NONE ? -ENOENT : locality->nodes[place];
+}
+
+// --- notes ---------------------------------------------------------------------------------------------------------------------
+
+static uint16_t here(const struct tb_locality *locality)
+{
+    int node = locality->own_world ? tb_cpu_node_rseq() : -ENOSYS;
+    if (node >= 0)
+        return locality_ordinal(locality, node);
+    int cpu = locality->world.cpu(locality->world.context);
+    return cpu >= 0 && (uint32_t)cpu < locality->cpus_end ? locality->cpu_ordinals[cpu] : (uint16_t)locality->nodes_count;
+}
+
+// Books an event whose page lies on `node`, an ordinal, or is unknown.
+static void book(struct tb_locality *locality, const struct locality_event *event, uint16_t node)
+{
+    uint32_t unknown = locality->nodes_count;
+    *locality_cell(locality, event->what, event->from, node) += event->count;
+    if (event->what == TB_LOCALITY_FREES && node != unknown && event->kept != unknown && event->kept != node)
+        *locality_cell(locality, TB_LOCALITY_FREES_ABROAD, event->from, node) += event->count;
+    if (event->what == TB_LOCALITY_ALLOCATIONS) {
+        struct tb_locality_point *point = &locality->points[locality->points_count - 1];
+        bool known = node != unknown && event->from != unknown;
+        point->allocated += event->count;
+        point->unknown += known ? 0 : event->count;
+        point->wandered += known && node != event->from ? event->count : 0;
+    }
+}
+
+// True if the event waits for the next refresh. One like the event before it is merged with that: many small blocks on a page.
+static bool pend(struct tb_locality *locality, const struct locality_event *event)
+{
+    uint64_t count = locality->map.pending;
+    struct locality_event *last = count ? &locality->pending[count - 1] : NULL;
+    if (last && last->page == event->page && last->what == event->what && last->from == event->from && last->kept == event->kept) {
+        last->count += event->count;
+        return true;
+    }
+    if (count == locality->pending_max) {
+        locality->map.pending_refused++;
+        return false;
+    }
+    locality->pending[locality->map.pending++] = *event;
+    return true;
+}
+
+static void note(struct tb_locality *locality, uintptr_t number, struct locality_event event)
+{
+    event.page = place_of(locality, number);
+    int node = event.page == NONE ? -ENOSPC : locality->nodes[event.page];
+    if (event.page == NONE || node >= 0 || !pend(locality, &event))
+        book(locality, &event, locality_ordinal(locality, node));
+}
+
+// The whole aligned words of a range, as [*first, *end).
+static void words(uintptr_t address, size_t bytes, uintptr_t *first, uintptr_t *end)
+{
+    *first = (address + WORD_BYTES - 1) & ~(uintptr_t)(WORD_BYTES - 1);
+    *end = (address + bytes) & ~(uintptr_t)(WORD_BYTES - 1);
+}
+
+uint64_t tb_locality_touch(void *address, size_t bytes, uint64_t value)
+{
+    typedef uint64_t __attribute__((may_alias)) word; // the block's user may have typed it otherwise
+    uintptr_t at, end;
+    uint64_t stores = 0;
+    for (words((uintptr_t)address, bytes, &at, &end); at < end; at = (at | (LINE_BYTES - 1)) + 1, stores++)
+        *(volatile word *)at = value;
+    return stores;
+}
+
+bool tb_locality_touched(const void *address, size_t bytes, uint64_t value)
+{
+    typedef const uint64_t __attribute__((may_alias)) word;
+    uintptr_t at, end;
+    for (words((uintptr_t)address, bytes, &at, &end); at < end; at = (at | (LINE_BYTES - 1)) + 1)
+        if (*(volatile word *)at != value)
+            return false;
+    return true;
+}
+
+void tb_locality_note_write(struct tb_locality *locality, const void *address, size_t bytes)
+{
+    uintptr_t at, end, next;
+    uint16_t from = here(locality);
+    for (words((uintptr_t)address, bytes, &at, &end); at < end; at = next) {
+        uintptr_t number = at >> locality->page_shift;
+        next = (number + 1) << locality->page_shift;
+        uintptr_t last = (next < end ? next : end) - 1;
+        note(locality, number,
+             (struct locality_event){
+                 .what = TB_LOCALITY_TOUCHES, .from = from, .kept = from, .count = last / LINE_BYTES - at / LINE_BYTES + 1});
+    }
+}
+
+void tb_locality_note_alloc(struct tb_locality *locality, const void *address)
+{
+    uint16_t from = here(locality);
+    note(locality, (uintptr_t)address >> locality->page_shift,
+         (struct locality_event){.what = TB_LOCALITY_ALLOCATIONS, .from = from, .kept = from, .count = 1});
+}
+
+void tb_locality_note_free(struct tb_locality *locality, const void *address, int kept_on)
+{
+    uint16_t from = here(locality);
+    uint16_t kept = kept_on == TB_LOCALITY_HERE ? from : locality_ordinal(locality, kept_on);
+    note(locality, (uintptr_t)address >> locality->page_shift,
+         (struct locality_event){.what = TB_LOCALITY_FREES, .from = from, .kept = kept, .count = 1});
+}
+
+// --- a look at a few pages -----------------------------------------------------------------------------------------------------
+
+struct look {
+    size_t count;
+    uint32_t places[LOOK_PAGES];
+    void *pages[LOOK_PAGES];
+    int nodes[LOOK_PAGES];
+};
+
+static int look_now(struct tb_locality *locality, struct look *look)
+{
+    const struct tb_locality_world *world = &locality->world;
+    int result = look->count ? world->page_nodes(world->context, look->count, look->pages, look->nodes) : 0;
+    for (size_t i = 0; i < look->count; i++) {
+        int *node = &locality->nodes[look->places[i]], fresh = result ? result : look->nodes[i];
+        locality->map.pages_moved += *node >= 0 && fresh >= 0 && *node != fresh;
+        *node = fresh;
+    }
+    look->count = 0;
+    return result;
+}
+
+int tb_locality_look(struct tb_locality *locality, size_t count, void *const addresses[], size_t bytes)
+{
+    struct look look = {0};
+    int result = 0;
+    for (size_t i = 0; i < count && bytes > 0; i++) {
+        uintptr_t end = ((uintptr_t)addresses[i] + bytes - 1) >> locality->page_shift;
+        for (uintptr_t number = (uintptr_t)addresses[i] >> locality->page_shift; number <= end && !result; number++) {
+            uint32_t place = place_of(locality, number);
+            if (place == NONE)
+                continue;
+            look.places[look.count] = place;
+            look.pages[look.count++] = locality->pages[place];
+            if (look.count == LOOK_PAGES)
+                result = look_now(locality, &look);
+        }
+    }
+    return result ? result : look_now(locality, &look);
+}
+
+// --- between steps -------------------------------------------------------------------------------------------------------------
+
+static void settle(struct tb_locality *locality)
+{
+    for (uint64_t i = 0; i < locality->map.pending; i++) {
+        const struct locality_event *event = &locality->pending[i];
+        book(locality, event, locality_ordinal(locality, locality->nodes[event->page]));
+    }
+    locality->map.pending = 0;
+}
+
+int tb_locality_refresh(struct tb_locality *locality)
+{
+    struct tb_locality_map *map = &locality->map;
+    int *old = locality->nodes, *fresh = locality->nodes_fresh;
+    const struct tb_locality_world *world = &locality->world;
+    int result = map->pages ? world->page_nodes(world->context, map->pages, locality->pages, fresh) : 0;
+    map->pages_absent = 0;
+    for (uint64_t i = 0; i < map->pages; i++) {
+        if (result)
+            fresh[i] = result;
+        map->pages_absent += fresh[i] < 0;
+        map->pages_moved += old[i] >= 0 && fresh[i] >= 0 && old[i] != fresh[i];
+    }
+    locality->nodes = fresh;
+    locality->nodes_fresh = old;
+    settle(locality);
+    map->refreshes++;
+    map->refresh_error = result;
+    if (locality->points_count < locality->points_max)
+        locality->points_count++;
+    return result;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locality_report: the counts of locality.c, summed over threads, read one by one, and as JSON. An instance that others were added
+// to can go on: their maps are summed apart from its own, which it still needs.
+#include "testbed/measure/locality/locality_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void map_add(struct tb_locality_map *into, const struct tb_locality_map *from)
+{
+    into->refreshes = into->refreshes > from->refreshes ? into->refreshes : from->refreshes;
+    into->refresh_error = into->refresh_error ? into->refresh_error : from->refresh_error;
+    into->pages += from->pages;
+    into->pages_absent += from->pages_absent;
+    into->pages_moved += from->pages_moved;
+    into->pages_refused += from->pages_refused;
+    into->pending += from->pending;
+    into->pending_refused += from->pending_refused;
+}
+
+int tb_locality_add(struct tb_locality *into, const struct tb_locality *from)
+{
+    size_t side = into->nodes_count + 1u;
+    if (into->nodes_count != from->nodes_count || into->points_max < from->points_count ||
+        memcmp(into->os_nodes, from->os_nodes, side * sizeof *into->os_nodes) != 0)
+        return -EINVAL;
+    for (size_t i = 0; i < TB_LOCALITY_WHATS * side * side; i++)
+        into->matrices[i] += from->matrices[i];
+    for (uint32_t i = 0; i < from->points_count; i++) {
+        into->points[i].allocated += from->points[i].allocated;
+        into->points[i].wandered += from->points[i].wandered;
+        into->points[i].unknown += from->points[i].unknown;
+    }
+    into->points_count = into->points_count > from->points_count ? into->points_count : from->points_count;
+    map_add(&into->added, &from->map);
+    map_add(&into->added, &from->added);
+    return 0;
+}
+
+static int ordinal(const struct tb_locality *locality, int os_node)
+{
+    if (os_node == TB_LOCALITY_UNKNOWN)
+        return (int)locality->nodes_count;
+    uint16_t found = locality_ordinal(locality, os_node);
+    return found == locality->nodes_count ? -1 : found;
+}
+
+uint64_t tb_locality_count(const struct tb_locality *locality, enum tb_locality_what what, int from_node, int to_node)
+{
+    int from = ordinal(locality, from_node), to = ordinal(locality, to_node);
+    return from < 0 || to < 0 ? 0 : *locality_cell(locality, what, (uint32_t)from, (uint32_t)to);
+}
+
+struct tb_locality_sums tb_locality_sums(const struct tb_locality *locality, enum tb_locality_what what)
+{
+    struct tb_locality_sums sums = {0};
+    uint32_t unknown = locality->nodes_count;
+    for (uint32_t from = 0; from <= unknown; from++)
+        for (uint32_t to = 0; to <= unknown; to++)
+            *(from == unknown || to == unknown ? &sums.unknown
+              : from == to                     ? &sums.local
+                                               : &sums.remote) += *locality_cell(locality, what, from, to);
+    return sums;
+}
+
+const struct tb_locality_point *tb_locality_drift(const struct tb_locality *locality, uint32_t *count)
+{
+    *count = locality->points_count;
+    return locality->points;
+}
+
+struct tb_locality_map tb_locality_map(const struct tb_locality *locality)
+{
+    struct tb_locality_map map = locality->map;
+    map_add(&map, &locality->added);
+    return map;
+}
+
+// --- JSON ----------------------------------------------------------------------------------------------------------------------
+
+static json_t *json_node(int os_node)
+{
+    return os_node == TB_LOCALITY_UNKNOWN ? json_null() : json_integer(os_node);
+}
+
+static json_t *json_matrix(const struct tb_locality *locality, enum tb_locality_what what)
+{
+    struct tb_locality_sums sums = tb_locality_sums(locality, what);
+    json_t *pairs = json_array();
+    for (uint32_t from = 0; from <= locality->nodes_count; from++)
+        for (uint32_t to = 0; to <= locality->nodes_count; to++) {
+            json_int_t count = (json_int_t)*locality_cell(locality, what, from, to);
+            if (count)
+                json_array_append_new(pairs, json_pack("{s:o s:o s:I}", "from_node", json_node(locality->os_nodes[from]), "to_node",
+                                                       json_node(locality->os_nodes[to]), "count", count));
+        }
+    return json_pack("{s:I s:I s:I s:o}", "local", (json_int_t)sums.local, "remote", (json_int_t)sums.remote, "unknown",
+                     (json_int_t)sums.unknown, "pairs", pairs);
+}
+
+static json_t *json_drift(const struct tb_locality *locality)
+{
+    json_t *steps = json_array();
+    for (uint32_t i = 0; i < locality->points_count; i++) {
+        const struct tb_locality_point *point = &locality->points[i];
+        if (point->allocated)
+            json_array_append_new(steps,
+                                  json_pack("{s:I s:I s:I s:I}", "step", (json_int_t)i, "allocated", (json_int_t)point->allocated,
+                                            "wandered", (json_int_t)point->wandered, "unknown", (json_int_t)point->unknown));
+    }
+    return steps;
+}
+
+static json_t *json_map(const struct tb_locality *locality)
+{
+    struct tb_locality_map map = tb_locality_map(locality);
+    const char *error = map.refresh_error ? strerrorname_np(-map.refresh_error) : NULL;
+    return json_pack("{s:I s:I s:I s:I s:I s:I s:I s:s?}", "refreshes", (json_int_t)map.refreshes, "pages", (json_int_t)map.pages,
+                     "pages_absent", (json_int_t)map.pages_absent, "pages_moved", (json_int_t)map.pages_moved, "pages_refused",
+                     (json_int_t)map.pages_refused, "pending", (json_int_t)map.pending, "pending_refused",
+                     (json_int_t)map.pending_refused, "refresh_error", error);
+}
+
+int tb_locality_report(const struct tb_locality *locality, json_t **out)
+{
+    json_t *nodes = json_array();
+    for (uint32_t n = 0; n < locality->nodes_count; n++)
+        json_array_append_new(nodes, json_integer(locality->os_nodes[n]));
+    *out = json_pack("{s:o s:o s:o s:o s:o s:o s:o}", "nodes", nodes, "touches", json_matrix(locality, TB_LOCALITY_TOUCHES),
+                     "allocations", json_matrix(locality, TB_LOCALITY_ALLOCATIONS), "frees",
+                     json_matrix(locality, TB_LOCALITY_FREES), "frees_abroad", json_matrix(locality, TB_LOCALITY_FREES_ABROAD),
+                     "drift", json_drift(locality), "map", json_map(locality));
+    return *out ? 0 : -ENOMEM;
+}

@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# peers.sh [--again] [DIR]: brings the mallocs of Debian's later releases to DIR (build/peers): 20 MB, nearly all of it lists of
+# packages. Nothing is installed and root is not needed (guest/apt.sh); the packages are only unpacked.
+#
+#   DIR/NAME-VERSION.so        one that loads here: locus eval -c mimalloc,NAME-VERSION
+#   DIR/NAME-VERSION.refused   one that does not, as it was built against a newer libc or libstdc++; what it needs is printed
+#   DIR/VERSIONS               the packages with their checksums
+#
+# What was fetched once is not fetched again, but it is tried again: libraries are upgraded. A version that is installed here, or
+# that an earlier release has as well, is left out.
+#
+# Exit status: 0 at least one is there, 2 DIR holds something else, 77 none can be had here (one line says why, and what to do).
+set -eu
+here=$(dirname "$0")
+releases='bookworm trixie forky' # by their age; add what comes
+
+again=
+[ "${1-}" != --again ] || { again=yes; shift; }
+folder=${1:-build/peers}
+
+cannot() { # why and what to do
+    echo "locus: peers: $1, then run: make peers" >&2
+    exit 77
+}
+
+# Name, packages that may have it (the first one that a release knows), and its library.
+mallocs='mimalloc libmimalloc3|libmimalloc2.1|libmimalloc2.0 libmimalloc.so.[0-9]
+jemalloc libjemalloc2 libjemalloc.so.[0-9]
+tcmalloc libtcmalloc-minimal4t64|libtcmalloc-minimal4 libtcmalloc_minimal.so.[0-9]'
+
+# 3.0.1 of 3.0.1+ds-2.1
+upstream() { sed 's/^[0-9]*://; s/-[^-]*$//; s/[+~].*//'; }
+
+fetch_one() { # release, name, packages, library: into $work/all
+    package= version=
+    for package in $(echo "$3" | tr '|' ' '); do
+        version=$(newest "$1" "$package")
+        [ -z "$version" ] || break
+    done
+    [ -n "$version" ] || return 0
+    called=$2-$(echo "$version" | upstream)
+    [ ! -e "$work/all/$called.so" ] || return 0
+    ! dpkg-query -W -f '${Version}\n' $(echo "$3" | tr '|' ' ') 2>/dev/null | upstream | grep -qxF "${called#*-}" || return 0
+    rm -rf "$work/deb" && mkdir "$work/deb"
+    (cd "$work/deb" && private apt-get -qq -t "$1" download "$package=$version") >"$log" 2>&1 ||
+        cannot "$package cannot be fetched ($(grep -m 1 '^E: ' "$log")): see that 'apt-get update' works"
+    dpkg-deb -x "$work"/deb/*.deb "$work/deb/root"
+    cp "$(find "$work/deb/root" -name "$4")" "$work/all/$called.so"
+    (cd "$work/deb" && echo "$called $1 $(sha256sum ./*.deb)") >>"$work/all/VERSIONS"
+}
+
+fetch() {
+    work=$folder.part
+    log=$work/log
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' HUP INT TERM
+    rm -rf "$work"
+    mkdir -p "$work/all"
+    . "$here/guest/apt.sh"
+    apt_open "$(dpkg --print-architecture)"
+    later=${releases#*"$codename"}
+    [ -n "$later" ] && [ "$later" != "$releases" ] || cannot "measure/peers.sh knows no release of Debian after $codename: add it"
+    for release in $later; do
+        if ! sources "$release"; then
+            why="apt cannot read $release ($(grep -m 1 '^[WE]: ' "$log"))"
+            echo "peers: $why" >&2
+            continue
+        fi
+        while read -r name packages library; do fetch_one "$release" "$name" "$packages" "$library"; done <<END
+$mallocs
+END
+    done
+    [ -s "$work/all/VERSIONS" ] ||
+        cannot "${why:-there is no newer malloc in$later}: see that 'apt-get update' works and the mirror is Debian's"
+    rm -rf "$folder"
+    mv "$work/all" "$folder"
+}
+
+# The highest version of that family that a file has: GLIBC_2.36.
+highest() { grep -aoE "$1_[0-9][0-9.]*" "$2" | sort -V | tail -n 1; }
+
+# What the loader said, as what the library needs. The loader says it in one line for each version that it misses.
+needs() {
+    line=$(echo "$1" | grep " version \`.*' not found" | sort -V -t '`' -k 2 | tail -n 1)
+    [ -n "$line" ] || { echo "does not load: $(echo "$1" | head -n 1 | sed 's/^cat: //')"; return; }
+    version=$(echo "$line" | sed "s/.*version \`\([^']*\)'.*/\1/") file=$(echo "$line" | sed 's/^cat: \(.*\): version .*/\1/')
+    has=$(highest "${version%_*}" "$file")
+    echo "needs $version, this host has ${has#*_}"
+}
+
+try() { # file: renames it as it must be called, and says what came of it
+    stem=${1%.*}
+    words=${stem##*/}
+    words="${words%-*} ${words##*-}"
+    if said=$(LC_ALL=C LD_BIND_NOW=1 LD_PRELOAD=$1 cat </dev/null 2>&1) && [ -z "$said" ]; then
+        [ "$1" = "$stem.so" ] || mv "$1" "$stem.so"
+        echo "$words: locus eval -c mimalloc,${stem##*/}"
+    else
+        [ "$1" = "$stem.refused" ] || mv "$1" "$stem.refused"
+        echo "$words: $(needs "$said")"
+    fi
+}
+
+mkdir -p "$(dirname "$folder")"
+folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
+if [ -e "$folder" ] && [ ! -e "$folder/VERSIONS" ] && [ -n "$(ls -A "$folder" 2>&1)" ]; then
+    echo "locus: peers: $folder is there and holds something else: name a folder of its own" >&2
+    exit 2
+fi
+exec 9>"$folder.lock"
+flock 9
+[ -z "$again" ] && [ -s "$folder/VERSIONS" ] || fetch
+for file in "$folder"/*.so "$folder"/*.refused; do [ ! -e "$file" ] || try "$file"; done | sort -V
+for file in "$folder"/*.so; do [ ! -e "$file" ] || exit 0; done
+cannot "none of these loads on this machine: take a newer release"

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sample: the words for what a process is asked to do, as flags, logs and reports have them.
+#include "testbed/measure/sample.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *tb_touch_name(enum tb_touch touch)
+{
+    static const char *const names[] = {"none", "byte", "full", "line"};
+    return (size_t)touch < sizeof names / sizeof *names ? names[touch] : "?";
+}
+
+const char *tb_dispatch_name(enum tb_dispatch dispatch)
+{
+    static const char *const names[] = {"inline", "spin", "futex"};
+    return (size_t)dispatch < sizeof names / sizeof *names ? names[dispatch] : "?";
+}
+
+const char *tb_fault_name(enum tb_fault fault)
+{
+    static const char *const names[] = {NULL, "skip-touch", "drop-chunk", "double-free", "delay", "misplace"};
+    return (size_t)fault < sizeof names / sizeof *names ? names[fault] : "?";
+}
+
+const char *tb_bench_name(int op)
+{
+    static const char *const names[TB_BENCH_COUNT] = {"alloc", "bulk", "push", "free"};
+    return op >= 0 && op < TB_BENCH_COUNT ? names[op] : "lap";
+}
+
+uint32_t tb_workers_parse(const char *text)
+{
+    char *end;
+    unsigned long workers = strtoul(text, &end, 10);
+    bool number = text[0] >= '1' && text[0] <= '9';
+    return number && strcmp(end, "w") == 0 && workers <= TB_WORKERS_MAX ? (uint32_t)workers : 0;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// watch: see watch.h.
+//
+// A process that shares its CPU takes several times as long, and does so in every round alike: with an endless loop on each of
+// two CPUs all rounds of a malloc took two time slices to the microsecond. Their spread is nothing and their interval narrow, so
+// the times themselves do not tell. The scheduler does: /proc/PID/task/TID/schedstat has the nanoseconds for which a thread was
+// ready to run and did not. An interrupt, a hypervisor that runs another machine, and a cache or a memory bus that is shared are
+// not in it.
+#include "testbed/measure/watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "testbed/measure/engine.h"
+
+// Adds how long it waited, and how often it ran. false: this kernel has no such file.
+static bool thread_waited(int tasks, const char *thread, uint64_t *sum, uint64_t *turns)
+{
+    char path[64], text[96], *field = text;
+    snprintf(path, sizeof path, "%.40s/schedstat", thread);
+    int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    if (file >= 0)
+        close(file);
+    if (bytes <= 0)
+        return false;
+    text[bytes] = '\0';
+    strtoull(field, &field, 10); // nanoseconds on a CPU
+    *sum += strtoull(field, &field, 10);
+    *turns += strtoull(field, &field, 10);
+    return true;
+}
+
+// A kernel that does not count has zeros everywhere; a thread that has not run yet has them, too.
+static bool threads_waited(uint64_t *sum)
+{
+    uint64_t turns = 0;
+    _Alignas(struct dirent64) char list[4096];
+    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool known = tasks >= 0;
+    ssize_t bytes = 0;
+    *sum = 0;
+    while (known && (bytes = getdents64(tasks, list, sizeof list)) > 0) {
+        for (ssize_t at = 0; at < bytes;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(void *)(list + at);
+            if (entry->d_name[0] != '.')
+                known &= thread_waited(tasks, entry->d_name, sum, &turns);
+            at += entry->d_reclen;
+        }
+    }
+    if (tasks >= 0)
+        close(tasks);
+    return known && bytes == 0 && turns > 0;
+}
+
+void tb_watch_start(struct tb_watch *watch)
+{
+    watch->known = threads_waited(&watch->waited_ns);
+    watch->begun_ns = tb_now_ns();
+}
+
+void tb_watch_stop(const struct tb_watch *watch, struct tb_sample *out)
+{
+    uint64_t now_ns = tb_now_ns(), waited_ns;
+    if (!watch->known || !threads_waited(&waited_ns) || waited_ns < watch->waited_ns) // a thread took its waits along
+        return;
+    out->watched_ns = now_ns - watch->begun_ns;
+    out->waited_ns = waited_ns - watch->waited_ns;
+}

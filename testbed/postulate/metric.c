@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// metric: see metric.h. The names stand twice, because a reader of YAML wants them as a list of words; a test compares the two.
+
+#include "testbed/postulate/metric.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define PEAK(name, member, what)                                                                                                   \
+    {                                                                                                                              \
+        name, member, true, false, true, false, NULL, "ratio", what                                                                \
+    }
+#define NODES(name, what)                                                                                                          \
+    {                                                                                                                              \
+        name, name, false, true, false, false, NULL, "ratio", what                                                                 \
+    }
+#define HARDWARE(name, what)                                                                                                       \
+    {                                                                                                                              \
+        name, "counters." name ".value", false, false, true, true, name, "count", what " per lap"                                  \
+    }
+#define SOFTWARE(name, what)                                                                                                       \
+    {                                                                                                                              \
+        name, "counters." name ".value", false, false, false, false, name, "count", what " per lap"                                \
+    }
+
+static const struct tb_metric metrics[] = {
+    {"time_ns", "time_ns", false, false, true, true, NULL, "ns", "time per lap, left is faster"},
+    {"time_ns_mean", "time_ns_mean", false, false, true, true, NULL, "ns", "mean time per lap in a process, left is faster"},
+    {"time_ns_p90", "time_ns_p90", false, false, true, true, NULL, "ns", "slowest tenth of the laps begins here, left is faster"},
+    PEAK("outstanding_ratio", "outstanding_high", "blocks out at once, over the theoretical peak"),
+    PEAK("distinct_ratio", "distinct", "distinct blocks touched, over the theoretical peak"),
+    {"waits", "waits", false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
+    NODES("remote_touch_ratio", "touches of pages on another node than the CPU"),
+    NODES("wandered_ratio", "blocks on another node than their scheduler"),
+    NODES("abroad_free_ratio", "freed blocks kept on another node than their own"),
+    HARDWARE("cycles", "cycles of all threads"),
+    HARDWARE("instructions", "instructions of all threads"),
+    HARDWARE("llc_misses", "misses of the last-level cache"),
+    HARDWARE("dtlb_misses", "misses of the data TLB"),
+    HARDWARE("dram_local", "demand reads from the own node's memory"),
+    HARDWARE("dram_remote", "demand reads from another node's memory"),
+    SOFTWARE("page_faults", "page faults"),
+    SOFTWARE("cpu_migrations", "moves of a thread to another CPU"),
+    SOFTWARE("context_switches", "context switches"),
+};
+
+#define COUNT (sizeof metrics / sizeof *metrics)
+
+const char *const tb_metric_names[COUNT + 1] = {"time_ns",
+                                                "time_ns_mean",
+                                                "time_ns_p90",
+                                                "outstanding_ratio",
+                                                "distinct_ratio",
+                                                "waits",
+                                                "remote_touch_ratio",
+                                                "wandered_ratio",
+                                                "abroad_free_ratio",
+                                                "cycles",
+                                                "instructions",
+                                                "llc_misses",
+                                                "dtlb_misses",
+                                                "dram_local",
+                                                "dram_remote",
+                                                "page_faults",
+                                                "cpu_migrations",
+                                                "context_switches",
+                                                NULL};
+
+const struct tb_metric *tb_metric_at(unsigned i)
+{
+    return i < COUNT ? &metrics[i] : NULL;
+}
+
+const struct tb_metric *tb_metric_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if (strcmp(metrics[i].name, name) == 0)
+            return &metrics[i];
+    return NULL;
+}
+
+double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell)
+{
+    if (metric->of_peak)
+        return json_number_value(json_object_get(cell, "blocks_peak"));
+    return metric->counter ? json_number_value(json_object_get(cell, "laps_metered")) : 1;
+}
+
+bool tb_metric_is_time(const char *name)
+{
+    const struct tb_metric *metric = tb_metric_find(name);
+    return metric && strcmp(metric->unit, "ns") == 0;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// postulate: a prediction in a file, postulates/NNNN-slug.md: YAML front matter between two lines `---`, then prose.
+//
+//   id: "0002"                          # the file's number
+//   title: glibc pays for churn on Linux, too
+//   reproduces: "0360"                  # or left out: the LOCUS paper's number
+//   supersedes: "0001"                  # or left out
+//   requires: [cpus >= 2, workers_pinned]
+//   arms: {A: locus, B: glibc}          # key: contender as `locus eval -c` takes it; the same twice: an A/A control
+//   cells: [churn-touch/full]           # WORKLOAD/TOUCH (cell.h); a workload is also a recorded trace (known_trace.h)
+//   design: {unit: process, rounds: 20, order: random, dispatch: spin, workers: 1, block_bytes: 4096, laps: 20, seed: 7}
+//   predictions:
+//     - {id: P1, metric: time_ns, cell: churn-touch/full, stat: hl_ratio(B/A), op: ">=", value: 1.25, unit: x, confidence: 0.95}
+//   gates: [allocated == freed, pushed == drained, aa_ratio_ci contains 1]
+//   prior: what was known when this was written
+//
+// metric: time_ns, time_ns_mean, time_ns_p90, outstanding_ratio (high-water over theoretical peak), distinct_ratio, waits
+// (takes); of runs of many nodes remote_touch_ratio, wandered_ratio, abroad_free_ratio (metric.h), of which max, min and median
+// can be claimed, because they may be 0. stat: hl_ratio(X/Y), median_ratio(X/Y): how many times as much of the metric X has as
+// Y (of time_ns: how many times as long X takes); X may be *, every other ranked arm that is another contender than Y: a
+// conjunction. order(X<Y<Z): the arms with the least of the metric first, hl_ratio(Y/X) and hl_ratio(Z/Y), a conjunction, too; of
+// time_ns it is the predicted rank in its cells (where several cover one, the first of them); op > or >=, value 1 or more. max,
+// min, median: with `arm`. op: >=, <=, >, <, within (then `value: [low, high]`), and == for max and min, which are exact. cell:
+// one of the cells; a pattern, "*" or "*/full": a conjunction. unit: x for ratios of arms, otherwise ns (time_ns) or ratio.
+// confidence: of an interval, 0.95 when left out. margin: an equivalence margin, left out or such as 0.02.
+//
+// All other keys must be there; requires and gates may be []. prior may be several lines (`prior: |`).
+//
+// It comes in one commit, and is filed then: `locus postulate file` refuses one of which other versions were committed.
+//
+// Strict: an unknown or a duplicate key, an anchor, an alias, a tag, a wrong type or a value out of range is an error with file and
+// line, and nothing is guessed.
+#ifndef TB_POSTULATE_H
+#define TB_POSTULATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "testbed/base/sha256.h"
+#include "testbed/record/names.h"
+
+#define TB_PREDICTIONS_MAX 16
+#define TB_LIST_MAX 24
+
+enum tb_stat { TB_STAT_HL_RATIO, TB_STAT_MEDIAN_RATIO, TB_STAT_MAX, TB_STAT_MIN, TB_STAT_MEDIAN, TB_STAT_ORDER };
+enum tb_op_kind_claim { TB_CLAIM_GE, TB_CLAIM_LE, TB_CLAIM_GT, TB_CLAIM_LT, TB_CLAIM_EQ, TB_CLAIM_WITHIN };
+
+struct tb_prediction {
+    char id[16];
+    char metric[32];
+    char cell[64];              // "churn-touch/full", "*/full" or "*"
+    enum tb_stat stat;
+    char over[8], under[8];     // arm keys of a ratio; over may be "*"
+    char order[TB_LIST_MAX][8]; // arm keys of an order, the first one has the least
+    uint32_t order_count;
+    char arm[8];                // of the other statistics
+    enum tb_op_kind_claim op;
+    double low, high;           // `within`; otherwise low is the value
+    char unit[16];
+    double confidence;          // 0.95 when left out
+    double margin;              // 0: none
+    unsigned line;
+};
+
+struct tb_postulate_arm {
+    char key[8];
+    char name[96];
+};
+
+struct tb_postulate {
+    char path[4096];
+    char sha256[TB_HASH_TEXT];  // of the whole file
+    char id[8], slug[64], title[160], reproduces[8], supersedes[8];
+    char requires_[TB_LIST_MAX][64];
+    char gates[TB_LIST_MAX][64];
+    char cells[TB_LIST_MAX][64];
+    struct tb_postulate_arm arms[TB_LIST_MAX];
+    struct tb_prediction predictions[TB_PREDICTIONS_MAX];
+    uint32_t requires_count, gates_count, cells_count, arms_count, predictions_count;
+    uint64_t rounds, seed, block_bytes, laps, workers;
+    char dispatch[16], unit[16], order[16];
+    char *prior;                // malloc'd
+    char *body;                 // malloc'd: the prose
+};
+
+struct tb_postulate_why {
+    char text[512];             // one sentence: "postulates/0002-x.md:7: unknown key 'methric' in a prediction"
+};
+
+// 0, -errno (not readable), -EINVAL (why names file and line). tb_postulate_close() in the first case only. The file's name has to
+// be NNNN-slug.md with the number that is its id; `parse` takes the text from memory, and of the path only the name.
+int tb_postulate_load(const char *path, struct tb_postulate **out, struct tb_postulate_why *why);
+int tb_postulate_parse(const char *path, const char *text, size_t bytes, struct tb_postulate **out, struct tb_postulate_why *why);
+void tb_postulate_close(struct tb_postulate *postulate);
+
+// "hl_ratio(B/A) >= 1.25", "max(C) of outstanding_ratio == 1": as it is shown everywhere. Returns out.
+const char *tb_prediction_text(const struct tb_prediction *prediction, char *out, size_t bytes);
+
+// The parts of a conjunction: is it about this cell ("churn-touch/full"; its own is a pattern of fnmatch(3)), and does it compare
+// this arm (by index) with `under`, or with the one before it in the order?
+bool tb_prediction_covers(const struct tb_prediction *prediction, const char *cell);
+bool tb_prediction_compares(const struct tb_postulate *postulate, const struct tb_prediction *prediction, uint32_t arm);
+
+// Has this contender rivals? Not what measures the testbed, the floor that knows all blocks beforehand, what has a fault put in.
+bool tb_arm_is_rival(const char *name);
+
+#endif

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// postulate_prediction: one entry of `predictions`, read, held against the arms and cells of its postulate, and shown.
+//
+// A prediction that could not fail, or could not survive, is refused here: a conjunction without parts, an equality of something
+// that is only known as an interval.
+#include "testbed/postulate/postulate_prediction.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testbed/measure/contender.h"
+#include "testbed/postulate/metric.h"
+
+static const struct {
+    const char *name;
+    bool ratio, exact;
+} stats[] = {
+    [TB_STAT_HL_RATIO] = {"hl_ratio", true, false}, [TB_STAT_MEDIAN_RATIO] = {"median_ratio", true, false},
+    [TB_STAT_MAX] = {"max", false, true},           [TB_STAT_MIN] = {"min", false, true},
+    [TB_STAT_MEDIAN] = {"median", false, false},    [TB_STAT_ORDER] = {"order", true, false},
+};
+static const char *const ops[] = {
+    [TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
+    [TB_CLAIM_LT] = "<",  [TB_CLAIM_EQ] = "==", [TB_CLAIM_WITHIN] = "within",
+};
+static const char *const units[] = {"x", "ns", "ratio", "count", NULL};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+// "(B/A)" into its two keys.
+static bool pair_read(const char *text, struct tb_prediction *out)
+{
+    int used = 0;
+    return sscanf(text, "(%7[^/()]/%7[^/()])%n", out->over, out->under, &used) == 2 && used > 0 && text[used] == '\0';
+}
+
+// "(A<D<E)" into its keys: two at least.
+static bool order_read(const char *text, struct tb_prediction *out)
+{
+    char separator = '(';
+    for (out->order_count = 0; *text == separator && out->order_count < TB_LIST_MAX; out->order_count++, separator = '<') {
+        int used = 0;
+        if (sscanf(text + 1, "%7[^</()]%n", out->order[out->order_count], &used) != 1)
+            return false;
+        text += 1 + used;
+    }
+    return out->order_count >= 2 && strcmp(text, ")") == 0;
+}
+
+// What follows a statistic's name.
+static bool operands_read(enum tb_stat stat, const char *text, struct tb_prediction *out)
+{
+    if (stat == TB_STAT_ORDER)
+        return order_read(text, out);
+    return stats[stat].ratio ? pair_read(text, out) : *text == '\0';
+}
+
+static int stat_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
+                     void *object)
+{
+    struct tb_prediction *out = object;
+    char text[64], shown[TB_YAML_SHOWN];
+    int rc = tb_yaml_text(source, value, field->key, text, sizeof text);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < COUNT(stats); i++) {
+        size_t length = strlen(stats[i].name);
+        out->stat = (enum tb_stat)i;
+        if (strncmp(text, stats[i].name, length) == 0 && operands_read(out->stat, text + length, out))
+            return 0;
+    }
+    return tb_yaml_bad(source, value->line, "stat '%s' is not hl_ratio(X/Y), median_ratio(X/Y), order(X<Y<Z), max, min or median",
+                       tb_yaml_shown(text, shown));
+}
+
+static int op_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
+                   void *object)
+{
+    char text[64], shown[TB_YAML_SHOWN];
+    int rc = tb_yaml_text(source, value, field->key, text, sizeof text);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        ((struct tb_prediction *)object)->op = (enum tb_op_kind_claim)i;
+        if (strcmp(text, ops[i]) == 0)
+            return 0;
+    }
+    return tb_yaml_bad(source, value->line, "op '%s' is not >=, <=, >, <, == or within", tb_yaml_shown(text, shown));
+}
+
+// A number; of `within`, which the table reads before, a list of two.
+static int value_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
+                      void *object)
+{
+    struct tb_prediction *out = object;
+    bool within = out->op == TB_CLAIM_WITHIN;
+    int rc = tb_yaml_want(source, value, field->key, within ? TB_YAML_LIST : TB_YAML_SCALAR);
+    if (!rc && within && value->count != 2)
+        rc = tb_yaml_bad(source, value->line, "'value' of within is [low, high]");
+    if (!rc)
+        rc = tb_yaml_number(source, within ? &value->items[0] : value, field->key, &out->low);
+    out->high = out->low;
+    if (!rc && within)
+        rc = tb_yaml_number(source, &value->items[1], field->key, &out->high);
+    if (!rc && (out->low < 0 || out->high < out->low || (within && out->high == out->low)))
+        rc = tb_yaml_bad(source, value->line, "'value' must not be negative%s", within ? ", and the first below the second" : "");
+    return rc;
+}
+
+static int share_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
+                      void *object)
+{
+    double *out = (double *)((char *)object + field->offset);
+    double low = (double)field->min / 100;
+    int rc = tb_yaml_number(source, value, field->key, out);
+    if (!rc && (*out < low || *out <= 0 || *out >= 1))
+        rc = tb_yaml_bad(source, value->line, "'%s' has to be %s %g and below 1", field->key, field->min ? "at least" : "above",
+                         low);
+    return rc;
+}
+
+#define MEMBER(name) offsetof(struct tb_prediction, name), sizeof((struct tb_prediction *)0)->name
+static const struct tb_yaml_field fields[] = {
+    {"id", tb_yaml_field_text, MEMBER(id), 0, 0, NULL, false},
+    {"metric", tb_yaml_field_word, MEMBER(metric), 0, 0, tb_metric_names, false},
+    {"cell", tb_yaml_field_text, MEMBER(cell), 0, 0, NULL, false},
+    {"stat", stat_read, MEMBER(stat), 0, 0, NULL, false},
+    {"arm", tb_yaml_field_text, MEMBER(arm), 0, 0, NULL, true},
+    {"op", op_read, MEMBER(op), 0, 0, NULL, false},
+    {"value", value_read, MEMBER(low), 0, 0, NULL, false},
+    {"unit", tb_yaml_field_word, MEMBER(unit), 0, 0, units, false},
+    {"confidence", share_read, MEMBER(confidence), 50, 0, NULL, true},
+    {"margin", share_read, MEMBER(margin), 0, 0, NULL, true},
+    {NULL, NULL, 0, 0, 0, 0, NULL, false},
+};
+
+// --- against the postulate ---
+
+static const struct tb_postulate_arm *arm_find(const struct tb_postulate *postulate, const char *key)
+{
+    for (uint32_t i = 0; i < postulate->arms_count; i++)
+        if (strcmp(postulate->arms[i].key, key) == 0)
+            return &postulate->arms[i];
+    return NULL;
+}
+
+bool tb_prediction_covers(const struct tb_prediction *prediction, const char *cell)
+{
+    return fnmatch(prediction->cell, cell, FNM_NOESCAPE) == 0;
+}
+
+// An arm's name without the share of requests that finish on another node ("home-steered%50") and without its workers
+// ("locus+4w"), which make no other contender.
+static const char *contender_of(const char *name, char out[96])
+{
+    size_t length = strncmp(name, "malloc:", 7) ? strcspn(name, "%+") : strlen(name);
+    snprintf(out, 96, "%.*s", (int)length, name);
+    return out;
+}
+
+bool tb_arm_is_rival(const char *name)
+{
+    char bare[96];
+    const struct tb_contender *contender = tb_contender_find(contender_of(name, bare));
+    bool fault = strchr(name, '@') && strncmp(name, "malloc:", 7) != 0;
+    return !fault && !(contender && (contender->harness || contender->floor));
+}
+
+bool tb_prediction_compares(const struct tb_postulate *postulate, const struct tb_prediction *prediction, uint32_t arm)
+{
+    const struct tb_postulate_arm *candidate = &postulate->arms[arm], *under = arm_find(postulate, prediction->under);
+    for (uint32_t i = 1; prediction->stat == TB_STAT_ORDER && i < prediction->order_count; i++)
+        if (strcmp(prediction->order[i], candidate->key) == 0)
+            return true;
+    if (prediction->stat == TB_STAT_ORDER)
+        return false;
+    if (prediction->over[0] != '*')
+        return strcmp(prediction->over, candidate->key) == 0;
+    char names[2][96];
+    return under && strcmp(contender_of(candidate->name, names[0]), contender_of(under->name, names[1])) != 0 &&
+           tb_arm_is_rival(candidate->name);
+}
+
+static int ratio_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    uint32_t parts = 0;
+    if (out->arm[0])
+        return tb_yaml_bad(source, out->line, "%s: 'arm' is for max, min and median", out->id);
+    if (!arm_find(postulate, out->under))
+        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->under);
+    if (strcmp(out->over, "*") != 0 && !arm_find(postulate, out->over))
+        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->over);
+    if (strcmp(out->over, out->under) == 0)
+        return tb_yaml_bad(source, out->line, "%s: arm '%s' over itself", out->id, out->over);
+    for (uint32_t i = 0; i < postulate->arms_count; i++)
+        parts += tb_prediction_compares(postulate, out, i);
+    return parts ? 0 : tb_yaml_bad(source, out->line, "%s: there is no rival of arm '%s' to compare with", out->id, out->under);
+}
+
+// A contender has one place, so that it is not ranked against itself; and what is ordered is claimed to rise.
+static int order_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    char names[2][96];
+    if (out->arm[0])
+        return tb_yaml_bad(source, out->line, "%s: 'arm' is for max, min and median", out->id);
+    for (uint32_t i = 0; i < out->order_count; i++) {
+        const struct tb_postulate_arm *arm = arm_find(postulate, out->order[i]);
+        if (!arm)
+            return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->order[i]);
+        for (uint32_t j = 0; j < i; j++)
+            if (strcmp(contender_of(arm->name, names[0]), contender_of(arm_find(postulate, out->order[j])->name, names[1])) == 0)
+                return tb_yaml_bad(source, out->line, "%s: the order has one contender twice, as '%s' and '%s'", out->id,
+                                   out->order[j], out->order[i]);
+    }
+    if ((out->op != TB_CLAIM_GT && out->op != TB_CLAIM_GE) || out->low < 1)
+        return tb_yaml_bad(source, out->line,
+                           "%s: an order claims that each is more than the one before it: op > or >=, value 1 or more", out->id);
+    return 0;
+}
+
+static int arm_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    if (!out->arm[0])
+        return tb_yaml_bad(source, out->line, "%s: %s needs an 'arm'", out->id, stats[out->stat].name);
+    if (!arm_find(postulate, out->arm))
+        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->arm);
+    if (out->margin > 0)
+        return tb_yaml_bad(source, out->line, "%s: 'margin' is for ratios of two arms", out->id);
+    return 0;
+}
+
+static int check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    bool ratio = stats[out->stat].ratio, covered = false;
+    const struct tb_metric *metric = tb_metric_find(out->metric);
+    const char *unit = ratio ? "x" : metric->unit;
+    for (uint32_t i = 0; i < postulate->cells_count; i++)
+        covered |= tb_prediction_covers(out, postulate->cells[i]);
+    if (!covered)
+        return tb_yaml_bad(source, out->line, "%s: '%s' is none of the cells", out->id, out->cell);
+    if (ratio && !metric->ratio)
+        return tb_yaml_bad(source, out->line,
+                           "%s: %s may be 0, so arms have no ratio of it: claim its max, min or median of an arm", out->id,
+                           out->metric);
+    if (strcmp(out->unit, unit) != 0)
+        return tb_yaml_bad(source, out->line, "%s: the unit of %s is '%s', not '%s'", out->id,
+                           ratio ? "a ratio of arms" : out->metric, unit, out->unit);
+    if (out->op == TB_CLAIM_EQ && !stats[out->stat].exact)
+        return tb_yaml_bad(source, out->line, "%s: an interval never equals one value: claim 'within'", out->id);
+    if (ratio && out->low <= 0)
+        return tb_yaml_bad(source, out->line, "%s: a ratio is always above 0", out->id);
+    if (out->stat == TB_STAT_ORDER)
+        return order_check(source, postulate, out);
+    return ratio ? ratio_check(source, postulate, out) : arm_check(source, postulate, out);
+}
+
+int tb_prediction_read(const struct tb_yaml_source *source, const struct tb_yaml *entry, struct tb_postulate *postulate)
+{
+    struct tb_prediction *out = &postulate->predictions[postulate->predictions_count];
+    *out = (struct tb_prediction){.confidence = 0.95, .line = entry->line};
+    int rc = tb_yaml_fields(source, entry, "a prediction", fields, out);
+    for (uint32_t i = 0; !rc && i < postulate->predictions_count; i++)
+        if (strcmp(postulate->predictions[i].id, out->id) == 0)
+            rc = tb_yaml_bad(source, entry->line, "two predictions are called %s", out->id);
+    if (!rc)
+        rc = check(source, postulate, out);
+    postulate->predictions_count += !rc;
+    return rc;
+}
+
+#define SUBJECT_BYTES sizeof(((struct tb_prediction *)0)->order) // an order of all the arms that a postulate may have
+
+static void subject_text(const struct tb_prediction *prediction, char out[SUBJECT_BYTES])
+{
+    if (!stats[prediction->stat].ratio)
+        snprintf(out, SUBJECT_BYTES, "%s", prediction->arm);
+    else if (prediction->stat != TB_STAT_ORDER)
+        snprintf(out, SUBJECT_BYTES, "%s/%s", prediction->over, prediction->under);
+    for (size_t i = 0, used = 0; prediction->stat == TB_STAT_ORDER && i < prediction->order_count; i++)
+        used += (size_t)snprintf(out + used, SUBJECT_BYTES - used, "%s%s", i ? "<" : "", prediction->order[i]);
+}
+
+const char *tb_prediction_text(const struct tb_prediction *prediction, char *out, size_t bytes)
+{
+    char subject[SUBJECT_BYTES], metric[64] = "", value[64];
+    subject_text(prediction, subject);
+    if (strcmp(prediction->metric, "time_ns") != 0)
+        snprintf(metric, sizeof metric, " of %s", prediction->metric);
+    if (prediction->op == TB_CLAIM_WITHIN)
+        snprintf(value, sizeof value, "[%.12g, %.12g]", prediction->low, prediction->high);
+    else
+        snprintf(value, sizeof value, "%.12g", prediction->low);
+    snprintf(out, bytes, "%s(%s)%s %s %s", stats[prediction->stat].name, subject, metric, ops[prediction->op], value);
+    return out;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// metric: one table, and everybody who lists the metrics has the same ones.
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "testbed/counters/counters.h"
+#include "testbed/postulate/metric.h"
+
+Test(record_metric, the_words_are_those_of_the_table)
+{
+    unsigned i = 0;
+    for (; tb_metric_at(i); i++) {
+        cr_assert_not_null(tb_metric_names[i], "there is no word for %s", tb_metric_at(i)->name);
+        cr_expect_str_eq(tb_metric_names[i], tb_metric_at(i)->name);
+        cr_expect_eq(tb_metric_find(tb_metric_names[i]), tb_metric_at(i));
+    }
+    cr_expect_null(tb_metric_names[i]);
+    cr_expect_eq(i, 18u);
+    cr_expect_null(tb_metric_find("time"));
+}
+
+Test(record_metric, only_time_is_a_time_and_only_blocks_are_of_the_peak)
+{
+    for (unsigned i = 0; tb_metric_at(i); i++) {
+        const struct tb_metric *metric = tb_metric_at(i);
+        bool time = strncmp(metric->name, "time_ns", 7) == 0;
+        cr_expect_eq(tb_metric_is_time(metric->name), time);
+        cr_expect_str_eq(metric->unit, time ? "ns" : metric->counter || strcmp(metric->name, "waits") == 0 ? "count" : "ratio");
+        cr_expect_leq(metric->of_peak + metric->many_nodes + (metric->counter != NULL), 1, "%s", metric->name);
+        cr_expect(time || metric->of_peak || metric->counter || strcmp(metric->name, metric->member) == 0, "%s", metric->name);
+        cr_expect(!metric->estimate || time || metric->counter, "%s", metric->name);
+    }
+}
+
+// Of every CPU, or there would be metrics that nobody can measure and nobody says why.
+Test(record_metric, each_counter_is_one_or_says_why_not)
+{
+    static const struct tb_cpu_id cpus[] = {{.vendor = "GenuineIntel", .family = 6, .model = 0x8f},
+                                            {.vendor = "AuthenticAMD", .family = 0x1a, .model = 2},
+                                            {.vendor = "ARM", .family = 0x41, .model = 0xd0c},
+                                            {.vendor = "somebody"}};
+    for (unsigned c = 0; c < sizeof cpus / sizeof *cpus; c++) {
+        struct tb_counter_set set;
+        tb_counters_resolve(&set, &cpus[c]);
+        for (unsigned i = 0; tb_metric_at(i); i++)
+            if (tb_metric_at(i)->counter)
+                cr_expect_geq(tb_counters_find(&set, tb_metric_at(i)->counter), 0, "%s has no %s", cpus[c].vendor,
+                              tb_metric_at(i)->counter);
+    }
+}
+
+Test(record_metric, of_a_counter_is_per_lap)
+{
+    json_t *cell = json_pack("{s:i, s:i}", "laps_metered", 20, "blocks_peak", 100);
+    cr_expect_float_eq(tb_metric_divisor(tb_metric_find("cycles"), cell), 20, 0);
+    cr_expect_float_eq(tb_metric_divisor(tb_metric_find("distinct_ratio"), cell), 100, 0);
+    cr_expect_float_eq(tb_metric_divisor(tb_metric_find("time_ns"), cell), 1, 0);
+    json_decref(cell);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// names: see names.h.
+#include "testbed/record/names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool tb_record_named(const char *name)
+{
+    size_t length = strlen(name);
+    return strspn(name, "0123456789") == 4 && name[4] == '-' && strcmp(name + length - 3, ".md") == 0;
+}
+
+bool tb_record_below(const char *path)
+{
+    static const char below[] = TB_RECORD_FOLDER "/";
+    return strncmp(path, below, sizeof below - 1) == 0 && !strchr(path + sizeof below - 1, '/');
+}
+
+bool tb_postulate_name(const char *name, char id[8], char slug[64])
+{
+    size_t digits = strspn(name, "0123456789");
+    size_t length = digits == 4 && name[4] == '-' ? strspn(name + 5, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+    if (length == 0 || length >= 64 || name[5] == '-' || strcmp(name + 5 + length, ".md") != 0 || strncmp(name, "0000", 4) == 0)
+        return false;
+    snprintf(id, 8, "%.4s", name);
+    snprintf(slug, 64, "%.*s", (int)length, name + 5);
+    return true;
+}
+
+int tb_postulate_id(const char *text, char out[8])
+{
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 4 || text[digits] || strtoul(text, NULL, 10) == 0)
+        return -EINVAL;
+    snprintf(out, 8, "%04lu", strtoul(text, NULL, 10));
+    return 0;
+}
+
+int tb_postulate_find(const char *folder, const char *id, char *path, size_t bytes)
+{
+    char wanted[8], number[8], slug[64];
+    unsigned found = 0;
+    if (tb_postulate_id(id, wanted))
+        return -ENOENT;
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return -errno;
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        if (!tb_postulate_name(entry->d_name, number, slug) || strcmp(number, wanted) != 0)
+            continue;
+        found++;
+        if ((size_t)snprintf(path, bytes, "%s/%s", folder, entry->d_name) >= bytes) {
+            closedir(dir);
+            return -ENAMETOOLONG;
+        }
+    }
+    closedir(dir);
+    return found == 0 ? -ENOENT : found == 1 ? 0 : -ENOTUNIQ;
+}

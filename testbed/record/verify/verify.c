@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// verify: which hosts there are, what older checkpoints say of their ledgers, and the report. The witnesses that lie within the
+// record itself are asked first (verify_ledger.c, verify_log.c), those outside it afterwards: only they can see a record whose end
+// was cut off or that was written anew as a whole.
+#include "testbed/record/verify/verify.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "testbed/record/ledger.h"
+#include "testbed/record/verify/verify_internal.h"
+
+// --- what the parts say --------------------------------------------------------------------------------------------------------
+
+void tb_verify_finding(struct verify *verify, enum verify_witness witness, const char *file, size_t line, const char *format, ...)
+{
+    static const char *const names[] = {
+        [WITNESS_LOG] = "the log's own chain and seal",
+        [WITNESS_LEDGER] = "the ledger",
+        [WITNESS_LEDGER_CHAIN] = "the ledger's chain",
+        [WITNESS_CHECKPOINT] = "an older checkpoint",
+        [WITNESS_GIT] = "git history",
+        [WITNESS_KEY] = "the key",
+        [WITNESS_FILES] = "the file system",
+    };
+    char what[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    json_t *finding =
+        json_pack("{s:s, s:I, s:s, s:s}", "file", file, "line", (json_int_t)line, "what", what, "witness", names[witness]);
+    if (json_array_append_new(verify->findings, finding))
+        tb_verify_impossible(verify, -ENOMEM, "%s:%zu: %s", file, line, what);
+}
+
+void tb_verify_remark(struct verify *verify, const char *file, size_t line, const char *format, ...)
+{
+    char what[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    if (json_array_append_new(verify->remarks, json_pack("{s:s, s:I, s:s}", "file", file, "line", (json_int_t)line, "what", what)))
+        tb_verify_impossible(verify, -ENOMEM, "%s:%zu: %s", file, line, what);
+}
+
+void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...)
+{
+    va_list arguments;
+    if (verify->rc)
+        return;
+    verify->rc = rc;
+    va_start(arguments, format);
+    vsnprintf(verify->why, sizeof verify->why, format, arguments);
+    va_end(arguments);
+}
+
+static bool is_found(const struct verify *verify, const char *file, const char *what)
+{
+    size_t i;
+    json_t *finding;
+    json_array_foreach (verify->findings, i, finding)
+        if (strcmp(tb_verify_text(finding, "file"), file) == 0 && strcmp(tb_verify_text(finding, "what"), what) == 0)
+            return true;
+    return false;
+}
+
+void tb_verify_link(struct verify *verify, const char *path, size_t from)
+{
+    static const char what[] = "a symbolic link: what it leads to may change, and is no part of the record";
+    char part[PATH_MAX];
+    struct stat status;
+    for (const char *end = path + from; *end;) {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
+        if (lstat(part, &status) || !S_ISLNK(status.st_mode))
+            continue;
+        if (!is_found(verify, part, what))
+            tb_verify_finding(verify, WITNESS_FILES, part, 1, "%s", what);
+        return;
+    }
+}
+
+const char *tb_verify_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+// --- checkpoints ---------------------------------------------------------------------------------------------------------------
+
+// The ledger must have had a line that ended at these bytes, with this hash.
+static void compare(struct verify *verify, const struct verify_host *host, const struct tb_checkpoint *checkpoint)
+{
+    const struct tb_chain *chain = &host->chain;
+    size_t line = 0, end = 0;
+    while (line < chain->count && end < checkpoint->bytes) {
+        line++;
+        end = line < chain->count ? chain->entries[line].offset : chain->bytes;
+    }
+    if (end < checkpoint->bytes) {
+        if (!chain->broken_line) // otherwise that is the reason
+            tb_verify_finding(verify, WITNESS_CHECKPOINT, host->ledger, line + 1,
+                              "missing: the ledger ends with %zu bytes, and had %zu", end, checkpoint->bytes);
+        return;
+    }
+    if (end != checkpoint->bytes || !line || memcmp(&chain->entries[line - 1].head, &checkpoint->head, sizeof checkpoint->head))
+        tb_verify_finding(verify, WITNESS_CHECKPOINT, host->ledger, line, "written anew: the first %zu bytes had another hash",
+                          checkpoint->bytes);
+}
+
+static const struct verify_host *find_host(const struct verify_host hosts[], size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(hosts[i].name, name) == 0)
+            return &hosts[i];
+    return NULL;
+}
+
+static void checkpoint_line(struct verify *verify, const struct verify_host hosts[], size_t count, const char *text, size_t line)
+{
+    const struct tb_verify_config *config = verify->config;
+    struct tb_checkpoint checkpoint;
+    if (tb_checkpoint_parse(text, &checkpoint)) {
+        tb_verify_impossible(verify, -EINVAL, "%s:%zu: not a checkpoint: a line is HOST BYTES HASH, as `locus verify` prints it",
+                             config->checkpoint, line);
+        return;
+    }
+    const struct verify_host *host = find_host(hosts, count, checkpoint.host);
+    if (host)
+        compare(verify, host, &checkpoint);
+    else if (!config->host)
+        tb_verify_finding(verify, WITNESS_CHECKPOINT, config->checkpoint, line,
+                          "host %s had a ledger of %zu bytes, and has none below %s", checkpoint.host, checkpoint.bytes,
+                          config->root);
+}
+
+static void verify_checkpoint(struct verify *verify, const struct verify_host hosts[], size_t count)
+{
+    const char *path = verify->config->checkpoint;
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0, line = 0, used = 0;
+    if (!file) {
+        tb_verify_impossible(verify, -EINVAL, "--checkpoint: %s: %s", path, strerror(errno));
+        return;
+    }
+    while (!verify->rc && getline(&text, &room, file) >= 0) {
+        line++;
+        text[strcspn(text, "\n")] = '\0';
+        if (!text[strspn(text, " \t\r")])
+            continue;
+        checkpoint_line(verify, hosts, count, text, line);
+        used++;
+    }
+    if (ferror(file))
+        tb_verify_impossible(verify, -EINVAL, "--checkpoint: %s: %s", path, strerror(errno));
+    else if (!used)
+        tb_verify_impossible(verify, -EINVAL, "--checkpoint: %s: no checkpoint in it: a line is HOST BYTES HASH", path);
+    free(text);
+    fclose(file);
+}
+
+// --- hosts ---------------------------------------------------------------------------------------------------------------------
+
+static bool is_folder(struct verify *verify, const char *name)
+{
+    const char *root = verify->config->root;
+    char path[PATH_MAX];
+    struct stat status;
+    if (snprintf(path, sizeof path, "%s/%s", root, name) >= (int)sizeof path)
+        return false;
+    tb_verify_link(verify, path, strlen(root));
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+// Names of the hosts' folders, sorted. *names and its members are malloc'd. The number, or -1 after tb_verify_impossible().
+static int hosts_list(struct verify *verify, struct dirent ***names)
+{
+    const struct tb_verify_config *config = verify->config;
+    int count = scandir(config->root, names, visible, alphasort), kept = 0;
+    if (count < 0) {
+        tb_verify_impossible(verify, -EINVAL, "%s: %s. Run this where the record is, or name its folder with --root", config->root,
+                             strerror(errno));
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        bool wanted = !config->host || strcmp(config->host, (*names)[i]->d_name) == 0;
+        if (wanted && is_folder(verify, (*names)[i]->d_name))
+            (*names)[kept++] = (*names)[i];
+        else
+            free((*names)[i]);
+    }
+    if (!kept && config->host)
+        tb_verify_impossible(verify, -EINVAL, "--host: there is no %s/%s", config->root, config->host);
+    return kept;
+}
+
+static json_t *host_report(const struct verify_host *host)
+{
+    struct tb_checkpoint checkpoint = {.bytes = host->chain.bytes};
+    char text[256];
+    memcpy(checkpoint.host, host->name, sizeof checkpoint.host);
+    if (host->chain.count)
+        checkpoint.head = host->chain.entries[host->chain.count - 1].head;
+    tb_checkpoint_text(&checkpoint, text, sizeof text);
+    return json_pack("{s:s, s:s, s:I, s:I, s:O, s:I, s:I, s:I, s:s}", "host", host->name, "ledger", host->ledger, "runs",
+                     (json_int_t)host->runs_count, "sealed", (json_int_t)host->sealed, "crashed", host->crashed, "postulates",
+                     (json_int_t)host->postulates, "records", (json_int_t)host->records, "packets", (json_int_t)host->packets,
+                     "checkpoint", text);
+}
+
+static json_t *hosts_report(const struct verify_host hosts[], size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        if (hosts[i].chain.count)
+            json_array_append_new(list, host_report(&hosts[i]));
+    return list;
+}
+
+int tb_verify(const struct tb_verify_config *config, json_t **report, char *why, size_t why_bytes)
+{
+    struct verify verify = {.config = config, .findings = json_array(), .remarks = json_array()};
+    struct dirent **names = NULL;
+    json_t *git = NULL, *signer = NULL;
+    int count = hosts_list(&verify, &names);
+    struct verify_host *hosts = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *hosts);
+    if (!hosts || !verify.findings || !verify.remarks)
+        tb_verify_impossible(&verify, -ENOMEM, "out of memory");
+    for (int i = 0; i < count && hosts; i++)
+        tb_verify_host(&verify, names[i]->d_name, &hosts[i]);
+    if (!verify.rc)
+        tb_verify_records(&verify, hosts, (size_t)count);
+    if (!verify.rc && config->key)
+        tb_verify_key(&verify, &signer);
+    if (!verify.rc && config->checkpoint)
+        verify_checkpoint(&verify, hosts, (size_t)count);
+    if (!verify.rc && config->git)
+        tb_verify_git(&verify, hosts, (size_t)count, &git);
+    *report = verify.rc ? NULL
+                        : json_pack("{s:O, s:O, s:o, s:O?, s:O?}", "findings", verify.findings, "remarks", verify.remarks, "hosts",
+                                    hosts_report(hosts, (size_t)count), "git", git, "signed_by", signer);
+    if (!verify.rc && !*report)
+        tb_verify_impossible(&verify, -ENOMEM, "out of memory");
+    snprintf(why, why_bytes, "%s", verify.why);
+    for (int i = 0; i < count; i++) {
+        if (hosts)
+            tb_verify_host_close(&hosts[i]);
+        free(names[i]);
+    }
+    free(names);
+    free(hosts);
+    json_decref(git);
+    json_decref(signer);
+    json_decref(verify.findings);
+    json_decref(verify.remarks);
+    return verify.rc;
+}

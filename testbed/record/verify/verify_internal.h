@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// verify_internal: what the parts of verify share. Each part adds findings and goes on; what keeps it from working at all is
+// remembered in verify.rc, the first time, and ends the whole.
+#ifndef TB_VERIFY_INTERNAL_H
+#define TB_VERIFY_INTERNAL_H
+
+#include <limits.h>
+
+#include "testbed/record/chain.h"
+#include "testbed/record/verify/verify.h"
+
+enum verify_witness {
+    WITNESS_LOG,
+    WITNESS_LEDGER,
+    WITNESS_LEDGER_CHAIN,
+    WITNESS_CHECKPOINT,
+    WITNESS_GIT,
+    WITNESS_KEY,
+    WITNESS_FILES,
+};
+
+struct verify {
+    const struct tb_verify_config *config;
+    json_t *findings, *remarks;
+    int rc;
+    char why[512];
+};
+
+// A run as the ledger tells it. Text is borrowed from the ledger's chain.
+struct verify_run {
+    const char *id, *nonce, *kind, *postulate_id, *postulate_sha256;
+    const char *postulate_path; // as it was filed; NULL: it was not, or only afterwards
+    size_t filed;               // the line of that filing; 0: none
+    char postulate_commit[TB_HASH_TEXT], build_commit[TB_HASH_TEXT]; // as its log names them; ""
+    const json_t *close;        // NULL: never closed
+    size_t line;                // of its opening
+    char log[PATH_MAX];
+};
+
+struct verify_host {
+    char name[64];
+    char ledger[PATH_MAX];
+    struct tb_chain chain;
+    struct verify_run *runs;
+    size_t runs_count;
+    size_t sealed, postulates, records, packets;
+    json_t *crashed;
+};
+
+void tb_verify_finding(struct verify *verify, enum verify_witness witness, const char *file, size_t line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+// Nothing is damaged, but whoever reads the record should know.
+void tb_verify_remark(struct verify *verify, const char *file, size_t line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// The question cannot be answered.
+void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+// The string member of an object, or "".
+const char *tb_verify_text(const json_t *object, const char *key);
+
+// A finding, once, if a part of the path behind its first `from` bytes is a symbolic link.
+void tb_verify_link(struct verify *verify, const char *path, size_t from);
+
+// Reads the ledger of root/name and checks it with all that it names. tb_verify_host_close() in any case.
+void tb_verify_host(struct verify *verify, const char *name, struct verify_host *out);
+void tb_verify_host_close(struct verify_host *host);
+
+// Are the runs of all records known? They may be other hosts': records are often written on one machine. And is every record filed?
+void tb_verify_records(struct verify *verify, const struct verify_host hosts[], size_t count);
+
+// One run's log; and what does not belong below the host's folder: symbolic links, and logs that no run wrote.
+void tb_verify_log(struct verify *verify, struct verify_host *host, struct verify_run *run);
+void tb_verify_strays(struct verify *verify, const struct verify_host *host);
+
+// A packet's line of the ledger, with the files that it seals.
+void tb_verify_packet(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line);
+
+// *report is the "git" member.
+void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size_t hosts_count, json_t **report);
+
+// *signer is the "signed_by" member.
+void tb_verify_key(struct verify *verify, json_t **signer);
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// report_json: the campaign as one JSON object.
+//
+// What is absent, unbounded or not a finite number is null: JSON has no other word for it. A count is exact, so it is given when it
+// was the same in every round and null otherwise; the CSV has the single values. Whole numbers above 2^63 - 1 (only a
+// seed can be one) become strings rather than wrong.
+//
+// Objects are put together from finished parts. A part for which there was no memory is NULL, and makes the whole NULL: so a
+// failure deep inside arrives at the top by itself, and a member never goes missing in silence.
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "testbed/base/json.h"
+#include "testbed/host/head.h"
+#include "testbed/measure/contender.h"
+#include "testbed/report/board/board.h"
+#include "testbed/report/board/report.h"
+
+static json_t *ratio_or_null(bool known, const struct tb_ratio *ratio)
+{
+    return tb_json_ratio(known ? ratio : NULL);
+}
+
+// A field of type uint64_t at `offset`, if it is the same in every round.
+static json_t *count_or_null(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, size_t offset)
+{
+    uint64_t first = 0;
+    for (uint32_t round = 0; round < campaign->rounds; round++) {
+        const struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+        uint64_t count;
+        memcpy(&count, (const char *)sample + offset, sizeof count);
+        first = round == 0 ? count : first;
+        if (!sample->ran || count != first)
+            return json_null();
+    }
+    return campaign->rounds > 0 ? tb_json_whole(first) : json_null();
+}
+
+static json_t *samples_ns(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+{
+    json_t *array = json_array();
+    for (uint32_t round = 0; round < campaign->rounds; round++) {
+        const struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+        double ns = op == TB_LAP ? sample->lap_ns : sample->bench_ns[op];
+        array = tb_json_appended(array, sample->ran && ns > 0 ? tb_json_number(ns) : json_null());
+    }
+    return array;
+}
+
+// Why a row is noisy, in a word; null: it is not.
+static json_t *noise_json(enum tb_noise noise)
+{
+    static const char *const words[] = {
+        [TB_NOISE_WAITED] = "waited", [TB_NOISE_SPREAD] = "spread", [TB_NOISE_INTERVAL] = "interval"};
+    return noise ? json_string(words[noise]) : json_null();
+}
+
+// How many times faster the arm is than another one, in laps or in an operation.
+static json_t *vs_json(const struct tb_campaign *campaign, uint32_t cell, int than, uint32_t arm, int op)
+{
+    struct tb_ratio ratio;
+    int counterpart = op == TB_LAP ? TB_LAP : tb_bench_counterpart[op];
+    bool known = (op == TB_LAP || counterpart >= 0) && tb_pair_ratio(campaign, cell, than, counterpart, (int)arm, op, &ratio);
+    return ratio_or_null(known, &ratio);
+}
+
+// Null where it is not known which is the best.
+static json_t *vs_best_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+{
+    int counterpart = op == TB_LAP ? TB_LAP : tb_bench_counterpart[op];
+    if (op != TB_LAP && counterpart < 0)
+        return json_null();
+    struct tb_fastest best = tb_best_malloc(campaign, cell, counterpart);
+    return best.rival < 0 ? vs_json(campaign, cell, best.arm, arm, op) : json_null();
+}
+
+// To each by name.
+static json_t *vs_mallocs_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+{
+    struct tb_json_member members[TB_ARMS_MAX];
+    char names[TB_ARMS_MAX][sizeof campaign->arms->label];
+    size_t count = 0;
+    for (uint32_t than = 0; than < campaign->arms_count; than++) {
+        if (!tb_is_malloc(&campaign->arms[than]) || tb_twin(campaign, than) >= 0)
+            continue;
+        tb_text_clean(campaign->arms[than].label, false, names[count], sizeof names[count]);
+        members[count] = (struct tb_json_member){names[count], vs_json(campaign, cell, (int)than, arm, op)};
+        count++;
+    }
+    return tb_json_object(members, count);
+}
+
+static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row, int op)
+{
+    bool known = row->valid && row->bench_ns[op] > 0;
+    const struct tb_json_member members[] = {
+        {"median_ns", tb_json_number(known ? row->bench_ns[op] : NAN)},
+        {"mad_ns", tb_json_number(known ? row->bench_mad[op] : NAN)},
+        {"noisy", noise_json(row->valid ? row->bench_noise[op] : TB_NOISE_NONE)},
+        {"vs_mimalloc", ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op])},
+        {"vs_best_malloc", vs_best_json(campaign, cell, arm, op)},
+        {"vs_mallocs", vs_mallocs_json(campaign, cell, arm, op)},
+        {"samples_ns", samples_ns(campaign, cell, arm, op)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+static json_t *bench_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row)
+{
+    if (!campaign->bench)
+        return json_null();
+    const struct tb_json_member members[] = {
+        {"alloc", bench_op_json(campaign, cell, arm, row, TB_BENCH_ALLOC)},
+        {"bulk", bench_op_json(campaign, cell, arm, row, TB_BENCH_BULK)},
+        {"push", bench_op_json(campaign, cell, arm, row, TB_BENCH_PUSH)},
+        {"free", bench_op_json(campaign, cell, arm, row, TB_BENCH_FREE)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+// An invalid row has no time worth telling; its samples stand beside it.
+static double told(const struct tb_row *row, double ns)
+{
+    return row->valid && row->ns_median > 0 ? ns : NAN;
+}
+
+static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i)
+{
+    const struct tb_campaign *c = campaign;
+    const struct tb_row *row = &board->row[i];
+    const struct tb_arm *arm = row->arm;
+    uint32_t a = board->arm[i];
+    const struct tb_json_member members[] = {
+        {"name", tb_json_clean(arm->label)},
+        {"version", tb_json_clean(row->version)},
+        {"library", tb_json_clean(arm->library)},
+        {"fault", tb_json_clean(tb_fault_name(arm->fault))},
+        {"fault_percent", tb_json_number(arm->fault_percent)},
+        {"harness", json_boolean(arm->contender && arm->contender->harness)},
+        {"valid", json_boolean(row->valid)},
+        {"invalid", tb_json_clean(row->invalid)},
+        {"median_ns", tb_json_number(told(row, row->ns_median))},
+        {"mad_ns", tb_json_number(told(row, row->ns_mad))},
+        {"min_ns", tb_json_number(told(row, row->ns_min))},
+        {"noisy", noise_json(row->valid ? row->noise : TB_NOISE_NONE)},
+        {"rounds_waited", tb_json_number(row->rounds_waited)},
+        {"vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base)},
+        {"vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle)},
+        {"vs_best_malloc", vs_best_json(campaign, cell, a, TB_LAP)},
+        {"vs_mallocs", vs_mallocs_json(campaign, cell, a, TB_LAP)},
+        {"vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i])},
+        {"outstanding_high_ratio", tb_json_number(row->outstanding_ratio)},
+        {"distinct_ratio", tb_json_number(row->distinct_ratio)},
+        {"allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated))},
+        {"freed", count_or_null(c, cell, a, offsetof(struct tb_sample, freed))},
+        {"pushed", count_or_null(c, cell, a, offsetof(struct tb_sample, pushed))},
+        {"drained", count_or_null(c, cell, a, offsetof(struct tb_sample, drained))},
+        {"touched_bytes", count_or_null(c, cell, a, offsetof(struct tb_sample, touched_bytes))},
+        {"samples_ns", samples_ns(c, cell, a, TB_LAP)},
+        {"bench", bench_json(c, cell, a, row)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell)
+{
+    struct tb_board board;
+    tb_board(campaign, cell, &board);
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < board.count; i++)
+        array = tb_json_appended(array, arm_json(campaign, cell, &board, i));
+    return array;
+}
+
+// By operation of a bench.
+static json_t *resolutions_json(const struct tb_campaign *campaign, uint32_t cell)
+{
+    struct tb_json_member members[TB_BENCH_COUNT];
+    if (!campaign->bench)
+        return json_null();
+    for (int op = 0; op < TB_BENCH_COUNT; op++) {
+        double resolution = tb_resolution(campaign, cell, op);
+        members[op] = (struct tb_json_member){tb_bench_name(op), tb_json_number(resolution < 0 ? NAN : resolution)};
+    }
+    return TB_JSON_OBJECT(members);
+}
+
+static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
+{
+    static const struct tb_schedule nothing = {0};
+    const struct tb_cell *cell = &campaign->cells[index];
+    const struct tb_schedule *schedule = cell->schedule ? cell->schedule : &nothing;
+    double resolution = tb_campaign_resolution(campaign, index);
+    struct tb_fastest best = tb_best_malloc(campaign, index, campaign->bench ? TB_BENCH_ALLOC : TB_LAP);
+    const struct tb_json_member members[] = {
+        {"workload", tb_json_clean(schedule->name)},
+        {"version", tb_json_whole(schedule->version)},
+        {"touch", json_string(tb_touch_name(cell->touch))},
+        {"laps", tb_json_whole(cell->laps)},
+        {"blocks_per_lap", tb_json_whole(schedule->blocks_per_lap)},
+        {"requests_per_lap", tb_json_whole(schedule->requests_per_lap)},
+        {"blocks_peak", tb_json_whole(schedule->blocks_peak)},
+        {"ticks", tb_json_whole(schedule->ticks)},
+        {"decoded_tokens", tb_json_whole(schedule->decoded_tokens)},
+        {"requests_queued", tb_json_whole(schedule->requests_queued)},
+        {"queue_ns_max", tb_json_whole(schedule->queue_ns_max)},
+        {"live_max", tb_json_whole(schedule->live_max)},
+        {"resolution", tb_json_number(resolution < 0 ? NAN : resolution)},
+        {"resolutions", resolutions_json(campaign, index)},
+        {"best_malloc", tb_json_clean(best.arm >= 0 && best.rival < 0 ? campaign->arms[best.arm].label : NULL)},
+        {"arms", arms_json(campaign, index)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+static json_t *campaign_json(const struct tb_campaign *campaign, const char *command)
+{
+    json_t *cells = json_array();
+    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
+        cells = tb_json_appended(cells, cell_json(campaign, cell));
+    const struct tb_json_member members[] = {
+        {"command", tb_json_clean(command)},
+        {"seed", tb_json_whole(campaign->seed)},
+        {"rounds", tb_json_whole(campaign->rounds)},
+        {"dispatch", json_string(tb_dispatch_name(campaign->dispatch))},
+        {"workers", tb_json_whole(campaign->workers)},
+        {"workers_pinned", json_boolean(tb_workers_pinned(campaign))},
+        {"block_bytes", tb_json_whole(campaign->block_bytes)},
+        {"cells", cells},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+int tb_report_json(FILE *stream, json_t *head, const struct tb_campaign *campaign, const char *command)
+{
+    struct tb_text text;
+    int rc = tb_text_open(&text);
+    if (rc < 0)
+        return rc;
+    json_t *root = campaign_json(campaign, command);
+    if (head)
+        root = tb_headed(json_incref(head), root);
+    if (!root || json_dumpf(root, text.stream, JSON_INDENT(2)) != 0 || fputc('\n', text.stream) == EOF)
+        rc = -ENOMEM;
+    json_decref(root);
+    return tb_text_close(&text, stream, rc);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fleet: what all hosts say about the same predictions, side by side, from the logs of official runs. Nothing is measured for it.
+//
+// Of a host's runs of a postulate the newest stands that says something: it is sealed, complete and closed in the host's ledger,
+// and at least one of its predictions has a verdict that rests on figures (survived, falsified, no-difference, inconclusive). Older
+// such runs are counted, and so are those that say nothing: invalid, noise, crashed, damaged, unmeasurable. Where all of a host's
+// runs are like that, the newest complete one of them stands, or else the newest, with its own word.
+//
+// Machines are alike when kind (bare metal, virtual, emulated, unknown), CPU model and topology (sockets, nodes, cores, CPUs) are;
+// a host is what its newest log says that it is. Logs that are older than a member of the header are shown with gaps.
+#ifndef TB_FLEET_H
+#define TB_FLEET_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "testbed/base/terminal.h"
+#include "testbed/report/board/board.h"
+#include "testbed/report/page/html_page.h"
+
+struct tb_fleet_wanted {
+    const char *host;               // a glob; NULL: all
+    const char *const *postulates;  // "0013" or "0013/P2", NULL-terminated; NULL: all that were run
+};
+
+// Everything that the views below show, as one object:
+//   groups [{kind, cpu|null, topology|null, hosts (how many)}]: of machines that are alike
+//   hosts [{host, group (index), kind "bare metal"|"virtual"|"emulated"|"unknown", guest|null, cpu|null, topology|null,
+//     kernel|null, runs (official ones), changed (older runs were made on another machine), broken|null (of its ledger)}]:
+//     by group and name
+//   postulates [{id, slug|null, question|null, results, survived, falsified, measured, sentence, ids (of all its predictions),
+//     predictions (those wanted) [{id, text|null, about|null, arms|null, unit|null, results, survived, falsified, measured,
+//     sentence}]}]
+//   results [{host, verdict (as in a summary, or "not run", "crashed", "not in the ledger", ...), run|null, time|null, commit|null,
+//     postulate_sha256|null, why|null, estimate|null, low|null, high|null (of predictions that were measured), older [{run,
+//     verdict}], unfit [{run, verdict}]}]: one for each host, in their order
+//   disagree [{postulate, prediction, sentence}]: survived on one machine, and falsified on another
+//   warnings, answer: sentences
+// Text from logs is without control characters. The gallery must be sorted. 0, -ENOMEM.
+int tb_fleet(const struct tb_gallery *gallery, const struct tb_fleet_wanted *wanted, json_t **out);
+
+const json_t *tb_fleet_find(const json_t *list, const char *id); // a postulate or a prediction by its id, or NULL
+
+// 80 columns. The last lines are the answer.
+void tb_fleet_text(const json_t *fleet, struct tb_report_style style, FILE *out);
+void tb_fleet_postulate_text(const json_t *fleet, const json_t *postulate, struct tb_report_style style, FILE *out);
+void tb_fleet_prediction_text(const json_t *fleet, const json_t *postulate, const json_t *prediction, struct tb_report_style style,
+                              FILE *out);
+
+void tb_fleet_html(FILE *out, const json_t *fleet); // a section of the report, with links to its runs
+
+// --- its parts ---
+
+// kind, guest, cpu, topology and kernel of the machine that a log's header describes. New reference, or NULL.
+json_t *tb_fleet_machine(const json_t *header);
+
+// Does a verdict rest on figures? One that does says that the machine could measure.
+bool tb_fleet_measured(const char *verdict);
+
+// Adds survived, falsified, measured and sentence to a postulate (`prediction` "") or one of its predictions. 0 or -ENOMEM.
+int tb_fleet_count(json_t *object, const char *postulate, const char *prediction, const json_t *hosts);
+
+// disagree and answer, from the other members. 0 or -ENOMEM.
+int tb_fleet_answer(json_t *fleet);
+
+// How a verdict is called in a cell of a table, and its sign where there is room for one letter only.
+struct tb_fleet_word {
+    const char *verdict, *word;
+    char sign;
+};
+const struct tb_fleet_word *tb_fleet_word(const char *verdict);
+
+#endif

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// record_file: checking a draft against its log, and filing it, see record.h.
+//
+// A record is one file and one entry in a ledger. The file comes first: should the entry not follow, because of a crash, the next
+// attempt finds the same bytes without an entry and adds it. The other way round the ledger would speak of a file that never was.
+
+#include "testbed/host/host_name.h"
+#include "testbed/report/record/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "testbed/base/json.h"
+#include "testbed/record/find_run.h"
+#include "testbed/record/ledger.h"
+
+static const char interpretation[] = "\n## Interpretation\n";
+static const char next_question[] = "\n## Next question\n";
+static const char folder[] = TB_RECORD_FOLDER;
+
+int tb_record_run(const char *draft, char run[TB_RUN_TEXT])
+{
+    static const char mark[] = "<!-- locus record, run ";
+    if (strncmp(draft, mark, sizeof mark - 1))
+        return -EINVAL;
+    draft += sizeof mark - 1;
+    size_t length = strspn(draft, "0123456789abcdefTZ-");
+    if (length == 0 || length >= TB_RUN_TEXT || draft[length] != '.')
+        return -EINVAL;
+    snprintf(run, TB_RUN_TEXT, "%.*s", (int)length, draft);
+    return 0;
+}
+
+static size_t line_of(const char *text, const char *place)
+{
+    size_t line = 1;
+    for (const char *c = text; c < place; c++)
+        line += *c == '\n';
+    return line;
+}
+
+// The first character that is neither blank nor in a comment, or `end`.
+static const char *first_word(const char *text, const char *end)
+{
+    while (text < end) {
+        if (strncmp(text, "<!--", 4) == 0) {
+            const char *closed = strstr(text, "-->");
+            text = closed && closed < end ? closed + 3 : end;
+        } else if (strchr(" \t\r\n", *text)) {
+            text++;
+        } else {
+            return text;
+        }
+    }
+    return end;
+}
+
+// A section that a person wrote, [begin, end): it says something, and it has no heading that could pass for one of the machine's.
+static int section_check(const char *draft, const char *begin, const char *end, const char *name, char *why, size_t why_bytes)
+{
+    if (first_word(begin, end) == end) {
+        snprintf(why, why_bytes, "%zu: the section \"%s\" is empty; write it, a sentence will do", line_of(draft, begin), name);
+        return -EINVAL;
+    }
+    for (const char *line = begin; line < end; line = strchr(line, '\n') + 1) {
+        if (strncmp(line, "# ", 2) == 0 || strncmp(line, "## ", 3) == 0) {
+            snprintf(why, why_bytes, "%zu: a heading of the record's own rank; begin it with ###", line_of(draft, line));
+            return -EINVAL;
+        }
+        if (!strchr(line, '\n'))
+            break;
+    }
+    return 0;
+}
+
+static int altered(const char *draft, const char *fresh, char *why, size_t why_bytes)
+{
+    size_t same = 0, start = 0;
+    for (; draft[same] && draft[same] == fresh[same]; same++)
+        start = fresh[same] == '\n' ? same + 1 : start;
+    snprintf(why, why_bytes, "%zu: this is not what the log says: \"%.*s\" (write a new draft and copy your two sections into it)",
+             line_of(draft, draft + same), (int)strcspn(fresh + start, "\n"), fresh + start);
+    return -EINVAL;
+}
+
+int tb_record_check(const char *draft, const char *fresh, char *why, size_t why_bytes)
+{
+    const char *begin = strstr(fresh, interpretation);
+    if (!begin)
+        return -EINVAL;
+    size_t machine = (size_t)(begin - fresh) + sizeof interpretation - 1;
+    if (strncmp(draft, fresh, machine))
+        return altered(draft, fresh, why, why_bytes);
+    const char *first = draft + machine - 1; // its newline may be that before the next heading
+    const char *second = strstr(first, next_question);
+    if (!second) {
+        snprintf(why, why_bytes, "%zu: the heading \"## Next question\" is missing", line_of(draft, draft + strlen(draft)));
+        return -EINVAL;
+    }
+    int rc = section_check(draft, first + 1, second + 1, "Interpretation", why, why_bytes);
+    const char *rest = second + sizeof next_question - 1;
+    return rc ? rc : section_check(draft, rest, draft + strlen(draft), "Next question", why, why_bytes);
+}
+
+// The log is the one that the ledger of its host closed.
+static int check_closed(const struct tb_log_view *view, char *why, size_t why_bytes)
+{
+    char host[128], path[256], head[TB_HASH_TEXT], type[16];
+    struct tb_chain ledger;
+    tb_find_run_host(view->path, host, sizeof host);
+    snprintf(path, sizeof path, "logs/%s/ledger.jsonl", host);
+    tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
+    int rc = tb_chain_load(path, &ledger);
+    if (rc < 0) {
+        snprintf(why, why_bytes, "%s: %s (see `locus verify`)", path, strerror(-rc));
+        return rc;
+    }
+    const char *run = tb_member_text(view->header, "run");
+    bool closed = false;
+    for (size_t i = 0; i < ledger.count; i++) {
+        const json_t *entry = ledger.entries[i].object;
+        closed |= strcmp(tb_member_show(entry, "t", type, sizeof type), "close") == 0 &&
+                  strcmp(tb_member_text(entry, "run"), run) == 0 && strcmp(tb_member_text(entry, "log_head"), head) == 0;
+    }
+    tb_chain_close(&ledger);
+    if (!closed)
+        snprintf(why, why_bytes, "%s: %s has no entry for it with this last hash (see `locus verify`)", view->path, path);
+    return closed ? 0 : -EINVAL;
+}
+
+static int check_official(const struct tb_log_view *view, char *why, size_t why_bytes)
+{
+    const char *kind = tb_member_text(view->header, "kind");
+    if (strcmp(kind, "official") == 0 && strncmp(view->path, "logs/", 5) == 0)
+        return check_closed(view, why, why_bytes);
+    snprintf(why, why_bytes, "%s is %s %s run; only an official one below logs/ makes a record (`locus run %s --official`)",
+             tb_member_text(view->header, "run"), *kind == 'o' ? "an" : "a", kind, tb_member_text(view->header, "experiment.id"));
+    return -EINVAL;
+}
+
+// The first of NNNN-slug.md, NNNN-slug.add1.md, ... that is not taken. One with the record's own bytes counts as not taken when the
+// ledger does not know it.
+static int choose_path(const struct tb_log_view *view, const struct tb_ledger *ledger, const char *sha256, char *path, size_t bytes,
+                       bool *there)
+{
+    const char *id = tb_member_text(view->header, "experiment.id"), *slug = tb_member_text(view->header, "experiment.slug");
+    for (int n = 0; n < 10000; n++) {
+        char suffix[16] = "", found[TB_HASH_TEXT];
+        if (n > 0)
+            snprintf(suffix, sizeof suffix, ".add%d", n);
+        if (snprintf(path, bytes, "%s/%s-%s%s.md", folder, id, slug, suffix) >= (int)bytes)
+            return -ENAMETOOLONG;
+        int rc = tb_hash_file(path, found);
+        *there = rc == 0;
+        if (rc == -ENOENT || (rc == 0 && strcmp(found, sha256) == 0 && !tb_ledger_find(ledger, "record", "path", path)))
+            return 0;
+        if (rc < 0)
+            return rc;
+    }
+    return -EEXIST;
+}
+
+static int write_durably(const char *path, const char *text)
+{
+    size_t bytes = strlen(text), done = 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int rc = fd < 0 ? -errno : 0;
+    while (!rc && done < bytes) {
+        ssize_t n = write(fd, text + done, bytes - done);
+        if (n < 0 && errno != EINTR)
+            rc = -errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (!rc && fsync(fd))
+        rc = -errno;
+    if (fd >= 0)
+        close(fd);
+    if (rc && fd >= 0)
+        unlink(path);
+    int parent = rc ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent >= 0) {
+        rc = fsync(parent) ? -errno : 0;
+        close(parent);
+    }
+    return rc;
+}
+
+static int enter(struct tb_ledger *ledger, const struct tb_log_view *view, const char *path, const char *sha256)
+{
+    json_t *entry = json_pack("{s:s, s:s, s:s, s:s, s:s}", "t", "record", "id", tb_member_text(view->header, "experiment.id"),
+                              "run", tb_member_text(view->header, "run"), "path", path, "sha256", sha256);
+    int rc = entry ? tb_ledger_append(ledger, entry) : -ENOMEM;
+    json_decref(entry);
+    return rc;
+}
+
+static int put(struct tb_ledger *ledger, const struct tb_log_view *view, const char *draft, char *path, size_t bytes, char *why,
+               size_t why_bytes)
+{
+    char sha256[TB_HASH_TEXT];
+    bool there = false;
+    const json_t *filed = tb_ledger_find(ledger, "record", "run", tb_member_text(view->header, "run"));
+    if (filed) {
+        snprintf(why, why_bytes, "%s is filed already, as %s; a record is never changed", tb_member_text(filed, "run"),
+                 tb_member_text(filed, "path"));
+        return -EEXIST;
+    }
+    int rc = tb_hash_memory(draft, strlen(draft), sha256);
+    if (!rc)
+        rc = choose_path(view, ledger, sha256, path, bytes, &there);
+    if (!rc && !there)
+        rc = write_durably(path, draft);
+    if (!rc) {
+        rc = enter(ledger, view, path, sha256);
+        if (rc)
+            unlink(path);
+    }
+    return rc;
+}
+
+int tb_record_file(const struct tb_log_view *view, const char *draft, char *path, size_t path_bytes, char *why, size_t why_bytes)
+{
+    struct tb_ledger *ledger = NULL;
+    char host[64];
+    why[0] = path[0] = '\0';
+    int rc = check_official(view, why, why_bytes);
+    if (rc)
+        return rc;
+    rc = tb_host_name(host, sizeof host);
+    if (!rc)
+        rc = tb_ledger_open(&ledger, "logs", host, true, why, why_bytes);
+    if (!rc)
+        rc = put(ledger, view, draft, path, path_bytes, why, why_bytes);
+    tb_ledger_close(ledger);
+    if (rc && !why[0])
+        snprintf(why, why_bytes, "%s: %s", path[0] ? path : "logs", strerror(-rc));
+    return rc;
+}

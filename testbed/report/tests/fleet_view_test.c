@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fleet: the same for people: in 80 columns, with a handful of hosts and with many, and on the page.
+#include "testbed/report/tests/fleet_fixture.h"
+
+TestSuite(fleet_view, .init = enter_folder, .fini = leave_fleet);
+
+// --- for people ----------------------------------------------------------------------------------------------------------------
+
+static char *text;
+
+enum view { ALL, POSTULATE, PREDICTION };
+
+static const char *written(enum view view, bool colour)
+{
+    const struct tb_report_style style = {.colour = colour, .columns = 80};
+    const json_t *postulate = tb_fleet_find(tb_member(fleet, "postulates"), "0002");
+    size_t bytes;
+    free(text);
+    FILE *out = open_memstream(&text, &bytes);
+    if (view == ALL)
+        tb_fleet_text(fleet, style, out);
+    else if (view == POSTULATE)
+        tb_fleet_postulate_text(fleet, postulate, style, out);
+    else
+        tb_fleet_prediction_text(fleet, postulate, prediction_of("P1"), style, out);
+    fclose(out);
+    return text;
+}
+
+static void narrow(void)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        size_t length = strcspn(line, "\n");
+        cr_assert_leq(length, 80, "%.*s", (int)length, line);
+        cr_assert(length == 0 || line[length - 1] != ' ', "blanks behind: %.*s", (int)length, line);
+    }
+}
+
+#define READS(part) cr_assert(strstr(text, part), "no '%s' in:\n%s", part, text)
+
+// The last lines, in which `sentence` begins.
+static void ends_with(const char *sentence)
+{
+    const char *at = strstr(text, sentence), *next = at;
+    cr_assert(at, "no '%s' in:\n%s", sentence, text);
+    while ((next = strchr(next, '\n')) && next[1])
+        cr_assert(*++next == ' ', "there is more behind the answer:\n%s", text);
+}
+
+Test(fleet_view, is_readable_with_a_handful_of_hosts)
+{
+    runs("bm1", 1, as_hardware);
+    runs("bm2", 0.8, as_hardware);
+    runs("guest-n2", 1, as_guest);
+    crashes("guest-n2", as_guest);
+    look(NULL, NULL);
+    written(ALL, false);
+    narrow();
+    READS("  A  Big Iron 9000; 2 sockets, 3 nodes (1 without CPUs), 4 cores, 8 CPUs;");
+    READS("A bare metal    A bare metal    B emulated\n");
+    READS("survived        falsified       unmeasurable +1\n");
+    ends_with("0002 P1 survives on 1 of 2 machines");
+    cr_assert(!strchr(text, '\033'));
+    written(POSTULATE, false);
+    narrow();
+    READS("[1.39, 1.41]    [1.12, 1.13]\n");
+    READS("= 1.01          = 1.01          = 1.01\n");
+    written(PREDICTION, false);
+    narrow();
+    READS("falsified       1.12 [1.12, 1.13] x");
+    READS("1 without a verdict: crashed");
+    ends_with("0002 P1 survives on 1 of 2 machines");
+    written(ALL, true);
+    READS("\033[31mfalsified\033[0m");
+    free(text);
+}
+
+Test(fleet_view, is_readable_with_twenty_two_hosts)
+{
+    char host[16];
+    for (unsigned i = 1; i <= 22; i++) {
+        struct record_fixture run = run_on(host, i % 4 ? 1 : 0.8, i > 18 ? as_guest : i % 2 ? as_hardware : as_virtual);
+        run.rounds = 10;
+        snprintf(host, sizeof host, "bm%u", i);
+        make_run(run);
+    }
+    crashes("bm23", as_hardware);
+    look(NULL, NULL);
+    written(ALL, false);
+    narrow();
+    READS("     1 bm1 ");
+    READS("                      A                             B                          C\n");
+    READS("machine               1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20\n"
+          "0002 glibc-churn      S  S  S  S  S  S  S  S  S  x  S  F  S  F  S  F  S  F  S  u\n");
+    READS("machine              21 22 23\n0002 glibc-churn      u  u  u\n");
+    READS("F falsified");
+    written(POSTULATE, false);
+    narrow();
+    READS("     bm4                 falsified          F   S   S\n");
+    READS("     bm23                crashed            x   x   x\n");
+    written(PREDICTION, false);
+    narrow();
+    free(text);
+}
+
+// --- on the page ---------------------------------------------------------------------------------------------------------------
+
+Test(fleet_view, is_a_section_of_the_page)
+{
+    char kind[32], head[512];
+    runs("bm1", 1, as_hardware);
+    runs("bm2", 0.8, as_hardware);
+    runs("guest-n2", 1, as_guest);
+    make_page();
+    well_formed();
+    const char *section = strstr(page, "<h2 id=\"machines\">"), *row = strstr(page, "<tr data-postulate=\"0002\">");
+    cr_assert(section && section < strstr(page, "<h2>Verdicts</h2>"));
+    cr_assert(row);
+    for (size_t r = 0; r < gallery.runs_count; r++) {
+        snprintf(head, sizeof head, "<td data-host=\"%s\" data-verdict=\"%s\"", gallery.runs[r].host,
+                 tb_gallery_verdict(&gallery.runs[r]));
+        const char *cell = strstr(row, head);
+        cr_assert(cell, "no %s", head);
+        snprintf(head, sizeof head, "<a href=\"#%s\"", gallery.runs[r].run);
+        cr_assert(strstr(cell, head) && strstr(cell, head) < strstr(cell, "</td>"), "no %s", head);
+        snprintf(head, sizeof head, "<details class=\"run\" id=\"%s\"", gallery.runs[r].run);
+        cr_assert_eq(occurrences(head), 1, "the link leads somewhere");
+    }
+    const char *guest = strstr(section, "<th scope=\"col\" data-host=\"guest-n2\"");
+    cr_assert(guest && attribute(guest, "data-kind", kind, sizeof kind));
+    cr_assert_str_eq(kind, "emulated");
+    cr_assert(strstr(guest, ">emulated: n2</small>"));
+    cr_assert_eq(occurrences("colspan=\"2\" class=\"machine\">Big Iron 9000<"), 1);
+    cr_assert_eq(occurrences("<li data-disagree=\"0002 P1\">0002 P1 survives on 1 of 2 machines that could measure it: bm1;"), 1);
+    cr_assert_eq(occurrences("<li data-across=\"0002 P2\">"), 1);
+    cr_assert_eq(occurrences("was falsified on bm2: "), 1);
+}
+
+Test(fleet_view, is_no_section_of_one_machine)
+{
+    runs("bm1", 0.8, as_hardware);
+    make_page();
+    well_formed();
+    cr_assert_eq(occurrences("id=\"machines\""), 0);
+    cr_assert_eq(occurrences("was falsified: "), 1);
+}
+
+static void as_hostile(json_t *line)
+{
+    dress(line, "<img src=x>\"", "bare metal", NULL);
+}
+
+Test(fleet_view, lets_nothing_become_markup)
+{
+    runs("bm1", 1, as_hostile);
+    runs("bm2", 1, as_hardware);
+    cr_assert_eq(rename("logs/bm1", "logs/bm1<script>\""), 0);
+    make_page();
+    well_formed();
+    cr_assert_eq(occurrences("<script") + occurrences("<img"), 0);
+    cr_assert_gt(occurrences("bm1&lt;script&gt;&quot;"), 0);
+    cr_assert_eq(occurrences("class=\"machine\">&lt;img src=x&gt;&quot;<"), 1);
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// noise: campaigns on a machine where others were at work, and what is said of them: nothing that a quieter run would refute.
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "testbed/measure/tests/campaign_fixture.h"
+#include "testbed/report/board/report.h"
+
+static struct fixture f;
+static const struct fixture_arm usual[] = {
+    {"locus", 100000},      {"locus#2", 100000},        {"oracle", 98000},    {"locus-shared", 120000}, {"mimalloc", 200000},
+    {"mimalloc#2", 200000}, {"jemalloc-tuned", 150000}, {"jemalloc", 400000}, {"null", 20000},
+};
+enum { LOCUS, LOCUS_TWIN, ORACLE, SHARED, MIMALLOC, MIMALLOC_TWIN, TUNED, JEMALLOC };
+static const struct tb_report_style plain = {.colour = false, .columns = 80};
+
+static int write_table(FILE *out, const struct tb_campaign *campaign)
+{
+    return tb_report_table(out, campaign, plain);
+}
+
+static int write_json(FILE *out, const struct tb_campaign *campaign)
+{
+    return tb_report_json(out, NULL, campaign, "locus eval");
+}
+
+// One line, a blank between words, so that it does not matter where it was broken.
+static char *said(int (*report)(FILE *, const struct tb_campaign *), const struct tb_campaign *campaign)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    cr_assert_eq(report(out, campaign), 0);
+    fclose(out);
+    for (char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        cr_assert(strcspn(line, "\n") <= 80, "more than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        char c = *from == '\n' ? ' ' : *from;
+        if (c != ' ' || to == text || to[-1] != ' ')
+            *to++ = c;
+    }
+    *to = '\0';
+    return text;
+}
+
+#define SAYS(text, words) cr_assert(strstr(text, words), "\"%s\" is not in:\n%s", words, text)
+#define OMITS(text, words) cr_assert(!strstr(text, words), "\"%s\" is in:\n%s", words, text)
+
+#define SUMMARY_SAYS(campaign, words)                                                                                              \
+    do {                                                                                                                           \
+        char *text_ = said(tb_report_summary, campaign);                                                                           \
+        SAYS(text_, words);                                                                                                        \
+        free(text_);                                                                                                               \
+    } while (0)
+#define SUMMARY_OMITS(campaign, words)                                                                                             \
+    do {                                                                                                                           \
+        char *text_ = said(tb_report_summary, campaign);                                                                           \
+        OMITS(text_, words);                                                                                                       \
+        free(text_);                                                                                                               \
+    } while (0)
+#define TABLE_SAYS(campaign, words)                                                                                                \
+    do {                                                                                                                           \
+        char *text_ = said(write_table, campaign);                                                                                 \
+        SAYS(text_, words);                                                                                                        \
+        free(text_);                                                                                                               \
+    } while (0)
+
+static json_t *json_of(const struct tb_campaign *campaign)
+{
+    char *text = said(write_json, campaign);
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    cr_assert(root);
+    free(text);
+    return root;
+}
+
+static json_t *json_cell(json_t *root)
+{
+    return json_array_get(json_object_get(root, "cells"), 0);
+}
+
+static json_t *json_arm(json_t *root, const char *name)
+{
+    json_t *arms = json_object_get(json_cell(root), "arms");
+    for (size_t i = 0; i < json_array_size(arms); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(arms, i), "name")), name) == 0)
+            return json_array_get(arms, i);
+    cr_assert_fail("no arm %s", name);
+    return NULL;
+}
+
+// --- what makes a row noisy ---
+
+Test(noise, a_base_whose_rounds_lie_apart_leaves_the_sentence)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    fixture_scatter(campaign, 0, MIMALLOC, 19);
+    SUMMARY_OMITS(campaign, "faster than");
+    SUMMARY_SAYS(campaign, "who is ahead cannot be told: too noisy.");
+    SUMMARY_SAYS(campaign, "Between locus and mimalloc nothing can be told: too noisy.");
+    SUMMARY_SAYS(campaign, "Left out as noisy: rounds too far apart: mimalloc.");
+    SUMMARY_SAYS(campaign, "within 3 % of the floor");
+    TABLE_SAYS(campaign, "noisy: spread");
+    json_t *root = json_of(campaign);
+    cr_assert_str_eq(json_string_value(json_object_get(json_arm(root, "mimalloc"), "noisy")), "spread");
+    cr_assert(json_is_null(json_object_get(json_arm(root, "locus"), "noisy")));
+    json_decref(root);
+}
+
+// Two endless loops on two CPUs: each round of a malloc takes two time slices exactly.
+Test(noise, a_base_that_waited_in_every_round_alike_leaves_the_sentence)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    fixture_slow(campaign, 0, MIMALLOC, 25);
+    fixture_slow(campaign, 0, MIMALLOC_TWIN, 25);
+    fixture_wait(campaign, 0, MIMALLOC, 20);
+    SUMMARY_OMITS(campaign, "faster than mimalloc");
+    SUMMARY_SAYS(campaign, "Left out as noisy: waited for a CPU: mimalloc.");
+    TABLE_SAYS(campaign, "noisy: waited");
+    json_t *root = json_of(campaign);
+    cr_assert_str_eq(json_string_value(json_object_get(json_arm(root, "mimalloc"), "noisy")), "waited");
+    cr_assert_eq(json_number_value(json_object_get(json_arm(root, "mimalloc"), "rounds_waited")), 1);
+    cr_assert(json_is_null(json_object_get(json_arm(root, "locus"), "rounds_waited")), "nobody watched it");
+    json_decref(root);
+}
+
+Test(noise, waiting_in_a_quarter_of_the_rounds_is_borne)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    fixture_wait(campaign, 0, MIMALLOC, 5);
+    SUMMARY_SAYS(campaign, "faster than mimalloc");
+    fixture_wait(campaign, 0, MIMALLOC, 6);
+    SUMMARY_OMITS(campaign, "faster than mimalloc");
+}
+
+// The spread does not see them: most rounds agree.
+Test(noise, a_few_rounds_that_make_the_interval_wide_are_seen)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    for (uint32_t round = 0; round < 8; round++)
+        tb_campaign_sample(campaign, 0, LOCUS, round)->lap_ns /= 3;
+    SUMMARY_OMITS(campaign, "faster than");
+    SUMMARY_SAYS(campaign, "ratio to mimalloc too wide: locus");
+    TABLE_SAYS(campaign, "noisy [1.50, ");
+}
+
+Test(noise, when_everything_is_noisy_nothing_is_said)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    campaign->cells_count = 4;
+    for (uint32_t cell = 0; cell < 4; cell++)
+        for (uint32_t arm = 0; arm < campaign->arms_count; arm++)
+            fixture_wait(campaign, cell, arm, 20);
+    char *text = said(tb_report_summary, campaign);
+    SAYS(text, "Full touch: nothing can be told: too noisy.");
+    SAYS(text, "Others were at work: 720 of 720 processes waited for a CPU. End what runs, and measure again.");
+    OMITS(text, "times");
+    OMITS(text, "ahead");
+    OMITS(text, "within");
+    free(text);
+}
+
+Test(noise, one_noisy_workload_leaves_and_the_others_stay)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    campaign->cells_count = 3;
+    fixture_wait(campaign, 1, LOCUS, 20);
+    char *text = said(tb_report_summary, campaign);
+    SAYS(text, "locus is ahead on 2 of 3 workloads, and on 1 it is too noisy to tell");
+    SAYS(text, "faster than the best malloc (jemalloc-tuned) on 2 of 3 workloads; on 1 it is too noisy to tell.");
+    SAYS(text, "floor (the oracle) on 2 of 3 workloads; on 1 it is too noisy to tell.");
+    SAYS(text, "waited for a CPU: locus in 1 of 3.");
+    free(text);
+}
+
+// --- who is the first, when some are noisy ---
+
+Test(noise, the_best_malloc_is_not_known_while_a_noisy_one_may_be_faster)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    fixture_wait(campaign, 0, TUNED, 20); // it had its CPU in no round: what it could do is not known
+    SUMMARY_OMITS(campaign, "faster than the best malloc");
+    SUMMARY_SAYS(campaign, "faster than mimalloc");
+    TABLE_SAYS(campaign, "Which malloc is the best cannot be told: jemalloc-tuned is noisy.");
+    json_t *root = json_of(campaign);
+    cr_assert(json_is_null(json_object_get(json_cell(root), "best_malloc")));
+    cr_assert(json_is_null(json_object_get(json_arm(root, "locus"), "vs_best_malloc")));
+    json_decref(root);
+}
+
+Test(noise, a_noisy_malloc_that_was_slower_in_its_best_round_changes_nothing)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    fixture_scatter(campaign, 0, JEMALLOC, 3);
+    SUMMARY_SAYS(campaign, "faster than the best malloc (jemalloc-tuned).");
+    TABLE_SAYS(campaign, "The best malloc: jemalloc-tuned.");
+}
+
+Test(noise, nobody_is_ahead_while_a_noisy_one_may_be)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    fixture_scatter(campaign, 0, SHARED, 0.5);
+    SUMMARY_SAYS(campaign, "Full touch: who is ahead cannot be told: too noisy.");
+    SUMMARY_OMITS(campaign, "is ahead.");
+}
+
+// --- the controls ---
+
+Test(noise, a_base_that_differs_from_itself_blinds_as_locus_would)
+{
+    static const struct fixture_arm close[] = {{"locus", 1000}, {"locus#2", 1000}, {"mimalloc", 1060}, {"mimalloc#2", 1060}};
+    struct tb_campaign *campaign = FIXTURE(f, close, 20);
+    SUMMARY_SAYS(campaign, "faster than");
+    SUMMARY_SAYS(campaign, "cannot be seen on this machine (A/A of locus, mimalloc).");
+    fixture_slow(campaign, 0, 3, 1.08); // the base once more, 8 % slower
+    SUMMARY_OMITS(campaign, "faster than");
+    SUMMARY_SAYS(campaign, "no difference that this run could see");
+}
+
+Test(noise, a_base_without_a_control_is_named)
+{
+    static const struct fixture_arm one[] = {{"locus", 1000}, {"locus#2", 1000}, {"mimalloc", 1060}};
+    SUMMARY_SAYS(FIXTURE(f, one, 20), "cannot be seen on this machine (A/A of locus alone).");
+}
+
+Test(noise, a_bench_sees_by_operation)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    campaign->bench = true;
+    for (uint32_t round = 0; round < 20; round++) // drains of the same pool, two times apart
+        tb_campaign_sample(campaign, 0, LOCUS_TWIN, round)->bench_ns[TB_BENCH_FREE] *= 2.1;
+    char *text = said(tb_report_summary, campaign);
+    SAYS(text, "locus against mimalloc: alloc 2.00 times [2.00, 2.00] faster, bulk 4.00 times [");
+    SAYS(text, "free no difference that this run could see.");
+    SAYS(text, "locus against the best malloc: alloc 1.50 times [1.50, 1.50] faster (jemalloc-tuned)");
+    free(text);
+    text = said(write_table, campaign);
+    SAYS(text, "Differences under 0.");
+    SAYS(text, "% (free) cannot be seen on this machine (A/A of locus, mimalloc).");
+    free(text);
+    json_t *root = json_of(campaign), *by = json_object_get(json_cell(root), "resolutions");
+    cr_assert(json_number_value(json_object_get(by, "alloc")) < 0.01 && json_number_value(json_object_get(by, "free")) > 1.0);
+    json_decref(root);
+}
+
+// A bulk allocation is held against a malloc's single one, so the controls of both operations have a say.
+Test(noise, a_control_that_is_noisy_in_the_other_operation_blinds_too)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    campaign->bench = true;
+    for (uint32_t round = 0; round < 20; round++) {
+        tb_campaign_sample(campaign, 0, LOCUS, round)->bench_ns[TB_BENCH_BULK] *= 1.4;
+        tb_campaign_sample(campaign, 0, MIMALLOC_TWIN, round)->bench_ns[TB_BENCH_ALLOC] *= round % 2 ? 20 : 0.2;
+    }
+    char *text = said(tb_report_summary, campaign);
+    SAYS(text, "locus against mimalloc: alloc too noisy to tell, bulk too noisy to tell");
+    free(text);
+}
+
+// --- few rounds ---
+
+Test(noise, five_rounds_tell_nothing_and_say_so)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 5);
+    campaign->cells_count = 2;
+    char *text = said(tb_report_summary, campaign);
+    SAYS(text, "Full touch: too few rounds to tell, 6 are the least.");
+    SAYS(text, "steady-decode");
+    OMITS(text, "no difference");
+    OMITS(text, "ahead");
+    OMITS(text, "faster");
+    free(text);
+    campaign->bench = true;
+    SUMMARY_SAYS(campaign, "locus against mimalloc: too few rounds to tell, 6 are the least.");
+    SUMMARY_OMITS(campaign, "no difference");
+    SUMMARY_SAYS(FIXTURE(f, usual, 6), "faster than the best malloc");
+}
+
+// --- what stands where ---
+
+Test(noise, ratios_in_the_summary_carry_intervals)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    campaign->cells_count = 2;
+    fixture_slow(campaign, 1, TUNED, 1.2);
+    SUMMARY_SAYS(campaign, "locus is 1.50 to 1.80 times [1.50, 1.80] faster than the best malloc (jemalloc-tuned).");
+    SUMMARY_SAYS(campaign, "It is 2.00 times [2.00, 2.00] faster than mimalloc.");
+    for (uint32_t cell = 0; cell < 2; cell++) {
+        fixture_slow(campaign, cell, LOCUS, 1.5);
+        fixture_slow(campaign, cell, LOCUS_TWIN, 1.5);
+    }
+    SUMMARY_SAYS(campaign, "It takes 1.53 times [1.53, 1.53] as long as the floor (the oracle).");
+}
+
+// One of six rounds is off: the interval is wide, and the estimate a small percentage all the same.
+Test(noise, a_small_percentage_with_a_wide_interval_is_no_factor)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 6);
+    tb_campaign_sample(campaign, 0, LOCUS, 3)->lap_ns *= 1.35;
+    SUMMARY_SAYS(campaign, " longer than the floor (the oracle).");
+    SUMMARY_OMITS(campaign, "as long as the floor");
+}
+
+Test(noise, what_the_doctor_has_against_the_host_stands_at_each_table_and_in_the_summary)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    campaign->cells_count = 3;
+    campaign->unfit = "UNFIT: 2 things can spoil a figure: load, pressure.";
+    SUMMARY_SAYS(campaign, campaign->unfit);
+    char *text = said(write_table, campaign);
+    unsigned count = 0;
+    for (const char *at = text; (at = strstr(at, campaign->unfit)); at++)
+        count++;
+    cr_assert_eq(count, 3);
+    free(text);
+}
+
+Test(noise, the_table_holds_against_the_best_malloc_and_against_the_base)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    char *text = said(write_table, campaign);
+    SAYS(text, "times faster than over blocks/peak");
+    SAYS(text, "the best malloc mimalloc floor held ever");
+    SAYS(text, "> locus 110 us 4.6 % 1.50x [1.50, 1.50] 2.00 1.02 1.02 1.04");
+    SAYS(text, "jemalloc-tuned 164 us 4.6 % the best 1.33 1.53 1.02 1.04");
+    free(text);
+    json_t *root = json_of(campaign), *by_name = json_object_get(json_arm(root, "locus"), "vs_mallocs");
+    cr_assert_eq(json_object_size(by_name), 3, "the twin is none of them");
+    double ratio = json_number_value(json_object_get(json_object_get(by_name, "jemalloc"), "estimate"));
+    cr_assert(ratio > 3.99 && ratio < 4.01, "%g", ratio);
+    json_decref(root);
+}
+
+Test(noise, the_overview_has_a_row_for_each_workload_at_full_touch)
+{
+    struct tb_campaign *campaign = FIXTURE(f, usual, 20);
+    campaign->cells_count = 4;
+    f.cells[3].touch = TB_TOUCH_BYTE;
+    fixture_wait(campaign, 1, LOCUS, 20);
+    fixture_wait(campaign, 2, TUNED, 20);
+    char *text = said(tb_report_summary, campaign);
+    SAYS(text, "full touch floor locus over floor best malloc over locus");
+    SAYS(text, "steady-decode 107 us 1.02x [1.02, 1.02] 1.50x [1.50, 1.50] jemalloc-tuned");
+    SAYS(text, "burst-storm 107 us noisy noisy");
+    SAYS(text, "long-tail 107 us 1.02x [1.02, 1.02] noisy");
+    OMITS(text, "churn-touch");
+    free(text);
+    campaign->cells_count = 1;
+    SUMMARY_OMITS(campaign, "locus over floor");
+}
+
+Test(noise, a_tiny_ratio_of_a_bench_has_three_digits)
+{
+    static const struct fixture_arm far[] = {{"mimalloc", 10}, {"malloc:/slow.so", 3205}};
+    struct tb_campaign *campaign = FIXTURE(f, far, 20);
+    campaign->bench = true;
+    TABLE_SAYS(campaign, " 0.00312x");
+}

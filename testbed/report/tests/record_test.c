@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// record: what a draft says, what may be changed in it, and where it is filed.
+#include <criterion/criterion.h>
+#include <math.h>
+#include <unistd.h>
+#include <sys/stat.h>
+
+#include "testbed/base/child.h"
+#include "testbed/base/json.h"
+#include "testbed/judge/tests/nodes_fixture.h"
+#include "testbed/judge/tests/record_fixture.h"
+#include "testbed/record/find_run.h"
+#include "testbed/report/record/record.h"
+
+#define RUN "0002-20261121T101500Z-a1b2c3"
+
+static char why[1024], path[4096], folder[] = "/tmp/record-test-XXXXXX";
+
+static struct record_fixture official(void)
+{
+    return (struct record_fixture){.root = "logs",
+                                   .host = "bm1",
+                                   .kind = "official",
+                                   .run = RUN,
+                                   .commit = FIXTURE_COMMIT,
+                                   .dirty = "no",
+                                   .seed = 1,
+                                   .factor = 1,
+                                   .rounds = 20,
+                                   .invalid_round = -1};
+}
+
+// A folder of its own with the fixture's run in it.
+static struct tb_log_view view_of(const struct record_fixture *fixture)
+{
+    struct tb_log_view view;
+    if (strstr(folder, "XXXXXX")) {
+        cr_assert(mkdtemp(folder));
+        cr_assert_eq(chdir(folder), 0);
+        cr_assert_eq(mkdir("experiments", 0755), 0);
+        cr_assert_eq(setenv("LOCUS_HOST", "bm1", 1), 0);
+    }
+    cr_assert_eq(record_fixture_make(fixture, path, sizeof path), 0);
+    cr_assert_eq(tb_find_run_load(path, &view, why, sizeof why), 0, "%s", why);
+    return view;
+}
+
+static void clean_up(void)
+{
+    cr_assert_eq(tb_child_remove(folder), 0);
+}
+
+static char *written(const struct tb_log_view *view)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+    cr_assert(stream);
+    cr_assert_eq(tb_record_write(view, stream), 0);
+    cr_assert_eq(fclose(stream), 0);
+    return text;
+}
+
+// Replaces the first `from`, which has to be there. Frees text.
+static char *with(char *text, const char *from, const char *to)
+{
+    char *place = strstr(text, from), *out = malloc(strlen(text) + strlen(to) + 1);
+    cr_assert(place && out, "'%s' is not in the text", from);
+    sprintf(out, "%.*s%s%s", (int)(place - text), text, to, place + strlen(from));
+    free(text);
+    return out;
+}
+
+static char *filled(const struct tb_log_view *view)
+{
+    char *text = with(written(view), "<!-- What does this mean, and what does it not? -->", "It pays.\n\n### In short\nYes.");
+    return with(text, "<!-- One sentence with a question mark. -->", "And on musl?");
+}
+
+#define SAYS(text, piece) cr_assert(strstr(text, piece), "not in the record: %s", piece)
+
+Test(record, says_what_was_predicted_and_what_was_observed, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view), head[TB_HASH_TEXT];
+    tb_hash_text(&view.chain.entries[view.chain.count - 1].head, head);
+    SAYS(text, "**Question:** Does glibc pay for churn?");
+    SAYS(text, "**Verdict: survived**");
+    SAYS(text, "Repeats experiment 0360");
+    SAYS(text, "| P1 | `hl_ratio(B/A) >= 1.25` | churn-touch/full | 1.40");
+    SAYS(text,
+         "| P2 | `max(A) of outstanding_ratio <= 1.05` | churn-touch/full | 1.0100 | exact | 100 % of 100 % | **survived** |");
+    SAYS(text, "P3 holds when each of its 2 parts does:");
+    SAYS(text, "| churn-touch/byte | B | 1.40");
+    SAYS(text, "commit `" FIXTURE_COMMIT "`");
+    SAYS(text, "### churn-touch/full");
+    SAYS(text, "| B | glibc | glibc 2.36 | ");
+    SAYS(text, "| 1.300 | 1.000 | 0/0 of 20 |");
+    SAYS(text, "| allocated == freed | proof | yes | - |");
+    SAYS(text, "| CPU | Example CPU |\n| CPUs allowed | 0-1 |");
+    SAYS(text, head);
+    cr_assert(!strstr(text, "cannot be filed"));
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, of_an_order_names_each_pair, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    fixture.postulate = fixture_ordered;
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view);
+    SAYS(text, "| P1 | `order(A<B) > 1` | * | 1.40");
+    SAYS(text, "P1 holds when each of its 2 parts does:");
+    SAYS(text, "| churn-touch/full | B/A | 1.40");
+    free(text);
+    tb_log_view_close(&view);
+}
+
+// The worst round of an arm in the first cell, from the log itself.
+static double worst(const struct tb_log_view *view, const char *arm, const char *member)
+{
+    double *values = NULL, out = -INFINITY;
+    size_t count = 0;
+    cr_assert_eq(tb_log_values(view, 0, arm, member, &values, &count), 0);
+    for (size_t i = 0; i < count; i++)
+        out = fmax(out, values[i]);
+    free(values);
+    return out;
+}
+
+Test(record, of_an_emulated_guest_has_counts_and_no_times, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    char row[256];
+    fixture.dress = fixture_dress_guest;
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view);
+    SAYS(text, "> **Made in an emulated guest (n2): counts, no times.**");
+    SAYS(text, "**Verdict: unmeasurable-on-host** (P1, P3: the clock of an emulated machine (n2) says nothing about hardware; the "
+               "rest survived (P2))");
+    SAYS(text, "| P1 | `hl_ratio(B/A) >= 1.25` | churn-touch/full | - | - | - of 97.5 % | **unmeasurable-on-host** |");
+    SAYS(text, "| arm | contender | version | footprint | distinct | remote touches | wandered | freed abroad |");
+    SAYS(text, "| A | locus | locus 0.1.0 | 1.0100 | 1.0000 | 0.0000 | 0.0000 | 0.0000 |");
+    snprintf(row, sizeof row, "| B | glibc | glibc 2.36 | 1.3000 | 1.0000 | %.4f | %.4f | %.4f |",
+             worst(&view, "B", "remote_touch_ratio"), worst(&view, "B", "wandered_ratio"), worst(&view, "B", "abroad_free_ratio"));
+    SAYS(text, row);
+    cr_assert_gt(worst(&view, "B", "wandered_ratio"), 0.1, "it wanders");
+    cr_assert(!strstr(text, "median,") && !strstr(text, "bootstrap") && !strstr(text, "against itself"), "a time is shown");
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, of_many_nodes_has_times_and_counts, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    fixture.dress = fixture_dress_nodes;
+    fixture.invalid_round = 3;
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view);
+    SAYS(text, "| arm | contender | version | median,");
+    SAYS(text, "| A | locus | locus 0.1.0 | 1.0100 | 1.0000 | 0.0000 | 0.0000 | 0.0000 |");
+    SAYS(text, "| B | glibc | glibc 2.36 | INVALID: pushed 10, drained 9 (round 3) | | | | |");
+    cr_assert(!strstr(text, "emulated"));
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, is_the_same_whenever_it_is_written, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *first = written(&view), *second = written(&view), run[TB_RUN_TEXT];
+    cr_assert_str_eq(first, second);
+    cr_assert_eq(tb_record_run(first, run), 0);
+    cr_assert_str_eq(run, RUN);
+    cr_assert_eq(tb_record_run("# 0002", run), -EINVAL);
+    cr_assert_eq(tb_record_run("<!-- locus record, run ../../etc. ", run), -EINVAL);
+    free(first);
+    free(second);
+    tb_log_view_close(&view);
+}
+
+Test(record, of_a_trial_says_so_first_and_is_not_filed, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    fixture.kind = "trial";
+    struct tb_log_view view = view_of(&fixture); // below logs/, where someone may have moved it
+    char *text = filled(&view), target[256];
+    cr_assert_lt(strstr(text, "This is a trial run. It proves nothing and cannot be filed."), strstr(text, "**Question"));
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), -EINVAL);
+    SAYS(why, "only an official one");
+    cr_assert_neq(access("experiments/0002-glibc-churn.md", F_OK), 0);
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, of_an_invalid_arm_ranks_nothing, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    fixture.invalid_round = 12;
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view);
+    SAYS(text, "**Verdict: invalid**");
+    SAYS(text, "| B | glibc | glibc 2.36 | INVALID: pushed 10, drained 9 (round 12) | | | | | | |");
+    SAYS(text, "| proof | **NO** |");
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, without_samples_invents_none, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    fixture.no_samples = true;
+    struct tb_log_view view = view_of(&fixture);
+    char *text = written(&view);
+    SAYS(text, "No sample was taken.");
+    cr_assert(!strstr(text, "nan") && !strstr(text, "inf]"), "%s", text);
+    free(text);
+    tb_log_view_close(&view);
+}
+
+static void refused(char *draft, const char *fresh, const char *reason)
+{
+    why[0] = '\0';
+    cr_assert_eq(tb_record_check(draft, fresh, why, sizeof why), -EINVAL, "not refused: %s", reason);
+    SAYS(why, reason);
+    free(draft);
+}
+
+Test(record, check_finds_every_kind_of_change, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *fresh = written(&view), *good = filled(&view);
+    cr_assert_eq(tb_record_check(good, fresh, why, sizeof why), 0, "%s", why);
+    free(good);
+    refused(written(&view), fresh, "\"Interpretation\" is empty");
+    refused(with(filled(&view), "And on musl?", "<!-- later -->"), fresh, "\"Next question\" is empty");
+    refused(with(filled(&view), "And on musl?", "<!-- later"), fresh, "\"Next question\" is empty");
+    refused(with(filled(&view), "1.3", "1.4"), fresh, "this is not what the log says");
+    refused(with(filled(&view), "**Verdict: survived**", "**Verdict: falsified**"), fresh, "6: this is not what the log says");
+    refused(with(filled(&view), "| CPU | Example CPU |\n", ""), fresh, "this is not what the log says");
+    refused(with(filled(&view), "## Next question", "## Last question"), fresh, "\"## Next question\" is missing");
+    refused(with(filled(&view), "It pays.", "It pays.\n## Gates\nall passed"), fresh, "begin it with ###");
+    refused(with(filled(&view), "And on musl?", "And on musl?\n# 0003 other\n"), fresh, "begin it with ###");
+    char *start = filled(&view);
+    start[40] = '\0';
+    refused(start, fresh, "1: this is not what the log says");
+    free(fresh);
+    tb_log_view_close(&view);
+}
+
+Test(record, is_filed_once_and_later_ones_are_addenda, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *text = filled(&view), target[256], sha256[TB_HASH_TEXT];
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), 0, "%s", why);
+    cr_assert_str_eq(target, "experiments/0002-glibc-churn.md");
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), -EEXIST);
+    SAYS(why, "filed already");
+    free(text);
+    tb_log_view_close(&view);
+    fixture.run = "0002-20261121T111500Z-a1b2c4";
+    fixture.seed = 2;
+    view = view_of(&fixture);
+    text = filled(&view);
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), 0, "%s", why);
+    cr_assert_str_eq(target, "experiments/0002-glibc-churn.add1.md");
+    struct tb_ledger *ledger;
+    cr_assert_eq(tb_ledger_open(&ledger, "logs", "bm1", false, why, sizeof why), 0, "%s", why);
+    const json_t *entry = tb_ledger_find(ledger, "record", "run", fixture.run);
+    cr_assert_str_eq(tb_member_text(entry, "path"), target);
+    cr_assert_str_eq(tb_member_text(entry, "id"), "0002");
+    cr_assert_eq(tb_hash_file(target, sha256), 0);
+    cr_assert_str_eq(tb_member_text(entry, "sha256"), sha256);
+    tb_ledger_close(ledger);
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, filing_goes_on_where_a_crash_left_the_file_without_its_entry, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *text = filled(&view), target[256];
+    FILE *left = fopen("experiments/0002-glibc-churn.md", "w");
+    cr_assert(left && fputs(text, left) >= 0 && fclose(left) == 0);
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), 0, "%s", why);
+    cr_assert_str_eq(target, "experiments/0002-glibc-churn.md");
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, is_not_filed_of_a_log_that_the_ledger_closed_otherwise, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *text = filled(&view), target[256];
+    cr_assert_eq(rename("logs/bm1/ledger.jsonl", "old"), 0);
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), -ENOENT);
+    fixture.run = "0002-20261121T111500Z-a1b2c4";
+    tb_log_view_close(&view);
+    view = view_of(&fixture);
+    tb_log_view_close(&view);
+    cr_assert_eq(tb_find_run_load("a1b2c3", &view, why, sizeof why), 0, "%s", why);
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), -EINVAL);
+    SAYS(why, "locus verify");
+    free(text);
+    tb_log_view_close(&view);
+}
+
+Test(record, is_not_filed_of_a_log_that_took_the_place_of_another, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *text, target[256], original[4096];
+    tb_log_view_close(&view);
+    strcpy(original, path);
+    fixture.root = "other";
+    fixture.seed = 9;
+    view = view_of(&fixture); // the same run, by its name
+    tb_log_view_close(&view);
+    cr_assert_eq(rename(path, original), 0);
+    cr_assert_eq(tb_find_run_load(RUN, &view, why, sizeof why), 0, "%s", why);
+    text = filled(&view);
+    cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), -EINVAL);
+    SAYS(why, "no entry for it with this last hash");
+    free(text);
+    tb_log_view_close(&view);
+}

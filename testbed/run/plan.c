@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan: see plan.h.
+
+#include "testbed/run/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/measure/cell.h"
+#include "testbed/measure/contender.h"
+#include "testbed/postulate/metric.h"
+#include "testbed/workload/known_trace.h"
+#include "testbed/workload/suite.h"
+#include "testbed/workload/workload.h"
+
+// A lap of the suite writes 2688 to 6016 blocks: from a gigabyte on a further lap warms nothing up that the first did not.
+#define LONG_LAP_BLOCK_BYTES (UINT64_C(512) << 10)
+
+// A contender has a driver for one node, or a table for many, or both.
+static int arm_fits(const struct tb_plan *plan, const struct tb_experiment_arm *named, const struct tb_arm *arm, char *why,
+                    size_t why_bytes)
+{
+    const char *id = plan->experiment->id;
+    if (plan->experiment->many_nodes && !arm->contender->nodes)
+        snprintf(why, why_bytes, "arm %s: %s runs on one node only, and experiment %s is of many", named->key, named->name, id);
+    else if (!plan->experiment->many_nodes && !arm->contender->driver)
+        snprintf(why, why_bytes, "arm %s: %s runs on many nodes only, and experiment %s is of one", named->key, named->name, id);
+    else if (!plan->experiment->many_nodes && !tb_arm_on_one_node(arm))
+        snprintf(why, why_bytes, "arm %s: what %s asks for takes several nodes, and experiment %s is of one", named->key,
+                 named->name, id);
+    else
+        return 0;
+    return -EINVAL;
+}
+
+static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
+{
+    for (const struct tb_experiment_arm *arm = plan->experiment->arms; arm->key; arm++) {
+        uint32_t at = plan->campaign.arms_count;
+        int error = tb_arms_add(plan->arms, &plan->campaign.arms_count, arm->name, why, why_bytes);
+        if (!error)
+            error = arm_fits(plan, arm, &plan->arms[at], why, why_bytes);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static bool needs_traces(const struct tb_experiment *experiment)
+{
+    for (const char *const *need = experiment->needs; *need; need++)
+        if (strcmp(*need, "traces") == 0)
+            return true;
+    return false;
+}
+
+// A trace that is not here is a need that is not met, where the experiment says that it needs it.
+static int trace_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
+{
+    const char *name = plan->workloads[at];
+    char path[4096];
+    struct tb_why reason = {""};
+    int error = tb_known_trace_schedule(name, &plan->schedules[at], &reason);
+    if (!error)
+        error = tb_known_trace_path(name, path, sizeof path);
+    if (!error)
+        error = tb_hash_file(path, plan->trace_sha256[at]);
+    if (error == -ENOENT && needs_traces(plan->experiment))
+        return 0;
+    if (error)
+        snprintf(why, why_bytes, "%s", reason.text[0] ? reason.text : strerror(-error));
+    return error == -ENOMEM ? error : error ? -EINVAL : 0;
+}
+
+static int workload_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
+{
+    if (tb_known_trace(plan->workloads[at]))
+        return trace_open(plan, at, why, why_bytes);
+    int error = tb_workload_schedule(plan->workloads[at], &plan->schedules[at]);
+    if (error)
+        snprintf(why, why_bytes, "cell '%s/%s': there is no such workload", plan->workloads[at],
+                 tb_touch_name(plan->cells[at].touch));
+    return error == -ENOENT ? -EINVAL : error;
+}
+
+// A schedule that an earlier cell has already is shared.
+static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
+{
+    for (uint32_t i = 0; i < at; i++) {
+        if (strcmp(plan->workloads[i], plan->workloads[at]))
+            continue;
+        plan->cells[at].schedule = plan->cells[i].schedule;
+        memcpy(plan->trace_sha256[at], plan->trace_sha256[i], sizeof plan->trace_sha256[at]);
+        return 0;
+    }
+    int error = workload_open(plan, at, why, why_bytes);
+    plan->cells[at].schedule = plan->schedules[at];
+    return error;
+}
+
+static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touch touch, char *why, size_t why_bytes)
+{
+    bool many = plan->experiment->many_nodes;
+    if (many ? touch == TB_TOUCH_LINE || touch == TB_TOUCH_FULL : touch != TB_TOUCH_LINE)
+        return 0;
+    snprintf(why, why_bytes,
+             many ? "cell '%s': runs of many nodes touch 'line' or 'full'" : "cell '%s': only runs of many nodes touch 'line'",
+             text);
+    return -EINVAL;
+}
+
+// On many nodes each node has its own workers and pools, and all cells are alike.
+static int settings_fit(const struct tb_plan *plan, const char *text, const struct tb_cell *cell, char *why, size_t why_bytes)
+{
+    if (!plan->experiment->many_nodes || !(cell->workers || cell->block_bytes || cell->dispatch_given))
+        return touch_fits(plan, text, cell->touch, why, why_bytes);
+    snprintf(why, why_bytes, "cell '%s': in runs of many nodes all cells have the workers, blocks and dispatch of 'design'", text);
+    return -EINVAL;
+}
+
+// The laps of a recorded trace are long, and one warms up, as in `locus replay`; those of large blocks as well.
+static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const char *workload, bool smoke)
+{
+    uint32_t laps = smoke ? TB_SMOKE_LAPS : plan->experiment->laps;
+    bool is_long = tb_known_trace(workload) || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
+    cell->laps = laps;
+    cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
+    cell->laps_metered = laps / 4 + 1;
+    if (plan->experiment->many_nodes)
+        cell->laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : plan->experiment->laps_counted;
+}
+
+static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *why, size_t why_bytes)
+{
+    uint32_t at = plan->campaign.cells_count;
+    struct tb_cell *cell = &plan->cells[at];
+    if (at == TB_PLAN_CELLS_MAX || tb_cell_parse(text, plan->workloads[at], cell)) {
+        snprintf(why, why_bytes, "cell '%s' is not WORKLOAD/TOUCH (and /4w, /64KiB, /futex), or there are too many", text);
+        return -EINVAL;
+    }
+    cell_laps(plan, cell, plan->workloads[at], smoke);
+    int error = settings_fit(plan, text, cell, why, why_bytes);
+    if (!error)
+        error = schedule_open(plan, at, why, why_bytes);
+    if (!error && cell->block_bytes && cell->schedule)
+        cell->pool_blocks = 2 * cell->schedule->blocks_peak;
+    plan->campaign.cells_count += !error;
+    return error;
+}
+
+// What says that it is a version of LOCUS-EVAL has that version's workloads, as they were published, or recorded traces.
+static int suite_fits(const struct tb_plan *plan, char *why, size_t why_bytes)
+{
+    const struct tb_suite *suite = tb_suite(plan->experiment->suite);
+    bool frozen = false;
+    if (plan->experiment->suite == 0)
+        return 0;
+    int error = suite ? tb_suite_check(suite, &frozen) : 0;
+    if (error)
+        return error;
+    if (!frozen) {
+        snprintf(why, why_bytes, "the workloads of this build are not those of LOCUS-EVAL v%u, which are frozen: call it otherwise",
+                 plan->experiment->suite);
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; i < plan->campaign.cells_count; i++) {
+        const char *const *name = suite->workloads;
+        while (*name && strcmp(*name, plan->workloads[i]))
+            name++;
+        if (*name || tb_known_trace(plan->workloads[i]))
+            continue;
+        snprintf(why, why_bytes, "%s is no workload of LOCUS-EVAL v%u", plan->workloads[i], suite->version);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static void rounds_lay_out(struct tb_plan *plan, const struct tb_plan_options *options)
+{
+    uint64_t rounds = options->rounds ? options->rounds : plan->postulate->rounds;
+    if (options->smoke)
+        rounds = TB_SMOKE_ROUNDS;
+    plan->block_rounds = (uint32_t)(rounds > 1 ? (rounds + 1) / 2 : 1);
+    plan->campaign.rounds = rounds > 1 ? 2 * plan->block_rounds : 1;
+}
+
+int tb_plan_open(struct tb_plan **out, const struct tb_experiment *experiment, const struct tb_postulate *postulate,
+                 const struct tb_plan_options *options, char *why, size_t why_bytes)
+{
+    struct tb_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return -ENOMEM;
+    plan->experiment = experiment;
+    plan->postulate = postulate;
+    plan->campaign = (struct tb_campaign){
+        .arms = plan->arms,
+        .cells = plan->cells,
+        .seed = options->seed_given ? options->seed : postulate->seed,
+        .dispatch = experiment->dispatch,
+        .workers = experiment->workers,
+        .block_bytes = postulate->block_bytes,
+        .many_nodes = experiment->many_nodes,
+    };
+    rounds_lay_out(plan, options);
+    int error = arms_open(plan, why, why_bytes);
+    for (const char *const *cell = experiment->cells; *cell && !error; cell++)
+        error = cell_open(plan, *cell, options->smoke, why, why_bytes);
+    if (!error)
+        error = suite_fits(plan, why, why_bytes);
+    size_t processes = (size_t)plan->campaign.cells_count * plan->campaign.arms_count;
+    if (!error) {
+        plan->campaign.samples = calloc(processes * (plan->campaign.rounds + plan->block_rounds), sizeof *plan->campaign.samples);
+        error = plan->campaign.samples ? 0 : -ENOMEM;
+    }
+    if (error) {
+        tb_plan_close(plan);
+        return error;
+    }
+    *out = plan;
+    return 0;
+}
+
+void tb_plan_counters(struct tb_plan *plan)
+{
+    struct tb_cpu_id cpu = {.vendor = "unknown"};
+    tb_cpu_id_read("", &cpu); // a CPU that cannot be told is an unknown one
+    if (tb_counters_resolve(&plan->counters, &cpu))
+        return;
+    tb_counters_probe(&plan->counters);
+    plan->campaign.counters = &plan->counters;
+    for (uint32_t i = 0; i < plan->postulate->predictions_count; i++) {
+        const struct tb_metric *metric = tb_metric_find(plan->postulate->predictions[i].metric);
+        if (metric && metric->counter)
+            plan->campaign.counters_wanted |= tb_counters_want(&plan->counters, metric->counter);
+    }
+}
+
+bool tb_plan_missing(const struct tb_plan *plan, char *why, size_t why_bytes)
+{
+    for (uint32_t i = 0; i < plan->campaign.cells_count; i++) {
+        if (plan->cells[i].schedule)
+            continue;
+        if (!tb_known_trace_missing(plan->workloads[i], why, why_bytes))
+            snprintf(why, why_bytes, "the trace %s was not there when the run was planned: run it again", plan->workloads[i]);
+        return true;
+    }
+    return false;
+}
+
+void tb_plan_close(struct tb_plan *plan)
+{
+    if (!plan)
+        return;
+    for (uint32_t i = 0; i < TB_PLAN_CELLS_MAX; i++)
+        free(plan->schedules[i]);
+    free(plan->campaign.samples);
+    free(plan);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan: an experiment and its postulate, made ready to run: arms found, workloads built, rounds laid out in blocks.
+//
+// The rounds come in two blocks of equal length. When the blocks disagree (verdict.h) a whole third is added; the verdict pools
+// all.
+#ifndef TB_PLAN_H
+#define TB_PLAN_H
+
+#include "testbed/measure/cell.h"
+#include "testbed/postulate/experiment.h"
+#include "testbed/postulate/postulate.h"
+
+#define TB_PLAN_CELLS_MAX 24
+#define TB_SMOKE_ROUNDS 2u
+#define TB_SMOKE_LAPS 2u
+#define TB_SMOKE_LAPS_COUNTED 1u
+
+struct tb_plan {
+    const struct tb_experiment *experiment;
+    const struct tb_postulate *postulate;
+    struct tb_arm arms[TB_ARMS_MAX];
+    struct tb_schedule *schedules[TB_PLAN_CELLS_MAX];
+    struct tb_cell cells[TB_PLAN_CELLS_MAX];            // schedule: NULL for a recorded trace that is not here (tb_plan_missing)
+    char workloads[TB_PLAN_CELLS_MAX][TB_WORKLOAD_NAME]; // of each cell, by name
+    char trace_sha256[TB_PLAN_CELLS_MAX][TB_HASH_TEXT]; // of a recorded trace's file, otherwise ""
+    struct tb_campaign campaign; // rounds: of two blocks; samples: room for a third
+    uint32_t block_rounds;
+    struct tb_counter_set counters; // empty until tb_plan_counters()
+};
+
+struct tb_plan_options {
+    bool smoke;             // as short as possible: no verdict comes of it
+    bool seed_given;
+    uint64_t seed;          // otherwise the postulate's
+    uint64_t rounds;        // 0: the postulate's
+};
+
+// 0, -ENOMEM, or -EINVAL with one sentence in `why` (a contender that is not here, an unknown cell, an arm or a cell that an
+// experiment of many nodes, or of one, cannot have). A recorded trace may be missing if the experiment needs `traces`: the plan can
+// then be shown, and not run. Borrows both.
+int tb_plan_open(struct tb_plan **out, const struct tb_experiment *experiment, const struct tb_postulate *postulate,
+                 const struct tb_plan_options *options, char *why, size_t why_bytes);
+void tb_plan_close(struct tb_plan *plan);
+
+// Finds out what this host can count, and has the campaign count it, what the predictions are about in every round. A host that
+// can count nothing is one on which every counter has its reason.
+void tb_plan_counters(struct tb_plan *plan);
+
+// Is a cell's trace missing? why: one sentence.
+bool tb_plan_missing(const struct tb_plan *plan, char *why, size_t why_bytes);
+
+#endif

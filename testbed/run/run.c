@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run: see run.h.
+//
+// Samples are added to the log as their processes end and made durable between rounds, never beside a measured process. The
+// verdict is worked out from the log as it lies on the disk: what cannot be read back does not count.
+
+#include "testbed/run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testbed/base/file.h"
+#include "testbed/base/terminal.h"
+#include "testbed/host/environment.h"
+#include "testbed/run/needs.h"
+#include "testbed/run/run_lines.h"
+
+struct running {
+    const struct tb_run_config *config;
+    struct tb_run_result *result;
+    struct tb_ledger *ledger;
+    struct tb_log *log;
+    struct tb_progress *progress;
+    uint32_t block;
+    char nonce[33];
+    char time[24];
+    char unmet[TB_WHY_BYTES]; // the need that this host does not meet
+};
+
+const char *tb_run_kind_name(enum tb_run_kind kind)
+{
+    static const char *const names[] = {"official", "trial", "smoke"};
+    return names[kind];
+}
+
+static int names_make(struct running *running)
+{
+    const struct tb_experiment *experiment = running->config->plan->experiment;
+    struct tb_run_result *result = running->result;
+    unsigned char random[19];
+    char stamp[24];
+    time_t now = time(NULL);
+    struct tm utc;
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random || !gmtime_r(&now, &utc))
+        return -EIO;
+    for (int i = 0; i < 16; i++)
+        snprintf(running->nonce + 2 * i, 3, "%02x", random[i]);
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+    strftime(running->time, sizeof running->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    snprintf(result->run, sizeof result->run, "%s-%s-%02x%02x%02x", experiment->id, stamp, random[16], random[17], random[18]);
+    int length = snprintf(result->log, sizeof result->log, "%s/%s/%s-%s/%s.jsonl", running->config->root, running->config->host,
+                          experiment->id, experiment->slug, result->run + strlen(experiment->id) + 1);
+    return length < (int)sizeof result->log ? 0 : -ENAMETOOLONG;
+}
+
+static int ledger_add(struct running *running, json_t *entry)
+{
+    int error = entry ? tb_ledger_append(running->ledger, entry) : -ENOMEM;
+    json_decref(entry);
+    return error;
+}
+
+// A trial files its postulate by itself, as it is at this moment; an official run demands that it was filed before. A filing that
+// stands right above would be taken for the trial's own (ledger.h), which binds nobody: so the trial's own goes between.
+static int ledger_open_run(struct running *running)
+{
+    const struct tb_postulate *postulate = running->config->plan->postulate;
+    const struct tb_run_result *result = running->result;
+    const json_t *filed = tb_ledger_find(running->ledger, "postulate", "id", postulate->id);
+    const char *sha256 = filed ? json_string_value(json_object_get(filed, "sha256")) : NULL;
+    const struct tb_chain *chain = tb_ledger_chain(running->ledger);
+    bool here = sha256 && strcmp(sha256, postulate->sha256) == 0 && filed != chain->entries[chain->count - 1].object;
+    int error = 0;
+    if (running->config->kind != TB_RUN_OFFICIAL && !here)
+        error = ledger_add(running, json_pack("{s:s, s:s, s:s, s:s}", "t", "postulate", "id", postulate->id, "path",
+                                              postulate->path, "sha256", postulate->sha256));
+    const char *below = result->log + strlen(running->config->root) + strlen(running->config->host) + 2;
+    return error ? error
+                 : ledger_add(running, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "t", "open", "run", result->run, "nonce",
+                                                 running->nonce, "log", below, "postulate_id", postulate->id, "postulate_sha256",
+                                                 postulate->sha256, "kind", tb_run_kind_name(running->config->kind)));
+}
+
+static int log_add(struct running *running, json_t *line)
+{
+    int error = line ? tb_log_add(running->log, line) : -ENOMEM;
+    json_decref(line);
+    return error;
+}
+
+static int on_sample(void *context, const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round,
+                     uint32_t position)
+{
+    struct running *running = context;
+    (void)campaign;
+    return log_add(running, tb_line_sample(running->config->plan, running->block, cell, arm, round, position));
+}
+
+static int on_round(void *context, const struct tb_campaign *campaign, uint32_t round)
+{
+    (void)campaign;
+    (void)round;
+    return tb_log_flush(((struct running *)context)->log);
+}
+
+static int block_run(struct running *running)
+{
+    struct tb_plan *plan = running->config->plan;
+    const struct tb_campaign_hooks hooks = {
+        .progress = running->progress ? tb_progress_step : NULL,
+        .progress_context = running->progress,
+        .sample = on_sample,
+        .round = on_round,
+        .context = running,
+    };
+    uint32_t first = running->block * plan->block_rounds;
+    int error = tb_campaign_run_rounds(&plan->campaign, first, plan->block_rounds, &hooks);
+    running->block++;
+    return error;
+}
+
+static int is_unstable(const struct running *running, bool *unstable)
+{
+    struct tb_log_view view;
+    char why[200];
+    int error = tb_log_load(running->result->log, &view, why, sizeof why);
+    if (error)
+        return error;
+    *unstable = tb_verdict_unstable(&view, running->config->plan->postulate);
+    tb_log_view_close(&view);
+    return 0;
+}
+
+static int blocks_run(struct running *running)
+{
+    struct tb_plan *plan = running->config->plan;
+    bool unstable = false;
+    int error = block_run(running);
+    if (!error && plan->campaign.rounds > 1)
+        error = block_run(running);
+    if (!error && running->config->kind != TB_RUN_SMOKE)
+        error = is_unstable(running, &unstable);
+    if (!error && unstable) { // the samples of the first two blocks are in the log
+        plan->campaign.rounds += plan->block_rounds;
+        error = block_run(running);
+    }
+    return error;
+}
+
+static int summary_make(struct running *running)
+{
+    struct tb_run_result *result = running->result;
+    struct tb_log_view view;
+    char why[200];
+    int error = tb_log_load(result->log, &view, why, sizeof why);
+    if (error)
+        return error;
+    error = tb_verdict_summary(&view, running->config->plan->postulate, &result->summary);
+    tb_log_view_close(&view);
+    if (!error && running->unmet[0])
+        json_object_set_new(result->summary, "why", json_string(running->unmet));
+    const char *verdict = error ? NULL : json_string_value(json_object_get(result->summary, "verdict"));
+    for (int i = 0; verdict && i < TB_VERDICT_COUNT; i++)
+        if (strcmp(verdict, tb_verdict_name((enum tb_verdict)i)) == 0)
+            result->verdict = (enum tb_verdict)i;
+    return error ? error : tb_log_add(running->log, result->summary);
+}
+
+static int needs_check(struct running *running)
+{
+    const struct tb_plan *plan = running->config->plan;
+    const struct tb_needing run = {
+        .arms = plan->arms,
+        .arms_count = plan->campaign.arms_count,
+        .workers = plan->campaign.workers,
+        .many_nodes = plan->campaign.many_nodes,
+        .cells = plan->experiment->cells,
+    };
+    char found[TB_FOUND_BYTES];
+    for (const char *const *need = plan->experiment->needs; *need; need++) {
+        int met = tb_need_met(*need, &run, found, sizeof found);
+        if (met < 0)
+            return met;
+        if (!met && !running->unmet[0])
+            snprintf(running->unmet, sizeof running->unmet, "needs %s, and %s", *need, found);
+    }
+    if (!running->unmet[0])
+        tb_plan_missing(plan, running->unmet, sizeof running->unmet);
+    return 0;
+}
+
+// The file comes before the entry that names it: a crash between them leaves an empty file that no run has, and verify passes over
+// that. The other way round it would leave a run without a log, which looks like one that was dropped.
+static int log_begin(struct running *running)
+{
+    const char *path = running->result->log;
+    json_t *header = tb_line_header(running->config, running->result->run, running->nonce, running->time);
+    if (header)
+        json_object_set_new(header, "unmet", running->unmet[0] ? json_string(running->unmet) : json_null());
+    int error = header ? tb_log_create(&running->log, path, NULL) : -ENOMEM; // looking at the host takes long, so only then
+    int opened = error ? error : ledger_open_run(running);
+    if (!error && opened) {
+        tb_log_abandon(running->log);
+        running->log = NULL;
+        if (opened != -EUCLEAN) // then the entry may be there all the same
+            unlink(path);
+    }
+    error = opened;
+    if (!error)
+        error = tb_log_add(running->log, header);
+    if (!error)
+        error = tb_log_flush(running->log);
+    json_decref(header);
+    return error;
+}
+
+static int log_write(struct running *running)
+{
+    int error = log_begin(running);
+    if (!error && !running->unmet[0])
+        error = blocks_run(running);
+    if (!error)
+        error = log_add(running, tb_line_after());
+    if (!error)
+        error = tb_log_flush(running->log);
+    if (!error)
+        error = summary_make(running);
+    return error;
+}
+
+// The log gets its seal even when the run went wrong, as "stopped", if it can be written at all.
+static int close_run(struct running *running, int error)
+{
+    struct tb_run_result *result = running->result;
+    char head_text[TB_HASH_TEXT];
+    struct tb_hash head;
+    size_t lines = 0;
+    const char *status = error ? "stopped" : "complete";
+    if (!running->log)
+        return error;
+    int sealed = tb_log_seal(running->log, status, error ? strerror(-error) : NULL, &head, &lines);
+    running->log = NULL;
+    if (sealed)
+        return error ? error : sealed;
+    tb_hash_text(&head, head_text);
+    int closed = ledger_add(running, json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s?}", "t", "close", "run", result->run, "log_head",
+                                               head_text, "log_lines", (json_int_t)lines, "verdict",
+                                               error ? "none (stopped)" : tb_verdict_name(result->verdict), "status", status,
+                                               "emulated", tb_environment_guest()));
+    return error ? error : closed;
+}
+
+int tb_run(const struct tb_run_config *config, struct tb_run_result *out, char *why, size_t why_bytes)
+{
+    struct running running = {.config = config, .result = out};
+    *out = (struct tb_run_result){.verdict = TB_VERDICT_INVALID};
+    why[0] = '\0';
+    int error = names_make(&running);
+    if (!error)
+        error = tb_ledger_open(&running.ledger, config->root, config->host, true, why, why_bytes);
+    if (!error)
+        error = needs_check(&running);
+    if (!error)
+        tb_plan_counters(config->plan);
+    if (!error && !config->quiet)
+        error = tb_progress_open(&running.progress, stderr);
+    if (!error)
+        error = log_write(&running);
+    tb_progress_close(running.progress);
+    error = close_run(&running, error);
+    if (running.ledger)
+        tb_ledger_checkpoint(running.ledger, &out->checkpoint);
+    tb_ledger_close(running.ledger);
+    out->rounds = config->plan->campaign.rounds;
+    if (error && why[0] == '\0')
+        snprintf(why, why_bytes, "%s: %s", out->log, tb_output_why(error));
+    if (error) {
+        json_decref(out->summary);
+        out->summary = NULL;
+    }
+    return error;
+}

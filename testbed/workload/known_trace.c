@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// known_trace: see known_trace.h.
+
+#include "testbed/workload/known_trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TRACES_DEFAULT "../shared/traces"
+
+static const struct known {
+    const char *name, *file;
+    const char *folder;         // NULL: LOCUS_TRACES
+} traces[] = {
+    {"sample", "sample.csv", "testbed/workload"},
+    {"azure-conv", "AzureLLMInferenceTrace_conv.csv", NULL},
+    {"azure-code", "AzureLLMInferenceTrace_code.csv", NULL},
+    {"mooncake", "conversation_trace.jsonl", NULL},
+};
+
+static const struct known *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+        if (strcmp(traces[i].name, name) == 0)
+            return &traces[i];
+    return NULL;
+}
+
+const char *tb_known_trace_at(size_t i)
+{
+    return i < sizeof traces / sizeof *traces ? traces[i].name : NULL;
+}
+
+bool tb_known_trace(const char *name)
+{
+    return find(name) != NULL;
+}
+
+static const char *folder_of(const struct known *known)
+{
+    const char *named = getenv("LOCUS_TRACES");
+    if (known->folder)
+        return known->folder;
+    return named && *named ? named : TRACES_DEFAULT;
+}
+
+int tb_known_trace_path(const char *name, char *path, size_t bytes)
+{
+    const struct known *known = find(name);
+    if (!known)
+        return -ENOENT;
+    return (size_t)snprintf(path, bytes, "%s/%s", folder_of(known), known->file) < bytes ? 0 : -ENAMETOOLONG;
+}
+
+bool tb_known_trace_missing(const char *name, char *why, size_t why_bytes)
+{
+    const struct known *known = find(name);
+    char path[4096];
+    if (tb_known_trace_path(name, path, sizeof path) == 0 && access(path, R_OK) == 0)
+        return false;
+    if (!known)
+        snprintf(why, why_bytes, "there is no trace of the name %s", name);
+    else if (known->folder)
+        snprintf(why, why_bytes, "there is no %s: run locus in the project's folder, which has %s/%s", name, known->folder,
+                 known->file);
+    else
+        snprintf(why, why_bytes, "there is no %s: set LOCUS_TRACES to the folder that has %s (it is not in %.120s)", name,
+                 known->file, folder_of(known));
+    return true;
+}
+
+int tb_known_trace_schedule(const char *name, struct tb_schedule **out, struct tb_why *why)
+{
+    struct tb_trace *trace = NULL;
+    char path[4096];
+    *out = NULL;
+    if (tb_known_trace_missing(name, why->text, sizeof why->text))
+        return -ENOENT;
+    int error = tb_known_trace_path(name, path, sizeof path);
+    if (!error)
+        error = tb_trace_load(path, &trace, why);
+    if (error)
+        return error;
+    error = tb_schedule_replay(trace, &tb_replay_defaults, out, why);
+    if (!error)
+        snprintf((*out)->name, sizeof(*out)->name, "%s", name);
+    tb_trace_close(trace);
+    return error;
+}

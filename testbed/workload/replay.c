@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// replay: a recorded trace becomes a schedule, by the model that trace.h states.
+//
+// The model is simulated token by token. That costs a few additions and comparisons for each token decoded, hundredths of a second
+// for an hour of a service, and leaves no doubt that it is the model. Reservation in full at admission is what makes it
+// deterministic: a request that was admitted can always go on, so nobody is preempted and no outcome hangs on how fast
+// blocks come home. The whole trace is one lap, and each request has a slot of its own.
+//
+// A drain stands at the beginning and at the end of each tick in which something is taken or retired. Where one such tick follows
+// another only one drain stands between them: no worker time passes there in this model, and in a tick without takes or
+// retirements there is nothing that any contender could do.
+#include "testbed/workload/trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/workload/trace_parse.h"
+
+enum { VERSION = 1, POOL_BLOCKS_MAX = (1 << 28) - 1 }; // one TAKE may be of the whole pool, and counts in 28 bits
+
+const struct tb_replay_config tb_replay_defaults = {.tokens_per_block = 16, .pool_blocks = 8192, .tick_ns = 50000000, .speedup = 1};
+
+struct request {
+    uint32_t slot;     // place in the trace
+    uint32_t left;     // tokens still to be decoded
+    uint32_t to_block; // tokens until one begins a new block; 0: the next one does
+};
+
+struct replay {
+    const struct tb_record *records;
+    size_t count;
+    struct tb_replay_config config;
+    struct tb_builder *builder;
+    struct request *live; // in order of admission
+    size_t live_count;
+    size_t admitted;      // of the records; the next one is the head of the queue, or has not arrived
+    uint64_t reserved;    // blocks
+    uint64_t now_ns, last_tick_ns;
+    uint64_t ticks, decoded_tokens;
+    uint64_t queued, queue_ns_max;
+    bool drained;         // the last operation in the stream is a drain
+};
+
+static uint64_t blocks_for(const struct replay *replay, uint64_t tokens)
+{
+    uint32_t per_block = replay->config.tokens_per_block;
+
+    return tokens / per_block + (tokens % per_block != 0);
+}
+
+static uint64_t blocks_of(const struct replay *replay, const struct tb_record *record)
+{
+    return blocks_for(replay, (uint64_t)record->prompt_tokens + record->output_tokens);
+}
+
+// When the request arrives on the virtual clock.
+static uint64_t arrival_ns(const struct replay *replay, const struct tb_record *record)
+{
+    double ns = (double)record->arrival_ns / replay->config.speedup; // 0 for a speedup of INFINITY
+
+    return ns < 0x1p63 ? (uint64_t)ns : UINT64_MAX; // a clock that far never runs: it is only jumped to
+}
+
+static int drain(struct replay *replay)
+{
+    if (replay->drained)
+        return 0;
+    replay->drained = true;
+    return tb_builder_add(replay->builder, TB_OP_DRAIN, 0, 0);
+}
+
+static int add(struct replay *replay, enum tb_op_kind kind, uint32_t slot, uint64_t count)
+{
+    replay->drained = false;
+    return tb_builder_add(replay->builder, kind, slot, (uint32_t)count);
+}
+
+// A request that an earlier tick could have admitted had to wait for blocks; others wait for the next tick at most.
+static void note_wait(struct replay *replay, uint64_t arrived_ns)
+{
+    if (replay->ticks == 0 || arrived_ns > replay->last_tick_ns)
+        return;
+    replay->queued++;
+    if (replay->now_ns - arrived_ns > replay->queue_ns_max)
+        replay->queue_ns_max = replay->now_ns - arrived_ns;
+}
+
+static int admit(struct replay *replay)
+{
+    int error = 0;
+
+    while (!error && replay->admitted < replay->count) {
+        const struct tb_record *record = &replay->records[replay->admitted];
+        uint64_t blocks = blocks_of(replay, record), prompt_blocks = blocks_for(replay, record->prompt_tokens);
+        uint32_t slot = (uint32_t)replay->admitted;
+
+        if (arrival_ns(replay, record) > replay->now_ns || replay->reserved + blocks > replay->config.pool_blocks)
+            break;
+        note_wait(replay, arrival_ns(replay, record));
+        replay->reserved += blocks;
+        replay->admitted++;
+        replay->live[replay->live_count++] = (struct request){
+            .slot = slot,
+            .left = record->output_tokens,
+            .to_block = (uint32_t)(prompt_blocks * replay->config.tokens_per_block - record->prompt_tokens),
+        };
+        if (prompt_blocks > 0)
+            error = add(replay, TB_OP_TAKE, slot, prompt_blocks);
+    }
+    return error;
+}
+
+static int decode(struct replay *replay)
+{
+    for (size_t i = 0; i < replay->live_count; i++) {
+        struct request *request = &replay->live[i];
+
+        if (request->left == 0) // only a request without any output is seen here: it leaves at the end of its first tick
+            continue;
+        if (request->to_block == 0) {
+            int error = add(replay, TB_OP_TAKE, request->slot, 1);
+
+            if (error)
+                return error;
+            request->to_block = replay->config.tokens_per_block;
+        }
+        request->to_block--;
+        request->left--;
+        replay->decoded_tokens++;
+    }
+    return 0;
+}
+
+// Those who are done leave; the others close ranks, so that the order of admission is kept.
+static int leave(struct replay *replay)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < replay->live_count; i++) {
+        struct request request = replay->live[i];
+
+        if (request.left > 0) {
+            replay->live[kept++] = request;
+            continue;
+        }
+
+        int error = add(replay, TB_OP_RETIRE, request.slot, 0);
+
+        if (error)
+            return error;
+        replay->reserved -= blocks_of(replay, &replay->records[request.slot]);
+    }
+    replay->live_count = kept;
+    return 0;
+}
+
+static int tick(struct replay *replay)
+{
+    int error = admit(replay);
+
+    if (!error)
+        error = decode(replay);
+    if (!error)
+        error = leave(replay);
+    if (!error)
+        error = drain(replay);
+    replay->ticks++;
+    replay->last_tick_ns = replay->now_ns;
+    if (__builtin_add_overflow(replay->now_ns, replay->config.tick_ns, &replay->now_ns))
+        replay->now_ns = UINT64_MAX;
+    return error;
+}
+
+static int run(struct replay *replay)
+{
+    int error = tb_builder_mark_lap(replay->builder);
+
+    if (!error)
+        error = drain(replay); // at the beginning of the first tick; that of a later one is the end of the one before
+    while (!error && (replay->live_count > 0 || replay->admitted < replay->count)) {
+        if (replay->live_count == 0) { // a head that has arrived is admitted at once, so here it has not, or now is late enough
+            uint64_t next_ns = arrival_ns(replay, &replay->records[replay->admitted]);
+
+            if (next_ns > replay->now_ns)
+                replay->now_ns = next_ns;
+        }
+        error = tick(replay);
+    }
+    return error ? error : tb_builder_mark_epilogue(replay->builder);
+}
+
+static int check_config(const struct tb_replay_config *config, struct tb_why *why)
+{
+    const char *bad = NULL;
+
+    if (config->tokens_per_block == 0)
+        bad = "a block must hold at least one token";
+    else if (config->pool_blocks == 0 || config->pool_blocks > POOL_BLOCKS_MAX)
+        bad = "the pool must have between 1 and 268435455 blocks";
+    else if (config->tick_ns == 0)
+        bad = "a tick must last at least one nanosecond";
+    else if (!(config->speedup > 0)) // NaN is refused as well
+        bad = "the speed-up must be more than zero";
+    if (bad)
+        strcpy(why->text, bad);
+    return bad ? -EINVAL : 0;
+}
+
+static int check_sizes(const struct replay *replay, const struct tb_trace *trace, struct tb_why *why)
+{
+    for (size_t i = 0; i < replay->count; i++) {
+        const struct tb_record *record = &replay->records[i];
+        uint64_t blocks = blocks_of(replay, record);
+
+        if (blocks > replay->config.pool_blocks) {
+            tb_why_set(why, trace->path, record->line, "the request needs %llu blocks of %u tokens, and the pool has only %u",
+                       (unsigned long long)blocks, replay->config.tokens_per_block, replay->config.pool_blocks);
+            return -ENOSPC;
+        }
+    }
+    return 0;
+}
+
+// The file's name without its folders, in printable ASCII, because it goes into tables, JSON and plots.
+static void name_of(const char *path, char *name, size_t bytes)
+{
+    const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
+    size_t length = strnlen(base, bytes - 1);
+
+    for (size_t i = 0; i < length; i++)
+        name[i] = base[i] >= ' ' && base[i] <= '~' ? base[i] : '?';
+    name[length] = '\0';
+}
+
+static int build(struct replay *replay, const struct tb_trace *trace, struct tb_schedule **out)
+{
+    char name[sizeof((*out)->name)];
+    int error;
+
+    replay->live = calloc(replay->count, sizeof(*replay->live));
+    error = replay->live ? tb_builder_open(&replay->builder) : -ENOMEM;
+    if (!error)
+        error = run(replay);
+    if (!error) {
+        name_of(trace->path, name, sizeof(name));
+        error = tb_builder_pack(replay->builder, name, replay->config.pool_blocks, out);
+    }
+    if (!error) {
+        (*out)->ticks = replay->ticks;
+        (*out)->decoded_tokens = replay->decoded_tokens;
+        (*out)->requests_queued = replay->queued;
+        (*out)->queue_ns_max = replay->queue_ns_max;
+        (*out)->version = VERSION;
+    }
+    tb_builder_close(replay->builder);
+    free(replay->live);
+    return error;
+}
+
+int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_config *config, struct tb_schedule **out,
+                       struct tb_why *why)
+{
+    struct replay replay = {.records = trace->records, .count = trace->count, .config = *config};
+
+    *out = NULL;
+    why->text[0] = '\0';
+    if (config->requests > 0 && config->requests < replay.count)
+        replay.count = config->requests;
+
+    int error = check_config(config, why);
+
+    if (!error)
+        error = check_sizes(&replay, trace, why);
+    if (!error)
+        error = build(&replay, trace, out);
+    if (error && why->text[0] == '\0')
+        tb_why_set(why, trace->path, 0, "cannot be replayed: %s", strerror(-error));
+    return error;
+}

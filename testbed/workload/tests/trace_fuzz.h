@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trace_fuzz: what both loader fuzzers hold true of any input: it is read whole, in order, and can be replayed; or it is refused
+// in one line. A crash, a leak or a report of the sanitizers is the fuzzer's to find; abort() makes a broken promise one.
+#ifndef TB_TRACE_FUZZ_H
+#define TB_TRACE_FUZZ_H
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/workload/trace.h"
+
+static inline void trace_fuzz_hold(int truth)
+{
+    if (!truth)
+        abort();
+}
+
+// Small requests only: what a replay costs is proportional to the tokens, and one number of ten digits would be the whole run.
+static inline void trace_fuzz_replay(const struct tb_trace *trace)
+{
+    struct tb_replay_config config = {7, 600, 1000000, trace->count % 2 ? INFINITY : 3, 0};
+    struct tb_schedule *schedule = NULL;
+    struct tb_why why;
+    uint64_t blocks = 0;
+    int error = tb_schedule_replay(trace, &config, &schedule, &why);
+
+    trace_fuzz_hold(error == 0 || error == -ENOSPC);
+    trace_fuzz_hold((error == 0) == (schedule != NULL) && (error == 0) == (why.text[0] == '\0'));
+    for (size_t i = 0; i < trace->count; i++)
+        blocks += ((uint64_t)trace->records[i].prompt_tokens + trace->records[i].output_tokens + 6) / 7;
+    trace_fuzz_hold(!schedule || schedule->blocks_per_lap == blocks);
+    free(schedule);
+}
+
+static inline void trace_fuzz_records(const struct tb_trace *trace)
+{
+    trace_fuzz_hold(trace->count > 0 && trace->records[0].arrival_ns == 0);
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct tb_record *record = &trace->records[i];
+
+        trace_fuzz_hold(record->line > 0 && (record->prompt_tokens > 0 || record->output_tokens > 0));
+        if (i > 0)
+            trace_fuzz_hold(record->arrival_ns >= record[-1].arrival_ns && record->line == record[-1].line + 1);
+    }
+}
+
+static inline void trace_fuzz_text(const char *text, size_t bytes)
+{
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+    int error = tb_trace_parse("fuzz", text, bytes, &trace, &why);
+
+    trace_fuzz_hold((error == 0) == (trace != NULL));
+    trace_fuzz_hold((error == 0) == (why.text[0] == '\0') && !strchr(why.text, '\n'));
+    trace_fuzz_hold(error == 0 || strncmp(why.text, "fuzz:", 5) == 0);
+    if (trace) {
+        trace_fuzz_records(trace);
+        trace_fuzz_replay(trace);
+    }
+    tb_trace_close(trace);
+}
+
+// Once as it is, and once behind a beginning that is right, so that most of the time is spent beyond the first line.
+static inline void trace_fuzz_input(const char *beginning, const uint8_t *data, size_t bytes)
+{
+    size_t before = strlen(beginning);
+    char *text = malloc(before + bytes); // exactly, so that ASan sees a read beyond it
+
+    trace_fuzz_hold(text != NULL);
+    memcpy(text, beginning, before);
+    if (bytes > 0)
+        memcpy(text + before, data, bytes);
+    trace_fuzz_text(text, before + bytes);
+    trace_fuzz_text(text + before, bytes);
+    free(text);
+}
+
+#endif

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trace: both formats are read exactly, and each way in which a file can be broken is said in one sentence with file and line.
+//
+// Where the recorded traces are at hand (LOCUS_TRACES, by default ../shared/traces) they are checked against figures that were
+// computed apart from this code.
+#include "testbed/workload/trace.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEADER "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+#define GOOD "2023-11-16 18:15:46.6805900,374,44\n"
+#define JSON "{\"timestamp\": 5, \"input_length\": 6758, \"output_length\": 500, \"hash_ids\": [0, 1]}\n"
+
+static const char *fixture(const char *name)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "testbed/tests/fixtures/%s", name);
+    return path;
+}
+
+static struct tb_trace *parse_good(const char *text)
+{
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    cr_assert_eq(tb_trace_parse("t", text, strlen(text), &trace, &why), 0, "%s", why.text);
+    cr_expect_str_empty(why.text);
+    return trace;
+}
+
+static void expect_record(const struct tb_trace *trace, size_t i, uint64_t arrival_ns, uint32_t prompt, uint32_t output,
+                          uint32_t line)
+{
+    cr_assert_lt(i, trace->count);
+    cr_expect_eq(trace->records[i].arrival_ns, arrival_ns, "record %zu arrives at %llu", i,
+                 (unsigned long long)trace->records[i].arrival_ns);
+    cr_expect_eq(trace->records[i].prompt_tokens, prompt);
+    cr_expect_eq(trace->records[i].output_tokens, output);
+    cr_expect_eq(trace->records[i].line, line);
+}
+
+Test(trace, azure_is_read_to_the_last_digit)
+{
+    struct tb_trace *trace = parse_good(HEADER GOOD "2023-11-16 18:15:46.6805901,0,109\n"
+                                                    "2023-11-16 18:15:47,4294967295,0\n");
+
+    cr_expect_str_eq(trace->format, "azure-csv");
+    cr_expect_str_eq(trace->path, "t");
+    cr_assert_eq(trace->count, 3);
+    expect_record(trace, 0, 0, 374, 44, 2);
+    expect_record(trace, 1, 100, 0, 109, 3);
+    expect_record(trace, 2, 319410000, 4294967295, 0, 4);
+    tb_trace_close(trace);
+}
+
+Test(trace, azure_time_crosses_days_and_leap_days)
+{
+    static const struct {
+        const char *from, *to;
+        uint64_t seconds;
+    } spans[] = {
+        {"2023-12-31 23:59:59", "2024-01-01 00:00:00", 1},
+        {"2024-02-28 00:00:00", "2024-03-01 00:00:00", 2 * 86400},
+        {"2023-02-28 00:00:00", "2023-03-01 00:00:00", 86400},
+        {"2000-02-28 00:00:00", "2000-03-01 00:00:00", 2 * 86400},
+        {"2100-02-28 00:00:00", "2100-03-01 00:00:00", 86400},
+        {"1970-01-01 00:00:00", "2023-11-16 18:15:46", 1700158546},
+        {"1970-01-01 00:00:00+00:00", "2553-12-31 23:59:59.999999999+00:00", 18429292799},
+    };
+
+    for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
+        char text[256];
+
+        snprintf(text, sizeof(text), HEADER "%s,1,1\n%s,1,1\n", spans[i].from, spans[i].to);
+
+        struct tb_trace *trace = parse_good(text);
+
+        cr_expect_eq(trace->records[1].arrival_ns / 1000000000, spans[i].seconds, "%s", spans[i].to);
+        tb_trace_close(trace);
+    }
+}
+
+Test(trace, mooncake_is_read_with_and_without_hash_ids)
+{
+    struct tb_trace *trace = parse_good(JSON "{\"output_length\":0,\"input_length\":1,\"timestamp\":3005,\"more\":null}\n"
+                                             "  {\"timestamp\":3005,\"input_length\":0,\"output_length\":7,\"hash_ids\":[]}");
+
+    cr_expect_str_eq(trace->format, "mooncake-jsonl");
+    cr_assert_eq(trace->count, 3);
+    expect_record(trace, 0, 0, 6758, 500, 1);
+    expect_record(trace, 1, UINT64_C(3000000000), 1, 0, 2);
+    expect_record(trace, 2, UINT64_C(3000000000), 0, 7, 3);
+    tb_trace_close(trace);
+}
+
+Test(trace, crlf_and_a_missing_last_newline_are_accepted)
+{
+    struct tb_trace *csv = parse_good("TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:15:46.6805900,374,44\r\n"
+                                      "2023-11-16 18:15:46.6805900,5,6");
+    struct tb_trace *json = parse_good("{\"timestamp\":0,\"input_length\":1,\"output_length\":2}\r\n"
+                                       "{\"timestamp\":0,\"input_length\":3,\"output_length\":4}\r");
+
+    cr_assert_eq(csv->count, 2);
+    expect_record(csv, 0, 0, 374, 44, 2);
+    expect_record(csv, 1, 0, 5, 6, 3);
+    cr_assert_eq(json->count, 2);
+    expect_record(json, 1, 0, 3, 4, 2);
+    tb_trace_close(csv);
+    tb_trace_close(json);
+}
+
+struct broken {
+    const char *text, *why;
+};
+
+static void expect_broken(const struct broken broken[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct tb_trace *trace = (struct tb_trace *)1;
+        struct tb_why why;
+
+        cr_expect_eq(tb_trace_parse("t", broken[i].text, strlen(broken[i].text), &trace, &why), -EINVAL, "%s", broken[i].why);
+        cr_expect_null(trace);
+        cr_expect_str_eq(why.text, broken[i].why);
+    }
+}
+
+#define TIME_BAD(text) "t:2: TIMESTAMP \"" text "\" is not a time like 2023-11-16 18:15:46.6805900"
+
+Test(trace, broken_csv_is_explained)
+{
+    static const struct broken broken[] = {
+        {"", "t: is empty"},
+        {HEADER, "t: has a header but no requests"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens", "t: has a header but no requests"},
+        {"\n" HEADER, "t:1: neither the header TIMESTAMP,ContextTokens,GeneratedTokens nor a JSON object"},
+        {"time,in,out\n", "t:1: neither the header TIMESTAMP,ContextTokens,GeneratedTokens nor a JSON object"},
+        {"TIMESTAMP,GeneratedTokens\n", "t:1: the header is \"TIMESTAMP,GeneratedTokens\" and must be "
+                                        "TIMESTAMP,ContextTokens,GeneratedTokens"},
+        {HEADER GOOD "\n" GOOD, "t:3: the line is empty"},
+        {HEADER GOOD "\n", "t:3: the line is empty"},
+        {HEADER "2023-11-16 18:15:46,374\n", "t:2: 2 columns instead of 3 (TIMESTAMP,ContextTokens,GeneratedTokens)"},
+        {HEADER "2023\n", "t:2: 1 column instead of 3 (TIMESTAMP,ContextTokens,GeneratedTokens)"},
+        {HEADER "2023-11-16 18:15:46,374,44,\n", "t:2: 4 columns instead of 3 (TIMESTAMP,ContextTokens,GeneratedTokens)"},
+        {HEADER "2023-11-16 18:15:46,374,\n", "t:2: GeneratedTokens is missing"},
+        {HEADER "2023-11-16 18:15:46,,1\n", "t:2: ContextTokens is missing"},
+        {HEADER "2023-11-16 18:15:46,374,12x\n", "t:2: GeneratedTokens \"12x\" is not a number"},
+        {HEADER "2023-11-16 18:15:46,+5,1\n", "t:2: ContextTokens \"+5\" is not a number"},
+        {HEADER "2023-11-16 18:15:46, 5,1\n", "t:2: ContextTokens \" 5\" is not a number"},
+        {HEADER "2023-11-16 18:15:46,-,1\n", "t:2: ContextTokens \"-\" is not a number"},
+        {HEADER "2023-11-16 18:15:46,5.0,1\n", "t:2: ContextTokens \"5.0\" is not a number"},
+        {HEADER "2023-11-16 18:15:46,-5,1\n", "t:2: ContextTokens \"-5\" is negative"},
+        {HEADER "2023-11-16 18:15:46,4294967296,1\n", "t:2: ContextTokens \"4294967296\" is too large"},
+        {HEADER "2023-11-16 18:15:46,18446744073709551617,1\n", "t:2: ContextTokens \"18446744073709551617\" is too large"},
+        {HEADER "2023-11-16 18:15:46,\x01\xff,1\n", "t:2: ContextTokens \"??\" is not a number"},
+        {HEADER "2023-11-16 18:15:46,0123456789012345678901234567890123456789x,1\n",
+         "t:2: ContextTokens \"0123456789012345678901234567890123456789...\" is not a number"},
+        {HEADER "2023-11-16 18:15:46,0,0\n", "t:2: the request has neither prompt nor output tokens"},
+        {HEADER GOOD GOOD "2023-11-16 18:15:46.6805899,1,1\n", "t:4: the request arrives before the one in line 3"},
+    };
+
+    expect_broken(broken, sizeof(broken) / sizeof(broken[0]));
+}
+
+Test(trace, times_that_are_none_are_explained)
+{
+    static const struct broken broken[] = {
+        {HEADER ",1,1\n", TIME_BAD("")},
+        {HEADER "2023-11-16,1,1\n", TIME_BAD("2023-11-16")},
+        {HEADER "2023-11-16T18:15:46,1,1\n", TIME_BAD("2023-11-16T18:15:46")},
+        {HEADER "2023-13-16 18:15:46,1,1\n", TIME_BAD("2023-13-16 18:15:46")},
+        {HEADER "2023-00-16 18:15:46,1,1\n", TIME_BAD("2023-00-16 18:15:46")},
+        {HEADER "2023-02-29 18:15:46,1,1\n", TIME_BAD("2023-02-29 18:15:46")},
+        {HEADER "2023-11-00 18:15:46,1,1\n", TIME_BAD("2023-11-00 18:15:46")},
+        {HEADER "1969-12-31 23:59:59,1,1\n", TIME_BAD("1969-12-31 23:59:59")},
+        {HEADER "2554-01-01 00:00:00,1,1\n", TIME_BAD("2554-01-01 00:00:00")},
+        {HEADER "2023-11-16 24:15:46,1,1\n", TIME_BAD("2023-11-16 24:15:46")},
+        {HEADER "2023-11-16 18:60:46,1,1\n", TIME_BAD("2023-11-16 18:60:46")},
+        {HEADER "2023-11-16 18:15:60,1,1\n", TIME_BAD("2023-11-16 18:15:60")},
+        {HEADER "2023-11-16 18:15:4,1,1\n", TIME_BAD("2023-11-16 18:15:4")},
+        {HEADER "2023-11-16 18:15:46.,1,1\n", TIME_BAD("2023-11-16 18:15:46.")},
+        {HEADER "2023-11-16 18:15:46.1234567890,1,1\n", TIME_BAD("2023-11-16 18:15:46.1234567890")},
+        {HEADER "2023-11-16 18:15:46.5+01:00,1,1\n", TIME_BAD("2023-11-16 18:15:46.5+01:00")},
+        {HEADER "2023-11-16 18:15:46x,1,1\n", TIME_BAD("2023-11-16 18:15:46x")},
+    };
+
+    expect_broken(broken, sizeof(broken) / sizeof(broken[0]));
+}
+
+#define OBJECT(timestamp, input, output) "{\"timestamp\":" timestamp ",\"input_length\":" input ",\"output_length\":" output "}\n"
+
+Test(trace, broken_jsonl_is_explained)
+{
+    static const struct broken broken[] = {
+        {JSON "[1]\n", "t:2: not a JSON object"},
+        {JSON "17\n", "t:2: not a JSON object"},
+        {JSON "\n" JSON, "t:2: the line is empty"},
+        {JSON "{\"timestamp\":5,\"input_length\":1}\n", "t:2: output_length is missing"},
+        {"{\"input_length\":1,\"output_length\":1}\n", "t:1: timestamp is missing"},
+        {"{}", "t:1: timestamp is missing"},
+        {OBJECT("0", "\"7\"", "1"), "t:1: input_length is not a whole number"},
+        {OBJECT("0.5", "7", "1"), "t:1: timestamp is not a whole number"},
+        {OBJECT("0", "7", "null"), "t:1: output_length is not a whole number"},
+        {OBJECT("-1", "7", "1"), "t:1: timestamp -1 is negative"},
+        {OBJECT("0", "7", "-3"), "t:1: output_length -3 is negative"},
+        {OBJECT("0", "4294967296", "1"), "t:1: input_length 4294967296 is too large"},
+        {OBJECT("18446744073710", "1", "1"), "t:1: timestamp 18446744073710 is too large"},
+        {OBJECT("0", "0", "0"), "t:1: the request has neither prompt nor output tokens"},
+        {OBJECT("7", "1", "1") OBJECT("6", "1", "1"), "t:2: the request arrives before the one in line 1"},
+        {"{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":5}", "t:1: hash_ids is not an array"},
+        {"{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[1,\"2\"]}",
+         "t:1: hash_ids has something that is not a whole number, at place 2"},
+    };
+    static const char *const no_json[] = {
+        JSON "{\"timestamp\":",
+        JSON "{\"timestamp\":99999999999999999999,\"input_length\":1,\"output_length\":1}",
+        JSON "{\"timestamp\":1,\"timestamp\":1,\"input_length\":1,\"output_length\":1}",
+        JSON "{\"timestamp\":9,\"input_length\":1,\"output_length\":1} x",
+        JSON "{\"\xff\":1}",
+    };
+
+    expect_broken(broken, sizeof(broken) / sizeof(broken[0]));
+    for (size_t i = 0; i < sizeof(no_json) / sizeof(no_json[0]); i++) {
+        struct tb_trace *trace = NULL;
+        struct tb_why why;
+
+        cr_expect_eq(tb_trace_parse("t", no_json[i], strlen(no_json[i]), &trace, &why), -EINVAL);
+        cr_expect_eq(strncmp(why.text, "t:2: not valid JSON at column ", 30), 0, "%s", why.text);
+        cr_expect_null(strchr(why.text, '\n'));
+    }
+}
+
+Test(trace, nul_bytes_are_refused_with_their_line)
+{
+    static const char csv[] = HEADER GOOD "2023-11-16 18:15:46.7,1,\0001\n", json[] = JSON "{\"timestamp\0\":1}";
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    cr_expect_eq(tb_trace_parse("t", csv, sizeof(csv) - 1, &trace, &why), -EINVAL);
+    cr_expect_str_eq(why.text, "t:3: there is a NUL byte: this is not a text file");
+    cr_expect_eq(tb_trace_parse("t", json, sizeof(json) - 1, &trace, &why), -EINVAL);
+    cr_expect_str_eq(why.text, "t:2: there is a NUL byte: this is not a text file");
+    cr_expect_null(trace);
+}
+
+Test(trace, text_need_not_be_terminated)
+{
+    static const char text[] = HEADER GOOD "2023-11-16 18:15:47,1,123456";
+    size_t bytes = strlen(text) - 3;
+    char *exact = malloc(bytes); // so that ASan sees a read beyond it
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    memcpy(exact, text, bytes);
+    cr_assert_eq(tb_trace_parse("t", exact, bytes, &trace, &why), 0);
+    free(exact);
+    cr_expect_eq(trace->records[1].output_tokens, 123);
+    tb_trace_close(trace);
+    tb_trace_close(NULL);
+}
+
+Test(trace, broken_line_7_of_a_file_is_named)
+{
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    cr_expect_eq(tb_trace_load(fixture("broken-line-7.csv"), &trace, &why), -EINVAL);
+    cr_expect_str_eq(why.text, "testbed/tests/fixtures/broken-line-7.csv:7: GeneratedTokens \"12x\" is not a number");
+    cr_expect_eq(tb_trace_load(fixture("broken-line-7.jsonl"), &trace, &why), -EINVAL);
+    cr_expect_str_eq(why.text, "testbed/tests/fixtures/broken-line-7.jsonl:7: output_length is missing");
+    cr_expect_null(trace);
+}
+
+Test(trace, files_of_both_formats_are_loaded)
+{
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    cr_assert_eq(tb_trace_load(fixture("small.csv"), &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(trace->count, 4);
+    expect_record(trace, 3, 1100000000, 33, 7, 5);
+    tb_trace_close(trace);
+    cr_assert_eq(tb_trace_load(fixture("small.jsonl"), &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(trace->count, 7);
+    expect_record(trace, 6, UINT64_C(9000000000), 700, 61, 7);
+    tb_trace_close(trace);
+}
+
+Test(trace, files_that_cannot_be_read_are_explained)
+{
+    static const struct {
+        const char *name;
+        int error;
+        const char *why;
+    } files[] = {
+        {"empty.csv", -EINVAL, "testbed/tests/fixtures/empty.csv: is empty"},
+        {"no-such.csv", -ENOENT, "testbed/tests/fixtures/no-such.csv: cannot be read: No such file or directory"},
+        {".", -EISDIR, "testbed/tests/fixtures/.: cannot be read: Is a directory"},
+    };
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        struct tb_trace *trace = NULL;
+        struct tb_why why;
+
+        cr_expect_eq(tb_trace_load(fixture(files[i].name), &trace, &why), files[i].error);
+        cr_expect_str_eq(why.text, files[i].why);
+        cr_expect_null(trace);
+    }
+}
+
+Test(trace, too_large_is_refused_before_it_is_read)
+{
+    char path[] = "/tmp/locus-trace-XXXXXX";
+    int file = mkstemp(path);
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    cr_assert_geq(file, 0);
+    cr_assert_eq(ftruncate(file, ((off_t)1 << 30) + 1), 0); // a hole: takes no space
+    cr_expect_eq(tb_trace_load(path, &trace, &why), -EFBIG);
+    cr_expect_not_null(strstr(why.text, ": is larger than 1024 MiB"));
+    close(file);
+    unlink(path);
+    cr_expect_eq(tb_trace_parse("t", HEADER, ((size_t)1 << 30) + 1, &trace, &why), -EFBIG);
+    cr_expect_str_eq(why.text, "t: is larger than 1024 MiB");
+}
+
+Test(trace, long_paths_leave_room_for_the_reason)
+{
+    static char path[5000];
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    memset(path, 'p', 4999);
+    cr_expect_eq(tb_trace_parse(path + 1000, HEADER "x", strlen(HEADER) + 1, &trace, &why), -EINVAL);
+    cr_expect_eq(strncmp(why.text, "...ppp", 6), 0);
+    cr_expect_not_null(strstr(why.text, "ppp:2: 1 column instead of 3"));
+    cr_expect_eq(tb_trace_parse(path, HEADER GOOD, strlen(HEADER GOOD), &trace, &why), -ENAMETOOLONG);
+}
+
+// The file in $LOCUS_TRACES, or a skip.
+static struct tb_trace *recorded(const char *name)
+{
+    const char *folder = getenv("LOCUS_TRACES");
+    char path[4096];
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    snprintf(path, sizeof(path), "%s/%s", folder ? folder : "../shared/traces", name);
+    if (access(path, R_OK) != 0)
+        cr_skip_test("the recorded traces are not here (LOCUS_TRACES=folder)");
+    cr_assert_eq(tb_trace_load(path, &trace, &why), 0, "%s", why.text);
+    return trace;
+}
+
+static double wasted_percent(const struct tb_trace *trace, uint64_t per_block)
+{
+    uint64_t tokens = 0, blocks = 0;
+
+    for (size_t i = 0; i < trace->count; i++) {
+        uint64_t length = (uint64_t)trace->records[i].prompt_tokens + trace->records[i].output_tokens;
+
+        tokens += length;
+        blocks += (length + per_block - 1) / per_block;
+    }
+    return 100 * (1 - (double)tokens / (double)(blocks * per_block));
+}
+
+static void check_fragmentation(const char *name, size_t count, const double expected[5])
+{
+    struct tb_trace *trace = recorded(name);
+
+    cr_expect_eq(trace->count, count);
+    for (int i = 0; i < 5; i++) {
+        double found = wasted_percent(trace, UINT64_C(8) << i);
+
+        cr_expect_lt(fabs(found - expected[i]), 0.0005001, "%d tokens: %.4f %%", 8 << i, found);
+    }
+    tb_trace_close(trace);
+}
+
+Test(trace, azure_conv_wastes_what_was_computed_apart)
+{
+    check_fragmentation("AzureLLMInferenceTrace_conv.csv", 19366, (double[]){0.255, 0.544, 1.122, 2.206, 4.376});
+}
+
+Test(trace, azure_code_wastes_what_was_computed_apart)
+{
+    check_fragmentation("AzureLLMInferenceTrace_code.csv", 8819, (double[]){0.168, 0.367, 0.729, 1.513, 3.035});
+}
+
+Test(trace, mooncake_conversation_is_read_whole)
+{
+    struct tb_trace *trace = recorded("conversation_trace.jsonl");
+
+    cr_expect_eq(trace->count, 12031);
+    expect_record(trace, 0, 0, 6758, 500, 1);
+    cr_expect_lt(trace->records[12030].arrival_ns, UINT64_C(3600000000000));
+    tb_trace_close(trace);
+}
+
+Test(trace, own_sample_is_sound)
+{
+    struct tb_trace *trace = NULL;
+    struct tb_why why;
+
+    cr_assert_eq(tb_trace_load("testbed/workload/sample.csv", &trace, &why), 0, "%s", why.text);
+    cr_expect_eq(trace->count, 400);
+    cr_expect_gt(trace->records[399].arrival_ns, UINT64_C(100000000000));
+    tb_trace_close(trace);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trace: recorded requests of production services, and their replay as a schedule.
+//
+// Formats, told apart by their first line: Azure LLM inference CSV (TIMESTAMP,ContextTokens,GeneratedTokens) and Mooncake JSON
+// Lines (timestamp in ms, input_length, output_length, hash_ids). Whatever is wrong with a file is said in one sentence, with
+// file and line.
+#ifndef TB_TRACE_H
+#define TB_TRACE_H
+
+#include "testbed/workload/schedule.h"
+
+struct tb_record {
+    uint64_t arrival_ns;        // since the first record of the file; never decreasing
+    uint32_t prompt_tokens;
+    uint32_t output_tokens;
+    uint32_t line;              // in the file, from 1
+};
+
+struct tb_trace {
+    char format[16];            // "azure-csv" or "mooncake-jsonl"
+    char path[4096];
+    size_t count;
+    struct tb_record *records;
+};
+
+struct tb_why {                 // one sentence for the person; without "locus: ", without a newline
+    char text[512];
+};
+
+// 0, or -errno with the reason in why: -ENOENT and the like for files, -EINVAL for contents (an empty file too).
+int tb_trace_load(const char *path, struct tb_trace **out, struct tb_why *why);
+
+// The same from memory; `path` is only named in messages. What the fuzzer feeds.
+int tb_trace_parse(const char *path, const char *text, size_t bytes, struct tb_trace **out, struct tb_why *why);
+void tb_trace_close(struct tb_trace *trace);
+
+struct tb_replay_config {
+    uint32_t tokens_per_block;
+    uint32_t pool_blocks;
+    uint64_t tick_ns;           // virtual time of one decode step
+    double speedup;             // arrivals come this many times faster; INFINITY: all wait at the start
+    size_t requests;            // only the first so many; 0: all
+};
+
+// Of `locus replay`, and of every trace that is a cell of an experiment: 16 tokens, 8192 blocks, 50 ms, as recorded, all of it.
+extern const struct tb_replay_config tb_replay_defaults;
+
+// The model. A tick first admits waiting requests in order of arrival: the head of the queue is admitted while
+// ceil((prompt + output) / tokens_per_block) blocks are unreserved, reserves them, and takes the blocks of its prompt.
+// Then every live request, in order of admission, decodes one token and takes a block when the token begins one. A
+// request whose last token was decoded leaves at the end of that tick: it retires, and its reservation is released. When nothing is
+// alive and nothing waits, the clock jumps to the next arrival. In the stream each tick drains at its beginning and at its end; two
+// drains with nothing taken or retired between them are one, so a tick in which nothing happens leaves no trace in the stream.
+//
+// -ENOSPC when a request needs more blocks than the pool has (why names file and line), -EINVAL for a config out of range.
+int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_config *config, struct tb_schedule **out,
+                       struct tb_why *why);
+
+#endif

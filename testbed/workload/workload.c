@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// workload: the list that the linker made, and the walk that most of them share.
+
+#include "testbed/workload/workload.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "testbed/base/nearest.h"
+
+extern const struct tb_workload *const __start_tb_workloads[];
+extern const struct tb_workload *const __stop_tb_workloads[];
+
+const struct tb_workload *tb_workload_at(size_t i)
+{
+    return i < (size_t)(__stop_tb_workloads - __start_tb_workloads) ? __start_tb_workloads[i] : NULL;
+}
+
+const struct tb_workload *tb_workload_find(const char *name)
+{
+    const struct tb_workload *workload = NULL;
+    for (size_t i = 0; (workload = tb_workload_at(i)) != NULL; i++)
+        if (strcmp(workload->name, name) == 0)
+            return workload;
+    return NULL;
+}
+
+const char *tb_workload_meant(const char *name, char *out, size_t bytes)
+{
+    struct tb_nearest nearest = {.word = name};
+    const struct tb_workload *workload = NULL;
+    for (size_t i = 0; (workload = tb_workload_at(i)) != NULL; i++)
+        tb_nearest_try(&nearest, workload->name);
+    return tb_nearest_say(&nearest, "", out, bytes);
+}
+
+int tb_workload_schedule(const char *name, struct tb_schedule **out)
+{
+    const struct tb_workload *workload = tb_workload_find(name);
+    struct tb_builder *builder = NULL;
+    uint64_t ticks = 0;
+    *out = NULL;
+    if (!workload)
+        return -ENOENT;
+    int error = tb_builder_open(&builder);
+    if (!error)
+        error = workload->build(builder, &ticks);
+    if (!error)
+        error = tb_builder_pack(builder, name, workload->pool_blocks, out);
+    if (!error) {
+        (*out)->ticks = ticks;
+        (*out)->version = workload->version;
+    }
+    tb_builder_close(builder);
+    return error;
+}
+
+// --- requests ---
+
+struct live {
+    uint32_t slot; // the request's number: each has a slot of its own
+    uint32_t steps_left;
+};
+
+struct walk {
+    struct tb_builder *builder;
+    const struct tb_requests *requests;
+    struct live live[TB_REQUESTS_MAX];
+    uint32_t count, arrived;
+    uint32_t reserved_blocks;
+};
+
+static uint32_t need_blocks(const struct tb_requests *requests, uint32_t request)
+{
+    return requests->prefill_blocks + requests->steps(request);
+}
+
+static bool may_enter(const struct walk *walk)
+{
+    const struct tb_requests *requests = walk->requests;
+    return walk->arrived < requests->count &&
+           (!requests->reserve_blocks || walk->reserved_blocks + need_blocks(requests, walk->arrived) <= requests->reserve_blocks);
+}
+
+static int admit(struct walk *walk)
+{
+    int error = 0;
+    for (uint32_t i = 0; !error && i < walk->requests->arrivals && may_enter(walk); i++, walk->arrived++) {
+        walk->live[walk->count++] = (struct live){.slot = walk->arrived, .steps_left = walk->requests->steps(walk->arrived)};
+        walk->reserved_blocks += need_blocks(walk->requests, walk->arrived);
+        error = tb_builder_add(walk->builder, TB_OP_TAKE, walk->arrived, walk->requests->prefill_blocks);
+    }
+    return error;
+}
+
+// Every live request once, by place.
+static int step_all(struct walk *walk)
+{
+    int error = 0;
+    for (uint32_t i = 0; !error && i < walk->count;) {
+        struct live *live = &walk->live[i];
+        if (live->steps_left == 0) {
+            error = tb_builder_add(walk->builder, TB_OP_RETIRE, live->slot, 0);
+            walk->reserved_blocks -= need_blocks(walk->requests, live->slot);
+            *live = walk->live[--walk->count];
+        } else {
+            error = tb_builder_add(walk->builder, TB_OP_TAKE, live->slot, 1);
+            live->steps_left--;
+            i++;
+        }
+    }
+    return error;
+}
+
+int tb_build_requests(struct tb_builder *builder, const struct tb_requests *requests, uint64_t *ticks)
+{
+    struct walk walk = {.builder = builder, .requests = requests};
+    if (requests->count > TB_REQUESTS_MAX)
+        return -EINVAL;
+    for (uint32_t i = 0; requests->reserve_blocks && i < requests->count; i++)
+        if (need_blocks(requests, i) > requests->reserve_blocks)
+            return -EINVAL; // would wait for ever
+    int error = tb_builder_mark_lap(builder);
+    for (*ticks = 0; !error && (walk.arrived < requests->count || walk.count > 0); ++*ticks) {
+        error = tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
+        if (!error)
+            error = admit(&walk);
+        if (!error)
+            error = step_all(&walk);
+        if (!error)
+            error = tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
+    }
+    return error ? error : tb_builder_mark_epilogue(builder);
+}
