@@ -36,8 +36,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up. No room uses one after it.
 ROOMS := topo $(addprefix placement/,base memory blocks domain) \
-         $(addprefix testbed/,stats base counters host workload measure contenders matrix record postulate judge run report cli) \
-         experiments
+         $(addprefix testbed/,stats base doc counters host workload measure contenders matrix) \
+         $(addprefix testbed/,record postulate judge run report cli) experiments
 
 kind := $(if $(findstring fuzzer,$(SAN)),-fuzz,$(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan)))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))

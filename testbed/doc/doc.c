@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// doc: builds. Memory is asked for piece by piece and given back at once; a piece that could not be had makes the whole document
+// unfit to be emitted, so that nothing goes missing in silence.
+#include "testbed/doc/doc.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/doc/doc_internal.h"
+
+struct tb_memory {
+    struct tb_memory *next;
+    max_align_t bytes[];
+};
+
+static void *allot(struct tb_doc *doc, size_t bytes)
+{
+    struct tb_memory *memory = calloc(1, sizeof *memory + bytes);
+    if (!memory) {
+        doc->failed = true;
+        return NULL;
+    }
+    memory->next = doc->memory;
+    doc->memory = memory;
+    return memory->bytes;
+}
+
+static const char *kept(struct tb_doc *doc, const char *text)
+{
+    size_t bytes = text ? strlen(text) + 1 : 0;
+    char *copy = text ? allot(doc, bytes) : NULL;
+    if (copy)
+        tb_text_clean(text, false, copy, bytes);
+    return copy;
+}
+
+// As kept(), but lines stay lines.
+static const char *kept_lines(struct tb_doc *doc, const char *text)
+{
+    char *copy = text ? allot(doc, strlen(text) + 1) : NULL;
+    for (size_t i = 0; copy && text[i];) {
+        size_t length = strcspn(text + i, "\n");
+        char *line = strndup(text + i, length);
+        doc->failed |= !line;
+        if (line)
+            tb_text_clean(line, false, copy + strlen(copy), length + 1);
+        free(line);
+        i += length;
+        if (text[i] == '\n')
+            copy[strlen(copy)] = text[i++];
+    }
+    return copy;
+}
+
+static struct tb_value kept_value(struct tb_doc *doc, struct tb_value value)
+{
+    value.text = kept(doc, value.text);
+    double *samples = value.samples ? allot(doc, (value.count + 1) * sizeof *samples) : NULL;
+    if (samples)
+        memcpy(samples, value.samples, value.count * sizeof *samples);
+    value.samples = samples;
+    return value;
+}
+
+struct tb_doc *tb_doc_open(json_t *head)
+{
+    struct tb_doc *doc = calloc(1, sizeof *doc);
+    if (doc)
+        doc->head = head;
+    else
+        json_decref(head);
+    return doc;
+}
+
+void tb_doc_close(struct tb_doc *doc)
+{
+    if (!doc)
+        return;
+    for (struct tb_block *block = doc->blocks; block; block = block->next)
+        json_decref(block->json);
+    while (doc->memory) {
+        struct tb_memory *memory = doc->memory;
+        doc->memory = memory->next;
+        free(memory);
+    }
+    json_decref(doc->head);
+    free(doc);
+}
+
+// --- values --------------------------------------------------------------------------------------------------------------------
+
+struct tb_value tb_none(const char *why)
+{
+    return (struct tb_value){.kind = TB_VALUE_NONE, .text = why, .number = NAN};
+}
+
+struct tb_value tb_text_value(const char *text)
+{
+    return text ? (struct tb_value){.kind = TB_VALUE_TEXT, .text = text, .number = NAN} : tb_none(NULL);
+}
+
+struct tb_value tb_count(uint64_t count)
+{
+    return (struct tb_value){.kind = TB_VALUE_COUNT, .count = count, .number = (double)count};
+}
+
+struct tb_value tb_number(double number)
+{
+    return isfinite(number) ? (struct tb_value){.kind = TB_VALUE_NUMBER, .number = number} : tb_none(NULL);
+}
+
+struct tb_value tb_flag(bool flag)
+{
+    return (struct tb_value){.kind = TB_VALUE_FLAG, .count = flag, .number = NAN};
+}
+
+struct tb_value tb_interval_of(double estimate, double low, double high, double confidence)
+{
+    if (!isfinite(estimate))
+        return tb_none(NULL);
+    return (struct tb_value){.kind = TB_VALUE_INTERVAL, .number = estimate, .low = low, .high = high, .confidence = confidence};
+}
+
+struct tb_value tb_interval(const struct tb_ratio *ratio)
+{
+    double low = ratio->bounded ? ratio->low : -INFINITY, high = ratio->bounded ? ratio->high : INFINITY;
+    return tb_interval_of(ratio->estimate, low, high, ratio->confidence);
+}
+
+struct tb_value tb_samples(const double samples[], size_t count)
+{
+    return (struct tb_value){.kind = TB_VALUE_SAMPLES, .samples = samples, .count = count, .number = NAN};
+}
+
+struct tb_value tb_toned(struct tb_value value, enum tb_tone tone)
+{
+    value.tone = tone;
+    return value;
+}
+
+// --- blocks --------------------------------------------------------------------------------------------------------------------
+
+static struct tb_block *block_add(struct tb_doc *doc, enum tb_block_kind kind, const char *key, const char *text)
+{
+    struct tb_block *block = allot(doc, sizeof *block);
+    if (!block)
+        return NULL;
+    *block = (struct tb_block){.kind = kind, .key = kept(doc, key), .text = kept(doc, text)};
+    if (doc->last)
+        doc->last->next = block;
+    else
+        doc->blocks = block;
+    doc->last = block;
+    return block;
+}
+
+void tb_doc_heading(struct tb_doc *doc, int level, const char *key, const char *title)
+{
+    struct tb_block *block = block_add(doc, TB_BLOCK_HEADING, key, title);
+    if (block)
+        block->level = level;
+}
+
+void tb_doc_folded(struct tb_doc *doc, int level, const char *key, const char *title)
+{
+    tb_doc_heading(doc, level, key, title);
+    if (doc->last)
+        doc->last->folded = true;
+}
+
+static void say(struct tb_doc *doc, enum tb_block_kind kind, const char *key, const char *format, va_list arguments)
+{
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) < 0)
+        doc->failed = true;
+    else
+        block_add(doc, kind, key, text);
+    free(text);
+}
+
+void tb_doc_say(struct tb_doc *doc, const char *key, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(doc, TB_BLOCK_SAY, key, format, arguments);
+    va_end(arguments);
+}
+
+void tb_doc_answer(struct tb_doc *doc, const char *key, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(doc, TB_BLOCK_ANSWER, key, format, arguments);
+    va_end(arguments);
+}
+
+void tb_doc_code(struct tb_doc *doc, const char *key, const char *text)
+{
+    struct tb_block *block = block_add(doc, TB_BLOCK_CODE, key, NULL);
+    if (block)
+        block->text = kept_lines(doc, text);
+}
+
+void tb_doc_fact(struct tb_doc *doc, const char *key, const char *title, enum tb_unit_kind unit, struct tb_value value)
+{
+    struct tb_block *block = block_add(doc, TB_BLOCK_FACT, key, title);
+    if (!block)
+        return;
+    block->unit = unit;
+    block->value = kept_value(doc, value);
+}
+
+void tb_doc_json(struct tb_doc *doc, const char *key, json_t *value)
+{
+    struct tb_block *block = value ? block_add(doc, TB_BLOCK_JSON, key, NULL) : NULL;
+    doc->failed |= !value;
+    if (block)
+        block->json = value;
+    else
+        json_decref(value);
+}
+
+// --- tables --------------------------------------------------------------------------------------------------------------------
+
+struct tb_table *tb_doc_table(struct tb_doc *doc, const char *key, const char *title, const struct tb_column columns[])
+{
+    struct tb_block *block = block_add(doc, TB_BLOCK_TABLE, key, title);
+    struct tb_table *table = block ? allot(doc, sizeof *table) : NULL;
+    if (!table)
+        return NULL;
+    table->doc = doc;
+    block->table = table;
+    for (; columns && (columns->key || columns->title); columns++)
+        tb_table_column(table, *columns);
+    return table;
+}
+
+void tb_table_column(struct tb_table *table, struct tb_column column)
+{
+    struct tb_column *columns = table ? allot(table->doc, (table->columns_count + 1) * sizeof *columns) : NULL;
+    if (!columns)
+        return;
+    if (table->columns_count)
+        memcpy(columns, table->columns, table->columns_count * sizeof *columns);
+    column.key = kept(table->doc, column.key);
+    column.title = kept_lines(table->doc, column.title);
+    columns[table->columns_count++] = column;
+    table->columns = columns;
+}
+
+void tb_table_row(struct tb_table *table, enum tb_row_kind kind)
+{
+    struct tb_row *row = table ? allot(table->doc, sizeof *row) : NULL;
+    if (!row)
+        return;
+    row->kind = kind;
+    row->gap = table->gap;
+    row->cells = allot(table->doc, table->columns_count * sizeof *row->cells);
+    table->gap = false;
+    if (table->last)
+        table->last->next = row;
+    else
+        table->rows = row;
+    table->last = row;
+}
+
+void tb_table_put(struct tb_table *table, struct tb_value value)
+{
+    struct tb_row *row = table ? table->last : NULL;
+    if (row && row->cells && row->count < table->columns_count)
+        row->cells[row->count++] = kept_value(table->doc, value);
+}
+
+void tb_table_gap(struct tb_table *table)
+{
+    if (table)
+        table->gap = table->rows != NULL;
+}
+
+static void note_add(struct tb_doc *doc, struct tb_note **list, const char *text, double x)
+{
+    struct tb_note *note = allot(doc, sizeof *note);
+    if (!note)
+        return;
+    *note = (struct tb_note){.text = kept(doc, text), .x = x};
+    while (*list)
+        list = &(*list)->next;
+    *list = note;
+}
+
+void tb_table_note(struct tb_table *table, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (table && vasprintf(&text, format, arguments) >= 0)
+        note_add(table->doc, &table->notes, text, 0);
+    else if (table)
+        table->doc->failed = true;
+    va_end(arguments);
+    free(text);
+}
+
+void tb_table_heat(struct tb_table *table, bool best_is_least)
+{
+    if (table) {
+        table->heat = true;
+        table->best_is_least = best_is_least;
+    }
+}
+
+// --- curves --------------------------------------------------------------------------------------------------------------------
+
+struct tb_curves *tb_doc_curves(struct tb_doc *doc, const char *key, const char *title, struct tb_axis x, struct tb_axis y)
+{
+    struct tb_block *block = block_add(doc, TB_BLOCK_CURVES, key, title);
+    struct tb_curves *curves = block ? allot(doc, sizeof *curves) : NULL;
+    if (!curves)
+        return NULL;
+    *curves = (struct tb_curves){.doc = doc, .x = x, .y = y};
+    curves->x.title = kept(doc, x.title);
+    curves->y.title = kept(doc, y.title);
+    block->curves = curves;
+    return curves;
+}
+
+void tb_curves_line(struct tb_curves *curves, const char *name)
+{
+    struct tb_line *line = curves ? allot(curves->doc, sizeof *line) : NULL;
+    if (!line)
+        return;
+    line->name = kept(curves->doc, name);
+    if (curves->last)
+        curves->last->next = line;
+    else
+        curves->lines = line;
+    curves->last = line;
+}
+
+void tb_curves_point(struct tb_curves *curves, double x, struct tb_value y)
+{
+    struct tb_line *line = curves ? curves->last : NULL;
+    struct tb_point *point = line ? allot(curves->doc, sizeof *point) : NULL;
+    if (!point)
+        return;
+    *point = (struct tb_point){.x = x, .y = kept_value(curves->doc, y)};
+    if (line->last)
+        line->last->next = point;
+    else
+        line->points = point;
+    line->last = point;
+}
+
+void tb_curves_mark(struct tb_curves *curves, double x, const char *name)
+{
+    if (curves)
+        note_add(curves->doc, &curves->marks, name, x);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the builder (doc.c), the figures for people (figures.c) and the emitters share.
+#ifndef TB_DOC_INTERNAL_H
+#define TB_DOC_INTERNAL_H
+
+#include "testbed/base/words.h"
+#include "testbed/doc/doc.h"
+
+enum tb_block_kind {
+    TB_BLOCK_HEADING,
+    TB_BLOCK_SAY,
+    TB_BLOCK_ANSWER,
+    TB_BLOCK_CODE,
+    TB_BLOCK_FACT,
+    TB_BLOCK_JSON,
+    TB_BLOCK_TABLE,
+    TB_BLOCK_CURVES,
+};
+
+struct tb_block {
+    struct tb_block *next;
+    enum tb_block_kind kind;
+    int level;                  // of a heading
+    bool folded;
+    const char *key, *text;     // the text is the title of what has one
+    enum tb_unit_kind unit;
+    struct tb_value value;
+    json_t *json;               // owned
+    struct tb_table *table;
+    struct tb_curves *curves;
+};
+
+struct tb_row {
+    struct tb_row *next;
+    enum tb_row_kind kind;
+    bool gap;                   // before it
+    size_t count;
+    struct tb_value *cells;     // as many as the table has columns
+};
+
+struct tb_note {
+    struct tb_note *next;
+    const char *text;
+    double x;                   // of a mark
+};
+
+struct tb_table {
+    struct tb_doc *doc;
+    struct tb_column *columns;
+    size_t columns_count;
+    struct tb_row *rows, *last;
+    bool gap, heat, best_is_least;
+    struct tb_note *notes;
+};
+
+struct tb_point {
+    struct tb_point *next;
+    double x;
+    struct tb_value y;
+};
+
+struct tb_line {
+    struct tb_line *next;
+    const char *name;
+    struct tb_point *points, *last;
+};
+
+struct tb_curves {
+    struct tb_doc *doc;
+    struct tb_axis x, y;
+    struct tb_line *lines, *last;
+    struct tb_note *marks;
+};
+
+struct tb_doc {
+    struct tb_memory *memory;   // all of it, one piece behind the other
+    json_t *head;
+    struct tb_block *blocks, *last;
+    bool failed;
+};
+
+// --- figures.c -----------------------------------------------------------------------------------------------------------------
+
+// The unit that fits every figure of a column, or of a single value.
+struct tb_unit tb_column_unit(const struct tb_table *table, size_t column);
+struct tb_unit tb_value_unit(enum tb_unit_kind unit, const struct tb_value *value);
+
+// "1.68" and "[1.64, 1.71]": what a person reads of a value; `range` is "" but for an interval.
+#define TB_FIGURE_BYTES 64
+struct tb_figure_text {
+    const char *text;           // figure, or the value's own
+    char figure[TB_FIGURE_BYTES], range[TB_FIGURE_BYTES];
+};
+void tb_figure_text(enum tb_unit_kind kind, struct tb_unit unit, const struct tb_value *value, struct tb_figure_text *out);
+
+// "us", "%", "GiB": what stands beside a heading or an axis; "" for none.
+const char *tb_unit_name(enum tb_unit_kind kind, struct tb_unit unit);
+
+// Is it for people? A table whose columns all lack a title is not.
+bool tb_table_shown(const struct tb_table *table);
+
+// A figure's place for a drawing; NAN: it has none.
+double tb_value_place(const struct tb_value *value);
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One document in each form: what programs get as it is, what people get rounded, aligned and escaped.
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/json.h"
+#include "testbed/doc/emit.h"
+
+static struct tb_doc *doc;
+static char *bytes;
+static size_t count;
+static FILE *stream;
+
+static void begin(void)
+{
+    doc = tb_doc_open(json_pack("{s:s}", "schema", "locus-test/1"));
+    stream = open_memstream(&bytes, &count);
+}
+
+static void end(void)
+{
+    tb_doc_close(doc);
+    fclose(stream);
+    free(bytes);
+}
+
+TestSuite(doc, .init = begin, .fini = end);
+
+static const struct tb_report_style plain = {.columns = 80};
+
+static void example(void)
+{
+    static const struct tb_column columns[] = {
+        {"arm", "arm", TB_AS_IS, false},
+        {"time", "median", TB_AS_TIME, false},
+        {"ratio", "times faster\nthan glibc", TB_AS_RATIO, true},
+        {"peak", NULL, TB_AS_IS, false},
+        {NULL, NULL, TB_AS_IS, false},
+    };
+    static const struct tb_ratio ratio = {.estimate = 1.6812, .low = 1.6401, .high = 1.7099, .confidence = 0.95, .bounded = true};
+    tb_doc_heading(doc, 1, NULL, "A test");
+    tb_doc_answer(doc, "answer", "locus is %s.", "ahead");
+    struct tb_table *table = tb_doc_table(doc, "rows", "of 20 rounds", columns);
+    tb_table_row(table, TB_ROW_OURS);
+    tb_table_put(table, tb_text_value("locus"));
+    tb_table_put(table, tb_number(219000));
+    tb_table_put(table, tb_interval(&ratio));
+    tb_table_put(table, tb_count(1043));
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value("a,\"b\"|<c>\x1b"));
+    tb_table_put(table, tb_number(1630000));
+    tb_table_put(table, tb_none("noisy"));
+    tb_table_note(table, "a note");
+    tb_doc_heading(doc, 2, "machine", "Machine");
+    tb_doc_fact(doc, "cpus", "CPUs", TB_AS_IS, tb_count(2));
+    tb_doc_fact(doc, "memory_bytes", "memory", TB_AS_BYTES, tb_count(UINT64_C(3) << 30));
+}
+
+Test(doc, text_is_aligned_rounded_and_clean)
+{
+    example();
+    cr_assert_eq(tb_emit_text(stream, doc, plain), 0);
+    cr_assert_str_eq(bytes, "A test\n"
+                            "locus is ahead.\n"
+                            "\n"
+                            "of 20 rounds\n"
+                            "                         times faster\n"
+                            "  arm         median us  than glibc\n"
+                            "> locus             219  1.68 [1.64, 1.71]\n"
+                            "  a,\"b\"|<c>?       1630  noisy\n"
+                            "  a note\n"
+                            "\n"
+                            "Machine\n"
+                            "CPUs    2\n"
+                            "memory  3.0 GiB\n");
+}
+
+Test(doc, json_has_the_values_by_their_keys)
+{
+    example();
+    json_t *json = tb_doc_as_json(doc);
+    cr_expect_str_eq(tb_member_text(json, "head.schema"), "locus-test/1");
+    cr_expect_str_eq(tb_member_text(json, "answer"), "locus is ahead.");
+    cr_expect_eq(tb_member_number(json, "machine.memory_bytes"), 0x3p30);
+    const json_t *rows = tb_member(json, "rows"), *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
+    cr_expect_eq(json_array_size(rows), 2);
+    cr_expect_eq(tb_member_number(first, "time"), 219000);
+    cr_expect_eq(tb_member_number(first, "ratio.low"), 1.6401);
+    cr_expect_eq(tb_member_number(first, "ratio.confidence"), 0.95);
+    cr_expect_eq(tb_member_number(first, "peak"), 1043);
+    cr_expect(json_is_null(tb_member(second, "ratio")) && json_is_null(tb_member(second, "peak")));
+    json_decref(json);
+}
+
+Test(doc, paragraphs_and_tables_of_one_key_are_an_array)
+{
+    static const struct tb_column columns[] = {{"n", "n", TB_AS_IS, false}, {NULL, NULL, TB_AS_IS, false}};
+    tb_doc_say(doc, "notes", "one");
+    tb_doc_say(doc, "notes", "two");
+    tb_doc_say(doc, "notes", "three");
+    for (unsigned i = 0; i < 2; i++) {
+        struct tb_table *table = tb_doc_table(doc, "cells", NULL, columns);
+        tb_table_row(table, TB_ROW_PLAIN);
+        tb_table_put(table, tb_count(i));
+    }
+    json_t *json = tb_doc_as_json(doc);
+    cr_expect_eq(json_array_size(tb_member(json, "notes")), 3);
+    cr_expect_eq(json_array_size(tb_member(json, "cells")), 2);
+    json_decref(json);
+}
+
+Test(doc, csv_is_one_table_with_an_interval_in_three_columns)
+{
+    example();
+    cr_assert_eq(tb_emit_csv(stream, doc, NULL), 0);
+    cr_assert_str_eq(bytes, "arm,time,ratio,ratio_low,ratio_high,peak\n"
+                            "locus,219000,1.6812,1.6400999999999999,1.7099,1043\n"
+                            "\"a,\"\"b\"\"|<c>?\",1630000,,,,\n");
+    cr_expect_eq(tb_emit_csv(stream, doc, "nothing"), -ENOENT);
+}
+
+Test(doc, markdown_escapes_what_would_be_markup)
+{
+    example();
+    cr_assert_eq(tb_emit_markdown(stream, doc), 0);
+    cr_expect_not_null(strstr(bytes, "| a,\"b\"\\|\\<c\\>? | 1630 | noisy |\n"), "%s", bytes);
+    cr_expect_not_null(strstr(bytes, "| **locus** | 219 | 1.68 [1.64, 1.71] |\n"), "%s", bytes);
+}
+
+Test(doc, a_wide_text_gives_way_and_figures_do_not)
+{
+    static const struct tb_column columns[] = {{"a", "a", TB_AS_IS, false},
+                                               {"b", "b", TB_AS_IS, false},
+                                               {NULL, NULL, TB_AS_IS, false}};
+    struct tb_table *table = tb_doc_table(doc, "rows", NULL, columns);
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value("a-name-that-is-much-longer-than-the-line-has-room-for-by-far-and-more-than-that"));
+    tb_table_put(table, tb_count(1234567));
+    cr_assert_eq(tb_emit_text(stream, doc, (struct tb_report_style){.columns = 40}), 0);
+    const char *last = NULL;
+    int lines = 0;
+    for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+        cr_expect_leq(strlen(line), 40, "%s", line);
+        last = line;
+    }
+    cr_expect_leq(lines, 2);
+    cr_expect_not_null(last);
+    cr_expect_str_eq(last + strlen(last) - 9, "  1234567");
+}
+
+Test(doc, an_unbounded_interval_says_so_and_is_null_for_programs)
+{
+    tb_doc_fact(doc, "ratio", "ratio", TB_AS_RATIO, tb_interval_of(1.5, -INFINITY, INFINITY, 0.95));
+    cr_assert_eq(tb_emit_text(stream, doc, plain), 0);
+    cr_expect_str_eq(bytes, "ratio  1.50 [unbounded]\n");
+    json_t *json = tb_doc_as_json(doc);
+    cr_expect(json_is_null(tb_member(json, "ratio.low")));
+    json_decref(json);
+}
+
+Test(doc, a_full_disk_is_an_error)
+{
+    FILE *full = fopen("/dev/full", "w");
+    example();
+    cr_expect_eq(tb_emit_text(full, doc, plain), -ENOSPC);
+    cr_expect_eq(tb_emit_json(full, doc), -ENOSPC);
+    cr_expect_eq(tb_emit_csv(full, doc, NULL), -ENOSPC);
+    cr_expect_eq(tb_emit_markdown(full, doc), -ENOSPC);
+    fclose(full);
+}
