@@ -1,22 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus packet: what one machine found out, in one archive to send; and, with --check, the way of such an archive into the record.
+// locus packet: the visit of a machine: a look at it, the matrix, one run after the other, and all of it in one archive to send.
+//
+// Matrix and runs are processes of this same program, so each is what a person would have called, an interrupt ends the one that is
+// under way and not this, and one that fails does not take the others with it. What they log is safe in the record; this command
+// holds nothing that a crash could lose but the minute that looking and the matrix take.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "testbed/cli.h"
 #include "testbed/commands.h"
-#include "testbed/record/cmd_packet.h"
-#include "testbed/record/git.h"
+#include "testbed/doctor/doctor.h"
+#include "testbed/record/child.h"
+#include "testbed/record/host.h"
+#include "testbed/record/ledger.h"
+#include "testbed/record/log.h"
 #include "testbed/record/member.h"
+#include "testbed/record/official.h"
 #include "testbed/record/packet.h"
-#include "testbed/report_text.h"
+#include "testbed/record/packet_steps.h"
+#include "testbed/topo_view.h"
+#include "topo/topo.h"
 
-enum { KEY_CHECK = 0x100, KEY_DRY, KEY_FULL, KEY_LIST, KEY_NO_RUN, KEY_AGAIN, KEY_SIGN, KEY_KEY };
+struct arguments {
+    const char *root, *output, *sign;
+    char host[64];
+    bool full, smoke, again, no_run, list, quiet;
+    const char *ids[TB_PACKET_STEPS_MAX];
+    size_t ids_count;
+};
+
+enum { KEY_FULL = 0x100, KEY_LIST, KEY_NO_RUN, KEY_AGAIN, KEY_SIGN };
 
 static const struct argp_option options[] = {
     {"list", KEY_LIST, NULL, 0, "Show what would be run, and about how long; run nothing", 1},
@@ -28,10 +48,7 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "The archive (build/HOST-TIME.locus-packet.tar)", 2},
     {"sign", KEY_SIGN, "FILE", 0, "Sign the seal with this private key, by ssh-keygen", 2},
     {"quiet", 'q', NULL, 0, "No progress", 2},
-    {"check", KEY_CHECK, "FILE", 0, "Check a packet that came, and file it below logs/HOST/", 3},
-    {"dry-run", KEY_DRY, NULL, 0, "With --check: file nothing", 3},
-    {"key", KEY_KEY, "FILE", 0, "With --check: allowed signers; the seal must be signed by one of them", 3},
-    {"root", 'R', "DIR", 0, "Folder of the logs (logs; with --smoke: build/logs)", 4},
+    {"root", 'R', "DIR", 0, "Folder of the logs (logs; with --smoke: build/logs)", 3},
     {0},
 };
 
@@ -47,30 +64,17 @@ static const char documentation[] =
     "and its settings, topology, memory sizes, the doctor's findings, the versions and hashes of the compared libraries, every "
     "sample, and the records that were filed on it, as somebody wrote them. What does not: names of users, files, processes, disks "
     "and networks, addresses, serial numbers, UUIDs; of the kernel's command line, values that could name any of these are taken "
-    "out. It is a plain tar: look into it with tar tvf.\n\n"
-    "--check unpacks into a folder of its own and asks everything: names that lead elsewhere, links, what is missing, too much or "
-    "there twice, every hash up to the seal, ledger and logs as `locus verify` does, that its postulates are the ones of this "
-    "repository, and that nobody calls an emulated machine hardware. Then it comes to logs/HOST/, as a whole; where that host is "
-    "on record, only if the packet's ledger goes on from there, and nothing that is there is changed. Records that the host filed "
-    "come to experiments/; a packet with one that is here as another text is refused.\n\n"
+    "out. It is a plain tar, packed by GNU tar: look into it with tar tvf. Whoever has it says `locus import FILE`.\n\n"
     "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus packet --list\n"
     "  locus packet --host two-socket-epyc         then send the file that it names\n"
     "  locus packet --sign ~/.ssh/id_ed25519 0010 0011\n"
     "  locus guest --timeout 600 -- packet --smoke -o build/logs/p.tar 0009\n"
-    "  locus packet --check two-socket-epyc-20261122T101500Z.locus-packet.tar --dry-run\n"
-    "  locus packet --check p.tar --key allowed_signers && git add logs experiments && git commit\n\n"
-    "Exit status: 0 done; 1 a step failed, or with --check something is wrong and nothing was filed; 2 bad input.";
+    "\nExit status: 0 done; 1 a step failed; 2 bad input.";
 
-static error_t parse_end(struct argp_state *state, struct tb_packet_arguments *arguments)
+static error_t parse_end(struct argp_state *state, struct arguments *arguments)
 {
-    bool making = arguments->list || arguments->full || arguments->smoke || arguments->again || arguments->no_run ||
-                  arguments->sign || arguments->output || arguments->ids_count;
-    if (arguments->check && making)
-        return tb_cli_bad(state, "--check is for a packet that came: only --dry-run, --key and --root go with it");
-    if (!arguments->check && (arguments->dry_run || arguments->key))
-        return tb_cli_bad(state, "%s: it goes with --check FILE", arguments->dry_run ? "--dry-run" : "--key");
     if (arguments->full && arguments->ids_count)
         return tb_cli_bad(state, "--full is all experiments: no numbers with it");
     if (arguments->no_run && (arguments->ids_count || arguments->full || arguments->again || arguments->list))
@@ -80,7 +84,7 @@ static error_t parse_end(struct argp_state *state, struct tb_packet_arguments *a
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct tb_packet_arguments *arguments = state->input;
+    struct arguments *arguments = state->input;
     switch (key) {
     case KEY_LIST: arguments->list = true; return 0;
     case KEY_FULL: arguments->full = true; return 0;
@@ -94,9 +98,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'o': arguments->output = argument; return 0;
     case KEY_SIGN: arguments->sign = argument; return 0;
     case 'q': arguments->quiet = true; return 0;
-    case KEY_CHECK: arguments->check = argument; return 0;
-    case KEY_DRY: arguments->dry_run = true; return 0;
-    case KEY_KEY: arguments->key = argument; return 0;
     case 'R': arguments->root = argument; return 0;
     case ARGP_KEY_ARG:
         if (arguments->ids_count + 1 == TB_PACKET_STEPS_MAX)
@@ -108,153 +109,357 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-// --- a packet that came --------------------------------------------------------------------------------------------------------
+enum { PART_TOPO, PART_XML, PART_DOCTOR, PART_MATRIX, PARTS };
 
-// What it is told by strangers may hold anything.
-static void print_line(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void print_line(const char *name, const char *format, ...)
+struct visit {
+    const struct arguments *arguments;
+    struct tb_packet_steps steps;
+    char self[PATH_MAX], scratch[PATH_MAX], output[PATH_MAX];
+    char kind[16];
+    struct tb_packet_part parts[PARTS];
+    size_t parts_count, step, steps_all;
+    unsigned failures;
+};
+
+// --- what would be run ---------------------------------------------------------------------------------------------------------
+
+static const char *about(const struct tb_packet_step *step, char out[32])
 {
-    char text[1024], clean[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    tb_text_clean(text, false, clean, sizeof clean);
-    printf("%-11s %s\n", name, clean);
+    char text[24];
+    snprintf(out, 32, "%s%s", step->guessed ? "~ " : "", tb_packet_duration(step->seconds, text, sizeof text));
+    return out;
 }
 
-static void print_runs(const struct tb_chain *ledger)
+static int print_list(const struct visit *visit)
 {
-    for (size_t i = 0; i < ledger->count; i++) {
+    const struct arguments *arguments = visit->arguments;
+    char text[32], all[24];
+    printf("topo, doctor                                 1 s\n");
+    printf("matrix                                %10s   more on many nodes\n", arguments->smoke ? "10 s" : "~ 60 s");
+    for (size_t i = 0; i < visit->steps.count; i++) {
+        const struct tb_packet_step *step = &visit->steps.step[i];
+        printf("%s %-32s %10s   %s%s\n", step->experiment->id, step->experiment->slug, about(step, text), step->why,
+               step->done ? ", on record already" : "");
+    }
+    printf("All that is not on record of %s yet: about %s. Durations are those of other hosts of the record; ~ is a guess.\n",
+           arguments->host, tb_packet_duration(visit->steps.seconds, all, sizeof all));
+    return tb_cli_flush();
+}
+
+// --- steps ---------------------------------------------------------------------------------------------------------------------
+
+static void show(struct visit *visit, const char *what, const char *slug, double seconds)
+{
+    char text[24];
+    visit->step++;
+    if (!visit->arguments->quiet && isatty(STDERR_FILENO))
+        fprintf(stderr, "step %zu of %zu  %s%s%s, about %s\n", visit->step, visit->steps_all, what, *slug ? " " : "", slug,
+                tb_packet_duration(seconds, text, sizeof text));
+}
+
+static void part_add(struct visit *visit, const char *name, char *text)
+{
+    if (text)
+        visit->parts[visit->parts_count++] = (struct tb_packet_part){.name = name, .text = text};
+    else
+        tb_error("%s: there is none of this host", name);
+    visit->failures += !text;
+}
+
+static char *dumped(json_t *object)
+{
+    char *text = object ? json_dumps(object, JSON_INDENT(1)) : NULL;
+    json_decref(object);
+    return text;
+}
+
+static char *topo_text(void)
+{
+    struct locus_topo *topo = NULL;
+    struct tb_topo_host host = {.numa_balancing = -1};
+    if (locus_topo_open(&topo, NULL, NULL, 0))
+        return NULL;
+    tb_topo_host_probe(topo, &host);
+    char *text = dumped(tb_topo_json(topo, NULL, &host));
+    locus_topo_close(topo);
+    return text;
+}
+
+static char *xml_text(void)
+{
+    struct tb_host host = {.root = ""};
+    json_t *hwloc = tb_environment_hwloc(&host);
+    const char *xml = tb_member_text(hwloc, "xml");
+    char *text = strncmp(xml, "<?xml", 5) == 0 ? strdup(xml) : NULL;
+    json_decref(hwloc);
+    return text;
+}
+
+// The short form, as in the header of a log: what the doctor's commands say of devices and processes stays on the host.
+static char *doctor_text(struct visit *visit)
+{
+    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
+    char *text = NULL;
+    if (doctor && tb_doctor_look("", doctor) == 0) {
+        const struct tb_finding *machine = tb_doctor_find(doctor, "machine");
+        const char *now = machine ? machine->now : "";
+        snprintf(visit->kind, sizeof visit->kind, "%s",
+                 strncmp(now, "emulated", 8) == 0      ? "emulated"
+                 : strncmp(now, "virtual", 7) == 0     ? "virtual"
+                 : strncmp(now, "bare metal", 10) == 0 ? "hardware"
+                                                       : "unknown");
+        text = dumped(tb_doctor_header(doctor));
+        tb_doctor_close(doctor);
+    }
+    free(doctor);
+    return text;
+}
+
+static void look(struct visit *visit)
+{
+    show(visit, "topo, doctor", "", 1);
+    part_add(visit, "topo.json", topo_text());
+    part_add(visit, "topo.xml", xml_text());
+    part_add(visit, "doctor.json", doctor_text(visit));
+}
+
+static char *file_text(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *in = fopen(path, "re");
+    if (in && getdelim(&text, &size, '\0', in) < 0) {
+        free(text);
+        text = NULL;
+    }
+    if (in)
+        fclose(in);
+    return text;
+}
+
+// -EINTR: somebody wants to stop. A matrix with an invalid cell is worth having.
+static int matrix(struct visit *visit)
+{
+    char json[PATH_MAX + 32];
+    snprintf(json, sizeof json, "--json=%s/matrix.json", visit->scratch);
+    const bool smoke = visit->arguments->smoke, emulated = strcmp(visit->kind, "emulated") == 0; // no time is kept there
+    const char *argv[10] = {visit->self, "matrix", json};
+    size_t count = 3;
+    if (smoke || emulated)
+        argv[count++] = "--rounds=1";
+    if (smoke)
+        argv[count++] = "--kinds=latency,push";
+    if (visit->arguments->quiet)
+        argv[count++] = "--quiet";
+    show(visit, "matrix", "", smoke ? 10 : 60);
+    int rc = tb_child_run(".", argv, "/dev/null", false);
+    if (rc == -EINTR)
+        return rc;
+    if (rc) {
+        tb_error("matrix: it failed, or a cell is invalid (see: locus matrix)");
+        visit->failures++;
+    }
+    part_add(visit, "matrix.json", file_text(json + strlen("--json=")));
+    return 0;
+}
+
+static int run_one(struct visit *visit, const struct tb_packet_step *step)
+{
+    const struct arguments *arguments = visit->arguments;
+    const char *id = step->experiment->id, *how = arguments->smoke ? "--smoke" : "--official";
+    const char *const file[] = {visit->self, "postulate", "file", id, "--host", arguments->host, NULL};
+    const char *const run[] = {visit->self, "run",           id,
+                               how,         "--root",        arguments->root,
+                               "--host",    arguments->host, arguments->quiet ? "--quiet" : NULL,
+                               NULL};
+    show(visit, id, step->experiment->slug, step->seconds);
+    int rc = arguments->smoke ? 0 : tb_child_run(".", file, "/dev/null", false);
+    if (!rc)
+        rc = tb_child_run(".", run, "/dev/null", false);
+    if (rc && rc != -EINTR) {
+        tb_error("%s: this run failed, the others go on", id);
+        visit->failures++;
+        rc = 0;
+    }
+    return rc;
+}
+
+static int run_all(struct visit *visit)
+{
+    int rc = visit->arguments->no_run ? 0 : matrix(visit);
+    for (size_t i = 0; i < visit->steps.count && !rc; i++)
+        if (!visit->steps.step[i].done)
+            rc = run_one(visit, &visit->steps.step[i]);
+    if (rc)
+        tb_error("interrupted in step %zu of %zu. What was sealed is safe in %s/%s: call this again, and it goes on there",
+                 visit->step, visit->steps_all, visit->arguments->root, visit->arguments->host);
+    return rc;
+}
+
+// --- before and after ----------------------------------------------------------------------------------------------------------
+
+static int official_check(const struct visit *visit)
+{
+    for (size_t i = 0; i < visit->steps.count && !visit->arguments->smoke; i++)
+        if (!visit->steps.step[i].done && tb_official_refuse(visit->steps.step[i].postulate))
+            return -EPERM;
+    return 0;
+}
+
+// Asked before anything is measured: a visit of an hour must not end at a folder that is not there.
+static int output_choose(struct visit *visit)
+{
+    const struct arguments *arguments = visit->arguments;
+    char stamp[24], part[PATH_MAX + 8];
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
+    if (!arguments->output)
+        mkdir("build", 0777);
+    int length = arguments->output
+                     ? snprintf(visit->output, sizeof visit->output, "%s", arguments->output)
+                     : snprintf(visit->output, sizeof visit->output, "build/%s-%s.locus-packet.tar", arguments->host, stamp);
+    snprintf(part, sizeof part, "%s.part", visit->output);
+    int fd = length < (int)sizeof visit->output ? open(part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644) : -1;
+    if (fd < 0) {
+        tb_error("%s: %s. Name another place with -o", visit->output, strerror(errno));
+        return -EINVAL;
+    }
+    close(fd);
+    unlink(part);
+    if (access(visit->output, F_OK) == 0) {
+        tb_error("%s: is there already. Remove it, or name another with -o", visit->output);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int scratch_make(struct visit *visit)
+{
+    const char *folder = getenv("TMPDIR");
+    ssize_t length = readlink("/proc/self/exe", visit->self, sizeof visit->self - 1);
+    snprintf(visit->scratch, sizeof visit->scratch, "%.3000s/locus-visit-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (length < 0 || !mkdtemp(visit->scratch)) {
+        tb_error("%s: %s", length < 0 ? "/proc/self/exe" : visit->scratch, strerror(errno));
+        visit->scratch[0] = '\0';
+        return -EIO;
+    }
+    visit->self[length] = '\0';
+    return 0;
+}
+
+// The last run of an experiment, by its log.
+static void print_verdict(const struct visit *visit, const struct tb_chain *ledger, const struct tb_packet_step *step)
+{
+    const struct arguments *arguments = visit->arguments;
+    const json_t *closed = NULL;
+    char path[PATH_MAX], run[16], why[300];
+    struct tb_log_view view;
+    snprintf(run, sizeof run, "%s-", step->experiment->id);
+    for (size_t i = ledger->count; i-- > 0 && !closed;) {
         const json_t *entry = ledger->entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), "close") == 0)
-            print_line("run", "%s  %s%s", tb_member_text(entry, "run"), tb_member_text(entry, "verdict"),
-                       *tb_member_text(entry, "emulated") ? " (emulated: counts, no times)" : "");
+        if (strcmp(tb_member_text(entry, "t"), "close") == 0 && strncmp(tb_member_text(entry, "run"), run, strlen(run)) == 0)
+            closed = entry;
     }
+    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, step->experiment->id,
+             step->experiment->slug, closed ? tb_member_text(closed, "run") + strlen(run) : "");
+    if (!closed || tb_log_load(path, &view, why, sizeof why)) {
+        printf("%s  %-32s %s\n", step->experiment->id, step->experiment->slug, "no whole run");
+        return;
+    }
+    const char *reason = tb_member_text(view.summary, "why");
+    printf("%s  %-32s %s%s%s%s\n", step->experiment->id, step->experiment->slug, tb_member_text(closed, "verdict"),
+           *reason ? ": " : "", reason, step->done ? " (from before)" : "");
+    tb_log_view_close(&view);
 }
 
-static bool commit_known(const char *commit)
+static void print_result(const struct visit *visit, const struct tb_packet_making *making)
 {
-    char object[80], *nothing = NULL;
-    const char *const arguments[] = {"cat-file", "-e", object, NULL};
-    bool hexadecimal = *commit && commit[strspn(commit, "0123456789abcdef")] == '\0';
-    snprintf(object, sizeof object, "%.64s^{commit}", commit);
-    bool known = hexadecimal && tb_git(NULL, arguments, &nothing) == 0;
-    free(nothing);
-    return known;
+    char path[PATH_MAX], checkpoint[256];
+    struct tb_chain ledger;
+    snprintf(path, sizeof path, "%.1000s/%s/ledger.jsonl", making->root, making->host);
+    if (tb_chain_load(path, &ledger) == 0) {
+        for (size_t i = 0; i < visit->steps.count; i++)
+            print_verdict(visit, &ledger, &visit->steps.step[i]);
+        for (size_t i = 0; i < ledger.count; i++)
+            if (strcmp(tb_member_text(ledger.entries[i].object, "t"), "record") == 0)
+                printf("record      %s goes along\n", tb_member_text(ledger.entries[i].object, "path"));
+        tb_chain_close(&ledger);
+    }
+    tb_checkpoint_text(&making->checkpoint, checkpoint, sizeof checkpoint);
+    printf("host        %s, %s%s\n", making->host, making->kind, strcmp(making->kind, "emulated") ? "" : ": counts, no times");
+    printf("checkpoint  %s\n", checkpoint);
+    printf("packet      %s, %.1f MiB%s\n", making->output, (double)making->bytes / (1 << 20),
+           !visit->arguments->smoke ? "" : ", of smoke runs: they prove nothing");
+    if (!visit->arguments->smoke)
+        printf("next        send it; whoever has it says: locus import %s\n",
+               strrchr(making->output, '/') ? strrchr(making->output, '/') + 1 : making->output);
 }
 
-// Asked before anything is filed. True when it brings one that is not here.
-static bool print_records(const struct tb_packet *packet)
+static int pack(const struct visit *visit)
 {
-    bool new = false;
-    for (size_t i = 0; i < packet->ledger.count; i++) {
-        const json_t *entry = packet->ledger.entries[i].object;
-        bool here = access(tb_member_text(entry, "path"), F_OK) == 0;
-        if (strcmp(tb_member_text(entry, "t"), "record"))
-            continue;
-        print_line("record", "%s, %s", tb_member_text(entry, "path"), here ? "here already" : "new here");
-        new |= !here;
-    }
-    return new;
-}
-
-static void print_packet(const struct tb_packet *packet)
-{
-    const char *kind = tb_member_text(packet->manifest, "kind"), *commit = tb_member_text(packet->manifest, "program.commit");
-    const char *runs = tb_member_text(packet->manifest, "runs");
-    size_t i;
-    json_t *remark;
-    print_line("host", "%s, %s%s", packet->host, kind, strcmp(kind, "emulated") ? "" : ": counts, no times");
-    print_line("made", "%s by locus %s of commit %.12s%s", tb_member_text(packet->manifest, "time"),
-               tb_member_text(packet->manifest, "program.version"), commit,
-               commit_known(commit) ? "" : ", which this clone does not have");
-    print_line("files", "%zu%s", json_array_size(json_object_get(packet->manifest, "files")),
-               strcmp(runs, "smoke") ? "" : ", of smoke runs: they prove nothing");
-    print_runs(&packet->ledger);
-    json_array_foreach (packet->remarks, i, remark)
-        print_line("remark", "%s", json_string_value(remark));
-    if (*packet->signer)
-        print_line("signed by", "%s", packet->signer);
-}
-
-static int file(const struct tb_packet_arguments *arguments, const struct tb_packet *packet, bool new_records)
-{
-    struct tb_packet_filed filed;
-    char why[1024], checkpoint[256];
-    if (strcmp(tb_member_text(packet->manifest, "runs"), "smoke") == 0 && strcmp(arguments->root, "logs") == 0) {
-        tb_error("%s: whole, but smoke runs do not go to logs/. For a look at them: --root build/logs", arguments->check);
-        return TB_EXIT_FAILED;
-    }
-    if (new_records && strcmp(arguments->root, "logs")) {
-        tb_error("%s: whole, but its records go to experiments/, beside logs/. For a look at them: --dry-run", arguments->check);
-        return TB_EXIT_FAILED;
-    }
-    if (tb_packet_file(packet, arguments->root, &filed, why, sizeof why)) {
+    char why[1024];
+    struct tb_packet_making making = {
+        .root = visit->arguments->root,
+        .host = visit->arguments->host,
+        .output = visit->output,
+        .kind = visit->kind,
+        .sign = visit->arguments->sign,
+        .parts = visit->parts,
+        .parts_count = visit->parts_count,
+    };
+    int rc = tb_packet_pack(&making, why, sizeof why);
+    if (rc) {
         tb_error("%s", why);
         return TB_EXIT_FAILED;
     }
-    if (filed.new_host)
-        print_line("filed", "%s/%s, new", arguments->root, packet->host);
-    else if (filed.ledger_after > filed.ledger_before)
-        print_line("filed", "%s/%s, %zu new files", arguments->root, packet->host, filed.files);
-    else
-        print_line("filed", "%s/%s has all of it already", arguments->root, packet->host);
-    tb_checkpoint_text(&packet->seal, checkpoint, sizeof checkpoint);
-    print_line("checkpoint", "%s", checkpoint);
-    if (strcmp(arguments->root, "logs"))
-        print_line("next", "locus report --root %s", arguments->root);
-    else
-        print_line("next", "git add logs%s && git commit; locus report", new_records ? " experiments" : "");
-    return tb_cli_flush();
+    print_result(visit, &making);
+    int flushed = tb_cli_flush();
+    return visit->failures ? TB_EXIT_FAILED : flushed;
 }
 
-static int answer(const struct tb_packet_arguments *arguments, const struct tb_packet *packet, const json_t *findings)
+static int go(struct visit *visit)
 {
-    size_t i, count = json_array_size(findings);
-    json_t *finding;
-    json_array_foreach (findings, i, finding)
-        print_line("wrong", "%s", json_string_value(finding));
-    if (count) {
-        fflush(stdout);
-        tb_error("%s: %zu thing%s wrong: it was not filed", arguments->check, count, count == 1 ? " is" : "s are");
+    if (output_choose(visit))
+        return TB_EXIT_USAGE;
+    if (official_check(visit) || scratch_make(visit))
         return TB_EXIT_FAILED;
-    }
-    print_packet(packet);
-    bool new_records = print_records(packet);
-    if (!arguments->dry_run)
-        return file(arguments, packet, new_records);
-    print_line("checked", "all is well, and nothing was filed (--dry-run)");
-    return tb_cli_flush();
+    for (size_t i = 0; i < visit->steps.count; i++)
+        visit->steps_all += !visit->steps.step[i].done;
+    visit->steps_all += visit->arguments->no_run ? 1 : 2;
+    look(visit);
+    return run_all(visit) ? TB_EXIT_FAILED : pack(visit);
 }
 
-// Unpacked beside where it will lie, because a rename stays within a file system.
-int tb_packet_receive(const struct tb_packet_arguments *arguments)
+static int visit_make(const struct arguments *arguments)
 {
-    const char *folder = getenv("TMPDIR");
-    const char *parent = !arguments->dry_run ? arguments->root : folder && *folder ? folder : "/tmp";
-    struct tb_packet packet = {.host = ""};
-    json_t *findings = json_array();
-    char why[1024];
-    int status = TB_EXIT_USAGE;
-    if (!arguments->dry_run && mkdir(parent, 0777) && errno != EEXIST) {
-        tb_error("%s: %s", parent, strerror(errno));
-    } else {
-        int rc = tb_packet_check(arguments->check, parent, arguments->key, &packet, findings, why, sizeof why);
-        if (rc)
-            tb_error("%s", why);
-        status = rc == -ENOENT ? TB_EXIT_USAGE : rc ? TB_EXIT_FAILED : answer(arguments, &packet, findings);
-        tb_packet_close(&packet);
+    struct visit visit = {.arguments = arguments, .kind = "unknown"};
+    char why[600];
+    setenv("LOCUS_HOST", arguments->host, 1); // what is called here names this host as the record does, and not otherwise
+    const struct tb_packet_wish wish = {.full = arguments->full,
+                                        .smoke = arguments->smoke,
+                                        .again = arguments->again,
+                                        .ids = arguments->ids,
+                                        .root = arguments->root,
+                                        .host = arguments->host};
+    if (!arguments->no_run && tb_packet_steps_open(&visit.steps, &wish, why, sizeof why)) {
+        tb_error("%s", why);
+        return TB_EXIT_USAGE;
     }
-    json_decref(findings);
+    int status = arguments->list ? print_list(&visit) : go(&visit);
+    for (size_t i = 0; i < visit.parts_count; i++)
+        free(visit.parts[i].text);
+    if (visit.scratch[0])
+        tb_child_remove(visit.scratch);
+    tb_packet_steps_close(&visit.steps);
     return status;
 }
 
 int tb_cmd_packet(int argc, char **argv)
 {
-    static struct tb_packet_arguments arguments;
-    const struct argp argp = {options, parse, "[NNNN...]\n--check FILE", documentation, NULL, NULL, NULL};
-    arguments = (struct tb_packet_arguments){.check = NULL};
+    static struct arguments arguments;
+    const struct argp argp = {options, parse, "[NNNN...]", documentation, NULL, NULL, NULL};
+    arguments = (struct arguments){.root = NULL};
     int status = tb_cli_parse(&argp, "packet", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
@@ -263,11 +468,9 @@ int tb_cmd_packet(int argc, char **argv)
         return status;
     if (!arguments.root)
         arguments.root = arguments.smoke ? "build/logs" : "logs";
-    if (arguments.check)
-        return tb_packet_receive(&arguments);
     if (!*arguments.host && tb_host_name(arguments.host, sizeof arguments.host)) {
         tb_error("this host has no usable name: give it one by --host or LOCUS_HOST");
         return TB_EXIT_USAGE;
     }
-    return tb_packet_make(&arguments);
+    return visit_make(&arguments);
 }
