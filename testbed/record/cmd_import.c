@@ -57,7 +57,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "'%s': one packet or folder at a time", argument);
         config->source = argument;
         return 0;
-    case ARGP_KEY_END: return config->source ? 0 : tb_cli_bad(state, "which packet, or which folder HOST/?");
+    case ARGP_KEY_END:
+        if (config->key && config->checkpoints)
+            return tb_cli_bad(state, "--key or --checkpoints: the ledger is compared with one of them");
+        return config->source ? 0 : tb_cli_bad(state, "which packet, or which folder HOST/?");
     default: return ARGP_ERR_UNKNOWN;
     }
 }

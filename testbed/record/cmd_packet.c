@@ -6,7 +6,7 @@
 // under way and not this, and one that fails does not take the others with it. What they log is safe in the record; this command
 // holds nothing that a crash could lose but the minute that looking and the matrix take.
 #include <errno.h>
-#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,22 +17,29 @@
 #include "testbed/cli.h"
 #include "testbed/commands.h"
 #include "testbed/doctor/doctor.h"
+#include "testbed/output.h"
 #include "testbed/record/child.h"
+#include "testbed/record/experiment.h"
+#include "testbed/record/filed.h"
 #include "testbed/record/host.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
 #include "testbed/record/member.h"
 #include "testbed/record/official.h"
 #include "testbed/record/packet.h"
-#include "testbed/record/packet_steps.h"
 #include "testbed/topo_view.h"
 #include "topo/topo.h"
+
+#define STEPS_MAX 256u
+#define MATRIX_SECONDS 60.0  // of one node, 51 on the machine where this was written; more nodes have more pairs
+#define PROCESS_SECONDS 0.15 // of one process of a run on many nodes: a guess
+#define SMOKE_SECONDS 10.0
 
 struct arguments {
     const char *root, *output, *sign;
     char host[64];
     bool full, smoke, again, no_run, list, quiet;
-    const char *ids[TB_PACKET_STEPS_MAX];
+    const char *ids[STEPS_MAX];
     size_t ids_count;
 };
 
@@ -100,8 +107,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'q': arguments->quiet = true; return 0;
     case 'R': arguments->root = argument; return 0;
     case ARGP_KEY_ARG:
-        if (arguments->ids_count + 1 == TB_PACKET_STEPS_MAX)
-            return tb_cli_bad(state, "more than %u numbers", TB_PACKET_STEPS_MAX - 1);
+        if (arguments->ids_count + 1 == STEPS_MAX)
+            return tb_cli_bad(state, "more than %u numbers", STEPS_MAX - 1);
         arguments->ids[arguments->ids_count++] = argument;
         return 0;
     case ARGP_KEY_END: return parse_end(state, arguments);
@@ -111,9 +118,20 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 enum { PART_TOPO, PART_XML, PART_DOCTOR, PART_MATRIX, PARTS };
 
+struct step {
+    const struct tb_experiment *experiment;
+    struct tb_postulate *postulate;
+    const char *why;            // why it is in: "flagship", "LOCUS-EVAL", "named", "rest"
+    double seconds;             // about
+    bool guessed;               // from the number of processes; otherwise as long as it took on some host of the record
+    bool done;                  // this host's ledger has a whole run of it; it is not repeated
+};
+
 struct visit {
     const struct arguments *arguments;
-    struct tb_packet_steps steps;
+    struct step steps[STEPS_MAX];
+    size_t steps_count;
+    double seconds;             // of those that are not done, and of the matrix
     char self[PATH_MAX], scratch[PATH_MAX], output[PATH_MAX];
     char kind[16];
     struct tb_packet_part parts[PARTS];
@@ -123,26 +141,163 @@ struct visit {
 
 // --- what would be run ---------------------------------------------------------------------------------------------------------
 
-static const char *about(const struct tb_packet_step *step, char out[32])
+// The flagship comes first: it is what nobody has measured, and a visit that is cut short should have brought it.
+static const struct {
+    const char *id, *why;
+} defaults[] = {
+    {"0010", "flagship"}, {"0011", "flagship"}, {"0005", "flagship"}, {"0008", "flagship"},   {"0009", "flagship"},
+    {"0007", "flagship"}, {"0012", "flagship"}, {"0006", "flagship"}, {"0001", "LOCUS-EVAL"}, {"0023", "LOCUS-EVAL"},
+};
+
+// `optional`: an experiment without a postulate is left out.
+static int add(struct visit *visit, const char *id, const char *why, bool optional)
 {
-    char text[24];
-    snprintf(out, 32, "%s%s", step->guessed ? "~ " : "", tb_packet_duration(step->seconds, text, sizeof text));
+    const struct tb_experiment *experiment = tb_experiment_find(id);
+    struct step *step = &visit->steps[visit->steps_count];
+    struct tb_postulate_why postulate_why = {""};
+    char path[PATH_MAX];
+    for (size_t i = 0; experiment && i < visit->steps_count; i++)
+        if (visit->steps[i].experiment == experiment)
+            return 0;
+    if (!experiment)
+        tb_error("there is no experiment '%s' (see: locus list)", id);
+    else if (tb_postulate_find("postulates", experiment->id, path, sizeof path)) {
+        if (optional)
+            return 0;
+        tb_error("experiment %s has no postulate: postulates/%s-%s.md (run locus in the project's folder)", experiment->id,
+                 experiment->id, experiment->slug);
+    } else if (tb_postulate_load(path, &step->postulate, &postulate_why))
+        tb_error("%s", postulate_why.text);
+    else if (visit->steps_count + 1 == STEPS_MAX)
+        tb_error("more than %u experiments", STEPS_MAX - 1);
+    else {
+        step->experiment = experiment;
+        step->why = why;
+        visit->steps_count++;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    return strcmp(((const struct step *)left)->experiment->id, ((const struct step *)right)->experiment->id);
+}
+
+static int choose(struct visit *visit)
+{
+    const struct arguments *arguments = visit->arguments;
+    int rc = 0;
+    for (size_t i = 0; i < arguments->ids_count && !rc; i++)
+        rc = add(visit, arguments->ids[i], "named", false);
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && !arguments->ids_count && !rc; i++)
+        rc = add(visit, defaults[i].id, defaults[i].why, false);
+    size_t first = visit->steps_count;
+    for (const struct tb_experiment *const *e = __start_tb_experiments; e < __stop_tb_experiments && arguments->full && !rc; e++)
+        rc = add(visit, (*e)->id, "rest", true);
+    qsort(visit->steps + first, visit->steps_count - first, sizeof *visit->steps, by_number); // the linker's order means nothing
+    return rc;
+}
+
+static double seconds_of(const json_t *entry)
+{
+    struct tm utc = {0};
+    const char *end = strptime(tb_member_text(entry, "time"), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return end ? (double)timegm(&utc) : NAN;
+}
+
+// How a run was opened that is whole now, however it ended, by its closing; or NULL.
+static const json_t *whole_run(const struct tb_chain *chain, const json_t *close, const char *id)
+{
+    const char *run = tb_member_text(close, "run");
+    bool fits = strcmp(tb_member_text(close, "t"), "close") == 0 && strncmp(run, id, strlen(id)) == 0 && run[strlen(id)] == '-' &&
+                strcmp(tb_member_text(close, "status"), "complete") == 0;
+    for (size_t i = 0; i < chain->count && fits; i++) {
+        const json_t *entry = chain->entries[i].object;
+        if (strcmp(tb_member_text(entry, "t"), "open") == 0 && strcmp(tb_member_text(entry, "run"), run) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+// What the record has of a step: the longest run on any host that really ran it, and whether this host has one.
+static void look_up(const struct arguments *arguments, const struct tb_filed_host *host, struct step *step)
+{
+    const char *kind = arguments->smoke ? "smoke" : "official";
+    for (size_t i = 0; i < host->chain.count; i++) {
+        const json_t *close = host->chain.entries[i].object, *open = whole_run(&host->chain, close, step->experiment->id);
+        if (!open)
+            continue;
+        bool measured = !*tb_member_text(close, "emulated") && strcmp(tb_member_text(close, "verdict"), "unmeasurable-on-host");
+        double took = measured ? seconds_of(close) - seconds_of(open) : 0;
+        step->seconds = took > step->seconds ? took : step->seconds;
+        step->done |= !arguments->again && strcmp(host->host, arguments->host) == 0 &&
+                      strcmp(tb_member_text(open, "kind"), kind) == 0 &&
+                      strcmp(tb_member_text(open, "postulate_sha256"), step->postulate->sha256) == 0;
+    }
+}
+
+static double seconds_guessed(const struct tb_experiment *experiment)
+{
+    uint32_t arms = 0, cells = 0;
+    double traces = 0;
+    while (experiment->arms[arms].key)
+        arms++;
+    for (; experiment->cells[cells]; cells++)
+        traces += strncmp(experiment->cells[cells], "azure", 5) == 0;
+    return arms * experiment->rounds * (cells + 20 * traces) * PROCESS_SECONDS; // a recorded trace's lap is long
+}
+
+static int steps_make(struct visit *visit)
+{
+    const struct arguments *arguments = visit->arguments;
+    struct tb_filed record;
+    int rc = choose(visit);
+    if (rc)
+        return rc;
+    if (tb_filed_load(arguments->root, &record)) {
+        tb_error("%s: the ledgers cannot be read (see: locus verify)", arguments->root);
+        return -EINVAL;
+    }
+    visit->seconds = arguments->smoke ? SMOKE_SECONDS : MATRIX_SECONDS;
+    for (size_t i = 0; i < visit->steps_count; i++) {
+        struct step *step = &visit->steps[i];
+        for (size_t host = 0; host < record.count; host++)
+            look_up(arguments, &record.hosts[host], step);
+        step->guessed = step->seconds <= 0 && !arguments->smoke;
+        if (arguments->smoke)
+            step->seconds = SMOKE_SECONDS;
+        else if (step->guessed)
+            step->seconds = seconds_guessed(step->experiment);
+        visit->seconds += step->done ? 0 : step->seconds;
+    }
+    tb_filed_close(&record);
+    return 0;
+}
+
+static const char *duration(double seconds, char out[24])
+{
+    if (seconds < 90)
+        snprintf(out, 24, "%.0f s", seconds < 1 ? 1 : seconds);
+    else
+        snprintf(out, 24, "%.0f min", ceil(seconds / 60));
     return out;
 }
 
 static int print_list(const struct visit *visit)
 {
     const struct arguments *arguments = visit->arguments;
-    char text[32], all[24];
+    char text[24], all[32];
     printf("topo, doctor                                 1 s\n");
     printf("matrix                                %10s   more on many nodes\n", arguments->smoke ? "10 s" : "~ 60 s");
-    for (size_t i = 0; i < visit->steps.count; i++) {
-        const struct tb_packet_step *step = &visit->steps.step[i];
-        printf("%s %-32s %10s   %s%s\n", step->experiment->id, step->experiment->slug, about(step, text), step->why,
+    for (size_t i = 0; i < visit->steps_count; i++) {
+        const struct step *step = &visit->steps[i];
+        snprintf(all, sizeof all, "%s%s", step->guessed ? "~ " : "", duration(step->seconds, text));
+        printf("%s %-32s %10s   %s%s\n", step->experiment->id, step->experiment->slug, all, step->why,
                step->done ? ", on record already" : "");
     }
     printf("All that is not on record of %s yet: about %s. Durations are those of other hosts of the record; ~ is a guess.\n",
-           arguments->host, tb_packet_duration(visit->steps.seconds, all, sizeof all));
+           arguments->host, duration(visit->seconds, text));
     return tb_cli_flush();
 }
 
@@ -154,7 +309,7 @@ static void show(struct visit *visit, const char *what, const char *slug, double
     visit->step++;
     if (!visit->arguments->quiet && isatty(STDERR_FILENO))
         fprintf(stderr, "step %zu of %zu  %s%s%s, about %s\n", visit->step, visit->steps_all, what, *slug ? " " : "", slug,
-                tb_packet_duration(seconds, text, sizeof text));
+                duration(seconds, text));
 }
 
 static void part_add(struct visit *visit, const char *name, char *text)
@@ -263,7 +418,7 @@ static int matrix(struct visit *visit)
     return 0;
 }
 
-static int run_one(struct visit *visit, const struct tb_packet_step *step)
+static int run_one(struct visit *visit, const struct step *step)
 {
     const struct arguments *arguments = visit->arguments;
     const char *id = step->experiment->id, *how = arguments->smoke ? "--smoke" : "--official";
@@ -287,9 +442,9 @@ static int run_one(struct visit *visit, const struct tb_packet_step *step)
 static int run_all(struct visit *visit)
 {
     int rc = visit->arguments->no_run ? 0 : matrix(visit);
-    for (size_t i = 0; i < visit->steps.count && !rc; i++)
-        if (!visit->steps.step[i].done)
-            rc = run_one(visit, &visit->steps.step[i]);
+    for (size_t i = 0; i < visit->steps_count && !rc; i++)
+        if (!visit->steps[i].done)
+            rc = run_one(visit, &visit->steps[i]);
     if (rc)
         tb_error("interrupted in step %zu of %zu. What was sealed is safe in %s/%s: call this again, and it goes on there",
                  visit->step, visit->steps_all, visit->arguments->root, visit->arguments->host);
@@ -300,8 +455,8 @@ static int run_all(struct visit *visit)
 
 static int official_check(const struct visit *visit)
 {
-    for (size_t i = 0; i < visit->steps.count && !visit->arguments->smoke; i++)
-        if (!visit->steps.step[i].done && tb_official_refuse(visit->steps.step[i].postulate))
+    for (size_t i = 0; i < visit->steps_count && !visit->arguments->smoke; i++)
+        if (!visit->steps[i].done && tb_official_refuse(visit->steps[i].postulate))
             return -EPERM;
     return 0;
 }
@@ -310,7 +465,7 @@ static int official_check(const struct visit *visit)
 static int output_choose(struct visit *visit)
 {
     const struct arguments *arguments = visit->arguments;
-    char stamp[24], part[PATH_MAX + 8];
+    char stamp[24];
     time_t now = time(NULL);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
@@ -319,14 +474,11 @@ static int output_choose(struct visit *visit)
     int length = arguments->output
                      ? snprintf(visit->output, sizeof visit->output, "%s", arguments->output)
                      : snprintf(visit->output, sizeof visit->output, "build/%s-%s.locus-packet.tar", arguments->host, stamp);
-    snprintf(part, sizeof part, "%s.part", visit->output);
-    int fd = length < (int)sizeof visit->output ? open(part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644) : -1;
-    if (fd < 0) {
-        tb_error("%s: %s. Name another place with -o", visit->output, strerror(errno));
+    int rc = length < (int)sizeof visit->output ? tb_output_check(visit->output) : -ENAMETOOLONG;
+    if (rc) {
+        tb_error("%s: %s. Name another place with -o", visit->output, tb_output_why(rc));
         return -EINVAL;
     }
-    close(fd);
-    unlink(part);
     if (access(visit->output, F_OK) == 0) {
         tb_error("%s: is there already. Remove it, or name another with -o", visit->output);
         return -EINVAL;
@@ -349,7 +501,7 @@ static int scratch_make(struct visit *visit)
 }
 
 // The last run of an experiment, by its log.
-static void print_verdict(const struct visit *visit, const struct tb_chain *ledger, const struct tb_packet_step *step)
+static void print_verdict(const struct visit *visit, const struct tb_chain *ledger, const struct step *step)
 {
     const struct arguments *arguments = visit->arguments;
     const json_t *closed = NULL;
@@ -379,8 +531,8 @@ static void print_result(const struct visit *visit, const struct tb_packet_makin
     struct tb_chain ledger;
     snprintf(path, sizeof path, "%.1000s/%s/ledger.jsonl", making->root, making->host);
     if (tb_chain_load(path, &ledger) == 0) {
-        for (size_t i = 0; i < visit->steps.count; i++)
-            print_verdict(visit, &ledger, &visit->steps.step[i]);
+        for (size_t i = 0; i < visit->steps_count; i++)
+            print_verdict(visit, &ledger, &visit->steps[i]);
         for (size_t i = 0; i < ledger.count; i++)
             if (strcmp(tb_member_text(ledger.entries[i].object, "t"), "record") == 0)
                 printf("record      %s goes along\n", tb_member_text(ledger.entries[i].object, "path"));
@@ -424,8 +576,8 @@ static int go(struct visit *visit)
         return TB_EXIT_USAGE;
     if (official_check(visit) || scratch_make(visit))
         return TB_EXIT_FAILED;
-    for (size_t i = 0; i < visit->steps.count; i++)
-        visit->steps_all += !visit->steps.step[i].done;
+    for (size_t i = 0; i < visit->steps_count; i++)
+        visit->steps_all += !visit->steps[i].done;
     visit->steps_all += visit->arguments->no_run ? 1 : 2;
     look(visit);
     return run_all(visit) ? TB_EXIT_FAILED : pack(visit);
@@ -433,25 +585,16 @@ static int go(struct visit *visit)
 
 static int visit_make(const struct arguments *arguments)
 {
-    struct visit visit = {.arguments = arguments, .kind = "unknown"};
-    char why[600];
+    static struct visit visit;
+    visit = (struct visit){.arguments = arguments, .kind = "unknown"};
     setenv("LOCUS_HOST", arguments->host, 1); // what is called here names this host as the record does, and not otherwise
-    const struct tb_packet_wish wish = {.full = arguments->full,
-                                        .smoke = arguments->smoke,
-                                        .again = arguments->again,
-                                        .ids = arguments->ids,
-                                        .root = arguments->root,
-                                        .host = arguments->host};
-    if (!arguments->no_run && tb_packet_steps_open(&visit.steps, &wish, why, sizeof why)) {
-        tb_error("%s", why);
-        return TB_EXIT_USAGE;
-    }
-    int status = arguments->list ? print_list(&visit) : go(&visit);
+    int status = !arguments->no_run && steps_make(&visit) ? TB_EXIT_USAGE : arguments->list ? print_list(&visit) : go(&visit);
     for (size_t i = 0; i < visit.parts_count; i++)
         free(visit.parts[i].text);
     if (visit.scratch[0])
         tb_child_remove(visit.scratch);
-    tb_packet_steps_close(&visit.steps);
+    for (size_t i = 0; i < visit.steps_count; i++)
+        tb_postulate_close(visit.steps[i].postulate);
     return status;
 }
 

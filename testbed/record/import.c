@@ -309,38 +309,31 @@ static void said(struct tb_import *import, const json_t *list, json_t *out)
     }
 }
 
-static int verify(struct tb_import *import, const char *checkpoint, const char *key, char *why, size_t why_bytes)
-{
-    json_t *report = NULL;
-    const struct tb_verify_config config = {
-        .root = import->below, .host = import->host, .checkpoint = checkpoint, .records = import->folder, .key = key};
-    int rc = tb_verify(&config, &report, why, why_bytes);
-    if (rc)
-        return rc;
-    const char *signer = tb_member_text(report, "signed_by");
-    said(import, json_object_get(report, "findings"), import->findings);
-    json_array_clear(import->remarks);
-    said(import, json_object_get(report, "remarks"), import->remarks);
-    json_decref(import->verified);
-    import->verified = json_incref(json_array_get(json_object_get(report, "hosts"), 0));
-    if (*signer)
-        snprintf(import->signer, sizeof import->signer, "%s", signer);
-    json_decref(report);
-    return 0;
-}
-
-// By the seal, where somebody must have signed it, and by the checkpoint that was kept the last time.
-static int verify_all(struct tb_import *import, char *why, size_t why_bytes)
+// By the seal, where somebody must have signed it, or by the checkpoint that was kept the last time.
+static int verify(struct tb_import *import, char *why, size_t why_bytes)
 {
     const struct tb_import_config *config = import->config;
     char seal[PATH_ROOM], kept[PATH_MAX];
+    json_t *report = NULL;
     snprintf(seal, sizeof seal, "%s/" TB_PACKET_FOLDER "/%s/" TB_PACKET_SEAL, import->folder, id_of(import));
     snprintf(kept, sizeof kept, "%.3000s/%s", config->checkpoints ? config->checkpoints : "", import->host);
     bool known = config->checkpoints && access(kept, F_OK) == 0;
-    int rc = known && config->key ? verify(import, seal, config->key, why, why_bytes) : 0;
-    if (rc || json_array_size(import->findings))
+    const struct tb_verify_config asked = {.root = import->below,
+                                           .host = import->host,
+                                           .checkpoint = config->key ? seal
+                                                         : known     ? kept
+                                                                     : NULL,
+                                           .records = import->folder,
+                                           .key = config->key};
+    int rc = tb_verify(&asked, &report, why, why_bytes);
+    if (rc)
         return rc;
-    return verify(import, known ? kept : config->key ? seal : NULL, known ? NULL : config->key, why, why_bytes);
+    said(import, json_object_get(report, "findings"), import->findings);
+    said(import, json_object_get(report, "remarks"), import->remarks);
+    import->verified = json_incref(json_array_get(json_object_get(report, "hosts"), 0));
+    snprintf(import->signer, sizeof import->signer, "%s", tb_member_text(report, "signed_by"));
+    json_decref(report);
+    return 0;
 }
 
 // --- open, close ---------------------------------------------------------------------------------------------------------------
@@ -422,7 +415,7 @@ int tb_import_open(struct tb_import *out, const struct tb_import_config *config,
     files_check(out);
     entries_check(out);
     if (json_array_size(out->findings) == 0) {
-        rc = verify_all(out, why, why_bytes);
+        rc = verify(out, why, why_bytes);
         tb_import_compare(out);
     }
     if (!rc && out->failed)

@@ -15,7 +15,7 @@
 struct tb_import_config {
     const char *source;         // a packet, or a folder HOST/
     const char *root;           // "logs"
-    const char *key;            // allowed signers of a packet's seal; or NULL
+    const char *key;            // allowed signers of a packet's seal; or NULL, as with `checkpoints`
     const char *checkpoints;    // a folder with a file for each host: what its ledger was when it last came home; or NULL
     bool dry_run;               // look at it in TMPDIR, and bring nothing home
 };

@@ -6,7 +6,6 @@
 #include "testbed/record/tar.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -128,27 +127,20 @@ static int bad(struct unpacking *unpacking, const char *name, const char *what)
     return -EINVAL;
 }
 
-// tar unpacks what is compressed, too, and that may be larger than anything.
+// tar would unpack what is compressed, too, and that may be larger than anything. A packet begins with the name of its host.
 static int head_check(struct unpacking *unpacking)
 {
-    static const char *const compressed[][2] = {{"\x28\xb5\x2f\xfd", "zstd -d"},
-                                                {"\x1f\x8b", "gunzip"},
-                                                {"\xfd\x37zXZ", "unxz"},
-                                                {"BZh", "bunzip2"}};
-    char head[BLOCK] = "", what[80];
-    int fd = open(unpacking->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t bytes = fd < 0 ? -1 : read(fd, head, sizeof head);
-    int rc = bytes < 0 ? -errno : 0;
-    if (fd >= 0)
-        close(fd);
-    if (rc)
-        return snprintf(unpacking->why, unpacking->why_bytes, "%s: %s", unpacking->path, strerror(-rc)), rc;
-    for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++) {
-        snprintf(what, sizeof what, "it was compressed: %s", compressed[i][1]);
-        if (strncmp(head, compressed[i][0], strlen(compressed[i][0])) == 0)
-            return bad(unpacking, NULL, what);
-    }
-    return memcmp(head + 257, "ustar", 5) == 0 ? 0 : bad(unpacking, NULL, "it is no archive of `locus packet`");
+    char head[BLOCK] = "", first[TB_TAR_HOST] = "";
+    FILE *file = fopen(unpacking->path, "re");
+    if (!file)
+        return snprintf(unpacking->why, unpacking->why_bytes, "%s: %s", unpacking->path, strerror(errno)), -errno;
+    bool whole = fread(head, sizeof head, 1, file) == 1;
+    fclose(file);
+    memccpy(first, head, '/', sizeof first - 1);
+    first[strcspn(first, "/")] = '\0';
+    if (whole && tb_tar_name_valid(first) && memcmp(head + 257, "ustar", 5) == 0)
+        return 0;
+    return bad(unpacking, NULL, "it is no archive of `locus packet`. If it was compressed, unpack it first (gunzip, zstd -d)");
 }
 
 // MODE OWNER BYTES DATE TIME HOST/NAME, as tar --list --verbose prints them.

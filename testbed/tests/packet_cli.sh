@@ -51,6 +51,7 @@ refuses experiment_without_postulate 2 'no postulate' packet 0001
 refuses numbers_with_full 2 'no numbers' packet --full 0002
 refuses no_packet 2 'which packet' import
 refuses two_packets 2 'one packet or folder at a time' import x y
+refuses a_key_and_a_checkpoint 2 'one of them' import x --key y --checkpoints z
 refuses a_signed_folder 1 'only a packet is signed' import "$REPO/logs/guest-n2" --key x --root build
 refuses a_folder_that_is_not_there 2 'nowhere/p.tar: .*Name another place' packet --smoke 0010 -o nowhere/p.tar
 refuses official_outside_a_repository 1 'repository' packet 0010 -o p.tar
@@ -211,7 +212,7 @@ for byte in $(($(block_of p.tar bm1/seal) * 512 + 1000)) $(($(stat -c %s p.tar) 
     cp p.tar "$scratch/hidden.tar" && printf 'x' | dd of="$scratch/hidden.tar" bs=1 seek=$byte conv=notrunc status=none
     wrong "something_hidden_at_$byte" 'not as .locus packet. writes it' "$scratch/hidden.tar"
 done
-gzip -c p.tar >"$scratch/p.tar.gz" && wrong a_compressed_one 'compressed: gunzip' "$scratch/p.tar.gz"
+gzip -c p.tar >"$scratch/p.tar.gz" && wrong a_compressed_one 'compressed, unpack it first (gunzip' "$scratch/p.tar.gz"
 (cd "$scratch/good" && tar -cf "$scratch/other.tar" bm1) && wrong packed_by_hand 'no plain file' "$scratch/other.tar"
 head -c 5000 /dev/urandom >"$scratch/noise" && wrong noise 'no archive' "$scratch/noise"
 wrong a_folder_that_is_no_hosts "no host's record" "$scratch/good"
