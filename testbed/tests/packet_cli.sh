@@ -296,6 +296,7 @@ exec 9>&-
 
 # The host's folder as it is there, and at home what is there of it.
 cd "$scratch/ours" && there=$scratch/there/bm1 home=build/logs kept=$scratch/checkpoints
+why=
 mkdir "$scratch/there" && cp -a "$scratch/theirs/build/logs/bm1" "$there" && rm -rf $home
 brings() { "$LOCUS" import "$there" --root $home --checkpoints "$kept" >"$out" 2>"$err"; }
 check a_folder_comes_home eval "brings && diff -r '$there' $home/bm1 && '$LOCUS' verify --root $home --checkpoint '$kept/bm1'"
