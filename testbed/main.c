@@ -35,6 +35,7 @@ static const struct command {
     {"compare", "all hosts side by side, or two runs", tb_cmd_compare},
     {"export", "a log as pyperf JSON", tb_cmd_export},
     {"packet", "all of it on this machine, in one sealed archive to send *", tb_cmd_packet},
+    {"import", "another host's record, a packet or a folder, into this one *", tb_cmd_import},
     {"guest", "any of these in an emulated multi-node machine", tb_cmd_guest},
     {"__logging-effect", NULL, tb_cmd_logging_effect},
     {"__round", NULL, tb_cmd_round},

@@ -3,10 +3,9 @@
 #
 # collect.sh: brings the logs of a cluster's nodes home. See --help.
 #
-# A log on its way is checked four times: its SHA-256 on the node and here, its chain, its place in the ledger, and the ledger
-# against the checkpoint that was kept here after the collection before. Nothing in logs/ is touched until all of that is well.
-# Then logs come first and the ledger last, so that a collection that is cut off can be done again: what is in logs/ already must
-# be the beginning of what comes.
+# It fetches a node's folder, and `locus import` does the rest: it checks each log's chain, its place in the ledger, and the ledger
+# against the checkpoint that was kept here after the collection before; and what is in logs/ already must be the beginning of what
+# comes. Nothing in logs/ is touched until all of that is well.
 set -u
 export LC_ALL=C
 
@@ -54,9 +53,9 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ $# -gt 0 ] || bad 'which nodes? (see --help)'
-[ -x "$locus" ] || bad "there is no $locus, which verifies: run make in $home"
+[ -x "$locus" ] || bad "there is no $locus, which imports: run make in $home"
 cd "$home" || exit 1
-mkdir -p build "$checkpoints" || exit 1
+mkdir -p build || exit 1
 stage=$(mktemp -d build/collect.XXXXXX) || exit 1
 trap 'rm -rf "$stage"' EXIT
 trap 'exit 130' INT
@@ -73,60 +72,31 @@ there() {
     fi
 }
 
-last_words() { tail -n 1 "$stage/err" | sed 's/^[a-z]*: //'; }
-
+# perf's raw data stay where they were made; git does not keep them either.
 fetch() {
-    there "find 'logs/$host' -type f -exec sha256sum {} +" >"$stage/sums" 2>"$stage/err" && [ -s "$stage/sums" ] ||
-        { why="$folder/logs/$host cannot be read ($(last_words))"; return 1; }
-    there "tar -c 'logs/$host'" 2>"$stage/err" | tar -x -C "$stage" --no-same-owner 2>/dev/null
-    odd=$(find "$stage/logs" ! -type f ! -type d | head -n 1)
-    [ -z "$odd" ] || { why="${odd#"$stage"/} is no plain file: nobody but locus run writes there"; return 1; }
-    (cd "$stage" && sha256sum --check --quiet --strict sums) >"$stage/err" 2>&1 &&
-        [ "$(find "$stage/logs" -type f | wc -l)" = "$(wc -l <"$stage/sums")" ] ||
-        { why="what arrived is not what was sent ($(head -n 1 "$stage/err")): is a run still writing? Try again"; return 1; }
-}
-
-verify() { # root
-    [ ! -s "$checkpoints/$host" ] || set -- "$1" --checkpoint "$checkpoints/$host"
-    "$locus" verify --host "$host" --root "$@" >"$stage/verify" 2>&1 || { why=$(head -n 1 "$stage/verify"); return 1; }
-}
-
-# What came home once may grow, and nothing else.
-only_grows() {
-    local file
-    while IFS= read -r file; do
-        [ -e "$stage/$file" ] && cmp --silent --bytes="$(stat -c %s "$file")" "$file" "$stage/$file" ||
-            { why="$file is here already, and the node's is another: one of them was changed"; return 1; }
-    done < <(find "logs/$host" -type f 2>/dev/null)
-}
-
-install_logs() {
-    local file
-    while IFS= read -r file; do
-        cmp --silent "$stage/$file" "$file" || { mkdir -p "${file%/*}" && mv "$stage/$file" "$file"; } ||
-            { why="$file cannot be written"; return 1; }
-    done < <(cut -c 67- "$stage/sums" | grep -v '/ledger\.jsonl$'; echo "logs/$host/ledger.jsonl")
-    sha256sum --check --quiet --strict "$stage/sums" >"$stage/err" 2>&1 || { why=$(head -n 1 "$stage/err"); return 1; }
+    there "tar -c --exclude='*.perf/*.data' 'logs/$host'" 2>"$stage/err" | tar -x -C "$stage" --no-same-owner 2>>"$stage/err"
+    [ "${PIPESTATUS[*]}" = '0 0' ] ||
+        { why="$folder/logs/$host cannot be read ($(sed -n '1s/^[a-z]*: //p' "$stage/err")). Is a run still writing? Try again"; return 1; }
 }
 
 collect() {
+    local from=logs/$host
     folder=${checkout//%N/$host}
     rm -rf "${stage:?}"/*
     if [ -n "$local" ] || ! [ "$folder" -ef "$home" ]; then
-        fetch && verify "$stage/logs" && only_grows && install_logs || return
-    else
-        verify logs || return
+        fetch || return
+        from=$stage/logs/$host
     fi
-    grep -E "^$host [0-9]+ [0-9a-f]{64}\$" "$stage/verify" >"$checkpoints/$host.new" &&
-        mv "$checkpoints/$host.new" "$checkpoints/$host"
+    "$locus" import "$from" --checkpoints "$checkpoints" >"$stage/said" 2>&1 ||
+        { why=$(sed -n 's/^wrong  *//p; s/^locus: //p' "$stage/said" | head -n 1); return 1; }
 }
 
 missing=0
 for host; do
     case $host in *[!A-Za-z0-9._-]* | .*) bad "'$host' is not the name of a node" ;; esac
     if collect; then
-        grep ' crashed or is still running' "$stage/verify" | sed "s|$stage/||"
-        echo "$host is home in logs/$host: $(grep -m 1 '^1 host, ' "$stage/verify" | sed 's/^1 host, //; s/: all is well$//')"
+        grep ' has no seal' "$stage/said"
+        echo "$host is home in logs/$host: $(sed -n 's/^runs  *\([0-9]*\),/\1 runs,/p' "$stage/said")"
     else
         echo "$host is not home: ${why//"$stage/"/}"
         missing=1

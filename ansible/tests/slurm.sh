@@ -106,14 +106,14 @@ newest() { find "$1" -name '*.jsonl' ! -name 'ledger*' | sort | tail -n 1; }
 
 sed -i '2s/"t"/"T"/' "$(newest "$far")"
 check a-log-changed-on-its-node-is-refused collect 1 "${own[@]}" bm1 bm2
-said its-name-is-said "^bm1 is not home: logs/bm1/0030-.*$(basename "$(newest "$far")"):2: "
+said its-name-is-said "^bm1 is not home: bm1/0030-.*$(basename "$(newest "$far")"):2: "
 said the-other-node-is-home '^bm2 is home'
 check logs-are-untouched untouched
 restored
 rm -r "$far/bm1" && mkdir "$far/bm1"
 (cd "$nodes/bm1/locus" && LOCUS_HOST=bm1 build/gcc/locus postulate file 0030 >/dev/null)
 check a-ledger-written-anew-is-refused collect 1 "${own[@]}" --checkpoints "$scratch/none" bm1
-said it-is-not-what-came-home-before '^bm1 is not home: logs/bm1/[^ ]* is here already'
+said it-is-not-what-came-home-before '^bm1 is not home: bm1/0030-[^ ]* is here, and bm1 has it no more'
 check logs-are-untouched-by-it untouched
 mv logs "$scratch/away"
 check the-checkpoint-remembers collect 1 "${own[@]}" bm1
@@ -128,7 +128,7 @@ mkdir "$scratch/bin"
 printf '%s\n' '#!/bin/sh' "$(command -v srun) \"\$@\" | sed 's/\"t\":\"sum\"/\"t\":\"SUM\"/'" >"$scratch/bin/srun"
 chmod +x "$scratch/bin/srun"
 check a-log-changed-on-its-way-is-refused eval 'PATH=$scratch/bin:$PATH collect 1 --local "${own[@]}" bm1'
-said what-arrived-is-not-what-was-sent 'what arrived is not what was sent (logs/bm1/0030-.*jsonl: FAILED)'
+said what-changed-on-its-way-is-said '^bm1 is not home: bm1/0030-.*jsonl:[0-9]*: '
 check no-logs-is-said collect 1 "${own[@]}" bm9
 said no-logs-where 'nodes/bm9/locus/logs/bm9 cannot be read'
 
@@ -214,7 +214,7 @@ status=$?
 cp "$scratch/long" "$out"
 holds cancelled-in-mid-run "exit $status" [ $status -eq 3 ]
 said cancelled-is-said 'bm1: repetition 1 ended as CANCELLED'
-said its-unsealed-log-is-said 'logs/bm1/0002-.*crashed or is still running: no seal'
+said its-unsealed-log-is-said '0002-.* has no seal: it crashed or is still running (bm1/0002-'
 said its-unsealed-log-is-home 'bm1 is home in logs/bm1: .* 1 crashed'
 soon all_idle
 check the-next-run-on-that-node submit 0 --nodes bm1 "${own[@]}" 0030

@@ -10,6 +10,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +70,45 @@ int tb_child_run(const char *folder, const char *const argv[], const char *outpu
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT))
         return -EINTR;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
+}
+
+static void last_line(const char *path, char *out, size_t bytes)
+{
+    char *line = NULL;
+    size_t room = 0;
+    FILE *file = fopen(path, "re");
+    while (file && getline(&line, &room, file) > 0)
+        snprintf(out, bytes, "%.*s", (int)strcspn(line, "\n"), line);
+    free(line);
+    if (file)
+        fclose(file);
+}
+
+int tb_child_tool(const char *const argv[], const char *words, const char *where, char *why, size_t why_bytes)
+{
+    struct statvfs room;
+    int rc = tb_child_run(".", argv, words, true);
+    if (rc == -ECHILD && statvfs(where, &room) == 0 && room.f_bavail == 0)
+        rc = -ENOSPC;
+    else if (rc == -ENOENT)
+        rc = -ENOPKG;
+    snprintf(why, why_bytes, "%s: %s", argv[0], rc == -ECHILD ? "it failed" : strerror(-rc));
+    if (rc == -ENOPKG)
+        snprintf(why, why_bytes, "%s is not installed here, and this cannot be done without it", argv[0]);
+    else if (rc == -ENOSPC)
+        snprintf(why, why_bytes, "%s: %s. Make room, or name another folder by TMPDIR", where, strerror(-rc));
+    else if (rc == -ECHILD)
+        last_line(words, why, why_bytes);
+    return rc;
+}
+
+int tb_child_sync(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 || syncfs(fd) ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "placement/base/version.h"
-#include "testbed/base/nearest.h"
 #include "testbed/base/file.h"
+#include "testbed/base/nearest.h"
 #include "testbed/base/words.h"
 
 enum { OPTIONS_MAX = 128, KEY_VERSION = 0x10000 };

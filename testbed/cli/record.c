@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/base/json.h"
 #include "testbed/base/file.h"
+#include "testbed/base/json.h"
 #include "testbed/cli/commands.h"
 #include "testbed/record/find_run.h"
 #include "testbed/report/record/record.h"

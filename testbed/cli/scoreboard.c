@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/base/json.h"
 #include "testbed/base/file.h"
+#include "testbed/base/json.h"
 #include "testbed/cli/commands.h"
 #include "testbed/host/head.h"
 #include "testbed/report/board/board.h"

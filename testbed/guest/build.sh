@@ -6,11 +6,11 @@
 #
 #   /bin       busybox and its names, offline-node
 #   /locus     the project without what git ignores, and .git. The working directory of the command
-#   and each FILE at its PATH, with the shared libraries that it needs, if it is a program, at theirs; git; the mallocs that are
-#   compared, which are loaded by name
+#   and each FILE at its PATH, with the shared libraries that it needs, if it is a program, at theirs; git; GNU tar, for packets;
+#   the mallocs that are compared, which are loaded by name
 #
 # SYSROOT names the folder with the libraries of a guest that is of another architecture, whose busybox does not run here: PACKER is
-# one that does. git and the mallocs stay at home then.
+# one that does. git, tar and the mallocs stay at home then.
 set -eu
 busybox=$1 root=$2 image=$3
 shift 3
@@ -72,6 +72,7 @@ if [ -n "${PROJECT-}" ] && [ -d .git ] && command -v git >/dev/null; then
     cp -R .git "$root/locus/" 2>/dev/null || true # somebody may commit meanwhile
     [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi
+[ -n "$sysroot" ] || ! tar --version 2>/dev/null | grep -q '^tar (GNU' || take "$(command -v tar)" /bin/tar
 mallocs() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/lib(jemalloc|mimalloc|tcmalloc|tbbmalloc)[^/]*)$,\1,p'; }
 [ -n "$sysroot" ] || for library in $(mallocs); do
     take "$library" "$library"

@@ -141,6 +141,8 @@ static int file_open(struct tb_journal *journal, const struct tb_journal_config 
         error = name_sync(config->path);
     if (!error && fstat(journal->fd, &status))
         error = -errno;
+    if (!error && config->lock && status.st_nlink == 0) // another took its place (import.h)
+        error = -EWOULDBLOCK;
     if (!error)
         journal->bytes = status.st_size;
     if (!error)

@@ -7,7 +7,7 @@
 //   open       run, nonce, log (path below logs/HOST/), postulate_id, postulate_sha256, kind, time      before the first sample
 //   close      run, log_head (last hash of the log), log_lines, verdict, status, emulated|null (the guest's name), time
 //   record     id, run, path, sha256, time                                a record or an addendum, filed
-//   packet     packet, manifest, sha256, time                           all of it was sealed into a packet (packet.h)
+//   packet     packet, format, kind, program, files, time                 all of it was sealed into a packet (packet.h)
 //   supersede  id, by, time                                               postulate `id` is corrected by `by`
 //
 // The checkpoint is the ledger's size in bytes and its last hash. Kept elsewhere, it witnesses that nothing at the end was taken

@@ -264,6 +264,19 @@ Test(record_journal, a_lock_keeps_the_second_one_out_until_it_is_closed)
     tb_journal_close(second);
 }
 
+// Another file has its name by now (import.h), so nobody would ever see what is appended.
+Test(record_journal, a_lock_on_a_file_without_a_name_is_refused)
+{
+    char nameless[64];
+    struct tb_journal *journal = create(false);
+    tb_journal_close(journal);
+    int fd = open(path, O_RDONLY);
+    cr_assert(fd >= 0 && unlink(path) == 0);
+    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", fd);
+    cr_assert_eq(tb_journal_open(&journal, &(struct tb_journal_config){.path = nameless, .lock = true}), -EWOULDBLOCK);
+    close(fd);
+}
+
 static void limit_file_size(rlim_t bytes)
 {
     struct rlimit limit;

@@ -201,10 +201,15 @@ static void check_host(struct verify *verify, struct history *history, const str
     }
     for (size_t i = 0; i < host->chain.count; i++) {
         const json_t *entry = host->chain.entries[i].object;
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%.3000s/%s/%.200s", verify->config->root, host->name, tb_verify_text(entry, "manifest"));
-        if (strcmp(tb_verify_text(entry, "t"), "packet") == 0)
-            note_path(verify, history, path);
+        bool packet = strcmp(tb_verify_text(entry, "t"), "packet") == 0;
+        const char *name;
+        json_t *sha256;
+        json_object_foreach (packet ? json_object_get(entry, "files") : NULL, name, sha256) {
+            char path[PATH_MAX];
+            snprintf(path, sizeof path, "%.3000s/%s/%.200s", verify->config->root, host->name, name);
+            if (strncmp(name, "packet/", 7) == 0)
+                note_path(verify, history, path);
+        }
     }
     if (host->chain.count)
         note_path(verify, history, host->ledger);
