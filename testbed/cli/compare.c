@@ -2,6 +2,7 @@
 //
 // locus compare: all hosts side by side, or two runs.
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
+#include "testbed/base/terminal.h"
 #include "testbed/cli/commands.h"
+#include "testbed/doc/emit.h"
 #include "testbed/host/head.h"
 #include "testbed/record/find_run.h"
 #include "testbed/report/hosts/compare.h"
@@ -105,14 +108,11 @@ static const char documentation[] =
     "  locus compare --json a1b2c3 d4e5f6 | jq '.cells[].arms[].ratio'\n\n"
     "Exit status: 0 compared, 1 it failed, there is nothing to compare, or a ledger is broken, 2 bad input.";
 
-static void print_json(const char *what, json_t *object)
+static int show(struct tb_doc *doc, bool json)
 {
-    json_t *whole = tb_headed(tb_head(what), json_incref(object));
-    if (!whole)
-        tb_error("out of memory");
-    json_dumpf(whole, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    putchar('\n');
-    json_decref(whole);
+    int rc = !doc ? -ENOMEM : json ? tb_emit_json(stdout, doc) : tb_emit_text(stdout, doc, tb_report_style(stdout));
+    tb_doc_close(doc);
+    return rc == -ENOMEM ? (tb_error("out of memory"), TB_EXIT_FAILED) : rc ? tb_cli_output_failed(rc) : tb_cli_flush();
 }
 
 // --- two runs ------------------------------------------------------------------------------------------------------------------
@@ -125,12 +125,9 @@ static int print_runs(const struct arguments *arguments, const struct tb_log_vie
         tb_error("compare: %s", strerror(-rc));
         return TB_EXIT_FAILED;
     }
-    if (arguments->json)
-        print_json("compare-runs", comparison);
-    else
-        tb_compare_text(comparison, stdout);
+    int status = show(tb_compare_doc(arguments->json ? tb_head("compare-runs") : NULL, comparison), arguments->json);
     json_decref(comparison);
-    return tb_cli_flush();
+    return status;
 }
 
 static int compare_runs(const struct arguments *arguments)
@@ -190,26 +187,12 @@ static int check(const struct arguments *arguments, const json_t *fleet)
     return TB_EXIT_OK;
 }
 
-static void print_hosts(const struct arguments *arguments, json_t *fleet)
+static int print_hosts(const struct arguments *arguments, json_t *fleet)
 {
-    struct tb_report_style style = tb_report_style(stdout);
-    if (arguments->json)
-        print_json("compare", fleet);
-    else if (arguments->count == 0)
-        tb_fleet_text(fleet, style, stdout);
-    for (size_t i = 0; i < arguments->count && !arguments->json; i++) {
-        const char *wanted = arguments->wanted[i];
-        char id[5];
-        snprintf(id, sizeof id, "%.4s", wanted);
-        const json_t *postulate = tb_fleet_find(tb_member(fleet, "postulates"), id);
-        if (i > 0)
-            putchar('\n');
-        if (wanted[4])
-            tb_fleet_prediction_text(fleet, postulate, tb_fleet_find(tb_member(postulate, "predictions"), wanted + 5), style,
-                                     stdout);
-        else
-            tb_fleet_postulate_text(fleet, postulate, style, stdout);
-    }
+    const char *wanted[NAMES_MAX + 1] = {NULL};
+    for (size_t i = 0; i < arguments->count; i++)
+        wanted[i] = arguments->wanted[i];
+    return show(tb_fleet_doc(arguments->json ? tb_head("compare") : NULL, fleet, wanted), arguments->json);
 }
 
 static int blame_ledgers(const struct tb_gallery *gallery)
@@ -240,10 +223,8 @@ static int compare_hosts(const struct arguments *arguments)
         tb_error("%s: %s", logs, strerror(-rc));
     else
         status = check(arguments, fleet);
-    if (status == TB_EXIT_OK) {
-        print_hosts(arguments, fleet);
-        status = tb_cli_flush();
-    }
+    if (status == TB_EXIT_OK)
+        status = print_hosts(arguments, fleet);
     int broken = status == TB_EXIT_USAGE ? TB_EXIT_OK : blame_ledgers(&gallery);
     json_decref(fleet);
     tb_gallery_close(&gallery);

@@ -315,7 +315,8 @@ void tb_table_heat(struct tb_table *table, bool best_is_least)
 
 // --- curves --------------------------------------------------------------------------------------------------------------------
 
-struct tb_curves *tb_doc_curves(struct tb_doc *doc, const char *key, const char *title, struct tb_axis x, struct tb_axis y)
+struct tb_curves *tb_doc_curves(struct tb_doc *doc, const char *key, const char *title, struct tb_curve_axis x,
+                                struct tb_curve_axis y)
 {
     struct tb_block *block = block_add(doc, TB_BLOCK_CURVES, key, title);
     struct tb_curves *curves = block ? allot(doc, sizeof *curves) : NULL;

@@ -119,12 +119,13 @@ void tb_table_heat(struct tb_table *table, bool best_is_least);
 // --- curves --------------------------------------------------------------------------------------------------------------------
 
 // Points of named lines over one axis. Text shows a bar for each point, JSON an array of {x, y} by name.
-struct tb_axis {
+struct tb_curve_axis {
     const char *title;
     enum tb_unit_kind unit;
     bool log;
 };
-struct tb_curves *tb_doc_curves(struct tb_doc *doc, const char *key, const char *title, struct tb_axis x, struct tb_axis y);
+struct tb_curves *tb_doc_curves(struct tb_doc *doc, const char *key, const char *title, struct tb_curve_axis x,
+                                struct tb_curve_axis y);
 void tb_curves_line(struct tb_curves *curves, const char *name); // those that follow belong to it
 void tb_curves_point(struct tb_curves *curves, double x, struct tb_value y);
 void tb_curves_mark(struct tb_curves *curves, double x, const char *name); // "L2 2 MiB ends"

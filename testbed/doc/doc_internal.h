@@ -68,7 +68,7 @@ struct tb_line {
 
 struct tb_curves {
     struct tb_doc *doc;
-    struct tb_axis x, y;
+    struct tb_curve_axis x, y;
     struct tb_line *lines, *last;
     struct tb_note *marks;
 };

@@ -3,7 +3,8 @@
 // text: a document for a terminal or a pipe: ASCII, no line longer than the reader's width if that can be helped.
 //
 // A column is as wide as its widest cell. Where the line would be too long, the widest column of texts gives way; its texts keep
-// both ends. Figures end at the same place, and an interval begins behind them. Colour repeats what a sign or a word already says.
+// both ends, those of the first column their beginning. Figures end at the same place, and an interval begins behind them. Colour
+// repeats what a sign or a word already says.
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -154,6 +155,8 @@ static void put_cell(const struct page *page, const struct layout *layout, size_
     snprintf(shown, sizeof shown, "%s", text.text);
     bool figure = text.text == text.figure;
     size_t room = layout->figure[c] + (figure || !layout->range[c] ? 0 : layout->range[c] + 1);
+    if (c == 0 && strlen(shown) > room) // what a row is about is told by its beginning
+        snprintf(shown + room - 2, sizeof shown - room + 2, "..");
     tb_text_shorten(shown, room);
     int blanks = (int)(room - strlen(shown)), tail = figure && layout->range[c] ? (int)layout->range[c] + 1 : 0;
     fprintf(page->out, "%s%*s", c > 0 ? "  " : "", figure && !layout->of_text[c] ? blanks : 0, "");

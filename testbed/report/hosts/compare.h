@@ -9,8 +9,8 @@
 #define TB_COMPARE_H
 
 #include <jansson.h>
-#include <stdio.h>
 
+#include "testbed/doc/doc.h"
 #include "testbed/record/log.h"
 
 #define TB_COMPARE_METHOD "Hodges-Lehmann on logarithms, rank-sum interval, unpaired"
@@ -22,7 +22,7 @@
 // times (n: 0). The counts are the worst round's, null for a run of one node. 0 or -errno.
 int tb_compare(const struct tb_log_view *first, const struct tb_log_view *second, json_t **out);
 
-// The same for people.
-void tb_compare_text(const json_t *comparison, FILE *out);
+// The same for programs, and for people. Takes over `head`, borrows `comparison`. NULL without memory.
+struct tb_doc *tb_compare_doc(json_t *head, json_t *comparison);
 
 #endif

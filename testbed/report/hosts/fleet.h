@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "testbed/base/terminal.h"
+#include "testbed/doc/doc.h"
 #include "testbed/report/board/board.h"
 #include "testbed/report/page/html_page.h"
 
@@ -42,11 +42,9 @@ int tb_fleet(const struct tb_gallery *gallery, const struct tb_fleet_wanted *wan
 
 const json_t *tb_fleet_find(const json_t *list, const char *id); // a postulate or a prediction by its id, or NULL
 
-// 80 columns. The last lines are the answer.
-void tb_fleet_text(const json_t *fleet, struct tb_report_style style, FILE *out);
-void tb_fleet_postulate_text(const json_t *fleet, const json_t *postulate, struct tb_report_style style, FILE *out);
-void tb_fleet_prediction_text(const json_t *fleet, const json_t *postulate, const json_t *prediction, struct tb_report_style style,
-                              FILE *out);
+// The above for programs, and for people all postulates, or those that are wanted ("0013", "0013/P2", NULL-terminated). The last
+// sentences are the answer. Takes over `head`, borrows `fleet`. NULL without memory.
+struct tb_doc *tb_fleet_doc(json_t *head, json_t *fleet, const char *const wanted[]);
 
 void tb_fleet_html(FILE *out, const json_t *fleet); // a section of the report, with links to its runs
 
