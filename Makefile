@@ -6,14 +6,14 @@
 #   <layer>/tests/*_test.c                  Criterion tests, one binary per layer: build/<variant>/<layer>/tests/unit
 #   <layer>/tests/*_{stress,litmus,scenario}.c   one plain program each
 #   <layer>/tests/*_inject.c                a library to preload
-#   <layer>/tests/*_fuzz.c                  a libFuzzer program, in the fuzz variant only
+#   <layer>/tests/*_fuzz.c                  a libFuzzer program, of clang with ASan only
 #   <layer>/tests/*.sh                      run as it is by testbed/tests/suite.sh
 #
 # What one layer's tests link is that layer and those below it, so a call upwards does not link. A variant (compiler and
 # sanitizer) has a build directory of its own, and none disturbs another:
 #
 #   make                          build/gcc          make CC=clang SAN=thread       build/clang-tsan
-#   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=fuzzer,...   build/clang-fuzz
+#   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=address,undefined   build/clang-asan
 
 VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/version.h)
 SOVERSION := $(basename $(VERSION))
@@ -33,9 +33,11 @@ MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
-kind := $(if $(findstring fuzzer,$(SAN)),-fuzz,$(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan)))
+kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
 B    := build/$(notdir $(lastword $(CC)))$(kind)
+comma := ,
+fuzz := $(filter clang-asan,$(notdir $(B)))
 
 # Flags. `override`, so that `make CFLAGS=-O3` adds to these instead of replacing them.
 CFLAGS  ?= -O2
@@ -44,10 +46,9 @@ override CPPFLAGS += -D_GNU_SOURCE -I. -iquote topo # locus.h includes its neigh
 override LDFLAGS += -pthread -Wl,--as-needed
 ifeq ($(SAN),)
 override CPPFLAGS += -DNDEBUG
-else # libFuzzer brings a main(), so only its own programs are linked with it
-san_compile := -fsanitize=$(patsubst fuzzer,fuzzer-no-link,$(SAN:fuzzer,%=fuzzer-no-link,%))
-override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(san_compile)
-override LDFLAGS += $(if $(filter -fuzz,$(kind)),,$(san_compile))
+else # what libFuzzer has to see is compiled in; it brings a main(), so only its own programs are linked with it
+override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN)$(if $(fuzz),$(comma)fuzzer-no-link)
+override LDFLAGS += -fsanitize=$(SAN)
 endif
 
 # DPDK's pools are contenders where libdpdk-dev is installed. Archives, because its shared EAL would load two hundred drivers; the
@@ -89,13 +90,13 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run test test-fleet test-report test-arm64 logging-effect soak bench peers deps deps-check deps-test layers tidy \
-        format format-check check install install-share uninstall list clean help FORCE
+.PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench peers deps \
+        deps-check deps-test layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: ## liblocus.a, liblocus.so and the program (SAN= CC= CFLAGS= V=1)
-all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(if $(filter -fuzz,$(kind)),,$(program))
+all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program)
 
 # --- objects, library, program -------------------------------------------------------------------------------------------------
 
@@ -179,8 +180,8 @@ $(1)_fuzz    := $(patsubst %.c,$(B)/%,$(call test_sources,$(1),fuzz))
 
 $$($(1)_units) $$($(1)_plain:=.o): override CPPFLAGS += -UNDEBUG
 
-$(B)/$(1)/tests/unit: $$($(1)_units) $($(1)_all)
-	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs) $($(1)_test_libs) -lcriterion
+$(B)/$(1)/tests/unit: $$($(1)_units) $(B)/topo/tests/no_certificates.o $($(1)_all)
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -Wl,--export-dynamic-symbol='mbedtls_x509_crt_parse_*' -o $$@ $$^ $($(1)_libs) -lcriterion
 
 $$($(1)_plain): %: %.o $($(1)_all)
 	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs)
@@ -190,7 +191,7 @@ $$($(1)_preload): %.so: %.o
 $$($(1)_preload:.so=.o): override CFLAGS += -fPIC
 
 $$($(1)_fuzz): %: %.o $($(1)_all)
-	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -fsanitize=$$(SAN) -o $$@ $$^ $($(1)_libs)
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -fsanitize=fuzzer -o $$@ $$^ $($(1)_libs)
 endef
 $(foreach l,$(LAYERS),$(eval $(call test_rules,$(l))))
 
@@ -208,7 +209,7 @@ unit_programs := $(if $(filter -tsan,$(kind)),,$(call each,unit))
 
 tests: ## the test programs of this variant
 preloads := $(if $(SAN),,$(call each,preload) $(plugins))
-tests: $(if $(filter -fuzz,$(kind)),$(call each,fuzz),$(unit_programs) $(call each,plain) $(preloads))
+tests: $(unit_programs) $(call each,plain) $(preloads) $(if $(fuzz),$(call each,fuzz))
 
 # --- what people call ----------------------------------------------------------------------------------------------------------
 
@@ -216,12 +217,17 @@ run: deps ## the main job: this machine, a scoreboard, a replay; results in buil
 	@$(MAKE) all
 	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run.sh
 
-test: deps-test ## everything that is tested (a quarter of an hour; twice that on a slow machine)
-	@bash testbed/tests/suite.sh
+check: deps-check ## for every save: one build, its unit tests, layers, tidy (90 s)
+	@bash testbed/tests/suite.sh check
+
+test: deps-test ## before a commit: sanitizers, races, faults, fuzzing, the command line, one emulated machine (10 minutes)
+	@bash testbed/tests/suite.sh test
+
+test-all: deps-test ## all else as well: mutants, every emulated machine, fleets, Slurm, power cuts, browser, arm64 (an hour)
+	@bash testbed/tests/suite.sh all
 
 test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root; five minutes)
-	@$(MAKE) all
-	@bash ansible/tests/fleet/all.bash
+	@ONLY=ansible/ bash testbed/tests/suite.sh all
 
 test-report: ## the report in a headless browser: figures, console, screenshots (installs chromium)
 	@sh .ci/deps.sh report
@@ -234,8 +240,8 @@ test-arm64: ## the tests on aarch64, cross-built and emulated (needs gcc-aarch64
 logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %
 	@$(B)/locus __logging-effect
 
-soak: deps-test ## the same, with SOAK_SECONDS for each program
-	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh
+soak: deps-test ## test-all, with SOAK_SECONDS for each program
+	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh all
 
 bench: all ## nanoseconds for each operation, against malloc
 	@$(B)/locus bench
@@ -249,11 +255,14 @@ deps: ## install what the build and `make run` need (Debian, Ubuntu)
 deps-test: ## install what `make test` needs besides
 	@sh .ci/deps.sh test
 
-check: deps-check ## the short tests: one build, its unit tests, layers, tidy (two minutes)
-	@bash testbed/tests/suite.sh short
-
 deps-check: ## install what `make check` needs besides
 	@sh .ci/deps.sh check
+
+syntax: ## what another compiler has to say of the sources, without compiling them: make CC=clang syntax
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(dpdk_flags) -fsyntax-only $(patsubst $(B)/%.o,%.c,$(experiments_all)) testbed/main.c
+
+libs: # for scripts that link themselves
+	@echo '$(testbed_libs)'
 
 layers: all tests ## no layer includes a header of a layer above it
 	@sh .ci/layers.sh $(B) $(public)
@@ -307,7 +316,7 @@ uninstall: ## takes away what install put there, checked or not
 
 list: ## the test programs and scripts, one per line
 	@printf '%s\n' $(patsubst $(B)/%,%,$(call each,unit) $(call each,plain) $(call each,preload) $(call each,fuzz)) \
-	    $(filter-out %/suite.sh,$(wildcard $(addsuffix /tests/*.sh,$(LAYERS))))
+	    $(filter-out %/suite.sh %/item.sh,$(wildcard $(addsuffix /tests/*.sh,$(LAYERS))))
 
 clean: ## remove build/
 	rm -rf build
