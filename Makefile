@@ -36,7 +36,6 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
 B    := build/$(notdir $(lastword $(CC)))$(kind)
-comma := ,
 fuzz := $(filter clang-asan,$(notdir $(B)))
 
 # Flags. `override`, so that `make CFLAGS=-O3` adds to these instead of replacing them.
@@ -46,8 +45,8 @@ override CPPFLAGS += -D_GNU_SOURCE -I. -iquote topo # locus.h includes its neigh
 override LDFLAGS += -pthread -Wl,--as-needed
 ifeq ($(SAN),)
 override CPPFLAGS += -DNDEBUG
-else # what libFuzzer has to see is compiled in; it brings a main(), so only its own programs are linked with it
-override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN)$(if $(fuzz),$(comma)fuzzer-no-link)
+else
+override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN)
 override LDFLAGS += -fsanitize=$(SAN)
 endif
 
@@ -179,6 +178,7 @@ $(1)_preload := $(patsubst %.c,$(B)/%.so,$(call test_sources,$(1),inject))
 $(1)_fuzz    := $(patsubst %.c,$(B)/%,$(call test_sources,$(1),fuzz))
 
 $$($(1)_units) $$($(1)_plain:=.o): override CPPFLAGS += -UNDEBUG
+$$($(1)_units): override CFLAGS += -O0 # they run for microseconds, and optimizing them was a third of the build
 
 $(B)/$(1)/tests/unit: $$($(1)_units) $(B)/topo/tests/no_certificates.o $($(1)_all)
 	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -Wl,--export-dynamic-symbol='mbedtls_x509_crt_parse_*' -o $$@ $$^ $($(1)_libs) -lcriterion
@@ -203,6 +203,10 @@ $(plugins): testbed/guest/plugin/stores.c Makefile
 $(B)/testbed/guest/plugin/stores-v1.so: override CPPFLAGS += -DSTORES_PLUGIN_VERSION=1
 
 each = $(foreach l,$(LAYERS),$($(l)_$(1)))
+
+# The parsers that are fuzzed, by name, wherever they lie: libFuzzer finds its way by the branches of these.
+fuzzed := $(if $(fuzz),$(shell find $(LAYERS) -name '*_fuzz.c' -o -name cpulist.c -o -name 'trace*.c' -o -name 'postulate*.c'))
+$(fuzzed:%.c=$(B)/%.o): override CFLAGS += -fsanitize=fuzzer-no-link
 
 # Criterion does not start under ThreadSanitizer (Snaipe/Criterion#274).
 unit_programs := $(if $(filter -tsan,$(kind)),,$(call each,unit))

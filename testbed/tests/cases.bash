@@ -11,11 +11,11 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out err=$scratch/err
 failures=0 why=
-counted=$scratch/.counted # a file, so that cases in a subshell count
+cases_file=$scratch/.counted # a file, so that cases in a subshell count
 
 tap() { # result, rest of the line
     local line=${2//$'\n'/; }
-    printf '%s - %s\n' "$1" "$line" | tee -a "$counted"
+    printf '%s - %s\n' "$1" "$line" | tee -a "$cases_file"
 }
 pass() { tap ok "${1//#/\\#}"; }
 skip() { tap ok "${1//#/\\#} # SKIP $2"; }
@@ -24,7 +24,7 @@ fail() {
     failures=$((failures + 1))
 }
 done_testing() {
-    echo "1..$(cat "$counted" 2>/dev/null | wc -l)"
+    echo "1..$(cat "$cases_file" 2>/dev/null | wc -l)"
     [ $failures -eq 0 ]
 }
 

@@ -212,7 +212,7 @@ while IFS='|' read -r _ paper _ ours observed _; do
 done < <(grep -E '^\| 03[0-9]{2} \|' "$pages/experiments/README.md")
 
 # And would a wrong one be noticed? Nothing of this is so.
-pages=$scratch kept=$failures counting=$counted counted=/dev/null
+pages=$scratch kept=$failures counting=$cases_file cases_file=/dev/null
 cat >"$pages/wrong.md" <<'END'
 | times as fast as `mimalloc` 2.0.9 | record | steady-decode | burst-storm |
 |---|---|---|---|
@@ -242,7 +242,7 @@ cat >"$pages/wrong.md" <<'END'
 END
 tables wrong.md >"$scratch/said" 2>&1
 texts wrong.md >>"$scratch/said"
-failures=$kept counted=$counting
+failures=$kept cases_file=$counting
 holds wrong_figures_are_noticed "$(grep -m 1 ^ok "$scratch/said")" [ "$rows $found $(grep -c ^not "$scratch/said")" = '11 5 16' ]
 
 done_testing

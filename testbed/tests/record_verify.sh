@@ -78,11 +78,11 @@ finds() {
 
 # refused NAME WORD ARGUMENT...: exit 2 and one line on stderr that has the word, nothing on stdout.
 refused() {
-    local name=$1 word=$2 cases=$counted
+    local name=$1 word=$2 cases=$cases_file
     shift 2
-    counted=/dev/null
+    cases_file=/dev/null
     finds "$name" 2 0 -- "$@" >"$scratch/verdict" # counts a failure itself
-    counted=$cases
+    cases_file=$cases
     if grep -q ^not "$scratch/verdict"; then
         tap 'not ok' "$(sed 's/^not ok - //' "$scratch/verdict")"
     elif [ -s "$scratch/out" ] || ! grep -q "^locus: .*$word" "$scratch/err"; then

@@ -60,6 +60,7 @@ wrong a-crash-after-its-cases 'echo ok - a; echo 1..1; kill -SEGV $$' '^  .*[Ss]
 wrong a-failure-that-no-case-shows 'echo ok - a; echo 1..1; exit 4' 'status: 4'
 wrong no-plan 'echo ok - a; echo last words' 'No plan found'
 wrong a-plan-of-more 'echo ok - a; echo 1..2' 'planned 2 tests but ran 1'
+wrong not-one-case 'echo 1..0' 'not one case was run'
 wrong silence 'echo last words' '^    last words'
 LIMIT=1 wrong a-hang 'echo ok - a; sleep 60; echo 1..1' 'no end after 1 s'
 wrong a-failure-marked-as-skipped 'echo "not ok - a # SKIP"; echo 1..1; exit 1' 'status: 1'
@@ -105,8 +106,9 @@ export DEADLINE=$((EPOCHSECONDS + 15))
 ends what-would-end-too-late-is-left-out 0 '13 passed, 0 failed, 4 skipped' 'late.sh +# SKIP left out: it takes 30 s' all
 echo '    1.0 all free testbed/tests/late.sh' >testbed/tests/README.md
 ends what-fits-by-its-seconds-on-record-is-run 0 '14 passed, 0 failed, 3 skipped' 'took' all
-echo '    0.001 test free testbed/tests/well.sh' >>testbed/tests/README.md
-ends a-slower-machine-needs-longer 0 '13 passed, 0 failed, 4 skipped' 'late.sh +# SKIP left out: it takes' all
+echo '    0.01 test free testbed/tests/slow.sh' >>testbed/tests/README.md
+script testbed/tests/slow.sh 'sleep 0.3; echo "1..0 # SKIP slow"'
+ends a-slower-machine-needs-longer 0 '13 passed, 0 failed, 5 skipped' 'late.sh +# SKIP left out: it takes' all
 unset DEADLINE
 
 # An interrupt ends what runs.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# arm64.sh: the same tests on aarch64: everything is built for it and runs in an emulated machine of two nodes. Not run by `make
-# test`: it fetches 150 MB more and takes ten minutes. Emulation on x86 keeps x86's order of memory, so what an Arm processor may
+# arm64.sh: the same tests on aarch64: everything is built for it and runs in an emulated machine of two nodes. It
+# fetches 150 MB and takes ten minutes. Emulation on x86 keeps x86's order of memory, so what an Arm processor may
 # reorder is not seen here; that is what the litmus programs under ThreadSanitizer are for.
 #
 # Needs gcc-aarch64-linux-gnu. Where it cannot be had all is skipped.
