@@ -89,8 +89,9 @@ for name in $(awk '{ print $3 }' "$OUT/items"); do
     cases=$(grep -c '^not ok' "$tap")
     failed=$((failed + (cases > 0 ? cases : 1)))
     printf '  %s\n%s\n' "$name" "$why"
-    if [ "$cases" -gt 0 ]; then grep -m 10 -A 5 '^not ok' "$tap" | grep -vE '^(ok|--|1\.\.)'; else tail -n 3 "${tap%.tap}.log"; fi |
-        sed 's/^/    /'
+    if [ "$cases" -gt 0 ]; then grep -m 10 -A 5 '^not ok' "$tap"; else tail -n 3 "${tap%.tap}.log"; fi |
+        grep -vE '^(ok|--|1\.\.| *(---|\.\.\.|#|assertions:.*|failures:) *$)' | cut -c 1-300 | sed 's/^/    /'
+    grep -hm 1 -E 'ERROR: |runtime error: |WARNING: ' "${tap%.tap}".sanitizer.* 2>/dev/null | head -n 3 | sed 's/^/    /'
 done
 [ ! -e "$OUT/failed" ] || [ $failed -gt 0 ] || { failed=1; echo "failed: prove, see $OUT/said"; }
 echo "took $SECONDS s, logs in build/test"
