@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # Where the results of every command go: a standard output that is full or closed is said once, and a file that cannot be written is
 # refused before anything is measured. LOCUS names the program.

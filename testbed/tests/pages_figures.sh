@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # pages_figures.sh [FOLDER]: do README.md, experiments/README.md and experiments/corrections.md say what the sealed logs say? Every
 # figure that they print in one of these forms is compared, digit by digit, to the log of the record beside it: to its samples, by

@@ -114,10 +114,10 @@ unset DEADLINE
 # An interrupt ends what runs.
 project
 script testbed/tests/slow.sh 'echo $$ >pid; exec sleep 60'
-suite &
+bash testbed/tests/suite.sh test >"$out" 2>&1 </dev/null &
 suite=$!
 for _ in {1..200}; do [ ! -s pid ] || break; sleep 0.1; done
-kill -TERM "$(pgrep -P $suite -f suite.sh)"
+kill -TERM $suite
 wait $suite
 for _ in {1..50}; do kill -0 "$(cat pid)" 2>/dev/null || break; sleep 0.1; done
 holds an-interrupt-ends-what-runs "$(cat pid) still runs" eval '[ -s pid ] && ! kill -0 "$(cat pid)" 2>/dev/null'
