@@ -6,7 +6,7 @@
 #   ROOM/tests/*_test.c                     Criterion tests, one binary for each room: build/VARIANT/ROOM/tests/unit
 #   ROOM/tests/*_{stress,litmus,scenario}.c one plain program each
 #   ROOM/tests/*_inject.c                   a library to preload
-#   ROOM/tests/*_fuzz.c                     a libFuzzer program, in the fuzz variant only
+#   ROOM/tests/*_fuzz.c                     a libFuzzer program, of clang with ASan only
 #   tests/*.sh, at any depth                run as it is by testbed/tests/suite.sh
 #
 # A room's README.md names in its line "Uses:" the rooms whose headers it may include. What a room's tests link is that room and
@@ -14,7 +14,7 @@
 # sanitizer) has a build directory of its own, and none disturbs another:
 #
 #   make                          build/gcc          make CC=clang SAN=thread       build/clang-tsan
-#   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=fuzzer,...   build/clang-fuzz
+#   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=address,undefined   build/clang-asan
 
 VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/base/version.h)
 SOVERSION := $(basename $(VERSION))
@@ -39,9 +39,10 @@ ROOMS := topo $(addprefix placement/,base memory blocks domain) \
          $(addprefix testbed/,stats base doc counters host workload measure contenders matrix) \
          $(addprefix testbed/,record postulate judge run report cli) experiments
 
-kind := $(if $(findstring fuzzer,$(SAN)),-fuzz,$(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan)))
+kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
 B    := build/$(notdir $(lastword $(CC)))$(kind)
+fuzz := $(filter clang-asan,$(notdir $(B)))
 
 # Flags. `override`, so that `make CFLAGS=-O3` adds to these instead of replacing them.
 CFLAGS  ?= -O2
@@ -50,10 +51,9 @@ override CPPFLAGS += -D_GNU_SOURCE -I. $(addprefix -iquote ,$(filter topo placem
 override LDFLAGS += -pthread -Wl,--as-needed
 ifeq ($(SAN),)
 override CPPFLAGS += -DNDEBUG
-else # libFuzzer brings a main(), so only its own programs are linked with it
-san_compile := -fsanitize=$(patsubst fuzzer,fuzzer-no-link,$(SAN:fuzzer,%=fuzzer-no-link,%))
-override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(san_compile)
-override LDFLAGS += $(if $(filter -fuzz,$(kind)),,$(san_compile))
+else
+override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN)
+override LDFLAGS += -fsanitize=$(SAN)
 endif
 
 # DPDK's pools are contenders where libdpdk-dev is installed. Archives, because its shared EAL would load two hundred drivers; the
@@ -99,13 +99,13 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run test test-fleet test-report test-arm64 logging-effect soak bench peers deps deps-check deps-test layers tidy \
-        format format-check check install install-share uninstall list clean help FORCE
+.PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench peers deps \
+        deps-check deps-test layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: ## liblocus.a, liblocus.so and the program (SAN= CC= CFLAGS= V=1)
-all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(if $(filter -fuzz,$(kind)),,$(program))
+all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program)
 
 # --- objects, library, program -------------------------------------------------------------------------------------------------
 
@@ -188,9 +188,10 @@ $(1)_preload := $(patsubst %.c,$(B)/%.so,$(call test_sources,$(1),inject))
 $(1)_fuzz    := $(patsubst %.c,$(B)/%,$(call test_sources,$(1),fuzz))
 
 $$($(1)_units) $$($(1)_plain:=.o): override CPPFLAGS += -UNDEBUG
+$$($(1)_units): override CFLAGS += -O0 # they run for microseconds, and optimizing them was a third of the build
 
-$(B)/$(1)/tests/unit: $$($(1)_units) $($(1)_all)
-	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs) -lcriterion
+$(B)/$(1)/tests/unit: $$($(1)_units) $(B)/topo/tests/no_certificates.o $($(1)_all)
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -Wl,--export-dynamic-symbol='mbedtls_x509_crt_parse_*' -o $$@ $$^ $($(1)_libs) -lcriterion
 
 $$($(1)_plain): %: %.o $($(1)_all)
 	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $($(1)_libs)
@@ -200,7 +201,7 @@ $$($(1)_preload): %.so: %.o
 $$($(1)_preload:.so=.o): override CFLAGS += -fPIC
 
 $$($(1)_fuzz): %: %.o $($(1)_all)
-	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -fsanitize=$$(SAN) -o $$@ $$^ $($(1)_libs)
+	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -fsanitize=fuzzer -o $$@ $$^ $($(1)_libs)
 endef
 $(foreach r,$(ROOMS),$(eval $(call test_rules,$(r))))
 
@@ -213,12 +214,16 @@ $(B)/testbed/guest/plugin/stores-v1.so: override CPPFLAGS += -DSTORES_PLUGIN_VER
 
 each = $(foreach r,$(ROOMS),$($(r)_$(1)))
 
+# The parsers that are fuzzed, by name, wherever they lie: libFuzzer finds its way by the branches of these.
+fuzzed := $(if $(fuzz),$(shell find $(LAYERS) -name '*_fuzz.c' -o -name cpulist.c -o -name 'trace*.c' -o -name 'postulate*.c'))
+$(fuzzed:%.c=$(B)/%.o): override CFLAGS += -fsanitize=fuzzer-no-link
+
 # Criterion does not start under ThreadSanitizer (Snaipe/Criterion#274).
 unit_programs := $(if $(filter -tsan,$(kind)),,$(call each,unit))
 
 tests: ## the test programs of this variant
 preloads := $(if $(SAN),,$(call each,preload) $(plugins))
-tests: $(if $(filter -fuzz,$(kind)),$(call each,fuzz),$(unit_programs) $(call each,plain) $(preloads))
+tests: $(unit_programs) $(call each,plain) $(preloads) $(if $(fuzz),$(call each,fuzz))
 
 # --- what people call ----------------------------------------------------------------------------------------------------------
 
@@ -226,12 +231,17 @@ run: deps ## the main job: this machine, a scoreboard, a replay; results in buil
 	@$(MAKE) all
 	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run.sh
 
-test: deps-test ## everything that is tested (a quarter of an hour; twice that on a slow machine)
-	@bash testbed/tests/suite.sh
+check: deps-check ## for every save: one build, its unit tests, layers, tidy (90 s)
+	@bash testbed/tests/suite.sh check
+
+test: deps-test ## before a commit: sanitizers, races, faults, fuzzing, the command line, one emulated machine (10 minutes)
+	@bash testbed/tests/suite.sh test
+
+test-all: deps-test ## all else as well: mutants, every emulated machine, fleets, Slurm, power cuts, browser, arm64 (an hour)
+	@bash testbed/tests/suite.sh all
 
 test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root; five minutes)
-	@$(MAKE) all
-	@bash ansible/tests/fleet/all.bash
+	@ONLY=ansible/ bash testbed/tests/suite.sh all
 
 test-report: ## the report in a headless browser: figures, console, screenshots (installs chromium)
 	@sh .ci/deps.sh report
@@ -244,8 +254,8 @@ test-arm64: ## the tests on aarch64, cross-built and emulated (needs gcc-aarch64
 logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %
 	@$(B)/locus __logging-effect
 
-soak: deps-test ## the same, with SOAK_SECONDS for each program
-	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh
+soak: deps-test ## test-all, with SOAK_SECONDS for each program
+	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh all
 
 bench: all ## nanoseconds for each operation, against malloc
 	@$(B)/locus bench
@@ -259,11 +269,14 @@ deps: ## install what the build and `make run` need (Debian, Ubuntu)
 deps-test: ## install what `make test` needs besides
 	@sh .ci/deps.sh test
 
-check: deps-check ## the short tests: one build, its unit tests, layers, tidy (two minutes)
-	@bash testbed/tests/suite.sh short
-
 deps-check: ## install what `make check` needs besides
 	@sh .ci/deps.sh check
+
+syntax: ## what another compiler has to say of the sources, without compiling them: make CC=clang syntax
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(dpdk_flags) -fsyntax-only $(patsubst $(B)/%.o,%.c,$(everything)) testbed/main.c
+
+libs: # for scripts that link themselves
+	@echo '$(testbed_libs)'
 
 layers: ## no room includes a header of a room that it may not use
 	@sh .ci/layers.sh "$(ROOMS)" $(public)
@@ -319,7 +332,7 @@ uninstall: ## takes away what install put there, checked or not
 
 list: ## the test programs and scripts, one per line
 	@printf '%s\n' $(patsubst $(B)/%,%,$(call each,unit) $(call each,plain) $(call each,preload) $(call each,fuzz)) \
-	    $(filter-out %/suite.sh,$(sort $(shell find $(LAYERS) ansible -path '*/tests/*.sh' ! -path '*/tests/*/*')))
+	    $(filter-out %/suite.sh %/item.sh,$(sort $(shell find $(LAYERS) ansible -path '*/tests/*.sh' ! -path '*/tests/*/*')))
 
 clean: ## remove build/
 	rm -rf build

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # campaign.yml and collect.yml over three fake hosts: a real campaign by the real program, and what goes wrong on the way: a host
 # that dies, a log that was tampered with, a past that was rewritten, a knob that lies, a disk that is full, another host key. And
@@ -214,4 +215,4 @@ fleet_new_key bm3
 stranger() { play 4 collect.yml --limit bm3 && said 'HOST IDENTIFICATION HAS CHANGED' && same; }
 check 'a host with another key is not spoken to' stranger
 
-[ $failures -eq 0 ]
+done_testing

@@ -18,11 +18,11 @@ cluster_packages=build/fleet-slurm
 cluster_cannot() { # yes: packages would help, why
     case $1/${CI-} in
     no/* | yes/ | yes/0 | yes/false)
-        echo "SKIP $(basename "$0" .sh): $2"
-        exit 77
+        echo "1..0 # SKIP $2"
+        exit 0
         ;;
     esac
-    echo "FAIL $(basename "$0" .sh): CI is set, where a skip is a failure. $2"
+    echo "not ok - $(basename "$0" .sh): CI is set, where a skip is a failure. $2"
     exit 1
 }
 

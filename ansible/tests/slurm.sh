@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # ansible/slurm on a real Slurm (slurm.bash): a campaign on two nodes comes home, and whatever does not is said and not waited for.
-# LOCUS names the program, BUILD its build. One line a case: PASS, FAIL or SKIP.
+# LOCUS names the program, BUILD its build.
 #
 # The repository is a small one with the project's postulates 0030, which on two CPUs is unmeasurable at once, and 0002, which is
 # interrupted. Its Makefile "builds" by copying a program that was linked here with that repository's commit.
@@ -236,4 +237,4 @@ for bad in '0030' '--nodes bm1' '--nodes bm1 30' '--nodes bm1 0099' '--nodes bm1
 done
 check help eval 'submit 0 --help && grep -q Examples "$out" && collect 0 --help && grep -q Examples "$out"'
 
-[ "$failures" -eq 0 ]
+done_testing

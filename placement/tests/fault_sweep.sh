@@ -22,7 +22,7 @@ find_built() { # the directory itself, or where the Makefile puts this layer's t
 inject=$(find_built fault_inject.so)
 scenario=$(find_built fault_scenario)
 if [ -z "$inject" ] || [ -z "$scenario" ]; then
-    echo "FAIL fault_sweep: fault_inject.so or fault_scenario is not built in $BUILD (make tests)"
+    echo "not ok - fault_sweep: fault_inject.so or fault_scenario is not built in $BUILD (make tests)"
     exit 1
 fi
 
@@ -40,7 +40,7 @@ sweep() {
         0) break ;;
         3) hits=$((hits + 1)) ;;
         77)
-            echo "SKIP fault_$family: the call is not permitted here (container: --cap-add SYS_NICE)"
+            echo "ok - fault_$family # SKIP the call is not permitted here (container: --cap-add SYS_NICE)"
             return ;;
         124 | 137) fail "$family" "call $call hangs"; return ;;
         *) fail "$family" "call $call: exit $status. $said"; return ;;
@@ -52,15 +52,16 @@ sweep() {
     elif [ "$call" -gt $limit ]; then
         fail "$family" "still failing at call $limit"
     else
-        echo "PASS fault_$family: each of $hits calls failed once; every error reported, everything released, no hang"
+        echo "ok - fault_$family: each of $hits calls failed once; every error reported, everything released, no hang"
     fi
 }
 
 fail() {
     failed=1
-    echo "FAIL fault_$1: $2"
+    echo "not ok - fault_$1: $2"
 }
 
+echo 1..5
 for family in mmap mbind madvise malloc pthread_create; do
     sweep $family
 done

@@ -16,7 +16,7 @@
 # Races need luck, and on a busy machine more of it: what a program does not see at once it has to see in three or nine times the
 # time.
 #
-# Environment: REPO, CC (gcc or clang), JOBS. Prints PASS or FAIL for each.
+# Environment: REPO, CC (gcc or clang), JOBS. Prints TAP.
 set -u
 REPO=$(cd "${REPO:-$(dirname "${BASH_SOURCE[0]}")/../..}" && pwd) || exit 2
 CC=${CC:-gcc}
@@ -49,7 +49,7 @@ object() { echo "$1/$2/${3//\//_}.o"; } # directory, sanitizer, source
 
 # link OUT SANITIZER PROGRAM DIRECTORY: objects of DIRECTORY, and those that it lacks from the unchanged ones.
 link() {
-    local san=() objects=() source own libs=(-lhwloc -lnuma -ljansson -lpfm -ldl -lm)
+    local san=() objects=() source own libs=($libraries)
     [ "$2" = none ] || san=(-fsanitize="$2")
     case $3 in *_test) libs+=(-lcriterion) ;; esac
     for source in $library $(source_of "$3"); do
@@ -57,7 +57,7 @@ link() {
         [ -e "$own" ] || own=$(object "$work/base" "$2" "$source")
         objects+=("$own")
     done
-    $CC -pthread "${san[@]}" -o "$1" "${objects[@]}" "${libs[@]}"
+    $CC -pthread "${san[@]}" -Wl,--as-needed -o "$1" "${objects[@]}" "${libs[@]}"
 }
 
 execute() { # program file, its name, seconds that it may take, how much of it
@@ -76,9 +76,9 @@ control() { # program
     if compile "$tree" "$san" "$(source_of "$1")" "$(object "$work/base" "$san" "$(source_of "$1")")" &&
         link "$work/base/$1" "$san" "$1" "$work/base" && start=$SECONDS && execute "$work/base/$1" "$1" 60 1; then
         echo $((10 + 3 * (SECONDS - start))) >"$work/base/$1.limit"
-        echo "PASS control $1" >"$work/result/control-$1"
+        echo "ok - control $1" >"$work/result/control-$1"
     else
-        echo "FAIL control $1: does not pass with the unchanged sources" >"$work/result/control-$1"
+        echo "not ok - control $1: does not pass with the unchanged sources" >"$work/result/control-$1"
     fi
 } >"$work/control-$1.log" 2>&1
 
@@ -96,17 +96,17 @@ judge() { # name, file, program, sed expression
     san=$(sanitizer_of "$3")
     mkdir -p "$dir/$san" && cp -rl "$tree" "$dir/tree" # sed -i gives the changed file a name of its own
     sed -i -E "$4" "$dir/tree/$2"
-    ! cmp -s "$tree/$2" "$dir/tree/$2" || { echo "FAIL mutant $1: the expression did not change $2"; return; }
+    ! cmp -s "$tree/$2" "$dir/tree/$2" || { echo "not ok - mutant $1: the expression did not change $2"; return; }
     for source in $(affected "$2" "$3"); do
         compile "$dir/tree" "$san" "$source" "$(object "$dir" "$san" "$source")" ||
-            { echo "FAIL mutant $1: does not compile"; return; }
+            { echo "not ok - mutant $1: does not compile"; return; }
     done >>"$dir/log" 2>&1
-    link "$dir/program" "$san" "$3" "$dir" >>"$dir/log" 2>&1 || { echo "FAIL mutant $1: does not link"; return; }
-    limit=$(cat "$work/base/$3.limit") || { echo "FAIL mutant $1: there is no control $3"; return; }
+    link "$dir/program" "$san" "$3" "$dir" >>"$dir/log" 2>&1 || { echo "not ok - mutant $1: does not link"; return; }
+    limit=$(cat "$work/base/$3.limit") || { echo "not ok - mutant $1: there is no control $3"; return; }
     for much in 1 3 9; do
-        execute "$dir/program" "$3" "$limit" $much >>"$dir/log" 2>&1 || { echo "PASS mutant $1: killed by $3"; return; }
+        execute "$dir/program" "$3" "$limit" $much >>"$dir/log" 2>&1 || { echo "ok - mutant $1: killed by $3"; return; }
     done
-    echo "FAIL mutant $1: survived $3"
+    echo "not ok - mutant $1: survived $3"
 }
 
 in_parallel() { # command...: at most JOBS at a time
@@ -131,7 +131,7 @@ mutants_begin() { # sources, relative to the repository
     mkdir -p "$tree" "$work/result" "$work/mutants" "$work/base/thread" "$work/base/none"
     (cd "$REPO" && find topo placement testbed -name '*.[ch]' -print0 | tar -c --null -T - -f -) | tar -x -C "$tree" -f - || exit 2
     cd "$tree" || exit 2
-    library=$*
+    library=$* libraries=$(make -s -C "$REPO" DPDK= libs) || exit 2
     for source in $library; do
         for sanitizer in thread none; do
             in_parallel compile "$tree" $sanitizer "$source" "$(object "$work/base" $sanitizer "$source")"
@@ -152,10 +152,11 @@ controls() { # programs
 mutants_end() {
     local name
     wait
+    echo "1..${#names[@]}"
     for name in "${names[@]}"; do
         cat "$work/result/$name"
-        grep -q ^PASS "$work/result/$name" && continue
+        grep -q ^ok "$work/result/$name" && continue
         tail -n 8 "$work/${name/mutant-/mutants/}/log" "$work/$name.log" 2>/dev/null | sed 's/^/    | /'
     done
-    ! grep -hqv ^PASS "$work"/result/*
+    ! grep -hqv ^ok "$work"/result/*
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # mutants.sh: are the library's tests any good? And those of the testbed's dispatch and queues. How it is done: mutants.bash.
 . "$(dirname "$0")/mutants.bash"

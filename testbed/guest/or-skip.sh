@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # or-skip.sh NAME: for a test that needs the guest, `sh testbed/guest/or-skip.sh NAME || exit $?`. Fetches it (fetch.sh). Where it
-# cannot be had, one line says why and which command would help: "SKIP NAME: ..." and status 77; but in continuous integration, and
-# when fetch.sh itself breaks, "FAIL NAME: ..." and status 1, because nobody would look for what was left out. Continuous
-# integration is CI in the environment, which its services set to "true" or "1"; "", "0" and "false" are no.
+# cannot be had, one line says why and which command would help: "ok - NAME # SKIP ..." and status 77; but in continuous
+# integration, and when fetch.sh itself breaks, "not ok - NAME: ..." and status 1, because nobody would look for what was left
+# out. Continuous integration is CI in the environment, which its services set to "true" or "1"; "", "0" and "false" are no.
 said=$(sh "$(dirname "$0")/fetch.sh" 2>&1)
 status=$?
 reason=$(printf '%s\n' "$said" | tail -n 1 | sed 's/^locus: guest: //')
 [ $status -ne 0 ] || exit 0
 case $status/${CI-} in
 77/ | 77/0 | 77/false)
-    echo "SKIP $1: $reason"
+    echo "ok - $1 # SKIP $reason"
     exit 77
     ;;
-77/*) echo "FAIL $1: CI is set, where a skip is a failure. $reason" ;;
-*) echo "FAIL $1: fetch.sh, exit $status: $reason" ;;
+77/*) echo "not ok - $1: CI is set, where a skip is a failure. $reason" ;;
+*) echo "not ok - $1: fetch.sh, exit $status: $reason" ;;
 esac
 exit 1

@@ -38,9 +38,9 @@ static void rank_sum_distribution(double *rows, size_t m, size_t n, size_t width
             rows[j * width + u] = u == 0;
     for (size_t i = 1; i <= m; i++) { // P(i, 0) is P(0, 0), and stays
         for (size_t j = 1; j <= n; j++) {
-            double *row = rows + j * width, a_last = (double)i / (double)(i + j);
+            double *row = rows + j * width, *before = row - width, a_last = (double)i / (double)(i + j);
             for (size_t u = width; u-- > 0;) // downwards: row[u - j] is still that of i - 1
-                row[u] = a_last * (u >= j ? row[u - j] : 0) + (1 - a_last) * row[u - width];
+                row[u] = a_last * (u >= j ? row[u - j] : 0) + (1 - a_last) * before[u];
         }
     }
 }

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # locus advise as a person or a program meets it: bad input, a host of one node, and emulated machines, where every count is exact.
-# LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer (it gets the bad input as well), BUILD the folder of the build.
-# One line a case: PASS, FAIL or SKIP. The pages of hardware with several nodes are tested by testbed/report/tests/advise_test.c.
+# LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer (it gets the bad input as well), BUILD the folder of the
+# build. The pages of hardware with several nodes are tested by testbed/report/tests/advise_test.c.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"
@@ -74,7 +75,7 @@ fi
 
 # --- emulated machines ---------------------------------------------------------------------------------------------------------
 
-sh testbed/guest/or-skip.sh advise-guest || exit $((failures > 0 ? 1 : $?))
+needs_guest advise-guest
 
 # Everything of a machine in one boot; the parts of its output are told apart by their names.
 build=${BUILD#"$PWD"/}
@@ -198,4 +199,4 @@ has "n2: without move_pages nothing is claimed" "$scratch/n2.unseen.err" 'becaus
 ended n2 nameless 0
 has "n2: an emulator that does not say so is found out" "$scratch/n2.nameless" 'EMULATED MACHINE of QEMU: counts only.'
 
-[ $failures -eq 0 ]
+done_testing

@@ -3,20 +3,39 @@
 # cases.bash: what scripts of cases have in common; to be sourced by them, `. "$(dirname "$0")/cases.bash"`. (A script that runs in
 # a guest as well has helpers of its own: there is no bash.)
 #
-# A case is one line, as items.bash counts it: "PASS name", "FAIL name: remark" or "SKIP name: reason". A script's status is that
-# of its last line, [ $failures -eq 0 ]. $scratch is a folder that goes with the script; $out and $err in it are what the last
-# program said. $why is what the next failure will say of itself.
+# What they print is TAP: "ok - name", "not ok - name: remark" or "ok - name # SKIP reason" for each case, and the plan at the end,
+# by done_testing: a script that ends before its last line has none, and that is a failure. $scratch is a folder that goes with the
+# script; $out and $err in it are what the last program said. $why is what the next failure will say of itself.
 
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out err=$scratch/err
 failures=0 why=
+cases_file=$scratch/.counted # a file, so that cases in a subshell count
 
-pass() { echo "PASS $1"; }
-skip() { echo "SKIP $1: $2"; }
+tap() { # result, rest of the line
+    local line=${2//$'\n'/; }
+    printf '%s - %s\n' "$1" "$line" | tee -a "$cases_file"
+}
+pass() { tap ok "${1//#/\\#}"; }
+skip() { tap ok "${1//#/\\#} # SKIP $2"; }
 fail() {
-    echo "FAIL $1: $2"
+    tap 'not ok' "${1//#/\\#}: ${2//#/\\#}"
     failures=$((failures + 1))
+}
+done_testing() {
+    echo "1..$(cat "$cases_file" 2>/dev/null | wc -l)"
+    [ $failures -eq 0 ]
+}
+
+# needs_guest NAME: where there can be no emulated machine the script ends here, with one case that says why.
+needs_guest() {
+    local line
+    line=$(sh testbed/guest/or-skip.sh "$1") && return
+    tap "${line%% - *}" "${line#* - }"
+    [[ $line == ok* ]] || failures=$((failures + 1))
+    done_testing
+    exit
 }
 
 # check NAME COMMAND...: the command must succeed. It may set $why; without one its last line is the remark, or the command.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The command line as all commands have it in common: help, version, values that are empty, words that are nearly right. LOCUS names
-# the program, LOCUS_ASAN the one with AddressSanitizer. One line a case, PASS, FAIL or SKIP; exit status 1 if any failed.
+# the program, LOCUS_ASAN the one with AddressSanitizer.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
@@ -70,4 +70,4 @@ refuses list-of-no-workload 2 "--workload: ','" eval -W ,
 refuses list-of-no-contender 2 '--contenders' eval -c ,
 refuses list-of-too-many-workloads 2 '--workload: the list is too long' eval -W "$(printf 'churn-touch,%.0s' {1..100})"
 
-[ $failures -eq 0 ]
+done_testing

@@ -27,4 +27,4 @@ for paper in 0351 0352 0353 0354 0355 0356 0357 0358 0359 0360; do
     holds "${paper}_has_a_reason" 'the last cell is empty' [ -n "$(cell $paper 7)" ]
 done
 
-[ $failures -eq 0 ]
+done_testing

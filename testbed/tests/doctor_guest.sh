@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # The doctor's commands on a kernel, in the emulated machine n2: what is changed by hand is seen; each finding's change makes it
 # fit, and its restore brings back every byte that was there, one by one and all at once, run by busybox's shell.
-# LOCUS=path/to/locus BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP.
+# LOCUS=path/to/locus BUILD=path/of/the/build.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 cd "$(dirname "$0")/../.." || exit 1
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
-sh testbed/guest/or-skip.sh doctor_guest || exit $?
+sh testbed/guest/or-skip.sh doctor_guest || { status=$?; echo 1..1; exit $((status == 1)); }
 
 build=${BUILD#"$PWD"/}
 cat >"$scratch/cases.sh" <<END
@@ -23,8 +24,8 @@ files="$thp/enabled $thp/defrag $thp/khugepaged/defrag $mm/ksm/run $mm/numa/demo
     /proc/sys/kernel/numa_balancing /proc/sys/kernel/perf_event_paranoid /proc/sys/vm/zone_reclaim_mode
     /proc/sys/vm/swappiness"
 
-pass() { echo "PASS $1"; }
-fail() { echo "FAIL $1: $2"; }
+pass() { echo "ok - $1"; }
+fail() { echo "not ok - $1: $2"; }
 check() { # name, remark, command...
     name=$1 remark=$2
     shift 2
@@ -145,7 +146,7 @@ sh testbed/guest/boot.sh --machine n2 --with "$LOCUS" --timeout 200 \
 status=$?
 cat "$scratch/out"
 if [ $status -ne 0 ] || [ "$(tail -n 1 "$scratch/out")" != "done" ]; then
-    echo "FAIL the_machine: exit $status: $(tail -n 2 "$scratch/err" | tr '\n' ' ')"
+    echo "not ok - the_machine: exit $status: $(tail -n 2 "$scratch/err" | tr '\n' ' ')"
     exit 1
 fi
-! grep -q '^FAIL' "$scratch/out"
+echo "1..$(grep -cE '^(not )?ok ' "$scratch/out")"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: test alone
 #
 # locus eval, replay and bench as a person or a program meets them. LOCUS names the program, LOCUS_ASAN the one with
-# AddressSanitizer (it gets the bad input as well), LOCUS_TRACES the folder with the public traces. One line a case: PASS, FAIL
-# or SKIP.
+# AddressSanitizer (it gets the bad input as well), LOCUS_TRACES the folder with the public traces.
 #
 # Nothing here looks at a time. What must hold is compared with figures that were worked out apart from the program: by awk from
 # the trace, or given with it.
@@ -210,4 +210,4 @@ twice() {
 why="two inline replays differ in more than their times"
 check replay-is-deterministic twice
 
-[ $failures -eq 0 ]
+done_testing

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # The emulated machines: are they what machines.sh says, do the unit tests pass where there are several nodes, and is a failing
-# command told from a failing machine? LOCUS=path/to/locus BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP.
+# command told from a failing machine? LOCUS=path/to/locus BUILD=path/of/the/build.
 #
 # One boot a machine, all its cases in it, two machines at a time. All unit tests are run in n2, those that ask the machine in
 # the others (of a case that its filter leaves out Criterion says "test was skipped"). Where QEMU cannot be had everything is
@@ -15,7 +16,7 @@ trap 'rm -rf "$scratch" build/logs/guest-test' EXIT
 
 said() { tail -n 1 "$scratch/$1.err" 2>/dev/null; }
 
-sh testbed/guest/or-skip.sh guest || exit $?
+needs_guest guest
 
 # --- what runs in every machine ------------------------------------------------------------------------------------------------
 
@@ -171,7 +172,7 @@ room=$(sed -n '/^\(refused\|room_scenario\|SKIP room\)/,$p' "$scratch/odd" | gre
 title="odd: a strict bind beyond the tiny node is refused, one over page cache is not"
 case $room in
 *'room exit 0 ') pass "$title" ;;
-*'room exit 77 ') echo "SKIP $title: $room" ;;
+*'room exit 77 ') skip "$title" "$room" ;;
 *) fail "$title" "$room" ;;
 esac
 holds "hot: node 2 goes offline with all its memory" "$(grep '^offline' "$scratch/hot"), $(said hot)" \
@@ -239,12 +240,13 @@ status=none
 missing() { # CI, status, pattern
     (cd "$scratch/empty" && CI=$1 APT_CONFIG=$scratch/apt.conf sh "$repo/testbed/guest/or-skip.sh" name) >"$scratch/out" 2>&1
     status=$?
-    [ $status -eq "$2" ] && [ "$(wc -l <"$scratch/out")" -eq 1 ] && grep -q "^$3 name: .*mirror.*run: .*fetch.sh" "$scratch/out"
+    [ $status -eq "$2" ] && [ "$(wc -l <"$scratch/out")" -eq 1 ] && grep -q "^$3 .*mirror.*run: .*fetch.sh" "$scratch/out"
 }
 for value in '' 0 false; do
-    holds "without a guest a test is skipped (CI='$value')" "exit $status: $(cat "$scratch/out")" missing "$value" 77 SKIP
+    holds "without a guest a test is skipped (CI='$value')" "exit $status: $(cat "$scratch/out")" \
+        missing "$value" 77 'ok - name # SKIP'
 done
 for value in 1 true; do
-    holds "without a guest a test fails in CI (CI=$value)" "exit $status: $(cat "$scratch/out")" missing "$value" 1 FAIL
+    holds "without a guest a test fails in CI (CI=$value)" "exit $status: $(cat "$scratch/out")" missing "$value" 1 'not ok - name:'
 done
-exit $((failures > 0))
+done_testing

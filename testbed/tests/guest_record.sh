@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # The record of an emulated machine: what it makes durable comes home while it runs, so that an emulator that is killed leaves a
-# run that was opened and crashed; and a clock that is off is noticed. LOCUS=path/to/locus BUILD=path/of/the/build. One line a
-# case, PASS, FAIL or SKIP.
+# run that was opened and crashed; and a clock that is off is noticed. LOCUS=path/to/locus BUILD=path/of/the/build.
 #
 # In a project of its own, which has postulates and no repository: the runs are trials that log to logs/, as official ones do.
 set -u
@@ -11,7 +11,7 @@ set -u
 . "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
 repo=$PWD
-sh testbed/guest/or-skip.sh guest_record || exit $?
+needs_guest guest_record
 
 export TMPDIR=$scratch/tmp # in QEMU's command line, so that it is ours that is killed
 mkdir -p "$TMPDIR" "$scratch/home/postulates" "$scratch/home/build" && cd "$scratch/home" || exit 1
@@ -108,4 +108,4 @@ holds a_clock_that_goes_back_is_noticed "$(remark slow)" \
 holds and_the_status_is_the_commands "$(remark slow)" test $status = 3
 machine after 100 'locus run 0003 --smoke --root logs --quiet'
 prints a_ledger_that_goes_back_is_remarked_on 0 "^$ledger:[0-9]*: remark: its time, .* a clock was wrong" "$LOCUS" verify
-[ "$failures" -eq 0 ]
+done_testing

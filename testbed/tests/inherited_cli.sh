@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # What a process inherits from whoever started it, and what locus makes of it: signals that are ignored or blocked, standard streams
-# that are closed, a file mask that takes the owner's own rights, a limit on the size of files. LOCUS names the program. One line a
-# case, PASS, FAIL or SKIP; exit status 1 if any failed.
+# that are closed, a file mask that takes the owner's own rights, a limit on the size of files. LOCUS names the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
@@ -186,4 +186,4 @@ check size-limit-of-a-log limited_log
 why="exit $?, not 1"
 check size-limit-of-standard-output eval "[ '$why' = 'exit 1, not 1' ] && one_line 'standard output: .*(ulimit -f)'"
 
-[ $failures -eq 0 ]
+done_testing

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # The installed program and its emulated machine, called in a folder that is no clone, with the checkout out of reach: boot.sh and
-# the sample come from share/locus, QEMU from the user's cache, and nothing of the folder goes along. REPO names the checkout. One
-# line a case, PASS, FAIL or SKIP; exit status 1 if any failed.
+# the sample come from share/locus, QEMU from the user's cache, and nothing of the folder goes along. REPO names the checkout.
 set -u
 cd "${REPO:-$(dirname "$0")/../..}" || exit 2
 . testbed/tests/cases.bash
-sh testbed/guest/or-skip.sh "the installed program's guest" || exit $?
+needs_guest "the installed program's guest"
 
 make install DESTDIR="$scratch/root" PREFIX=/usr >"$scratch/make" 2>&1 || { fail install "$(tail -n 1 "$scratch/make")"; exit 1; }
 program=$scratch/root/usr/bin/locus elsewhere=$scratch/elsewhere parts=$scratch/cache/locus/guest
@@ -58,4 +58,4 @@ check "what needs a clone says so there, too" grep -q '^list locus: list: there 
 why="left here: $(ls "$elsewhere")"
 check "nothing is left behind" [ "$(ls "$elsewhere")" = private ]
 
-[ $failures -eq 0 ]
+done_testing

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The program as whoever installed it meets it: in an empty root, called in a folder that is no clone, with the checkout out of
-# reach (install_guest.sh has the emulated machine). REPO names the checkout. One line a case, PASS, FAIL or SKIP; exit status 1 if
-# any failed.
+# reach (install_guest.sh has the emulated machine). REPO names the checkout.
 set -u
 cd "${REPO:-$(dirname "$0")/../..}" || exit 2
 . testbed/tests/cases.bash
@@ -84,4 +83,4 @@ done
 why="left there: $(ls "$elsewhere")"
 check nothing-is-left-where-it-is-called [ -z "$(ls -A "$elsewhere")" ]
 
-[ $failures -eq 0 ]
+done_testing

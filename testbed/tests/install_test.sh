@@ -9,16 +9,17 @@ cd "${REPO:-$(dirname "$0")/../..}" || exit 2
 compiler=${CC:-gcc}
 sysroot=$(mktemp -d)
 trap 'rm -rf "$sysroot"' EXIT
-failed=0
+failed=0 count=0
 
 # verdict NAME COMMAND...
 verdict() {
     local name=$1 output
     shift
+    count=$((count + 1))
     if output=$("$@" 2>&1); then
-        echo "PASS $name"
+        echo "ok - $name"
     else
-        echo "FAIL $name"
+        echo "not ok - $name"
         failed=1
         printf '%s\n' "$output" | sed 's/^/    /'
     fi
@@ -161,7 +162,8 @@ for language in 'gcc -x c -std=c11' 'clang -x c -std=c11' 'g++ -x c++ -std=c++17
     if command -v ${language%% *} >/dev/null; then
         verdict "each header compiles alone (${language/-x c* /})" headers_alone $language
     else
-        echo "SKIP each header compiles alone (${language/-x c* /}): there is no ${language%% *}"
+        count=$((count + 1))
+        echo "ok - each header compiles alone (${language/-x c* /}) # SKIP there is no ${language%% *}"
     fi
 done
 verdict "the shared library exports only locus_*" exports_only_locus
@@ -194,4 +196,5 @@ verdict "misuse ends a program of liblocus for which liblocus-checked is preload
 verdict "make uninstall leaves nothing" uninstalls PREFIX=/usr
 verdict "LIBDIR is where the library goes" libdir_is_used
 verdict "make uninstall with LIBDIR leaves nothing" uninstalls PREFIX=/usr LIBDIR=$multiarch
+echo "1..$count"
 exit $failed

@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # layers.sh: does `make layers` see what it is for? Each case breaks a wall in a copy of the sources, and the copy as it is passes.
-# REPO names the checkout. One line a case, PASS or FAIL; exit status 1 if any failed.
+# REPO names the checkout.
 set -u
 REPO=$(cd "${REPO:-$(dirname "$0")/../..}" && pwd) || exit 2
-scratch=$(mktemp -d) || exit 2
-trap 'rm -rf "$scratch"' EXIT
-failures=0
+. "$(dirname "$0")/cases.bash"
 
 copy() {
     rm -rf "$scratch/tree" && mkdir "$scratch/tree" && cd "$REPO" || exit 2
@@ -16,17 +14,15 @@ copy() {
 case_of() { # name, pattern of the complaint or "", what is done to the copy
     copy
     eval "$3"
-    make -s layers >"$scratch/out" 2>&1
+    make -s layers >"$out" 2>&1
     local status=$?
-    if [ -z "$2" ] && [ $status -eq 0 ]; then
-        echo "PASS $1"
-    elif [ -n "$2" ] && [ $status -ne 0 ] && grep -qE "^layers: $2" "$scratch/out"; then
-        echo "PASS $1"
+    if [ -z "$2" ]; then
+        holds "$1" "$(head -n 1 "$out")" [ $status -eq 0 ]
     else
-        echo "FAIL $1: exit $status: $(head -n 1 "$scratch/out")"
-        failures=$((failures + 1))
+        holds "$1" "exit $status: $(head -n 1 "$out")" complained $status "$2"
     fi
 }
+complained() { [ "$1" -ne 0 ] && grep -qE "^layers: $2" "$out"; } # status, pattern
 include() { sed -i "0,/^#include/s|^#include|#include \"$2\"\n&|" "$1"; } # file, header
 
 case_of "the sources as they are pass" '' :
@@ -45,4 +41,4 @@ case_of "a public header that includes a private one is seen" 'placement/blocks/
 case_of "a header of tests is not for others" 'testbed/host/probe.c:.*header of tests' \
     'include testbed/host/probe.c topo/tests/tree.h'
 case_of "a room without its line is seen" 'testbed/stats/README.md has no line' 'sed -i /^Uses:/d testbed/stats/README.md'
-[ $failures -eq 0 ]
+done_testing

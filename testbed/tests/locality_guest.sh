@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # Two witnesses of the same stores: in the guests of several nodes locality_scenario counts its touches by its own page map, while
 # QEMU's plugin counts the store instructions from outside. Both must agree to the unit, per section of the window and pair of
-# nodes, and with what the scenario is written to do. BUILD=folder of the build. One line a case, PASS, FAIL or SKIP; exit status 1
-# if any failed.
+# nodes, and with what the scenario is written to do. BUILD=folder of the build.
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
 
-sh testbed/guest/or-skip.sh two_witnesses || exit $?
+needs_guest two_witnesses
 
 machine() {
     sh testbed/guest/boot.sh --machine "$1" --stores "$BUILD/testbed/guest/plugin,$window,out=$scratch/$1.stores" -- \
@@ -79,4 +79,4 @@ agree hot '0 0: 3 5
 3 1: 0 7
 4 2: 2 1'
 
-[ "$failures" -eq 0 ]
+done_testing

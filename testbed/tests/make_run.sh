@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all alone
 #
 # testbed/run.sh, which is `make run`: its steps with their seconds, what it says beforehand of a busy machine, its answer, and what
 # becomes of a step that fails. What takes long is left out: the measurements have one lap, and what this test is not about
@@ -81,4 +82,4 @@ holds and-nothing-is-fetched-for-them "$(grep -E '^  guest|^guest|run 0005' "$ou
 run FAILS=doctor ROUNDS=1
 no_text a-doctor-who-cannot-look-finds-nobody 'others are at work:'
 
-[ $failures -eq 0 ]
+done_testing

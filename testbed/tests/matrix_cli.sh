@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # locus matrix as a person or a program meets it. LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer, which gets the
-# bad input as well. One line a case: PASS, FAIL or SKIP.
+# bad input as well.
 #
 # What is measured here takes tenths of a second; no figure is looked at but to compare two views of the same one.
 set -u
@@ -166,4 +166,4 @@ says emulated_has_its_pages '[.cells[] | select(.state == "emulated") | .placeme
     | length > 0 and all'
 unset LOCUS_GUEST
 
-[ "$failures" -eq 0 ]
+done_testing

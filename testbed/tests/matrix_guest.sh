@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
-# The matrix where it is awkward (matrix_scenario.c). BUILD=folder of the build. One line a case, PASS, FAIL or SKIP.
+# The matrix where it is awkward (matrix_scenario.c). BUILD=folder of the build.
 #
 #   host     the kernel answers EPERM or ENOSYS to mbind or move_pages: every cell says so, and nothing is measured
 #   n2, n4, cxl, odd, short   every pair of the shape is there, all pages are where they were to be, all bytes were moved, and no
@@ -48,7 +49,7 @@ denied move_pages ENOSYS move_pages
 
 # --- shapes --------------------------------------------------------------------------------------------------------------------
 
-sh testbed/guest/or-skip.sh matrix_guest || exit $((failures > 0 ? 1 : $?))
+needs_guest matrix_guest
 
 boot() { # machine, name of the output, arguments of the scenario
     machine=$1 to=$2
@@ -114,4 +115,4 @@ if ended meanwhile; then
     judge "and the others do not mind" "$(awk "\$3 != 2 && \$4 != 2 && $unproved" "$scratch/meanwhile")"
 fi
 
-[ "$failures" -eq 0 ]
+done_testing

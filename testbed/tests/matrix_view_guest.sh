@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # `locus matrix` in the emulated machine `cxl`, two sockets and memory without CPUs, whose firmware has figures of its own (HMAT):
 # every page of every cell is on its node, and neither the firmware's figures nor ours become a result. LOCUS names the program.
-# (What is measured, cell by cell: matrix_guest.sh.) One line a case: PASS, FAIL or SKIP.
+# (What is measured, cell by cell: matrix_guest.sh.)
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1
 
-sh testbed/guest/or-skip.sh matrix_view_guest || exit $?
+needs_guest matrix_view_guest
 
 locus 0 guest --machine cxl --timeout 240 -- matrix --rounds 1 --json || echo "$why"
 says the_verdict_is_no_timing '.emulated == "cxl" and .verdict.answer == "emulated: no timing" and
@@ -24,4 +25,4 @@ says what_did_not_run_says_why '[.cells[] | select(.state == "unmeasurable" and 
 says every_page_is_on_its_node '[.cells[] | select(.state == "emulated") | .placement |
     .verified and .pages > 0 and .pages_there == .pages and .granted == .requested] | all'
 says every_byte_was_moved '[.cells[] | select(.state == "emulated") | .bytes_moved > 0 and .bytes_moved == .bytes_planned] | all'
-[ $failures -eq 0 ]
+done_testing

@@ -156,4 +156,4 @@ says every_gate_passed '[.cells[].arms[].valid] | all'
 says the_workload_is_the_newcomers '.cells[0].workload == "newcomers-cycle"'
 check a_lost_request_is_noticed locus 1 eval -q -W newcomers-cycle -c newcomer@drop-chunk -r 1 --laps 2 -d inline
 
-[ $failures -eq 0 ]
+done_testing

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # The flagship in the emulated machines (nodes_scenario.c). BUILD=folder of the gcc build; that of clang with ThreadSanitizer lies
-# beside it. One line a case, PASS, FAIL or SKIP.
+# beside it.
 #
 #   n2, n4, odd        what must hold on several nodes, by the scenario itself (cxl: advise_cli.sh)
 #   mallocs            each preloaded, in three shares and two ways to dispatch: valid; two never wander, one does
@@ -21,7 +22,7 @@ threads=${build%/*}/clang-tsan/testbed/contenders/tests/nodes_scenario
 few() { head -n "${1:-4}" | tr '\n' ';'; }
 remark() { echo "exit $(cat "$scratch/$1.status"): $(few 3 <"$scratch/$1") $(tail -n 1 "$scratch/$1.err")"; }
 
-sh testbed/guest/or-skip.sh nodes_guest || exit $?
+needs_guest nodes_guest
 
 # --- what runs inside ----------------------------------------------------------------------------------------------------------
 
@@ -116,7 +117,7 @@ holds "mallocs: all runs are valid, $(grep -c ^case "$scratch/mallocs") of them"
     test "$(cat "$scratch/mallocs.status")$bad" = 0
 for malloc in glibc jemalloc mimalloc tcmalloc tbbmalloc; do
     if [ -z "$(case_of mallocs $malloc)" ]; then
-        echo "SKIP mallocs: $malloc is not installed (make deps)"
+        skip "mallocs: $malloc" "it is not installed (make deps)"
         continue
     fi
     wandered=$(awk -v name=$malloc '/^case/ { is = $4 ~ name "%" } /^wandered/ && is { sum += $3 } END { print sum + 0 }' \
@@ -168,4 +169,4 @@ else
     holds "threads: two runs under ThreadSanitizer" "$(remark threads) $bad" \
         test "$(cat "$scratch/threads.status")$(grep -c '^case [0-9]* 0 ' "$scratch/threads")" = 02
 fi
-exit $((failures > 0))
+done_testing

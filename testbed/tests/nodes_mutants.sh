@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # nodes_mutants.sh: are the tests of the flagship any good? How it is done: placement/tests/mutants.bash.
 #

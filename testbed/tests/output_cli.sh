@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # Where the results of every command go: a standard output that is full or closed is said once, and a file that cannot be written is
-# refused before anything is measured. LOCUS names the program. One line a case, PASS, FAIL or SKIP; exit status 1 if any failed.
+# refused before anything is measured. LOCUS names the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
@@ -129,4 +130,4 @@ holds a-file-that-is-printed-to-keeps-both "$(head -c 200 "$scratch/both")" \
 holds a-replaced-file-keeps-its-rights "$(stat -c %a "$scratch/mine.json")" \
     eval "[ -s '$scratch/mine.json' ] && [ \$(stat -c %a '$scratch/mine.json') = 600 ]"
 
-[ $failures -eq 0 ]
+done_testing

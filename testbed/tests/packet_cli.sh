@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # locus packet and locus import as those meet them who make a packet and those to whom it comes: LOCUS=path/to/locus
-# BUILD=build/VARIANT. What is wrong with a packet is tried with LOCUS_ASAN, too. One line a case: PASS, FAIL or SKIP.
+# BUILD=build/VARIANT. What is wrong with a packet is tried with LOCUS_ASAN, too.
 #
 # One packet is made, of smoke runs, and taken apart. A case changes a copy, and packs it as `locus packet` does (packer); a patient
 # liar brings all hashes up to date, too (reseal).
@@ -498,4 +498,4 @@ stopped KILL 2>/dev/null
 check nothing_but_the_record_is_left [ ! -e stopped.tar ]
 check the_next_call_makes_it locus 0 packet --smoke 0002 -o stopped.tar
 check with_the_crashes_in_it eval "cd '$scratch/ours' && '$LOCUS' import '$scratch/theirs/stopped.tar' --dry-run"
-[ $failures -eq 0 ]
+done_testing

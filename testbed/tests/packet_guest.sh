@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # A packet's whole way: made in the emulated machine n2, brought out, checked, filed, and shown in the report as emulated.
-# LOCUS=path/to/locus BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP.
+# LOCUS=path/to/locus BUILD=path/of/the/build.
 #
 # One of smoke runs, one of which counts; and, where the tree is what the program was built from, one of official runs, which on two
 # nodes without hardware are unmeasurable and so take no time.
@@ -14,7 +15,7 @@ home=build/logs/guest-packet
 trap 'rm -rf "$scratch" "$home"' EXIT
 rm -rf "$home"
 
-sh testbed/guest/or-skip.sh packet_guest || exit $?
+needs_guest packet_guest
 
 official=no
 [ -n "$(git status --porcelain -- . ':!logs' 2>&1)" ] || [ "$(cat "$BUILD/commit")" != "$(git rev-parse HEAD)" ] || official=yes
@@ -61,4 +62,4 @@ if [ $official = yes ]; then
 else
     skip official "the tree has changes, or the program was built from another commit"
 fi
-[ $failures -eq 0 ]
+done_testing

@@ -11,15 +11,16 @@ trap 'rm -rf "$scratch"' EXIT
 seed=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 failures=0
 echo "seed $seed"
+echo 1..2
 
 for engine in io_uring plain; do
     name=50_kills_lose_nothing_acknowledged_$engine
     mkdir "$scratch/$engine"
     if LOCUS_JOURNAL=$engine "$scenario" kill 50 "$seed" "$scratch/$engine" >"$scratch/out" 2>&1 &&
         grep -Eq 'killed 50, acknowledged [1-9][0-9]' "$scratch/out"; then
-        echo "PASS $name"
+        echo "ok - $name"
     else
-        echo "FAIL $name: seed $seed: $(grep -v '^killed' "$scratch/out" | paste -sd ' ') $(tail -n 1 "$scratch/out")"
+        echo "not ok - $name: seed $seed: $(grep -v '^killed' "$scratch/out" | paste -sd ' ') $(tail -n 1 "$scratch/out")"
         failures=$((failures + 1))
     fi
     cat "$scratch/out"

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
 # The record of runs on many nodes and of emulated guests, as far as one node and a pretended guest show it: what is planned, what a
 # host does not meet, what the log holds, and that every command says "emulated" where times could be believed. LOCUS names the
-# program, BUILD its folder, REPO the project. One line a case: PASS, FAIL or SKIP.
+# program, BUILD its folder, REPO the project.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -94,7 +95,7 @@ if [ "$("$LOCUS" topo --json | jq '[.nodes[] | select(.memory_total_bytes != 0)]
     holds a_malloc_places_nothing "$(log)" lines \
         '[.[] | select(.t == "s")] | all(.[]; .nodes.before == [] and .abroad_free_ratio == null and .nodes.frees.abroad == null)'
 else
-    echo "SKIP a_run_of_many_nodes: this machine has several; record_nodes_guest.sh has the case"
+    skip a_run_of_many_nodes "this machine has several; record_nodes_guest.sh has the case"
 fi
 plan first_touch_is_everywhere '^met ' many first-touch sample/line policies
 
@@ -192,4 +193,4 @@ else
     skip old_logs_have_the_order_that_history_proves "no whole history here"
 fi
 prints old_logs_make_a_report 0 'predictions in' "$LOCUS" report --root logs -o "$scratch/report.html"
-[ $failures -eq 0 ]
+done_testing

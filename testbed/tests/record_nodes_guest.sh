@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: test guest
 #
 # The record on a machine of two nodes, the emulated n2: needs of nodes are met, and where a cpuset or an affinity keeps a node from
 # the process the verdict names it; a run's log comes back, says where it was made, and is judged by its counts.
-# LOCUS=path/to/locus BUILD=path/of/the/build. One line a case, PASS, FAIL or SKIP.
+# LOCUS=path/to/locus BUILD=path/of/the/build.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"
@@ -15,7 +16,7 @@ said() { # name, section of the output, pattern of a line in it
     if grep -Eq -- "$3" "$scratch/section"; then pass "$1"; else fail "$1" "$(cut -c 1-200 "$scratch/section" | head -n 2)"; fi
 }
 
-sh testbed/guest/or-skip.sh record_nodes_guest || exit $?
+needs_guest record_nodes_guest
 
 build=${BUILD#"$PWD"/}
 cat >"$scratch/cases.sh" <<END
@@ -86,4 +87,4 @@ log=$(sed -n 's/^run: log //p' "$scratch/out")
 holds its_log_comes_back_and_says_so "log '$log'" jq -es '.[0] | .emulated == "n2" and .env.guest == "n2"' "$log"
 why=
 check its_log_is_verified_outside "$LOCUS" verify --root build/logs --host guest-record
-[ $failures -eq 0 ]
+done_testing

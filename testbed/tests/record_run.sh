@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: test alone
 #
 # locus run: what it refuses, and that what it writes is sealed, true of the ledger and complete. LOCUS names the program, REPO the
-# project. Works in a repository of its own, with the project's postulates. One line a case: PASS, FAIL or SKIP.
+# project. Works in a repository of its own, with the project's postulates.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -101,7 +102,7 @@ counted_predictions() {
     git checkout -q postulates
 }
 if ! "$LOCUS" counters --json | jq -e '.counters[] | select(.name == "page_faults") | .why == null' >/dev/null; then
-    echo "SKIP counters-in-a-run: this host counts no page faults"
+    skip counters-in-a-run "this host counts no page faults"
 elif counted_predictions; then
     lines() { jq -es "$1" "$counted"; }
     judged() { grep -E "^$1 " "$scratch/counted" | grep "$2"; }
@@ -137,7 +138,7 @@ if [ -x "$deny" ] && "$deny" EPERM perf_event_open -- true; then
     check refused-counters-say-why jq -es '(.[0].counters.counters | map(select(.kind == "software")) |
         all(.[]; .why | contains("EPERM"))) and ([.[] | select(.t == "s")] | all(.[]; .valid and .counters == {}))' "$newest"
 else
-    echo "SKIP refused-counters-do-not-stop-a-run: no seccomp filter can be set here"
+    skip refused-counters-do-not-stop-a-run "no seccomp filter can be set here"
 fi
 
 check smoke-gives-no-verdict eval "'$LOCUS' run 0002 --smoke | grep -q '^verdict none (smoke)'"
@@ -176,4 +177,4 @@ check nor-hide-that-what-was-filed-changed eval "! '$LOCUS' verify >'$scratch/ou
 git checkout -q .
 why=
 refuses a-folder-that-may-not-be-written 1 'proc' run 0002 --smoke --root /proc/nowhere
-[ $failures -eq 0 ]
+done_testing

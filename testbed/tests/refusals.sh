@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
 # What locus says where the kernel or a container refuses: every call of placement is denied in turn (deny_scenario), as EPERM and
 # as ENOSYS, on this host and in the two-node guest; there a cpuset without node 1 as well. `locus topo` must name the call and the
@@ -7,8 +8,7 @@
 # unmeasurable-on-host and the cause, and not with an error or a measurement of something else; that takes two nodes, so a host with
 # one leaves it to the guest.
 #
-# BUILD=path/of/the/build. In the guest this script is run again, with that path as its argument. One line a case, PASS, FAIL or
-# SKIP; exit status 1 if any failed.
+# BUILD=path/of/the/build. In the guest this script is run again, with that path as its argument.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-${BUILD:?BUILD must name the folder of the build}}
@@ -19,12 +19,13 @@ locus=$build/locus deny=$build/testbed/host/tests/deny_scenario
 group=/sys/fs/cgroup/refusals
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-failures=0 measurable=false
+failures=0 count=0 measurable=false
 
-pass() { echo "PASS $where: $1"; }
-skip() { echo "SKIP $where: $1"; }
+pass() { count=$((count + 1)) && echo "ok - $where: $1"; }
+skip() { count=$((count + 1)) && echo "ok - $where: ${1%%: *} # SKIP ${1#*: }"; }
 fail() {
-    echo "FAIL $where: $1"
+    count=$((count + 1))
+    echo "not ok - $where: $1"
     failures=$((failures + 1))
 }
 
@@ -125,10 +126,11 @@ if [ -n "${LOCUS_GUEST-}" ]; then
     exit $((failures > 0))
 fi
 
-sh testbed/guest/or-skip.sh "n2: refusals" || exit $((failures > 0 ? 1 : $?))
+sh testbed/guest/or-skip.sh "n2: refusals" || { status=$?; echo "1..$((count + 1))"; exit $((failures > 0 || status == 1)); }
 sh testbed/guest/boot.sh --machine n2 --with "$locus" --with "$deny" -- testbed/tests/refusals.sh "$build" >"$scratch/n2" \
     2>"$scratch/err"
 status=$?
 cat "$scratch/n2"
-[ $status -le 1 ] && grep -q '^PASS' "$scratch/n2" || fail "the guest: exit $status: $(tail -n 1 "$scratch/err")"
+[ $status -le 1 ] && grep -q '^ok' "$scratch/n2" || fail "the guest: exit $status: $(tail -n 1 "$scratch/err")"
+echo "1..$((count + $(grep -cE '^(not )?ok ' "$scratch/n2")))"
 [ $status -eq 0 ] && [ "$failures" -eq 0 ]

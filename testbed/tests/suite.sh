@@ -1,180 +1,99 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# suite.sh [short]: what `make test` runs: every variant is built, every test program and script found by its name is run, and every
-# single case is counted. Ends with the line "N passed, N failed, N skipped"; exit 0 only if nothing failed and something passed.
-# One item for each CPU runs at a time (items.bash), but some have the machine to themselves.
+# suite.sh check|test|all: what `make check`, `make test` and `make test-all` run; each size contains the one before. Items are
+# found by name below topo/, placement/, testbed/, experiments/ and ansible/, at any depth. prove(1) schedules them and judges
+# their TAP, which item.sh gets out of each kind.
 #
-#   *_test.c      Criterion, gcc plain and gcc ASan+UBSan, cases counted from its TAP report. LeakSanitizer in a Criterion child
-#                 prints and passes, so its reports go to files, and a file that exists is a failure.
-#   *_stress.c    argument: seconds. Plain, ASan+UBSan and TSan. Exit 0 pass, 1 fail, 77 skip.
-#   *_litmus.c    argument: runs. TSan only: on x86 the compiler emits the same code for a weakened order, no other tool sees it.
-#   *_fuzz.c      libFuzzer with ASan+UBSan, starting from <layer>/tests/corpus/<name>/ where that exists.
-#   *.sh          print "PASS name", "FAIL name", "SKIP name: reason", one line per case.
-#   *_scenario.c  and *_inject.c are built here and used by scripts.
+#   tests/*_test.c     Criterion, one program a folder: plain (check) and with ASan+UBSan (test)
+#   tests/*_litmus.c   with TSan (test), alone: on x86 the compiler emits the same code for a weakened order, no other tool sees it
+#   tests/*_stress.c   with TSan (test), plain and with ASan+UBSan (all), alone
+#   tests/*_fuzz.c     libFuzzer with ASan+UBSan (test), starting from tests/corpus/NAME/ where that exists
+#   tests/*.sh         TAP. A line `# suite: SIZE [CLASS]` in its head says where it belongs; without one it is `test free`. In
+#                      folders of tests/ scripts are items only with such a line. CLASS: free runs beside anything, alone beside
+#                      nothing, and guest (it starts emulated machines) beside no other guest
 #
-# Logs of all items: build/test/. Seconds and runs: STRESS_SECONDS, FUZZ_SECONDS, LITMUS_RUNS. JOBS=1: one after the other.
-# ONLY=word runs only the items whose name contains it (and the builds).
-#
-# short is `make check`: one build, its unit tests, layers and tidy. It says in two minutes whether the program does on this machine
-# what it does on others, and needs no second compiler.
+# Everything is logged below build/test. STRESS_SECONDS, FUZZ_SECONDS, LITMUS_RUNS: how long. JOBS: how many items at a time.
+# ONLY=word: the builds, and items whose name contains the word. DEADLINE: seconds since 1970; items of size all that would end
+# later are left out (item.sh).
 set -u
 cd "$(dirname "$0")/../.." || exit 2
+case ${1-} in
+check) sizes='check' ;;
+test) sizes='check|test' ;;
+all) sizes='check|test|all' ;;
+*) echo "usage: suite.sh check|test|all" >&2; exit 2 ;;
+esac
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN # the variants choose compiler and flags themselves
+export REPO=$PWD OUT=${OUT:-$PWD/build/test} JOBS=${JOBS:-$(nproc)} TESTS=${TESTS:-topo placement testbed experiments ansible}
+here=testbed/tests
 
-root=$PWD
-out=$root/build/test
-stress_seconds=${STRESS_SECONDS:-3}
-fuzz_seconds=${FUZZ_SECONDS:-6}
-litmus_runs=${LITMUS_RUNS:-200}
-limit=$((stress_seconds + fuzz_seconds + 300)) # seconds for one item; a hang is a failure
+# --- what there is -------------------------------------------------------------------------------------------------------------
 
-export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
-export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-export TSAN_OPTIONS=halt_on_error=1:exitcode=66
-
-# ThreadSanitizer's shadow does not fit beside a heavily randomised address space (vm.mmap_rnd_bits above 28).
-fixed_addresses=()
-if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_addresses=(setarch "$(uname -m)" -R); fi
-
-. testbed/tests/items.bash
-
-# --- the kinds -----------------------------------------------------------------------------------------------------------------
-
-build() { # name, command
-    limit=$((limit + 600))
-    run "$@"
-    plain_verdict
-}
-
-# A program that its variant's build did not deliver is a failure of its own.
-built() { # program
-    [ -x "$1" ] || { run "$name" false; echo "suite: ${1#"$root"/} was not built" >"$log"; report 0 1 0 "not built"; return 1; }
-}
-
-unit() { # layer, variant, seconds that it may take longer than others
-    limit=$((limit + $3))
-    local program=$root/build/$2/$1/tests/unit stem=$out/unit-${1//\//-}-$2
-    built "$program" || return
-    rm -f "$stem".*
-    ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$stem.sanitizer run "$name" "$program" -j1 --timeout 120 --tap="$stem.tap"
-    unit_verdict "$stem.tap" "$stem.sanitizer"
-}
-
-program() { # path, argument
-    local prefix=()
-    [[ $1 != *-tsan/* ]] || prefix=("${fixed_addresses[@]}")
-    built "$1" || return
-    run "$name" "${prefix[@]}" "$@"
-    plain_verdict
-}
-
-fuzzer() { # source
-    local name_only program=$root/build/clang-fuzz/${1%.c} corpus seeds
-    name_only=$(basename "$1" _fuzz.c)
-    corpus=$out/corpus/$name_only
-    seeds=${1%/*}/corpus/$name_only
-    built "$program" || return
-    mkdir -p "$corpus"
-    [ -d "$seeds" ] || seeds=
-    run "$name" "$program" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-        -artifact_prefix="$out/$name_only-" "$corpus" $seeds
-    plain_verdict "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs"
-}
-
-# --- what is on the list -------------------------------------------------------------------------------------------------------
-
-units() { # variant
-    local room
-    while read -r room; do
-        item free "unit $room ($1)" unit "$room" "$1" 300
-    done < <(find topo placement testbed experiments -path '*/tests/*_test.c' | sed 's,/tests/[^/]*$,,' | sort -u)
-}
-
-programs() { # kind, variant, argument
-    local source
-    for source in $(find topo placement testbed -path "*/tests/*_$1.c" | sort); do
-        item alone "$1 $(basename "$source" "_$1.c") ($2)" program "$root/build/$2/${source%.c}" "$3"
+found() { find $TESTS -regextype posix-extended -type f -regex ".*/tests/$1" "${@:2}" | sort -u; }
+items() { # lines: SIZE CLASS NAME
+    printf '%s build build:%s\n' check gcc test clang-asan test clang-tsan
+    printf '%s\n' 'check alone make:layers' 'check free make:tidy' 'test free make:syntax' 'check last make:same-build'
+    found '[^/]*_test\.c' -printf 'check free build/gcc/%h/unit\ntest free build/clang-asan/%h/unit\n'
+    found '[^/]*_(stress|litmus)\.c' -printf 'test alone build/clang-tsan/%p\n'
+    found '[^/]*_stress\.c' -printf 'all alone build/gcc/%p\nall alone build/clang-asan/%p\n'
+    found '[^/]*_fuzz\.c' -printf 'test free build/clang-asan/%p\n'
+    for script in $(found '(.*/)?[^/]*\.sh'); do
+        read -r size class < <(sed -n '1,/^[^#]/s/^# suite: //p' "$script")
+        [[ $script == */tests/*/* && -z $size || $script == $here/@(suite|item).sh ]] || echo "${size:-test} ${class:-free} $script"
     done
 }
+listed() { awk -v size="^($1)\$" -v class="^($2)\$" '$1 ~ size && $2 ~ class { print $3 }' "$OUT/items"; } # the longest first
 
-fuzzers() {
-    local source
-    for source in $(find topo placement testbed -path "*/tests/*_fuzz.c" | sort); do
-        item free "fuzz $(basename "$source" _fuzz.c)" fuzzer "$source"
+# --- running it ----------------------------------------------------------------------------------------------------------------
+
+proves() { # sizes, classes, how many at a time
+    local names guests
+    names=$(listed "$1" "$2") guests=$(listed "$1" guest | paste -sd ,)
+    [ -z "$names" ] || prove --norc --nocolor --timer --jobs "$3" --rules "seq={${guests:-none}}" --rules 'par=**' \
+        --exec "bash $here/item.sh" $names || echo $? >"$OUT/failed"
+}
+
+rm -rf "$OUT"/{items,times,failed,built,*.tap} && mkdir -p "$OUT" && : >"$OUT/times"
+items | sed 's/\.c$//' | awk -v only="${ONLY-}" -v sizes="^($sizes)\$" '
+    FILENAME != "-" { if (/^ +[0-9.]+ /) seconds[$4] = $1; next }
+    $1 ~ sizes && ($2 == "build" || index($3, only)) { print $0, ($3 in seconds) ? seconds[$3] : "30?" }' $here/README.md - |
+    sort -s -k 4,4nr >"$OUT/items"
+set -m # a group of processes of its own, for the interrupt
+{
+    proves "$sizes" build 1
+    touch "$OUT/built"
+    for size in 'check|test' all; do
+        proves "$size" alone 1
+        proves "$size" 'free|guest' "$JOBS"
     done
-}
+    proves "$sizes" last 1
+} > >(tee "$OUT/said" | sed -uE '/^(All tests successful|Files=|Result: |\[[0-9:]+\]$)/d; s/ \( .* CPU\)//') 2>&1 &
+trap 'kill -- -$! 2>/dev/null; echo interrupted; exit 130' INT TERM
+wait $!
 
-# Contenders whose worker spins on a CPU of its own take ten times as long when another item is on that CPU. And when the kernel
-# is told to shut a file system down beside a busy machine, it may say of an fsync that was under way that all is well.
-alone='testbed/tests/eval_cli.sh testbed/tests/perf_cli.sh testbed/tests/record_run.sh testbed/tests/record_power.sh'
-alone+=' testbed/tests/noise_cli.sh testbed/tests/make_run.sh'
-# The others in order of their length, so that no long one is left alone at the end. They have limits of their own inside.
-long='testbed/tests/nodes_guest.sh placement/tests/mutants.sh testbed/tests/guest.sh testbed/tests/nodes_mutants.sh'
-long+=' ansible/tests/provision.sh ansible/tests/campaign.sh testbed/tests/packet_guest.sh'
+# --- the verdict ---------------------------------------------------------------------------------------------------------------
 
-scripts() {
-    local script
-    for script in $long; do script_item "$script" 600; done
-    units gcc-asan
-    for script in */tests/*.sh; do
-        [[ " $long $alone testbed/tests/suite.sh " == *" $script "* ]] || script_item "$script"
-    done
-}
-
-script_item() { # path, seconds
-    local class=free
-    ! grep -qE 'boot\.sh|"\$LOCUS" guest' "$1" || class=guest
-    [[ " $alone " != *" $1 "* ]] || class=alone
-    item $class "script ${1%%/*}/$(basename "$1" .sh)" script "$@"
-}
-
-# --- all of it -----------------------------------------------------------------------------------------------------------------
-
-# Whoever builds anew while tests run has some test another program than the rest, and takes it away under others.
-same_build() {
-    run "$name" bash -c '[ -e "$0" ] && ! find build/gcc/locus build/gcc/*/tests -type f -newer "$0" | grep .' "$out/built"
-    plain_verdict
-}
-
-verdict() {
-    item alone "the build is that of the beginning" same_build
-    item free tidy build tidy make tidy
-    item alone layers build layers make layers # what it finds out of date is built anew, under whatever runs it
-    items_run
-    echo
-    echo "took $SECONDS s, logs in build/test"
-    items_end
-    exit
-}
-
-case ${1-} in '' | short) ;; *) echo "usage: suite.sh [short]" >&2; exit 2 ;; esac
-mkdir -p "$out"
-if [ "${1-}" = short ]; then
-    item free "build (gcc)" build "build (gcc)" make -j"$(nproc)" all tests
-    items_run
-    touch "$out/built"
-    units gcc
-    verdict
-fi
-echo "kernel $(uname -r), $(nproc) CPUs, $(gcc --version | head -n 1), $(clang --version | head -n 1)"
-only=${ONLY:-} ONLY= # the builds are always wanted
-make="make -k -j$((($(nproc) + 1) / 2))" # two at a time
-item free "build (gcc-asan)" build "build (gcc-asan)" $make SAN=address,undefined all tests
-item free "build (gcc)" build "build (gcc)" $make all tests
-item free "build (clang)" build "build (clang)" $make CC=clang CFLAGS=-O0 all tests # to be compiled only: nothing runs it
-item free "build (clang-fuzz)" build "build (clang-fuzz)" $make CC=clang SAN=fuzzer,address,undefined tests
-item free "build (clang-tsan)" build "build (clang-tsan)" $make CC=clang SAN=thread tests
-JOBS=$((JOBS < 2 ? JOBS : 2)) items_run
-touch "$out/built"
-ONLY=$only
-programs stress gcc "$stress_seconds"
-programs stress gcc-asan "$stress_seconds"
-programs stress clang-tsan "$stress_seconds"
-programs litmus clang-tsan "$litmus_runs"
-for script in $alone; do script_item "$script"; done
-items_run
-scripts
-units gcc
-fuzzers
-verdict
+count() { cat "$OUT"/*.tap /dev/null | grep -ciE "$1"; }
+skipped=$(count '^ok\b.*# *skip|^1\.\.0 # *skip') passed=$(($(count '^ok\b') - $(count '^ok\b.*# *skip'))) failed=0
+echo
+grep -HiE '# *skip' "$OUT"/*.tap /dev/null | sed -E "s,^$OUT/,,; s,\.tap:(ok( -)?|1\.\.0) *, ,; 1iskipped:" | sed '2,$s/^/    /'
+echo "the slowest:"
+sort -rn "$OUT/times" | head -n 10
+for name in $(awk '{ print $3 }' "$OUT/items"); do
+    tap=$OUT/${name//[\/:]/-}.tap
+    why=$(sed -n "\\,^$name *(Wstat: ,,/^[^ ]/{/^  /p}" "$OUT/said")
+    [ -e "$tap" ] || why='  it was not run'
+    [ -n "$why" ] || continue
+    [ $failed -gt 0 ] || echo "failed:"
+    cases=$(grep -c '^not ok' "$tap")
+    failed=$((failed + (cases > 0 ? cases : 1)))
+    printf '  %s\n%s\n' "$name" "$why"
+    if [ "$cases" -gt 0 ]; then grep -m 10 -A 5 '^not ok' "$tap"; else tail -n 3 "${tap%.tap}.log"; fi |
+        grep -vE '^(ok|--|1\.\.| *(---|\.\.\.|#|assertions:.*|failures:) *$)' | cut -c 1-300 | sed 's/^/    /'
+    grep -hm 1 -E 'ERROR: |runtime error: |WARNING: ' "${tap%.tap}".sanitizer.* 2>/dev/null | head -n 3 | sed 's/^/    /'
+done
+[ ! -e "$OUT/failed" ] || [ $failed -gt 0 ] || { failed=1; echo "failed: prove, see $OUT/said"; }
+echo "took $SECONDS s, logs in build/test"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

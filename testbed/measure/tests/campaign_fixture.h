@@ -7,20 +7,22 @@
 #ifndef TB_CAMPAIGN_FIXTURE_H
 #define TB_CAMPAIGN_FIXTURE_H
 
+#include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "testbed/measure/campaign.h"
 #include "testbed/measure/contender.h"
 
-enum { FIXTURE_CELLS = 4, FIXTURE_ROUNDS = 40 };
+enum { FIXTURE_CELLS = 4 };
 
 struct fixture {
     struct tb_contender contenders[TB_ARMS_MAX];
     struct tb_arm arms[TB_ARMS_MAX];
     struct tb_schedule schedules[FIXTURE_CELLS];
     struct tb_cell cells[FIXTURE_CELLS];
-    struct tb_sample samples[FIXTURE_CELLS * TB_ARMS_MAX * FIXTURE_ROUNDS];
+    struct tb_sample *samples; // not static: LeakSanitizer reads all static memory at the end of each test
     struct tb_campaign campaign;
 };
 
@@ -57,7 +59,10 @@ static inline void fixture_sample(struct tb_sample *sample, double ns, uint32_t 
 static inline struct tb_campaign *fixture_open(struct fixture *f, const struct fixture_arm arms[], uint32_t count, uint32_t rounds)
 {
     static const char *const names[FIXTURE_CELLS] = {"steady-decode", "burst-storm", "long-tail", "churn-touch"};
+    free(f->samples);
     memset(f, 0, sizeof *f);
+    f->samples = calloc((size_t)FIXTURE_CELLS * count * (rounds ? rounds : 1), sizeof *f->samples);
+    cr_assert_not_null(f->samples);
     f->campaign = (struct tb_campaign){.arms = f->arms,
                                        .arms_count = count,
                                        .cells = f->cells,

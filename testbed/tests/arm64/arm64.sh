@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all guest
 #
-# arm64.sh: the same tests on aarch64: everything is built for it and runs in an emulated machine of two nodes. Not run by `make
-# test`: it fetches 150 MB more and takes ten minutes. Emulation on x86 keeps x86's order of memory, so what an Arm processor may
-# reorder is not seen here; that is what the litmus programs under ThreadSanitizer are for. One line a case: PASS, FAIL or SKIP.
+# arm64.sh: the same tests on aarch64: everything is built for it and runs in an emulated machine of two nodes. It
+# fetches 150 MB and takes ten minutes. Emulation on x86 keeps x86's order of memory, so what an Arm processor may
+# reorder is not seen here; that is what the litmus programs under ThreadSanitizer are for.
 #
-# Needs gcc-aarch64-linux-gnu. Exit status 0, 1 a case failed, 77 it cannot be had here.
+# Needs gcc-aarch64-linux-gnu. Where it cannot be had all is skipped.
 set -u
 cd "$(dirname "$0")/../../.." || exit 2
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN
@@ -13,26 +14,19 @@ compiler=aarch64-linux-gnu-gcc
 build=build/$compiler
 sysroot=$PWD/build/guest-arm64/sysroot
 libraries=$sysroot/usr/lib/aarch64-linux-gnu
-failures=0
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. testbed/tests/cases.bash
 
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
 in_guest() { # seconds, program, arguments...
     local seconds=$1
     shift
     sh testbed/guest/boot.sh --machine arm --timeout "$seconds" --with "$build/locus" -- "$@" >"$scratch/out" 2>"$scratch/err"
 }
 
-command -v $compiler >/dev/null || { echo "SKIP arm64: no $compiler: apt-get install gcc-aarch64-linux-gnu"; exit 77; }
+command -v $compiler >/dev/null || { echo "1..0 # SKIP no $compiler: apt-get install gcc-aarch64-linux-gnu"; exit; }
 sh testbed/guest/fetch-arm64.sh || exit
 make -j"$(nproc)" CC=$compiler CFLAGS="-O2 --sysroot=$sysroot" \
     LDFLAGS="--sysroot=$sysroot -L$libraries -Wl,-rpath-link,$libraries:$sysroot/lib/aarch64-linux-gnu" "$build/locus" tests \
-    >"$scratch/make" 2>&1 || { tail -n 20 "$scratch/make"; echo "FAIL build"; exit 1; }
+    >"$scratch/make" 2>&1 || { tail -n 20 "$scratch/make"; fail build "see above"; exit 1; }
 pass build
 
 for unit in $(find "$build" -path '*/tests/unit' | sort); do
@@ -42,7 +36,7 @@ for unit in $(find "$build" -path '*/tests/unit' | sort); do
     while IFS= read -r line; do
         case $line in
         'not ok '*) fail "unit $layer: ${line#not ok - }" "see above" ;;
-        *'# SKIP'*) echo "SKIP unit $layer: $(sed 's/^ok - \([^ ]*\) *# SKIP */\1: /' <<<"$line")" ;;
+        *'# SKIP'*) line=${line#ok - } && skip "unit $layer: ${line%%[ #]*}" "${line#*# SKIP }" ;;
         'ok '*) pass "unit $layer: ${line#ok - }" ;;
         esac
     done < <(grep -E '^(not )?ok ' "$scratch/out")
@@ -54,7 +48,7 @@ for stress in "$build"/placement/*/tests/*_stress; do
     in_guest 120 "$stress" 3
     case $? in
     0) pass "stress $(basename "$stress" _stress)" ;;
-    77) echo "SKIP stress $(basename "$stress" _stress): $(tail -n 1 "$scratch/out")" ;;
+    77) skip "stress $(basename "$stress" _stress)" "$(tail -n 1 "$scratch/out")" ;;
     *) fail "stress $(basename "$stress" _stress)" "$(tail -n 1 "$scratch/err")" ;;
     esac
 done
@@ -74,4 +68,4 @@ if in_guest 300 "$build/locus" run 0005 --smoke && grep -q '^log ' "$scratch/out
 else
     fail "flagship" "$(tail -n 1 "$scratch/err")"
 fi
-[ $failures -eq 0 ]
+done_testing

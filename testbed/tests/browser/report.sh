@@ -1,26 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all
 #
-# report.sh [OUT [ROOT...]]: the report as a browser sees it. LOCUS=path/to/locus. Needs chromium and jq. Not run by `make test`.
+# report.sh [OUT [ROOT...]]: the report as a browser sees it. LOCUS=path/to/locus. Without chromium and jq all is skipped.
 #
 # Without ROOT it makes a record first, in OUT/logs (OUT: build/test-report): two short trials, a smoke run and a log whose end is
 # cut off; in OUT/nodes two runs of two nodes that never were, one of them in an emulated machine, by record_scenario, which is
-# built beside the program; the repository's own logs are added where it has some. Then one line per case, PASS or FAIL: the
-# console is silent, nothing is loaded, each figure in the page is the log's, no page scrolls sideways at 360 pixels, folded or
-# open, dots lie in their strips, a dark scheme is dark. Leaves screenshots in OUT to be looked at. Exit status 1 if any failed.
+# built beside the program; the repository's own logs are added where it has some. The console is silent, nothing is loaded, each
+# figure in the page is the log's, no page scrolls sideways at 360 pixels, folded or open, dots lie in their strips, a dark scheme
+# is dark. Leaves screenshots in OUT to be looked at.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
-out=${1:-build/test-report}
+folder=${1:-build/test-report}
 [ $# -eq 0 ] || shift
 here=$(cd "$(dirname "$0")" && pwd)
 LOCUS=$(realpath "$LOCUS")
-failures=0
+. "$here/../cases.bash"
+out=$folder
 
-pass() { echo "PASS $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    failures=$((failures + 1))
-}
 # check NAME WHY COMMAND...: passes when the command succeeds
 check() {
     local name=$1 why=$2
@@ -29,8 +26,8 @@ check() {
 }
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-    { echo "report.sh: chromium is missing (Debian: apt-get install chromium)" >&2; exit 2; }
-command -v jq >/dev/null || { echo "report.sh: jq is missing" >&2; exit 2; }
+    { echo "1..0 # SKIP chromium is missing (Debian: apt-get install chromium)"; exit; }
+command -v jq >/dev/null || { echo "1..0 # SKIP jq is missing"; exit; }
 
 # browse ARGUMENT...: a browser of its own each time, which leaves nothing behind but OUT
 browse() {
@@ -167,4 +164,4 @@ picture report-360-open 360 6000 "$out/open.html"
     picture nodes-360 360 6000 "$out/nodes.html"
     picture nodes-360-dark 360 6000 "$out/nodes.html" --blink-settings=preferredColorScheme=0
 }
-exit $((failures > 0))
+done_testing
