@@ -3,7 +3,7 @@
 // version: which liblocus this is, and what may change.
 //
 // As long as the major number is 0, a new minor one may change any interface, and the shared library's soname names both
-// (liblocus.so.0.2), so that a program never runs with another interface than it was built for. A new patch number changes none,
+// (liblocus.so.0.3), so that a program never runs with another interface than it was built for. A new patch number changes none,
 // and no struct. For bindings, which are built from no header, a config struct grows only at its end, and its first field says how
 // large the caller's is: a library that knows more takes the rest for 0, and one that knows less refuses what it does not know
 // (-E2BIG) unless it is 0. A size of 0 stands for that of this version's headers: a C program that leaves the field out is read
@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 #define LOCUS_VERSION_MAJOR 0
-#define LOCUS_VERSION_MINOR 2
+#define LOCUS_VERSION_MINOR 3
 #define LOCUS_VERSION_PATCH 0
-#define LOCUS_VERSION "0.2.0"
+#define LOCUS_VERSION "0.3.0"
 #define LOCUS_VERSION_NUMBER (LOCUS_VERSION_MAJOR << 16 | LOCUS_VERSION_MINOR << 8 | LOCUS_VERSION_PATCH)
 
 #ifdef __cplusplus

@@ -108,8 +108,8 @@ static const char *config_fault(const struct locus_owner_config *config)
         return "there is no pool";
     if (owner_of(config->pool))
         return "another owner is open on the pool";
-    if (config->mailboxes == 0)
-        return "mailboxes is 0: nothing could come home";
+    if (config->lanes == 0)
+        return "lanes is 0: nothing could come home";
     if (config->backpressure && config->pool->reuse != LOCUS_REUSE_LIFO)
         return "backpressure goes with a LIFO pool: FIFO hands out all never-used blocks first";
     return NULL;
@@ -129,7 +129,7 @@ int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *
     *owner = (struct locus_owner){
         .pool = config.pool,
         .home_bit = UINT64_C(1) << config.pool->home,
-        .mailboxes_count = config.mailboxes,
+        .mailboxes_count = config.lanes,
         .backpressure = config.backpressure,
         .wait_ns = config.wait_ns,
     };
@@ -421,7 +421,7 @@ int locus_owner_retire(struct locus_owner *owner, struct locus_table *table)
     if (!((int)holds_role(owner) & (table->state == LOCUS_TABLE_LIVE) & (table->count > 0))) // one branch for all
         return !holds_role(owner) ? -EPERM : table->state == LOCUS_TABLE_LIVE ? -ENODATA : -EINVAL;
     table->state = LOCUS_TABLE_RETIRED;
-    table->parcel = table->homes;
+    table->push_to = table->homes;
     table->retired_by = (uint8_t)owner->pool->home;
     table->in_flight = own_blocks(owner, table);
     counter_add(&owner->pool->in_flight, table->in_flight);
@@ -518,7 +518,7 @@ uint32_t locus_owner_drain(struct locus_owner *owner)
     return 0;
 }
 
-struct locus_table *locus_owner_reclaimed(struct locus_owner *owner)
+struct locus_table *locus_owner_next_reclaimed(struct locus_owner *owner)
 {
     RULE(holds_role(owner), RULE_ROLE);
     struct locus_table *table = holds_role(owner) ? owner->reclaimed_first : NULL;

@@ -10,7 +10,7 @@
 //     scheduler (owner context)                      worker (any thread)
 //     grow(table, n)      take blocks
 //     ... decode ...
-//     retire(table)       declare it in flight  -->  locus_push(route, table)
+//     retire(table)       declare it in flight  -->  locus_table_push(route, table)
 //     drain()             free what arrived     <--
 //     reclaimed()         tables to use again
 //
@@ -33,7 +33,7 @@ struct locus_owner;
 struct locus_owner_config {
     size_t size;                // sizeof this struct (version.h)
     struct locus_pool *pool;    // borrowed; must outlive the owner
-    uint32_t mailboxes;         // >= 1: one per worker that pushes here keeps their heads apart
+    uint32_t lanes;             // >= 1: mailboxes; one per worker that pushes here keeps their heads apart
     bool backpressure;          // LIFO pools only
     uint64_t wait_ns;           // longest wait inside one grow; 0: do not wait, answer -EAGAIN
 };
@@ -91,7 +91,7 @@ int locus_owner_retire(struct locus_owner *owner, struct locus_table *table);
 uint32_t locus_owner_drain(struct locus_owner *owner);
 
 // Next table whose last block has come home, LIVE and empty, oldest first; NULL when there is none.
-struct locus_table *locus_owner_reclaimed(struct locus_owner *owner);
+struct locus_table *locus_owner_next_reclaimed(struct locus_owner *owner);
 
 struct locus_owner_stats {
     uint64_t tables_retired;    // declared here
@@ -104,9 +104,6 @@ struct locus_owner_stats {
 // Any thread, at any time: exact in owner context, elsewhere each figure as of some moment.
 void locus_owner_stats(const struct locus_owner *owner, struct locus_owner_stats *out);
 struct locus_pool *locus_owner_pool(const struct locus_owner *owner);
-
-// Enters this owner's mailbox number `lane` into a route. Before the route is shared; any thread. 0 or -EINVAL (no such lane).
-int locus_route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane);
 
 #ifdef __cplusplus
 }

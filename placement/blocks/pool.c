@@ -52,7 +52,7 @@
 // --- rules (rules.h) ------------------------------------------------------------------------------------------------------------
 
 #ifdef LOCUS_CHECKED
-static const char *const free_errors[LOCUS_FREE_ERRORS] = {
+static const char *const free_errors[LOCUS_FREE_ERRORS_COUNT] = {
     [LOCUS_FREE_DOUBLE] = "freed twice",
     [LOCUS_FREE_STALE] = "freed with a handle of an older use",
     [LOCUS_FREE_FOREIGN] = "freed in another home",
@@ -300,7 +300,7 @@ static enum locus_free_error error_kind(const struct locus_pool *pool, locus_blo
     if (index >= pool->blocks)
         return LOCUS_FREE_RANGE;
     uint32_t now = pool->generation[index], then = locus_block_generation(block);
-    if (now == POOL_GENERATION_RETIRED)
+    if (now == POOL_GENERATION_WORN)
         return then == LOCUS_GENERATION_MAX ? LOCUS_FREE_DOUBLE : LOCUS_FREE_STALE;
     return now - then == 1 && is_free(pool, index) ? LOCUS_FREE_DOUBLE : LOCUS_FREE_STALE;
 }
@@ -355,7 +355,7 @@ static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t ta
         return 0;
     }
     if (generation == LOCUS_GENERATION_MAX) {
-        pool->generation[index] = POOL_GENERATION_RETIRED;
+        pool->generation[index] = POOL_GENERATION_WORN;
         counter_add(&pool->counters.retired, 1);
         pool->all -= pool->all != POOL_NEVER;
         return 1;
@@ -381,7 +381,7 @@ static __attribute__((noinline)) void straighten(struct locus_pool *pool)
             stack[i] = first + ((uint64_t)i << 32) + generations[i];
     }
     for (uint32_t i = 0; i < used && !none_retired; i++)
-        if (pool->generation[i] != POOL_GENERATION_RETIRED)
+        if (pool->generation[i] != POOL_GENERATION_WORN)
             *stack++ = locus_block_make(pool->home, i, pool->generation[i]);
     pool->freed_straightened = pool->counters.freed;
 }
@@ -411,7 +411,7 @@ int locus_pool_check(const struct locus_pool *pool, locus_block block)
         return -EXDEV;
     if (index >= pool->blocks)
         return -ERANGE;
-    return pool->generation[index] == generation && generation != POOL_GENERATION_RETIRED ? 0 : -ESTALE;
+    return pool->generation[index] == generation && generation != POOL_GENERATION_WORN ? 0 : -ESTALE;
 }
 
 void *locus_pool_address(const struct locus_pool *pool, locus_block block)
@@ -420,7 +420,7 @@ void *locus_pool_address(const struct locus_pool *pool, locus_block block)
     return pool_address(pool, block);
 }
 
-const void *locus_pool_read(const struct locus_pool *pool, locus_block block)
+const void *locus_pool_address_const(const struct locus_pool *pool, locus_block block)
 {
     return locus_pool_address(pool, block);
 }

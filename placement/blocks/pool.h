@@ -11,8 +11,8 @@
 // one case in 2^28, when its generation happens to be that of the block; and any, in a pool with few `generations`.
 //
 // Threads: a pool has no lock. Every function belongs to *owner context* (owner.h), except the address functions
-// (locus_pool_address, locus_pool_read), which use only what never changes after open and may be called from any thread that
-// holds a live handle. Statistics and reasons, for any thread: pool_report.h.
+// (locus_pool_address, locus_pool_address_const), which use only what never changes after open and may be called from any thread
+// that holds a live handle. Statistics and reasons, for any thread: pool_report.h.
 //
 // Requested, granted and verified placement of a mapped pool: locus_region_verify(locus_pool_region(pool), ...).
 #ifndef LOCUS_POOL_H
@@ -48,11 +48,11 @@ struct locus_pool_config {
     enum locus_reuse reuse;
     enum locus_page page;       // page, policy, node, nodes, populate: as in region.h (not for heap backing)
     enum locus_policy policy;
-    int node;                   // here lie also the pool's own books
-    struct locus_nodes nodes;   // of a policy over several, for the blocks; empty: `node`
+    int node;                   // of the pool's own books, and of the blocks where `nodes` is empty
+    struct locus_nodes nodes;   // of the blocks, of a policy over several; empty: `node`
     bool populate;
     bool tags;                  // note for each block the request that it went to, for locus_pool_each_out(); 8 bytes a block
-    uint32_t generations;       // uses of a block before it is retired; 0: 2^32 - 2^28 at least
+    uint32_t generations;       // uses of a block before it is worn out and stays unused; 0: 2^32 - 2^28 at least
     void *memory;               // for LOCUS_BACKING_CALLER, and only there: whole pages, which must outlive the pool
     size_t memory_bytes;
 };
@@ -63,7 +63,7 @@ enum locus_free_error {
     LOCUS_FREE_STALE,           // the handle is of an older use of the block
     LOCUS_FREE_FOREIGN,         // the handle names another home
     LOCUS_FREE_RANGE,           // no such block in this pool
-    LOCUS_FREE_ERRORS,
+    LOCUS_FREE_ERRORS_COUNT,
 };
 
 // Called in owner context for each refused handle. `tag` is the tag of the request it came with (table.h), or 0.
@@ -93,7 +93,7 @@ int locus_pool_check(const struct locus_pool *pool, locus_block block);
 void *locus_pool_address(const struct locus_pool *pool, locus_block block);
 
 // The same for a reader: attention reads blocks that it must not write.
-const void *locus_pool_read(const struct locus_pool *pool, locus_block block);
+const void *locus_pool_address_const(const struct locus_pool *pool, locus_block block);
 
 void locus_pool_on_error(struct locus_pool *pool, locus_free_error_fn *function, void *context);
 uint32_t locus_pool_home(const struct locus_pool *pool);

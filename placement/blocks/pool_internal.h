@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define POOL_GENERATION_RETIRED 0u // no handle carries it
+#define POOL_GENERATION_WORN 0u // no handle carries it
 #define POOL_FIRST_GENERATIONS (1u << 28) // of which one is drawn: the larger, the sooner a block is worn out
 #define POOL_NEVER UINT32_MAX // a number of free blocks that no pool has
 
@@ -47,7 +47,7 @@ struct locus_pool {
 
     // Any thread reads; and `top`, which is not worth a second store in each allocation: that was 4 % of a grow.
     _Alignas(COUNTERS_ALIGN_BYTES) struct {
-        uint64_t freed, refused[LOCUS_FREE_ERRORS], retired, outstanding_high, distinct_high;
+        uint64_t freed, refused[LOCUS_FREE_ERRORS_COUNT], retired, outstanding_high, distinct_high;
     } counters;
 };
 

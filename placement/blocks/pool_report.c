@@ -18,7 +18,7 @@ void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *ou
         .freed = freed,
         .blocks = pool->blocks,
         .blocks_free = most - outstanding,
-        .blocks_retired = retired,
+        .blocks_worn = retired,
         .outstanding = outstanding,
         .outstanding_high = (uint32_t)counter_read(&pool->counters.outstanding_high),
         .distinct_high = (uint32_t)counter_read(&pool->counters.distinct_high),
@@ -38,7 +38,7 @@ int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *funct
         is_free[index / 8] |= (unsigned char)(1u << index % 8);
     }
     for (uint32_t i = 0; out && i < pool->blocks; i++)
-        if (!(is_free[i / 8] >> i % 8 & 1 || pool->generation[i] == POOL_GENERATION_RETIRED))
+        if (!(is_free[i / 8] >> i % 8 & 1 || pool->generation[i] == POOL_GENERATION_WORN))
             out[out_count++] = locus_block_make(pool->home, i, pool->generation[i]);
     free(is_free);
     if (!out)

@@ -13,16 +13,16 @@ extern "C" {
 struct locus_pool_stats {
     uint64_t allocated;         // blocks handed out since open
     uint64_t freed;             // blocks that came home since open
-    uint64_t refused[LOCUS_FREE_ERRORS];
+    uint64_t refused[LOCUS_FREE_ERRORS_COUNT];
     uint32_t blocks;            // size of the pool
     uint32_t blocks_free;       // ready to be handed out
-    uint32_t blocks_retired;    // worn out: used as often as there are generations; never handed out again
+    uint32_t blocks_worn;    // worn out: used as often as there are generations; never handed out again
     uint32_t outstanding;       // handed out and not home: allocated - freed
     uint32_t outstanding_high;  // running maximum of outstanding: the footprint's high-water
     uint32_t distinct_high;     // distinct blocks ever handed out
 };
 
-// Any thread, at any time: exact in owner context, elsewhere each figure as of some moment, and blocks, blocks_free, blocks_retired
+// Any thread, at any time: exact in owner context, elsewhere each figure as of some moment, and blocks, blocks_free, blocks_worn
 // and outstanding such that they add up. `freed` never decreases; `allocated` may, by what a drain that is under way brings home,
 // so a rate is taken of `freed`. In a call of on_error (pool.h) the chunk that it is about is half counted. Reading costs the owner
 // the transfer of two cache lines.

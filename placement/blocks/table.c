@@ -2,7 +2,7 @@
 //
 // table: layout, append and push. What needs the pool (grow, truncate, the drains) is in owner.c.
 //
-//     | owner's line | line that travels: parcel, pending, links[0 .. 5] | more links ... | blocks[capacity] |
+//     | owner's line | line that travels: push_to, pending, links[0 .. 5] | more links ... | blocks[capacity] |
 //
 // The handles begin at a cache line of their own, so a drain reads the owner's line and then the handles in order.
 
@@ -88,7 +88,7 @@ void locus_route_free(struct locus_route *route)
 static void push_to_homes(const struct locus_route *route, struct locus_table *table, uint64_t homes)
 {
     struct locus_link *links = table->links;
-    table->parcel = 0;
+    table->push_to = 0;
     if (homes & (homes - 1))
         __atomic_store_n(&table->pending, (uint32_t)__builtin_popcountll(homes), __ATOMIC_RELAXED); // D1
     while (homes) { // after the last push the table may be gone: what is read here is local or the route's
@@ -98,9 +98,9 @@ static void push_to_homes(const struct locus_route *route, struct locus_table *t
     }
 }
 
-int locus_push(const struct locus_route *route, struct locus_table *table)
+int locus_table_push(const struct locus_route *route, struct locus_table *table)
 {
-    uint64_t homes = table->parcel; // and nothing else of the table: its first line stays where the owner is
+    uint64_t homes = table->push_to; // and nothing else of the table: its first line stays where the owner is
     if (!homes)
         return -EINVAL;
     if (homes & ~route->homes)

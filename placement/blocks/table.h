@@ -9,7 +9,7 @@
 //
 // Life of a table (owner.h has the functions):
 //
-//     LIVE --retire--> RETIRED --push--> on its way --last drain--> LIVE, empty, handed back by locus_owner_reclaimed()
+//     LIVE --retire--> RETIRED --push--> on its way --last drain--> LIVE, empty, handed back by locus_owner_next_reclaimed()
 //
 // Threads: a table belongs to whoever holds it, one thread at a time; handing it to another thread (a dispatch queue) must
 // synchronise, as for any object. A pushed table belongs to the owners of the homes, and may not even be read.
@@ -42,8 +42,8 @@ struct locus_table {
     uint8_t homes_max;          // links laid out: home ordinals 0 .. homes_max - 1
     uint8_t retired_by;         // home whose owner counts this table as in flight,
     uint32_t in_flight;         // with so many blocks
-    struct locus_table *reclaimed_next; // in locus_owner_reclaimed()'s list
-    uint64_t parcel __attribute__((aligned(LOCUS_CACHE_LINE))); // homes to push to; 0: not retired, or pushed already
+    struct locus_table *reclaimed_next; // in locus_owner_next_reclaimed()'s list
+    uint64_t push_to __attribute__((aligned(LOCUS_CACHE_LINE))); // bit h: push to home h; 0: not retired, or pushed already
     uint32_t pending;           // atomic: drains still to come; used when the table spans several homes
 #ifndef __cplusplus             // which has no such members; the size is the same
     struct locus_link links[];  // one per home
@@ -95,20 +95,23 @@ inline void locus_table_set_tag(struct locus_table *table, uint64_t tag)
     table->tag = tag;
 }
 
-// One worker's way home: for each home the mailbox that this worker pushes into. Filled once (locus_route_add in owner.h),
-// read-only afterwards, so several threads may share one.
+// One worker's way home: a mailbox of each home. Filled once, read-only afterwards, so several threads may share one.
 struct locus_route {
     uint64_t homes;             // bit h: home[h] is set
     struct locus_mailbox *home[LOCUS_HOMES_MAX];
 };
 
-// An empty route, for whoever cannot lay one out (`struct locus_route route = {0}` is the same). Never NULL but for want of memory.
+// An empty route (`struct locus_route route = {0}` is the same). NULL without memory.
 struct locus_route *locus_route_new(void);
 void locus_route_free(struct locus_route *route); // NULL is allowed
 
+// Enters the mailbox of an owner's lane. Before the route is shared; any thread. 0 or -EINVAL (no such lane).
+struct locus_owner;
+int locus_route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane);
+
 // Sends a RETIRED table home: one push for each home that it holds blocks of. Any thread. From then on the table is the
 // owners'. 0, -EINVAL (not RETIRED: pushed twice, or never declared), -EXDEV (the route lacks one of its homes; nothing was sent).
-int locus_push(const struct locus_route *route, struct locus_table *table);
+int locus_table_push(const struct locus_route *route, struct locus_table *table);
 
 #ifdef __cplusplus
 }

@@ -33,8 +33,8 @@ static uint32_t blocks_of(const struct locus_domain_config *config, uint32_t ord
 // What is wrong with a config, in words; NULL: nothing that can be seen without asking the machine.
 static const char *config_fault(const struct locus_domain_config *config)
 {
-    if (config->workers == 0)
-        return "workers is 0: nothing could come home";
+    if (config->lanes == 0)
+        return "lanes is 0: nothing could come home";
     if ((unsigned)config->exhausted > LOCUS_EXHAUSTED_BORROW)
         return "there is no such exhausted";
     if (config->chunk > LOCUS_BLOCKS_MAX)
@@ -160,20 +160,20 @@ static int home_open(struct locus_domain *domain, uint32_t ordinal, const struct
     home->node_bytes = memory.total_bytes;
     struct locus_owner_config owner = {.size = sizeof owner,
                                        .pool = home->pool,
-                                       .mailboxes = config->workers,
+                                       .lanes = config->lanes,
                                        .backpressure = config->backpressure};
     return locus_owner_open(&home->owner, &owner); // which never waits: grow here does, and answers the neighbours meanwhile
 }
 
 static int routes_open(struct locus_domain *domain)
 {
-    domain->routes = calloc(domain->config.workers, sizeof *domain->routes);
+    domain->routes = calloc(domain->config.lanes, sizeof *domain->routes);
     if (!domain->routes)
         return -ENOMEM;
     int error = 0;
-    for (uint32_t worker = 0; worker < domain->config.workers; worker++)
+    for (uint32_t lane = 0; lane < domain->config.lanes; lane++)
         for (uint32_t i = 0; i < domain->homes_count && !error; i++)
-            error = locus_route_add(&domain->routes[worker], domain->homes[i]->owner, worker);
+            error = locus_route_add(&domain->routes[lane], domain->homes[i]->owner, lane);
     return error;
 }
 
@@ -294,9 +294,9 @@ int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint3
     return -ENODEV;
 }
 
-const struct locus_route *locus_domain_route(const struct locus_domain *domain, uint32_t worker)
+const struct locus_route *locus_domain_route(const struct locus_domain *domain, uint32_t lane)
 {
-    return worker < domain->config.workers ? &domain->routes[worker] : NULL;
+    return lane < domain->config.lanes ? &domain->routes[lane] : NULL;
 }
 
 size_t locus_domain_table_bytes(const struct locus_domain *domain, uint32_t capacity)

@@ -41,9 +41,9 @@ struct locus_domain_config {
     size_t size;                // sizeof this struct (version.h)
     const int *nodes;           // [nodes_count] OS nodes, one home each; a node may be listed more than once
     uint32_t nodes_count;       // 0: every node with memory that this process may use, ascending
-    uint32_t workers;           // >= 1: lanes, one for each worker that pushes (mailboxes per home)
-    uint32_t blocks;            // per home; this and the next five as in pool.h and region.h
-    const uint32_t *blocks_of;  // [nodes_count] where the homes differ in size (then `blocks` is not looked at), or NULL
+    uint32_t lanes;             // >= 1: mailboxes of each home; one per worker that pushes keeps their heads apart
+    uint32_t blocks;            // per home, where `blocks_of` is NULL; the next five as in pool.h and region.h
+    const uint32_t *blocks_of;  // [nodes_count] of each home, and `blocks` is ignored; NULL: they are alike
     size_t block_bytes;
     enum locus_page page;
     enum locus_policy policy;   // LOCUS_POLICY_BIND is what makes a home of it
@@ -76,7 +76,7 @@ struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32
 int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint32_t *home);
 
 // A worker's way to all homes; the domain's, until close. NULL: no such lane.
-const struct locus_route *locus_domain_route(const struct locus_domain *domain, uint32_t worker);
+const struct locus_route *locus_domain_route(const struct locus_domain *domain, uint32_t lane);
 
 // As in table.h, for a table that may hold blocks of every home.
 size_t locus_domain_table_bytes(const struct locus_domain *domain, uint32_t capacity);
@@ -100,9 +100,9 @@ int locus_domain_withdraw(struct locus_domain *domain, uint32_t home);
 // Frees everything that has arrived, and answers the other homes. Returns how many blocks came home. Owner context.
 uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t home);
 
-// Next table that this home retired and whose last block has come home, LIVE and empty; NULL when there is none. A table
-// that came to its end at a lender is forwarded in this call, so lenders make it after each drain, too. Owner context.
-struct locus_table *locus_domain_reclaimed(struct locus_domain *domain, uint32_t home);
+// Next table that this home retired and whose last block has come home, LIVE and empty; NULL when there is none. One that came to
+// its end at a lender is there after the lender's drain. Owner context.
+struct locus_table *locus_domain_next_reclaimed(struct locus_domain *domain, uint32_t home);
 
 #ifdef __cplusplus
 }

@@ -110,6 +110,24 @@ static uint32_t serve(const struct locus_domain *domain, struct home *home, stru
     return freed;
 }
 
+// A table whose last block came home here goes to the home that retired it. Our own wait here, linked as the owner had them.
+static void forward(struct locus_domain *domain, struct home *home)
+{
+    struct locus_table *table;
+    while ((table = locus_owner_next_reclaimed(home->owner))) {
+        if (table->retired_by != home->ordinal) {
+            locus_mailbox_push(&domain->homes[table->retired_by]->finished, &table->links[table->retired_by]);
+            continue;
+        }
+        table->reclaimed_next = NULL;
+        if (home->own_first)
+            home->own_last->reclaimed_next = table;
+        else
+            home->own_first = table;
+        home->own_last = table;
+    }
+}
+
 uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t ordinal)
 {
     struct home *home = domain_home(domain, ordinal);
@@ -118,6 +136,7 @@ uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t ordinal)
     if (!home)
         return 0;
     uint32_t freed = locus_owner_drain(home->owner);
+    forward(domain, home);
     if (locus_mailbox_empty(&home->desk) || !locus_owner_held_here(home->owner))
         return freed;
     struct locus_link *link = locus_mailbox_take(&home->desk);
@@ -355,18 +374,18 @@ static struct locus_table *table_of(struct locus_link *link, uint32_t ordinal)
     return (struct locus_table *)(void *)(links - offsetof(struct locus_table, links));
 }
 
-struct locus_table *locus_domain_reclaimed(struct locus_domain *domain, uint32_t ordinal)
+struct locus_table *locus_domain_next_reclaimed(struct locus_domain *domain, uint32_t ordinal)
 {
     struct home *home = domain_home(domain, ordinal);
     RULE(home, "there is no home %u", ordinal);
     RULE(locus_owner_held_here(home->owner), RULE_ROLE);
-    struct locus_table *table;
     if (!home || !locus_owner_held_here(home->owner))
         return NULL;
-    while ((table = locus_owner_reclaimed(home->owner))) {
-        if (table->retired_by == ordinal)
-            return table;
-        locus_mailbox_push(&domain->homes[table->retired_by]->finished, &table->links[table->retired_by]);
+    forward(domain, home); // what came home while a grow waited
+    struct locus_table *own = home->own_first;
+    if (own) {
+        home->own_first = own->reclaimed_next;
+        return own;
     }
     if (!home->finished_list)
         home->finished_list = locus_mailbox_take(&home->finished);

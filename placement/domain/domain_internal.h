@@ -38,6 +38,7 @@ struct home {
     uint64_t asked;                // lenders asked in the present shortage
     bool again;                    // the last grow answered -EAGAIN
     struct locus_link *finished_list;
+    struct locus_table *own_first, *own_last; // of this home, and their end was here
 
     _Alignas(COUNTERS_ALIGN_BYTES) struct locus_domain_stats stats; // counters.h
 };
@@ -48,7 +49,7 @@ struct locus_domain {
     size_t loan_bytes;
     int nodes[LOCUS_HOMES_MAX];
     struct home *homes[LOCUS_HOMES_MAX];
-    struct locus_route *routes; // [workers]
+    struct locus_route *routes; // [lanes]
 };
 
 // NULL: there is no home of that number.

@@ -76,10 +76,10 @@ static void *work(void *route)
 {
     for (struct request *request; (request = next_finished());) {
         for (uint32_t token = 0; token < request->decoded; token++) {
-            const unsigned char *block = locus_pool_read(pool, locus_table_at(request->table, token));
+            const unsigned char *block = locus_pool_address_const(pool, locus_table_at(request->table, token));
             tokens_read_back += block[offset(token)] == content(request, token);
         }
-        check(locus_push(route, request->table), "push");
+        check(locus_table_push(route, request->table), "push");
     }
     return NULL;
 }
@@ -133,7 +133,7 @@ static void serve(void)
         if (!busy)
             sched_yield(); // everything is with the workers
         locus_owner_drain(owner);
-        for (struct locus_table *table; (table = locus_owner_reclaimed(owner)); served++)
+        for (struct locus_table *table; (table = locus_owner_next_reclaimed(owner)); served++)
             admit(&slots[table->tag]);
     }
 }
@@ -145,7 +145,7 @@ static void set_up(void)
                                              .block_bytes = TOKENS_PER_BLOCK * TOKEN_BYTES,
                                              .node = LOCUS_NODE_ANY};
     check(locus_pool_open(&pool, &memory), "pool");
-    const struct locus_owner_config role = {.size = sizeof role, .pool = pool, .mailboxes = WORKERS, .wait_ns = 10000000000};
+    const struct locus_owner_config role = {.size = sizeof role, .pool = pool, .lanes = WORKERS, .wait_ns = 10000000000};
     check(locus_owner_open(&owner, &role), "owner");
     check(locus_owner_adopt(owner), "adopt");
     for (uint64_t i = 0; i < LIVE; i++) {

@@ -81,7 +81,7 @@ owner_ptr open_owner(locus_pool *pool)
     locus_owner_config config = {};
     config.size = sizeof config;
     config.pool = pool;
-    config.mailboxes = workers;
+    config.lanes = workers;
     config.wait_ns = 10000000000;
     locus_owner *owner = nullptr;
     check(locus_owner_open(&owner, &config), "owner");
@@ -206,7 +206,7 @@ class engine
             for (unsigned token = 0; token < done->decoded; token++)
                 right += *position(*done, token) == content(*done, token);
             tokens_read_back += right;
-            check(locus_push(route.get(), done->blocks.get()), "push");
+            check(locus_table_push(route.get(), done->blocks.get()), "push");
         }
     }
 
@@ -258,7 +258,7 @@ class engine
             if (!busy)
                 std::this_thread::yield(); // everything is with the workers
             locus_owner_drain(owner.get());
-            for (; locus_table *home = locus_owner_reclaimed(owner.get()); served++)
+            for (; locus_table *home = locus_owner_next_reclaimed(owner.get()); served++)
                 admit(slots[locus_table_tag(home)]);
         }
     }

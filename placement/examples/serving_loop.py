@@ -32,7 +32,7 @@ class OwnerConfig(c.Structure):
 
 class PoolStats(c.Structure):
     _fields_ = [("allocated", c.c_uint64), ("freed", c.c_uint64), ("refused", c.c_uint64 * 4), ("blocks", c.c_uint32),
-                ("blocks_free", c.c_uint32), ("blocks_retired", c.c_uint32), ("outstanding", c.c_uint32),
+                ("blocks_free", c.c_uint32), ("blocks_worn", c.c_uint32), ("outstanding", c.c_uint32),
                 ("outstanding_high", c.c_uint32), ("distinct_high", c.c_uint32)]
 
 
@@ -51,11 +51,11 @@ SIGNATURES = {
     "locus_owner_grow": (c.c_int, P, P, U32),
     "locus_owner_retire": (c.c_int, P, P),
     "locus_owner_drain": (U32, P),
-    "locus_owner_reclaimed": (P, P),
+    "locus_owner_next_reclaimed": (P, P),
     "locus_route_new": (P,),
     "locus_route_free": (None, P),
     "locus_route_add": (c.c_int, P, P, U32),
-    "locus_push": (c.c_int, P, P),
+    "locus_table_push": (c.c_int, P, P),
     "locus_table_bytes": (c.c_size_t, U32, U32),
     "locus_table_init": (c.c_int, P, U32, U32, U32),
     "locus_table_at": (U64, P, U64),
@@ -115,7 +115,7 @@ def work(locus, owner, lane, finished):
             address = locus.locus_pool_address(pool, locus.locus_table_at(table, i * TOKENS_PER_BLOCK))
             if c.cast(address, c.POINTER(c.c_ubyte))[0] != mark:
                 os.abort()
-        check(locus.locus_push(route, table), "push")
+        check(locus.locus_table_push(route, table), "push")
     locus.locus_route_free(route)
 
 
@@ -147,7 +147,7 @@ def main():
     admitted, served = LIVE, 0
     while served < REQUESTS:
         locus.locus_owner_drain(owner)
-        while table := locus.locus_owner_reclaimed(owner):
+        while table := locus.locus_owner_next_reclaimed(owner):
             served += 1
             if tables[locus.locus_table_tag(table)] == table and admitted < REQUESTS:
                 admit(locus, pool, owner, table, finished, rng)

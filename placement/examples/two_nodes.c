@@ -64,7 +64,7 @@ static void *work(void *unused)
     for (struct locus_table *table; (table = next_finished());) {
         for (uint32_t i = 0; i < table->count; i++)
             damaged += *(locus_block *)locus_domain_address(domain, table->blocks[i]) != table->blocks[i];
-        check(locus_push(locus_domain_route(domain, 0), table), "push");
+        check(locus_table_push(locus_domain_route(domain, 0), table), "push");
     }
     return NULL;
 }
@@ -103,7 +103,7 @@ static int step(struct locus_owner *owner, void *argument)
     uint64_t before = scheduler->blocks;
     (void)owner;
     locus_domain_drain(domain, scheduler->home);
-    for (struct locus_table *table; (table = locus_domain_reclaimed(domain, scheduler->home));) {
+    for (struct locus_table *table; (table = locus_domain_next_reclaimed(domain, scheduler->home));) {
         scheduler->idle[scheduler->idle_count++] = table;
         if (++scheduler->served == scheduler->requests) {
             locus_domain_withdraw(domain, scheduler->home);
@@ -123,7 +123,7 @@ static void domain_open(void)
 {
     struct locus_domain_config config = {
         .size = sizeof config,
-        .workers = 1,
+        .lanes = 1,
         .blocks = BLOCKS,
         .block_bytes = BLOCK_BYTES,
         .policy = LOCUS_POLICY_BIND,

@@ -48,8 +48,8 @@ struct locus_region_config {
     enum locus_memory_class memory_class;
     enum locus_page page;
     enum locus_policy policy;
-    int node;                   // the OS node, where the policy wants just one; FIRST_TOUCH looks at neither this
-    struct locus_nodes nodes;   // nor this: the nodes, where it is not empty (then `node` is not looked at)
+    int node;                   // the OS node of a policy for one; ignored where `nodes` is not empty, and by FIRST_TOUCH
+    struct locus_nodes nodes;   // those of a policy for several; empty: `node` alone. Ignored by FIRST_TOUCH
     bool populate;              // fault every page in before open returns, in steps
     void *memory;               // NULL: map a span. Else the caller's, with `bytes` in it; `page` says what it is made of (THP
 };                              // counts as 4K). Nothing is mapped or advised, and what is in it stays

@@ -11,8 +11,8 @@
 //
 // The frame does what owner.c does for one home: it counts what is in flight, frees a table's blocks at the drain and hands the
 // table back. It needs no list of reclaimed tables, because the driver knows its tables by slot; that is what it saves. The worker
-// looks at the table's second line as locus_push() does, since a library with several homes must know where a table goes (but for
-// the ring). The links that the stacks and queues need are the table's own, where they save an allocation and a line.
+// looks at the table's second line as locus_table_push() does, since a library with several homes must know where a table goes (but
+// for the ring). The links that the stacks and queues need are the table's own, where they save an allocation and a line.
 //
 // Threads: take, retire, drain and the counts are the owner thread's; tb_carrier_leaves() is the worker's.
 #ifndef TB_CARRIER_H
@@ -96,7 +96,7 @@ static inline int tb_carrier_retire(void *context, struct locus_table *table)
     if (table->count == 0)
         return -ENODATA;
     table->state = LOCUS_TABLE_RETIRED;
-    table->parcel = table->homes;
+    table->push_to = table->homes;
     table->in_flight = table->count;
     ((struct tb_carrier *)context)->in_flight += table->count;
     return 0;
@@ -105,8 +105,8 @@ static inline int tb_carrier_retire(void *context, struct locus_table *table)
 // The worker's look at a table before it pushes. False: it was not declared, or is of another home, and stays where it is.
 static inline bool tb_carrier_leaves(struct locus_table *table)
 {
-    bool declared = table->parcel == 1;
-    table->parcel = 0;
+    bool declared = table->push_to == 1;
+    table->push_to = 0;
     return declared;
 }
 

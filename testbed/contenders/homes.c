@@ -90,7 +90,7 @@ static int homes_open(const struct tb_nodes_setup *setup, void **out)
         .size = sizeof config,
         .nodes = nodes,
         .nodes_count = setup->count,
-        .workers = setup->lanes,
+        .lanes = setup->lanes,
         .blocks_of = blocks,
         .block_bytes = setup->block_bytes,
         .page = LOCUS_PAGE_4K,
@@ -137,14 +137,14 @@ static int homes_retire(void *context, uint32_t station, struct locus_table *tab
 static void homes_finish(void *context, uint32_t lane, uint32_t station, struct locus_table *table)
 {
     (void)station;
-    locus_push(locus_domain_route(((struct homes *)context)->domain, lane), table);
+    locus_table_push(locus_domain_route(((struct homes *)context)->domain, lane), table);
 }
 
 static void homes_drain(void *context, uint32_t station)
 {
     struct homes *homes = context;
     locus_domain_drain(homes->domain, station);
-    while (locus_domain_reclaimed(homes->domain, station))
+    while (locus_domain_next_reclaimed(homes->domain, station))
         homes->home[station].requests++; // the scheduler knows its tables by slot
 }
 
@@ -180,9 +180,9 @@ static void homes_audit(void *context, uint32_t station, struct tb_audit *out)
     out->allocated = pool.allocated - for_others + borrowed;
     out->freed = pool.freed - for_others + borrowed;
     out->drained = homes->home[station].requests;
-    for (int i = 0; i < LOCUS_FREE_ERRORS; i++)
+    for (int i = 0; i < LOCUS_FREE_ERRORS_COUNT; i++)
         out->refused += pool.refused[i];
-    out->not_home = pool.blocks - pool.blocks_free - pool.blocks_retired;
+    out->not_home = pool.blocks - pool.blocks_free - pool.blocks_worn;
 }
 
 static const struct tb_nodes_ops homes_ops = {

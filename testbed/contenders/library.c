@@ -49,7 +49,7 @@ int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config
     struct locus_owner_config owner = {
         .size = sizeof owner,
         .pool = library->pool,
-        .mailboxes = setup->workers,
+        .lanes = setup->workers,
         .backpressure = backpressure,
         .wait_ns = WAIT_NS,
     };
@@ -74,9 +74,9 @@ void tb_library_audit_pool(const struct locus_pool *of, struct tb_audit *out)
     locus_pool_stats(of, &pool);
     out->allocated = pool.allocated;
     out->freed = pool.freed;
-    for (int i = 0; i < LOCUS_FREE_ERRORS; i++)
+    for (int i = 0; i < LOCUS_FREE_ERRORS_COUNT; i++)
         out->refused += pool.refused[i];
-    out->not_home = pool.blocks - pool.blocks_free - pool.blocks_retired;
+    out->not_home = pool.blocks - pool.blocks_free - pool.blocks_worn;
 }
 
 void tb_library_audit(void *context, struct tb_audit *out)

@@ -56,14 +56,14 @@ static inline int tb_library_retire(void *context, struct locus_table *table)
 
 static inline void tb_library_finish(void *context, uint32_t worker, struct locus_table *table)
 {
-    locus_push(&((struct tb_library *)context)->routes[worker], table);
+    locus_table_push(&((struct tb_library *)context)->routes[worker], table);
 }
 
 static inline void tb_library_drain(void *context)
 {
     struct locus_owner *owner = ((struct tb_library *)context)->owner;
     locus_owner_drain(owner);
-    while (locus_owner_reclaimed(owner))
+    while (locus_owner_next_reclaimed(owner))
         ; // the driver knows its tables by slot
 }
 

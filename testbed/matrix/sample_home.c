@@ -46,7 +46,7 @@ static void own_turn(struct home *home, struct turn *turn)
     home->drained += locus_owner_drain(home->owner);
     home->drain_ns += tb_gang_now_ns() - start;
     for (unsigned i = 0; i < home->tables; i++)
-        home->refused += locus_owner_reclaimed(home->owner) == NULL;
+        home->refused += locus_owner_next_reclaimed(home->owner) == NULL;
 }
 
 static void push_turn(struct home *home, struct turn *turn)
@@ -54,7 +54,7 @@ static void push_turn(struct home *home, struct turn *turn)
     tb_gang_meet(&turn->filled, THREADS);
     uint64_t start = tb_gang_now_ns();
     for (unsigned i = 0; i < home->tables; i++)
-        locus_push(&home->route, home->table[i]);
+        locus_table_push(&home->route, home->table[i]);
     home->push_ns += tb_gang_now_ns() - start;
     tb_gang_meet(&turn->pushed, THREADS);
 }
@@ -83,7 +83,7 @@ static int open_pool(struct home *home, int memory)
                                      .node = memory,
                                      .populate = true};
     int result = locus_pool_open(&home->pool, &pool);
-    struct locus_owner_config owner = {.size = sizeof owner, .pool = home->pool, .mailboxes = 1};
+    struct locus_owner_config owner = {.size = sizeof owner, .pool = home->pool, .lanes = 1};
     if (!result)
         result = locus_owner_open(&home->owner, &owner);
     return result ? result : locus_route_add(&home->route, home->owner, 0);

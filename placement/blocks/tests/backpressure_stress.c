@@ -48,7 +48,7 @@ static void *worker_main(void *argument)
         usleep(stress_random(&worker->random, 100));
         for (uint32_t i = 0; i < table->count; i++)
             stress_unmark(worker->pool, table->blocks[i], table->tag);
-        STRESS_EXPECT(locus_push(&worker->route, table) == 0);
+        STRESS_EXPECT(locus_table_push(&worker->route, table) == 0);
     }
     return NULL;
 }
@@ -59,7 +59,7 @@ static void round_open(struct round *round, uint64_t random, uint64_t wait_ns)
     struct locus_pool_config pool = {.size = sizeof pool, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     STRESS_EXPECT(locus_pool_open(&round->pool, &pool) == 0);
     struct locus_owner_config owner = {
-        .size = sizeof owner, .pool = round->pool, .mailboxes = WORKERS, .backpressure = true, .wait_ns = wait_ns};
+        .size = sizeof owner, .pool = round->pool, .lanes = WORKERS, .backpressure = true, .wait_ns = wait_ns};
     STRESS_EXPECT(locus_owner_open(&round->owner, &owner) == 0);
     STRESS_EXPECT(locus_owner_adopt(round->owner) == 0);
     for (unsigned i = 0; i < TABLES; i++)
@@ -77,7 +77,7 @@ static void round_open(struct round *round, uint64_t random, uint64_t wait_ns)
 static struct locus_table *spare_table(struct round *round)
 {
     struct locus_table *table;
-    while ((table = locus_owner_reclaimed(round->owner)))
+    while ((table = locus_owner_next_reclaimed(round->owner)))
         round->spare[round->spare_count++] = table;
     if (round->spare_count)
         return round->spare[--round->spare_count];

@@ -25,7 +25,7 @@ static void look(uint64_t *freed)
     struct locus_owner_stats role;
     locus_pool_stats(pool, &stats);
     locus_owner_stats(owner, &role);
-    litmus_expect(stats.blocks_free + stats.outstanding + stats.blocks_retired == BLOCKS, "each block is somewhere");
+    litmus_expect(stats.blocks_free + stats.outstanding + stats.blocks_worn == BLOCKS, "each block is somewhere");
     litmus_expect(stats.allocated >= stats.freed && stats.freed >= *freed, "what was freed had been allocated");
     litmus_expect(stats.outstanding_high <= BLOCKS && stats.distinct_high <= BLOCKS, "no peak above the pool");
     litmus_expect(role.blocks_in_flight <= BLOCKS, "no more in flight than there are");
@@ -52,8 +52,8 @@ static void work(void)
     litmus_expect(locus_owner_grow(owner, table, 3) == 0 && locus_owner_grow(owner, table, 1) == 0, "the pool is idle");
     litmus_expect(locus_owner_retire(owner, table) == 0, "the table is live");
     litmus_expect(locus_owner_grow(owner, table, BLOCKS) < 0, "it was retired");
-    litmus_expect(locus_push(&route, table) == 0 && locus_owner_drain(owner) == 4, "and comes home");
-    litmus_expect(locus_owner_reclaimed(owner) == table, "in one piece");
+    litmus_expect(locus_table_push(&route, table) == 0 && locus_owner_drain(owner) == 4, "and comes home");
+    litmus_expect(locus_owner_next_reclaimed(owner) == table, "in one piece");
 }
 
 static void run_once(void)
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
                                             .block_bytes = 64,
                                             .node = LOCUS_NODE_ANY};
     litmus_expect(locus_pool_open(&pool, &pool_config) == 0, "a pool opens");
-    struct locus_owner_config config = {.size = sizeof config, .pool = pool, .mailboxes = 1};
+    struct locus_owner_config config = {.size = sizeof config, .pool = pool, .lanes = 1};
     litmus_expect(locus_owner_open(&owner, &config) == 0 && locus_owner_adopt(owner) == 0, "an owner opens");
     litmus_expect(locus_route_add(&route, owner, 0) == 0, "a route leads there");
     table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, BLOCKS));

@@ -53,7 +53,7 @@ static void *worker_main(void *argument)
     while ((table = (struct locus_table *)(uintptr_t)stress_queue_get(&worker->queue))) {
         for (uint32_t i = 0; i < table->count; i++)
             stress_unmark(homes[locus_block_home(table->blocks[i])].pool, table->blocks[i], table->blocks[i]);
-        STRESS_EXPECT(locus_push(&worker->route, table) == 0);
+        STRESS_EXPECT(locus_table_push(&worker->route, table) == 0);
     }
     return NULL;
 }
@@ -62,7 +62,7 @@ static void drain(struct home *home)
 {
     struct locus_table *table;
     locus_owner_drain(home->owner);
-    while ((table = locus_owner_reclaimed(home->owner))) {
+    while ((table = locus_owner_next_reclaimed(home->owner))) {
         STRESS_EXPECT(table->state == LOCUS_TABLE_LIVE && table->count == 0 && table->homes == 0);
         home->spare[home->spare_count++] = table;
         atomic_fetch_add(&handed_back, 1);
@@ -178,7 +178,7 @@ static void home_open(struct home *home, uint32_t ordinal, uint64_t seed)
     STRESS_EXPECT(locus_pool_open(&home->pool, &pool) == 0);
     struct locus_owner_config owner = {.size = sizeof owner,
                                        .pool = home->pool,
-                                       .mailboxes = WORKERS,
+                                       .lanes = WORKERS,
                                        .wait_ns = UINT64_C(60000000000)};
     owner.backpressure = pool.reuse == LOCUS_REUSE_LIFO && stress_random(&home->random, 2);
     STRESS_EXPECT(locus_owner_open(&home->owner, &owner) == 0);

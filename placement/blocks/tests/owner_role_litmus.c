@@ -68,7 +68,7 @@ int main(int argc, char **argv)
                                             .block_bytes = 64,
                                             .node = LOCUS_NODE_ANY};
     litmus_expect(locus_pool_open(&pool, &pool_config) == 0, "a pool opens");
-    struct locus_owner_config config = {.size = sizeof config, .pool = pool, .mailboxes = 1};
+    struct locus_owner_config config = {.size = sizeof config, .pool = pool, .lanes = 1};
     litmus_expect(locus_owner_open(&owner, &config) == 0, "an owner opens");
     for (unsigned i = 0; i < 2; i++) {
         tables[i] = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, BLOCKS));

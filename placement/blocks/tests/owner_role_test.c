@@ -219,7 +219,7 @@ static void *intruder_main(void *argument)
     cr_expect_eq(locus_owner_retire(world->owner, world->tables[0]), -EPERM);
     cr_expect_eq(locus_owner_leave(world->owner), -EPERM);
     cr_expect_eq(locus_owner_drain(world->owner), 0);
-    cr_expect_null(locus_owner_reclaimed(world->owner));
+    cr_expect_null(locus_owner_next_reclaimed(world->owner));
     return NULL;
 }
 
@@ -242,7 +242,7 @@ Test(owner_role, a_thread_without_the_role_changes_nothing)
     intrude(&world);
     cr_assert_arr_eq(&before, (struct locus_pool_stats[]){pool_stats(&world)}, sizeof before);
     cr_assert(world.tables[0]->count == 1 && world.tables[0]->state == LOCUS_TABLE_LIVE && world.tables[1]->count == 0);
-    cr_assert_eq(locus_owner_reclaimed(world.owner), world.tables[2]);
+    cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[2]);
     cr_assert_eq(locus_owner_drain(world.owner), 1);
     cr_assert_eq(locus_owner_leave(world.owner), 0);
     intrude(&world); // nobody holds it
@@ -257,7 +257,7 @@ Test(owner_role, a_thread_without_the_role_changes_nothing)
 static void reopen(struct world *world, bool backpressure, uint64_t wait_ns)
 {
     struct locus_owner_config config = {
-        .size = sizeof config, .pool = world->pool, .mailboxes = 1, .backpressure = backpressure, .wait_ns = wait_ns};
+        .size = sizeof config, .pool = world->pool, .lanes = 1, .backpressure = backpressure, .wait_ns = wait_ns};
     cr_assert_eq(locus_owner_leave(world->owner), 0);
     cr_assert_eq(locus_owner_close(world->owner), 0);
     cr_assert_eq(locus_owner_open(&world->owner, &config), 0);
@@ -274,7 +274,7 @@ Test(owner_role, a_table_retired_under_one_owner_comes_home_under_the_next)
     reopen(&world, true, SECOND_NS / 100);
     cr_assert_eq(owner_stats(&world).blocks_in_flight, 4, "they still are");
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[1], 1), -ETIMEDOUT, "back-pressure knows of them");
-    cr_assert_eq(locus_push(&world.route, world.tables[0]), 0);
+    cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
     cr_assert_eq(locus_owner_drain(world.owner), 4);
     cr_assert_eq(owner_stats(&world).blocks_in_flight, 0);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[1], 4), 0);
@@ -289,7 +289,7 @@ Test(owner_role, a_table_declared_to_another_pool_of_this_number_does_not_make_t
     world_open(&here, 8, true, 0);
     world_open(&there, 8, true, 0);
     retired(&there, 0, 4);
-    cr_assert_eq(locus_push(&here.route, there.tables[0]), 0);
+    cr_assert_eq(locus_table_push(&here.route, there.tables[0]), 0);
     locus_owner_drain(here.owner);
     cr_assert_eq(owner_stats(&here).blocks_in_flight, 0);
     cr_assert_eq(locus_owner_grow(here.owner, here.tables[0], 8), 0);

@@ -26,7 +26,7 @@ static void *late_main(void *argument)
     struct late_worker *worker = argument;
     for (unsigned i = 0; i < worker->count; i++) {
         usleep(LATE_US);
-        cr_expect_eq(locus_push(&worker->world->route, worker->world->tables[worker->first + i]), 0);
+        cr_expect_eq(locus_table_push(&worker->world->route, worker->world->tables[worker->first + i]), 0);
     }
     return NULL;
 }
@@ -53,12 +53,11 @@ Test(owner, open_refuses_what_makes_no_sense)
     struct locus_pool_config fifo = {
         .size = sizeof fifo, .blocks = 1, .block_bytes = 64, .reuse = LOCUS_REUSE_FIFO, .node = LOCUS_NODE_ANY};
     cr_assert_eq(locus_pool_open(&pool, &fifo), 0);
-    struct locus_owner_config config = {.size = sizeof config, .pool = NULL, .mailboxes = 1};
+    struct locus_owner_config config = {.size = sizeof config, .pool = NULL, .lanes = 1};
     cr_assert_eq(locus_owner_open(&owner, &config), -EINVAL);
-    config = (struct locus_owner_config){.size = sizeof(struct locus_owner_config), .pool = pool, .mailboxes = 0};
+    config = (struct locus_owner_config){.size = sizeof(struct locus_owner_config), .pool = pool, .lanes = 0};
     cr_assert_eq(locus_owner_open(&owner, &config), -EINVAL);
-    config =
-        (struct locus_owner_config){.size = sizeof(struct locus_owner_config), .pool = pool, .mailboxes = 1, .backpressure = true};
+    config = (struct locus_owner_config){.size = sizeof(struct locus_owner_config), .pool = pool, .lanes = 1, .backpressure = true};
     cr_assert_eq(locus_owner_open(&owner, &config), -EINVAL, "back-pressure needs LIFO");
     cr_assert_null(owner);
     char why[256];
@@ -189,10 +188,10 @@ Test(owner, grow_that_may_not_wait_answers_again)
     world_open(&world, 8, false, 0);
     retired(&world, 0, 8);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[1], 4), -EAGAIN);
-    cr_assert_eq(locus_push(&world.route, world.tables[0]), 0);
+    cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[1], 4), 0, "it drains although it may not wait");
     cr_assert_eq(owner_stats(&world).blocks_in_flight, 0);
-    cr_assert_eq(locus_owner_reclaimed(world.owner), world.tables[0]);
+    cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[0]);
     world_close(&world);
 }
 
@@ -218,8 +217,8 @@ Test(owner, an_exhausted_pool_waits_for_a_late_worker_and_counts_exactly)
     cr_assert_eq(owner.waits, 1);
     cr_assert_gt(owner.wait_ns, 0);
     for (unsigned i = 0; i < 3; i++)
-        cr_assert_eq(locus_owner_reclaimed(world.owner), world.tables[i], "oldest first");
-    cr_assert_null(locus_owner_reclaimed(world.owner));
+        cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[i], "oldest first");
+    cr_assert_null(locus_owner_next_reclaimed(world.owner));
     cr_assert_eq(locus_owner_drain(world.owner), 0);
     world_close(&world);
 }
@@ -235,10 +234,10 @@ Test(owner, a_dead_worker_costs_the_waiting_time_and_nothing_else)
     cr_assert_geq(now_ns() - start_ns, SECOND_NS / 20);
     cr_assert_eq(world.tables[2]->count, 0);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[2], 2), 0, "what did come home can be had");
-    cr_assert_eq(locus_owner_reclaimed(world.owner), world.tables[0]);
-    cr_assert_eq(locus_push(&world.route, world.tables[1]), 0); // somebody finds its request after all
+    cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[0]);
+    cr_assert_eq(locus_table_push(&world.route, world.tables[1]), 0); // somebody finds its request after all
     cr_assert_eq(locus_owner_drain(world.owner), 6);
-    cr_assert_eq(locus_owner_reclaimed(world.owner), world.tables[1]);
+    cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[1]);
     cr_assert_eq(owner_stats(&world).blocks_in_flight, 0);
     cr_assert_eq(owner_stats(&world).tables_drained, 2);
     cr_assert_eq(pool_stats(&world).outstanding, 2);
@@ -253,12 +252,12 @@ Test(owner, tables_are_reclaimed_in_the_order_in_which_they_came_home)
         for (unsigned i = 0; i < 4; i++)
             pushed(&world, i, 2);
         cr_assert_eq(locus_owner_drain(world.owner), 8);
-        cr_assert_eq(locus_owner_reclaimed(world.owner), world.tables[0]);
+        cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[0]);
         pushed(&world, 4, 1); // comes home behind those that wait
         cr_assert_eq(locus_owner_drain(world.owner), 1);
         for (unsigned i = 1; i <= 4; i++)
-            cr_assert_eq(locus_owner_reclaimed(world.owner), world.tables[i]);
-        cr_assert_null(locus_owner_reclaimed(world.owner));
+            cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[i]);
+        cr_assert_null(locus_owner_next_reclaimed(world.owner));
     }
     world_close(&world);
 }
@@ -286,7 +285,7 @@ static uint32_t footprint_of_bursts(bool backpressure)
         }
         pthread_join(worker.thread, NULL);
         locus_owner_drain(world.owner);
-        while (locus_owner_reclaimed(world.owner))
+        while (locus_owner_next_reclaimed(world.owner))
             ;
     }
     struct locus_pool_stats stats = pool_stats(&world);
@@ -311,7 +310,7 @@ Test(owner, back_pressure_grows_when_nothing_is_in_flight)
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[1], 4), 0);
     cr_assert_eq(locus_owner_retire(world.owner, world.tables[0]), 0);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[2], 1), -EAGAIN, "a never-used block, while others are on their way");
-    cr_assert_eq(locus_push(&world.route, world.tables[0]), 0);
+    cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[2], 1), 0);
     cr_assert_eq(pool_stats(&world).distinct_high, 8);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[2], 4), 0, "nothing is in flight any more");

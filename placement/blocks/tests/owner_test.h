@@ -26,7 +26,7 @@ static inline void world_open_with(struct world *world, const struct locus_pool_
     *world = (struct world){0};
     cr_assert_eq(locus_pool_open(&world->pool, pool), 0);
     struct locus_owner_config owner = {
-        .size = sizeof owner, .pool = world->pool, .mailboxes = 2, .backpressure = backpressure, .wait_ns = wait_ns};
+        .size = sizeof owner, .pool = world->pool, .lanes = 2, .backpressure = backpressure, .wait_ns = wait_ns};
     cr_assert_eq(locus_owner_open(&world->owner, &owner), 0);
     cr_assert_eq(locus_owner_adopt(world->owner), 0);
     cr_assert_eq(locus_route_add(&world->route, world->owner, 1), 0);
@@ -74,7 +74,7 @@ static inline void retired(struct world *world, unsigned table, uint32_t blocks)
 static inline void pushed(struct world *world, unsigned table, uint32_t blocks)
 {
     retired(world, table, blocks);
-    cr_assert_eq(locus_push(&world->route, world->tables[table]), 0);
+    cr_assert_eq(locus_table_push(&world->route, world->tables[table]), 0);
 }
 
 #endif

@@ -144,7 +144,7 @@ Test(pool_handles, a_worn_out_block_is_retired_and_a_pool_of_one_ends_exhausted)
         for (unsigned i = 0; i < 3; i++)
             cr_assert_not(give_back(pool, used[i]));
         struct locus_pool_stats stats = stats_of(pool);
-        cr_assert_eq(stats.blocks_retired, 1);
+        cr_assert_eq(stats.blocks_worn, 1);
         cr_assert_eq(stats.blocks_free, 0);
         cr_assert_eq(stats.allocated, 3);
         cr_assert_eq(stats.freed, 3);
@@ -163,7 +163,7 @@ Test(pool_handles, a_retired_block_cannot_be_freed_with_generation_zero)
     struct locus_pool *pool = opened(&config);
     locus_block block = locus_pool_alloc(pool);
     cr_assert(give_back(pool, block));
-    cr_assert_eq(stats_of(pool).blocks_retired, 1);
+    cr_assert_eq(stats_of(pool).blocks_worn, 1);
     cr_assert_neq(locus_pool_check(pool, LOCUS_BLOCK_NONE), 0);
     cr_assert_not(give_back(pool, LOCUS_BLOCK_NONE));
     cr_assert_eq(stats_of(pool).refused[LOCUS_FREE_STALE], 1);
@@ -185,7 +185,7 @@ Test(pool_handles, counts_are_conserved_while_blocks_wear_out)
         }
         struct locus_pool_stats stats = stats_of(pool);
         cr_assert_eq(uses, 3 * BLOCKS, "each block served each of its generations");
-        cr_assert_eq(stats.blocks_retired, BLOCKS);
+        cr_assert_eq(stats.blocks_worn, BLOCKS);
         cr_assert_eq(stats.outstanding, 0);
         cr_assert_leq(stats.outstanding_high, BLOCKS);
         cr_assert_eq(stats.distinct_high, BLOCKS);

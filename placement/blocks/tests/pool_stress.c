@@ -45,7 +45,7 @@ static void *worker_main(void *argument)
     while ((table = (struct locus_table *)(uintptr_t)stress_queue_get(&worker->queue))) {
         for (uint32_t i = 0; i < table->count; i++)
             stress_unmark(worker->round->pool, table->blocks[i], table->tag);
-        STRESS_EXPECT(locus_push(&worker->route, table) == 0);
+        STRESS_EXPECT(locus_table_push(&worker->route, table) == 0);
     }
     return NULL;
 }
@@ -70,14 +70,14 @@ static void pool_make(struct round *round)
     struct locus_owner_config owner = {
         .size = sizeof owner,
         .pool = round->pool,
-        .mailboxes = 1 + stress_random(random, round->workers_count),
+        .lanes = 1 + stress_random(random, round->workers_count),
         .backpressure = config.reuse == LOCUS_REUSE_LIFO && stress_random(random, 2),
         .wait_ns = stress_random(random, 3) ? UINT64_C(60000000000) : 0,
     };
     STRESS_EXPECT(locus_owner_open(&round->owner, &owner) == 0);
     STRESS_EXPECT(locus_owner_adopt(round->owner) == 0);
     for (unsigned i = 0; i < round->workers_count; i++)
-        STRESS_EXPECT(locus_route_add(&round->workers[i].route, round->owner, i % owner.mailboxes) == 0);
+        STRESS_EXPECT(locus_route_add(&round->workers[i].route, round->owner, i % owner.lanes) == 0);
 }
 
 static void round_open(struct round *round, uint64_t random)
@@ -97,7 +97,7 @@ static void round_open(struct round *round, uint64_t random)
 static void collect(struct round *round)
 {
     struct locus_table *table;
-    while ((table = locus_owner_reclaimed(round->owner))) {
+    while ((table = locus_owner_next_reclaimed(round->owner))) {
         STRESS_EXPECT(table->state == LOCUS_TABLE_LIVE && table->count == 0 && table->homes == 0);
         STRESS_EXPECT(round->spare_count < TABLES);
         round->spare[round->spare_count++] = table;
@@ -134,7 +134,7 @@ static bool grow(struct round *round, struct locus_table *table)
         return true;
     struct locus_pool_stats stats;
     locus_pool_stats(round->pool, &stats);
-    STRESS_EXPECT(round->generations && stats.blocks_retired + count > stats.blocks);
+    STRESS_EXPECT(round->generations && stats.blocks_worn + count > stats.blocks);
     return false;
 }
 
@@ -167,7 +167,7 @@ static void books(struct round *round)
     locus_pool_stats(round->pool, &stats);
     STRESS_EXPECT(stats.allocated == round->taken);
     STRESS_EXPECT(stats.outstanding == stats.allocated - stats.freed);
-    STRESS_EXPECT(stats.blocks_free + stats.outstanding + stats.blocks_retired == stats.blocks);
+    STRESS_EXPECT(stats.blocks_free + stats.outstanding + stats.blocks_worn == stats.blocks);
     STRESS_EXPECT(stats.outstanding <= stats.outstanding_high && stats.outstanding_high <= stats.distinct_high);
 }
 

@@ -149,7 +149,7 @@ Test(pool, a_new_pool_is_idle)
     struct locus_pool_stats stats = stats_of(pool);
     cr_assert_eq(stats.blocks, BLOCKS);
     cr_assert_eq(stats.blocks_free, BLOCKS);
-    cr_assert_eq(stats.allocated + stats.freed + stats.outstanding_high + stats.distinct_high + stats.blocks_retired, 0);
+    cr_assert_eq(stats.allocated + stats.freed + stats.outstanding_high + stats.distinct_high + stats.blocks_worn, 0);
     cr_assert_eq(locus_pool_home(pool), HOME);
     cr_assert_eq(locus_pool_block_bytes(pool), 256);
     cr_assert_not_null(locus_pool_region(pool));
@@ -329,7 +329,7 @@ static void fill_and_verify(const struct locus_pool_config *config)
     for (unsigned i = 0; i < BLOCKS; i++)
         memset(locus_pool_address(pool, blocks[i]), (int)i + 1, config->block_bytes);
     for (unsigned i = 0; i < BLOCKS; i++) {
-        const unsigned char *bytes = locus_pool_read(pool, blocks[i]);
+        const unsigned char *bytes = locus_pool_address_const(pool, blocks[i]);
         cr_assert_eq((const void *)bytes, locus_pool_address(pool, blocks[i]));
         for (size_t n = 0; n < config->block_bytes; n++)
             cr_assert_eq(bytes[n], i + 1, "block %u, byte %zu is another block's", i, n);
@@ -483,7 +483,7 @@ Test(pool, the_request_of_a_block_that_is_out_is_known_where_tags_are_kept)
     config.tags = true;
     struct locus_pool *pool = opened(&config);
     cr_assert_eq(locus_pool_free_bulk(pool, 1, (locus_block[]){locus_pool_alloc(pool)}, 0), 1);
-    struct locus_owner_config role = {.size = sizeof role, .pool = pool, .mailboxes = 1};
+    struct locus_owner_config role = {.size = sizeof role, .pool = pool, .lanes = 1};
     struct locus_owner *owner;
     struct locus_table *table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(HOME + 1, 4));
     cr_assert(table && locus_table_init(table, HOME + 1, 4, 16) == 0);

@@ -43,7 +43,7 @@ static inline struct locus_pool_stats stats_of(const struct locus_pool *pool)
     struct locus_pool_stats stats;
     locus_pool_stats(pool, &stats);
     cr_assert_eq(stats.outstanding, stats.allocated - stats.freed);
-    cr_assert_eq(stats.blocks, stats.blocks_free + stats.outstanding + stats.blocks_retired, "every block is somewhere");
+    cr_assert_eq(stats.blocks, stats.blocks_free + stats.outstanding + stats.blocks_worn, "every block is somewhere");
     return stats;
 }
 

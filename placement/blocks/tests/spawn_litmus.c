@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     struct locus_pool *pool;
     struct locus_pool_config pool_config = {.size = sizeof pool_config, .blocks = 4, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     litmus_expect(locus_pool_open(&pool, &pool_config) == 0, "a pool opens");
-    struct locus_owner_config config = {.size = sizeof config, .pool = pool, .mailboxes = 1};
+    struct locus_owner_config config = {.size = sizeof config, .pool = pool, .lanes = 1};
     litmus_expect(locus_owner_open(&owner, &config) == 0, "an owner opens");
     for (unsigned run = 0; run < runs; run++)
         run_once();

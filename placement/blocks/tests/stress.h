@@ -95,8 +95,8 @@ static inline void stress_expect_idle(const struct locus_pool *pool)
     locus_pool_stats(pool, &stats);
     STRESS_EXPECT(stats.allocated == stats.freed);
     STRESS_EXPECT(stats.outstanding == 0);
-    STRESS_EXPECT(stats.blocks_free + stats.blocks_retired == stats.blocks);
-    for (unsigned i = 0; i < LOCUS_FREE_ERRORS; i++)
+    STRESS_EXPECT(stats.blocks_free + stats.blocks_worn == stats.blocks);
+    for (unsigned i = 0; i < LOCUS_FREE_ERRORS_COUNT; i++)
         STRESS_EXPECT(stats.refused[i] == 0);
 }
 

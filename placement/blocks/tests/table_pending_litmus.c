@@ -29,7 +29,7 @@ static void *owner_main(void *argument)
         side->drained = locus_owner_drain(side->owner);
         litmus_pause(spin);
     }
-    while (locus_owner_reclaimed(side->owner))
+    while (locus_owner_next_reclaimed(side->owner))
         side->reclaimed++;
     locus_owner_leave(side->owner);
     return NULL;
@@ -40,7 +40,7 @@ static void side_open(struct side *side, uint32_t home)
     struct locus_pool_config pool = {
         .size = sizeof pool, .home = home, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
     litmus_expect(locus_pool_open(&side->pool, &pool) == 0, "a pool opens");
-    struct locus_owner_config owner = {.size = sizeof owner, .pool = side->pool, .mailboxes = 1};
+    struct locus_owner_config owner = {.size = sizeof owner, .pool = side->pool, .lanes = 1};
     litmus_expect(locus_owner_open(&side->owner, &owner) == 0, "an owner opens");
     litmus_expect(locus_route_add(&route, side->owner, 0) == 0, "the route takes the owner");
 }
@@ -54,7 +54,7 @@ static void table_send(void)
             litmus_expect(locus_owner_retire(sides[i].owner, table) == 0, "the table is live");
         locus_owner_leave(sides[i].owner);
     }
-    litmus_expect(locus_push(&route, table) == 0, "the table goes home");
+    litmus_expect(locus_table_push(&route, table) == 0, "the table goes home");
 }
 
 int main(int argc, char **argv)

@@ -38,7 +38,7 @@ static void world_open(struct world *world)
         struct locus_pool_config pool = {
             .size = sizeof pool, .home = i, .blocks = POOL_BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
         cr_assert_eq(locus_pool_open(&world->pools[i], &pool), 0);
-        struct locus_owner_config owner = {.size = sizeof owner, .pool = world->pools[i], .mailboxes = 1};
+        struct locus_owner_config owner = {.size = sizeof owner, .pool = world->pools[i], .lanes = 1};
         cr_assert_eq(locus_owner_open(&world->owners[i], &owner), 0);
         cr_assert_eq(locus_owner_adopt(world->owners[i]), 0);
         cr_assert_eq(locus_route_add(&world->route, world->owners[i], 0), 0);
@@ -106,7 +106,7 @@ Test(table, what_a_push_writes_shares_no_cache_line_with_the_rest)
     for (uint32_t homes = 1; homes <= LOCUS_HOMES_MAX; homes++) {
         struct locus_table *table = laid_out(homes, 1, 1);
         uintptr_t owner_last = (uintptr_t)&table->retired_by, blocks = (uintptr_t)table->blocks;
-        uintptr_t push_first = (uintptr_t)&table->parcel, push_last = (uintptr_t)&table->links[homes] - 1;
+        uintptr_t push_first = (uintptr_t)&table->push_to, push_last = (uintptr_t)&table->links[homes] - 1;
         cr_assert_lt(owner_last / LOCUS_CACHE_LINE, push_first / LOCUS_CACHE_LINE);
         cr_assert_lt(push_last / LOCUS_CACHE_LINE, blocks / LOCUS_CACHE_LINE);
         free(table);
@@ -187,9 +187,9 @@ Test(table, an_extended_table_travels_and_comes_home_like_any_other)
             cr_assert_eq(locus_table_extend(table, array, POOL_BLOCKS, &unused), 0);
         cr_assert_eq(locus_owner_grow(world.owners[0], table, POOL_BLOCKS - 1), 0);
         cr_assert_eq(locus_owner_retire(world.owners[0], table), 0);
-        cr_assert_eq(locus_push(&world.route, table), 0);
+        cr_assert_eq(locus_table_push(&world.route, table), 0);
         cr_assert_eq(locus_owner_drain(world.owners[0]), POOL_BLOCKS);
-        cr_assert_eq(locus_owner_reclaimed(world.owners[0]), table);
+        cr_assert_eq(locus_owner_next_reclaimed(world.owners[0]), table);
         cr_assert_eq(table->capacity, POOL_BLOCKS, "it keeps its room");
     }
     world_close(&world);
@@ -249,9 +249,9 @@ Test(table, push_refuses_what_was_not_retired)
     struct world world;
     world_open(&world);
     struct locus_table *table = laid_out(1, CAPACITY, 16);
-    cr_assert_eq(locus_push(&world.route, table), -EINVAL);
+    cr_assert_eq(locus_table_push(&world.route, table), -EINVAL);
     cr_assert_eq(locus_owner_grow(world.owners[0], table, 2), 0);
-    cr_assert_eq(locus_push(&world.route, table), -EINVAL, "never declared");
+    cr_assert_eq(locus_table_push(&world.route, table), -EINVAL, "never declared");
     cr_assert_eq(locus_owner_drain(world.owners[0]), 0);
     cr_assert_eq(locus_owner_truncate(world.owners[0], table, 0), 0);
     world_close(&world);
@@ -265,8 +265,8 @@ Test(table, the_second_push_is_refused_and_the_blocks_come_home_once)
     struct locus_table *table = laid_out(1, CAPACITY, 16);
     cr_assert_eq(locus_owner_grow(world.owners[0], table, 2), 0);
     cr_assert_eq(locus_owner_retire(world.owners[0], table), 0);
-    cr_assert_eq(locus_push(&world.route, table), 0);
-    cr_assert_eq(locus_push(&world.route, table), -EINVAL);
+    cr_assert_eq(locus_table_push(&world.route, table), 0);
+    cr_assert_eq(locus_table_push(&world.route, table), -EINVAL);
     cr_assert_eq(locus_owner_drain(world.owners[0]), 2);
     cr_assert_eq(locus_owner_drain(world.owners[0]), 0);
     struct locus_owner_stats stats;
@@ -288,10 +288,10 @@ Test(table, a_push_whose_route_lacks_a_home_sends_nothing)
     cr_assert_eq(locus_owner_grow(world.owners[0], table, 1), 0);
     cr_assert_eq(locus_owner_grow(world.owners[1], table, 1), 0);
     cr_assert_eq(locus_owner_retire(world.owners[0], table), 0);
-    cr_assert_eq(locus_push(&half, table), -EXDEV);
-    cr_assert(table->parcel, "it can still be sent by a better route");
+    cr_assert_eq(locus_table_push(&half, table), -EXDEV);
+    cr_assert(table->push_to, "it can still be sent by a better route");
     cr_assert_eq(locus_owner_drain(world.owners[0]), 0);
-    cr_assert_eq(locus_push(&world.route, table), 0);
+    cr_assert_eq(locus_table_push(&world.route, table), 0);
     cr_assert_eq(locus_owner_drain(world.owners[0]), 1);
     cr_assert_eq(locus_owner_drain(world.owners[1]), 1);
     world_close(&world);
@@ -319,20 +319,20 @@ Test(table, each_home_frees_its_own_and_the_last_hands_the_table_back)
         struct world world;
         world_open(&world);
         struct locus_table *table = two_homes_sent(&world);
-        cr_assert_eq(locus_push(&world.route, table), 0);
+        cr_assert_eq(locus_table_push(&world.route, table), 0);
         unsigned first = 1 - last;
         cr_assert_eq(locus_owner_drain(world.owners[first]), first == 0 ? 2 : 3);
-        cr_assert_null(locus_owner_reclaimed(world.owners[first]));
+        cr_assert_null(locus_owner_next_reclaimed(world.owners[first]));
         cr_assert_eq(locus_owner_drain(world.owners[last]), last == 0 ? 2 : 3);
-        cr_assert_eq(locus_owner_reclaimed(world.owners[last]), table);
-        cr_assert_null(locus_owner_reclaimed(world.owners[last]), "once");
-        cr_assert_null(locus_owner_reclaimed(world.owners[first]));
-        cr_assert(table->state == LOCUS_TABLE_LIVE && !table->parcel && table->count == 0 && table->homes == 0);
+        cr_assert_eq(locus_owner_next_reclaimed(world.owners[last]), table);
+        cr_assert_null(locus_owner_next_reclaimed(world.owners[last]), "once");
+        cr_assert_null(locus_owner_next_reclaimed(world.owners[first]));
+        cr_assert(table->state == LOCUS_TABLE_LIVE && !table->push_to && table->count == 0 && table->homes == 0);
         for (uint32_t home = 0; home < HOMES; home++) {
             struct locus_pool_stats stats = stats_of(&world, home);
             cr_assert_eq(stats.blocks_free, POOL_BLOCKS);
             cr_assert_eq(stats.allocated, stats.freed);
-            for (unsigned kind = 0; kind < LOCUS_FREE_ERRORS; kind++)
+            for (unsigned kind = 0; kind < LOCUS_FREE_ERRORS_COUNT; kind++)
                 cr_assert_eq(stats.refused[kind], 0);
         }
         struct locus_owner_stats owner;
@@ -354,7 +354,7 @@ Test(table, in_flight_counts_only_the_blocks_of_the_home_that_retired_it)
     cr_assert_eq(stats.tables_retired, 1);
     locus_owner_stats(world.owners[1], &stats);
     cr_assert_eq(stats.blocks_in_flight, 0);
-    cr_assert_eq(locus_push(&world.route, table), 0);
+    cr_assert_eq(locus_table_push(&world.route, table), 0);
     cr_assert_eq(locus_owner_drain(world.owners[1]) + locus_owner_drain(world.owners[0]), 5);
     world_close(&world);
     free(table);
@@ -376,7 +376,7 @@ Test(table, a_damaged_handle_of_a_third_home_is_refused_exactly_once)
             locus_pool_on_error(world.pools[home], count_call, &calls);
         struct locus_table *table = two_homes_sent(&world);
         table->blocks[table->count++] = locus_block_make(2, 0, 1); // written over: no append has noted home 2
-        cr_assert_eq(locus_push(&world.route, table), 0);
+        cr_assert_eq(locus_table_push(&world.route, table), 0);
         cr_assert_eq(locus_owner_drain(world.owners[first]) + locus_owner_drain(world.owners[1 - first]), 5);
         cr_assert_eq(calls, 1);
         cr_assert_eq(stats_of(&world, 0).refused[LOCUS_FREE_FOREIGN] + stats_of(&world, 1).refused[LOCUS_FREE_FOREIGN], 1);
@@ -401,7 +401,7 @@ Test(table, damaged_handles_do_not_disturb_what_is_in_flight)
         world_open(&world);
         struct locus_table *table = two_homes_sent(&world);
         table->blocks[damages[i].at] = damages[i].block;
-        cr_assert_eq(locus_push(&world.route, table), 0);
+        cr_assert_eq(locus_table_push(&world.route, table), 0);
         cr_assert_eq(locus_owner_drain(world.owners[0]) + locus_owner_drain(world.owners[1]), 4);
         struct locus_owner_stats stats;
         locus_owner_stats(world.owners[0], &stats);
@@ -419,7 +419,7 @@ Test(table, a_block_that_is_in_a_table_twice_is_freed_once)
     cr_assert_eq(locus_owner_grow(world.owners[0], table, 2), 0);
     cr_assert_eq(locus_table_append(table, table->blocks[0]), 0);
     cr_assert_eq(locus_owner_retire(world.owners[0], table), 0);
-    cr_assert_eq(locus_push(&world.route, table), 0);
+    cr_assert_eq(locus_table_push(&world.route, table), 0);
     cr_assert_eq(locus_owner_drain(world.owners[0]), 2);
     cr_assert_eq(stats_of(&world, 0).refused[LOCUS_FREE_DOUBLE], 1);
     struct locus_owner_stats stats;

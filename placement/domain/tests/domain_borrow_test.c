@@ -44,7 +44,7 @@ Test(domain_borrow, blocks_in_flight_to_the_home_are_waited_for_before_anybody_i
     cr_expect_eq(stats_of(domain, 0).asked, 0);
     cr_expect_eq(locus_domain_grow(domain, 0, second, 1), -EAGAIN);
     cr_expect_eq(stats_of(domain, 0).asked, 1);
-    cr_assert_eq(locus_push(locus_domain_route(domain, 0), first), 0);
+    cr_assert_eq(locus_table_push(locus_domain_route(domain, 0), first), 0);
     cr_expect_eq(locus_domain_grow(domain, 0, second, 1), 0);
     cr_expect_eq(blocks_of(second, 0), 1);
     cr_expect_eq(stats_of(domain, 0).withdrawn, 1);
@@ -68,7 +68,7 @@ Test(domain_borrow, lenders_that_declined_are_asked_again_while_blocks_in_flight
         locus_domain_drain(domain, 1);
     }
     cr_expect_eq(stats_of(domain, 1).declined, 3, "each second call asks, the other one takes note of the answer");
-    cr_assert_eq(locus_push(locus_domain_route(domain, 0), first), 0);
+    cr_assert_eq(locus_table_push(locus_domain_route(domain, 0), first), 0);
     closed(domain);
     free(first);
     free(second);
@@ -218,8 +218,8 @@ Test(domain_borrow, a_lender_that_has_an_old_loan_in_its_desk_is_not_taken_for_o
         cr_expect_eq(locus_domain_grow(domain, 0, table, BLOCKS + 1), 0);
         send(domain, 0, table);
         drain_all(domain);
-        cr_expect_null(locus_domain_reclaimed(domain, 1), "which forwards it");
-        cr_expect_eq(locus_domain_reclaimed(domain, 0), table);
+        cr_expect_null(locus_domain_next_reclaimed(domain, 1), "which forwards it");
+        cr_expect_eq(locus_domain_next_reclaimed(domain, 0), table);
     }
     closed(domain);
     free(table);
@@ -292,7 +292,7 @@ Test(domain_borrow, with_back_pressure_no_new_block_is_lent_before_those_in_flig
     locus_domain_drain(domain, 1);
     cr_expect_eq(stats_of(domain, 1).blocks_lent, 1);
     cr_expect_eq(pool_of(domain, 1).distinct_high, 3);
-    cr_assert_eq(locus_push(locus_domain_route(domain, 1), first), 0);
+    cr_assert_eq(locus_table_push(locus_domain_route(domain, 1), first), 0);
     locus_domain_withdraw(domain, 0);
     closed(domain);
     free(first);
@@ -354,13 +354,13 @@ Test(domain_borrow, a_table_that_ends_at_the_lender_returns_to_the_home_that_ret
     for (unsigned i = 0; i < 3; i++)
         send(domain, 0, tables[i]);
     locus_domain_drain(domain, 0);
-    cr_expect_eq(locus_domain_reclaimed(domain, 0), tables[2]);
-    cr_expect_null(locus_domain_reclaimed(domain, 0), "the lender has not drained");
+    cr_expect_eq(locus_domain_next_reclaimed(domain, 0), tables[2]);
+    cr_expect_null(locus_domain_next_reclaimed(domain, 0), "the lender has not drained");
     locus_domain_drain(domain, 1);
-    cr_expect_null(locus_domain_reclaimed(domain, 1), "they are not the lender's");
-    cr_expect_eq(locus_domain_reclaimed(domain, 0), tables[0]);
-    cr_expect_eq(locus_domain_reclaimed(domain, 0), tables[1]);
-    cr_expect_null(locus_domain_reclaimed(domain, 0));
+    cr_expect_null(locus_domain_next_reclaimed(domain, 1), "they are not the lender's");
+    cr_expect_eq(locus_domain_next_reclaimed(domain, 0), tables[0]);
+    cr_expect_eq(locus_domain_next_reclaimed(domain, 0), tables[1]);
+    cr_expect_null(locus_domain_next_reclaimed(domain, 0));
     closed(domain);
     for (unsigned i = 0; i < 3; i++)
         free(tables[i]);

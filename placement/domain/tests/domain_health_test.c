@@ -29,7 +29,7 @@ static struct locus_domain *two_homes(enum locus_exhausted exhausted)
         .size = sizeof config,
         .nodes = nodes,
         .nodes_count = 2,
-        .workers = 1,
+        .lanes = 1,
         .blocks = BLOCKS,
         .block_bytes = PAGE,
         .exhausted = exhausted,
@@ -65,7 +65,7 @@ static struct locus_table *table_new(const struct locus_domain *domain)
 static void end(struct locus_domain *domain, struct locus_table *table)
 {
     cr_assert_eq(locus_owner_retire(locus_domain_owner(domain, 0), table), 0);
-    cr_assert_eq(locus_push(locus_domain_route(domain, 0), table), 0);
+    cr_assert_eq(locus_table_push(locus_domain_route(domain, 0), table), 0);
     closed(domain);
     free(table);
 }
@@ -131,7 +131,7 @@ Test(domain_health, a_node_that_is_gone_is_offline)
 Test(domain_health, pages_that_the_kernel_moved_are_reported_and_the_blocks_stay_usable)
 {
     struct locus_domain_config config = {
-        .size = sizeof config, .workers = 1, .blocks = BLOCKS, .block_bytes = PAGE, .policy = LOCUS_POLICY_BIND};
+        .size = sizeof config, .lanes = 1, .blocks = BLOCKS, .block_bytes = PAGE, .policy = LOCUS_POLICY_BIND};
     struct locus_domain *domain;
     struct locus_home_report reports[LOCUS_HOMES_MAX];
     void *pages[BLOCKS];

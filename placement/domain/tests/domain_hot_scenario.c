@@ -57,7 +57,7 @@ static void bring_home(uint32_t home)
     for (uint32_t i = 0; i < HELD; i++)
         litmus_expect(*(locus_block *)locus_domain_address(domain, tables[home]->blocks[i]) == tables[home]->blocks[i], "the mark");
     litmus_expect(locus_owner_retire(locus_domain_owner(domain, home), tables[home]) == 0, "the table is live");
-    litmus_expect(locus_push(locus_domain_route(domain, 0), tables[home]) == 0, "the table goes home");
+    litmus_expect(locus_table_push(locus_domain_route(domain, 0), tables[home]) == 0, "the table goes home");
 }
 
 static void close_home(uint32_t home)
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
         .size = sizeof config,
         .nodes = (const int[]){atoi(argv[1]), atoi(argv[2])},
         .nodes_count = 2,
-        .workers = 1,
+        .lanes = 1,
         .blocks = BLOCKS,
         .block_bytes = BLOCK_BYTES,
         .policy = LOCUS_POLICY_BIND,

@@ -78,7 +78,7 @@ static void bring_home(void)
     for (uint32_t i = 0; i < 2; i++)
         litmus_expect(locus_owner_adopt(locus_domain_owner(domain, i)) == 0, "the role is free");
     litmus_expect(locus_owner_retire(locus_domain_owner(domain, 0), tables[0]) == 0, "the table is live");
-    litmus_expect(locus_push(locus_domain_route(domain, 0), tables[0]) == 0, "the table goes home");
+    litmus_expect(locus_table_push(locus_domain_route(domain, 0), tables[0]) == 0, "the table goes home");
     for (uint32_t i = 0; i < 2; i++) {
         struct locus_pool_stats stats;
         locus_domain_drain(domain, i);
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
         .size = sizeof config,
         .nodes = nodes,
         .nodes_count = 2,
-        .workers = 1,
+        .lanes = 1,
         .blocks = BLOCKS,
         .block_bytes = 64,
         .exhausted = LOCUS_EXHAUSTED_BORROW,

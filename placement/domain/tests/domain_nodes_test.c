@@ -27,7 +27,7 @@ Test(domain_nodes, each_home_has_its_own_number_of_blocks)
         cr_expect_eq(locus_domain_grow(domain, i, table, blocks_of_home[i]), 0);
         send(domain, i, table);
         drain_all(domain);
-        cr_expect_eq(locus_domain_reclaimed(domain, i), table);
+        cr_expect_eq(locus_domain_next_reclaimed(domain, i), table);
     }
     closed(domain);
     free(table);
@@ -129,7 +129,7 @@ Test(domain_nodes, blocks_among_all_nodes_and_the_homes_own_memory_at_home)
     struct locus_domain_config config = {.size = sizeof config,
                                          .nodes = nodes,
                                          .nodes_count = count,
-                                         .workers = 1,
+                                         .lanes = 1,
                                          .blocks = 120,
                                          .block_bytes = PAGE,
                                          .policy = LOCUS_POLICY_INTERLEAVE,

@@ -58,7 +58,7 @@ static void *worker_main(void *argument)
         }
         for (uint32_t i = 0; i < homes_count; i++)
             worker->pushed[i] += table->homes >> i & 1;
-        STRESS_EXPECT(locus_push(worker->route, table) == 0);
+        STRESS_EXPECT(locus_table_push(worker->route, table) == 0);
     }
     return NULL;
 }
@@ -67,7 +67,7 @@ static void drain(struct side *side)
 {
     struct locus_table *table;
     locus_domain_drain(domain, side->home);
-    while ((table = locus_domain_reclaimed(domain, side->home))) {
+    while ((table = locus_domain_next_reclaimed(domain, side->home))) {
         STRESS_EXPECT(table->state == LOCUS_TABLE_LIVE && table->count == 0 && table->homes == 0);
         STRESS_EXPECT(table->tag == side->home && side->idle_count < TABLES);
         side->idle[side->idle_count++] = table;
@@ -169,7 +169,7 @@ static void domain_open(uint64_t *random)
         .size = sizeof config,
         .nodes = nodes,
         .nodes_count = homes_count,
-        .workers = WORKERS,
+        .lanes = WORKERS,
         .blocks = BLOCKS,
         .block_bytes = 64,
         .exhausted = stress_random(random, 4) ? LOCUS_EXHAUSTED_BORROW : LOCUS_EXHAUSTED_WAIT,

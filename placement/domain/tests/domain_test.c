@@ -10,7 +10,7 @@ TestSuite(domain, .timeout = 10);
 
 Test(domain, without_a_list_every_node_with_memory_is_a_home)
 {
-    struct locus_domain_config config = {.size = sizeof config, .workers = 1, .blocks = BLOCKS, .block_bytes = 64};
+    struct locus_domain_config config = {.size = sizeof config, .lanes = 1, .blocks = BLOCKS, .block_bytes = 64};
     struct locus_domain *domain = opened(&config);
     uint32_t homes = 0, home;
     for (int node = 0; node < 1024; node++) {
@@ -47,14 +47,14 @@ Test(domain, open_refuses_what_makes_no_sense)
     struct locus_domain_config good = usual(LOCUS_EXHAUSTED_BORROW), bad[6];
     for (unsigned i = 0; i < 6; i++)
         bad[i] = good;
-    bad[0].workers = 0;
+    bad[0].lanes = 0;
     bad[1].blocks = 0;
     bad[2].spare = BLOCKS + 1;
     bad[3].nodes = NULL;
     bad[4].exhausted = (enum locus_exhausted)3;
     bad[5].nodes = &absent;
     bad[5].nodes_count = 1;
-    const char *const words[] = {"workers", "blocks is 0", "spare", "nodes", "exhausted", "node 1023"};
+    const char *const words[] = {"lanes", "blocks is 0", "spare", "nodes", "exhausted", "node 1023"};
     char why[256];
     for (unsigned i = 0; i < 6; i++) {
         cr_expect_eq(locus_domain_open(&domain, &bad[i]), -EINVAL, "config %u", i);
@@ -76,7 +76,7 @@ Test(domain, open_refuses_what_makes_no_sense)
 Test(domain, pool_and_mailboxes_lie_on_the_homes_node)
 {
     struct locus_domain_config config = {
-        .size = sizeof config, .workers = 1, .blocks = BLOCKS, .block_bytes = 4096, .policy = LOCUS_POLICY_BIND};
+        .size = sizeof config, .lanes = 1, .blocks = BLOCKS, .block_bytes = 4096, .policy = LOCUS_POLICY_BIND};
     struct locus_domain *domain;
     struct locus_placement placement;
     config.populate = true;
@@ -135,7 +135,7 @@ Test(domain, of_equally_near_homes_the_next_one_is_asked_first)
 
 Test(domain, nearer_homes_are_asked_first)
 {
-    struct locus_domain_config config = {.size = sizeof config, .workers = 1, .blocks = 1, .block_bytes = 64};
+    struct locus_domain_config config = {.size = sizeof config, .lanes = 1, .blocks = 1, .block_bytes = 64};
     struct locus_topo *topo;
     cr_assert_eq(locus_topo_open(&topo, NULL, NULL, 0), 0);
     struct locus_domain *domain = opened(&config);
@@ -165,7 +165,7 @@ Test(domain, a_home_that_refuses_asks_nobody_and_does_not_wait)
     cr_assert_eq(locus_owner_retire(locus_domain_owner(domain, 0), first), 0);
     cr_expect_eq(locus_domain_grow(domain, 0, second, 1), -EAGAIN);
     cr_expect_eq(stats_of(domain, 0).asked + stats_of(domain, 0).waits, 0);
-    cr_assert_eq(locus_push(locus_domain_route(domain, 0), first), 0);
+    cr_assert_eq(locus_table_push(locus_domain_route(domain, 0), first), 0);
     closed(domain);
     free(first);
     free(second);
@@ -181,7 +181,7 @@ Test(domain, a_home_that_waits_gets_what_is_in_flight_and_asks_nobody)
     cr_expect_eq(locus_domain_grow(domain, 0, second, 1), -ENOMEM);
     cr_assert_eq(locus_owner_retire(locus_domain_owner(domain, 0), first), 0);
     cr_expect_eq(locus_domain_grow(domain, 0, second, 1), -ETIMEDOUT);
-    cr_assert_eq(locus_push(locus_domain_route(domain, 0), first), 0);
+    cr_assert_eq(locus_table_push(locus_domain_route(domain, 0), first), 0);
     cr_expect_eq(locus_domain_grow(domain, 0, second, 1), 0);
     cr_expect_eq(stats_of(domain, 0).asked, 0);
     cr_expect_geq(stats_of(domain, 0).wait_ns, config.wait_ns);
@@ -224,7 +224,7 @@ Test(domain, a_home_that_there_is_not_is_refused_everywhere)
         cr_expect_eq(locus_domain_withdraw(domain, wrong[i]), -EINVAL);
         cr_expect_eq(locus_domain_avoid(domain, wrong[i], true), -EINVAL);
         cr_expect_eq(locus_domain_drain(domain, wrong[i]), 0);
-        cr_expect_null(locus_domain_reclaimed(domain, wrong[i]));
+        cr_expect_null(locus_domain_next_reclaimed(domain, wrong[i]));
         locus_domain_stats(domain, wrong[i], &stats);
         cr_expect_eq(stats.asked, 0);
     }
@@ -248,7 +248,7 @@ Test(domain, without_the_role_of_a_home_nothing_of_it_changes)
     cr_assert_eq(locus_domain_avoid(domain, 0, false), 0);
     cr_expect_eq(locus_domain_withdraw(domain, 0), -EPERM);
     cr_expect_eq(locus_domain_drain(domain, 1), 0);
-    cr_expect_null(locus_domain_reclaimed(domain, 0));
+    cr_expect_null(locus_domain_next_reclaimed(domain, 0));
     cr_expect_eq(stats_of(domain, 0).withdrawn, 0);
     cr_expect_eq(stats_of(domain, 1).blocks_lent, 0, "the question was not served");
     for (uint32_t i = 0; i < 2; i++)

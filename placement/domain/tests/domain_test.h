@@ -34,7 +34,7 @@ static inline struct locus_domain_config usual(enum locus_exhausted exhausted)
         .size = sizeof(struct locus_domain_config),
         .nodes = nodes,
         .nodes_count = HOMES,
-        .workers = 2,
+        .lanes = 2,
         .blocks = BLOCKS,
         .block_bytes = 64,
         .exhausted = exhausted,
@@ -75,7 +75,7 @@ static inline struct locus_domain_stats stats_of(const struct locus_domain *doma
 static inline void send(struct locus_domain *domain, uint32_t home, struct locus_table *table)
 {
     cr_assert_eq(locus_owner_retire(locus_domain_owner(domain, home), table), 0);
-    cr_assert_eq(locus_push(locus_domain_route(domain, 0), table), 0);
+    cr_assert_eq(locus_table_push(locus_domain_route(domain, 0), table), 0);
 }
 
 static inline void drain_all(struct locus_domain *domain)
@@ -92,7 +92,7 @@ static inline void closed(struct locus_domain *domain)
         struct locus_pool_stats pool = pool_of(domain, i);
         cr_expect_eq(pool.allocated, pool.freed);
         cr_expect_eq(pool.blocks_free, pool.blocks);
-        for (unsigned kind = 0; kind < LOCUS_FREE_ERRORS; kind++)
+        for (unsigned kind = 0; kind < LOCUS_FREE_ERRORS_COUNT; kind++)
             cr_expect_eq(pool.refused[kind], 0);
         locus_owner_leave(locus_domain_owner(domain, i));
     }

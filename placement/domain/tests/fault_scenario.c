@@ -134,7 +134,7 @@ static int exchange(struct scene *scene)
     if (!result) {
         EXPECT(scene, scene->table->count == 10);
         EXPECT(scene, locus_block_home(locus_table_at(scene->table, 9 * TOKENS_PER_BLOCK)) == 1);
-        result = locus_push(&scene->route, scene->table);
+        result = locus_table_push(&scene->route, scene->table);
         scene->sent = result == 0;
     }
     sem_post(&scene->pushed);
@@ -156,8 +156,8 @@ static int threads(struct scene *scene)
         EXPECT(scene, step_result == 1);
         // The home that drained last has the table; by now nobody else holds owner 0.
         EXPECT(scene, locus_owner_adopt(scene->owner[0]) == 0);
-        struct locus_table *first = locus_owner_reclaimed(scene->owner[0]);
-        struct locus_table *second = locus_owner_reclaimed(scene->owner[1]);
+        struct locus_table *first = locus_owner_next_reclaimed(scene->owner[0]);
+        struct locus_table *second = locus_owner_next_reclaimed(scene->owner[1]);
         EXPECT(scene, !scene->sent || (first != NULL) != (second != NULL));
         EXPECT(scene, !scene->sent || (first ? first : second) == scene->table);
         locus_owner_leave(scene->owner[0]);
@@ -194,7 +194,7 @@ static int owners(struct scene *scene)
         struct locus_owner_config config = {
             .size = sizeof config,
             .pool = scene->pool[home],
-            .mailboxes = 2,
+            .lanes = 2,
             .backpressure = home == 0,
             .wait_ns = 1000000000,
         };
@@ -236,7 +236,7 @@ static void close_pool(struct scene *scene, int home)
         return;
     locus_pool_stats(scene->pool[home], &stats);
     EXPECT(scene, stats.allocated == stats.freed && stats.outstanding == 0 && stats.blocks_free == BLOCKS);
-    for (int error = 0; error < LOCUS_FREE_ERRORS; error++)
+    for (int error = 0; error < LOCUS_FREE_ERRORS_COUNT; error++)
         EXPECT(scene, stats.refused[error] == 0);
     locus_pool_close(scene->pool[home]);
 }

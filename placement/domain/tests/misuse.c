@@ -27,7 +27,7 @@ ANSWERS(grow, locus_owner_grow(owner, table, 1) == -EPERM)
 ANSWERS(truncate, locus_owner_truncate(owner, table, 0) == -EPERM)
 ANSWERS(retire, locus_owner_retire(owner, table) == -EPERM)
 ANSWERS(drain, locus_owner_drain(owner) == 0)
-ANSWERS(reclaimed, locus_owner_reclaimed(owner) == NULL)
+ANSWERS(reclaimed, locus_owner_next_reclaimed(owner) == NULL)
 ANSWERS(leave, locus_owner_leave(owner) == -EPERM)
 
 static int step(struct locus_owner *self, void *context)
@@ -73,7 +73,7 @@ static int address_of_free(void)
 
 ANSWERS(home_grow, locus_domain_grow(domain, 5, table, 1) == -EINVAL)
 ANSWERS(home_drain, locus_domain_drain(domain, 5) == 0)
-ANSWERS(home_reclaimed, locus_domain_reclaimed(domain, 5) == NULL)
+ANSWERS(home_reclaimed, locus_domain_next_reclaimed(domain, 5) == NULL)
 ANSWERS(home_withdraw, locus_domain_withdraw(domain, 5) == -EINVAL)
 ANSWERS(home_owner, locus_domain_owner(domain, 5) == NULL)
 ANSWERS(home_node, locus_domain_node(domain, 5) == LOCUS_NODE_ANY)
@@ -89,7 +89,7 @@ static const struct misuse {
     {"truncate-without-the-role", "locus_owner_truncate", "role", truncate, 1},
     {"retire-without-the-role", "locus_owner_retire", "role", retire, 1},
     {"drain-without-the-role", "locus_owner_drain", "role", drain, 1},
-    {"reclaimed-without-the-role", "locus_owner_reclaimed", "role", reclaimed, 1},
+    {"reclaimed-without-the-role", "locus_owner_next_reclaimed", "role", reclaimed, 1},
     {"leave-without-the-role", "locus_owner_leave", "role", leave, 1},
     {"alloc-without-the-role", "locus_pool_alloc", "role", alloc, 1},
     {"alloc-bulk-without-the-role", "locus_pool_alloc_bulk", "role", alloc_bulk, 1},
@@ -103,7 +103,7 @@ static const struct misuse {
     {"address-of-a-free-block", "locus_pool_address", "not live", address_of_free, 0},
     {"grow-in-no-home", "locus_domain_grow", "no home 5", home_grow, 0},
     {"drain-in-no-home", "locus_domain_drain", "no home 5", home_drain, 0},
-    {"reclaimed-in-no-home", "locus_domain_reclaimed", "no home 5", home_reclaimed, 0},
+    {"reclaimed-in-no-home", "locus_domain_next_reclaimed", "no home 5", home_reclaimed, 0},
     {"withdraw-in-no-home", "locus_domain_withdraw", "no home 5", home_withdraw, 0},
     {"owner-of-no-home", "locus_domain_owner", "no home 5", home_owner, 0},
     {"node-of-no-home", "locus_domain_node", "no home 5", home_node, 0},
@@ -130,12 +130,12 @@ static int set_up(void)
     struct locus_pool_config memory = {.size = sizeof memory, .blocks = 8, .block_bytes = 64};
     if (locus_pool_open(&pool, &memory))
         return 0;
-    struct locus_owner_config role = {.size = sizeof role, .pool = pool, .mailboxes = 1};
+    struct locus_owner_config role = {.size = sizeof role, .pool = pool, .lanes = 1};
     int nodes[2] = {0, 0};
     while (!locus_node_allowed(nodes[0]))
         nodes[1] = ++nodes[0];
     struct locus_domain_config homes = {
-        .size = sizeof homes, .nodes = nodes, .nodes_count = 2, .workers = 1, .blocks = 8, .block_bytes = 64};
+        .size = sizeof homes, .nodes = nodes, .nodes_count = 2, .lanes = 1, .blocks = 8, .block_bytes = 64};
     table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(2, 4));
     return table && locus_table_init(table, 2, 4, 16) == 0 && locus_owner_open(&owner, &role) == 0 &&
            locus_owner_adopt(owner) == 0 && locus_owner_grow(owner, table, 1) == 0 && locus_domain_open(&domain, &homes) == 0 &&

@@ -308,7 +308,7 @@ Test(contenders_library, a_ring_has_room_for_all_tables_and_whole_lines)
     }
 }
 
-// The worker looks, as locus_push() does, or the owner when it arrives.
+// The worker looks, as locus_table_push() does, or the owner when it arrives.
 Test(contenders_library, a_table_that_was_not_declared_does_not_leave)
 {
     static const char *const names[] = {"locus", "locus-treiber", "locus-spsc", "locus-lfstack", "locus-wfcqueue", "locus-ckstack"};
