@@ -58,7 +58,7 @@ fetch() {
     trap 'exit 1' HUP INT TERM
     rm -rf "$work"
     mkdir -p "$work/all"
-    . "$here/guest/apt.sh"
+    . "$here/../guest/apt.sh"
     apt_open "$(dpkg --print-architecture)"
     later=${releases#*"$codename"}
     [ -n "$later" ] && [ "$later" != "$releases" ] || cannot "measure/peers.sh knows no release of Debian after $codename: add it"
