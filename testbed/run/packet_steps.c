@@ -41,16 +41,6 @@ static double seconds_of(const json_t *entry)
     return end ? (double)timegm(&utc) : NAN;
 }
 
-static const json_t *opening(const struct tb_chain *chain, const char *run)
-{
-    for (size_t i = 0; i < chain->count; i++) {
-        const json_t *entry = chain->entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), "open") == 0 && strcmp(tb_member_text(entry, "run"), run) == 0)
-            return entry;
-    }
-    return NULL;
-}
-
 // A whole run of this experiment, however it ended.
 static const json_t *whole_run(const struct tb_chain *chain, size_t i, const char *id)
 {
@@ -58,15 +48,16 @@ static const json_t *whole_run(const struct tb_chain *chain, size_t i, const cha
     const char *run = tb_member_text(close, "run");
     bool fits = strcmp(tb_member_text(close, "t"), "close") == 0 && strncmp(run, id, strlen(id)) == 0 && run[strlen(id)] == '-' &&
                 strcmp(tb_member_text(close, "status"), "complete") == 0;
-    return fits ? opening(chain, run) : NULL;
+    size_t opened = fits ? tb_ledger_last(chain, SIZE_MAX, "open", "run", run) : 0;
+    return opened ? chain->entries[opened - 1].object : NULL;
 }
 
 // The longest run on any host that really ran it; 0: there is none.
-static double seconds_on_record(const struct tb_filed *filed, const char *id)
+static double seconds_on_record(const struct tb_store *filed, const char *id)
 {
     double longest = 0;
-    for (size_t h = 0; h < filed->count; h++) {
-        const struct tb_chain *chain = &filed->hosts[h].chain;
+    for (size_t h = 0; h < filed->hosts_count; h++) {
+        const struct tb_chain *chain = &filed->hosts[h]->ledger;
         for (size_t i = 0; i < chain->count; i++) {
             const json_t *close = chain->entries[i].object, *open = whole_run(chain, i, id);
             bool measured =
@@ -89,12 +80,12 @@ static double seconds_guessed(const struct tb_experiment *experiment)
     return arms * experiment->rounds * (cells + 20 * traces) * PROCESS_SECONDS; // a recorded trace's lap is long
 }
 
-static bool is_done(const struct tb_filed *filed, const struct tb_packet_wish *wish, const struct tb_packet_step *step)
+static bool is_done(const struct tb_store *filed, const struct tb_packet_wish *wish, const struct tb_packet_step *step)
 {
     const char *kind = wish->smoke ? "smoke" : "official";
-    for (size_t h = 0; h < filed->count; h++) {
-        const struct tb_chain *chain = &filed->hosts[h].chain;
-        for (size_t i = 0; i < chain->count && strcmp(filed->hosts[h].host, wish->host) == 0; i++) {
+    for (size_t h = 0; h < filed->hosts_count; h++) {
+        const struct tb_chain *chain = &filed->hosts[h]->ledger;
+        for (size_t i = 0; i < chain->count && strcmp(filed->hosts[h]->name, wish->host) == 0; i++) {
             const json_t *open = whole_run(chain, i, step->experiment->id);
             if (open && strcmp(tb_member_text(open, "kind"), kind) == 0 &&
                 strcmp(tb_member_text(open, "postulate_sha256"), step->postulate->sha256) == 0)
@@ -155,8 +146,8 @@ static int choose(struct tb_packet_steps *steps, const struct tb_packet_wish *wi
     return rc;
 }
 
-static void estimate(struct tb_packet_steps *steps, const struct tb_packet_wish *wish, const struct tb_filed *record,
-                     const struct tb_filed *own)
+static void estimate(struct tb_packet_steps *steps, const struct tb_packet_wish *wish, const struct tb_store *record,
+                     const struct tb_store *own)
 {
     steps->seconds = wish->smoke ? SMOKE_SECONDS : MATRIX_SECONDS;
     for (size_t i = 0; i < steps->count; i++) {
@@ -172,17 +163,17 @@ static void estimate(struct tb_packet_steps *steps, const struct tb_packet_wish 
 
 int tb_packet_steps_open(struct tb_packet_steps *out, const struct tb_packet_wish *wish, char *why, size_t why_bytes)
 {
-    struct tb_filed record = {0}, own = {0};
+    struct tb_store record = {0}, own = {0};
     memset(out, 0, sizeof *out);
     int rc = choose(out, wish, why, why_bytes);
-    if (!rc && (tb_filed_load("logs", &record) || tb_filed_load(wish->root, &own))) {
+    if (!rc && (tb_store_add_ledgers(&record, "logs") || tb_store_add_ledgers(&own, wish->root))) {
         snprintf(why, why_bytes, "%s: the ledgers cannot be read (see: locus verify)", wish->root);
         rc = -EINVAL;
     }
     if (!rc)
         estimate(out, wish, &record, &own);
-    tb_filed_close(&record);
-    tb_filed_close(&own);
+    tb_store_close(&record);
+    tb_store_close(&own);
     if (rc)
         tb_packet_steps_close(out);
     return rc;

@@ -6,7 +6,7 @@
 
 #include "testbed/postulate/experiment.h"
 #include "testbed/postulate/postulate.h"
-#include "testbed/record/filed.h"
+#include "testbed/record/store.h"
 
 #define TB_PACKET_STEPS_MAX 256u
 

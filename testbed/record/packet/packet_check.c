@@ -16,7 +16,7 @@
 
 #include "testbed/base/child.h"
 #include "testbed/base/json.h"
-#include "testbed/record/filed.h"
+#include "testbed/record/store.h"
 #include "testbed/record/log.h"
 #include "testbed/record/names.h"
 #include "testbed/record/packet/packet.h"
@@ -221,15 +221,15 @@ static void run_check(struct checking *checking, size_t line, const json_t *open
 static bool run_known(const struct checking *checking, const char *run)
 {
     const struct tb_chain *ledger = &checking->packet->ledger;
-    struct tb_filed here;
+    struct tb_store here = {0};
     bool known = false;
     for (size_t i = 0; i < ledger->count; i++)
         known |= strcmp(tb_member_text(ledger->entries[i].object, "t"), "open") == 0 &&
                  strcmp(tb_member_text(ledger->entries[i].object, "run"), run) == 0;
-    if (known || tb_filed_load("logs", &here))
-        return known;
-    known = tb_filed_last(&here, "open", "run", run, NULL) != NULL;
-    tb_filed_close(&here);
+    if (known)
+        return true;
+    known = tb_store_add_ledgers(&here, "logs") == 0 && tb_store_last(&here, "open", "run", run, NULL) != NULL;
+    tb_store_close(&here);
     return known;
 }
 
