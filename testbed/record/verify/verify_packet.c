@@ -37,10 +37,10 @@ static void files_check(struct verify *verify, const struct verify_host *host, s
     size_t i;
     json_t *file;
     json_array_foreach (json_object_get(manifest, "files"), i, file) {
-        const char *name = tb_verify_text(file, "name");
+        const char *name = tb_member_text(file, "name");
         if (strncmp(name, folder, strlen(folder)) == 0 && name[strlen(folder)] == '/' &&
             snprintf(path, sizeof path, "%s/%s/%s", verify->config->root, host->name, name) < (int)sizeof path)
-            same(verify, host, line, path, tb_verify_text(file, "sha256"));
+            same(verify, host, line, path, tb_member_text(file, "sha256"));
     }
 }
 
@@ -62,7 +62,7 @@ static void seal_check(struct verify *verify, const struct verify_host *host, si
 
 void tb_verify_packet(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
-    const char *name = tb_verify_text(entry, "manifest"), *id = tb_verify_text(entry, "packet");
+    const char *name = tb_member_text(entry, "manifest"), *id = tb_member_text(entry, "packet");
     char path[PATH_MAX], wanted[TB_TAR_NAME], folder[TB_TAR_NAME], why[300];
     json_t *manifest = NULL;
     host->packets++;
@@ -73,7 +73,7 @@ void tb_verify_packet(struct verify *verify, struct verify_host *host, const jso
         return;
     }
     snprintf(path, sizeof path, "%.3000s/%s/%s", verify->config->root, host->name, name);
-    if (!same(verify, host, line, path, tb_verify_text(entry, "sha256")))
+    if (!same(verify, host, line, path, tb_member_text(entry, "sha256")))
         return;
     if (tb_packet_manifest_load(path, &manifest, why, sizeof why)) {
         tb_verify_finding(verify, WITNESS_LEDGER, path, 1, "%s", why);

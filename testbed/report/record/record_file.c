@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/base/file.h"
 #include "testbed/base/json.h"
 #include "testbed/record/store.h"
 #include "testbed/record/ledger.h"
@@ -162,15 +163,8 @@ static int choose_path(const struct tb_log_view *view, const struct tb_ledger *l
 
 static int write_durably(const char *path, const char *text)
 {
-    size_t bytes = strlen(text), done = 0;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    int rc = fd < 0 ? -errno : 0;
-    while (!rc && done < bytes) {
-        ssize_t n = write(fd, text + done, bytes - done);
-        if (n < 0 && errno != EINTR)
-            rc = -errno;
-        done += n > 0 ? (size_t)n : 0;
-    }
+    int rc = fd < 0 ? -errno : tb_file_write(fd, text, strlen(text));
     if (!rc && fsync(fd))
         rc = -errno;
     if (fd >= 0)
