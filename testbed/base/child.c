@@ -18,7 +18,14 @@
 
 extern char **environ;
 
-static int start(const char *folder, const char *const argv[], const char *output, bool errors, pid_t *pid)
+static int connect(posix_spawn_file_actions_t *actions, int from, int to)
+{
+    if (from >= 0)
+        return posix_spawn_file_actions_adddup2(actions, from, to);
+    return posix_spawn_file_actions_addopen(actions, to, "/dev/null", to == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
+}
+
+static int start(const struct tb_child *child, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -36,40 +43,105 @@ static int start(const char *folder, const char *const argv[], const char *outpu
     if (!error)
         error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
     if (!error)
-        error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        error = connect(&actions, child->in, STDIN_FILENO);
     if (!error)
-        error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (!error && errors)
-        error = posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+        error = connect(&actions, child->out, STDOUT_FILENO);
+    if (!error && child->errors != TB_CHILD_ERRORS_SHOWN)
+        error = connect(&actions, child->errors == TB_CHILD_ERRORS_PRINTED ? STDOUT_FILENO : -1, STDERR_FILENO);
+    if (!error && child->folder)
+        error = posix_spawn_file_actions_addchdir_np(&actions, child->folder);
     if (!error)
-        error = posix_spawn_file_actions_addchdir_np(&actions, folder);
-    if (!error)
-        error = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
+        error = posix_spawnp(pid, child->argv[0], &actions, &attributes, (char *const *)child->argv,
+                             child->environment ? (char *const *)child->environment : environ);
     posix_spawnattr_destroy(&attributes);
 out:
     posix_spawn_file_actions_destroy(&actions);
     return -error;
 }
 
+static int finish(pid_t pid)
+{
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -errno;
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT))
+        return -EINTR;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
+}
+
+int tb_child(const struct tb_child *child)
+{
+    pid_t pid;
+    int rc = start(child, &pid);
+    return rc ? rc : finish(pid);
+}
+
+static int read_all(int fd, char **out, size_t *bytes)
+{
+    size_t size = 0, count = 0;
+    ssize_t n = 1;
+    while (n > 0) {
+        if (count + 1 >= size) {
+            char *larger = realloc(*out, size += 4096 + size / 2);
+            if (!larger)
+                return -ENOMEM;
+            *out = larger;
+        }
+        do
+            n = read(fd, *out + count, size - count - 1);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+            return -errno;
+        count += (size_t)n;
+    }
+    (*out)[count] = '\0';
+    *bytes = count;
+    return 0;
+}
+
+// The answer is read to its end before the process is waited for, or it might never end.
+int tb_child_ask(const struct tb_child *child, char **output, size_t *bytes)
+{
+    struct tb_child asked = *child;
+    int ends[2];
+    pid_t pid;
+    *output = NULL;
+    if (pipe2(ends, O_CLOEXEC))
+        return -errno;
+    asked.out = ends[1];
+    int rc = start(&asked, &pid), ended = 0;
+    close(ends[1]);
+    if (!rc) {
+        rc = read_all(ends[0], output, bytes);
+        close(ends[0]);
+        ended = finish(pid);
+    } else {
+        close(ends[0]);
+    }
+    rc = rc ? rc : ended;
+    if (rc && rc != -ECHILD) {
+        free(*output);
+        *output = NULL;
+    }
+    return rc;
+}
+
 int tb_child_run(const char *folder, const char *const argv[], const char *output, bool errors)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction interrupt, quit;
-    int status = 0;
-    pid_t pid;
+    int out = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (out < 0)
+        return -errno;
     sigaction(SIGINT, &ignore, &interrupt);
     sigaction(SIGQUIT, &ignore, &quit);
-    int rc = start(folder, argv, output, errors, &pid);
-    while (rc == 0 && waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            rc = -errno;
+    int rc = tb_child(&(struct tb_child){
+        .argv = argv, .folder = folder, .in = -1, .out = out, .errors = errors ? TB_CHILD_ERRORS_PRINTED : TB_CHILD_ERRORS_SHOWN});
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGQUIT, &quit, NULL);
-    if (rc)
-        return rc;
-    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT))
-        return -EINTR;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
+    close(out);
+    return rc;
 }
 
 static void last_line(const char *path, char *out, size_t bytes)

@@ -40,6 +40,7 @@ int tb_file_read(const char *path, char **data, size_t *bytes)
         free(read_data);
         return error;
     }
+    read_data[done] = '\0';
     *data = read_data;
     *bytes = done;
     return 0;
@@ -67,7 +68,7 @@ int tb_output_check(const char *path)
     return errno == ENOENT ? -ENOTDIR : -errno;
 }
 
-static int write_bytes(int fd, const char *bytes, size_t count)
+int tb_file_write(int fd, const char *bytes, size_t count)
 {
     while (count > 0) {
         ssize_t written = write(fd, bytes, count);
@@ -92,9 +93,9 @@ int tb_output_replace(const char *path, const char *bytes, size_t count)
     struct stat about;
     bool exists = stat(path, &about) == 0, special = exists && !S_ISREG(about.st_mode);
     if (exists && is_printed_to(&about, STDOUT_FILENO))
-        return fflush(stdout) ? -errno : write_bytes(STDOUT_FILENO, bytes, count);
+        return fflush(stdout) ? -errno : tb_file_write(STDOUT_FILENO, bytes, count);
     if (exists && is_printed_to(&about, STDERR_FILENO))
-        return write_bytes(STDERR_FILENO, bytes, count);
+        return tb_file_write(STDERR_FILENO, bytes, count);
     const char *target = realpath(path, resolved) ? resolved : path; // a link stays a link
     int length = snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%d.tmp", target, (int)getpid());
     if (length >= (int)sizeof temporary)
@@ -102,7 +103,7 @@ int tb_output_replace(const char *path, const char *bytes, size_t count)
     int fd = open(temporary, O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
     if (fd < 0)
         return errno == ENOENT ? -ENOTDIR : -errno;
-    int rc = write_bytes(fd, bytes, count);
+    int rc = tb_file_write(fd, bytes, count);
     if (rc == 0 && exists && !special && fchmod(fd, about.st_mode & 07777) < 0)
         rc = -errno;
     if (close(fd) < 0 && rc == 0)

@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// The bytes of a regular file; *data is malloc'd. 0, -EISDIR, -EINVAL (another kind of file), -errno.
+// The bytes of a regular file and a NUL behind them; *data is malloc'd. 0, -EISDIR, -EINVAL (another kind of file), -errno.
 int tb_file_read(const char *path, char **data, size_t *bytes);
+
+// All of it, however often it is interrupted. 0 or -errno.
+int tb_file_write(int fd, const char *bytes, size_t count);
 
 // Can a file be put there? For a measurement that would otherwise end without its result. 0, or -errno of what is in the way.
 int tb_output_check(const char *path);

@@ -14,7 +14,7 @@
 #include "testbed/cli/commands.h"
 #include "testbed/doc/emit.h"
 #include "testbed/host/head.h"
-#include "testbed/record/find_run.h"
+#include "testbed/record/store.h"
 #include "testbed/report/hosts/compare.h"
 #include "testbed/report/hosts/fleet.h"
 
@@ -135,7 +135,7 @@ static int compare_runs(const struct arguments *arguments)
     struct tb_log_view views[2];
     char why[1024];
     int loaded = 0;
-    while (loaded < 2 && tb_find_run_load(arguments->names[loaded], &views[loaded], why, sizeof why) == 0)
+    while (loaded < 2 && tb_store_load(arguments->names[loaded], &views[loaded], why, sizeof why) == 0)
         loaded++;
     if (loaded < 2)
         tb_error("%s", why);
@@ -195,39 +195,25 @@ static int print_hosts(const struct arguments *arguments, json_t *fleet)
     return show(tb_fleet_doc(arguments->json ? tb_head("compare") : NULL, fleet, wanted), arguments->json);
 }
 
-static int blame_ledgers(const struct tb_gallery *gallery)
-{
-    int status = TB_EXIT_OK;
-    for (size_t i = 0; i < gallery->hosts_count; i++) {
-        const struct tb_chain *ledger = &gallery->hosts[i].ledger;
-        if (!ledger->broken_line)
-            continue;
-        tb_error("%s:%zu: %s (see: locus verify)", gallery->hosts[i].path, ledger->broken_line, ledger->broken);
-        status = TB_EXIT_FAILED;
-    }
-    return status;
-}
-
 static int compare_hosts(const struct arguments *arguments)
 {
     const char *wanted[NAMES_MAX + 1] = {NULL}, *logs = arguments->logs ? arguments->logs : ROOT;
-    struct tb_gallery gallery = {0};
+    struct tb_store store = {0};
     json_t *fleet = NULL;
     for (size_t i = 0; i < arguments->count; i++)
         wanted[i] = arguments->wanted[i];
-    int rc = tb_gallery_add(&gallery, logs), status = TB_EXIT_FAILED;
-    tb_gallery_sort(&gallery);
+    int rc = tb_store_add(&store, logs), status = TB_EXIT_FAILED;
     if (rc == 0)
-        rc = tb_fleet(&gallery, &(struct tb_fleet_wanted){arguments->host, arguments->count ? wanted : NULL}, &fleet);
+        rc = tb_fleet(&store, &(struct tb_fleet_wanted){arguments->host, arguments->count ? wanted : NULL}, &fleet);
     if (rc < 0)
         tb_error("%s: %s", logs, strerror(-rc));
     else
         status = check(arguments, fleet);
     if (status == TB_EXIT_OK)
         status = print_hosts(arguments, fleet);
-    int broken = status == TB_EXIT_USAGE ? TB_EXIT_OK : blame_ledgers(&gallery);
+    int broken = status == TB_EXIT_USAGE ? TB_EXIT_OK : tb_ledgers_whole(&store);
     json_decref(fleet);
-    tb_gallery_close(&gallery);
+    tb_store_close(&store);
     return status ? status : broken;
 }
 

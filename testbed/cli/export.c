@@ -9,7 +9,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/cli/commands.h"
-#include "testbed/record/find_run.h"
+#include "testbed/record/store.h"
 #include "testbed/report/hosts/pyperf.h"
 
 struct arguments {
@@ -78,7 +78,7 @@ int tb_cmd_export(int argc, char **argv)
     int status = tb_cli_parse(&argp, "export", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    if (tb_find_run_load(arguments.run, &view, why, sizeof why) < 0) {
+    if (tb_store_load(arguments.run, &view, why, sizeof why) < 0) {
         tb_error("%s", why);
         return TB_EXIT_USAGE;
     }

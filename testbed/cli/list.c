@@ -10,7 +10,7 @@
 #include "testbed/cli/commands.h"
 #include "testbed/host/head.h"
 #include "testbed/postulate/agree.h"
-#include "testbed/record/filed.h"
+#include "testbed/record/store.h"
 #include "testbed/report/board/board.h"
 
 #define ROOT "logs"
@@ -58,16 +58,17 @@ struct standing {
     const char *guest;          // the emulated machine of that run
 };
 
-static const char *text_of(const json_t *entry, const char *key)
+// NULL where there is none.
+static const char *text(const json_t *entry, const char *key)
 {
     return json_string_value(json_object_get(entry, key));
 }
 
-static void standing(const struct tb_experiment *experiment, const struct tb_filed *filed, struct standing *out)
+static void standing(const struct tb_experiment *experiment, const struct tb_store *filed, struct standing *out)
 {
     struct tb_postulate *postulate = NULL;
     struct tb_postulate_why why;
-    const struct tb_filed_host *host = NULL;
+    const struct tb_store_host *host = NULL;
     char path[4096], differs[1024], run[16];
     *out = (struct standing){.postulate = "yes"};
     if (tb_postulate_find("postulates", experiment->id, path, sizeof path))
@@ -76,15 +77,15 @@ static void standing(const struct tb_experiment *experiment, const struct tb_fil
         out->postulate = "broken";
     else if (tb_postulate_agrees(postulate, experiment, differs, sizeof differs))
         out->postulate = "differs";
-    out->filed = text_of(tb_filed_last(filed, "postulate", "id", experiment->id, NULL), "time");
-    out->edited = postulate && tb_filed_otherwise(filed, experiment->id, postulate->sha256);
-    snprintf(run, sizeof run, "%s-", experiment->id);
-    const json_t *close = tb_filed_last(filed, "close", "run", run, &host);
-    out->verdict = text_of(close, "verdict");
-    out->verdict_run = text_of(close, "run");
-    out->verdict_time = text_of(close, "time");
-    out->verdict_host = host ? host->host : NULL;
-    out->guest = text_of(close, "emulated");
+    out->filed = text(tb_store_last(filed, "postulate", "id", experiment->id, NULL), "time");
+    out->edited = postulate && tb_store_otherwise(filed, experiment->id, postulate->sha256);
+    snprintf(run, sizeof run, "%s-*", experiment->id);
+    const json_t *close = tb_store_last(filed, "close", "run", run, &host);
+    out->verdict = text(close, "verdict");
+    out->verdict_run = text(close, "run");
+    out->verdict_time = text(close, "time");
+    out->verdict_host = host ? host->name : NULL;
+    out->guest = text(close, "emulated");
     tb_postulate_close(postulate);
 }
 
@@ -133,7 +134,7 @@ static const struct tb_experiment **experiments_sorted(size_t *count)
     return sorted;
 }
 
-static int print_all(const struct tb_filed *filed, bool json)
+static int print_all(const struct tb_store *filed, bool json)
 {
     size_t count;
     const struct tb_experiment **sorted = experiments_sorted(&count);
@@ -161,31 +162,38 @@ static int print_all(const struct tb_filed *filed, bool json)
     return failed ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
+int tb_ledgers_whole(const struct tb_store *store)
+{
+    int status = TB_EXIT_OK;
+    for (size_t i = 0; i < store->hosts_count; i++) {
+        const struct tb_chain *ledger = &store->hosts[i]->ledger;
+        if (!ledger->broken_line)
+            continue;
+        tb_error("%s:%zu: %s (see: locus verify)", store->hosts[i]->path, ledger->broken_line, ledger->broken);
+        status = TB_EXIT_FAILED;
+    }
+    return status;
+}
+
 int tb_cmd_list(int argc, char **argv)
 {
     struct arguments arguments = {.logs = ROOT};
     const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
-    struct tb_filed filed;
+    struct tb_store filed = {0};
     int status = tb_cli_parse(&argp, "list", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
     status = tb_cli_clone("list");
     if (status)
         return status;
-    int rc = tb_filed_load(arguments.logs, &filed);
+    int rc = tb_store_add_ledgers(&filed, arguments.logs), broken = TB_EXIT_FAILED;
     if (rc) {
         tb_error("%s: %s", arguments.logs, strerror(-rc));
-        return TB_EXIT_FAILED;
+    } else {
+        status = print_all(&filed, arguments.json);
+        broken = tb_ledgers_whole(&filed);
     }
-    status = print_all(&filed, arguments.json);
-    for (size_t i = 0; i < filed.count; i++) {
-        const struct tb_chain *chain = &filed.hosts[i].chain;
-        if (!chain->broken_line)
-            continue;
-        tb_error("%s:%zu: %s (see: locus verify)", filed.hosts[i].path, chain->broken_line, chain->broken);
-        status = TB_EXIT_FAILED;
-    }
-    tb_filed_close(&filed);
+    tb_store_close(&filed);
     int flushed = tb_cli_flush();
-    return status ? status : flushed;
+    return broken ? broken : status ? status : flushed;
 }

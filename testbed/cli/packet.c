@@ -24,10 +24,10 @@
 #include "testbed/host/host_name.h"
 #include "testbed/host/topology/topo_view.h"
 #include "testbed/postulate/experiment.h"
-#include "testbed/record/filed.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
 #include "testbed/record/packet/packet.h"
+#include "testbed/record/store.h"
 #include "testbed/run/official.h"
 #include "topo/topo.h"
 
@@ -222,17 +222,17 @@ static const json_t *whole_run(const struct tb_chain *chain, const json_t *close
 }
 
 // What the record has of a step: the longest run on any host that really ran it, and whether this host has one.
-static void look_up(const struct arguments *arguments, const struct tb_filed_host *host, struct step *step)
+static void look_up(const struct arguments *arguments, const struct tb_store_host *host, struct step *step)
 {
     const char *kind = arguments->smoke ? "smoke" : "official";
-    for (size_t i = 0; i < host->chain.count; i++) {
-        const json_t *close = host->chain.entries[i].object, *open = whole_run(&host->chain, close, step->experiment->id);
+    for (size_t i = 0; i < host->ledger.count; i++) {
+        const json_t *close = host->ledger.entries[i].object, *open = whole_run(&host->ledger, close, step->experiment->id);
         if (!open)
             continue;
         bool measured = !*tb_member_text(close, "emulated") && strcmp(tb_member_text(close, "verdict"), "unmeasurable-on-host");
         double took = measured ? seconds_of(close) - seconds_of(open) : 0;
         step->seconds = took > step->seconds ? took : step->seconds;
-        step->done |= !arguments->again && strcmp(host->host, arguments->host) == 0 &&
+        step->done |= !arguments->again && strcmp(host->name, arguments->host) == 0 &&
                       strcmp(tb_member_text(open, "kind"), kind) == 0 &&
                       strcmp(tb_member_text(open, "postulate_sha256"), step->postulate->sha256) == 0;
     }
@@ -252,19 +252,19 @@ static double seconds_guessed(const struct tb_experiment *experiment)
 static int steps_make(struct visit *visit)
 {
     const struct arguments *arguments = visit->arguments;
-    struct tb_filed record;
+    struct tb_store record = {0};
     int rc = choose(visit);
     if (rc)
         return rc;
-    if (tb_filed_load(arguments->root, &record)) {
+    if (tb_store_add_ledgers(&record, arguments->root)) {
         tb_error("%s: the ledgers cannot be read (see: locus verify)", arguments->root);
         return -EINVAL;
     }
     visit->seconds = arguments->smoke ? SMOKE_SECONDS : MATRIX_SECONDS;
     for (size_t i = 0; i < visit->steps_count; i++) {
         struct step *step = &visit->steps[i];
-        for (size_t host = 0; host < record.count; host++)
-            look_up(arguments, &record.hosts[host], step);
+        for (size_t host = 0; host < record.hosts_count; host++)
+            look_up(arguments, record.hosts[host], step);
         step->guessed = step->seconds <= 0 && !arguments->smoke;
         if (arguments->smoke)
             step->seconds = SMOKE_SECONDS;
@@ -272,7 +272,7 @@ static int steps_make(struct visit *visit)
             step->seconds = seconds_guessed(step->experiment);
         visit->seconds += step->done ? 0 : step->seconds;
     }
-    tb_filed_close(&record);
+    tb_store_close(&record);
     return 0;
 }
 

@@ -14,7 +14,7 @@
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
 #include "testbed/cli/commands.h"
-#include "testbed/record/find_run.h"
+#include "testbed/record/store.h"
 #include "testbed/report/record/record.h"
 
 struct arguments {
@@ -129,7 +129,7 @@ static int draft(const struct arguments *arguments)
 {
     struct tb_log_view view;
     char why[1024], path[4096], *text = NULL;
-    if (tb_find_run_load(arguments->words[2], &view, why, sizeof why) < 0) {
+    if (tb_store_load(arguments->words[2], &view, why, sizeof why) < 0) {
         tb_error("%s", why);
         return TB_EXIT_USAGE;
     }
@@ -206,7 +206,7 @@ static int file(const struct arguments *arguments)
         // said
     } else if (tb_record_run(text, run) < 0) {
         tb_error("%s:1: is not a draft: its first line does not name a run (locus record draft writes one)", name);
-    } else if (tb_find_run_load(run, &view, why, sizeof why) < 0) {
+    } else if (tb_store_load(run, &view, why, sizeof why) < 0) {
         tb_error("%s:1: %s", name, why);
     } else {
         status = file_draft(&view, arguments->words[1], name, text);

@@ -59,22 +59,21 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static int load(const struct arguments *arguments, struct tb_gallery *gallery)
+static int load(const struct arguments *arguments, struct tb_store *store)
 {
     int rc = 0;
     for (size_t i = 0; i < arguments->roots_count && rc == 0; i++) {
-        rc = tb_gallery_add(gallery, arguments->roots[i]);
+        rc = tb_store_add(store, arguments->roots[i]);
         if (rc < 0)
             tb_error("%s: %s", arguments->roots[i], strerror(-rc));
     }
     if (arguments->roots_count == 0) {
-        rc = tb_gallery_add(gallery, "logs");
-        if (rc == 0 && gallery->runs_count == 0)
-            rc = tb_gallery_add(gallery, "build/logs");
+        rc = tb_store_add(store, "logs");
+        if (rc == 0 && store->runs_count == 0)
+            rc = tb_store_add(store, "build/logs");
         if (rc < 0)
             tb_error("logs: %s", strerror(-rc));
     }
-    tb_gallery_sort(gallery);
     return rc;
 }
 
@@ -96,12 +95,12 @@ static int write_page(const char *path, const char *bytes, size_t count)
     return TB_EXIT_FAILED;
 }
 
-static int make_page(const struct arguments *arguments, const struct tb_gallery *gallery)
+static int make_page(const struct arguments *arguments, const struct tb_store *store)
 {
     char *bytes = NULL;
     size_t count = 0;
     FILE *page = open_memstream(&bytes, &count);
-    int rc = page ? tb_html_page(page, gallery) : -ENOMEM;
+    int rc = page ? tb_html_page(page, store) : -ENOMEM;
     if (page && fclose(page))
         rc = -ENOMEM;
     int status = TB_EXIT_FAILED;
@@ -112,9 +111,9 @@ static int make_page(const struct arguments *arguments, const struct tb_gallery 
     free(bytes);
     if (status || strcmp(arguments->output, "-") == 0)
         return status;
-    tb_gallery_answer(stdout, gallery);
+    tb_html_answer(stdout, store);
     putchar(' ');
-    tb_gallery_rest(stdout, gallery);
+    tb_html_rest(stdout, store);
     printf("\n%s\n", arguments->output);
     return tb_cli_flush();
 }
@@ -123,19 +122,19 @@ int tb_cmd_report(int argc, char **argv)
 {
     const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
     struct arguments arguments = {.output = DEFAULT_OUTPUT};
-    struct tb_gallery gallery = {0};
+    struct tb_store store = {0};
     int status = tb_cli_parse(&argp, "report", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
     status = TB_EXIT_FAILED;
-    if (load(&arguments, &gallery) == 0) {
-        if (gallery.runs_count > 0)
-            status = make_page(&arguments, &gallery);
+    if (load(&arguments, &store) == 0) {
+        if (store.runs_count > 0)
+            status = make_page(&arguments, &store);
         else
             tb_error("there is no run %s%s. Make one: locus run 0001",
                      arguments.roots_count ? "below " : "below logs or build/logs",
                      arguments.roots_count ? arguments.roots[0] : "");
     }
-    tb_gallery_close(&gallery);
+    tb_store_close(&store);
     return status;
 }

@@ -13,7 +13,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
 #include "testbed/cli/commands.h"
-#include "testbed/record/find_run.h"
+#include "testbed/record/store.h"
 #include "testbed/report/board/board.h"
 #include "testbed/report/hosts/reproduce.h"
 
@@ -130,7 +130,7 @@ static int again(const struct arguments *arguments, const struct tb_log_view *lo
     fflush(stdout);
     int rc = tb_reproduce_run(log, arguments->rounds, folder, sizeof folder, path, sizeof path, why, sizeof why);
     if (!rc)
-        rc = tb_find_run_load(path, &view, why, sizeof why);
+        rc = tb_store_load(path, &view, why, sizeof why);
     if (rc)
         tb_error("%s%s", why, arguments->keep ? "" : " (with --keep the folder stays)");
     int status = rc ? TB_EXIT_FAILED : verdict(log, &view);
@@ -152,7 +152,7 @@ int tb_cmd_reproduce(int argc, char **argv)
     int status = tb_cli_parse(&argp, "reproduce", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    if (tb_find_run_load(arguments.log, &log, why, sizeof why) < 0) {
+    if (tb_store_load(arguments.log, &log, why, sizeof why) < 0) {
         tb_error("%s", why);
         return TB_EXIT_USAGE;
     }

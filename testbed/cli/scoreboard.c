@@ -158,24 +158,23 @@ static int draw(const char *path, const json_t *board)
 
 // --- input ---------------------------------------------------------------------------------------------------------------------
 
-static int load(const struct arguments *arguments, struct tb_gallery *gallery)
+static int load(const struct arguments *arguments, struct tb_store *store)
 {
     struct tb_words hosts = {0};
     bool known = !arguments->wanted.host;
-    int rc = tb_gallery_add(gallery, arguments->logs);
+    int rc = tb_store_add(store, arguments->logs);
     if (rc < 0) {
         tb_error("%s: %s", arguments->logs, strerror(-rc));
         return TB_EXIT_FAILED;
     }
-    tb_gallery_sort(gallery);
-    for (size_t i = 0; i < gallery->hosts_count; i++) {
-        known |= arguments->wanted.host && strcmp(gallery->hosts[i].name, arguments->wanted.host) == 0;
-        tb_say(&hosts, "%s%s", i ? ", " : "", gallery->hosts[i].name);
+    for (size_t i = 0; i < store->hosts_count; i++) {
+        known |= arguments->wanted.host && strcmp(store->hosts[i]->name, arguments->wanted.host) == 0;
+        tb_say(&hosts, "%s%s", i ? ", " : "", store->hosts[i]->name);
     }
     if (known)
         return TB_EXIT_OK;
     tb_error("--host %s: no such host below %s (there %s %s)", arguments->wanted.host, arguments->logs,
-             gallery->hosts_count == 1 ? "is" : "are", hosts.used ? hosts.text : "none");
+             store->hosts_count == 1 ? "is" : "are", hosts.used ? hosts.text : "none");
     return TB_EXIT_USAGE;
 }
 
@@ -183,7 +182,7 @@ int tb_cmd_scoreboard(int argc, char **argv)
 {
     struct arguments arguments = {.logs = ROOT};
     const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
-    struct tb_gallery gallery = {0};
+    struct tb_store store = {0};
     json_t *board = NULL;
     int status = tb_cli_parse(&argp, "scoreboard", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
@@ -191,9 +190,9 @@ int tb_cmd_scoreboard(int argc, char **argv)
     const char *paths[] = {arguments.markdown.path, arguments.json.path, arguments.csv.path, arguments.plot};
     if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
         return TB_EXIT_FAILED;
-    status = load(&arguments, &gallery);
+    status = load(&arguments, &store);
     if (!status) {
-        int rc = tb_scoreboard(&gallery, &arguments.wanted, &board);
+        int rc = tb_scoreboard(&store, &arguments.wanted, &board);
         if (rc < 0)
             tb_error("scoreboard: %s", strerror(-rc));
         status = rc < 0 ? TB_EXIT_FAILED : write_all(&arguments, board);
@@ -203,6 +202,6 @@ int tb_cmd_scoreboard(int argc, char **argv)
     if (!status && json_array_size(tb_member(board, "tables")) == 0)
         status = TB_EXIT_FAILED;
     json_decref(board);
-    tb_gallery_close(&gallery);
+    tb_store_close(&store);
     return status;
 }

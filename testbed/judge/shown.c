@@ -46,9 +46,10 @@ static bool rests_on_emulated_time(const struct tb_log_view *view)
     return false;
 }
 
-const char *tb_gallery_verdict(const struct tb_gallery_run *run)
+const char *tb_run_verdict(const struct tb_store_run *run)
 {
-    static const char *const names[] = {[TB_RUN_STOPPED] = "stopped",
+    static const char *const names[] = {[TB_RUN_UNCLOSED] = "not in the ledger",
+                                        [TB_RUN_STOPPED] = "stopped",
                                         [TB_RUN_CRASHED] = "crashed",
                                         [TB_RUN_BROKEN] = "log broken",
                                         [TB_RUN_MISSING] = "log missing"};

@@ -9,7 +9,8 @@
 
 #include "testbed/record/store.h"
 
-const char *tb_gallery_verdict(const struct tb_gallery_run *run);  // the summary's, or "crashed", "stopped", ...
+// The one word for what came of a run: its summary's verdict, or the state that keeps it from counting ("crashed", "stopped", ...).
+const char *tb_run_verdict(const struct tb_store_run *run);
 
 const char *tb_emulated(const json_t *header);    // the emulated machine that a run was made in, or ""
 const char *tb_prediction_verdict(const json_t *header, const json_t *prediction);

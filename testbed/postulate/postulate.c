@@ -8,13 +8,11 @@
 #include "testbed/postulate/postulate.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "testbed/base/file.h"
 #include "testbed/measure/cell.h"
 #include "testbed/measure/job.h"
 #include "testbed/postulate/known.h"
@@ -299,38 +297,12 @@ int tb_postulate_parse(const char *path, const char *text, size_t bytes, struct 
     return rc;
 }
 
-// One byte more than is allowed, so that the parser sees that it is too much.
-static int file_read(const char *path, char **out, size_t *bytes)
-{
-    size_t size = FILE_BYTES_MAX + 1, count = 0;
-    struct stat status;
-    ssize_t got = 1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO must not block
-    int rc = fd < 0 || fstat(fd, &status) ? -errno : S_ISDIR(status.st_mode) ? -EISDIR : S_ISREG(status.st_mode) ? 0 : -EINVAL;
-    *out = rc ? NULL : malloc(size);
-    if (!rc && !*out)
-        rc = -ENOMEM;
-    while (!rc && got > 0 && count < size) {
-        got = read(fd, *out + count, size - count);
-        if (got > 0)
-            count += (size_t)got;
-        else if (got < 0 && errno != EINTR)
-            rc = -errno;
-        else if (got < 0)
-            got = 1;
-    }
-    if (fd >= 0)
-        close(fd);
-    *bytes = count;
-    return rc;
-}
-
 int tb_postulate_load(const char *path, struct tb_postulate **out, struct tb_postulate_why *why)
 {
     char *text = NULL;
     size_t bytes = 0;
     *out = NULL;
-    int rc = file_read(path, &text, &bytes);
+    int rc = tb_file_read(path, &text, &bytes);
     if (rc)
         snprintf(why->text, sizeof why->text, "%s: %s", path, rc == -EINVAL ? "not a file" : strerror(-rc));
     else

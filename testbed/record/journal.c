@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "testbed/base/file.h"
 #include "testbed/record/journal.h"
 
 struct tb_journal {
@@ -83,18 +84,6 @@ static int copy_open(void)
     return fd < 0 ? -errno : fd;
 }
 
-static int write_all(int fd, const char *data, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t n = write(fd, data, bytes);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        data += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 static int copy(const struct tb_journal *journal, const char *data, size_t bytes)
 {
     char head[PATH_MAX + 48];
@@ -102,9 +91,9 @@ static int copy(const struct tb_journal *journal, const char *data, size_t bytes
         return 0;
     int length = snprintf(head, sizeof head, "%lld %zu %s\n", (long long)journal->bytes, bytes, journal->copied);
     int fd = copy_open();
-    int error = fd < 0 ? fd : write_all(fd, head, (size_t)length);
+    int error = fd < 0 ? fd : tb_file_write(fd, head, (size_t)length);
     if (!error)
-        error = write_all(fd, data, bytes);
+        error = tb_file_write(fd, data, bytes);
     if (fd >= 0 && close(fd) && !error) // a serial line is drained here
         error = -errno;
     return error;
@@ -229,7 +218,7 @@ static int append_ring(struct tb_journal *journal, const void *data, size_t byte
 
 static int append_calls(struct tb_journal *journal, const char *data, size_t bytes)
 {
-    int error = write_all(journal->fd, data, bytes);
+    int error = tb_file_write(journal->fd, data, bytes);
     return error ? error : fsync(journal->fd) ? -errno : 0;
 }
 

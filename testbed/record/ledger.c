@@ -43,12 +43,6 @@ static int lock(struct tb_ledger *ledger, bool create)
     return error;
 }
 
-static const char *member_text(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
-}
-
 static int check(const struct tb_ledger *ledger, char *why, size_t why_bytes)
 {
     const struct tb_chain *chain = &ledger->chain;
@@ -61,10 +55,10 @@ static int check(const struct tb_ledger *ledger, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "%s:%zu: %s", ledger->path, chain->broken_line, chain->broken);
     else if (chain->count == 0)
         snprintf(why, why_bytes, "%s: empty", ledger->path);
-    else if (strcmp(member_text(chain->entries[0].object, "t"), "ledger") ||
+    else if (strcmp(tb_member_text(chain->entries[0].object, "t"), "ledger") ||
              json_integer_value(json_object_get(chain->entries[0].object, "v")) != 1)
         snprintf(why, why_bytes, "%s:1: not a ledger of version 1", ledger->path);
-    else if (strcmp(member_text(chain->entries[0].object, "host"), ledger->host))
+    else if (strcmp(tb_member_text(chain->entries[0].object, "host"), ledger->host))
         snprintf(why, why_bytes, "%s:1: the ledger of another host, '%s'", ledger->path,
                  tb_member_show(chain->entries[0].object, "host", other, sizeof other));
     else
@@ -167,14 +161,27 @@ const struct tb_chain *tb_ledger_chain(const struct tb_ledger *ledger)
     return &ledger->chain;
 }
 
+size_t tb_ledger_last(const struct tb_chain *chain, size_t above, const char *type, const char *key, const char *value)
+{
+    size_t begin = strlen(value);
+    begin -= begin > 0 && value[begin - 1] == '*';
+    for (size_t i = above > chain->count ? chain->count : above - 1; i-- > 0;) {
+        const json_t *entry = chain->entries[i].object;
+        const char *own = tb_member_text(entry, key);
+        if (strcmp(tb_member_text(entry, "t"), type) == 0 && (value[begin] ? strncmp(own, value, begin) : strcmp(own, value)) == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+static const json_t *entry_at(const struct tb_chain *chain, size_t line)
+{
+    return line ? chain->entries[line - 1].object : NULL;
+}
+
 const json_t *tb_ledger_find(const struct tb_ledger *ledger, const char *type, const char *key, const char *value)
 {
-    for (size_t i = ledger->chain.count; i-- > 0;) {
-        const json_t *entry = ledger->chain.entries[i].object;
-        if (strcmp(member_text(entry, "t"), type) == 0 && strcmp(member_text(entry, key), value) == 0)
-            return entry;
-    }
-    return NULL;
+    return entry_at(&ledger->chain, tb_ledger_last(&ledger->chain, SIZE_MAX, type, key, value));
 }
 
 bool tb_ledger_binds(const struct tb_chain *chain, size_t line)
@@ -182,20 +189,22 @@ bool tb_ledger_binds(const struct tb_chain *chain, size_t line)
     if (line == chain->count)
         return true;
     const json_t *filed = chain->entries[line - 1].object, *next = chain->entries[line].object;
-    return strcmp(member_text(next, "t"), "open") || strcmp(member_text(next, "kind"), "official") == 0 ||
-           strcmp(member_text(next, "postulate_id"), member_text(filed, "id")) ||
-           strcmp(member_text(next, "postulate_sha256"), member_text(filed, "sha256"));
+    return strcmp(tb_member_text(next, "t"), "open") || strcmp(tb_member_text(next, "kind"), "official") == 0 ||
+           strcmp(tb_member_text(next, "postulate_id"), tb_member_text(filed, "id")) ||
+           strcmp(tb_member_text(next, "postulate_sha256"), tb_member_text(filed, "sha256"));
+}
+
+size_t tb_ledger_filing(const struct tb_chain *chain, size_t above, const char *id)
+{
+    do
+        above = tb_ledger_last(chain, above, "postulate", "id", id);
+    while (above && !tb_ledger_binds(chain, above));
+    return above;
 }
 
 const json_t *tb_ledger_filed(const struct tb_ledger *ledger, const char *id)
 {
-    for (size_t i = ledger->chain.count; i-- > 0;) {
-        const json_t *entry = ledger->chain.entries[i].object;
-        if (strcmp(member_text(entry, "t"), "postulate") == 0 && strcmp(member_text(entry, "id"), id) == 0 &&
-            tb_ledger_binds(&ledger->chain, i + 1))
-            return entry;
-    }
-    return NULL;
+    return entry_at(&ledger->chain, tb_ledger_filing(&ledger->chain, SIZE_MAX, id));
 }
 
 // --- checkpoints ---------------------------------------------------------------------------------------------------------------

@@ -35,12 +35,17 @@ const struct tb_chain *tb_ledger_chain(const struct tb_ledger *ledger);
 // The last entry of type `type` whose member `key` is `value`, or NULL.
 const json_t *tb_ledger_find(const struct tb_ledger *ledger, const char *type, const char *key, const char *value);
 
+// The same in any chain, of the lines above line `above` (SIZE_MAX: of all); "0002-*" is whatever begins with "0002-". The line,
+// from 1; 0: there is none.
+size_t tb_ledger_last(const struct tb_chain *chain, size_t above, const char *type, const char *key, const char *value);
+
 // Is the filing of a postulate at this line (from 1) a promise? A trial files its postulate by itself, as it is at that moment and
 // right before it is opened: that binds nobody.
 bool tb_ledger_binds(const struct tb_chain *chain, size_t line);
 
-// The last filing of this postulate that binds, or NULL.
+// The last filing of this postulate that binds, or NULL; and its line above another one, or 0.
 const json_t *tb_ledger_filed(const struct tb_ledger *ledger, const char *id);
+size_t tb_ledger_filing(const struct tb_chain *chain, size_t above, const char *id);
 
 struct tb_checkpoint {
     char host[64];

@@ -107,18 +107,12 @@ const char *tb_log_engine(const struct tb_log *log)
 
 // --- reading -------------------------------------------------------------------------------------------------------------------
 
-static const char *text_of(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
-}
-
 // Where a line stands in its log, or -1.
 static int rank(const json_t *object)
 {
     static const char *const order[] = {"hdr", "s", "after", "sum", "seal"};
     for (int i = 0; i < (int)(sizeof order / sizeof *order); i++)
-        if (strcmp(text_of(object, "t"), order[i]) == 0)
+        if (strcmp(tb_member_text(object, "t"), order[i]) == 0)
             return i;
     return -1;
 }
@@ -155,7 +149,7 @@ static int view_check(struct tb_log_view *view, char *why, size_t why_bytes)
     size_t line = sort_lines(view);
     if (line) {
         char type[64];
-        tb_text_clean(text_of(chain->entries[line - 1].object, "t"), true, type, sizeof type);
+        tb_text_clean(tb_member_text(chain->entries[line - 1].object, "t"), true, type, sizeof type);
         snprintf(why, why_bytes, "%s:%zu: not a log: a line of type '%s' cannot stand here", view->path, line, type);
         return -EINVAL;
     }
@@ -195,7 +189,7 @@ void tb_log_view_close(struct tb_log_view *view)
 
 const char *tb_log_emulated(const struct tb_log_view *view)
 {
-    const char *guest = text_of(view->header, "emulated");
+    const char *guest = tb_member_text(view->header, "emulated");
     return *guest ? guest : NULL;
 }
 
@@ -217,7 +211,7 @@ int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, 
     *count = 0;
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *sample = view->chain.entries[view->samples_begin + i].object;
-        if ((size_t)json_integer_value(json_object_get(sample, "cell")) != cell || strcmp(text_of(sample, "arm"), arm))
+        if ((size_t)json_integer_value(json_object_get(sample, "cell")) != cell || strcmp(tb_member_text(sample, "arm"), arm))
             continue;
         found[(*count)++] = json_is_true(json_object_get(sample, "valid")) ? tb_log_number(sample, member) : (double)NAN;
     }

@@ -5,6 +5,7 @@
 // no seal yet.
 #include "testbed/record/store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 #include <sys/stat.h>
 
 #include "testbed/base/json.h"
+#include "testbed/record/ledger.h"
 
+// Room for one more element, zeroed.
 static int grow(void **array, size_t count, size_t size)
 {
     void *grown = realloc(*array, (count + 1) * size);
@@ -23,43 +26,7 @@ static int grow(void **array, size_t count, size_t size)
     return 0;
 }
 
-const json_t *tb_gallery_entry(const struct tb_gallery_host *host, const char *type, const char *run)
-{
-    for (size_t i = host->ledger.count; i-- > 0;) {
-        const json_t *entry = host->ledger.entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), type) == 0 && strcmp(tb_member_text(entry, "run"), run) == 0)
-            return entry;
-    }
-    return NULL;
-}
-
-const struct tb_gallery_host *tb_gallery_host_of(const struct tb_gallery *gallery, const struct tb_gallery_run *run)
-{
-    for (size_t i = 0; i < gallery->hosts_count; i++) {
-        const char *path = gallery->hosts[i].path, *slash = strrchr(path, '/');
-        if (slash && strncmp(path, run->path, (size_t)(slash - path) + 1) == 0)
-            return &gallery->hosts[i];
-    }
-    return NULL;
-}
-
-// Compares with what the ledger kept of it. `locus verify` does it all; here only what would make the figures worthless.
-static void judge_seal(struct tb_gallery_run *run, const struct tb_gallery_host *host)
-{
-    const struct tb_chain *chain = &run->view.chain;
-    const json_t *closed = tb_gallery_entry(host, "close", run->run);
-    char head[TB_HASH_TEXT];
-    tb_hash_text(&chain->entries[chain->count - 1].head, head);
-    run->state = TB_RUN_WHOLE;
-    if (strcmp(tb_member_text(run->view.seal, "status"), "complete")) {
-        run->state = TB_RUN_STOPPED;
-        snprintf(run->why, sizeof run->why, "stopped: %s", tb_member_text(run->view.seal, "why"));
-    }
-    if (closed && strcmp(tb_member_text(closed, "log_head"), head)) {
-        run->state = TB_RUN_BROKEN;
-        snprintf(run->why, sizeof run->why, "the ledger was given another hash for this log");
-    }
-}
+// --- what state a run is in ----------------------------------------------------------------------------------------------------
 
 static bool is_empty(const char *path)
 {
@@ -67,58 +34,83 @@ static bool is_empty(const char *path)
     return stat(path, &status) == 0 && status.st_size == 0;
 }
 
-static void judge(struct tb_gallery_run *run, const struct tb_gallery_host *host, int error)
+// Of a log with a seal. `locus verify` compares all that the ledger kept of it; here only what would make the figures worthless.
+static enum tb_run_state judge_sealed(struct tb_store_run *run)
+{
+    const struct tb_chain *chain = &run->view.chain;
+    const json_t *closed = run->closed ? run->host->ledger.entries[run->closed - 1].object : NULL;
+    char head[TB_HASH_TEXT];
+    tb_hash_text(&chain->entries[chain->count - 1].head, head);
+    if (closed && strcmp(tb_member_text(closed, "log_head"), head)) {
+        snprintf(run->why, sizeof run->why, "the ledger was given another hash for this log");
+        return TB_RUN_BROKEN;
+    }
+    if (strcmp(tb_member_text(run->view.seal, "status"), "complete")) {
+        snprintf(run->why, sizeof run->why, "stopped: %s", tb_member_text(run->view.seal, "why"));
+        return TB_RUN_STOPPED;
+    }
+    if (!closed)
+        snprintf(run->why, sizeof run->why, "no entry of its host's ledger closes this run");
+    return closed ? TB_RUN_WHOLE : TB_RUN_UNCLOSED;
+}
+
+// `error` is what loading the log returned; run->why then says so already.
+static enum tb_run_state judge(struct tb_store_run *run, int error)
 {
     const struct tb_chain *chain = &run->view.chain;
     if (error == -ENOENT) {
-        run->state = TB_RUN_MISSING;
         snprintf(run->why, sizeof run->why, "the ledger opened this run, and its log is not there");
-    } else if (error && is_empty(run->path)) {
-        run->state = TB_RUN_CRASHED;
-        snprintf(run->why, sizeof run->why, "the log is empty: the run crashed as it began");
-    } else if (error) {
-        run->state = TB_RUN_BROKEN;
-    } else if (chain->broken_line) {
-        run->state = TB_RUN_BROKEN;
-        snprintf(run->why, sizeof run->why, "line %zu: %s", chain->broken_line, chain->broken);
-    } else if (!run->view.seal) {
-        run->state = TB_RUN_CRASHED;
-        snprintf(run->why, sizeof run->why, "the log has no seal: the run crashed, or has not ended yet");
-    } else {
-        judge_seal(run, host);
+        return TB_RUN_MISSING;
     }
+    if (error && is_empty(run->path)) {
+        snprintf(run->why, sizeof run->why, "the log is empty: the run crashed as it began");
+        return TB_RUN_CRASHED;
+    }
+    if (error)
+        return TB_RUN_BROKEN;
+    if (chain->broken_line) {
+        snprintf(run->why, sizeof run->why, "line %zu: %s", chain->broken_line, chain->broken);
+        return TB_RUN_BROKEN;
+    }
+    if (run->view.seal)
+        return judge_sealed(run);
+    snprintf(run->why, sizeof run->why, "the log has no seal: the run crashed, or has not ended yet");
+    return TB_RUN_CRASHED;
 }
 
-static bool has_path(const struct tb_gallery *gallery, const char *path)
+// --- runs ----------------------------------------------------------------------------------------------------------------------
+
+static bool has_path(const struct tb_store *store, const char *path)
 {
-    for (size_t i = 0; i < gallery->runs_count; i++)
-        if (strcmp(gallery->runs[i].path, path) == 0)
+    for (size_t i = 0; i < store->runs_count; i++)
+        if (strcmp(store->runs[i].path, path) == 0)
             return true;
     return false;
 }
 
 // `id` is the run's name where the log cannot say it.
-static int add_run(struct tb_gallery *gallery, const struct tb_gallery_host *host, const char *path, const char *id)
+static int add_run(struct tb_store *store, const struct tb_store_host *host, const char *path, const char *id)
 {
-    if (has_path(gallery, path))
+    if (has_path(store, path))
         return 0;
-    int rc = grow((void **)&gallery->runs, gallery->runs_count, sizeof *gallery->runs);
+    int rc = grow((void **)&store->runs, store->runs_count, sizeof *store->runs);
     if (rc < 0)
         return rc;
-    struct tb_gallery_run *run = &gallery->runs[gallery->runs_count++];
-    snprintf(run->host, sizeof run->host, "%s", host->name);
+    struct tb_store_run *run = &store->runs[store->runs_count++];
+    run->host = host;
     snprintf(run->path, sizeof run->path, "%s", path);
     rc = tb_log_load(path, &run->view, run->why, sizeof run->why);
     if (rc == -ENOMEM)
         return rc;
     const char *own = rc ? "" : tb_member_text(run->view.header, "run");
     snprintf(run->run, sizeof run->run, "%s", own[0] ? own : id);
-    run->filed = tb_gallery_entry(host, "open", run->run) != NULL;
-    judge(run, host, rc);
+    run->opened = tb_ledger_last(&host->ledger, SIZE_MAX, "open", "run", run->run);
+    run->closed = tb_ledger_last(&host->ledger, SIZE_MAX, "close", "run", run->run);
+    run->state = judge(run, rc);
     return 0;
 }
 
-static int add_ledger_runs(struct tb_gallery *gallery, const char *root, const struct tb_gallery_host *host)
+static int add_opened(struct tb_store *store, const char *root, const struct tb_store_host *host)
 {
     int rc = 0;
     for (size_t i = 0; i < host->ledger.count && rc == 0; i++) {
@@ -127,107 +119,181 @@ static int add_ledger_runs(struct tb_gallery *gallery, const char *root, const s
         if (strcmp(tb_member_text(entry, "t"), "open"))
             continue;
         snprintf(path, sizeof path, "%s/%s/%s", root, host->name, tb_member_text(entry, "log"));
-        rc = add_run(gallery, host, path, tb_member_text(entry, "run"));
+        rc = add_run(store, host, path, tb_member_text(entry, "run"));
     }
     return rc;
 }
 
-// As glob(), of `pattern` below a folder whose own name is taken as it is.
-static int glob_below(const char *folder, const char *pattern, glob_t *found)
+// As glob(), of the logs below a folder whose own name is taken as it is.
+static int glob_logs(const char *root, const char *name, glob_t *found)
 {
-    char whole[2 * 4096 + 32];
+    static const char logs[] = "/*/*.jsonl";
+    char folder[4096 + 64], pattern[2 * sizeof folder + sizeof logs];
     size_t used = 0;
-    for (; *folder && used < 2 * 4096; folder++) {
-        if (strchr("\\*?[", *folder))
-            whole[used++] = '\\';
-        whole[used++] = *folder;
+    snprintf(folder, sizeof folder, "%s/%s", root, name);
+    for (const char *c = folder; *c; c++) {
+        if (strchr("\\*?[", *c))
+            pattern[used++] = '\\';
+        pattern[used++] = *c;
     }
-    snprintf(whole + used, sizeof whole - used, "%s", pattern);
-    return glob(whole, 0, NULL, found);
+    memcpy(pattern + used, logs, sizeof logs);
+    return glob(pattern, 0, NULL, found);
 }
 
-static int add_log_runs(struct tb_gallery *gallery, const char *root, const struct tb_gallery_host *host)
+static int add_logs(struct tb_store *store, const char *root, const struct tb_store_host *host)
 {
-    char folder[4200];
     glob_t found;
-    snprintf(folder, sizeof folder, "%s/%s", root, host->name);
-    int rc = glob_below(folder, "/*/*.jsonl", &found);
+    int rc = glob_logs(root, host->name, &found);
     if (rc)
         return rc == GLOB_NOSPACE ? -ENOMEM : 0;
-    for (size_t i = 0; i < found.gl_pathc && rc == 0; i++) {
-        const char *name = strrchr(found.gl_pathv[i], '/') + 1;
-        rc = add_run(gallery, host, found.gl_pathv[i], name);
-    }
+    for (size_t i = 0; i < found.gl_pathc && rc == 0; i++)
+        rc = add_run(store, host, found.gl_pathv[i], strrchr(found.gl_pathv[i], '/') + 1);
     globfree(&found);
     return rc;
 }
 
-static int add_host(struct tb_gallery *gallery, const char *root, const char *name)
+// --- hosts ---------------------------------------------------------------------------------------------------------------------
+
+static void host_close(struct tb_store_host *host)
 {
-    int rc = grow((void **)&gallery->hosts, gallery->hosts_count, sizeof *gallery->hosts);
-    if (rc < 0)
-        return rc;
-    struct tb_gallery_host *host = &gallery->hosts[gallery->hosts_count++];
-    snprintf(host->name, sizeof host->name, "%s", name);
-    snprintf(host->path, sizeof host->path, "%s/%s/ledger.jsonl", root, name);
+    if (host->exists)
+        tb_chain_close(&host->ledger);
+    free(host);
+}
+
+static int add_host(struct tb_store *store, const char *root, const char *name)
+{
+    int rc = grow((void **)&store->hosts, store->hosts_count, sizeof(*store->hosts));
+    struct tb_store_host *host = rc ? NULL : calloc(1, sizeof *host);
+    if (!host)
+        return -ENOMEM;
+    store->hosts[store->hosts_count++] = host;
+    snprintf(host->name, sizeof host->name, "%.63s", name);
+    snprintf(host->path, sizeof host->path, "%s/%s/ledger.jsonl", root, host->name);
     rc = tb_chain_load(host->path, &host->ledger);
     host->exists = rc == 0;
-    if (rc && rc != -ENOENT)
-        return rc;
-    size_t runs = gallery->runs_count;
-    rc = add_ledger_runs(gallery, root, host);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+// The host that was added last, with its runs. A folder of something else is no host.
+static int add_runs(struct tb_store *store, const char *root)
+{
+    struct tb_store_host *host = store->hosts[store->hosts_count - 1];
+    size_t before = store->runs_count;
+    int rc = add_opened(store, root, host);
     if (rc == 0)
-        rc = add_log_runs(gallery, root, host);
-    if (rc == 0 && !host->exists && gallery->runs_count == runs)
-        gallery->hosts_count--; // a folder of something else
+        rc = add_logs(store, root, host);
+    if (rc == 0 && !host->exists && store->runs_count == before) {
+        store->hosts_count--;
+        host_close(host);
+    }
     return rc;
 }
 
-int tb_gallery_add(struct tb_gallery *gallery, const char *root)
+// A folder that can be called as a host.
+static bool is_host(const char *root, const char *name)
 {
-    glob_t found;
-    if (strlen(root) >= 4096)
-        return -ENAMETOOLONG;
-    int rc = glob_below(root, "/*/", &found);
-    if (rc)
-        return rc == GLOB_NOSPACE ? -ENOMEM : 0;
-    for (size_t i = 0; i < found.gl_pathc && rc == 0; i++) {
-        char *path = found.gl_pathv[i];
-        path[strlen(path) - 1] = '\0'; // the '/' by which only folders were asked for
-        rc = add_host(gallery, root, strrchr(path, '/') + 1);
-    }
-    globfree(&found);
-    return rc;
+    char path[4096 - sizeof "/ledger.jsonl"];
+    struct stat status;
+    return strlen(name) < sizeof((struct tb_store_host *)0)->name &&
+           snprintf(path, sizeof path, "%s/%s", root, name) < (int)sizeof path && stat(path, &status) == 0 &&
+           S_ISDIR(status.st_mode);
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
 }
 
 static int by_experiment_then_time(const void *left, const void *right)
 {
-    const struct tb_gallery_run *a = left, *b = right;
+    const struct tb_store_run *a = left, *b = right;
     int order = strcmp(a->run, b->run); // NNNN-time-random
     return order ? order : strcmp(a->path, b->path);
 }
 
-static int by_name(const void *left, const void *right)
+static int by_path(const void *left, const void *right)
 {
-    return strcmp(((const struct tb_gallery_host *)left)->path, ((const struct tb_gallery_host *)right)->path);
+    const struct tb_store_host *const *a = left, *const *b = right;
+    return strcmp((*a)->path, (*b)->path);
 }
 
-void tb_gallery_sort(struct tb_gallery *gallery)
+static int add(struct tb_store *store, const char *root, bool runs)
 {
-    if (gallery->runs_count > 0)
-        qsort(gallery->runs, gallery->runs_count, sizeof *gallery->runs, by_experiment_then_time);
-    if (gallery->hosts_count > 0)
-        qsort(gallery->hosts, gallery->hosts_count, sizeof *gallery->hosts, by_name);
+    struct dirent **names = NULL;
+    if (strlen(root) >= 4096)
+        return -ENAMETOOLONG;
+    int rc = 0, found = scandir(root, &names, not_hidden, alphasort);
+    if (found < 0)
+        return errno == ENOENT ? 0 : -errno;
+    for (int i = 0; i < found; i++) {
+        if (!rc && is_host(root, names[i]->d_name)) {
+            rc = add_host(store, root, names[i]->d_name);
+            rc = !rc && runs ? add_runs(store, root) : rc;
+        }
+        free(names[i]);
+    }
+    free(names);
+    if (store->runs_count > 0)
+        qsort(store->runs, store->runs_count, sizeof *store->runs, by_experiment_then_time);
+    if (store->hosts_count > 0)
+        qsort(store->hosts, store->hosts_count, sizeof(*store->hosts), by_path);
+    return rc;
 }
 
-void tb_gallery_close(struct tb_gallery *gallery)
+int tb_store_add(struct tb_store *store, const char *root)
 {
-    for (size_t i = 0; i < gallery->runs_count; i++)
-        tb_log_view_close(&gallery->runs[i].view);
-    for (size_t i = 0; i < gallery->hosts_count; i++)
-        if (gallery->hosts[i].exists)
-            tb_chain_close(&gallery->hosts[i].ledger);
-    free(gallery->runs);
-    free(gallery->hosts);
-    *gallery = (struct tb_gallery){0};
+    return add(store, root, true);
+}
+
+int tb_store_add_ledgers(struct tb_store *store, const char *root)
+{
+    return add(store, root, false);
+}
+
+void tb_store_close(struct tb_store *store)
+{
+    for (size_t i = 0; i < store->runs_count; i++)
+        tb_log_view_close(&store->runs[i].view);
+    for (size_t i = 0; i < store->hosts_count; i++)
+        host_close(store->hosts[i]);
+    free(store->runs);
+    free(store->hosts);
+    *store = (struct tb_store){0};
+}
+
+// --- entries -------------------------------------------------------------------------------------------------------------------
+
+// The host's last entry that fits; it was appended last.
+static const json_t *host_last(const struct tb_store_host *host, const char *type, const char *key, const char *value)
+{
+    size_t line = strcmp(type, "postulate") ? tb_ledger_last(&host->ledger, SIZE_MAX, type, key, value)
+                                            : tb_ledger_filing(&host->ledger, SIZE_MAX, value);
+    return line ? host->ledger.entries[line - 1].object : NULL;
+}
+
+// Times are ISO 8601 in UTC, so the later text is the later time.
+const json_t *tb_store_last(const struct tb_store *store, const char *type, const char *key, const char *value,
+                            const struct tb_store_host **host)
+{
+    const json_t *last = NULL;
+    for (size_t i = 0; i < store->hosts_count; i++) {
+        const json_t *entry = host_last(store->hosts[i], type, key, value);
+        if (!entry || (last && strcmp(tb_member_text(entry, "time"), tb_member_text(last, "time")) <= 0))
+            continue;
+        last = entry;
+        if (host)
+            *host = store->hosts[i];
+    }
+    return last;
+}
+
+const struct tb_store_host *tb_store_otherwise(const struct tb_store *store, const char *id, const char *sha256)
+{
+    for (size_t i = 0; i < store->hosts_count; i++) {
+        const json_t *entry = host_last(store->hosts[i], "postulate", "id", id);
+        if (entry && strcmp(tb_member_text(entry, "sha256"), sha256) != 0)
+            return store->hosts[i];
+    }
+    return NULL;
 }

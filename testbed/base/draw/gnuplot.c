@@ -5,15 +5,13 @@
 #include "testbed/base/draw/gnuplot.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "testbed/base/child.h"
 #include "testbed/base/file.h"
 #include "testbed/base/words.h"
 
@@ -47,24 +45,9 @@ static int open_script(tb_gnuplot_script *put, const void *what, int *fd)
 
 static int run_gnuplot(int script, int drawing)
 {
-    extern char **environ;
-    char *argv[] = {"gnuplot", "-d", "-", NULL}; // -d: without the person's own start-up files
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int status, rc = -posix_spawn_file_actions_init(&actions);
-    if (rc < 0)
-        return rc;
-    rc = -posix_spawn_file_actions_adddup2(&actions, script, STDIN_FILENO);
-    rc = rc < 0 ? rc : -posix_spawn_file_actions_adddup2(&actions, drawing, STDOUT_FILENO);
-    rc = rc < 0 ? rc : -posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    rc = rc < 0 ? rc : -posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (rc < 0)
-        return rc;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -errno;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+    const char *const argv[] = {"gnuplot", "-d", "-", NULL}; // -d: without the person's own start-up files
+    int rc = tb_child(&(struct tb_child){.argv = argv, .in = script, .out = drawing});
+    return rc == -ECHILD ? -EIO : rc;
 }
 
 int tb_gnuplot_check(void)

@@ -88,21 +88,13 @@ int tb_postulate_open(const char *number, struct tb_postulate **out)
     return rc ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
-int tb_postulate_filed(struct tb_filed *out)
+int tb_postulate_filed(struct tb_store *out)
 {
-    int status = TB_EXIT_OK, rc = tb_filed_load(TB_LOGS, out);
-    if (rc) {
-        tb_error("%s: %s", TB_LOGS, strerror(-rc));
-        return TB_EXIT_FAILED;
-    }
-    for (size_t i = 0; i < out->count; i++) {
-        const struct tb_chain *chain = &out->hosts[i].chain;
-        if (!chain->broken_line)
-            continue;
-        tb_error("%s:%zu: %s (see: locus verify)", out->hosts[i].path, chain->broken_line, chain->broken);
-        status = TB_EXIT_FAILED;
-    }
-    return status;
+    int rc = tb_store_add_ledgers(out, TB_LOGS);
+    if (!rc)
+        return tb_ledgers_whole(out);
+    tb_error("%s: %s", TB_LOGS, strerror(-rc));
+    return TB_EXIT_FAILED;
 }
 
 static int is_postulate(const struct dirent *entry)
@@ -150,10 +142,10 @@ static int contenders_check(const struct tb_postulate *postulate)
     return status;
 }
 
-int tb_postulate_check(const struct tb_postulate *postulate, const struct tb_filed *filed)
+int tb_postulate_check(const struct tb_postulate *postulate, const struct tb_store *filed)
 {
     const struct tb_experiment *experiment = tb_experiment_find(postulate->id);
-    const struct tb_filed_host *other = tb_filed_otherwise(filed, postulate->id, postulate->sha256);
+    const struct tb_store_host *other = tb_store_otherwise(filed, postulate->id, postulate->sha256);
     char why[1024], path[4096];
     int status = contenders_check(postulate);
     if (experiment && tb_postulate_agrees(postulate, experiment, why, sizeof why)) {
@@ -172,7 +164,7 @@ int tb_postulate_check(const struct tb_postulate *postulate, const struct tb_fil
     return status;
 }
 
-static int check_one(const struct tb_postulate *postulate, const struct tb_filed *filed)
+static int check_one(const struct tb_postulate *postulate, const struct tb_store *filed)
 {
     if (tb_postulate_check(postulate, filed))
         return TB_EXIT_FAILED;
@@ -181,7 +173,7 @@ static int check_one(const struct tb_postulate *postulate, const struct tb_filed
     return TB_EXIT_OK;
 }
 
-static int check_all(const struct tb_filed *filed)
+static int check_all(const struct tb_store *filed)
 {
     char **names = NULL;
     int count = tb_postulate_names(&names), status = count < 0 ? TB_EXIT_FAILED : TB_EXIT_OK;
@@ -211,7 +203,7 @@ static int check_all(const struct tb_filed *filed)
 
 static int check(const char *const numbers[], int count)
 {
-    struct tb_filed filed;
+    struct tb_store filed = {0};
     int status = tb_postulate_filed(&filed);
     if (count == 0) {
         int all = check_all(&filed);
@@ -225,7 +217,7 @@ static int check(const char *const numbers[], int count)
         status = one ? one : status;
         tb_postulate_close(postulate);
     }
-    tb_filed_close(&filed);
+    tb_store_close(&filed);
     return status;
 }
 

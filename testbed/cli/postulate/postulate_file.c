@@ -110,7 +110,7 @@ static int file_in(const char *host, const struct tb_postulate *postulate)
 int tb_postulate_file(const char *number, const char *host)
 {
     struct tb_postulate *postulate = NULL;
-    struct tb_filed filed = {0};
+    struct tb_store filed = {0};
     char own[64];
     if (!host && tb_host_name(own, sizeof own)) {
         tb_error("this host has no usable name: give one with --host NAME");
@@ -123,11 +123,11 @@ int tb_postulate_file(const char *number, const char *host)
         status = tb_postulate_check(postulate, &filed);
     if (!status)
         status = committed(postulate);
-    if (!status && !tb_filed_last(&filed, "postulate", "id", postulate->id, NULL))
+    if (!status && !tb_store_last(&filed, "postulate", "id", postulate->id, NULL))
         status = committed_once(postulate);
     if (!status)
         status = file_in(host ? host : own, postulate);
-    tb_filed_close(&filed);
+    tb_store_close(&filed);
     tb_postulate_close(postulate);
     return status;
 }

@@ -7,28 +7,23 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/json.h"
 #include "testbed/cli/postulate/postulate.h"
 #include "testbed/host/head.h"
 #include "testbed/postulate/experiment.h"
 #include "testbed/report/board/board.h"
 
-static const char *text_of(const json_t *entry, const char *key)
-{
-    const char *text = json_string_value(json_object_get(entry, key));
-    return text ? text : "";
-}
-
 // When it was filed ("2026-11-21"), "no", or "EDITED since".
-static void filed_text(const struct tb_filed *filed, const struct tb_postulate *postulate, char out[32])
+static void filed_text(const struct tb_store *filed, const struct tb_postulate *postulate, char out[32])
 {
-    const json_t *entry = tb_filed_last(filed, "postulate", "id", postulate->id, NULL);
-    if (tb_filed_otherwise(filed, postulate->id, postulate->sha256))
+    const json_t *entry = tb_store_last(filed, "postulate", "id", postulate->id, NULL);
+    if (tb_store_otherwise(filed, postulate->id, postulate->sha256))
         snprintf(out, 32, "EDITED since");
     else
-        tb_text_clean(entry ? text_of(entry, "time") : "no", true, out, 11);
+        tb_text_clean(entry ? tb_member_text(entry, "time") : "no", true, out, 11);
 }
 
-static void list_text(const struct tb_postulate *postulate, const struct tb_filed *filed)
+static void list_text(const struct tb_postulate *postulate, const struct tb_store *filed)
 {
     char when[32];
     filed_text(filed, postulate, when);
@@ -36,9 +31,9 @@ static void list_text(const struct tb_postulate *postulate, const struct tb_file
            postulate->predictions_count, postulate->title);
 }
 
-static int list_json(json_t *array, const struct tb_postulate *postulate, const struct tb_filed *filed)
+static int list_json(json_t *array, const struct tb_postulate *postulate, const struct tb_store *filed)
 {
-    const json_t *entry = tb_filed_last(filed, "postulate", "id", postulate->id, NULL);
+    const json_t *entry = tb_store_last(filed, "postulate", "id", postulate->id, NULL);
     json_t *predictions = json_array();
     char text[160];
     for (uint32_t i = 0; i < postulate->predictions_count; i++) {
@@ -46,10 +41,11 @@ static int list_json(json_t *array, const struct tb_postulate *postulate, const 
         json_array_append_new(predictions, json_pack("{s:s, s:s, s:s}", "id", prediction->id, "cell", prediction->cell, "text",
                                                      tb_prediction_text(prediction, text, sizeof text)));
     }
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s?, s:b, s:o}", "id", postulate->id, "slug", postulate->slug,
-                               "title", postulate->title, "path", postulate->path, "sha256", postulate->sha256, "experiment",
-                               tb_experiment_find(postulate->id) != NULL, "filed", entry ? text_of(entry, "time") : NULL, "edited",
-                               tb_filed_otherwise(filed, postulate->id, postulate->sha256) != NULL, "predictions", predictions);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s?, s:b, s:o}", "id", postulate->id, "slug", postulate->slug, "title",
+                  postulate->title, "path", postulate->path, "sha256", postulate->sha256, "experiment",
+                  tb_experiment_find(postulate->id) != NULL, "filed", entry ? tb_member_text(entry, "time") : NULL, "edited",
+                  tb_store_otherwise(filed, postulate->id, postulate->sha256) != NULL, "predictions", predictions);
     return json_array_append_new(array, object);
 }
 
@@ -67,7 +63,7 @@ static int dump(json_t *array)
 
 int tb_postulate_list(bool json)
 {
-    struct tb_filed filed;
+    struct tb_store filed = {0};
     char **names = NULL;
     json_t *array = json_array();
     int status = tb_postulate_filed(&filed), count = tb_postulate_names(&names), failed = 0;
@@ -94,7 +90,7 @@ int tb_postulate_list(bool json)
         free(names[i]);
     free(names);
     json_decref(array);
-    tb_filed_close(&filed);
+    tb_store_close(&filed);
     return count < 0 || failed ? TB_EXIT_FAILED : status;
 }
 
@@ -139,7 +135,7 @@ static void show_predictions(const struct tb_postulate *postulate)
 int tb_postulate_show(const char *number)
 {
     struct tb_postulate *postulate = NULL;
-    struct tb_filed filed;
+    struct tb_store filed = {0};
     char when[32];
     int status = tb_postulate_open(number, &postulate);
     if (status)
@@ -164,6 +160,6 @@ int tb_postulate_show(const char *number)
     printf("\nKnown before\n%s%s%s", postulate->prior, postulate->prior[strlen(postulate->prior) - 1] == '\n' ? "" : "\n",
            postulate->body);
     tb_postulate_close(postulate);
-    tb_filed_close(&filed);
+    tb_store_close(&filed);
     return status;
 }

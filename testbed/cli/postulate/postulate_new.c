@@ -47,21 +47,16 @@ static int number_next(unsigned *out)
 static char *template_read(void)
 {
     char path[4096], why[1024], *text = NULL;
-    size_t room = 0;
+    size_t bytes;
     if (tb_share(TEMPLATE, path, sizeof path, why, sizeof why)) {
         tb_error("%s", why);
         return NULL;
     }
-    FILE *in = fopen(path, "re");
-    const char *id = in && getdelim(&text, &room, '\0', in) > 0 ? strstr(text, ID) : NULL;
-    if (id && strstr(id, TITLE)) {
-        fclose(in);
+    const char *id = tb_file_read(path, &text, &bytes) == 0 ? strstr(text, ID) : NULL;
+    if (id && strstr(id, TITLE))
         return text;
-    }
     tb_error("%s: it is no template: it needs the lines id: " ID " and title:", path);
     free(text);
-    if (in)
-        fclose(in);
     return NULL;
 }
 

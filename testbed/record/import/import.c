@@ -19,10 +19,10 @@
 
 #include "testbed/base/child.h"
 #include "testbed/base/json.h"
-#include "testbed/record/filed.h"
 #include "testbed/record/log.h"
 #include "testbed/record/names.h"
 #include "testbed/record/packet/packet.h"
+#include "testbed/record/store.h"
 #include "testbed/record/verify/verify.h"
 
 #define PATH_ROOM (PATH_MAX + 400)
@@ -226,15 +226,15 @@ static void run_check(struct tb_import *import, size_t line, const json_t *open)
 static bool run_known(const struct tb_import *import, const char *run)
 {
     const struct tb_chain *ledger = &import->ledger;
-    struct tb_filed here;
+    struct tb_store here = {0};
     bool known = false;
     for (size_t i = 0; i < ledger->count; i++)
         known |= strcmp(tb_member_text(ledger->entries[i].object, "t"), "open") == 0 &&
                  strcmp(tb_member_text(ledger->entries[i].object, "run"), run) == 0;
-    if (known || tb_filed_load("logs", &here))
+    if (known || tb_store_add_ledgers(&here, "logs"))
         return known;
-    known = tb_filed_last(&here, "open", "run", run, NULL) != NULL;
-    tb_filed_close(&here);
+    known = tb_store_last(&here, "open", "run", run, NULL) != NULL;
+    tb_store_close(&here);
     return known;
 }
 

@@ -33,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "testbed/base/json.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
 
@@ -205,12 +206,6 @@ static int chain_check(const char *path, const struct tb_chain *chain, struct co
     return 0;
 }
 
-static const char *text_of(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
-}
-
 static int log_check(const char *path, bool closed, const char *head_expected, struct count *count)
 {
     struct tb_chain chain;
@@ -222,12 +217,13 @@ static int log_check(const char *path, bool closed, const char *head_expected, s
     for (size_t i = 1; i < chain.count && !failed; i++) {
         const json_t *entry = chain.entries[i].object;
         int now = (int)json_integer_value(json_object_get(entry, "round"));
-        if (strcmp(text_of(entry, "t"), "s") == 0 && now != round && now != ++round)
+        if (strcmp(tb_member_text(entry, "t"), "s") == 0 && now != round && now != ++round)
             failed = wrong("%s:%zu: round %d where %d was to come", path, i + 1, now, round);
     }
     if (chain.count)
         tb_hash_text(&chain.entries[chain.count - 1].head, head);
-    if (!failed && closed && (strcmp(head, head_expected) || strcmp(text_of(chain.entries[chain.count - 1].object, "t"), "seal")))
+    if (!failed && closed &&
+        (strcmp(head, head_expected) || strcmp(tb_member_text(chain.entries[chain.count - 1].object, "t"), "seal")))
         failed = wrong("%s: closed in the ledger with another end", path);
     tb_chain_close(&chain);
     return failed;
@@ -247,11 +243,11 @@ static int ledger_check(const char *folder, struct count *count)
     for (size_t i = 0; i < chain.count && !failed; i++) {
         const json_t *entry = chain.entries[i].object;
         const json_t *next = i + 1 < chain.count ? chain.entries[i + 1].object : NULL;
-        if (strcmp(text_of(entry, "t"), "open"))
+        if (strcmp(tb_member_text(entry, "t"), "open"))
             continue;
         opened++;
-        snprintf(path, sizeof path, "%s/%s/%s", folder, HOST, text_of(entry, "log"));
-        failed = log_check(path, next != NULL, text_of(next, "log_head"), count);
+        snprintf(path, sizeof path, "%s/%s/%s", folder, HOST, tb_member_text(entry, "log"));
+        failed = log_check(path, next != NULL, tb_member_text(next, "log_head"), count);
     }
     tb_chain_close(&chain);
     count->runs += (unsigned)opened;

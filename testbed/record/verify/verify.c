@@ -67,7 +67,7 @@ static bool is_found(const struct verify *verify, const char *file, const char *
     size_t i;
     json_t *finding;
     json_array_foreach (verify->findings, i, finding)
-        if (strcmp(tb_verify_text(finding, "file"), file) == 0 && strcmp(tb_verify_text(finding, "what"), what) == 0)
+        if (strcmp(tb_member_text(finding, "file"), file) == 0 && strcmp(tb_member_text(finding, "what"), what) == 0)
             return true;
     return false;
 }
@@ -87,12 +87,6 @@ void tb_verify_link(struct verify *verify, const char *path, size_t from)
             tb_verify_finding(verify, WITNESS_FILES, part, 1, "%s", what);
         return;
     }
-}
-
-const char *tb_verify_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
 }
 
 // --- checkpoints ---------------------------------------------------------------------------------------------------------------

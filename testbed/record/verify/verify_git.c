@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "testbed/base/file.h"
 #include "testbed/record/git.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/names.h"
@@ -28,17 +29,16 @@
 static size_t first_difference(const char *path, const char *blob)
 {
     const char *const arguments[] = {"cat-file", "blob", blob, NULL};
-    struct file file;
-    char *text = NULL;
-    size_t line = 1, i = 0;
-    if (tb_file_map(path, &file))
+    char *data, *text = NULL;
+    size_t bytes, line = 1, i = 0;
+    if (tb_file_read(path, &data, &bytes))
         return 1;
     bool known = tb_git(NULL, arguments, &text) == 0;
-    for (; known && i < file.bytes && text[i] && file.data[i] == text[i]; i++)
+    for (; known && i < bytes && text[i] && data[i] == text[i]; i++)
         line += text[i] == '\n';
-    bool differs = known && (i < file.bytes || text[i]);
+    bool differs = known && (i < bytes || text[i]);
     free(text);
-    tb_file_unmap(&file);
+    free(data);
     return differs ? line : 1;
 }
 
@@ -123,17 +123,14 @@ static void check_growth(struct verify *verify, const struct history *history, c
 static void check_ledger(struct verify *verify, const struct history *history, const struct change *newest)
 {
     struct beginnings beginnings;
-    struct file file;
-    if (tb_file_map(newest->path, &file)) {
+    int rc = tb_beginnings_make(newest->path, strlen(newest->new), &beginnings);
+    if (rc == -ENOMEM)
+        tb_verify_impossible(verify, rc, "out of memory");
+    else if (rc)
         tb_verify_finding(verify, WITNESS_GIT, newest->path, 1, "gone, though commit %.12s had it", newest->commit);
-        return;
-    }
-    if (tb_beginnings_make(&file, strlen(newest->new), &beginnings))
-        tb_verify_impossible(verify, -ENOMEM, "out of memory");
     else
         check_growth(verify, history, newest->path, &beginnings);
     free(beginnings.of);
-    tb_file_unmap(&file);
 }
 
 // A run whose log is not committed yet will come after everything that is.
@@ -189,11 +186,11 @@ static void check_host(struct verify *verify, struct history *history, const str
 {
     for (size_t i = 0; i < host->chain.count; i++) {
         const json_t *entry = host->chain.entries[i].object;
-        bool postulate = strcmp(tb_verify_text(entry, "t"), "postulate") == 0 && tb_ledger_binds(&host->chain, i + 1);
-        if (postulate && check_postulate(verify, history, tb_verify_text(entry, "path")))
+        bool postulate = strcmp(tb_member_text(entry, "t"), "postulate") == 0 && tb_ledger_binds(&host->chain, i + 1);
+        if (postulate && check_postulate(verify, history, tb_member_text(entry, "path")))
             tb_verify_impossible(verify, -ENOMEM, "out of memory");
-        if (postulate || strcmp(tb_verify_text(entry, "t"), "record") == 0)
-            note_path(verify, history, tb_verify_text(entry, "path"));
+        if (postulate || strcmp(tb_member_text(entry, "t"), "record") == 0)
+            note_path(verify, history, tb_member_text(entry, "path"));
     }
     for (size_t i = 0; i < host->runs_count; i++) {
         check_order(verify, history, &host->runs[i]);
@@ -201,7 +198,7 @@ static void check_host(struct verify *verify, struct history *history, const str
     }
     for (size_t i = 0; i < host->chain.count; i++) {
         const json_t *entry = host->chain.entries[i].object;
-        bool packet = strcmp(tb_verify_text(entry, "t"), "packet") == 0;
+        bool packet = strcmp(tb_member_text(entry, "t"), "packet") == 0;
         const char *name;
         json_t *sha256;
         json_object_foreach (packet ? json_object_get(entry, "files") : NULL, name, sha256) {

@@ -7,44 +7,15 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "testbed/base/file.h"
 #include "testbed/record/git.h"
 
 // --- files as git names them ---------------------------------------------------------------------------------------------------
-
-int tb_file_map(const char *path, struct file *out)
-{
-    struct stat status;
-    int rc = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    *out = (struct file){.data = ""};
-    if (fd < 0 || fstat(fd, &status))
-        rc = -errno;
-    else if (!S_ISREG(status.st_mode))
-        rc = -EINVAL;
-    else if (status.st_size) {
-        void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        rc = data == MAP_FAILED ? -errno : 0;
-        if (!rc)
-            *out = (struct file){.data = data, .bytes = (size_t)status.st_size};
-    }
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
-void tb_file_unmap(struct file *file)
-{
-    if (file->bytes)
-        munmap((void *)file->data, file->bytes);
-}
 
 // SHA-1 (40 digits) or SHA-256 of "blob BYTES", a NUL, and the data.
 void tb_blob_id(const void *data, size_t bytes, size_t digits, char out[TB_HASH_TEXT])
@@ -66,31 +37,35 @@ void tb_blob_id(const void *data, size_t bytes, size_t digits, char out[TB_HASH_
 
 int tb_blob_of_file(const char *path, const char *like, char out[TB_HASH_TEXT])
 {
-    struct file file;
-    int rc = tb_file_map(path, &file);
+    char *data;
+    size_t bytes;
+    int rc = tb_file_read(path, &data, &bytes);
     if (rc)
         return rc;
-    tb_blob_id(file.data, file.bytes, strlen(like), out);
-    tb_file_unmap(&file);
+    tb_blob_id(data, bytes, strlen(like), out);
+    free(data);
     return 0;
 }
 
-int tb_beginnings_make(const struct file *file, size_t digits, struct beginnings *out)
+int tb_beginnings_make(const char *path, size_t digits, struct beginnings *out)
 {
-    size_t lines = 1;
-    out->count = 0;
-    for (size_t i = 0; i < file->bytes; i++)
-        lines += file->data[i] == '\n';
+    char *data;
+    size_t bytes, lines = 1;
+    *out = (struct beginnings){0};
+    int rc = tb_file_read(path, &data, &bytes);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < bytes; i++)
+        lines += data[i] == '\n';
     out->of = calloc(lines, sizeof *out->of);
-    if (!out->of)
-        return -ENOMEM;
-    for (size_t i = 0; i <= file->bytes; i++) {
-        if (i && file->data[i - 1] != '\n')
+    for (size_t i = 0; i <= bytes && out->of; i++) {
+        if (i && data[i - 1] != '\n')
             continue;
-        tb_blob_id(file->data, i, digits, out->of[out->count].id);
+        tb_blob_id(data, i, digits, out->of[out->count].id);
         out->of[out->count++].bytes = i;
     }
-    return 0;
+    free(data);
+    return out->of ? 0 : -ENOMEM;
 }
 
 size_t tb_beginning_bytes(const struct beginnings *beginnings, const char *id)

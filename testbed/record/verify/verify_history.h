@@ -41,14 +41,6 @@ bool tb_history_came_before(const struct history *history, const char *path, con
 
 // --- files as git names them ---
 
-struct file {
-    const char *data;
-    size_t bytes;
-};
-
-int tb_file_map(const char *path, struct file *out); // 0 or -errno
-void tb_file_unmap(struct file *file);
-
 // The id of a blob, by the hash that has so many digits; "" when it cannot be worked out.
 void tb_blob_id(const void *data, size_t bytes, size_t digits, char out[TB_HASH_TEXT]);
 
@@ -64,7 +56,7 @@ struct beginnings {
     } * of;
     size_t count;
 };
-int tb_beginnings_make(const struct file *file, size_t digits, struct beginnings *out); // 0 or -ENOMEM; free(out->of)
+int tb_beginnings_make(const char *path, size_t digits, struct beginnings *out); // 0 or -errno; free(out->of)
 size_t tb_beginning_bytes(const struct beginnings *beginnings, const char *id);
 
 // What history proves of the order of a host's official runs: adds a member of "order" to `out`, if there are any.

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 
+#include "testbed/base/json.h"
 #include "testbed/record/chain.h"
 #include "testbed/record/verify/verify.h"
 
@@ -57,9 +58,6 @@ void tb_verify_remark(struct verify *verify, const char *file, size_t line, cons
 
 // The question cannot be answered.
 void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-// The string member of an object, or "".
-const char *tb_verify_text(const json_t *object, const char *key);
 
 // A finding, once, if a part of the path behind its first `from` bytes is a symbolic link.
 void tb_verify_link(struct verify *verify, const char *path, size_t from);

@@ -8,62 +8,29 @@
 // (verify).
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "testbed/base/child.h"
 #include "testbed/record/verify/verify_internal.h"
-
-extern char **environ;
 
 #define NAMESPACE "locus-checkpoint"
 
-static int start(const char *const argv[], const char *input, int output, pid_t *pid)
-{
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error)
-        return -error;
-    error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input, O_RDONLY, 0);
-    if (!error)
-        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    if (!error)
-        error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!error)
-        error = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return -error;
-}
-
-// The first line of the program's answer; all of it is read, so that the program can end. 0, or -EACCES when it said no.
+// The first line of the program's answer. 0, or -ECHILD when it said no.
 static int ask(const char *const argv[], const char *input, char *answer, size_t bytes)
 {
-    int ends[2], status = 0;
-    pid_t pid;
-    char *line = NULL;
-    size_t room = 0;
-    answer[0] = '\0';
-    if (pipe2(ends, O_CLOEXEC))
+    char *text = NULL;
+    size_t size;
+    int in = open(input, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
         return -errno;
-    int error = start(argv, input, ends[1], &pid);
-    close(ends[1]);
-    FILE *lines = fdopen(ends[0], "re");
-    if (!lines)
-        close(ends[0]);
-    while (!error && lines && getline(&line, &room, lines) > 0)
-        if (!answer[0])
-            snprintf(answer, bytes, "%.*s", (int)strcspn(line, "\n"), line);
-    free(line);
-    if (lines)
-        fclose(lines);
-    if (error)
-        return error;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EACCES;
+    int error = tb_child_ask(&(struct tb_child){.argv = argv, .in = in}, &text, &size);
+    snprintf(answer, bytes, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+    free(text);
+    close(in);
+    return error;
 }
 
 void tb_verify_key(struct verify *verify, json_t **signer)
@@ -87,7 +54,7 @@ void tb_verify_key(struct verify *verify, json_t **signer)
         error = ask(check, checkpoint, answer, sizeof answer);
     if (error == -ENOENT)
         tb_verify_impossible(verify, -EINVAL, "--key: ssh-keygen is not installed. Install OpenSSH's client, or leave --key out");
-    else if (error && error != -EACCES)
+    else if (error && error != -ECHILD)
         tb_verify_impossible(verify, error, "--key: ssh-keygen: %s", strerror(-error));
     else if (!known)
         tb_verify_finding(verify, WITNESS_KEY, checkpoint, 1, "%s is of nobody who may sign by %s", signature, key);

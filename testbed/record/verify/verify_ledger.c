@@ -16,12 +16,12 @@
 
 static bool is_filing(const json_t *entry, const char *id)
 {
-    return strcmp(tb_verify_text(entry, "t"), "postulate") == 0 && strcmp(tb_verify_text(entry, "id"), id) == 0;
+    return strcmp(tb_member_text(entry, "t"), "postulate") == 0 && strcmp(tb_member_text(entry, "id"), id) == 0;
 }
 
 static bool is_official(const json_t *open)
 {
-    return strcmp(tb_verify_text(open, "kind"), "official") == 0;
+    return strcmp(tb_member_text(open, "kind"), "official") == 0;
 }
 
 // The line of the nearest binding filing of this postulate above or below `line`. 0: none.
@@ -60,19 +60,19 @@ static void check_file(struct verify *verify, const struct verify_host *host, si
     else if (rc)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "the %s filed here cannot be read: %s: %s", what, path,
                           strerror(-rc));
-    else if (strcmp(sha256, tb_verify_text(entry, "sha256")))
+    else if (strcmp(sha256, tb_member_text(entry, "sha256")))
         tb_verify_finding(verify, WITNESS_LEDGER, path, 1,
                           "the %s was changed after it was filed at %s:%zu: its sha256 is %.12s, not %.12s", what, host->ledger,
-                          line, sha256, tb_verify_text(entry, "sha256"));
+                          line, sha256, tb_member_text(entry, "sha256"));
 }
 
 static void first_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
     if (line != 1)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "a second beginning");
-    else if (strcmp(tb_verify_text(entry, "host"), host->name))
+    else if (strcmp(tb_member_text(entry, "host"), host->name))
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, 1, "this is the ledger of host '%s'",
-                          tb_verify_text(entry, "host"));
+                          tb_member_text(entry, "host"));
     else if (json_integer_value(json_object_get(entry, "v")) != 1)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, 1, "a version that this program does not know");
 }
@@ -81,13 +81,13 @@ static void postulate_line(struct verify *verify, struct verify_host *host, cons
 {
     if (!tb_ledger_binds(&host->chain, line))
         return;
-    const char *id = tb_verify_text(entry, "id");
+    const char *id = tb_member_text(entry, "id");
     size_t above = filed_above(host, id, line);
     host->postulates += !above;
     if (!above) {
-        check_file(verify, host, line, "postulate", entry, tb_verify_text(entry, "path"));
-        tb_verify_link(verify, tb_verify_text(entry, "path"), 0);
-    } else if (strcmp(tb_verify_text(host->chain.entries[above - 1].object, "sha256"), tb_verify_text(entry, "sha256")))
+        check_file(verify, host, line, "postulate", entry, tb_member_text(entry, "path"));
+        tb_verify_link(verify, tb_member_text(entry, "path"), 0);
+    } else if (strcmp(tb_member_text(host->chain.entries[above - 1].object, "sha256"), tb_member_text(entry, "sha256")))
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "postulate %s was filed at line %zu, with another content",
                           id, above);
 }
@@ -98,8 +98,8 @@ static void check_filed(struct verify *verify, struct verify_host *host, struct 
     const json_t *filed = above ? host->chain.entries[above - 1].object : NULL;
     size_t below = filed ? 0 : filed_below(host, run->postulate_id, run->line);
     run->filed = above;
-    run->postulate_path = filed ? tb_verify_text(filed, "path") : NULL;
-    if (filed && strcmp(tb_verify_text(filed, "sha256"), run->postulate_sha256))
+    run->postulate_path = filed ? tb_member_text(filed, "path") : NULL;
+    if (filed && strcmp(tb_member_text(filed, "sha256"), run->postulate_sha256))
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, run->line,
                           "run %s was opened with another version of postulate %s than the one filed at line %zu", run->id,
                           run->postulate_id, above);
@@ -113,17 +113,17 @@ static void check_filed(struct verify *verify, struct verify_host *host, struct 
 
 static void open_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
-    struct verify_run run = {.id = tb_verify_text(entry, "run"),
-                             .nonce = tb_verify_text(entry, "nonce"),
-                             .kind = tb_verify_text(entry, "kind"),
-                             .postulate_id = tb_verify_text(entry, "postulate_id"),
-                             .postulate_sha256 = tb_verify_text(entry, "postulate_sha256"),
+    struct verify_run run = {.id = tb_member_text(entry, "run"),
+                             .nonce = tb_member_text(entry, "nonce"),
+                             .kind = tb_member_text(entry, "kind"),
+                             .postulate_id = tb_member_text(entry, "postulate_id"),
+                             .postulate_sha256 = tb_member_text(entry, "postulate_sha256"),
                              .line = line};
     if (find_run(host, run.id)) {
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "run %s is opened a second time", run.id);
         return;
     }
-    int length = snprintf(run.log, sizeof run.log, "%s/%s/%s", verify->config->root, host->name, tb_verify_text(entry, "log"));
+    int length = snprintf(run.log, sizeof run.log, "%s/%s/%s", verify->config->root, host->name, tb_member_text(entry, "log"));
     if (length >= (int)sizeof run.log) {
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "run %s has a log with too long a name", run.id);
         return;
@@ -135,10 +135,10 @@ static void open_line(struct verify *verify, struct verify_host *host, const jso
 
 static void close_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
-    struct verify_run *run = find_run(host, tb_verify_text(entry, "run"));
+    struct verify_run *run = find_run(host, tb_member_text(entry, "run"));
     if (!run)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "closes run '%s', which was never opened",
-                          tb_verify_text(entry, "run"));
+                          tb_member_text(entry, "run"));
     else if (run->close)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "closes run %s a second time", run->id);
     else
@@ -147,7 +147,7 @@ static void close_line(struct verify *verify, struct verify_host *host, const js
 
 static void record_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
-    const char *path = tb_verify_text(entry, "path"), *records = verify->config->records;
+    const char *path = tb_member_text(entry, "path"), *records = verify->config->records;
     char elsewhere[PATH_MAX];
     struct stat status;
     bool fits = records && snprintf(elsewhere, sizeof elsewhere, "%s/%s", records, path) < (int)sizeof elsewhere;
@@ -160,9 +160,9 @@ static void record_line(struct verify *verify, struct verify_host *host, const j
 
 static void supersede_line(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line)
 {
-    if (strcmp(tb_verify_text(entry, "id"), tb_verify_text(entry, "by")) == 0)
+    if (strcmp(tb_member_text(entry, "id"), tb_member_text(entry, "by")) == 0)
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "postulate %s supersedes itself",
-                          tb_verify_text(entry, "id"));
+                          tb_member_text(entry, "id"));
 }
 
 static const struct {
@@ -176,7 +176,7 @@ static const struct {
 static void check_line(struct verify *verify, struct verify_host *host, size_t line)
 {
     const json_t *entry = host->chain.entries[line - 1].object;
-    const char *type = tb_verify_text(entry, "t");
+    const char *type = tb_member_text(entry, "t");
     if (line == 1 && strcmp(type, "ledger"))
         tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, 1, "this is not the beginning of a ledger");
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -191,8 +191,8 @@ static void check_line(struct verify *verify, struct verify_host *host, size_t l
 static void check_times(struct verify *verify, const struct verify_host *host)
 {
     for (size_t i = 1; i < host->chain.count; i++) {
-        const char *before = tb_verify_text(host->chain.entries[i - 1].object, "time");
-        const char *now = tb_verify_text(host->chain.entries[i].object, "time");
+        const char *before = tb_member_text(host->chain.entries[i - 1].object, "time");
+        const char *now = tb_member_text(host->chain.entries[i].object, "time");
         struct tm before_parts = {0}, now_parts = {0};
         if (!strptime(before, "%Y-%m-%dT%H:%M:%SZ", &before_parts) || !strptime(now, "%Y-%m-%dT%H:%M:%SZ", &now_parts))
             continue;
@@ -257,7 +257,7 @@ static bool is_filed(const struct verify_host *host, const char *path)
 {
     for (size_t i = 0; i < host->chain.count; i++) {
         const json_t *entry = host->chain.entries[i].object;
-        if (strcmp(tb_verify_text(entry, "t"), "record") == 0 && strcmp(tb_verify_text(entry, "path"), path) == 0)
+        if (strcmp(tb_member_text(entry, "t"), "record") == 0 && strcmp(tb_member_text(entry, "path"), path) == 0)
             return true;
     }
     return false;
@@ -304,8 +304,8 @@ void tb_verify_records(struct verify *verify, const struct verify_host hosts[], 
     for (size_t i = 0; i < count; i++) {
         for (size_t line = 1; line <= hosts[i].chain.count; line++) {
             const json_t *entry = hosts[i].chain.entries[line - 1].object;
-            const char *id = tb_verify_text(entry, "run");
-            if (strcmp(tb_verify_text(entry, "t"), "record") == 0 && !may_be_opened(verify, hosts, count, &hosts[i], id, line))
+            const char *id = tb_member_text(entry, "run");
+            if (strcmp(tb_member_text(entry, "t"), "record") == 0 && !may_be_opened(verify, hosts, count, &hosts[i], id, line))
                 tb_verify_finding(verify, WITNESS_LEDGER, hosts[i].ledger, line, "a record of run '%s', which was never opened",
                                   id);
         }

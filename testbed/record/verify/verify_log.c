@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "testbed/base/json.h"
 #include "testbed/record/verify/verify_internal.h"
 
 // A run that crashed may have left half a line, which nobody was told of.
@@ -30,19 +29,19 @@ static bool header_agrees(struct verify *verify, const struct verify_host *host,
     if (!chain->count)
         return true;
     const json_t *header = chain->entries[0].object;
-    const char *id = tb_verify_text(header, "run"), *ledger = host->ledger;
-    const char *sha256 = tb_verify_text(json_object_get(header, "postulate"), "sha256");
-    if (strcmp(tb_verify_text(header, "t"), "hdr"))
+    const char *id = tb_member_text(header, "run"), *ledger = host->ledger;
+    const char *sha256 = tb_member_text(json_object_get(header, "postulate"), "sha256");
+    if (strcmp(tb_member_text(header, "t"), "hdr"))
         tb_verify_finding(verify, WITNESS_LOG, run->log, 1, "a log begins with its header, this does not");
     else if (strcmp(id, run->id))
         tb_verify_finding(verify, WITNESS_LEDGER, run->log, 1,
                           "this is the log of run '%s', but %s:%zu opened run %s under this name", id, ledger, run->line, run->id);
-    else if (strcmp(tb_verify_text(header, "nonce"), run->nonce))
+    else if (strcmp(tb_member_text(header, "nonce"), run->nonce))
         tb_verify_finding(verify, WITNESS_LEDGER, run->log, 1, "another log of run %s: its nonce is not the one of %s:%zu", id,
                           ledger, run->line);
-    else if (strcmp(tb_verify_text(header, "kind"), run->kind))
+    else if (strcmp(tb_member_text(header, "kind"), run->kind))
         tb_verify_finding(verify, WITNESS_LEDGER, run->log, 1, "run %s was opened as '%s' (%s:%zu), and its log says '%s'", id,
-                          run->kind, ledger, run->line, tb_verify_text(header, "kind"));
+                          run->kind, ledger, run->line, tb_member_text(header, "kind"));
     else if (strcmp(sha256, run->postulate_sha256))
         tb_verify_finding(verify, WITNESS_LEDGER, run->log, 1,
                           "run %s used another postulate than the one it was opened with (%s:%zu)", id, ledger, run->line);
@@ -56,7 +55,7 @@ static bool seal_holds(struct verify *verify, const struct verify_run *run, cons
 {
     for (size_t i = 0; i < chain->count; i++) {
         const json_t *object = chain->entries[i].object;
-        if (strcmp(tb_verify_text(object, "t"), "seal"))
+        if (strcmp(tb_member_text(object, "t"), "seal"))
             continue;
         json_int_t lines = json_integer_value(json_object_get(object, "lines"));
         *sealed = i + 1 == chain->count && !chain->broken_line;
@@ -75,8 +74,8 @@ static bool seal_holds(struct verify *verify, const struct verify_run *run, cons
 static const char *log_verdict(const struct tb_chain *chain)
 {
     for (size_t i = chain->count; i-- > 0;)
-        if (strcmp(tb_verify_text(chain->entries[i].object, "t"), "sum") == 0)
-            return tb_verify_text(chain->entries[i].object, "verdict");
+        if (strcmp(tb_member_text(chain->entries[i].object, "t"), "sum") == 0)
+            return tb_member_text(chain->entries[i].object, "verdict");
     return "";
 }
 
@@ -88,7 +87,7 @@ static void close_agrees(struct verify *verify, const struct verify_host *host, 
         tb_hash_text(&chain->entries[chain->count - 1].head, head);
     json_int_t lines = json_integer_value(json_object_get(run->close, "log_lines"));
     const char *verdict = log_verdict(chain);
-    bool complete = strcmp(tb_verify_text(run->close, "status"), "complete") == 0;
+    bool complete = strcmp(tb_member_text(run->close, "status"), "complete") == 0;
     if (!sealed)
         tb_verify_finding(verify, WITNESS_LOG, run->log, chain->count + 1,
                           "the log ends without its seal, though run %s was closed with %lld lines: its tail was cut off", run->id,
@@ -96,12 +95,12 @@ static void close_agrees(struct verify *verify, const struct verify_host *host, 
     else if (lines != (json_int_t)chain->count)
         tb_verify_finding(verify, WITNESS_LEDGER, run->log, chain->count, "run %s was closed with %lld lines, there are %zu (%s)",
                           run->id, (long long)lines, chain->count, host->ledger);
-    else if (strcmp(head, tb_verify_text(run->close, "log_head")))
+    else if (strcmp(head, tb_member_text(run->close, "log_head")))
         tb_verify_finding(verify, WITNESS_LEDGER, run->log, chain->count,
                           "written anew: its last hash is not the one that %s has for run %s", host->ledger, run->id);
-    else if (*verdict && complete && strcmp(verdict, tb_verify_text(run->close, "verdict")))
+    else if (*verdict && complete && strcmp(verdict, tb_member_text(run->close, "verdict")))
         tb_verify_finding(verify, WITNESS_LEDGER, run->log, chain->count, "the log's verdict is '%s', and %s has '%s' for run %s",
-                          verdict, host->ledger, tb_verify_text(run->close, "verdict"), run->id);
+                          verdict, host->ledger, tb_member_text(run->close, "verdict"), run->id);
 }
 
 // A ledger whose chain is broken may well have closed the run behind the break.

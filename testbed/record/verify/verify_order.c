@@ -181,14 +181,9 @@ static json_t *order_report(const struct order *order)
 void tb_verify_order(struct verify *verify, const struct history *history, const struct verify_host *host, json_t *out)
 {
     struct order order = {.verify = verify, .history = history, .host = host};
-    struct file ledger;
     for (enum proof which = POSTULATE_COMMIT; which <= BUILD_COMMIT; which++)
         order.lost[which] = json_array();
-    int rc = tb_file_map(host->ledger, &ledger);
-    if (!rc) {
-        rc = tb_beginnings_make(&ledger, history->count ? strlen(history->changes[0].new) : 40, &order.ledger);
-        tb_file_unmap(&ledger);
-    }
+    int rc = tb_beginnings_make(host->ledger, history->count ? strlen(history->changes[0].new) : 40, &order.ledger);
     if (!rc)
         rc = blobs_load(&order);
     for (size_t i = 0; i < host->runs_count && !rc; i++)

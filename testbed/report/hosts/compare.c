@@ -11,7 +11,7 @@
 
 #include "testbed/base/json.h"
 #include "testbed/judge/arm_figures.h"
-#include "testbed/record/find_run.h"
+#include "testbed/record/store.h"
 #include "testbed/report/board/board.h"
 #include "testbed/stats/unpaired.h"
 
@@ -189,7 +189,7 @@ static int differences(const char *what, const json_t *first, const json_t *seco
 static json_t *run_json(const struct tb_log_view *view)
 {
     char host[128];
-    tb_find_run_host(view->path, host, sizeof host);
+    tb_store_host_of(view->path, host, sizeof host);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "run", tb_member_text(view->header, "run"), "host", host, "path",
                      view->path, "kind", tb_member_text(view->header, "kind"), "verdict", tb_member_text(view->summary, "verdict"),
                      "emulated", tb_log_emulated(view));

@@ -26,7 +26,7 @@ static bool is_wanted(const struct tb_fleet *fleet, const char *run, const char 
 
 static bool is_of(const struct tb_fleet_run *entry, const char *host, const char *postulate)
 {
-    return strcmp(entry->run->host, host) == 0 && strncmp(entry->run->run, postulate, 4) == 0;
+    return strcmp(entry->run->host->name, host) == 0 && strncmp(entry->run->run, postulate, 4) == 0;
 }
 
 static int worth(const struct tb_fleet_run *entry)
@@ -297,10 +297,10 @@ static json_t *assemble(struct tb_fleet *fleet)
     return NULL;
 }
 
-int tb_fleet(const struct tb_gallery *gallery, const struct tb_fleet_wanted *wanted, json_t **out)
+int tb_fleet(const struct tb_store *store, const struct tb_fleet_wanted *wanted, json_t **out)
 {
     struct tb_fleet fleet = {
-        .gallery = gallery, .wanted = wanted, .groups = json_array(), .postulates = json_array(), .warnings = json_array()};
+        .store = store, .wanted = wanted, .groups = json_array(), .postulates = json_array(), .warnings = json_array()};
     int rc = fleet.groups && fleet.postulates && fleet.warnings ? tb_fleet_collect(&fleet) : -ENOMEM;
     if (!rc)
         rc = warn_of_hosts(&fleet);

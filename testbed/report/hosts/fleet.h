@@ -37,8 +37,8 @@ struct tb_fleet_wanted {
 //     verdict}], unfit [{run, verdict}]}]: one for each host, in their order
 //   disagree [{postulate, prediction, sentence}]: survived on one machine, and falsified on another
 //   warnings, answer: sentences
-// Text from logs is without control characters. The gallery must be sorted. 0, -ENOMEM.
-int tb_fleet(const struct tb_gallery *gallery, const struct tb_fleet_wanted *wanted, json_t **out);
+// Text from logs is without control characters. The store must be sorted. 0, -ENOMEM.
+int tb_fleet(const struct tb_store *store, const struct tb_fleet_wanted *wanted, json_t **out);
 
 const json_t *tb_fleet_find(const json_t *list, const char *id); // a postulate or a prediction by its id, or NULL
 

@@ -13,14 +13,13 @@
 // --- runs ----------------------------------------------------------------------------------------------------------------------
 
 // A log that is missing or empty has no header; its ledger knows. A damaged one that nobody knows might have been official.
-static bool is_official(const struct tb_gallery_host *host, const struct tb_gallery_run *run)
+static bool is_official(const struct tb_store_run *run)
 {
     const char *kind = tb_member_text(run->view.header, "kind");
     if (strspn(run->run, "0123456789") != 4 || run->run[4] != '-')
         return false; // a file of another name, of which nobody knows a postulate
-    const json_t *opened = *kind || !host ? NULL : tb_gallery_entry(host, "open", run->run);
-    if (opened)
-        kind = tb_member_text(opened, "kind");
+    if (!*kind && run->opened)
+        kind = tb_member_text(run->host->ledger.entries[run->opened - 1].object, "kind");
     return !*kind || strcmp(kind, "official") == 0;
 }
 
@@ -33,15 +32,11 @@ bool tb_fleet_measured(const char *verdict)
     return false;
 }
 
-static struct tb_fleet_run entry_of(const struct tb_gallery_host *host, const struct tb_gallery_run *run)
+static struct tb_fleet_run entry_of(const struct tb_store_run *run)
 {
-    struct tb_fleet_run entry = {.run = run, .verdict = tb_gallery_verdict(run)};
-    bool whole = run->state == TB_RUN_WHOLE;
+    struct tb_fleet_run entry = {.run = run, .verdict = tb_run_verdict(run), .closed = run->state == TB_RUN_WHOLE};
     const json_t *prediction;
     size_t i;
-    entry.closed = whole && host && tb_gallery_entry(host, "close", run->run);
-    if (whole && !entry.closed)
-        entry.verdict = "not in the ledger";
     json_array_foreach (tb_member(run->view.summary, "predictions"), i, prediction)
         entry.says |= entry.closed && tb_fleet_measured(tb_prediction_verdict(run->view.header, prediction));
     return entry;
@@ -54,12 +49,11 @@ static bool host_wanted(const struct tb_fleet *fleet, const char *name)
 
 static int collect_runs(struct tb_fleet *fleet)
 {
-    fleet->runs = calloc(fleet->gallery->runs_count + 1, sizeof *fleet->runs);
-    for (size_t i = 0; fleet->runs && i < fleet->gallery->runs_count; i++) {
-        const struct tb_gallery_run *run = &fleet->gallery->runs[i];
-        const struct tb_gallery_host *host = tb_gallery_host_of(fleet->gallery, run);
-        if (host_wanted(fleet, run->host) && is_official(host, run))
-            fleet->runs[fleet->runs_count++] = entry_of(host, run);
+    fleet->runs = calloc(fleet->store->runs_count + 1, sizeof *fleet->runs);
+    for (size_t i = 0; fleet->runs && i < fleet->store->runs_count; i++) {
+        const struct tb_store_run *run = &fleet->store->runs[i];
+        if (host_wanted(fleet, run->host->name) && is_official(run))
+            fleet->runs[fleet->runs_count++] = entry_of(run);
     }
     return fleet->runs ? 0 : -ENOMEM;
 }
@@ -90,8 +84,8 @@ static int describe(struct tb_fleet *fleet, struct tb_fleet_host *host)
 {
     const json_t *newest = NULL;
     for (size_t i = 0; i < fleet->runs_count; i++) {
-        const struct tb_gallery_run *run = fleet->runs[i].run;
-        if (strcmp(run->host, host->name))
+        const struct tb_store_run *run = fleet->runs[i].run;
+        if (strcmp(run->host->name, host->name))
             continue;
         host->runs++;
         if (strcmp(tb_member_text(run->view.header, "time"), tb_member_text(newest, "time")) > 0)
@@ -100,7 +94,7 @@ static int describe(struct tb_fleet *fleet, struct tb_fleet_host *host)
     host->machine = tb_fleet_machine(newest);
     for (size_t i = 0; host->machine && i < fleet->runs_count; i++) {
         const json_t *header = fleet->runs[i].run->view.header;
-        if (!header || strcmp(fleet->runs[i].run->host, host->name))
+        if (!header || strcmp(fleet->runs[i].run->host->name, host->name))
             continue;
         json_t *then = tb_fleet_machine(header);
         host->changed |= !same_text(then, host->machine, "cpu") || !same_text(then, host->machine, "topology");
@@ -154,18 +148,18 @@ static int group_hosts(struct tb_fleet *fleet)
 
 static int collect_hosts(struct tb_fleet *fleet)
 {
-    const struct tb_gallery *gallery = fleet->gallery;
+    const struct tb_store *store = fleet->store;
     int rc = 0;
-    fleet->hosts = calloc(gallery->hosts_count + gallery->runs_count + 1, sizeof *fleet->hosts);
+    fleet->hosts = calloc(store->hosts_count + store->runs_count + 1, sizeof *fleet->hosts);
     if (!fleet->hosts)
         return -ENOMEM;
     for (size_t i = 0; i < fleet->runs_count; i++)
-        host_add(fleet, fleet->runs[i].run->host);
-    for (size_t i = 0; i < gallery->hosts_count; i++) {
-        const struct tb_chain *ledger = &gallery->hosts[i].ledger;
-        if (!ledger->broken_line || !host_wanted(fleet, gallery->hosts[i].name))
+        host_add(fleet, fleet->runs[i].run->host->name);
+    for (size_t i = 0; i < store->hosts_count; i++) {
+        const struct tb_chain *ledger = &store->hosts[i]->ledger;
+        if (!ledger->broken_line || !host_wanted(fleet, store->hosts[i]->name))
             continue;
-        struct tb_fleet_host *host = host_add(fleet, gallery->hosts[i].name);
+        struct tb_fleet_host *host = host_add(fleet, store->hosts[i]->name);
         host->broken = ledger->broken;
         host->broken_line = ledger->broken_line;
     }

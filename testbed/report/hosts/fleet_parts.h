@@ -8,7 +8,7 @@
 
 // An official run.
 struct tb_fleet_run {
-    const struct tb_gallery_run *run;
+    const struct tb_store_run *run;
     const char *verdict;        // of the whole run, or why it has none
     bool closed;                // sealed, complete, and in the ledger as it is
     bool says;                  // one of its predictions rests on figures
@@ -23,9 +23,9 @@ struct tb_fleet_host {
 };
 
 struct tb_fleet {
-    const struct tb_gallery *gallery;
+    const struct tb_store *store;
     const struct tb_fleet_wanted *wanted;
-    struct tb_fleet_run *runs;  // as the gallery: by postulate, then time
+    struct tb_fleet_run *runs;  // as the store: by postulate, then time
     struct tb_fleet_host *hosts; // by group, then name
     size_t runs_count, hosts_count;
     json_t *groups, *postulates, *warnings;

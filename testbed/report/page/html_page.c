@@ -14,54 +14,54 @@
 
 // --- the answer ---
 
-static size_t count_runs(const struct tb_gallery *gallery, const char *verdict)
+static size_t count_runs(const struct tb_store *store, const char *verdict)
 {
     size_t count = 0;
-    for (size_t i = 0; i < gallery->runs_count; i++)
-        count += strcmp(tb_gallery_verdict(&gallery->runs[i]), verdict) == 0;
+    for (size_t i = 0; i < store->runs_count; i++)
+        count += strcmp(tb_run_verdict(&store->runs[i]), verdict) == 0;
     return count;
 }
 
 // A smoke run was too short to say anything.
-static bool speaks(const struct tb_gallery_run *run)
+static bool speaks(const struct tb_store_run *run)
 {
     return run->state == TB_RUN_WHOLE && strcmp(tb_member_text(run->view.header, "kind"), "smoke");
 }
 
-static size_t count_speaking(const struct tb_gallery *gallery)
+static size_t count_speaking(const struct tb_store *store)
 {
     size_t count = 0;
-    for (size_t i = 0; i < gallery->runs_count; i++)
-        count += speaks(&gallery->runs[i]);
+    for (size_t i = 0; i < store->runs_count; i++)
+        count += speaks(&store->runs[i]);
     return count;
 }
 
-static size_t count_emulated(const struct tb_gallery *gallery)
+static size_t count_emulated(const struct tb_store *store)
 {
     size_t count = 0;
-    for (size_t i = 0; i < gallery->runs_count; i++)
-        count += speaks(&gallery->runs[i]) && tb_emulated(gallery->runs[i].view.header)[0];
+    for (size_t i = 0; i < store->runs_count; i++)
+        count += speaks(&store->runs[i]) && tb_emulated(store->runs[i].view.header)[0];
     return count;
 }
 
 // NULL: all of them.
-static size_t count_predictions(const struct tb_gallery *gallery, const char *verdict)
+static size_t count_predictions(const struct tb_store *store, const char *verdict)
 {
     size_t count = 0, i;
-    for (size_t r = 0; r < gallery->runs_count; r++) {
+    for (size_t r = 0; r < store->runs_count; r++) {
         const json_t *prediction;
-        if (speaks(&gallery->runs[r]))
-            json_array_foreach (tb_member(gallery->runs[r].view.summary, "predictions"), i, prediction)
-                count += !verdict || strcmp(tb_prediction_verdict(gallery->runs[r].view.header, prediction), verdict) == 0;
+        if (speaks(&store->runs[r]))
+            json_array_foreach (tb_member(store->runs[r].view.summary, "predictions"), i, prediction)
+                count += !verdict || strcmp(tb_prediction_verdict(store->runs[r].view.header, prediction), verdict) == 0;
     }
     return count;
 }
 
-void tb_gallery_answer(FILE *out, const struct tb_gallery *gallery)
+void tb_html_answer(FILE *out, const struct tb_store *store)
 {
-    size_t all = count_predictions(gallery, NULL), survived = count_predictions(gallery, "survived");
-    size_t falsified = count_predictions(gallery, "falsified"), beyond = count_predictions(gallery, "unmeasurable-on-host");
-    size_t open = all - survived - falsified - beyond, runs = count_speaking(gallery);
+    size_t all = count_predictions(store, NULL), survived = count_predictions(store, "survived");
+    size_t falsified = count_predictions(store, "falsified"), beyond = count_predictions(store, "unmeasurable-on-host");
+    size_t open = all - survived - falsified - beyond, runs = count_speaking(store);
     if (runs == 0) {
         fputs("Nothing yet: no run has come to its end.", out);
         return;
@@ -74,9 +74,9 @@ void tb_gallery_answer(FILE *out, const struct tb_gallery *gallery)
     fputs(".", out);
 }
 
-void tb_gallery_rest(FILE *out, const struct tb_gallery *gallery)
+void tb_html_rest(FILE *out, const struct tb_store *store)
 {
-    size_t runs = count_speaking(gallery), rest = gallery->runs_count - runs, emulated = count_emulated(gallery);
+    size_t runs = count_speaking(store), rest = store->runs_count - runs, emulated = count_emulated(store);
     if (rest > 0)
         fprintf(out, "%zu %srun%s ha%s no verdict (smoke, crashed, stopped or damaged) and %s counted below.", rest,
                 runs > 0 ? "more " : "", rest == 1 ? "" : "s", rest == 1 ? "s" : "ve", rest == 1 ? "is" : "are");
@@ -92,27 +92,27 @@ void tb_gallery_rest(FILE *out, const struct tb_gallery *gallery)
                 emulated, runs);
 }
 
-static void put_answer(FILE *out, const struct tb_gallery *gallery)
+static void put_answer(FILE *out, const struct tb_store *store)
 {
     size_t i;
     fputs("<p class=\"answer\">", out);
-    tb_gallery_answer(out, gallery);
+    tb_html_answer(out, store);
     fputs("</p>\n<p class=\"note\">", out);
-    tb_gallery_rest(out, gallery);
+    tb_html_rest(out, store);
     fputs("</p>\n", out);
-    if (count_predictions(gallery, "falsified") == 0)
+    if (count_predictions(store, "falsified") == 0)
         return;
     fputs("<ul class=\"fallen\">\n", out);
-    for (size_t r = 0; r < gallery->runs_count; r++) {
-        const struct tb_gallery_run *run = &gallery->runs[r];
+    for (size_t r = 0; r < store->runs_count; r++) {
+        const struct tb_store_run *run = &store->runs[r];
         const json_t *prediction;
         json_array_foreach (tb_member(run->view.summary, "predictions"), i, prediction) {
             if (!speaks(run) || strcmp(tb_prediction_verdict(run->view.header, prediction), "falsified"))
                 continue;
             tb_html(out, "<li><a href=\"#@\">@ @</a> <code>@</code> was falsified@@: ", run->run,
                     tb_member_text(run->view.header, "experiment.id"), tb_member_text(prediction, "id"),
-                    tb_member_text(prediction, "text"), gallery->hosts_count > 1 ? " on " : "",
-                    gallery->hosts_count > 1 ? run->host : "");
+                    tb_member_text(prediction, "text"), store->hosts_count > 1 ? " on " : "",
+                    store->hosts_count > 1 ? run->host->name : "");
             tb_html_interval(out, tb_member_number(prediction, "estimate"), tb_member_number(prediction, "low"),
                              tb_member_number(prediction, "high"));
             fputs("</li>\n", out);
@@ -123,11 +123,11 @@ static void put_answer(FILE *out, const struct tb_gallery *gallery)
 
 // --- the ledgers at a glance ---
 
-static void put_counts(FILE *out, const struct tb_gallery *gallery)
+static void put_counts(FILE *out, const struct tb_store *store)
 {
     fputs("<ul class=\"counts\">\n", out);
     for (size_t i = 0; tb_badge_at(i); i++) {
-        size_t count = count_runs(gallery, tb_badge_at(i)->name);
+        size_t count = count_runs(store, tb_badge_at(i)->name);
         bool always = i < 2 || strcmp(tb_badge_at(i)->name, "crashed") == 0; // none of these is worth a word, too
         if (count > 0 || always)
             tb_html(out,
@@ -138,7 +138,7 @@ static void put_counts(FILE *out, const struct tb_gallery *gallery)
     fputs("</ul>\n", out);
 }
 
-static size_t count_entries(const struct tb_gallery_host *host, const char *type)
+static size_t count_entries(const struct tb_store_host *host, const char *type)
 {
     size_t count = 0;
     for (size_t i = 0; i < host->ledger.count; i++)
@@ -146,7 +146,7 @@ static size_t count_entries(const struct tb_gallery_host *host, const char *type
     return count;
 }
 
-static void put_checkpoint(FILE *out, const struct tb_gallery_host *host)
+static void put_checkpoint(FILE *out, const struct tb_store_host *host)
 {
     char head[TB_HASH_TEXT] = "";
     if (host->ledger.broken_line > 0) {
@@ -158,14 +158,14 @@ static void put_checkpoint(FILE *out, const struct tb_gallery_host *host)
     tb_html(out, "<td class=\"text\"><code class=\"hash\">@ @</code></td>", TB_COUNT(host->ledger.bytes), head);
 }
 
-static void put_hosts(FILE *out, const struct tb_gallery *gallery)
+static void put_hosts(FILE *out, const struct tb_store *store)
 {
     fputs("<div class=\"wide\"><table class=\"ledgers\"><thead><tr><th scope=\"col\">ledger</th><th scope=\"col\">filed</th>"
           "<th scope=\"col\">opened</th><th scope=\"col\">closed</th><th scope=\"col\">records</th>"
           "<th scope=\"col\" class=\"text\">checkpoint: bytes, last hash</th></tr></thead><tbody>\n",
           out);
-    for (size_t i = 0; i < gallery->hosts_count; i++) {
-        const struct tb_gallery_host *host = &gallery->hosts[i];
+    for (size_t i = 0; i < store->hosts_count; i++) {
+        const struct tb_store_host *host = store->hosts[i];
         tb_html(out, "<tr data-ledger=\"@\"><th scope=\"row\">@</th>", host->path, host->path);
         if (host->exists) {
             tb_html(out, "<td>@</td><td>@</td><td>@</td><td>@</td>", TB_COUNT(count_entries(host, "postulate")),
@@ -183,10 +183,10 @@ static void put_hosts(FILE *out, const struct tb_gallery *gallery)
 // --- the page ---
 
 // One machine has nothing to stand beside.
-static int put_fleet(FILE *out, const struct tb_gallery *gallery)
+static int put_fleet(FILE *out, const struct tb_store *store)
 {
     json_t *fleet = NULL;
-    int rc = tb_fleet(gallery, &(struct tb_fleet_wanted){0}, &fleet);
+    int rc = tb_fleet(store, &(struct tb_fleet_wanted){0}, &fleet);
     if (rc == 0 && json_array_size(tb_member(fleet, "hosts")) > 1)
         tb_fleet_html(out, fleet);
     json_decref(fleet);
@@ -194,27 +194,27 @@ static int put_fleet(FILE *out, const struct tb_gallery *gallery)
 }
 
 // Where no official run has a figure there is none to show.
-static int put_scoreboard(FILE *out, const struct tb_gallery *gallery)
+static int put_scoreboard(FILE *out, const struct tb_store *store)
 {
     json_t *board = NULL;
-    int rc = tb_scoreboard(gallery, &(struct tb_scoreboard_wanted){0}, &board);
+    int rc = tb_scoreboard(store, &(struct tb_scoreboard_wanted){0}, &board);
     if (rc == 0 && tb_scoreboard_tables(board) > 0)
         tb_scoreboard_html(out, board);
     json_decref(board);
     return rc;
 }
 
-static bool all_official(const struct tb_gallery *gallery)
+static bool all_official(const struct tb_store *store)
 {
-    for (size_t i = 0; i < gallery->runs_count; i++) {
-        const char *kind = tb_member_text(gallery->runs[i].view.header, "kind");
+    for (size_t i = 0; i < store->runs_count; i++) {
+        const char *kind = tb_member_text(store->runs[i].view.header, "kind");
         if (kind[0] && strcmp(kind, "official"))
             return false;
     }
     return true;
 }
 
-int tb_html_page(FILE *out, const struct tb_gallery *gallery)
+int tb_html_page(FILE *out, const struct tb_store *store)
 {
     int rc = 0;
     fputs(
@@ -227,24 +227,24 @@ int tb_html_page(FILE *out, const struct tb_gallery *gallery)
     tb_html_style(out);
     fputs("</head><body>\n", out);
     tb_html_shapes(out);
-    tb_html(out, "<main><header><h1>What did @ show?</h1>\n", gallery->hosts_count > 1 ? "these machines" : "this machine");
-    put_answer(out, gallery);
+    tb_html(out, "<main><header><h1>What did @ show?</h1>\n", store->hosts_count > 1 ? "these machines" : "this machine");
+    put_answer(out, store);
     fputs("</header>\n", out);
-    if (!all_official(gallery))
+    if (!all_official(store))
         fputs("<p class=\"note trial\">There are trial runs here. They are not the record: nobody had to say beforehand what they "
               "would show.</p>\n",
               out);
-    put_counts(out, gallery);
-    rc = put_fleet(out, gallery);
+    put_counts(out, store);
+    rc = put_fleet(out, store);
     fputs("<h2>Verdicts</h2>\n", out);
-    for (size_t i = 0; i < gallery->runs_count && rc == 0; i++)
-        rc = tb_html_run(out, &gallery->runs[i]);
+    for (size_t i = 0; i < store->runs_count && rc == 0; i++)
+        rc = tb_html_run(out, &store->runs[i]);
     if (rc == 0)
-        rc = put_scoreboard(out, gallery);
+        rc = put_scoreboard(out, store);
     fputs("<h2>Ledgers</h2>\n<p class=\"note\">A checkpoint that you keep elsewhere shows later that nothing was taken away: "
           "<code>locus verify --checkpoint FILE</code></p>\n",
           out);
-    put_hosts(out, gallery);
+    put_hosts(out, store);
     fputs("</main></body></html>\n", out);
     return rc < 0 ? rc : ferror(out) ? -ENOMEM : 0;
 }

@@ -34,16 +34,16 @@ const struct tb_badge *tb_badge(const char *verdict);
 const struct tb_badge *tb_badge_at(size_t i); // in the order of the glance; NULL behind the last
 
 // Writes the whole page. 0 or -errno.
-int tb_html_page(FILE *out, const struct tb_gallery *gallery);
+int tb_html_page(FILE *out, const struct tb_store *store);
 
 // The page's answer, as plain text: a sentence about the predictions, and those about runs without a verdict and runs in emulated
 // machines (or nothing).
-void tb_gallery_answer(FILE *out, const struct tb_gallery *gallery);
-void tb_gallery_rest(FILE *out, const struct tb_gallery *gallery);
+void tb_html_answer(FILE *out, const struct tb_store *store);
+void tb_html_rest(FILE *out, const struct tb_store *store);
 
 void tb_html_style(FILE *out);
 
-int tb_html_run(FILE *out, const struct tb_gallery_run *run); // 0 or -ENOMEM
+int tb_html_run(FILE *out, const struct tb_store_run *run); // 0 or -ENOMEM
 void tb_html_badge(FILE *out, const char *verdict);
 
 // --- html_table ---

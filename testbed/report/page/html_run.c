@@ -87,17 +87,17 @@ static void readable_time(const char *time, char out[20])
         out[10] = ' ';
 }
 
-static void put_badges(FILE *out, const struct tb_gallery_run *run)
+static void put_badges(FILE *out, const struct tb_store_run *run)
 {
     const char *emulated = tb_emulated(run->view.header);
     if (emulated[0])
         fputs("<span class=\"badges\">", out);
-    tb_html_badge(out, tb_gallery_verdict(run));
+    tb_html_badge(out, tb_run_verdict(run));
     if (emulated[0])
         tb_html(out, "<span class=\"badge emulated\"><span class=\"sign\">\u25a3</span> emulated: @</span></span>", emulated);
 }
 
-static void put_summary(FILE *out, const struct tb_gallery_run *run)
+static void put_summary(FILE *out, const struct tb_store_run *run)
 {
     const json_t *header = run->view.header, *predictions = tb_member(run->view.summary, "predictions"), *prediction;
     const char *question = tb_member_text(header, "experiment.question"), *kind = tb_member_text(header, "kind");
@@ -113,7 +113,7 @@ static void put_summary(FILE *out, const struct tb_gallery_run *run)
             put_claim_line(out, header, prediction);
     if (run->why[0])
         tb_html(out, "<span class=\"claim\">@</span>\n", run->why);
-    tb_html(out, "<span class=\"meta\">@ \u00b7 @@@@</span></span></summary>\n", run->host, time, time[0] ? " UTC" : "no log",
+    tb_html(out, "<span class=\"meta\">@ \u00b7 @@@@</span></span></summary>\n", run->host->name, time, time[0] ? " UTC" : "no log",
             strcmp(kind, "official") && kind[0] ? " \u00b7 " : "", strcmp(kind, "official") ? kind : "");
 }
 
@@ -260,7 +260,7 @@ static void put_doctor(FILE *out, const json_t *header)
         put_fold(out, title, false, tb_member(header, "doctor.findings"));
 }
 
-static void put_source(FILE *out, const struct tb_gallery_run *run)
+static void put_source(FILE *out, const struct tb_store_run *run)
 {
     char head[TB_HASH_TEXT] = "";
     const struct tb_chain *chain = &run->view.chain;
@@ -268,26 +268,26 @@ static void put_source(FILE *out, const struct tb_gallery_run *run)
         tb_hash_text(&chain->entries[chain->count - 1].head, head);
     tb_html(out, "<dl class=\"source\"><div><dt>run</dt><dd>@</dd></div><div><dt>log</dt><dd>@</dd></div>", run->run, run->path);
     tb_html(out, "<div><dt>last hash</dt><dd>@</dd></div><div><dt>ledger</dt><dd>@</dd></div>", head[0] ? head : "none",
-            run->filed ? "opened before the first sample" : "does not know this log");
+            run->opened ? "opened before the first sample" : "does not know this log");
     tb_html(out, "<div><dt>postulate</dt><dd>@</dd></div><div><dt>its SHA-256</dt><dd>@</dd></div></dl>\n",
             tb_member_text(run->view.header, "postulate.path"), tb_member_text(run->view.header, "postulate.sha256"));
 }
 
-static void put_head(FILE *out, const struct tb_gallery_run *run)
+static void put_head(FILE *out, const struct tb_store_run *run)
 {
     const struct tb_chain *chain = &run->view.chain;
     char head[TB_HASH_TEXT] = "";
     if (chain->count > 0)
         tb_hash_text(&chain->entries[chain->count - 1].head, head);
     tb_html(out, "<details class=\"run\" id=\"@\" data-run=\"@\" data-host=\"@\" data-verdict=\"@\" ", run->run, run->run,
-            run->host, tb_gallery_verdict(run));
+            run->host->name, tb_run_verdict(run));
     tb_html(out, "data-kind=\"@\" data-log=\"@\" data-head=\"@\"", tb_member_text(run->view.header, "kind"), run->path, head);
     if (tb_emulated(run->view.header)[0])
         tb_html(out, " data-emulated=\"@\"", tb_emulated(run->view.header));
     fputs(">\n", out);
 }
 
-int tb_html_run(FILE *out, const struct tb_gallery_run *run)
+int tb_html_run(FILE *out, const struct tb_store_run *run)
 {
     const struct tb_log_view *view = &run->view;
     const json_t *predictions = tb_member(view->summary, "predictions"), *prediction;
@@ -301,7 +301,7 @@ int tb_html_run(FILE *out, const struct tb_gallery_run *run)
             "<p class=\"emulation\"><b>Made in an emulated machine (@).</b> What is counted here is evidence; times are not, and "
             "are not shown as results.</p>\n",
             tb_emulated(view->header));
-    bool overruled = tb_emulated(view->header)[0] && strcmp(tb_gallery_verdict(run), tb_member_text(view->summary, "verdict"));
+    bool overruled = tb_emulated(view->header)[0] && strcmp(tb_run_verdict(run), tb_member_text(view->summary, "verdict"));
     if (tb_member_text(view->summary, "why")[0] && !overruled)
         tb_html(out, "<p class=\"why\">@</p>\n", tb_member_text(view->summary, "why"));
     json_array_foreach (predictions, i, prediction)

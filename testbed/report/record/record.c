@@ -17,7 +17,7 @@
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/judge/arm_figures.h"
 #include "testbed/judge/verdict.h"
-#include "testbed/record/find_run.h"
+#include "testbed/record/store.h"
 #include "testbed/report/board/board.h"
 
 #define CELL_BYTES 512
@@ -314,7 +314,7 @@ static void write_environment(const struct tb_log_view *view, FILE *out)
         {"uncommitted changes", "env.build.dirty"},
     };
     char host[128], shown[CELL_BYTES], text[CELL_BYTES];
-    tb_find_run_host(view->path, host, sizeof host);
+    tb_store_host_of(view->path, host, sizeof host);
     fprintf(out, "## Environment\n\n| | |\n|---|---|\n| host | %s |\n", escaped(host, text, sizeof text));
     fprintf(out, "| memory nodes | %zu |\n", json_object_size(tb_member(view->header, "env.nodes")));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -14,8 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/base/file.h"
 #include "testbed/base/json.h"
-#include "testbed/record/find_run.h"
+#include "testbed/record/store.h"
 #include "testbed/record/ledger.h"
 
 static const char interpretation[] = "\n## Interpretation\n";
@@ -109,9 +110,9 @@ int tb_record_check(const char *draft, const char *fresh, char *why, size_t why_
 // The log is the one that the ledger of its host closed.
 static int check_closed(const struct tb_log_view *view, char *why, size_t why_bytes)
 {
-    char host[128], path[256], head[TB_HASH_TEXT], type[16];
+    char host[128], path[256], head[TB_HASH_TEXT];
     struct tb_chain ledger;
-    tb_find_run_host(view->path, host, sizeof host);
+    tb_store_host_of(view->path, host, sizeof host);
     snprintf(path, sizeof path, "logs/%s/ledger.jsonl", host);
     tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
     int rc = tb_chain_load(path, &ledger);
@@ -120,12 +121,8 @@ static int check_closed(const struct tb_log_view *view, char *why, size_t why_by
         return rc;
     }
     const char *run = tb_member_text(view->header, "run");
-    bool closed = false;
-    for (size_t i = 0; i < ledger.count; i++) {
-        const json_t *entry = ledger.entries[i].object;
-        closed |= strcmp(tb_member_show(entry, "t", type, sizeof type), "close") == 0 &&
-                  strcmp(tb_member_text(entry, "run"), run) == 0 && strcmp(tb_member_text(entry, "log_head"), head) == 0;
-    }
+    size_t line = tb_ledger_last(&ledger, SIZE_MAX, "close", "run", run);
+    bool closed = line && strcmp(tb_member_text(ledger.entries[line - 1].object, "log_head"), head) == 0;
     tb_chain_close(&ledger);
     if (!closed)
         snprintf(why, why_bytes, "%s: %s has no entry for it with this last hash (see `locus verify`)", view->path, path);
@@ -166,15 +163,8 @@ static int choose_path(const struct tb_log_view *view, const struct tb_ledger *l
 
 static int write_durably(const char *path, const char *text)
 {
-    size_t bytes = strlen(text), done = 0;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    int rc = fd < 0 ? -errno : 0;
-    while (!rc && done < bytes) {
-        ssize_t n = write(fd, text + done, bytes - done);
-        if (n < 0 && errno != EINTR)
-            rc = -errno;
-        done += n > 0 ? (size_t)n : 0;
-    }
+    int rc = fd < 0 ? -errno : tb_file_write(fd, text, strlen(text));
     if (!rc && fsync(fd))
         rc = -errno;
     if (fd >= 0)

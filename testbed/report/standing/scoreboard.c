@@ -19,9 +19,7 @@
 
 // What a run is to the board.
 struct standing {
-    const struct tb_gallery_run *run;
-    const struct tb_gallery_host *host;
-    size_t closed;              // index of the ledger's entry
+    const struct tb_store_run *run;
     const char *what;           // why it is left out; NULL: it counts
     char why[256];
     bool gates_alone;           // left out, and its gates are still worth a look
@@ -42,20 +40,6 @@ struct board {
     json_t *left_out, *warnings;
 };
 
-// The ledger's last entry of this run's end. false: there is none.
-static bool find_closed(struct standing *standing)
-{
-    const struct tb_chain *ledger = standing->host ? &standing->host->ledger : NULL;
-    for (size_t i = ledger ? ledger->count : 0; i-- > 0;) {
-        const json_t *entry = ledger->entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), "close") || strcmp(tb_member_text(entry, "run"), standing->run->run))
-            continue;
-        standing->closed = i;
-        return true;
-    }
-    return false;
-}
-
 // --- which runs count ----------------------------------------------------------------------------------------------------------
 
 static void leave_out(struct standing *standing, const char *what, const char *why)
@@ -72,8 +56,8 @@ static void judge_whole(struct standing *standing)
     const char *kind = tb_member_text(view->header, "kind"), *guest = tb_log_emulated(view);
     if (strcmp(kind, "official"))
         leave_out(standing, strcmp(kind, "smoke") ? "trial" : "smoke", "nobody had to say beforehand what it would show");
-    else if (!find_closed(standing))
-        leave_out(standing, "not in the ledger", "no entry of its host's ledger closes this run");
+    else if (standing->run->state != TB_RUN_WHOLE)
+        leave_out(standing, tb_run_verdict(standing->run), standing->run->why);
     else if (guest)
         leave_out(standing, "emulated", guest);
     else if (view->samples_count == 0)
@@ -87,13 +71,13 @@ static void judge_whole(struct standing *standing)
     standing->gates_alone = standing->what && strcmp(standing->what, "invalid") == 0;
 }
 
-static struct standing standing_of(const struct tb_gallery *gallery, const struct tb_gallery_run *run)
+static struct standing standing_of(const struct tb_store_run *run)
 {
-    struct standing standing = {.run = run, .host = tb_gallery_host_of(gallery, run)};
-    if (run->state == TB_RUN_WHOLE)
+    struct standing standing = {.run = run};
+    if (run->state == TB_RUN_WHOLE || run->state == TB_RUN_UNCLOSED)
         judge_whole(&standing);
     else
-        leave_out(&standing, run->state == TB_RUN_CRASHED ? "unsealed" : tb_gallery_verdict(run), run->why);
+        leave_out(&standing, run->state == TB_RUN_CRASHED ? "unsealed" : tb_run_verdict(run), run->why);
     return standing;
 }
 
@@ -177,7 +161,8 @@ static struct place *find_superseding(const struct board *board, const struct pl
 {
     for (size_t i = 0; i < board->places_count; i++) {
         struct place *place = &board->places[i];
-        if (strcmp(place->whole, like->whole) == 0 && strcmp(place->standing.run->host, like->standing.run->host) == 0 &&
+        if (strcmp(place->whole, like->whole) == 0 &&
+            strcmp(place->standing.run->host->name, like->standing.run->host->name) == 0 &&
             (like->standing.gates_alone || supersedes(&place->standing, &like->standing)))
             return place;
     }
@@ -213,7 +198,7 @@ static int add_run(struct board *board, const struct standing *standing)
     if (standing->what)
         board->left_out =
             tb_json_appended(board->left_out, json_pack("{s:o, s:o, s:s, s:o}", "run", tb_json_clean(standing->run->run), "host",
-                                                        tb_json_clean(standing->run->host), "what", standing->what, "why",
+                                                        tb_json_clean(standing->run->host->name), "what", standing->what, "why",
                                                         tb_json_clean(standing->why)));
     if (!board->left_out)
         return -ENOMEM;
@@ -233,16 +218,16 @@ static int newest_first(const void *left, const void *right)
     return order ? order : strcmp(b->run->run, a->run->run);
 }
 
-static int add_all(struct board *board, const struct tb_gallery *gallery)
+static int add_all(struct board *board, const struct tb_store *store)
 {
     size_t count = 0;
     int rc = 0;
-    struct standing *standings = calloc(gallery->runs_count + 1, sizeof *standings);
+    struct standing *standings = calloc(store->runs_count + 1, sizeof *standings);
     if (!standings)
         return -ENOMEM;
-    for (size_t i = 0; i < gallery->runs_count; i++)
-        if (!board->wanted->host || strcmp(board->wanted->host, gallery->runs[i].host) == 0)
-            standings[count++] = standing_of(gallery, &gallery->runs[i]);
+    for (size_t i = 0; i < store->runs_count; i++)
+        if (!board->wanted->host || strcmp(board->wanted->host, store->runs[i].host->name) == 0)
+            standings[count++] = standing_of(&store->runs[i]);
     qsort(standings, count, sizeof *standings, newest_first);
     for (size_t i = 0; i < count && !rc; i++)
         rc = add_run(board, &standings[i]);
@@ -267,7 +252,7 @@ static int by_host_and_cell(const void *left, const void *right)
 {
     const struct place *a = left, *b = right;
     size_t workload[2] = {workload_place(a->brief), workload_place(b->brief)};
-    int order = strcmp(a->standing.run->host, b->standing.run->host);
+    int order = strcmp(a->standing.run->host->name, b->standing.run->host->name);
     const char *full[2] = {strstr(a->brief, "/full"), strstr(b->brief, "/full")};
     if (!order && !full[0] != !full[1])
         order = full[0] ? -1 : 1;
@@ -285,15 +270,16 @@ static int by_host_and_cell(const void *left, const void *right)
 static bool is_main(const struct board *board, size_t i)
 {
     const struct place *place = &board->places[i], *before = i > 0 ? place - 1 : NULL;
-    return !before || strcmp(before->whole, place->whole) || strcmp(before->standing.run->host, place->standing.run->host);
+    return !before || strcmp(before->whole, place->whole) ||
+           strcmp(before->standing.run->host->name, place->standing.run->host->name);
 }
 
 static json_t *ledger_json(const struct standing *standing)
 {
+    const struct tb_store_run *run = standing->run;
     char hash[TB_HASH_TEXT];
-    tb_hash_text(&standing->host->ledger.entries[standing->closed].head, hash);
-    return json_pack("{s:o, s:I, s:s}", "path", tb_json_clean(standing->host->path), "line", (json_int_t)standing->closed + 1,
-                     "hash", hash);
+    tb_hash_text(&run->host->ledger.entries[run->closed - 1].head, hash);
+    return json_pack("{s:o, s:I, s:s}", "path", tb_json_clean(run->host->path), "line", (json_int_t)run->closed, "hash", hash);
 }
 
 static json_t *table_json(const struct board *board, size_t i)
@@ -302,7 +288,7 @@ static json_t *table_json(const struct board *board, size_t i)
     const struct tb_log_view *view = &place->standing.run->view;
     const json_t *cell = json_array_get(tb_member(view->header, "cells"), place->cell);
     const struct tb_json_member members[] = {
-        {"host", tb_json_clean(place->standing.run->host)},
+        {"host", tb_json_clean(place->standing.run->host->name)},
         {"cell", tb_json_clean(place->whole)},
         {"workload", tb_json_clean(tb_member_text(cell, "workload"))},
         {"touch", tb_json_clean(strrchr(place->brief, '/') + 1)},
@@ -331,10 +317,10 @@ static json_t *table_json(const struct board *board, size_t i)
     return table;
 }
 
-static int warn(struct board *board, const struct tb_gallery *gallery)
+static int warn(struct board *board, const struct tb_store *store)
 {
-    for (size_t i = 0; i < gallery->hosts_count; i++) {
-        const struct tb_gallery_host *host = &gallery->hosts[i];
+    for (size_t i = 0; i < store->hosts_count; i++) {
+        const struct tb_store_host *host = store->hosts[i];
         char text[512];
         if (!host->ledger.broken_line)
             continue;
@@ -386,12 +372,12 @@ static json_t *board_json(const struct board *board)
     return TB_JSON_OBJECT(members);
 }
 
-int tb_scoreboard(const struct tb_gallery *gallery, const struct tb_scoreboard_wanted *wanted, json_t **out)
+int tb_scoreboard(const struct tb_store *store, const struct tb_scoreboard_wanted *wanted, json_t **out)
 {
     struct board board = {.wanted = wanted, .left_out = json_array(), .warnings = json_array()};
-    int rc = warn(&board, gallery);
+    int rc = warn(&board, store);
     if (!rc)
-        rc = add_all(&board, gallery);
+        rc = add_all(&board, store);
     if (board.places_count > 0)
         qsort(board.places, board.places_count, sizeof *board.places, by_host_and_cell);
     *out = rc ? NULL : board_json(&board);

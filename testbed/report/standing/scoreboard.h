@@ -41,7 +41,7 @@ struct tb_scoreboard_wanted {
 //   warnings [text]: ledgers that are broken
 //   answer: sentences
 // Text from logs is without control characters. 0, -ENOMEM, or -errno.
-int tb_scoreboard(const struct tb_gallery *gallery, const struct tb_scoreboard_wanted *wanted, json_t **out);
+int tb_scoreboard(const struct tb_store *store, const struct tb_scoreboard_wanted *wanted, json_t **out);
 
 struct tb_unit tb_scoreboard_unit(const json_t *table); // one for all medians of a table, in every view
 size_t tb_scoreboard_tables(const json_t *board); // that have figures

@@ -7,10 +7,10 @@
 
 #include "testbed/base/child.h"
 #include "testbed/base/json.h"
+#include "testbed/doc/emit.h"
 #include "testbed/judge/tests/nodes_fixture.h"
 #include "testbed/judge/tests/record_fixture.h"
-#include "testbed/record/find_run.h"
-#include "testbed/doc/emit.h"
+#include "testbed/record/store.h"
 #include "testbed/report/hosts/compare.h"
 #include "testbed/report/hosts/pyperf.h"
 #include "testbed/report/hosts/reproduce.h"
@@ -50,7 +50,7 @@ static void load(struct tb_log_view *view, const struct record_fixture *fixture)
 {
     char path[4096];
     cr_assert_eq(record_fixture_make(fixture, path, sizeof path), 0);
-    cr_assert_eq(tb_find_run_load(path, view, why, sizeof why), 0, "%s", why);
+    cr_assert_eq(tb_store_load(path, view, why, sizeof why), 0, "%s", why);
 }
 
 static void load_two(double factor)

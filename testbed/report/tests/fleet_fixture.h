@@ -92,9 +92,8 @@ static inline void fails_a_gate(const char *host, void (*as)(json_t *line))
 
 static inline void look(const char *host, const char *const *postulates)
 {
-    cr_assert_eq(tb_gallery_add(&gallery, "logs"), 0);
-    tb_gallery_sort(&gallery);
-    cr_assert_eq(tb_fleet(&gallery, &(struct tb_fleet_wanted){host, postulates}, &fleet), 0);
+    cr_assert_eq(tb_store_add(&store, "logs"), 0);
+    cr_assert_eq(tb_fleet(&store, &(struct tb_fleet_wanted){host, postulates}, &fleet), 0);
 }
 
 static inline const json_t *host_of(const char *name)

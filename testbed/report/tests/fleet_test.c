@@ -112,7 +112,7 @@ Test(fleet, believes_no_time_of_an_emulated_machine)
     runs("bm1", 1, as_hardware);
     runs("guest-n2", 1, as_boasting_guest);
     look(NULL, NULL);
-    TELLS(json_array_get(tb_member(gallery.runs[1].view.summary, "predictions"), 0), "verdict", "survived");
+    TELLS(json_array_get(tb_member(store.runs[1].view.summary, "predictions"), 0), "verdict", "survived");
     TELLS(result_of("guest-n2", "P1"), "verdict", "unmeasurable-on-host");
     TELLS(result_of("guest-n2", "P2"), "verdict", "survived");
     cr_assert_eq(tb_member_number(prediction_of("P1"), "measured"), 1);
@@ -123,13 +123,13 @@ Test(fleet, has_the_figures_of_the_logs)
     runs("bm1", 1, as_hardware);
     runs("bm2", 0.8, as_hardware);
     look(NULL, NULL);
-    for (size_t r = 0; r < gallery.runs_count; r++) {
-        const json_t *logged = json_array_get(tb_member(gallery.runs[r].view.summary, "predictions"), 0);
-        const json_t *result = result_of(gallery.runs[r].host, "P1");
+    for (size_t r = 0; r < store.runs_count; r++) {
+        const json_t *logged = json_array_get(tb_member(store.runs[r].view.summary, "predictions"), 0);
+        const json_t *result = result_of(store.runs[r].host->name, "P1");
         static const char *const members[] = {"estimate", "low", "high"};
         for (size_t m = 0; m < 3; m++)
             cr_assert_eq(tb_member_number(result, members[m]), tb_member_number(logged, members[m]));
-        TELLS(result, "run", gallery.runs[r].run);
+        TELLS(result, "run", store.runs[r].run);
     }
 }
 

@@ -115,14 +115,14 @@ Test(fleet_view, is_a_section_of_the_page)
     const char *section = strstr(page, "<h2 id=\"machines\">"), *row = strstr(page, "<tr data-postulate=\"0002\">");
     cr_assert(section && section < strstr(page, "<h2>Verdicts</h2>"));
     cr_assert(row);
-    for (size_t r = 0; r < gallery.runs_count; r++) {
-        snprintf(head, sizeof head, "<td data-host=\"%s\" data-verdict=\"%s\"", gallery.runs[r].host,
-                 tb_gallery_verdict(&gallery.runs[r]));
+    for (size_t r = 0; r < store.runs_count; r++) {
+        snprintf(head, sizeof head, "<td data-host=\"%s\" data-verdict=\"%s\"", store.runs[r].host->name,
+                 tb_run_verdict(&store.runs[r]));
         const char *cell = strstr(row, head);
         cr_assert(cell, "no %s", head);
-        snprintf(head, sizeof head, "<a href=\"#%s\"", gallery.runs[r].run);
+        snprintf(head, sizeof head, "<a href=\"#%s\"", store.runs[r].run);
         cr_assert(strstr(cell, head) && strstr(cell, head) < strstr(cell, "</td>"), "no %s", head);
-        snprintf(head, sizeof head, "<details class=\"run\" id=\"%s\"", gallery.runs[r].run);
+        snprintf(head, sizeof head, "<details class=\"run\" id=\"%s\"", store.runs[r].run);
         cr_assert_eq(occurrences(head), 1, "the link leads somewhere");
     }
     const char *guest = strstr(section, "<th scope=\"col\" data-host=\"guest-n2\"");

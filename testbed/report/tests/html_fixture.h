@@ -17,7 +17,7 @@
 
 static char folder[64], *page;
 static size_t page_bytes;
-static struct tb_gallery gallery;
+static struct tb_store store;
 
 static const struct record_fixture usual = {.root = "logs",
                                             .host = "bm1",
@@ -45,7 +45,7 @@ static inline int remove_one(const char *name, const struct stat *about, int fla
 static inline void leave_folder(void)
 {
     free(page);
-    tb_gallery_close(&gallery);
+    tb_store_close(&store);
     cr_assert(chdir("/") == 0);
     nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
@@ -58,10 +58,9 @@ static inline void make_run(struct record_fixture fixture)
 
 static inline void make_page(void)
 {
-    cr_assert_eq(tb_gallery_add(&gallery, "logs"), 0);
-    tb_gallery_sort(&gallery);
+    cr_assert_eq(tb_store_add(&store, "logs"), 0);
     FILE *out = open_memstream(&page, &page_bytes);
-    cr_assert_eq(tb_html_page(out, &gallery), 0);
+    cr_assert_eq(tb_html_page(out, &store), 0);
     fclose(out);
 }
 

@@ -20,7 +20,7 @@ static struct record_fixture dressed(void (*dress)(json_t *line))
 
 static const json_t *sample_of(size_t cell, const char *arm, size_t round)
 {
-    const struct tb_log_view *view = &gallery.runs[0].view;
+    const struct tb_log_view *view = &store.runs[0].view;
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *sample = view->chain.entries[view->samples_begin + i].object;
         if (tb_member_number(sample, "cell") == (double)cell && strcmp(tb_member_text(sample, "arm"), arm) == 0 &&
@@ -303,7 +303,7 @@ Test(html_nodes, shows_no_time_of_an_emulated_machine_and_all_that_was_counted)
     const char *p1 = must_find(page, "data-prediction=\"P1\"");
     cr_assert(isnan(attribute_number(p1, "data-estimate")) && isnan(attribute_number(p1, "data-high")));
     const char *p2 = must_find(page, "data-prediction=\"P2\"");
-    same_number(p2, "data-estimate", json_array_get(tb_member(gallery.runs[0].view.summary, "predictions"), 1), "estimate");
+    same_number(p2, "data-estimate", json_array_get(tb_member(store.runs[0].view.summary, "predictions"), 1), "estimate");
     cr_assert_gt(occurrences("data-metric=\"outstanding_ratio\""), 0);
     cr_assert_eq(same_curve(page, 0, "B"), FIXTURE_STRETCHES - 1);
 }
@@ -335,7 +335,7 @@ Test(html_nodes, shows_no_figure_of_a_time_that_was_left_open)
     close.rounds = 20;
     make_run(close);
     make_page();
-    const json_t *p1 = json_array_get(tb_member(gallery.runs[0].view.summary, "predictions"), 0);
+    const json_t *p1 = json_array_get(tb_member(store.runs[0].view.summary, "predictions"), 0);
     cr_assert_str_neq(tb_member_text(p1, "verdict"), "survived");
     cr_assert_eq(occurrences("not measured: the clock of an emulated machine (n2) says nothing about hardware<"), 4,
                  "P1 and P3, twice each");

@@ -38,7 +38,7 @@ Test(html_page, shows_the_figures_of_each_prediction_as_they_are_in_the_log)
 {
     make_run(usual);
     make_page();
-    const json_t *predictions = tb_member(gallery.runs[0].view.summary, "predictions"), *prediction, *part;
+    const json_t *predictions = tb_member(store.runs[0].view.summary, "predictions"), *prediction, *part;
     const char *at = page;
     size_t i, p;
     cr_assert_eq(json_array_size(predictions), 3);
@@ -81,7 +81,7 @@ Test(html_page, shows_every_sample_of_the_log)
 {
     make_run(usual);
     make_page();
-    const struct tb_log_view *view = &gallery.runs[0].view;
+    const struct tb_log_view *view = &store.runs[0].view;
     cr_assert_eq(view->samples_count, 120);
     for (size_t i = 0; i < view->samples_count; i++) {
         char dot[96];
@@ -96,7 +96,7 @@ Test(html_page, shows_the_arms_as_the_summary_has_them)
 {
     make_run(usual);
     make_page();
-    const json_t *arms = tb_member(gallery.runs[0].view.summary, "arms"), *arm;
+    const json_t *arms = tb_member(store.runs[0].view.summary, "arms"), *arm;
     const char *at = page;
     size_t i;
     cr_assert_eq(json_array_size(arms), 6);
@@ -142,8 +142,8 @@ Test(html_page, loads_nothing_and_runs_nothing)
 
 static void expect_state(size_t i, enum tb_run_state state, const char *verdict)
 {
-    cr_assert_eq(gallery.runs[i].state, state, "%s: %s", gallery.runs[i].run, gallery.runs[i].why);
-    cr_assert_str_eq(tb_gallery_verdict(&gallery.runs[i]), verdict);
+    cr_assert_eq(store.runs[i].state, state, "%s: %s", store.runs[i].run, store.runs[i].why);
+    cr_assert_str_eq(tb_run_verdict(&store.runs[i]), verdict);
 }
 
 // A byte in the middle becomes another.
@@ -172,8 +172,8 @@ Test(html_page, counts_runs_that_crashed_or_were_damaged_or_are_gone)
     cr_assert_eq(unlink("logs/bm1/0002-glibc-churn/20261121T101800Z-d1b2c3.jsonl"), 0);
     make_page();
     well_formed();
-    cr_assert_eq(gallery.runs_count, 4);
-    expect_state(0, TB_RUN_WHOLE, tb_member_text(gallery.runs[0].view.summary, "verdict"));
+    cr_assert_eq(store.runs_count, 4);
+    expect_state(0, TB_RUN_WHOLE, tb_member_text(store.runs[0].view.summary, "verdict"));
     expect_state(1, TB_RUN_CRASHED, "crashed");
     expect_state(2, TB_RUN_BROKEN, "log broken");
     expect_state(3, TB_RUN_MISSING, "log missing");
@@ -196,7 +196,7 @@ Test(html_page, shows_a_log_without_a_ledger_and_says_so)
     make_run(usual);
     cr_assert_eq(unlink("logs/bm1/ledger.jsonl"), 0);
     make_page();
-    cr_assert_eq(gallery.runs_count, 1);
+    cr_assert_eq(store.runs_count, 1);
     cr_assert_eq(occurrences("does not know this log"), 1);
     cr_assert_eq(occurrences("there is no ledger"), 1);
 }
@@ -224,9 +224,9 @@ Test(html_page, does_not_count_a_smoke_run_as_an_answer)
 
 Test(html_page, finds_nothing_where_nothing_is)
 {
-    cr_assert_eq(tb_gallery_add(&gallery, "logs"), 0);
+    cr_assert_eq(tb_store_add(&store, "logs"), 0);
     cr_assert_eq(mkdir("logs", 0777), 0);
     cr_assert_eq(mkdir("logs/empty", 0777), 0);
-    cr_assert_eq(tb_gallery_add(&gallery, "logs"), 0);
-    cr_assert_eq(gallery.runs_count + gallery.hosts_count, 0);
+    cr_assert_eq(tb_store_add(&store, "logs"), 0);
+    cr_assert_eq(store.runs_count + store.hosts_count, 0);
 }

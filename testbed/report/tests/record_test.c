@@ -10,7 +10,7 @@
 #include "testbed/base/json.h"
 #include "testbed/judge/tests/nodes_fixture.h"
 #include "testbed/judge/tests/record_fixture.h"
-#include "testbed/record/find_run.h"
+#include "testbed/record/store.h"
 #include "testbed/report/record/record.h"
 
 #define RUN "0002-20261121T101500Z-a1b2c3"
@@ -42,7 +42,7 @@ static struct tb_log_view view_of(const struct record_fixture *fixture)
         cr_assert_eq(setenv("LOCUS_HOST", "bm1", 1), 0);
     }
     cr_assert_eq(record_fixture_make(fixture, path, sizeof path), 0);
-    cr_assert_eq(tb_find_run_load(path, &view, why, sizeof why), 0, "%s", why);
+    cr_assert_eq(tb_store_load(path, &view, why, sizeof why), 0, "%s", why);
     return view;
 }
 
@@ -306,7 +306,7 @@ Test(record, is_not_filed_of_a_log_that_the_ledger_closed_otherwise, .fini = cle
     tb_log_view_close(&view);
     view = view_of(&fixture);
     tb_log_view_close(&view);
-    cr_assert_eq(tb_find_run_load("a1b2c3", &view, why, sizeof why), 0, "%s", why);
+    cr_assert_eq(tb_store_load("a1b2c3", &view, why, sizeof why), 0, "%s", why);
     cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), -EINVAL);
     SAYS(why, "locus verify");
     free(text);
@@ -325,7 +325,7 @@ Test(record, is_not_filed_of_a_log_that_took_the_place_of_another, .fini = clean
     view = view_of(&fixture); // the same run, by its name
     tb_log_view_close(&view);
     cr_assert_eq(rename(path, original), 0);
-    cr_assert_eq(tb_find_run_load(RUN, &view, why, sizeof why), 0, "%s", why);
+    cr_assert_eq(tb_store_load(RUN, &view, why, sizeof why), 0, "%s", why);
     text = filled(&view);
     cr_assert_eq(tb_record_file(&view, text, target, sizeof target, why, sizeof why), -EINVAL);
     SAYS(why, "no entry for it with this last hash");

@@ -36,10 +36,9 @@ static struct record_fixture one(void)
 static void collect(const char *host, const char *cell)
 {
     json_decref(board);
-    tb_gallery_close(&gallery);
-    cr_assert_eq(tb_gallery_add(&gallery, "logs"), 0);
-    tb_gallery_sort(&gallery);
-    cr_assert_eq(tb_scoreboard(&gallery, &(struct tb_scoreboard_wanted){host, cell}, &board), 0);
+    tb_store_close(&store);
+    cr_assert_eq(tb_store_add(&store, "logs"), 0);
+    cr_assert_eq(tb_scoreboard(&store, &(struct tb_scoreboard_wanted){host, cell}, &board), 0);
 }
 
 static const json_t *table(size_t i)
@@ -118,7 +117,7 @@ Test(scoreboard, names_the_entry_that_closed_the_run)
     TEXT(table(0), "run", "0002-20261121T101500Z-a1b2c3");
     TEXT(table(0), "ledger.path", "logs/bm1/ledger.jsonl");
     NUMBER(table(0), "ledger.line", 3);
-    const struct tb_chain_entry *entry = &gallery.hosts[0].ledger.entries[2];
+    const struct tb_chain_entry *entry = &store.hosts[0]->ledger.entries[2];
     TEXT(entry->object, "t", "close");
     tb_hash_text(&entry->head, hash);
     TEXT(table(0), "ledger.hash", hash);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// find_run: see find_run.h. The files' names say everything that is needed, so no log is opened in order to find one.
+// store_find: a run by what a person calls it. The files' names say everything that is needed, so no log is opened in order to find
+// one.
+#include "testbed/record/store.h"
 
-#include "testbed/record/find_run.h"
-
-#include <ctype.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -80,7 +79,7 @@ static int find_by_name(const char *name, char *path, size_t path_bytes, char *w
     return rc;
 }
 
-int tb_find_run(const char *name, char *path, size_t path_bytes, char *why, size_t why_bytes)
+int tb_store_find(const char *name, char *path, size_t path_bytes, char *why, size_t why_bytes)
 {
     struct stat status;
     if (is_tail(name) || is_id(name))
@@ -108,10 +107,10 @@ static int check(const struct tb_log_view *view, char *why, size_t why_bytes)
     return -EINVAL;
 }
 
-int tb_find_run_load(const char *name, struct tb_log_view *out, char *why, size_t why_bytes)
+int tb_store_load(const char *name, struct tb_log_view *out, char *why, size_t why_bytes)
 {
     char path[PATH_MAX];
-    int rc = tb_find_run(name, path, sizeof path, why, why_bytes);
+    int rc = tb_store_find(name, path, sizeof path, why, why_bytes);
     if (rc < 0)
         return rc;
     why[0] = '\0';
@@ -127,20 +126,14 @@ int tb_find_run_load(const char *name, struct tb_log_view *out, char *why, size_
     return rc;
 }
 
-void tb_find_run_host(const char *path, char *out, size_t bytes)
+void tb_store_host_of(const char *path, char *out, size_t bytes)
 {
-    const char *parts[3] = {NULL}; // where the last three folders begin
-    for (const char *c = path; *c; c++) {
-        if (*c != '/')
-            continue;
-        parts[0] = parts[1];
-        parts[1] = parts[2];
-        parts[2] = c;
-    }
+    const char *slash[3] = {NULL}, *end = path + strlen(path); // from the end
+    for (size_t i = 0; i < 3 && end; i++)
+        end = slash[i] = memrchr(path, '/', (size_t)(end - path));
     // .../logs/HOST/NNNN-slug/FILE: HOST lies between the third slash from the end and the second
-    const char *end = parts[1], *begin = parts[0];
-    if (begin && end && begin - path >= 4 && strncmp(begin - 4, "logs", 4) == 0)
-        snprintf(out, bytes, "%.*s", (int)(end - begin - 1), begin + 1);
+    if (slash[2] && slash[2] - path >= 4 && strncmp(slash[2] - 4, "logs", 4) == 0)
+        snprintf(out, bytes, "%.*s", (int)(slash[1] - slash[2] - 1), slash[2] + 1);
     else
         snprintf(out, bytes, "unknown");
 }
