@@ -24,15 +24,7 @@ static bool is_official(const json_t *open)
     return strcmp(tb_member_text(open, "kind"), "official") == 0;
 }
 
-// The line of the nearest binding filing of this postulate above or below `line`. 0: none.
-static size_t filed_above(const struct verify_host *host, const char *id, size_t line)
-{
-    while (--line > 0)
-        if (is_filing(host->chain.entries[line - 1].object, id) && tb_ledger_binds(&host->chain, line))
-            return line;
-    return 0;
-}
-
+// The line of the nearest binding filing of this postulate below `line`. 0: none.
 static size_t filed_below(const struct verify_host *host, const char *id, size_t line)
 {
     while (++line <= host->chain.count)
@@ -82,7 +74,7 @@ static void postulate_line(struct verify *verify, struct verify_host *host, cons
     if (!tb_ledger_binds(&host->chain, line))
         return;
     const char *id = tb_member_text(entry, "id");
-    size_t above = filed_above(host, id, line);
+    size_t above = tb_ledger_filing(&host->chain, line, id);
     host->postulates += !above;
     if (!above) {
         check_file(verify, host, line, "postulate", entry, tb_member_text(entry, "path"));
@@ -94,7 +86,7 @@ static void postulate_line(struct verify *verify, struct verify_host *host, cons
 
 static void check_filed(struct verify *verify, struct verify_host *host, struct verify_run *run)
 {
-    size_t above = filed_above(host, run->postulate_id, run->line);
+    size_t above = tb_ledger_filing(&host->chain, run->line, run->postulate_id);
     const json_t *filed = above ? host->chain.entries[above - 1].object : NULL;
     size_t below = filed ? 0 : filed_below(host, run->postulate_id, run->line);
     run->filed = above;
@@ -253,16 +245,6 @@ static bool may_be_opened(const struct verify *verify, const struct verify_host 
     return found;
 }
 
-static bool is_filed(const struct verify_host *host, const char *path)
-{
-    for (size_t i = 0; i < host->chain.count; i++) {
-        const json_t *entry = host->chain.entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), "record") == 0 && strcmp(tb_member_text(entry, "path"), path) == 0)
-            return true;
-    }
-    return false;
-}
-
 // Is every ledger here that can have entered a record of experiments/? Those are the whole ones below logs/.
 static bool are_all(const struct verify *verify, const struct verify_host hosts[], size_t count)
 {
@@ -288,7 +270,7 @@ static void check_unfiled(struct verify *verify, const struct verify_host hosts[
         bool filed = false;
         snprintf(path, sizeof path, TB_RECORD_FOLDER "/%s", names[i]->d_name);
         for (size_t host = 0; host < count && !filed; host++)
-            filed = is_filed(&hosts[host], path);
+            filed = tb_ledger_last(&hosts[host].chain, SIZE_MAX, "record", "path", path) > 0;
         if (!filed)
             tb_verify_finding(
                 verify, WITNESS_LEDGER, path, 1,
