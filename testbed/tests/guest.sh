@@ -59,7 +59,7 @@ machine() {
     sh testbed/guest/boot.sh --machine "$1" --with "$BUILD/locus" --with "$BUILD/topo/tests/unit" \
         --with "$BUILD/placement/memory/tests/unit" --with "$BUILD/placement/blocks/tests/unit" \
         --with "$BUILD/placement/domain/tests/unit" \
-        --with "$BUILD/placement/memory/tests/room_scenario" --qemu "$disk" --timeout 300 -- \
+        --with "$BUILD/placement/memory/tests/room_scenario" --qemu "$disk" --timeout 600 -- \
         "$scratch/cases.sh" >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
 }
