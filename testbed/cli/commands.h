@@ -26,6 +26,5 @@ int tb_cmd_export(int argc, char **argv);
 int tb_cmd_packet(int argc, char **argv);
 int tb_cmd_guest(int argc, char **argv);
 int tb_cmd_logging_effect(int argc, char **argv); // internal: `make logging-effect`
-int tb_cmd_round(int argc, char **argv);          // internal: one arm in one cell, started by tb_campaign_run
 
 #endif

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -22,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "testbed/base/share.h"
 #include "testbed/base/terminal.h"
 #include "testbed/base/words.h"
 #include "testbed/measure/contender.h"
@@ -39,6 +41,7 @@ struct runner {
     int job_fd;
     int stderr_fd;
     struct tb_job *job; // shared with the process
+    char lap[PATH_MAX];  // the program of the process
     const char *const *words; // of a tool that starts the process, or NULL
 };
 
@@ -83,7 +86,11 @@ static int schedule_share(struct runner *runner, const struct tb_schedule *sched
 
 static int runner_open(struct runner *runner, const struct tb_campaign *campaign)
 {
+    char why[400];
     *runner = (struct runner){.campaign = campaign, .schedule_fd = -1, .job_fd = -1, .stderr_fd = -1, .job = MAP_FAILED};
+    int error = tb_share_lap(runner->lap, why, sizeof why);
+    if (error)
+        return error;
     runner->job_fd = memfd_create("locus-job", MFD_CLOEXEC);
     runner->stderr_fd = memfd_create("locus-stderr", MFD_CLOEXEC);
     if (runner->job_fd < 0 || runner->stderr_fd < 0 || ftruncate(runner->job_fd, sizeof *runner->job))
@@ -195,9 +202,8 @@ static int environment_make(const struct tb_arm *arm, bool with_malloc, char ***
 // posix_spawn's dup2 clears close-on-exec on the copy: the process finds its schedule at 3, its job at 4.
 static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t *pid)
 {
-    static const char *const usual[] = {"locus", "__round", NULL};
+    const char *const usual[] = {runner->lap, NULL};
     const char *const *words = runner->words ? runner->words : usual;
-    const char *program = runner->words ? words[0] : "/proc/self/exe";
     char **environment = NULL, *preload = NULL;
     posix_spawn_file_actions_t actions;
     int high[3] = {fcntl(runner->schedule_fd, F_DUPFD_CLOEXEC, 10), fcntl(runner->job_fd, F_DUPFD_CLOEXEC, 10),
@@ -216,7 +222,7 @@ static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t 
         if (!error && runner->words) // what a tool prints is not our answer
             error = -posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
         if (!error)
-            error = -posix_spawnp(pid, program, &actions, NULL, (char *const *)words, environment);
+            error = -posix_spawnp(pid, words[0], &actions, NULL, (char *const *)words, environment);
         posix_spawn_file_actions_destroy(&actions);
     }
     for (int i = 0; i < 3; i++)

@@ -54,7 +54,7 @@ what=$(sed -nE 's/^words (record|c2c record|mem record) .*/\1/p' "$NOTES" | sort
 why="asked for:$what"
 check each-arm-once-by-each-tool [ "$what" = ' 3 c2c record 3 mem record 3 record ' ]
 why="$(grep -m 1 words "$NOTES")"
-check what-it-starts-is-the-measured-process eval "[ \$(grep -c \"^words .* $LOCUS __round \$\" '$NOTES') = 9 ]"
+check what-it-starts-is-the-measured-process eval "[ \$(grep -c \"^words .* $LOCUS-lap \$\" '$NOTES') = 9 ]"
 check its-schedule-and-job-are-there eval "[ \$(grep -c '^fd 3 /memfd:locus-schedule' '$NOTES') = 9 ] &&
     [ \$(grep -c '^fd 4 /memfd:locus-job' '$NOTES') = 9 ]"
 check options-of-record-stand-behind-dashes eval "[ \$(grep -cE '^words (c2c|mem) record -- -N -o [^ ]*.data /' '$NOTES') = 6 ]"
@@ -80,7 +80,7 @@ if fake 0 0001 --perf-record --profile-arm E && ! said '^profile none'; then
     why="$(grep -m 2 'preload\|words' "$NOTES")"
     cells=$(jq -s '.[0].cells | length' "$log")
     check the-malloc-is-for-the-program-alone eval "[ \$(grep -c '^preload none' '$NOTES') = $cells ] &&
-        [ \$(grep -c '^words .* env LD_PRELOAD=[^ ]*mimalloc[^ ]* $LOCUS __round \$' '$NOTES') = $cells ]"
+        [ \$(grep -c '^words .* env LD_PRELOAD=[^ ]*mimalloc[^ ]* $LOCUS-lap \$' '$NOTES') = $cells ]"
     why="$(grep profile -A 4 "$scratch/out")"
     check and-it-runs-with-it eval "[ \$(grep -c '^  E mimalloc .*E.[0-9]*.record.txt' '$scratch/out') = $cells ] &&
         ! said 'invalid process'"

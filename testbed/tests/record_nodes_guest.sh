@@ -20,6 +20,7 @@ sh testbed/guest/or-skip.sh record_nodes_guest || exit $?
 build=${BUILD#"$PWD"/}
 cat >"$scratch/cases.sh" <<END
 #!/bin/sh
+export LOCUS_LAP=$build/locus-lap
 scenario() { # section, arguments
     section=\$1
     shift

@@ -133,7 +133,7 @@ script_item() { # path, seconds
 
 # Whoever builds anew while tests run has some test another program than the rest, and takes it away under others.
 same_build() {
-    run "$name" bash -c '[ -e "$0" ] && ! find build/gcc/locus build/gcc/*/tests -type f -newer "$0" | grep .' "$out/built"
+    run "$name" bash -c '[ -e "$0" ] && ! find build/gcc/locus* build/gcc/*/tests -type f -newer "$0" | grep .' "$out/built"
     plain_verdict
 }
 
