@@ -148,9 +148,9 @@ check and-reports eval "grep -q 'Samples: ' '$folder/A.0.record.txt' && said '^ 
 perf script -i "$folder/A.0.record.data" -F comm,pid >"$scratch/samples" 2>"$scratch/err"
 why="of $(sort "$scratch/samples" | uniq -c | head -n 4 | tr -s '\n ' '; ')"
 check all-samples-are-of-one-process eval "[ \$(awk '{ print \$NF }' '$scratch/samples' | sort -u | wc -l) = 1 ]"
-check which-is-ours grep -q '^ *locus ' "$scratch/samples"
+check which-is-ours grep -q '^ *locus-lap ' "$scratch/samples"
 why="$(grep -m 3 '%' "$folder/A.0.record.txt")"
-check and-does-what-is-measured grep -qE ' locus +.*(worker_main|locus_ops|tb_|locus_)' "$folder/A.0.record.txt"
+check and-does-what-is-measured grep -qE ' locus-lap +.*(worker_main|locus_ops|tb_|locus_)' "$folder/A.0.record.txt"
 if perf stat -e cycles true 2>&1 | grep -q 'not supported'; then
     check without-cycles-the-clock-is-used said 'A.0.record.txt, by cpu-clock: this host counts no cycles$'
     check c2c-and-mem-say-that-they-cannot run 0 0002 --c2c --mem --profile-arm A
