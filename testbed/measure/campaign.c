@@ -41,7 +41,7 @@ struct runner {
     int job_fd;
     int stderr_fd;
     struct tb_job *job; // shared with the process
-    char lap[PATH_MAX];  // the program of the process
+    char lap[PATH_MAX]; // the program of the process, where no tool starts it
     const char *const *words; // of a tool that starts the process, or NULL
 };
 
@@ -86,11 +86,7 @@ static int schedule_share(struct runner *runner, const struct tb_schedule *sched
 
 static int runner_open(struct runner *runner, const struct tb_campaign *campaign)
 {
-    char why[400];
     *runner = (struct runner){.campaign = campaign, .schedule_fd = -1, .job_fd = -1, .stderr_fd = -1, .job = MAP_FAILED};
-    int error = tb_share_lap(runner->lap, why, sizeof why);
-    if (error)
-        return error;
     runner->job_fd = memfd_create("locus-job", MFD_CLOEXEC);
     runner->stderr_fd = memfd_create("locus-stderr", MFD_CLOEXEC);
     if (runner->job_fd < 0 || runner->stderr_fd < 0 || ftruncate(runner->job_fd, sizeof *runner->job))
@@ -324,11 +320,14 @@ static int cell_run(struct runner *runner, struct tb_campaign *campaign, uint32_
 int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks)
 {
     struct runner runner;
+    char why[400];
     uint32_t order[TB_ARMS_MAX];
     uint64_t random = campaign->seed + first, done = (uint64_t)first * campaign->cells_count * campaign->arms_count;
     if (campaign->arms_count == 0 || campaign->arms_count > TB_ARMS_MAX || campaign->workers > TB_WORKERS_MAX)
         return -EINVAL;
     int error = runner_open(&runner, campaign);
+    if (!error)
+        error = tb_share_lap(runner.lap, why, sizeof why);
     for (uint32_t round = first; round < first + count && !error; round++) {
         for (uint32_t cell = 0; cell < campaign->cells_count && !error; cell++) {
             if (campaign->cells_count > 1 || round == first)
