@@ -2,7 +2,7 @@
 #
 # The whole build, one file and not recursive. The sources lie in rooms (ROOMS, below). A file is found by where it lies:
 #
-#   ROOM/*.c, and its folders but tests     code of that room: liblocus (topo, placement) or the program
+#   ROOM/*.c, and its folders but tests     code of that room: liblocus (topo, placement) or the programs
 #   ROOM/tests/*_test.c                     Criterion tests, one binary for each room: build/VARIANT/ROOM/tests/unit
 #   ROOM/tests/*_{stress,litmus,scenario}.c one plain program each
 #   ROOM/tests/*_inject.c                   a library to preload
@@ -74,8 +74,8 @@ placement_libs   := $(topo_libs)
 testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
 experiments_libs := $(testbed_libs)
 
-# Objects: ROOM_own is the room, ROOM_all also what it may call. main.o has the program's main() and is in neither. A room may use
-# those before it, so each ROOM_all is known when it is asked for.
+# Objects: ROOM_own is the room, ROOM_all also what it may call. main.o and lap_main.o have a main() each and are in neither. A room
+# may use those before it, so each ROOM_all is known when it is asked for.
 own = $(patsubst %.c,$(B)/%.o,$(sort $(shell find $(1) -name tests -prune -o -name '*.c' -print)))
 uses = $(shell sed -n 's/^Uses: *//p' $(1)/README.md)
 $(foreach r,$(ROOMS),$(eval $(r)_own := $(call own,$(r)))\
@@ -96,6 +96,7 @@ CHECKED         ?=
 checked_objects := $(patsubst $(B)/%,$(B)/checked/%,$(lib_objects))
 checked_libs    := $(if $(CHECKED),$(B)/liblocus-checked.a $(B)/liblocus-checked.so.$(VERSION))
 program     := $(if $(wildcard testbed/main.c),$(B)/locus)
+lap         := $(if $(program),$(B)/locus-lap)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
@@ -104,21 +105,22 @@ quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: ## liblocus.a, liblocus.so and the program (SAN= CC= CFLAGS= V=1)
-all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program)
+all: ## liblocus.a, liblocus.so and the programs (SAN= CC= CFLAGS= V=1)
+all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program) $(lap)
 
-# --- objects, library, program -------------------------------------------------------------------------------------------------
+# --- objects, library, programs ------------------------------------------------------------------------------------------------
 
 $(lib_objects) $(checked_objects): override CFLAGS += -fPIC -fno-semantic-interposition
 $(checked_objects): override CPPFLAGS += -DLOCUS_CHECKED
 
+define compile
+@mkdir -p $(@D)
+$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+endef
 $(B)/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-
+	$(compile)
 $(B)/checked/%.o: %.c Makefile
-	@mkdir -p $(@D)
-	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(compile)
 
 # The commit goes into every log. The stamp changes when it does, and only then is anything compiled anew.
 commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)
@@ -143,8 +145,13 @@ $(B)/testbed/contenders/locus_urcu.o: override CFLAGS += $(if $(findstring undef
 $(B)/dpdk: FORCE
 	@mkdir -p $(@D)
 	@echo '$(dpdk_flags)' | cmp -s - $@ || echo '$(dpdk_flags)' >$@
-$(B)/testbed/contenders/dpdk.o: $(B)/dpdk
-$(B)/testbed/contenders/dpdk.o: override CFLAGS += $(dpdk_flags)
+dpdk := $(B)/testbed/contenders/dpdk.o
+dpdk_names := $(dpdk:.o=_names.o)
+$(dpdk) $(dpdk_names): $(B)/dpdk
+$(dpdk): override CFLAGS += $(dpdk_flags)
+$(dpdk_names): override CPPFLAGS += $(if $(dpdk_flags),-DTB_DPDK -DTB_DPDK_NAMES)
+$(dpdk_names): testbed/contenders/dpdk.c Makefile
+	$(compile)
 
 # Whatever does not begin with locus_ stays inside, in the archive as well: one object, its other names made local.
 define archive
@@ -171,9 +178,17 @@ $(shared_lib): $(lib_objects) $(B)/liblocus.map
 $(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
 	$(call shared,liblocus-checked)
 
-# Experiments are found through a linker section: an archive would drop them, so these objects are linked directly.
-$(B)/locus: $(B)/testbed/main.o $(everything)
-	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(experiments_libs) $(dpdk_libs)
+# Experiments and contenders are found through a linker section: an archive would drop them, so these objects are linked directly.
+# Whoever asks for locus gets what it measures with, too.
+$(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) | $(lap)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed_libs)
+
+# The measured process: the contenders, and of what they may use only what is called. It is given no library for JSON, YAML, hashes
+# or the like, so that none can come in unnoticed.
+$(B)/testbed/lap.a: $(filter-out $(testbed/contenders_own),$(testbed/contenders_all))
+	$(call quiet,AR)rm -f $@ && ar crsT $@ $^
+$(lap): $(B)/testbed/lap_main.o $(testbed/contenders_own) $(B)/testbed/lap.a
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(placement_libs) -ldl -lm $(dpdk_libs)
 
 # --- tests ---------------------------------------------------------------------------------------------------------------------
 
@@ -311,9 +326,11 @@ install: all install-share ## PREFIX=/usr/local LIBDIR=PREFIX/lib DESTDIR= CHECK
 	install -m 644 $(public) $(DESTDIR)$(PREFIX)/include/locus
 	$(foreach library,$(installed),$(call install_library,$(library)))
 	$(if $(program),install $(program) $(DESTDIR)$(PREFIX)/bin)
+	$(if $(lap),install -D -t $(DESTDIR)$(libexec) $(lap))
 
-# What the program needs beside itself (testbed/base/share.h).
-share := $(PREFIX)/share/locus
+# What the program needs beside itself (testbed/base/share.h). locus-lap is nobody's command, so it is not in bin.
+share   := $(PREFIX)/share/locus
+libexec := $(PREFIX)/libexec/locus
 install-share:
 	install -d $(addprefix $(DESTDIR)$(share)/,guest/plugin examples postulate workload)
 	install -m 644 LICENSE $(DESTDIR)$(share)
@@ -327,7 +344,7 @@ uninstall: ## takes away what install put there, checked or not
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/locus/,$(notdir $(public))) $(DESTDIR)$(PREFIX)/bin/locus
 	rm -f $(foreach name,locus locus-checked,$(DESTDIR)$(LIBDIR)/pkgconfig/$(name).pc $(addprefix \
 	    $(DESTDIR)$(LIBDIR)/lib$(name),.a .so .so.$(SOVERSION) .so.$(VERSION)))
-	rm -rf $(DESTDIR)$(share)
+	rm -rf $(DESTDIR)$(share) $(DESTDIR)$(libexec)
 	-rmdir $(DESTDIR)$(PREFIX)/include/locus 2>/dev/null
 
 list: ## the test programs and scripts, one per line

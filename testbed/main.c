@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus: the program. One table of commands; each is one file, cmd_NAME.c here or in record/.
+// locus: the program. One table of commands; each is one file in cli/. What is measured is another program (lap_main.c).
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,7 +38,6 @@ static const struct command {
     {"import", "another host's record, a packet or a folder, into this one *", tb_cmd_import},
     {"guest", "any of these in an emulated multi-node machine", tb_cmd_guest},
     {"__logging-effect", NULL, tb_cmd_logging_effect},
-    {"__round", NULL, tb_cmd_round},
 };
 
 static void list(FILE *out)

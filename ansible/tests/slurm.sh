@@ -24,7 +24,7 @@ nodes=$scratch/nodes # NODE/locus is its checkout
 repository() {
     mkdir -p "$control"/{postulates,ansible,experiments} "$nodes" "$scratch/home" "$scratch/build" && cd "$control" &&
         cp "$REPO"/postulates/00{02,30}-*.md postulates/ && cp -r "$REPO/ansible/slurm" ansible/ && echo /build/ >.gitignore &&
-        printf '%s\n' all: "$(printf '\t')mkdir -p build/gcc && cp $scratch/build/locus build/gcc/" \
+        printf '%s\n' all: "$(printf '\t')mkdir -p build/gcc && cp $scratch/build/locus $scratch/build/locus-lap build/gcc/" \
             "$(printf '\t')git rev-parse HEAD >build/gcc/commit; echo >>$scratch/builds" >Makefile &&
         git init -q . && git config user.email test@localhost && git config user.name test && git add -A && git commit -qm one &&
         one=$(git rev-parse HEAD)

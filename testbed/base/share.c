@@ -21,11 +21,11 @@ static void own_folder(char out[PATH_MAX])
         *slash = '\0';
 }
 
-static int look(const char *folder, const char *below, const char *name, char *path, size_t path_bytes)
+static int look(const char *folder, const char *below, const char *name, int mode, char *path, size_t path_bytes)
 {
     char wanted[2 * PATH_MAX], resolved[PATH_MAX];
     snprintf(wanted, sizeof wanted, "%s%s/%s", folder, below, name);
-    if (!realpath(wanted, resolved) || access(resolved, R_OK))
+    if (!realpath(wanted, resolved) || access(resolved, mode))
         return -ENOENT;
     return (size_t)snprintf(path, path_bytes, "%s", resolved) < path_bytes ? 0 : -ENOENT;
 }
@@ -39,16 +39,37 @@ int tb_share(const char *name, char *path, size_t path_bytes, char *why, size_t 
                  "there is no %s in %s, which LOCUS_SHARE names: unset it, or name the folder share/locus of an "
                  "installation",
                  name, named);
-        return look(named, "", name, path, path_bytes);
+        return look(named, "", name, R_OK, path, path_bytes);
     }
     own_folder(own);
-    if (own[0] && look(own, "/../share/locus", name, path, path_bytes) == 0)
+    if (own[0] && look(own, "/../share/locus", name, R_OK, path, path_bytes) == 0)
         return 0;
-    if (own[0] && look(own, "/../../testbed", name, path, path_bytes) == 0) // build/gcc/locus
+    if (own[0] && look(own, "/../../testbed", name, R_OK, path, path_bytes) == 0) // build/gcc/locus
         return 0;
     snprintf(why, why_bytes,
              "there is no %s: it lies in share/locus where locus is installed, and in testbed/ of a clone. "
              "LOCUS_SHARE names the folder where it is elsewhere",
              name);
-    return look("testbed", "", name, path, path_bytes);
+    return look("testbed", "", name, R_OK, path, path_bytes);
+}
+
+int tb_share_lap(char *path, char *why, size_t why_bytes)
+{
+    const char *named = getenv("LOCUS_LAP");
+    char own[PATH_MAX];
+    if (named && *named) {
+        if (realpath(named, path) && access(path, X_OK) == 0)
+            return 0;
+        snprintf(why, why_bytes, "there is no program %s, which LOCUS_LAP names: unset it, or name the locus-lap of this build",
+                 named);
+        return -ENOENT;
+    }
+    own_folder(own);
+    if (own[0] && (look(own, "", "locus-lap", X_OK, path, PATH_MAX) == 0 ||
+                   look(own, "/../libexec/locus", "locus-lap", X_OK, path, PATH_MAX) == 0))
+        return 0;
+    snprintf(why, why_bytes,
+             "there is no locus-lap, the program that is measured: it lies beside locus where that is built (run make), and in "
+             "libexec/locus where it is installed. LOCUS_LAP names the file where it is elsewhere");
+    return -ENOENT;
 }

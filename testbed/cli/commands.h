@@ -27,7 +27,6 @@ int tb_cmd_packet(int argc, char **argv);
 int tb_cmd_import(int argc, char **argv);
 int tb_cmd_guest(int argc, char **argv);
 int tb_cmd_logging_effect(int argc, char **argv); // internal: `make logging-effect`
-int tb_cmd_round(int argc, char **argv);          // internal: one arm in one cell, started by tb_campaign_run
 
 // Complains of each ledger that is broken. TB_EXIT_OK, or TB_EXIT_FAILED.
 struct tb_store;

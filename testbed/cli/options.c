@@ -6,6 +6,7 @@
 #include "testbed/base/terminal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "testbed/base/draw/gnuplot.h"
+#include "testbed/base/share.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/head.h"
 #include "testbed/measure/contender.h"
@@ -243,6 +245,11 @@ static int outputs_check(const struct tb_options *options)
     const char *paths[] = {options->json_path, options->csv_path, options->plot_path, options->summary_path};
     if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
         return -EINVAL;
+    char lap[PATH_MAX], why[400];
+    if (tb_share_lap(lap, why, sizeof why)) {
+        tb_error("%s", why);
+        return -ENOENT;
+    }
     int error = options->plot_path ? tb_gnuplot_check() : 0;
     if (error)
         tb_error("%s: cannot draw: gnuplot is not installed", options->plot_path);

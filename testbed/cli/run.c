@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/share.h"
 #include "testbed/cli/commands.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/host_name.h"
@@ -228,7 +229,7 @@ static int run(struct arguments *arguments)
     else if (arguments->host ? (size_t)snprintf(host, sizeof host, "%s", arguments->host) >= sizeof host
                              : tb_host_name(host, sizeof host) != 0)
         tb_error("this host has no usable name: give it one by --host or LOCUS_HOST");
-    else if (tb_plan_open(&plan, experiment, postulate, &arguments->plan, why, sizeof why))
+    else if (tb_plan_open(&plan, experiment, postulate, &arguments->plan, why, sizeof why) || tb_share_lap(path, why, sizeof why))
         tb_error("%s", why);
     else if (profiles(arguments) && tb_profile_check(&arguments->profile, plan, why, sizeof why))
         tb_error("%s", why);

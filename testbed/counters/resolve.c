@@ -18,14 +18,6 @@ const char *tb_counter_kind_name(enum tb_counter_kind kind)
     return names[kind];
 }
 
-int tb_counters_find(const struct tb_counter_set *set, const char *name)
-{
-    for (unsigned i = 0; i < set->count; i++)
-        if (strcmp(set->counter[i].name, name) == 0)
-            return (int)i;
-    return -1;
-}
-
 // --- generic -------------------------------------------------------------------------------------------------------------------
 
 #define CACHE(cache, op, result)                                                                                                   \

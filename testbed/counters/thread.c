@@ -185,6 +185,14 @@ void tb_counters_close(struct tb_counters *counters)
 
 // --- whose turn it is ----------------------------------------------------------------------------------------------------------
 
+int tb_counters_find(const struct tb_counter_set *set, const char *name)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (strcmp(set->counter[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
 uint64_t tb_counters_want(struct tb_counter_set *set, const char *name)
 {
     int at = tb_counters_find(set, name);

@@ -15,7 +15,7 @@
 #
 #   --with       takes a file along, or every file of a folder. Inside it lies in /with under its own name, and /with is in PATH;
 #                then LOCUS_TRACES is /with. Only a program of this project (below this folder, executable, ELF or a script) lies
-#                where it lies at home instead, for what it expects beside it.
+#                where it lies at home instead, for what it expects beside it. With locus comes locus-lap, which it measures with.
 #   --balancing  boots with automatic NUMA balancing, which is off otherwise: it moves the pages that a run counts.
 #   --keep       leaves everything else (console, dmesg, vmstat, the tar) in build/guest/NAME/.
 #   --qemu       adds words to QEMU's command line (a disk).
@@ -91,21 +91,28 @@ add() { # file, its path in the guest
     bytes=$((bytes + $(stat -Lc %s "$1")))
 }
 
+add_program() { # file, its path in the guest: beside it lies what it measures with (tb_share_lap)
+    add "$1" "$2"
+    for lap in "${real%/*}/locus-lap" "${real%/*}/../libexec/locus/locus-lap"; do
+        [ ! -f "$lap" ] || { add "$lap" "${2%/*}/locus-lap"; break; }
+    done
+}
+
 take_along() { # file or folder
     if [ -d "$1" ]; then
         for entry in "$1"/*; do [ ! -f "$entry" ] || take_along "$entry"; done
     elif [ ! -f "$1" ] || [ ! -r "$1" ]; then
         die 2 "--with: there is no file $1 to be read"
     elif inside=$(at_home "$1") && is_program "$1"; then
-        add "$1" "$inside"
+        add_program "$1" "$inside"
     else
-        add "$1" "/with/${1##*/}"
+        add_program "$1" "/with/${1##*/}"
         traces=/with
     fi
 }
 
 program=$(at_home "$1") || program=/bin/${1##*/}
-add "$1" "$program"
+add_program "$1" "$program"
 shift
 IFS=$newline
 for path in $with; do take_along "$path"; done

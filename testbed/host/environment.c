@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <sys/utsname.h>
 
 #include "testbed/base/sha256.h"
+#include "testbed/base/share.h"
 #include "testbed/counters/counters.h"
 #include "testbed/host/host.h"
 
@@ -219,6 +221,7 @@ static json_t *build(struct tb_host *host)
     bool dirty = length >= tail && strcmp(commit + length - tail, mark) == 0;
     size_t hash = dirty ? length - tail : length;
     json_t *object = json_object();
+    char lap[PATH_MAX], why[400];
 #ifdef __clang__
     tb_host_put(host, object, "compiler", json_string(__VERSION__)); // begins with "Clang"
 #else
@@ -228,6 +231,7 @@ static json_t *build(struct tb_host *host)
     tb_host_put(host, object, "commit", hash ? json_stringn(commit, hash) : json_string("unknown"));
     tb_host_put(host, object, "dirty", json_string(hash == 0 ? "unknown" : dirty ? "yes" : "no"));
     tb_host_put(host, object, "binary_sha256", file_hash("/proc/self/exe"));
+    tb_host_put(host, object, "lap_sha256", file_hash(tb_share_lap(lap, why, sizeof why) ? "" : lap));
     return object;
 }
 

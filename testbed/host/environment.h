@@ -30,7 +30,8 @@
 //   dmi          sys_vendor, product_name, product_version, board_vendor, board_name, board_version, bios_vendor, bios_version,
 //                bios_date
 //   cgroup       version, then each limit by level: "0" is this process's group, the last one the mount point
-//   build        compiler, flags, commit, dirty ("yes", "no", "unknown"), binary_sha256
+//   build        compiler, flags, commit, dirty ("yes", "no", "unknown"), binary_sha256 (locus), lap_sha256 (locus-lap, which is
+//                what is measured; logs from before it was a program of its own lack it)
 //   libc         version, file, sha256
 //   guest        (string) the emulated machine's name (LOCUS_GUEST), or "none"
 //

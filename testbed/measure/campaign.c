@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -22,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "testbed/base/share.h"
 #include "testbed/base/terminal.h"
 #include "testbed/base/words.h"
 #include "testbed/measure/contender.h"
@@ -39,6 +41,7 @@ struct runner {
     int job_fd;
     int stderr_fd;
     struct tb_job *job; // shared with the process
+    char lap[PATH_MAX]; // the program of the process, where no tool starts it
     const char *const *words; // of a tool that starts the process, or NULL
 };
 
@@ -195,9 +198,8 @@ static int environment_make(const struct tb_arm *arm, bool with_malloc, char ***
 // posix_spawn's dup2 clears close-on-exec on the copy: the process finds its schedule at 3, its job at 4.
 static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t *pid)
 {
-    static const char *const usual[] = {"locus", "__round", NULL};
+    const char *const usual[] = {runner->lap, NULL};
     const char *const *words = runner->words ? runner->words : usual;
-    const char *program = runner->words ? words[0] : "/proc/self/exe";
     char **environment = NULL, *preload = NULL;
     posix_spawn_file_actions_t actions;
     int high[3] = {fcntl(runner->schedule_fd, F_DUPFD_CLOEXEC, 10), fcntl(runner->job_fd, F_DUPFD_CLOEXEC, 10),
@@ -216,7 +218,7 @@ static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t 
         if (!error && runner->words) // what a tool prints is not our answer
             error = -posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
         if (!error)
-            error = -posix_spawnp(pid, program, &actions, NULL, (char *const *)words, environment);
+            error = -posix_spawnp(pid, words[0], &actions, NULL, (char *const *)words, environment);
         posix_spawn_file_actions_destroy(&actions);
     }
     for (int i = 0; i < 3; i++)
@@ -318,11 +320,14 @@ static int cell_run(struct runner *runner, struct tb_campaign *campaign, uint32_
 int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks)
 {
     struct runner runner;
+    char why[400];
     uint32_t order[TB_ARMS_MAX];
     uint64_t random = campaign->seed + first, done = (uint64_t)first * campaign->cells_count * campaign->arms_count;
     if (campaign->arms_count == 0 || campaign->arms_count > TB_ARMS_MAX || campaign->workers > TB_WORKERS_MAX)
         return -EINVAL;
     int error = runner_open(&runner, campaign);
+    if (!error)
+        error = tb_share_lap(runner.lap, why, sizeof why);
     for (uint32_t round = first; round < first + count && !error; round++) {
         for (uint32_t cell = 0; cell < campaign->cells_count && !error; cell++) {
             if (campaign->cells_count > 1 || round == first)

@@ -72,7 +72,8 @@ enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32
 // Called after each process; `done` of `total`.
 typedef void tb_progress_fn(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
 
-// Runs everything. 0, or -errno when the testbed itself failed (no memory, no processes); an arm that crashes is an invalid sample.
+// Runs everything. 0, or -errno when the testbed itself failed (no memory, no processes, no locus-lap: tb_share_lap() says why); an
+// arm that crashes is an invalid sample.
 int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void *context);
 
 // For those who watch a campaign: each function may be NULL, and is called between two processes, never beside one. Anything but 0
@@ -90,7 +91,7 @@ struct tb_campaign_hooks {
 int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks);
 
 // One more process of that arm in that cell, started by a tool that looks at it: `words` are the tool's (perf record ... --) and
-// what it shall start, which is this program with "__round", and before it by env(1) the arm's malloc: the tool does not get that.
+// what it shall start, which is locus-lap (base/share.h), and before it by env(1) the arm's malloc: the tool does not get that.
 // The sample goes to *out and not into the campaign, as it was disturbed. What was printed on stderr goes to `said`. 0, or -errno
 // when there was no process (-ENOENT: no such tool).
 int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // job: what one measured process is told and what it answers, in memory that it shares with the parent. Plain data without
-// pointers: both are the same binary, but their addresses differ.
+// pointers: parent and process are two programs (lap_main.c) of one build. A size that differs betrays that they are not.
 #ifndef TB_JOB_H
 #define TB_JOB_H
 

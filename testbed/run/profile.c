@@ -21,8 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "testbed/base/share.h"
+
 #define WORDS_MAX 48
-#define WORDS_FIXED 16 // of the longest line without options: perf c2c record -- -N -o FILE env LD_PRELOAD=... locus __round
+#define WORDS_FIXED 16 // more than the longest line without options: perf record -N -o FILE -e cpu-clock -- env LD_PRELOAD=... LAP
 
 extern char **environ;
 
@@ -31,7 +33,7 @@ struct profile {
     const struct tb_plan *plan;
     FILE *out, *index;
     char folder[PATH_MAX - 128];
-    char program[PATH_MAX];
+    char lap[PATH_MAX];
     char *options; // cut into words
     const char *option[WORDS_MAX];
     const char *no_cycles; // why this host counts none, or NULL
@@ -152,8 +154,7 @@ static void words_make(const struct target *target, const char *words[WORDS_MAX]
         words[count++] = "env";
         words[count++] = target->preload;
     }
-    words[count++] = profile->program;
-    words[count++] = "__round";
+    words[count++] = profile->lap;
     words[count] = NULL;
 }
 
@@ -263,13 +264,13 @@ static int target_run(const struct profile *profile, enum tb_profile_tool tool, 
 
 // --- all of them ---------------------------------------------------------------------------------------------------------------
 
-static int profile_open(struct profile *profile, const char *log)
+static int profile_open(struct profile *profile, const char *log, char *why, size_t why_bytes)
 {
     char path[PATH_MAX];
     size_t length = strlen(log), end = sizeof ".jsonl" - 1;
-    ssize_t bytes = readlink("/proc/self/exe", profile->program, sizeof profile->program - 1);
-    if (bytes < 0)
-        return -errno;
+    int error = tb_share_lap(profile->lap, why, why_bytes);
+    if (error)
+        return error;
     if (length < end ||
         snprintf(profile->folder, sizeof profile->folder, "%.*s.perf", (int)(length - end), log) >= (int)sizeof profile->folder)
         return -ENAMETOOLONG;
@@ -287,7 +288,8 @@ int tb_profile(const struct tb_profile_config *config, const struct tb_plan *pla
                size_t why_bytes)
 {
     struct profile profile = {.config = config, .plan = plan, .out = out};
-    int error = profile_open(&profile, log);
+    why[0] = '\0';
+    int error = profile_open(&profile, log, why, why_bytes);
     if (!error)
         say(&profile, "profile %s, of processes after the sealed run, which are no samples:\n", strrchr(profile.folder, '/') + 1);
     for (uint32_t cell = 0; cell < plan->campaign.cells_count; cell++)
@@ -295,7 +297,7 @@ int tb_profile(const struct tb_profile_config *config, const struct tb_plan *pla
             for (int tool = 0; tool < TB_PROFILE_TOOLS && !error; tool++)
                 if (config->wanted[tool] && (!config->arm || strcmp(plan->experiment->arms[arm].key, config->arm) == 0))
                     error = target_run(&profile, (enum tb_profile_tool)tool, cell, arm);
-    if (error)
+    if (error && !why[0])
         snprintf(why, why_bytes, "%s: %s", profile.folder[0] ? profile.folder : log, strerror(-error));
     if (profile.index && fclose(profile.index) && !error) {
         error = -errno;

@@ -38,6 +38,12 @@ share_files() { # all of the guest's scripts and of the examples, the sample, th
 }
 check share/locus-has-all-that-it-should share_files
 
+beside_bin() { # nobody's command
+    why="in bin: $(ls "$scratch/root/usr/bin")" && [ -x "$scratch/root/usr/libexec/locus/locus-lap" ] &&
+        [ "$(ls "$scratch/root/usr/bin")" = locus ]
+}
+check what-is-measured-lies-in-libexec beside_bin
+
 # --- what needs no clone -------------------------------------------------------------------------------------------------------
 
 answers() { # pattern of a line, argument...
@@ -82,5 +88,12 @@ for command in list 'postulate list' 'postulate new x' 'run 0002' 'record file 0
 done
 why="left there: $(ls "$elsewhere")"
 check nothing-is-left-where-it-is-called [ -z "$(ls -A "$elsewhere")" ]
+
+uninstalled() {
+    make uninstall DESTDIR="$scratch/root" PREFIX=/usr >"$scratch/make" 2>&1
+    why="left: $(find "$scratch/root" ! -type d)"
+    [ "$why" = 'left: ' ] && [ ! -e "$scratch/root/usr/libexec/locus" ]
+}
+check make-uninstall-leaves-nothing uninstalled
 
 done_testing

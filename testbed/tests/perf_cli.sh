@@ -55,7 +55,7 @@ what=$(sed -nE 's/^words (record|c2c record|mem record) .*/\1/p' "$NOTES" | sort
 why="asked for:$what"
 check each-arm-once-by-each-tool [ "$what" = ' 3 c2c record 3 mem record 3 record ' ]
 why="$(grep -m 1 words "$NOTES")"
-check what-it-starts-is-the-measured-process eval "[ \$(grep -c \"^words .* $LOCUS __round \$\" '$NOTES') = 9 ]"
+check what-it-starts-is-the-measured-process eval "[ \$(grep -c \"^words .* $LOCUS-lap \$\" '$NOTES') = 9 ]"
 check its-schedule-and-job-are-there eval "[ \$(grep -c '^fd 3 /memfd:locus-schedule' '$NOTES') = 9 ] &&
     [ \$(grep -c '^fd 4 /memfd:locus-job' '$NOTES') = 9 ]"
 check options-of-record-stand-behind-dashes eval "[ \$(grep -cE '^words (c2c|mem) record -- -N -o [^ ]*.data /' '$NOTES') = 6 ]"
@@ -81,7 +81,7 @@ if fake 0 0001 --perf-record --profile-arm E && ! said '^profile none'; then
     why="$(grep -m 2 'preload\|words' "$NOTES")"
     cells=$(jq -s '.[0].cells | length' "$log")
     check the-malloc-is-for-the-program-alone eval "[ \$(grep -c '^preload none' '$NOTES') = $cells ] &&
-        [ \$(grep -c '^words .* env LD_PRELOAD=[^ ]*mimalloc[^ ]* $LOCUS __round \$' '$NOTES') = $cells ]"
+        [ \$(grep -c '^words .* env LD_PRELOAD=[^ ]*mimalloc[^ ]* $LOCUS-lap \$' '$NOTES') = $cells ]"
     why="$(grep profile -A 4 "$scratch/out")"
     check and-it-runs-with-it eval "[ \$(grep -c '^  E mimalloc .*E.[0-9]*.record.txt' '$scratch/out') = $cells ] &&
         ! said 'invalid process'"
@@ -150,9 +150,9 @@ check and-reports eval "grep -q 'Samples: ' '$folder/A.0.record.txt' && said '^ 
 perf script -i "$folder/A.0.record.data" -F comm,pid >"$scratch/samples" 2>"$scratch/err"
 why="of $(sort "$scratch/samples" | uniq -c | head -n 4 | tr -s '\n ' '; ')"
 check all-samples-are-of-one-process eval "[ \$(awk '{ print \$NF }' '$scratch/samples' | sort -u | wc -l) = 1 ]"
-check which-is-ours grep -q '^ *locus ' "$scratch/samples"
+check which-is-ours grep -q '^ *locus-lap ' "$scratch/samples"
 why="$(grep -m 3 '%' "$folder/A.0.record.txt")"
-check and-does-what-is-measured grep -qE ' locus +.*(worker_main|locus_ops|tb_|locus_)' "$folder/A.0.record.txt"
+check and-does-what-is-measured grep -qE ' locus-lap +.*(worker_main|locus_ops|tb_|locus_)' "$folder/A.0.record.txt"
 if perf stat -e cycles true 2>&1 | grep -q 'not supported'; then
     check without-cycles-the-clock-is-used said 'A.0.record.txt, by cpu-clock: this host counts no cycles$'
     check c2c-and-mem-say-that-they-cannot run 0 0002 --c2c --mem --profile-arm A

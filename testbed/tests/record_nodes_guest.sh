@@ -21,6 +21,7 @@ needs_guest record_nodes_guest
 build=${BUILD#"$PWD"/}
 cat >"$scratch/cases.sh" <<END
 #!/bin/sh
+export LOCUS_LAP=$build/locus-lap
 scenario() { # section, arguments
     section=\$1
     shift

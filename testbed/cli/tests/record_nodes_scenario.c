@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/cli/commands.h"
 #include "testbed/run/needs.h"
 #include "testbed/run/run_lines.h"
 
@@ -80,8 +79,6 @@ static struct tb_postulate *postulate_of(const char *arm, const char *cell)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strncmp(argv[1], "__", 2) == 0) // a measured process
-        return tb_cmd_round(argc - 1, argv + 1);
     if (argc < 5)
         return fprintf(stderr, "usage: record_nodes_scenario many|one ARM CELL NEED [smoke | run]\n"), 2;
     bool smoke = argc > 5 && strcmp(argv[5], "smoke") == 0, wanted = argc > 5 && strcmp(argv[5], "run") == 0;

@@ -96,6 +96,7 @@ static const char *const members[] = {
     "build/commit",
     "build/dirty",
     "build/binary_sha256",
+    "build/lap_sha256",
     "libc/version",
     "libc/file",
     "libc/sha256",
@@ -347,6 +348,7 @@ Test(environment, names_a_library_by_its_file_and_hash_and_never_a_home)
 Test(environment, of_this_host_has_every_member_and_survives_json)
 {
     char hash[TB_HASH_TEXT], hostname[256] = "", quoted[300];
+    setenv("LOCUS_LAP", "/proc/self/exe", 1);
     json_t *environment = tb_environment(""), *counters = tb_environment_counters("");
     cr_assert_not_null(environment);
     cr_assert_not_null(counters);
@@ -356,6 +358,7 @@ Test(environment, of_this_host_has_every_member_and_survives_json)
     cr_expect_eq(json_object_size(environment), 18);
     cr_assert_eq(tb_hash_file("/proc/self/exe", hash), 0);
     cr_expect_str_eq(text_at(environment, "build/binary_sha256"), hash);
+    cr_expect_str_eq(text_at(environment, "build/lap_sha256"), hash);
     cr_expect_not_null(strstr(text_at(environment, "hwloc/xml"), "<topology"));
     cr_expect_eq(strlen(text_at(environment, "libc/sha256")), TB_HASH_TEXT - 1);
     char *dump = json_dumps(environment, JSON_COMPACT);

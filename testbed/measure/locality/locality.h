@@ -18,7 +18,6 @@
 #ifndef TB_LOCALITY_H
 #define TB_LOCALITY_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,7 +75,7 @@ void tb_locality_note_alloc(struct tb_locality *locality, const void *address);
 void tb_locality_note_free(struct tb_locality *locality, const void *address, int kept_on);
 
 // Looks again where all known pages are, settles what is pending and ends the step. 0, or what move_pages answered (-EPERM by
-// seccomp, -ENOSYS): then every page is unknown until a refresh succeeds, and the report names the cause.
+// seccomp, -ENOSYS): then every page is unknown until a refresh succeeds, and the map names the cause.
 int tb_locality_refresh(struct tb_locality *locality);
 
 // Adds the counts of `from` to `into`, point by point. -EINVAL: other nodes, or fewer points. Pages are counted by each
@@ -114,8 +113,5 @@ struct tb_locality_map tb_locality_map(const struct tb_locality *locality);
 
 // As of the last refresh: an OS node, -ENOENT (absent, or not in the map), -EFAULT (the zero page, or not mapped).
 int tb_locality_page_node(const struct tb_locality *locality, const void *address);
-
-// Everything above as one JSON object; pairs of nodes that counted nothing are left out. -ENOMEM.
-int tb_locality_report(const struct tb_locality *locality, json_t **out);
 
 #endif

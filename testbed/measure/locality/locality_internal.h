@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locality (private): what locality.c counts into and locality_report.c reads. Inside, nodes are ordinals in the topology's order,
+// locality (private): what locality.c counts into and locality_counts.c reads. Inside, nodes are ordinals in the topology's order,
 // and `nodes_count` itself stands for unknown: one row and column more.
 #ifndef TB_LOCALITY_INTERNAL_H
 #define TB_LOCALITY_INTERNAL_H

@@ -249,10 +249,7 @@ Test(locality, refused_question_makes_every_page_unknown)
     tb_locality_note_write(counts, memory, PAGE);
     cr_assert_eq(tb_locality_refresh(counts), -EPERM);
     expect_sums(TB_LOCALITY_TOUCHES, 0, 0, LINES_A_PAGE);
-    json_t *report;
-    cr_assert_eq(tb_locality_report(counts, &report), 0);
-    cr_assert_str_eq(json_string_value(json_object_get(json_object_get(report, "map"), "refresh_error")), "EPERM");
-    json_decref(report);
+    cr_assert_eq(tb_locality_map(counts).refresh_error, -EPERM);
 }
 
 Test(locality, instances_of_threads_are_summed)
@@ -278,31 +275,6 @@ Test(locality, instances_of_threads_are_summed)
     expect(TB_LOCALITY_TOUCHES, 0, 0, 2 * LINES_A_PAGE);
     tb_locality_close(other);
     tb_locality_close(one);
-}
-
-Test(locality, report_has_pairs_that_counted_and_the_curve)
-{
-    fake.cpu = 2;
-    tb_locality_note_alloc(counts, memory);
-    tb_locality_note_write(counts, memory, PAGE);
-    refresh();
-    json_t *report,
-        *expected = json_loads(
-            "{\"nodes\":[0,1],"
-            "\"touches\":{\"local\":0,\"remote\":64,\"unknown\":0,\"pairs\":[{\"from_node\":1,\"to_node\":0,\"count\":64}]},"
-            "\"allocations\":{\"local\":0,\"remote\":1,\"unknown\":0,\"pairs\":[{\"from_node\":1,\"to_node\":0,\"count\":1}]},"
-            "\"frees\":{\"local\":0,\"remote\":0,\"unknown\":0,\"pairs\":[]},"
-            "\"frees_abroad\":{\"local\":0,\"remote\":0,\"unknown\":0,\"pairs\":[]},"
-            "\"drift\":[{\"step\":0,\"allocated\":1,\"wandered\":1,\"unknown\":0}],"
-            "\"map\":{\"refreshes\":1,\"pages\":1,\"pages_absent\":0,\"pages_moved\":0,\"pages_refused\":0,\"pending\":0,"
-            "\"pending_refused\":0,\"refresh_error\":null}}",
-            0, NULL);
-    cr_assert_eq(tb_locality_report(counts, &report), 0);
-    char *text = json_dumps(report, 0);
-    cr_assert(json_equal(report, expected), "%s", text);
-    free(text);
-    json_decref(report);
-    json_decref(expected);
 }
 
 Test(locality, touch_stores_once_to_each_line_and_the_note_counts_the_same)

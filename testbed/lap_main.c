@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus __round: the measured process. Not for people: tb_campaign_run() starts it with the schedule at file descriptor 3 and the
-// job at 4, and reads the answer from the job.
+// locus-lap: the measured process. It is a program of its own, so that what `locus` needs to read and to report is not mapped where
+// times are taken. Not for people: tb_campaign_run() starts it with the schedule at file descriptor 3 and the job at 4, and reads
+// the answer from the job. The Makefile links it with the contenders and what they may use, but with no library for JSON, YAML or
+// hashes: code that calls one does not link.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,7 +16,6 @@
 #include <sys/stat.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/cli/commands.h"
 #include "testbed/measure/engine.h"
 #include "testbed/measure/nodes/engine.h"
 
@@ -40,13 +41,17 @@ static bool malloc_granted(struct tb_job *job)
     return same;
 }
 
-int tb_cmd_round(int argc, char **argv)
+int main(void)
 {
-    struct stat schedule_stat;
-    (void)argv;
+    struct stat schedule_stat, job_stat;
     prctl(PR_SET_PDEATHSIG, SIGKILL); // an interrupted campaign leaves nothing behind
-    if (argc != 1 || fstat(SCHEDULE_FD, &schedule_stat) || schedule_stat.st_size < (off_t)sizeof(struct tb_schedule)) {
-        tb_error("__round is internal: it is started by `locus eval`, `locus replay` and `locus bench`");
+    if (fstat(SCHEDULE_FD, &schedule_stat) || fstat(JOB_FD, &job_stat) ||
+        schedule_stat.st_size < (off_t)sizeof(struct tb_schedule)) {
+        tb_error("locus-lap is internal: it is started by `locus eval`, `locus replay` and `locus bench`");
+        return TB_EXIT_USAGE;
+    }
+    if (job_stat.st_size != (off_t)sizeof(struct tb_job)) {
+        tb_error("locus and locus-lap are of two builds: make or install both");
         return TB_EXIT_USAGE;
     }
     const struct tb_schedule *schedule =
