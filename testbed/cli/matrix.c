@@ -20,7 +20,6 @@
 #include "testbed/host/head.h"
 #include "testbed/host/topology/topo_view.h"
 #include "testbed/matrix/view/matrix_view.h"
-#include "testbed/report/board/board.h"
 #include "topo/pin.h"
 #include "topo/topo.h"
 
