@@ -65,10 +65,11 @@ static struct tb_value wanted_value(const struct tb_finding *finding)
     return tb_text_value(wanting ? finding->wanted : "");
 }
 
+// Scripts of batch systems read the first two words of the heading.
 static void put_in_full(struct tb_doc *doc, const struct tb_finding *finding)
 {
     char title[256];
-    snprintf(title, sizeof title, "%s %s: %s", state_text(finding->state), finding->id, finding->now);
+    snprintf(title, sizeof title, "%s %s %s", state_text(finding->state), finding->id, finding->now);
     tb_doc_heading(doc, 2, NULL, title);
     if (finding->state != TB_FINDING_FIT && finding->wanted[0])
         tb_doc_fact(doc, NULL, "wanted", TB_AS_IS, wanted_value(finding));
