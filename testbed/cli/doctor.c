@@ -10,9 +10,9 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/cli/commands.h"
+#include "testbed/doc/emit.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/head.h"
-#include "testbed/report/board/board.h"
 
 enum { KEY_ALL = 'a', KEY_JSON = 'j', KEY_CHANGE = 'c', KEY_RESTORE = 'r', KEY_CHECK = 'k', KEY_ROOT = 'R' };
 
@@ -117,27 +117,16 @@ static bool select_findings(struct tb_doctor *doctor, const struct arguments *ar
     return true;
 }
 
-static int print_json(const struct tb_doctor *doctor)
-{
-    struct tb_text text;
-    json_t *object = tb_headed(tb_head("doctor"), tb_doctor_json(doctor));
-    int rc = object ? tb_text_open(&text) : -ENOMEM;
-    if (!rc) {
-        bool failed = json_dumpf(object, text.stream, JSON_INDENT(2)) || fputc('\n', text.stream) == EOF;
-        rc = tb_text_close(&text, stdout, failed ? -ENOMEM : 0);
-    }
-    json_decref(object);
-    return rc;
-}
-
 static int print(const struct tb_doctor *doctor, const struct arguments *arguments)
 {
-    switch (arguments->form) {
-    case KEY_JSON: return print_json(doctor);
-    case KEY_CHANGE: return tb_doctor_script(stdout, doctor, false);
-    case KEY_RESTORE: return tb_doctor_script(stdout, doctor, true);
-    default: return tb_doctor_text(stdout, doctor, arguments->form == KEY_ALL || arguments->ids_count > 0, tb_report_style(stdout));
-    }
+    bool json = arguments->form == KEY_JSON;
+    if (arguments->form == KEY_CHANGE || arguments->form == KEY_RESTORE)
+        return tb_doctor_script(stdout, doctor, arguments->form == KEY_RESTORE);
+    struct tb_doc *shown =
+        tb_doctor_doc(json ? tb_head("doctor") : NULL, doctor, arguments->form == KEY_ALL || arguments->ids_count > 0);
+    int error = !shown ? -ENOMEM : json ? tb_emit_json(stdout, shown) : tb_emit_text(stdout, shown, tb_report_style(stdout));
+    tb_doc_close(shown);
+    return error;
 }
 
 static int look(struct tb_doctor *doctor, const struct arguments *arguments)

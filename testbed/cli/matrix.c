@@ -15,11 +15,11 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/draw/gnuplot.h"
 #include "testbed/base/file.h"
+#include "testbed/doc/emit.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/head.h"
 #include "testbed/host/topology/topo_view.h"
 #include "testbed/matrix/view/matrix_view.h"
-#include "testbed/report/board/board.h"
 #include "topo/pin.h"
 #include "topo/topo.h"
 
@@ -183,25 +183,23 @@ struct report {
     const struct arguments *arguments;
     const struct tb_matrix *matrix;
     const struct locus_topo *topo;
-    json_t *machine, *head;
+    json_t *head;
+    struct tb_doc *doc;
 };
 
 static int write_json(FILE *stream, const void *what)
 {
-    const struct report *report = what;
-    return tb_matrix_json(stream, report->head, report->matrix, report->machine, "matrix");
+    return tb_emit_json(stream, ((const struct report *)what)->doc);
 }
 
 static int write_csv(FILE *stream, const void *what)
 {
-    const struct report *report = what;
-    return tb_matrix_csv(stream, report->matrix);
+    return tb_emit_csv(stream, ((const struct report *)what)->doc, "cells");
 }
 
 static int write_text(FILE *stream, const void *what)
 {
-    const struct report *report = what;
-    return tb_matrix_text(stream, report->matrix, report->topo, tb_report_style(stream));
+    return tb_emit_text(stream, ((const struct report *)what)->doc, tb_report_style(stream));
 }
 
 // NULL: standard output. True after a failure, which was reported.
@@ -248,7 +246,13 @@ static int write_all(struct report *report)
     struct tb_topo_host host = {.numa_balancing = -1};
     if (!arguments->topology)
         tb_topo_host_probe(report->topo, &host);
-    report->machine = arguments->json ? tb_topo_json(report->topo, arguments->topology, arguments->topology ? NULL : &host) : NULL;
+    json_t *machine = arguments->json ? tb_topo_json(report->topo, arguments->topology, arguments->topology ? NULL : &host) : NULL;
+    report->doc = tb_matrix_doc(report->head, report->matrix, report->topo, machine);
+    report->head = NULL;
+    if (!report->doc) {
+        tb_error("out of memory");
+        return TB_EXIT_FAILED;
+    }
     if (arguments->json)
         bad |= failed(arguments->json_path, write_json, report);
     if (arguments->csv)
@@ -259,7 +263,7 @@ static int write_all(struct report *report)
         bad |= hwloc_failed(report);
     if (!to_stdout)
         bad |= failed(NULL, write_text, report);
-    json_decref(report->machine);
+    tb_doc_close(report->doc);
     for (size_t i = 0; i < report->matrix->cells_count; i++)
         bad |= report->matrix->cells[i].state == TB_MATRIX_INVALID;
     return bad ? TB_EXIT_FAILED : TB_EXIT_OK;

@@ -3,7 +3,7 @@
 // locus topo: says what a machine is, for people and (--json) for programs.
 //
 // Whether mbind and move_pages are allowed is found out by calling them (probe.h). For a machine that is only described there is
-// nothing to probe, and the printers are told so by a NULL host.
+// nothing to probe.
 #include "testbed/cli/commands.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/host/probe.h"
+#include "testbed/doc/emit.h"
+#include "testbed/host/head.h"
 #include "testbed/host/topology/topo_view.h"
 #include "topo/topo.h"
 
@@ -69,8 +70,13 @@ int tb_cmd_topo(int argc, char **argv)
     if (!arguments.topology)
         tb_topo_host_probe(topo, &host);
     const struct tb_topo_host *known = arguments.topology ? NULL : &host;
-    status =
-        arguments.json ? tb_topo_print_json(topo, arguments.topology, known) : tb_topo_print_text(topo, arguments.topology, known);
+    struct tb_doc *shown = tb_topo_doc(arguments.json ? tb_head("topo") : NULL, topo, arguments.topology, known);
+    int error = !shown           ? -ENOMEM
+                : arguments.json ? tb_emit_json(stdout, shown)
+                                 : tb_emit_text(stdout, shown, tb_report_style(stdout));
+    if (error)
+        tb_cli_output_failed(error);
+    tb_doc_close(shown);
     locus_topo_close(topo);
-    return tb_cli_flush() ? TB_EXIT_FAILED : status;
+    return error || tb_cli_flush() ? TB_EXIT_FAILED : TB_EXIT_OK;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "testbed/doc/doc_internal.h"
@@ -40,7 +41,8 @@ static void put_number(FILE *out, double number)
 static void put_value(FILE *out, const struct tb_value *value)
 {
     switch (value->kind) {
-    case TB_VALUE_TEXT: put_text(out, value->text ? value->text : ""); break;
+    case TB_VALUE_TEXT:
+    case TB_VALUE_IDS: put_text(out, value->text ? value->text : ""); break;
     case TB_VALUE_COUNT: fprintf(out, "%" PRIu64, value->count); break;
     case TB_VALUE_FLAG: fputs(value->count ? "true" : "false", out); break;
     case TB_VALUE_NUMBER:
@@ -49,38 +51,85 @@ static void put_value(FILE *out, const struct tb_value *value)
     }
 }
 
-static bool is_interval(const struct tb_table *table, size_t column)
+// What a column's values are; one kind for all of it.
+struct shape {
+    bool interval, samples;
+};
+
+// NULL: no memory. The caller frees it.
+static struct shape *shapes(const struct tb_table *table)
 {
-    for (const struct tb_row *row = table->rows; row; row = row->next)
-        if (column < row->count && row->cells[column].kind == TB_VALUE_INTERVAL)
-            return true;
-    return false;
+    struct shape *shape = calloc(table->columns_count + 1, sizeof *shape);
+    for (const struct tb_row *row = table->rows; shape && row; row = row->next)
+        for (size_t c = 0; c < row->count; c++) {
+            shape[c].interval |= row->cells[c].kind == TB_VALUE_INTERVAL;
+            shape[c].samples |= row->cells[c].kind == TB_VALUE_SAMPLES;
+        }
+    return shape;
 }
 
-static void put_row(FILE *out, const struct tb_table *table, const struct tb_row *row)
+static void put_head(FILE *out, const struct tb_table *table, const struct shape shape[])
 {
     const char *before = "";
     for (size_t c = 0; c < table->columns_count; c++) {
         const char *key = table->columns[c].key;
-        bool three = is_interval(table, c);
-        const struct tb_value *value = row && c < row->count ? &row->cells[c] : NULL;
         if (!key)
             continue;
         fputs(before, out);
+        if (shape[c].samples)
+            fprintf(out, "%s_nth,", key);
+        fprintf(out, shape[c].interval ? "%s,%s_low,%s_high" : "%s", key, key, key);
         before = ",";
-        if (!row)
-            fprintf(out, three ? "%s,%s_low,%s_high" : "%s", key, key, key);
-        else if (value)
-            put_value(out, value);
-        if (row && three) {
-            bool interval = value && value->kind == TB_VALUE_INTERVAL;
-            fputc(',', out);
-            put_number(out, interval ? value->low : NAN);
-            fputc(',', out);
-            put_number(out, interval ? value->high : NAN);
-        }
     }
-    fputs("\n", out);
+    fputc('\n', out);
+}
+
+static void put_sample(FILE *out, const struct tb_value *value, uint64_t nth)
+{
+    bool there = value->kind == TB_VALUE_SAMPLES && nth < value->count;
+    if (there)
+        fprintf(out, "%" PRIu64, nth + 1);
+    fputc(',', out);
+    put_number(out, there ? value->samples[nth] : NAN);
+}
+
+static void put_limits(FILE *out, const struct tb_value *value)
+{
+    bool interval = value->kind == TB_VALUE_INTERVAL;
+    fputc(',', out);
+    put_number(out, interval ? value->low : NAN);
+    fputc(',', out);
+    put_number(out, interval ? value->high : NAN);
+}
+
+static void put_line(FILE *out, const struct tb_table *table, const struct shape shape[], const struct tb_row *row, uint64_t nth)
+{
+    static const struct tb_value none = {.kind = TB_VALUE_NONE};
+    const char *before = "";
+    for (size_t c = 0; c < table->columns_count; c++) {
+        const struct tb_value *value = c < row->count ? &row->cells[c] : &none;
+        if (!table->columns[c].key)
+            continue;
+        fputs(before, out);
+        before = ",";
+        if (shape[c].samples)
+            put_sample(out, value, nth);
+        else
+            put_value(out, value);
+        if (shape[c].interval)
+            put_limits(out, value);
+    }
+    fputc('\n', out);
+}
+
+static void put_row(FILE *out, const struct tb_table *table, const struct shape shape[], const struct tb_row *row)
+{
+    uint64_t lines = 1;
+    for (size_t c = 0; c < row->count; c++)
+        if (row->cells[c].kind == TB_VALUE_SAMPLES && table->columns[c].key && row->cells[c].count > lines)
+            lines = row->cells[c].count;
+    for (uint64_t nth = 0; nth < lines; nth++)
+        put_line(out, table, shape, row, nth);
 }
 
 int tb_emit_csv(FILE *out, const struct tb_doc *doc, const char *key)
@@ -88,9 +137,13 @@ int tb_emit_csv(FILE *out, const struct tb_doc *doc, const char *key)
     const struct tb_table *table = find(doc, key);
     if (doc->failed || !table)
         return doc->failed ? -ENOMEM : -ENOENT;
+    struct shape *shape = shapes(table);
+    if (!shape)
+        return -ENOMEM;
     errno = 0;
-    put_row(out, table, NULL);
+    put_head(out, table, shape);
     for (const struct tb_row *row = table->rows; row; row = row->next)
-        put_row(out, table, row);
+        put_row(out, table, shape, row);
+    free(shape);
     return fflush(out) || ferror(out) ? errno ? -errno : -EIO : 0;
 }

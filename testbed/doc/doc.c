@@ -136,6 +136,11 @@ struct tb_value tb_samples(const double samples[], size_t count)
     return (struct tb_value){.kind = TB_VALUE_SAMPLES, .samples = samples, .count = count, .number = NAN};
 }
 
+struct tb_value tb_ids(const char *list)
+{
+    return (struct tb_value){.kind = TB_VALUE_IDS, .text = list, .number = NAN};
+}
+
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone)
 {
     value.tone = tone;

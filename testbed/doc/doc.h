@@ -40,6 +40,7 @@ enum tb_value_kind {
     TB_VALUE_INTERVAL,
     TB_VALUE_FLAG,
     TB_VALUE_SAMPLES,           // drawn as a strip; for programs an array
+    TB_VALUE_IDS,               // numbers of CPUs or nodes, "0-3,8"; for programs an array
 };
 
 // How it is told: by a sign in plain text, by colour where there is any.
@@ -63,6 +64,7 @@ struct tb_value tb_flag(bool flag);
 struct tb_value tb_interval(const struct tb_ratio *ratio);
 struct tb_value tb_interval_of(double estimate, double low, double high, double confidence);
 struct tb_value tb_samples(const double samples[], size_t count);
+struct tb_value tb_ids(const char *list); // "": none
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone);
 
 enum tb_unit_kind {
@@ -71,6 +73,7 @@ enum tb_unit_kind {
     TB_AS_TIME,                 // ns; for people the unit that fits the whole column
     TB_AS_BYTES,                // for people KiB, MiB, GiB
     TB_AS_SHARE,                // of 1; for people in percent
+    TB_AS_RATE,                 // bytes a second; for people GB/s
 };
 
 // --- blocks --------------------------------------------------------------------------------------------------------------------
@@ -100,7 +103,8 @@ struct tb_column {
     bool draw;                  // HTML and SVG draw intervals and samples on one scale for the whole column
 };
 
-// A row is an object, a member for each column that has a key. `columns` ends with one that has neither key nor title. NULL without
+// A row is an object, a member for each column that has a key; "placement.pages" is a member of the object `placement`, which is
+// null where nothing of it is known. `columns` ends with one that has neither key nor title. NULL without
 // memory: all functions of tables take that.
 struct tb_table *tb_doc_table(struct tb_doc *doc, const char *key, const char *title, const struct tb_column columns[]);
 

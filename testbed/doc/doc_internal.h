@@ -82,7 +82,7 @@ struct tb_doc {
 
 // --- figures.c -----------------------------------------------------------------------------------------------------------------
 
-// The unit that fits every figure of a column, or of a single value.
+// The unit that fits every figure of a column (of a heat map: of the whole table), or of a single value.
 struct tb_unit tb_column_unit(const struct tb_table *table, size_t column);
 struct tb_unit tb_value_unit(enum tb_unit_kind unit, const struct tb_value *value);
 
@@ -99,6 +99,10 @@ const char *tb_unit_name(enum tb_unit_kind kind, struct tb_unit unit);
 
 // Is it for people? A table whose columns all lack a title is not.
 bool tb_table_shown(const struct tb_table *table);
+
+// The best figure of a heat map, and how many times worse another one is: 1 and more. NAN: there is none.
+double tb_table_best(const struct tb_table *table);
+double tb_times_best(const struct tb_table *table, double best, const struct tb_value *value);
 
 // A figure's place for a drawing; NAN: it has none.
 double tb_value_place(const struct tb_value *value);

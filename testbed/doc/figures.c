@@ -25,7 +25,10 @@ static void widen(const struct tb_value *value, double *least, double *most)
 
 static struct tb_unit unit_of(enum tb_unit_kind kind, double least, double most)
 {
-    static const struct tb_unit sizes[] = {{"B", 1, 0}, {"KiB", 0x1p10, 1}, {"MiB", 0x1p20, 1}, {"GiB", 0x1p30, 1}};
+    static const struct tb_unit sizes[] = {
+        {"B", 1, 0}, {"KiB", 0x1p10, 1}, {"MiB", 0x1p20, 1}, {"GiB", 0x1p30, 1}, {"TiB", 0x1p40, 1}};
+    if (kind == TB_AS_RATE)
+        return (struct tb_unit){"GB/s", 1e9, TB_DIGITS};
     if (!(least <= most))
         return no_unit;
     if (kind == TB_AS_TIME)
@@ -44,8 +47,9 @@ struct tb_unit tb_column_unit(const struct tb_table *table, size_t column)
 {
     double least = INFINITY, most = -INFINITY;
     for (const struct tb_row *row = table->rows; row; row = row->next)
-        if (column < row->count)
-            widen(&row->cells[column], &least, &most);
+        for (size_t c = 0; c < row->count; c++)
+            if (c == column || (table->heat && table->columns[c].unit == table->columns[column].unit))
+                widen(&row->cells[c], &least, &most);
     return unit_of(table->columns[column].unit, least, most);
 }
 
@@ -58,7 +62,7 @@ struct tb_unit tb_value_unit(enum tb_unit_kind kind, const struct tb_value *valu
 
 const char *tb_unit_name(enum tb_unit_kind kind, struct tb_unit unit)
 {
-    return kind == TB_AS_TIME || kind == TB_AS_BYTES || kind == TB_AS_SHARE ? unit.name : "";
+    return kind == TB_AS_TIME || kind == TB_AS_BYTES || kind == TB_AS_SHARE || kind == TB_AS_RATE ? unit.name : "";
 }
 
 static const char *digits(enum tb_unit_kind kind, struct tb_unit unit, double number, char out[TB_FIGURE_BYTES])
@@ -98,6 +102,7 @@ void tb_figure_text(enum tb_unit_kind kind, struct tb_unit unit, const struct tb
     switch (value->kind) {
     case TB_VALUE_NONE: out->text = value->text ? value->text : "-"; break;
     case TB_VALUE_TEXT: out->text = value->text ? value->text : ""; break;
+    case TB_VALUE_IDS: out->text = value->text && *value->text ? value->text : "-"; break;
     case TB_VALUE_FLAG: out->text = value->count ? "yes" : "no"; break;
     case TB_VALUE_COUNT:
         if (kind == TB_AS_BYTES || kind == TB_AS_TIME)
@@ -126,4 +131,23 @@ double tb_value_place(const struct tb_value *value)
 {
     return value->kind == TB_VALUE_COUNT || value->kind == TB_VALUE_NUMBER || value->kind == TB_VALUE_INTERVAL ? value->number
                                                                                                                : NAN;
+}
+
+// Of the columns that have a unit: the first one may number the rows.
+double tb_table_best(const struct tb_table *table)
+{
+    double best = NAN;
+    for (const struct tb_row *row = table->rows; row; row = row->next)
+        for (size_t c = 0; c < row->count; c++)
+            if (table->columns[c].unit != TB_AS_IS) {
+                double place = tb_value_place(&row->cells[c]);
+                best = table->best_is_least ? fmin(best, place) : fmax(best, place);
+            }
+    return best;
+}
+
+double tb_times_best(const struct tb_table *table, double best, const struct tb_value *value)
+{
+    double place = tb_value_place(value);
+    return table->best_is_least ? place / best : best / place;
 }

@@ -2,7 +2,8 @@
 //
 // json: a document for programs: values as they are, by their keys.
 #include <errno.h>
-#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "testbed/base/json.h"
 #include "testbed/doc/doc_internal.h"
@@ -29,6 +30,18 @@ static json_t *interval_json(const struct tb_value *value)
     return TB_JSON_OBJECT(members);
 }
 
+// "0-3,8" as [0, 1, 2, 3, 8].
+static json_t *ids_json(const char *list)
+{
+    json_t *array = json_array();
+    for (char *end; list && *list; list = *end ? end + 1 : end) {
+        unsigned long first = strtoul(list, &end, 10), last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+        for (; first <= last; first++)
+            array = tb_json_appended(array, json_integer((json_int_t)first));
+    }
+    return array;
+}
+
 static json_t *value_json(const struct tb_value *value)
 {
     switch (value->kind) {
@@ -38,9 +51,43 @@ static json_t *value_json(const struct tb_value *value)
     case TB_VALUE_INTERVAL: return interval_json(value);
     case TB_VALUE_FLAG: return json_boolean(value->count);
     case TB_VALUE_SAMPLES: return samples_json(value);
+    case TB_VALUE_IDS: return ids_json(value->text);
     case TB_VALUE_NONE: break;
     }
     return json_null();
+}
+
+// A key with a '.' is a member of a member. True: failed.
+static bool member_set(json_t *object, const char *key, json_t *value)
+{
+    const char *dot = strchr(key, '.');
+    if (!dot)
+        return json_object_set_new(object, key, value);
+    char outer[64];
+    snprintf(outer, sizeof outer, "%.*s", (int)(dot - key), key);
+    json_t *inner = json_object_get(object, outer);
+    if (!inner && json_object_set_new(object, outer, inner = json_object())) {
+        json_decref(value);
+        return true;
+    }
+    return json_object_set_new(inner, dot + 1, value);
+}
+
+// What a row has nothing of is null, rather than an object of nulls.
+static bool empty_members_clear(json_t *object)
+{
+    const char *key, *inner_key;
+    json_t *value, *inner;
+    void *next;
+    bool failed = false;
+    json_object_foreach_safe(object, next, key, value)
+    {
+        bool known = !json_is_object(value) || json_object_get(value, "estimate");
+        json_object_foreach (value, inner_key, inner)
+            known |= !json_is_null(inner);
+        failed |= !known && json_object_set_new(object, key, json_null());
+    }
+    return failed;
 }
 
 static json_t *row_json(const struct tb_table *table, const struct tb_row *row)
@@ -49,8 +96,8 @@ static json_t *row_json(const struct tb_table *table, const struct tb_row *row)
     bool failed = !object;
     for (size_t c = 0; c < table->columns_count && !failed; c++)
         if (table->columns[c].key)
-            failed = json_object_set_new(object, table->columns[c].key, c < row->count ? value_json(&row->cells[c]) : json_null());
-    if (!failed)
+            failed = member_set(object, table->columns[c].key, c < row->count ? value_json(&row->cells[c]) : json_null());
+    if (!failed && !empty_members_clear(object))
         return object;
     json_decref(object);
     return NULL;

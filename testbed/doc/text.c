@@ -36,12 +36,6 @@ static const char *colour_of(enum tb_tone tone)
     }
 }
 
-static void put_toned(const struct page *page, enum tb_tone tone, const char *text)
-{
-    const char *colour = page->style.colour ? colour_of(tone) : "";
-    fprintf(page->out, "%s%s%s", colour, text, *colour ? "\033[0m" : "");
-}
-
 static int width_of(const struct page *page)
 {
     return page->style.columns < WIDTH_MAX ? page->style.columns : WIDTH_MAX;
@@ -56,6 +50,7 @@ static void part(struct page *page)
 
 // --- tables --------------------------------------------------------------------------------------------------------------------
 
+// A block of columns that stand beside each other.
 struct layout {
     const struct tb_table *table;
     size_t shown[COLUMNS_MAX], count; // columns with a title, by their place in the table
@@ -63,31 +58,53 @@ struct layout {
     size_t figure[COLUMNS_MAX], range[COLUMNS_MAX]; // widths
     bool of_text[COLUMNS_MAX];
     bool marked;                // some row is ours
+    bool bare;                  // without intervals, for which there is no room
+    double best;                // of a heat map
 };
 
 static void title_line(const struct layout *layout, size_t c, int line, char out[128])
 {
     const struct tb_column *column = &layout->table->columns[layout->shown[c]];
     const char *second = strchr(column->title, '\n'), *unit = tb_unit_name(column->unit, layout->unit[c]);
+    const char *name = second ? second + 1 : column->title;
     size_t first = second ? (size_t)(second - column->title) : 0;
     if (line == 0)
         snprintf(out, 128, "%.*s", (int)first, column->title);
+    else if (layout->table->heat) // one unit for all, above the table
+        snprintf(out, 128, "%s", name);
     else
-        snprintf(out, 128, "%s%s%s", second ? second + 1 : column->title, *unit ? " " : "", unit);
+        snprintf(out, 128, "%s%s%s", name, *unit && *name ? " " : "", unit);
+}
+
+// What a cell shows. The figure of a heat map has behind it how far it is from the best.
+static const struct tb_value *cell_text(const struct layout *layout, size_t c, const struct tb_row *row, struct tb_figure_text *out)
+{
+    static const struct tb_value none = {.kind = TB_VALUE_NONE, .text = ""};
+    size_t at = layout->shown[c];
+    const struct tb_value *value = at < row->count ? &row->cells[at] : &none;
+    double times = tb_times_best(layout->table, layout->best, value);
+    tb_figure_text(layout->table->columns[at].unit, layout->unit[c], value, out);
+    if (layout->bare)
+        out->range[0] = '\0';
+    if (layout->table->heat && layout->table->columns[at].unit != TB_AS_IS && isfinite(times)) {
+        char number[16];
+        size_t used = strlen(out->figure);
+        snprintf(out->figure + used, sizeof out->figure - used, " %5sx", tb_text_number(number, times));
+    }
+    return value;
 }
 
 static void measure(struct layout *layout, size_t c)
 {
     const struct tb_table *table = layout->table;
-    size_t at = layout->shown[c];
     char title[128];
     bool figures = false;
     size_t widest = 0;
-    layout->unit[c] = tb_column_unit(table, at);
+    layout->unit[c] = tb_column_unit(table, layout->shown[c]);
+    layout->figure[c] = layout->range[c] = 0;
     for (const struct tb_row *row = table->rows; row; row = row->next) {
-        struct tb_figure_text text = {.text = ""};
-        if (at < row->count)
-            tb_figure_text(table->columns[at].unit, layout->unit[c], &row->cells[at], &text);
+        struct tb_figure_text text;
+        cell_text(layout, c, row, &text);
         size_t length = strlen(text.text), range = strlen(text.range);
         bool figure = text.text == text.figure;
         figures |= figure;
@@ -127,76 +144,177 @@ static void squeeze(struct layout *layout, size_t columns)
     }
 }
 
+static void column_add(struct layout *layout, size_t at)
+{
+    layout->shown[layout->count] = at;
+    measure(layout, layout->count++);
+}
+
+// As many columns from `from` as fit beside the first one, which tells the rows apart. Returns the next.
+static size_t lay_out(struct layout *layout, size_t from, size_t columns)
+{
+    const struct tb_table *table = layout->table;
+    size_t first = 0, at = from;
+    layout->count = 0;
+    while (!table->columns[first].title)
+        first++;
+    if (from > first)
+        column_add(layout, first);
+    for (; at < table->columns_count && layout->count < COLUMNS_MAX; at++) {
+        if (!table->columns[at].title)
+            continue;
+        column_add(layout, at);
+        squeeze(layout, columns);
+        if (line_width(layout) > columns && layout->count > 2) {
+            layout->count--;
+            break;
+        }
+    }
+    for (size_t c = 0; c < layout->count; c++) // as if the one that did not fit had not been tried
+        measure(layout, c);
+    squeeze(layout, columns);
+    return at;
+}
+
+// A line without the blanks at its end.
+static void put_words(const struct page *page, struct tb_words *line)
+{
+    while (line->used > 0 && line->text[line->used - 1] == ' ')
+        line->text[--line->used] = '\0';
+    fprintf(page->out, "%s\n", line->text);
+}
+
 static void put_title(const struct page *page, const struct layout *layout, int line)
 {
-    char title[128], whole[4096];
-    size_t used = (size_t)snprintf(whole, sizeof whole, "%s", layout->marked ? "  " : "");
-    for (size_t c = 0; c < layout->count && used < sizeof whole; c++) {
+    char title[128];
+    bool any = false;
+    struct tb_words words = {0};
+    tb_say(&words, "%s", layout->marked ? "  " : "");
+    for (size_t c = 0; c < layout->count; c++) {
         int width = (int)(layout->figure[c] + (layout->range[c] ? layout->range[c] + 1 : 0));
         title_line(layout, c, line, title);
         bool left = layout->of_text[c] || layout->range[c];
-        used += (size_t)snprintf(whole + used, sizeof whole - used, "%s%*s", c > 0 ? "  " : "", left ? -width : width, title);
+        any |= title[0] != '\0';
+        tb_say(&words, "%s%*s", c > 0 ? "  " : "", left ? -width : width, title);
     }
-    while (used > 0 && used < sizeof whole && whole[used - 1] == ' ')
-        whole[--used] = '\0';
-    if (used > 0)
-        fprintf(page->out, "%s\n", whole);
+    if (any)
+        put_words(page, &words);
 }
 
-static void put_cell(const struct page *page, const struct layout *layout, size_t c, const struct tb_row *row, bool last)
+// How much of a text stands in a line of its column. It goes on in the next one, after a comma or a blank; a single word is
+// shortened.
+static size_t piece_length(const char *text, size_t room)
 {
-    static const struct tb_value none = {.kind = TB_VALUE_NONE, .text = ""};
-    size_t at = layout->shown[c];
-    const struct tb_value *value = at < row->count ? &row->cells[at] : &none;
-    enum tb_tone tone = value->tone ? value->tone : row->kind == TB_ROW_ASIDE ? TB_TONE_FAINT : TB_TONE_PLAIN;
+    size_t length = strlen(text), cut = 0;
+    if (length <= room || !text[strcspn(text, ", ")])
+        return length;
+    for (size_t i = 1; i <= room; i++)
+        if (text[i] == ' ' || text[i - 1] == ' ' || text[i - 1] == ',')
+            cut = i;
+    return cut ? cut : room;
+}
+
+// From cream to dark red, whose lightness falls as well; black figures, on the two darkest white ones.
+static const char *shade_of(double times)
+{
+    static const struct {
+        double from;
+        const char *code;
+    } shades[] = {{3, "\033[48;5;88;38;5;231m"},   {2, "\033[48;5;160;38;5;231m"},   {1.5, "\033[48;5;209;38;5;16m"},
+                  {1.2, "\033[48;5;222;38;5;16m"}, {1.05, "\033[48;5;229;38;5;16m"}, {0, "\033[48;5;230;38;5;16m"}};
+    size_t i = 0;
+    while (times < shades[i].from)
+        i++;
+    return shades[i].code;
+}
+
+static void say_figure(const struct page *page, const struct layout *layout, size_t c, const struct tb_value *value,
+                       const struct tb_figure_text *text, enum tb_tone tone, struct tb_words *line)
+{
+    double times = tb_times_best(layout->table, layout->best, value);
+    bool hot = page->style.colour && layout->table->heat && strchr(text->figure, 'x') && isfinite(times);
+    const char *colour = hot ? shade_of(times) : page->style.colour ? colour_of(tone) : "";
+    int width = (int)layout->figure[c], blanks = width - (int)strlen(text->figure);
+    bool left = layout->of_text[c];
+    tb_say(line, "%*s%s%*s%s%*s", left || hot ? 0 : blanks, "", colour, hot ? width : 0, text->figure, *colour ? "\033[0m" : "",
+           left ? blanks : 0, "");
+    if (layout->range[c])
+        tb_say(line, " %-*s", (int)layout->range[c], text->range);
+}
+
+// `rest` is what is left of a text for the next lines, or NULL.
+static void say_cell(const struct page *page, const struct layout *layout, size_t c, const struct tb_row *row, const char **rest,
+                     struct tb_words *line)
+{
     struct tb_figure_text text;
+    const struct tb_value *value = cell_text(layout, c, row, &text);
+    enum tb_tone tone = value->tone ? value->tone : row->kind == TB_ROW_ASIDE ? TB_TONE_FAINT : TB_TONE_PLAIN;
+    size_t room = layout->figure[c] + (layout->range[c] ? layout->range[c] + 1 : 0);
+    const char *colour = page->style.colour ? colour_of(tone) : "";
+    if (text.text == text.figure && !*rest) {
+        say_figure(page, layout, c, value, &text, tone, line);
+        *rest = "";
+        return;
+    }
+    const char *from = *rest ? *rest : text.text;
     char shown[512];
-    tb_figure_text(layout->table->columns[at].unit, layout->unit[c], value, &text);
-    snprintf(shown, sizeof shown, "%s", text.text);
-    bool figure = text.text == text.figure;
-    size_t room = layout->figure[c] + (figure || !layout->range[c] ? 0 : layout->range[c] + 1);
-    if (c == 0 && strlen(shown) > room) // what a row is about is told by its beginning
+    size_t length = piece_length(from, room);
+    snprintf(shown, sizeof shown, "%.*s", (int)length, from);
+    if (c == 0 && length > room) // what a row is about is told by its beginning
         snprintf(shown + room - 2, sizeof shown - room + 2, "..");
     tb_text_shorten(shown, room);
-    int blanks = (int)(room - strlen(shown)), tail = figure && layout->range[c] ? (int)layout->range[c] + 1 : 0;
-    fprintf(page->out, "%s%*s", c > 0 ? "  " : "", figure && !layout->of_text[c] ? blanks : 0, "");
-    put_toned(page, tone, shown);
-    if (!figure || layout->of_text[c])
-        fprintf(page->out, "%*s", last ? 0 : blanks, "");
-    if (tail)
-        fprintf(page->out, " %-*s", last ? 0 : tail - 1, text.range);
+    *rest = from + length + strspn(from + length, " ");
+    int blanks = (int)(room - strlen(shown));
+    bool right = !layout->of_text[c] && !layout->range[c]; // below figures that end there
+    tb_say(line, "%*s%s%s%s%*s", right ? blanks : 0, "", colour, shown, *colour ? "\033[0m" : "", right ? 0 : blanks, "");
 }
 
 static void put_row(const struct page *page, const struct layout *layout, const struct tb_row *row)
 {
+    const char *rest[COLUMNS_MAX] = {0};
+    const char *mark = !layout->marked ? "" : row->kind == TB_ROW_OURS ? "> " : "  ";
     if (row->gap)
         fputc('\n', page->out);
-    if (layout->marked)
-        fputs(row->kind == TB_ROW_OURS ? "> " : "  ", page->out);
-    for (size_t c = 0; c < layout->count; c++)
-        put_cell(page, layout, c, row, c + 1 == layout->count);
-    fputc('\n', page->out);
+    for (bool more = true; more; mark = layout->marked ? "  " : "") {
+        struct tb_words line = {0};
+        tb_say(&line, "%s", mark);
+        more = false;
+        for (size_t c = 0; c < layout->count; c++) {
+            tb_say(&line, "%s", c > 0 ? "  " : "");
+            say_cell(page, layout, c, row, &rest[c], &line);
+            more |= *rest[c] != '\0';
+        }
+        put_words(page, &line);
+    }
+}
+
+static void put_table_title(const struct page *page, const struct layout *layout, const char *text)
+{
+    const struct tb_table *table = layout->table;
+    size_t last = table->columns_count - 1;
+    const char *unit = table->heat ? tb_unit_name(table->columns[last].unit, tb_column_unit(table, last)) : "";
+    struct tb_words words = {0};
+    tb_say(&words, "%s%s%s", text, *unit ? ", " : "", unit);
+    tb_text_wrap(page->out, width_of(page), 0, 2, words.text);
 }
 
 static void put_table(struct page *page, const struct tb_block *block)
 {
-    struct layout layout = {.table = block->table};
-    if (!tb_table_shown(block->table))
-        return;
+    const struct tb_table *table = block->table;
+    struct layout layout = {.table = table, .best = table->heat ? tb_table_best(table) : (double)NAN};
+    size_t columns = (size_t)page->style.columns;
     part(page);
     if (block->text)
-        tb_text_wrap(page->out, width_of(page), 0, 2, block->text);
-    for (size_t c = 0; c < block->table->columns_count && layout.count < COLUMNS_MAX; c++)
-        if (block->table->columns[c].title)
-            layout.shown[layout.count++] = c;
-    for (size_t c = 0; c < layout.count; c++)
-        measure(&layout, c);
-    squeeze(&layout, (size_t)page->style.columns);
-    put_title(page, &layout, 0);
-    put_title(page, &layout, 1);
-    for (const struct tb_row *row = block->table->rows; row; row = row->next)
-        put_row(page, &layout, row);
-    for (const struct tb_note *note = block->table->notes; note; note = note->next) {
+        put_table_title(page, &layout, block->text);
+    layout.bare = table->heat && lay_out(&layout, 0, columns) < table->columns_count;
+    for (size_t from = 0; from < table->columns_count;) {
+        from = lay_out(&layout, from, columns);
+        put_title(page, &layout, 0);
+        put_title(page, &layout, 1);
+        for (const struct tb_row *row = table->rows; row; row = row->next)
+            put_row(page, &layout, row);
+    }
+    for (const struct tb_note *note = table->notes; note; note = note->next) {
         fputs("  ", page->out);
         tb_text_wrap(page->out, width_of(page), 2, 4, note->text);
     }
@@ -216,9 +334,13 @@ static int bar_of(const struct tb_curves *curves, double value, double least, do
 static void put_line(const struct page *page, const struct tb_curves *curves, const struct tb_line *line)
 {
     double least = INFINITY, most = 0;
+    size_t ranges = 0;          // width of the intervals
     const struct tb_note *mark = curves->marks;
     for (const struct tb_point *point = line->points; point; point = point->next) {
         double y = tb_value_place(&point->y);
+        struct tb_figure_text text;
+        tb_figure_text(curves->y.unit, tb_value_unit(curves->y.unit, &point->y), &point->y, &text);
+        ranges = strlen(text.range) > ranges ? strlen(text.range) : ranges;
         least = isfinite(y) ? fmin(least, y) : least;
         most = isfinite(y) ? fmax(most, y) : most;
     }
@@ -232,8 +354,10 @@ static void put_line(const struct page *page, const struct tb_curves *curves, co
             fprintf(page->out, "  -- %s\n", mark->text);
         int bar = bar_of(curves, tb_value_place(&point->y), least, most);
         const char *x_name = tb_unit_name(curves->x.unit, x_unit), *y_name = tb_unit_name(curves->y.unit, y_unit);
-        fprintf(page->out, "  %8s %-4s %8s %-4s %.*s\n", at.text, x_name, text.text, y_name, bar,
-                "##################################");
+        struct tb_words words = {0};
+        tb_say(&words, "  %8s %-4s %8s %-4s %-*s%s%.*s", at.text, x_name, text.text, y_name, (int)ranges, text.range,
+               ranges ? " " : "", bar, "##################################");
+        put_words(page, &words);
     }
 }
 
@@ -253,11 +377,17 @@ static void put_curves(struct page *page, const struct tb_block *block)
 
 // --- the rest ------------------------------------------------------------------------------------------------------------------
 
+// Is it for people?
+static bool shown(const struct tb_block *block)
+{
+    return block->kind == TB_BLOCK_TABLE ? tb_table_shown(block->table) : block->text || block->kind == TB_BLOCK_CURVES;
+}
+
 // Facts that follow each other have their values below each other.
 static size_t facts_width(const struct tb_block *block)
 {
     size_t width = 0;
-    for (; block && block->kind == TB_BLOCK_FACT; block = block->next)
+    for (; block && (block->kind == TB_BLOCK_FACT || !shown(block)); block = block->next)
         if (block->text && strlen(block->text) > width)
             width = strlen(block->text);
     return width;
@@ -301,11 +431,10 @@ static void put_block(struct page *page, const struct tb_block *block, const str
 {
     switch (block->kind) {
     case TB_BLOCK_HEADING:
-        if (!block->text)
-            return;
         part(page);
-        put_toned(page, TB_TONE_OURS, block->text);
-        fputc('\n', page->out);
+        fputs(page->style.colour ? colour_of(TB_TONE_OURS) : "", page->out);
+        tb_text_wrap(page->out, width_of(page), 0, 2, block->text);
+        fputs(page->style.colour ? "\033[0m" : "", page->out);
         page->begun = false;
         return;
     case TB_BLOCK_SAY:
@@ -316,8 +445,7 @@ static void put_block(struct page *page, const struct tb_block *block, const str
             part(page);
             *width = facts_width(block);
         }
-        if (block->text)
-            put_fact(page, block, *width);
+        put_fact(page, block, *width);
         return;
     case TB_BLOCK_TABLE: put_table(page, block); return;
     case TB_BLOCK_CURVES: put_curves(page, block); return;
@@ -334,7 +462,12 @@ int tb_emit_text(FILE *out, const struct tb_doc *doc, struct tb_report_style sty
     struct page page = {.out = text.stream, .style = style};
     const struct tb_block *before = NULL;
     size_t width = 0;
-    for (const struct tb_block *block = doc->blocks; block; before = block, block = block->next)
-        put_block(&page, block, before, &width);
+    for (const struct tb_block *block = doc->blocks; block; block = block->next)
+        if (shown(block)) {
+            put_block(&page, block, before, &width);
+            before = block;
+        } else if (block->kind == TB_BLOCK_HEADING) {
+            before = NULL;
+        }
     return tb_text_close(&text, out, 0);
 }

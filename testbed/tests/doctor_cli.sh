@@ -84,13 +84,13 @@ holds knobs_are_files_with_that_value "" eval 'jq -r ".findings[].knobs[] | [.pa
 
 # --- what a person sees --------------------------------------------------------------------------------------------------------
 
-exits quiet_in_a_pipe 0 '^fit  '
+exits quiet_in_a_pipe 0 '^fit: '
 holds no_colour_in_a_pipe "" eval '! grep -q "$(printf "\033")" "$scratch/out"'
 holds the_answer_is_the_last_line "$(tail -n 2 "$scratch/out")" \
     eval 'tail -n 2 "$scratch/out" | tr "\n" " " | grep -Eq "can spoil a figure|[Ff]it to measure|Not known to be fit"'
 holds one_screen "$(wc -l <"$scratch/out") lines" test "$(wc -l <"$scratch/out")" -le 70
 exits all_of_it 0 '^fit .*' --all
-exits one_finding_in_full 0 'restore *echo' perf-paranoid
+exits one_finding_in_full 0 '^ *echo [0-9-]* >/proc/sys/kernel/perf_event_paranoid' perf-paranoid
 holds only_this_one "$(cat "$scratch/out")" test "$(grep -cE '^(UNFIT|unknown|note|fit) ' "$scratch/out")" = 1
 exits help_teaches_by_example 0 'locus doctor --restore >back.sh' --help
 exits unknown_finding 2 "there is no finding 'moon'" moon

@@ -162,6 +162,95 @@ Test(doc, an_unbounded_interval_says_so_and_is_null_for_programs)
     json_decref(json);
 }
 
+Test(doc, a_list_goes_on_in_the_next_line_of_its_column)
+{
+    static const struct tb_column columns[] = {{"cpus", "CPUs", TB_AS_IS, false},
+                                               {"kind", "kind", TB_AS_IS, false},
+                                               {NULL, NULL, TB_AS_IS, false}};
+    struct tb_table *table = tb_doc_table(doc, "nodes", NULL, columns);
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_ids("0-3,8,16-19,24-27"));
+    tb_table_put(table, tb_text_value("DRAM"));
+    cr_assert_eq(tb_emit_text(stream, doc, (struct tb_report_style){.columns = 18}), 0);
+    cr_expect_str_eq(bytes, "CPUs          kind\n"
+                            "0-3,8,16-19,  DRAM\n"
+                            "24-27\n");
+    json_t *json = tb_doc_as_json(doc);
+    const json_t *cpus = tb_member(json_array_get(tb_member(json, "nodes"), 0), "cpus");
+    cr_expect_eq(json_array_size(cpus), 13);
+    cr_expect_eq(json_integer_value(json_array_get(cpus, 4)), 8);
+    cr_expect_eq(json_integer_value(json_array_get(cpus, 12)), 27);
+    json_decref(json);
+}
+
+static void heat_map(unsigned columns)
+{
+    struct tb_table *table = tb_doc_table(doc, NULL, "Latency", NULL);
+    tb_table_column(table, (struct tb_column){.title = "node"});
+    for (unsigned c = 0; c < columns; c++)
+        tb_table_column(table, (struct tb_column){.title = "memory", .unit = TB_AS_TIME});
+    tb_table_heat(table, true);
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_count(7));
+    for (unsigned c = 0; c < columns; c++)
+        tb_table_put(table, c == 1 ? tb_none("INVALID") : tb_interval_of(100 + 50 * c, 90, 300, 0.95));
+}
+
+Test(doc, a_heat_map_says_how_far_a_figure_is_from_the_best)
+{
+    heat_map(3);
+    cr_assert_eq(tb_emit_text(stream, doc, plain), 0);
+    cr_expect_str_eq(bytes, "Latency, ns\n"
+                            "node  memory                memory   memory\n"
+                            "   7  100  1.00x [90, 300]  INVALID  200  2.00x [90, 300]\n");
+    rewind(stream);
+    cr_assert_eq(tb_emit_text(stream, doc, (struct tb_report_style){true, 80}), 0);
+    cr_expect_not_null(strstr(bytes, "\033[48;5;160;38;5;231m200  2.00x\033[0m"), "%s", bytes);
+}
+
+Test(doc, a_table_too_wide_for_the_line_comes_in_blocks_and_a_heat_map_without_intervals)
+{
+    heat_map(5);
+    cr_assert_eq(tb_emit_text(stream, doc, (struct tb_report_style){.columns = 45}), 0);
+    cr_expect_str_eq(bytes, "Latency, ns\n"
+                            "node      memory  memory       memory\n"
+                            "   7  100  1.00x  INVALID  200  2.00x\n"
+                            "node      memory      memory\n"
+                            "   7  250  2.50x  300  3.00x\n");
+}
+
+Test(doc, members_of_members_and_a_line_for_each_sample)
+{
+    static const double samples[] = {1.5, 2.5};
+    static const struct tb_column columns[] = {{"name", NULL, TB_AS_IS, false},
+                                               {"samples", NULL, TB_AS_IS, false},
+                                               {"pages.all", NULL, TB_AS_IS, false},
+                                               {"pages.there", NULL, TB_AS_IS, false},
+                                               {NULL, NULL, TB_AS_IS, false}};
+    struct tb_table *table = tb_doc_table(doc, "rows", NULL, columns);
+    for (unsigned i = 0; i < 2; i++) {
+        tb_table_row(table, TB_ROW_PLAIN);
+        tb_table_put(table, tb_text_value(i ? "b" : "a"));
+        tb_table_put(table, tb_samples(samples, i ? 0 : 2));
+        tb_table_put(table, i ? tb_none(NULL) : tb_count(8));
+    }
+    cr_assert_eq(tb_emit_csv(stream, doc, "rows"), 0);
+    cr_expect_str_eq(bytes, "name,samples_nth,samples,pages.all,pages.there\n"
+                            "a,1,1.5,8,\n"
+                            "a,2,2.5,8,\n"
+                            "b,,,,\n");
+    json_t *json = tb_doc_as_json(doc), *rows = json_object_get(json, "rows");
+    cr_expect_eq(tb_member_number(json_array_get(rows, 0), "pages.all"), 8);
+    cr_expect(json_is_null(tb_member(json_array_get(rows, 0), "pages.there")));
+    cr_expect(json_is_null(json_object_get(json_array_get(rows, 1), "pages")));
+    cr_expect_eq(json_array_size(json_object_get(json_array_get(rows, 1), "samples")), 0);
+    json_decref(json);
+    rewind(stream);
+    cr_assert_eq(tb_emit_text(stream, doc, plain), 0);
+    fflush(stream);
+    cr_expect_eq(ftell(stream), 0, "a table for programs is not shown");
+}
+
 Test(doc, a_full_disk_is_an_error)
 {
     FILE *full = fopen("/dev/full", "w");

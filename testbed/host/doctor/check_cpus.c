@@ -80,16 +80,11 @@ static void check_governor(struct tb_exam *exam)
     struct tb_finding *finding = tb_exam_add(
         exam, "governor", true,
         "The governor sets the clock by the load of some milliseconds ago, so the same work takes longer after a pause than "
-        "after work.");
-    snprintf(finding->wanted, sizeof finding->wanted, "performance");
+        "after work.",
+        "performance");
     int error = tb_host_list(&exam->host, POLICIES, "policy", &policies);
-    if (error) {
-        if (strcmp(tb_host_word(error), "ABSENT") == 0)
-            tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, elsewhere);
-        else
-            tb_finding_unknown(finding, POLICIES, error);
+    if (tb_finding_missing(exam, finding, POLICIES, error, TB_CPU, TB_FINDING_NOTE, elsewhere))
         return;
-    }
     bool offered = true;
     for (size_t i = 0; i < policies.count && !error; i++) {
         unsigned number = (unsigned)atoi(policies.name[i] + strlen("policy"));
@@ -113,8 +108,8 @@ static void check_boost(struct tb_exam *exam)
     struct tb_finding *finding = tb_exam_add(
         exam, "boost", true,
         "A boosted clock depends on how many cores work and how warm they are: an arm that is measured alone runs faster "
-        "than the same arm beside others.");
-    snprintf(finding->wanted, sizeof finding->wanted, "off");
+        "than the same arm beside others.",
+        "off");
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         int error = tb_exam_read(exam, switches[i].path, value);
         if (error == -ENOENT)
@@ -128,8 +123,7 @@ static void check_boost(struct tb_exam *exam)
                        strrchr(switches[i].path, '/') + 1, value);
         if (off && switches[i].firmware)
             return;
-        tb_knob_add(exam, finding, switches[i].path, 0, value, switches[i].off);
-        tb_knobs_commands(exam, finding);
+        tb_knob_alone(exam, finding, switches[i].path, value, switches[i].off);
         return;
     }
     tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, elsewhere);
@@ -196,14 +190,10 @@ static void check_idle_states(struct tb_exam *exam)
     struct tb_finding *finding = tb_exam_add(
         exam, "idle-states", true,
         "A CPU that sleeps deeply takes tens to hundreds of microseconds to wake, and its caches may be empty then: what "
-        "is measured first after a pause pays for it.");
-    snprintf(finding->wanted, sizeof finding->wanted, "none that takes over %d us to leave", IDLE_LATENCY_US_MAX);
+        "is measured first after a pause pays for it.",
+        "none that takes over %d us to leave", IDLE_LATENCY_US_MAX);
     int error = tb_host_list(&exam->host, TB_CPU, "cpu", &cpus);
-    if (error && strcmp(tb_host_word(error), "ABSENT") == 0)
-        tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, elsewhere);
-    else if (error)
-        tb_finding_unknown(finding, TB_CPU, error);
-    if (error)
+    if (tb_finding_missing(exam, finding, TB_CPU, error, TB_CPU, TB_FINDING_NOTE, elsewhere))
         return;
     for (size_t i = 0; i < cpus.count && !error; i++)
         error = idle_cpu(exam, finding, cpus.name[i], &idle);
@@ -228,8 +218,8 @@ static void check_smt(struct tb_exam *exam)
     struct tb_finding *finding = tb_exam_add(
         exam, "smt", false,
         "Two threads share a core and its first caches: what a sibling does is seen in the figure. Fine where only one of each "
-        "pair is used.");
-    snprintf(finding->wanted, sizeof finding->wanted, "off");
+        "pair is used.",
+        "off");
     if (!tb_exam_value(exam, finding, path, TB_CPU, TB_FINDING_NOTE, elsewhere, control))
         return;
     bool on = strcmp(control, "on") == 0, off = strcmp(control, "off") == 0; // the other words cannot be written
@@ -240,8 +230,7 @@ static void check_smt(struct tb_exam *exam)
         tb_finding_remedy(finding,
                           "Where cpusets are in use, leave it on and pin instead: a CPU that goes offline leaves its cpusets.");
     if (on || off)
-        tb_knob_add(exam, finding, path, 0, control, "off");
-    tb_knobs_commands(exam, finding);
+        tb_knob_alone(exam, finding, path, control, "off");
 }
 
 void tb_check_cpus(struct tb_exam *exam)

@@ -65,8 +65,8 @@ static void check_kind(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "machine", true,
                     "A hypervisor may move CPUs and memory about, give the CPU to others, and show nodes that "
-                    "do not exist. An emulator knows no latency.");
-    snprintf(finding->wanted, sizeof finding->wanted, "bare metal");
+                    "do not exist. An emulator knows no latency.",
+                    "bare metal");
     int error = tb_host_read(&exam->host, path, &text);
     if (error)
         tb_finding_unknown(finding, path, error);
@@ -86,8 +86,8 @@ static void check_clock(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "clocksource", true,
                     "Each time stamp is taken from it. One that is not in the CPU costs a system call or a "
-                    "device access, a microsecond beside what is measured in nanoseconds.");
-    snprintf(finding->wanted, sizeof finding->wanted, "tsc, or this architecture's own counter");
+                    "device access, a microsecond beside what is measured in nanoseconds.",
+                    "tsc, or this architecture's own counter");
     if (!tb_exam_value(exam, finding, path, "/sys/devices/system/clocksource", TB_FINDING_NOTE, "the kernel does not say", clock))
         return;
     bool fit = tb_words_have(direct, clock);
@@ -97,8 +97,7 @@ static void check_clock(struct tb_exam *exam)
         tb_finding_remedy(finding, "The kernel does not offer tsc here: `dmesg | grep -i tsc` says why.");
         return;
     }
-    tb_knob_add(exam, finding, path, 0, clock, "tsc");
-    tb_knobs_commands(exam, finding);
+    tb_knob_alone(exam, finding, path, clock, "tsc");
 }
 
 // --- isolation -----------------------------------------------------------------------------------------------------------------
@@ -110,14 +109,10 @@ static void check_isolation(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "isolation", false,
                     "On a CPU that the scheduler shares out, other tasks and the timer interrupt run between "
-                    "two instructions of what is measured.");
-    snprintf(finding->wanted, sizeof finding->wanted, "isolcpus and nohz_full for the CPUs that measure");
+                    "two instructions of what is measured.",
+                    "isolcpus and nohz_full for the CPUs that measure");
     int error = tb_exam_read(exam, path, isolated);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, "this kernel has no such thing");
-    else if (error)
-        tb_finding_unknown(finding, path, error);
-    if (error)
+    if (tb_finding_missing(exam, finding, path, error, TB_CPU, TB_FINDING_NOTE, "this kernel has no such thing"))
         return;
     if (tb_exam_read(exam, TB_CPU "/nohz_full", tickless) || tickless[0] == '(') // "(null)"
         tickless[0] = '\0';
@@ -149,13 +144,10 @@ static void check_mitigations(struct tb_exam *exam)
     struct tb_names names;
     struct tb_finding *finding = tb_exam_add(exam, "mitigations", false,
                                              "They make entering the kernel dearer, and so every wake-up and page fault. Two hosts "
-                                             "that differ here differ there.");
+                                             "that differ here differ there.",
+                                             "%s", "");
     int error = tb_host_list(&exam->host, folder, "", &names);
-    if (error && strcmp(tb_host_word(error), "ABSENT") == 0)
-        tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, "this kernel does not say");
-    else if (error)
-        tb_finding_unknown(finding, folder, error);
-    if (error)
+    if (tb_finding_missing(exam, finding, folder, error, TB_CPU, TB_FINDING_NOTE, "this kernel does not say"))
         return;
     for (size_t i = 0; i < names.count && !error; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names.name[i]);

@@ -59,15 +59,14 @@ static void swappiness_check(struct tb_exam *exam, bool swaps)
 {
     static const char path[] = "/proc/sys/vm/swappiness";
     char value[TB_VALUE_BYTES];
-    struct tb_finding *finding = tb_exam_add(exam, "swappiness", false,
-                                             "How readily the kernel swaps a process's pages out instead of dropping file pages.");
-    snprintf(finding->wanted, sizeof finding->wanted, "10");
+    struct tb_finding *finding =
+        tb_exam_add(exam, "swappiness", false, "How readily the kernel swaps a process's pages out instead of dropping file pages.",
+                    "10");
     if (!tb_exam_value(exam, finding, path, "/proc/sys/vm", TB_FINDING_FIT, "this kernel has no such thing", value))
         return;
     bool fit = !swaps || atoi(value) <= 10;
     tb_finding_set(finding, fit ? TB_FINDING_FIT : TB_FINDING_NOTE, "%s%s", value, swaps ? "" : " (but there is no swap)");
-    tb_knob_add(exam, finding, path, 0, value, "10");
-    tb_knobs_commands(exam, finding);
+    tb_knob_alone(exam, finding, path, value, "10");
 }
 
 static void swap_judge(struct tb_exam *exam, struct tb_finding *finding, const char *text)
@@ -105,16 +104,12 @@ static void check_swap(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "swap", true,
                     "A page that was swapped out is on no node. Touching it costs milliseconds, and it may "
-                    "come back on another node.");
-    snprintf(finding->wanted, sizeof finding->wanted, "off");
+                    "come back on another node.",
+                    "off");
     int error = tb_host_read(&exam->host, path, &text);
     if (!error)
         swap_judge(exam, finding, text);
-    else if (strcmp(tb_host_word(error), "ABSENT") == 0) // /proc/vmstat: a /proc that is one
-        tb_finding_absent(exam, finding, "/proc/sys/vm", TB_FINDING_FIT, "this kernel has no swap");
-    else
-        tb_finding_unknown(finding, path, error);
-    if (error)
+    else if (tb_finding_missing(exam, finding, path, error, "/proc/sys/vm", TB_FINDING_FIT, "this kernel has no swap"))
         swappiness_check(exam, true);
     free(text);
 }
@@ -196,14 +191,10 @@ static void check_nodes(struct tb_exam *exam)
     struct tb_names nodes;
     struct tb_finding *finding = tb_exam_add(exam, "node-memory", true,
                                              "A node without free memory reclaims while it is measured, or gives another node's "
-                                             "memory; a strict bind ends in the OOM killer.");
-    snprintf(finding->wanted, sizeof finding->wanted, "%d %% of each node", AVAILABLE_PERCENT_MIN);
+                                             "memory; a strict bind ends in the OOM killer.",
+                                             "%d %% of each node", AVAILABLE_PERCENT_MIN);
     int error = tb_host_list(&exam->host, NODES, "node", &nodes);
-    if (error && strcmp(tb_host_word(error), "ABSENT") == 0)
-        tb_finding_absent(exam, finding, "/sys/devices/system", TB_FINDING_NOTE, "this kernel has no NUMA");
-    else if (error)
-        tb_finding_unknown(finding, NODES, error);
-    if (error)
+    if (tb_finding_missing(exam, finding, NODES, error, "/sys/devices/system", TB_FINDING_NOTE, "this kernel has no NUMA"))
         return;
     nodes_judge(exam, finding, &nodes);
     tb_names_close(&nodes);
@@ -256,16 +247,13 @@ static void check_huge_pages(struct tb_exam *exam)
     struct tb_names nodes = {0}, sizes = {0};
     struct tb_finding *finding = tb_exam_add(exam, "huge-pages", false,
                                              "Reserved huge pages are memory that nothing else gets; where nodes have different "
-                                             "numbers, one node's pool falls back to small pages before the other's.");
-    snprintf(finding->wanted, sizeof finding->wanted, "as many on each node, or none");
+                                             "numbers, one node's pool falls back to small pages before the other's.",
+                                             "as many on each node, or none");
     int error = tb_host_list(&exam->host, NODES, "node", &nodes);
     snprintf(folder, sizeof folder, NODES "/%s/hugepages", error ? "" : nodes.name[0]);
     if (!error)
         error = tb_host_list(&exam->host, folder, "", &sizes);
-    if (error && strcmp(tb_host_word(error), "ABSENT") == 0)
-        tb_finding_absent(exam, finding, "/sys/devices/system", TB_FINDING_NOTE, "no huge pages by node");
-    else if (error)
-        tb_finding_unknown(finding, folder, error);
+    tb_finding_missing(exam, finding, folder, error, "/sys/devices/system", TB_FINDING_NOTE, "no huge pages by node");
     for (size_t i = 0; i < sizes.count && !error; i++)
         error = huge_size(exam, finding, &nodes, sizes.name[i], &huge);
     if (!error)

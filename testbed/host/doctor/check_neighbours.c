@@ -81,11 +81,10 @@ static void check_load(struct tb_exam *exam)
     static const char path[] = "/proc/stat";
     struct ticks before, after;
     struct tb_finding *load =
-        tb_exam_add(exam, "load", true, "Others take CPU time, cache and memory bandwidth, and not in every round alike.");
-    snprintf(load->wanted, sizeof load->wanted, "nobody else at work");
+        tb_exam_add(exam, "load", true, "Others take CPU time, cache and memory bandwidth, and not in every round alike.",
+                    "nobody else at work");
     struct tb_finding *steal =
-        tb_exam_add(exam, "steal", true, "Time in which the hypervisor ran somebody else on our CPU is counted as ours.");
-    snprintf(steal->wanted, sizeof steal->wanted, "0 %%");
+        tb_exam_add(exam, "steal", true, "Time in which the hypervisor ran somebody else on our CPU is counted as ours.", "0 %%");
     const char *again = exam->here ? path : "/proc/stat.later";
     int error = ticks_read(exam, path, &before);
     if (!error && exam->here)
@@ -112,17 +111,14 @@ static void check_pressure(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "pressure", true,
                     "Tasks waited for a CPU, for memory or for the disk in the last ten seconds: it is too full "
-                    "here for figures.");
-    snprintf(finding->wanted, sizeof finding->wanted, "cpu to %.0f %%, memory to %.0f %%", PRESSURE_CPU_MAX, PRESSURE_MEMORY_MAX);
+                    "here for figures.",
+                    "cpu to %.0f %%, memory to %.0f %%", PRESSURE_CPU_MAX, PRESSURE_MEMORY_MAX);
     for (size_t i = 0; i < 3; i++) {
         int error = tb_exam_read(exam, paths[i], text);
         if (!error && sscanf(text, "some avg10=%lf", &some[i]) != 1)
             error = -ENODATA;
-        if (error == -ENOENT)
-            tb_finding_absent(exam, finding, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel counts none (psi=1 starts it)");
-        else if (error)
-            tb_finding_unknown(finding, paths[i], error);
-        if (error)
+        if (tb_finding_missing(exam, finding, paths[i], error, "/proc/sys/kernel", TB_FINDING_NOTE,
+                               "this kernel counts none (psi=1 starts it)"))
             return;
     }
     bool unfit = some[0] > PRESSURE_CPU_MAX || some[1] > PRESSURE_MEMORY_MAX;
@@ -166,8 +162,8 @@ static void check_throttling(struct tb_exam *exam)
     unsigned long long events;
     struct tb_finding *finding = tb_exam_add(exam, "throttling", false,
                                              "A CPU that grew too hot runs slower until it has cooled. In mid-run the gate "
-                                             "\"throttle == 0\" sees it.");
-    snprintf(finding->wanted, sizeof finding->wanted, "0 events");
+                                             "\"throttle == 0\" sees it.",
+                                             "0 events");
     int error = thermal_events(exam, finding, &events);
     if (error == -ENOENT)
         tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, "these CPUs count no thermal throttling");
@@ -247,8 +243,7 @@ static void daemon_commands(struct tb_exam *exam, struct tb_finding *finding, co
 static void daemon_check(struct tb_exam *exam, const struct daemon *daemon, const struct tb_names *pids, bool all_seen)
 {
     char path[TB_HOST_PATH / 2], name[TB_VALUE_BYTES];
-    struct tb_finding *finding = tb_exam_add(exam, daemon->name, daemon->decides, daemon->why);
-    snprintf(finding->wanted, sizeof finding->wanted, "not running");
+    struct tb_finding *finding = tb_exam_add(exam, daemon->name, daemon->decides, daemon->why, "not running");
     for (size_t i = 0; i < pids->count; i++) {
         snprintf(path, sizeof path, "/proc/%s/comm", pids->name[i]);
         if (tb_exam_read(exam, path, name) || strcmp(name, daemon->name))

@@ -59,14 +59,10 @@ static json_t *limit_levels(struct tb_exam *exam, struct tb_finding *finding, co
         return levels;
     int error = tb_exam_read(exam, "/proc/self/cgroup", group);
     json_decref(levels);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, "/proc/self", TB_FINDING_FIT, "this kernel has no cgroups");
-    else if (error)
-        tb_finding_unknown(finding, "/proc/self/cgroup", error);
-    else {
-        tb_finding_set(finding, TB_FINDING_UNKNOWN, "no %s limits are to be seen in /sys/fs/cgroup", controller);
-        tb_finding_remedy(finding, "Look where the cgroup file system is mounted.");
-    }
+    if (tb_finding_missing(exam, finding, "/proc/self/cgroup", error, "/proc/self", TB_FINDING_FIT, "this kernel has no cgroups"))
+        return NULL;
+    tb_finding_set(finding, TB_FINDING_UNKNOWN, "no %s limits are to be seen in /sys/fs/cgroup", controller);
+    tb_finding_remedy(finding, "Look where the cgroup file system is mounted.");
     return NULL;
 }
 
@@ -111,8 +107,8 @@ static void check_quota(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "cpu-quota", true,
                     "A quota that is used up stops the process in mid-lap until its next period, up to a tenth "
-                    "of a second later.");
-    snprintf(finding->wanted, sizeof finding->wanted, "none");
+                    "of a second later.",
+                    "none");
     json_t *quotas = limit_levels(exam, finding, "cpu", file);
     if (!quotas)
         return;
@@ -149,8 +145,8 @@ static void check_memory_limit(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "memory-limit", true,
                     "At memory.high the kernel reclaims in the middle of an allocation; at the limit it kills. A "
-                    "large pool gets there first.");
-    snprintf(finding->wanted, sizeof finding->wanted, "none, above all no memory.high");
+                    "large pool gets there first.",
+                    "none, above all no memory.high");
     json_t *levels = limit_levels(exam, finding, "memory", file);
     if (!levels)
         return;
@@ -196,8 +192,8 @@ static void check_cpuset(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "cpuset", false,
                     "Nodes and CPUs outside of it cannot be measured, and are whose who is inside: neighbours "
-                    "that are not seen.");
-    snprintf(finding->wanted, sizeof finding->wanted, "all CPUs, all nodes");
+                    "that are not seen.",
+                    "all CPUs, all nodes");
     if (share_of(exam, finding, "Cpus_allowed_list", TB_CPU "/online", cpus))
         return;
     if (tb_exam_has_folder(exam, "/sys/devices/system/node") &&
@@ -218,14 +214,10 @@ static void check_seccomp(struct tb_exam *exam)
     char mode[TB_VALUE_BYTES];
     struct tb_finding *finding = tb_exam_add(exam, "seccomp", false,
                                              "A filter makes each system call dearer, and that of a container refuses mbind, "
-                                             "move_pages and perf_event_open without CAP_SYS_NICE.");
-    snprintf(finding->wanted, sizeof finding->wanted, "0 (none)");
+                                             "move_pages and perf_event_open without CAP_SYS_NICE.",
+                                             "0 (none)");
     int error = tb_exam_status(exam, "Seccomp", mode);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, "/proc/self", TB_FINDING_FIT, "this kernel has no seccomp");
-    else if (error)
-        tb_finding_unknown(finding, "/proc/self/status", error);
-    if (error)
+    if (tb_finding_missing(exam, finding, "/proc/self/status", error, "/proc/self", TB_FINDING_FIT, "this kernel has no seccomp"))
         return;
     bool filtered = strcmp(mode, "0") != 0;
     tb_finding_set(finding, filtered ? TB_FINDING_NOTE : TB_FINDING_FIT, "%.8s (%s)%s", mode, filtered ? "filtered" : "none",
@@ -238,8 +230,7 @@ static void check_seccomp(struct tb_exam *exam)
 
 static void probe_finding(struct tb_exam *exam, const char *id, const char *why, int error)
 {
-    struct tb_finding *finding = tb_exam_add(exam, id, true, why);
-    snprintf(finding->wanted, sizeof finding->wanted, "allowed");
+    struct tb_finding *finding = tb_exam_add(exam, id, true, why, "allowed");
     tb_finding_set(finding, error ? TB_FINDING_UNFIT : TB_FINDING_FIT, "%s", error ? tb_probe_why(error) : "allowed");
     if (error)
         tb_finding_remedy(finding, "docker run --cap-add SYS_NICE, or outside of a container.");
@@ -252,7 +243,7 @@ static void check_probes(struct tb_exam *exam)
     char why[256] = "";
     struct locus_topo *topo = NULL;
     if (locus_topo_open(&topo, NULL, why, sizeof why)) {
-        struct tb_finding *finding = tb_exam_add(exam, "mbind", true, mbind_why);
+        struct tb_finding *finding = tb_exam_add(exam, "mbind", true, mbind_why, "allowed");
         tb_finding_set(finding, TB_FINDING_UNKNOWN, "%.180s", why);
     } else
         probe_finding(exam, "mbind", mbind_why, tb_probe_mbind(topo));
@@ -268,15 +259,14 @@ static void check_counters(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "perf-paranoid", false,
                     "Above 2 nobody but root counts anything, above 1 nobody counts in the kernel, above 0 "
-                    "nobody counts whole CPUs or memory controllers.");
-    snprintf(finding->wanted, sizeof finding->wanted, "0");
+                    "nobody counts whole CPUs or memory controllers.",
+                    "0");
     if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no performance counters", value))
         return;
     bool may = tb_exam_capable(exam, TB_CAP_PERFMON) || tb_exam_capable(exam, TB_CAP_SYS_ADMIN), fit = atoi(value) <= 0;
     tb_finding_set(finding, fit ? TB_FINDING_FIT : TB_FINDING_NOTE, "%.16s%s", value,
                    !fit && may ? " (this process may count all the same)" : "");
-    tb_knob_add(exam, finding, path, 0, value, "0");
-    tb_knobs_commands(exam, finding);
+    tb_knob_alone(exam, finding, path, value, "0");
 }
 
 static void check_open_files(struct tb_exam *exam)
@@ -285,8 +275,8 @@ static void check_open_files(struct tb_exam *exam)
     struct tb_finding *finding =
         tb_exam_add(exam, "open-files", false,
                     "Counters need a file for each event of each thread: where too few may be open, some are "
-                    "missing.");
-    snprintf(finding->wanted, sizeof finding->wanted, "%u or more", OPEN_FILES_MIN);
+                    "missing.",
+                    "%u or more", OPEN_FILES_MIN);
     if (getrlimit(RLIMIT_NOFILE, &limit)) {
         tb_finding_unknown(finding, "RLIMIT_NOFILE", -errno);
         return;
@@ -304,8 +294,8 @@ static void check_aslr(struct tb_exam *exam)
     char value[TB_VALUE_BYTES];
     struct tb_finding *finding = tb_exam_add(exam, "aslr", false,
                                              "With it each process has another layout, and rounds in fresh processes average over "
-                                             "layouts; without it all rounds share one, and its luck.");
-    snprintf(finding->wanted, sizeof finding->wanted, "2 (full)");
+                                             "layouts; without it all rounds share one, and its luck.",
+                                             "2 (full)");
     if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no such thing", value))
         return;
     int persona = exam->here ? personality(0xffffffff) : 0; // asks, and changes nothing

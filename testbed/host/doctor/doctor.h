@@ -17,8 +17,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "testbed/base/terminal.h"
-
 enum tb_finding_state {
     TB_FINDING_FIT,             // as measuring wants it
     TB_FINDING_NOTE,            // worth knowing; does not spoil a comparison within rounds
@@ -76,14 +74,15 @@ void tb_doctor_keep(struct tb_doctor *doctor, unsigned count);
 // The answer in a line: "2 things can spoil a figure: load, pressure." or "Fit to measure."
 void tb_doctor_answer(const struct tb_doctor *doctor, char *out, size_t bytes);
 
-// For people. `full` shows each finding with its commands; otherwise the fit ones are a line. The last line is the answer.
-int tb_doctor_text(FILE *stream, const struct tb_doctor *doctor, bool full, struct tb_report_style style);
+// For people what is not fit, the worst first, and the answer last; `full`: each finding with its commands. For programs all of it.
+// `head` as for tb_doc_open(), taken over. NULL without memory.
+struct tb_doc; // testbed/doc/doc.h
+struct tb_doc *tb_doctor_doc(json_t *head, const struct tb_doctor *doctor, bool full);
 
 // A script for a root shell: all changes, or all that brings back what is there now, last thing first. It goes on where a line
 // fails, names what failed at its end, and exits with 1 then.
 int tb_doctor_script(FILE *stream, const struct tb_doctor *doctor, bool restore);
 
-json_t *tb_doctor_json(const struct tb_doctor *doctor);   // all of it, for `locus doctor --json`; NULL: no memory
 json_t *tb_doctor_header(const struct tb_doctor *doctor); // for a log's header: fit, and by id {state, now}; NULL: no memory
 json_t *tb_doctor_brief(const struct tb_doctor *doctor);  // for the head of a JSON: fit, and the ids that stand against it; NULL
 

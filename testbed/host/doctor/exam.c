@@ -12,8 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct tb_finding *tb_exam_add(struct tb_exam *exam, const char *id, bool decides, const char *why)
+struct tb_finding *tb_exam_add(struct tb_exam *exam, const char *id, bool decides, const char *why, const char *wanted, ...)
 {
+    va_list arguments;
     static struct tb_finding overflow; // a table that grew past the array is our bug, and shows as a missing finding in the tests
     struct tb_doctor *doctor = exam->out;
     bool room = doctor->count < TB_FINDINGS_MAX;
@@ -22,6 +23,9 @@ struct tb_finding *tb_exam_add(struct tb_exam *exam, const char *id, bool decide
     *finding = (struct tb_finding){.state = TB_FINDING_FIT, .decides = decides, .change = strdup(""), .restore = strdup("")};
     snprintf(finding->id, sizeof finding->id, "%s", id);
     snprintf(finding->why, sizeof finding->why, "%s", why);
+    va_start(arguments, wanted);
+    vsnprintf(finding->wanted, sizeof finding->wanted, wanted, arguments);
+    va_end(arguments);
     exam->failed |= !finding->change || !finding->restore;
     return finding;
 }
@@ -69,6 +73,16 @@ void tb_finding_absent(struct tb_exam *exam, struct tb_finding *finding, const c
     tb_finding_remedy(finding, "Look where /proc and /sys are mounted: outside of the container.");
 }
 
+bool tb_finding_missing(struct tb_exam *exam, struct tb_finding *finding, const char *path, int error, const char *folder,
+                        enum tb_finding_state state, const char *meaning)
+{
+    if (error && error != -ENODATA && strcmp(tb_host_word(error), "ABSENT") == 0) // an empty file is there
+        tb_finding_absent(exam, finding, folder, state, meaning);
+    else if (error)
+        tb_finding_unknown(finding, path, error);
+    return error != 0;
+}
+
 int tb_exam_read(struct tb_exam *exam, const char *path, char out[TB_VALUE_BYTES])
 {
     char *text = NULL;
@@ -86,11 +100,8 @@ bool tb_exam_value(struct tb_exam *exam, struct tb_finding *finding, const char 
                    enum tb_finding_state absent, const char *meaning, char out[TB_VALUE_BYTES])
 {
     int error = tb_exam_read(exam, path, out);
-    if (error == -ENOENT)
-        tb_finding_absent(exam, finding, folder, absent, meaning);
-    else if (error || !out[0])
-        tb_finding_unknown(finding, path, error ? error : -ENODATA);
-    return !error && out[0];
+    error = error || out[0] ? error : -ENODATA;
+    return !tb_finding_missing(exam, finding, path, error, folder, absent, meaning);
 }
 
 void tb_exam_choice(const char *text, char *out, size_t bytes)

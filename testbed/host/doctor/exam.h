@@ -22,7 +22,8 @@ struct tb_exam {
 };
 
 // The next finding, which is FIT until a check says otherwise.
-struct tb_finding *tb_exam_add(struct tb_exam *exam, const char *id, bool decides, const char *why);
+struct tb_finding *tb_exam_add(struct tb_exam *exam, const char *id, bool decides, const char *why, const char *wanted, ...)
+    __attribute__((format(printf, 5, 6)));
 
 void tb_finding_set(struct tb_finding *finding, enum tb_finding_state state, const char *now, ...)
     __attribute__((format(printf, 3, 4)));
@@ -32,6 +33,10 @@ void tb_finding_remedy(struct tb_finding *finding, const char *format, ...) __at
 // `path` is not there. Where `folder` is, the kernel has no such thing: `state`, and "ABSENT: meaning". Otherwise UNKNOWN.
 void tb_finding_absent(struct tb_exam *exam, struct tb_finding *finding, const char *folder, enum tb_finding_state state,
                        const char *meaning);
+
+// The same, or UNKNOWN, for whatever `error` reading `path` ended with; false where there was none.
+bool tb_finding_missing(struct tb_exam *exam, struct tb_finding *finding, const char *path, int error, const char *folder,
+                        enum tb_finding_state state, const char *meaning);
 
 // A small file's text without the blanks around it. Where one of several words is in brackets, as in "always [madvise] never",
 // `choice` takes that word. 0 or -errno.
@@ -67,6 +72,9 @@ void tb_knobs_tell(const struct tb_finding *finding, const char *pattern, char *
 // Commands from the knobs of a finding whose state is set, if they can be written here; otherwise the remedy says why not. What is
 // fit is wanted as it is.
 void tb_knobs_commands(struct tb_exam *exam, struct tb_finding *finding);
+
+// The only knob of a finding, with its commands.
+void tb_knob_alone(struct tb_exam *exam, struct tb_finding *finding, const char *path, const char *now, const char *wanted);
 
 // Commands that are no knobs. Both or none; takes over the texts, and NULL is no memory.
 void tb_finding_commands(struct tb_exam *exam, struct tb_finding *finding, char *change, char *restore);

@@ -243,3 +243,9 @@ void tb_knobs_commands(struct tb_exam *exam, struct tb_finding *finding)
     if (finding->knobs_count)
         tb_finding_commands(exam, finding, commands(finding, true), commands(finding, false));
 }
+
+void tb_knob_alone(struct tb_exam *exam, struct tb_finding *finding, const char *path, const char *now, const char *wanted)
+{
+    tb_knob_add(exam, finding, path, 0, now, wanted);
+    tb_knobs_commands(exam, finding);
+}

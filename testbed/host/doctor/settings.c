@@ -55,7 +55,7 @@ static void setting_check(struct tb_exam *exam, const struct setting *setting)
 {
     char text[TB_VALUE_BYTES], value[TB_KNOB_BYTES], named[96];
     bool decides = setting->otherwise == TB_FINDING_UNFIT;
-    struct tb_finding *finding = tb_exam_add(exam, setting->id, decides, setting->why);
+    struct tb_finding *finding = tb_exam_add(exam, setting->id, decides, setting->why, "%s", setting->wanted);
     value_named(setting->names, setting->wanted, finding->wanted, sizeof finding->wanted);
     if (!tb_exam_value(exam, finding, setting->path, setting->folder, setting->absent, "this kernel has no such thing", text))
         return;
@@ -63,8 +63,7 @@ static void setting_check(struct tb_exam *exam, const struct setting *setting)
     value_named(setting->names, value, named, sizeof named);
     bool fit = tb_words_have(setting->fit, value), note = tb_words_have(setting->note, value);
     tb_finding_set(finding, fit ? TB_FINDING_FIT : note ? TB_FINDING_NOTE : setting->otherwise, "%s", named);
-    tb_knob_add(exam, finding, setting->path, 0, value, setting->wanted);
-    tb_knobs_commands(exam, finding);
+    tb_knob_alone(exam, finding, setting->path, value, setting->wanted);
 }
 
 void tb_check_settings(struct tb_exam *exam)

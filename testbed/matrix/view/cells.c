@@ -1,10 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cells: finding them, comparing them, and what their pages say together.
+// cells: what kinds and states are called, finding cells, comparing them, and what their pages say together.
 #include <math.h>
 #include <stdlib.h>
 
 #include "testbed/matrix/view/view.h"
+
+static const struct {
+    const char *name, *unit;
+} kinds[TB_MATRIX_KINDS] = {
+    [TB_MATRIX_LATENCY] = {"latency", "ns"},
+    [TB_MATRIX_READ] = {"read", "bytes/s"},
+    [TB_MATRIX_WRITE] = {"write", "bytes/s"},
+    [TB_MATRIX_COPY] = {"copy", "bytes/s"},
+    [TB_MATRIX_READ3_WRITE1] = {"3:1", "bytes/s"},
+    [TB_MATRIX_READ2_WRITE1] = {"2:1", "bytes/s"},
+    [TB_MATRIX_NT_WRITE] = {"nt-write", "bytes/s"},
+    [TB_MATRIX_LOADED] = {"loaded", "ns"},
+    [TB_MATRIX_WORKING_SET] = {"working-set", "ns"},
+    [TB_MATRIX_MIGRATION] = {"migration", "bytes/s"},
+    [TB_MATRIX_LINE] = {"line", "ns"},
+    [TB_MATRIX_PUSH] = {"push", "ns"},
+    [TB_MATRIX_DRAIN] = {"drain", "ns"},
+};
+
+const char *tb_matrix_kind_name(enum tb_matrix_kind kind)
+{
+    return (unsigned)kind < TB_MATRIX_KINDS ? kinds[kind].name : "unknown";
+}
+
+const char *tb_matrix_kind_unit(enum tb_matrix_kind kind)
+{
+    return (unsigned)kind < TB_MATRIX_KINDS ? kinds[kind].unit : "";
+}
+
+const char *tb_matrix_state_name(enum tb_matrix_state state)
+{
+    switch (state) {
+    case TB_MATRIX_PLANNED: return "planned";
+    case TB_MATRIX_MEASURED: return "measured";
+    case TB_MATRIX_UNMEASURABLE: return "unmeasurable";
+    case TB_MATRIX_EMULATED: return "emulated";
+    case TB_MATRIX_INVALID: return "invalid";
+    }
+    return "unknown";
+}
 
 bool tb_matrix_told(const struct tb_matrix *matrix, const struct tb_matrix_cell *cell)
 {
@@ -12,10 +52,15 @@ bool tb_matrix_told(const struct tb_matrix *matrix, const struct tb_matrix_cell 
            cell->value.estimate > 0;
 }
 
+bool tb_matrix_ran(const struct tb_matrix_cell *cell)
+{
+    return cell->state != TB_MATRIX_PLANNED && cell->state != TB_MATRIX_UNMEASURABLE;
+}
+
 bool tb_matrix_only_planned(const struct tb_matrix *matrix)
 {
     for (size_t i = 0; i < matrix->cells_count; i++)
-        if (matrix->cells[i].state != TB_MATRIX_PLANNED && matrix->cells[i].state != TB_MATRIX_UNMEASURABLE)
+        if (tb_matrix_ran(&matrix->cells[i]))
             return false;
     return matrix->took_ns == 0;
 }
@@ -84,6 +129,11 @@ bool tb_matrix_ratio(const struct tb_matrix *matrix, const struct tb_matrix_cell
     return true;
 }
 
+const char *tb_matrix_figure(char *out, enum tb_matrix_kind kind, double value)
+{
+    return tb_text_number(out, tb_matrix_in_time(kind) ? value : value / 1e9);
+}
+
 static double key_of(const struct tb_matrix_cell *cell, enum tb_matrix_key key)
 {
     switch (key) {
@@ -142,7 +192,7 @@ void tb_matrix_placed(const struct tb_matrix *matrix, struct tb_matrix_placed *o
     *out = (struct tb_matrix_placed){.one_policy = true};
     for (size_t i = 0; i < matrix->cells_count; i++) {
         const struct tb_matrix_cell *cell = &matrix->cells[i];
-        if (cell->placement.pages == 0 || cell->state == TB_MATRIX_PLANNED || cell->state == TB_MATRIX_UNMEASURABLE)
+        if (cell->placement.pages == 0 || !tb_matrix_ran(cell))
             continue;
         if (out->cells++ == 0)
             out->granted = cell->placement.granted;

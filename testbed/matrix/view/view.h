@@ -12,11 +12,10 @@
 #include "testbed/base/words.h"
 #include "testbed/matrix/view/matrix_view.h"
 
-enum { TB_MATRIX_COLUMNS = 80 };
-
 // --- cells (cells.c) ---
 
 bool tb_matrix_told(const struct tb_matrix *matrix, const struct tb_matrix_cell *cell);
+bool tb_matrix_ran(const struct tb_matrix_cell *cell);       // it was at least tried
 bool tb_matrix_only_planned(const struct tb_matrix *matrix); // nothing was run yet
 bool tb_matrix_in_time(enum tb_matrix_kind kind); // its unit is ns, less is better; otherwise bytes/s
 
@@ -76,21 +75,6 @@ struct tb_matrix_verdict {
 };
 void tb_matrix_verdict(const struct tb_matrix *matrix, struct tb_matrix_verdict *out);
 const char *tb_matrix_answer_name(enum tb_matrix_answer answer);
-
-// --- parts of the page (heat.c, curves.c) ---
-
-struct tb_matrix_page {
-    FILE *out;
-    const struct tb_matrix *matrix;
-    const struct locus_topo *topo;
-    struct tb_report_style style;
-};
-
-// True: a single line, with no blank one behind it.
-bool tb_matrix_heat(const struct tb_matrix_page *page, enum tb_matrix_kind kind);
-void tb_matrix_bandwidths(const struct tb_matrix_page *page);
-void tb_matrix_loaded(const struct tb_matrix_page *page);
-void tb_matrix_working_sets(const struct tb_matrix_page *page);
 
 // Three digits of a value in the unit that people read: ns, GB/s. Needs 16 bytes.
 const char *tb_matrix_figure(char *out, enum tb_matrix_kind kind, double value);

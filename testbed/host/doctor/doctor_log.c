@@ -1,50 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// doctor_json: the findings for programs: all of it for whoever tunes the host, and the short form that goes into a log.
+// doctor_log: the short forms of the findings, for a log's header and for the head of a JSON, and what such a header says.
 
 #include <stdio.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
 #include "testbed/host/doctor/exam.h"
-
-static json_t *text_or_null(const char *text)
-{
-    return text[0] ? json_string(text) : json_null();
-}
-
-// Those that are not as wanted, and those that are only restored.
-static json_t *knobs_json(const struct tb_finding *finding)
-{
-    json_t *knobs = json_array();
-    char path[160];
-    for (size_t i = 0; i < finding->knobs_count && finding->change[0]; i++) {
-        const struct tb_knob *knob = &finding->knobs[i];
-        tb_knob_path(knob, path, sizeof path);
-        if (strcmp(knob->now, knob->wanted)) // not of what is fit
-            knobs = tb_json_appended(knobs, json_pack("{s:s, s:s, s:o}", "path", path, "now", knob->now, "wanted",
-                                                      text_or_null(knob->wanted)));
-    }
-    return knobs;
-}
-
-static json_t *finding_json(const struct tb_finding *finding)
-{
-    return json_pack("{s:s, s:s, s:b, s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "id", finding->id, "state",
-                     tb_finding_state_name(finding->state), "decides", finding->decides, "now", finding->now, "wanted",
-                     text_or_null(finding->wanted), "why", finding->why, "change", text_or_null(finding->change), "restore",
-                     text_or_null(finding->restore), "remedy", text_or_null(finding->remedy), "knobs", knobs_json(finding));
-}
-
-json_t *tb_doctor_json(const struct tb_doctor *doctor)
-{
-    json_t *findings = json_array();
-    for (unsigned i = 0; i < doctor->count; i++)
-        findings = tb_json_appended(findings, finding_json(&doctor->finding[i]));
-    return json_pack("{s:b, s:i, s:i, s:i, s:i, s:o}", "fit", doctor->fit, "unfit", (int)doctor->states[TB_FINDING_UNFIT],
-                     "unknown", (int)doctor->states[TB_FINDING_UNKNOWN], "notes", (int)doctor->states[TB_FINDING_NOTE], "fits",
-                     (int)doctor->states[TB_FINDING_FIT], "findings", findings);
-}
 
 json_t *tb_doctor_header(const struct tb_doctor *doctor)
 {
