@@ -17,7 +17,7 @@
 
 #include "testbed/base/terminal.h"
 #include "testbed/report/board/board.h"
-#include "testbed/report/page/html_page.h"
+#include "testbed/judge/shown.h"
 
 struct tb_fleet_wanted {
     const char *host;               // a glob; NULL: all
@@ -47,8 +47,6 @@ void tb_fleet_text(const json_t *fleet, struct tb_report_style style, FILE *out)
 void tb_fleet_postulate_text(const json_t *fleet, const json_t *postulate, struct tb_report_style style, FILE *out);
 void tb_fleet_prediction_text(const json_t *fleet, const json_t *postulate, const json_t *prediction, struct tb_report_style style,
                               FILE *out);
-
-void tb_fleet_html(FILE *out, const json_t *fleet); // a section of the report, with links to its runs
 
 // --- its parts ---
 
