@@ -26,8 +26,8 @@ struct arguments {
 };
 
 static const char documentation[] =
-    "The record as an HTML page: the finding, the scoreboard, what was predicted and what fell; and a page for each run, with every "
-    "sample of it."
+    "The record as an HTML page: the finding, the scoreboard, what was predicted and what fell; and a page for each run, with "
+    "every sample of it."
     "\v"
     "The page links to the runs' pages, which lie in a folder beside it that is called like it: build/report.html, and "
     "build/report/RUN.html. They load nothing and run no script, so they can be mailed, kept and printed.\n\n"
@@ -49,6 +49,13 @@ static const struct argp_option options[] = {
     {"measured", 'm', "DIR", 0, "what `make run` left (" DEFAULT_MEASURED ", where it is)", 0},
     {0},
 };
+
+// Nothing can lie beside what is no file: standard output, a terminal.
+static bool stands_alone(const char *path)
+{
+    struct stat about;
+    return strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode));
+}
 
 static bool is_folder(const char *path)
 {
@@ -172,7 +179,7 @@ static int make_pages(const struct arguments *arguments, const struct tb_gallery
 {
     const char *output = arguments->output ? arguments->output : DEFAULT_OUTPUT;
     char folder[4096], name[256];
-    bool only = strcmp(output, "-") == 0;
+    bool only = stands_alone(output);
     folder_of(only ? DEFAULT_OUTPUT : output, folder, name);
     const char *measured = arguments->measured ? arguments->measured : is_folder(DEFAULT_MEASURED) ? DEFAULT_MEASURED : NULL;
     const struct tb_page page = {.gallery = gallery, .measured = measured, .folder = name};
@@ -181,7 +188,7 @@ static int make_pages(const struct arguments *arguments, const struct tb_gallery
     int status = put(output, write_index, &page);
     if (status == TB_EXIT_OK && !only)
         status = put_beside(folder, &page);
-    if (status || only)
+    if (status || strcmp(output, "-") == 0)
         return status;
     tb_gallery_answer(stdout, gallery);
     putchar(' ');

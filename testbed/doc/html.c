@@ -26,6 +26,12 @@ static const char *class_of(enum tb_tone tone)
     return names[tone];
 }
 
+static void put_class(FILE *out, const char *class)
+{
+    if (*class)
+        tb_html(out, " class=\"@\"", class);
+}
+
 static void put_sign(FILE *out, enum tb_tone tone)
 {
     const char *sign = tb_tone_sign(tone);
@@ -163,8 +169,7 @@ static void put_row(FILE *out, const struct tb_table *table, const struct column
     for (size_t c = 0; c < table->columns_count; c++)
         if (table->columns[c].key && c < row->count)
             put_data(out, table->columns[c].key, &row->cells[c]);
-    if (*class)
-        tb_html(out, " class=\"@\"", class);
+    put_class(out, class);
     fputc('>', out);
     for (size_t c = 0; c < table->columns_count; c++)
         if (table->columns[c].title)
@@ -295,7 +300,9 @@ static void put_heading(FILE *out, struct sections *sections, const struct tb_bl
         sections->open[sections->count].level = level;
         sections->open[sections->count++].folded = block->folded;
     }
-    tb_html(out, "<@ class=\"@\">", head, class_of(block->tone));
+    tb_html(out, "<@", head);
+    put_class(out, class_of(block->tone));
+    fputc('>', out);
     put_sign(out, block->tone);
     tb_html(out, "@</@>", block->text, head);
     fputs(level > 1 && block->folded ? "</summary><div class=\"inside\">\n" : "\n", out);
@@ -303,7 +310,8 @@ static void put_heading(FILE *out, struct sections *sections, const struct tb_bl
 
 static void put_said(FILE *out, const struct tb_block *block)
 {
-    tb_html(out, "<p class=\"@@\"", block->kind == TB_BLOCK_ANSWER ? "answer " : "", class_of(block->tone));
+    fputs("<p", out);
+    put_class(out, block->kind == TB_BLOCK_ANSWER ? "answer" : class_of(block->tone));
     if (block->key)
         tb_html(out, " data-key=\"@\"", block->key);
     fputc('>', out);
@@ -346,7 +354,9 @@ static void put_index(FILE *out, const struct tb_doc *doc)
         bool brief = block->folded && block->anchor && block->level > 2;
         if (!block->text || (block->level != 2 && !brief))
             continue;
-        tb_html(out, "<a class=\"@\" href=\"#@\">", brief ? "brief" : "", anchor);
+        fputs("<a", out);
+        put_class(out, brief ? "brief" : "");
+        tb_html(out, " href=\"#@\">", anchor);
         put_sign(out, block->tone);
         tb_html(out, "@</a>\n", brief ? anchor : block->text);
     }

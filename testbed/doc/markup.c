@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// markup: see markup.h. A log holds what allocators, firmware and other people's hosts call themselves, so all of it is text until it
-// was escaped, and the escaping is where the text is put and not where it came from.
+// markup: see markup.h. A log holds what allocators, firmware and other people's hosts call themselves, so all of it is text until
+// it was escaped, and the escaping is where the text is put and not where it came from.
 #include "testbed/doc/markup.h"
 
 #include <assert.h>

@@ -12,7 +12,8 @@
 enum { WIDTH = 900, NAME = 260, FIGURE = 180, LINE = 22, EDGE = 16 }; // pixels
 
 static const char style[] =
-    "text{font:12px sans-serif;fill:#444}.title{font-weight:700;fill:#111}.end,.left{text-anchor:end}.axis text,.mid{text-anchor:middle}"
+    "text{font:12px sans-serif;fill:#444}.title{font-weight:700;fill:#111}.end,.left{text-anchor:end}"
+    ".axis text,.mid{text-anchor:middle}"
     "line{stroke:#444}.grid{stroke:#ddd}.same{stroke:#999;stroke-dasharray:2 3}.bar{stroke:#0072b2;stroke-width:4}"
     ".unbounded{stroke-dasharray:3 4}.threshold,.median{stroke:#111;stroke-width:1.5}circle{fill:#0072b2}.claimed{fill:#1a7f37;"
     "fill-opacity:.12}path{fill:none;stroke-linecap:round;vector-effect:non-scaling-stroke}.dots{stroke:#0072b2;stroke-width:4}"

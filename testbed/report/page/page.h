@@ -53,7 +53,7 @@ const struct tb_verdict_look *tb_verdict_look(const char *verdict);
 const struct tb_verdict_look *tb_verdict_look_at(size_t i); // NULL behind the last
 struct tb_value tb_verdict_value(const char *verdict);
 
-// "mimalloc takes at least 1.75 times as long as locus, in every cell at full touch". Returns out. Its own `claim`, where it has one.
+// "mimalloc takes at least 1.75 times as long as locus, in churn-touch/full", or its own `claim`, where it has one. Returns out.
 const char *tb_claim_words(const json_t *header, const json_t *prediction, char *out, size_t bytes);
 struct tb_value tb_observed(const json_t *header, const json_t *prediction); // the figure, or why there is none
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// standing: the scoreboard's model (standing/scoreboard.h) and the hosts' (hosts/fleet.h) as parts of the page. A table leads to the
-// run behind it.
+// standing: the scoreboard's model (standing/scoreboard.h) and the hosts' (hosts/fleet.h) as parts of the page. A figure leads to
+// the run behind it.
 #include <math.h>
 #include <string.h>
 
