@@ -90,7 +90,7 @@ fi
 "$LOCUS" report -o page.html >/dev/null
 check report_has_a_section has '<section id="scoreboard">' page.html
 check report_leads_to_the_run has '<a href="page/0002-20261121T101500Z-aaaaaa.html">' page.html
-check report_has_every_contender has '<tr data-contender="glibc"' page/scoreboard.html
+check report_has_every_contender has '<tr data-contender="locus"' page/scoreboard.html
 if [ -w /dev/full ]; then
     for form in "" --json --csv --markdown; do
         "$LOCUS" scoreboard ${form:+"$form"} >/dev/full 2>"$err"
