@@ -130,6 +130,9 @@ $(B)/commit: FORCE
 $(B)/testbed/host/environment.o: $(B)/commit
 $(B)/testbed/host/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
 
+# The page's frame and style are taken in by the assembler, which no compiler writes down.
+$(B)/testbed/report/page/files.o: $(addprefix testbed/report/page/,page.html style.css)
+
 # Contenders that need a header of another package are empty without it. The compiler does not write down what it looked for in
 # vain, so the stamp says which are there, and what depends on it is compiled anew when one is installed or removed.
 optional := $(foreach header,urcu/lfstack.h urcu/wfcqueue.h ck_stack.h,\

@@ -77,7 +77,7 @@ step run run 0001 --rounds "$TRIAL_ROUNDS" --root "$LOGS"
 flagship
 step advise advise --trace "$TRACE"
 step verify verify --root "$LOGS"
-step report report --root "$LOGS" -o "$OUT/report.html"
+step report report --root "$LOGS" --measured "$OUT" -o "$OUT/report.html"
 
 # --- what came out -------------------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ printf '\nReplay of %s (%s/replay.txt)\n' "$TRACE" "$OUT"
 answer replay
 printf '\nPlacement (%s/advise.txt, matrix.txt)\n' "$OUT"
 placement
-printf '\nOpen        %s/report.html, the trial of postulate 0001 with every sample; plots: %s/*.svg\n' "$OUT" "$OUT"
+printf '\nOpen        %s/report.html: all of this, and the trial of 0001 with every sample; plots: %s/*.svg\n' "$OUT" "$OUT"
 printf 'Not yet     a verdict that counts: locus run 0001; for the record: locus run 0001 --official\n'
 [ $failed = 0 ] || printf 'FAILED      at least one step, see above\n'
 exit $failed

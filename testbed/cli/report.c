@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus report: the record as one page.
+// locus report: the record as a page, and a page for each run beside it.
 #include "testbed/cli/commands.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,50 +12,79 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
-#include "testbed/report/page/html_page.h"
+#include "testbed/record/store.h"
+#include "testbed/report/page/page.h"
 
 #define DEFAULT_OUTPUT "build/report.html"
+#define DEFAULT_MEASURED "build/run"
 #define ROOTS_MAX 16
 
 struct arguments {
-    const char *output;
+    const char *output, *measured, *run;
     const char *roots[ROOTS_MAX];
     size_t roots_count;
 };
 
 static const char documentation[] =
-    "The record as one HTML page: what was predicted, what was seen, and every sample of it."
+    "The record as an HTML page: the finding, the scoreboard, what was predicted and what fell; and a page for each run, with "
+    "every sample of it."
     "\v"
-    "The page is one file. It loads nothing and runs no script, so it can be mailed, kept and printed.\n\n"
+    "The page links to the runs' pages, which lie in a folder beside it that is called like it: build/report.html, and "
+    "build/report/RUN.html. They load nothing and run no script, so they can be mailed, kept and printed.\n\n"
     "It shows the official runs below logs/. Where there are none, or with --root build/logs, it shows trial runs and says so. "
-    "Runs that crashed are counted. Whether anything was changed afterwards is not its business: see locus verify.\n\n"
+    "Runs that crashed are counted. What `make run` left in build/run is shown as well, where it is. Whether anything was changed "
+    "afterwards is not its business: see locus verify.\n\n"
+    "RUN is the id of a run, the last six digits of it, or its log: then its page alone is written.\n\n"
     "Examples:\n"
-    "  locus report                               writes build/report.html\n"
+    "  locus report                               writes build/report.html and build/report/\n"
+    "  locus report a1b2c3                        the page of one run\n"
     "  locus report --root build/logs             the trial runs\n"
     "  locus report --root logs --root build/logs both\n"
-    "  locus report -o - | ssh desk 'cat >report.html'\n\n"
+    "  locus report -o - | ssh desk 'cat >report.html'   that page alone\n\n"
     "Exit status: 0 the page was written, 1 it could not be, 2 bad input.";
 
 static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "where the page goes (" DEFAULT_OUTPUT "); - is standard output", 0},
+    {"output", 'o', "FILE", 0, "where the page goes (" DEFAULT_OUTPUT "); - is standard output, without the runs' pages", 0},
     {"root", 'r', "DIR", 0, "ledgers and logs are below this folder (logs, or else build/logs); may be given several times", 0},
+    {"measured", 'm', "DIR", 0, "what `make run` left (" DEFAULT_MEASURED ", where it is)", 0},
     {0},
 };
+
+// Nothing can lie beside what is no file: standard output, a terminal.
+static bool stands_alone(const char *path)
+{
+    struct stat about;
+    return strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode));
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
-    struct stat about;
     switch (key) {
     case 'o': arguments->output = argument; return 0;
     case 'r':
-        if (stat(argument, &about) || !S_ISDIR(about.st_mode))
+        if (!is_folder(argument))
             return tb_cli_bad(state, "--root %s: there is no such folder", argument);
         if (arguments->roots_count == ROOTS_MAX)
             return tb_cli_bad(state, "--root: more than %d folders", ROOTS_MAX);
         arguments->roots[arguments->roots_count++] = argument;
         return 0;
-    case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s': a folder is given by --root %s", argument, argument);
+    case 'm':
+        if (!is_folder(argument))
+            return tb_cli_bad(state, "--measured %s: there is no such folder", argument);
+        arguments->measured = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (arguments->run)
+            return tb_cli_bad(state, "unexpected argument '%s': one run has a page", argument);
+        arguments->run = argument;
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -77,59 +107,139 @@ static int load(const struct arguments *arguments, struct tb_store *store)
     return rc;
 }
 
-static int write_page(const char *path, const char *bytes, size_t count)
+// --- writing -------------------------------------------------------------------------------------------------------------------
+
+static int report_failure(const char *path, int rc)
 {
-    if (strcmp(path, "-") == 0) {
-        if (fwrite(bytes, 1, count, stdout) == count)
-            return tb_cli_flush();
-        return tb_cli_output_failed(-errno);
-    }
-    if (strcmp(path, DEFAULT_OUTPUT) == 0 && mkdir("build", 0777) && errno != EEXIST) {
-        tb_error("build: %s. Use -o FILE", strerror(errno));
-        return TB_EXIT_FAILED;
-    }
-    int rc = tb_output_replace(path, bytes, count);
-    if (rc == 0)
-        return TB_EXIT_OK;
     tb_error("%s: %s", path, tb_output_why(rc));
     return TB_EXIT_FAILED;
 }
 
-static int make_page(const struct arguments *arguments, const struct tb_store *store)
+static int write_index(FILE *stream, const void *page)
 {
-    char *bytes = NULL;
-    size_t count = 0;
-    FILE *page = open_memstream(&bytes, &count);
-    int rc = page ? tb_html_page(page, store) : -ENOMEM;
-    if (page && fclose(page))
-        rc = -ENOMEM;
-    int status = TB_EXIT_FAILED;
-    if (rc < 0)
-        tb_error("the page: %s", strerror(-rc));
-    else
-        status = write_page(arguments->output, bytes, count);
-    free(bytes);
-    if (status || strcmp(arguments->output, "-") == 0)
+    return tb_page_index(stream, page);
+}
+
+static int write_scoreboard(FILE *stream, const void *page)
+{
+    return tb_page_scoreboard(stream, page);
+}
+
+static int write_run(FILE *stream, const void *run)
+{
+    return tb_page_run(stream, run);
+}
+
+// "-" is standard output.
+static int put(const char *path, tb_write_fn *write, const void *what)
+{
+    if (strcmp(path, "-") == 0) {
+        int rc = write(stdout, what);
+        return rc < 0 ? tb_cli_output_failed(rc) : tb_cli_flush();
+    }
+    int rc = tb_output_write(path, write, what);
+    return rc < 0 ? report_failure(path, rc) : TB_EXIT_OK;
+}
+
+static int make_folder(const char *path)
+{
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && is_folder(path)))
+        return TB_EXIT_OK;
+    tb_error("%s: %s. Use -o FILE", path, strerror(errno));
+    return TB_EXIT_FAILED;
+}
+
+// "build/report" of "build/report.html", and "report" of that. The page itself must not be in its way.
+static void folder_of(const char *output, char folder[4096], char name[256])
+{
+    size_t length = strlen(output);
+    bool html = length > 5 && strcmp(output + length - 5, ".html") == 0;
+    snprintf(folder, 4096, "%.*s%s", (int)(html ? length - 5 : length), output, html ? "" : ".runs");
+    const char *slash = strrchr(folder, '/');
+    snprintf(name, 256, "%.255s", slash ? slash + 1 : folder);
+}
+
+static int put_beside(const char *folder, const struct tb_page *page)
+{
+    char path[4400], name[80];
+    int status = make_folder(folder);
+    for (size_t i = 0; i < page->store->runs_count && status == TB_EXIT_OK; i++) {
+        snprintf(path, sizeof path, "%s/%s.html", folder, tb_page_name(page->store->runs[i].run, name));
+        status = put(path, write_run, &page->store->runs[i]);
+    }
+    if (status)
         return status;
-    tb_html_answer(stdout, store);
+    snprintf(path, sizeof path, "%s/scoreboard.html", folder);
+    int rc = tb_output_write(path, write_scoreboard, page);
+    return rc == 0 || rc == -ENODATA ? TB_EXIT_OK : report_failure(path, rc);
+}
+
+static int make_pages(const struct arguments *arguments, const struct tb_store *store)
+{
+    const char *output = arguments->output ? arguments->output : DEFAULT_OUTPUT;
+    char folder[4096], name[256];
+    bool only = stands_alone(output);
+    folder_of(only ? DEFAULT_OUTPUT : output, folder, name);
+    const char *measured = arguments->measured ? arguments->measured : is_folder(DEFAULT_MEASURED) ? DEFAULT_MEASURED : NULL;
+    const struct tb_page page = {.store = store, .measured = measured, .folder = name};
+    if (!arguments->output && make_folder("build"))
+        return TB_EXIT_FAILED;
+    int status = put(output, write_index, &page);
+    if (status == TB_EXIT_OK && !only)
+        status = put_beside(folder, &page);
+    if (status || strcmp(output, "-") == 0)
+        return status;
+    tb_page_answer(stdout, store);
     putchar(' ');
-    tb_html_rest(stdout, store);
-    printf("\n%s\n", arguments->output);
+    tb_page_rest(stdout, store);
+    printf("\n%s\n", output);
     return tb_cli_flush();
+}
+
+// --- one run -------------------------------------------------------------------------------------------------------------------
+
+static int make_one(const struct arguments *arguments)
+{
+    char path[4096], root[4096], why[512], output[256], name[80];
+    struct tb_store store = {0};
+    int rc = tb_store_find(arguments->run, path, sizeof path, why, sizeof why);
+    if (rc < 0) {
+        tb_error("%s", why);
+        return TB_EXIT_USAGE;
+    }
+    snprintf(root, sizeof root, "%s", path);
+    rc = tb_store_add(&store, dirname(dirname(dirname(root))));
+    size_t i = 0;
+    while (i < store.runs_count && strcmp(store.runs[i].path, path))
+        i++;
+    int status = TB_EXIT_FAILED;
+    if (rc < 0 || i == store.runs_count) {
+        tb_error("%s: %s", path, rc < 0 ? strerror(-rc) : "it does not lie in a record, HOST/NNNN-slug/FILE");
+    } else {
+        snprintf(output, sizeof output, "build/report/%s.html", tb_page_name(store.runs[i].run, name));
+        bool ready = arguments->output || (make_folder("build") == TB_EXIT_OK && make_folder("build/report") == TB_EXIT_OK);
+        status = ready ? put(arguments->output ? arguments->output : output, write_run, &store.runs[i]) : TB_EXIT_FAILED;
+        if (status == TB_EXIT_OK && !(arguments->output && strcmp(arguments->output, "-") == 0))
+            printf("%s\n", arguments->output ? arguments->output : output);
+    }
+    tb_store_close(&store);
+    return status;
 }
 
 int tb_cmd_report(int argc, char **argv)
 {
-    const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
-    struct arguments arguments = {.output = DEFAULT_OUTPUT};
+    const struct argp argp = {options, parse, "[RUN]", documentation, NULL, NULL, NULL};
+    struct arguments arguments = {0};
     struct tb_store store = {0};
     int status = tb_cli_parse(&argp, "report", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
+    if (arguments.run)
+        return make_one(&arguments);
     status = TB_EXIT_FAILED;
     if (load(&arguments, &store) == 0) {
         if (store.runs_count > 0)
-            status = make_page(&arguments, &store);
+            status = make_pages(&arguments, &store);
         else
             tb_error("there is no run %s%s. Make one: locus run 0001",
                      arguments.roots_count ? "below " : "below logs or build/logs",

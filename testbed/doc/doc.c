@@ -59,6 +59,8 @@ static const char *kept_lines(struct tb_doc *doc, const char *text)
 static struct tb_value kept_value(struct tb_doc *doc, struct tb_value value)
 {
     value.text = kept(doc, value.text);
+    value.link = kept(doc, value.link);
+    value.detail = kept(doc, value.detail);
     double *samples = value.samples ? allot(doc, (value.count + 1) * sizeof *samples) : NULL;
     if (samples)
         memcpy(samples, value.samples, value.count * sizeof *samples);
@@ -147,6 +149,18 @@ struct tb_value tb_toned(struct tb_value value, enum tb_tone tone)
     return value;
 }
 
+struct tb_value tb_linked(struct tb_value value, const char *link)
+{
+    value.link = link;
+    return value;
+}
+
+struct tb_value tb_detailed(struct tb_value value, const char *detail)
+{
+    value.detail = detail;
+    return value;
+}
+
 // --- blocks --------------------------------------------------------------------------------------------------------------------
 
 static struct tb_block *block_add(struct tb_doc *doc, enum tb_block_kind kind, const char *key, const char *text)
@@ -217,6 +231,18 @@ void tb_doc_fact(struct tb_doc *doc, const char *key, const char *title, enum tb
         return;
     block->unit = unit;
     block->value = kept_value(doc, value);
+}
+
+void tb_doc_tone(struct tb_doc *doc, enum tb_tone tone)
+{
+    if (doc->last)
+        doc->last->tone = tone;
+}
+
+void tb_doc_anchor(struct tb_doc *doc, const char *name)
+{
+    if (doc->last)
+        doc->last->anchor = kept(doc, name);
 }
 
 void tb_doc_json(struct tb_doc *doc, const char *key, json_t *value)
@@ -316,6 +342,21 @@ void tb_table_heat(struct tb_table *table, bool best_is_least)
         table->heat = true;
         table->best_is_least = best_is_least;
     }
+}
+
+void tb_table_scale(struct tb_table *table, const char *group)
+{
+    if (table)
+        table->group = kept(table->doc, group);
+}
+
+void tb_table_claim(struct tb_table *table, double low, double high)
+{
+    if (!table)
+        return;
+    table->claimed = true;
+    table->claim_low = low;
+    table->claim_high = high;
 }
 
 // --- curves --------------------------------------------------------------------------------------------------------------------

@@ -44,16 +44,18 @@ enum tb_value_kind {
 };
 
 // How it is told: by a sign in plain text, by colour where there is any.
-enum tb_tone { TB_TONE_PLAIN, TB_TONE_GOOD, TB_TONE_BAD, TB_TONE_OPEN, TB_TONE_OURS, TB_TONE_FAINT };
+// poor: it cannot be told, and that is somebody's fault (invalid, crashed); open: it cannot be told.
+enum tb_tone { TB_TONE_PLAIN, TB_TONE_GOOD, TB_TONE_BAD, TB_TONE_OPEN, TB_TONE_OURS, TB_TONE_FAINT, TB_TONE_POOR };
 
 struct tb_value {
     enum tb_value_kind kind;
     enum tb_tone tone;
     const char *text;
-    double number, low, high;   // low and high not finite: unbounded
+    double number, low, high;   // low and high not finite: unbounded. Of samples: what is marked in the strip, NAN: nothing
     double confidence;
     uint64_t count;             // also of samples; a flag's is 0 or 1
-    const double *samples;
+    const double *samples;      // NAN: of no worth, and not drawn
+    const char *link, *detail;  // HTML: where it leads; what stands beneath it, small
 };
 
 struct tb_value tb_none(const char *why); // NULL: "-"
@@ -66,6 +68,8 @@ struct tb_value tb_interval_of(double estimate, double low, double high, double 
 struct tb_value tb_samples(const double samples[], size_t count);
 struct tb_value tb_ids(const char *list); // "": none
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone);
+struct tb_value tb_linked(struct tb_value value, const char *link);
+struct tb_value tb_detailed(struct tb_value value, const char *detail);
 
 enum tb_unit_kind {
     TB_AS_IS,                   // three digits
@@ -91,6 +95,10 @@ void tb_doc_code(struct tb_doc *doc, const char *key, const char *text); // kept
 
 // "title  value". For programs the member `key`.
 void tb_doc_fact(struct tb_doc *doc, const char *key, const char *title, enum tb_unit_kind unit, struct tb_value value);
+
+// HTML: of the block that was added last its tone, and the name by which others link to it.
+void tb_doc_tone(struct tb_doc *doc, enum tb_tone tone);
+void tb_doc_anchor(struct tb_doc *doc, const char *name);
 
 // Any JSON, for programs only. Taken over.
 void tb_doc_json(struct tb_doc *doc, const char *key, json_t *value);
@@ -119,6 +127,11 @@ void tb_table_note(struct tb_table *table, const char *format, ...) __attribute_
 
 // Every number of the table in one drawing, by its place and with a colour: a heat map. `best_is_least`: else the largest is best.
 void tb_table_heat(struct tb_table *table, bool best_is_least);
+
+// What is drawn of it: tables of one group have one scale for each column, by its place; the values that were claimed are shaded
+// (not finite: to the edge).
+void tb_table_scale(struct tb_table *table, const char *group);
+void tb_table_claim(struct tb_table *table, double low, double high);
 
 // --- curves --------------------------------------------------------------------------------------------------------------------
 

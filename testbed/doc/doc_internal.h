@@ -4,6 +4,8 @@
 #ifndef TB_DOC_INTERNAL_H
 #define TB_DOC_INTERNAL_H
 
+#include <stdio.h>
+
 #include "testbed/base/words.h"
 #include "testbed/doc/doc.h"
 
@@ -26,6 +28,8 @@ struct tb_block {
     const char *key, *text;     // the text is the title of what has one
     enum tb_unit_kind unit;
     struct tb_value value;
+    enum tb_tone tone;
+    const char *anchor;
     json_t *json;               // owned
     struct tb_table *table;
     struct tb_curves *curves;
@@ -52,6 +56,9 @@ struct tb_table {
     struct tb_row *rows, *last;
     bool gap, heat, best_is_least;
     struct tb_note *notes;
+    const char *group;          // whose scales it draws on; NULL: its own
+    bool claimed;
+    double claim_low, claim_high;
 };
 
 struct tb_point {
@@ -106,5 +113,30 @@ double tb_times_best(const struct tb_table *table, double best, const struct tb_
 
 // A figure's place for a drawing; NAN: it has none.
 double tb_value_place(const struct tb_value *value);
+
+// --- draw.c: what HTML and SVG draw --------------------------------------------------------------------------------------------
+
+struct tb_scale {
+    double low, high;           // low >= high: there is nothing to draw
+    bool log;
+};
+
+enum { TB_DRAW_HEIGHT = 20, TB_AXIS_HEIGHT = 18, TB_CURVES_HEIGHT = 220 }; // pixels
+
+// Of a table's column, with those of its group.
+struct tb_scale tb_column_scale(const struct tb_doc *doc, const struct tb_table *table, size_t column);
+bool tb_column_drawn(const struct tb_table *table, size_t column);
+
+// What goes into an <svg> of TB_DRAW_HEIGHT, TB_AXIS_HEIGHT or TB_CURVES_HEIGHT, as wide as it happens to be.
+void tb_draw_value(FILE *out, const struct tb_table *table, size_t column, struct tb_scale scale, const struct tb_value *value);
+void tb_draw_axis(FILE *out, struct tb_scale scale, enum tb_unit_kind kind, struct tb_unit unit);
+void tb_draw_curves(FILE *out, const struct tb_curves *curves);
+
+// The place of a value in a heat map, 0 (best) to 9; -1: none.
+int tb_heat_of(const struct tb_table *table, const struct tb_value *value);
+
+// "1" to "6", the classes c1 .. of a curve's line, by turns; and the sign of a tone, "" for none.
+unsigned tb_line_class(size_t line);
+const char *tb_tone_sign(enum tb_tone tone);
 
 #endif

@@ -22,7 +22,8 @@ int tb_emit_csv(FILE *out, const struct tb_doc *doc, const char *key);
 
 int tb_emit_markdown(FILE *out, const struct tb_doc *doc);
 
-// A page that loads nothing and runs no script. `template` has the words @TITLE@, @STYLE@ and @BODY@; both are text.
+// A page that loads nothing and runs no script. `template` has the words @TITLE@, @STYLE@, @INDEX@ (links to the sections) and
+// @BODY@; both are text that is not escaped.
 int tb_emit_html(FILE *out, const struct tb_doc *doc, const char *template, const char *style);
 
 // What of it is drawn, one drawing below the other.

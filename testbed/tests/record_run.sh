@@ -123,7 +123,7 @@ elif counted_predictions; then
     fi
     check counted-log-verifies locus 0 verify --root build/logs
     check counted-log-makes-a-report locus 0 report --root build/logs -o "$scratch/report.html"
-    check counted-report-shows-them grep -q 'data-metric="page_faults"' "$scratch/report.html"
+    check counted-report-shows-them grep -q 'data-metric="page_faults"' -r "$scratch/report"
     check counted-log-has-a-draft locus 0 record draft 0002 "$counted" -o "$scratch/draft.md"
 else
     fail counters-in-a-run "$why"

@@ -88,8 +88,9 @@ else
     skip a_plot "needs gnuplot"
 fi
 "$LOCUS" report -o page.html >/dev/null
-check report_has_a_section has '<h2 id="scoreboard">' page.html
-check report_leads_to_the_run has '<a href="#0002-20261121T101500Z-aaaaaa">' page.html
+check report_has_a_section has '<section id="scoreboard">' page.html
+check report_leads_to_the_run has '<a href="page/0002-20261121T101500Z-aaaaaa.html">' page.html
+check report_has_every_contender has '<tr data-contender="locus"' page/scoreboard.html
 if [ -w /dev/full ]; then
     for form in "" --json --csv --markdown; do
         "$LOCUS" scoreboard ${form:+"$form"} >/dev/full 2>"$err"

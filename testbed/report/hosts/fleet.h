@@ -17,7 +17,7 @@
 
 #include "testbed/doc/doc.h"
 #include "testbed/report/board/board.h"
-#include "testbed/report/page/html_page.h"
+#include "testbed/judge/shown.h"
 
 struct tb_fleet_wanted {
     const char *host;               // a glob; NULL: all
@@ -45,8 +45,6 @@ const json_t *tb_fleet_find(const json_t *list, const char *id); // a postulate 
 // The above for programs, and for people all postulates, or those that are wanted ("0013", "0013/P2", NULL-terminated). The last
 // sentences are the answer. Takes over `head`, borrows `fleet`. NULL without memory.
 struct tb_doc *tb_fleet_doc(json_t *head, json_t *fleet, const char *const wanted[]);
-
-void tb_fleet_html(FILE *out, const json_t *fleet); // a section of the report, with links to its runs
 
 // --- its parts ---
 

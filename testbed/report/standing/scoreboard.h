@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "testbed/report/board/board.h"
-#include "testbed/report/page/html_page.h"
+#include "testbed/judge/shown.h"
 
 struct tb_scoreboard_wanted {
     const char *host;           // NULL: all
@@ -49,7 +49,6 @@ size_t tb_scoreboard_tables(const json_t *board); // that have figures
 void tb_scoreboard_text(const json_t *board, FILE *out);
 void tb_scoreboard_markdown(const json_t *board, FILE *out);        // a page of its own
 void tb_scoreboard_csv(const json_t *board, FILE *out);             // one line for each contender in each table
-void tb_scoreboard_html(FILE *out, const json_t *board);            // a section of the report, with links to its runs
 int tb_scoreboard_plot(const json_t *board, const char *svg_path);  // as tb_gnuplot(); -ENODATA: no velocity to draw
 
 // --- its parts ---

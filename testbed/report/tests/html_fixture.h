@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// html_fixture: a folder with runs that never were (record_fixture.h), the page that is made of them, and its tags read back.
+// html_fixture: a folder with runs that never were (record_fixture.h), the pages that are made of them, and its tags read back.
 #ifndef TB_HTML_FIXTURE_H
 #define TB_HTML_FIXTURE_H
 
@@ -13,7 +13,7 @@
 
 #include "testbed/base/json.h"
 #include "testbed/judge/tests/record_fixture.h"
-#include "testbed/report/page/html_page.h"
+#include "testbed/report/page/page.h"
 
 static char folder[64], *page;
 static size_t page_bytes;
@@ -59,8 +59,27 @@ static inline void make_run(struct record_fixture fixture)
 static inline void make_page(void)
 {
     cr_assert_eq(tb_store_add(&store, "logs"), 0);
+    const struct tb_page index = {.store = &store, .folder = "report"};
     FILE *out = open_memstream(&page, &page_bytes);
-    cr_assert_eq(tb_html_page(out, &store), 0);
+    cr_assert_eq(tb_page_index(out, &index), 0);
+    fclose(out);
+}
+
+// `page` is the page of that run from now on.
+static inline void turn_to(size_t run)
+{
+    free(page);
+    FILE *out = open_memstream(&page, &page_bytes);
+    cr_assert(out && run < store.runs_count);
+    cr_assert_eq(tb_page_run(out, &store.runs[run]), 0);
+    fclose(out);
+}
+
+static inline void turn_to_scoreboard(void)
+{
+    free(page);
+    FILE *out = open_memstream(&page, &page_bytes);
+    cr_assert_eq(tb_page_scoreboard(out, &(struct tb_page){.store = &store, .folder = "report"}), 0);
     fclose(out);
 }
 

@@ -9,7 +9,7 @@
 // The value of an attribute in the tag that begins at `tag`, unescaped only as far as numbers and names need it.
 static inline bool attribute(const char *tag, const char *name, char *out, size_t size)
 {
-    char pattern[64];
+    char pattern[600];
     const char *end = strchr(tag, '>');
     snprintf(pattern, sizeof pattern, " %s=\"", name);
     const char *at = strstr(tag, pattern);
@@ -32,6 +32,25 @@ static inline void same_number(const char *tag, const char *name, const json_t *
 {
     double shown = attribute_number(tag, name), logged = tb_member_number(object, member);
     cr_assert((isnan(shown) && isnan(logged)) || shown == logged, "%s is %.17g, the log has %.17g", name, shown, logged);
+}
+
+// An interval's estimate and ends, as a row carries them; one that is exact has no ends.
+static inline void same_interval(const char *tag, const char *name, const json_t *object, const char *member)
+{
+    char end[64];
+    same_number(tag, name, object, member);
+    for (int high = 0; high < 2; high++) {
+        snprintf(end, sizeof end, "%s-%s", name, high ? "high" : "low");
+        if (tb_member_number(object, "low") < tb_member_number(object, "high"))
+            same_number(tag, end, object, high ? "high" : "low");
+    }
+}
+
+static inline const char *must_find(const char *from, const char *text)
+{
+    const char *at = from ? strstr(from, text) : NULL;
+    cr_assert(at, "%s is missing", text);
+    return at;
 }
 
 static inline size_t occurrences(const char *text)

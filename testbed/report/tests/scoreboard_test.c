@@ -440,11 +440,6 @@ static char *shown(view *put)
     return text;
 }
 
-static void put_html(const json_t *what, FILE *out)
-{
-    tb_scoreboard_html(out, what);
-}
-
 static size_t count_of(const char *text, const char *piece)
 {
     size_t count = 0;
@@ -459,8 +454,9 @@ Test(scoreboard, says_the_same_in_every_view)
     ordered.postulate = fixture_ordered;
     make_run(ordered);
     collect(NULL, NULL);
+    turn_to_scoreboard();
     char estimate[16], *text = shown(tb_scoreboard_text), *markdown = shown(tb_scoreboard_markdown);
-    char *csv = shown(tb_scoreboard_csv), *html = shown(put_html);
+    char *csv = shown(tb_scoreboard_csv), *html = page;
     snprintf(estimate, sizeof estimate, "%.2f", tb_member_number(row(0, 0), "times_faster.estimate"));
     cr_expect(strstr(text, estimate) && strstr(markdown, estimate) && strstr(csv, estimate) && strstr(html, estimate));
     cr_expect(strstr(text, "1 of 2    1  ok\n"), "%s", text);
@@ -468,14 +464,13 @@ Test(scoreboard, says_the_same_in_every_view)
     cr_expect(strstr(markdown, "| 2 of 2 | 2 | ok |\n"), "%s", markdown);
     cr_expect_eq(count_of(csv, "\n"), 7, "a heading and six lines");
     cr_expect_eq(count_of(html, "<tr data-contender="), 6);
-    cr_expect(strstr(html, "<a href=\"#0002-20261121T101500Z-a1b2c3\">"));
+    cr_expect(strstr(html, "<a href=\"0002-20261121T101500Z-a1b2c3.html\">"));
     cr_expect(strstr(text, "ledger line 3 (") && strstr(markdown, "`logs/bm1/ledger.jsonl` | 3 | `"));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         cr_expect_leq(strlen(line), 96, "%s", line);
     free(text);
     free(markdown);
     free(csv);
-    free(html);
 }
 
 Test(scoreboard, lets_nothing_from_a_log_steer_a_terminal_or_become_markup)
@@ -484,8 +479,9 @@ Test(scoreboard, lets_nothing_from_a_log_steer_a_terminal_or_become_markup)
     hostile.library = "malloc:/x'|<b>\033[31m,\"y\".so";
     make_run(hostile);
     collect(NULL, NULL);
+    turn_to_scoreboard();
     char *text = shown(tb_scoreboard_text), *markdown = shown(tb_scoreboard_markdown);
-    char *csv = shown(tb_scoreboard_csv), *html = shown(put_html);
+    char *csv = shown(tb_scoreboard_csv), *html = page;
     cr_expect(!strchr(text, '\033') && !strchr(markdown, '\033') && !strchr(csv, '\033') && !strchr(html, '\033'));
     cr_expect(strstr(markdown, "\\|\\<b>"), "%s", markdown);
     cr_expect(strstr(csv, ",\"\"y\"\".so\""), "%s", csv);
@@ -493,5 +489,4 @@ Test(scoreboard, lets_nothing_from_a_log_steer_a_terminal_or_become_markup)
     free(text);
     free(markdown);
     free(csv);
-    free(html);
 }

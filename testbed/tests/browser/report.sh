@@ -62,11 +62,11 @@ make_nodes() {
         "$scenario" official vm1 0002-20261121T101600Z-b1b2c3 1 '' no 9 1 glibc guest
 }
 
-# probe NAME WIDTH [FLAG...]: what the browser found, in OUT/NAME.json
+# probe NAME PAGE WIDTH [FLAG...]: what the browser found, in OUT/NAME.json
 probe() {
-    local name=$1 width=$2
-    shift 2
-    browse "$@" --window-size=1400,1000 --dump-dom "file://$out/probe.html?width=$width" |
+    local name=$1 page=$2 width=$3
+    shift 3
+    browse "$@" --window-size=1400,1000 --dump-dom "file://$out/probe.html?page=$page&width=$width" |
         sed -n 's|.*<pre id="found">\([^<]*\)</pre>.*|\1|p' | base64 -d >"$out/$name.json" && jq -e . "$out/$name.json" >/dev/null
 }
 
@@ -82,23 +82,24 @@ expected() {
         {predictions: [$logs[] | .hdr as $hdr | select(.sum) | .sum.predictions[] |
              ($hdr.emulated and (.metric | startswith("time_"))) as $moot |
              (if $moot and (.verdict | judged) then "unmeasurable-on-host" else .verdict end) as $verdict |
+             def part: {cell, over: (.over // ""), estimate, low, high};
              {run: $hdr.run, id, verdict: $verdict} +
              if $moot or $verdict == "unmeasurable-on-host" then {estimate: null, low: null, high: null, parts: []}
-             else {estimate, low, high, parts: [.parts[] | {cell, over, estimate, low, high}]} end],
+             else {estimate, low, high, parts: (if .parts == [] then [part] else [.parts[] | part] end)} end],
          arms: [$logs[] | .hdr.run as $run | select(.sum and .hdr.emulated == null) | .sum.arms[] |
              {run: $run, cell, arm, median, low, high}],
          drift: [$logs[] | .hdr.run as $run | cells(.hdr) as $cells | .s | map(select(.nodes)) | group_by([.cell, .arm])[] |
              . as $of | range($of | map(.nodes.drift | length) | max) as $i |
-             [$of[].nodes.drift[$i] | select(.[0] > 0) | 100 * .[1] / .[0]] | select(length > 0) |
+             [$of[].nodes.drift[$i] | select(.[0] > 0) | .[1] / .[0]] | select(length > 0) |
              {run: $run, cell: $cells[$of[0].cell], arm: $of[0].arm, stretch: $i, share: median, low: min, high: max}],
          samples: [$logs[] | select(.hdr.emulated == null) | .hdr.run as $run | cells(.hdr) as $cells | .s[] |
-             {run: $run, cell: $cells[.cell], arm, round, time_ns}]}'
+             {run: $run, cell: $cells[.cell], arm, time_ns}]}'
 }
 
 # same KIND: as sets, and there is something to compare
 same() {
-    jq -e -n --slurpfile page "$out/desk.json" --slurpfile logs "$out/expected.json" --arg kind "$1" '
-        def sorted: .[0][$kind] | sort_by([.run, .cell, .arm, .round, .stretch, .id]);
+    jq -e -n --slurpfile page "$out/pages.json" --slurpfile logs "$out/expected.json" --arg kind "$1" '
+        def sorted: .[0][$kind] | sort_by([.run, .cell, .arm, .time_ns, .stretch, .id]);
         ($logs | sorted | length) > 0 and ($page | sorted) == ($logs | sorted)'
 }
 
@@ -124,7 +125,7 @@ roots=()
 for root; do roots+=(--root "$root"); done
 check "the page is written" "locus report failed" "$LOCUS" report "${roots[@]}" -o "$out/report.html"
 cp "$here/report_probe.html" "$out/probe.html"
-sed 's/<details class="run"/<details open="" class="run"/' "$out/report.html" >"$out/open.html"
+sed 's/<details/<details open=""/g' "$out/report.html" >"$out/open.html"
 find "$@" -name '*.jsonl' ! -name ledger.jsonl | while IFS= read -r log; do
     jq -c --arg file "$log" '. + {file: $file}' "$log"
 done >"$out/all.jsonl"
@@ -132,19 +133,28 @@ expected >"$out/expected.json"
 
 browse --dump-dom "file://$out/report.html" >/dev/null
 check "no word on the console" "$(grep -m 1 CONSOLE "$out/browser.log")" bash -c '! grep CONSOLE "$1"' - "$out/browser.log"
-check "the browser opens the page" "the probe found nothing" probe desk 1280
-check "and on a phone" "the probe found nothing" probe phone 360
-check "and in the dark" "the probe found nothing" probe dark 1280 --blink-settings=preferredColorScheme=0
+check "the browser opens the page" "the probe found nothing" probe desk report.html 1280
+check "and on a phone" "the probe found nothing" probe phone report.html 360
+check "and in the dark" "the probe found nothing" probe dark report.html 1280 --blink-settings=preferredColorScheme=0
 
-check "each prediction is the log's" "see $out/desk.json and expected.json" same predictions
-check "each arm is the log's" "see $out/desk.json and expected.json" same arms
-check "each sample is the log's" "see $out/desk.json and expected.json" same samples
-check "each stretch of a drift is the log's" "see $out/desk.json and expected.json" same drift
-check "arms that steer home are drawn" "no curve has a point at zero" says desk '[.drift[] | select(.share == 0)] | length > 0'
+for run in "$out"/report/*-*.html; do
+    probe run "report/${run##*/}" 1280 && cat "$out/run.json"
+done | jq -s '{predictions: map(.predictions[]), arms: map(.arms[]), samples: map(.samples[]), drift: map(.drift[]),
+    misplaced: map(.misplaced) | add, resources: map(.resources[]), widest: map(.open) | max}' >"$out/pages.json"
+check "each prediction is the log's" "see $out/pages.json and expected.json" same predictions
+check "each arm is the log's" "see $out/pages.json and expected.json" same arms
+check "each sample is the log's" "see $out/pages.json and expected.json" same samples
+check "each stretch of a drift is the log's" "see $out/pages.json and expected.json" same drift
+check "arms that steer home are drawn" "no curve has a point at zero" says pages '[.drift[] | select(.share == 0)] | length > 0'
 check "every log is a run on the page" "their numbers differ" \
     says desk "(.runs | length) >= $(jq -s 'map(select(.t == "hdr")) | length' "$out/all.jsonl")"
+check "the page is at most 1 MB" "$(wc -c <"$out/report.html")" [ "$(wc -c <"$out/report.html")" -le 1000000 ]
+check "and 5000 pixels high, folded" "$(jq .height "$out/desk.json")" says desk '.height <= 5000'
+check "no run's page loads anything" "$(jq -c .resources "$out/pages.json")" says pages '.resources == []'
+check "all drawings of the runs lie in their cells" "$(jq .misplaced "$out/pages.json") do not" says pages '.misplaced == 0'
+check "1280 pixels suffice for each run" "$(jq .widest "$out/pages.json") are wanted" says pages '.widest <= 1280'
 check "nothing is loaded" "$(jq -c .resources "$out/desk.json")" says desk '.resources == []'
-check "all dots lie in their strips" "$(jq .misplaced "$out/desk.json") do not" says desk '.misplaced == 0'
+check "all drawings lie in their cells" "$(jq .misplaced "$out/desk.json") do not" says desk '.misplaced == 0'
 check "and on a phone, too" "$(jq .misplaced "$out/phone.json") do not" says phone '.misplaced == 0'
 check "1280 pixels suffice" "$(jq .open "$out/desk.json") are wanted" says desk '.folded <= 1280 and .open <= 1280'
 check "360 pixels suffice, folded" "$(jq .folded "$out/phone.json") are wanted" says phone '.folded <= 360'
@@ -159,7 +169,8 @@ picture report-1280-dark 1280 3000 "$out/open.html" --blink-settings=preferredCo
 picture report-360 360 1600 "$out/report.html"
 picture report-360-open 360 6000 "$out/open.html"
 [ ! -d "$out/nodes" ] || {
-    "$LOCUS" report --root "$out/nodes/logs" -o - | sed 's/<details class="run"/<details open="" class="run"/' >"$out/nodes.html"
+    "$LOCUS" report --root "$out/nodes/logs" -o "$out/two.html" >/dev/null
+    sed 's/<details/<details open=""/g' "$out"/two/*b1b2c3.html >"$out/nodes.html"
     picture nodes-1280 1280 4500 "$out/nodes.html"
     picture nodes-360 360 6000 "$out/nodes.html"
     picture nodes-360-dark 360 6000 "$out/nodes.html" --blink-settings=preferredColorScheme=0

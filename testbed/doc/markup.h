@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// html: writes HTML and SVG whose text cannot become markup.
+// markup (private to doc): writes HTML and SVG whose text cannot become markup.
 //
 //     tb_html(out, "<td data-arm=\"@\">@</td>\n", key, name);
 //
 // Each `@` stands for the next text, and every text is escaped: there is no way to put one in that is not. What is markup is in the
 // template alone, and that is a constant.
-#ifndef TB_HTML_H
-#define TB_HTML_H
+#ifndef TB_MARKUP_H
+#define TB_MARKUP_H
 
 #include <stdio.h>
 
@@ -22,17 +22,9 @@ void tb_html_text(FILE *out, const char *text);
 // Numbers as texts, valid until the end of the block they are made in.
 #define TB_HTML_DIGITS 32
 #define TB_EXACT(value) tb_html_exact((char[TB_HTML_DIGITS]){0}, value)     // for data-attributes: read back, it is the same double
-#define TB_FIGURE(value) tb_html_figure((char[TB_HTML_DIGITS]){0}, value)   // for people: three digits, "none" for NAN
 #define TB_PERCENT(value) tb_html_percent((char[TB_HTML_DIGITS]){0}, value) // a place in a drawing: "12.34%"
-#define TB_COUNT(value) tb_html_count((char[TB_HTML_DIGITS]){0}, value)
-#define TB_WHOLE(value) tb_html_whole((char[TB_HTML_DIGITS]){0}, value)     // every digit, in threes: "1 234 567"
-#define TB_SHARE(value) tb_html_share((char[TB_HTML_DIGITS]){0}, value)     // 0 .. 1 in percent; "0" and "100" are exact
 
-const char *tb_html_exact(char out[TB_HTML_DIGITS], double value); // "" for NAN
-const char *tb_html_figure(char out[TB_HTML_DIGITS], double value);
+const char *tb_html_exact(char out[TB_HTML_DIGITS], double value); // as short as it can be; "" for what is not finite
 const char *tb_html_percent(char out[TB_HTML_DIGITS], double value);
-const char *tb_html_count(char out[TB_HTML_DIGITS], size_t value);
-const char *tb_html_whole(char out[TB_HTML_DIGITS], double value);
-const char *tb_html_share(char out[TB_HTML_DIGITS], double value);
 
 #endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// page: the record as a page that people open first, and a page for each run behind it. Each is a document (doc/doc.h) that the
+// HTML emitter writes into the frame page.html with style.css.
+//
+//   page     the index: the finding, the scoreboard, what fell, all hosts, the ledgers
+//   standing its parts that are views of the scoreboard's and the hosts' models
+//   measured its part that is what `make run` left
+//   run      one run: predictions, samples, arms, gates, environment; nodes: what runs of many nodes counted
+//   claim    a prediction in words; verdicts and their signs
+//
+// An emulated machine counts as a real one does, and its times mean nothing. Of a run that was made in one no time is shown, and
+// no prediction about time has a verdict, whatever its log says.
+#ifndef TB_PAGE_H
+#define TB_PAGE_H
+
+#include <stdbool.h>
+
+#include "testbed/base/words.h"
+#include "testbed/doc/emit.h"
+#include "testbed/judge/shown.h"
+#include "testbed/record/store.h"
+
+// --- pages: 0 or -errno --------------------------------------------------------------------------------------------------------
+
+// `measured`: a folder with what `make run` left, or NULL. Runs are linked as FOLDER/NAME.html, and all tables of the scoreboard
+// as FOLDER/scoreboard.html.
+struct tb_page {
+    const struct tb_store *store;
+    const char *measured, *folder;
+};
+int tb_page_index(FILE *out, const struct tb_page *page);
+int tb_page_scoreboard(FILE *out, const struct tb_page *page); // lies in the folder; -ENODATA: there is no figure
+int tb_page_run(FILE *out, const struct tb_store_run *run);
+
+// A run's page in the folder: its id, without what a path must not have.
+const char *tb_page_name(const char *run, char out[80]);
+
+// The record in a sentence about the predictions, and those about runs without a verdict and runs in emulated machines (or
+// nothing). Plain text.
+void tb_page_answer(FILE *out, const struct tb_store *store);
+void tb_page_rest(FILE *out, const struct tb_store *store);
+
+// --- their parts ---------------------------------------------------------------------------------------------------------------
+
+extern const char tb_page_frame[], tb_page_style[];
+
+struct tb_verdict_look {
+    const char *verdict, *means;
+    enum tb_tone tone;
+};
+const struct tb_verdict_look *tb_verdict_look(const char *verdict);
+const struct tb_verdict_look *tb_verdict_look_at(size_t i); // NULL behind the last
+struct tb_value tb_verdict_value(const char *verdict);
+
+// "mimalloc takes at least 1.75 times as long as locus, in churn-touch/full", or its own `claim`, where it has one. Returns out.
+const char *tb_claim_words(const json_t *header, const json_t *prediction, char *out, size_t bytes);
+struct tb_value tb_observed(const json_t *header, const json_t *prediction); // the figure, or why there is none
+
+// "B locus (A/A control)". Returns out.
+const char *tb_arm_words(const json_t *header, const char *key, char out[160]);
+
+void tb_page_nodes(struct tb_doc *doc, const struct tb_log_view *view);
+void tb_page_measured(struct tb_doc *doc, const char *folder);
+// What `make run` found, in a sentence. false: it left nothing.
+bool tb_measured_finding(const char *folder, char *out, size_t bytes);
+
+void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folder);  // a row for each cell
+void tb_page_tables(struct tb_doc *doc, const json_t *board);                        // all of them, in full
+bool tb_standing_finding(const json_t *board, const json_t *fleet, char *out, size_t bytes); // false: there is no figure
+void tb_page_fleet(struct tb_doc *doc, const json_t *fleet, const char *folder);
+
+#endif
