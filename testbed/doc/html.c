@@ -44,7 +44,8 @@ static void put_sign(FILE *out, enum tb_tone tone)
 static void put_exact(FILE *out, const struct tb_value *value)
 {
     switch (value->kind) {
-    case TB_VALUE_TEXT: tb_html_text(out, value->text); break;
+    case TB_VALUE_TEXT:
+    case TB_VALUE_IDS: tb_html_text(out, value->text); break;
     case TB_VALUE_COUNT: fprintf(out, "%" PRIu64, value->count); break;
     case TB_VALUE_FLAG: fputs(value->count ? "yes" : "no", out); break;
     case TB_VALUE_NUMBER:
