@@ -18,7 +18,7 @@
 
 VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/base/version.h)
 SOVERSION := $(basename $(VERSION))
-LAYERS    := topo placement testbed experiments
+LAYERS    := topo placement testbed
 PREFIX    ?= /usr/local
 LIBDIR    ?= $(PREFIX)/lib
 SOAK_SECONDS ?= 600
@@ -36,8 +36,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up. No room uses one after it.
 ROOMS := topo $(addprefix placement/,base memory blocks domain) \
-         $(addprefix testbed/,stats base counters host workload measure contenders matrix record postulate judge run report cli) \
-         experiments
+         $(addprefix testbed/,stats base counters host workload measure contenders matrix record postulate judge run report cli)
 
 kind := $(if $(findstring fuzzer,$(SAN)),-fuzz,$(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan)))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
@@ -72,7 +71,6 @@ endif
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
 testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
-experiments_libs := $(testbed_libs)
 
 # Objects: ROOM_own is the room, ROOM_all also what it may call. main.o has the program's main() and is in neither. A room may use
 # those before it, so each ROOM_all is known when it is asked for.
@@ -171,9 +169,9 @@ $(shared_lib): $(lib_objects) $(B)/liblocus.map
 $(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
 	$(call shared,liblocus-checked)
 
-# Experiments are found through a linker section: an archive would drop them, so these objects are linked directly.
+# Contenders are found through a linker section: an archive would drop them, so these objects are linked directly.
 $(B)/locus: $(B)/testbed/main.o $(everything)
-	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(experiments_libs) $(dpdk_libs)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed_libs) $(dpdk_libs)
 
 # --- tests ---------------------------------------------------------------------------------------------------------------------
 

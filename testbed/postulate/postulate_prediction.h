@@ -8,6 +8,6 @@
 
 // Reads one entry of `predictions` and adds it; there is room for it, and the postulate's arms and cells are there. 0, -EINVAL (why
 // says it), -ENOMEM.
-int tb_prediction_read(const struct tb_yaml_source *source, const struct tb_yaml *entry, struct tb_postulate *postulate);
+int tb_prediction_read(struct tb_yaml *yaml, yaml_node_t *entry, struct tb_postulate *postulate);
 
 #endif

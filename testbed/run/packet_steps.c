@@ -78,15 +78,13 @@ static double seconds_on_record(const struct tb_filed *filed, const char *id)
     return longest;
 }
 
-static double seconds_guessed(const struct tb_experiment *experiment)
+static double seconds_guessed(const struct tb_postulate *postulate)
 {
-    uint32_t arms = 0, cells = 0;
     double traces = 0;
-    while (experiment->arms[arms].key)
-        arms++;
-    for (; experiment->cells[cells]; cells++)
-        traces += strncmp(experiment->cells[cells], "azure", 5) == 0;
-    return arms * experiment->rounds * (cells + 20 * traces) * PROCESS_SECONDS; // a recorded trace's lap is long
+    for (uint32_t i = 0; i < postulate->cells_count; i++)
+        traces += strncmp(postulate->cells[i], "azure", 5) == 0;
+    return postulate->arms_count * (double)postulate->rounds * (postulate->cells_count + 20 * traces) *
+           PROCESS_SECONDS; // traces: a lap is long
 }
 
 static bool is_done(const struct tb_filed *filed, const struct tb_packet_wish *wish, const struct tb_packet_step *step)
@@ -95,7 +93,7 @@ static bool is_done(const struct tb_filed *filed, const struct tb_packet_wish *w
     for (size_t h = 0; h < filed->count; h++) {
         const struct tb_chain *chain = &filed->hosts[h].chain;
         for (size_t i = 0; i < chain->count && strcmp(filed->hosts[h].host, wish->host) == 0; i++) {
-            const json_t *open = whole_run(chain, i, step->experiment->id);
+            const json_t *open = whole_run(chain, i, step->postulate->id);
             if (open && strcmp(tb_member_text(open, "kind"), kind) == 0 &&
                 strcmp(tb_member_text(open, "postulate_sha256"), step->postulate->sha256) == 0)
                 return true;
@@ -104,54 +102,45 @@ static bool is_done(const struct tb_filed *filed, const struct tb_packet_wish *w
     return false;
 }
 
-// `optional`: an experiment without a postulate is left out.
-static int add(struct tb_packet_steps *steps, const char *id, const char *why_in, bool optional, char *why, size_t why_bytes)
+static int add(struct tb_packet_steps *steps, const char *id, const char *why_in, char *why, size_t why_bytes)
 {
-    const struct tb_experiment *experiment = tb_experiment_find(id);
     struct tb_packet_step *step = &steps->step[steps->count];
-    struct tb_postulate_why postulate_why = {""};
-    char path[4096];
-    for (size_t i = 0; experiment && i < steps->count; i++)
-        if (steps->step[i].experiment == experiment)
+    struct tb_postulate_why reason;
+    char number[8];
+    for (size_t i = 0; i < steps->count && tb_postulate_id(id, number) == 0; i++)
+        if (strcmp(steps->step[i].postulate->id, number) == 0)
             return 0;
-    if (!experiment)
-        snprintf(why, why_bytes, "there is no experiment '%s' (see: locus list)", id);
-    else if (tb_postulate_find("postulates", experiment->id, path, sizeof path)) {
-        if (optional)
-            return 0;
-        snprintf(why, why_bytes, "experiment %s has no postulate: postulates/%s-%s.md (run locus in the project's folder)",
-                 experiment->id, experiment->id, experiment->slug);
-    } else if (tb_postulate_load(path, &step->postulate, &postulate_why))
-        snprintf(why, why_bytes, "%s", postulate_why.text);
-    else if (steps->count + 1 == TB_PACKET_STEPS_MAX)
+    if (steps->count + 1 == TB_PACKET_STEPS_MAX) {
         snprintf(why, why_bytes, "more than %u experiments", TB_PACKET_STEPS_MAX - 1);
-    else {
-        step->experiment = experiment;
-        step->why = why_in;
-        steps->count++;
-        return 0;
+        return -EINVAL;
     }
-    return -EINVAL;
-}
-
-static int by_number(const void *left, const void *right)
-{
-    return strcmp(((const struct tb_packet_step *)left)->experiment->id, ((const struct tb_packet_step *)right)->experiment->id);
+    if (tb_postulate_open(id, &step->postulate, &reason)) {
+        snprintf(why, why_bytes, "%s", reason.text);
+        return -EINVAL;
+    }
+    step->why = why_in;
+    steps->count++;
+    return 0;
 }
 
 static int choose(struct tb_packet_steps *steps, const struct tb_packet_wish *wish, char *why, size_t why_bytes)
 {
+    struct tb_postulates all = {0};
+    char number[8];
     int rc = 0;
     for (const char *const *id = wish->ids; *id && !rc; id++)
-        rc = add(steps, *id, "named", false, why, why_bytes);
+        rc = add(steps, *id, "named", why, why_bytes);
     if (rc || *wish->ids)
         return rc;
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults && !rc; i++)
-        rc = add(steps, defaults[i].id, defaults[i].why, false, why, why_bytes);
-    size_t first = steps->count;
-    for (const struct tb_experiment *const *e = __start_tb_experiments; e < __stop_tb_experiments && wish->full && !rc; e++)
-        rc = add(steps, (*e)->id, "rest", true, why, why_bytes);
-    qsort(steps->step + first, steps->count - first, sizeof *steps->step, by_number); // the linker has no order that means anything
+        rc = add(steps, defaults[i].id, defaults[i].why, why, why_bytes);
+    if (!rc && wish->full)
+        rc = tb_postulates_load(&all);
+    for (size_t i = 0; i < all.count && !rc; i++) {
+        snprintf(number, sizeof number, "%.4s", strrchr(all.files[i].path, '/') + 1);
+        rc = add(steps, number, "rest", why, why_bytes);
+    }
+    tb_postulates_close(&all);
     return rc;
 }
 
@@ -161,10 +150,10 @@ static void estimate(struct tb_packet_steps *steps, const struct tb_packet_wish 
     steps->seconds = wish->smoke ? SMOKE_SECONDS : MATRIX_SECONDS;
     for (size_t i = 0; i < steps->count; i++) {
         struct tb_packet_step *step = &steps->step[i];
-        step->seconds = wish->smoke ? SMOKE_SECONDS : seconds_on_record(record, step->experiment->id);
+        step->seconds = wish->smoke ? SMOKE_SECONDS : seconds_on_record(record, step->postulate->id);
         step->guessed = step->seconds <= 0;
         if (step->guessed)
-            step->seconds = seconds_guessed(step->experiment);
+            step->seconds = seconds_guessed(step->postulate);
         step->done = !wish->again && is_done(own, wish, step);
         steps->seconds += step->done ? 0 : step->seconds;
     }

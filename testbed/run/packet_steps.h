@@ -4,19 +4,17 @@
 #ifndef TB_PACKET_STEPS_H
 #define TB_PACKET_STEPS_H
 
-#include "testbed/postulate/experiment.h"
 #include "testbed/postulate/postulate.h"
 #include "testbed/record/filed.h"
 
 #define TB_PACKET_STEPS_MAX 256u
 
 struct tb_packet_step {
-    const struct tb_experiment *experiment;
+    struct tb_postulate *postulate;
     const char *why;            // why it is in: "flagship", "LOCUS-EVAL", "named", "rest"
     double seconds;             // about
     bool guessed;               // from the number of processes; otherwise as long as it took on some host of the record
     bool done;                  // this host's ledger has a whole run of it; it is not repeated
-    struct tb_postulate *postulate;
 };
 
 struct tb_packet_steps {
@@ -25,7 +23,7 @@ struct tb_packet_steps {
     double seconds;             // of those that are not done, and of the matrix
 };
 
-// The default set, all experiments that have a postulate (`full`), or those named (`ids`, NULL-terminated, not empty), in the order
+// The default set, all postulates (`full`), or those named (`ids`, NULL-terminated, not empty), in the order
 // in which they are run. `root` and `host` say what is done already, unless `again`. 0, -EINVAL or -ENOMEM: why.
 struct tb_packet_wish {
     bool full, smoke, again;

@@ -11,7 +11,7 @@ failures=0
 
 copy() {
     rm -rf "$scratch/tree" && mkdir "$scratch/tree" && cd "$REPO" || exit 2
-    cp -r topo placement testbed experiments Makefile .ci "$scratch/tree/" && cd "$scratch/tree" || exit 2
+    cp -r topo placement testbed Makefile .ci "$scratch/tree/" && cd "$scratch/tree" || exit 2
 }
 case_of() { # name, pattern of the complaint or "", what is done to the copy
     copy

@@ -22,8 +22,8 @@ printing=( # a line is a command with its arguments, which hold no blanks but th
     counters 'counters --json'
     "eval -W cycle-256 ${few[*]}" "eval -W cycle-256 ${few[*]} --json" "eval -W cycle-256 ${few[*]} --csv"
     "replay testbed/tests/fixtures/small.csv ${few[*]}" "bench -c locus -r 1 -q" "bench -c locus -r 1 -q --json"
-    'advise --workload churn-touch' 'advise --workload churn-touch --json' list 'list --json' 'postulate list'
-    'postulate list --json' 'postulate show 0002' 'postulate check 0002' "run 0002 --smoke -q --host here --root $scratch/more"
+    'advise --workload churn-touch' 'advise --workload churn-touch --json' list 'list --json'
+    'postulate check 0002' "run 0002 --smoke -q --host here --root $scratch/more"
     "verify --root $scratch/logs" "verify --root $scratch/logs --json" "report --root $scratch/logs -o $scratch/page.html"
     "report --root $scratch/logs -o -" "scoreboard --host milan-vm" "scoreboard --host milan-vm --json"
     "scoreboard --host milan-vm --csv" "scoreboard --host milan-vm --markdown" 'compare 0005' 'compare --json 0005'

@@ -56,7 +56,7 @@ static int print_list(const struct visit *visit)
     printf("matrix                                %10s   more on many nodes\n", arguments->smoke ? "10 s" : "~ 60 s");
     for (size_t i = 0; i < visit->steps.count; i++) {
         const struct tb_packet_step *step = &visit->steps.step[i];
-        printf("%s %-32s %10s   %s%s\n", step->experiment->id, step->experiment->slug, about(step, text), step->why,
+        printf("%s %-32s %10s   %s%s\n", step->postulate->id, step->postulate->slug, about(step, text), step->why,
                step->done ? ", on record already" : "");
     }
     printf("All that is not on record of %s yet: about %s. Durations are those of other hosts of the record; ~ is a guess.\n",
@@ -184,13 +184,13 @@ static int matrix(struct visit *visit)
 static int run_one(struct visit *visit, const struct tb_packet_step *step)
 {
     const struct tb_packet_arguments *arguments = visit->arguments;
-    const char *id = step->experiment->id, *how = arguments->smoke ? "--smoke" : "--official";
+    const char *id = step->postulate->id, *how = arguments->smoke ? "--smoke" : "--official";
     const char *const file[] = {visit->self, "postulate", "file", id, "--host", arguments->host, NULL};
     const char *const run[] = {visit->self, "run",           id,
                                how,         "--root",        arguments->root,
                                "--host",    arguments->host, arguments->quiet ? "--quiet" : NULL,
                                NULL};
-    show(visit, id, step->experiment->slug, step->seconds);
+    show(visit, id, step->postulate->slug, step->seconds);
     int rc = arguments->smoke ? 0 : tb_child_run(".", file, "/dev/null", false);
     if (!rc)
         rc = tb_child_run(".", run, "/dev/null", false);
@@ -273,20 +273,20 @@ static void print_verdict(const struct visit *visit, const struct tb_chain *ledg
     const json_t *closed = NULL;
     char path[PATH_MAX], run[16], why[300];
     struct tb_log_view view;
-    snprintf(run, sizeof run, "%s-", step->experiment->id);
+    snprintf(run, sizeof run, "%s-", step->postulate->id);
     for (size_t i = ledger->count; i-- > 0 && !closed;) {
         const json_t *entry = ledger->entries[i].object;
         if (strcmp(tb_member_text(entry, "t"), "close") == 0 && strncmp(tb_member_text(entry, "run"), run, strlen(run)) == 0)
             closed = entry;
     }
-    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, step->experiment->id,
-             step->experiment->slug, closed ? tb_member_text(closed, "run") + strlen(run) : "");
+    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, step->postulate->id,
+             step->postulate->slug, closed ? tb_member_text(closed, "run") + strlen(run) : "");
     if (!closed || tb_log_load(path, &view, why, sizeof why)) {
-        printf("%s  %-32s %s\n", step->experiment->id, step->experiment->slug, "no whole run");
+        printf("%s  %-32s %s\n", step->postulate->id, step->postulate->slug, "no whole run");
         return;
     }
     const char *reason = tb_member_text(view.summary, "why");
-    printf("%s  %-32s %s%s%s%s\n", step->experiment->id, step->experiment->slug, tb_member_text(closed, "verdict"),
+    printf("%s  %-32s %s%s%s%s\n", step->postulate->id, step->postulate->slug, tb_member_text(closed, "verdict"),
            *reason ? ": " : "", reason, step->done ? " (from before)" : "");
     tb_log_view_close(&view);
 }

@@ -29,18 +29,18 @@ static bool slug_good(const char *slug)
 // One more than the highest number there is.
 static int number_next(unsigned *out)
 {
-    char **names = NULL;
-    int count = tb_postulate_names(&names);
+    struct tb_postulates all;
+    int rc = tb_postulates_load(&all);
     *out = 1;
-    for (int i = 0; i < count; i++) {
-        unsigned long number = strtoul(names[i] + strlen(TB_POSTULATES "/"), NULL, 10);
+    for (size_t i = 0; i < all.count; i++) {
+        unsigned long number = strtoul(all.files[i].path + strlen(TB_POSTULATES "/"), NULL, 10);
         if (number < 9999 && number >= *out)
             *out = (unsigned)number + 1;
     }
-    for (int i = 0; names && i < count; i++)
-        free(names[i]);
-    free(names);
-    return count < 0 ? TB_EXIT_FAILED : TB_EXIT_OK;
+    tb_postulates_close(&all);
+    if (rc)
+        tb_error(TB_POSTULATES ": %s", strerror(-rc));
+    return rc ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
 // The template's text, malloc'd, or NULL after a report.
