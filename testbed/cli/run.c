@@ -163,8 +163,11 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     printf("log %s\n", result->log);
     tb_checkpoint_text(&result->checkpoint, checkpoint, sizeof checkpoint);
     printf("checkpoint %s\n", checkpoint);
-    if (kind != TB_RUN_SMOKE)
-        printf("next    locus record draft %s %s     locus report\n", plan->postulate->id, result->run + strlen(result->run) - 6);
+    const char *last = result->run + strlen(result->run) - 6;
+    if (kind == TB_RUN_OFFICIAL)
+        printf("next    locus record draft %s %s     locus report\n", plan->postulate->id, last);
+    else if (kind == TB_RUN_TRIAL)
+        printf("next    locus record show %s     locus report\n", last);
 }
 
 // A log without a round is one of a host that lacks something: then there is nothing to profile.

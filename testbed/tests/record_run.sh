@@ -114,7 +114,7 @@ elif counted_predictions; then
     check counted-log-verifies locus 0 verify --root build/logs
     check counted-log-makes-a-report locus 0 report --root build/logs -o "$scratch/report.html"
     check counted-report-shows-them grep -q 'data-metric="page_faults"' "$scratch/report.html"
-    check counted-log-has-a-draft locus 0 record draft 0002 "$counted" -o "$scratch/draft.md"
+    check counted-log-is-shown locus 0 record show "$counted"
 else
     fail counters-in-a-run "$why"
 fi
