@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// early: see early.h.
-#include "testbed/postulate/early.h"
+// early: what the first 31 postulates do not say themselves. They were filed when `question`, `suite` and `laps_counted` were not
+// yet keys of the front matter, and what is filed is never edited. No later postulate belongs here.
+#include "testbed/postulate/postulate_yaml.h"
 
 #include <stdio.h>
 #include <string.h>

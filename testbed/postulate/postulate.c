@@ -17,9 +17,8 @@
 #include "testbed/base/file.h"
 #include "testbed/measure/cell.h"
 #include "testbed/measure/job.h"
-#include "testbed/postulate/early.h"
 #include "testbed/postulate/known.h"
-#include "testbed/postulate/postulate_prediction.h"
+#include "testbed/postulate/postulate_yaml.h"
 #include "testbed/record/names.h"
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/workload.h"
@@ -37,8 +36,8 @@ static int id_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yam
         return rc;
     const char *text = tb_yaml_raw(value);
     if (value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE || !tb_yaml_matches(text, "[0-9]{4}"))
-        return tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "'%s' has to be four digits in quotes, such as \"0002\", not %s",
-                           field->key, text[0] ? tb_yaml_shown(text, shown) : "nothing");
+        return tb_yaml_refuse(yaml, value, "'%s' has to be four digits in quotes, such as \"0002\", not %s", field->key,
+                              text[0] ? tb_yaml_shown(text, shown) : "nothing");
     memcpy((char *)object + field->offset, text, 5);
     return 0;
 }
@@ -79,16 +78,15 @@ static int words_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
     int rc = tb_yaml_want(yaml, value, field->key, YAML_SEQUENCE_NODE);
     size_t given = rc ? 0 : tb_yaml_count(value);
     if (given > TB_LIST_MAX)
-        return tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "'%s' has %zu entries, and at most %d fit", field->key, given,
-                           TB_LIST_MAX);
+        return tb_yaml_refuse(yaml, value, "'%s' has %zu entries, and at most %d fit", field->key, given, TB_LIST_MAX);
     for (size_t i = 0; !rc && i < given; i++) {
         const yaml_node_t *item = tb_yaml_at(yaml, value, i);
         rc = tb_yaml_text(yaml, item, field->key, out[i], sizeof out[i]);
         for (size_t j = 0; !rc && j < i; j++)
             if (strcmp(out[i], out[j]) == 0)
-                rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, item), "'%s' has '%s' twice", field->key, out[i]);
+                rc = tb_yaml_refuse(yaml, item, "'%s' has '%s' twice", field->key, out[i]);
         if (!rc && !words->known(out[i]))
-            rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, item), "%s '%s' is not %s", words->one, out[i], words->are);
+            rc = tb_yaml_refuse(yaml, item, "%s '%s' is not %s", words->one, out[i], words->are);
         *count += !rc;
     }
     return rc;
@@ -98,7 +96,7 @@ static int cells_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
 {
     int rc = words_read(yaml, value, field, object);
     if (!rc && ((struct tb_postulate *)object)->cells_count == 0)
-        rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "no cell: such as [churn-touch/full]");
+        rc = tb_yaml_refuse(yaml, value, "no cell: such as [churn-touch/full]");
     return rc;
 }
 
@@ -109,12 +107,12 @@ static int arms_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_y
     int rc = tb_yaml_want(yaml, value, field->key, YAML_MAPPING_NODE);
     size_t count = rc ? 0 : tb_yaml_count(value);
     if (!rc && (count == 0 || count > TB_LIST_MAX))
-        rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "%zu arms, and there have to be 1 to %d", count, TB_LIST_MAX);
+        rc = tb_yaml_refuse(yaml, value, "%zu arms, and there have to be 1 to %d", count, TB_LIST_MAX);
     for (size_t i = 0; !rc && i < count; i++) {
         const yaml_node_t *key = tb_yaml_key_at(yaml, value, i);
         if (!tb_yaml_matches(tb_yaml_raw(key), "[A-Z0-9_]{1,7}"))
-            return tb_yaml_bad(yaml, tb_yaml_line(yaml, key), "arm '%s': a key is one to seven letters and digits, such as A",
-                               tb_yaml_shown(tb_yaml_raw(key), shown));
+            return tb_yaml_refuse(yaml, key, "arm '%s': a key is one to seven letters and digits, such as A",
+                                  tb_yaml_shown(tb_yaml_raw(key), shown));
         snprintf(out->arms[i].key, sizeof out->arms[i].key, "%s", tb_yaml_raw(key));
         rc = tb_yaml_text(yaml, tb_yaml_at(yaml, value, i), tb_yaml_raw(key), out->arms[i].name, sizeof out->arms[i].name);
         out->arms_count += !rc;
@@ -148,8 +146,7 @@ static int predictions_read(struct tb_yaml *yaml, yaml_node_t *value, const stru
     int rc = tb_yaml_want(yaml, value, field->key, YAML_SEQUENCE_NODE);
     size_t count = rc ? 0 : tb_yaml_count(value);
     if (!rc && (count == 0 || count > TB_PREDICTIONS_MAX))
-        rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "%zu predictions, and there have to be 1 to %d", count,
-                         TB_PREDICTIONS_MAX);
+        rc = tb_yaml_refuse(yaml, value, "%zu predictions, and there have to be 1 to %d", count, TB_PREDICTIONS_MAX);
     for (size_t i = 0; !rc && i < count; i++)
         rc = tb_prediction_read(yaml, tb_yaml_at(yaml, value, i), object);
     return rc;
@@ -170,8 +167,8 @@ static int gates_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
     int rc = words_read(yaml, value, field, object);
     for (size_t i = 0; !rc && i < out->gates_count; i++)
         if (strncmp(out->gates[i], "aa_ratio_ci", strlen("aa_ratio_ci")) == 0 && !has_twins(out))
-            rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, tb_yaml_at(yaml, value, i)),
-                             "gate '%s' needs two arms with the same contender", out->gates[i]);
+            rc =
+                tb_yaml_refuse(yaml, tb_yaml_at(yaml, value, i), "gate '%s' needs two arms with the same contender", out->gates[i]);
     return rc;
 }
 
@@ -183,8 +180,8 @@ static int prior_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
         return rc;
     const char *text = tb_yaml_raw(value);
     if (text[strspn(text, " \t\n")] == '\0' || strlen(text) > PRIOR_BYTES_MAX)
-        return tb_yaml_bad(yaml, tb_yaml_line(yaml, value),
-                           "'prior' has to say what was already known (or that nothing was) in at most %u bytes", PRIOR_BYTES_MAX);
+        return tb_yaml_refuse(yaml, value, "'prior' has to say what was already known (or that nothing was) in at most %u bytes",
+                              PRIOR_BYTES_MAX);
     out->prior = strdup(text);
     return out->prior ? 0 : -ENOMEM;
 }
@@ -250,9 +247,9 @@ static int front_read(struct tb_yaml *yaml, const char *text, size_t bytes, stru
     tb_postulate_early(out);
     rc = tb_yaml_fields(yaml, root, "the front matter", fields, out);
     if (!rc && strcmp(number, out->id) != 0)
-        rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, root), "the id is \"%s\", and the file's name says %s", out->id, number);
+        rc = tb_yaml_refuse(yaml, root, "the id is \"%s\", and the file's name says %s", out->id, number);
     if (!rc && out->supersedes[0] && strcmp(out->supersedes, out->id) >= 0)
-        rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, root), "it cannot supersede \"%s\": only an earlier number", out->supersedes);
+        rc = tb_yaml_refuse(yaml, root, "it cannot supersede \"%s\": only an earlier number", out->supersedes);
     if (!rc && !out->question[0])
         snprintf(out->question, sizeof out->question, "%s", out->title);
     tb_yaml_close(yaml);

@@ -4,7 +4,7 @@
 //
 // A prediction that could not fail, or could not survive, is refused here: a conjunction without parts, an equality of something
 // that is only known as an interval.
-#include "testbed/postulate/postulate_prediction.h"
+#include "testbed/postulate/postulate_yaml.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -81,9 +81,8 @@ static int stat_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_y
         if (strncmp(text, stats[i].name, length) == 0 && operands_read(out->stat, text + length, out))
             return 0;
     }
-    return tb_yaml_bad(yaml, tb_yaml_line(yaml, value),
-                       "stat '%s' is not hl_ratio(X/Y), median_ratio(X/Y), order(X<Y<Z), max, min or median",
-                       tb_yaml_shown(text, shown));
+    return tb_yaml_refuse(yaml, value, "stat '%s' is not hl_ratio(X/Y), median_ratio(X/Y), order(X<Y<Z), max, min or median",
+                          tb_yaml_shown(text, shown));
 }
 
 static int op_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
@@ -97,7 +96,7 @@ static int op_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yam
         if (strcmp(text, ops[i]) == 0)
             return 0;
     }
-    return tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "op '%s' is not >=, <=, >, <, == or within", tb_yaml_shown(text, shown));
+    return tb_yaml_refuse(yaml, value, "op '%s' is not >=, <=, >, <, == or within", tb_yaml_shown(text, shown));
 }
 
 // A number; of `within`, which the table reads before, a list of two.
@@ -107,15 +106,14 @@ static int value_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
     bool within = out->op == TB_CLAIM_WITHIN;
     int rc = tb_yaml_want(yaml, value, field->key, within ? YAML_SEQUENCE_NODE : YAML_SCALAR_NODE);
     if (!rc && within && tb_yaml_count(value) != 2)
-        rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "'value' of within is [low, high]");
+        rc = tb_yaml_refuse(yaml, value, "'value' of within is [low, high]");
     if (!rc)
         rc = tb_yaml_number(yaml, within ? tb_yaml_at(yaml, value, 0) : value, field->key, &out->low);
     out->high = out->low;
     if (!rc && within)
         rc = tb_yaml_number(yaml, tb_yaml_at(yaml, value, 1), field->key, &out->high);
     if (!rc && (out->low < 0 || out->high < out->low || (within && out->high == out->low)))
-        rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "'value' must not be negative%s",
-                         within ? ", and the first below the second" : "");
+        rc = tb_yaml_refuse(yaml, value, "'value' must not be negative%s", within ? ", and the first below the second" : "");
     return rc;
 }
 
@@ -125,8 +123,7 @@ static int share_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
     double low = (double)field->min / 100;
     int rc = tb_yaml_number(yaml, value, field->key, out);
     if (!rc && (*out < low || *out <= 0 || *out >= 1))
-        rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "'%s' has to be %s %g and below 1", field->key,
-                         field->min ? "at least" : "above", low);
+        rc = tb_yaml_refuse(yaml, value, "'%s' has to be %s %g and below 1", field->key, field->min ? "at least" : "above", low);
     return rc;
 }
 

@@ -189,11 +189,11 @@ static int keys_check(struct tb_yaml *yaml, const yaml_node_t *map)
     for (size_t i = 0; i < tb_yaml_count(map); i++) {
         const yaml_node_t *key = tb_yaml_key_at(yaml, map, i);
         if (key->type != YAML_SCALAR_NODE)
-            return tb_yaml_bad(yaml, tb_yaml_line(yaml, key), "a key that is a list or a map");
+            return tb_yaml_refuse(yaml, key, "a key that is a list or a map");
         for (size_t j = 0; j < i; j++)
             if (strcmp(tb_yaml_raw(key), tb_yaml_raw(tb_yaml_key_at(yaml, map, j))) == 0)
-                return tb_yaml_bad(yaml, tb_yaml_line(yaml, key), "'%s' is there twice (first in line %u)",
-                                   tb_yaml_shown(tb_yaml_raw(key), shown), tb_yaml_line(yaml, tb_yaml_key_at(yaml, map, j)));
+                return tb_yaml_refuse(yaml, key, "'%s' is there twice (first in line %u)", tb_yaml_shown(tb_yaml_raw(key), shown),
+                                      tb_yaml_line(yaml, tb_yaml_key_at(yaml, map, j)));
     }
     return 0;
 }
@@ -203,10 +203,10 @@ static int node_check(struct tb_yaml *yaml, const yaml_node_t *node)
     const char *what;
     if (node->type == YAML_SCALAR_NODE)
         return tb_yaml_unclean(tb_yaml_raw(node), node->data.scalar.length, &what)
-                   ? tb_yaml_bad(yaml, tb_yaml_line(yaml, node), "%s, written as an escape", what)
+                   ? tb_yaml_refuse(yaml, node, "%s, written as an escape", what)
                    : 0;
     if (tb_yaml_count(node) > TB_YAML_ITEMS_MAX)
-        return tb_yaml_bad(yaml, tb_yaml_line(yaml, node), "more than %d entries", TB_YAML_ITEMS_MAX);
+        return tb_yaml_refuse(yaml, node, "more than %d entries", TB_YAML_ITEMS_MAX);
     return node->type == YAML_MAPPING_NODE ? keys_check(yaml, node) : 0;
 }
 
@@ -261,7 +261,7 @@ int tb_yaml_want(struct tb_yaml *yaml, const yaml_node_t *value, const char *wha
         [YAML_SCALAR_NODE] = "one value", [YAML_SEQUENCE_NODE] = "a list", [YAML_MAPPING_NODE] = "a map"};
     if (value->type == type)
         return 0;
-    return tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "'%s' is %s, and has to be %s", what, names[value->type], names[type]);
+    return tb_yaml_refuse(yaml, value, "'%s' is %s, and has to be %s", what, names[value->type], names[type]);
 }
 
 static bool is_plain(const yaml_node_t *scalar)
@@ -300,12 +300,12 @@ int tb_yaml_text(struct tb_yaml *yaml, const yaml_node_t *value, const char *wha
 }
 
 // `what` has to be this, and is something else.
-static int refuse(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, const char *wanted)
+static int refuse_value(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, const char *wanted)
 {
     char shown[TB_YAML_SHOWN];
     const char *text = tb_yaml_raw(value);
-    return tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "'%s' has to be %s, not %s%s", what, wanted,
-                       is_plain(value) ? "" : "text: ", text[0] ? tb_yaml_shown(text, shown) : "nothing");
+    return tb_yaml_refuse(yaml, value, "'%s' has to be %s, not %s%s", what, wanted,
+                          is_plain(value) ? "" : "text: ", text[0] ? tb_yaml_shown(text, shown) : "nothing");
 }
 
 int tb_yaml_number(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, double *out)
@@ -314,8 +314,9 @@ int tb_yaml_number(struct tb_yaml *yaml, const yaml_node_t *value, const char *w
     if (rc)
         return rc;
     *out = strtod(tb_yaml_raw(value), NULL);
-    return is_plain(value) && tb_yaml_matches(tb_yaml_raw(value), NUMBER) && isfinite(*out) ? 0
-                                                                                            : refuse(yaml, value, what, "a number");
+    return is_plain(value) && tb_yaml_matches(tb_yaml_raw(value), NUMBER) && isfinite(*out)
+               ? 0
+               : refuse_value(yaml, value, what, "a number");
 }
 
 int tb_yaml_field_text(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
@@ -338,8 +339,8 @@ int tb_yaml_field_word(struct tb_yaml *yaml, yaml_node_t *value, const struct tb
         }
         snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", *known);
     }
-    return tb_yaml_bad(yaml, tb_yaml_line(yaml, value), "'%s' is '%s', and has to be %s%s", field->key,
-                       tb_yaml_shown(tb_yaml_raw(value), shown), words[1] ? "one of " : "", list);
+    return tb_yaml_refuse(yaml, value, "'%s' is '%s', and has to be %s%s", field->key, tb_yaml_shown(tb_yaml_raw(value), shown),
+                          words[1] ? "one of " : "", list);
 }
 
 int tb_yaml_field_count(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
@@ -353,7 +354,7 @@ int tb_yaml_field_count(struct tb_yaml *yaml, yaml_node_t *value, const struct t
         return 0;
     snprintf(wanted, sizeof wanted, "a whole number from %llu to %llu", (unsigned long long)field->min,
              (unsigned long long)field->max);
-    return refuse(yaml, value, field->key, wanted);
+    return refuse_value(yaml, value, field->key, wanted);
 }
 
 int tb_yaml_fields(struct tb_yaml *yaml, yaml_node_t *map, const char *what, const struct tb_yaml_field fields[], void *object)
@@ -367,14 +368,14 @@ int tb_yaml_fields(struct tb_yaml *yaml, yaml_node_t *map, const char *what, con
         while (field->key && strcmp(field->key, tb_yaml_raw(key)) != 0)
             field++;
         if (!field->key)
-            rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, key), "unknown key '%s' in %s", tb_yaml_shown(tb_yaml_raw(key), shown), what);
+            rc = tb_yaml_refuse(yaml, key, "unknown key '%s' in %s", tb_yaml_shown(tb_yaml_raw(key), shown), what);
         values[field - fields] = tb_yaml_at(yaml, map, i);
     }
     for (const struct tb_yaml_field *field = fields; !rc && field->key; field++) {
         if (values[field - fields])
             rc = field->read(yaml, values[field - fields], field, object);
         else if (!field->optional)
-            rc = tb_yaml_bad(yaml, tb_yaml_line(yaml, map), "%s has no key '%s'", what, field->key);
+            rc = tb_yaml_refuse(yaml, map, "%s has no key '%s'", what, field->key);
     }
     return rc;
 }

@@ -28,6 +28,7 @@ void tb_yaml_close(struct tb_yaml *yaml);
 // Says "path:line: ..." and returns -EINVAL.
 int tb_yaml_bad(const struct tb_yaml *yaml, unsigned line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 unsigned tb_yaml_line(const struct tb_yaml *yaml, const yaml_node_t *node);
+#define tb_yaml_refuse(yaml, node, ...) tb_yaml_bad(yaml, tb_yaml_line(yaml, node), __VA_ARGS__)
 
 // A text of the file as it may be shown in a message: one line, shortened. Returns out.
 #define TB_YAML_SHOWN 48
@@ -69,5 +70,14 @@ int tb_yaml_field_count(struct tb_yaml *yaml, yaml_node_t *value, const struct t
 int tb_yaml_text(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, char *out, size_t bytes);
 int tb_yaml_number(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, double *out);
 int tb_yaml_want(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, yaml_node_type_t type);
+
+// --- parts of the reader of postulates ---
+
+// Reads one entry of `predictions` and adds it; there is room for it, and the postulate's arms and cells are there. 0, -EINVAL (why
+// says it), -ENOMEM.
+int tb_prediction_read(struct tb_yaml *yaml, yaml_node_t *entry, struct tb_postulate *postulate);
+
+// Fills in question, suite and laps_counted of one that was filed before they were keys, by its number and slug.
+void tb_postulate_early(struct tb_postulate *postulate);
 
 #endif
