@@ -72,8 +72,8 @@ checks() { (cd "$scratch/ours" && "$LOCUS" packet --check "$@") >"$out" 2>"$err"
 
 # --- making one ----------------------------------------------------------------------------------------------------------------
 
-refuses unknown_experiment 2 "'9999'" packet 9999
-refuses experiment_without_postulate 2 'no postulate' packet 0001
+refuses unknown_postulate 2 '9999-.*there is no such postulate here' packet 9999
+refuses what_is_no_number 2 "'churn' is not the number of a postulate" packet churn
 refuses numbers_with_full 2 'no numbers' packet --full 0002
 refuses check_with_numbers 2 'packet that came' packet --check x 0002
 refuses dry_run_alone 2 'goes with --check' packet --dry-run
