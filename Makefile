@@ -18,7 +18,7 @@
 
 VERSION   := $(shell sed -n 's/^\#define LOCUS_VERSION "\(.*\)"$$/\1/p' placement/base/version.h)
 SOVERSION := $(basename $(VERSION))
-LAYERS    := topo placement testbed experiments
+LAYERS    := topo placement testbed
 PREFIX    ?= /usr/local
 LIBDIR    ?= $(PREFIX)/lib
 SOAK_SECONDS ?= 600
@@ -37,7 +37,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 # From the bottom up. No room uses one after it.
 ROOMS := topo $(addprefix placement/,base memory blocks domain) \
          $(addprefix testbed/,stats base doc counters host workload measure contenders matrix) \
-         $(addprefix testbed/,record postulate judge run report cli) experiments
+         $(addprefix testbed/,record postulate judge run report cli)
 
 kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
@@ -72,7 +72,6 @@ endif
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
 testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
-experiments_libs := $(testbed_libs)
 
 # Objects: ROOM_own is the room, ROOM_all also what it may call. main.o and lap_main.o have a main() each and are in neither. A room
 # may use those before it, so each ROOM_all is known when it is asked for.
@@ -181,7 +180,7 @@ $(shared_lib): $(lib_objects) $(B)/liblocus.map
 $(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
 	$(call shared,liblocus-checked)
 
-# Experiments and contenders are found through a linker section: an archive would drop them, so these objects are linked directly.
+# Contenders are found through a linker section: an archive would drop them, so these objects are linked directly.
 # Whoever asks for locus gets what it measures with, too.
 $(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) | $(lap)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed_libs)

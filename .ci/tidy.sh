@@ -5,7 +5,7 @@
 #
 #   functions <= 70 lines (from the line of the name to the closing brace), tests too     .c files <= 700 lines
 #   public headers <= 120 lines                                                           lines <= 132 columns
-#   a folder has at most 20 source files, but for lists of like members: contenders, commands, tests, experiments
+#   a folder has at most 20 source files, but for lists of like members: contenders, commands, tests
 #   no trailing blanks, no tabs but in Makefiles, a final newline, SPDX in the first two lines
 #   at the top level the parts of the design and nothing else
 set -eu
@@ -22,8 +22,8 @@ $("$@")
 END
 }
 
-sources=$(find topo placement testbed experiments -name '*.[ch]' | sort)
-scripts=$(find topo placement testbed experiments -name '*.*sh' | sort; find .ci -type f | sort; echo Makefile)
+sources=$(find topo placement testbed -name '*.[ch]' | sort)
+scripts=$(find topo placement testbed -name '*.*sh' | sort; find .ci -type f | sort; echo Makefile)
 
 long_functions() {
     ctags --fields=+ne --c-kinds=f --languages=C -f - $sources 2>/dev/null |
@@ -42,7 +42,7 @@ long_files() { # limit, what, files
 }
 
 large_folders() {
-    echo "$sources" | sed 's,/[^/]*$,,' | grep -vE '^(testbed/(contenders|cli)|experiments|.*/tests)$' | sort | uniq -c |
+    echo "$sources" | sed 's,/[^/]*$,,' | grep -vE '^(testbed/(contenders|cli)|.*/tests)$' | sort | uniq -c |
         awk '$1 > 20 { print $2 ": " $1 " source files, limit 20" }'
 }
 

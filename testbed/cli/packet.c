@@ -23,7 +23,6 @@
 #include "testbed/host/host.h"
 #include "testbed/host/host_name.h"
 #include "testbed/host/topology/topo_view.h"
-#include "testbed/postulate/experiment.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
 #include "testbed/record/packet/packet.h"
@@ -120,7 +119,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 enum { PART_TOPO, PART_XML, PART_DOCTOR, PART_MATRIX, PARTS };
 
 struct step {
-    const struct tb_experiment *experiment;
     struct tb_postulate *postulate;
     const char *why;            // why it is in: "flagship", "LOCUS-EVAL", "named", "rest"
     double seconds;             // about
@@ -150,53 +148,44 @@ static const struct {
     {"0007", "flagship"}, {"0012", "flagship"}, {"0006", "flagship"}, {"0001", "LOCUS-EVAL"}, {"0023", "LOCUS-EVAL"},
 };
 
-// `optional`: an experiment without a postulate is left out.
-static int add(struct visit *visit, const char *id, const char *why, bool optional)
+static int add(struct visit *visit, const char *id, const char *why)
 {
-    const struct tb_experiment *experiment = tb_experiment_find(id);
     struct step *step = &visit->steps[visit->steps_count];
-    struct tb_postulate_why postulate_why = {""};
-    char path[PATH_MAX];
-    for (size_t i = 0; experiment && i < visit->steps_count; i++)
-        if (visit->steps[i].experiment == experiment)
+    struct tb_postulate_why reason;
+    char number[8];
+    for (size_t i = 0; i < visit->steps_count && tb_postulate_id(id, number) == 0; i++)
+        if (strcmp(visit->steps[i].postulate->id, number) == 0)
             return 0;
-    if (!experiment)
-        tb_error("there is no experiment '%s' (see: locus list)", id);
-    else if (tb_postulate_find("postulates", experiment->id, path, sizeof path)) {
-        if (optional)
-            return 0;
-        tb_error("experiment %s has no postulate: postulates/%s-%s.md (run locus in the project's folder)", experiment->id,
-                 experiment->id, experiment->slug);
-    } else if (tb_postulate_load(path, &step->postulate, &postulate_why))
-        tb_error("%s", postulate_why.text);
-    else if (visit->steps_count + 1 == STEPS_MAX)
+    if (visit->steps_count + 1 == STEPS_MAX) {
         tb_error("more than %u experiments", STEPS_MAX - 1);
-    else {
-        step->experiment = experiment;
-        step->why = why;
-        visit->steps_count++;
-        return 0;
+        return -EINVAL;
     }
-    return -EINVAL;
-}
-
-static int by_number(const void *left, const void *right)
-{
-    return strcmp(((const struct step *)left)->experiment->id, ((const struct step *)right)->experiment->id);
+    if (tb_postulate_open(id, &step->postulate, &reason)) {
+        tb_error("%s", reason.text);
+        return -EINVAL;
+    }
+    step->why = why;
+    visit->steps_count++;
+    return 0;
 }
 
 static int choose(struct visit *visit)
 {
     const struct arguments *arguments = visit->arguments;
+    struct tb_postulates all = {0};
+    char number[8];
     int rc = 0;
     for (size_t i = 0; i < arguments->ids_count && !rc; i++)
-        rc = add(visit, arguments->ids[i], "named", false);
+        rc = add(visit, arguments->ids[i], "named");
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults && !arguments->ids_count && !rc; i++)
-        rc = add(visit, defaults[i].id, defaults[i].why, false);
-    size_t first = visit->steps_count;
-    for (const struct tb_experiment *const *e = __start_tb_experiments; e < __stop_tb_experiments && arguments->full && !rc; e++)
-        rc = add(visit, (*e)->id, "rest", true);
-    qsort(visit->steps + first, visit->steps_count - first, sizeof *visit->steps, by_number); // the linker's order means nothing
+        rc = add(visit, defaults[i].id, defaults[i].why);
+    if (!rc && arguments->full)
+        rc = tb_postulates_load(&all);
+    for (size_t i = 0; i < all.count && !rc; i++) {
+        snprintf(number, sizeof number, "%.4s", strrchr(all.files[i].path, '/') + 1);
+        rc = add(visit, number, "rest");
+    }
+    tb_postulates_close(&all);
     return rc;
 }
 
@@ -226,7 +215,7 @@ static void look_up(const struct arguments *arguments, const struct tb_store_hos
 {
     const char *kind = arguments->smoke ? "smoke" : "official";
     for (size_t i = 0; i < host->ledger.count; i++) {
-        const json_t *close = host->ledger.entries[i].object, *open = whole_run(&host->ledger, close, step->experiment->id);
+        const json_t *close = host->ledger.entries[i].object, *open = whole_run(&host->ledger, close, step->postulate->id);
         if (!open)
             continue;
         bool measured = !*tb_member_text(close, "emulated") && strcmp(tb_member_text(close, "verdict"), "unmeasurable-on-host");
@@ -238,15 +227,12 @@ static void look_up(const struct arguments *arguments, const struct tb_store_hos
     }
 }
 
-static double seconds_guessed(const struct tb_experiment *experiment)
+static double seconds_guessed(const struct tb_postulate *postulate)
 {
-    uint32_t arms = 0, cells = 0;
-    double traces = 0;
-    while (experiment->arms[arms].key)
-        arms++;
-    for (; experiment->cells[cells]; cells++)
-        traces += strncmp(experiment->cells[cells], "azure", 5) == 0;
-    return arms * experiment->rounds * (cells + 20 * traces) * PROCESS_SECONDS; // a recorded trace's lap is long
+    double traces = 0; // their laps are long
+    for (uint32_t i = 0; i < postulate->cells_count; i++)
+        traces += strncmp(postulate->cells[i], "azure", 5) == 0;
+    return postulate->arms_count * (double)postulate->rounds * (postulate->cells_count + 20 * traces) * PROCESS_SECONDS;
 }
 
 static int steps_make(struct visit *visit)
@@ -269,7 +255,7 @@ static int steps_make(struct visit *visit)
         if (arguments->smoke)
             step->seconds = SMOKE_SECONDS;
         else if (step->guessed)
-            step->seconds = seconds_guessed(step->experiment);
+            step->seconds = seconds_guessed(step->postulate);
         visit->seconds += step->done ? 0 : step->seconds;
     }
     tb_store_close(&record);
@@ -294,7 +280,7 @@ static int print_list(const struct visit *visit)
     for (size_t i = 0; i < visit->steps_count; i++) {
         const struct step *step = &visit->steps[i];
         snprintf(all, sizeof all, "%s%s", step->guessed ? "~ " : "", duration(step->seconds, text));
-        printf("%s %-32s %10s   %s%s\n", step->experiment->id, step->experiment->slug, all, step->why,
+        printf("%s %-32s %10s   %s%s\n", step->postulate->id, step->postulate->slug, all, step->why,
                step->done ? ", on record already" : "");
     }
     printf("All that is not on record of %s yet: about %s. Durations are those of other hosts of the record; ~ is a guess.\n",
@@ -422,13 +408,13 @@ static int matrix(struct visit *visit)
 static int run_one(struct visit *visit, const struct step *step)
 {
     const struct arguments *arguments = visit->arguments;
-    const char *id = step->experiment->id, *how = arguments->smoke ? "--smoke" : "--official";
+    const char *id = step->postulate->id, *how = arguments->smoke ? "--smoke" : "--official";
     const char *const file[] = {visit->self, "postulate", "file", id, "--host", arguments->host, NULL};
     const char *const run[] = {visit->self, "run",           id,
                                how,         "--root",        arguments->root,
                                "--host",    arguments->host, arguments->quiet ? "--quiet" : NULL,
                                NULL};
-    show(visit, id, step->experiment->slug, step->seconds);
+    show(visit, id, step->postulate->slug, step->seconds);
     int rc = arguments->smoke ? 0 : tb_child_run(".", file, "/dev/null", false);
     if (!rc)
         rc = tb_child_run(".", run, "/dev/null", false);
@@ -508,20 +494,20 @@ static void print_verdict(const struct visit *visit, const struct tb_chain *ledg
     const json_t *closed = NULL;
     char path[PATH_MAX], run[16], why[300];
     struct tb_log_view view;
-    snprintf(run, sizeof run, "%s-", step->experiment->id);
+    snprintf(run, sizeof run, "%s-", step->postulate->id);
     for (size_t i = ledger->count; i-- > 0 && !closed;) {
         const json_t *entry = ledger->entries[i].object;
         if (strcmp(tb_member_text(entry, "t"), "close") == 0 && strncmp(tb_member_text(entry, "run"), run, strlen(run)) == 0)
             closed = entry;
     }
-    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, step->experiment->id,
-             step->experiment->slug, closed ? tb_member_text(closed, "run") + strlen(run) : "");
+    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, step->postulate->id,
+             step->postulate->slug, closed ? tb_member_text(closed, "run") + strlen(run) : "");
     if (!closed || tb_log_load(path, &view, why, sizeof why)) {
-        printf("%s  %-32s %s\n", step->experiment->id, step->experiment->slug, "no whole run");
+        printf("%s  %-32s %s\n", step->postulate->id, step->postulate->slug, "no whole run");
         return;
     }
     const char *reason = tb_member_text(view.summary, "why");
-    printf("%s  %-32s %s%s%s%s\n", step->experiment->id, step->experiment->slug, tb_member_text(closed, "verdict"),
+    printf("%s  %-32s %s%s%s%s\n", step->postulate->id, step->postulate->slug, tb_member_text(closed, "verdict"),
            *reason ? ": " : "", reason, step->done ? " (from before)" : "");
     tb_log_view_close(&view);
 }

@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/base/file.h"
 #include "testbed/base/json.h"
+#include "testbed/base/file.h"
 #include "testbed/cli/commands.h"
 #include "testbed/record/store.h"
 #include "testbed/report/record/record.h"
 
 struct arguments {
-    const char *words[3]; // draft NNNN RUN, file NNNN DRAFT
+    const char *words[3]; // draft NNNN RUN, file NNNN DRAFT, show RUN
     int count;
     const char *output;
 };
@@ -28,41 +28,57 @@ static const struct argp_option options[] = {
     {0},
 };
 
+static const struct form {
+    const char *action, *missing;
+    int words;
+} forms[] = {
+    {"draft", "which experiment, and which run? (locus record draft 0002 a1b2c3)", 3},
+    {"file", "which experiment, and which draft? (locus record file 0002 FILE)", 3},
+    {"show", "which run? (locus record show a1b2c3)", 2},
+};
+
+static const struct form *form_of(const struct arguments *arguments)
+{
+    for (const struct form *form = forms; arguments->count > 0 && form < forms + sizeof forms / sizeof *forms; form++)
+        if (strcmp(arguments->words[0], form->action) == 0)
+            return form;
+    return NULL;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
-    bool filing = arguments->count > 0 && strcmp(arguments->words[0], "file") == 0;
+    const struct form *form = form_of(arguments);
     switch (key) {
     case 'o': arguments->output = argument; return 0;
     case ARGP_KEY_ARG:
-        if (arguments->count == 3)
+        if (form && arguments->count == form->words)
             return tb_cli_bad(state, "unexpected argument '%s' (see: locus record --help)", argument);
         arguments->words[arguments->count++] = argument;
-        if (arguments->count == 1 && strcmp(argument, "draft") && strcmp(argument, "file"))
-            return tb_cli_bad(state, "locus record: '%s' is neither draft nor file (see: locus record --help)", argument);
+        if (!form_of(arguments))
+            return tb_cli_bad(state, "locus record: '%s' is not draft, file or show (see: locus record --help)", argument);
         return 0;
     case ARGP_KEY_END:
-        if (arguments->count < 3)
-            return tb_cli_bad(state, "%s",
-                              filing ? "locus record file: which experiment, and which draft? (locus record file 0002 FILE)"
-                                     : "locus record draft: which experiment, and which run? (locus record draft 0002 a1b2c3)");
-        if (filing && arguments->output)
-            return tb_cli_bad(state, "--output: where a record is filed is not a choice, experiments/NNNN-slug.md");
+        if (!form || arguments->count < form->words)
+            return tb_cli_bad(state, "locus record %s: %s", form ? form->action : forms[0].action, (form ? form : forms)->missing);
+        if (form != forms && arguments->output)
+            return tb_cli_bad(state, "--output is for draft: a record is filed as experiments/NNNN-slug.md, and shown here");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
 static const char documentation[] =
-    "The record of a run: what was predicted, what was observed, and what a person makes of it.\v"
-    "`draft` writes everything that follows from the log: question, prediction against observation, arms, gates, environment, the "
-    "log's last hash. It leaves two sections empty, \"Interpretation\" and \"Next question\". Write them, then `file` the draft: "
-    "it becomes experiments/NNNN-slug.md for good, a later one NNNN-slug.add1.md, and is entered in the ledger. A figure that was "
-    "changed by hand is noticed, and refused.\n\n"
-    "Filing works on a clone of the project's repository: call it at the top of one. A draft can be made anywhere.\n\n"
-    "RUN is a run's id, the last six digits of it, or its log. Of a trial or smoke run there can be a draft, to look at, "
-    "and no record.\n\n"
+    "The record of a run: what a person makes of it, beside the log that it is of.\v"
+    "`show` writes what follows from the log, as Markdown: question, prediction against observation, arms, gates, environment. Any "
+    "run can be shown, a trial, too.\n\n"
+    "`draft` begins the record of an official run: verdict, log and last hash, and two empty sections, \"Interpretation\" and "
+    "\"Next question\". Write them, then `file` the draft: it becomes experiments/NNNN-slug.md for good, a later one "
+    "NNNN-slug.add1.md, and is entered in the ledger. What was changed in its head by hand is noticed, and refused.\n\n"
+    "Filing works on a clone of the project's repository: call it at the top of one.\n\n"
+    "RUN is a run's id, the last six digits of it, or its log.\n\n"
     "Examples:\n"
+    "  locus record show a1b2c3\n"
     "  locus record draft 0002 a1b2c3\n"
     "  editor build/records/0002-glibc-churn-a1b2c3.md\n"
     "  locus record file 0002 build/records/0002-glibc-churn-a1b2c3.md\n"
@@ -88,7 +104,7 @@ static int compose(const struct tb_log_view *view, char **text)
     FILE *stream = open_memstream(text, &bytes);
     if (!stream)
         return -errno;
-    int rc = tb_record_write(view, stream);
+    int rc = tb_record_draft(view, stream);
     if (fclose(stream) && !rc)
         rc = -ENOMEM;
     return rc;
@@ -125,48 +141,68 @@ static void default_output(const struct tb_log_view *view, char *path, size_t by
              tb_member_text(view->header, "experiment.slug"), length > 6 ? run + length - 6 : run);
 }
 
+static int show(const char *run)
+{
+    struct tb_log_view view;
+    char why[1024];
+    if (tb_store_load(run, &view, why, sizeof why) < 0) {
+        tb_error("%s", why);
+        return TB_EXIT_USAGE;
+    }
+    int rc = tb_record_show(&view, stdout);
+    tb_log_view_close(&view);
+    return rc < 0 ? tb_cli_output_failed(rc) : tb_cli_flush();
+}
+
+static int draft_view(const struct arguments *arguments, const struct tb_log_view *view)
+{
+    char why[1024], path[4096], *text = NULL;
+    if (!is_experiment(arguments->words[1], view))
+        return TB_EXIT_USAGE;
+    if (tb_record_official(view, why, sizeof why)) {
+        tb_error("%s", why);
+        return TB_EXIT_USAGE;
+    }
+    default_output(view, path, sizeof path);
+    const char *output = arguments->output ? arguments->output : path;
+    int rc = compose(view, &text);
+    if (rc < 0)
+        tb_error("%s: %s", view->path, strerror(-rc));
+    int status = rc < 0 ? TB_EXIT_FAILED : save(output, text);
+    free(text);
+    if (status)
+        return status;
+    printf("%s\nnext    write its last two sections, then: locus record file %s %s\n", output, arguments->words[1], output);
+    return tb_cli_flush();
+}
+
 static int draft(const struct arguments *arguments)
 {
     struct tb_log_view view;
-    char why[1024], path[4096], *text = NULL;
+    char why[1024];
     if (tb_store_load(arguments->words[2], &view, why, sizeof why) < 0) {
         tb_error("%s", why);
         return TB_EXIT_USAGE;
     }
-    int status = is_experiment(arguments->words[1], &view) ? TB_EXIT_OK : TB_EXIT_USAGE;
-    if (status)
-        goto out;
-    default_output(&view, path, sizeof path);
-    const char *output = arguments->output ? arguments->output : path;
-    int rc = compose(&view, &text);
-    if (rc < 0)
-        tb_error("%s: %s", view.path, strerror(-rc));
-    status = rc < 0 ? TB_EXIT_FAILED : save(output, text);
-    if (!status) {
-        printf("%s\n", output);
-        if (strcmp(tb_member_text(view.header, "kind"), "official") == 0)
-            printf("next    write its last two sections, then: locus record file %s %s\n", arguments->words[1], output);
-        status = tb_cli_flush();
-    }
-out:
-    free(text);
+    int status = draft_view(arguments, &view);
     tb_log_view_close(&view);
     return status;
 }
 
 static int read_text(const char *path, char **text)
 {
-    size_t size = 0;
-    errno = 0;
-    FILE *in = fopen(path, "re");
-    ssize_t count = in ? getdelim(text, &size, '\0', in) : -1;
-    if (count < 0)
-        tb_error("%s: %s", path, errno ? strerror(errno) : "is empty");
-    else if (count > 0 && (*text)[count - 1] == '\0' && strlen(*text) < (size_t)count)
+    size_t bytes = 0;
+    char *data = NULL, *whole = NULL;
+    int rc = tb_file_read(path, &data, &bytes);
+    if (!rc && !(whole = strndup(data ? data : "", bytes)))
+        rc = -ENOMEM;
+    if (rc || bytes == 0)
+        tb_error("%s: %s", path, rc ? strerror(-rc) : "is empty");
+    else if (strlen(whole) < bytes)
         tb_error("%s: is not text", path);
-    bool good = count >= 0 && strlen(*text) == (size_t)count;
-    if (in)
-        fclose(in);
+    bool good = !rc && bytes > 0 && strlen(whole) == bytes;
+    free(data);
+    *text = whole;
     return good ? 0 : -EINVAL;
 }
 
@@ -219,10 +255,12 @@ static int file(const struct arguments *arguments)
 int tb_cmd_record(int argc, char **argv)
 {
     struct arguments arguments = {0};
-    const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT", documentation, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT\nshow RUN", documentation, NULL, NULL, NULL};
     int status = tb_cli_parse(&argp, "record", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
+    if (strcmp(arguments.words[0], "show") == 0)
+        return show(arguments.words[1]);
     if (strcmp(arguments.words[0], "draft") == 0)
         return draft(&arguments);
     status = tb_cli_clone("record file");

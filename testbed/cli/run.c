@@ -8,11 +8,9 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/base/share.h"
 #include "testbed/cli/commands.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/host_name.h"
-#include "testbed/postulate/agree.h"
 #include "testbed/record/git.h"
 #include "testbed/run/official.h"
 #include "testbed/run/profile.h"
@@ -147,7 +145,7 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     const char *why = json_string_value(json_object_get(result->summary, "why"));
     char checkpoint[160];
     size_t i;
-    printf("%s  %s\n", plan->experiment->id, plan->postulate->title);
+    printf("%s  %s\n", plan->postulate->id, plan->postulate->title);
     printf("run     %s, %s, postulate %s%.12s\n", result->run, tb_run_kind_name(kind), commit ? "of commit " : "not committed",
            commit ? commit : "");
     printf("rounds  %u, randomised (seed %llu)\n", result->rounds, (unsigned long long)plan->campaign.seed);
@@ -165,8 +163,11 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     printf("log %s\n", result->log);
     tb_checkpoint_text(&result->checkpoint, checkpoint, sizeof checkpoint);
     printf("checkpoint %s\n", checkpoint);
-    if (kind != TB_RUN_SMOKE)
-        printf("next    locus record draft %s %s     locus report\n", plan->experiment->id, result->run + strlen(result->run) - 6);
+    const char *last = result->run + strlen(result->run) - 6;
+    if (kind == TB_RUN_OFFICIAL)
+        printf("next    locus record draft %s %s     locus report\n", plan->postulate->id, last);
+    else if (kind == TB_RUN_TRIAL)
+        printf("next    locus record show %s     locus report\n", last);
 }
 
 // A log without a round is one of a host that lacks something: then there is nothing to profile.
@@ -211,25 +212,17 @@ static int execute(const struct arguments *arguments, struct tb_plan *plan, cons
 
 static int run(struct arguments *arguments)
 {
-    const struct tb_experiment *experiment = tb_experiment_find(arguments->id);
     struct tb_postulate *postulate = NULL;
-    struct tb_postulate_why postulate_why = {""};
+    struct tb_postulate_why postulate_why;
     struct tb_plan *plan = NULL;
-    char path[4096], why[512] = "", host[64];
+    char why[512] = "", host[64];
     int status = TB_EXIT_USAGE;
-    if (!experiment)
-        tb_error("there is no experiment '%s' (see: locus list)", arguments->id);
-    else if (tb_postulate_find("postulates", experiment->id, path, sizeof path))
-        tb_error("experiment %s has no postulate: postulates/%s-%s.md (run locus in the project's folder)", experiment->id,
-                 experiment->id, experiment->slug);
-    else if (tb_postulate_load(path, &postulate, &postulate_why))
+    if (tb_postulate_open(arguments->id, &postulate, &postulate_why))
         tb_error("%s", postulate_why.text);
-    else if (tb_postulate_agrees(postulate, experiment, why, sizeof why))
-        tb_error("%s", why);
     else if (arguments->host ? (size_t)snprintf(host, sizeof host, "%s", arguments->host) >= sizeof host
                              : tb_host_name(host, sizeof host) != 0)
         tb_error("this host has no usable name: give it one by --host or LOCUS_HOST");
-    else if (tb_plan_open(&plan, experiment, postulate, &arguments->plan, why, sizeof why) || tb_share_lap(path, why, sizeof why))
+    else if (tb_plan_open(&plan, postulate, &arguments->plan, why, sizeof why))
         tb_error("%s", why);
     else if (profiles(arguments) && tb_profile_check(&arguments->profile, plan, why, sizeof why))
         tb_error("%s", why);

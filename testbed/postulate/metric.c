@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// metric: see metric.h. The names stand twice, because a reader of YAML wants them as a list of words; a test compares the two.
+// metric: see metric.h.
 
 #include "testbed/postulate/metric.h"
 
@@ -46,26 +46,6 @@ static const struct tb_metric metrics[] = {
 };
 
 #define COUNT (sizeof metrics / sizeof *metrics)
-
-const char *const tb_metric_names[COUNT + 1] = {"time_ns",
-                                                "time_ns_mean",
-                                                "time_ns_p90",
-                                                "outstanding_ratio",
-                                                "distinct_ratio",
-                                                "waits",
-                                                "remote_touch_ratio",
-                                                "wandered_ratio",
-                                                "abroad_free_ratio",
-                                                "cycles",
-                                                "instructions",
-                                                "llc_misses",
-                                                "dtlb_misses",
-                                                "dram_local",
-                                                "dram_remote",
-                                                "page_faults",
-                                                "cpu_migrations",
-                                                "context_switches",
-                                                NULL};
 
 const struct tb_metric *tb_metric_at(unsigned i)
 {

@@ -26,7 +26,6 @@ struct tb_metric {
 const struct tb_metric *tb_metric_find(const char *name);
 
 const struct tb_metric *tb_metric_at(unsigned i); // time_ns first; NULL behind the last
-extern const char *const tb_metric_names[];       // the same, NULL-terminated
 
 // What a sample's number is divided by to be the metric: the peak or the metered laps of its cell, one of the header's; or 1.
 double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell);

@@ -7,7 +7,9 @@
 // read in their order, not in the file's: arms and cells before the predictions that name them.
 #include "testbed/postulate/postulate.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@
 #include "testbed/measure/cell.h"
 #include "testbed/measure/job.h"
 #include "testbed/postulate/known.h"
-#include "testbed/postulate/postulate_prediction.h"
+#include "testbed/postulate/postulate_yaml.h"
 #include "testbed/record/names.h"
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/workload.h"
@@ -26,72 +28,24 @@
 
 // --- readers of single keys ---
 
-static int id_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                   void *object)
+static int id_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     char shown[TB_YAML_SHOWN];
-    int rc = tb_yaml_want(source, value, field->key, TB_YAML_SCALAR);
+    int rc = tb_yaml_want(yaml, value, field->key, YAML_SCALAR_NODE);
     if (rc)
         return rc;
-    if (value->plain || strlen(value->text) != 4 || strspn(value->text, "0123456789") != 4)
-        return tb_yaml_bad(source, value->line, "'%s' has to be four digits in quotes, such as \"0002\", not %s", field->key,
-                           value->text[0] ? tb_yaml_shown(value->text, shown) : "nothing");
-    memcpy((char *)object + field->offset, value->text, 5);
+    const char *text = tb_yaml_raw(value);
+    if (value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE || !tb_yaml_matches(text, "[0-9]{4}"))
+        return tb_yaml_refuse(yaml, value, "'%s' has to be four digits in quotes, such as \"0002\", not %s", field->key,
+                              text[0] ? tb_yaml_shown(text, shown) : "nothing");
+    memcpy((char *)object + field->offset, text, 5);
     return 0;
 }
 
-static int text_list_read(const struct tb_yaml_source *source, const struct tb_yaml *list, const char *what, char out[][64],
-                          uint32_t *count)
+static bool need_known(const char *text)
 {
-    int rc = tb_yaml_want(source, list, what, TB_YAML_LIST);
-    if (!rc && list->count > TB_LIST_MAX)
-        rc = tb_yaml_bad(source, list->line, "'%s' has %zu entries, and at most %d fit", what, list->count, TB_LIST_MAX);
-    for (size_t i = 0; !rc && i < list->count; i++) {
-        rc = tb_yaml_text(source, &list->items[i], what, out[i], sizeof out[i]);
-        for (size_t j = 0; !rc && j < i; j++)
-            if (strcmp(out[i], out[j]) == 0)
-                rc = tb_yaml_bad(source, list->items[i].line, "'%s' has '%s' twice", what, out[i]);
-        *count += !rc;
-    }
-    return rc;
-}
-
-static int requires_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                         void *object)
-{
-    struct tb_postulate *out = object;
     uint64_t least;
-    int rc = text_list_read(source, value, field->key, out->requires_, &out->requires_count);
-    for (size_t i = 0; !rc && i < out->requires_count; i++)
-        if (!tb_need_name(out->requires_[i], &least))
-            rc = tb_yaml_bad(source, value->items[i].line, "need '%s' is not " TB_NEEDS, out->requires_[i]);
-    return rc;
-}
-
-static bool arm_key_good(const char *key)
-{
-    size_t length = strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
-    return length > 0 && key[length] == '\0' && length < sizeof((struct tb_postulate_arm *)0)->key;
-}
-
-static int arms_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                     void *object)
-{
-    struct tb_postulate *out = object;
-    char shown[TB_YAML_SHOWN];
-    int rc = tb_yaml_want(source, value, field->key, TB_YAML_MAP);
-    if (!rc && (value->count == 0 || value->count > TB_LIST_MAX))
-        rc = tb_yaml_bad(source, value->line, "%zu arms, and there have to be 1 to %d", value->count, TB_LIST_MAX);
-    for (size_t i = 0; !rc && i < value->count; i++) {
-        const struct tb_yaml *item = &value->items[i];
-        if (!arm_key_good(item->key))
-            return tb_yaml_bad(source, item->key_line, "arm '%s': a key is one to seven letters and digits, such as A",
-                               tb_yaml_shown(item->key, shown));
-        snprintf(out->arms[i].key, sizeof out->arms[i].key, "%s", item->key);
-        rc = tb_yaml_text(source, item, item->key, out->arms[i].name, sizeof out->arms[i].name);
-        out->arms_count += !rc;
-    }
-    return rc;
+    return tb_need_name(text, &least) != NULL;
 }
 
 static bool cell_known(const char *text)
@@ -101,28 +55,74 @@ static bool cell_known(const char *text)
     return tb_cell_parse(text, workload, &cell) == 0 && (tb_workload_find(workload) || tb_known_trace(workload));
 }
 
-static int cells_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                      void *object)
+// A list of words that are known.
+struct words {
+    size_t count;               // offset of its member
+    bool (*known)(const char *text);
+    const char *one, *are;      // what one is called, and what there are
+};
+
+static const struct words needs = {offsetof(struct tb_postulate, requires_count), need_known, "need", TB_NEEDS};
+static const struct words gates = {offsetof(struct tb_postulate, gates_count), tb_gate_known, "gate", TB_GATES};
+static const struct words cells = {
+    offsetof(struct tb_postulate, cells_count), cell_known, "cell",
+    "WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail, churn-touch or a recorded trace (sample, azure-conv, azure-code, "
+    "mooncake), then /none, /byte or /full, or /line (many nodes); then what is otherwise than in 'design', such as /4w, /64KiB or "
+    "/futex"};
+
+static int words_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    const struct words *words = field->words;
+    char(*out)[64] = (char(*)[64])((char *)object + field->offset);
+    uint32_t *count = (uint32_t *)((char *)object + words->count);
+    int rc = tb_yaml_want(yaml, value, field->key, YAML_SEQUENCE_NODE);
+    size_t given = rc ? 0 : tb_yaml_count(value);
+    if (given > TB_LIST_MAX)
+        return tb_yaml_refuse(yaml, value, "'%s' has %zu entries, and at most %d fit", field->key, given, TB_LIST_MAX);
+    for (size_t i = 0; !rc && i < given; i++) {
+        const yaml_node_t *item = tb_yaml_at(yaml, value, i);
+        rc = tb_yaml_text(yaml, item, field->key, out[i], sizeof out[i]);
+        for (size_t j = 0; !rc && j < i; j++)
+            if (strcmp(out[i], out[j]) == 0)
+                rc = tb_yaml_refuse(yaml, item, "'%s' has '%s' twice", field->key, out[i]);
+        if (!rc && !words->known(out[i]))
+            rc = tb_yaml_refuse(yaml, item, "%s '%s' is not %s", words->one, out[i], words->are);
+        *count += !rc;
+    }
+    return rc;
+}
+
+static int cells_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    int rc = words_read(yaml, value, field, object);
+    if (!rc && ((struct tb_postulate *)object)->cells_count == 0)
+        rc = tb_yaml_refuse(yaml, value, "no cell: such as [churn-touch/full]");
+    return rc;
+}
+
+static int arms_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     struct tb_postulate *out = object;
-    int rc = text_list_read(source, value, field->key, out->cells, &out->cells_count);
-    if (!rc && out->cells_count == 0)
-        rc = tb_yaml_bad(source, value->line, "no cell: such as [churn-touch/full]");
-    for (size_t i = 0; !rc && i < out->cells_count; i++)
-        if (!cell_known(out->cells[i]))
-            rc = tb_yaml_bad(
-                source, value->items[i].line,
-                "cell '%s' is not WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail, churn-touch or a recorded trace "
-                "(sample, azure-conv, azure-code, mooncake), then /none, /byte or /full, or /line (many nodes); then what is "
-                "otherwise than in 'design', such as /4w, /64KiB or /futex",
-                out->cells[i]);
+    char shown[TB_YAML_SHOWN];
+    int rc = tb_yaml_want(yaml, value, field->key, YAML_MAPPING_NODE);
+    size_t count = rc ? 0 : tb_yaml_count(value);
+    if (!rc && (count == 0 || count > TB_LIST_MAX))
+        rc = tb_yaml_refuse(yaml, value, "%zu arms, and there have to be 1 to %d", count, TB_LIST_MAX);
+    for (size_t i = 0; !rc && i < count; i++) {
+        const yaml_node_t *key = tb_yaml_key_at(yaml, value, i);
+        if (!tb_yaml_matches(tb_yaml_raw(key), "[A-Z0-9_]{1,7}"))
+            return tb_yaml_refuse(yaml, key, "arm '%s': a key is one to seven letters and digits, such as A",
+                                  tb_yaml_shown(tb_yaml_raw(key), shown));
+        snprintf(out->arms[i].key, sizeof out->arms[i].key, "%s", tb_yaml_raw(key));
+        rc = tb_yaml_text(yaml, tb_yaml_at(yaml, value, i), tb_yaml_raw(key), out->arms[i].name, sizeof out->arms[i].name);
+        out->arms_count += !rc;
+    }
     return rc;
 }
 
 #define MEMBER(name) offsetof(struct tb_postulate, name), sizeof((struct tb_postulate *)0)->name
 
-static int design_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                       void *object)
+static int design_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     static const char *const units[] = {"process", NULL}, *const orders[] = {"random", NULL};
     static const char *const dispatches[] = {"inline", "spin", "futex", NULL};
@@ -134,20 +134,21 @@ static int design_read(const struct tb_yaml_source *source, const struct tb_yaml
         {"workers", tb_yaml_field_count, MEMBER(workers), 1, TB_WORKERS_MAX, NULL, false},
         {"block_bytes", tb_yaml_field_count, MEMBER(block_bytes), 64, 1u << 30, NULL, false},
         {"laps", tb_yaml_field_count, MEMBER(laps), 1, TB_LAPS_MAX, NULL, false},
+        {"laps_counted", tb_yaml_field_count, MEMBER(laps_counted), 1, TB_LAPS_MAX, NULL, true},
         {"seed", tb_yaml_field_count, MEMBER(seed), 0, INT64_MAX, NULL, false}, // JSON's whole numbers end here
         {NULL, NULL, 0, 0, 0, 0, NULL, false},
     };
-    return tb_yaml_fields(source, value, field->key, fields, object);
+    return tb_yaml_fields(yaml, value, field->key, fields, object);
 }
 
-static int predictions_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                            void *object)
+static int predictions_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
-    int rc = tb_yaml_want(source, value, field->key, TB_YAML_LIST);
-    if (!rc && (value->count == 0 || value->count > TB_PREDICTIONS_MAX))
-        rc = tb_yaml_bad(source, value->line, "%zu predictions, and there have to be 1 to %d", value->count, TB_PREDICTIONS_MAX);
-    for (size_t i = 0; !rc && i < value->count; i++)
-        rc = tb_prediction_read(source, &value->items[i], object);
+    int rc = tb_yaml_want(yaml, value, field->key, YAML_SEQUENCE_NODE);
+    size_t count = rc ? 0 : tb_yaml_count(value);
+    if (!rc && (count == 0 || count > TB_PREDICTIONS_MAX))
+        rc = tb_yaml_refuse(yaml, value, "%zu predictions, and there have to be 1 to %d", count, TB_PREDICTIONS_MAX);
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = tb_prediction_read(yaml, tb_yaml_at(yaml, value, i), object);
     return rc;
 }
 
@@ -160,50 +161,44 @@ static bool has_twins(const struct tb_postulate *postulate)
     return false;
 }
 
-static int gates_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                      void *object)
+static int gates_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
-    struct tb_postulate *out = object;
-    int rc = text_list_read(source, value, field->key, out->gates, &out->gates_count);
-    for (size_t i = 0; !rc && i < out->gates_count; i++) {
-        bool twins = strncmp(out->gates[i], "aa_ratio_ci", strlen("aa_ratio_ci")) == 0;
-        if (!tb_gate_known(out->gates[i]))
-            rc = tb_yaml_bad(source, value->items[i].line,
-                             "gate '%s' is not allocated == freed, pushed == drained, touched == expected, handles home, "
-                             "paired_spread, throttle == 0, host_fit, aa_ratio_ci contains 1 or aa_ratio_ci inside band",
-                             out->gates[i]);
-        else if (twins && !has_twins(out))
-            rc = tb_yaml_bad(source, value->items[i].line, "gate '%s' needs two arms with the same contender", out->gates[i]);
-    }
+    const struct tb_postulate *out = object;
+    int rc = words_read(yaml, value, field, object);
+    for (size_t i = 0; !rc && i < out->gates_count; i++)
+        if (strncmp(out->gates[i], "aa_ratio_ci", strlen("aa_ratio_ci")) == 0 && !has_twins(out))
+            rc =
+                tb_yaml_refuse(yaml, tb_yaml_at(yaml, value, i), "gate '%s' needs two arms with the same contender", out->gates[i]);
     return rc;
 }
 
-static int prior_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                      void *object)
+static int prior_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     struct tb_postulate *out = object;
-    int rc = tb_yaml_want(source, value, field->key, TB_YAML_SCALAR);
+    int rc = tb_yaml_want(yaml, value, field->key, YAML_SCALAR_NODE);
     if (rc)
         return rc;
-    size_t length = strlen(value->text);
-    if (value->text[strspn(value->text, " \t\n")] == '\0' || length > PRIOR_BYTES_MAX)
-        return tb_yaml_bad(source, value->line,
-                           "'prior' has to say what was already known (or that nothing was) in at most %u bytes", PRIOR_BYTES_MAX);
-    out->prior = strdup(value->text);
+    const char *text = tb_yaml_raw(value);
+    if (text[strspn(text, " \t\n")] == '\0' || strlen(text) > PRIOR_BYTES_MAX)
+        return tb_yaml_refuse(yaml, value, "'prior' has to say what was already known (or that nothing was) in at most %u bytes",
+                              PRIOR_BYTES_MAX);
+    out->prior = strdup(text);
     return out->prior ? 0 : -ENOMEM;
 }
 
 static const struct tb_yaml_field fields[] = {
     {"id", id_read, MEMBER(id), 0, 0, NULL, false},
     {"title", tb_yaml_field_text, MEMBER(title), 0, 0, NULL, false},
+    {"question", tb_yaml_field_text, MEMBER(question), 0, 0, NULL, true},
     {"reproduces", id_read, MEMBER(reproduces), 0, 0, NULL, true},
     {"supersedes", id_read, MEMBER(supersedes), 0, 0, NULL, true},
-    {"requires", requires_read, MEMBER(requires_), 0, 0, NULL, false},
+    {"suite", tb_yaml_field_count, MEMBER(suite), 1, 2, NULL, true},
+    {"requires", words_read, MEMBER(requires_), 0, 0, &needs, false},
     {"arms", arms_read, MEMBER(arms), 0, 0, NULL, false},
-    {"cells", cells_read, MEMBER(cells), 0, 0, NULL, false},
+    {"cells", cells_read, MEMBER(cells), 0, 0, &cells, false},
     {"design", design_read, 0, 0, 0, 0, NULL, false},
     {"predictions", predictions_read, MEMBER(predictions), 0, 0, NULL, false},
-    {"gates", gates_read, MEMBER(gates), 0, 0, NULL, false},
+    {"gates", gates_read, MEMBER(gates), 0, 0, &gates, false},
     {"prior", prior_read, MEMBER(prior), 0, 0, NULL, false},
     {NULL, NULL, 0, 0, 0, 0, NULL, false},
 };
@@ -225,11 +220,11 @@ static bool is_fence(const char *line, size_t length)
 }
 
 // Where the front matter begins and ends, and the prose begins.
-static int split(const struct tb_yaml_source *source, const char *text, size_t bytes, size_t *begin, size_t *end, size_t *body)
+static int split(const struct tb_yaml *yaml, const char *text, size_t bytes, size_t *begin, size_t *end, size_t *body)
 {
     size_t next;
     if (!is_fence(text, line_bytes(text, bytes, &next)))
-        return tb_yaml_bad(source, 1, "the first line has to be '---': front matter, then prose (see: locus postulate new)");
+        return tb_yaml_bad(yaml, 1, "the first line has to be '---': front matter, then prose (see: locus postulate new)");
     *begin = next;
     for (size_t at = next; at < bytes; at += next) {
         if (is_fence(text + at, line_bytes(text + at, bytes - at, &next))) {
@@ -238,42 +233,45 @@ static int split(const struct tb_yaml_source *source, const char *text, size_t b
             return 0;
         }
     }
-    return tb_yaml_bad(source, 1, "the front matter is not closed by a second line '---'");
+    return tb_yaml_bad(yaml, 1, "the front matter is not closed by a second line '---'");
 }
 
-static int front_read(const struct tb_yaml_source *source, const char *text, size_t bytes, struct tb_postulate *out)
+static int front_read(struct tb_yaml *yaml, const char *text, size_t bytes, struct tb_postulate *out)
 {
-    struct tb_yaml *root = NULL;
-    int rc = tb_yaml_parse(source, 2, text, bytes, &root);
+    char number[8];
+    int rc = tb_yaml_open(yaml, text, bytes);
     if (rc)
         return rc;
-    char number[8];
+    yaml_node_t *root = yaml_document_get_root_node(&yaml->document);
     memcpy(number, out->id, sizeof number);
-    rc = tb_yaml_fields(source, root, "the front matter", fields, out);
+    tb_postulate_early(out);
+    rc = tb_yaml_fields(yaml, root, "the front matter", fields, out);
     if (!rc && strcmp(number, out->id) != 0)
-        rc = tb_yaml_bad(source, root->line, "the id is \"%s\", and the file's name says %s", out->id, number);
+        rc = tb_yaml_refuse(yaml, root, "the id is \"%s\", and the file's name says %s", out->id, number);
     if (!rc && out->supersedes[0] && strcmp(out->supersedes, out->id) >= 0)
-        rc = tb_yaml_bad(source, root->line, "it cannot supersede \"%s\": only an earlier number", out->supersedes);
-    tb_yaml_close(root);
+        rc = tb_yaml_refuse(yaml, root, "it cannot supersede \"%s\": only an earlier number", out->supersedes);
+    if (!rc && !out->question[0])
+        snprintf(out->question, sizeof out->question, "%s", out->title);
+    tb_yaml_close(yaml);
     return rc;
 }
 
-static int read_all(const struct tb_yaml_source *source, const char *text, size_t bytes, struct tb_postulate *out)
+static int read_all(struct tb_yaml *yaml, const char *text, size_t bytes, struct tb_postulate *out)
 {
-    const char *slash = strrchr(source->path, '/'), *unclean;
+    const char *slash = strrchr(yaml->path, '/'), *unclean;
     size_t begin = 0, end = 0, body = 0;
-    if (!tb_postulate_name(slash ? slash + 1 : source->path, out->id, out->slug))
-        return tb_yaml_bad(source, 1, "the file's name is not NNNN-slug.md with small letters, digits and '-'");
-    if ((size_t)snprintf(out->path, sizeof out->path, "%s", source->path) >= sizeof out->path)
+    if (!tb_postulate_name(slash ? slash + 1 : yaml->path, out->id, out->slug))
+        return tb_yaml_bad(yaml, 1, "the file's name is not NNNN-slug.md with small letters, digits and '-'");
+    if ((size_t)snprintf(out->path, sizeof out->path, "%s", yaml->path) >= sizeof out->path)
         return -ENAMETOOLONG;
     if (bytes > FILE_BYTES_MAX)
-        return tb_yaml_bad(source, 1, "larger than 1 MiB: this is no postulate");
+        return tb_yaml_bad(yaml, 1, "larger than 1 MiB: this is no postulate");
     unsigned line = tb_yaml_unclean(text, bytes, &unclean);
     if (line)
-        return tb_yaml_bad(source, line, "%s", unclean);
-    int rc = split(source, text, bytes, &begin, &end, &body);
+        return tb_yaml_bad(yaml, line, "%s", unclean);
+    int rc = split(yaml, text, bytes, &begin, &end, &body);
     if (!rc)
-        rc = front_read(source, text + begin, end - begin, out);
+        rc = front_read(yaml, text + begin, end - begin, out);
     if (!rc)
         rc = tb_hash_memory(text, bytes, out->sha256);
     if (!rc) {
@@ -285,11 +283,11 @@ static int read_all(const struct tb_yaml_source *source, const char *text, size_
 
 int tb_postulate_parse(const char *path, const char *text, size_t bytes, struct tb_postulate **out, struct tb_postulate_why *why)
 {
-    const struct tb_yaml_source source = {path, why};
+    struct tb_yaml yaml = {.path = path, .why = why, .line = 2};
     struct tb_postulate *postulate = calloc(1, sizeof *postulate);
     why->text[0] = '\0';
     *out = NULL;
-    int rc = postulate ? read_all(&source, text, bytes, postulate) : -ENOMEM;
+    int rc = postulate ? read_all(&yaml, text, bytes, postulate) : -ENOMEM;
     if (rc)
         tb_postulate_close(postulate);
     else
@@ -302,13 +300,12 @@ int tb_postulate_load(const char *path, struct tb_postulate **out, struct tb_pos
     char *text = NULL;
     size_t bytes = 0;
     *out = NULL;
+    why->text[0] = '\0';
     int rc = tb_file_read(path, &text, &bytes);
-    if (rc)
-        snprintf(why->text, sizeof why->text, "%s: %s", path, rc == -EINVAL ? "not a file" : strerror(-rc));
-    else
+    if (!rc)
         rc = tb_postulate_parse(path, text, bytes, out, why);
     if (rc && !why->text[0])
-        snprintf(why->text, sizeof why->text, "%s: %s", path, strerror(-rc));
+        snprintf(why->text, sizeof why->text, "%s: %s", path, text || rc != -EINVAL ? strerror(-rc) : "not a file");
     free(text);
     return rc;
 }
@@ -322,4 +319,62 @@ void tb_postulate_close(struct tb_postulate *postulate)
     free(postulate);
 }
 
-// --- by number ---
+// --- the folder ---
+
+int tb_postulate_open(const char *number, struct tb_postulate **out, struct tb_postulate_why *why)
+{
+    char path[4096], id[8];
+    *out = NULL;
+    if (tb_postulate_id(number, id)) {
+        snprintf(why->text, sizeof why->text, "'%.64s' is not the number of a postulate, such as 0002 (see: locus list)", number);
+        return -ENOENT;
+    }
+    int rc = tb_postulate_find(TB_POSTULATES, id, path, sizeof path);
+    if (rc == -ENOENT)
+        snprintf(why->text, sizeof why->text,
+                 TB_POSTULATES "/%s-*.md: there is no such postulate here (see: locus list, at the root of the repository)", id);
+    else if (rc)
+        snprintf(why->text, sizeof why->text, TB_POSTULATES "/%s-*.md: %s", id,
+                 rc == -ENOTUNIQ ? "two files have this number" : strerror(-rc));
+    return rc ? rc : tb_postulate_load(path, out, why);
+}
+
+static int is_postulate(const struct dirent *entry)
+{
+    return fnmatch("*.md", entry->d_name, FNM_PERIOD) == 0 && strcmp(entry->d_name, "README.md") != 0;
+}
+
+int tb_postulates_load(struct tb_postulates *out)
+{
+    struct dirent **entries = NULL;
+    char path[4096];
+    int count = scandir(TB_POSTULATES, &entries, is_postulate, alphasort), rc = count < 0 ? -errno : 0;
+    *out = (struct tb_postulates){.files = calloc(count > 0 ? (size_t)count : 1, sizeof *out->files)};
+    if (!rc && !out->files)
+        rc = -ENOMEM;
+    for (int i = 0; i < count; i++) {
+        struct tb_postulate_file *file = &out->files[out->count];
+        snprintf(path, sizeof path, TB_POSTULATES "/%s", entries[i]->d_name);
+        if (!rc && !(file->path = strdup(path)))
+            rc = -ENOMEM;
+        if (!rc) {
+            tb_postulate_load(path, &file->postulate, &file->why);
+            out->count++;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (rc)
+        tb_postulates_close(out);
+    return rc;
+}
+
+void tb_postulates_close(struct tb_postulates *postulates)
+{
+    for (size_t i = 0; i < postulates->count; i++) {
+        tb_postulate_close(postulates->files[i].postulate);
+        free(postulates->files[i].path);
+    }
+    free(postulates->files);
+    *postulates = (struct tb_postulates){0};
+}

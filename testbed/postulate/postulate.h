@@ -4,16 +4,23 @@
 //
 //   id: "0002"                          # the file's number
 //   title: glibc pays for churn on Linux, too
+//   question: What does glibc's malloc lose on churn?   # or left out: then the title stands for it
 //   reproduces: "0360"                  # or left out: the LOCUS paper's number
 //   supersedes: "0001"                  # or left out
+//   suite: 2                            # or left out: the version of LOCUS-EVAL whose workloads its cells are (suite.h)
 //   requires: [cpus >= 2, workers_pinned]
 //   arms: {A: locus, B: glibc}          # key: contender as `locus eval -c` takes it; the same twice: an A/A control
 //   cells: [churn-touch/full]           # WORKLOAD/TOUCH (cell.h); a workload is also a recorded trace (known_trace.h)
 //   design: {unit: process, rounds: 20, order: random, dispatch: spin, workers: 1, block_bytes: 4096, laps: 20, seed: 7}
+//   # and laps_counted: 2               # or left out; makes it a run on every node at once (below)
 //   predictions:
 //     - {id: P1, metric: time_ns, cell: churn-touch/full, stat: hl_ratio(B/A), op: ">=", value: 1.25, unit: x, confidence: 0.95}
 //   gates: [allocated == freed, pushed == drained, aa_ratio_ci contains 1]
 //   prior: what was known when this was written
+//
+// It is the whole design: `locus run NNNN` runs what it says, and no file of code goes with it. laps_counted: laps in which every
+// touch is accounted for, before all others, on every node at once; arms may then finish requests elsewhere (home-steered%50), and
+// cells touch `line` or `full`.
 //
 // metric: time_ns, time_ns_mean, time_ns_p90, outstanding_ratio (high-water over theoretical peak), distinct_ratio, waits
 // (takes); of runs of many nodes remote_touch_ratio, wandered_ratio, abroad_free_ratio (metric.h), of which max, min and median
@@ -41,6 +48,7 @@
 #include "testbed/base/sha256.h"
 #include "testbed/record/names.h"
 
+#define TB_POSTULATES "postulates"
 #define TB_PREDICTIONS_MAX 16
 #define TB_LIST_MAX 24
 
@@ -72,7 +80,7 @@ struct tb_postulate_arm {
 struct tb_postulate {
     char path[4096];
     char sha256[TB_HASH_TEXT];  // of the whole file
-    char id[8], slug[64], title[160], reproduces[8], supersedes[8];
+    char id[8], slug[64], title[160], question[256], reproduces[8], supersedes[8];
     char requires_[TB_LIST_MAX][64];
     char gates[TB_LIST_MAX][64];
     char cells[TB_LIST_MAX][64];
@@ -80,6 +88,8 @@ struct tb_postulate {
     struct tb_prediction predictions[TB_PREDICTIONS_MAX];
     uint32_t requires_count, gates_count, cells_count, arms_count, predictions_count;
     uint64_t rounds, seed, block_bytes, laps, workers;
+    uint64_t laps_counted;      // 0: a run on one node
+    uint64_t suite;             // 0: of none
     char dispatch[16], unit[16], order[16];
     char *prior;                // malloc'd
     char *body;                 // malloc'd: the prose
@@ -94,6 +104,21 @@ struct tb_postulate_why {
 int tb_postulate_load(const char *path, struct tb_postulate **out, struct tb_postulate_why *why);
 int tb_postulate_parse(const char *path, const char *text, size_t bytes, struct tb_postulate **out, struct tb_postulate_why *why);
 void tb_postulate_close(struct tb_postulate *postulate);
+
+// The one with this number ("0002", "2") in postulates/. 0; -ENOENT: there is none, or it is no number; -ENOTUNIQ, or as load.
+int tb_postulate_open(const char *number, struct tb_postulate **out, struct tb_postulate_why *why);
+
+// All files of postulates/ that should be postulates, by name. 0 or -errno; close in the first case only.
+struct tb_postulates {
+    struct tb_postulate_file {
+        char *path;
+        struct tb_postulate *postulate; // NULL: it cannot be read, and why says it
+        struct tb_postulate_why why;
+    } * files;
+    size_t count;
+};
+int tb_postulates_load(struct tb_postulates *out);
+void tb_postulates_close(struct tb_postulates *postulates);
 
 // "hl_ratio(B/A) >= 1.25", "max(C) of outstanding_ratio == 1": as it is shown everywhere. Returns out.
 const char *tb_prediction_text(const struct tb_prediction *prediction, char *out, size_t bytes);

@@ -4,7 +4,7 @@
 //
 // A prediction that could not fail, or could not survive, is refused here: a conjunction without parts, an equality of something
 // that is only known as an interval.
-#include "testbed/postulate/postulate_prediction.h"
+#include "testbed/postulate/postulate_yaml.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -59,12 +59,20 @@ static bool operands_read(enum tb_stat stat, const char *text, struct tb_predict
     return stats[stat].ratio ? pair_read(text, out) : *text == '\0';
 }
 
-static int stat_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                     void *object)
+static int metric_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    const char *words[32] = {NULL};
+    for (unsigned i = 0; tb_metric_at(i); i++)
+        words[i] = tb_metric_at(i)->name;
+    const struct tb_yaml_field known = {field->key, NULL, field->offset, field->bytes, 0, 0, words, false};
+    return tb_yaml_field_word(yaml, value, &known, object);
+}
+
+static int stat_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     struct tb_prediction *out = object;
     char text[64], shown[TB_YAML_SHOWN];
-    int rc = tb_yaml_text(source, value, field->key, text, sizeof text);
+    int rc = tb_yaml_text(yaml, value, field->key, text, sizeof text);
     if (rc)
         return rc;
     for (size_t i = 0; i < COUNT(stats); i++) {
@@ -73,15 +81,14 @@ static int stat_read(const struct tb_yaml_source *source, const struct tb_yaml *
         if (strncmp(text, stats[i].name, length) == 0 && operands_read(out->stat, text + length, out))
             return 0;
     }
-    return tb_yaml_bad(source, value->line, "stat '%s' is not hl_ratio(X/Y), median_ratio(X/Y), order(X<Y<Z), max, min or median",
-                       tb_yaml_shown(text, shown));
+    return tb_yaml_refuse(yaml, value, "stat '%s' is not hl_ratio(X/Y), median_ratio(X/Y), order(X<Y<Z), max, min or median",
+                          tb_yaml_shown(text, shown));
 }
 
-static int op_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                   void *object)
+static int op_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     char text[64], shown[TB_YAML_SHOWN];
-    int rc = tb_yaml_text(source, value, field->key, text, sizeof text);
+    int rc = tb_yaml_text(yaml, value, field->key, text, sizeof text);
     if (rc)
         return rc;
     for (size_t i = 0; i < COUNT(ops); i++) {
@@ -89,44 +96,41 @@ static int op_read(const struct tb_yaml_source *source, const struct tb_yaml *va
         if (strcmp(text, ops[i]) == 0)
             return 0;
     }
-    return tb_yaml_bad(source, value->line, "op '%s' is not >=, <=, >, <, == or within", tb_yaml_shown(text, shown));
+    return tb_yaml_refuse(yaml, value, "op '%s' is not >=, <=, >, <, == or within", tb_yaml_shown(text, shown));
 }
 
 // A number; of `within`, which the table reads before, a list of two.
-static int value_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                      void *object)
+static int value_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     struct tb_prediction *out = object;
     bool within = out->op == TB_CLAIM_WITHIN;
-    int rc = tb_yaml_want(source, value, field->key, within ? TB_YAML_LIST : TB_YAML_SCALAR);
-    if (!rc && within && value->count != 2)
-        rc = tb_yaml_bad(source, value->line, "'value' of within is [low, high]");
+    int rc = tb_yaml_want(yaml, value, field->key, within ? YAML_SEQUENCE_NODE : YAML_SCALAR_NODE);
+    if (!rc && within && tb_yaml_count(value) != 2)
+        rc = tb_yaml_refuse(yaml, value, "'value' of within is [low, high]");
     if (!rc)
-        rc = tb_yaml_number(source, within ? &value->items[0] : value, field->key, &out->low);
+        rc = tb_yaml_number(yaml, within ? tb_yaml_at(yaml, value, 0) : value, field->key, &out->low);
     out->high = out->low;
     if (!rc && within)
-        rc = tb_yaml_number(source, &value->items[1], field->key, &out->high);
+        rc = tb_yaml_number(yaml, tb_yaml_at(yaml, value, 1), field->key, &out->high);
     if (!rc && (out->low < 0 || out->high < out->low || (within && out->high == out->low)))
-        rc = tb_yaml_bad(source, value->line, "'value' must not be negative%s", within ? ", and the first below the second" : "");
+        rc = tb_yaml_refuse(yaml, value, "'value' must not be negative%s", within ? ", and the first below the second" : "");
     return rc;
 }
 
-static int share_read(const struct tb_yaml_source *source, const struct tb_yaml *value, const struct tb_yaml_field *field,
-                      void *object)
+static int share_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     double *out = (double *)((char *)object + field->offset);
     double low = (double)field->min / 100;
-    int rc = tb_yaml_number(source, value, field->key, out);
+    int rc = tb_yaml_number(yaml, value, field->key, out);
     if (!rc && (*out < low || *out <= 0 || *out >= 1))
-        rc = tb_yaml_bad(source, value->line, "'%s' has to be %s %g and below 1", field->key, field->min ? "at least" : "above",
-                         low);
+        rc = tb_yaml_refuse(yaml, value, "'%s' has to be %s %g and below 1", field->key, field->min ? "at least" : "above", low);
     return rc;
 }
 
 #define MEMBER(name) offsetof(struct tb_prediction, name), sizeof((struct tb_prediction *)0)->name
 static const struct tb_yaml_field fields[] = {
     {"id", tb_yaml_field_text, MEMBER(id), 0, 0, NULL, false},
-    {"metric", tb_yaml_field_word, MEMBER(metric), 0, 0, tb_metric_names, false},
+    {"metric", metric_read, MEMBER(metric), 0, 0, NULL, false},
     {"cell", tb_yaml_field_text, MEMBER(cell), 0, 0, NULL, false},
     {"stat", stat_read, MEMBER(stat), 0, 0, NULL, false},
     {"arm", tb_yaml_field_text, MEMBER(arm), 0, 0, NULL, true},
@@ -185,55 +189,55 @@ bool tb_prediction_compares(const struct tb_postulate *postulate, const struct t
            tb_arm_is_rival(candidate->name);
 }
 
-static int ratio_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+static int ratio_check(struct tb_yaml *yaml, const struct tb_postulate *postulate, const struct tb_prediction *out)
 {
     uint32_t parts = 0;
     if (out->arm[0])
-        return tb_yaml_bad(source, out->line, "%s: 'arm' is for max, min and median", out->id);
+        return tb_yaml_bad(yaml, out->line, "%s: 'arm' is for max, min and median", out->id);
     if (!arm_find(postulate, out->under))
-        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->under);
+        return tb_yaml_bad(yaml, out->line, "%s: there is no arm '%s'", out->id, out->under);
     if (strcmp(out->over, "*") != 0 && !arm_find(postulate, out->over))
-        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->over);
+        return tb_yaml_bad(yaml, out->line, "%s: there is no arm '%s'", out->id, out->over);
     if (strcmp(out->over, out->under) == 0)
-        return tb_yaml_bad(source, out->line, "%s: arm '%s' over itself", out->id, out->over);
+        return tb_yaml_bad(yaml, out->line, "%s: arm '%s' over itself", out->id, out->over);
     for (uint32_t i = 0; i < postulate->arms_count; i++)
         parts += tb_prediction_compares(postulate, out, i);
-    return parts ? 0 : tb_yaml_bad(source, out->line, "%s: there is no rival of arm '%s' to compare with", out->id, out->under);
+    return parts ? 0 : tb_yaml_bad(yaml, out->line, "%s: there is no rival of arm '%s' to compare with", out->id, out->under);
 }
 
 // A contender has one place, so that it is not ranked against itself; and what is ordered is claimed to rise.
-static int order_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+static int order_check(struct tb_yaml *yaml, const struct tb_postulate *postulate, const struct tb_prediction *out)
 {
     char names[2][96];
     if (out->arm[0])
-        return tb_yaml_bad(source, out->line, "%s: 'arm' is for max, min and median", out->id);
+        return tb_yaml_bad(yaml, out->line, "%s: 'arm' is for max, min and median", out->id);
     for (uint32_t i = 0; i < out->order_count; i++) {
         const struct tb_postulate_arm *arm = arm_find(postulate, out->order[i]);
         if (!arm)
-            return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->order[i]);
+            return tb_yaml_bad(yaml, out->line, "%s: there is no arm '%s'", out->id, out->order[i]);
         for (uint32_t j = 0; j < i; j++)
             if (strcmp(contender_of(arm->name, names[0]), contender_of(arm_find(postulate, out->order[j])->name, names[1])) == 0)
-                return tb_yaml_bad(source, out->line, "%s: the order has one contender twice, as '%s' and '%s'", out->id,
+                return tb_yaml_bad(yaml, out->line, "%s: the order has one contender twice, as '%s' and '%s'", out->id,
                                    out->order[j], out->order[i]);
     }
     if ((out->op != TB_CLAIM_GT && out->op != TB_CLAIM_GE) || out->low < 1)
-        return tb_yaml_bad(source, out->line,
+        return tb_yaml_bad(yaml, out->line,
                            "%s: an order claims that each is more than the one before it: op > or >=, value 1 or more", out->id);
     return 0;
 }
 
-static int arm_check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+static int arm_check(struct tb_yaml *yaml, const struct tb_postulate *postulate, const struct tb_prediction *out)
 {
     if (!out->arm[0])
-        return tb_yaml_bad(source, out->line, "%s: %s needs an 'arm'", out->id, stats[out->stat].name);
+        return tb_yaml_bad(yaml, out->line, "%s: %s needs an 'arm'", out->id, stats[out->stat].name);
     if (!arm_find(postulate, out->arm))
-        return tb_yaml_bad(source, out->line, "%s: there is no arm '%s'", out->id, out->arm);
+        return tb_yaml_bad(yaml, out->line, "%s: there is no arm '%s'", out->id, out->arm);
     if (out->margin > 0)
-        return tb_yaml_bad(source, out->line, "%s: 'margin' is for ratios of two arms", out->id);
+        return tb_yaml_bad(yaml, out->line, "%s: 'margin' is for ratios of two arms", out->id);
     return 0;
 }
 
-static int check(const struct tb_yaml_source *source, const struct tb_postulate *postulate, const struct tb_prediction *out)
+static int check(struct tb_yaml *yaml, const struct tb_postulate *postulate, const struct tb_prediction *out)
 {
     bool ratio = stats[out->stat].ratio, covered = false;
     const struct tb_metric *metric = tb_metric_find(out->metric);
@@ -241,33 +245,36 @@ static int check(const struct tb_yaml_source *source, const struct tb_postulate 
     for (uint32_t i = 0; i < postulate->cells_count; i++)
         covered |= tb_prediction_covers(out, postulate->cells[i]);
     if (!covered)
-        return tb_yaml_bad(source, out->line, "%s: '%s' is none of the cells", out->id, out->cell);
+        return tb_yaml_bad(yaml, out->line, "%s: '%s' is none of the cells", out->id, out->cell);
     if (ratio && !metric->ratio)
-        return tb_yaml_bad(source, out->line,
-                           "%s: %s may be 0, so arms have no ratio of it: claim its max, min or median of an arm", out->id,
-                           out->metric);
+        return tb_yaml_bad(yaml, out->line, "%s: %s may be 0, so arms have no ratio of it: claim its max, min or median of an arm",
+                           out->id, out->metric);
     if (strcmp(out->unit, unit) != 0)
-        return tb_yaml_bad(source, out->line, "%s: the unit of %s is '%s', not '%s'", out->id,
+        return tb_yaml_bad(yaml, out->line, "%s: the unit of %s is '%s', not '%s'", out->id,
                            ratio ? "a ratio of arms" : out->metric, unit, out->unit);
+    if (metric->many_nodes && postulate->laps_counted == 0)
+        return tb_yaml_bad(yaml, out->line,
+                           "%s: %s is counted in runs of many nodes: say in 'design' in how many laps, laps_counted", out->id,
+                           out->metric);
     if (out->op == TB_CLAIM_EQ && !stats[out->stat].exact)
-        return tb_yaml_bad(source, out->line, "%s: an interval never equals one value: claim 'within'", out->id);
+        return tb_yaml_bad(yaml, out->line, "%s: an interval never equals one value: claim 'within'", out->id);
     if (ratio && out->low <= 0)
-        return tb_yaml_bad(source, out->line, "%s: a ratio is always above 0", out->id);
+        return tb_yaml_bad(yaml, out->line, "%s: a ratio is always above 0", out->id);
     if (out->stat == TB_STAT_ORDER)
-        return order_check(source, postulate, out);
-    return ratio ? ratio_check(source, postulate, out) : arm_check(source, postulate, out);
+        return order_check(yaml, postulate, out);
+    return ratio ? ratio_check(yaml, postulate, out) : arm_check(yaml, postulate, out);
 }
 
-int tb_prediction_read(const struct tb_yaml_source *source, const struct tb_yaml *entry, struct tb_postulate *postulate)
+int tb_prediction_read(struct tb_yaml *yaml, yaml_node_t *entry, struct tb_postulate *postulate)
 {
     struct tb_prediction *out = &postulate->predictions[postulate->predictions_count];
-    *out = (struct tb_prediction){.confidence = 0.95, .line = entry->line};
-    int rc = tb_yaml_fields(source, entry, "a prediction", fields, out);
+    *out = (struct tb_prediction){.confidence = 0.95, .line = tb_yaml_line(yaml, entry)};
+    int rc = tb_yaml_fields(yaml, entry, "a prediction", fields, out);
     for (uint32_t i = 0; !rc && i < postulate->predictions_count; i++)
         if (strcmp(postulate->predictions[i].id, out->id) == 0)
-            rc = tb_yaml_bad(source, entry->line, "two predictions are called %s", out->id);
+            rc = tb_yaml_bad(yaml, out->line, "two predictions are called %s", out->id);
     if (!rc)
-        rc = check(source, postulate, out);
+        rc = check(yaml, postulate, out);
     postulate->predictions_count += !rc;
     return rc;
 }

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// postulate_yaml: libyaml's events, made a tree; see postulate_yaml.h.
+// postulate_yaml: libyaml's document, held to be strict before anything is read out of it; see postulate_yaml.h.
 //
-// The event interface is used because the document interface has resolved aliases and forgotten duplicates by the time one sees
-// it. Everything is bounded before it is read: the depth, because the tree is built by recursion, and the items of one collection,
-// because keys are compared with each other.
+// A loaded document has resolved its aliases, and no longer shows tags and markers. So the tokens are looked through first.
 #include "testbed/postulate/postulate_yaml.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
+#include "testbed/base/cli.h"
 #include "testbed/base/words.h"
 
-struct reader {
-    const struct tb_yaml_source *source;
-    yaml_parser_t parser;
-    unsigned line; // of the text's first line in the file
-};
+#define NUMBER "-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?"
 
-int tb_yaml_bad(const struct tb_yaml_source *source, unsigned line, const char *format, ...)
+int tb_yaml_bad(const struct tb_yaml *yaml, unsigned line, const char *format, ...)
 {
     va_list arguments;
-    char *text = source->why->text;
-    size_t size = sizeof source->why->text;
-    int used = snprintf(text, size, "%s:%u: ", source->path, line);
+    char *text = yaml->why->text;
+    size_t size = sizeof yaml->why->text;
+    int used = snprintf(text, size, "%s:%u: ", yaml->path, line);
     if (used >= 0 && (size_t)used < size) {
         va_start(arguments, format);
         vsnprintf(text + used, size - (size_t)used, format, arguments);
         va_end(arguments);
     }
     return -EINVAL;
+}
+
+unsigned tb_yaml_line(const struct tb_yaml *yaml, const yaml_node_t *node)
+{
+    return yaml->line + (unsigned)node->start_mark.line;
 }
 
 const char *tb_yaml_shown(const char *text, char out[TB_YAML_SHOWN])
@@ -82,212 +83,299 @@ unsigned tb_yaml_unclean(const char *text, size_t bytes, const char **what)
     return 0;
 }
 
-// --- the tree ---
-
-static void node_clear(struct tb_yaml *node)
+bool tb_yaml_matches(const char *text, const char *expression)
 {
-    for (size_t i = 0; i < node->count; i++)
-        node_clear(&node->items[i]);
-    free(node->items);
-    free(node->key);
-    free(node->text);
-}
-
-void tb_yaml_close(struct tb_yaml *root)
-{
-    if (root)
-        node_clear(root);
-    free(root);
-}
-
-static unsigned line_of(const struct reader *reader, yaml_mark_t mark)
-{
-    return reader->line + (unsigned)mark.line;
-}
-
-// The caller deletes the event, unless this fails.
-static int next(struct reader *reader, yaml_event_t *event)
-{
-    yaml_parser_t *parser = &reader->parser;
-    if (yaml_parser_parse(parser, event))
-        return 0;
-    if (parser->error == YAML_MEMORY_ERROR)
-        return -ENOMEM;
-    return tb_yaml_bad(reader->source, line_of(reader, parser->problem_mark), "not YAML: %s",
-                       parser->problem ? parser->problem : "cannot be read");
-}
-
-static int scalar_copy(const struct reader *reader, const yaml_event_t *event, char **out)
-{
-    const char *text = (const char *)event->data.scalar.value, *what;
-    size_t bytes = event->data.scalar.length;
-    if (tb_yaml_unclean(text, bytes, &what))
-        return tb_yaml_bad(reader->source, line_of(reader, event->start_mark), "%s, written as an escape", what);
-    *out = strndup(text, bytes);
-    return *out ? 0 : -ENOMEM;
-}
-
-// Nothing may stand for something else.
-static int refuse_indirection(const struct reader *reader, const yaml_event_t *event)
-{
-    unsigned line = line_of(reader, event->start_mark);
-    const yaml_char_t *anchor = NULL, *tag = NULL;
-    switch (event->type) {
-    case YAML_ALIAS_EVENT: return tb_yaml_bad(reader->source, line, "an alias (*name): write the value itself, or quote the text");
-    case YAML_SCALAR_EVENT:
-        anchor = event->data.scalar.anchor;
-        tag = event->data.scalar.tag;
-        break;
-    case YAML_SEQUENCE_START_EVENT:
-        anchor = event->data.sequence_start.anchor;
-        tag = event->data.sequence_start.tag;
-        break;
-    case YAML_MAPPING_START_EVENT:
-        anchor = event->data.mapping_start.anchor;
-        tag = event->data.mapping_start.tag;
-        break;
-    default: return tb_yaml_bad(reader->source, line, "a value is missing");
-    }
-    if (anchor)
-        return tb_yaml_bad(reader->source, line, "an anchor (&name): write the value itself, or quote the text");
-    return tag ? tb_yaml_bad(reader->source, line, "a tag (!name): write the value itself, or quote the text") : 0;
-}
-
-static int item_add(const struct reader *reader, struct tb_yaml *node, unsigned line, struct tb_yaml **out)
-{
-    if (node->count == TB_YAML_ITEMS_MAX)
-        return tb_yaml_bad(reader->source, line, "more than %d entries", TB_YAML_ITEMS_MAX);
-    struct tb_yaml *items = realloc(node->items, (node->count + 1) * sizeof *items);
-    if (!items)
-        return -ENOMEM;
-    node->items = items;
-    *out = &items[node->count++];
-    **out = (struct tb_yaml){.line = line};
-    return 0;
-}
-
-static int key_read(const struct reader *reader, const yaml_event_t *event, const struct tb_yaml *map, struct tb_yaml *member)
-{
-    char shown[TB_YAML_SHOWN];
-    int rc = refuse_indirection(reader, event);
-    member->key_line = line_of(reader, event->start_mark);
-    if (!rc && event->type != YAML_SCALAR_EVENT)
-        rc = tb_yaml_bad(reader->source, member->key_line, "a key that is a list or a map");
-    if (!rc)
-        rc = scalar_copy(reader, event, &member->key);
-    for (size_t i = 0; !rc && i + 1 < map->count; i++)
-        if (strcmp(map->items[i].key, member->key) == 0)
-            rc = tb_yaml_bad(reader->source, member->key_line, "'%s' is there twice (first in line %u)",
-                             tb_yaml_shown(member->key, shown), map->items[i].key_line);
-    return rc;
-}
-
-static int node_read(struct reader *reader, const yaml_event_t *event, unsigned depth, struct tb_yaml *out);
-
-// The items up to the collection's end.
-static int items_read(struct reader *reader, yaml_event_type_t end, unsigned depth, struct tb_yaml *node)
-{
-    int rc = 0;
-    bool ended = false;
-    while (!rc && !ended) {
-        struct tb_yaml *item = NULL;
-        yaml_event_t event;
-        rc = next(reader, &event);
-        if (rc)
-            return rc;
-        ended = event.type == end;
-        if (!ended)
-            rc = item_add(reader, node, line_of(reader, event.start_mark), &item);
-        if (!rc && !ended && node->kind == TB_YAML_MAP) {
-            rc = key_read(reader, &event, node, item);
-            yaml_event_delete(&event);
-            if (!rc)
-                rc = next(reader, &event);
-            if (rc)
-                return rc;
-        }
-        if (!rc && !ended)
-            rc = node_read(reader, &event, depth + 1, item);
-        yaml_event_delete(&event);
-    }
-    return rc;
-}
-
-static int node_read(struct reader *reader, const yaml_event_t *event, unsigned depth, struct tb_yaml *out)
-{
-    int rc = refuse_indirection(reader, event);
-    out->line = line_of(reader, event->start_mark);
-    if (!rc && depth > TB_YAML_DEPTH_MAX)
-        rc = tb_yaml_bad(reader->source, out->line, "nested deeper than %d", TB_YAML_DEPTH_MAX);
-    if (rc)
-        return rc;
-    if (event->type == YAML_SCALAR_EVENT) {
-        out->kind = TB_YAML_SCALAR;
-        out->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-        return scalar_copy(reader, event, &out->text);
-    }
-    bool map = event->type == YAML_MAPPING_START_EVENT;
-    out->kind = map ? TB_YAML_MAP : TB_YAML_LIST;
-    return items_read(reader, map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT, depth, out);
+    regex_t regex;
+    char whole[512];
+    snprintf(whole, sizeof whole, "^(%s)$", expression);
+    if (regcomp(&regex, whole, REG_EXTENDED | REG_ICASE | REG_NOSUB))
+        return false;
+    bool matches = regexec(&regex, text, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return matches;
 }
 
 // --- the document ---
 
-// The next event has to be of this type. A document marker that is written out, or a directive, is one document too many.
-static int expect(struct reader *reader, yaml_event_type_t type)
+static int parser_open(yaml_parser_t *parser, const char *text, size_t bytes)
 {
-    yaml_event_t event;
-    int rc = next(reader, &event);
+    if (!yaml_parser_initialize(parser))
+        return -ENOMEM;
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(parser, (const unsigned char *)text, bytes);
+    return 0;
+}
+
+static int parser_failed(const struct tb_yaml *yaml, const yaml_parser_t *parser)
+{
+    if (parser->error == YAML_MEMORY_ERROR)
+        return -ENOMEM;
+    return tb_yaml_bad(yaml, yaml->line + (unsigned)parser->problem_mark.line, "not YAML: %s",
+                       parser->problem ? parser->problem : "cannot be read");
+}
+
+// Nothing may stand for something else, and nothing be nested without end.
+static int token_check(const struct tb_yaml *yaml, const yaml_token_t *token, int *depth)
+{
+    unsigned line = yaml->line + (unsigned)token->start_mark.line;
+    switch (token->type) {
+    case YAML_ALIAS_TOKEN: return tb_yaml_bad(yaml, line, "an alias (*name): write the value itself, or quote the text");
+    case YAML_ANCHOR_TOKEN: return tb_yaml_bad(yaml, line, "an anchor (&name): write the value itself, or quote the text");
+    case YAML_TAG_TOKEN: return tb_yaml_bad(yaml, line, "a tag (!name): write the value itself, or quote the text");
+    case YAML_VERSION_DIRECTIVE_TOKEN:
+    case YAML_TAG_DIRECTIVE_TOKEN:
+    case YAML_DOCUMENT_START_TOKEN:
+    case YAML_DOCUMENT_END_TOKEN: return tb_yaml_bad(yaml, line, "a second document, a directive or a document's end");
+    case YAML_BLOCK_SEQUENCE_START_TOKEN:
+    case YAML_BLOCK_MAPPING_START_TOKEN:
+    case YAML_FLOW_SEQUENCE_START_TOKEN:
+    case YAML_FLOW_MAPPING_START_TOKEN:
+        *depth += 1;
+        return *depth > TB_YAML_DEPTH_MAX + 1 ? tb_yaml_bad(yaml, line, "nested deeper than %d", TB_YAML_DEPTH_MAX) : 0;
+    case YAML_BLOCK_END_TOKEN:
+    case YAML_FLOW_SEQUENCE_END_TOKEN:
+    case YAML_FLOW_MAPPING_END_TOKEN: *depth -= 1; return 0;
+    default: return 0;
+    }
+}
+
+static int tokens_check(const struct tb_yaml *yaml, const char *text, size_t bytes)
+{
+    yaml_parser_t parser;
+    int depth = 0, rc = parser_open(&parser, text, bytes);
     if (rc)
         return rc;
-    bool good = event.type == type;
-    if (event.type == YAML_DOCUMENT_START_EVENT)
-        good = good && event.data.document_start.implicit;
-    if (event.type == YAML_DOCUMENT_END_EVENT)
-        good = good && event.data.document_end.implicit;
-    if (!good)
-        rc = tb_yaml_bad(reader->source, line_of(reader, event.start_mark),
-                         event.type == YAML_STREAM_END_EVENT ? "nothing between the two lines '---'"
-                                                             : "a second document, a directive or a document's end");
-    yaml_event_delete(&event);
+    for (bool ended = false; !rc && !ended;) {
+        yaml_token_t token;
+        if (!yaml_parser_scan(&parser, &token)) {
+            rc = parser_failed(yaml, &parser);
+            break;
+        }
+        ended = token.type == YAML_STREAM_END_TOKEN;
+        rc = token_check(yaml, &token, &depth);
+        yaml_token_delete(&token);
+    }
+    yaml_parser_delete(&parser);
     return rc;
 }
 
-static int root_read(struct reader *reader, struct tb_yaml *root)
+// What comes after the document's end is no part of it, and only asking for another one shows it.
+static int load(struct tb_yaml *yaml, const char *text, size_t bytes)
 {
-    yaml_event_t event;
-    int rc = expect(reader, YAML_STREAM_START_EVENT);
-    if (!rc)
-        rc = expect(reader, YAML_DOCUMENT_START_EVENT);
-    if (!rc)
-        rc = next(reader, &event);
+    yaml_parser_t parser;
+    yaml_document_t rest;
+    int rc = parser_open(&parser, text, bytes);
     if (rc)
         return rc;
-    rc = node_read(reader, &event, 0, root);
-    yaml_event_delete(&event);
-    if (!rc)
-        rc = expect(reader, YAML_DOCUMENT_END_EVENT);
-    return rc ? rc : expect(reader, YAML_STREAM_END_EVENT);
+    if (!yaml_parser_load(&parser, &yaml->document)) {
+        rc = parser_failed(yaml, &parser);
+    } else {
+        if (!yaml_parser_load(&parser, &rest))
+            rc = parser_failed(yaml, &parser);
+        else
+            yaml_document_delete(&rest);
+        if (!rc && !yaml_document_get_root_node(&yaml->document))
+            rc = tb_yaml_bad(yaml, yaml->line, "nothing between the two lines '---'");
+        if (rc)
+            yaml_document_delete(&yaml->document);
+    }
+    yaml_parser_delete(&parser);
+    return rc;
 }
 
-int tb_yaml_parse(const struct tb_yaml_source *source, unsigned line, const char *text, size_t bytes, struct tb_yaml **out)
+static int keys_check(struct tb_yaml *yaml, const yaml_node_t *map)
 {
-    struct reader reader = {.source = source, .line = line};
-    struct tb_yaml *root = calloc(1, sizeof *root);
-    *out = NULL;
-    if (!root)
-        return -ENOMEM;
-    if (!yaml_parser_initialize(&reader.parser)) {
-        free(root);
-        return -ENOMEM;
+    char shown[TB_YAML_SHOWN];
+    for (size_t i = 0; i < tb_yaml_count(map); i++) {
+        const yaml_node_t *key = tb_yaml_key_at(yaml, map, i);
+        if (key->type != YAML_SCALAR_NODE)
+            return tb_yaml_refuse(yaml, key, "a key that is a list or a map");
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(tb_yaml_raw(key), tb_yaml_raw(tb_yaml_key_at(yaml, map, j))) == 0)
+                return tb_yaml_refuse(yaml, key, "'%s' is there twice (first in line %u)", tb_yaml_shown(tb_yaml_raw(key), shown),
+                                      tb_yaml_line(yaml, tb_yaml_key_at(yaml, map, j)));
     }
-    yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, bytes);
-    int rc = root_read(&reader, root);
-    yaml_parser_delete(&reader.parser);
+    return 0;
+}
+
+static int node_check(struct tb_yaml *yaml, const yaml_node_t *node)
+{
+    const char *what;
+    if (node->type == YAML_SCALAR_NODE)
+        return tb_yaml_unclean(tb_yaml_raw(node), node->data.scalar.length, &what)
+                   ? tb_yaml_refuse(yaml, node, "%s, written as an escape", what)
+                   : 0;
+    if (tb_yaml_count(node) > TB_YAML_ITEMS_MAX)
+        return tb_yaml_refuse(yaml, node, "more than %d entries", TB_YAML_ITEMS_MAX);
+    return node->type == YAML_MAPPING_NODE ? keys_check(yaml, node) : 0;
+}
+
+int tb_yaml_open(struct tb_yaml *yaml, const char *text, size_t bytes)
+{
+    int rc = tokens_check(yaml, text, bytes);
+    if (!rc)
+        rc = load(yaml, text, bytes);
     if (rc)
-        tb_yaml_close(root);
-    else
-        *out = root;
+        return rc;
+    for (const yaml_node_t *node = yaml->document.nodes.start; !rc && node < yaml->document.nodes.top; node++)
+        rc = node_check(yaml, node);
+    if (rc)
+        tb_yaml_close(yaml);
+    return rc;
+}
+
+void tb_yaml_close(struct tb_yaml *yaml)
+{
+    yaml_document_delete(&yaml->document);
+}
+
+size_t tb_yaml_count(const yaml_node_t *node)
+{
+    if (node->type == YAML_SEQUENCE_NODE)
+        return (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
+    return (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+}
+
+yaml_node_t *tb_yaml_at(struct tb_yaml *yaml, const yaml_node_t *node, size_t i)
+{
+    bool list = node->type == YAML_SEQUENCE_NODE;
+    return yaml_document_get_node(&yaml->document,
+                                  list ? node->data.sequence.items.start[i] : node->data.mapping.pairs.start[i].value);
+}
+
+yaml_node_t *tb_yaml_key_at(struct tb_yaml *yaml, const yaml_node_t *map, size_t i)
+{
+    return yaml_document_get_node(&yaml->document, map->data.mapping.pairs.start[i].key);
+}
+
+const char *tb_yaml_raw(const yaml_node_t *scalar)
+{
+    return (const char *)scalar->data.scalar.value;
+}
+
+// --- values ---
+
+int tb_yaml_want(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, yaml_node_type_t type)
+{
+    static const char *const names[] = {
+        [YAML_SCALAR_NODE] = "one value", [YAML_SEQUENCE_NODE] = "a list", [YAML_MAPPING_NODE] = "a map"};
+    if (value->type == type)
+        return 0;
+    return tb_yaml_refuse(yaml, value, "'%s' is %s, and has to be %s", what, names[value->type], names[type]);
+}
+
+static bool is_plain(const yaml_node_t *scalar)
+{
+    return scalar->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+// Plain words for which a reader of YAML has another meaning than the text: of version 1.1 as well as of 1.2.
+static bool is_ambiguous(const char *text)
+{
+    char *end;
+    if (tb_yaml_matches(text, "~|null|true|false|yes|no|on|off|y|n|-?\\.inf|\\.nan"))
+        return true;
+    strtod(text, &end);
+    return strchr("+-.0123456789", text[0]) && end != text && *end == '\0';
+}
+
+int tb_yaml_text(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, char *out, size_t bytes)
+{
+    char shown[TB_YAML_SHOWN];
+    int rc = tb_yaml_want(yaml, value, what, YAML_SCALAR_NODE);
+    if (rc)
+        return rc;
+    const char *text = tb_yaml_raw(value);
+    unsigned line = tb_yaml_line(yaml, value);
+    if (text[strspn(text, " \t\n")] == '\0')
+        return tb_yaml_bad(yaml, line, "'%s' is empty", what);
+    if (is_plain(value) && is_ambiguous(text))
+        return tb_yaml_bad(yaml, line, "'%s' has to be text: put %s in quotes", what, tb_yaml_shown(text, shown));
+    if (strchr(text, '\n'))
+        return tb_yaml_bad(yaml, line, "'%s' has to be one line", what);
+    if (strlen(text) >= bytes)
+        return tb_yaml_bad(yaml, line, "'%s' is longer than %zu bytes", what, bytes - 1);
+    memcpy(out, text, strlen(text) + 1);
+    return 0;
+}
+
+// `what` has to be this, and is something else.
+static int refuse_value(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, const char *wanted)
+{
+    char shown[TB_YAML_SHOWN];
+    const char *text = tb_yaml_raw(value);
+    return tb_yaml_refuse(yaml, value, "'%s' has to be %s, not %s%s", what, wanted,
+                          is_plain(value) ? "" : "text: ", text[0] ? tb_yaml_shown(text, shown) : "nothing");
+}
+
+int tb_yaml_number(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, double *out)
+{
+    int rc = tb_yaml_want(yaml, value, what, YAML_SCALAR_NODE);
+    if (rc)
+        return rc;
+    *out = strtod(tb_yaml_raw(value), NULL);
+    return is_plain(value) && tb_yaml_matches(tb_yaml_raw(value), NUMBER) && isfinite(*out)
+               ? 0
+               : refuse_value(yaml, value, what, "a number");
+}
+
+int tb_yaml_field_text(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    return tb_yaml_text(yaml, value, field->key, (char *)object + field->offset, field->bytes);
+}
+
+int tb_yaml_field_word(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    char list[400] = "", shown[TB_YAML_SHOWN];
+    const char *const *words = field->words;
+    int rc = tb_yaml_want(yaml, value, field->key, YAML_SCALAR_NODE);
+    if (rc)
+        return rc;
+    for (const char *const *known = words; *known; known++) {
+        size_t used = strlen(list);
+        if (strcmp(tb_yaml_raw(value), *known) == 0) {
+            snprintf((char *)object + field->offset, field->bytes, "%s", *known);
+            return 0;
+        }
+        snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", *known);
+    }
+    return tb_yaml_refuse(yaml, value, "'%s' is '%s', and has to be %s%s", field->key, tb_yaml_shown(tb_yaml_raw(value), shown),
+                          words[1] ? "one of " : "", list);
+}
+
+int tb_yaml_field_count(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    char wanted[80];
+    int rc = tb_yaml_want(yaml, value, field->key, YAML_SCALAR_NODE);
+    if (rc)
+        return rc;
+    if (is_plain(value) && tb_yaml_matches(tb_yaml_raw(value), "0|[1-9][0-9]*") &&
+        tb_cli_u64(tb_yaml_raw(value), field->min, field->max, (uint64_t *)((char *)object + field->offset)))
+        return 0;
+    snprintf(wanted, sizeof wanted, "a whole number from %llu to %llu", (unsigned long long)field->min,
+             (unsigned long long)field->max);
+    return refuse_value(yaml, value, field->key, wanted);
+}
+
+int tb_yaml_fields(struct tb_yaml *yaml, yaml_node_t *map, const char *what, const struct tb_yaml_field fields[], void *object)
+{
+    char shown[TB_YAML_SHOWN];
+    yaml_node_t *values[TB_YAML_ITEMS_MAX] = {0};
+    int rc = tb_yaml_want(yaml, map, what, YAML_MAPPING_NODE);
+    for (size_t i = 0; !rc && i < tb_yaml_count(map); i++) {
+        const yaml_node_t *key = tb_yaml_key_at(yaml, map, i);
+        const struct tb_yaml_field *field = fields;
+        while (field->key && strcmp(field->key, tb_yaml_raw(key)) != 0)
+            field++;
+        if (!field->key)
+            rc = tb_yaml_refuse(yaml, key, "unknown key '%s' in %s", tb_yaml_shown(tb_yaml_raw(key), shown), what);
+        values[field - fields] = tb_yaml_at(yaml, map, i);
+    }
+    for (const struct tb_yaml_field *field = fields; !rc && field->key; field++) {
+        if (values[field - fields])
+            rc = field->read(yaml, values[field - fields], field, object);
+        else if (!field->optional)
+            rc = tb_yaml_refuse(yaml, map, "%s has no key '%s'", what, field->key);
+    }
     return rc;
 }

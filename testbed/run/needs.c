@@ -204,9 +204,10 @@ static int need_libraries(const struct asked *asked)
 
 static int need_traces(const struct asked *asked)
 {
-    for (const char *const *cell = asked->run->cells; cell && *cell; cell++) {
+    for (uint32_t i = 0; i < asked->run->cells_count; i++) {
+        const char *cell = asked->run->cells[i];
         char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(*cell, "/"), *cell);
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(cell, "/"), cell);
         if (tb_known_trace(name) && tb_known_trace_missing(name, asked->found, asked->found_bytes))
             return 0;
     }

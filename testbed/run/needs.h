@@ -25,7 +25,8 @@ struct tb_needing {
     uint32_t arms_count;
     uint32_t workers;
     bool many_nodes;
-    const char *const *cells;   // "azure-conv/line", NULL-terminated; or NULL
+    const char (*cells)[64];    // "azure-conv/line"
+    uint32_t cells_count;
 };
 
 // Is it met? 1 yes; 0 no: `found` says what there is instead, as a clause: "here is 1 node"; -EINVAL no such need; -errno: the host

@@ -20,15 +20,16 @@
 #define LONG_LAP_BLOCK_BYTES (UINT64_C(512) << 10)
 
 // A contender has a driver for one node, or a table for many, or both.
-static int arm_fits(const struct tb_plan *plan, const struct tb_experiment_arm *named, const struct tb_arm *arm, char *why,
+static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *named, const struct tb_arm *arm, char *why,
                     size_t why_bytes)
 {
-    const char *id = plan->experiment->id;
-    if (plan->experiment->many_nodes && !arm->contender->nodes)
+    const char *id = plan->postulate->id;
+    bool many = plan->campaign.many_nodes;
+    if (many && !arm->contender->nodes)
         snprintf(why, why_bytes, "arm %s: %s runs on one node only, and experiment %s is of many", named->key, named->name, id);
-    else if (!plan->experiment->many_nodes && !arm->contender->driver)
+    else if (!many && !arm->contender->driver)
         snprintf(why, why_bytes, "arm %s: %s runs on many nodes only, and experiment %s is of one", named->key, named->name, id);
-    else if (!plan->experiment->many_nodes && !tb_arm_on_one_node(arm))
+    else if (!many && !tb_arm_on_one_node(arm))
         snprintf(why, why_bytes, "arm %s: what %s asks for takes several nodes, and experiment %s is of one", named->key,
                  named->name, id);
     else
@@ -38,21 +39,21 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_experiment_arm *
 
 static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
 {
-    for (const struct tb_experiment_arm *arm = plan->experiment->arms; arm->key; arm++) {
+    int error = 0;
+    for (uint32_t i = 0; i < plan->postulate->arms_count && !error; i++) {
+        const struct tb_postulate_arm *arm = &plan->postulate->arms[i];
         uint32_t at = plan->campaign.arms_count;
-        int error = tb_arms_add(plan->arms, &plan->campaign.arms_count, arm->name, why, why_bytes);
+        error = tb_arms_add(plan->arms, &plan->campaign.arms_count, arm->name, why, why_bytes);
         if (!error)
             error = arm_fits(plan, arm, &plan->arms[at], why, why_bytes);
-        if (error)
-            return error;
     }
-    return 0;
+    return error;
 }
 
-static bool needs_traces(const struct tb_experiment *experiment)
+static bool needs_traces(const struct tb_postulate *postulate)
 {
-    for (const char *const *need = experiment->needs; *need; need++)
-        if (strcmp(*need, "traces") == 0)
+    for (uint32_t i = 0; i < postulate->requires_count; i++)
+        if (strcmp(postulate->requires_[i], "traces") == 0)
             return true;
     return false;
 }
@@ -68,7 +69,7 @@ static int trace_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_b
         error = tb_known_trace_path(name, path, sizeof path);
     if (!error)
         error = tb_hash_file(path, plan->trace_sha256[at]);
-    if (error == -ENOENT && needs_traces(plan->experiment))
+    if (error == -ENOENT && needs_traces(plan->postulate))
         return 0;
     if (error)
         snprintf(why, why_bytes, "%s", reason.text[0] ? reason.text : strerror(-error));
@@ -103,7 +104,7 @@ static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 
 static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touch touch, char *why, size_t why_bytes)
 {
-    bool many = plan->experiment->many_nodes;
+    bool many = plan->campaign.many_nodes;
     if (many ? touch == TB_TOUCH_LINE || touch == TB_TOUCH_FULL : touch != TB_TOUCH_LINE)
         return 0;
     snprintf(why, why_bytes,
@@ -115,7 +116,7 @@ static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touc
 // On many nodes each node has its own workers and pools, and all cells are alike.
 static int settings_fit(const struct tb_plan *plan, const char *text, const struct tb_cell *cell, char *why, size_t why_bytes)
 {
-    if (!plan->experiment->many_nodes || !(cell->workers || cell->block_bytes || cell->dispatch_given))
+    if (!plan->campaign.many_nodes || !(cell->workers || cell->block_bytes || cell->dispatch_given))
         return touch_fits(plan, text, cell->touch, why, why_bytes);
     snprintf(why, why_bytes, "cell '%s': in runs of many nodes all cells have the workers, blocks and dispatch of 'design'", text);
     return -EINVAL;
@@ -124,13 +125,13 @@ static int settings_fit(const struct tb_plan *plan, const char *text, const stru
 // The laps of a recorded trace are long, and one warms up, as in `locus replay`; those of large blocks as well.
 static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const char *workload, bool smoke)
 {
-    uint32_t laps = smoke ? TB_SMOKE_LAPS : plan->experiment->laps;
+    uint32_t laps = smoke ? TB_SMOKE_LAPS : (uint32_t)plan->postulate->laps;
     bool is_long = tb_known_trace(workload) || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
     cell->laps = laps;
     cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
     cell->laps_metered = laps / 4 + 1;
-    if (plan->experiment->many_nodes)
-        cell->laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : plan->experiment->laps_counted;
+    if (plan->campaign.many_nodes)
+        cell->laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : (uint32_t)plan->postulate->laps_counted;
 }
 
 static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *why, size_t why_bytes)
@@ -154,16 +155,17 @@ static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *w
 // What says that it is a version of LOCUS-EVAL has that version's workloads, as they were published, or recorded traces.
 static int suite_fits(const struct tb_plan *plan, char *why, size_t why_bytes)
 {
-    const struct tb_suite *suite = tb_suite(plan->experiment->suite);
+    unsigned version = (unsigned)plan->postulate->suite;
+    const struct tb_suite *suite = tb_suite(version);
     bool frozen = false;
-    if (plan->experiment->suite == 0)
+    if (version == 0)
         return 0;
     int error = suite ? tb_suite_check(suite, &frozen) : 0;
     if (error)
         return error;
     if (!frozen) {
         snprintf(why, why_bytes, "the workloads of this build are not those of LOCUS-EVAL v%u, which are frozen: call it otherwise",
-                 plan->experiment->suite);
+                 version);
         return -EINVAL;
     }
     for (uint32_t i = 0; i < plan->campaign.cells_count; i++) {
@@ -187,27 +189,34 @@ static void rounds_lay_out(struct tb_plan *plan, const struct tb_plan_options *o
     plan->campaign.rounds = rounds > 1 ? 2 * plan->block_rounds : 1;
 }
 
-int tb_plan_open(struct tb_plan **out, const struct tb_experiment *experiment, const struct tb_postulate *postulate,
-                 const struct tb_plan_options *options, char *why, size_t why_bytes)
+static enum tb_dispatch dispatch_of(const struct tb_postulate *postulate)
+{
+    enum tb_dispatch dispatch = TB_DISPATCH_FUTEX;
+    while (dispatch > 0 && strcmp(tb_dispatch_name(dispatch), postulate->dispatch) != 0)
+        dispatch--;
+    return dispatch;
+}
+
+int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, const struct tb_plan_options *options, char *why,
+                 size_t why_bytes)
 {
     struct tb_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return -ENOMEM;
-    plan->experiment = experiment;
     plan->postulate = postulate;
     plan->campaign = (struct tb_campaign){
         .arms = plan->arms,
         .cells = plan->cells,
         .seed = options->seed_given ? options->seed : postulate->seed,
-        .dispatch = experiment->dispatch,
-        .workers = experiment->workers,
+        .dispatch = dispatch_of(postulate),
+        .workers = (uint32_t)postulate->workers,
         .block_bytes = postulate->block_bytes,
-        .many_nodes = experiment->many_nodes,
+        .many_nodes = postulate->laps_counted > 0,
     };
     rounds_lay_out(plan, options);
     int error = arms_open(plan, why, why_bytes);
-    for (const char *const *cell = experiment->cells; *cell && !error; cell++)
-        error = cell_open(plan, *cell, options->smoke, why, why_bytes);
+    for (uint32_t i = 0; i < postulate->cells_count && !error; i++)
+        error = cell_open(plan, postulate->cells[i], options->smoke, why, why_bytes);
     if (!error)
         error = suite_fits(plan, why, why_bytes);
     size_t processes = (size_t)plan->campaign.cells_count * plan->campaign.arms_count;

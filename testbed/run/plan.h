@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan: an experiment and its postulate, made ready to run: arms found, workloads built, rounds laid out in blocks.
+// plan: a postulate, made ready to run: arms found, workloads built, rounds laid out in blocks.
 //
 // The rounds come in two blocks of equal length. When the blocks disagree (verdict.h) a whole third is added; the verdict pools
 // all.
@@ -8,7 +8,6 @@
 #define TB_PLAN_H
 
 #include "testbed/measure/cell.h"
-#include "testbed/postulate/experiment.h"
 #include "testbed/postulate/postulate.h"
 
 #define TB_PLAN_CELLS_MAX 24
@@ -17,7 +16,6 @@
 #define TB_SMOKE_LAPS_COUNTED 1u
 
 struct tb_plan {
-    const struct tb_experiment *experiment;
     const struct tb_postulate *postulate;
     struct tb_arm arms[TB_ARMS_MAX];
     struct tb_schedule *schedules[TB_PLAN_CELLS_MAX];
@@ -37,10 +35,10 @@ struct tb_plan_options {
 };
 
 // 0, -ENOMEM, or -EINVAL with one sentence in `why` (a contender that is not here, an unknown cell, an arm or a cell that an
-// experiment of many nodes, or of one, cannot have). A recorded trace may be missing if the experiment needs `traces`: the plan can
-// then be shown, and not run. Borrows both.
-int tb_plan_open(struct tb_plan **out, const struct tb_experiment *experiment, const struct tb_postulate *postulate,
-                 const struct tb_plan_options *options, char *why, size_t why_bytes);
+// experiment of many nodes, or of one, cannot have). A recorded trace may be missing if the postulate needs `traces`: the plan can
+// then be shown, and not run. Borrows the postulate.
+int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, const struct tb_plan_options *options, char *why,
+                 size_t why_bytes);
 void tb_plan_close(struct tb_plan *plan);
 
 // Finds out what this host can count, and has the campaign count it, what the predictions are about in every round. A host that

@@ -86,10 +86,10 @@ int tb_profile_check(const struct tb_profile_config *config, const struct tb_pla
 {
     bool known = !config->arm;
     for (uint32_t a = 0; a < plan->campaign.arms_count; a++)
-        known |= config->arm && strcmp(plan->experiment->arms[a].key, config->arm) == 0;
+        known |= config->arm && strcmp(plan->postulate->arms[a].key, config->arm) == 0;
     if (!known) {
-        snprintf(why, why_bytes, "--profile-arm: experiment %s has no arm '%s' (its arms are A, B, ...: locus postulate show %s)",
-                 plan->experiment->id, config->arm, plan->experiment->id);
+        snprintf(why, why_bytes, "--profile-arm: experiment %s has no arm '%s' (see its arms in %s)", plan->postulate->id,
+                 config->arm, plan->postulate->path);
         return -EINVAL;
     }
     int error = options_check(config->options);
@@ -226,7 +226,7 @@ static void tell(const struct target *target, const struct tb_sample *sample, ch
     struct stat status;
     char hint[120];
     bool recorded = stat(target->data, &status) == 0 && status.st_size > 0;
-    say(profile, "  %s %s %s/%s: ", profile->plan->experiment->arms[target->arm].key, profile->plan->arms[target->arm].label,
+    say(profile, "  %s %s %s/%s: ", profile->plan->postulate->arms[target->arm].key, profile->plan->arms[target->arm].label,
         profile->plan->workloads[target->cell], tb_touch_name(profile->plan->cells[target->cell].touch));
     paranoid(hint, sizeof hint);
     if (!recorded || !sample->ran) { // a file may be there all the same, and of no use
@@ -247,7 +247,7 @@ static void tell(const struct target *target, const struct tb_sample *sample, ch
 static int target_run(const struct profile *profile, enum tb_profile_tool tool, uint32_t cell, uint32_t arm)
 {
     const struct tb_plan *plan = profile->plan;
-    const char *words[WORDS_MAX], *key = plan->experiment->arms[arm].key;
+    const char *words[WORDS_MAX], *key = plan->postulate->arms[arm].key;
     struct target target = {.profile = profile, .tool = tool, .cell = cell, .arm = arm};
     struct tb_sample sample = {0};
     char said[2048];
@@ -295,7 +295,7 @@ int tb_profile(const struct tb_profile_config *config, const struct tb_plan *pla
     for (uint32_t cell = 0; cell < plan->campaign.cells_count; cell++)
         for (uint32_t arm = 0; arm < plan->campaign.arms_count; arm++)
             for (int tool = 0; tool < TB_PROFILE_TOOLS && !error; tool++)
-                if (config->wanted[tool] && (!config->arm || strcmp(plan->experiment->arms[arm].key, config->arm) == 0))
+                if (config->wanted[tool] && (!config->arm || strcmp(plan->postulate->arms[arm].key, config->arm) == 0))
                     error = target_run(&profile, (enum tb_profile_tool)tool, cell, arm);
     if (error && !why[0])
         snprintf(why, why_bytes, "%s: %s", profile.folder[0] ? profile.folder : log, strerror(-error));

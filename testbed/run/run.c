@@ -41,7 +41,7 @@ const char *tb_run_kind_name(enum tb_run_kind kind)
 
 static int names_make(struct running *running)
 {
-    const struct tb_experiment *experiment = running->config->plan->experiment;
+    const struct tb_postulate *postulate = running->config->plan->postulate;
     struct tb_run_result *result = running->result;
     unsigned char random[19];
     char stamp[24];
@@ -53,9 +53,9 @@ static int names_make(struct running *running)
         snprintf(running->nonce + 2 * i, 3, "%02x", random[i]);
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
     strftime(running->time, sizeof running->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(result->run, sizeof result->run, "%s-%s-%02x%02x%02x", experiment->id, stamp, random[16], random[17], random[18]);
+    snprintf(result->run, sizeof result->run, "%s-%s-%02x%02x%02x", postulate->id, stamp, random[16], random[17], random[18]);
     int length = snprintf(result->log, sizeof result->log, "%s/%s/%s-%s/%s.jsonl", running->config->root, running->config->host,
-                          experiment->id, experiment->slug, result->run + strlen(experiment->id) + 1);
+                          postulate->id, postulate->slug, result->run + strlen(postulate->id) + 1);
     return length < (int)sizeof result->log ? 0 : -ENAMETOOLONG;
 }
 
@@ -180,15 +180,17 @@ static int needs_check(struct running *running)
         .arms_count = plan->campaign.arms_count,
         .workers = plan->campaign.workers,
         .many_nodes = plan->campaign.many_nodes,
-        .cells = plan->experiment->cells,
+        .cells = plan->postulate->cells,
+        .cells_count = plan->postulate->cells_count,
     };
     char found[TB_FOUND_BYTES];
-    for (const char *const *need = plan->experiment->needs; *need; need++) {
-        int met = tb_need_met(*need, &run, found, sizeof found);
+    for (uint32_t i = 0; i < plan->postulate->requires_count; i++) {
+        const char *need = plan->postulate->requires_[i];
+        int met = tb_need_met(need, &run, found, sizeof found);
         if (met < 0)
             return met;
         if (!met && !running->unmet[0])
-            snprintf(running->unmet, sizeof running->unmet, "needs %s, and %s", *need, found);
+            snprintf(running->unmet, sizeof running->unmet, "needs %s, and %s", need, found);
     }
     if (!running->unmet[0])
         tb_plan_missing(plan, running->unmet, sizeof running->unmet);

@@ -45,8 +45,8 @@ static json_t *arms_json(const struct tb_plan *plan)
         const struct tb_arm *arm = &plan->arms[i];
         if (arm->library[0] && tb_hash_file(arm->library, sha256))
             sha256[0] = '\0';
-        json_array_append_new(arms, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "key", plan->experiment->arms[i].key, "name",
-                                              plan->experiment->arms[i].name, "library", text_or_null(arm->library),
+        json_array_append_new(arms, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "key", plan->postulate->arms[i].key, "name",
+                                              plan->postulate->arms[i].name, "library", text_or_null(arm->library),
                                               "library_sha256", text_or_null(sha256), "cross_percent", count(arm->cross_percent),
                                               "workers", arm->workers ? count(arm->workers) : json_null()));
     }
@@ -60,7 +60,7 @@ static json_t *cell_json(const struct tb_plan *plan, uint32_t at)
     const struct tb_schedule *schedule = cell->schedule;
     uint32_t pool_blocks = cell->pool_blocks ? cell->pool_blocks : schedule ? schedule->pool_blocks : 0;
     json_t *object =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", plan->experiment->cells[at], "workload", plan->workloads[at],
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", plan->postulate->cells[at], "workload", plan->workloads[at],
                   "touch", tb_touch_name(cell->touch), "laps", count(cell->laps), "laps_warmup", count(cell->laps_warmup),
                   "laps_counted", count(cell->laps_counted), "laps_metered", count(cell->laps_metered));
     json_t *of_schedule =
@@ -108,9 +108,9 @@ static json_t *doctor_json(void)
 }
 
 // Only what is frozen gets so far: tb_plan_open.
-static json_t *suite_json(const struct tb_experiment *experiment)
+static json_t *suite_json(const struct tb_postulate *postulate)
 {
-    const struct tb_suite *suite = tb_suite(experiment->suite);
+    const struct tb_suite *suite = tb_suite((unsigned)postulate->suite);
     return suite ? json_pack("{s:i, s:s}", "version", (int)suite->version, "sha256", suite->sha256) : json_null();
 }
 
@@ -151,9 +151,9 @@ json_t *tb_line_header(const struct tb_run_config *config, const char *run, cons
     const struct tb_postulate *postulate = plan->postulate;
     json_t *filed =
         json_pack("{s:s, s:s, s:o}", "path", postulate->path, "sha256", postulate->sha256, "commit", text_or_null(config->commit));
-    json_t *experiment = json_pack("{s:s, s:s, s:s, s:o, s:o}", "id", plan->experiment->id, "slug", plan->experiment->slug,
-                                   "question", plan->experiment->question, "reproduces", text_or_null(postulate->reproduces),
-                                   "suite", suite_json(plan->experiment));
+    json_t *experiment =
+        json_pack("{s:s, s:s, s:s, s:o, s:o}", "id", postulate->id, "slug", postulate->slug, "question", postulate->question,
+                  "reproduces", text_or_null(postulate->reproduces), "suite", suite_json(postulate));
     return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run",
                      run, "nonce", nonce, "kind", tb_run_kind_name(config->kind), "time", time, "emulated", tb_environment_guest(),
                      "postulate", filed, "experiment", experiment, "design", design_json(plan), "arms", arms_json(plan), "cells",
@@ -191,7 +191,7 @@ json_t *tb_line_sample(const struct tb_plan *plan, uint32_t block, uint32_t cell
     const struct tb_sample *s = tb_campaign_sample(&plan->campaign, cell, arm, round);
     json_t *line =
         json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o}", "t", "s", "block", count(block), "round", count(round),
-                  "cell", count(cell), "pos", count(position), "arm", plan->experiment->arms[arm].key, "ran", s->ran, "valid",
+                  "cell", count(cell), "pos", count(position), "arm", plan->postulate->arms[arm].key, "ran", s->ran, "valid",
                   s->valid, "invalid", text_or_null(s->invalid), "version", text_or_null(s->version));
     json_t *times = json_pack("{s:o, s:o, s:o, s:o, s:o}", "time_ns", number_or_null(s->lap_ns), "time_ns_min",
                               number_or_null(s->lap_ns_min), "time_ns_mean", positive_or_null(s->lap_ns_mean), "time_ns_p90",

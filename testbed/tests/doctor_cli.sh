@@ -157,6 +157,6 @@ holds no_command_goes_into_a_log "" eval '! head -n 1 "$log" | jq -c .doctor | g
 holds the_log_verifies "" "$LOCUS" verify --root build/logs
 holds the_report_folds_it "" \
     eval '"$LOCUS" report --root build/logs -o report.html && grep -q "<summary><h2>Host: " report/0*.html'
-"$LOCUS" record draft 0002 "$log" -o draft.md >/dev/null 2>&1
-holds the_draft_has_a_line "" grep -qE '^Host: (fit|[0-9]+ findings?: [a-z, -]+|not known)' draft.md
+"$LOCUS" record show "$log" >shown.md 2>&1
+holds what_is_shown_has_a_line "" grep -qE '^Host: (fit|[0-9]+ findings?: [a-z, -]+|not known)' shown.md
 done_testing

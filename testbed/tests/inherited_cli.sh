@@ -167,7 +167,6 @@ limited size-limit-of-hwloc-s-file 2 "$scratch/here.xml" "$LOCUS" matrix -k late
 limited size-limit-of-the-matrix 1 "$scratch/matrix.json" "$LOCUS" matrix -k push -r 1 -q --json="$scratch/matrix.json"
 if status 0 "$LOCUS" run 0002 --smoke -q --host here --root "$scratch/logs"; then
     log=$(sed -n 's/^log //p' "$out")
-    limited size-limit-of-a-draft 1 "$scratch/draft.md" "$LOCUS" record draft 0002 "$log" -o "$scratch/draft.md"
     limited size-limit-of-an-export 1 "$scratch/pyperf.json" "$LOCUS" export --pyperf "$log" -o "$scratch/pyperf.json"
 else
     fail a-run-for-what-follows "$why"

@@ -83,7 +83,7 @@ for_a_clone() { # argument...: refused in one line that says so; its help says s
         tr -s '\n ' ' ' <"$out" | grep -q "clone of the project's repository" &&
         away 0 "$installed" --help && why="no star" && grep -q "^  $1 .* \*$" "$out"
 }
-for command in list 'postulate list' 'postulate new x' 'run 0002' 'record file 0002 x' verify 'packet --list'; do
+for command in list 'postulate check' 'postulate new x' 'run 0002' 'record file 0002 x' verify 'packet --list'; do
     check "$(tr ' ' - <<<"$command")-is-for-a-clone" for_a_clone $command
 done
 why="left there: $(ls "$elsewhere")"

@@ -24,7 +24,6 @@ replay replay cells replay testbed/tests/fixtures/small.csv '$few' --json
 bench bench cells bench -c locus -r 1 -q --json
 advise advise machine advise --workload churn-touch --json
 list list experiments list --json
-postulate postulates postulates postulate list --json
 verify verify findings verify --root '$scratch/logs' --json
 scoreboard scoreboard tables scoreboard --host milan-vm --json
 compare compare postulates compare --json 0005

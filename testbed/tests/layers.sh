@@ -9,7 +9,7 @@ REPO=$(cd "${REPO:-$(dirname "$0")/../..}" && pwd) || exit 2
 
 copy() {
     rm -rf "$scratch/tree" && mkdir "$scratch/tree" && cd "$REPO" || exit 2
-    cp -r topo placement testbed experiments Makefile .ci "$scratch/tree/" && cd "$scratch/tree" || exit 2
+    cp -r topo placement testbed Makefile .ci "$scratch/tree/" && cd "$scratch/tree" || exit 2
 }
 case_of() { # name, pattern of the complaint or "", what is done to the copy
     copy

@@ -23,12 +23,12 @@ printing=( # a line is a command with its arguments, which hold no blanks but th
     counters 'counters --json'
     "eval -W cycle-256 ${few[*]}" "eval -W cycle-256 ${few[*]} --json" "eval -W cycle-256 ${few[*]} --csv"
     "replay testbed/tests/fixtures/small.csv ${few[*]}" "bench -c locus -r 1 -q" "bench -c locus -r 1 -q --json"
-    'advise --workload churn-touch' 'advise --workload churn-touch --json' list 'list --json' 'postulate list'
-    'postulate list --json' 'postulate show 0002' 'postulate check 0002' "run 0002 --smoke -q --host here --root $scratch/more"
+    'advise --workload churn-touch' 'advise --workload churn-touch --json' list 'list --json'
+    'postulate check 0002' "run 0002 --smoke -q --host here --root $scratch/more"
     "verify --root $scratch/logs" "verify --root $scratch/logs --json" "report --root $scratch/logs -o $scratch/page.html"
     "report --root $scratch/logs -o -" "scoreboard --host milan-vm" "scoreboard --host milan-vm --json"
     "scoreboard --host milan-vm --csv" "scoreboard --host milan-vm --markdown" 'compare 0005' 'compare --json 0005'
-    "compare $log $log" "compare --json $log $log" "export --pyperf $log" 'packet --list --host here')
+    "compare $log $log" "compare --json $log $log" "record show $log" "export --pyperf $log" 'packet --list --host here')
 
 once() { # to where, word of the reason, command...
     local to=$1 word=$2 got
@@ -97,7 +97,8 @@ done
 refused_first advise--json-in-no-folder 'there is no such folder' $nowhere advise --workload churn-touch --json=$nowhere
 refused_first report--output-in-no-folder 'there is no such folder' $nowhere report --root "$scratch/logs" -o $nowhere
 refused_first export--output-in-no-folder 'there is no such folder' $nowhere export --pyperf "$log" -o $nowhere
-refused_first draft--output-in-no-folder 'there is no such folder' $nowhere record draft 0002 "$log" -o $nowhere
+official=$(ls logs/*/0002-*/*.jsonl | head -n 1)
+refused_first draft--output-in-no-folder 'there is no such folder' $nowhere record draft 0002 "$official" -o $nowhere
 path=/nonexistent refused_first eval--plot-without-gnuplot 'cannot draw: gnuplot is not installed' "$scratch/plot.svg" \
     eval -W cycle-256 "${few[@]}" "--json=$other" --plot "$scratch/plot.svg"
 path=/nonexistent refused_first matrix--plot-without-gnuplot 'cannot draw: gnuplot is not installed' "$scratch/plot.svg" \

@@ -46,8 +46,8 @@ contents() { (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2); }
 
 # --- making one ----------------------------------------------------------------------------------------------------------------
 
-refuses unknown_experiment 2 "'9999'" packet 9999
-refuses experiment_without_postulate 2 'no postulate' packet 0001
+refuses unknown_postulate 2 '9999-.*there is no such postulate here' packet 9999
+refuses what_is_no_number 2 "'churn' is not the number of a postulate" packet churn
 refuses numbers_with_full 2 'no numbers' packet --full 0002
 refuses no_packet 2 'which packet' import
 refuses two_packets 2 'one packet or folder at a time' import x y

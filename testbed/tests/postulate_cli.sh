@@ -32,7 +32,7 @@ expect() {
 mkdir "$scratch/work" && cd "$scratch/work" || exit 1
 expect without_its_folder 2 'there is no postulates/ here: it works on the record' "$LOCUS" postulate check
 mkdir postulates
-expect list_of_none 0 'No postulate yet' "$LOCUS" postulate list
+expect list_of_none 0 'No postulate yet' "$LOCUS" list
 expect new_takes_the_first_number 0 'postulates/0001-one.md' "$LOCUS" postulate new one
 expect new_takes_the_next_number 0 'postulates/0002-one.md' "$LOCUS" postulate new one
 rm postulates/*
@@ -40,24 +40,27 @@ touch postulates/9000-old.md # numbers that no experiment has
 expect new_counts_from_the_highest 0 'postulates/9001-churn.md' "$LOCUS" postulate new churn
 expect new_is_not_ready 1 "postulates/9001-churn.md:3: 'title' is empty" "$LOCUS" postulate check 9001
 expect bad_slug 2 'a slug is small letters' "$LOCUS" postulate new Big_Slug
-expect no_action 2 'which of new, list, show, check and file' "$LOCUS" postulate
+expect no_action 2 'which of new, check and file' "$LOCUS" postulate
 expect unknown_action 2 "'edit' is not new" "$LOCUS" postulate edit 9001
 expect misplaced_option 2 '--title is for new' "$LOCUS" postulate check --title x
 expect missing_number 2 'postulate file NNNN' "$LOCUS" postulate file
-expect not_a_number 2 "'churn' is not the number" "$LOCUS" postulate show churn
-expect no_such_number 2 'postulates/0007-*.md: there is no such' "$LOCUS" postulate show 7
+expect not_a_number 2 "'churn' is not the number" "$LOCUS" postulate check churn
+expect no_such_number 2 'postulates/0007-*.md: there is no such' "$LOCUS" postulate check 7
 
 file=postulates/9001-churn.md
 rm $file
 expect new_with_a_title 0 "$file" "$LOCUS" postulate new churn --title 'glibc: "pays" \ too'
 rm postulates/9000-old.md
-expect prior_must_be_told 1 "9001-churn.md:44: 'prior' has to say" "$LOCUS" postulate check 9001
+expect prior_must_be_told 1 "9001-churn.md:47: 'prior' has to say" "$LOCUS" postulate check 9001
 sed -i 's/^prior:$/prior: nothing/' $file
 expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
-expect title_survives_quoting 0 '9001  glibc: "pays" \ too' "$LOCUS" postulate show 9001
-expect show_says_what_is_claimed 0 'P1   hl_ratio(B/A) >= 1.25, in churn-touch/full, at 95 %' "$LOCUS" postulate show 9001
+expect list_shows_it 0 '9001    no                    1  none yet                    churn' "$LOCUS" list
+expect title_survives_quoting 0 '"title": "glibc: \"pays\" \\ too"' "$LOCUS" list --json
+expect json_says_what_is_claimed 0 '"text": "hl_ratio(B/A) >= 1.25"' "$LOCUS" list --json
+expect without_a_question_the_title_stands_for_it 0 'glibc: "pays" \ too' "$LOCUS" list
 sed 's/metric:/methric:/; s/9001/9002/' $file >postulates/9002-broken.md
-expect check_names_file_and_line 1 "postulates/9002-broken.md:37: unknown key 'methric' in a prediction" "$LOCUS" postulate check
+expect check_names_file_and_line 1 "postulates/9002-broken.md:40: unknown key 'methric' in a prediction" "$LOCUS" postulate check
+expect list_names_file_and_line 1 "9002-broken.md:40: unknown key" "$LOCUS" list
 expect check_of_one_sees_only_it 0 'ok' "$LOCUS" postulate check 9001
 sed 's/B: glibc/B: nosuch/; s/9001/9002/' $file >postulates/9002-broken.md
 expect unknown_contender 1 "arm B: unknown contender 'nosuch'" "$LOCUS" postulate check
@@ -97,13 +100,12 @@ before=$(cksum <logs/h/ledger.jsonl)
 expect file_it_again 0 'was filed already, unchanged' "$LOCUS" postulate file 9001 --host h
 [ "$before" = "$(cksum <logs/h/ledger.jsonl)" ] && pass again_adds_nothing || fail again_adds_nothing 'the ledger has changed'
 expect host_by_environment 0 'in logs/other/ledger.jsonl' env LOCUS_HOST=other "$LOCUS" postulate file 9001
-expect list_says_when 0 "9001    $(date -u +%Y)-" "$LOCUS" postulate list
-expect list_json 0 '"text": "hl_ratio(B/A) >= 1.25"' "$LOCUS" postulate list --json
+expect list_says_when 0 "9001    $(date -u +%Y)-" "$LOCUS" list
 sed -i 's/value: 1.25/value: 1.20/' $file && commit
 expect filed_and_then_edited 1 'it is not what was filed (logs/h/ledger.jsonl' "$LOCUS" postulate file 9001 --host h
 expect nor_on_a_third_host 1 'it is not what was filed' "$LOCUS" postulate file 9001 --host third
 expect check_sees_the_edit 1 'it is not what was filed' "$LOCUS" postulate check
-expect list_sees_the_edit 0 '9001    EDITED since' "$LOCUS" postulate list
+expect list_sees_the_edit 0 '9001    EDITED ' "$LOCUS" list
 git checkout -q HEAD~ -- $file
 sed 's/^requires/supersedes: "9001"\nrequires/; s/id: "9001"/id: "9002"/' $file >postulates/9002-better.md && commit
 expect a_correction_is_filed 0 '9002-better.md filed' "$LOCUS" postulate file 9002 --host h
@@ -113,15 +115,11 @@ else
     fail and_supersedes "$(tail -n 1 logs/h/ledger.jsonl)"
 fi
 sed -i '2s/9001/9003/' logs/other/ledger.jsonl
-expect a_broken_ledger_is_named 1 'logs/other/ledger.jsonl:2: ' "$LOCUS" postulate list
+expect a_broken_ledger_is_named 1 'logs/other/ledger.jsonl:2: ' "$LOCUS" list
 expect nothing_is_filed_beside_it 1 'logs/other/ledger.jsonl:2: ' "$LOCUS" postulate file 9002 --host h
 rm -r logs/other
 mkdir logs/g && cp logs/h/ledger.jsonl logs/g/
 
-# Every file in experiments/ is in the program, with its postulate, and nothing else is.
-files=$(ls "$REPO"/experiments/*.c 2>/dev/null | wc -l)
-count=$("$LOCUS" list --json | grep -c '"slug"')
-[ "$files" -eq "$count" ] && pass every_experiment_is_listed || fail every_experiment_is_listed "$count of $files"
 if [ -c /dev/full ]; then # more than the stream holds: the write that fails is not the last one
     (cd "$REPO" && "$LOCUS" list --json >/dev/full 2>"$err")
     why="exit $?: $(cat "$err")"
@@ -139,17 +137,22 @@ close_run() {
     echo "$line,\"h\":\"$({ printf "$before"; printf %s "$line"; } | sha256sum | cut -c 1-64)\"}" >>"$ledger"
 }
 
-for experiment in "$REPO"/experiments/*.c; do
-    [ -e "$experiment" ] || continue
-    name=$(basename "$experiment" .c)
-    number=${name%%-*}
-    expect "list_misses_postulate_$number" 0 "$number    missing    no          none yet" "$LOCUS" list
-    sed "s/9001/$number/; s/workers: 1,/workers: 63,/" $file >"postulates/$name.md"
-    expect "list_sees_that_${number}_differs" 0 "$number    differs " "$LOCUS" list
-    expect "check_says_how_${number}_differs" 1 "postulates/$name.md and its experiment differ: " "$LOCUS" postulate check "$number"
-    rm "postulates/$name.md"
-    close_run h "$number-20260101T000000Z-aaaaaa" falsified 2099-01-02T00:00:00Z
-    close_run g "$number-20260101T000000Z-bbbbbb" survived 2099-01-01T00:00:00Z
-    expect "list_has_the_latest_verdict_of_$number" 0 "$number    missing    no          falsified " "$LOCUS" list
-done
+close_run h 9001-20260101T000000Z-aaaaaa falsified 2099-01-02T00:00:00Z
+close_run g 9001-20260101T000000Z-bbbbbb survived 2099-01-01T00:00:00Z
+expect list_has_the_latest_verdict 0 "  1  falsified " "$LOCUS" list
+
+# A postulate is the whole experiment: what is filled in runs, and no file of code goes with it.
+rm postulates/* && expect new_to_run 0 'postulates/0001-mine.md' "$LOCUS" postulate new mine --title 'glibc pays'
+sed -i 's/^prior:$/prior: nothing/; s/^# question: .*/question: Does it run as it is?/; s/B: glibc, C: locus/B: "null", C: locus/
+    s/steady-decode/churn-touch/; s/workers_pinned\]/hardware]/; s/dispatch: spin/dispatch: inline/' postulates/0001-mine.md
+expect it_runs_without_a_line_of_code 0 'verdict ' "$LOCUS" run 1 --smoke -q --host h
+log=$(sed -n 's/^log //p' "$scratch/out")
+if head -n 1 "$log" | jq -e '.experiment.question == "Does it run as it is?" and .experiment.suite == null and
+    .design.dispatch == "inline" and (.arms | map(.name)) == ["locus", "null", "locus"]' >/dev/null; then
+    pass and_its_log_says_the_design
+else
+    fail and_its_log_says_the_design "$(head -n 1 "$log" | cut -c 1-300)"
+fi
+sed -i 's/seed: 7/seed: 7, laps_counted: 1/' postulates/0001-mine.md
+expect of_many_nodes_it_has_other_arms 2 "locus runs on one node only" "$LOCUS" run 1 --smoke -q --host h
 done_testing

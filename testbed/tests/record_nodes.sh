@@ -66,8 +66,7 @@ holds a_missing_trace_is_a_sealed_log "$(log)" lines \
     'map(.t) == ["hdr", "after", "sum", "seal"] and .[0].cells[0].workload == "azure-conv" and .[0].cells[0].blocks_peak == null
      and .[0].cells[0].trace_sha256 == null and (.[0].unmet | startswith("needs traces, and there is no azure-conv"))'
 missing=$(log)
-prints its_log_can_be_drafted 0 missing.md "$LOCUS" record draft 9101 "$missing" -o missing.md
-holds its_draft_says_why "$(sed -n 5,9p missing.md)" grep -q 'needs traces, and there is no azure-conv: set LOCUS_TRACES' missing.md
+prints its_log_can_be_shown 0 'needs traces, and there is no azure-conv: set LOCUS_TRACES' "$LOCUS" record show "$missing"
 prints its_log_can_be_compared 0 'Nothing else differs' "$LOCUS" compare "$missing" "$missing"
 prints its_log_can_be_reported 0 'Of 2 predictions in 1 run, .* 2 could not be measured here' \
     "$LOCUS" report --root build/logs -o missing.html
@@ -138,9 +137,9 @@ prints list_names_the_guest 0 '^        The verdict is of an emulated guest (n2)
     "$LOCUS" list --logs build/logs
 prints list_names_it_to_programs 0 '"emulated": "n2"' "$LOCUS" list --logs build/logs --json
 prints verify_takes_it 0 'all is well' "$LOCUS" verify --root build/logs
-prints draft_of_it 0 draft.md "$LOCUS" record draft 0002 "$log" -o draft.md
-holds the_draft_says_so_at_its_top "$(head -n 8 draft.md)" \
-    eval "head -n 8 draft.md | grep -qF '> **Made in an emulated guest (n2): counts, no times.**'"
+prints it_is_shown 0 '^## Gates' "$LOCUS" record show "$log"
+holds and_says_so_at_its_top "$(head -n 8 "$scratch/out")" \
+    eval "head -n 8 '$scratch/out' | grep -qF '> **Made in an emulated guest (n2): counts, no times.**'"
 prints compare_has_no_ratio 0 'made in an emulated guest (n2): counts, no times' "$LOCUS" compare "$hardware" "$log"
 holds none_at_all "$(grep glibc "$scratch/out")" eval "grep -q 'glibc .* no times$' '$scratch/out'"
 prints export_refuses_it 1 'pyperf knows nothing but times' "$LOCUS" export --pyperf "$log"
@@ -155,7 +154,7 @@ holds counts_are_judged_as_ever "$(grep '^P' "$scratch/out")" \
 # --- the logs of this project ---------------------------------------------------------------------------------------------------
 
 cd "$REPO" || exit 1
-figures() { sed -n '/^## Interpretation/q; p' "$1"; }
+figures() { sed -n '1d; /^## Interpretation/q; p' "$1"; }
 export_of() { # log: the status and the words that its export must end with
     if jq -es '.[0].emulated' "$1" >/dev/null; then
         echo '1 pyperf knows nothing but times'
@@ -167,15 +166,13 @@ export_of() { # log: the status and the words that its export must end with
 }
 for old in logs/*/*/*.jsonl; do
     [ -e "$old" ] || continue
-    number=$(basename "$(dirname "$old")" | cut -c 1-4)
-    name="old_log_${number}_$(basename "$old" .jsonl)"
+    name="old_log_$(basename "$(dirname "$old")" | cut -c 1-4)_$(basename "$old" .jsonl)"
     record=experiments/$(basename "$(dirname "$old")").md
-    rm -f "$scratch/old.md"
-    prints "$name: draft" 0 old.md "$LOCUS" record draft "$number" "$old" -o "$scratch/old.md"
-    # An experiment has one record, and of several hosts' logs it is made of the one that it names.
+    prints "$name: show" 0 '^## Prediction and observation' "$LOCUS" record show "$old"
+    # The records of the first runs hold these tables. An experiment has one record, of the log that it names.
     if grep -qF "$old" "$record"; then
-        holds "$name: the draft is what was filed" "$(diff <(figures "$record") <(figures "$scratch/old.md") | head -n 2)" \
-            cmp <(figures "$record") <(figures "$scratch/old.md")
+        holds "$name: what is shown is what was filed" "$(diff <(figures "$record") "$scratch/out" | head -n 2)" \
+            cmp <(figures "$record") "$scratch/out"
     fi
     prints "$name: compare" 0 'Nothing else differs' "$LOCUS" compare "$old" "$old"
     read -r status words <<<"$(export_of "$old")"

@@ -7,26 +7,19 @@
 #include "testbed/postulate/postulate.h"
 #include "testbed/record/store.h"
 
-#define TB_POSTULATES "postulates"
 #define TB_LOGS "logs"
 
 int tb_postulate_new(const char *slug, const char *title);
 int tb_postulate_file(const char *number, const char *host);
-int tb_postulate_list(bool json);
-int tb_postulate_show(const char *number);
 
-// Finds and reads one by its number.
-int tb_postulate_open(const char *number, struct tb_postulate **out);
+// Reads one by its number.
+int tb_postulate_get(const char *number, struct tb_postulate **out);
 
 // All ledgers below logs/; one whose chain is broken is reported, and counts as far as it holds.
 int tb_postulate_filed(struct tb_store *out);
 
-// The paths of all files in postulates/ that should be postulates, in order. Free each, and the list. The count, or -errno, which
-// was reported.
-int tb_postulate_names(char ***names);
-
 // Everything that can be known without running anything: what the parts say about each other was read already; here, that the
-// experiment agrees, that the contenders exist, that what it supersedes is there, that it is as it was filed.
+// contenders exist, that what it supersedes is there, that it is as it was filed.
 int tb_postulate_check(const struct tb_postulate *postulate, const struct tb_store *filed);
 
 #endif

@@ -116,7 +116,7 @@ int tb_postulate_file(const char *number, const char *host)
         tb_error("this host has no usable name: give one with --host NAME");
         return TB_EXIT_USAGE;
     }
-    int status = tb_postulate_open(number, &postulate);
+    int status = tb_postulate_get(number, &postulate);
     if (!status)
         status = tb_postulate_filed(&filed);
     if (!status)

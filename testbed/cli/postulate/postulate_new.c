@@ -29,59 +29,57 @@ static bool slug_good(const char *slug)
 // One more than the highest number there is.
 static int number_next(unsigned *out)
 {
-    char **names = NULL;
-    int count = tb_postulate_names(&names);
+    struct tb_postulates all;
+    int rc = tb_postulates_load(&all);
     *out = 1;
-    for (int i = 0; i < count; i++) {
-        unsigned long number = strtoul(names[i] + strlen(TB_POSTULATES "/"), NULL, 10);
+    for (size_t i = 0; i < all.count; i++) {
+        unsigned long number = strtoul(all.files[i].path + strlen(TB_POSTULATES "/"), NULL, 10);
         if (number < 9999 && number >= *out)
             *out = (unsigned)number + 1;
     }
-    for (int i = 0; names && i < count; i++)
-        free(names[i]);
-    free(names);
-    return count < 0 ? TB_EXIT_FAILED : TB_EXIT_OK;
+    tb_postulates_close(&all);
+    if (rc)
+        tb_error(TB_POSTULATES ": %s", strerror(-rc));
+    return rc ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
-// The template's text, malloc'd, or NULL after a report.
-static char *template_read(void)
+// The new file's text, malloc'd: the template with the number and the title (quoted, or "") in their places. NULL after a report.
+static char *compose(unsigned number, const char *title)
 {
-    char path[4096], why[1024], *text = NULL;
-    size_t bytes;
+    char path[4096], why[1024], *template = NULL, *text = NULL;
+    size_t bytes = 0;
     if (tb_share(TEMPLATE, path, sizeof path, why, sizeof why)) {
         tb_error("%s", why);
         return NULL;
     }
-    const char *id = tb_file_read(path, &text, &bytes) == 0 ? strstr(text, ID) : NULL;
-    if (id && strstr(id, TITLE))
-        return text;
-    tb_error("%s: it is no template: it needs the lines id: " ID " and title:", path);
-    free(text);
-    return NULL;
+    int rc = tb_file_read(path, &template, &bytes);
+    const char *id = rc ? NULL : memmem(template, bytes, ID, strlen(ID));
+    const char *behind = id ? memmem(id, bytes - (size_t)(id - template), TITLE, strlen(TITLE)) : NULL;
+    if (!behind) {
+        tb_error("%s: it is no template: it needs the lines id: " ID " and title:", path);
+    } else {
+        const char *rest = id + strlen(ID);
+        behind += strlen(TITLE);
+        if (asprintf(&text, "%.*s\"%04u\"%.*s %s%.*s", (int)(id - template), template, number, (int)(behind - rest), rest, title,
+                     (int)(template + bytes - behind), behind) < 0)
+            text = NULL;
+    }
+    free(template);
+    return text;
 }
 
-// The template with the number and the title (quoted, or "") in their places.
-static int template_fill(FILE *out, const char *template, unsigned number, const char *title)
-{
-    const char *id = strstr(template, ID), *behind = strstr(id, TITLE) + strlen(TITLE);
-    const char *rest = id + strlen(ID);
-    return fprintf(out, "%.*s\"%04u\"%.*s %s%s", (int)(id - template), template, number, (int)(behind - rest), rest, title, behind);
-}
-
-static int write_new(const char *path, const char *template, unsigned number, const char *title)
+static int write_new(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!file) {
-        tb_error("%s: %s", path, strerror(errno));
-        return TB_EXIT_FAILED;
-    }
-    bool failed = template_fill(file, template, number, title) < 0;
-    failed |= fclose(file) != 0;
-    if (!failed)
+    bool written = file && fputs(text, file) >= 0;
+    if (file)
+        written = fclose(file) == 0 && written;
+    if (written)
         return TB_EXIT_OK;
     tb_error("%s: %s", path, tb_output_why(-errno));
-    unlink(path);
+    if (fd >= 0)
+        unlink(path);
     return TB_EXIT_FAILED;
 }
 
@@ -93,20 +91,22 @@ int tb_postulate_new(const char *slug, const char *title)
         tb_error("'%s': a slug is small letters, digits and '-', at most 63, such as glibc-on-churn", slug);
         return TB_EXIT_USAGE;
     }
-    json_t *text = json_string(title ? title : "");
-    char *quoted = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL; // a JSON string is a quoted one of YAML
-    char *template = quoted ? template_read() : NULL;
-    int status = !quoted ? TB_EXIT_USAGE : template ? number_next(&number) : TB_EXIT_FAILED;
-    if (!quoted)
+    json_t *string = json_string(title ? title : "");
+    char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL; // a JSON string is a quoted one of YAML
+    json_decref(string);
+    if (!quoted) {
         tb_error("--title: it is not UTF-8");
-    if (!status) {
-        snprintf(path, sizeof path, TB_POSTULATES "/%04u-%s.md", number, slug);
-        status = write_new(path, template, number, title ? quoted : "");
+        return TB_EXIT_USAGE;
     }
-    if (!status)
+    int status = number_next(&number);
+    char *text = status ? NULL : compose(number, title ? quoted : "");
+    if (text) {
+        snprintf(path, sizeof path, TB_POSTULATES "/%04u-%s.md", number, slug);
+        status = write_new(path, text);
+    }
+    if (text && !status)
         printf("%s\nfill it in, then: locus postulate check %04u\n", path, number);
-    free(template);
+    free(text);
     free(quoted);
-    json_decref(text);
-    return status;
+    return text ? status : TB_EXIT_FAILED;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// record_nodes_scenario: an experiment of one arm, one cell and one need that never was: planned, and run.
+// record_nodes_scenario: a postulate of one arm, one cell and one need that never was: planned, and run.
 //
 //   record_nodes_scenario many|one ARM CELL NEED [smoke | run]
 //
@@ -32,10 +32,11 @@ static int run(struct tb_plan *plan, enum tb_run_kind kind, bool wanted)
                                      .arms_count = plan->campaign.arms_count,
                                      .workers = plan->campaign.workers,
                                      .many_nodes = plan->campaign.many_nodes,
-                                     .cells = plan->experiment->cells};
+                                     .cells = plan->postulate->cells,
+                                     .cells_count = plan->postulate->cells_count};
     struct tb_run_result result;
     char found[TB_FOUND_BYTES], why[400];
-    int met = tb_need_met(plan->experiment->needs[0], &wants, found, sizeof found);
+    int met = tb_need_met(plan->postulate->requires_[0], &wants, found, sizeof found);
     if (met > 0 && !wanted)
         return print_header(&config);
     int error = met < 0 ? met : tb_run(&config, &result, why, sizeof why);
@@ -47,9 +48,18 @@ static int run(struct tb_plan *plan, enum tb_run_kind kind, bool wanted)
     return 0;
 }
 
-static struct tb_postulate *postulate_of(const char *arm, const char *cell)
+// Of one cell, twice where it is only planned.
+static struct tb_postulate *postulate_of(bool many, const char *arm, const char *cell, const char *need, uint32_t cells)
 {
-    static struct tb_postulate out = {.path = "postulates/9101-scenario.md", .id = "9101", .rounds = 2, .block_bytes = 4096};
+    static struct tb_postulate out = {.path = "postulates/9101-scenario.md",
+                                      .id = "9101",
+                                      .slug = "scenario",
+                                      .question = "Is it planned as it should be?",
+                                      .dispatch = "inline",
+                                      .workers = 1,
+                                      .rounds = 2,
+                                      .laps = 8,
+                                      .block_bytes = 4096};
     static const struct tb_prediction claims[] = {
         {.id = "P1",
          .metric = "remote_touch_ratio",
@@ -71,8 +81,12 @@ static struct tb_postulate *postulate_of(const char *arm, const char *cell)
     memcpy(out.predictions, claims, sizeof claims);
     snprintf(out.arms[0].key, sizeof out.arms[0].key, "A");
     snprintf(out.arms[0].name, sizeof out.arms[0].name, "%s", arm);
-    snprintf(out.cells[0], sizeof out.cells[0], "%s", cell);
-    out.arms_count = out.cells_count = 1;
+    for (uint32_t i = 0; i < cells; i++)
+        snprintf(out.cells[i], sizeof out.cells[i], "%s", cell);
+    snprintf(out.requires_[0], sizeof out.requires_[0], "%s", need);
+    out.laps_counted = many ? 5 : 0;
+    out.arms_count = out.requires_count = 1;
+    out.cells_count = cells;
     out.predictions_count = 2;
     return &out;
 }
@@ -82,23 +96,11 @@ int main(int argc, char **argv)
     if (argc < 5)
         return fprintf(stderr, "usage: record_nodes_scenario many|one ARM CELL NEED [smoke | run]\n"), 2;
     bool smoke = argc > 5 && strcmp(argv[5], "smoke") == 0, wanted = argc > 5 && strcmp(argv[5], "run") == 0;
-    const struct tb_experiment experiment = {
-        .id = "9101",
-        .slug = "scenario",
-        .question = "Is it planned as it should be?",
-        .arms = (const struct tb_experiment_arm[]){{"A", argv[2]}, {NULL, NULL}},
-        .cells = (const char *const[]){argv[3], wanted ? NULL : argv[3], NULL},
-        .needs = (const char *const[]){argv[4], NULL},
-        .workers = 1,
-        .rounds = 2,
-        .laps = 8,
-        .many_nodes = strcmp(argv[1], "many") == 0,
-        .laps_counted = 5,
-    };
+    struct tb_postulate *postulate = postulate_of(strcmp(argv[1], "many") == 0, argv[2], argv[3], argv[4], wanted ? 1 : 2);
     const struct tb_plan_options options = {.smoke = smoke};
     struct tb_plan *plan = NULL;
     char why[4500];
-    if (tb_plan_open(&plan, &experiment, postulate_of(argv[2], argv[3]), &options, why, sizeof why))
+    if (tb_plan_open(&plan, postulate, &options, why, sizeof why))
         return printf("refused %s\n", why), 0;
     int status = run(plan, smoke ? TB_RUN_SMOKE : TB_RUN_TRIAL, wanted);
     tb_plan_close(plan);

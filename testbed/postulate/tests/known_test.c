@@ -47,4 +47,6 @@ Test(known, gates)
 {
     cr_assert(tb_gate_known("throttle == 0") && tb_gate_known("handles home") && !tb_gate_known("moon == full"));
     cr_assert_not_null(tb_gate_at(0));
+    for (unsigned i = 0; tb_gate_at(i); i++)
+        cr_expect_not_null(strstr(TB_GATES, tb_gate_at(i)), "%s is not in the list that people read", tb_gate_at(i));
 }

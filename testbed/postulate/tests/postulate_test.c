@@ -178,12 +178,51 @@ Test(postulate, many_nodes_have_cells_needs_and_metrics_of_their_own)
     cr_expect_eq(p->requires_count, 6);
     tb_postulate_close(p);
     free(text);
-    text = changed("outstanding_ratio", "remote_touch_ratio", &bytes);
+    text = changed("laps: 20, seed: 7}", "laps: 20, seed: 7, laps_counted: 2}", &bytes);
+    memcpy(strstr(text, "outstanding_ratio"), "wandered_ratio   ", strlen("outstanding_ratio"));
     p = parse_good(text, bytes);
     char shown[128];
-    cr_expect_str_eq(tb_prediction_text(&p->predictions[1], shown, sizeof shown), "max(A) of remote_touch_ratio == 1");
+    cr_expect_str_eq(tb_prediction_text(&p->predictions[1], shown, sizeof shown), "max(A) of wandered_ratio == 1");
+    cr_expect_eq(p->laps_counted, 2);
     tb_postulate_close(p);
     free(text);
+}
+
+Test(postulate, says_its_question_and_its_suite)
+{
+    size_t bytes;
+    char *text = changed("reproduces:", "question: What does it lose?\nsuite: 2\nreproduces:", &bytes);
+    struct tb_postulate *p = parse_good(text, bytes), *plain = parse_good(good, strlen(good));
+    cr_expect_str_eq(p->question, "What does it lose?");
+    cr_expect_eq(p->suite, 2);
+    cr_expect(plain->suite == 0 && plain->laps_counted == 0, "PATH is the name of an early one of one node and no suite");
+    cr_expect_str_eq(plain->question,
+                     "On Linux, how much does glibc's malloc lose to locus on churn when every block is written in full?");
+    tb_postulate_close(plain);
+    struct tb_postulate_why why;
+    cr_assert_eq(tb_postulate_parse("0002-other.md", good, strlen(good), &plain, &why), 0, "%s", why.text);
+    cr_expect_str_eq(plain->question, plain->title);
+    tb_postulate_close(plain);
+    tb_postulate_close(p);
+    free(text);
+}
+
+// What is filed does not say it, and runs as it always did.
+Test(postulate, those_that_were_filed_early_have_what_they_do_not_say)
+{
+    static const struct {
+        const char *number;
+        uint64_t suite, laps_counted;
+    } early[] = {{"1", 0, 0}, {"5", 0, 2}, {"7", 0, 10}, {"10", 0, 1}, {"22", 0, 0}, {"23", 2, 0}, {"31", 2, 0}};
+    for (size_t i = 0; i < sizeof early / sizeof *early; i++) {
+        struct tb_postulate *postulate;
+        struct tb_postulate_why why;
+        cr_assert_eq(tb_postulate_open(early[i].number, &postulate, &why), 0, "%s", why.text);
+        cr_expect_eq(postulate->suite, early[i].suite, "%s", early[i].number);
+        cr_expect_eq(postulate->laps_counted, early[i].laps_counted, "%s", early[i].number);
+        cr_expect_str_neq(postulate->question, postulate->title);
+        tb_postulate_close(postulate);
+    }
 }
 
 // A share of requests that finish elsewhere makes no other contender.
@@ -312,7 +351,11 @@ static const struct wrong {
     {"dispatch: spin", "dispatch: poll", 10, "one of inline, spin, futex"},
     {"metric: time_ns", "metric: remote_touch_ratio", 13, "P1: remote_touch_ratio may be 0, so arms have no ratio of it"},
     {"metric: time_ns", "metric: wandered_ratio", 13, "claim its max, min or median of an arm"},
-    {"metric: outstanding_ratio", "metric: abroad_free_ratio, margin: 0.1", 15, "'margin' is for ratios of two arms"},
+    {"metric: outstanding_ratio", "metric: abroad_free_ratio", 15, "P2: abroad_free_ratio is counted in runs of many nodes"},
+    {"laps: 20", "laps: 20, laps_counted: 0", 11, "'laps_counted' has to be a whole number from 1 to"},
+    {"title:", "suite: 3\ntitle:", 3, "'suite' has to be a whole number from 1 to 2, not 3"},
+    {"title:", "question: [a]\ntitle:", 3, "'question' is a list"},
+    {"metric: outstanding_ratio", "metric: outstanding_ratio, margin: 0.1", 15, "'margin' is for ratios of two arms"},
     {"metric: time_ns", "metric: time", 13, "distinct_ratio, waits, remote_touch"},
     {"hl_ratio(B/A)", "hl_ratio(B)", 14, "stat 'hl_ratio(B)'"},
     {"hl_ratio(B/A)", "hl_ratio(B/A", 14, "stat 'hl_ratio(B/A'"},
@@ -382,6 +425,13 @@ Test(postulate, each_mistake_is_named_with_its_line)
         }
         free(text);
     }
+}
+
+Test(postulate, what_comes_after_the_document_is_refused)
+{
+    static const char text[] = "---\n{id: \"0002\"}\ntitle: more\n---\n", nothing[] = "---\n# nothing\n---\n";
+    expect_error(PATH, text, strlen(text), 3, "not YAML");
+    expect_error(PATH, nothing, strlen(nothing), 2, "nothing between the two lines '---'");
 }
 
 Test(postulate, a_nul_byte_is_refused_with_its_line)

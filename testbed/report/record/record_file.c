@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "testbed/base/file.h"
 #include "testbed/base/json.h"
 #include "testbed/record/store.h"
 #include "testbed/record/ledger.h"
@@ -107,36 +106,29 @@ int tb_record_check(const char *draft, const char *fresh, char *why, size_t why_
     return rc ? rc : section_check(draft, rest, draft + strlen(draft), "Next question", why, why_bytes);
 }
 
-// The log is the one that the ledger of its host closed.
-static int check_closed(const struct tb_log_view *view, char *why, size_t why_bytes)
+int tb_record_official(const struct tb_log_view *view, char *why, size_t why_bytes)
 {
-    char host[128], path[256], head[TB_HASH_TEXT];
-    struct tb_chain ledger;
-    tb_store_host_of(view->path, host, sizeof host);
-    snprintf(path, sizeof path, "logs/%s/ledger.jsonl", host);
+    const char *kind = tb_member_text(view->header, "kind"), *run = tb_member_text(view->header, "run");
+    struct tb_store filed = {0};
+    char head[TB_HASH_TEXT];
+    if (strcmp(kind, "official") != 0 || strncmp(view->path, "logs/", 5) != 0) {
+        snprintf(why, why_bytes, "%s is %s %s run; only an official one below logs/ makes a record (`locus run %s --official`)",
+                 run, *kind == 'o' ? "an" : "a", kind, tb_member_text(view->header, "experiment.id"));
+        return -EINVAL;
+    }
     tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
-    int rc = tb_chain_load(path, &ledger);
-    if (rc < 0) {
-        snprintf(why, why_bytes, "%s: %s (see `locus verify`)", path, strerror(-rc));
+    int rc = tb_store_add_ledgers(&filed, "logs");
+    if (rc) {
+        snprintf(why, why_bytes, "logs: %s (see `locus verify`)", strerror(-rc));
         return rc;
     }
-    const char *run = tb_member_text(view->header, "run");
-    size_t line = tb_ledger_last(&ledger, SIZE_MAX, "close", "run", run);
-    bool closed = line && strcmp(tb_member_text(ledger.entries[line - 1].object, "log_head"), head) == 0;
-    tb_chain_close(&ledger);
-    if (!closed)
-        snprintf(why, why_bytes, "%s: %s has no entry for it with this last hash (see `locus verify`)", view->path, path);
-    return closed ? 0 : -EINVAL;
-}
-
-static int check_official(const struct tb_log_view *view, char *why, size_t why_bytes)
-{
-    const char *kind = tb_member_text(view->header, "kind");
-    if (strcmp(kind, "official") == 0 && strncmp(view->path, "logs/", 5) == 0)
-        return check_closed(view, why, why_bytes);
-    snprintf(why, why_bytes, "%s is %s %s run; only an official one below logs/ makes a record (`locus run %s --official`)",
-             tb_member_text(view->header, "run"), *kind == 'o' ? "an" : "a", kind, tb_member_text(view->header, "experiment.id"));
-    return -EINVAL;
+    if (strcmp(tb_member_text(tb_store_last(&filed, "close", "run", run, NULL), "log_head"), head) != 0) {
+        snprintf(why, why_bytes, "%s: no ledger below logs/ has an entry for it with this last hash (see `locus verify`)",
+                 view->path);
+        rc = -EINVAL;
+    }
+    tb_store_close(&filed);
+    return rc;
 }
 
 // The first of NNNN-slug.md, NNNN-slug.add1.md, ... that is not taken. One with the record's own bytes counts as not taken when the
@@ -163,8 +155,15 @@ static int choose_path(const struct tb_log_view *view, const struct tb_ledger *l
 
 static int write_durably(const char *path, const char *text)
 {
+    size_t bytes = strlen(text), done = 0;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    int rc = fd < 0 ? -errno : tb_file_write(fd, text, strlen(text));
+    int rc = fd < 0 ? -errno : 0;
+    while (!rc && done < bytes) {
+        ssize_t n = write(fd, text + done, bytes - done);
+        if (n < 0 && errno != EINTR)
+            rc = -errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
     if (!rc && fsync(fd))
         rc = -errno;
     if (fd >= 0)
@@ -217,7 +216,7 @@ int tb_record_file(const struct tb_log_view *view, const char *draft, char *path
     struct tb_ledger *ledger = NULL;
     char host[64];
     why[0] = path[0] = '\0';
-    int rc = check_official(view, why, why_bytes);
+    int rc = tb_record_official(view, why, why_bytes);
     if (rc)
         return rc;
     rc = tb_host_name(host, sizeof host);

@@ -4,31 +4,33 @@
 // adds a contender or a workload finds its name here at once, and sees what is still to be done.
 #include "testbed/report/standing/scoreboard.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
 #include "testbed/measure/contender.h"
-#include "testbed/postulate/experiment.h"
+#include "testbed/postulate/postulate.h"
 #include "testbed/workload/workload.h"
 
 // The touches that a workload is ranked at.
 static const char *const touches[] = {"full", "byte"};
 
-// The first experiment of this program by number of which `has` holds, or NULL: the linker keeps them in no order.
-static const struct tb_experiment *find_experiment(bool (*has)(const struct tb_experiment *, const char *), const char *name)
+// The first postulate by number of which `has` holds, or NULL.
+static const struct tb_postulate *find(const struct tb_postulates *all, bool (*has)(const struct tb_postulate *, const char *),
+                                       const char *name)
 {
-    const struct tb_experiment *found = NULL;
-    for (const struct tb_experiment *const *e = __start_tb_experiments; e < __stop_tb_experiments; e++)
-        if (has(*e, name) && (!found || strcmp((*e)->id, found->id) < 0))
-            found = *e;
-    return found;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->files[i].postulate && has(all->files[i].postulate, name))
+            return all->files[i].postulate;
+    return NULL;
 }
 
-static bool has_cell(const struct tb_experiment *experiment, const char *cell)
+static bool has_cell(const struct tb_postulate *postulate, const char *cell)
 {
-    for (const char *const *own = experiment->cells; *own; own++)
-        if (!experiment->many_nodes && strncmp(*own, cell, strlen(cell)) == 0 && strchr("/", (*own)[strlen(cell)]))
+    size_t length = strlen(cell);
+    for (uint32_t i = 0; i < postulate->cells_count && postulate->laps_counted == 0; i++)
+        if (strncmp(postulate->cells[i], cell, length) == 0 && strchr("/", postulate->cells[i][length]))
             return true;
     return false;
 }
@@ -40,10 +42,10 @@ static bool is_of(const char *arm, const char *name)
     return strncmp(arm, name, length) == 0 && strchr("%+#:", arm[length]);
 }
 
-static bool has_arm(const struct tb_experiment *experiment, const char *name)
+static bool has_arm(const struct tb_postulate *postulate, const char *name)
 {
-    for (const struct tb_experiment_arm *arm = experiment->arms; arm->key; arm++)
-        if (is_of(arm->name, name))
+    for (uint32_t i = 0; i < postulate->arms_count; i++)
+        if (is_of(postulate->arms[i].name, name))
             return true;
     return false;
 }
@@ -61,19 +63,19 @@ static bool has_table(const json_t *tables, const char *workload, const char *to
     return false;
 }
 
-static json_t *missing_cell(const char *workload, const char *touch, const char *cell)
+static json_t *missing_cell(const struct tb_postulates *all, const char *workload, const char *touch, const char *cell)
 {
     char command[160];
-    const struct tb_experiment *experiment = find_experiment(has_cell, cell);
-    if (experiment)
-        snprintf(command, sizeof command, "locus run %s --official", experiment->id);
+    const struct tb_postulate *postulate = find(all, has_cell, cell);
+    if (postulate)
+        snprintf(command, sizeof command, "locus run %s --official", postulate->id);
     else
         snprintf(command, sizeof command, "locus eval -W %s%s%s", workload, strcmp(touch, "full") ? " --touch " : "",
                  strcmp(touch, "full") ? touch : "");
     return json_pack("{s:s, s:s}", "cell", cell, "command", command);
 }
 
-static json_t *missing_cells(const json_t *tables, const char *glob)
+static json_t *missing_cells(const struct tb_postulates *all, const json_t *tables, const char *glob)
 {
     json_t *out = json_array();
     for (size_t t = 0; t < sizeof touches / sizeof *touches; t++) {
@@ -82,7 +84,7 @@ static json_t *missing_cells(const json_t *tables, const char *glob)
             char cell[128];
             snprintf(cell, sizeof cell, "%s/%s", workload->name, touches[t]);
             if (tb_scoreboard_meant(glob, cell, NULL) && !has_table(tables, workload->name, touches[t]))
-                out = tb_json_appended(out, missing_cell(workload->name, touches[t], cell));
+                out = tb_json_appended(out, missing_cell(all, workload->name, touches[t], cell));
         }
     }
     return out;
@@ -101,34 +103,40 @@ static bool has_figure(const json_t *tables, const char *name)
     return false;
 }
 
-static json_t *missing_contender(const struct tb_contender *contender)
+static json_t *missing_contender(const struct tb_postulates *all, const struct tb_contender *contender)
 {
     char command[160];
-    const struct tb_experiment *experiment = find_experiment(has_arm, contender->name);
-    if (experiment)
-        snprintf(command, sizeof command, "locus run %s --official", experiment->id);
+    const struct tb_postulate *postulate = find(all, has_arm, contender->name);
+    if (postulate)
+        snprintf(command, sizeof command, "locus run %s --official", postulate->id);
     else if (contender->driver)
         snprintf(command, sizeof command, "locus eval -c locus,mimalloc,%s%s", contender->name,
                  strcmp(contender->name, "malloc") ? "" : ":LIBRARY");
     else
-        snprintf(command, sizeof command, "locus postulate new (it is for many nodes, and no experiment has it)");
+        snprintf(command, sizeof command, "locus postulate new (it is for many nodes, and no postulate has it)");
     return json_pack("{s:s, s:s}", "name", contender->name, "command", command);
 }
 
-static json_t *missing_contenders(const json_t *tables)
+static json_t *missing_contenders(const struct tb_postulates *all, const json_t *tables)
 {
     json_t *out = json_array();
     for (const struct tb_contender *const *c = __start_tb_contenders; out && c < __stop_tb_contenders; c++)
         if (!has_figure(tables, (*c)->name))
-            out = tb_json_appended(out, missing_contender(*c));
+            out = tb_json_appended(out, missing_contender(all, *c));
     return out;
 }
 
+// Where there are no postulates, a command that needs none is named.
 json_t *tb_scoreboard_missing(const json_t *tables, const char *cell)
 {
+    struct tb_postulates all = {0};
+    if (tb_postulates_load(&all) == -ENOMEM)
+        return NULL;
     const struct tb_json_member members[] = {
-        {"cells", missing_cells(tables, cell)},
-        {"contenders", missing_contenders(tables)},
+        {"cells", missing_cells(&all, tables, cell)},
+        {"contenders", missing_contenders(&all, tables)},
     };
-    return TB_JSON_OBJECT(members);
+    json_t *missing = TB_JSON_OBJECT(members);
+    tb_postulates_close(&all);
+    return missing;
 }

@@ -170,10 +170,11 @@ Test(record_needs, a_library_that_is_not_there_is_named)
 
 Test(record_needs, a_trace_that_is_not_there_is_named_with_the_remedy)
 {
-    static const char *const suite[] = {"churn-touch/full", NULL}, *const both[] = {"sample/line", "azure-conv/line", NULL};
-    struct tb_needing run = {.cells = suite};
+    static const char suite[][64] = {"churn-touch/full"}, both[][64] = {"sample/line", "azure-conv/line"};
+    struct tb_needing run = {.cells = suite, .cells_count = 1};
     cr_expect_eq(met("traces", &run), 1);
     run.cells = both;
+    run.cells_count = 2;
     setenv("LOCUS_TRACES", tree_root, 1);
     cr_expect_eq(met("traces", &run), 0);
     cr_expect(strncmp(found, "there is no azure-conv: set LOCUS_TRACES to the folder that has AzureLLM", 72) == 0, "%s", found);
