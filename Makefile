@@ -75,7 +75,7 @@ testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -l
 
 # Objects: ROOM_own is the room, ROOM_all also what it may call. main.o and lap_main.o have a main() each and are in neither. A room
 # may use those before it, so each ROOM_all is known when it is asked for.
-own = $(patsubst %.c,$(B)/%.o,$(sort $(shell find $(1) -name tests -prune -o -name '*.c' -print)))
+own = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c) $(filter-out $(1)/tests/%,$(wildcard $(1)/*/*.c))))
 uses = $(shell sed -n 's/^Uses: *//p' $(1)/README.md)
 $(foreach r,$(ROOMS),$(eval $(r)_own := $(call own,$(r)))\
     $(eval $(r)_all := $(sort $($(r)_own) $(foreach u,$(call uses,$(r)),$($(u)_all))))\

@@ -12,7 +12,7 @@ set -u
 
 : "${BUILD:?the build directory: BUILD=build/gcc}"
 find_built() { # the directory itself, or where the Makefile puts this layer's tests
-    for directory in "$BUILD" "$BUILD/placement/tests"; do
+    for directory in "$BUILD" "$BUILD/placement/domain/tests"; do
         if [ -e "$directory/$1" ]; then
             (cd "$directory" && printf '%s/%s\n' "$PWD" "$1")
             return
