@@ -5,7 +5,7 @@
 # mutants.sh: are the library's tests any good? And those of the testbed's dispatch and queues. How it is done: mutants.bash.
 . "$(dirname "$0")/mutants.bash"
 
-mutants_begin topo/*.c placement/*/*.c testbed/measure/dispatch.c
+mutants_begin topo/*.c placement/{base,memory,blocks,domain}/*.c testbed/measure/dispatch.c
 controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
     lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test table_test owner_test \
     owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
