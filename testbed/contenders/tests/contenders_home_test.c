@@ -70,8 +70,8 @@ static void *send_all(void *argument)
     return NULL;
 }
 
-// One of two workers sends four requests. On a busy machine it takes its time to send those that it can; then a sender that ought to
-// wait is given the time not to.
+// One of two workers sends four requests. On a busy machine it takes its time to send those that it can; then a sender that ought
+// to wait is given the time not to.
 static uint32_t sent_without_a_drain(const char *name, uint32_t blocks, uint32_t expected)
 {
     struct play play;
