@@ -94,6 +94,7 @@ affected() { # file, program
 judge() { # name, file, program, sed expression
     local dir=$work/mutants/$1 limit much san source
     san=$(sanitizer_of "$3")
+    [ -e "$tree/$2" ] || { echo "not ok - mutant $1: there is no $2"; return; }
     mkdir -p "$dir/$san" && cp -rl "$tree" "$dir/tree" # sed -i gives the changed file a name of its own
     sed -i -E "$4" "$dir/tree/$2"
     ! cmp -s "$tree/$2" "$dir/tree/$2" || { echo "not ok - mutant $1: the expression did not change $2"; return; }

@@ -5,7 +5,7 @@
 # mutants.sh: are the library's tests any good? And those of the testbed's dispatch and queues. How it is done: mutants.bash.
 . "$(dirname "$0")/mutants.bash"
 
-mutants_begin topo/*.c placement/*/*.c testbed/measure/dispatch.c
+mutants_begin topo/*.c placement/{base,memory,blocks,domain}/*.c testbed/measure/dispatch.c
 controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
     lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test table_test owner_test \
     owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
@@ -52,7 +52,7 @@ mutant Q2-received-relaxed $handles handle_queue_litmus '/\/\/ Q2$/s/memory_orde
 mutant Q3-emptied-relaxed $handles handle_queue_litmus '/\/\/ Q3$/s/memory_order_release/memory_order_relaxed/'
 mutant Q4-room-relaxed $handles handle_queue_litmus '/\/\/ Q4$/s/memory_order_acquire/memory_order_relaxed/'
 
-for counter in 'counter_add:counters.h' 'counter_set:counters.h' 'pool_top_set:pool_internal.h'; do
+for counter in counter_add:base/counters.h counter_set:base/counters.h pool_top_set:blocks/pool_internal.h; do
     mutant "${counter%:*}-is-a-plain-store" "placement/${counter#*:}" counters_litmus \
         "/inline void ${counter%:*}/,/^}/"'s/__atomic_store_n\(([^,]*), (.*), __ATOMIC_RELAXED\)/*(\1) = \2/'
 done
@@ -164,7 +164,8 @@ mutant old-loan-taken-for-declined $borrow domain_borrow_test 's/^        error 
 mutant old-loan-posted-again $borrow domain_borrow_test 's/== LOAN_IDLE\) \{/!= LOAN_GIVEN) {/'
 mutant chunk-without-limit $borrow domain_borrow_test 's/least\(want, domain->config.chunk\)/want/'
 mutant narrow-table-borrows $borrow domain_borrow_test 's/ && table->homes_max >= domain->homes_count;/;/'
-mutant tables-stay-with-the-lender $borrow domain_borrow_test 's/if \(table->retired_by == ordinal\)/if (1)/'
+mutant tables-stay-with-the-lender $borrow domain_borrow_test 's/if \(table->retired_by != home->ordinal\)/if (false)/'
+mutant a-drain-forwards-nothing $borrow domain_borrow_test '/^    forward\(domain, home\);$/d'
 mutant finished-list-is-lost $borrow domain_borrow_test 's/if \(!home->finished_list\)/if (1)/'
 mutant borrows-though-it-must-not $borrow domain_test \
     's/config.exhausted == LOCUS_EXHAUSTED_BORROW && table/config.exhausted \&\& table/'

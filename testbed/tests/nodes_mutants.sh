@@ -8,7 +8,7 @@
 # which is exchanged on both sides: no tool that we have sees them weakened. What the exchange is for is here.
 . "$(dirname "$0")/../../placement/tests/mutants.bash"
 
-mutants_begin topo/*.c placement/*/*.c testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
+mutants_begin topo/*.c placement/{base,memory,blocks,domain}/*.c testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
     testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,peer}.c testbed/measure/{nodes,locality}/*.c \
     testbed/{stats/stats,workload/schedule,base/nearest}.c \
     testbed/counters/{cpu_id,parts,pfm,resolve,tables_intel,tables_others,thread,uncore}.c
