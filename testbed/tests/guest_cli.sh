@@ -21,7 +21,7 @@ check ten-minutes-unless-told-otherwise called '--machine n2 --timeout 600 -- /.
 check as-long-as-one-is-told called '--machine cxl --timeout 7 -- /.*/locus topo --json' -t 7 -m cxl -- topo --json
 check help-says-how-long eval "locus 0 guest --help && grep -q 'may take (600)' '$out'"
 check readme-s-own-command called '--machine n2 --timeout 600 -- /.*/locus run 0005' -- run 0005
-check readme-has-it grep -q 'locus guest -- run 0005' "$repo/README.md"
+check readme-has-it grep -q 'locus guest -- run 0005' "$repo/testbed/measure/nodes/README.md"
 
 export LOCUS_SHARE=$scratch/nowhere
 refuses a-share-that-is-not-there 2 "guest/boot.sh in $scratch/nowhere, which LOCUS_SHARE names" guest topo

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every JSON of the program begins with the same head (testbed/host/head.h), and README's table names each schema. Which commands
-# offer --json their help says, so that a new one is missed here. LOCUS names the program.
+# Every JSON of the program begins with the same head (testbed/host/head.h), and the table in testbed/report/README.md names each
+# schema. Which commands offer --json their help says, so that a new one is missed here. LOCUS names the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
@@ -57,7 +57,7 @@ while read -r command what key words; do
     read -r -a arguments <<<"$words"
     name=$(sed "s|$scratch/||; s|logs/[^ ]*jsonl|RUN|g; s/ $few//" <<<"$words")
     check "head-of-$(tr ' ' - <<<"$name")" headed "$what" "$key" "${arguments[@]}"
-    holds "schema-of-$what-is-in-README" "README lacks it" grep -q "^| \`locus-$what/1\`" README.md
+    holds "schema-of-$what-is-in-README" "testbed/report/README.md lacks it" grep -q "^| \`locus-$what/1\`" testbed/report/README.md
 done <<<"$said"
 for command in $("$LOCUS" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
     "$LOCUS" "$command" --help | grep -qE '^ +(-., *)?--json' || continue

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Can a newcomer add a contender and a workload by following the README? In a copy of the tree: one file each, make, and both are on
-# the scoreboard, run, and keep their books. LOCUS=path/to/locus names the build whose objects the copy begins with.
+# Can a newcomer add a contender and a workload by following the README of their rooms? In a copy of the tree: one file each, make,
+# and both are on the scoreboard, run, and keep their books. LOCUS=path/to/locus names the build whose objects the copy begins with.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 repository=$(realpath "$(dirname "$0")/../..")
