@@ -99,9 +99,9 @@ judge() { # name, file, program, sed expression
     sed -i -E "$4" "$dir/tree/$2"
     ! cmp -s "$tree/$2" "$dir/tree/$2" || { echo "not ok - mutant $1: the expression did not change $2"; return; }
     for source in $(affected "$2" "$3"); do
-        compile "$dir/tree" "$san" "$source" "$(object "$dir" "$san" "$source")" ||
+        compile "$dir/tree" "$san" "$source" "$(object "$dir" "$san" "$source")" >>"$dir/log" 2>&1 ||
             { echo "not ok - mutant $1: does not compile"; return; }
-    done >>"$dir/log" 2>&1
+    done
     link "$dir/program" "$san" "$3" "$dir" >>"$dir/log" 2>&1 || { echo "not ok - mutant $1: does not link"; return; }
     limit=$(cat "$work/base/$3.limit") || { echo "not ok - mutant $1: there is no control $3"; return; }
     for much in 1 3 9; do

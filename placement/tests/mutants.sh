@@ -82,7 +82,7 @@ mutant every-home-refuses-a-damaged-handle $owner table_test 's/bool lowest = [^
 mutant truncate-frees-before-it-looks $owner owner_test '/^int locus_owner_truncate/,/^}/s/return -EXDEV;$/continue;/'
 mutant spawned-thread-keeps-the-role $owner owner_role_test '/^static void spawned_end/,/^}/s/locus_owner_leave/(void)/'
 mutant spawned-thread-leaves-only-when-it-returns $owner owner_role_test \
-    's/pthread_cleanup_push\(.*/{/; s/pthread_cleanup_pop\(1\);/spawned_end(owner); }/'
+    's/pthread_cleanup_push\(spawned_end.*/{/; s/pthread_cleanup_pop\(1\);/spawned_end(owner); }/'
 mutant join-takes-an-exit-for-a-return $owner owner_role_test 's/!error \&\& !owner->step_returned/false/'
 mutant spawn-asks-without-taking $owner spawn_litmus \
     's/!thread_take\(owner, THREAD_NONE, THREAD_STARTING\)/owner->thread_state != THREAD_NONE/'
