@@ -8,6 +8,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
+#include "testbed/cli/forms.h"
 #include "testbed/measure/campaign.h"
 
 struct tb_options {
@@ -36,10 +37,7 @@ enum {
     TB_KEY_ROUNDS = 'r',
     TB_KEY_SEED = 's',
     TB_KEY_QUIET = 'q',
-    TB_KEY_JSON = 1000,
-    TB_KEY_CSV,
-    TB_KEY_PLOT,
-    TB_KEY_BLOCK_BYTES,
+    TB_KEY_BLOCK_BYTES = 1100,
     TB_KEY_LAPS,
     TB_KEY_SUMMARY,
 };
