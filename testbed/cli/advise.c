@@ -55,7 +55,6 @@ static const struct argp_option option_table[] = {
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: each placement once, in random order, in a fresh process (20; emulated: 2)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
     {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (64KiB; emulated: 4KiB)", 2},
-    {"json", TB_KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the page", 3},
     {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},
 };
@@ -66,7 +65,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     arguments->rounds_given |= key == TB_KEY_ROUNDS;
     arguments->block_bytes_given |= key == TB_KEY_BLOCK_BYTES;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->trace; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &arguments->trace;
+        state->child_inputs[1] = &arguments->options.forms;
+        return 0;
     case KEY_TRACE: arguments->path = argument; return 0;
     case 'W': arguments->workload = argument; return 0;
     case KEY_CROSS:
@@ -274,8 +276,8 @@ static int write_json(FILE *stream, const void *what)
 static int report(const struct arguments *arguments)
 {
     const struct tb_options *options = &arguments->options;
-    int failed = options->json ? tb_options_write(options->json_path, write_json, arguments) : 0;
-    if (!options->json || options->json_path)
+    int failed = options->forms.json.wanted ? tb_options_write(options->forms.json.path, write_json, arguments) : 0;
+    if (!tb_forms_take_output(&options->forms))
         failed |= tb_options_write(NULL, write_text, arguments);
     return failed ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
@@ -331,7 +333,7 @@ int tb_cmd_advise(int argc, char **argv)
 {
     static struct arguments arguments;
     static struct tb_advise advise;
-    const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {0}};
+    const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {&tb_forms_json_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {option_table, parse, NULL, documentation, children, NULL, NULL};
     struct tb_schedule *schedule = NULL;
     char headline[512] = "";
@@ -345,7 +347,7 @@ int tb_cmd_advise(int argc, char **argv)
     if (status != TB_CLI_RUN)
         return status;
     advise.workload = headline;
-    status = tb_cli_outputs_check(&arguments.options.json_path, 1);
+    status = tb_forms_check(&arguments.options.forms);
     if (!status)
         status = check_named(&arguments);
     if (!status)
@@ -355,7 +357,7 @@ int tb_cmd_advise(int argc, char **argv)
     if (!status) {
         settle_defaults(&arguments, &advise.machine);
         arguments.advise = &advise;
-        arguments.head = arguments.options.json ? tb_head("advise") : NULL;
+        arguments.head = arguments.options.forms.json.wanted ? tb_head("advise") : NULL;
         status = answer(&arguments, schedule, &advise);
     }
     json_decref(arguments.head);

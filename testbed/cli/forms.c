@@ -103,7 +103,7 @@ static int put(const char *path, tb_write_fn *write, const struct shown *shown)
     return TB_EXIT_FAILED;
 }
 
-int tb_forms_write(const struct tb_forms *forms, struct tb_doc *doc)
+static int write_forms(const struct tb_forms *forms, struct tb_doc *doc, bool with_text)
 {
     const struct shown shown = {forms, doc};
     int failed = TB_EXIT_OK;
@@ -119,8 +119,18 @@ int tb_forms_write(const struct tb_forms *forms, struct tb_doc *doc)
         failed |= put(forms->markdown.path, markdown, &shown);
     if (forms->plot)
         failed |= put(forms->plot, plot, &shown);
-    if (!tb_forms_take_output(forms))
+    if (with_text && !tb_forms_take_output(forms))
         failed |= put(NULL, text, &shown);
     tb_doc_close(doc);
     return failed;
+}
+
+int tb_forms_write(const struct tb_forms *forms, struct tb_doc *doc)
+{
+    return write_forms(forms, doc, true);
+}
+
+int tb_forms_write_files(const struct tb_forms *forms, struct tb_doc *doc)
+{
+    return write_forms(forms, doc, false);
 }

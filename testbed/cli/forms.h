@@ -34,5 +34,6 @@ bool tb_forms_take_output(const struct tb_forms *forms);
 // Writes the forms that are wanted, and text unless one of them goes to standard output. Closes `doc`; NULL: there was not memory
 // enough for it. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
 int tb_forms_write(const struct tb_forms *forms, struct tb_doc *doc);
+int tb_forms_write_files(const struct tb_forms *forms, struct tb_doc *doc); // the same without the text
 
 #endif

@@ -13,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "testbed/base/draw/gnuplot.h"
 #include "testbed/base/json.h"
 #include "testbed/base/share.h"
+#include "testbed/doc/emit.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/judge/loaded.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/job.h"
-#include "testbed/report/board/report.h"
+#include "testbed/report/board/board.h"
 #include "testbed/run/measured.h"
 #include "topo/pin.h"
 
@@ -35,10 +35,7 @@ static const struct argp_option option_table[] = {
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
     {"laps", TB_KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay: 1)", 2},
     {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (4KiB)", 2},
-    {"json", TB_KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the table", 3},
-    {"csv", TB_KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write every sample as CSV to FILE, or instead of the table", 3},
-    {"plot", TB_KEY_PLOT, "FILE.svg", 0, "Draw the samples", 3},
-    {"summary", TB_KEY_SUMMARY, "FILE", 0, "Write the summary in plain words to FILE, not below the table", 3},
+    {"summary", TB_KEY_SUMMARY, "FILE", 0, "Write the answer in plain words to FILE as well", 3},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
     {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},
@@ -102,32 +99,22 @@ error_t tb_options_parse(int key, char *argument, struct argp_state *state, stru
         return tb_cli_bytes(argument, TB_BLOCK_BYTES_MIN, TB_BLOCK_BYTES_MAX, &options->block_bytes)
                    ? 0
                    : tb_cli_bad(state, "--block-bytes: '%s' is not a size from 64 bytes to 1 GiB", argument);
-    case TB_KEY_JSON:
-        options->json = true;
-        options->json_path = argument;
-        return 0;
-    case TB_KEY_CSV:
-        options->csv = true;
-        options->csv_path = argument;
-        return 0;
-    case TB_KEY_PLOT: options->plot_path = argument; return 0;
     case TB_KEY_LOG: options->log_path = argument; return 0;
     case TB_KEY_SUMMARY: options->summary_path = argument; return 0;
     case TB_KEY_QUIET: options->quiet = true; return 0;
-    case ARGP_KEY_END:
-        if (options->json && options->csv && !options->json_path && !options->csv_path)
-            return tb_cli_bad(state, "--json and --csv both to standard output: give one of them a file, as in --csv=FILE");
-        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = &((struct tb_options *)state->input)->forms;
     return tb_options_parse(key, argument, state, state->input);
 }
 
-const struct argp tb_options_argp = {option_table, parse, NULL, NULL, NULL, NULL, NULL};
+static const struct argp_child forms_child[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
+const struct argp tb_options_argp = {option_table, parse, NULL, NULL, forms_child, NULL, NULL};
 
 void tb_options_init(struct tb_options *options)
 {
@@ -183,57 +170,33 @@ int tb_options_write(const char *path, tb_write_fn *write, const void *what)
 
 // --- what is shown of a log ----------------------------------------------------------------------------------------------------
 
-enum form { FORM_JSON, FORM_CSV, FORM_TABLE, FORM_SUMMARY };
-
-struct report {
-    const struct tb_campaign *campaign;
-    const char *command;
-    json_t *head;
-    enum form form;
-};
-
-static int write_form(FILE *stream, const void *what)
+static int write_answer(FILE *stream, const void *campaign)
 {
-    const struct report *report = what;
-    switch (report->form) {
-    case FORM_JSON: return tb_report_json(stream, report->head, report->campaign, report->command);
-    case FORM_CSV: return tb_report_csv(stream, report->campaign);
-    case FORM_TABLE: return tb_report_table(stream, report->campaign, tb_report_style(stream));
-    default: return tb_report_summary(stream, report->campaign);
-    }
+    struct tb_doc *doc = tb_board_answer_doc(campaign);
+    int rc = doc ? tb_emit_text(stream, doc, (struct tb_report_style){.colour = false, .columns = 80}) : -ENOMEM;
+    tb_doc_close(doc);
+    return rc;
 }
 
-static int write_report(const char *path, enum form form, struct report report)
+// The samples are a document of their own: as JSON they stand beside their contender.
+static int write_samples(const struct tb_options *options, const struct tb_campaign *campaign)
 {
-    report.form = form;
-    return tb_options_write(path, write_form, &report);
+    const struct tb_forms csv = {.csv = options->forms.csv};
+    return options->forms.csv.wanted ? tb_forms_write(&csv, tb_board_samples_doc(campaign)) : 0;
 }
 
-static int draw(const char *path, const struct tb_campaign *campaign)
+static int write_all(const struct tb_options *options, const struct tb_log_view *view, const struct tb_campaign *campaign)
 {
-    int error = tb_report_plot(path, campaign);
-    if (error)
-        tb_error("%s: %s", path, error == -ENOENT ? "cannot draw: gnuplot is not installed" : tb_output_why(error));
-    return error;
-}
-
-static int write_all(const struct tb_options *options, const struct report *report, const char *about)
-{
-    bool to_stdout = (options->json && !options->json_path) || (options->csv && !options->csv_path);
-    int failed = 0;
-    if (options->json)
-        failed |= write_report(options->json_path, FORM_JSON, *report);
-    if (options->csv)
-        failed |= write_report(options->csv_path, FORM_CSV, *report);
-    if (options->plot_path)
-        failed |= draw(options->plot_path, report->campaign);
-    if (!to_stdout && *about)
-        printf("%s\n", about);
-    if (!to_stdout)
-        failed |= write_report(NULL, FORM_TABLE, *report);
-    if (!to_stdout || options->summary_path)
-        failed |= write_report(options->summary_path, FORM_SUMMARY, *report);
-    return failed;
+    struct tb_forms forms = options->forms;
+    json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
+    forms.csv.wanted = false;
+    int failed = write_samples(options, campaign);
+    if (options->summary_path)
+        failed |= tb_options_write(options->summary_path, write_answer, campaign);
+    struct tb_doc *doc =
+        tb_board_doc(head, campaign, tb_member_text(view->header, "kind"), tb_member_text(view->header, "measured.about"));
+    bool printed = options->forms.csv.wanted && !options->forms.csv.path;
+    return failed | (printed ? tb_forms_write_files(&forms, doc) : tb_forms_write(&forms, doc));
 }
 
 bool tb_options_all_valid(const struct tb_campaign *campaign)
@@ -254,12 +217,9 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
         tb_error("%s", error == -ENOMEM ? strerror(ENOMEM) : why);
         return TB_EXIT_FAILED;
     }
-    const struct report report = {.campaign = &loaded.campaign,
-                                  .command = tb_member_text(view->header, "kind"),
-                                  .head = (json_t *)(uintptr_t)tb_member(view->header, "measured.head")};
-    int status = TB_EXIT_FAILED;
-    if (write_all(options, &report, tb_member_text(view->header, "measured.about")) == 0)
-        status = tb_options_all_valid(&loaded.campaign) ? TB_EXIT_OK : TB_EXIT_FAILED;
+    int status = write_all(options, view, &loaded.campaign) ? TB_EXIT_FAILED : TB_EXIT_OK;
+    if (!tb_options_all_valid(&loaded.campaign))
+        status = TB_EXIT_FAILED;
     tb_loaded_close(&loaded);
     return status;
 }
@@ -269,7 +229,9 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
 // What would be missed at the end is asked for before anything is measured.
 static int outputs_check(const struct tb_options *options)
 {
-    const char *paths[] = {options->json_path, options->csv_path, options->plot_path, options->summary_path, options->log_path};
+    const struct tb_forms *forms = &options->forms;
+    const char *paths[] = {forms->json.path, forms->csv.path,       forms->markdown.path,
+                           forms->plot,      options->summary_path, options->log_path};
     if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
         return -EINVAL;
     if (options->log_path && access(options->log_path, F_OK) == 0) {
@@ -281,10 +243,7 @@ static int outputs_check(const struct tb_options *options)
         tb_error("%s", why);
         return -ENOENT;
     }
-    int error = options->plot_path ? tb_gnuplot_check() : 0;
-    if (error)
-        tb_error("%s: cannot draw: gnuplot is not installed", options->plot_path);
-    return error;
+    return 0;
 }
 
 static struct tb_campaign campaign_of(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count)

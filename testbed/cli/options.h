@@ -19,9 +19,8 @@ struct tb_options {
     enum tb_dispatch dispatch;
     bool dispatch_given;
     uint64_t workers, rounds, seed, block_bytes, laps; // laps 0: by touch mode
-    bool json, csv;
-    const char *json_path, *csv_path; // NULL: standard output
-    const char *plot_path, *summary_path; // NULL: no plot; the summary follows the table
+    struct tb_forms forms;
+    const char *summary_path;   // NULL: the summary follows the tables
     const char *log_path;       // NULL: the log is not kept
     bool quiet;                 // no progress
     bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_campaign

@@ -76,7 +76,7 @@ static const char *digits(enum tb_unit_kind kind, struct tb_unit unit, double nu
         snprintf(at, 8, "inf");
     else if (kind == TB_AS_SHARE && number < 1 && number >= 0.9995)
         snprintf(at, 8, ">99.9"); // what is nearly all must not read as all
-    else if (kind == TB_AS_RATIO)
+    else if (kind == TB_AS_RATIO && (number >= 0.01 || number == 0))
         tb_text_ratio(at, number);
     else if (unit.decimals != TB_DIGITS)
         snprintf(at, TB_FIGURE_BYTES - 1, "%.*f", unit.decimals, number / unit.ns);

@@ -185,10 +185,12 @@ json_t *tb_doc_as_json(const struct tb_doc *doc)
 int tb_emit_json(FILE *out, const struct tb_doc *doc)
 {
     json_t *whole = tb_doc_as_json(doc);
-    if (!whole)
+    char *text = whole ? json_dumps(whole, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(whole);
+    if (!text)
         return -ENOMEM;
     errno = 0;
-    bool failed = json_dumpf(whole, out, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) || fputc('\n', out) == EOF || fflush(out);
-    json_decref(whole);
+    bool failed = fputs(text, out) == EOF || fputc('\n', out) == EOF || fflush(out);
+    free(text);
     return failed ? errno ? -errno : -EIO : 0;
 }

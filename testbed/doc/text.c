@@ -150,18 +150,27 @@ static void column_add(struct layout *layout, size_t at)
     measure(layout, layout->count++);
 }
 
+// What has samples is drawn, and nothing stands in text.
+static bool is_shown(const struct tb_table *table, size_t at)
+{
+    for (const struct tb_row *row = table->rows; row; row = row->next)
+        if (at < row->count && row->cells[at].kind == TB_VALUE_SAMPLES)
+            return false;
+    return table->columns[at].title;
+}
+
 // As many columns from `from` as fit beside the first one, which tells the rows apart. Returns the next.
 static size_t lay_out(struct layout *layout, size_t from, size_t columns)
 {
     const struct tb_table *table = layout->table;
     size_t first = 0, at = from;
     layout->count = 0;
-    while (!table->columns[first].title)
+    while (!is_shown(table, first))
         first++;
     if (from > first)
         column_add(layout, first);
     for (; at < table->columns_count && layout->count < COLUMNS_MAX; at++) {
-        if (!table->columns[at].title)
+        if (!is_shown(table, at))
             continue;
         column_add(layout, at);
         squeeze(layout, columns);

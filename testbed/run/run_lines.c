@@ -193,8 +193,9 @@ json_t *tb_line_header(const struct tb_line_head *head, const struct tb_campaign
 
 json_t *tb_line_postulate(const struct tb_postulate *postulate, const char *commit)
 {
-    const struct tb_json_member members[] = {
-        {"path", json_string(postulate->path)}, {"sha256", json_string(postulate->sha256)}, {"commit", tb_json_clean(commit)}};
+    const struct tb_json_member members[] = {{"path", json_string(postulate->path)},
+                                             {"sha256", json_string(postulate->sha256)},
+                                             {"commit", tb_json_clean(commit)}};
     return TB_JSON_OBJECT(members);
 }
 
@@ -216,8 +217,8 @@ static json_t *counter_json(const struct tb_counter_value *value)
 {
     if (value->error)
         return json_pack("{s:n, s:s}", "value", "why", strerrorname_np(value->error));
-    return json_pack("{s:o, s:o, s:o}", "value", tb_json_whole(value->value), "enabled_ns", tb_json_whole(value->enabled_ns), "running_ns",
-                     tb_json_whole(value->running_ns));
+    return json_pack("{s:o, s:o, s:o}", "value", tb_json_whole(value->value), "enabled_ns", tb_json_whole(value->enabled_ns),
+                     "running_ns", tb_json_whole(value->running_ns));
 }
 
 // Those that were on in this process. Why others cannot be, the header says; the rest had no turn in this round.

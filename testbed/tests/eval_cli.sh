@@ -141,7 +141,7 @@ invalid gate-drop-chunk-published 'pushed [0-9]+, drained [0-9]+' locus-publishe
 invalid gate-double-free-published '.' locus-published@double-free -d spin
 locus 1 eval -W burst-storm -c locus,locus@drop-chunk -r 2 --laps 3 -d inline
 why="the table does not say so"
-check invalid-is-in-the-table grep -Eq 'locus@drop-chunk +INVALID: pushed [0-9]+, drained [0-9]+' "$out"
+check invalid-is-in-the-table grep -Eq 'locus@drop-chunk is INVALID: pushed [0-9]+, drained [0-9]+' "$out"
 why="delayed on purpose, but invalid"
 check a-delay-alone-is-valid locus 0 eval -W burst-storm -c locus,locus@delay:3 -r 2 --laps 3 -d inline
 

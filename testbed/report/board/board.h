@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "testbed/base/words.h"
+#include "testbed/doc/doc.h"
 #include "testbed/report/board/row.h"
 
 // --- who stands where (row.c) ---
@@ -106,14 +107,18 @@ void tb_say_resolution(struct tb_words *words, const struct tb_campaign *campaig
 // "spin dispatch, 1 worker pinned, 30 rounds (seed 41)"
 void tb_text_settings(const struct tb_campaign *campaign, char *out, size_t size);
 
-// --- parts of the summary ---
+// --- documents ---
 
-enum { TB_SUMMARY_COLUMNS = 80 };
+// A measurement as `locus eval` shows it (board_doc.c). Programs get `command`, `seed`, `rounds`, `dispatch`, `workers`,
+// `workers_pinned`, `block_bytes` and `cells` with their `arms` (board_json.c). Takes over `head`. NULL without memory.
+struct tb_doc *tb_board_doc(json_t *head, const struct tb_campaign *campaign, const char *command, const char *about);
+struct tb_doc *tb_board_answer_doc(const struct tb_campaign *campaign);  // what stands below its tables
+struct tb_doc *tb_board_samples_doc(const struct tb_campaign *campaign); // the table "samples", a row each (board_samples.c)
 
-// Of several workloads at one touch a table with a row each: the floor, locus, the best malloc (report_overview.c).
-void tb_report_overview(FILE *out, const struct tb_campaign *campaign);
-
-// What was left out and why, what is INVALID, how small a difference could be seen (report_caveats.c).
-void tb_report_caveats(FILE *out, const struct tb_campaign *campaign);
+// Its parts: the overview and the two that follow, who is ahead, and what a reader must know beside that.
+void tb_board_put_answer(struct tb_doc *doc, const struct tb_campaign *campaign);
+void tb_board_say_answer(struct tb_doc *doc, const struct tb_campaign *campaign);
+void tb_board_say_caveats(struct tb_doc *doc, const struct tb_campaign *campaign);
+void tb_board_json(struct tb_doc *doc, const struct tb_campaign *campaign, const char *command);
 
 #endif

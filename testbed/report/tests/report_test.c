@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "testbed/measure/tests/campaign_fixture.h"
-#include "testbed/report/board/report.h"
-#include "testbed/report/board/row.h"
+#include "testbed/doc/emit.h"
+#include "testbed/report/board/board.h"
 
 static struct fixture f;
 static const struct fixture_arm usual[] = {
@@ -21,25 +21,36 @@ static const struct fixture_arm usual[] = {
 enum { MIMALLOC, LOCUS, ORACLE, TWIN, HARNESS, JEMALLOC, SHARED, PATH };
 static const struct tb_report_style plain = {.colour = false, .columns = 80};
 
-static char *table_of(const struct tb_campaign *campaign, struct tb_report_style style)
+enum form { TABLE, ANSWER, JSON, CSV };
+
+static struct tb_doc *doc_of(enum form form, const struct tb_campaign *campaign)
+{
+    return form == ANSWER ? tb_board_answer_doc(campaign)
+           : form == CSV  ? tb_board_samples_doc(campaign)
+                          : tb_board_doc(NULL, campaign, "locus eval", "");
+}
+
+static int emit(FILE *out, enum form form, const struct tb_campaign *campaign, struct tb_report_style style)
+{
+    struct tb_doc *doc = doc_of(form, campaign);
+    int rc = form == JSON ? tb_emit_json(out, doc) : form == CSV ? tb_emit_csv(out, doc, "samples") : tb_emit_text(out, doc, style);
+    tb_doc_close(doc);
+    return rc;
+}
+
+static char *text_in(enum form form, const struct tb_campaign *campaign, struct tb_report_style style)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    cr_assert_eq(tb_report_table(out, campaign, style), 0);
+    cr_assert_eq(emit(out, form, campaign, style), 0);
     fclose(out);
     return text;
 }
 
-// Written by a function that takes no more than the stream and the campaign.
-static char *text_of(int (*report)(FILE *, const struct tb_campaign *), const struct tb_campaign *campaign)
+static char *text_of(enum form form, const struct tb_campaign *campaign)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    cr_assert_eq(report(out, campaign), 0);
-    fclose(out);
-    return text;
+    return text_in(form, campaign, plain);
 }
 
 // Newlines are where a sentence was broken; whether it says something does not depend on that.
@@ -73,15 +84,15 @@ Test(report, table_is_80_columns_and_marks_locus)
     struct tb_campaign *campaign = FIXTURE(f, usual, 30);
     campaign->cells_count = 4;
     fixture_invalidate(campaign, 0, SHARED, 11, "pushed 2688, drained 2687");
-    char *text = table_of(campaign, plain);
+    char *text = text_of(TABLE, campaign);
     assert_within(text, 80);
-    SAYS(text, "steady-decode, full touch, spin dispatch, 1 worker pinned, 30 rounds (seed 41)\n");
+    SAYS(text, "spin dispatch, 1 worker pinned, 30 rounds (seed 41)\n");
+    SAYS(text, "\nsteady-decode, full touch\n");
     SAYS(text, "\n> locus  ");
-    SAYS(text, "1.80x [1.80, 1.80]    2.00");
-    SAYS(text, "malloc:..ibfast.so");
+    SAYS(text, "1.80 [1.80, 1.80]      2.00");
     SAYS(text, "(harness only)");
-    SAYS(text, "A/A control 1.00");
-    SAYS(text, "locus-shared        INVALID: pushed 2688, drained 2687 (round 12)\n");
+    SAYS(text, "A/A control: locus#2 1.00");
+    SAYS(text, "locus-shared is INVALID: pushed 2688, drained 2687 (round 12)\n");
     SAYS(text, "cannot be seen on this machine (A/A of locus alone).\n");
     OMITS(text, "\033");
     free(text);
@@ -91,9 +102,9 @@ Test(report, table_ranks_by_median_and_the_unranked_stand_below)
 {
     struct tb_campaign *campaign = FIXTURE(f, usual, 20);
     fixture_invalidate(campaign, 0, SHARED, 0, "lost one");
-    char *text = table_of(campaign, plain);
-    static const char *const order[] = {"\n  oracle",    "\n> locus ",  "\n  jemalloc",     "\n  mimalloc",
-                                        "\n  malloc:..", "\n  locus#2", "\n  locus-shared", "\n  null"};
+    char *text = text_of(TABLE, campaign);
+    static const char *const order[] = {"\n  oracle",   "\n> locus ",       "\n  jemalloc", "\n  mimalloc",
+                                        "\n  malloc:/", "\n  locus-shared", "\n  null"};
     const char *at = text;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const char *here = strstr(text, order[i]);
@@ -108,7 +119,7 @@ Test(report, table_shows_the_version_that_was_there)
     struct tb_campaign *campaign = FIXTURE(f, usual, 10);
     for (uint32_t round = 0; round < 10; round++)
         snprintf(tb_campaign_sample(campaign, 0, MIMALLOC, round)->version, 64, "mimalloc 2.0.9");
-    char *text = table_of(campaign, plain);
+    char *text = text_of(TABLE, campaign);
     SAYS(text, "\n  mimalloc 2.0.9 ");
     free(text);
 }
@@ -119,7 +130,7 @@ Test(report, table_holds_its_columns_when_arms_lie_far_apart)
     struct tb_campaign *campaign = FIXTURE(f, far, 8);
     for (uint32_t round = 0; round < 8; round++)
         tb_campaign_sample(campaign, 0, 3, round)->lap_ns *= 1 + 0.04 * (round % 4);
-    char *text = table_of(campaign, plain);
+    char *text = text_of(TABLE, campaign);
     assert_within(text, 80);
     SAYS(text, "0.19");
     SAYS(text, " 0.0");
@@ -129,9 +140,9 @@ Test(report, table_holds_its_columns_when_arms_lie_far_apart)
 Test(report, table_of_few_rounds_has_no_interval)
 {
     struct tb_campaign *campaign = FIXTURE(f, usual, 5);
-    char *text = table_of(campaign, plain);
+    char *text = text_of(TABLE, campaign);
     assert_within(text, 80);
-    SAYS(text, "(unbounded)");
+    SAYS(text, "[unbounded]");
     SAYS(text, "5 rounds are too few for a 95 % interval, 6 are the least");
     OMITS(text, "inf");
     free(text);
@@ -142,11 +153,11 @@ Test(report, table_without_mimalloc_or_oracle_or_control_leaves_gaps)
     static const struct fixture_arm two[] = {{"locus", 100}, {"glibc", 250}};
     struct tb_campaign *campaign = FIXTURE(f, two, 10);
     campaign->dispatch = TB_DISPATCH_INLINE;
-    char *text = table_of(campaign, plain);
+    char *text = text_of(TABLE, campaign);
     assert_within(text, 80);
     SAYS(text, "inline dispatch, 10 rounds");
     SAYS(text, "No A/A control ran");
-    SAYS(text, "2.50x [2.50, 2.50]       -     - 1.02 1.04\n"); // to the best malloc; no base, no floor
+    SAYS(text, "2.50 [2.50, 2.50]  -         -       1.02\n"); // to the best malloc; no base, no floor
     OMITS(text, "nan");
     free(text);
 }
@@ -154,8 +165,8 @@ Test(report, table_without_mimalloc_or_oracle_or_control_leaves_gaps)
 Test(report, table_uses_colour_only_when_asked_and_a_wide_terminal_for_names)
 {
     struct tb_campaign *campaign = FIXTURE(f, usual, 10);
-    char *text = table_of(campaign, (struct tb_report_style){.colour = true, .columns = 140});
-    SAYS(text, "\033[1m> locus");
+    char *text = text_in(TABLE, campaign, (struct tb_report_style){.colour = true, .columns = 140});
+    SAYS(text, "> \033[1mlocus");
     SAYS(text, "malloc:/opt/a \"quoted\" place/with_a_long_name/libfast.so ");
     free(text);
 }
@@ -167,11 +178,11 @@ Test(report, bench_table_shows_operations_and_ratios_in_80_columns)
     fixture_invalidate(campaign, 0, SHARED, 3, "lost one");
     for (uint32_t round = 0; round < 20; round++)
         tb_campaign_sample(campaign, 0, MIMALLOC, round)->bench_ns[TB_BENCH_PUSH] = 0;
-    char *text = table_of(campaign, plain);
+    char *text = text_of(TABLE, campaign);
     assert_within(text, 80);
-    SAYS(text, "alloc      bulk      push      free\n");
-    SAYS(text, "times faster than mimalloc");
-    SAYS(text, "4.00x [");
+    SAYS(text, "alloc ns  bulk ns  push ns  free ns\n");
+    SAYS(text, "Times faster than mimalloc");
+    SAYS(text, "4.00 [");
     SAYS(text, "INVALID: lost one (round 4)");
     free(text);
 }
@@ -191,7 +202,7 @@ Test(report, summary_says_who_is_ahead_and_by_how_much)
     f.cells[3].touch = TB_TOUCH_NONE;
     fixture_slow(campaign, 1, MIMALLOC, 1.5);
     fixture_invalidate(campaign, 2, SHARED, 11, "pushed 2688, drained 2687");
-    char *text = text_of(tb_report_summary, campaign);
+    char *text = text_of(ANSWER, campaign);
     assert_within(text, 80);
     unwrap(text);
     SAYS(text, "Full touch: locus is ahead on 3 of 3 workloads.");
@@ -214,7 +225,7 @@ Test(report, summary_says_as_plainly_when_locus_is_behind)
         fixture_slow(campaign, cell, LOCUS, 4);
         fixture_slow(campaign, cell, TWIN, 4);
     }
-    char *text = text_of(tb_report_summary, campaign);
+    char *text = text_of(ANSWER, campaign);
     unwrap(text);
     SAYS(text, "Full touch: locus-shared is ahead on 2 of 2 workloads, locus on none.");
     SAYS(text, "times [2.00, 2.00] slower than mimalloc.");
@@ -230,7 +241,7 @@ Test(report, summary_counts_where_locus_wins_loses_and_neither)
     fixture_slow(campaign, 1, MIMALLOC, 0.5);
     fixture_slow(campaign, 1, TWIN, 1.01);
     fixture_slow(campaign, 2, MIMALLOC, 0.25);
-    char *text = text_of(tb_report_summary, campaign);
+    char *text = text_of(ANSWER, campaign);
     unwrap(text);
     SAYS(text, "locus is ahead on 2 of 3 workloads, mimalloc on 1");
     SAYS(text, "on 1 of them the lead over the next is no difference that this run could see.");
@@ -245,12 +256,12 @@ Test(report, summary_calls_nothing_a_difference_that_the_control_shows_too)
 {
     static const struct fixture_arm close[] = {{"mimalloc", 1020}, {"locus", 1000}, {"locus#2", 1000}};
     struct tb_campaign *campaign = FIXTURE(f, close, 30);
-    char *text = text_of(tb_report_summary, campaign);
+    char *text = text_of(ANSWER, campaign);
     unwrap(text);
     SAYS(text, " 2.1 % [2.0, 2.1] faster than mimalloc.");
     free(text);
     fixture_slow(campaign, 0, 2, 1.03); // the same contender, 3 % apart from itself
-    text = text_of(tb_report_summary, campaign);
+    text = text_of(ANSWER, campaign);
     unwrap(text);
     SAYS(text, "Between locus and mimalloc: no difference that this run could see.");
     free(text);
@@ -259,14 +270,14 @@ Test(report, summary_calls_nothing_a_difference_that_the_control_shows_too)
 Test(report, summary_says_what_it_cannot_know)
 {
     struct tb_campaign *campaign = FIXTURE(f, usual, 4);
-    char *text = text_of(tb_report_summary, campaign);
+    char *text = text_of(ANSWER, campaign);
     unwrap(text);
     SAYS(text, "4 rounds are too few for a 95 % interval");
     free(text);
     campaign = fixture_open(&f, usual, TWIN, 20);
     for (uint32_t arm = 0; arm < TWIN; arm++)
         fixture_invalidate(campaign, 0, arm, 0, "lost one");
-    text = text_of(tb_report_summary, campaign);
+    text = text_of(ANSWER, campaign);
     unwrap(text);
     SAYS(text, "nobody is ahead: nothing valid to rank.");
     SAYS(text, "No A/A control ran");
@@ -279,7 +290,7 @@ Test(report, summary_finds_the_delay_that_was_put_in)
     struct tb_campaign *campaign = FIXTURE(f, arms, 30);
     f.arms[2].fault = TB_FAULT_DELAY;
     f.arms[2].fault_percent = 3;
-    char *text = text_of(tb_report_summary, campaign);
+    char *text = text_of(ANSWER, campaign);
     unwrap(text);
     SAYS(text, "The delay of 3 % put into locus@delay:3 was found in 1 of 1 tables, as 3.0 % [3.0, 3.1].");
     free(text);
@@ -289,7 +300,7 @@ Test(report, summary_of_a_bench_speaks_of_operations)
 {
     struct tb_campaign *campaign = FIXTURE(f, usual, 20);
     campaign->bench = true;
-    char *text = text_of(tb_report_summary, campaign);
+    char *text = text_of(ANSWER, campaign);
     unwrap(text);
     SAYS(text, "locus against mimalloc: alloc 2.00 times [2.00, 2.00] faster, bulk 4.00 times [4.00, 4.01] faster, free 2.00 times "
                "[2.00, 2.00] faster.");
@@ -298,15 +309,10 @@ Test(report, summary_of_a_bench_speaks_of_operations)
 
 static json_t *json_of(const struct tb_campaign *campaign)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    cr_assert_eq(tb_report_json(out, NULL, campaign, "locus eval"), 0);
-    fclose(out);
+    char *text = text_of(JSON, campaign);
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     cr_assert(root, "line %d: %s", error.line, error.text);
-    cr_assert(text[bytes - 1] == '\n');
     free(text);
     return root;
 }
@@ -407,7 +413,7 @@ Test(report, json_is_whole_or_an_error_whichever_allocation_fails)
         size_t bytes = 0;
         FILE *out = open_memstream(&text, &bytes);
         allocations_left = allowed;
-        rc = tb_report_json(out, NULL, campaign, "locus bench");
+        rc = emit(out, JSON, campaign, plain);
         fclose(out);
         cr_assert(rc == 0 ? bytes > 0 && allowed > 100 : rc == -ENOMEM && bytes == 0, "%zu allowed: %d", allowed, rc);
         free(text);
@@ -420,7 +426,7 @@ Test(report, csv_has_a_line_for_every_sample_and_as_many_fields)
     campaign->cells_count = 2;
     fixture_invalidate(campaign, 0, SHARED, 0, "lost \"one\", or two");
     *tb_campaign_sample(campaign, 0, LOCUS, 1) = (struct tb_sample){.lap_ns = NAN};
-    char *text = text_of(tb_report_csv, campaign);
+    char *text = text_of(CSV, campaign);
     size_t lines = 0, header = 0;
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1, lines++) {
         size_t fields = 1;
@@ -444,12 +450,9 @@ Test(report, a_full_disk_is_an_error)
     struct tb_campaign *campaign = FIXTURE(f, usual, 10);
     FILE *full = fopen("/dev/full", "w");
     cr_assert(full);
-    cr_assert_eq(tb_report_table(full, campaign, plain), -ENOSPC);
-    clearerr(full);
-    cr_assert_eq(tb_report_json(full, NULL, campaign, "locus eval"), -ENOSPC);
-    clearerr(full);
-    cr_assert_eq(tb_report_csv(full, campaign), -ENOSPC);
-    clearerr(full);
-    cr_assert_eq(tb_report_summary(full, campaign), -ENOSPC);
+    for (enum form form = TABLE; form <= CSV; form++) {
+        cr_assert_eq(emit(full, form, campaign, plain), -ENOSPC);
+        clearerr(full);
+    }
     fclose(full);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report_json: the campaign as one JSON object.
+// board_json: what programs get of a measurement: all that the tables show, and every sample.
 //
 // What is absent, unbounded or not a finite number is null: JSON has no other word for it. A count is exact, so it is given when it
 // was the same in every round and null otherwise; the CSV has the single values. Whole numbers above 2^63 - 1 (only a
@@ -8,7 +8,6 @@
 //
 // Objects are put together from finished parts. A part for which there was no memory is NULL, and makes the whole NULL: so a
 // failure deep inside arrives at the top by itself, and a member never goes missing in silence.
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -17,10 +16,8 @@
 #include <jansson.h>
 
 #include "testbed/base/json.h"
-#include "testbed/host/head.h"
 #include "testbed/measure/contender.h"
 #include "testbed/report/board/board.h"
-#include "testbed/report/board/report.h"
 
 static json_t *ratio_or_null(bool known, const struct tb_ratio *ratio)
 {
@@ -219,7 +216,7 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
     return TB_JSON_OBJECT(members);
 }
 
-static json_t *campaign_json(const struct tb_campaign *campaign, const char *command)
+void tb_board_json(struct tb_doc *doc, const struct tb_campaign *campaign, const char *command)
 {
     json_t *cells = json_array();
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
@@ -234,20 +231,6 @@ static json_t *campaign_json(const struct tb_campaign *campaign, const char *com
         {"block_bytes", tb_json_whole(campaign->block_bytes)},
         {"cells", cells},
     };
-    return TB_JSON_OBJECT(members);
-}
-
-int tb_report_json(FILE *stream, json_t *head, const struct tb_campaign *campaign, const char *command)
-{
-    struct tb_text text;
-    int rc = tb_text_open(&text);
-    if (rc < 0)
-        return rc;
-    json_t *root = campaign_json(campaign, command);
-    if (head)
-        root = tb_headed(json_incref(head), root);
-    if (!root || json_dumpf(root, text.stream, JSON_INDENT(2)) != 0 || fputc('\n', text.stream) == EOF)
-        rc = -ENOMEM;
-    json_decref(root);
-    return tb_text_close(&text, stream, rc);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        tb_doc_json(doc, members[i].key, members[i].value);
 }

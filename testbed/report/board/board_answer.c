@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report_summary: the answer in plain words.
+// board_answer: the answer in plain words.
 //
 // The question is locus's: is it ahead, by how much, how far from the floor? A difference counts as one only when its interval
 // excludes 1 and it is larger than what the A/A controls of that cell show between two runs of the very same thing; anything else
@@ -13,7 +13,6 @@
 
 #include "testbed/measure/contender.h"
 #include "testbed/report/board/board.h"
-#include "testbed/report/board/report.h"
 
 #define UNSEEN "no difference that this run could see"
 #define FEW "too few rounds to tell, 6 are the least"
@@ -23,11 +22,6 @@ static const char *subject(struct tb_words *words)
     const char *name = words->named ? "It" : "locus";
     words->named = true;
     return name;
-}
-
-static void print_words(FILE *out, const struct tb_words *words)
-{
-    tb_text_wrap(out, TB_SUMMARY_COLUMNS, 0, 2, words->text);
 }
 
 struct range {
@@ -298,7 +292,7 @@ static bool nothing_told(const struct tally *tally)
            best->faster.count + best->slower.count + best->unseen + base->faster.count + base->slower.count + base->unseen == 0;
 }
 
-static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_touch touch)
+static void say_touch(struct tb_doc *doc, const struct tb_campaign *campaign, enum tb_touch touch)
 {
     static const char *const titles[] = {
         [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"};
@@ -316,12 +310,12 @@ static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_t
     tb_say(&words, "%s: ", titles[touch]);
     if (tb_rounds_few(campaign) && tally.leaders.cells + tally.leaders.noisy > 0) {
         tb_say(&words, FEW ".");
-        print_words(out, &words);
+        tb_doc_answer(doc, NULL, "%s", words.text);
         return;
     }
     if (nothing_told(&tally)) {
         tb_say(&words, "nothing can be told: too noisy.");
-        print_words(out, &words);
+        tb_doc_answer(doc, NULL, "%s", words.text);
         return;
     }
     say_leaders(&words, campaign, &tally.leaders);
@@ -332,7 +326,7 @@ static void print_touch(FILE *out, const struct tb_campaign *campaign, enum tb_t
     say_floor(&words, &tally.floor, tally.floor_noisy);
     if (touch == TB_TOUCH_NONE && tally.leaders.cells > 0)
         tb_say(&words, " Untouched ratios are larger and mean less.");
-    print_words(out, &words);
+    tb_doc_answer(doc, NULL, "%s", words.text);
 }
 
 static void say_operation(struct tb_words *words, enum tb_told told, const struct tb_ratio *ratio)
@@ -349,7 +343,7 @@ static void say_operation(struct tb_words *words, enum tb_told told, const struc
 }
 
 // `reference`: -1 for the best malloc of each operation.
-static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t cell, const char *whom, int reference)
+static void say_bench(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell, const char *whom, int reference)
 {
     static const int ops[] = {TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE};
     int locus = tb_campaign_arm(campaign, "locus");
@@ -379,19 +373,19 @@ static void print_bench(FILE *out, const struct tb_campaign *campaign, uint32_t 
     if (words.used == begun)
         tb_say(&words, tb_rounds_few(campaign) ? FEW : "nothing valid to compare");
     tb_say(&words, ".");
-    print_words(out, &words);
+    tb_doc_answer(doc, NULL, "%s", words.text);
 }
 
-static void print_benches(FILE *out, const struct tb_campaign *campaign, uint32_t cell)
+static void say_benches(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell)
 {
     int base = tb_campaign_arm(campaign, "mimalloc");
-    print_bench(out, campaign, cell, "the best malloc", -1);
+    say_bench(doc, campaign, cell, "the best malloc", -1);
     if (base >= 0)
-        print_bench(out, campaign, cell, "mimalloc", base);
+        say_bench(doc, campaign, cell, "mimalloc", base);
 }
 
 // A slowdown put in on purpose shows what the run can find, better than any control that finds nothing.
-static void print_delay(FILE *out, const struct tb_campaign *campaign, uint32_t arm)
+static void say_delay(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t arm)
 {
     const struct tb_arm *slowed = &campaign->arms[arm];
     struct tb_words words = {0};
@@ -417,26 +411,19 @@ static void print_delay(FILE *out, const struct tb_campaign *campaign, uint32_t 
         say_range(&words, &seen);
     }
     tb_say(&words, ".");
-    print_words(out, &words);
+    tb_doc_answer(doc, NULL, "%s", words.text);
 }
 
-int tb_report_summary(FILE *stream, const struct tb_campaign *campaign)
+void tb_board_say_answer(struct tb_doc *doc, const struct tb_campaign *campaign)
 {
     static const enum tb_touch order[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE}; // what means most, first
-    struct tb_text text;
-    int rc = tb_text_open(&text);
-    if (rc < 0)
-        return rc;
-    tb_report_overview(text.stream, campaign);
     if (campaign->unfit)
-        tb_text_wrap(text.stream, TB_SUMMARY_COLUMNS, 0, 2, campaign->unfit);
+        tb_doc_say(doc, NULL, "%s", campaign->unfit);
     for (size_t t = 0; t < sizeof order / sizeof *order && !campaign->bench; t++)
-        print_touch(text.stream, campaign, order[t]);
+        say_touch(doc, campaign, order[t]);
     for (uint32_t cell = 0; cell < campaign->cells_count && campaign->bench; cell++)
-        print_benches(text.stream, campaign, cell);
+        say_benches(doc, campaign, cell);
     for (uint32_t arm = 0; arm < campaign->arms_count; arm++)
         if (campaign->arms[arm].fault == TB_FAULT_DELAY)
-            print_delay(text.stream, campaign, arm);
-    tb_report_caveats(text.stream, campaign);
-    return tb_text_close(&text, stream, 0);
+            say_delay(doc, campaign, arm);
 }

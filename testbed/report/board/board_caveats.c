@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report_caveats: what a summary owes its reader beside the answer: what was left out of it and why, what is INVALID, and how small
+// board_caveats: what an answer owes its reader beside the answer: what was left out of it and why, what is INVALID, and how small
 // a difference could have been seen.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "testbed/measure/contender.h"
 #include "testbed/report/board/board.h"
-
-static void print_words(FILE *out, const struct tb_words *words)
-{
-    tb_text_wrap(out, TB_SUMMARY_COLUMNS, 0, 2, words->text);
-}
 
 static enum tb_noise noise_in(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm)
 {
@@ -23,7 +18,7 @@ static enum tb_noise noise_in(const struct tb_campaign *campaign, uint32_t cell,
     return row.valid && tb_twin(campaign, arm) < 0 && !row.arm->contender->harness ? noise : TB_NOISE_NONE;
 }
 
-static void print_noise(FILE *out, const struct tb_campaign *campaign)
+static void say_noise(struct tb_doc *doc, const struct tb_campaign *campaign)
 {
     static const char *const reasons[] = {[TB_NOISE_WAITED] = "waited for a CPU",
                                           [TB_NOISE_SPREAD] = "rounds too far apart",
@@ -47,11 +42,11 @@ static void print_noise(FILE *out, const struct tb_campaign *campaign)
     }
     if (words.used > 0) {
         tb_say(&words, ".");
-        print_words(out, &words);
+        tb_doc_say(doc, NULL, "%s", words.text);
     }
 }
 
-static void print_waits(FILE *out, const struct tb_campaign *campaign)
+static void say_waits(struct tb_doc *doc, const struct tb_campaign *campaign)
 {
     uint64_t processes = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds, waited = 0;
     struct tb_words words = {0};
@@ -61,10 +56,10 @@ static void print_waits(FILE *out, const struct tb_campaign *campaign)
         return;
     tb_say(&words, "Others were at work: %" PRIu64 " of %" PRIu64 " processes waited for a CPU. End what runs, and measure again.",
            waited, processes);
-    print_words(out, &words);
+    tb_doc_say(doc, NULL, "%s", words.text);
 }
 
-static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uint32_t arm)
+static void say_invalid_arm(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t arm)
 {
     struct tb_words words = {0};
     char where[128], why[256] = "", first[400];
@@ -86,23 +81,23 @@ static void print_invalid_arm(FILE *out, const struct tb_campaign *campaign, uin
     if (campaign->cells_count > 1)
         tb_say(&words, " in %" PRIu32 " of %" PRIu32 " tables, first", cells, campaign->cells_count);
     tb_say(&words, " in %s.", first);
-    print_words(out, &words);
+    tb_doc_say(doc, NULL, "%s", words.text);
 }
 
-static void print_resolution(FILE *out, const struct tb_campaign *campaign)
+static void say_resolution(struct tb_doc *doc, const struct tb_campaign *campaign)
 {
     struct tb_words words = {0};
     tb_say_resolution(&words, campaign, 0, campaign->cells_count);
     if (!tb_rounds_few(campaign))
         tb_say(&words, " In brackets: 95 %% intervals, the outermost ends where several workloads are meant.");
-    print_words(out, &words);
+    tb_doc_say(doc, NULL, "%s", words.text);
 }
 
-void tb_report_caveats(FILE *out, const struct tb_campaign *campaign)
+void tb_board_say_caveats(struct tb_doc *doc, const struct tb_campaign *campaign)
 {
-    print_noise(out, campaign);
-    print_waits(out, campaign);
+    say_noise(doc, campaign);
+    say_waits(doc, campaign);
     for (uint32_t arm = 0; arm < campaign->arms_count; arm++)
-        print_invalid_arm(out, campaign, arm);
-    print_resolution(out, campaign);
+        say_invalid_arm(doc, campaign, arm);
+    say_resolution(doc, campaign);
 }

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// board_doc: a measurement as a document: what was asked, a table for each cell, an overview of the workloads, the answer.
+//
+// A cell's table has the fastest first. A row that is noisy keeps its place, its time and its footprint, but has no ratio, as none
+// would hold (noise.c). Below the ranking stand what is INVALID and the harness, which measures the testbed and no allocator; below
+// the table the A/A controls, which malloc was the best, how small a difference that cell could have shown, and what the doctor has
+// against this host.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/json.h"
+#include "testbed/report/board/board.h"
+
+// A ratio, or what keeps it from being said.
+static struct tb_value told_value(enum tb_told told, const struct tb_ratio *ratio)
+{
+    return told == TB_TOLD_ABSENT  ? tb_none(NULL)
+           : told == TB_TOLD_NOISY ? tb_toned(tb_none("noisy"), TB_TONE_FAINT)
+                                   : tb_interval(ratio);
+}
+
+static struct tb_value pair_value(const struct tb_campaign *campaign, uint32_t cell, int over, int over_op, int under, int under_op)
+{
+    struct tb_ratio ratio;
+    return told_value(tb_pair_tell(campaign, cell, over, over_op, under, under_op, &ratio), &ratio);
+}
+
+// The estimate alone.
+static struct tb_value number_of(struct tb_value value)
+{
+    return value.kind == TB_VALUE_INTERVAL ? tb_number(value.number) : value;
+}
+
+static void put_name(struct tb_table *table, const struct tb_board *board, uint32_t i)
+{
+    char name[128];
+    bool ours = strcmp(board->row[i].arm->label, "locus") == 0;
+    tb_table_row(table, ours ? TB_ROW_OURS : board->place[i] == TB_PLACE_RANKED ? TB_ROW_PLAIN : TB_ROW_ASIDE);
+    tb_text_arm(&board->row[i], name, sizeof name);
+    tb_table_put(table, tb_toned(tb_text_value(name), ours ? TB_TONE_OURS : TB_TONE_PLAIN));
+}
+
+// --- laps ----------------------------------------------------------------------------------------------------------------------
+
+static const struct tb_column lap_columns[] = {{NULL, "contender", TB_AS_IS, false},
+                                               {NULL, "median\n", TB_AS_TIME, false},
+                                               {NULL, "spread\n", TB_AS_SHARE, false},
+                                               {NULL, "times faster than\nthe best malloc", TB_AS_RATIO, true},
+                                               {NULL, "\nmimalloc", TB_AS_RATIO, false},
+                                               {NULL, "over\nfloor", TB_AS_RATIO, false},
+                                               {NULL, "held\n/peak", TB_AS_RATIO, false},
+                                               {NULL, "a lap of each process", TB_AS_TIME, true},
+                                               {NULL, NULL, TB_AS_IS, false}};
+
+// How many times faster it is than the best malloc. A noisy row says why, one beside a noisy row that there is nothing to say.
+static struct tb_value best_value(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i)
+{
+    static const char *const noises[] = {[TB_NOISE_WAITED] = "noisy: waited", [TB_NOISE_SPREAD] = "noisy: spread"};
+    enum tb_noise noise = tb_noise_of(&board->row[i], TB_LAP);
+    if (board->place[i] == TB_PLACE_INVALID)
+        return tb_toned(tb_none("INVALID"), TB_TONE_POOR);
+    if (board->place[i] == TB_PLACE_HARNESS)
+        return tb_none("(harness only)");
+    if (noise)
+        return tb_toned(tb_none(noises[noise]), TB_TONE_FAINT);
+    if (board->best.rival >= 0)
+        return tb_none(NULL);
+    if (board->best.arm == (int)board->arm[i])
+        return tb_text_value("the best");
+    return pair_value(campaign, cell, board->best.arm, TB_LAP, (int)board->arm[i], TB_LAP);
+}
+
+static void put_lap_row(struct tb_table *table, const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board,
+                        uint32_t i)
+{
+    const struct tb_row *row = &board->row[i];
+    int arm = (int)board->arm[i];
+    bool valid = board->place[i] != TB_PLACE_INVALID, ranked = board->place[i] == TB_PLACE_RANKED;
+    double *ns = valid ? tb_times(campaign, cell, board->arm[i], TB_LAP) : NULL;
+    put_name(table, board, i);
+    tb_table_put(table, tb_number(valid ? row->ns_median : NAN));
+    tb_table_put(table, tb_number(valid ? row->ns_mad / row->ns_median : NAN));
+    tb_table_put(table, best_value(campaign, cell, board, i));
+    tb_table_put(table, ranked ? number_of(pair_value(campaign, cell, tb_campaign_arm(campaign, "mimalloc"), TB_LAP, arm, TB_LAP))
+                               : tb_none(NULL));
+    tb_table_put(table, ranked ? number_of(pair_value(campaign, cell, arm, TB_LAP, tb_floor(campaign), TB_LAP)) : tb_none(NULL));
+    tb_table_put(table, tb_number(ranked ? row->outstanding_ratio : NAN));
+    tb_table_put(table, ns ? tb_samples(ns, campaign->rounds) : tb_none(NULL));
+    free(ns);
+}
+
+static struct tb_table *put_laps(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell, const char *title,
+                                 const struct tb_board *board)
+{
+    struct tb_table *table = tb_doc_table(doc, NULL, title, lap_columns);
+    for (uint32_t i = 0; i < board->count; i++)
+        if (board->place[i] != TB_PLACE_CONTROL)
+            put_lap_row(table, campaign, cell, board, i);
+    return table;
+}
+
+// --- single operations -----------------------------------------------------------------------------------------------------------
+
+static const struct tb_column bench_columns[] = {{NULL, "contender", TB_AS_IS, false}, {NULL, "alloc ns", TB_AS_IS, false},
+                                                 {NULL, "bulk ns", TB_AS_IS, false},   {NULL, "push ns", TB_AS_IS, false},
+                                                 {NULL, "free ns", TB_AS_IS, false},   {NULL, NULL, TB_AS_IS, false}};
+static const struct tb_column faster_columns[] = {{NULL, "contender", TB_AS_IS, false},
+                                                  {NULL, "alloc", TB_AS_RATIO, true},
+                                                  {NULL, "bulk", TB_AS_RATIO, true},
+                                                  {NULL, "free", TB_AS_RATIO, true},
+                                                  {NULL, NULL, TB_AS_IS, false}};
+
+// Pushes have no counterpart among the mallocs.
+static const int bench_ratios[] = {TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE};
+enum { BENCH_RATIOS = sizeof bench_ratios / sizeof *bench_ratios };
+
+static struct tb_table *put_faster(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell,
+                                   const struct tb_board *board, const char *title, const int than[])
+{
+    struct tb_table *table = tb_doc_table(doc, NULL, title, faster_columns);
+    for (uint32_t i = 0; i < board->count; i++) {
+        if (board->place[i] != TB_PLACE_RANKED)
+            continue;
+        put_name(table, board, i);
+        for (size_t o = 0; o < BENCH_RATIOS; o++) {
+            int op = bench_ratios[o], counterpart = tb_bench_counterpart[op], arm = (int)board->arm[i];
+            tb_table_put(table, than[o] == arm && counterpart == op ? tb_number(1)
+                                                                    : pair_value(campaign, cell, than[o], counterpart, arm, op));
+        }
+    }
+    return table;
+}
+
+// Each operation has a best malloc of its own.
+static struct tb_table *put_bench(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell, const char *title,
+                                  const struct tb_board *board)
+{
+    struct tb_table *table = tb_doc_table(doc, NULL, title, bench_columns);
+    int base[BENCH_RATIOS], best[BENCH_RATIOS];
+    for (uint32_t i = 0; i < board->count; i++) {
+        if (board->place[i] == TB_PLACE_CONTROL)
+            continue;
+        put_name(table, board, i);
+        for (int op = 0; op < TB_BENCH_COUNT; op++) {
+            double ns = board->row[i].bench_ns[op];
+            tb_table_put(table, board->place[i] == TB_PLACE_INVALID ? tb_none("INVALID") : tb_number(ns > 0 ? ns : NAN));
+        }
+    }
+    for (size_t o = 0; o < BENCH_RATIOS; o++) {
+        struct tb_fastest fastest = tb_best_malloc(campaign, cell, tb_bench_counterpart[bench_ratios[o]]);
+        best[o] = fastest.rival < 0 ? fastest.arm : -1;
+        base[o] = tb_campaign_arm(campaign, "mimalloc");
+    }
+    put_faster(doc, campaign, cell, board, "Times faster than the best malloc (bulk: than its alloc)", best);
+    return put_faster(doc, campaign, cell, board, "Times faster than mimalloc (bulk: than its alloc)", base);
+}
+
+// --- below a table -------------------------------------------------------------------------------------------------------------
+
+static void note_invalid(struct tb_table *table, const struct tb_board *board)
+{
+    for (uint32_t i = 0; i < board->count; i++) {
+        char name[128];
+        tb_text_arm(&board->row[i], name, sizeof name);
+        if (board->place[i] == TB_PLACE_INVALID)
+            tb_table_note(table, "%s is INVALID: %s", name, board->row[i].invalid);
+    }
+}
+
+static void note_controls(struct tb_table *table, const struct tb_campaign *campaign, const struct tb_board *board)
+{
+    struct tb_words words = {0};
+    for (uint32_t i = 0; i < board->count && !campaign->bench; i++) {
+        const struct tb_ratio *twin = &board->vs_twin[i];
+        if (!board->row[i].has_vs_aa || !twin->bounded)
+            continue;
+        tb_say(&words, "%s", words.used ? ", " : "A/A control: ");
+        tb_say_arm(&words, board->row[i].arm);
+        tb_say(&words, " %.3f [%.3f, %.3f]", twin->estimate, twin->low, twin->high);
+    }
+    if (words.used)
+        tb_table_note(table, "%s.", words.text);
+}
+
+static void note_best(struct tb_table *table, const struct tb_campaign *campaign, uint32_t cell, int op)
+{
+    struct tb_fastest best = tb_best_malloc(campaign, cell, op);
+    int arm = best.rival >= 0 ? best.rival : best.arm;
+    const char *at = op == TB_LAP ? "" : " at ", *operation = op == TB_LAP ? "" : tb_bench_name(op);
+    struct tb_row row;
+    char name[128];
+    if (arm < 0)
+        return;
+    tb_row_alone(campaign, cell, (uint32_t)arm, &row);
+    tb_text_arm(&row, name, sizeof name);
+    if (best.rival >= 0)
+        tb_table_note(table, "Which malloc is the best%s%s cannot be told: %s is noisy.", at, operation, name);
+    else
+        tb_table_note(table, "The best malloc%s%s: %s.", at, operation, name);
+}
+
+static void put_cell(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell)
+{
+    struct tb_board board;
+    char title[128];
+    struct tb_words seen = {0};
+    tb_board(campaign, cell, &board);
+    tb_text_cell(campaign, cell, title, sizeof title);
+    struct tb_table *table =
+        campaign->bench ? put_bench(doc, campaign, cell, title, &board) : put_laps(doc, campaign, cell, title, &board);
+    note_invalid(table, &board);
+    note_controls(table, campaign, &board);
+    note_best(table, campaign, cell, campaign->bench ? TB_BENCH_ALLOC : TB_LAP);
+    if (campaign->bench)
+        note_best(table, campaign, cell, TB_BENCH_FREE);
+    tb_say_resolution(&seen, campaign, cell, cell + 1);
+    tb_table_note(table, "%s", seen.text);
+    if (campaign->unfit)
+        tb_table_note(table, "%s", campaign->unfit);
+}
+
+// --- several workloads -----------------------------------------------------------------------------------------------------------
+
+static const struct tb_column overview_columns[] = {{NULL, "workload", TB_AS_IS, false},
+                                                    {NULL, "floor", TB_AS_TIME, false},
+                                                    {NULL, "locus\nover floor", TB_AS_RATIO, true},
+                                                    {NULL, "best malloc\nover locus", TB_AS_RATIO, true},
+                                                    {NULL, "best malloc", TB_AS_IS, false},
+                                                    {NULL, NULL, TB_AS_IS, false}};
+
+static struct tb_value floor_value(const struct tb_campaign *campaign, uint32_t cell)
+{
+    struct tb_row row;
+    int floor = tb_floor(campaign);
+    if (floor < 0)
+        return tb_none(NULL);
+    tb_row_alone(campaign, cell, (uint32_t)floor, &row);
+    return !row.valid ? tb_none("INVALID") : row.noise ? tb_none("noisy") : tb_number(row.ns_median);
+}
+
+// What a control that is noisy hides is not said either.
+static struct tb_value sure_value(const struct tb_campaign *campaign, uint32_t cell, int over, int under)
+{
+    struct tb_ratio ratio;
+    enum tb_told told = tb_pair_tell(campaign, cell, over, TB_LAP, under, TB_LAP, &ratio);
+    return told_value(told == TB_TOLD_BLIND ? TB_TOLD_NOISY : told, &ratio);
+}
+
+static void put_overview_row(struct tb_table *table, const struct tb_campaign *campaign, uint32_t cell)
+{
+    int locus = tb_campaign_arm(campaign, "locus");
+    struct tb_fastest best = tb_best_malloc(campaign, cell, TB_LAP);
+    const struct tb_schedule *schedule = campaign->cells[cell].schedule;
+    char name[128] = "";
+    struct tb_row row;
+    if (best.rival < 0 && best.arm >= 0) {
+        tb_row_alone(campaign, cell, (uint32_t)best.arm, &row);
+        tb_text_arm(&row, name, sizeof name);
+    }
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value(schedule ? schedule->name : ""));
+    tb_table_put(table, floor_value(campaign, cell));
+    tb_table_put(table, sure_value(campaign, cell, locus, tb_floor(campaign)));
+    tb_table_put(table, best.rival >= 0 ? tb_none("noisy") : sure_value(campaign, cell, best.arm, locus));
+    tb_table_put(table, tb_text_value(name));
+}
+
+// Of one touch mode, the one that means most of those that were run, and of several workloads: of a single one its table says all.
+static void put_overview(struct tb_doc *doc, const struct tb_campaign *campaign)
+{
+    static const enum tb_touch order[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE};
+    static const char *const titles[] = {
+        [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"};
+    enum tb_touch touch = TB_TOUCH_NONE;
+    uint32_t rows = 0;
+    for (size_t t = 0; t < sizeof order / sizeof *order && rows == 0; t++) {
+        touch = order[t];
+        for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
+            rows += campaign->cells[cell].touch == touch;
+    }
+    if (campaign->bench || rows < 2 || tb_campaign_arm(campaign, "locus") < 0)
+        return;
+    struct tb_table *table = tb_doc_table(doc, NULL, titles[touch], overview_columns);
+    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
+        if (campaign->cells[cell].touch == touch)
+            put_overview_row(table, campaign, cell);
+}
+
+// --- the whole -----------------------------------------------------------------------------------------------------------------
+
+#define NOISY "Noisy: its processes waited for a CPU, or its rounds lie so far apart that no ratio of it would hold. "
+
+void tb_board_put_answer(struct tb_doc *doc, const struct tb_campaign *campaign)
+{
+    put_overview(doc, campaign);
+    tb_board_say_answer(doc, campaign);
+    tb_board_say_caveats(doc, campaign);
+}
+
+struct tb_doc *tb_board_doc(json_t *head, const struct tb_campaign *campaign, const char *command, const char *about)
+{
+    static const char laps[] = "A lap's time: median over the rounds, each a fresh process. Spread: median absolute deviation. "
+                               "Held: most blocks out at once, over the theoretical peak. " NOISY "What failed a gate is INVALID.";
+    static const char bench[] = "Nanoseconds per block (push: per request): median over the rounds, each a fresh process. " NOISY;
+    struct tb_doc *doc = tb_doc_open(head);
+    char how[192];
+    tb_board_json(doc, campaign, command);
+    if (*about)
+        tb_doc_code(doc, NULL, about);
+    tb_text_settings(campaign, how, sizeof how);
+    tb_doc_say(doc, NULL, "%s", how);
+    tb_doc_say(doc, NULL, "%s", campaign->bench ? bench : laps);
+    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
+        put_cell(doc, campaign, cell);
+    tb_board_put_answer(doc, campaign);
+    return doc;
+}
+
+struct tb_doc *tb_board_answer_doc(const struct tb_campaign *campaign)
+{
+    struct tb_doc *doc = tb_doc_open(NULL);
+    tb_board_put_answer(doc, campaign);
+    return doc;
+}
