@@ -33,7 +33,7 @@ step() {
 }
 
 outputs() {
-    echo "--json=$OUT/$1.json --csv=$OUT/$1.csv --plot=$OUT/$1.svg --summary=$OUT/$1.summary"
+    echo "--log=$OUT/$1.jsonl --json=$OUT/$1.json --csv=$OUT/$1.csv --plot=$OUT/$1.svg --summary=$OUT/$1.summary"
 }
 
 # The experiment on many nodes: on this machine if it has some, else in an emulated one, where it is counted and not timed.
@@ -64,7 +64,7 @@ step topo topo
 step doctor doctor
 step counters counters
 # shellcheck disable=SC2046 # the words of outputs are separate flags
-step matrix matrix $(outputs matrix | sed 's/ --summary=.*//')
+step matrix matrix $(outputs matrix | sed 's/--log=[^ ]* //; s/ --summary=.*//')
 nodes=$(sed -n '1s/^\([0-9][0-9]*\) .*/\1/p' "$OUT/topo.txt")
 # shellcheck disable=SC2046
 {

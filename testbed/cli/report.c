@@ -12,6 +12,8 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
+#include "testbed/base/json.h"
+#include "testbed/cli/options.h"
 #include "testbed/record/store.h"
 #include "testbed/report/page/page.h"
 
@@ -20,6 +22,7 @@
 #define ROOTS_MAX 16
 
 struct arguments {
+    struct tb_options options;  // of a log that is no run's
     const char *output, *measured, *run;
     const char *roots[ROOTS_MAX];
     size_t roots_count;
@@ -34,10 +37,12 @@ static const char documentation[] =
     "It shows the official runs below logs/. Where there are none, or with --root build/logs, it shows trial runs and says so. "
     "Runs that crashed are counted. What `make run` left in build/run is shown as well, where it is. Whether anything was changed "
     "afterwards is not its business: see locus verify.\n\n"
-    "RUN is the id of a run, the last six digits of it, or its log: then its page alone is written.\n\n"
+    "RUN is the id of a run, the last six digits of it, or its log: then its page alone is written. A log that eval, replay or bench "
+    "kept (--log) is shown as they showed it, and --json, --csv, --markdown and --plot are for that.\n\n"
     "Examples:\n"
     "  locus report                               writes build/report.html and build/report/\n"
     "  locus report a1b2c3                        the page of one run\n"
+    "  locus report build/run/eval.jsonl          what eval --log kept, once more\n"
     "  locus report --root build/logs             the trial runs\n"
     "  locus report --root logs --root build/logs both\n"
     "  locus report -o - | ssh desk 'cat >report.html'   that page alone\n\n"
@@ -67,6 +72,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
     case 'o': arguments->output = argument; return 0;
     case 'r':
         if (!is_folder(argument))
@@ -198,10 +204,28 @@ static int make_pages(const struct arguments *arguments, const struct tb_store *
 
 // --- one run -------------------------------------------------------------------------------------------------------------------
 
+// Of what was measured without a postulate. false: it is another log, or none.
+static bool show_measured(const struct arguments *arguments, int *status)
+{
+    struct tb_log_view view;
+    char why[512];
+    struct stat about;
+    if (stat(arguments->run, &about) || !S_ISREG(about.st_mode) || tb_log_load(arguments->run, &view, why, sizeof why))
+        return false;
+    bool measured = json_is_object(tb_member(view.header, "measured"));
+    if (measured)
+        *status = tb_options_show(&arguments->options, &view);
+    tb_log_view_close(&view);
+    return measured;
+}
+
 static int make_one(const struct arguments *arguments)
 {
     char path[4096], root[4096], why[512], output[256], name[80];
     struct tb_store store = {0};
+    int shown;
+    if (show_measured(arguments, &shown))
+        return shown;
     int rc = tb_store_find(arguments->run, path, sizeof path, why, sizeof why);
     if (rc < 0) {
         tb_error("%s", why);
@@ -228,8 +252,9 @@ static int make_one(const struct arguments *arguments)
 
 int tb_cmd_report(int argc, char **argv)
 {
-    const struct argp argp = {options, parse, "[RUN]", documentation, NULL, NULL, NULL};
-    struct arguments arguments = {0};
+    static struct arguments arguments;
+    const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
+    const struct argp argp = {options, parse, "[RUN]", documentation, children, NULL, NULL};
     struct tb_store store = {0};
     int status = tb_cli_parse(&argp, "report", argc, argv, &arguments);
     if (status != TB_CLI_RUN)

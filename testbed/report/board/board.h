@@ -115,7 +115,11 @@ struct tb_doc *tb_board_doc(json_t *head, const struct tb_campaign *campaign, co
 struct tb_doc *tb_board_answer_doc(const struct tb_campaign *campaign);  // what stands below its tables
 struct tb_doc *tb_board_samples_doc(const struct tb_campaign *campaign); // the table "samples", a row each (board_samples.c)
 
-// Its parts: the overview and the two that follow, who is ahead, and what a reader must know beside that.
+// The answer's first sentence, of the touch that means most. false: no cell was measured.
+bool tb_board_finding(const struct tb_campaign *campaign, struct tb_words *out);
+
+// Its parts: a table for each cell, the overview and the two that follow, who is ahead, and what a reader must know beside that.
+void tb_board_put_cells(struct tb_doc *doc, const struct tb_campaign *campaign);
 void tb_board_put_answer(struct tb_doc *doc, const struct tb_campaign *campaign);
 void tb_board_say_answer(struct tb_doc *doc, const struct tb_campaign *campaign);
 void tb_board_say_caveats(struct tb_doc *doc, const struct tb_campaign *campaign);

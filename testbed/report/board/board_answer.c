@@ -292,41 +292,39 @@ static bool nothing_told(const struct tally *tally)
            best->faster.count + best->slower.count + best->unseen + base->faster.count + base->slower.count + base->unseen == 0;
 }
 
-static void say_touch(struct tb_doc *doc, const struct tb_campaign *campaign, enum tb_touch touch)
+// false: no cell has that touch.
+static bool touch_words(const struct tb_campaign *campaign, enum tb_touch touch, struct tb_words *words)
 {
     static const char *const titles[] = {
         [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"};
     struct tally tally = {0};
-    struct tb_words words = {0}, best = {0};
+    struct tb_words best = {0};
     uint32_t cells = 0;
+    *words = (struct tb_words){0};
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++) {
         if (campaign->cells[cell].touch != touch)
             continue;
         cells++;
         tally_add(&tally, campaign, cell);
     }
-    if (cells == 0)
-        return;
-    tb_say(&words, "%s: ", titles[touch]);
+    tb_say(words, "%s: ", titles[touch]);
     if (tb_rounds_few(campaign) && tally.leaders.cells + tally.leaders.noisy > 0) {
-        tb_say(&words, FEW ".");
-        tb_doc_answer(doc, NULL, "%s", words.text);
-        return;
+        tb_say(words, FEW ".");
+        return cells;
     }
     if (nothing_told(&tally)) {
-        tb_say(&words, "nothing can be told: too noisy.");
-        tb_doc_answer(doc, NULL, "%s", words.text);
-        return;
+        tb_say(words, "nothing can be told: too noisy.");
+        return cells;
     }
-    say_leaders(&words, campaign, &tally.leaders);
+    say_leaders(words, campaign, &tally.leaders);
     say_best_malloc(&best, campaign, &tally);
-    say_versus(&words, &tally.best, best.text);
+    say_versus(words, &tally.best, best.text);
     if (!base_is_best(campaign, &tally))
-        say_versus(&words, &tally.base, "mimalloc");
-    say_floor(&words, &tally.floor, tally.floor_noisy);
+        say_versus(words, &tally.base, "mimalloc");
+    say_floor(words, &tally.floor, tally.floor_noisy);
     if (touch == TB_TOUCH_NONE && tally.leaders.cells > 0)
-        tb_say(&words, " Untouched ratios are larger and mean less.");
-    tb_doc_answer(doc, NULL, "%s", words.text);
+        tb_say(words, " Untouched ratios are larger and mean less.");
+    return cells;
 }
 
 static void say_operation(struct tb_words *words, enum tb_told told, const struct tb_ratio *ratio)
@@ -414,13 +412,24 @@ static void say_delay(struct tb_doc *doc, const struct tb_campaign *campaign, ui
     tb_doc_answer(doc, NULL, "%s", words.text);
 }
 
+static const enum tb_touch touches[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE}; // what means most, first
+
+bool tb_board_finding(const struct tb_campaign *campaign, struct tb_words *out)
+{
+    bool found = false;
+    for (size_t t = 0; t < sizeof touches / sizeof *touches && !found; t++)
+        found = touch_words(campaign, touches[t], out);
+    return found;
+}
+
 void tb_board_say_answer(struct tb_doc *doc, const struct tb_campaign *campaign)
 {
-    static const enum tb_touch order[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE}; // what means most, first
+    struct tb_words words;
     if (campaign->unfit)
         tb_doc_say(doc, NULL, "%s", campaign->unfit);
-    for (size_t t = 0; t < sizeof order / sizeof *order && !campaign->bench; t++)
-        say_touch(doc, campaign, order[t]);
+    for (size_t t = 0; t < sizeof touches / sizeof *touches && !campaign->bench; t++)
+        if (touch_words(campaign, touches[t], &words))
+            tb_doc_answer(doc, NULL, "%s", words.text);
     for (uint32_t cell = 0; cell < campaign->cells_count && campaign->bench; cell++)
         say_benches(doc, campaign, cell);
     for (uint32_t arm = 0; arm < campaign->arms_count; arm++)

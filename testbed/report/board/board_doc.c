@@ -292,6 +292,12 @@ static void put_overview(struct tb_doc *doc, const struct tb_campaign *campaign)
 
 #define NOISY "Noisy: its processes waited for a CPU, or its rounds lie so far apart that no ratio of it would hold. "
 
+void tb_board_put_cells(struct tb_doc *doc, const struct tb_campaign *campaign)
+{
+    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
+        put_cell(doc, campaign, cell);
+}
+
 void tb_board_put_answer(struct tb_doc *doc, const struct tb_campaign *campaign)
 {
     put_overview(doc, campaign);
@@ -312,8 +318,7 @@ struct tb_doc *tb_board_doc(json_t *head, const struct tb_campaign *campaign, co
     tb_text_settings(campaign, how, sizeof how);
     tb_doc_say(doc, NULL, "%s", how);
     tb_doc_say(doc, NULL, "%s", campaign->bench ? bench : laps);
-    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
-        put_cell(doc, campaign, cell);
+    tb_board_put_cells(doc, campaign);
     tb_board_put_answer(doc, campaign);
     return doc;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// measured: what `make run` left in its folder: its answers as it gave them, and the scoreboard of eval and replay as a table. What
-// a step did not leave is not missed.
-#include <math.h>
+// measured: what `make run` left in its folder: the logs of eval, replay and bench as they show them, and the other answers as they
+// were given. What a step did not leave is not missed.
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
+#include "testbed/judge/loaded.h"
+#include "testbed/report/board/board.h"
 #include "testbed/report/page/page.h"
 
 // malloc'd, or NULL.
@@ -33,72 +34,39 @@ static json_t *read_json(const char *folder, const char *name)
     return json_load_file(path, 0, NULL);
 }
 
-static void put_text(struct tb_doc *doc, const char *folder, const char *name)
+// The log that a step kept. false: there is none, or it cannot be shown.
+static bool load(const char *folder, const char *step, struct tb_log_view *view, struct tb_loaded *loaded)
 {
-    char *text = read_text(folder, name);
-    if (text)
-        tb_doc_code(doc, NULL, text);
-    free(text);
+    char path[4200], why[512];
+    snprintf(path, sizeof path, "%s/%s.jsonl", folder, step);
+    if (tb_log_load(path, view, why, sizeof why))
+        return false;
+    if (tb_loaded(view, loaded, why, sizeof why) == 0)
+        return true;
+    tb_log_view_close(view);
+    return false;
 }
 
-static const json_t *find_arm(const json_t *cell, const char *name)
+static void unload(struct tb_log_view *view, struct tb_loaded *loaded)
 {
-    const json_t *arm;
-    size_t i;
-    json_array_foreach (tb_member(cell, "arms"), i, arm)
-        if (strcmp(tb_member_text(arm, "name"), name) == 0)
-            return arm;
-    return NULL;
-}
-
-static struct tb_value figure_of(const json_t *arm)
-{
-    const json_t *ratio = tb_member(arm, "vs_mimalloc");
-    if (tb_member_text(arm, "noisy")[0])
-        return tb_toned(tb_none("noisy"), TB_TONE_FAINT);
-    if (arm && !json_is_true(tb_member(arm, "valid")))
-        return tb_toned(tb_none("invalid"), TB_TONE_POOR);
-    return tb_interval_of(tb_member_number(ratio, "estimate"), tb_member_number(ratio, "low"), tb_member_number(ratio, "high"),
-                          tb_member_number(ratio, "confidence"));
-}
-
-static void put_contenders(struct tb_doc *doc, const json_t *json, const char *key)
-{
-    const json_t *cells = tb_member(json, "cells"), *first = json_array_get(cells, 0), *cell, *arm;
-    struct tb_table *table = first ? tb_doc_table(doc, key, "Times as fast as mimalloc", NULL) : NULL;
-    size_t c, a;
-    tb_table_column(table, (struct tb_column){"contender", "contender", TB_AS_IS, false});
-    json_array_foreach (cells, c, cell) {
-        const char *workload = tb_member_text(cell, "workload");
-        tb_table_column(table, (struct tb_column){workload, workload, TB_AS_RATIO, false});
-    }
-    json_array_foreach (tb_member(first, "arms"), a, arm) {
-        const char *name = tb_member_text(arm, "name");
-        if (tb_member_text(arm, "fault")[0] || strchr(name, '#'))
-            continue; // what measures the testbed
-        bool harness = json_is_true(tb_member(arm, "harness"));
-        tb_table_row(table, strcmp(name, "locus") == 0 ? TB_ROW_OURS : harness ? TB_ROW_ASIDE : TB_ROW_PLAIN);
-        tb_table_put(table, tb_text_value(name));
-        json_array_foreach (cells, c, cell)
-            tb_table_put(table, figure_of(find_arm(cell, name)));
-    }
+    tb_loaded_close(loaded);
+    tb_log_view_close(view);
 }
 
 static void put_board(struct tb_doc *doc, const char *folder, const char *step, const char *title, bool folded)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s.json", step);
-    json_t *json = read_json(folder, name);
-    if (!json)
+    struct tb_log_view view;
+    struct tb_loaded loaded;
+    if (!load(folder, step, &view, &loaded))
         return;
     if (folded)
         tb_doc_folded(doc, 3, NULL, title);
     else
         tb_doc_heading(doc, 3, NULL, title);
-    put_contenders(doc, json, step);
-    snprintf(name, sizeof name, "%s.summary", step);
-    put_text(doc, folder, name);
-    json_decref(json);
+    tb_board_put_answer(doc, &loaded.campaign);
+    tb_doc_folded(doc, 4, NULL, "Every contender");
+    tb_board_put_cells(doc, &loaded.campaign);
+    unload(&view, &loaded);
 }
 
 static void put_fold(struct tb_doc *doc, const char *folder, const char *name, const char *title)
@@ -122,31 +90,18 @@ static void last_line(char *text)
         memmove(text, line + 1, strlen(line + 1) + 1);
 }
 
-// The summary's first sentence that is no warning of the machine, its lines joined.
 bool tb_measured_finding(const char *folder, char *out, size_t bytes)
 {
-    char *text = folder ? read_text(folder, "eval.summary") : NULL;
-    json_t *json = text ? read_json(folder, "eval.json") : NULL;
-    const char *at = text, *cpu = tb_member_text(json, "head.cpu"), *host = tb_member_text(json, "head.host");
-    if (!json) {
-        free(text);
+    struct tb_log_view view;
+    struct tb_loaded loaded;
+    struct tb_words words;
+    if (!folder || !load(folder, "eval", &view, &loaded))
         return false;
-    }
-    while (strncmp(at, "UNFIT", 5) == 0 && strchr(at, '\n'))
-        at = strchr(at, '\n') + 1;
-    size_t used =
-        (size_t)snprintf(out, bytes, "On %s%s%s%s: ", *host ? host : "this machine", *cpu ? " (" : "", cpu, *cpu ? ")" : "");
-    for (; *at && used + 1 < bytes; at++) {
-        if (*at == '\n' && at[1] != ' ')
-            break;
-        if (*at == ' ' && (used == 0 || out[used - 1] == ' '))
-            continue;
-        out[used++] = *at == '\n' ? ' ' : *at;
-    }
-    out[used < bytes ? used : bytes - 1] = '\0';
-    free(text);
-    json_decref(json);
-    return true;
+    const char *cpu = tb_member_text(view.header, "measured.head.cpu"), *host = tb_member_text(view.header, "measured.head.host");
+    bool found = tb_board_finding(&loaded.campaign, &words);
+    snprintf(out, bytes, "On %s%s%s%s: %s", *host ? host : "this machine", *cpu ? " (" : "", cpu, *cpu ? ")" : "", words.text);
+    unload(&view, &loaded);
+    return found;
 }
 
 void tb_page_measured(struct tb_doc *doc, const char *folder)
@@ -167,6 +122,7 @@ void tb_page_measured(struct tb_doc *doc, const char *folder)
     put_board(doc, folder, "eval", "Scoreboard, blocks written in full", false);
     put_board(doc, folder, "eval-byte", "Scoreboard, one byte of each block", true);
     put_board(doc, folder, "replay", "Replay of a recorded trace", true);
+    put_board(doc, folder, "bench", "Single operations", true);
     if (advise) { // its first paragraph is the answer
         char *end = strstr(advise, "\n\n");
         if (end)
@@ -182,7 +138,6 @@ void tb_page_measured(struct tb_doc *doc, const char *folder)
     }
     put_fold(doc, folder, "topo.txt", "Topology");
     put_fold(doc, folder, "doctor.txt", "What the doctor found");
-    put_fold(doc, folder, "bench.txt", "Single operations");
     free(doctor);
     free(advise);
     json_decref(matrix);
