@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "placement/memory/policy.h"
-#include "testbed/report/board/row.h"
+#include "testbed/judge/board.h"
 
 struct tb_advise_plan {
     const char *arm;            // the contender

@@ -15,8 +15,6 @@
 #include "testbed/report/board/board.h"
 #include "testbed/stats/unpaired.h"
 
-#define CONFIDENCE 0.95
-
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -105,7 +103,7 @@ static int arm_compare(const struct tb_log_view *const views[2], const size_t ce
     for (int i = 0; !rc && i < 2; i++)
         rc = times(views[i], cells[i], arms[i], &values[i], &n[i]);
     if (!rc) {
-        int known = tb_ratio_unpaired(values[0], n[0], values[1], n[1], CONFIDENCE, &ratio); // -EINVAL: one has no valid sample
+        int known = tb_ratio_unpaired(values[0], n[0], values[1], n[1], TB_CONFIDENCE, &ratio); // -EINVAL: one has no valid sample
         json_t *entry = json_pack("{s:s, s:[s,s], s:[o,o], s:[I,I], s:o, s:O}", "name", arm_member(views[0], arms[0], "name"),
                                   "keys", arm_member(views[0], arms[0], "key"), arm_member(views[1], arms[1], "key"), "medians_ns",
                                   number(tb_median(values[0], n[0])), number(tb_median(values[1], n[1])), "n", (json_int_t)n[0],
@@ -205,7 +203,7 @@ int tb_compare(const struct tb_log_view *first, const struct tb_log_view *second
     if (!rc)
         rc = differences("", tb_member(first->header, "env"), tb_member(second->header, "env"), changes);
     *out = json_pack("{s:[o,o], s:s, s:f, s:o, s:[o,o], s:o}", "runs", run_json(first), run_json(second), "method",
-                     TB_COMPARE_METHOD, "confidence", CONFIDENCE, "cells", cells, "only", only_in(first, second),
+                     TB_COMPARE_METHOD, "confidence", TB_CONFIDENCE, "cells", cells, "only", only_in(first, second),
                      only_in(second, first), "differences", changes);
     if (!rc && !*out)
         rc = -ENOMEM;
