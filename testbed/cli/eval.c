@@ -35,7 +35,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"workload", 'W', "LIST", 0, "Workloads, comma-separated; v1: the four of LOCUS-EVAL v1; v2: its six; all: all there are (v1)", 0},
+    {"workload", 'W', "LIST", 0, "Workloads, comma-separated; v1: the four of LOCUS-EVAL v1; v2: its six; all (v1)", 0},
     {0},
 };
 

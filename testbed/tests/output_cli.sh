@@ -100,8 +100,8 @@ refused_first export--output-in-no-folder 'there is no such folder' $nowhere exp
 official=$(ls logs/*/0002-*/*.jsonl | head -n 1)
 refused_first draft--output-in-no-folder 'there is no such folder' $nowhere record draft 0002 "$official" -o $nowhere
 touch "$scratch/kept.jsonl"
-refused_first eval--log-that-is-there "there is such a file already" "$scratch/kept.jsonl" eval -W cycle-256 "${few[@]}" "--json=$other" \
-    --log "$scratch/kept.jsonl"
+refused_first eval--log-that-is-there "there is such a file already" "$scratch/kept.jsonl" \
+    eval -W cycle-256 "${few[@]}" "--json=$other" --log "$scratch/kept.jsonl"
 path=/nonexistent refused_first matrix--plot-without-gnuplot 'cannot draw: gnuplot is not installed' "$scratch/plot.svg" \
     matrix -k latency -r 1 -q "--json=$other" --plot "$scratch/plot.svg"
 if [ "$(id -u)" -ne 0 ]; then
