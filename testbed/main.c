@@ -33,7 +33,6 @@ static const struct command {
     {"report", "one HTML page: what did this machine show?", tb_cmd_report},
     {"scoreboard", "the standing table of contenders, from the record", tb_cmd_scoreboard},
     {"compare", "all hosts side by side, or two runs", tb_cmd_compare},
-    {"export", "a log as pyperf JSON", tb_cmd_export},
     {"packet", "all of it on this machine, in one sealed archive to send *", tb_cmd_packet},
     {"import", "another host's record, a packet or a folder, into this one *", tb_cmd_import},
     {"guest", "any of these in an emulated multi-node machine", tb_cmd_guest},

@@ -22,7 +22,6 @@ int tb_cmd_reproduce(int argc, char **argv);
 int tb_cmd_report(int argc, char **argv);
 int tb_cmd_scoreboard(int argc, char **argv);
 int tb_cmd_compare(int argc, char **argv);
-int tb_cmd_export(int argc, char **argv);
 int tb_cmd_packet(int argc, char **argv);
 int tb_cmd_import(int argc, char **argv);
 int tb_cmd_guest(int argc, char **argv);

@@ -142,7 +142,6 @@ holds and_says_so_at_its_top "$(head -n 8 "$scratch/out")" \
     eval "head -n 8 '$scratch/out' | grep -qF '> **Made in an emulated guest (n2): counts, no times.**'"
 prints compare_has_no_ratio 0 'made in an emulated guest (n2): counts, no times' "$LOCUS" compare "$hardware" "$log"
 holds none_at_all "$(grep glibc "$scratch/out")" eval "grep -q 'glibc .* no times$' '$scratch/out'"
-prints export_refuses_it 1 'pyperf knows nothing but times' "$LOCUS" export --pyperf "$log"
 prints reproduce_refuses_it 2 'locus guest -m n2 -- run 0002 --seed' "$LOCUS" reproduce "$log"
 prints report_counts_them 0 '2 of the 7 runs were made in emulated machines' \
     "$LOCUS" report --root build/logs -o report.html
@@ -155,15 +154,6 @@ holds counts_are_judged_as_ever "$(grep '^P' "$scratch/out")" \
 
 cd "$REPO" || exit 1
 figures() { sed -n '1d; /^## Interpretation/q; p' "$1"; }
-export_of() { # log: the status and the words that its export must end with
-    if jq -es '.[0].emulated' "$1" >/dev/null; then
-        echo '1 pyperf knows nothing but times'
-    elif ! jq -es 'any(.[]; .t == "s" and .valid)' "$1" >/dev/null; then
-        echo '1 has no valid sample to export'
-    else
-        echo '0 "benchmarks"'
-    fi
-}
 for old in logs/*/*/*.jsonl; do
     [ -e "$old" ] || continue
     name="old_log_$(basename "$(dirname "$old")" | cut -c 1-4)_$(basename "$old" .jsonl)"
@@ -175,8 +165,6 @@ for old in logs/*/*/*.jsonl; do
             cmp <(figures "$record") "$scratch/out"
     fi
     prints "$name: compare" 0 'Nothing else differs' "$LOCUS" compare "$old" "$old"
-    read -r status words <<<"$(export_of "$old")"
-    prints "$name: export" "$status" "$words" "$LOCUS" export --pyperf "$old"
 done
 for record in experiments/0*.md; do
     holds "$(basename "$record" .md) is the record of a log that is here" "$record" \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compare, pyperf and reproduce's comparison: two runs whose truth is known.
+// compare and reproduce's comparison: two runs whose truth is known.
 #include <criterion/criterion.h>
 #include <math.h>
 #include <unistd.h>
@@ -12,7 +12,6 @@
 #include "testbed/judge/tests/record_fixture.h"
 #include "testbed/record/store.h"
 #include "testbed/report/hosts/compare.h"
-#include "testbed/report/hosts/pyperf.h"
 #include "testbed/report/hosts/reproduce.h"
 #include "testbed/stats/stats.h"
 
@@ -191,45 +190,6 @@ Test(compare, text_has_no_control_characters_of_the_logs, .init = enter, .fini =
     json_decref(comparison);
 }
 
-Test(pyperf, has_every_valid_sample_in_seconds, .init = enter, .fini = leave)
-{
-    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
-    fixture.invalid_round = 3;
-    json_t *object;
-    double *times, sum = 0, expected = 0;
-    size_t left_out, count, i;
-    const json_t *run;
-    load(&first, &fixture);
-    cr_assert_eq(tb_pyperf(&first, &object, &left_out), 0);
-    cr_assert_eq(left_out, 2, "one of each cell");
-    cr_assert_str_eq(tb_member_text(object, "version"), "1.0");
-    cr_assert_eq(json_array_size(tb_member(object, "benchmarks")), 6);
-    const json_t *benchmark = item(object, "benchmarks", 1);
-    cr_assert_str_eq(tb_member_text(benchmark, "metadata.name"), "churn-touch/full B glibc");
-    cr_assert_str_eq(tb_member_text(benchmark, "metadata.unit"), "second");
-    cr_assert_eq(json_integer_value(tb_member(benchmark, "metadata.loops")), 20);
-    cr_assert_eq(json_array_size(tb_member(benchmark, "runs")), 19);
-    json_array_foreach (tb_member(benchmark, "runs"), i, run)
-        sum += json_number_value(item(run, "values", 0));
-    cr_assert_eq(tb_log_values(&first, 0, "B", "time_ns", &times, &count), 0);
-    for (i = 0; i < count; i++)
-        expected += isnan(times[i]) ? 0 : times[i] / 1e9;
-    cr_assert(fabs(sum - expected) < 1e-12);
-    free(times);
-    json_decref(object);
-}
-
-Test(pyperf, knows_nothing_but_times_so_a_guest_has_nothing_for_it, .init = enter, .fini = leave)
-{
-    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
-    json_t *object = NULL;
-    size_t left_out;
-    fixture.dress = fixture_dress_guest;
-    load(&first, &fixture);
-    cr_assert_eq(tb_pyperf(&first, &object, &left_out), -ENOTSUP);
-    cr_assert_null(object);
-}
-
 Test(reproduce, of_a_guest_is_for_that_guest, .init = enter, .fini = leave)
 {
     struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
@@ -246,16 +206,6 @@ Test(reproduce, of_a_guest_is_for_that_guest, .init = enter, .fini = leave)
     setenv("LOCUS_GUEST", "n2", 1);
     cr_assert_eq(tb_reproduce_check(&first, why, sizeof why, note, sizeof note), -EINVAL);
     cr_expect_not(strstr(why, "emulated guest"), "its commit is not here, and that is all: %s", why);
-}
-
-Test(pyperf, of_no_samples_is_nothing, .init = enter, .fini = leave)
-{
-    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
-    json_t *object;
-    size_t left_out;
-    fixture.no_samples = true;
-    load(&first, &fixture);
-    cr_assert_eq(tb_pyperf(&first, &object, &left_out), -ENODATA);
 }
 
 // The list, and in *agreed how many of its four figures (P1, P2, and two parts of P3) agree.
