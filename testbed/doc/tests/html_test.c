@@ -186,8 +186,8 @@ Test(html, a_tone_has_a_sign_and_a_fold_has_a_summary)
 
 Test(html, curves_are_broken_where_there_is_no_figure)
 {
-    struct tb_curves *curves =
-        tb_doc_curves(doc, "drift", NULL, (struct tb_curve_axis){"x", TB_AS_IS, false}, (struct tb_curve_axis){"y", TB_AS_SHARE, false});
+    static const struct tb_curve_axis x = {"x", TB_AS_IS, false}, y = {"y", TB_AS_SHARE, false};
+    struct tb_curves *curves = tb_doc_curves(doc, "drift", NULL, x, y);
     tb_curves_line(curves, "A");
     for (int i = 0; i < 3; i++)
         tb_curves_point(curves, i, i == 1 ? tb_none(NULL) : tb_interval_of(0.1 * i, 0, 0.3, 1));
