@@ -284,6 +284,7 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
 {
     struct tb_options *options = &arguments->options;
     struct tb_campaign campaign;
+    struct tb_log_view view;
     int status = arms_make(arguments, advise);
     if (status)
         return status;
@@ -293,7 +294,8 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
             "the run: sysctl kernel.numa_balancing=0");
     const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
     status = TB_EXIT_FAILED;
-    if (tb_options_campaign(options, &cell, 1, &campaign) == 0) {
+    if (tb_options_measure(options, &cell, 1, "advise", NULL, &campaign, &view) == 0) {
+        tb_log_view_close(&view);
         advise->campaign = &campaign;
         status = report(arguments);
         if (!tb_options_all_valid(&campaign))

@@ -14,12 +14,14 @@
 #include <unistd.h>
 
 #include "testbed/base/draw/gnuplot.h"
+#include "testbed/base/json.h"
 #include "testbed/base/share.h"
 #include "testbed/host/doctor/doctor.h"
-#include "testbed/host/head.h"
+#include "testbed/judge/loaded.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/job.h"
 #include "testbed/report/board/report.h"
+#include "testbed/run/measured.h"
 #include "topo/pin.h"
 
 static const struct argp_option option_table[] = {
@@ -37,6 +39,7 @@ static const struct argp_option option_table[] = {
     {"csv", TB_KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write every sample as CSV to FILE, or instead of the table", 3},
     {"plot", TB_KEY_PLOT, "FILE.svg", 0, "Draw the samples", 3},
     {"summary", TB_KEY_SUMMARY, "FILE", 0, "Write the summary in plain words to FILE, not below the table", 3},
+    {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
     {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},
 };
@@ -108,6 +111,7 @@ error_t tb_options_parse(int key, char *argument, struct argp_state *state, stru
         options->csv_path = argument;
         return 0;
     case TB_KEY_PLOT: options->plot_path = argument; return 0;
+    case TB_KEY_LOG: options->log_path = argument; return 0;
     case TB_KEY_SUMMARY: options->summary_path = argument; return 0;
     case TB_KEY_QUIET: options->quiet = true; return 0;
     case ARGP_KEY_END:
@@ -177,6 +181,8 @@ int tb_options_write(const char *path, tb_write_fn *write, const void *what)
     return error;
 }
 
+// --- what is shown of a log ----------------------------------------------------------------------------------------------------
+
 enum form { FORM_JSON, FORM_CSV, FORM_TABLE, FORM_SUMMARY };
 
 struct report {
@@ -211,7 +217,7 @@ static int draw(const char *path, const struct tb_campaign *campaign)
     return error;
 }
 
-static int write_all(const struct tb_options *options, const struct report *report, const char *headline)
+static int write_all(const struct tb_options *options, const struct report *report, const char *about)
 {
     bool to_stdout = (options->json && !options->json_path) || (options->csv && !options->csv_path);
     int failed = 0;
@@ -221,8 +227,8 @@ static int write_all(const struct tb_options *options, const struct report *repo
         failed |= write_report(options->csv_path, FORM_CSV, *report);
     if (options->plot_path)
         failed |= draw(options->plot_path, report->campaign);
-    if (!to_stdout && headline)
-        printf("%s\n", headline);
+    if (!to_stdout && *about)
+        printf("%s\n", about);
     if (!to_stdout)
         failed |= write_report(NULL, FORM_TABLE, *report);
     if (!to_stdout || options->summary_path)
@@ -239,12 +245,37 @@ bool tb_options_all_valid(const struct tb_campaign *campaign)
     return true;
 }
 
+int tb_options_show(const struct tb_options *options, const struct tb_log_view *view)
+{
+    struct tb_loaded loaded;
+    char why[4200];
+    int error = tb_loaded(view, &loaded, why, sizeof why);
+    if (error) {
+        tb_error("%s", error == -ENOMEM ? strerror(ENOMEM) : why);
+        return TB_EXIT_FAILED;
+    }
+    const struct report report = {.campaign = &loaded.campaign,
+                                  .command = tb_member_text(view->header, "kind"),
+                                  .head = (json_t *)(uintptr_t)tb_member(view->header, "measured.head")};
+    int status = TB_EXIT_FAILED;
+    if (write_all(options, &report, tb_member_text(view->header, "measured.about")) == 0)
+        status = tb_options_all_valid(&loaded.campaign) ? TB_EXIT_OK : TB_EXIT_FAILED;
+    tb_loaded_close(&loaded);
+    return status;
+}
+
+// --- measuring -----------------------------------------------------------------------------------------------------------------
+
 // What would be missed at the end is asked for before anything is measured.
 static int outputs_check(const struct tb_options *options)
 {
-    const char *paths[] = {options->json_path, options->csv_path, options->plot_path, options->summary_path};
+    const char *paths[] = {options->json_path, options->csv_path, options->plot_path, options->summary_path, options->log_path};
     if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
         return -EINVAL;
+    if (options->log_path && access(options->log_path, F_OK) == 0) {
+        tb_error("--log %s: there is such a file already, and a log is never overwritten: name another", options->log_path);
+        return -EEXIST;
+    }
     char lap[PATH_MAX], why[400];
     if (tb_share_lap(lap, why, sizeof why)) {
         tb_error("%s", why);
@@ -256,11 +287,9 @@ static int outputs_check(const struct tb_options *options)
     return error;
 }
 
-int tb_options_campaign(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count,
-                        struct tb_campaign *out)
+static struct tb_campaign campaign_of(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count)
 {
-    struct tb_progress *progress = NULL;
-    *out = (struct tb_campaign){
+    return (struct tb_campaign){
         .arms = options->arms,
         .arms_count = options->arms_count,
         .cells = cells,
@@ -272,23 +301,11 @@ int tb_options_campaign(const struct tb_options *options, const struct tb_cell c
         .block_bytes = options->block_bytes,
         .bench = options->bench,
         .many_nodes = options->many_nodes,
-        .samples = calloc((size_t)cells_count * options->arms_count * options->rounds, sizeof *out->samples),
+        .samples = calloc((size_t)cells_count * options->arms_count * options->rounds, sizeof(struct tb_sample)),
     };
-    int error = outputs_check(options);
-    if (error)
-        return error;
-    error = out->samples ? 0 : -ENOMEM;
-    if (!error && !options->quiet)
-        error = tb_progress_open(&progress, stderr);
-    if (!error)
-        error = tb_campaign_run(out, progress ? tb_progress_step : NULL, progress);
-    tb_progress_close(progress);
-    if (error)
-        tb_error("cannot run the contenders: %s", tb_output_why(error));
-    return error;
 }
 
-// What the doctor has against this host; NULL: nothing.
+// What the doctor has against this host; "": nothing.
 static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t bytes)
 {
     char answer[TB_DOCTOR_ANSWER];
@@ -297,26 +314,47 @@ static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t
     return doctor->fit ? NULL : out;
 }
 
-// The doctor looks once, for the table and for the JSON, and before anything runs that he could take for somebody else's.
-int tb_options_run(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
-                   const char *headline)
+// The doctor looks before anything runs that he could take for somebody else's.
+int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                       const char *about, struct tb_campaign *campaign, struct tb_log_view *out)
 {
-    struct tb_campaign campaign;
+    char words[TB_DOCTOR_ANSWER + 16], why[4200] = "";
+    *campaign = (struct tb_campaign){.samples = NULL};
+    int error = outputs_check(options);
+    if (error)
+        return error;
     struct tb_doctor *doctor = calloc(1, sizeof *doctor);
     bool looked = doctor && tb_doctor_look("", doctor) == 0;
-    char words[TB_DOCTOR_ANSWER + 16];
-    const char *unfit = looked ? unfit_words(doctor, words, sizeof words) : NULL;
-    const struct report report = {.campaign = &campaign,
-                                  .command = command,
-                                  .head = options->json ? tb_head_by(command, looked ? doctor : NULL) : NULL};
+    *campaign = campaign_of(options, cells, cells_count);
+    const struct tb_measured_config config = {
+        .campaign = campaign,
+        .arms = options->arms,
+        .command = command,
+        .about = about,
+        .unfit = looked ? unfit_words(doctor, words, sizeof words) : NULL,
+        .log = options->log_path,
+        .doctor = looked ? doctor : NULL,
+        .quiet = options->quiet,
+    };
+    error = campaign->samples ? tb_measured(&config, out, why, sizeof why) : -ENOMEM;
+    if (error)
+        tb_error("cannot run the contenders: %s", why[0] ? why : tb_output_why(error));
     if (looked)
         tb_doctor_close(doctor);
     free(doctor);
-    int status = TB_EXIT_FAILED, error = tb_options_campaign(options, cells, cells_count, &campaign);
-    campaign.unfit = unfit;
-    if (!error && write_all(options, &report, headline) == 0)
-        status = tb_options_all_valid(&campaign) ? TB_EXIT_OK : TB_EXIT_FAILED;
-    json_decref(report.head);
+    return error;
+}
+
+int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                   const char *about)
+{
+    struct tb_campaign campaign;
+    struct tb_log_view view;
+    int error = tb_options_measure(options, cells, cells_count, command, about, &campaign, &view);
     free(campaign.samples);
+    if (error)
+        return TB_EXIT_FAILED;
+    int status = tb_options_show(options, &view);
+    tb_log_view_close(&view);
     return status;
 }

@@ -8,7 +8,9 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
+#include "testbed/cli/forms.h"
 #include "testbed/measure/campaign.h"
+#include "testbed/record/log.h"
 
 struct tb_options {
     struct tb_arm arms[TB_ARMS_MAX];
@@ -20,6 +22,7 @@ struct tb_options {
     bool json, csv;
     const char *json_path, *csv_path; // NULL: standard output
     const char *plot_path, *summary_path; // NULL: no plot; the summary follows the table
+    const char *log_path;       // NULL: the log is not kept
     bool quiet;                 // no progress
     bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_campaign
 };
@@ -36,12 +39,10 @@ enum {
     TB_KEY_ROUNDS = 'r',
     TB_KEY_SEED = 's',
     TB_KEY_QUIET = 'q',
-    TB_KEY_JSON = 1000,
-    TB_KEY_CSV,
-    TB_KEY_PLOT,
-    TB_KEY_BLOCK_BYTES,
+    TB_KEY_BLOCK_BYTES = 1100,
     TB_KEY_LAPS,
     TB_KEY_SUMMARY,
+    TB_KEY_LOG,
 };
 error_t tb_options_parse(int key, char *argument, struct argp_state *state, struct tb_options *options);
 
@@ -52,13 +53,17 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[]);
 // Laps of one process: enough that a median of them is steady, few enough that a round takes seconds.
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell);
 
-// Runs and reports. `headline` (or NULL) is printed above the tables for people. The command's exit status.
-int tb_options_run(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
-                   const char *headline);
+// Measures into a log (run/measured.h), which is read back. *campaign is what was measured; the caller frees its samples in any
+// case. `about` (or NULL): what is measured, in words, for people. 0, or -errno after a report.
+int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                       const char *about, struct tb_campaign *campaign, struct tb_log_view *out);
 
-// Runs only, with a line of progress. 0, or -errno after a report; either way the caller frees out->samples.
-int tb_options_campaign(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count,
-                        struct tb_campaign *out);
+// Shows a log that was written so: an exit status.
+int tb_options_show(const struct tb_options *options, const struct tb_log_view *view);
+
+// Both. The command's exit status.
+int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                   const char *about);
 
 bool tb_options_all_valid(const struct tb_campaign *campaign); // every sample ran and passed its gates
 

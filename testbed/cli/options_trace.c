@@ -12,7 +12,7 @@
 
 #include "placement/blocks/block.h"
 
-enum { KEY_TOKENS = 'b', KEY_POOL = 'p', KEY_TICK = 2000, KEY_SPEEDUP, KEY_REQUESTS };
+enum { KEY_TOKENS = 'b', KEY_POOL = 2000, KEY_TICK, KEY_SPEEDUP, KEY_REQUESTS };
 
 static const struct argp_option option_table[] = {
     {"tokens-per-block", KEY_TOKENS, "N", 0, "Tokens that one block holds (16)", 0},
@@ -48,7 +48,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct tb_replay_config *replay = &options->replay;
     uint64_t number = 0;
     error_t error;
-    options->given |= key == KEY_TOKENS || key == KEY_POOL || (key >= KEY_TICK && key <= KEY_REQUESTS);
+    options->given |= key == KEY_TOKENS || (key >= KEY_POOL && key <= KEY_REQUESTS);
     switch (key) {
     case KEY_TOKENS:
         error = parse_number(state, "--tokens-per-block", argument, 1 << 20, &number);

@@ -26,7 +26,7 @@ int tb_emit_markdown(FILE *out, const struct tb_doc *doc);
 // @BODY@; both are text that is not escaped.
 int tb_emit_html(FILE *out, const struct tb_doc *doc, const char *template, const char *style);
 
-// What of it is drawn, one drawing below the other.
+// What of it is drawn, one drawing below the other. -ENODATA: nothing.
 int tb_emit_svg(FILE *out, const struct tb_doc *doc);
 
 #endif

@@ -139,6 +139,8 @@ int tb_emit_svg(FILE *out, const struct tb_doc *doc)
     if (rc)
         return rc;
     double height = put_all(body.stream, doc);
+    if (height == 0)
+        return tb_text_close(&body, NULL, -ENODATA);
     errno = 0;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %g\" width=\"%d\" height=\"%g\" role=\"img\">\n"

@@ -19,6 +19,7 @@ struct tb_contender;
 
 struct tb_arm {
     const struct tb_contender *contender;
+    char key[8];                // what a log calls it ("A"); "": by its place (tb_arm_keys)
     char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so", the NAME of "NAME=malloc:..."
     char library[4096];         // for LD_PRELOAD; "" where none is needed
     enum tb_fault fault;
@@ -28,7 +29,9 @@ struct tb_arm {
 };
 
 struct tb_cell {
-    const struct tb_schedule *schedule;
+    const struct tb_schedule *schedule; // NULL: a recorded trace that is not here
+    const char *name, *workload; // NULL: as the schedule and the touch say
+    const char *trace_sha256;   // of a recorded trace's file; NULL or "": there is none
     enum tb_touch touch;
     uint32_t laps;              // timed laps in each process, the same for all arms
     uint32_t laps_warmup;

@@ -172,6 +172,14 @@ static int suffixes_parse(char *name, const char *text, struct tb_arm *arm, char
     return 0;
 }
 
+int tb_arm_read(const char *label, struct tb_arm *out, char name[sizeof out->label])
+{
+    char why[256];
+    snprintf(out->label, sizeof out->label, "%s", label);
+    snprintf(name, sizeof out->label, "%.*s", (int)(strchrnul(out->label, '#') - out->label), out->label);
+    return suffixes_parse(name, label, out, why, sizeof why);
+}
+
 // --- libraries with a name -----------------------------------------------------------------------------------------------------
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

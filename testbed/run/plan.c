@@ -46,6 +46,8 @@ static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
         error = tb_arms_add(plan->arms, &plan->campaign.arms_count, arm->name, why, why_bytes);
         if (!error)
             error = arm_fits(plan, arm, &plan->arms[at], why, why_bytes);
+        if (!error)
+            strcpy(plan->arms[at].key, arm->key);
     }
     return error;
 }
@@ -142,6 +144,9 @@ static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *w
         snprintf(why, why_bytes, "cell '%s' is not WORKLOAD/TOUCH (and /4w, /64KiB, /futex), or there are too many", text);
         return -EINVAL;
     }
+    cell->name = text;
+    cell->workload = plan->workloads[at];
+    cell->trace_sha256 = plan->trace_sha256[at];
     cell_laps(plan, cell, plan->workloads[at], smoke);
     int error = settings_fit(plan, text, cell, why, why_bytes);
     if (!error)

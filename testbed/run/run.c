@@ -98,8 +98,7 @@ static int on_sample(void *context, const struct tb_campaign *campaign, uint32_t
                      uint32_t position)
 {
     struct running *running = context;
-    (void)campaign;
-    return log_add(running, tb_line_sample(running->config->plan, running->block, cell, arm, round, position));
+    return log_add(running, tb_line_sample(campaign, running->block, cell, arm, round, position));
 }
 
 static int on_round(void *context, const struct tb_campaign *campaign, uint32_t round)
@@ -202,9 +201,19 @@ static int needs_check(struct running *running)
 static int log_begin(struct running *running)
 {
     const char *path = running->result->log;
-    json_t *header = tb_line_header(running->config, running->result->run, running->nonce, running->time);
-    if (header)
-        json_object_set_new(header, "unmet", running->unmet[0] ? json_string(running->unmet) : json_null());
+    const struct tb_run_config *config = running->config;
+    const struct tb_postulate *postulate = config->plan->postulate;
+    const struct tb_line_head head = {
+        .run = running->result->run,
+        .nonce = running->nonce,
+        .time = running->time,
+        .kind = tb_run_kind_name(config->kind),
+        .unmet = running->unmet,
+        .postulate = tb_line_postulate(postulate, config->commit),
+        .experiment = tb_line_experiment(postulate),
+        .block_rounds = config->plan->block_rounds,
+    };
+    json_t *header = tb_line_header(&head, &config->plan->campaign);
     int error = header ? tb_log_create(&running->log, path, NULL) : -ENOMEM; // looking at the host takes long, so only then
     int opened = error ? error : ledger_open_run(running);
     if (!error && opened) {

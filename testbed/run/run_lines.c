@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/base/json.h"
+#include "testbed/base/sha256.h"
 #include "testbed/counters/view.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/environment.h"
@@ -17,83 +19,102 @@
 #include "testbed/run/run_lines_nodes.h"
 #include "testbed/workload/suite.h"
 
-static json_t *text_or_null(const char *text)
-{
-    return text && text[0] ? json_string(text) : json_null();
-}
-
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *positive_or_null(double value)
 {
-    return value > 0 ? number_or_null(value) : json_null();
+    return tb_json_number(value > 0 ? value : NAN);
 }
 
-static json_t *count(uint64_t value)
+// --- the header ----------------------------------------------------------------------------------------------------------------
+
+// Does it measure the testbed, is it the floor, the process's malloc, or none of these?
+static const char *role(const struct tb_arm *arm)
 {
-    return json_integer((json_int_t)value);
+    const struct tb_contender *contender = arm->contender;
+    return contender->floor ? "floor" : contender->harness ? "harness" : contender->is_malloc ? "malloc" : "pool";
 }
 
-static json_t *arms_json(const struct tb_plan *plan)
+static json_t *arm_json(const struct tb_arm *arm)
 {
-    json_t *arms = json_array();
-    for (uint32_t i = 0; i < plan->campaign.arms_count; i++) {
-        char sha256[TB_HASH_TEXT] = "";
-        const struct tb_arm *arm = &plan->arms[i];
-        if (arm->library[0] && tb_hash_file(arm->library, sha256))
-            sha256[0] = '\0';
-        json_array_append_new(arms, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "key", plan->postulate->arms[i].key, "name",
-                                              plan->postulate->arms[i].name, "library", text_or_null(arm->library),
-                                              "library_sha256", text_or_null(sha256), "cross_percent", count(arm->cross_percent),
-                                              "workers", arm->workers ? count(arm->workers) : json_null()));
-    }
-    return arms;
+    char sha256[TB_HASH_TEXT] = "";
+    if (arm->library[0] && tb_hash_file(arm->library, sha256))
+        sha256[0] = '\0';
+    const struct tb_json_member members[] = {
+        {"key", json_string(arm->key)},
+        {"name", json_string(arm->label)},
+        {"role", json_string(role(arm))},
+        {"library", tb_json_clean(arm->library)},
+        {"library_sha256", tb_json_clean(sha256)},
+        {"cross_percent", tb_json_whole(arm->cross_percent)},
+        {"workers", arm->workers ? tb_json_whole(arm->workers) : json_null()},
+    };
+    return TB_JSON_OBJECT(members);
 }
 
 // A recorded trace that is not here has no schedule, and the run no samples.
-static json_t *cell_json(const struct tb_plan *plan, uint32_t at)
+static json_t *cell_json(const struct tb_campaign *campaign, uint32_t at)
 {
-    const struct tb_cell *cell = &plan->cells[at];
-    const struct tb_schedule *schedule = cell->schedule;
-    uint32_t pool_blocks = cell->pool_blocks ? cell->pool_blocks : schedule ? schedule->pool_blocks : 0;
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", plan->postulate->cells[at], "workload", plan->workloads[at],
-                  "touch", tb_touch_name(cell->touch), "laps", count(cell->laps), "laps_warmup", count(cell->laps_warmup),
-                  "laps_counted", count(cell->laps_counted), "laps_metered", count(cell->laps_metered));
-    json_t *of_schedule =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "blocks_peak", schedule ? count(schedule->blocks_peak) : json_null(),
-                  "blocks_per_lap", schedule ? count(schedule->blocks_per_lap) : json_null(), "requests_per_lap",
-                  schedule ? count(schedule->requests_per_lap) : json_null(), "pool_blocks",
-                  schedule ? count(pool_blocks) : json_null(), "trace_sha256", text_or_null(plan->trace_sha256[at]), "version",
-                  schedule ? count(schedule->version) : json_null());
-    json_t *settings = json_pack("{s:o, s:o, s:s}", "workers", count(cell->workers ? cell->workers : plan->campaign.workers),
-                                 "block_bytes", count(tb_campaign_block_bytes(&plan->campaign, at)), "dispatch",
-                                 tb_dispatch_name(tb_campaign_dispatch(&plan->campaign, at)));
-    if (json_object_update_new(object, of_schedule) || json_object_update_new(object, settings)) {
-        json_decref(object);
-        object = NULL;
-    }
-    return object;
+    static const struct tb_schedule nothing = {0};
+    const struct tb_cell *cell = &campaign->cells[at];
+    const struct tb_schedule *s = cell->schedule ? cell->schedule : &nothing;
+    const char *touch = tb_touch_name(cell->touch), *workload = cell->workload ? cell->workload : s->name;
+#define OF_SCHEDULE(value) (cell->schedule ? tb_json_whole(value) : json_null())
+    const struct tb_json_member members[] = {
+        {"name", cell->name ? json_string(cell->name) : json_sprintf("%s/%s", workload, touch)},
+        {"workload", json_string(workload)},
+        {"touch", json_string(touch)},
+        {"laps", tb_json_whole(cell->laps)},
+        {"laps_warmup", tb_json_whole(cell->laps_warmup)},
+        {"laps_counted", tb_json_whole(cell->laps_counted)},
+        {"laps_metered", tb_json_whole(cell->laps_metered)},
+        {"blocks_peak", OF_SCHEDULE(s->blocks_peak)},
+        {"blocks_per_lap", OF_SCHEDULE(s->blocks_per_lap)},
+        {"requests_per_lap", OF_SCHEDULE(s->requests_per_lap)},
+        {"ticks", OF_SCHEDULE(s->ticks)},
+        {"decoded_tokens", OF_SCHEDULE(s->decoded_tokens)},
+        {"requests_queued", OF_SCHEDULE(s->requests_queued)},
+        {"queue_ns_max", OF_SCHEDULE(s->queue_ns_max)},
+        {"live_max", OF_SCHEDULE(s->live_max)},
+        {"pool_blocks", OF_SCHEDULE(cell->pool_blocks ? cell->pool_blocks : s->pool_blocks)},
+        {"trace_sha256", tb_json_clean(cell->trace_sha256)},
+        {"version", OF_SCHEDULE(s->version)},
+        {"workers", tb_json_whole(cell->workers ? cell->workers : campaign->workers)},
+        {"block_bytes", tb_json_whole(tb_campaign_block_bytes(campaign, at))},
+        {"dispatch", json_string(tb_dispatch_name(tb_campaign_dispatch(campaign, at)))},
+    };
+#undef OF_SCHEDULE
+    return TB_JSON_OBJECT(members);
 }
 
-static json_t *cells_json(const struct tb_plan *plan)
+static json_t *arms_json(const struct tb_campaign *campaign)
+{
+    json_t *arms = json_array();
+    for (uint32_t i = 0; i < campaign->arms_count; i++)
+        arms = tb_json_appended(arms, arm_json(&campaign->arms[i]));
+    return arms;
+}
+
+static json_t *cells_json(const struct tb_campaign *campaign)
 {
     json_t *cells = json_array();
-    for (uint32_t i = 0; i < plan->campaign.cells_count; i++)
-        json_array_append_new(cells, cell_json(plan, i));
+    for (uint32_t i = 0; i < campaign->cells_count; i++)
+        cells = tb_json_appended(cells, cell_json(campaign, i));
     return cells;
 }
 
-static json_t *design_json(const struct tb_plan *plan)
+static json_t *design_json(const struct tb_campaign *campaign, uint32_t block_rounds)
 {
-    const struct tb_campaign *campaign = &plan->campaign;
-    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:b}", "rounds", count(campaign->rounds), "block_rounds",
-                     count(plan->block_rounds), "seed", count(campaign->seed), "block_bytes", count(campaign->block_bytes),
-                     "dispatch", tb_dispatch_name(campaign->dispatch), "workers", count(campaign->workers), "order", "random",
-                     "many_nodes", campaign->many_nodes);
+    const struct tb_json_member members[] = {
+        {"rounds", tb_json_whole(campaign->rounds)},
+        {"block_rounds", tb_json_whole(block_rounds)},
+        {"seed", tb_json_whole(campaign->seed)},
+        {"block_bytes", tb_json_whole(campaign->block_bytes)},
+        {"dispatch", json_string(tb_dispatch_name(campaign->dispatch))},
+        {"workers", tb_json_whole(campaign->workers)},
+        {"order", json_string("random")},
+        {"many_nodes", json_boolean(campaign->many_nodes)},
+        {"bench", json_boolean(campaign->bench)},
+    };
+    return TB_JSON_OBJECT(members);
 }
 
 // The short form: what each file holds is among the environment already.
@@ -145,30 +166,58 @@ json_t *tb_line_environment(const char *root, const struct tb_arm arms[], uint32
     return NULL;
 }
 
-json_t *tb_line_header(const struct tb_run_config *config, const char *run, const char *nonce, const char *time)
+json_t *tb_line_header(const struct tb_line_head *head, const struct tb_campaign *campaign)
 {
-    const struct tb_plan *plan = config->plan;
-    const struct tb_postulate *postulate = plan->postulate;
-    json_t *filed =
-        json_pack("{s:s, s:s, s:o}", "path", postulate->path, "sha256", postulate->sha256, "commit", text_or_null(config->commit));
-    json_t *experiment =
-        json_pack("{s:s, s:s, s:s, s:o, s:o}", "id", postulate->id, "slug", postulate->slug, "question", postulate->question,
-                  "reproduces", text_or_null(postulate->reproduces), "suite", suite_json(postulate));
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "t", "hdr", "v", 1, "run",
-                     run, "nonce", nonce, "kind", tb_run_kind_name(config->kind), "time", time, "emulated", tb_environment_guest(),
-                     "postulate", filed, "experiment", experiment, "design", design_json(plan), "arms", arms_json(plan), "cells",
-                     cells_json(plan), "env", tb_line_environment("", plan->arms, plan->campaign.arms_count), "doctor",
-                     doctor_json(), "counters",
-                     plan->campaign.counters ? tb_counters_json(plan->campaign.counters, true) : json_null(), "before",
-                     tb_environment_counters(""));
+    const struct tb_json_member members[] = {
+        {"t", json_string("hdr")},
+        {"v", json_integer(1)},
+        {"run", json_string(head->run)},
+        {"nonce", json_string(head->nonce)},
+        {"kind", json_string(head->kind)},
+        {"time", json_string(head->time)},
+        {"emulated", tb_json_clean(tb_environment_guest())},
+        {"postulate", head->postulate ? head->postulate : json_null()},
+        {"experiment", head->experiment ? head->experiment : json_null()},
+        {"measured", head->measured ? head->measured : json_null()},
+        {"unmet", tb_json_clean(head->unmet)},
+        {"design", design_json(campaign, head->block_rounds)},
+        {"arms", arms_json(campaign)},
+        {"cells", cells_json(campaign)},
+        {"env", tb_line_environment("", campaign->arms, campaign->arms_count)},
+        {"doctor", head->doctor ? tb_doctor_header(head->doctor) : doctor_json()},
+        {"counters", campaign->counters ? tb_counters_json(campaign->counters, true) : json_null()},
+        {"before", tb_environment_counters("")},
+    };
+    return TB_JSON_OBJECT(members);
 }
+
+json_t *tb_line_postulate(const struct tb_postulate *postulate, const char *commit)
+{
+    const struct tb_json_member members[] = {
+        {"path", json_string(postulate->path)}, {"sha256", json_string(postulate->sha256)}, {"commit", tb_json_clean(commit)}};
+    return TB_JSON_OBJECT(members);
+}
+
+json_t *tb_line_experiment(const struct tb_postulate *postulate)
+{
+    const struct tb_json_member members[] = {
+        {"id", json_string(postulate->id)},
+        {"slug", json_string(postulate->slug)},
+        {"question", json_string(postulate->question)},
+        {"reproduces", tb_json_clean(postulate->reproduces)},
+        {"suite", suite_json(postulate)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+// --- samples -------------------------------------------------------------------------------------------------------------------
 
 static json_t *counter_json(const struct tb_counter_value *value)
 {
     if (value->error)
         return json_pack("{s:n, s:s}", "value", "why", strerrorname_np(value->error));
-    return json_pack("{s:o, s:o, s:o}", "value", count(value->value), "enabled_ns", count(value->enabled_ns), "running_ns",
-                     count(value->running_ns));
+    return json_pack("{s:o, s:o, s:o}", "value", tb_json_whole(value->value), "enabled_ns", tb_json_whole(value->enabled_ns), "running_ns",
+                     tb_json_whole(value->running_ns));
 }
 
 // Those that were on in this process. Why others cannot be, the header says; the rest had no turn in this round.
@@ -186,23 +235,51 @@ static json_t *counters_json(const struct tb_counter_set *set, const struct tb_s
     return object;
 }
 
-json_t *tb_line_sample(const struct tb_plan *plan, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position)
+static json_t *bench_json(const struct tb_sample *sample)
 {
-    const struct tb_sample *s = tb_campaign_sample(&plan->campaign, cell, arm, round);
-    json_t *line =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:b, s:o, s:o}", "t", "s", "block", count(block), "round", count(round),
-                  "cell", count(cell), "pos", count(position), "arm", plan->postulate->arms[arm].key, "ran", s->ran, "valid",
-                  s->valid, "invalid", text_or_null(s->invalid), "version", text_or_null(s->version));
-    json_t *times = json_pack("{s:o, s:o, s:o, s:o, s:o}", "time_ns", number_or_null(s->lap_ns), "time_ns_min",
-                              number_or_null(s->lap_ns_min), "time_ns_mean", positive_or_null(s->lap_ns_mean), "time_ns_p90",
-                              positive_or_null(s->lap_ns_p90), "time_ns_metered", positive_or_null(s->metered_lap_ns));
-    json_t *counts = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "allocated", count(s->allocated), "freed",
-                               count(s->freed), "pushed", count(s->pushed), "drained", count(s->drained), "waits", count(s->waits),
-                               "touched_bytes", count(s->touched_bytes), "touched_bytes_expected", count(s->touched_bytes_expected),
-                               "outstanding_high", count(s->outstanding_high), "distinct", count(s->distinct), "workers_pinned",
-                               s->workers_pinned, "counters", counters_json(plan->campaign.counters, s));
-    int rc = json_object_update_new(line, times) | json_object_update_new(line, counts);
-    if (rc == 0 && tb_line_nodes(line, &s->nodes) == 0)
+    struct tb_json_member members[TB_BENCH_COUNT];
+    for (int op = 0; op < TB_BENCH_COUNT; op++)
+        members[op] = (struct tb_json_member){tb_bench_name(op), tb_json_number(sample->bench_ns[op])};
+    return TB_JSON_OBJECT(members);
+}
+
+json_t *tb_line_sample(const struct tb_campaign *campaign, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
+                       uint32_t position)
+{
+    const struct tb_sample *s = tb_campaign_sample(campaign, cell, arm, round);
+    const struct tb_json_member members[] = {
+        {"t", json_string("s")},
+        {"block", tb_json_whole(block)},
+        {"round", tb_json_whole(round)},
+        {"cell", tb_json_whole(cell)},
+        {"pos", tb_json_whole(position)},
+        {"arm", json_string(campaign->arms[arm].key)},
+        {"ran", json_boolean(s->ran)},
+        {"valid", json_boolean(s->valid)},
+        {"invalid", tb_json_clean(s->invalid)},
+        {"version", tb_json_clean(s->version)},
+        {"time_ns", tb_json_number(s->lap_ns)},
+        {"time_ns_min", tb_json_number(s->lap_ns_min)},
+        {"time_ns_mean", positive_or_null(s->lap_ns_mean)},
+        {"time_ns_p90", positive_or_null(s->lap_ns_p90)},
+        {"time_ns_metered", positive_or_null(s->metered_lap_ns)},
+        {"bench_ns", campaign->bench ? bench_json(s) : json_null()},
+        {"allocated", tb_json_whole(s->allocated)},
+        {"freed", tb_json_whole(s->freed)},
+        {"pushed", tb_json_whole(s->pushed)},
+        {"drained", tb_json_whole(s->drained)},
+        {"waits", tb_json_whole(s->waits)},
+        {"touched_bytes", tb_json_whole(s->touched_bytes)},
+        {"touched_bytes_expected", tb_json_whole(s->touched_bytes_expected)},
+        {"outstanding_high", tb_json_whole(s->outstanding_high)},
+        {"distinct", tb_json_whole(s->distinct)},
+        {"workers_pinned", json_boolean(s->workers_pinned)},
+        {"watched_ns", tb_json_whole(s->watched_ns)},
+        {"waited_ns", tb_json_whole(s->waited_ns)},
+        {"counters", counters_json(campaign->counters, s)},
+    };
+    json_t *line = TB_JSON_OBJECT(members);
+    if (line && tb_line_nodes(line, &s->nodes) == 0)
         return line;
     json_decref(line);
     return NULL;

@@ -4,10 +4,29 @@
 #ifndef TB_RUN_LINES_H
 #define TB_RUN_LINES_H
 
-#include "testbed/run/run.h"
+#include <jansson.h>
 
-json_t *tb_line_header(const struct tb_run_config *config, const char *run, const char *nonce, const char *time);
-json_t *tb_line_sample(const struct tb_plan *plan, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position);
+#include "testbed/measure/campaign.h"
+#include "testbed/postulate/postulate.h"
+
+struct tb_doctor;
+
+// What a header says beside the campaign. Of postulate and experiment, and of measured, one is NULL; all are taken over.
+struct tb_line_head {
+    const char *run, *nonce, *time, *kind;
+    const char *unmet;          // NULL or "": every need was met
+    json_t *postulate, *experiment; // of a run
+    json_t *measured;           // of what was measured without a postulate (measured.h)
+    const struct tb_doctor *doctor; // NULL: he looks now
+    uint32_t block_rounds;
+};
+
+// Each arm of the campaign has a key.
+json_t *tb_line_header(const struct tb_line_head *head, const struct tb_campaign *campaign);
+json_t *tb_line_postulate(const struct tb_postulate *postulate, const char *commit);
+json_t *tb_line_experiment(const struct tb_postulate *postulate);
+json_t *tb_line_sample(const struct tb_campaign *campaign, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
+                       uint32_t position);
 json_t *tb_line_after(void);
 
 // tb_environment() with one more member, arms by label: contender, and what tb_environment_library() says of its library. "none":

@@ -38,8 +38,8 @@ refuses replay-of-a-folder 2 "$scratch" replay "$scratch"
 refuses replay-of-an-empty-file 2 'empty.csv' replay "$fixtures/empty.csv"
 refuses csv-broken-in-line-7 2 'broken-line-7.csv:7:' replay "$fixtures/broken-line-7.csv"
 refuses jsonl-broken-in-line-7 2 'broken-line-7.jsonl:7:' replay "$fixtures/broken-line-7.jsonl"
-refuses request-larger-than-the-pool 1 'small.csv:2:.*10 blocks.*pool has only 4' replay -p 4 "$fixtures/small.csv"
-refuses pool-of-nothing 2 '--pool-blocks' replay -p 0 "$fixtures/small.csv"
+refuses request-larger-than-the-pool 1 'small.csv:2:.*10 blocks.*pool has only 4' replay --pool-blocks 4 "$fixtures/small.csv"
+refuses pool-of-nothing 2 '--pool-blocks' replay --pool-blocks 0 "$fixtures/small.csv"
 refuses blocks-without-tokens 2 '--tokens-per-block' replay -b 0 "$fixtures/small.csv"
 refuses speedup-of-nothing 2 '--speedup' replay --speedup 0 "$fixtures/small.csv"
 
@@ -173,7 +173,7 @@ replays() {
     local sum max requests
     read -r sum max requests < <(lengths "$2" | awk -v t="$3" '{ b = int(($1 + $2 + t - 1) / t); sum += b; if (b > max) max = b }
         END { print sum, max, NR }')
-    if ! locus 0 replay "$2" -b "$3" -p $((2 * max)) --speedup all -c locus -r 1 -d inline --block-bytes 64 --json; then
+    if ! locus 0 replay "$2" -b "$3" --pool-blocks $((2 * max)) --speedup all -c locus -r 1 -d inline --block-bytes 64 --json; then
         fail "$1" "$why"
         return
     fi
@@ -194,7 +194,7 @@ done
 conv=$traces/AzureLLMInferenceTrace_conv.csv
 if [ ! -r "$conv" ]; then
     skip replay-model "the public trace is not in $traces (LOCUS_TRACES names the folder)"
-elif locus 0 replay "$conv" --requests 6000 --speedup all -p 8192 -b 16 -d inline -t none -c $pools -r 1 --json; then
+elif locus 0 replay "$conv" --requests 6000 --speedup all --pool-blocks 8192 -b 16 -d inline -t none -c $pools -r 1 --json; then
     says replay-model '.cells[0] | .ticks == 17038 and .decoded_tokens == 1515140 and .live_max == 127'
     says replay-model-for-every-contender '[.cells[0].arms[] | .valid] | all'
 else

@@ -17,7 +17,16 @@
 
 static int print_header(const struct tb_run_config *config)
 {
-    json_t *header = tb_line_header(config, "9101-20261121T101500Z-a1b2c3", "00", "2026-11-21T10:15:00Z");
+    const struct tb_line_head head = {
+        .run = "9101-20261121T101500Z-a1b2c3",
+        .nonce = "00",
+        .time = "2026-11-21T10:15:00Z",
+        .kind = tb_run_kind_name(config->kind),
+        .postulate = tb_line_postulate(config->plan->postulate, config->commit),
+        .experiment = tb_line_experiment(config->plan->postulate),
+        .block_rounds = config->plan->block_rounds,
+    };
+    json_t *header = tb_line_header(&head, &config->plan->campaign);
     printf("met ");
     int failed = !header || json_dumpf(header, stdout, JSON_COMPACT);
     putchar('\n');

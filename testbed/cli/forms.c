@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forms: one child parser and one writer, so that a command knows nothing of emitters.
+#include "testbed/cli/forms.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "testbed/base/cli.h"
+#include "testbed/base/file.h"
+#include "testbed/doc/emit.h"
+
+enum { GROUP = 9 }; // below the command's own options
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct tb_forms *forms = state->input;
+    switch (key) {
+    case TB_KEY_JSON: forms->json = (struct tb_form){true, argument}; return 0;
+    case TB_KEY_CSV: forms->csv = (struct tb_form){true, argument}; return 0;
+    case TB_KEY_MARKDOWN: forms->markdown = (struct tb_form){true, argument}; return 0;
+    case TB_KEY_PLOT: forms->plot = argument; return 0;
+    case ARGP_KEY_END:
+        if ((forms->json.wanted && !forms->json.path) + (forms->csv.wanted && !forms->csv.path) +
+                (forms->markdown.wanted && !forms->markdown.path) >
+            1)
+            return tb_cli_bad(state, "only one of --json, --csv and --markdown can go to standard output: give the others a file, "
+                                     "as in --csv=FILE");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+#define JSON                                                                                                                       \
+    {                                                                                                                              \
+        "json", TB_KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Everything as one JSON object, to FILE or instead of the text", GROUP   \
+    }
+
+static const struct argp_option json_option[] = {JSON, {0}};
+static const struct argp_option options[] = {
+    JSON,
+    {"csv", TB_KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "The figures as CSV, to FILE or instead of the text", GROUP},
+    {"markdown", TB_KEY_MARKDOWN, "FILE", OPTION_ARG_OPTIONAL, "Markdown, to FILE or instead of the text", GROUP},
+    {"plot", TB_KEY_PLOT, "FILE.svg", 0, "Draw the figures", GROUP},
+    {0},
+};
+
+const struct argp tb_forms_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+const struct argp tb_forms_json_argp = {json_option, parse, NULL, NULL, NULL, NULL, NULL};
+
+int tb_forms_check(const struct tb_forms *forms)
+{
+    const char *paths[] = {forms->json.path, forms->csv.path, forms->markdown.path, forms->plot};
+    return tb_cli_outputs_check(paths, sizeof paths / sizeof *paths);
+}
+
+bool tb_forms_take_output(const struct tb_forms *forms)
+{
+    return (forms->json.wanted && !forms->json.path) || (forms->csv.wanted && !forms->csv.path) ||
+           (forms->markdown.wanted && !forms->markdown.path);
+}
+
+// --- writing -------------------------------------------------------------------------------------------------------------------
+
+struct shown {
+    const struct tb_forms *forms;
+    const struct tb_doc *doc;
+};
+
+static int json(FILE *out, const void *what)
+{
+    return tb_emit_json(out, ((const struct shown *)what)->doc);
+}
+
+static int csv(FILE *out, const void *what)
+{
+    return tb_emit_csv(out, ((const struct shown *)what)->doc, ((const struct shown *)what)->forms->csv_table);
+}
+
+static int markdown(FILE *out, const void *what)
+{
+    return tb_emit_markdown(out, ((const struct shown *)what)->doc);
+}
+
+static int plot(FILE *out, const void *what)
+{
+    return tb_emit_svg(out, ((const struct shown *)what)->doc);
+}
+
+static int text(FILE *out, const void *what)
+{
+    return tb_emit_text(out, ((const struct shown *)what)->doc, tb_report_style(out));
+}
+
+static int put(const char *path, tb_write_fn *write, const struct shown *shown)
+{
+    int error = path ? tb_output_write(path, write, shown) : write(stdout, shown);
+    if (!error)
+        return TB_EXIT_OK;
+    if (!path)
+        return tb_cli_output_failed(error);
+    tb_error("%s: %s", path, error == -ENODATA ? "there is nothing to draw" : tb_output_why(error));
+    return TB_EXIT_FAILED;
+}
+
+int tb_forms_write(const struct tb_forms *forms, struct tb_doc *doc)
+{
+    const struct shown shown = {forms, doc};
+    int failed = TB_EXIT_OK;
+    if (!doc) {
+        tb_error("out of memory");
+        return TB_EXIT_FAILED;
+    }
+    if (forms->json.wanted)
+        failed |= put(forms->json.path, json, &shown);
+    if (forms->csv.wanted)
+        failed |= put(forms->csv.path, csv, &shown);
+    if (forms->markdown.wanted)
+        failed |= put(forms->markdown.path, markdown, &shown);
+    if (forms->plot)
+        failed |= put(forms->plot, plot, &shown);
+    if (!tb_forms_take_output(forms))
+        failed |= put(NULL, text, &shown);
+    tb_doc_close(doc);
+    return failed;
+}

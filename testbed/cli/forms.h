@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forms: where a document goes: --json, --csv, --markdown and --plot mean the same in every command that shows something.
+#ifndef TB_FORMS_H
+#define TB_FORMS_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "testbed/doc/doc.h"
+
+enum { TB_KEY_JSON = 'j', TB_KEY_PLOT = 'p', TB_KEY_CSV = 1000, TB_KEY_MARKDOWN };
+
+struct tb_form {
+    bool wanted;
+    const char *path;           // NULL: standard output, in place of the text
+};
+
+struct tb_forms {
+    struct tb_form json, csv, markdown;
+    const char *plot;           // FILE.svg
+    const char *csv_table;      // of the command, not of a flag: the key of the table that --csv writes; NULL: the first
+};
+
+// Child parsers; their input is the struct tb_forms. The second is for commands that have nothing but text and JSON.
+extern const struct argp tb_forms_argp, tb_forms_json_argp;
+
+// Can every file be written? For a command that measures, before it does. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
+int tb_forms_check(const struct tb_forms *forms);
+
+// Is standard output taken by one of the forms?
+bool tb_forms_take_output(const struct tb_forms *forms);
+
+// Writes the forms that are wanted, and text unless one of them goes to standard output. Closes `doc`; NULL: there was not memory
+// enough for it. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
+int tb_forms_write(const struct tb_forms *forms, struct tb_doc *doc);
+
+#endif

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// loaded: see loaded.h. A member that a log does not have is 0, as in a sample of which nobody asked it.
+#include "testbed/judge/loaded.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/json.h"
+#include "testbed/host/doctor/doctor.h"
+#include "testbed/measure/contender.h"
+
+static uint64_t whole(const json_t *object, const char *path)
+{
+    const json_t *value = tb_member(object, path);
+    return json_is_string(value) ? strtoull(json_string_value(value), NULL, 10) : (uint64_t)json_integer_value(value);
+}
+
+static void text(char *out, size_t bytes, const json_t *object, const char *path)
+{
+    snprintf(out, bytes, "%s", tb_member_text(object, path));
+}
+
+// A time that a process did not have; a mean of 0 says that nobody took it.
+static double time_ns(const json_t *object, const char *path)
+{
+    double ns = tb_member_number(object, path);
+    return isfinite(ns) ? ns : 0;
+}
+
+static enum tb_dispatch dispatch_of(const json_t *object, const char *path)
+{
+    enum tb_dispatch dispatch = TB_DISPATCH_FUTEX;
+    while (dispatch > 0 && strcmp(tb_dispatch_name(dispatch), tb_member_text(object, path)) != 0)
+        dispatch--;
+    return dispatch;
+}
+
+static enum tb_touch touch_of(const json_t *object)
+{
+    enum tb_touch touch = TB_TOUCH_LINE;
+    while (touch > 0 && strcmp(tb_touch_name(touch), tb_member_text(object, "touch")) != 0)
+        touch--;
+    return touch;
+}
+
+// --- arms ----------------------------------------------------------------------------------------------------------------------
+
+// Older logs do not say what an arm is: then a contender that is built in does, or a library.
+static const struct tb_contender *contender_of(const json_t *arm, const char *name)
+{
+    static const struct tb_contender floor = {.name = "floor", .floor = true}, harness = {.name = "harness", .harness = true},
+                                     mallocs = {.name = "malloc", .is_malloc = true}, pool = {.name = "pool"};
+    const char *role = tb_member_text(arm, "role");
+    if (!*role) {
+        const struct tb_contender *known = tb_contender_find(name);
+        return known ? known : *tb_member_text(arm, "library") ? &mallocs : &pool;
+    }
+    return strcmp(role, "floor") == 0     ? &floor
+           : strcmp(role, "harness") == 0 ? &harness
+           : strcmp(role, "malloc") == 0  ? &mallocs
+                                          : &pool;
+}
+
+static void arm_load(const json_t *arm, struct tb_arm *out)
+{
+    char name[sizeof out->label];
+    *out = (struct tb_arm){.fault = TB_FAULT_NONE};
+    tb_arm_read(tb_member_text(arm, "name"), out, name);
+    text(out->key, sizeof out->key, arm, "key");
+    text(out->library, sizeof out->library, arm, "library");
+    out->contender = contender_of(arm, name);
+}
+
+// --- cells ---------------------------------------------------------------------------------------------------------------------
+
+static void cell_load(const struct tb_campaign *campaign, const json_t *cell, struct tb_cell *out, struct tb_schedule *schedule)
+{
+    *schedule = (struct tb_schedule){
+        .blocks_peak = (uint32_t)whole(cell, "blocks_peak"),
+        .blocks_per_lap = whole(cell, "blocks_per_lap"),
+        .requests_per_lap = whole(cell, "requests_per_lap"),
+        .ticks = whole(cell, "ticks"),
+        .decoded_tokens = whole(cell, "decoded_tokens"),
+        .requests_queued = whole(cell, "requests_queued"),
+        .queue_ns_max = whole(cell, "queue_ns_max"),
+        .live_max = whole(cell, "live_max"),
+        .pool_blocks = (uint32_t)whole(cell, "pool_blocks"),
+        .version = (uint32_t)whole(cell, "version"),
+    };
+    text(schedule->name, sizeof schedule->name, cell, "workload");
+    *out = (struct tb_cell){
+        .schedule = schedule,
+        .name = tb_member(cell, "name") ? tb_member_text(cell, "name") : NULL,
+        .workload = schedule->name,
+        .touch = touch_of(cell),
+        .laps = (uint32_t)whole(cell, "laps"),
+        .workers = (uint32_t)whole(cell, "workers"),
+        .block_bytes = whole(cell, "block_bytes"),
+        .dispatch_given = tb_member_text(cell, "dispatch")[0],
+        .dispatch = tb_member(cell, "dispatch") ? dispatch_of(cell, "dispatch") : campaign->dispatch,
+    };
+}
+
+// --- samples -------------------------------------------------------------------------------------------------------------------
+
+static void sample_load(const json_t *line, struct tb_sample *out)
+{
+    out->ran = json_is_true(tb_member(line, "ran"));
+    out->valid = json_is_true(tb_member(line, "valid"));
+    text(out->invalid, sizeof out->invalid, line, "invalid");
+    text(out->version, sizeof out->version, line, "version");
+    out->lap_ns = time_ns(line, "time_ns");
+    out->lap_ns_min = time_ns(line, "time_ns_min");
+    out->lap_ns_mean = time_ns(line, "time_ns_mean");
+    out->lap_ns_p90 = time_ns(line, "time_ns_p90");
+    out->allocated = whole(line, "allocated");
+    out->freed = whole(line, "freed");
+    out->pushed = whole(line, "pushed");
+    out->drained = whole(line, "drained");
+    out->waits = whole(line, "waits");
+    out->touched_bytes = whole(line, "touched_bytes");
+    out->touched_bytes_expected = whole(line, "touched_bytes_expected");
+    out->outstanding_high = (uint32_t)whole(line, "outstanding_high");
+    out->distinct = (uint32_t)whole(line, "distinct");
+    out->workers_pinned = json_is_true(tb_member(line, "workers_pinned"));
+    out->watched_ns = whole(line, "watched_ns");
+    out->waited_ns = whole(line, "waited_ns");
+    for (int op = 0; op < TB_BENCH_COUNT; op++)
+        out->bench_ns[op] = time_ns(tb_member(line, "bench_ns"), tb_bench_name(op));
+}
+
+static uint32_t arm_of(const struct tb_campaign *campaign, const char *key)
+{
+    uint32_t arm = 0;
+    while (arm < campaign->arms_count && strcmp(campaign->arms[arm].key, key) != 0)
+        arm++;
+    return arm;
+}
+
+static void samples_load(const struct tb_log_view *view, struct tb_campaign *campaign)
+{
+    for (size_t i = 0; i < view->samples_count; i++) {
+        const json_t *line = view->chain.entries[view->samples_begin + i].object;
+        uint64_t cell = whole(line, "cell"), round = whole(line, "round");
+        uint32_t arm = arm_of(campaign, tb_member_text(line, "arm"));
+        if (cell < campaign->cells_count && arm < campaign->arms_count && round < campaign->rounds)
+            sample_load(line, tb_campaign_sample(campaign, (uint32_t)cell, arm, (uint32_t)round));
+    }
+}
+
+// What the doctor said before something was measured without a postulate, as it was said; of a run his findings.
+static void unfit_load(const json_t *header, struct tb_loaded *out)
+{
+    if (json_is_object(tb_member(header, "measured")))
+        text(out->unfit, sizeof out->unfit, header, "measured.unfit");
+    else if (!json_is_object(tb_member(header, "doctor")) || tb_doctor_header_says(header, out->unfit, sizeof out->unfit))
+        out->unfit[0] = '\0';
+    out->campaign.unfit = out->unfit[0] ? out->unfit : NULL;
+}
+
+// --- the whole -----------------------------------------------------------------------------------------------------------------
+
+int tb_loaded(const struct tb_log_view *view, struct tb_loaded *out, char *why, size_t why_bytes)
+{
+    const json_t *design = tb_member(view->header, "design"), *arms = tb_member(view->header, "arms"), *arm;
+    const json_t *cells = tb_member(view->header, "cells"), *cell;
+    size_t arms_count = json_array_size(arms), cells_count = json_array_size(cells), a, c;
+    *out = (struct tb_loaded){.unfit = ""};
+    if (arms_count == 0 || arms_count > TB_ARMS_MAX || cells_count == 0) {
+        snprintf(why, why_bytes, "%s: a log of %zu contenders in %zu cells cannot be shown", view->path, arms_count, cells_count);
+        return -EINVAL;
+    }
+    struct tb_campaign *campaign = &out->campaign;
+    *campaign = (struct tb_campaign){
+        .arms = out->arms,
+        .arms_count = (uint32_t)arms_count,
+        .cells_count = (uint32_t)cells_count,
+        .rounds = (uint32_t)(view->samples_count / (arms_count * cells_count)),
+        .seed = whole(design, "seed"),
+        .dispatch = dispatch_of(design, "dispatch"),
+        .workers = (uint32_t)whole(design, "workers"),
+        .block_bytes = whole(design, "block_bytes"),
+        .bench = json_is_true(tb_member(design, "bench")),
+        .many_nodes = json_is_true(tb_member(design, "many_nodes")),
+    };
+    campaign->cells = out->cells = calloc(cells_count, sizeof *out->cells);
+    out->schedules = calloc(cells_count, sizeof *out->schedules);
+    campaign->samples = calloc(arms_count * cells_count * (campaign->rounds + (size_t)1), sizeof *campaign->samples);
+    if (!out->cells || !out->schedules || !campaign->samples) {
+        tb_loaded_close(out);
+        return -ENOMEM;
+    }
+    json_array_foreach (arms, a, arm)
+        arm_load(arm, &out->arms[a]);
+    json_array_foreach (cells, c, cell)
+        cell_load(campaign, cell, &out->cells[c], &out->schedules[c]);
+    samples_load(view, campaign);
+    unfit_load(view->header, out);
+    return 0;
+}
+
+void tb_loaded_close(struct tb_loaded *loaded)
+{
+    free(loaded->campaign.samples);
+    free(loaded->cells);
+    free(loaded->schedules);
+    loaded->campaign.samples = NULL;
+    loaded->cells = NULL;
+    loaded->schedules = NULL;
+}

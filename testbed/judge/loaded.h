@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// loaded: a log as the campaign that it is of, so that every figure is worked out from log lines alone.
+//
+// What only a machine can say is as the log has it: an arm's library need not be here, and a contender need not be built in. Counts
+// by node, and counters, stay in the log.
+#ifndef TB_LOADED_H
+#define TB_LOADED_H
+
+#include "testbed/measure/campaign.h"
+#include "testbed/record/log.h"
+
+struct tb_loaded {
+    struct tb_campaign campaign; // rounds: those that every arm has in every cell
+    struct tb_arm arms[TB_ARMS_MAX];
+    struct tb_cell *cells;
+    struct tb_schedule *schedules; // of each cell what a header says of it: no operations
+    char unfit[512];            // campaign.unfit
+};
+
+// 0, -ENOMEM, or -EINVAL with one sentence in `why`: the log has more arms than this program knows, or none. Borrows the view.
+int tb_loaded(const struct tb_log_view *view, struct tb_loaded *out, char *why, size_t why_bytes);
+void tb_loaded_close(struct tb_loaded *loaded);
+
+#endif
