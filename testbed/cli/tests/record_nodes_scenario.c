@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "testbed/run/needs.h"
+#include "testbed/run/run.h"
 #include "testbed/run/run_lines.h"
 
 static int print_header(const struct tb_run_config *config)
