@@ -29,7 +29,6 @@ static const struct command {
     {"run", "one run of an experiment, and its verdict *", tb_cmd_run},
     {"record", "draft, file: what a run showed, for good *", tb_cmd_record},
     {"verify", "is the record whole, and as it was written? *", tb_cmd_verify},
-    {"reproduce", "a log's run once more, from its header alone *", tb_cmd_reproduce},
     {"report", "one HTML page: what did this machine show?", tb_cmd_report},
     {"scoreboard", "the standing table of contenders, from the record", tb_cmd_scoreboard},
     {"compare", "all hosts side by side, or two runs", tb_cmd_compare},

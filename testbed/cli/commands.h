@@ -18,7 +18,6 @@ int tb_cmd_run(int argc, char **argv);
 int tb_cmd_postulate(int argc, char **argv);
 int tb_cmd_verify(int argc, char **argv);
 int tb_cmd_record(int argc, char **argv);
-int tb_cmd_reproduce(int argc, char **argv);
 int tb_cmd_report(int argc, char **argv);
 int tb_cmd_scoreboard(int argc, char **argv);
 int tb_cmd_compare(int argc, char **argv);

@@ -296,8 +296,8 @@ static void put_log(const struct tb_log_view *view, FILE *out)
     put(out, view->summary, "- {rounds} rounds, ");
     put(out, view->header,
         "seed {design.seed}, {design.dispatch} dispatch, workers: {design.workers}, blocks of {design.block_bytes} bytes\n");
-    fprintf(out, "- `%s`, %zu lines, last hash `%s`\n- again: `locus reproduce %s`\n\n", view->path, view->chain.count, head,
-            view->path);
+    fprintf(out, "- `%s`, %zu lines, last hash `%s`\n- again: `sh testbed/reproduce.sh %s`\n\n", view->path, view->chain.count,
+            head, view->path);
 }
 
 int tb_record_show(const struct tb_log_view *view, FILE *out)
