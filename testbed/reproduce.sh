@@ -18,7 +18,6 @@ header() { head -n 1 "$log" | jq -r "$1 // empty"; }
 
 [ $# -eq 1 ] || [ $# -eq 2 ] || refuse 'which run? (sh testbed/reproduce.sh a1b2c3, or with another number of rounds: a1b2c3 6)'
 command -v jq >/dev/null || refuse 'jq is not installed (apt-get install jq)'
-git rev-parse --git-dir >/dev/null 2>&1 || refuse "this folder is in no git repository: run it in the project's"
 log=$("$LOCUS" compare --json "$1" "$1") || exit 2
 log=$(printf '%s\n' "$log" | jq -r '.runs[0].path')
 id=$(header .experiment.id) seed=$(header '.design.seed | tostring') rounds=${2:-$(header .design.rounds)}
@@ -33,6 +32,7 @@ if [ "$guest" ] && [ "$guest" != "${LOCUS_GUEST-}" ]; then
         "locus guest -m $guest -- run $id --seed $seed --rounds $rounds"
 fi
 [ "$dirty" = no ] || refuse "$log: it was built with changes that are in no commit, so what it measured is gone"
+git rev-parse --git-dir >/dev/null 2>&1 || refuse "this folder is in no git repository: run it in the project's"
 git rev-parse --verify --quiet "$commit^{commit}" >/dev/null ||
     refuse "$log: commit $commit is not in this repository. Fetch it (git fetch --all), then try again"
 

@@ -70,7 +70,10 @@ fill second.md
 case_ a_later_one_is_an_addendum 0 'experiments/0002-glibc-churn.add1.md' record file 0002 second.md
 if [ "$(grep -c '"t":"record"' logs/bm1/ledger.jsonl)" -eq 2 ]; then pass ledger_has_both
 else fail ledger_has_both "$(tail -n 1 logs/bm1/ledger.jsonl)"; fi
-case_ show_has_the_tables 0 '| P1 | `hl_ratio(B/A) >= 1.25` | churn-touch/full | 1\.4' record show aaaaaa
+case_ show_has_the_predictions 0 '^| P1 | .* | 1\.40* \[1\.[0-9]*, 1\.[0-9]*\] | survived | 20 |' record show aaaaaa
+case_ show_has_the_arms 0 '^| B glibc | .* | 1\.40* \[1\..*, 1\..*\] | .* | 20 | 1\.30 | 1 | glibc 2\.36 |' \
+    record show aaaaaa
+case_ show_has_the_gates 0 '^| allocated == freed | proof | yes |' record show aaaaaa
 case_ a_trial_can_be_shown 0 'This is a trial run. It proves nothing' record show cccccc
 case_ and_makes_no_draft 2 'only an official one' record draft 0002 cccccc -o trial.md
 sed '1s/T101500Z-aaaaaa/T121500Z-cccccc/' "$draft" >trial.md
