@@ -50,7 +50,7 @@ answers() { # pattern of a line, argument...
     away 0 "$installed" "${@:2}" && why="no line matches $1: $(head -n 2 "$out")" && grep -qE "$1" "$out"
 }
 few='-c locus,null -r 1 -d inline --laps 1 -q'
-check topo answers '^ *0 +0' topo
+check topo answers '^ *0 +DRAM ' topo
 check doctor answers 'fit|UNFIT' doctor
 check counters answers 'page_faults' counters
 check matrix--plan answers 'latency' matrix --plan
