@@ -269,7 +269,8 @@ test-arm64: ## the tests on aarch64, cross-built and emulated (needs gcc-aarch64
 	@bash testbed/tests/arm64/arm64.sh
 
 logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %
-	@$(B)/locus __logging-effect
+	@$(MAKE) $(B)/testbed/cli/tests/logging_effect_scenario
+	@LOCUS_LAP=$(B)/locus-lap $(B)/testbed/cli/tests/logging_effect_scenario
 
 soak: deps-test ## test-all, with SOAK_SECONDS for each program
 	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh all

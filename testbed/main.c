@@ -13,7 +13,7 @@
 #include "testbed/cli/inherited.h"
 
 static const struct command {
-    const char *name, *summary; // without a summary it is internal; with a star it is for a clone of the project
+    const char *name, *summary; // with a star it is for a clone of the project
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"topo", "what this machine is: nodes, CPUs, memory, distances", tb_cmd_topo},
@@ -29,15 +29,12 @@ static const struct command {
     {"run", "one run of an experiment, and its verdict *", tb_cmd_run},
     {"record", "draft, file: what a run showed, for good *", tb_cmd_record},
     {"verify", "is the record whole, and as it was written? *", tb_cmd_verify},
-    {"reproduce", "a log's run once more, from its header alone *", tb_cmd_reproduce},
     {"report", "one HTML page: what did this machine show?", tb_cmd_report},
     {"scoreboard", "the standing table of contenders, from the record", tb_cmd_scoreboard},
     {"compare", "all hosts side by side, or two runs", tb_cmd_compare},
-    {"export", "a log as pyperf JSON", tb_cmd_export},
     {"packet", "all of it on this machine, in one sealed archive to send *", tb_cmd_packet},
     {"import", "another host's record, a packet or a folder, into this one *", tb_cmd_import},
     {"guest", "any of these in an emulated multi-node machine", tb_cmd_guest},
-    {"__logging-effect", NULL, tb_cmd_logging_effect},
 };
 
 static void list(FILE *out)
@@ -45,8 +42,7 @@ static void list(FILE *out)
     fprintf(out, "Usage: locus COMMAND [OPTION...]\n"
                  "Which allocator and placement should a KV cache use on this machine, and how much is it worth?\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (commands[i].summary)
-            fprintf(out, "  %-10s  %s\n", commands[i].name, commands[i].summary);
+        fprintf(out, "  %-10s  %s\n", commands[i].name, commands[i].summary);
     fprintf(out, "\n  * works on the postulates and logs of a clone of the project's repository: call it at the top of one\n"
                  "\n  locus COMMAND --help (or -h) explains a command, with examples; locus --version.\n"
                  "\nExit status: 0 done, 1 the run failed or a gate did, 2 bad input, or no command at all.\n");
@@ -64,8 +60,7 @@ static int unknown(const char *word)
     char meant[64];
     struct tb_nearest nearest = {.word = word};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (commands[i].summary)
-            tb_nearest_try(&nearest, commands[i].name);
+        tb_nearest_try(&nearest, commands[i].name);
     tb_error("unknown command '%s'%s (see: locus --help)", word, tb_nearest_say(&nearest, "", meant, sizeof meant));
     return TB_EXIT_USAGE;
 }

@@ -18,15 +18,12 @@ int tb_cmd_run(int argc, char **argv);
 int tb_cmd_postulate(int argc, char **argv);
 int tb_cmd_verify(int argc, char **argv);
 int tb_cmd_record(int argc, char **argv);
-int tb_cmd_reproduce(int argc, char **argv);
 int tb_cmd_report(int argc, char **argv);
 int tb_cmd_scoreboard(int argc, char **argv);
 int tb_cmd_compare(int argc, char **argv);
-int tb_cmd_export(int argc, char **argv);
 int tb_cmd_packet(int argc, char **argv);
 int tb_cmd_import(int argc, char **argv);
 int tb_cmd_guest(int argc, char **argv);
-int tb_cmd_logging_effect(int argc, char **argv); // internal: `make logging-effect`
 
 // Complains of each ledger that is broken. TB_EXIT_OK, or TB_EXIT_FAILED.
 struct tb_store;

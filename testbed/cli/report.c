@@ -4,7 +4,6 @@
 #include "testbed/cli/commands.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,30 +220,20 @@ static bool show_measured(const struct arguments *arguments, int *status)
 
 static int make_one(const struct arguments *arguments)
 {
-    char path[4096], root[4096], why[512], output[256], name[80];
+    char why[512], path[256], name[80];
     struct tb_store store = {0};
-    int shown;
-    if (show_measured(arguments, &shown))
-        return shown;
-    int rc = tb_store_find(arguments->run, path, sizeof path, why, sizeof why);
-    if (rc < 0) {
+    const char *output = arguments->output ? arguments->output : path;
+    int status = TB_EXIT_USAGE;
+    if (show_measured(arguments, &status))
+        return status;
+    if (tb_store_add_run(&store, arguments->run, why, sizeof why)) {
         tb_error("%s", why);
-        return TB_EXIT_USAGE;
-    }
-    snprintf(root, sizeof root, "%s", path);
-    rc = tb_store_add(&store, dirname(dirname(dirname(root))));
-    size_t i = 0;
-    while (i < store.runs_count && strcmp(store.runs[i].path, path))
-        i++;
-    int status = TB_EXIT_FAILED;
-    if (rc < 0 || i == store.runs_count) {
-        tb_error("%s: %s", path, rc < 0 ? strerror(-rc) : "it does not lie in a record, HOST/NNNN-slug/FILE");
     } else {
-        snprintf(output, sizeof output, "build/report/%s.html", tb_page_name(store.runs[i].run, name));
+        snprintf(path, sizeof path, "build/report/%s.html", tb_page_name(store.runs[0].run, name));
         bool ready = arguments->output || (make_folder("build") == TB_EXIT_OK && make_folder("build/report") == TB_EXIT_OK);
-        status = ready ? put(arguments->output ? arguments->output : output, write_run, &store.runs[i]) : TB_EXIT_FAILED;
-        if (status == TB_EXIT_OK && !(arguments->output && strcmp(arguments->output, "-") == 0))
-            printf("%s\n", arguments->output ? arguments->output : output);
+        status = ready ? put(output, write_run, &store.runs[0]) : TB_EXIT_FAILED;
+        if (status == TB_EXIT_OK && strcmp(output, "-"))
+            printf("%s\n", output);
     }
     tb_store_close(&store);
     return status;

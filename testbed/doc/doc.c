@@ -217,6 +217,16 @@ void tb_doc_answer(struct tb_doc *doc, const char *key, const char *format, ...)
     va_end(arguments);
 }
 
+void tb_doc_line(struct tb_doc *doc, const char *key, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(doc, TB_BLOCK_SAY, key, format, arguments);
+    va_end(arguments);
+    if (doc->last)
+        doc->last->whole = true;
+}
+
 void tb_doc_code(struct tb_doc *doc, const char *key, const char *text)
 {
     struct tb_block *block = block_add(doc, TB_BLOCK_CODE, key, NULL);

@@ -91,6 +91,8 @@ void tb_doc_folded(struct tb_doc *doc, int level, const char *key, const char *t
 void tb_doc_say(struct tb_doc *doc, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tb_doc_answer(struct tb_doc *doc, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));                               // stands out
+void tb_doc_line(struct tb_doc *doc, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));                               // stays one line, for other programs: FILE:LINE: WHAT
 void tb_doc_code(struct tb_doc *doc, const char *key, const char *text); // kept as it is, line by line
 
 // "title  value". For programs the member `key`.

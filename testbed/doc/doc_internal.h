@@ -25,6 +25,7 @@ struct tb_block {
     enum tb_block_kind kind;
     int level;                  // of a heading
     bool folded;
+    bool whole;                 // a paragraph that is not broken
     const char *key, *text;     // the text is the title of what has one
     enum tb_unit_kind unit;
     struct tb_value value;

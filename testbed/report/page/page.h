@@ -33,6 +33,9 @@ int tb_page_index(FILE *out, const struct tb_page *page);
 int tb_page_scoreboard(FILE *out, const struct tb_page *page); // lies in the folder; -ENODATA: there is no figure
 int tb_page_run(FILE *out, const struct tb_store_run *run);
 
+// What such a page shows, as a document; without `samples` the figures alone. NULL without memory.
+struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples);
+
 // A run's page in the folder: its id, without what a path must not have.
 const char *tb_page_name(const char *run, char out[80]);
 
