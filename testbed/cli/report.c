@@ -164,7 +164,7 @@ static int put_beside(const char *folder, const struct tb_page *page)
     char path[4400], name[80];
     int status = make_folder(folder);
     for (size_t i = 0; i < page->store->runs_count && status == TB_EXIT_OK; i++) {
-        snprintf(path, sizeof path, "%s/%s.html", folder, tb_page_name(page->store->runs[i].run, name));
+        snprintf(path, sizeof path, "%s/%s.html", folder, tb_page_of(&page->store->runs[i], name));
         status = put(path, write_run, &page->store->runs[i]);
     }
     if (status)
@@ -216,7 +216,7 @@ static int make_one(const struct arguments *arguments)
     if (rc < 0 || i == store.runs_count) {
         tb_error("%s: %s", path, rc < 0 ? strerror(-rc) : "it does not lie in a record, HOST/NNNN-slug/FILE");
     } else {
-        snprintf(output, sizeof output, "build/report/%s.html", tb_page_name(store.runs[i].run, name));
+        snprintf(output, sizeof output, "build/report/%s.html", tb_page_of(&store.runs[i], name));
         bool ready = arguments->output || (make_folder("build") == TB_EXIT_OK && make_folder("build/report") == TB_EXIT_OK);
         status = ready ? put(arguments->output ? arguments->output : output, write_run, &store.runs[i]) : TB_EXIT_FAILED;
         if (status == TB_EXIT_OK && !(arguments->output && strcmp(arguments->output, "-") == 0))
