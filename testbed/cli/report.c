@@ -169,7 +169,7 @@ static int put_beside(const char *folder, const struct tb_page *page)
     char path[4400], name[80];
     int status = make_folder(folder);
     for (size_t i = 0; i < page->store->runs_count && status == TB_EXIT_OK; i++) {
-        snprintf(path, sizeof path, "%s/%s.html", folder, tb_page_name(page->store->runs[i].run, name));
+        snprintf(path, sizeof path, "%s/%s.html", folder, tb_page_of(&page->store->runs[i], name));
         status = put(path, write_run, &page->store->runs[i]);
     }
     if (status)
@@ -229,7 +229,7 @@ static int make_one(const struct arguments *arguments)
     if (tb_store_add_run(&store, arguments->run, why, sizeof why)) {
         tb_error("%s", why);
     } else {
-        snprintf(path, sizeof path, "build/report/%s.html", tb_page_name(store.runs[0].run, name));
+        snprintf(path, sizeof path, "build/report/%s.html", tb_page_of(&store.runs[0], name));
         bool ready = arguments->output || (make_folder("build") == TB_EXIT_OK && make_folder("build/report") == TB_EXIT_OK);
         status = ready ? put(output, write_run, &store.runs[0]) : TB_EXIT_FAILED;
         if (status == TB_EXIT_OK && strcmp(output, "-"))

@@ -11,8 +11,8 @@ REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
 LOCUS=$(realpath "$LOCUS")
 scenario=$(realpath "$BUILD/testbed/cli/tests/record_nodes_scenario")
 . "$(dirname "$0")/cases.bash"
-export LOCUS_HOST=test-host LOCUS_TRACES=$scratch/traces LOCUS_LAP=${LOCUS%/*}/locus-lap
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+export LOCUS_HOST=test-host LOCUS_TRACES=$scratch/traces GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+export LOCUS_LAP=${LOCUS%/*}/locus-lap # for the scenario, which lies elsewhere
 unset LOCUS_GUEST
 
 mkdir -p "$scratch/tree/postulates" "$scratch/tree/testbed/workload" "$scratch/traces" && cd "$scratch/tree" || exit 1
