@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "testbed/base/share.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/cli/options_trace.h"
 #include "testbed/host/head.h"
@@ -329,7 +329,7 @@ static int answer(struct arguments *arguments, const struct tb_schedule *schedul
     return measure(arguments, schedule, advise);
 }
 
-int tb_cmd_advise(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     static struct tb_advise advise;
@@ -364,3 +364,5 @@ int tb_cmd_advise(int argc, char **argv)
     free(schedule);
     return status;
 }
+
+TB_COMMAND(80, "advise", "which placement to use here, and what it is worth", command);

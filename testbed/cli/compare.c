@@ -10,7 +10,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/host/head.h"
 #include "testbed/record/store.h"
@@ -212,7 +212,7 @@ static int compare_hosts(const struct arguments *arguments)
     return status ? status : broken;
 }
 
-int tb_cmd_compare(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct argp argp = {options, parse, "[NNNN[/P2]... | RUN RUN]", documentation, children, NULL, NULL};
@@ -221,3 +221,5 @@ int tb_cmd_compare(int argc, char **argv)
         return status;
     return arguments.postulates ? compare_hosts(&arguments) : compare_runs(&arguments);
 }
+
+TB_COMMAND(160, "compare", "all hosts side by side, or two runs", command);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/measure/contender.h"
 #include "testbed/workload/suite.h"
@@ -168,7 +168,7 @@ static int cells_make(const struct arguments *arguments, struct eval_plan *plan)
     return TB_EXIT_USAGE;
 }
 
-int tb_cmd_eval(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp_child children[] = {{&tb_options_argp, 0, NULL, 0}, {0}};
@@ -190,3 +190,5 @@ int tb_cmd_eval(int argc, char **argv)
         free(plan.schedules[i]);
     return status;
 }
+
+TB_COMMAND(50, "eval", "the scoreboard: contenders side by side on LOCUS-EVAL", command);

@@ -7,7 +7,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/host/head.h"
 #include "testbed/postulate/postulate.h"
@@ -151,7 +151,7 @@ int tb_ledgers_whole(const struct tb_store *store)
     return status;
 }
 
-int tb_cmd_list(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {.logs = ROOT};
     const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
@@ -173,3 +173,5 @@ int tb_cmd_list(int argc, char **argv)
     tb_postulates_close(&all);
     return status;
 }
+
+TB_COMMAND(90, "list", "the postulates, and what became of them *", command);

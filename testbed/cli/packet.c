@@ -18,7 +18,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/base/words.h"
 #include "testbed/host/host_name.h"
@@ -512,7 +512,7 @@ static int visit_make(const struct arguments *arguments)
     return status;
 }
 
-int tb_cmd_packet(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp argp = {options, parse, "[NNNN...]", documentation, NULL, NULL, NULL};
@@ -531,3 +531,5 @@ int tb_cmd_packet(int argc, char **argv)
     }
     return visit_make(&arguments);
 }
+
+TB_COMMAND(170, "packet", "all of it on this machine, in one sealed archive to send *", command);

@@ -11,7 +11,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/record/store.h"
 #include "testbed/report/page/page.h"
@@ -235,7 +235,7 @@ static int file(const struct arguments *arguments)
     return status;
 }
 
-int tb_cmd_record(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT\nshow RUN", documentation, NULL, NULL, NULL};
@@ -249,3 +249,5 @@ int tb_cmd_record(int argc, char **argv)
     status = tb_cli_clone("record file");
     return status ? status : file(&arguments);
 }
+
+TB_COMMAND(120, "record", "draft, file: what a run showed, for good *", command);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus report: the record as a page, and a page for each run beside it.
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -239,7 +239,7 @@ static int make_one(const struct arguments *arguments)
     return status;
 }
 
-int tb_cmd_report(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
@@ -262,3 +262,5 @@ int tb_cmd_report(int argc, char **argv)
     tb_store_close(&store);
     return status;
 }
+
+TB_COMMAND(140, "report", "one HTML page: what did this machine show?", command);

@@ -10,7 +10,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/share.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/host_name.h"
 #include "testbed/record/git.h"
@@ -237,7 +237,7 @@ static int run(struct arguments *arguments)
     return status;
 }
 
-int tb_cmd_run(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct argp argp = {options, parse, "NNNN", documentation, NULL, NULL, NULL};
@@ -251,3 +251,5 @@ int tb_cmd_run(int argc, char **argv)
         arguments.root = arguments.official ? "logs" : "build/logs";
     return run(&arguments);
 }
+
+TB_COMMAND(110, "run", "one run of an experiment, and its verdict *", command);

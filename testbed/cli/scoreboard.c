@@ -11,7 +11,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/host/head.h"
 #include "testbed/report/board/board.h"
 #include "testbed/report/standing/scoreboard.h"
@@ -178,7 +178,7 @@ static int load(const struct arguments *arguments, struct tb_store *store)
     return TB_EXIT_USAGE;
 }
 
-int tb_cmd_scoreboard(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {.logs = ROOT};
     const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
@@ -205,3 +205,5 @@ int tb_cmd_scoreboard(int argc, char **argv)
     tb_store_close(&store);
     return status;
 }
+
+TB_COMMAND(150, "scoreboard", "the standing table of contenders, from the record", command);

@@ -9,7 +9,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/host/head.h"
 #include "testbed/record/verify/verify.h"
@@ -256,7 +256,7 @@ static struct tb_doc *verify_doc(json_t *head, const json_t *report)
     return doc;
 }
 
-int tb_cmd_verify(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
@@ -279,3 +279,5 @@ int tb_cmd_verify(int argc, char **argv)
     json_decref(report);
     return status ? status : wrong ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
+
+TB_COMMAND(130, "verify", "is the record whole, and as it was written? *", command);
