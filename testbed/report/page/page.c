@@ -347,7 +347,7 @@ int tb_page_index(FILE *out, const struct tb_page *page)
         put_answer(doc, page, board, fleet);
         if (page->measured)
             tb_page_measured(doc, page->measured);
-        if (tb_scoreboard_tables(board) > 0)
+        if (json_array_size(tb_member(board, "standing")) > 0)
             tb_page_standing(doc, board, page->folder);
         put_fallen(doc, page);
         if (json_array_size(tb_member(fleet, "hosts")) > 1) // one machine has nothing to stand beside
@@ -366,7 +366,7 @@ int tb_page_scoreboard(FILE *out, const struct tb_page *page)
     struct tb_doc *doc = tb_doc_open(NULL);
     json_t *board = NULL;
     int rc = doc ? tb_scoreboard(page->store, &(struct tb_scoreboard_wanted){0}, &board) : -ENOMEM;
-    if (rc == 0 && tb_scoreboard_tables(board) == 0)
+    if (rc == 0 && json_array_size(tb_member(board, "standing")) == 0)
         rc = -ENODATA;
     if (rc == 0)
         tb_page_tables(doc, board);

@@ -2,21 +2,12 @@
 //
 // standing: the scoreboard's model (standing/scoreboard.h) and the hosts' (hosts/fleet.h) as parts of the page. A figure leads to
 // the run behind it.
-#include <math.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
 #include "testbed/report/hosts/fleet.h"
 #include "testbed/report/page/page.h"
 #include "testbed/report/standing/scoreboard.h"
-
-static struct tb_value times_faster(const json_t *row)
-{
-    double estimate = tb_member_number(row, "times_faster.estimate");
-    double low = tb_member_number(row, "times_faster.low"), high = tb_member_number(row, "times_faster.high");
-    return isfinite(low) && low < high ? tb_interval_of(estimate, low, high, tb_member_number(row, "times_faster.confidence"))
-                                       : tb_number(estimate);
-}
 
 static const char *run_link(const char *folder, const char *run, char out[256])
 {
@@ -25,7 +16,46 @@ static const char *run_link(const char *folder, const char *run, char out[256])
     return out;
 }
 
-// The row of locus itself, and who is first.
+// --- the finding ---------------------------------------------------------------------------------------------------------------
+
+// locus at full touch on the host where most cells were measured. NULL: nowhere.
+static const json_t *find_widest(const json_t *board, const json_t **group)
+{
+    const json_t *entry, *row, *widest = NULL;
+    size_t i, r;
+    json_array_foreach (tb_member(board, "standing"), i, entry)
+        json_array_foreach (tb_member(entry, "contenders"), r, row)
+            if (strcmp(tb_member_text(entry, "touch"), "full") == 0 &&
+                strcmp(tb_member_text(row, "name"), TB_SCOREBOARD_FOCUS) == 0 &&
+                tb_member_number(row, "cells") > (widest ? tb_member_number(widest, "cells") : 0)) {
+                widest = row;
+                *group = entry;
+            }
+    return widest;
+}
+
+bool tb_standing_finding(const json_t *board, const json_t *fleet, char *out, size_t bytes)
+{
+    const json_t *group = NULL, *row = find_widest(board, &group), *host, *machine = NULL;
+    size_t i;
+    json_array_foreach (tb_member(fleet, "hosts"), i, host)
+        if (strcmp(tb_member_text(host, "host"), tb_member_text(group, "host")) == 0)
+            machine = host;
+    if (!row)
+        return false;
+    snprintf(out, bytes,
+             "On %s (%s; %s), blocks written in full, locus is %.2f times as fast as mimalloc (geometric mean of %.0f cells, %.2f "
+             "to %.2f) and first on %.0f of %.0f, a place that it shares on %.0f.",
+             tb_member_text(group, "host"), tb_member_text(machine, "cpu"), tb_member_text(machine, "topology"),
+             tb_member_number(row, "mean_times_faster"), tb_member_number(row, "cells"), tb_member_number(row, "least"),
+             tb_member_number(row, "most"), tb_member_number(row, "first"), tb_member_number(row, "ranked"),
+             tb_member_number(row, "shared"));
+    return true;
+}
+
+// --- the scoreboard ------------------------------------------------------------------------------------------------------------
+
+// The row of locus itself, or who is first.
 static const json_t *row_of(const json_t *table, const char *name)
 {
     const json_t *row;
@@ -36,96 +66,8 @@ static const json_t *row_of(const json_t *table, const char *name)
     return NULL;
 }
 
-static const char *const touches[][2] = {{"full", "written in full"}, {"byte", "touched by one byte"}, {"none", "not touched"}};
-enum { TOUCHES = sizeof touches / sizeof *touches };
-
-// --- the finding ---------------------------------------------------------------------------------------------------------------
-
-// locus against mimalloc on a host at a touch, over all cells.
-struct sum {
-    double logs, least, most;
-    size_t cells, counted, first, shared;
-};
-
-static struct sum sum_up(const json_t *board, const char *host, const char *touch)
-{
-    struct sum sum = {.least = INFINITY, .most = -INFINITY};
-    const json_t *table;
-    size_t i;
-    json_array_foreach (tb_member(board, "tables"), i, table) {
-        const json_t *row = row_of(table, "locus");
-        double estimate = tb_member_number(row, "times_faster.estimate");
-        if (!json_is_true(tb_member(table, "main")) || !row || strcmp(tb_member_text(table, "host"), host) ||
-            strcmp(tb_member_text(table, "touch"), touch))
-            continue;
-        bool first = tb_member_number(row, "rank") == 1;
-        sum.cells++;
-        sum.first += first;
-        sum.shared += first && json_is_true(tb_member(row, "shared"));
-        if (!(estimate > 0) || strcmp(tb_member_text(table, "baseline"), "mimalloc"))
-            continue;
-        sum.counted++;
-        sum.logs += log(estimate);
-        sum.least = fmin(sum.least, estimate);
-        sum.most = fmax(sum.most, estimate);
-    }
-    return sum;
-}
-
-bool tb_standing_finding(const json_t *board, const json_t *fleet, char *out, size_t bytes)
-{
-    const json_t *host, *best = NULL;
-    struct sum most = {0};
-    size_t i;
-    json_array_foreach (tb_member(fleet, "hosts"), i, host) {
-        struct sum sum = sum_up(board, tb_member_text(host, "host"), "full");
-        if (sum.counted > most.counted) {
-            most = sum;
-            best = host;
-        }
-    }
-    if (!best)
-        return false;
-    snprintf(
-        out, bytes,
-        "On %s (%s; %s), blocks written in full, locus is %.2f times as fast as mimalloc (geometric mean of %zu cells, %.2f to "
-        "%.2f) and first on %zu of %zu, a place that it shares on %zu.",
-        tb_member_text(best, "host"), tb_member_text(best, "cpu"), tb_member_text(best, "topology"),
-        exp(most.logs / (double)most.counted), most.counted, most.least, most.most, most.first, most.cells, most.shared);
-    return true;
-}
-
-// --- the scoreboard ------------------------------------------------------------------------------------------------------------
-
-static void put_sums(struct tb_doc *doc, const json_t *board, const json_t *hosts)
-{
-    static const struct tb_column columns[] = {{"host", "host", TB_AS_IS, false},
-                                               {"touch", "blocks are", TB_AS_IS, false},
-                                               {"mean", "times as fast as mimalloc,\nthe mean [and the range] of its cells",
-                                                TB_AS_RATIO, true},
-                                               {"cells", "cells", TB_AS_IS, false},
-                                               {"first", "first on", TB_AS_IS, false},
-                                               {"shared", "of these shared", TB_AS_IS, false},
-                                               {NULL, NULL, TB_AS_IS, false}};
-    struct tb_table *table = tb_doc_table(doc, "standing", "locus", columns);
-    for (size_t i = 0; i < json_array_size(hosts); i++)
-        for (size_t t = 0; t < TOUCHES; t++) {
-            const char *host = json_string_value(json_array_get(hosts, i));
-            struct sum sum = sum_up(board, host, touches[t][0]);
-            if (sum.cells == 0)
-                continue;
-            tb_table_row(table, TB_ROW_PLAIN);
-            tb_table_put(table, tb_text_value(host));
-            tb_table_put(table, tb_text_value(touches[t][1]));
-            tb_table_put(table,
-                         sum.counted ? tb_interval_of(exp(sum.logs / (double)sum.counted), sum.least, sum.most, 1) : tb_none(NULL));
-            tb_table_put(table, tb_count(sum.cells));
-            tb_table_put(table, tb_count(sum.first));
-            tb_table_put(table, tb_count(sum.shared));
-        }
-}
-
-static void put_cells(struct tb_doc *doc, const json_t *board, const char *host, const char *const touch[2], const char *folder)
+// locus on each cell of a host at a touch, those of `group`.
+static void put_cells(struct tb_doc *doc, const json_t *board, const json_t *group, const char *folder)
 {
     static const struct tb_column columns[] = {{"cell", "cell", TB_AS_IS, false},
                                                {"rank", "place of locus", TB_AS_IS, false},
@@ -133,130 +75,46 @@ static void put_cells(struct tb_doc *doc, const json_t *board, const char *host,
                                                {"first", "first", TB_AS_IS, false},
                                                {NULL, "run", TB_AS_IS, false},
                                                {NULL, NULL, TB_AS_IS, false}};
-    const json_t *tables = tb_member(board, "tables"), *table;
-    struct tb_table *of_touch = NULL;
+    const char *host = tb_member_text(group, "host"), *touch = tb_member_text(group, "touch");
+    const json_t *table;
+    char title[160];
     size_t i;
-    json_array_foreach (tables, i, table) {
-        const json_t *row = row_of(table, "locus"), *first = row_of(table, NULL);
-        char rank[16], link[256];
-        if (strcmp(tb_member_text(table, "host"), host) || strcmp(tb_member_text(table, "touch"), touch[0]) ||
-            !json_is_true(tb_member(table, "main")) || !row)
-            continue;
-        if (!of_touch) {
-            char title[128];
-            snprintf(title, sizeof title, "%.60s: each cell, blocks %.40s", host, touch[1]);
-            tb_doc_folded(doc, 3, NULL, title);
-            of_touch = tb_doc_table(doc, "cells", NULL, columns);
-            tb_table_scale(of_touch, touch[0]);
-        }
-        tb_table_row(of_touch, TB_ROW_PLAIN);
-        tb_table_put(of_touch, tb_text_value(tb_member_text(table, "cell")));
-        tb_table_put(of_touch, tb_text_value(tb_scoreboard_rank(row, rank)));
-        tb_table_put(of_touch, strcmp(tb_member_text(table, "baseline"), "mimalloc") ? tb_none(NULL) : times_faster(row));
-        tb_table_put(of_touch, tb_text_value(tb_member_text(first, "name")));
-        const char *run = tb_member_text(table, "run");
-        tb_table_put(of_touch, tb_linked(tb_text_value(run), run_link(folder, run, link)));
-    }
-}
-
-// Each name once, in their order.
-static json_t *hosts_of(const json_t *board)
-{
-    json_t *hosts = json_array();
-    const json_t *table, *known;
-    size_t i, h;
+    snprintf(title, sizeof title, "%.60s: locus on each cell, touch: %.40s", host, touch);
+    tb_doc_folded(doc, 3, NULL, title);
+    struct tb_table *out = tb_doc_table(doc, "cells", NULL, columns);
+    tb_table_scale(out, touch);
     json_array_foreach (tb_member(board, "tables"), i, table) {
-        bool there = false;
-        json_array_foreach (hosts, h, known)
-            there |= strcmp(json_string_value(known), tb_member_text(table, "host")) == 0;
-        if (!there)
-            json_array_append_new(hosts, json_string(tb_member_text(table, "host")));
+        const json_t *row = row_of(table, TB_SCOREBOARD_FOCUS);
+        const char *run = tb_member_text(table, "run");
+        bool mimalloc = strcmp(tb_member_text(table, "baseline"), TB_SCOREBOARD_BASELINE) == 0;
+        char rank[16], link[256];
+        if (!row || !json_is_true(tb_member(table, "main")) || strcmp(tb_member_text(table, "host"), host) ||
+            strcmp(tb_member_text(table, "touch"), touch))
+            continue;
+        tb_table_row(out, TB_ROW_PLAIN);
+        tb_table_put(out, tb_text_value(tb_member_text(table, "cell")));
+        tb_table_put(out, tb_scoreboard_rank(row, rank));
+        tb_table_put(out, mimalloc ? tb_scoreboard_times_faster(row) : tb_none(NULL));
+        tb_table_put(out, tb_text_value(tb_member_text(row_of(table, NULL), "name")));
+        tb_table_put(out, tb_linked(tb_text_value(run), run_link(folder, run, link)));
     }
-    return hosts;
-}
-
-static void put_missing(struct tb_doc *doc, const json_t *board)
-{
-    static const struct tb_column columns[] = {{"missing", "no figure yet", TB_AS_IS, false},
-                                               {NULL, "how to make one", TB_AS_IS, false},
-                                               {NULL, NULL, TB_AS_IS, false}};
-    static const char *const lists[][2] = {{"not_measured.cells", "cell"}, {"not_measured.contenders", "name"}};
-    const json_t *entry;
-    size_t i;
-    tb_doc_folded(doc, 3, NULL, "What has no figure yet");
-    struct tb_table *table = tb_doc_table(doc, "missing", NULL, columns);
-    for (size_t l = 0; l < 2; l++)
-        json_array_foreach (tb_member(board, lists[l][0]), i, entry) {
-            tb_table_row(table, TB_ROW_PLAIN);
-            tb_table_put(table, tb_text_value(tb_member_text(entry, lists[l][1])));
-            tb_table_put(table, tb_text_value(tb_member_text(entry, "command")));
-        }
 }
 
 void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folder)
 {
+    const json_t *group;
     char link[256];
-    json_t *hosts = hosts_of(board);
+    size_t i;
     tb_doc_heading(doc, 2, NULL, "Scoreboard");
     tb_doc_anchor(doc, "scoreboard");
-    tb_doc_say(doc, NULL,
-               "From the newest official run of each cell. A place with = is shared: the interval of the ratio to the first "
-               "of the place holds 1.");
-    put_sums(doc, board, hosts);
-    for (size_t i = 0; i < json_array_size(hosts); i++)
-        for (size_t t = 0; t < TOUCHES; t++)
-            put_cells(doc, board, json_string_value(json_array_get(hosts, i)), touches[t], folder);
-    put_missing(doc, board);
+    tb_scoreboard_put_standing(doc, board, false);
+    json_array_foreach (tb_member(board, "standing"), i, group)
+        put_cells(doc, board, group, folder);
+    tb_doc_folded(doc, 3, NULL, "What has no figure yet");
+    tb_scoreboard_put_missing(doc, board);
     tb_doc_heading(doc, 3, NULL, NULL);
     snprintf(link, sizeof link, "%s/scoreboard.html", folder);
     tb_doc_fact(doc, NULL, "Every contender in every cell", TB_AS_IS, tb_linked(tb_text_value("scoreboard.html"), link));
-    json_decref(hosts);
-}
-
-static void put_table(struct tb_doc *doc, const json_t *table)
-{
-    static const char title_format[] = "times faster than %.60s";
-    char title[96], settings[160], head[400], rank[16], predicted[24], link[256];
-    const char *baseline = tb_member_text(table, "baseline"), *run = tb_member_text(table, "run");
-    const json_t *row;
-    size_t i;
-    snprintf(title, sizeof title, title_format, *baseline ? baseline : "(nothing)");
-    const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false},
-                                        {"rank", "rank", TB_AS_IS, false},
-                                        {NULL, "median", TB_AS_TIME, false},
-                                        {"times_faster", title, TB_AS_RATIO, true},
-                                        {NULL, "MAD, %", TB_AS_IS, false},
-                                        {NULL, "footprint, worst", TB_AS_RATIO, false},
-                                        {NULL, "mean", TB_AS_RATIO, false},
-                                        {NULL, "predicted", TB_AS_IS, false},
-                                        {NULL, "gates", TB_AS_IS, false},
-                                        {NULL, NULL, TB_AS_IS, false}};
-    snprintf(head, sizeof head, "%.60s %.100s, %s%s", tb_member_text(table, "host"), tb_member_text(table, "cell"),
-             tb_scoreboard_settings(table, settings, sizeof settings),
-             json_is_true(tb_member(table, "main")) ? "" : "; with other contenders");
-    tb_doc_folded(doc, 3, NULL, head);
-    struct tb_table *out = tb_doc_table(doc, "board", NULL, columns);
-    tb_table_scale(out, tb_member_text(table, "touch"));
-    json_array_foreach (tb_member(table, "contenders"), i, row) {
-        const char *invalid = tb_member_text(row, "invalid"), *kind = tb_member_text(row, "kind");
-        bool ranked = strcmp(kind, "ranked") == 0;
-        struct tb_value name = tb_text_value(tb_member_text(row, "name"));
-        tb_table_row(out, ranked ? strcmp(name.text, "locus") ? TB_ROW_PLAIN : TB_ROW_OURS : TB_ROW_ASIDE);
-        tb_table_put(out, ranked ? name : tb_detailed(name, kind));
-        tb_table_put(out, tb_text_value(tb_scoreboard_rank(row, rank)));
-        tb_table_put(out, tb_number(tb_member_number(row, "median_ns")));
-        tb_table_put(out, times_faster(row));
-        tb_table_put(out, tb_number(tb_member_number(row, "mad_percent")));
-        tb_table_put(out, tb_number(tb_member_number(row, "footprint.worst")));
-        tb_table_put(out, tb_number(tb_member_number(row, "footprint.mean")));
-        tb_table_put(out, tb_text_value(tb_scoreboard_predicted(row, predicted)));
-        tb_table_put(out, *invalid ? tb_toned(tb_text_value(invalid), TB_TONE_POOR) : tb_text_value("ok"));
-    }
-    tb_doc_fact(doc, NULL, "run", TB_AS_IS, tb_linked(tb_text_value(run), run_link("", run, link)));
-    tb_doc_fact(doc, NULL, "its verdict", TB_AS_IS, tb_text_value(tb_member_text(table, "verdict")));
-    tb_doc_fact(doc, NULL, "rounds", TB_AS_IS, tb_number(tb_member_number(table, "rounds")));
-    tb_doc_fact(doc, NULL, "ledger line", TB_AS_IS, tb_number(tb_member_number(table, "ledger.line")));
-    tb_doc_fact(doc, NULL, "older runs, not shown", TB_AS_IS, tb_count(json_array_size(tb_member(table, "older"))));
 }
 
 void tb_page_tables(struct tb_doc *doc, const json_t *board)
@@ -267,9 +125,11 @@ void tb_page_tables(struct tb_doc *doc, const json_t *board)
     tb_doc_heading(doc, 1, NULL, "Scoreboard: every contender in every cell");
     tb_doc_say(doc, NULL, "%s", tb_member_text(board, "answer"));
     json_array_foreach (tb_member(board, "tables"), i, table) {
+        char title[256], link[256];
         if (strcmp(host, tb_member_text(table, "host")))
             tb_doc_heading(doc, 2, NULL, host = tb_member_text(table, "host"));
-        put_table(doc, table);
+        tb_doc_folded(doc, 3, NULL, tb_scoreboard_title(table, title));
+        tb_scoreboard_put_table(doc, table, NULL, run_link("", tb_member_text(table, "run"), link));
     }
 }
 

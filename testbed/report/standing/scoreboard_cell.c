@@ -15,9 +15,6 @@
 #include "testbed/judge/arm_figures.h"
 #include "testbed/postulate/metric.h"
 #include "testbed/postulate/postulate.h"
-#include "testbed/report/board/board.h"
-
-#define BASELINE "mimalloc"
 
 struct row {
     struct tb_arm_figures figures;
@@ -26,7 +23,7 @@ struct row {
     const char *kind;
     double *times;              // by round; NAN: not valid
     size_t times_count;
-    bool valid, has_ratio;
+    bool valid, has_ratio, ranked; // ranked: a rival, and no twin
     struct tb_ratio ratio;      // the baseline's time over its own
     double footprint_mean;
     unsigned rank;              // 0: none
@@ -68,8 +65,8 @@ bool tb_scoreboard_rival(const char *name, char bare[96])
 
 static const char *kind_of(const struct cell *cell, struct row *row)
 {
-    bool rival = tb_scoreboard_rival(row->figures.name, row->name);
     char whole[96];
+    bool rival = tb_scoreboard_rival(row->figures.name, row->name);
     snprintf(whole, sizeof whole, "%.*s", (int)strcspn(row->figures.name, "#"), row->figures.name);
     unsigned workers = take_workers(whole);
     if (!rival)
@@ -77,46 +74,47 @@ static const char *kind_of(const struct cell *cell, struct row *row)
     if (workers > 0 && workers != cell->workers)
         return "workers";
     for (const struct row *other = cell->rows; other < row; other++)
-        if (strcmp(other->kind, "ranked") == 0 && strcmp(other->name, row->name) == 0)
+        if (other->ranked && strcmp(other->name, row->name) == 0)
             return "twin";
+    row->ranked = true;
     return "ranked";
 }
 
-static double footprint_mean(const struct cell *cell, const struct row *row)
+static int load_footprint(const struct cell *cell, struct row *row)
 {
     const struct tb_metric *metric = tb_metric_find("outstanding_ratio");
-    const json_t *entry = json_array_get(tb_member(cell->view->header, "cells"), cell->index);
-    double *values = NULL, sum = 0;
+    double *values = NULL, sum = 0, divisor;
     size_t count = 0, valid = 0;
-    if (tb_log_values(cell->view, cell->index, row->figures.key, metric->member, &values, &count) < 0)
-        return NAN;
-    for (size_t i = 0; i < count; i++) {
+    int rc = tb_log_values(cell->view, cell->index, row->figures.key, metric->member, &values, &count);
+    for (size_t i = 0; rc >= 0 && i < count; i++) {
         sum += isnan(values[i]) ? 0 : values[i];
         valid += !isnan(values[i]);
     }
     free(values);
-    return valid > 0 ? sum / (double)valid / tb_metric_divisor(metric, entry) : NAN;
+    divisor = tb_metric_divisor(metric, json_array_get(tb_member(cell->view->header, "cells"), cell->index));
+    row->footprint_mean = sum / (double)valid / divisor;
+    return rc;
 }
 
 static int load_row(struct cell *cell, size_t arm)
 {
-    struct row *row = &cell->rows[cell->rows_count];
+    struct row *row = &cell->rows[cell->rows_count++];
     row->arm = arm;
     int rc = tb_arm_figures(cell->view, cell->index, arm, &row->figures);
     if (rc >= 0)
         rc = tb_log_values(cell->view, cell->index, row->figures.key, "time_ns", &row->times, &row->times_count);
+    if (rc >= 0)
+        rc = load_footprint(cell, row);
     if (rc < 0)
         return rc;
     row->kind = kind_of(cell, row);
-    row->footprint_mean = footprint_mean(cell, row);
     row->valid = cell->figures && !row->figures.invalid[0] && row->times_count > 0;
     for (size_t i = 0; i < row->times_count; i++)
         row->valid = row->valid && row->times[i] > 0; // not a NAN either
-    cell->rows_count++;
     return 0;
 }
 
-// --- velocity and places -------------------------------------------------------------------------------------------------------
+// --- ratios and places ---------------------------------------------------------------------------------------------------------
 
 // How many times as fast `row` is. -EINVAL: they have no rounds to pair.
 static int times_faster(const struct row *row, const struct row *than, struct tb_ratio *out)
@@ -126,33 +124,29 @@ static int times_faster(const struct row *row, const struct row *than, struct tb
     return tb_ratio(row->times, than->times, row->times_count, TB_CONFIDENCE, out);
 }
 
-// mimalloc, or the first valid contender.
-static void choose_baseline(struct cell *cell)
-{
-    for (size_t i = cell->rows_count; i-- > 0;)
-        if (cell->rows[i].valid && strcmp(cell->rows[i].kind, "ranked") == 0)
-            cell->baseline = &cell->rows[i];
-    for (size_t i = 0; i < cell->rows_count; i++)
-        if (cell->rows[i].valid && strcmp(cell->rows[i].kind, "ranked") == 0 && strcmp(cell->rows[i].name, BASELINE) == 0)
-            cell->baseline = &cell->rows[i];
-}
-
+// Against mimalloc, or the first valid contender.
 static int compare_all(struct cell *cell)
 {
-    int rc = 0;
-    for (size_t i = 0; i < cell->rows_count && cell->baseline && rc != -ENOMEM; i++) {
-        rc = times_faster(&cell->rows[i], cell->baseline, &cell->rows[i].ratio);
+    const struct row *baseline = NULL;
+    for (const struct row *row = cell->rows; row < cell->rows + cell->rows_count; row++)
+        if (row->valid && row->ranked && (!baseline || strcmp(row->name, TB_SCOREBOARD_BASELINE) == 0))
+            baseline = row;
+    cell->baseline = baseline;
+    for (size_t i = 0; i < cell->rows_count && baseline; i++) {
+        int rc = times_faster(&cell->rows[i], baseline, &cell->rows[i].ratio);
+        if (rc == -ENOMEM)
+            return rc;
         cell->rows[i].has_ratio = rc == 0;
     }
-    return rc == -ENOMEM ? rc : 0;
+    return 0;
 }
 
 static bool takes_a_place(const struct row *row)
 {
-    return row->valid && row->has_ratio && strcmp(row->kind, "ranked") == 0;
+    return row->valid && row->has_ratio && row->ranked;
 }
 
-static unsigned group(const struct row *row)
+static int group(const struct row *row)
 {
     return takes_a_place(row) ? 0 : row->valid ? 1 : 2;
 }
@@ -161,37 +155,28 @@ static int by_place(const void *left, const void *right)
 {
     const struct row *a = left, *b = right;
     if (group(a) != group(b))
-        return group(a) < group(b) ? -1 : 1;
+        return group(a) - group(b);
     if (group(a) < 2 && a->ratio.estimate != b->ratio.estimate)
         return a->ratio.estimate > b->ratio.estimate ? -1 : 1;
     return a->arm < b->arm ? -1 : 1;
 }
 
-// Not told apart: the interval holds 1, or there are too few rounds for one.
-static int not_told_apart(const struct row *first, const struct row *row, bool *out)
-{
-    struct tb_ratio ratio;
-    int rc = times_faster(first, row, &ratio);
-    *out = rc == 0 && (!ratio.bounded || (ratio.low <= 1 && ratio.high >= 1));
-    return rc == -ENOMEM ? rc : 0;
-}
-
-// The rows are in the order of their velocity.
+// The rows are in order. Not told apart: the interval holds 1, or there are too few rounds for one.
 static int give_places(struct cell *cell)
 {
     struct row *first = NULL;
-    for (size_t i = 0; i < cell->rows_count && takes_a_place(&cell->rows[i]); i++) {
-        struct row *row = &cell->rows[i];
-        bool shared = false;
-        if (first && not_told_apart(first, row, &shared) == -ENOMEM)
-            return -ENOMEM;
+    for (struct row *row = cell->rows; row < cell->rows + cell->rows_count && takes_a_place(row); row++) {
+        struct tb_ratio ratio;
+        int rc = first ? times_faster(first, row, &ratio) : -EINVAL;
+        if (rc == -ENOMEM)
+            return rc;
+        row->shared = rc == 0 && (!ratio.bounded || (ratio.low <= 1 && ratio.high >= 1));
         cell->ranked++;
-        row->rank = shared ? first->rank : cell->ranked;
-        row->shared = shared;
-        if (shared)
+        if (row->shared)
             first->shared = true;
         else
             first = row;
+        row->rank = row == first ? cell->ranked : first->rank;
     }
     return 0;
 }
@@ -214,49 +199,45 @@ static const json_t *find_order(const struct cell *cell)
     return NULL;
 }
 
-static const struct row *row_of_key(const struct cell *cell, const char *key)
+// The rival of that key; a twin's is its contender. NULL: there is none.
+static struct row *rival_of_key(const struct cell *cell, const char *key)
 {
-    for (size_t i = 0; i < cell->rows_count; i++)
-        if (strcmp(cell->rows[i].figures.key, key) == 0)
+    const struct row *named = NULL;
+    for (size_t i = 0; i < cell->rows_count && key && !named; i++)
+        named = strcmp(cell->rows[i].figures.key, key) == 0 ? &cell->rows[i] : NULL;
+    for (size_t i = 0; i < cell->rows_count && named; i++)
+        if (cell->rows[i].ranked && strcmp(cell->rows[i].name, named->name) == 0)
             return &cell->rows[i];
     return NULL;
 }
 
-// The predicted place of a twin is its contender's.
 static void predict(struct cell *cell)
 {
     const json_t *order = find_order(cell), *key;
     unsigned places = 0;
     size_t i;
     json_array_foreach (order, i, key) {
-        const struct row *named = row_of_key(cell, json_string_value(key) ? json_string_value(key) : "");
-        for (size_t r = 0; named && r < cell->rows_count; r++) {
-            struct row *row = &cell->rows[r];
-            if (strcmp(row->kind, "ranked") == 0 && strcmp(row->name, named->name) == 0 && row->predicted == 0)
-                row->predicted = ++places;
-        }
+        struct row *row = rival_of_key(cell, json_string_value(key));
+        if (row && row->predicted == 0)
+            row->predicted = ++places;
     }
-    for (size_t r = 0; r < cell->rows_count; r++)
-        cell->rows[r].predicted_of = cell->rows[r].predicted ? places : 0;
+    for (i = 0; i < cell->rows_count; i++)
+        cell->rows[i].predicted_of = cell->rows[i].predicted ? places : 0;
 }
 
 // --- as JSON -------------------------------------------------------------------------------------------------------------------
-
-// The summary's figure, or NAN: it has none of this arm, or the arm none that count.
-static double of_summary(const struct row *row, const char *member)
-{
-    return row->valid ? tb_member_number(row->figures.summary, member) : (double)NAN;
-}
 
 static json_t *count_or_null(unsigned count)
 {
     return count > 0 ? json_integer((json_int_t)count) : json_null();
 }
 
+// The medians' ends are the summary's. What does not count is null.
 static json_t *row_json(const struct row *row)
 {
     double median = row->valid ? tb_median(row->times, row->times_count) : (double)NAN;
-    double low = of_summary(row, "low"), high = of_summary(row, "high");
+    double low = row->valid ? tb_member_number(row->figures.summary, "low") : (double)NAN;
+    double high = row->valid ? tb_member_number(row->figures.summary, "high") : (double)NAN;
     double mad = row->valid ? tb_mad(row->times, row->times_count) : (double)NAN;
     const struct tb_json_member footprint[] = {
         {"worst", tb_json_number(row->valid ? row->figures.outstanding : (double)NAN)},
@@ -284,7 +265,7 @@ static json_t *row_json(const struct row *row)
     return TB_JSON_OBJECT(members);
 }
 
-static int put(const struct cell *cell, json_t *table)
+static int put(const struct cell *cell, const char *baseline, json_t *table)
 {
     json_t *rows = json_array();
     size_t rounds = 0;
@@ -292,7 +273,8 @@ static int put(const struct cell *cell, json_t *table)
         rows = tb_json_appended(rows, row_json(&cell->rows[i]));
         rounds = cell->rows[i].times_count > rounds ? cell->rows[i].times_count : rounds;
     }
-    int rc = json_object_set_new(table, "contenders", rows);
+    int rc = json_object_set_new(table, "baseline", tb_json_clean(baseline));
+    rc |= json_object_set_new(table, "contenders", rows);
     rc |= json_object_set_new(table, "rounds", json_integer((json_int_t)rounds));
     rc |= json_object_set_new(table, "ranked", json_integer((json_int_t)cell->ranked));
     return rc ? -ENOMEM : 0;
@@ -306,20 +288,16 @@ int tb_scoreboard_cell(const struct tb_log_view *view, size_t cell_index, bool f
     int rc = cell.rows ? 0 : -ENOMEM;
     for (size_t arm = 0; !rc && arm < arms; arm++)
         rc = load_row(&cell, arm);
-    if (!rc) {
-        choose_baseline(&cell);
-        rc = compare_all(&cell);
-    }
-    if (!rc) {
-        json_t *baseline = cell.baseline ? tb_json_clean(cell.baseline->figures.name) : json_null();
-        rc = json_object_set_new(table, "baseline", baseline) ? -ENOMEM : 0;
-        qsort(cell.rows, cell.rows_count, sizeof *cell.rows, by_place);
-    }
     if (!rc)
+        rc = compare_all(&cell);
+    const char *baseline = cell.baseline ? cell.baseline->figures.name : NULL;
+    if (!rc) {
+        qsort(cell.rows, cell.rows_count, sizeof *cell.rows, by_place);
         rc = give_places(&cell);
+    }
     if (!rc) {
         predict(&cell);
-        rc = put(&cell, table);
+        rc = put(&cell, baseline, table);
     }
     for (size_t i = 0; i < cell.rows_count; i++)
         free(cell.rows[i].times);

@@ -5,7 +5,6 @@
 #include "testbed/report/standing/scoreboard.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
@@ -13,17 +12,11 @@
 #include "testbed/postulate/postulate.h"
 #include "testbed/workload/workload.h"
 
-// The touches that a workload is ranked at.
-static const char *const touches[] = {"full", "byte"};
-
-// The first postulate by number of which `has` holds, or NULL.
-static const struct tb_postulate *find(const struct tb_postulates *all, bool (*has)(const struct tb_postulate *, const char *),
-                                       const char *name)
+// "NAME", "NAME%50" and "NAME+4w" are NAME, "malloc:LIBRARY" is malloc; "NAME@delay:5" is a fault of it.
+static bool is_of(const char *arm, const char *name)
 {
-    for (size_t i = 0; i < all->count; i++)
-        if (all->files[i].postulate && has(all->files[i].postulate, name))
-            return all->files[i].postulate;
-    return NULL;
+    size_t length = strlen(name);
+    return strncmp(arm, name, length) == 0 && strchr("%+#:", arm[length]);
 }
 
 static bool has_cell(const struct tb_postulate *postulate, const char *cell)
@@ -35,13 +28,6 @@ static bool has_cell(const struct tb_postulate *postulate, const char *cell)
     return false;
 }
 
-// "NAME", "NAME%50" and "NAME+4w" are NAME, "malloc:LIBRARY" is malloc; "NAME@delay:5" is a fault of it.
-static bool is_of(const char *arm, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(arm, name, length) == 0 && strchr("%+#:", arm[length]);
-}
-
 static bool has_arm(const struct tb_postulate *postulate, const char *name)
 {
     for (uint32_t i = 0; i < postulate->arms_count; i++)
@@ -50,7 +36,17 @@ static bool has_arm(const struct tb_postulate *postulate, const char *name)
     return false;
 }
 
-// --- cells ---
+// The first postulate by number of which `has` holds is to be run; where there is none, `otherwise`.
+static json_t *entry_json(const struct tb_postulates *all, bool (*has)(const struct tb_postulate *, const char *), const char *key,
+                          const char *name, const char *otherwise)
+{
+    char command[160];
+    snprintf(command, sizeof command, "%s", otherwise);
+    for (size_t i = all->count; i-- > 0;)
+        if (all->files[i].postulate && has(all->files[i].postulate, name))
+            snprintf(command, sizeof command, "locus run %s --official", all->files[i].postulate->id);
+    return json_pack("{s:s, s:s}", key, name, "command", command);
+}
 
 static bool has_table(const json_t *tables, const char *workload, const char *touch)
 {
@@ -63,34 +59,23 @@ static bool has_table(const json_t *tables, const char *workload, const char *to
     return false;
 }
 
-static json_t *missing_cell(const struct tb_postulates *all, const char *workload, const char *touch, const char *cell)
-{
-    char command[160];
-    const struct tb_postulate *postulate = find(all, has_cell, cell);
-    if (postulate)
-        snprintf(command, sizeof command, "locus run %s --official", postulate->id);
-    else
-        snprintf(command, sizeof command, "locus eval -W %s%s%s", workload, strcmp(touch, "full") ? " --touch " : "",
-                 strcmp(touch, "full") ? touch : "");
-    return json_pack("{s:s, s:s}", "cell", cell, "command", command);
-}
-
+// Of each workload at the touches that it is ranked at.
 static json_t *missing_cells(const struct tb_postulates *all, const json_t *tables, const char *glob)
 {
+    static const char *const touches[][2] = {{"full", ""}, {"byte", " --touch byte"}};
     json_t *out = json_array();
-    for (size_t t = 0; t < sizeof touches / sizeof *touches; t++) {
+    for (size_t t = 0; t < 2; t++) {
         const struct tb_workload *workload;
         for (size_t i = 0; out && (workload = tb_workload_at(i)); i++) {
-            char cell[128];
-            snprintf(cell, sizeof cell, "%s/%s", workload->name, touches[t]);
-            if (tb_scoreboard_meant(glob, cell, NULL) && !has_table(tables, workload->name, touches[t]))
-                out = tb_json_appended(out, missing_cell(all, workload->name, touches[t], cell));
+            char cell[128], command[160];
+            snprintf(cell, sizeof cell, "%s/%s", workload->name, touches[t][0]);
+            snprintf(command, sizeof command, "locus eval -W %s%s", workload->name, touches[t][1]);
+            if (tb_scoreboard_meant(glob, cell, NULL) && !has_table(tables, workload->name, touches[t][0]))
+                out = tb_json_appended(out, entry_json(all, has_cell, "cell", cell, command));
         }
     }
     return out;
 }
-
-// --- contenders ---
 
 static bool has_figure(const json_t *tables, const char *name)
 {
@@ -103,26 +88,17 @@ static bool has_figure(const json_t *tables, const char *name)
     return false;
 }
 
-static json_t *missing_contender(const struct tb_postulates *all, const struct tb_contender *contender)
-{
-    char command[160];
-    const struct tb_postulate *postulate = find(all, has_arm, contender->name);
-    if (postulate)
-        snprintf(command, sizeof command, "locus run %s --official", postulate->id);
-    else if (contender->driver)
-        snprintf(command, sizeof command, "locus eval -c locus,mimalloc,%s%s", contender->name,
-                 strcmp(contender->name, "malloc") ? "" : ":LIBRARY");
-    else
-        snprintf(command, sizeof command, "locus postulate new (it is for many nodes, and no postulate has it)");
-    return json_pack("{s:s, s:s}", "name", contender->name, "command", command);
-}
-
 static json_t *missing_contenders(const struct tb_postulates *all, const json_t *tables)
 {
     json_t *out = json_array();
-    for (const struct tb_contender *const *c = __start_tb_contenders; out && c < __stop_tb_contenders; c++)
-        if (!has_figure(tables, (*c)->name))
-            out = tb_json_appended(out, missing_contender(all, *c));
+    for (const struct tb_contender *const *c = __start_tb_contenders; out && c < __stop_tb_contenders; c++) {
+        const char *name = (*c)->name;
+        char command[160] = "locus postulate new (it is for many nodes, and no postulate has it)";
+        if ((*c)->driver)
+            snprintf(command, sizeof command, "locus eval -c locus,mimalloc,%s%s", name, strcmp(name, "malloc") ? "" : ":LIBRARY");
+        if (!has_figure(tables, name))
+            out = tb_json_appended(out, entry_json(all, has_arm, "name", name, command));
+    }
     return out;
 }
 

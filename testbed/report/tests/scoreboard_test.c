@@ -4,12 +4,21 @@
 // B takes 1.4 times as long and is called mimalloc here.
 #include <math.h>
 
+#include "testbed/base/tests/golden.h"
+#include "testbed/doc/emit.h"
 #include "testbed/measure/contender.h"
 #include "testbed/report/standing/scoreboard.h"
 #include "testbed/report/tests/html_fixture.h"
 #include "testbed/workload/workload.h"
 
 static json_t *board;
+static char home[4096]; // the project's folder
+
+static void enter(void)
+{
+    cr_assert(getcwd(home, sizeof home));
+    enter_folder();
+}
 
 static void leave(void)
 {
@@ -17,7 +26,7 @@ static void leave(void)
     leave_folder();
 }
 
-TestSuite(scoreboard, .init = enter_folder, .fini = leave);
+TestSuite(scoreboard, .init = enter, .fini = leave);
 
 static struct record_fixture run_of(const char *run, unsigned seed)
 {
@@ -246,8 +255,7 @@ Test(scoreboard, keeps_an_older_run_that_has_contenders_which_the_newer_lacks)
     cr_expect(json_is_true(tb_member(table(0), "main")) && !json_is_true(tb_member(table(1), "main")));
     TEXT(table(1), "baseline", "mimalloc");
     NUMBER(board, "older", 0);
-    cr_expect(strstr(tb_member_text(board, "answer"), "On bm1, at full touch, locus is first on 1 of 1 workload."), "%s",
-              tb_member_text(board, "answer"));
+    NUMBER(json_array_get(tb_member(board, "standing"), 0), "cells", 1); // of the main table alone
 }
 
 Test(scoreboard, has_a_table_for_each_host)
@@ -337,8 +345,7 @@ Test(scoreboard, takes_no_figure_from_a_run_that_cannot_give_one)
     expect_left_out(fixture, "unmeasurable");
     cr_expect_eq(tables(), 0);
     cr_expect_eq(json_array_size(tb_member(board, "left_out")), 6);
-    cr_expect(strstr(tb_member_text(board, "answer"), "Nothing to show: no official run has a figure here. 6 runs were left out: "),
-              "%s", tb_member_text(board, "answer"));
+    TEXT(board, "answer", TB_SCOREBOARD_NOTHING);
     make_run(one());
     collect(NULL, NULL);
     cr_expect_eq(tables(), 2, "and the others do not keep it from being shown");
@@ -375,7 +382,7 @@ Test(scoreboard, shows_the_gates_of_an_invalid_run_where_there_is_no_other)
     make_run(invalid);
     collect(NULL, NULL);
     cr_assert_eq(tables(), 2);
-    cr_expect_eq(tb_scoreboard_tables(board), 0);
+    cr_expect_eq(json_array_size(tb_member(board, "standing")), 0);
     cr_expect_not(json_is_true(tb_member(table(0), "figures")));
     for (size_t i = 0; i < 3; i++) {
         cr_expect(json_is_null(tb_member(row(0, i), "median_ns")) && json_is_null(tb_member(row(0, i), "rank")));
@@ -389,6 +396,65 @@ Test(scoreboard, shows_the_gates_of_an_invalid_run_where_there_is_no_other)
     cr_assert_eq(tables(), 2);
     TEXT(table(0), "run", "0002-20261121T091500Z-b1b2c3"); // older, but it has figures
     NUMBER(board, "older", 0);
+}
+
+// --- the standing ---
+
+static const json_t *standing_of(size_t group, const char *name)
+{
+    const json_t *entry;
+    size_t i;
+    json_array_foreach (tb_member(json_array_get(tb_member(board, "standing"), group), "contenders"), i, entry)
+        if (strcmp(tb_member_text(entry, "name"), name) == 0)
+            return entry;
+    return NULL;
+}
+
+static void dress_other_cell(json_t *line) // another cell at full touch, where B takes 2.8 times as long and C is no twin
+{
+    dress_settings(line);
+    dress_arms(line);
+    if (strcmp(tb_member_text(line, "arm"), "B") == 0 && json_object_get(line, "time_ns"))
+        json_object_set_new(line, "time_ns", json_real(2 * tb_member_number(line, "time_ns")));
+}
+
+Test(scoreboard, sums_up_by_geometric_means_and_has_locus_on_the_same_cells)
+{
+    struct record_fixture other = run_of("0002-20261121T111500Z-b1b2c3", 2);
+    make_run(one());
+    arm_names = (const char *const[]){"locus", "mimalloc", "jemalloc"};
+    other.dress = dress_other_cell;
+    make_run(other);
+    collect(NULL, "*/full");
+    cr_assert_eq(tables(), 2);
+    cr_assert_eq(json_array_size(tb_member(board, "standing")), 1);
+    const json_t *group = json_array_get(tb_member(board, "standing"), 0), *locus = standing_of(0, "locus");
+    TEXT(group, "host", "bm1");
+    TEXT(group, "touch", "full");
+    NUMBER(group, "cells", 2);
+    NUMBER(locus, "cells", 2);
+    CLOSE(locus, "mean_times_faster", sqrt(1.4 * 2.8), 0.02);
+    CLOSE(locus, "least", 1.4, 0.01);
+    CLOSE(locus, "most", 2.8, 0.02);
+    NUMBER(locus, "ranked", 2);
+    NUMBER(locus, "first", 2);
+    NUMBER(locus, "shared", 1); // C is as fast, and a rival in one of them
+    NUMBER(standing_of(0, "mimalloc"), "mean_times_faster", 1);
+    NUMBER(standing_of(0, "mimalloc"), "first", 0);
+    NUMBER(standing_of(0, "jemalloc"), "cells", 1);
+    CLOSE(standing_of(0, "jemalloc"), "mean_times_faster", 2.8, 0.03);
+    CLOSE(standing_of(0, "jemalloc"), "locus_mean", 2.8, 0.03);
+    TEXT(json_array_get(tb_member(group, "contenders"), 0), "name", "jemalloc");
+    TEXT(board, "answer", tb_member_text(group, "sentence"));
+}
+
+Test(scoreboard, has_no_mean_where_there_is_no_mimalloc)
+{
+    make_run(usual);
+    collect(NULL, NULL);
+    cr_expect(json_is_null(tb_member(standing_of(0, "locus"), "mean_times_faster")));
+    NUMBER(standing_of(0, "locus"), "cells", 0);
+    NUMBER(standing_of(0, "locus"), "first", 1);
 }
 
 // --- what is missing, and the views ---
@@ -405,72 +471,94 @@ static bool is_missing(const char *list, const char *member, const char *name)
 
 Test(scoreboard, names_every_contender_and_every_workload_of_the_program)
 {
-    char *text = NULL;
-    size_t bytes;
     make_run(one());
     collect(NULL, NULL);
-    FILE *out = open_memstream(&text, &bytes);
-    tb_scoreboard_text(board, out);
-    fclose(out);
     for (const struct tb_contender *const *c = __start_tb_contenders; c < __stop_tb_contenders; c++) {
         bool shown = strcmp((*c)->name, "locus") == 0 || strcmp((*c)->name, "mimalloc") == 0;
         cr_expect_eq(is_missing("not_measured.contenders", "name", (*c)->name), !shown, "%s", (*c)->name);
-        cr_expect(strstr(text, (*c)->name), "%s is not in the text", (*c)->name);
     }
     for (size_t i = 0; tb_workload_at(i); i++) {
         char cell[128];
         snprintf(cell, sizeof cell, "%s/full", tb_workload_at(i)->name);
         cr_expect_eq(is_missing("not_measured.cells", "cell", cell), strcmp(cell, "churn-touch/full") != 0, "%s", cell);
-        cr_expect(strstr(text, tb_workload_at(i)->name), "%s is not in the text", cell);
     }
-    free(text);
     collect(NULL, "long-tail/*");
     cr_expect_eq(json_array_size(tb_member(board, "not_measured.cells")), 2);
 }
 
-typedef void view(const json_t *board, FILE *out);
+enum form { AS_TEXT, AS_MARKDOWN, AS_CSV, AS_JSON };
 
-static char *shown(view *put)
+static char *shown(enum form form, bool standing, bool cells)
 {
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    put(board, out);
+    struct tb_doc *doc = form == AS_CSV ? tb_scoreboard_rows_doc(board) : tb_scoreboard_doc(NULL, board, standing, cells);
+    struct tb_report_style style = {.columns = 80};
+    cr_assert_eq(form == AS_TEXT       ? tb_emit_text(out, doc, style)
+                 : form == AS_MARKDOWN ? tb_emit_markdown(out, doc)
+                 : form == AS_JSON     ? tb_emit_json(out, doc)
+                                       : tb_emit_csv(out, doc, "rows"),
+                 0);
+    tb_doc_close(doc);
     cr_assert_eq(fclose(out), 0);
     return text;
 }
 
-static size_t count_of(const char *text, const char *piece)
+static void as_golden(const char *name, char *text)
 {
-    size_t count = 0;
-    for (; (text = strstr(text, piece)); text++)
-        count++;
-    return count;
+    char path[4200];
+    snprintf(path, sizeof path, "%s/testbed/report/tests/golden/%s.txt", home, name);
+    golden(path, text);
+    free(text);
 }
 
-Test(scoreboard, says_the_same_in_every_view)
+static void make_ordered(void)
 {
     struct record_fixture ordered = one();
     ordered.postulate = fixture_ordered;
     make_run(ordered);
     collect(NULL, NULL);
-    turn_to_scoreboard();
-    char estimate[16], *text = shown(tb_scoreboard_text), *markdown = shown(tb_scoreboard_markdown);
-    char *csv = shown(tb_scoreboard_csv), *html = page;
-    snprintf(estimate, sizeof estimate, "%.2f", tb_member_number(row(0, 0), "times_faster.estimate"));
-    cr_expect(strstr(text, estimate) && strstr(markdown, estimate) && strstr(csv, estimate) && strstr(html, estimate));
-    cr_expect(strstr(text, "1 of 2    1  ok\n"), "%s", text);
-    cr_expect(strstr(markdown, "| 1 of 2 | 1 | ok |\n"), "%s", markdown);
-    cr_expect(strstr(markdown, "| 2 of 2 | 2 | ok |\n"), "%s", markdown);
-    cr_expect_eq(count_of(csv, "\n"), 7, "a heading and six lines");
-    cr_expect_eq(count_of(html, "<tr data-contender="), 6);
-    cr_expect(strstr(html, "<a href=\"0002-20261121T101500Z-a1b2c3.html\">"));
-    cr_expect(strstr(text, "ledger line 3 (") && strstr(markdown, "`logs/bm1/ledger.jsonl` | 3 | `"));
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        cr_expect_leq(strlen(line), 96, "%s", line);
+}
+
+Test(scoreboard, is_one_screen_and_each_cell_on_demand)
+{
+    make_ordered();
+    as_golden("scoreboard", shown(AS_TEXT, true, false));
+    as_golden("scoreboard_cells", shown(AS_TEXT, false, true));
+}
+
+Test(scoreboard, has_for_programs_what_the_model_has)
+{
+    json_t *read;
+    make_ordered();
+    char *text = shown(AS_JSON, true, false), *csv = shown(AS_CSV, false, false);
+    cr_assert((read = json_loads(text, 0, NULL)));
+    cr_expect(json_equal(read, board), "whatever view is shown");
+    cr_expect_eq(strncmp(csv, "host,cell,workload,touch,", 25), 0);
+    cr_expect(strstr(csv, ",times_faster,times_faster_low,times_faster_high,"));
+    cr_expect(strstr(csv, "\nbm1,churn-touch/full/spin/1w/4KiB,churn-touch,full,spin,1,4096,20,"), "%s", csv);
+    size_t lines = 0;
+    for (const char *at = csv; (at = strchr(at, '\n')); at++)
+        lines++;
+    cr_expect_eq(lines, 7, "a heading and six lines");
+    json_decref(read);
     free(text);
-    free(markdown);
     free(csv);
+}
+
+Test(scoreboard, is_on_the_page_with_a_way_to_the_run)
+{
+    char tag[96];
+    make_ordered();
+    turn_to_scoreboard();
+    size_t rows = 0;
+    for (const char *at = page; (at = strstr(at, "<tr data-contender=")); at++)
+        rows++;
+    cr_expect_eq(rows, 6);
+    snprintf(tag, sizeof tag, "data-times_faster=\"%.17g\"", tb_member_number(row(0, 0), "times_faster.estimate"));
+    cr_expect(strstr(page, tag), "%s", tag);
+    cr_expect(strstr(page, "<a href=\"0002-20261121T101500Z-a1b2c3.html\">"));
 }
 
 Test(scoreboard, lets_nothing_from_a_log_steer_a_terminal_or_become_markup)
@@ -480,12 +568,11 @@ Test(scoreboard, lets_nothing_from_a_log_steer_a_terminal_or_become_markup)
     make_run(hostile);
     collect(NULL, NULL);
     turn_to_scoreboard();
-    char *text = shown(tb_scoreboard_text), *markdown = shown(tb_scoreboard_markdown);
-    char *csv = shown(tb_scoreboard_csv), *html = page;
-    cr_expect(!strchr(text, '\033') && !strchr(markdown, '\033') && !strchr(csv, '\033') && !strchr(html, '\033'));
-    cr_expect(strstr(markdown, "\\|\\<b>"), "%s", markdown);
+    char *text = shown(AS_TEXT, true, true), *markdown = shown(AS_MARKDOWN, true, true), *csv = shown(AS_CSV, false, false);
+    cr_expect(!strchr(text, '\033') && !strchr(markdown, '\033') && !strchr(csv, '\033') && !strchr(page, '\033'));
+    cr_expect(strstr(markdown, "\\|\\<b\\>"), "%s", markdown);
     cr_expect(strstr(csv, ",\"\"y\"\".so\""), "%s", csv);
-    cr_expect_not(strstr(html, "<b>?"));
+    cr_expect_not(strstr(page, "<b>?"));
     free(text);
     free(markdown);
     free(csv);

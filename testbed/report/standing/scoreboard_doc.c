@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// scoreboard_doc: the board as a document. One screen sums it up; whoever wants a cell in full asks for it.
+#include "testbed/report/standing/scoreboard.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "testbed/base/json.h"
+
+#define COLUMNS_END                                                                                                                \
+    {                                                                                                                              \
+        NULL, NULL, TB_AS_IS, false                                                                                                \
+    }
+
+static struct tb_value number_of(const json_t *object, const char *path)
+{
+    return tb_number(tb_member_number(object, path));
+}
+
+static struct tb_value value_of(const json_t *value)
+{
+    if (json_is_object(value)) // a ratio; without ends where it is unbounded
+        return tb_interval_of(tb_member_number(value, "estimate"), tb_member_number(value, "low"), tb_member_number(value, "high"),
+                              tb_member_number(value, "confidence"));
+    if (json_is_boolean(value))
+        return tb_flag(json_is_true(value));
+    return json_is_number(value) ? tb_number(json_number_value(value)) : tb_text_value(json_string_value(value));
+}
+
+// A row for each object: the members that the columns are called by.
+static void put_list(struct tb_doc *doc, const json_t *list, const struct tb_column columns[])
+{
+    struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
+    const json_t *object;
+    size_t i;
+    json_array_foreach (list, i, object) {
+        tb_table_row(table, TB_ROW_PLAIN);
+        for (const struct tb_column *column = columns; column->key; column++)
+            tb_table_put(table, value_of(tb_member(object, column->key)));
+    }
+}
+
+// --- the standing --------------------------------------------------------------------------------------------------------------
+
+// The host's first group from `from` on, or the one at that touch. NULL: there is none.
+static const json_t *group_of(const json_t *board, size_t from, const char *host, const char *touch)
+{
+    const json_t *standing = tb_member(board, "standing"), *group;
+    for (size_t i = from; (group = json_array_get(standing, i)); i++)
+        if (strcmp(tb_member_text(group, "host"), host) == 0 && (!touch || strcmp(tb_member_text(group, "touch"), touch) == 0))
+            return group;
+    return NULL;
+}
+
+// Full touch, where there is any.
+static bool is_first_of_host(const json_t *board, const json_t *group)
+{
+    return group == group_of(board, 0, tb_member_text(group, "host"), NULL);
+}
+
+static const char *touch_words(const json_t *group)
+{
+    const char *touch = tb_member_text(group, "touch");
+    return strcmp(touch, "full") == 0 ? "full touch" : strcmp(touch, "byte") == 0 ? "one byte" : "untouched";
+}
+
+static void put_contender(struct tb_table *table, const json_t *row, const json_t *other)
+{
+    const char *name = tb_member_text(row, "name");
+    bool ours = strcmp(name, TB_SCOREBOARD_FOCUS) == 0, baseline = strcmp(name, TB_SCOREBOARD_BASELINE) == 0;
+    const json_t *there = NULL, *candidate;
+    char unbeaten[64];
+    size_t i;
+    json_array_foreach (tb_member(other, "contenders"), i, candidate)
+        there = strcmp(tb_member_text(candidate, "name"), name) == 0 ? candidate : there;
+    snprintf(unbeaten, sizeof unbeaten, "%.0f of %.0f", tb_member_number(row, "first"), tb_member_number(row, "ranked"));
+    tb_table_row(table, ours ? TB_ROW_OURS : TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value(name));
+    tb_table_put(table, baseline ? tb_text_value("baseline") : number_of(row, "mean_times_faster"));
+    tb_table_put(table, ours ? tb_none(NULL) : number_of(row, "locus_mean"));
+    tb_table_put(table, number_of(row, "cells"));
+    tb_table_put(table, tb_text_value(unbeaten));
+    tb_table_put(table, baseline ? tb_text_value("baseline") : number_of(there, "mean_times_faster"));
+    tb_table_put(table, number_of(there, "cells"));
+}
+
+// A host's first group, at index `at`, and beside it the one without touch, or its second.
+static void put_host(struct tb_doc *doc, const json_t *board, const json_t *group, size_t at, bool all)
+{
+    const char *host = tb_member_text(group, "host");
+    const json_t *untouched = group_of(board, at + 1, host, "none"), *row;
+    const json_t *other = untouched ? untouched : group_of(board, at + 1, host, NULL);
+    size_t i;
+    const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false},
+                                        {"mean", touch_words(group), TB_AS_RATIO, true},
+                                        {"locus", "locus there", TB_AS_RATIO, false},
+                                        {"cells", "cells", TB_AS_IS, false},
+                                        {NULL, "unbeaten", TB_AS_IS, false},
+                                        {"other", other ? touch_words(other) : NULL, TB_AS_RATIO, false},
+                                        {NULL, other ? "cells" : NULL, TB_AS_IS, false},
+                                        COLUMNS_END};
+    struct tb_table *table = tb_doc_table(doc, NULL, host, columns);
+    tb_table_scale(table, tb_member_text(group, "touch"));
+    json_array_foreach (tb_member(group, "contenders"), i, row)
+        if (all || 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells"))
+            put_contender(table, row, other);
+}
+
+void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool all)
+{
+    const json_t *group;
+    size_t i;
+    tb_doc_say(doc, NULL,
+               "Times as fast as " TB_SCOREBOARD_BASELINE
+               ": the geometric mean over the cells on which both were measured; beside it "
+               "locus on the same cells. Unbeaten: cells on which nobody was measurably faster. Means have no interval; each cell "
+               "has one.");
+    json_array_foreach (tb_member(board, "standing"), i, group)
+        if (is_first_of_host(board, group))
+            put_host(doc, board, group, i, all);
+}
+
+// --- a cell --------------------------------------------------------------------------------------------------------------------
+
+// The baseline has no interval.
+struct tb_value tb_scoreboard_times_faster(const json_t *row)
+{
+    struct tb_value value = value_of(tb_member(row, "times_faster"));
+    if (value.kind == TB_VALUE_INTERVAL && value.low == value.high)
+        return tb_number(value.number);
+    value.low = isnan(value.low) ? -INFINITY : value.low;
+    value.high = isnan(value.high) ? INFINITY : value.high;
+    return value;
+}
+
+struct tb_value tb_scoreboard_rank(const json_t *row, char text[16])
+{
+    const char *kind = tb_member_text(row, "kind");
+    if (*tb_member_text(row, "invalid"))
+        return tb_toned(tb_none("INVALID"), TB_TONE_POOR);
+    if (!json_is_number(tb_member(row, "rank")))
+        return tb_none(strcmp(kind, "ranked") ? kind : NULL);
+    snprintf(text, 16, "%.0f%s", tb_member_number(row, "rank"), json_is_true(tb_member(row, "shared")) ? "=" : "");
+    return tb_text_value(text);
+}
+
+static void put_row(struct tb_table *table, const json_t *row)
+{
+    const char *name = tb_member_text(row, "name"), *invalid = tb_member_text(row, "invalid");
+    bool ranked = strcmp(tb_member_text(row, "kind"), "ranked") == 0;
+    char rank[16], claim[32];
+    snprintf(claim, sizeof claim, "%.0f of %.0f", tb_member_number(row, "predicted_rank"), tb_member_number(row, "predicted_of"));
+    tb_table_row(table, !ranked ? TB_ROW_ASIDE : strcmp(name, TB_SCOREBOARD_FOCUS) ? TB_ROW_PLAIN : TB_ROW_OURS);
+    tb_table_put(table, tb_text_value(name));
+    tb_table_put(table, tb_scoreboard_rank(row, rank));
+    tb_table_put(table, json_is_number(tb_member(row, "predicted_rank")) ? tb_text_value(claim) : tb_none(NULL));
+    tb_table_put(table, number_of(row, "median_ns"));
+    tb_table_put(table, tb_scoreboard_times_faster(row));
+    tb_table_put(table, number_of(row, "mad_percent"));
+    tb_table_put(table, number_of(row, "footprint.worst"));
+    if (*invalid)
+        tb_table_note(table, "%s is INVALID: %s", name, invalid);
+}
+
+const char *tb_scoreboard_title(const json_t *table, char out[256])
+{
+    snprintf(out, 256, "%.60s %.160s%s", tb_member_text(table, "host"), tb_member_text(table, "cell"),
+             json_is_true(tb_member(table, "main")) ? "" : ", with other contenders");
+    return out;
+}
+
+void tb_scoreboard_put_table(struct tb_doc *doc, const json_t *table, const char *title, const char *link)
+{
+    const char *baseline = tb_member_text(table, "baseline");
+    char faster[96], run[300];
+    const json_t *row;
+    size_t i;
+    snprintf(faster, sizeof faster, "times faster than\n%.60s", *baseline ? baseline : "(nobody)");
+    const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false}, {"rank", "\nrank", TB_AS_IS, false},
+                                        {NULL, "rank\nclaimed", TB_AS_IS, false},    {NULL, "\nmedian", TB_AS_TIME, false},
+                                        {"times_faster", faster, TB_AS_RATIO, true}, {NULL, "MAD\n%", TB_AS_IS, false},
+                                        {NULL, "held\n/peak", TB_AS_RATIO, false},   COLUMNS_END};
+    struct tb_table *out = tb_doc_table(doc, NULL, title, columns);
+    tb_table_scale(out, tb_member_text(table, "touch"));
+    json_array_foreach (tb_member(table, "contenders"), i, row)
+        put_row(out, row);
+    if (!json_is_true(tb_member(table, "figures")))
+        tb_table_note(out, "The run is invalid: no figure counts, and nobody has a place.");
+    snprintf(run, sizeof run, "%.80s: %.40s, %.0f rounds, ledger line %.0f", tb_member_text(table, "run"),
+             tb_member_text(table, "verdict"), tb_member_number(table, "rounds"), tb_member_number(table, "ledger.line"));
+    tb_doc_fact(doc, NULL, "run", TB_AS_IS, tb_linked(tb_text_value(run), link));
+}
+
+static void put_tables(struct tb_doc *doc, const json_t *board)
+{
+    const json_t *table;
+    char title[256];
+    size_t i;
+    json_array_foreach (tb_member(board, "tables"), i, table)
+        tb_scoreboard_put_table(doc, table, tb_scoreboard_title(table, title), NULL);
+    if (i > 0)
+        tb_doc_say(
+            doc, NULL,
+            "Times faster: the baseline's time over the contender's, paired by rounds, with its 95 %% interval. MAD: how far "
+            "rounds lie from the median. Held: most blocks out at once, over the theoretical peak. A rank with = is shared: "
+            "the interval of the ratio to the first of the place holds 1.");
+}
+
+// --- what is not there ---------------------------------------------------------------------------------------------------------
+
+void tb_scoreboard_put_missing(struct tb_doc *doc, const json_t *board)
+{
+    static const struct tb_column cells[] = {{"cell", "no figure yet", TB_AS_IS, false},
+                                             {"command", "how to make one", TB_AS_IS, false},
+                                             COLUMNS_END};
+    static const struct tb_column contenders[] = {{"name", "no figure yet", TB_AS_IS, false},
+                                                  {"command", "how to make one", TB_AS_IS, false},
+                                                  COLUMNS_END};
+    put_list(doc, tb_member(board, "not_measured.cells"), cells);
+    put_list(doc, tb_member(board, "not_measured.contenders"), contenders);
+}
+
+static void put_left_out(struct tb_doc *doc, const json_t *board)
+{
+    static const struct tb_column columns[] = {{"run", "left out", TB_AS_IS, false},
+                                               {"host", "host", TB_AS_IS, false},
+                                               {"what", "because", TB_AS_IS, false},
+                                               {"why", "more", TB_AS_IS, false},
+                                               COLUMNS_END};
+    if (json_array_size(tb_member(board, "left_out")) > 0)
+        put_list(doc, tb_member(board, "left_out"), columns);
+}
+
+// --- the documents -------------------------------------------------------------------------------------------------------------
+
+// A sentence a host, on the touch that its standing is sorted by.
+static void put_answer(struct tb_doc *doc, const json_t *board, bool more)
+{
+    const json_t *group, *warning;
+    size_t i;
+    json_array_foreach (tb_member(board, "warnings"), i, warning)
+        tb_doc_say(doc, NULL, "%s", json_string_value(warning));
+    json_array_foreach (tb_member(board, "standing"), i, group)
+        if (is_first_of_host(board, group))
+            tb_doc_answer(doc, NULL, "%s", tb_member_text(group, "sentence"));
+    if (i == 0)
+        tb_doc_answer(doc, NULL, TB_SCOREBOARD_NOTHING);
+    if (more)
+        tb_doc_say(
+            doc, NULL,
+            "Cells in full, with intervals: --cell 'churn-touch/full/*'. With --all: every cell, contenders that are on a quarter "
+            "of a host's cells or fewer, what was left out, and what has no figure yet.");
+}
+
+struct tb_doc *tb_scoreboard_doc(json_t *head, json_t *board, bool standing, bool cells)
+{
+    struct tb_doc *doc = tb_doc_open(head);
+    bool nothing = json_array_size(tb_member(board, "tables")) == 0, all = (standing && cells) || nothing;
+    const char *key;
+    json_t *value;
+    if (!doc)
+        return NULL;
+    json_object_foreach (board, key, value)
+        tb_doc_json(doc, key, json_incref(value));
+    tb_doc_heading(doc, 1, NULL, "LOCUS scoreboard");
+    if (standing && !nothing)
+        tb_scoreboard_put_standing(doc, board, all);
+    if (cells)
+        put_tables(doc, board);
+    if (all)
+        tb_scoreboard_put_missing(doc, board);
+    if (all)
+        put_left_out(doc, board);
+    put_answer(doc, board, !cells && !nothing);
+    return doc;
+}
+
+// --- for spreadsheets ----------------------------------------------------------------------------------------------------------
+
+static const char of_table[] = "host cell workload touch dispatch workers block_bytes rounds run verdict ledger.line ledger.hash "
+                               "baseline";
+static const char of_row[] = "name kind version invalid median_ns times_faster mad_percent interval_percent footprint.worst "
+                             "footprint.mean predicted_rank predicted_of rank shared";
+
+// The next word of the list, and the list behind it. NULL: it was the last.
+static const char *next_path(const char *list, char out[32])
+{
+    size_t length = strcspn(list, " ");
+    snprintf(out, 32, "%.*s", (int)length, list);
+    return length > 0 ? list + length + (list[length] == ' ') : NULL;
+}
+
+static void add_columns(struct tb_table *table, const char *list)
+{
+    char path[32], *dot;
+    while ((list = next_path(list, path))) {
+        if ((dot = strchr(path, '.')))
+            *dot = '_';
+        tb_table_column(table, (struct tb_column){path, NULL, TB_AS_IS, false});
+    }
+}
+
+static void put_members(struct tb_table *table, const json_t *object, const char *list)
+{
+    char path[32];
+    while ((list = next_path(list, path)))
+        tb_table_put(table, value_of(tb_member(object, path)));
+}
+
+struct tb_doc *tb_scoreboard_rows_doc(const json_t *board)
+{
+    struct tb_doc *doc = tb_doc_open(NULL);
+    struct tb_table *out = doc ? tb_doc_table(doc, "rows", NULL, NULL) : NULL;
+    const json_t *table, *row;
+    size_t t, r;
+    add_columns(out, of_table);
+    add_columns(out, of_row);
+    json_array_foreach (tb_member(board, "tables"), t, table)
+        json_array_foreach (tb_member(table, "contenders"), r, row) {
+            tb_table_row(out, TB_ROW_PLAIN);
+            put_members(out, table, of_table);
+            put_members(out, row, of_row);
+        }
+    return doc;
+}
