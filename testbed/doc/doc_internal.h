@@ -83,7 +83,7 @@ struct tb_curves {
 
 struct tb_doc {
     struct tb_memory *memory;   // all of it, one piece behind the other
-    json_t *head;
+    json_t *head, *values;      // owned; of the values that are JSON
     struct tb_block *blocks, *last;
     bool failed;
 };
