@@ -41,7 +41,7 @@ flagship() {
     if [ -z "$nodes" ]; then
         printf '  %-10s not run: how many nodes this machine has is not known\n' flagship
     elif [ "$nodes" -ge 2 ]; then
-        step flagship run 0005 --rounds "$NODE_ROUNDS" --root "$LOGS"
+        step flagship run 0005 --rounds "$NODE_ROUNDS" --logs "$LOGS"
     elif timed guest sh testbed/guest/fetch.sh; then
         step flagship guest --timeout 600 -- run 0005 --rounds "$NODE_ROUNDS"
     else
@@ -73,11 +73,11 @@ nodes=$(sed -n '1s/^\([0-9][0-9]*\) .*/\1/p' "$OUT/topo.txt")
     step replay replay "$TRACE" --rounds "$ROUNDS" $(outputs replay)
     step bench bench --rounds "$ROUNDS" $(outputs bench)
 }
-step run run 0001 --rounds "$TRIAL_ROUNDS" --root "$LOGS"
+step run run 0001 --rounds "$TRIAL_ROUNDS" --logs "$LOGS"
 flagship
 step advise advise --trace "$TRACE"
-step verify verify --root "$LOGS"
-step report report --root "$LOGS" --measured "$OUT" -o "$OUT/report.html"
+step verify verify --logs "$LOGS"
+step report report --logs "$LOGS" --measured "$OUT" -o "$OUT/report.html"
 
 # --- what came out -------------------------------------------------------------------------------------------------------------
 

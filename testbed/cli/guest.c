@@ -26,13 +26,15 @@ struct arguments {
     size_t with_count;
 };
 
+enum { KEY_TIMEOUT = 0x100, KEY_PROGRAM, KEY_WITH, KEY_BALANCING, KEY_KEEP };
+
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME", 0, "One of the machines below (n2)", 0},
-    {"timeout", 't', "SECONDS", 0, "How long the command may take (600)", 0},
-    {"program", 'p', "FILE", 0, "Run this program instead of locus: a test, a script; locus is beside it", 0},
-    {"with", 'w', "FILE", 0, "Take a file along, or a folder's files: /with/NAME inside (repeatable)", 0},
-    {"balancing", 'b', NULL, 0, "Automatic NUMA balancing on; it is off otherwise", 0},
-    {"keep", 'k', NULL, 0, "Leave the console, dmesg and vmstat in build/guest/NAME", 0},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "How long the command may take (600)", 0},
+    {"program", KEY_PROGRAM, "FILE", 0, "Run this program instead of locus: a test, a script; locus is beside it", 0},
+    {"with", KEY_WITH, "FILE", 0, "Take a file along, or a folder's files: /with/NAME inside (repeatable)", 0},
+    {"balancing", KEY_BALANCING, NULL, 0, "Automatic NUMA balancing on; it is off otherwise", 0},
+    {"keep", KEY_KEEP, NULL, 0, "Leave the console, dmesg and vmstat in build/guest/NAME", 0},
     {0},
 };
 
@@ -41,14 +43,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     switch (key) {
     case 'm': arguments->machine = argument; return 0; // the script knows which there are
-    case 't':
+    case KEY_TIMEOUT:
         if (!tb_cli_u64(argument, 1, TIMEOUT_MAX, &arguments->timeout_s))
             return tb_cli_bad(state, "--timeout: '%s' is not a number of seconds from 1 to %d", argument, TIMEOUT_MAX);
         return 0;
-    case 'p': arguments->program = argument; return 0;
-    case 'w': arguments->with[arguments->with_count++] = argument; return 0;
-    case 'b': arguments->balancing = true; return 0;
-    case 'k': arguments->keep = true; return 0;
+    case KEY_PROGRAM: arguments->program = argument; return 0;
+    case KEY_WITH: arguments->with[arguments->with_count++] = argument; return 0;
+    case KEY_BALANCING: arguments->balancing = true; return 0;
+    case KEY_KEEP: arguments->keep = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }

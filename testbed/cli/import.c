@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
     {"key", KEY_KEY, "FILE", 0, "Allowed signers: the packet's seal must be signed by one of them", 1},
     {"checkpoints", KEY_CHECKPOINTS, "DIR", 0, "Keep each host's checkpoint here, and let its ledger go on from it the next time",
      1},
-    {"root", 'R', "DIR", 0, "Folder of the logs (logs)", 2},
+    {"logs", 'l', "FOLDER", 0, "Folder of the logs (logs)", 2},
     {0},
 };
 
@@ -51,7 +51,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_DRY: config->dry_run = true; return 0;
     case KEY_KEY: config->key = argument; return 0;
     case KEY_CHECKPOINTS: config->checkpoints = argument; return 0;
-    case 'R': config->root = argument; return 0;
+    case 'l': config->root = argument; return 0;
     case ARGP_KEY_ARG:
         if (config->source)
             return tb_cli_bad(state, "'%s': one packet or folder at a time", argument);
@@ -171,7 +171,7 @@ static void print_filed(const struct tb_import *import, bool new_records)
     if (config->dry_run)
         return;
     if (strcmp(config->root, "logs"))
-        print_line("next", "locus report --root %s", config->root);
+        print_line("next", "locus report --logs %s", config->root);
     else
         print_line("next", "git add logs%s && git commit; locus report", new_records ? " experiments" : "");
 }
@@ -195,7 +195,7 @@ static int answer(struct tb_import *import)
         return refuse(import);
     bool proves_nothing = print_import(import), new_records = print_records(import), home = strcmp(config->root, "logs") == 0;
     if (!config->dry_run && home && proves_nothing)
-        tb_error("%s: whole, but smoke runs and trials do not go to logs/. For a look at them: --root build/logs", config->source);
+        tb_error("%s: whole, but smoke runs and trials do not go to logs/. For a look at them: --logs build/logs", config->source);
     else if (!config->dry_run && !home && new_records)
         tb_error("%s: whole, but its records go to experiments/, beside logs/. For a look at them: --dry-run", config->source);
     else if (!config->dry_run && tb_import_file(import, why, sizeof why))

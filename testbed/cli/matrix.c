@@ -23,7 +23,7 @@
 #include "topo/pin.h"
 #include "topo/topo.h"
 
-enum { KEY_FULL = 'f', KEY_KINDS = 'k', KEY_ROUNDS = 'r', KEY_SEED = 's', KEY_QUIET = 'q', KEY_TOPOLOGY = 't' };
+enum { KEY_FULL = 'f', KEY_KINDS = 'k', KEY_ROUNDS = 'r', KEY_SEED = 's', KEY_QUIET = 'q', KEY_TOPOLOGY = 0x100 };
 enum { KEY_JSON = 1000, KEY_CSV, KEY_PLOT, KEY_HWLOC, KEY_PLAN };
 
 struct arguments {

@@ -53,7 +53,7 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "The archive (build/HOST-TIME.locus-packet.tar)", 2},
     {"sign", KEY_SIGN, "FILE", 0, "Sign the seal with this private key, by ssh-keygen", 2},
     {"quiet", 'q', NULL, 0, "No progress", 2},
-    {"root", 'R', "DIR", 0, "Folder of the logs (logs; with --smoke: build/logs)", 3},
+    {"logs", 'l', "FOLDER", 0, "Folder of the logs (logs; with --smoke: build/logs)", 3},
     {0},
 };
 
@@ -103,7 +103,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'o': arguments->output = argument; return 0;
     case KEY_SIGN: arguments->sign = argument; return 0;
     case 'q': arguments->quiet = true; return 0;
-    case 'R': arguments->root = argument; return 0;
+    case 'l': arguments->root = argument; return 0;
     case ARGP_KEY_ARG:
         if (arguments->ids_count + 1 == STEPS_MAX)
             return tb_cli_bad(state, "more than %u numbers", STEPS_MAX - 1);
@@ -335,7 +335,7 @@ static int run_one(struct visit *visit, const struct step *step)
     const char *id = step->postulate->id, *how = arguments->smoke ? "--smoke" : "--official";
     const char *const file[] = {visit->self, "postulate", "file", id, "--host", arguments->host, NULL};
     const char *const run[] = {visit->self, "run",           id,
-                               how,         "--root",        arguments->root,
+                               how,         "--logs",        arguments->root,
                                "--host",    arguments->host, arguments->quiet ? "--quiet" : NULL,
                                NULL};
     show(visit, id, step->postulate->slug, step->seconds);

@@ -33,7 +33,7 @@ static const char documentation[] =
     "\v"
     "The page links to the runs' pages, which lie in a folder beside it that is called like it: build/report.html, and "
     "build/report/RUN.html. They load nothing and run no script, so they can be mailed, kept and printed.\n\n"
-    "It shows the official runs below logs/. Where there are none, or with --root build/logs, it shows trial runs and says so. "
+    "It shows the official runs below logs/. Where there are none, or with --logs build/logs, it shows trial runs and says so. "
     "Runs that crashed are counted. What `make run` left in build/run is shown as well, where it is. Whether anything was changed "
     "afterwards is not its business: see locus verify.\n\n"
     "RUN is the id of a run, the last six digits of it, or its log: then its page alone is written. A log that eval, replay or "
@@ -42,15 +42,17 @@ static const char documentation[] =
     "  locus report                               writes build/report.html and build/report/\n"
     "  locus report a1b2c3                        the page of one run\n"
     "  locus report build/run/eval.jsonl          what eval --log kept, once more\n"
-    "  locus report --root build/logs             the trial runs\n"
-    "  locus report --root logs --root build/logs both\n"
+    "  locus report --logs build/logs             the trial runs\n"
+    "  locus report --logs logs --logs build/logs both\n"
     "  locus report -o - | ssh desk 'cat >report.html'   that page alone\n\n"
     "Exit status: 0 the page was written, 1 it could not be, 2 bad input.";
 
+enum { KEY_MEASURED = 0x100 };
+
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "where the page goes (" DEFAULT_OUTPUT "); - is standard output, without the runs' pages", 0},
-    {"root", 'r', "DIR", 0, "ledgers and logs are below this folder (logs, or else build/logs); may be given several times", 0},
-    {"measured", 'm', "DIR", 0, "what `make run` left (" DEFAULT_MEASURED ", where it is)", 0},
+    {"logs", 'l', "FOLDER", 0, "ledgers and logs are below this folder (logs, or else build/logs); may be given several times", 0},
+    {"measured", KEY_MEASURED, "FOLDER", 0, "what `make run` left (" DEFAULT_MEASURED ", where it is)", 0},
     {0},
 };
 
@@ -73,14 +75,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
     case 'o': arguments->output = argument; return 0;
-    case 'r':
+    case 'l':
         if (!is_folder(argument))
-            return tb_cli_bad(state, "--root %s: there is no such folder", argument);
+            return tb_cli_bad(state, "--logs %s: there is no such folder", argument);
         if (arguments->roots_count == ROOTS_MAX)
-            return tb_cli_bad(state, "--root: more than %d folders", ROOTS_MAX);
+            return tb_cli_bad(state, "--logs: more than %d folders", ROOTS_MAX);
         arguments->roots[arguments->roots_count++] = argument;
         return 0;
-    case 'm':
+    case KEY_MEASURED:
         if (!is_folder(argument))
             return tb_cli_bad(state, "--measured %s: there is no such folder", argument);
         arguments->measured = argument;

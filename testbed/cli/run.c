@@ -25,14 +25,14 @@ struct arguments {
     struct tb_profile_config profile;
 };
 
-enum { KEY_RECORD = 0x100, KEY_C2C, KEY_MEM, KEY_ARM };
+enum { KEY_RECORD = 0x100, KEY_C2C, KEY_MEM, KEY_ARM, KEY_OFFICIAL };
 
 static const struct argp_option options[] = {
-    {"official", 'o', NULL, 0, "For the record: postulate filed and committed, tree clean; the log goes to logs/HOST/", 1},
+    {"official", KEY_OFFICIAL, NULL, 0, "For the record: postulate filed and committed, tree clean; the log goes to logs/HOST/", 1},
     {"smoke", 'S', NULL, 0, "As short as possible, to see that it runs; no verdict comes of it", 1},
     {"seed", 's', "N", 0, "Seed of the order (the postulate's)", 2},
     {"rounds", 'r', "N", 0, "Rounds (the postulate's; not with --official or --smoke)", 2},
-    {"root", 'R', "DIR", 0, "Folder of the logs (build/logs; official: logs)", 2},
+    {"logs", 'l', "FOLDER", 0, "Folder of the logs (build/logs; official: logs)", 2},
     {"host", 'H', "NAME", 0, "This host's name in the record (LOCUS_HOST, or the host name)", 2},
     {"quiet", 'q', NULL, 0, "No progress line", 3},
     {"perf-record", KEY_RECORD, "OPTIONS", OPTION_ARG_OPTIONAL, "Afterwards profile each arm, with perf record and OPTIONS", 4},
@@ -52,7 +52,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     switch (key) {
-    case 'o': arguments->official = true; return 0;
+    case KEY_OFFICIAL: arguments->official = true; return 0;
     case 'S': arguments->plan.smoke = true; return 0;
     case 's':
         arguments->plan.seed_given = true;
@@ -63,7 +63,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return tb_cli_u64(argument, 1, 10000, &arguments->plan.rounds)
                    ? 0
                    : tb_cli_bad(state, "--rounds: '%s' is not a number from 1 to 10000", argument);
-    case 'R': arguments->root = argument; return 0;
+    case 'l': arguments->root = argument; return 0;
     case 'H': arguments->host = argument; return 0;
     case 'q': arguments->quiet = true; return 0;
     case KEY_RECORD:

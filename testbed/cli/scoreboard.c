@@ -21,9 +21,11 @@ struct arguments {
     struct tb_forms forms;
 };
 
+enum { KEY_CELL = 0x100 };
+
 static const struct argp_option options[] = {
     {"host", 'H', "HOST", 0, "Of this host alone (all that have a ledger)", 0},
-    {"cell", 'c', "GLOB", 0, "These cells in full, such as '*/full' or 'churn-touch/*/futex/*'", 0},
+    {"cell", KEY_CELL, "GLOB", 0, "These cells in full, such as '*/full' or 'churn-touch/*/futex/*'", 0},
     {"all", 'a', NULL, 0, "Every cell in full, every contender, what was left out and what has no figure yet", 0},
     {"logs", 'l', "FOLDER", 0, "Where ledgers and logs are (logs)", 0},
     {0},
@@ -56,7 +58,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case 'H': arguments->wanted.host = argument; return 0;
-    case 'c': arguments->wanted.cell = argument; return 0;
+    case KEY_CELL: arguments->wanted.cell = argument; return 0;
     case 'a': arguments->all = true; return 0;
     case 'l':
         if (stat(argument, &about) || !S_ISDIR(about.st_mode))

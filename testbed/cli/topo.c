@@ -16,7 +16,7 @@
 #include "testbed/host/topology/topo_view.h"
 #include "topo/topo.h"
 
-enum { KEY_TOPOLOGY = 't', KEY_JSON = 'j' };
+enum { KEY_TOPOLOGY = 0x100, KEY_JSON = 'j' };
 
 struct arguments {
     const char *topology;

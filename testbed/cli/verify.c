@@ -20,11 +20,11 @@ struct arguments {
     struct tb_forms forms;
 };
 
-enum { KEY_ROOT = 0x100, KEY_HOST, KEY_CHECKPOINT, KEY_GIT, KEY_KEY };
+enum { KEY_LOGS = 'l', KEY_HOST = 0x100, KEY_CHECKPOINT, KEY_GIT, KEY_KEY };
 
 static const struct argp_option options[] = {
     {"host", KEY_HOST, "NAME", 0, "only this host's ledger (all)", 0},
-    {"root", KEY_ROOT, "FOLDER", 0, "where the hosts' folders are (logs)", 0},
+    {"logs", KEY_LOGS, "FOLDER", 0, "where the hosts' folders are (logs)", 0},
     {"checkpoint", KEY_CHECKPOINT, "FILE", 0, "lines HOST BYTES HASH that were kept elsewhere", 0},
     {"git", KEY_GIT, NULL, 0, "prove it from the history of this clone, too", 0},
     {"key", KEY_KEY, "FILE", 0, "allowed signers: the checkpoint must be signed, in CHECKPOINT.sig", 0},
@@ -53,7 +53,7 @@ static const char documentation[] =
     "Examples:\n"
     "  locus verify\n"
     "  locus verify --git\n"
-    "  locus verify --root build/logs          trial runs\n"
+    "  locus verify --logs build/logs          trial runs\n"
     "  locus verify | tail -n 1 >bm1.checkpoint\n"
     "  locus verify --checkpoint bm1.checkpoint\n"
     "  ssh-keygen -Y sign -n locus-checkpoint -f ~/.ssh/id_ed25519 bm1.checkpoint\n"
@@ -75,7 +75,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     struct tb_verify_config *config = &arguments->config;
     switch (key) {
-    case KEY_ROOT: root_set(arguments, argument); return 0;
+    case KEY_LOGS: root_set(arguments, argument); return 0;
     case KEY_HOST: config->host = argument; return 0;
     case KEY_CHECKPOINT: config->checkpoint = argument; return 0;
     case KEY_GIT: config->git = true; return 0;

@@ -96,11 +96,11 @@ wait
 printf '#!/bin/sh\necho half of it; sleep 6; echo the rest; exit 5\n' >"$scratch/slow.sh"
 printf '#!/bin/sh\nsleep 3000\n' >"$scratch/endless.sh"
 chmod +x "$scratch"/*.sh
-script -qec "stty cols 60; '$LOCUS' guest -m n1 -p '$scratch/slow.sh'" "$scratch/typescript" >/dev/null 2>&1 </dev/null
+script -qec "stty cols 60; '$LOCUS' guest -m n1 --program '$scratch/slow.sh'" "$scratch/typescript" >/dev/null 2>&1 </dev/null
 echo $? >"$scratch/terminal.status"
-"$LOCUS" guest -m n1 -p "$scratch/slow.sh" >/dev/full 2>"$scratch/full.err"
+"$LOCUS" guest -m n1 --program "$scratch/slow.sh" >/dev/full 2>"$scratch/full.err"
 echo $? >"$scratch/full.status"
-"$LOCUS" guest -m n1 -p "$scratch/endless.sh" >"$scratch/interrupted" 2>&1 </dev/null &
+"$LOCUS" guest -m n1 --program "$scratch/endless.sh" >"$scratch/interrupted" 2>&1 </dev/null &
 guest=$!
 emulators() { grep -ls "^PPid:[[:space:]]$guest$" /proc/[0-9]*/status | wc -l; }
 for _ in {1..300}; do # it builds the root file system first

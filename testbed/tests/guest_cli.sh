@@ -18,7 +18,7 @@ called() { # with, argument...
     locus 0 guest "$@" && why="called $(cat "$out")" && grep -qE "^called $with$" "$out"
 }
 check ten-minutes-unless-told-otherwise called '--machine n2 --timeout 600 -- /.*/locus topo' topo
-check as-long-as-one-is-told called '--machine cxl --timeout 7 -- /.*/locus topo --json' -t 7 -m cxl -- topo --json
+check as-long-as-one-is-told called '--machine cxl --timeout 7 -- /.*/locus topo --json' --timeout 7 -m cxl -- topo --json
 check help-says-how-long eval "locus 0 guest --help && grep -q 'may take (600)' '$out'"
 check readme-s-own-command called '--machine n2 --timeout 600 -- /.*/locus run 0005' -- run 0005
 check readme-has-it grep -q 'locus guest -- run 0005' "$repo/testbed/measure/nodes/README.md"

@@ -28,7 +28,7 @@ machine() {
 }
 remark() { echo "exit $status: $(tail -n 3 "$scratch/$1.err")"; }
 entries() { jq -rs "map(.t + (if .t == \"postulate\" then \" \" + .id else \"\" end)) | join(\", \")" $ledger 2>&1; }
-run='locus run 0003 --rounds 2 --root logs --quiet'
+run='locus run 0003 --rounds 2 --logs logs --quiet'
 
 # --- what a guest may say ------------------------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ fi
 # --- a machine that is killed --------------------------------------------------------------------------------------------------
 
 emulators() { pgrep -f -- "qemu-system.*$TMPDIR/"; }
-{ machine killed 200 'locus run 0003 --rounds 1000 --root logs --quiet'; echo $status >"$scratch/killed.status"; } &
+{ machine killed 200 'locus run 0003 --rounds 1000 --logs logs --quiet'; echo $status >"$scratch/killed.status"; } &
 booted=$!
 for _ in $(seq 1200); do
     ! grep -q '"t":"open"' $ledger 2>/dev/null || break
@@ -99,7 +99,7 @@ holds the_next_run_ends_well "$(remark next)" test $status = 0
 holds its_ledger_goes_on "$(entries)" test "$(entries)" = 'ledger, postulate 0003, open, open, close'
 prints both_runs_are_whole 0 '1 host, 2 runs (1 sealed, 1 crashed), .*: all is well' "$LOCUS" verify
 holds a_clock_that_is_right_is_not_mentioned "$(remark next)" eval "! grep -q clock '$scratch/next.err'"
-machine fast 100 'date -s "@$(($(date +%s) + 5000))"; locus run 0003 --smoke --root logs --quiet'
+machine fast 100 'date -s "@$(($(date +%s) + 5000))"; locus run 0003 --smoke --logs logs --quiet'
 holds a_run_comes_home_by_a_fast_clock "$(remark fast)" test $status = 0
 fast='^locus: guest: the clock of n2 was off: [0-9]* s .* when the command began, and [45][0-9][0-9][0-9] s ahead when it ended'
 holds its_clock_is_noticed "$(remark fast)" grep -Eq "$fast" "$scratch/fast.err"
@@ -107,6 +107,6 @@ machine slow 100 'date -s "@$(($(date +%s) - 5000))" >/dev/null; exit 3'
 holds a_clock_that_goes_back_is_noticed "$(remark slow)" \
     grep -Eq 'was off: .* and [45][0-9][0-9][0-9] s behind when it ended' "$scratch/slow.err"
 holds and_the_status_is_the_commands "$(remark slow)" test $status = 3
-machine after 100 'locus run 0003 --smoke --root logs --quiet'
+machine after 100 'locus run 0003 --smoke --logs logs --quiet'
 prints a_ledger_that_goes_back_is_remarked_on 0 "^$ledger:[0-9]*: remark: its time, .* a clock was wrong" "$LOCUS" verify
 done_testing

@@ -56,7 +56,7 @@ if ! with_signal ignore CHLD true 2>/dev/null; then
     skip signals "env cannot ignore or block signals here (coreutils 8.31 can)"
 else
     run_of() { # folder, env's option ...
-        status 0 "${@:2}" "$LOCUS" run 0002 --smoke -q --host here --root "$1" && why="no verdict" && grep -q '^verdict none' "$out"
+        status 0 "${@:2}" "$LOCUS" run 0002 --smoke -q --host here --logs "$1" && why="no verdict" && grep -q '^verdict none' "$out"
     }
     check run-where-SIGCHLD-is-ignored run_of "$scratch/chld" env --ignore-signal=CHLD
     check eval-where-SIGCHLD-is-ignored status 0 with_signal ignore CHLD "$LOCUS" eval "${quick[@]}"
@@ -98,11 +98,11 @@ fi
 
 # Whatever is opened first would get the number of a stream that is closed, and the page would end up in the log.
 closed_streams() {
-    "$LOCUS" run 0002 --smoke -q --host here --root "$scratch/closed" <&- >&- 2>&-
+    "$LOCUS" run 0002 --smoke -q --host here --logs "$scratch/closed" <&- >&- 2>&-
     local got=$?
     why="exit $got, not 1: the page went nowhere"
     [ $got -eq 1 ] || return
-    status 0 "$LOCUS" verify --root "$scratch/closed" && why="verify: $(cat "$out")" &&
+    status 0 "$LOCUS" verify --logs "$scratch/closed" && why="verify: $(cat "$out")" &&
         grep -q '1 run (1 sealed, 0 crashed).*: all is well$' "$out"
 }
 check closed-streams-do-not-become-the-log closed_streams
@@ -168,11 +168,11 @@ limited size-limit-of-the-matrix 1 "$scratch/matrix.json" "$LOCUS" matrix -k pus
 
 # A log is no half file: what is in it stays, as after a crash, and the ledger knows of it.
 limited_log() {
-    (ulimit -f 80 && exec "$LOCUS" run 0002 -q -r 60 --host here --root "$scratch/short") >"$out" 2>"$err" </dev/null
+    (ulimit -f 80 && exec "$LOCUS" run 0002 -q -r 60 --host here --logs "$scratch/short") >"$out" 2>"$err" </dev/null
     local got=$?
     why="exit $got, not 1: $(head -n 1 "$err")"
     [ $got -eq 1 ] && one_line "$scratch/short/here/0002-.*jsonl.*(ulimit -f)" &&
-        status 0 "$LOCUS" verify --root "$scratch/short" && why="verify: $(cat "$out")" && grep -q '0 sealed, 1 crashed' "$out"
+        status 0 "$LOCUS" verify --logs "$scratch/short" && why="verify: $(cat "$out")" && grep -q '0 sealed, 1 crashed' "$out"
 }
 check size-limit-of-a-log limited_log
 (ulimit -f 8 && exec "$LOCUS" list --json) >"$scratch/list.json" 2>"$err" </dev/null

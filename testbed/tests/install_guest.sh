@@ -39,7 +39,7 @@ XDG_CACHE_HOME=$scratch/cache $hidden sh -c 'if [ -n "$1" ]; then
         mount --bind "$2/build/guest" "$3" && mount -t tmpfs none "$2" || exit
     fi
     cd "$4" && shift 4 && exec "$@"' sh "$hidden" "$PWD" "$parts" "$elsewhere" \
-    "$program" guest -p "$scratch/look.sh" >"$out" 2>"$err" </dev/null
+    "$program" guest --program "$scratch/look.sh" >"$out" 2>"$err" </dev/null
 status=$?
 
 why="exit $status: $(head -n 1 "$err")"

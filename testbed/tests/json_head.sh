@@ -8,10 +8,13 @@ set -u
 . "$(dirname "$0")/cases.bash"
 cd "$(dirname "$0")/../.." || exit 1 # where the record is
 
-"$LOCUS" run 0002 --smoke -q --host here --root "$scratch/logs" >"$out" 2>"$err"
+"$LOCUS" run 0002 --smoke -q --host here --logs "$scratch/logs" >"$out" 2>"$err"
 log=$(sed -n 's/^log //p' "$out")
 [ -n "$log" ] || { fail a-run-for-what-follows "$(head -n 1 "$err")"; exit 1; }
 few='-c locus,null -r 1 -d inline --laps 1 -q'
+begun=$(date +%s)
+# shellcheck disable=SC2086 # separate flags
+LOCUS_HOST=some-host "$LOCUS" eval -W cycle-256 $few --log "$scratch/eval.jsonl" >"$out" 2>"$err"
 
 # By command: the schemas that it writes and how; and a key that each had before there were heads.
 said='topo topo nodes topo --json
@@ -24,9 +27,10 @@ replay replay cells replay testbed/tests/fixtures/small.csv '$few' --json
 bench bench cells bench -c locus -r 1 -q --json
 advise advise machine advise --workload churn-touch --json
 list list experiments list --json
-verify verify findings verify --root '$scratch/logs' --json
+verify verify findings verify --logs '$scratch/logs' --json
 scoreboard scoreboard tables scoreboard --host milan-vm --json
 compare compare postulates compare --json 0005
+report eval cells report --json '$scratch/eval.jsonl'
 compare compare-runs cells compare --json '$log' '$log
 
 # A head is whole, and says what the machine's own files and tools say.
@@ -46,6 +50,7 @@ headed() { # what, key, command...
     local what=$1 key=$2 before
     shift 2
     before=$(date +%s)
+    [ "$1" != report ] || before=$begun # of the measurement that it shows
     LOCUS_HOST=some-host "$LOCUS" "$@" >"$out" 2>"$err" </dev/null
     why="exit $?: $(head -n 1 "$err")"
     [ "${why%%:*}" = 'exit 0' ] || return

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Can a newcomer add a contender, a workload, a view and a metric by following the README of their rooms? In a copy of the tree: one
-# file each, make, and all are there, run, and keep their books. LOCUS=path/to/locus names the build whose objects the copy begins with.
+# file each, make, and all are there, run, and keep their books. LOCUS=path/to/locus names the build whose objects the copy begins
+# with.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 repository=$(realpath "$(dirname "$0")/../..")
@@ -179,7 +180,8 @@ static int command(int argc, char **argv)
 TB_COMMAND(45, "primes", "the primes below ten", command);
 C
 # A metric: a line of the table, of what the samples hold already.
-sed -i 's|^    {"waits", "waits".*|&\n    {"allocated", "allocated", false, false, false, false, NULL, "count", "blocks handed out"},|' testbed/postulate/metric.c
+sed -i 's|^    {"waits", "waits".*|&\n    {"allocated", "allocated", false, false, false, false, NULL, "count", "handed out"},|' \
+    testbed/postulate/metric.c
 
 check builds_with_one_file_each make DPDK="${DPDK-}" CC="${CC:-gcc}" build/gcc/locus
 LOCUS=$tree/build/gcc/locus
@@ -199,8 +201,9 @@ check the_command_writes_csv locus 0 primes --csv
 check line_by_line grep -qx '7' "$out"
 check the_command_writes_json locus 0 primes --json
 says the_rows_have_keys '.primes[3].prime == 7'
-sed 's/"NNNN"/"9301"/; s/^title:.*/title: Blocks that are handed out/; s/^  - {id: P1.*/  - {id: P1, metric: allocated, cell: churn-touch\/full, \
-stat: max, arm: A, op: ">=", value: 1, unit: count}/; s/^prior:.*/prior: nothing/' testbed/postulate/TEMPLATE.md >postulates/9301-newcomer.md
+claim='{id: P1, metric: allocated, cell: churn-touch/full, stat: max, arm: A, op: ">=", value: 1, unit: count}'
+sed "s/\"NNNN\"/\"9301\"/; s/^title:.*/title: Blocks/; s|^  - {id: P1.*|  - $claim|; s/^prior:.*/prior: nothing/" \
+    testbed/postulate/TEMPLATE.md >postulates/9301-newcomer.md
 check a_postulate_may_claim_the_metric locus 0 postulate check 9301
 
 check it_runs locus 0 eval -q -W newcomers-cycle,steady-decode -c newcomer,locus -r 2 --laps 2 -d inline --json

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1 # where the record is
 
 few=(-c locus,null -r 1 -d inline --laps 1 -q)
 machine='pack:2 [numa(memory=1GB)] core:1 pu:1'
-"$LOCUS" run 0002 --smoke -q --host here --root "$scratch/logs" >"$out" 2>"$err"
+"$LOCUS" run 0002 --smoke -q --host here --logs "$scratch/logs" >"$out" 2>"$err"
 log=$(sed -n 's/^log //p' "$out")
 [ -n "$log" ] || { fail a-run-for-what-follows "$(head -n 1 "$err")"; exit 1; }
 
@@ -24,9 +24,9 @@ printing=( # a line is a command with its arguments, which hold no blanks but th
     "eval -W cycle-256 ${few[*]}" "eval -W cycle-256 ${few[*]} --json" "eval -W cycle-256 ${few[*]} --csv"
     "replay testbed/tests/fixtures/small.csv ${few[*]}" "bench -c locus -r 1 -q" "bench -c locus -r 1 -q --json"
     'advise --workload churn-touch' 'advise --workload churn-touch --json' list 'list --json'
-    'postulate check 0002' "run 0002 --smoke -q --host here --root $scratch/more"
-    "verify --root $scratch/logs" "verify --root $scratch/logs --json" "report --root $scratch/logs -o $scratch/page.html"
-    "report --root $scratch/logs -o -" "scoreboard --host milan-vm" "scoreboard --host milan-vm --json"
+    'postulate check 0002' "run 0002 --smoke -q --host here --logs $scratch/more"
+    "verify --logs $scratch/logs" "verify --logs $scratch/logs --json" "report --logs $scratch/logs -o $scratch/page.html"
+    "report --logs $scratch/logs -o -" "scoreboard --host milan-vm" "scoreboard --host milan-vm --json"
     "scoreboard --host milan-vm --csv" "scoreboard --host milan-vm --markdown" 'compare 0005' 'compare --json 0005'
     "compare $log $log" "compare --json $log $log" "record show $log" 'packet --list --host here')
 
@@ -95,7 +95,7 @@ for option in --plot --markdown; do
         $option=$nowhere
 done
 refused_first advise--json-in-no-folder 'there is no such folder' $nowhere advise --workload churn-touch --json=$nowhere
-refused_first report--output-in-no-folder 'there is no such folder' $nowhere report --root "$scratch/logs" -o $nowhere
+refused_first report--output-in-no-folder 'there is no such folder' $nowhere report --logs "$scratch/logs" -o $nowhere
 official=$(ls logs/*/0002-*/*.jsonl | head -n 1)
 refused_first draft--output-in-no-folder 'there is no such folder' $nowhere record draft 0002 "$official" -o $nowhere
 touch "$scratch/kept.jsonl"

@@ -52,7 +52,7 @@ refuses numbers_with_full 2 'no numbers' packet --full 0002
 refuses no_packet 2 'which packet' import
 refuses two_packets 2 'one packet or folder at a time' import x y
 refuses a_key_and_a_checkpoint 2 'one of them' import x --key y --checkpoints z
-refuses a_signed_folder 1 'only a packet is signed' import "$REPO/logs/guest-n2" --key x --root build
+refuses a_signed_folder 1 'only a packet is signed' import "$REPO/logs/guest-n2" --key x --logs build
 refuses a_folder_that_is_not_there 2 'nowhere/p.tar: .*Name another place' packet --smoke 0010 -o nowhere/p.tar
 refuses official_outside_a_repository 1 'repository' packet 0010 -o p.tar
 refuses no_record_to_pack 1 'ledger.jsonl: No such file' packet --no-run -o p.tar
@@ -82,7 +82,7 @@ names_nobody() { ! grep -rqiE "HostName\" value=\"[^\"]|$(hostname)[^a-z]" "$at/
 [ "$(hostname | wc -c)" -lt 7 ] || check it_does_not_name_the_machine names_nobody
 packer "$scratch/again.tar" "$scratch/good"
 check packed_again_it_is_the_same cmp p.tar "$scratch/again.tar"
-check verify_knows_of_it eval "'$LOCUS' verify --root build/logs | grep -q ', 1 packet: all is well'"
+check verify_knows_of_it eval "'$LOCUS' verify --logs build/logs | grep -q ', 1 packet: all is well'"
 check what_is_on_record_is_not_repeated eval "'$LOCUS' packet --smoke 0010 -o q.tar | grep -q '(from before)'"
 refuses an_archive_is_not_overwritten 2 'p.tar: is there already' packet --smoke 0010 -o p.tar
 
@@ -93,7 +93,7 @@ wrong() {
     local name=$1 word=$2 archive=$3 program
     for program in "$LOCUS" "${LOCUS_ASAN:-}"; do
         [ -n "$program" ] || continue
-        (cd "$scratch/ours" && exec "$program" import "$archive" --root build/logs) >"$out" 2>"$err" </dev/null
+        (cd "$scratch/ours" && exec "$program" import "$archive" --logs build/logs) >"$out" 2>"$err" </dev/null
         why="exit $?: $(cat "$out" "$err" | head -n 3)"
         if [ "${why%%:*}" != 'exit 1' ]; then break; fi
         grep -q -- "$word" "$out" "$err" || break
@@ -225,7 +225,7 @@ cd "$scratch/ours" && mkdir -p logs && first=$scratch/theirs/p.tar
 refuses_filing() { # NAME WORD ARCHIVE: nothing that is there changes
     contents . >"$scratch/before"
     wrong_root=${4:-build/logs}
-    "$LOCUS" import "$3" --root "$wrong_root" >"$out" 2>"$err"
+    "$LOCUS" import "$3" --logs "$wrong_root" >"$out" 2>"$err"
     why="exit $?: $(cat "$out" "$err")"
     contents . >"$scratch/after"
     if [ "${why%%:*}" = 'exit 1' ] && cat "$out" "$err" | grep -q -- "$2" &&
@@ -240,16 +240,16 @@ why="something was filed: $(find . -newer "$first" -type f)"
 check dry_run_files_nothing [ -z "$(find build logs -type f)" ]
 why=
 refuses_filing smoke_does_not_go_to_logs 'smoke runs and trials do not go to logs/' "$first" logs
-check it_is_filed locus 0 import "$first" --root build/logs
+check it_is_filed locus 0 import "$first" --logs build/logs
 check it_says_so grep -q '^filed  *build/logs/bm1, new' "$out"
-check verify_is_content locus 0 verify --root build/logs --checkpoint build/logs/bm1/packet/$made/seal
+check verify_is_content locus 0 verify --logs build/logs --checkpoint build/logs/bm1/packet/$made/seal
 check verify_counts_it grep -q ', 1 packet: all is well' "$out"
 contents build >"$scratch/filed"
-check again_changes_nothing eval "'$LOCUS' import '$first' --root build/logs | grep -q 'has all of it already' &&
+check again_changes_nothing eval "'$LOCUS' import '$first' --logs build/logs | grep -q 'has all of it already' &&
     contents build | cmp - '$scratch/filed'"
 verify_finds() { # NAME WORD FILE
     cp "$3" "$scratch/kept" && sed -i '1s/./X/' "$3"
-    "$LOCUS" verify --root build/logs >"$out" 2>&1
+    "$LOCUS" verify --logs build/logs >"$out" 2>&1
     why="exit $?: $(head -n 2 "$out")"
     if [ "${why%%:*}" = 'exit 1' ] && [ "$(grep -c witness: "$out")" -eq 1 ] && grep -q "$3:1: $2" "$out"; then pass "$1"; else
         fail "$1" "$why"; fi
@@ -259,7 +259,7 @@ verify_finds verify_finds_a_changed_part 'changed after its packet was sealed' b
 verify_finds verify_finds_a_changed_seal 'not the seal' build/logs/bm1/packet/$made/seal
 mv build/logs/bm1/packet/$made/topo.json "$scratch/kept"
 why=
-check verify_finds_a_missing_part eval "! '$LOCUS' verify --root build/logs >'$out' && grep -q 'missing: .*topo.json' '$out'"
+check verify_finds_a_missing_part eval "! '$LOCUS' verify --logs build/logs >'$out' && grep -q 'missing: .*topo.json' '$out'"
 mv "$scratch/kept" build/logs/bm1/packet/$made/topo.json
 
 # The same host, later: its ledger has grown.
@@ -273,16 +273,16 @@ for broken in "log of ours" "ledger of ours"; do
 done
 cp -a build/logs/bm1 "$scratch/kept-host"
 mkdir -p build/logs/bm1/0011-push-across-nodes && cp "$scratch"/theirs/build/logs/bm1/0011-*/*.jsonl build/logs/bm1/0011-*/
-check a_filing_that_crashed_goes_on locus 0 import "$later" --root build/logs
-check then_all_is_well locus 0 verify --root build/logs
+check a_filing_that_crashed_goes_on locus 0 import "$later" --logs build/logs
+check then_all_is_well locus 0 verify --logs build/logs
 rm -rf build/logs/bm1 && mv "$scratch/kept-host" build/logs/bm1
-check a_longer_ledger_is_filed locus 0 import "$later" --root build/logs
+check a_longer_ledger_is_filed locus 0 import "$later" --logs build/logs
 check it_says_what_came grep -qE '^filed  *build/logs/bm1, [0-9]+ new files' "$out"
-check all_is_well_with_it eval "'$LOCUS' verify --root build/logs | grep -q ', 3 packets: all is well'"
+check all_is_well_with_it eval "'$LOCUS' verify --logs build/logs | grep -q ', 3 packets: all is well'"
 check what_was_there_is_as_it_was eval "grep -v ledger.jsonl '$scratch/filed' | (cd build && sha256sum -c --quiet)"
-check the_older_packet_has_nothing_new eval "'$LOCUS' import '$first' --root build/logs | grep -q 'has all of it already'"
+check the_older_packet_has_nothing_new eval "'$LOCUS' import '$first' --logs build/logs | grep -q 'has all of it already'"
 check the_ledger_is_theirs cmp build/logs/bm1/ledger.jsonl "$scratch/theirs/build/logs/bm1/ledger.jsonl"
-check the_report_shows_it locus 0 report --root build/logs -o "$scratch/report.html"
+check the_report_shows_it locus 0 report --logs build/logs -o "$scratch/report.html"
 
 # Somebody else calls his host by that name.
 mkdir "$scratch/third" && cp -a postulates "$scratch/third" && (cd "$scratch/third" && "$LOCUS" run 0010 --smoke -q >"$out" &&
@@ -298,8 +298,8 @@ exec 9>&-
 cd "$scratch/ours" && there=$scratch/there/bm1 home=build/logs kept=$scratch/checkpoints
 why=
 mkdir "$scratch/there" && cp -a "$scratch/theirs/build/logs/bm1" "$there" && rm -rf $home
-brings() { "$LOCUS" import "$there" --root $home --checkpoints "$kept" >"$out" 2>"$err"; }
-check a_folder_comes_home eval "brings && diff -r '$there' $home/bm1 && '$LOCUS' verify --root $home --checkpoint '$kept/bm1'"
+brings() { "$LOCUS" import "$there" --logs $home --checkpoints "$kept" >"$out" 2>"$err"; }
+check a_folder_comes_home eval "brings && diff -r '$there' $home/bm1 && '$LOCUS' verify --logs $home --checkpoint '$kept/bm1'"
 says_it() { holds "$1" "no '$2': $(cat "$out")" grep -q -- "$2" "$out"; }
 says_it it_says_what_came_home '^filed  *build/logs/bm1, new'
 says_it it_counts_the_runs '^runs  *2, 2 sealed, 0 crashed'
@@ -308,7 +308,7 @@ check a_second_time_nothing_changes eval "brings && contents . | cmp - '$scratch
 (cd "$scratch/theirs" && "$LOCUS" run 0002 --smoke -q >"$out")
 rm -rf "$there" && cp -a "$scratch/theirs/build/logs/bm1" "$scratch/there/"
 check it_grows eval "brings && diff -r '$there' $home/bm1 && grep -q ', 1 new file, 1 that grew' '$out'"
-check its_checkpoint_goes_on "$LOCUS" verify --root $home --checkpoint "$kept/bm1"
+check its_checkpoint_goes_on "$LOCUS" verify --logs $home --checkpoint "$kept/bm1"
 cp -a "$there" "$scratch/whole"
 # shrinks NAME WORD COMMAND...: done there; nothing changes at home.
 shrinks() {
@@ -466,13 +466,13 @@ if full_disk true 2>"$err"; then
     check a_full_disk_is_named_with_a_remedy \
         grep -q "^locus: $scratch/small/p.tar: No space left on device. Make room.*--no-run" "$err"
     check it_fails_and_leaves_nothing [ "$(paste -sd ' ' "$out")" = '1 0' ]
-    full_disk sh -c "cd '$scratch/ours' && '$LOCUS' import '$later' --root '$scratch/small'; echo \$?
+    full_disk sh -c "cd '$scratch/ours' && '$LOCUS' import '$later' --logs '$scratch/small'; echo \$?
         ls -A '$scratch/small' | wc -l" >"$out" 2>"$err"
     why="$(cat "$out" "$err")"
     check filing_on_a_full_disk_leaves_nothing [ "$(paste -sd ' ' "$out")" = '1 0' ]
     check and_says_so grep -q 'No space left on device' "$err"
     why=
-    check the_record_is_whole_all_the_same locus 0 verify --root build/logs
+    check the_record_is_whole_all_the_same locus 0 verify --logs build/logs
 else
     skip full_disk "no mount namespace for this user"
 fi
@@ -493,7 +493,7 @@ stopped INT
 why="$(cat "$out" "$err")"
 check an_interrupt_says_what_is_safe grep -q '^locus: interrupted in step 3 of 3. .*build/logs/bm1' "$err"
 why=
-check an_interrupted_run_is_a_crash eval "'$LOCUS' verify --root build/logs | grep -q ' 1 crashed'"
+check an_interrupted_run_is_a_crash eval "'$LOCUS' verify --logs build/logs | grep -q ' 1 crashed'"
 stopped KILL 2>/dev/null
 check nothing_but_the_record_is_left [ ! -e stopped.tar ]
 check the_next_call_makes_it locus 0 packet --smoke 0002 -o stopped.tar

@@ -36,14 +36,14 @@ check it_is_made_in_the_guest eval "grep -q '^smoke 0' '$scratch/said' && grep -
 packet() {
     local name=$1 root=$2
     why=
-    check "$1_is_checked_and_filed" locus 0 import "$project/$home/$name.tar" --root "$root"
+    check "$1_is_checked_and_filed" locus 0 import "$project/$home/$name.tar" --logs "$root"
     check "$1_is_said_to_be_emulated" grep -q '^host  *guest-packet, emulated: counts, no times' "$out"
     tail -n 1 "$root"/guest-packet/ledger.jsonl >"$scratch/line"
     says "$1_says_so_itself" '.kind == "emulated"' "$scratch/line"
     says "$1_has_two_nodes" '.nodes | length == 2' "$root"/guest-packet/packet/*/topo.json
     says "$1_has_a_matrix_without_times" 'type == "object"' "$root"/guest-packet/packet/*/matrix.json
-    check "$1_is_whole" eval "'$LOCUS' verify --root $root | grep -q ', 1 packet: all is well'"
-    check "$1_is_in_the_report" locus 0 report --root "$root" -o "$scratch/report.html"
+    check "$1_is_whole" eval "'$LOCUS' verify --logs $root | grep -q ', 1 packet: all is well'"
+    check "$1_is_in_the_report" locus 0 report --logs "$root" -o "$scratch/report.html"
     check "$1_is_shown_as_emulated" grep -q 'data-host="guest-packet".* data-emulated="n2"' "$scratch/report.html"
     why="a run is not marked"
     check "$1_has_no_run_that_is_not" [ "$(grep -c '<tr data-run="' "$scratch/report.html")" -eq \

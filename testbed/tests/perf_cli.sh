@@ -70,7 +70,7 @@ check the-list-is-kept eval "[ \$(grep -c '^  [ABC] .* churn-touch/full: [ABC].0
 why="samples: $(jq -s '[.[] | select(.t == "s")] | length' "$log")"
 check profiled-processes-are-no-samples eval "jq -es '[.[] | select(.t == \"s\")] | length == 6' '$log'"
 why=
-check verify-finds-nothing-stray eval "'$LOCUS' verify --root build/logs | grep -q 'all is well'"
+check verify-finds-nothing-stray eval "'$LOCUS' verify --logs build/logs | grep -q 'all is well'"
 check the-log-does-not-know eval "! grep -qi perf.data '$log' && ! grep -q 'perf-record' '$log'"
 
 check one-arm-only fake 0 0002 --perf-record='-F 999 -e instructions' --profile-arm B

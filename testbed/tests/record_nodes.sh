@@ -70,8 +70,8 @@ missing=$(log)
 prints its_log_can_be_shown 0 'needs traces, and there is no azure-conv: set LOCUS' "$LOCUS" record show "$missing"
 prints its_log_can_be_compared 0 'Nothing else differs' "$LOCUS" compare "$missing" "$missing"
 prints its_log_can_be_reported 0 'Of 2 predictions in 1 run, .* 2 could not be measured here' \
-    "$LOCUS" report --root build/logs -o missing.html
-prints its_log_can_be_verified 0 'all is well' "$LOCUS" verify --root build/logs
+    "$LOCUS" report --logs build/logs -o missing.html
+prints its_log_can_be_verified 0 'all is well' "$LOCUS" verify --logs build/logs
 plan a_trace_that_nobody_said_is_needed '^refused there is no azure-conv: set LOCUS_TRACES' \
     many home-steered azure-conv/line mbind_ok
 printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.0000000,40,20\n' \
@@ -137,7 +137,7 @@ holds its_samples_keep_their_times "" entries '[.[] | select(.t == "s")] | all(.
 prints list_names_the_guest 0 '^ *The verdict of 0002 is of an emulated guest (n2): counts, no times.$' \
     "$LOCUS" list --logs build/logs
 prints list_names_it_to_programs 0 '"emulated": "n2"' "$LOCUS" list --logs build/logs --json
-prints verify_takes_it 0 'all is well' "$LOCUS" verify --root build/logs
+prints verify_takes_it 0 'all is well' "$LOCUS" verify --logs build/logs
 prints it_is_shown 0 '^## Gates' "$LOCUS" record show "$log"
 holds and_says_so_at_its_top "$(head -n 8 "$scratch/out")" \
     eval "head -n 8 '$scratch/out' | grep -qF 'Made in an emulated machine (n2)'"
@@ -145,7 +145,7 @@ prints compare_has_no_ratio 0 'made in an emulated guest (n2): counts, no times'
 holds none_at_all "$(grep glibc "$scratch/out")" eval "grep -q 'glibc .* no times$' '$scratch/out'"
 prints reproducing_it_is_refused 2 'locus guest -m n2 -- run 0002 --seed' sh "$REPO/testbed/reproduce.sh" "$log"
 prints report_counts_them 0 '2 of the 7 runs were made in emulated machines' \
-    "$LOCUS" report --root build/logs -o report.html
+    "$LOCUS" report --logs build/logs -o report.html
 
 trial counts_in_a_guest 0 '^verdict ' env LOCUS_GUEST=n2 "$LOCUS" run 0003 --rounds 6
 holds counts_are_judged_as_ever "$(grep '^P' "$scratch/out")" \
@@ -180,5 +180,5 @@ if [ "$(git rev-parse --is-shallow-repository 2>&1)" = false ]; then
 else
     skip old_logs_have_the_order_that_history_proves "no whole history here"
 fi
-prints old_logs_make_a_report 0 'predictions in' "$LOCUS" report --root logs -o "$scratch/report.html"
+prints old_logs_make_a_report 0 'predictions in' "$LOCUS" report --logs logs -o "$scratch/report.html"
 done_testing

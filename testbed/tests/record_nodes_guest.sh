@@ -87,5 +87,5 @@ said its_counts_are_judged run '^P2 .*max\(C\) of outstanding_ratio == 1 .*obser
 log=$(sed -n 's/^run: log //p' "$scratch/out")
 holds its_log_comes_back_and_says_so "log '$log'" jq -es '.[0] | .emulated == "n2" and .env.guest == "n2"' "$log"
 why=
-check its_log_is_verified_outside "$LOCUS" verify --root build/logs --host guest-record
+check its_log_is_verified_outside "$LOCUS" verify --logs build/logs --host guest-record
 done_testing

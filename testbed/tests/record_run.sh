@@ -75,7 +75,7 @@ if locus 0 run 0002 --rounds 6 --seed 5; then
     check ledger-opened-before-and-closed-after eval "jq -es 'map(.t) == [\"ledger\", \"postulate\", \"open\", \"close\"]' $ledger"
     head=$(jq -r 'select(.t == "close").log_head' $ledger)
     check ledger-holds-the-last-hash [ "$head" = "$(tail -n 1 "$log" | jq -r .h)" ]
-    check verify-agrees locus 0 verify --root build/logs
+    check verify-agrees locus 0 verify --logs build/logs
 else
     fail trial "$why"
 fi
@@ -112,8 +112,8 @@ elif counted_predictions; then
     else
         check cycles-that-are-not-there-are-unmeasurable judged P4 'unmeasurable.*cycles: not supported: '
     fi
-    check counted-log-verifies locus 0 verify --root build/logs
-    check counted-log-makes-a-report locus 0 report --root build/logs -o "$scratch/report.html"
+    check counted-log-verifies locus 0 verify --logs build/logs
+    check counted-log-makes-a-report locus 0 report --logs build/logs -o "$scratch/report.html"
     check counted-report-shows-them grep -q 'data-metric="page_faults"' -r "$scratch/report"
     check counted-log-is-shown locus 0 record show "$counted"
 else
@@ -145,7 +145,7 @@ killed_as_it_opens() { # as soon as the ledger has the run
         run=$!
         while [ "$(stat -c %s $ledger)" = "$size" ] && kill -0 $run 2>/dev/null; do :; done
         kill -9 $run && wait $run
-        "$LOCUS" verify --root build/logs >"$scratch/out" || return 1
+        "$LOCUS" verify --logs build/logs >"$scratch/out" || return 1
     done 2>/dev/null
 }
 why="verify says that it was dropped"
@@ -156,16 +156,16 @@ why=
 
 rm -rf logs && git checkout -q . && git status --porcelain >"$scratch/status"
 why="smoke, file: $(head -n 1 "$scratch/err")"
-check what-a-trial-filed-is-filed-by-hand-afterwards eval "'$LOCUS' run 0002 --smoke -q --root logs >'$scratch/out' 2>&1 &&
+check what-a-trial-filed-is-filed-by-hand-afterwards eval "'$LOCUS' run 0002 --smoke -q --logs logs >'$scratch/out' 2>&1 &&
     '$LOCUS' list --json --logs logs | jq -e '.experiments[] | select(.id == \"0002\") | .filed == null' &&
     '$LOCUS' postulate file 0002 | grep -q '0002-churn-against-glibc.md filed in'"
 why="the filing was taken for the trial's own"
-check a-trial-does-not-undo-a-filing eval "'$LOCUS' run 0002 --smoke -q --root logs >'$scratch/out' 2>&1 &&
+check a-trial-does-not-undo-a-filing eval "'$LOCUS' run 0002 --smoke -q --logs logs >'$scratch/out' 2>&1 &&
     '$LOCUS' verify | grep -q ' 1 postulate, .*all is well'"
 echo >>postulates/0002-churn-against-glibc.md
 check nor-hide-that-what-was-filed-changed eval "! '$LOCUS' verify >'$scratch/out' &&
     grep -q '^postulates/0002-churn-against-glibc.md:1: .*changed after it was filed' '$scratch/out'"
 git checkout -q .
 why=
-refuses a-folder-that-may-not-be-written 1 'proc' run 0002 --smoke --root /proc/nowhere
+refuses a-folder-that-may-not-be-written 1 'proc' run 0002 --smoke --logs /proc/nowhere
 done_testing

@@ -115,7 +115,7 @@ if tail -n 1 "$scratch/out" | grep -qx "bm1 $(wc -c <$ledger) $(tail -n 1 $ledge
 if grep -q "^$crashed:5: run 0001-20260101T000002Z-cccccc crashed .*half a line" "$scratch/out"; then
     pass crashed_run_is_listed; else fail crashed_run_is_listed "$(cat "$scratch/out")"; fi
 finds undamaged_with_git 0 0 -- --git
-finds undamaged_with_all 0 0 -- --git --host bm1 --root ./logs/ --checkpoint "$scratch/checkpoint"
+finds undamaged_with_all 0 0 -- --git --host bm1 --logs ./logs/ --checkpoint "$scratch/checkpoint"
 finds undamaged_json 0 0 -- --git --json
 if jq -e '.findings == [] and .hosts[0].runs == 3 and (.hosts[0].crashed | length) == 1 and .hosts[0].sealed == 2 and
     .git.commits == 6 and .git.uncommitted == []' "$scratch/out" >/dev/null; then pass json; else
@@ -296,7 +296,7 @@ finds no_record 0 0 --
 damage_record_and_broken_ledger() { damage_record_without_an_entry && edit $ledger '5d'; }
 finds record_and_broken_ledger 1 1 "$ledger:5|$chain" --
 damage_record_beside_trials() { damage_record_without_an_entry && mkdir build && cp -a logs build/; }
-finds record_beside_trials 0 0 -- --root build/logs
+finds record_beside_trials 0 0 -- --logs build/logs
 
 # --- 12 to 14: the ledger's chain ----------------------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ says() {
 unmeasurable() {
     name=$1 pattern=$2
     shift 2
-    "$@" run "$experiment" --smoke --quiet --root "$scratch/logs" >"$scratch/out" 2>"$scratch/err"
+    "$@" run "$experiment" --smoke --quiet --logs "$scratch/logs" >"$scratch/out" 2>"$scratch/err"
     status=$?
     verdict=$(grep '^verdict' "$scratch/out")
     if [ $status -ne 0 ]; then

@@ -68,7 +68,7 @@ static int record_check(struct packing *packing)
     const json_t *first = rc ? NULL : json_array_get(json_object_get(report, "findings"), 0);
     if (first) {
         snprintf(packing->why, packing->why_bytes,
-                 "%s: the record is not whole, so it was not packed: %s (see: locus verify --root %s --host %s)",
+                 "%s: the record is not whole, so it was not packed: %s (see: locus verify --logs %s --host %s)",
                  tb_member_text(first, "file"), tb_member_text(first, "what"), packing->making->root, packing->making->host);
         rc = -EUCLEAN;
     }

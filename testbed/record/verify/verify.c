@@ -187,7 +187,7 @@ static int hosts_list(struct verify *verify, struct dirent ***names)
     const struct tb_verify_config *config = verify->config;
     int count = scandir(config->root, names, visible, alphasort), kept = 0;
     if (count < 0) {
-        tb_verify_impossible(verify, -EINVAL, "%s: %s. Run this where the record is, or name its folder with --root", config->root,
+        tb_verify_impossible(verify, -EINVAL, "%s: %s. Run this where the record is, or name its folder with --logs", config->root,
                              strerror(errno));
         return -1;
     }

@@ -348,9 +348,8 @@ static void put_arms(const struct page *page)
     }
     tb_table_note(
         table,
-        "Remote: of the cache lines written, those on pages of another node; crossing: their bytes. Frees abroad: "
-        "blocks kept for another node than their own. Placements are compared with the wrong node, and with what an engine may have "
-        "now.");
+        "Remote: of the cache lines written, those on pages of another node; crossing: their bytes. Frees abroad: blocks kept for "
+        "another node than their own. Placements are compared with the wrong node, and with what an engine may have now.");
 }
 
 // --- where the pages are -------------------------------------------------------------------------------------------------------

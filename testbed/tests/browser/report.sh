@@ -47,7 +47,7 @@ make_record() {
     (
         cd "$out" || exit 1
         export LOCUS_HOST=bm1
-        "$LOCUS" run 0002 -q -r 8 --root logs && "$LOCUS" run 0003 -q -r 8 --root logs && "$LOCUS" run 0001 -q --smoke --root logs
+        "$LOCUS" run 0002 -q -r 8 --logs logs && "$LOCUS" run 0003 -q -r 8 --logs logs && "$LOCUS" run 0001 -q --smoke --logs logs
     ) >"$out/run.log" 2>&1 || { tail -n 3 "$out/run.log" >&2; return 1; }
     log=$(ls "$out"/logs/bm1/0002-*/*.jsonl)
     sed -e '$d' "$log" | sed '$d' >"${log%.jsonl}-cut.jsonl"
@@ -122,7 +122,7 @@ if [ $# -eq 0 ]; then
     ! compgen -G "$own/*/*/*.jsonl" >/dev/null || set -- "$@" "$own"
 fi
 roots=()
-for root; do roots+=(--root "$root"); done
+for root; do roots+=(--logs "$root"); done
 check "the page is written" "locus report failed" "$LOCUS" report "${roots[@]}" -o "$out/report.html"
 cp "$here/report_probe.html" "$out/probe.html"
 sed 's/<details/<details open=""/g' "$out/report.html" >"$out/open.html"
@@ -169,7 +169,7 @@ picture report-1280-dark 1280 3000 "$out/open.html" --blink-settings=preferredCo
 picture report-360 360 1600 "$out/report.html"
 picture report-360-open 360 6000 "$out/open.html"
 [ ! -d "$out/nodes" ] || {
-    "$LOCUS" report --root "$out/nodes/logs" -o "$out/two.html" >/dev/null
+    "$LOCUS" report --logs "$out/nodes/logs" -o "$out/two.html" >/dev/null
     sed 's/<details/<details open=""/g' "$out"/two/*b1b2c3.html >"$out/nodes.html"
     picture nodes-1280 1280 4500 "$out/nodes.html"
     picture nodes-360 360 6000 "$out/nodes.html"
