@@ -155,11 +155,9 @@ static void put_matrix(struct tb_doc *doc, const json_t *fleet, const char *fold
         tb_table_column(table, (struct tb_column){name, title, TB_AS_IS, false});
     }
     json_array_foreach (tb_member(fleet, "postulates"), i, postulate) {
-        char name[160], link[256], more[32];
-        snprintf(name, sizeof name, "%.16s", tb_member_text(postulate, "id"));
+        char link[256], more[32];
         tb_table_row(table, TB_ROW_PLAIN);
-        struct tb_value id = tb_text_value(name);
-        tb_table_put(table, id);
+        tb_table_put(table, tb_text_value(tb_member_text(postulate, "id")));
         json_array_foreach (tb_member(postulate, "results"), j, result)
             tb_table_put(table, result_value(result, folder, link, more));
     }
