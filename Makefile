@@ -269,7 +269,8 @@ test-arm64: ## the tests on aarch64, cross-built and emulated (needs gcc-aarch64
 	@bash testbed/tests/arm64/arm64.sh
 
 logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %
-	@$(B)/locus __logging-effect
+	@$(MAKE) $(B)/testbed/cli/tests/logging_effect_scenario
+	@LOCUS_LAP=$(B)/locus-lap $(B)/testbed/cli/tests/logging_effect_scenario
 
 soak: deps-test ## test-all, with SOAK_SECONDS for each program
 	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh all
@@ -329,6 +330,17 @@ install: all install-share ## PREFIX=/usr/local LIBDIR=PREFIX/lib DESTDIR= CHECK
 	$(foreach library,$(installed),$(call install_library,$(library)))
 	$(if $(program),install $(program) $(DESTDIR)$(PREFIX)/bin)
 	$(if $(lap),install -D -t $(DESTDIR)$(libexec) $(lap))
+	$(if $(program),$(install_manual))
+
+# Both are made of what the program says of itself, so one for another architecture has none.
+man1       := $(PREFIX)/share/man/man1
+completion := $(PREFIX)/share/bash-completion/completions
+define install_manual
+install -d $(DESTDIR)$(man1) $(DESTDIR)$(completion)
+if $(program) --version >/dev/null 2>&1; then sh testbed/cli/manual.sh man $(program) >$(DESTDIR)$(man1)/locus.1 && \
+    sh testbed/cli/manual.sh completion $(program) >$(DESTDIR)$(completion)/locus; \
+    else echo 'locus(1) and its completion are left out: $(program) does not run on this machine'; fi
+endef
 
 # What the program needs beside itself (testbed/base/share.h). locus-lap is nobody's command, so it is not in bin.
 share   := $(PREFIX)/share/locus
@@ -344,6 +356,7 @@ install-share:
 
 uninstall: ## takes away what install put there, checked or not
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/locus/,$(notdir $(public))) $(DESTDIR)$(PREFIX)/bin/locus
+	rm -f $(DESTDIR)$(man1)/locus.1 $(DESTDIR)$(completion)/locus
 	rm -f $(foreach name,locus locus-checked,$(DESTDIR)$(LIBDIR)/pkgconfig/$(name).pc $(addprefix \
 	    $(DESTDIR)$(LIBDIR)/lib$(name),.a .so .so.$(SOVERSION) .so.$(VERSION)))
 	rm -rf $(DESTDIR)$(share) $(DESTDIR)$(libexec)

@@ -70,7 +70,7 @@ queue_of() { LOCUS_QUEUE=$fleet/queue sh "$tree/ansible/roles/runner/files/queue
 number() { play 2 campaign.yml -e '{locus_postulates: [14]}' && said 'numbers in quotes' && unsaid 'bm2'; }
 check 'a postulate that YAML took for a number is refused' number
 unfit() {
-    play 2 campaign.yml && said 'bm1: queue: not fit to measure: .*numa-balancing' && said 'wanted: 0 \(off\)' && unsaid 'bm[23]' &&
+    play 2 campaign.yml && said 'bm1: queue: not fit to measure: .*numa-balancing' && said 'wanted +0 \(off\)' && unsaid 'bm[23]' &&
         why='something was written' && ! [ -e "$(ledger_of bm1)" ]
 }
 check 'a canary that is not fit stops all, and says what to do' unfit

@@ -46,6 +46,20 @@ int tb_file_read(const char *path, char **data, size_t *bytes)
     return 0;
 }
 
+int tb_file_create(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    int rc = tb_file_write(fd, text, strlen(text));
+    if (!rc && fsync(fd))
+        rc = -errno;
+    close(fd);
+    if (rc)
+        unlink(path); // half a file would be in the way of the next one
+    return rc;
+}
+
 int tb_output_check(const char *path)
 {
     char folder[4096];

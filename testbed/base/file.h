@@ -13,6 +13,9 @@ int tb_file_read(const char *path, char **data, size_t *bytes);
 // All of it, however often it is interrupted. 0 or -errno.
 int tb_file_write(int fd, const char *bytes, size_t count);
 
+// A new file with this text, durably; a file that is there stays as it is (-EEXIST), and one that failed is gone. 0 or -errno.
+int tb_file_create(const char *path, const char *text);
+
 // Can a file be put there? For a measurement that would otherwise end without its result. 0, or -errno of what is in the way.
 int tb_output_check(const char *path);
 

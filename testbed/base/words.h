@@ -9,8 +9,6 @@
 
 #include "testbed/stats/stats.h"
 
-#define TB_CONFIDENCE 0.95 // of every interval that is shown
-
 // A report is composed in memory and then written at once, so that the reason of a failed write is known exactly.
 struct tb_text {
     FILE *stream; // print here

@@ -11,13 +11,12 @@
 #include <string.h>
 
 #include "testbed/base/share.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/cli/options_trace.h"
 #include "testbed/host/head.h"
 #include "testbed/measure/contender.h"
 #include "testbed/report/advise/advise.h"
-#include "testbed/report/board/board.h"
 #include "testbed/workload/workload.h"
 
 // 16 tokens of one layer of an 8B model have 64 KiB (8 heads of 128, keys and values, two bytes each), and a pool of such blocks
@@ -37,9 +36,6 @@ struct arguments {
     const char *path, *workload;
     uint64_t cross_percent;
     bool rounds_given, block_bytes_given;
-    int argc;
-    char **argv;                // of the command
-    const struct tb_advise *advise; // the answer
     json_t *head;               // of --json, or NULL
 };
 
@@ -101,7 +97,7 @@ static const char documentation[] =
     "  locus advise --trace trace.csv --tokens-per-block 32 --block-bytes 128KiB\n"
     "  locus advise --workload steady-decode --cross 0 --json=advise.json\n"
     "  locus advise -c home-steered,interleave,mimalloc\n"
-    "  locus guest -t 240 -- advise     counts, on a machine of one node\n\n"
+    "  locus guest -- advise            counts, on a machine of one node\n\n"
     "Exit status: 0 all gates passed or nothing to choose, 1 an arm is INVALID, a request is larger than the pool, or the run "
     "failed, 2 bad input.";
 
@@ -168,7 +164,7 @@ static int arms_make(struct arguments *arguments, struct tb_advise *advise)
     uint64_t pool_bytes = advise->pool_blocks * advise->block_bytes;
     if (options->arms_count == 0)
         add_defaults(options, advise);
-    tb_advise_refuse(&advise->machine, pool_bytes, options->arms, &options->arms_count, advise);
+    tb_advise_refuse(pool_bytes, options->arms, &options->arms_count, advise);
     if (options->arms_count == 0) {
         tb_error("nothing can be run here: %s: %s", advise->refusals[0].arm, advise->refusals[0].why);
         return TB_EXIT_FAILED;
@@ -210,76 +206,12 @@ static struct tb_cell cell_make(const struct arguments *arguments, const struct 
     return cell;
 }
 
-// --- a machine of one node -----------------------------------------------------------------------------------------------------
-
-static void say_quoted(struct tb_words *words, const char *text)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=:,%+-";
-    const char *quote = text[strspn(text, plain)] || !*text ? "'" : "";
-    tb_say(words, "%s", quote);
-    for (; *text; text++) {
-        if (*text == '\'')
-            tb_say(words, "'\\''");
-        else
-            tb_say(words, "%c", *text);
-    }
-    tb_say(words, "%s", quote);
-}
-
-// Emulated it takes some 0.5 ms for each block of a lap and round, with all contenders on two nodes; thrice that, and a minute to
-// begin with.
-static uint64_t guest_seconds(const struct arguments *arguments, const struct tb_schedule *schedule)
-{
-    const struct tb_cell cell = cell_make(arguments, schedule, true);
-    uint64_t rounds = arguments->rounds_given ? arguments->options.rounds : ROUNDS_EMULATED;
-    return 60 + (rounds * schedule->blocks_per_lap * (cell.laps + cell.laps_counted) * 3 / 2000 + 59) / 60 * 60;
-}
-
-// The same question to an emulated machine, as a person would type it. A trace goes along, and lies in /with there.
-static void guest_command_make(const struct arguments *arguments, uint64_t seconds, struct tb_words *out)
-{
-    const char *path = arguments->path, *name = path && strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    tb_say(out, "locus guest -t %" PRIu64, seconds);
-    if (path) {
-        tb_say(out, " --with ");
-        say_quoted(out, path);
-    }
-    tb_say(out, " -- advise");
-    for (int i = 1; i < arguments->argc; i++) {
-        const char *word = arguments->argv[i];
-        char inside[8192];
-        if (strncmp(word, "--json", 6) == 0)
-            continue;
-        snprintf(inside, sizeof inside, "%s", word);
-        if (path && path >= word && path <= word + strlen(word)) // "--trace PATH" or "--trace=PATH": it is part of this word
-            snprintf(inside, sizeof inside, "%.*s/with/%s", (int)(path - word), word, name);
-        tb_say(out, " ");
-        say_quoted(out, inside);
-    }
-    if (seconds > 900)
-        tb_say(out, " # long; --requests 500 looks at the beginning only");
-}
-
 // --- the command ---------------------------------------------------------------------------------------------------------------
 
-static int write_text(FILE *stream, const void *arguments)
+static int report(const struct arguments *arguments, const struct tb_advise *advise)
 {
-    return tb_advise_text(stream, ((const struct arguments *)arguments)->advise);
-}
-
-static int write_json(FILE *stream, const void *what)
-{
-    const struct arguments *arguments = what;
-    return tb_advise_json(stream, arguments->head, arguments->advise);
-}
-
-static int report(const struct arguments *arguments)
-{
-    const struct tb_options *options = &arguments->options;
-    int failed = options->forms.json.wanted ? tb_options_write(options->forms.json.path, write_json, arguments) : 0;
-    if (!tb_forms_take_output(&options->forms))
-        failed |= tb_options_write(NULL, write_text, arguments);
-    return failed ? TB_EXIT_FAILED : TB_EXIT_OK;
+    const struct tb_forms *forms = &arguments->options.forms;
+    return tb_forms_write(forms, tb_advise_doc(forms->json.wanted ? json_incref(arguments->head) : NULL, advise));
 }
 
 static int measure(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
@@ -299,7 +231,7 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
     if (tb_options_measure(options, &cell, 1, "advise", NULL, &campaign, &view) == 0) {
         tb_log_view_close(&view);
         advise->campaign = &campaign;
-        status = report(arguments);
+        status = report(arguments, advise);
         if (!tb_options_all_valid(&campaign))
             status = TB_EXIT_FAILED;
     }
@@ -314,22 +246,18 @@ static int answer(struct arguments *arguments, const struct tb_schedule *schedul
     advise->pool_blocks = schedule->pool_blocks;
     advise->block_bytes = arguments->options.block_bytes;
     advise->cross_percent = (uint32_t)arguments->cross_percent;
-    if (homes < 2) {
-        struct tb_words guest = {0};
-        guest_command_make(arguments, guest_seconds(arguments, schedule), &guest);
-        advise->guest_command = guest.text;
-        return report(arguments);
-    }
+    if (homes < 2)
+        return report(arguments, advise);
     if (nodes > TB_NODES_MAX) {
         tb_error("%u nodes have memory, and %u are the most: leave some out by numactl --membind or a cpuset", nodes, TB_NODES_MAX);
         return TB_EXIT_FAILED;
     }
-    if (tb_advise_room(machine, advise->pool_blocks * advise->block_bytes, advise->block_bytes))
+    if (tb_advise_room(advise))
         return TB_EXIT_FAILED;
     return measure(arguments, schedule, advise);
 }
 
-int tb_cmd_advise(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     static struct tb_advise advise;
@@ -341,8 +269,6 @@ int tb_cmd_advise(int argc, char **argv)
     tb_options_trace_init(&arguments.trace);
     arguments.options.many_nodes = true;
     arguments.cross_percent = 50;
-    arguments.argc = argc;
-    arguments.argv = argv;
     int status = tb_cli_parse(&argp, "advise", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
@@ -356,7 +282,6 @@ int tb_cmd_advise(int argc, char **argv)
         status = TB_EXIT_FAILED;
     if (!status) {
         settle_defaults(&arguments, &advise.machine);
-        arguments.advise = &advise;
         arguments.head = arguments.options.forms.json.wanted ? tb_head("advise") : NULL;
         status = answer(&arguments, schedule, &advise);
     }
@@ -364,3 +289,5 @@ int tb_cmd_advise(int argc, char **argv)
     free(schedule);
     return status;
 }
+
+TB_COMMAND(80, "advise", "which placement to use here, and what it is worth", command);

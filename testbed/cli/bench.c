@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/workload/workload.h"
 
@@ -33,7 +33,7 @@ static const char documentation[] =
     "  locus bench -c locus,mimalloc -r 30 --json\n\n"
     "Exit status: 0 all gates passed, 1 an arm is INVALID or the run failed, 2 bad input.";
 
-int tb_cmd_bench(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct tb_options options;
     const struct argp_child children[] = {{&tb_options_argp, 0, NULL, 0}, {0}};
@@ -59,3 +59,5 @@ int tb_cmd_bench(int argc, char **argv)
     free(schedule);
     return status;
 }
+
+TB_COMMAND(70, "bench", "nanoseconds of the single operations", command);

@@ -10,9 +10,8 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
-#include "testbed/base/terminal.h"
-#include "testbed/cli/commands.h"
-#include "testbed/doc/emit.h"
+#include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
 #include "testbed/host/head.h"
 #include "testbed/record/store.h"
 #include "testbed/report/hosts/compare.h"
@@ -27,11 +26,11 @@ struct arguments {
     bool postulates;
     char wanted[NAMES_MAX][16];     // "0013" or "0013/P2"
     const char *logs, *host;
-    bool json;
+    struct tb_forms forms;
 };
 
+static const struct argp_child children[] = {{&tb_forms_json_argp, 0, NULL, 0}, {0}};
 static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "JSON on standard output", 0},
     {"host", 'H', "GLOB", 0, "These hosts alone, such as 'bm*' (all that have a ledger)", 0},
     {"logs", 'l', "FOLDER", 0, "Where the hosts' ledgers and logs are (logs)", 0},
     {0},
@@ -71,7 +70,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     struct stat about;
     switch (key) {
-    case 'j': arguments->json = true; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case 'H': arguments->host = argument; return 0;
     case 'l':
         if (stat(argument, &about) || !S_ISDIR(about.st_mode))
@@ -97,7 +96,9 @@ static const char documentation[] =
     "With two runs: RUN is a run's id, the last six digits of it, or its log. The runs may be of different experiments and hosts. "
     "Within a run contenders are compared round by round, so that what disturbs a round cancels. Between two runs nothing "
     "cancels: the interval holds how the samples scatter (rank-sum, unpaired), and not what else changed, so it is too narrow "
-    "rather than too wide. What else changed is listed below it.\n\n"
+    "rather than too wide. What else changed is listed below it. Of two runs of one experiment each predicted figure is "
+    "held against the other run's: it is reproduced when the two intervals overlap; an exact figure when it, or "
+    "what it means for the claim, is the same. testbed/reproduce.sh RUN makes a second run from the log of the first.\n\n"
     "Examples:\n"
     "  locus compare                             all hosts, all postulates\n"
     "  locus compare 0005                        the predictions of one, by host\n"
@@ -107,13 +108,6 @@ static const char documentation[] =
     "  locus compare logs/bm1/0002-x/A.jsonl logs/bm2/0002-x/B.jsonl\n"
     "  locus compare --json a1b2c3 d4e5f6 | jq '.cells[].arms[].ratio'\n\n"
     "Exit status: 0 compared, 1 it failed, there is nothing to compare, or a ledger is broken, 2 bad input.";
-
-static int show(struct tb_doc *doc, bool json)
-{
-    int rc = !doc ? -ENOMEM : json ? tb_emit_json(stdout, doc) : tb_emit_text(stdout, doc, tb_report_style(stdout));
-    tb_doc_close(doc);
-    return rc == -ENOMEM ? (tb_error("out of memory"), TB_EXIT_FAILED) : rc ? tb_cli_output_failed(rc) : tb_cli_flush();
-}
 
 // --- two runs ------------------------------------------------------------------------------------------------------------------
 
@@ -125,7 +119,8 @@ static int print_runs(const struct arguments *arguments, const struct tb_log_vie
         tb_error("compare: %s", strerror(-rc));
         return TB_EXIT_FAILED;
     }
-    int status = show(tb_compare_doc(arguments->json ? tb_head("compare-runs") : NULL, comparison), arguments->json);
+    int status = tb_forms_write(&arguments->forms,
+                                tb_compare_doc(arguments->forms.json.wanted ? tb_head("compare-runs") : NULL, comparison));
     json_decref(comparison);
     return status;
 }
@@ -192,7 +187,7 @@ static int print_hosts(const struct arguments *arguments, json_t *fleet)
     const char *wanted[NAMES_MAX + 1] = {NULL};
     for (size_t i = 0; i < arguments->count; i++)
         wanted[i] = arguments->wanted[i];
-    return show(tb_fleet_doc(arguments->json ? tb_head("compare") : NULL, fleet, wanted), arguments->json);
+    return tb_forms_write(&arguments->forms, tb_fleet_doc(arguments->forms.json.wanted ? tb_head("compare") : NULL, fleet, wanted));
 }
 
 static int compare_hosts(const struct arguments *arguments)
@@ -217,12 +212,14 @@ static int compare_hosts(const struct arguments *arguments)
     return status ? status : broken;
 }
 
-int tb_cmd_compare(int argc, char **argv)
+static int command(int argc, char **argv)
 {
-    struct arguments arguments = {.json = false};
-    const struct argp argp = {options, parse, "[NNNN[/P2]... | RUN RUN]", documentation, NULL, NULL, NULL};
+    struct arguments arguments = {0};
+    const struct argp argp = {options, parse, "[NNNN[/P2]... | RUN RUN]", documentation, children, NULL, NULL};
     int status = tb_cli_parse(&argp, "compare", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
     return arguments.postulates ? compare_hosts(&arguments) : compare_runs(&arguments);
 }
+
+TB_COMMAND(160, "compare", "all hosts side by side, or two runs", command);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/counters/view.h"
 #include "testbed/host/head.h"
 #include "testbed/report/board/board.h"
@@ -94,7 +94,7 @@ static int print_json(const struct tb_counter_set *set, bool probed)
     return tb_cli_flush();
 }
 
-int tb_cmd_counters(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {.other = false};
     static struct tb_counter_set set;
@@ -116,3 +116,5 @@ int tb_cmd_counters(int argc, char **argv)
     tb_counters_text(stdout, &set, !arguments.other);
     return tb_cli_flush();
 }
+
+TB_COMMAND(40, "counters", "what can be counted here beside the time, and why not the rest", command);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/doc/emit.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/head.h"
@@ -144,7 +144,7 @@ static int look(struct tb_doctor *doctor, const struct arguments *arguments)
     return select_findings(doctor, arguments) ? TB_EXIT_OK : TB_EXIT_USAGE;
 }
 
-int tb_cmd_doctor(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
     int status = tb_cli_parse(&argp, "doctor", argc, argv, &arguments);
@@ -168,3 +168,5 @@ int tb_cmd_doctor(int argc, char **argv)
     free(doctor);
     return status;
 }
+
+TB_COMMAND(30, "doctor", "is this host fit to measure, and what would make it so?", command);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/measure/contender.h"
 #include "testbed/workload/suite.h"
@@ -35,7 +35,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-    {"workload", 'W', "LIST", 0, "Workloads, comma-separated; all or v1: the four of LOCUS-EVAL v1; v2: its six (all)", 0},
+    {"workload", 'W', "LIST", 0, "Workloads, comma-separated; v1: the four of LOCUS-EVAL v1; v2: its six; all (v1)", 0},
     {0},
 };
 
@@ -56,8 +56,8 @@ static const char documentation[] =
     "order. Ratios are formed within a round; the interval holds the true ratio with 95 % confidence, if others leave the machine "
     "alone. A row says how many times faster than the best malloc of that workload, and than mimalloc; \"over floor\" is how many "
     "times as long as the oracle, which knows all blocks beforehand. --json has the ratio to each malloc by name.\n\n"
-    "A row is noisy when its processes waited for a CPU in more than a quarter of the rounds, or when its spread is over 10 %; a "
-    "ratio also when its interval ends 1.5 times above where it begins. What is noisy leaves the summary, which says so. Below 6 "
+    "A row is noisy when its processes waited for a CPU in more than a quarter of the rounds, or when its spread is over 20 %; a "
+    "ratio also when its interval ends 1.5 times above where it begins. What is noisy leaves the answer, which says so. Below 6 "
     "rounds there is no interval, and nothing is said.\n\n"
     "Ratios at --touch none are larger and mean less: an engine writes its blocks. Full touch is what counts.\n\n"
     "Workloads: steady-decode, burst-storm, long-tail, churn-touch (v1), burst-queued (a pool too small for the burst), "
@@ -135,6 +135,15 @@ static int suite_add(const struct arguments *arguments, unsigned version, struct
     return status;
 }
 
+static int all_add(const struct arguments *arguments, struct eval_plan *plan)
+{
+    const struct tb_workload *workload;
+    int status = 0;
+    for (size_t i = 0; (workload = tb_workload_at(i)) && !status; i++)
+        status = workload_add(arguments, workload->name, plan);
+    return status;
+}
+
 static int cells_make(const struct arguments *arguments, struct eval_plan *plan)
 {
     char list[512], *rest = NULL;
@@ -144,7 +153,9 @@ static int cells_make(const struct arguments *arguments, struct eval_plan *plan)
         return TB_EXIT_USAGE;
     }
     for (char *name = strtok_r(list, ",", &rest); name && !status; name = strtok_r(NULL, ",", &rest)) {
-        if (strcmp(name, "all") == 0 || strcmp(name, "v1") == 0)
+        if (strcmp(name, "all") == 0)
+            status = all_add(arguments, plan);
+        else if (strcmp(name, "v1") == 0)
             status = suite_add(arguments, 1, plan);
         else if (strcmp(name, "v2") == 0)
             status = suite_add(arguments, 2, plan);
@@ -157,14 +168,14 @@ static int cells_make(const struct arguments *arguments, struct eval_plan *plan)
     return TB_EXIT_USAGE;
 }
 
-int tb_cmd_eval(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp_child children[] = {{&tb_options_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {options, parse, NULL, documentation, children, with_contenders, NULL};
     static struct eval_plan plan;
     tb_options_init(&arguments.options);
-    arguments.workloads = "all";
+    arguments.workloads = "v1";
     int status = tb_cli_parse(&argp, "eval", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
@@ -179,3 +190,5 @@ int tb_cmd_eval(int argc, char **argv)
         free(plan.schedules[i]);
     return status;
 }
+
+TB_COMMAND(50, "eval", "the scoreboard: contenders side by side on LOCUS-EVAL", command);

@@ -12,7 +12,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/share.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 
 #define TIMEOUT_MAX 86400 // a day, in seconds: more is a typing error
 #define WORDS_MAX 16      // that the script is called with, without files and the command
@@ -167,7 +167,7 @@ static int run(struct arguments *arguments, int argc, char **argv)
     return become_script(arguments, argv + command, argc - command);
 }
 
-int tb_cmd_guest(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {.machine = "n2", .timeout_s = 600};
     arguments.with = calloc((size_t)argc, sizeof *arguments.with);
@@ -179,3 +179,5 @@ int tb_cmd_guest(int argc, char **argv)
     free(arguments.with);
     return status;
 }
+
+TB_COMMAND(190, "guest", "any of these in an emulated multi-node machine", command);

@@ -11,7 +11,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/record/git.h"
 #include "testbed/record/import/import.h"
 
@@ -207,7 +207,7 @@ static int answer(struct tb_import *import)
     return TB_EXIT_FAILED;
 }
 
-int tb_cmd_import(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     const struct argp argp = {options, parse, "PACKET|FOLDER", documentation, NULL, NULL, NULL};
     struct tb_import_config config = {.root = "logs"};
@@ -226,3 +226,5 @@ int tb_cmd_import(int argc, char **argv)
     tb_import_close(&import);
     return status;
 }
+
+TB_COMMAND(180, "import", "another host's record, a packet or a folder, into this one *", command);

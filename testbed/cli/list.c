@@ -6,30 +6,33 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/cli/commands.h"
+#include "testbed/base/json.h"
+#include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
 #include "testbed/host/head.h"
-#include "testbed/cli/postulate/postulate.h"
 #include "testbed/postulate/postulate.h"
 #include "testbed/record/store.h"
-#include "testbed/report/board/board.h"
+#include "testbed/report/page/page.h"
 
 #define ROOT "logs"
 
 struct arguments {
     const char *logs;
-    bool json;
+    struct tb_forms forms;
 };
 
+static const struct argp_child children[] = {{&tb_forms_json_argp, 0, NULL, 0}, {0}};
+
 static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "One JSON object", 0},
     {"logs", 'l', "FOLDER", 0, "Whose ledgers are asked for verdicts (logs; trials are in build/logs)", 0},
     {0},
 };
 
 static const char documentation[] =
-    "The postulates: number, when it was filed, how many predictions it makes, its last verdict, and the question.\v"
+    "The postulates: number, when it was filed, how many predictions it claims, its last verdict, and its name.\v"
     "filed: when it was entered into a ledger; EDITED when it is not what was filed. The verdict is the latest of any host; where "
-    "that was an emulated guest, a line says so. A postulate itself is a text to be read: postulates/NNNN-slug.md.\n\n"
+    "that was an emulated guest, a line says so. A postulate itself is a text to be read: postulates/NNNN-slug.md; "
+    "its question and its predictions are in --json.\n\n"
     "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus list\n"
@@ -41,54 +44,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     switch (key) {
-    case 'j': arguments->json = true; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case 'l': arguments->logs = argument; return 0;
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus list --help)", argument);
     default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
-// What the ledgers know about one postulate. The texts are borrowed from them; NULL where there is none.
-struct standing {
-    const char *filed;          // when
-    bool edited;
-    const char *verdict, *verdict_run, *verdict_host, *verdict_time;
-    const char *guest;          // the emulated machine of that run
-};
-
-static const char *text_of(const json_t *entry, const char *key)
-{
-    return json_string_value(json_object_get(entry, key));
-}
-
-static struct standing standing(const struct tb_postulate *postulate, const struct tb_store *filed)
-{
-    const struct tb_store_host *host = NULL;
-    char run[16];
-    snprintf(run, sizeof run, "%s-*", postulate->id);
-    const json_t *close = tb_store_last(filed, "close", "run", run, &host);
-    return (struct standing){
-        .filed = text_of(tb_store_last(filed, "postulate", "id", postulate->id, NULL), "time"),
-        .edited = tb_store_otherwise(filed, postulate->id, postulate->sha256) != NULL,
-        .verdict = text_of(close, "verdict"),
-        .verdict_run = text_of(close, "run"),
-        .verdict_host = host ? host->name : NULL,
-        .verdict_time = text_of(close, "time"),
-        .guest = text_of(close, "emulated"),
-    };
-}
-
-static void print_text(const struct tb_postulate *postulate, const struct standing *standing)
-{
-    char filed[11], verdict[64], guest[64];
-    tb_text_clean(standing->edited ? "EDITED" : standing->filed ? standing->filed : "no", true, filed, sizeof filed);
-    tb_text_clean(standing->verdict ? standing->verdict : "none yet", true, verdict, sizeof verdict);
-    printf("%-6s  %-10s  %11u  %-26s  %s\n", postulate->id, filed, postulate->predictions_count, verdict, postulate->slug);
-    printf("%8s", "");
-    tb_text_wrap(stdout, 80, 8, 8, postulate->question);
-    if (standing->guest) {
-        tb_text_clean(standing->guest, true, guest, sizeof guest);
-        printf("%8sThe verdict is of an emulated guest (%s): counts, no times.\n", "", guest);
     }
 }
 
@@ -98,55 +57,85 @@ static json_t *predictions_json(const struct tb_postulate *postulate)
     char text[160];
     for (uint32_t i = 0; i < postulate->predictions_count; i++) {
         const struct tb_prediction *prediction = &postulate->predictions[i];
-        json_array_append_new(predictions, json_pack("{s:s, s:s, s:s}", "id", prediction->id, "cell", prediction->cell, "text",
-                                                     tb_prediction_text(prediction, text, sizeof text)));
+        predictions = tb_json_appended(predictions, json_pack("{s:s, s:s, s:s}", "id", prediction->id, "cell", prediction->cell,
+                                                              "text", tb_prediction_text(prediction, text, sizeof text)));
     }
     return predictions;
 }
 
-static int add_json(json_t *array, const struct tb_postulate *postulate, const struct standing *standing)
+// One postulate and what the ledgers know about it: when it was filed, and the verdict of its latest run.
+static json_t *experiment_json(const struct tb_postulate *postulate, const struct tb_store *filed)
 {
-    json_t *verdict = json_null();
-    if (standing->verdict)
-        verdict = json_pack("{s:s, s:s?, s:s?, s:s?, s:s?}", "verdict", standing->verdict, "run", standing->verdict_run, "host",
-                            standing->verdict_host, "time", standing->verdict_time, "emulated", standing->guest);
-    return json_array_append_new(array,
-                                 json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:b, s:o, s:o}", "id", postulate->id, "slug",
-                                           postulate->slug, "title", postulate->title, "question", postulate->question, "path",
-                                           postulate->path, "sha256", postulate->sha256, "filed", standing->filed, "edited",
-                                           standing->edited, "verdict", verdict, "predictions", predictions_json(postulate)));
+    const struct tb_store_host *host = NULL;
+    char run[16];
+    snprintf(run, sizeof run, "%s-*", postulate->id);
+    const json_t *close = tb_store_last(filed, "close", "run", run, &host);
+    const json_t *filing = tb_store_last(filed, "postulate", "id", postulate->id, NULL);
+    const char *verdict = json_string_value(tb_member(close, "verdict"));
+    bool edited = tb_store_otherwise(filed, postulate->id, postulate->sha256) != NULL;
+    json_t *latest =
+        !verdict ? json_null()
+                 : json_pack("{s:s, s:O?, s:s?, s:O?, s:O?}", "verdict", verdict, "run", tb_member(close, "run"), "host",
+                             host ? host->name : NULL, "time", tb_member(close, "time"), "emulated", tb_member(close, "emulated"));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:O?, s:b, s:o, s:o}", "id", postulate->id, "slug", postulate->slug, "title",
+                     postulate->title, "question", postulate->question, "path", postulate->path, "sha256", postulate->sha256,
+                     "filed", tb_member(filing, "time"), "edited", edited, "verdict", latest, "predictions",
+                     predictions_json(postulate));
 }
 
-static int print_all(const struct tb_postulates *all, const struct tb_store *filed, bool json)
+static void add_row(struct tb_table *table, const json_t *experiment)
 {
-    json_t *array = json_array();
-    int failed = 0, status = TB_EXIT_OK;
-    if (all->count == 0 && !json)
-        printf("No postulate yet: locus postulate new SLUG writes the first.\n");
-    else if (!json)
-        printf("number  filed       predictions  last verdict                experiment\n");
-    for (size_t i = 0; !failed && i < all->count; i++) {
-        const struct tb_postulate *postulate = all->files[i].postulate;
-        if (!postulate) {
+    const char *verdict = tb_member_text(experiment, "verdict.verdict"), *guest = tb_member_text(experiment, "verdict.emulated");
+    const char *filed = tb_member_text(experiment, "filed");
+    char day[16];
+    snprintf(day, sizeof day, "%.10s", *filed ? filed : "no");
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value(tb_member_text(experiment, "id")));
+    tb_table_put(table, tb_text_value(json_is_true(tb_member(experiment, "edited")) ? "EDITED" : day));
+    tb_table_put(table, tb_count(json_array_size(tb_member(experiment, "predictions"))));
+    tb_table_put(table, *verdict ? tb_verdict_value(verdict) : tb_text_value("none yet"));
+    tb_table_put(table, tb_text_value(tb_member_text(experiment, "slug")));
+    if (*guest)
+        tb_table_note(table, "The verdict of %s is of an emulated guest (%s): counts, no times.", tb_member_text(experiment, "id"),
+                      guest);
+}
+
+// NULL without memory.
+static struct tb_doc *list_doc(json_t *head, json_t *experiments)
+{
+    static const struct tb_column columns[] = {{NULL, "number", TB_AS_IS, false},     {NULL, "filed", TB_AS_IS, false},
+                                               {NULL, "claims", TB_AS_IS, false},     {NULL, "last verdict", TB_AS_IS, false},
+                                               {NULL, "experiment", TB_AS_IS, false}, {0}};
+    struct tb_doc *doc = tb_doc_open(head);
+    const json_t *experiment;
+    size_t i;
+    if (!doc || !experiments) {
+        tb_doc_close(doc);
+        json_decref(experiments);
+        return NULL;
+    }
+    if (json_array_size(experiments) == 0)
+        tb_doc_say(doc, NULL, "No postulate yet: locus postulate new SLUG writes the first.");
+    struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
+    json_array_foreach (experiments, i, experiment)
+        add_row(table, experiment);
+    tb_doc_json(doc, "experiments", experiments);
+    return doc;
+}
+
+static int print_all(const struct tb_postulates *all, const struct tb_store *filed, const struct tb_forms *forms)
+{
+    json_t *experiments = json_array();
+    int status = TB_EXIT_OK;
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->files[i].postulate) {
+            experiments = tb_json_appended(experiments, experiment_json(all->files[i].postulate, filed));
+        } else {
             tb_error("%s", all->files[i].why.text);
             status = TB_EXIT_FAILED;
-            continue;
         }
-        struct standing now = standing(postulate, filed);
-        if (json)
-            failed = add_json(array, postulate, &now);
-        else
-            print_text(postulate, &now);
     }
-    json_t *whole = json && !failed ? tb_headed(tb_head("list"), json_pack("{s:O}", "experiments", array)) : NULL;
-    failed |= json && !whole;
-    if (whole && !json_dumpf(whole, stdout, JSON_INDENT(2)))
-        putchar('\n');
-    if (failed)
-        tb_error("out of memory");
-    json_decref(whole);
-    json_decref(array);
-    return failed ? TB_EXIT_FAILED : status;
+    return tb_forms_write(forms, list_doc(forms->json.wanted ? tb_head("list") : NULL, experiments)) ? TB_EXIT_FAILED : status;
 }
 
 int tb_ledgers_whole(const struct tb_store *store)
@@ -162,10 +151,10 @@ int tb_ledgers_whole(const struct tb_store *store)
     return status;
 }
 
-int tb_cmd_list(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {.logs = ROOT};
-    const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
     struct tb_store filed = {0};
     struct tb_postulates all = {0};
     int status = tb_cli_parse(&argp, "list", argc, argv, &arguments);
@@ -177,11 +166,12 @@ int tb_cmd_list(int argc, char **argv)
     int rc = tb_postulates_load(&all), ledgers = tb_store_add_ledgers(&filed, arguments.logs);
     if (rc || ledgers)
         tb_error("%s: %s", rc ? TB_POSTULATES : arguments.logs, strerror(rc ? -rc : -ledgers));
-    status = rc || ledgers ? TB_EXIT_FAILED : print_all(&all, &filed, arguments.json);
+    status = rc || ledgers ? TB_EXIT_FAILED : print_all(&all, &filed, &arguments.forms);
     if (tb_ledgers_whole(&filed))
         status = TB_EXIT_FAILED;
     tb_store_close(&filed);
     tb_postulates_close(&all);
-    int flushed = tb_cli_flush();
-    return status ? status : flushed;
+    return status;
 }
+
+TB_COMMAND(90, "list", "the postulates, and what became of them *", command);

@@ -5,7 +5,7 @@
 // What is asked for in vain is refused before anything is measured: a path that cannot be written, a drawing of times that an
 // emulated machine does not have. A file that fails afterwards does not take the others, or the page, with it.
 #include "testbed/base/terminal.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -304,7 +304,7 @@ static int plan(const struct arguments *arguments, const struct locus_topo *topo
     return error == -ENODEV && arguments->topology ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
 }
 
-int tb_cmd_matrix(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     struct timespec now;
@@ -336,3 +336,5 @@ int tb_cmd_matrix(int argc, char **argv)
     locus_topo_close(topo);
     return status;
 }
+
+TB_COMMAND(20, "matrix", "what it costs each node to reach the memory of each", command);

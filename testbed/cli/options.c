@@ -208,10 +208,25 @@ bool tb_options_all_valid(const struct tb_campaign *campaign)
     return true;
 }
 
+// A log without a seal ends where its run did; one that was changed proves nothing.
+static bool is_whole(const struct tb_log_view *view)
+{
+    const struct tb_chain *chain = &view->chain;
+    if (chain->broken_line && !chain->torn) {
+        tb_error("%s:%zu: %s", view->path, chain->broken_line, chain->broken);
+        return false;
+    }
+    if (!view->seal)
+        tb_error("%s: it has no seal: what was measured crashed or was interrupted, and its whole rounds are shown", view->path);
+    return true;
+}
+
 int tb_options_show(const struct tb_options *options, const struct tb_log_view *view)
 {
     struct tb_loaded loaded;
     char why[4200];
+    if (!is_whole(view))
+        return TB_EXIT_FAILED;
     int error = tb_loaded(view, &loaded, why, sizeof why);
     if (error) {
         tb_error("%s", error == -ENOMEM ? strerror(ENOMEM) : why);
@@ -235,7 +250,7 @@ static int outputs_check(const struct tb_options *options)
     if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
         return -EINVAL;
     if (options->log_path && access(options->log_path, F_OK) == 0) {
-        tb_error("--log %s: there is such a file already, and a log is never overwritten: name another", options->log_path);
+        tb_error("%s: there is such a file already, and a log is never overwritten: name another", options->log_path);
         return -EEXIST;
     }
     char lap[PATH_MAX], why[400];

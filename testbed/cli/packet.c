@@ -18,17 +18,15 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
-#include "testbed/cli/commands.h"
-#include "testbed/host/doctor/doctor.h"
-#include "testbed/host/host.h"
+#include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
+#include "testbed/base/words.h"
 #include "testbed/host/host_name.h"
-#include "testbed/host/topology/topo_view.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
 #include "testbed/record/packet/packet.h"
 #include "testbed/record/store.h"
 #include "testbed/run/official.h"
-#include "topo/topo.h"
 
 #define STEPS_MAX 256u
 #define MATRIX_SECONDS 60.0  // of one node, 51 on the machine where this was written; more nodes have more pairs
@@ -116,7 +114,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-enum { PART_TOPO, PART_XML, PART_DOCTOR, PART_MATRIX, PARTS };
+enum { PART_MATRIX = TB_PACKET_LOOKS, PARTS };
 
 struct step {
     struct tb_postulate *postulate;
@@ -134,7 +132,7 @@ struct visit {
     char self[PATH_MAX], scratch[PATH_MAX], output[PATH_MAX];
     char kind[16];
     struct tb_packet_part parts[PARTS];
-    size_t parts_count, step, steps_all;
+    size_t step, steps_all;
     unsigned failures;
 };
 
@@ -196,31 +194,19 @@ static double seconds_of(const json_t *entry)
     return end ? (double)timegm(&utc) : NAN;
 }
 
-// How a run was opened that is whole now, however it ended, by its closing; or NULL.
-static const json_t *whole_run(const struct tb_chain *chain, const json_t *close, const char *id)
-{
-    const char *run = tb_member_text(close, "run");
-    bool fits = strcmp(tb_member_text(close, "t"), "close") == 0 && strncmp(run, id, strlen(id)) == 0 && run[strlen(id)] == '-' &&
-                strcmp(tb_member_text(close, "status"), "complete") == 0;
-    for (size_t i = 0; i < chain->count && fits; i++) {
-        const json_t *entry = chain->entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), "open") == 0 && strcmp(tb_member_text(entry, "run"), run) == 0)
-            return entry;
-    }
-    return NULL;
-}
-
 // What the record has of a step: the longest run on any host that really ran it, and whether this host has one.
 static void look_up(const struct arguments *arguments, const struct tb_store_host *host, struct step *step)
 {
-    const char *kind = arguments->smoke ? "smoke" : "official";
+    const char *kind = arguments->smoke ? "smoke" : "official", *id = step->postulate->id;
     for (size_t i = 0; i < host->ledger.count; i++) {
-        const json_t *close = host->ledger.entries[i].object, *open = whole_run(&host->ledger, close, step->postulate->id);
-        if (!open)
+        const json_t *close = host->ledger.entries[i].object;
+        const char *run = tb_member_text(close, "run");
+        size_t line = strcmp(tb_member_text(close, "t"), "close") ? 0 : tb_ledger_last(&host->ledger, i + 1, "open", "run", run);
+        if (!line || strncmp(run, id, strlen(id)) || strcmp(tb_member_text(close, "status"), "complete"))
             continue;
+        const json_t *open = host->ledger.entries[line - 1].object;
         bool measured = !*tb_member_text(close, "emulated") && strcmp(tb_member_text(close, "verdict"), "unmeasurable-on-host");
-        double took = measured ? seconds_of(close) - seconds_of(open) : 0;
-        step->seconds = took > step->seconds ? took : step->seconds;
+        step->seconds = fmax(step->seconds, measured ? seconds_of(close) - seconds_of(open) : 0);
         step->done |= !arguments->again && strcmp(host->name, arguments->host) == 0 &&
                       strcmp(tb_member_text(open, "kind"), kind) == 0 &&
                       strcmp(tb_member_text(open, "postulate_sha256"), step->postulate->sha256) == 0;
@@ -271,21 +257,36 @@ static const char *duration(double seconds, char out[24])
     return out;
 }
 
+static void row(struct tb_table *table, const char *name, const char *about, const char *why)
+{
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value(name));
+    tb_table_put(table, tb_text_value(about));
+    tb_table_put(table, tb_text_value(why));
+}
+
 static int print_list(const struct visit *visit)
 {
-    const struct arguments *arguments = visit->arguments;
-    char text[24], all[32];
-    printf("topo, doctor                                 1 s\n");
-    printf("matrix                                %10s   more on many nodes\n", arguments->smoke ? "10 s" : "~ 60 s");
+    static const struct tb_column columns[] = {{NULL, "step", TB_AS_IS, false},
+                                               {NULL, "about", TB_AS_IS, false},
+                                               {NULL, "why", TB_AS_IS, false},
+                                               {0}};
+    struct tb_doc *doc = tb_doc_open(NULL);
+    struct tb_table *table = doc ? tb_doc_table(doc, NULL, NULL, columns) : NULL;
+    char name[128], about[32], text[24];
+    row(table, "topo, doctor", "1 s", "");
+    row(table, "matrix", visit->arguments->smoke ? "10 s" : "~ 60 s", "more on many nodes");
     for (size_t i = 0; i < visit->steps_count; i++) {
         const struct step *step = &visit->steps[i];
-        snprintf(all, sizeof all, "%s%s", step->guessed ? "~ " : "", duration(step->seconds, text));
-        printf("%s %-32s %10s   %s%s\n", step->postulate->id, step->postulate->slug, all, step->why,
-               step->done ? ", on record already" : "");
+        snprintf(name, sizeof name, "%s %s", step->postulate->id, step->postulate->slug);
+        snprintf(about, sizeof about, "%s%s", step->guessed ? "~ " : "", duration(step->seconds, text));
+        row(table, name, about, step->done ? "on record already" : step->why);
     }
-    printf("All that is not on record of %s yet: about %s. Durations are those of other hosts of the record; ~ is a guess.\n",
-           arguments->host, duration(visit->seconds, text));
-    return tb_cli_flush();
+    if (doc)
+        tb_doc_say(doc, NULL,
+                   "All that is not on record of %s yet: about %s. Durations are those of other hosts of the record; ~ is a guess.",
+                   visit->arguments->host, duration(visit->seconds, text));
+    return tb_forms_write(&(struct tb_forms){.csv_table = NULL}, doc);
 }
 
 // --- steps ---------------------------------------------------------------------------------------------------------------------
@@ -297,86 +298,6 @@ static void show(struct visit *visit, const char *what, const char *slug, double
     if (!visit->arguments->quiet && isatty(STDERR_FILENO))
         fprintf(stderr, "step %zu of %zu  %s%s%s, about %s\n", visit->step, visit->steps_all, what, *slug ? " " : "", slug,
                 duration(seconds, text));
-}
-
-static void part_add(struct visit *visit, const char *name, char *text)
-{
-    if (text)
-        visit->parts[visit->parts_count++] = (struct tb_packet_part){.name = name, .text = text};
-    else
-        tb_error("%s: there is none of this host", name);
-    visit->failures += !text;
-}
-
-static char *dumped(json_t *object)
-{
-    char *text = object ? json_dumps(object, JSON_INDENT(1)) : NULL;
-    json_decref(object);
-    return text;
-}
-
-static char *topo_text(void)
-{
-    struct locus_topo *topo = NULL;
-    struct tb_topo_host host = {.numa_balancing = -1};
-    if (locus_topo_open(&topo, NULL, NULL, 0))
-        return NULL;
-    tb_topo_host_probe(topo, &host);
-    char *text = dumped(tb_topo_json(topo, NULL, &host));
-    locus_topo_close(topo);
-    return text;
-}
-
-static char *xml_text(void)
-{
-    struct tb_host host = {.root = ""};
-    json_t *hwloc = tb_environment_hwloc(&host);
-    const char *xml = tb_member_text(hwloc, "xml");
-    char *text = strncmp(xml, "<?xml", 5) == 0 ? strdup(xml) : NULL;
-    json_decref(hwloc);
-    return text;
-}
-
-// The short form, as in the header of a log: what the doctor's commands say of devices and processes stays on the host.
-static char *doctor_text(struct visit *visit)
-{
-    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
-    char *text = NULL;
-    if (doctor && tb_doctor_look("", doctor) == 0) {
-        const struct tb_finding *machine = tb_doctor_find(doctor, "machine");
-        const char *now = machine ? machine->now : "";
-        snprintf(visit->kind, sizeof visit->kind, "%s",
-                 strncmp(now, "emulated", 8) == 0      ? "emulated"
-                 : strncmp(now, "virtual", 7) == 0     ? "virtual"
-                 : strncmp(now, "bare metal", 10) == 0 ? "hardware"
-                                                       : "unknown");
-        text = dumped(tb_doctor_header(doctor));
-        tb_doctor_close(doctor);
-    }
-    free(doctor);
-    return text;
-}
-
-static void look(struct visit *visit)
-{
-    show(visit, "topo, doctor", "", 1);
-    part_add(visit, "topo.json", topo_text());
-    part_add(visit, "topo.xml", xml_text());
-    part_add(visit, "doctor.json", doctor_text(visit));
-}
-
-static char *file_text(const char *path)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *in = fopen(path, "re");
-    if (in && getdelim(&text, &size, '\0', in) < 0) {
-        free(text);
-        text = NULL;
-    }
-    if (in)
-        fclose(in);
-    return text;
 }
 
 // -EINTR: somebody wants to stop. A matrix with an invalid cell is worth having.
@@ -401,7 +322,10 @@ static int matrix(struct visit *visit)
         tb_error("matrix: it failed, or a cell is invalid (see: locus matrix)");
         visit->failures++;
     }
-    part_add(visit, "matrix.json", file_text(json + strlen("--json=")));
+    size_t bytes;
+    visit->parts[PART_MATRIX].name = "matrix.json";
+    if (tb_file_read(json + strlen("--json="), &visit->parts[PART_MATRIX].text, &bytes))
+        visit->parts[PART_MATRIX].text = NULL;
     return 0;
 }
 
@@ -491,25 +415,22 @@ static int scratch_make(struct visit *visit)
 static void print_verdict(const struct visit *visit, const struct tb_chain *ledger, const struct step *step)
 {
     const struct arguments *arguments = visit->arguments;
-    const json_t *closed = NULL;
-    char path[PATH_MAX], run[16], why[300];
+    const struct tb_postulate *postulate = step->postulate;
+    char path[PATH_MAX], run[16], why[300], said[512] = "no whole run";
     struct tb_log_view view;
-    snprintf(run, sizeof run, "%s-", step->postulate->id);
-    for (size_t i = ledger->count; i-- > 0 && !closed;) {
-        const json_t *entry = ledger->entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), "close") == 0 && strncmp(tb_member_text(entry, "run"), run, strlen(run)) == 0)
-            closed = entry;
+    snprintf(run, sizeof run, "%s-*", postulate->id);
+    size_t line = tb_ledger_last(ledger, SIZE_MAX, "close", "run", run);
+    const json_t *closed = line ? ledger->entries[line - 1].object : NULL;
+    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, postulate->id, postulate->slug,
+             closed ? tb_member_text(closed, "run") + strlen(run) - 1 : "");
+    if (closed && tb_log_load(path, &view, why, sizeof why) == 0) {
+        const char *reason = tb_member_text(view.summary, "why");
+        snprintf(why, sizeof why, "%s%s%s%s", tb_member_text(closed, "verdict"), *reason ? ": " : "", reason,
+                 step->done ? " (from before)" : "");
+        tb_text_clean(why, false, said, sizeof said);
+        tb_log_view_close(&view);
     }
-    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, step->postulate->id,
-             step->postulate->slug, closed ? tb_member_text(closed, "run") + strlen(run) : "");
-    if (!closed || tb_log_load(path, &view, why, sizeof why)) {
-        printf("%s  %-32s %s\n", step->postulate->id, step->postulate->slug, "no whole run");
-        return;
-    }
-    const char *reason = tb_member_text(view.summary, "why");
-    printf("%s  %-32s %s%s%s%s\n", step->postulate->id, step->postulate->slug, tb_member_text(closed, "verdict"),
-           *reason ? ": " : "", reason, step->done ? " (from before)" : "");
-    tb_log_view_close(&view);
+    printf("%s  %-32s %s\n", postulate->id, postulate->slug, said);
 }
 
 static void print_result(const struct visit *visit, const struct tb_packet_making *making)
@@ -535,7 +456,7 @@ static void print_result(const struct visit *visit, const struct tb_packet_makin
                strrchr(making->output, '/') ? strrchr(making->output, '/') + 1 : making->output);
 }
 
-static int pack(const struct visit *visit)
+static int pack(struct visit *visit)
 {
     char why[1024];
     struct tb_packet_making making = {
@@ -545,8 +466,13 @@ static int pack(const struct visit *visit)
         .kind = visit->kind,
         .sign = visit->arguments->sign,
         .parts = visit->parts,
-        .parts_count = visit->parts_count,
+        .parts_count = PARTS,
     };
+    for (size_t i = 0; i < PARTS; i++)
+        if (visit->parts[i].name && !visit->parts[i].text) {
+            tb_error("%s: there is none of this host", visit->parts[i].name);
+            visit->failures++;
+        }
     int rc = tb_packet_pack(&making, why, sizeof why);
     if (rc) {
         tb_error("%s", why);
@@ -566,7 +492,8 @@ static int go(struct visit *visit)
     for (size_t i = 0; i < visit->steps_count; i++)
         visit->steps_all += !visit->steps[i].done;
     visit->steps_all += visit->arguments->no_run ? 1 : 2;
-    look(visit);
+    show(visit, "topo, doctor", "", 1);
+    tb_packet_look(visit->parts, visit->kind);
     return run_all(visit) ? TB_EXIT_FAILED : pack(visit);
 }
 
@@ -576,7 +503,7 @@ static int visit_make(const struct arguments *arguments)
     visit = (struct visit){.arguments = arguments, .kind = "unknown"};
     setenv("LOCUS_HOST", arguments->host, 1); // what is called here names this host as the record does, and not otherwise
     int status = !arguments->no_run && steps_make(&visit) ? TB_EXIT_USAGE : arguments->list ? print_list(&visit) : go(&visit);
-    for (size_t i = 0; i < visit.parts_count; i++)
+    for (size_t i = 0; i < PARTS; i++)
         free(visit.parts[i].text);
     if (visit.scratch[0])
         tb_child_remove(visit.scratch);
@@ -585,7 +512,7 @@ static int visit_make(const struct arguments *arguments)
     return status;
 }
 
-int tb_cmd_packet(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp argp = {options, parse, "[NNNN...]", documentation, NULL, NULL, NULL};
@@ -604,3 +531,5 @@ int tb_cmd_packet(int argc, char **argv)
     }
     return visit_make(&arguments);
 }
+
+TB_COMMAND(170, "packet", "all of it on this machine, in one sealed archive to send *", command);

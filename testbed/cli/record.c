@@ -3,18 +3,18 @@
 // locus record: drafts the record of a run, and files it.
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/base/json.h"
 #include "testbed/base/file.h"
-#include "testbed/cli/commands.h"
+#include "testbed/base/json.h"
+#include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
 #include "testbed/record/store.h"
+#include "testbed/report/page/page.h"
 #include "testbed/report/record/record.h"
 
 struct arguments {
@@ -113,22 +113,12 @@ static int compose(const struct tb_log_view *view, char **text)
 // What a person wrote into an earlier draft is not overwritten.
 static int save(const char *path, const char *text)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    bool written = out && fputs(text, out) >= 0;
-    if (out)
-        written = fclose(out) == 0 && written;
-    if (written)
-        return TB_EXIT_OK;
-    if (errno == EEXIST) {
+    int rc = tb_file_create(path, text);
+    if (rc == -EEXIST)
         tb_error("%s: is there already, and may hold what you wrote. Remove it, or choose another with -o", path);
-        return TB_EXIT_USAGE;
-    }
-    int error = -errno;
-    if (fd >= 0)
-        unlink(path); // half a draft would be in the way of the next one
-    tb_error("%s: %s", path, tb_output_why(error == -ENOENT ? -ENOTDIR : error));
-    return TB_EXIT_FAILED;
+    else if (rc)
+        tb_error("%s: %s", path, tb_output_why(rc == -ENOENT ? -ENOTDIR : rc));
+    return rc == -EEXIST ? TB_EXIT_USAGE : rc ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
 static void default_output(const struct tb_log_view *view, char *path, size_t bytes)
@@ -141,17 +131,17 @@ static void default_output(const struct tb_log_view *view, char *path, size_t by
              tb_member_text(view->header, "experiment.slug"), length > 6 ? run + length - 6 : run);
 }
 
-static int show(const char *run)
+static int show(const char *name)
 {
-    struct tb_log_view view;
+    struct tb_store store = {0};
     char why[1024];
-    if (tb_store_load(run, &view, why, sizeof why) < 0) {
+    int status = TB_EXIT_USAGE;
+    if (tb_store_add_run(&store, name, why, sizeof why))
         tb_error("%s", why);
-        return TB_EXIT_USAGE;
-    }
-    int rc = tb_record_show(&view, stdout);
-    tb_log_view_close(&view);
-    return rc < 0 ? tb_cli_output_failed(rc) : tb_cli_flush();
+    else
+        status = tb_forms_write(&(struct tb_forms){.markdown.wanted = true}, tb_run_doc(&store.runs[0], false));
+    tb_store_close(&store);
+    return status;
 }
 
 static int draft_view(const struct arguments *arguments, const struct tb_log_view *view)
@@ -192,18 +182,11 @@ static int draft(const struct arguments *arguments)
 static int read_text(const char *path, char **text)
 {
     size_t bytes = 0;
-    char *data = NULL, *whole = NULL;
-    int rc = tb_file_read(path, &data, &bytes);
-    if (!rc && !(whole = strndup(data ? data : "", bytes)))
-        rc = -ENOMEM;
-    if (rc || bytes == 0)
-        tb_error("%s: %s", path, rc ? strerror(-rc) : "is empty");
-    else if (strlen(whole) < bytes)
-        tb_error("%s: is not text", path);
-    bool good = !rc && bytes > 0 && strlen(whole) == bytes;
-    free(data);
-    *text = whole;
-    return good ? 0 : -EINVAL;
+    int rc = tb_file_read(path, text, &bytes);
+    if (!rc && bytes > 0 && strlen(*text) == bytes)
+        return 0;
+    tb_error("%s: %s", path, rc ? strerror(-rc) : bytes == 0 ? "is empty" : "is not text");
+    return -EINVAL;
 }
 
 static int file_draft(const struct tb_log_view *view, const char *experiment, const char *name, const char *text)
@@ -252,7 +235,7 @@ static int file(const struct arguments *arguments)
     return status;
 }
 
-int tb_cmd_record(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT\nshow RUN", documentation, NULL, NULL, NULL};
@@ -266,3 +249,5 @@ int tb_cmd_record(int argc, char **argv)
     status = tb_cli_clone("record file");
     return status ? status : file(&arguments);
 }
+
+TB_COMMAND(120, "record", "draft, file: what a run showed, for good *", command);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/cli/options_trace.h"
 
@@ -72,7 +72,7 @@ static int replay(struct arguments *arguments)
     return status;
 }
 
-int tb_cmd_replay(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {&tb_options_argp, 0, NULL, 0}, {0}};
@@ -87,3 +87,5 @@ int tb_cmd_replay(int argc, char **argv)
     status = tb_options_arms(&arguments.options, default_contenders);
     return status ? status : replay(&arguments);
 }
+
+TB_COMMAND(60, "replay", "the same on a recorded trace of requests", command);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus report: the record as a page, and a page for each run beside it.
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +36,8 @@ static const char documentation[] =
     "It shows the official runs below logs/. Where there are none, or with --root build/logs, it shows trial runs and says so. "
     "Runs that crashed are counted. What `make run` left in build/run is shown as well, where it is. Whether anything was changed "
     "afterwards is not its business: see locus verify.\n\n"
-    "RUN is the id of a run, the last six digits of it, or its log: then its page alone is written. A log that eval, replay or bench "
-    "kept (--log) is shown as they showed it, and --json, --csv, --markdown and --plot are for that.\n\n"
+    "RUN is the id of a run, the last six digits of it, or its log: then its page alone is written. A log that eval, replay or "
+    "bench kept (--log) is shown as they showed it; --json, --csv, --markdown and --plot are for that.\n\n"
     "Examples:\n"
     "  locus report                               writes build/report.html and build/report/\n"
     "  locus report a1b2c3                        the page of one run\n"
@@ -170,7 +169,7 @@ static int put_beside(const char *folder, const struct tb_page *page)
     char path[4400], name[80];
     int status = make_folder(folder);
     for (size_t i = 0; i < page->store->runs_count && status == TB_EXIT_OK; i++) {
-        snprintf(path, sizeof path, "%s/%s.html", folder, tb_page_name(page->store->runs[i].run, name));
+        snprintf(path, sizeof path, "%s/%s.html", folder, tb_page_of(&page->store->runs[i], name));
         status = put(path, write_run, &page->store->runs[i]);
     }
     if (status)
@@ -221,36 +220,26 @@ static bool show_measured(const struct arguments *arguments, int *status)
 
 static int make_one(const struct arguments *arguments)
 {
-    char path[4096], root[4096], why[512], output[256], name[80];
+    char why[512], path[256], name[80];
     struct tb_store store = {0};
-    int shown;
-    if (show_measured(arguments, &shown))
-        return shown;
-    int rc = tb_store_find(arguments->run, path, sizeof path, why, sizeof why);
-    if (rc < 0) {
+    const char *output = arguments->output ? arguments->output : path;
+    int status = TB_EXIT_USAGE;
+    if (show_measured(arguments, &status))
+        return status;
+    if (tb_store_add_run(&store, arguments->run, why, sizeof why)) {
         tb_error("%s", why);
-        return TB_EXIT_USAGE;
-    }
-    snprintf(root, sizeof root, "%s", path);
-    rc = tb_store_add(&store, dirname(dirname(dirname(root))));
-    size_t i = 0;
-    while (i < store.runs_count && strcmp(store.runs[i].path, path))
-        i++;
-    int status = TB_EXIT_FAILED;
-    if (rc < 0 || i == store.runs_count) {
-        tb_error("%s: %s", path, rc < 0 ? strerror(-rc) : "it does not lie in a record, HOST/NNNN-slug/FILE");
     } else {
-        snprintf(output, sizeof output, "build/report/%s.html", tb_page_name(store.runs[i].run, name));
+        snprintf(path, sizeof path, "build/report/%s.html", tb_page_of(&store.runs[0], name));
         bool ready = arguments->output || (make_folder("build") == TB_EXIT_OK && make_folder("build/report") == TB_EXIT_OK);
-        status = ready ? put(arguments->output ? arguments->output : output, write_run, &store.runs[i]) : TB_EXIT_FAILED;
-        if (status == TB_EXIT_OK && !(arguments->output && strcmp(arguments->output, "-") == 0))
-            printf("%s\n", arguments->output ? arguments->output : output);
+        status = ready ? put(output, write_run, &store.runs[0]) : TB_EXIT_FAILED;
+        if (status == TB_EXIT_OK && strcmp(output, "-"))
+            printf("%s\n", output);
     }
     tb_store_close(&store);
     return status;
 }
 
-int tb_cmd_report(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
@@ -273,3 +262,5 @@ int tb_cmd_report(int argc, char **argv)
     tb_store_close(&store);
     return status;
 }
+
+TB_COMMAND(140, "report", "one HTML page: what did this machine show?", command);

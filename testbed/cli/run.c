@@ -3,12 +3,14 @@
 // locus run: one run of an experiment, and what it says about its postulate.
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/cli/commands.h"
+#include "testbed/base/share.h"
+#include "testbed/cli/command.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/host_name.h"
 #include "testbed/record/git.h"
@@ -215,14 +217,14 @@ static int run(struct arguments *arguments)
     struct tb_postulate *postulate = NULL;
     struct tb_postulate_why postulate_why;
     struct tb_plan *plan = NULL;
-    char why[512] = "", host[64];
+    char why[512] = "", host[64], lap[PATH_MAX];
     int status = TB_EXIT_USAGE;
     if (tb_postulate_open(arguments->id, &postulate, &postulate_why))
         tb_error("%s", postulate_why.text);
     else if (arguments->host ? (size_t)snprintf(host, sizeof host, "%s", arguments->host) >= sizeof host
                              : tb_host_name(host, sizeof host) != 0)
         tb_error("this host has no usable name: give it one by --host or LOCUS_HOST");
-    else if (tb_plan_open(&plan, postulate, &arguments->plan, why, sizeof why))
+    else if (tb_plan_open(&plan, postulate, &arguments->plan, why, sizeof why) || tb_share_lap(lap, why, sizeof why))
         tb_error("%s", why);
     else if (profiles(arguments) && tb_profile_check(&arguments->profile, plan, why, sizeof why))
         tb_error("%s", why);
@@ -235,7 +237,7 @@ static int run(struct arguments *arguments)
     return status;
 }
 
-int tb_cmd_run(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct argp argp = {options, parse, "NNNN", documentation, NULL, NULL, NULL};
@@ -249,3 +251,5 @@ int tb_cmd_run(int argc, char **argv)
         arguments.root = arguments.official ? "logs" : "build/logs";
     return run(&arguments);
 }
+
+TB_COMMAND(110, "run", "one run of an experiment, and its verdict *", command);

@@ -9,7 +9,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/host/head.h"
 #include "testbed/report/standing/scoreboard.h"
@@ -101,7 +101,7 @@ static int show(const struct arguments *arguments, json_t *board)
     return status == TB_EXIT_OK && json_array_size(tb_member(board, "tables")) == 0 ? TB_EXIT_FAILED : status;
 }
 
-int tb_cmd_scoreboard(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {.logs = "logs"};
     const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
@@ -124,3 +124,5 @@ int tb_cmd_scoreboard(int argc, char **argv)
     tb_store_close(&store);
     return status;
 }
+
+TB_COMMAND(150, "scoreboard", "the standing table of contenders, from the record", command);

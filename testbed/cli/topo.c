@@ -4,7 +4,7 @@
 //
 // Whether mbind and move_pages are allowed is found out by calling them (probe.h). For a machine that is only described there is
 // nothing to probe.
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 
 static const struct argp argp = {options, parse_option, NULL, doc, NULL, NULL, NULL};
 
-int tb_cmd_topo(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     struct arguments arguments = {NULL, false};
     int status = tb_cli_parse(&argp, "topo", argc, argv, &arguments);
@@ -80,3 +80,5 @@ int tb_cmd_topo(int argc, char **argv)
     locus_topo_close(topo);
     return error || tb_cli_flush() ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
+
+TB_COMMAND(10, "topo", "what this machine is: nodes, CPUs, memory, distances", command);

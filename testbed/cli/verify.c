@@ -4,22 +4,23 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/cli/commands.h"
+#include "testbed/base/json.h"
+#include "testbed/base/words.h"
+#include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
 #include "testbed/host/head.h"
 #include "testbed/record/verify/verify.h"
-#include "testbed/report/board/board.h"
 
 struct arguments {
     struct tb_verify_config config;
     char root[4096];
-    bool json;
+    struct tb_forms forms;
 };
 
-enum { KEY_ROOT = 0x100, KEY_HOST, KEY_CHECKPOINT, KEY_GIT, KEY_KEY, KEY_JSON };
+enum { KEY_ROOT = 0x100, KEY_HOST, KEY_CHECKPOINT, KEY_GIT, KEY_KEY };
 
 static const struct argp_option options[] = {
     {"host", KEY_HOST, "NAME", 0, "only this host's ledger (all)", 0},
@@ -27,9 +28,9 @@ static const struct argp_option options[] = {
     {"checkpoint", KEY_CHECKPOINT, "FILE", 0, "lines HOST BYTES HASH that were kept elsewhere", 0},
     {"git", KEY_GIT, NULL, 0, "prove it from the history of this clone, too", 0},
     {"key", KEY_KEY, "FILE", 0, "allowed signers: the checkpoint must be signed, in CHECKPOINT.sig", 0},
-    {"json", KEY_JSON, NULL, 0, "print one JSON object", 0},
     {0},
 };
+static const struct argp_child children[] = {{&tb_forms_json_argp, 0, NULL, 0}, {0}};
 
 static const char documentation[] =
     "Is the record what was written? Checks every ledger with its logs, postulates, records and packets."
@@ -79,7 +80,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_CHECKPOINT: config->checkpoint = argument; return 0;
     case KEY_GIT: config->git = true; return 0;
     case KEY_KEY: config->key = argument; return 0;
-    case KEY_JSON: arguments->json = true; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus verify --help)", argument);
     case ARGP_KEY_END:
         if (config->key && !config->checkpoint)
@@ -91,84 +92,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-// --- text ----------------------------------------------------------------------------------------------------------------------
+// --- what it shows -------------------------------------------------------------------------------------------------------------
 
-static const char *text(const json_t *object, const char *key)
+static size_t number(const json_t *object, const char *path)
 {
-    const char *value = json_string_value(json_object_get(object, key));
-    return value ? value : "";
-}
-
-static size_t number(const json_t *object, const char *key)
-{
-    return (size_t)json_integer_value(json_object_get(object, key));
-}
-
-// What stands in a record may hold anything.
-static void print_clean(FILE *out, const char *line)
-{
-    char clean[8192];
-    tb_text_clean(line, false, clean, sizeof clean);
-    fprintf(out, "%s\n", clean);
-}
-
-static void print_findings(FILE *out, const json_t *findings)
-{
-    size_t index;
-    json_t *finding;
-    json_array_foreach (findings, index, finding) {
-        char line[8192];
-        snprintf(line, sizeof line, "%s:%zu: %s (witness: %s)", text(finding, "file"), number(finding, "line"),
-                 text(finding, "what"), text(finding, "witness"));
-        print_clean(out, line);
-    }
-}
-
-static void print_crashed(FILE *out, const json_t *host)
-{
-    size_t index;
-    json_t *crashed;
-    json_array_foreach (json_object_get(host, "crashed"), index, crashed) {
-        char line[8192];
-        snprintf(line, sizeof line, "%s:%zu: run %s crashed or is still running: no seal%s", text(crashed, "log"),
-                 number(crashed, "lines"), text(crashed, "run"),
-                 json_is_true(json_object_get(crashed, "cut")) ? ", and half a line behind this one" : "");
-        print_clean(out, line);
-    }
-}
-
-static void print_remarks(FILE *out, const json_t *remarks)
-{
-    size_t index;
-    json_t *remark;
-    json_array_foreach (remarks, index, remark) {
-        char line[8192];
-        snprintf(line, sizeof line, "%s:%zu: remark: %s", text(remark, "file"), number(remark, "line"), text(remark, "what"));
-        print_clean(out, line);
-    }
-}
-
-static void print_uncommitted(FILE *out, const json_t *git)
-{
-    size_t index;
-    json_t *path;
-    json_array_foreach (json_object_get(git, "uncommitted"), index, path) {
-        char line[8192];
-        snprintf(line, sizeof line, "%s:1: remark: not committed yet, so history says nothing of it", json_string_value(path));
-        print_clean(out, line);
-    }
-}
-
-static void print_drafts(FILE *out, const json_t *git)
-{
-    size_t index;
-    json_t *draft;
-    json_array_foreach (json_object_get(git, "drafts"), index, draft) {
-        char line[8192];
-        snprintf(line, sizeof line, "%s:1: remark: committed as a draft, and changed %zu time(s) before it was filed",
-                 text(draft, "path"), number(draft, "changes"));
-        print_clean(out, line);
-    }
+    return (size_t)json_integer_value(tb_member(object, path));
 }
 
 static const char *plural(size_t count)
@@ -176,190 +104,180 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
-// --- what history proves of the order ------------------------------------------------------------------------------------------
-
-static void print_rows(FILE *out, const json_t *order)
+static void add_findings(struct tb_doc *doc, const json_t *report)
 {
-    size_t i, width = strlen("host");
-    json_t *host;
-    json_array_foreach (order, i, host)
-        width = strlen(text(host, "host")) > width ? strlen(text(host, "host")) : width;
-    if (!json_array_size(order))
-        return;
-    fprintf(out, "%*s  official        postulate      filing   postulate's       source's\n", (int)width, "");
-    fprintf(out, "%-*s      runs   before filing  before log   commit here    commit here\n", (int)width, "host");
-    json_array_foreach (order, i, host) {
-        char line[512];
-        snprintf(line, sizeof line, "%-*s %9zu %15zu %11zu %13zu %14zu", (int)width, text(host, "host"), number(host, "runs"),
-                 number(host, "postulate_before_filing"), number(host, "filing_before_log"), number(host, "postulate_commit"),
-                 number(host, "build_commit"));
-        print_clean(out, line);
+    const json_t *entry, *host;
+    size_t i, k;
+    json_array_foreach (tb_member(report, "findings"), i, entry)
+        tb_doc_line(doc, NULL, "%s:%zu: %s (witness: %s)", tb_member_text(entry, "file"), number(entry, "line"),
+                    tb_member_text(entry, "what"), tb_member_text(entry, "witness"));
+    json_array_foreach (tb_member(report, "hosts"), i, host)
+        json_array_foreach (tb_member(host, "crashed"), k, entry)
+            tb_doc_line(doc, NULL, "%s:%zu: run %s crashed or is still running: no seal%s", tb_member_text(entry, "log"),
+                        number(entry, "lines"), tb_member_text(entry, "run"),
+                        json_is_true(tb_member(entry, "cut")) ? ", and half a line behind this one" : "");
+    json_array_foreach (tb_member(report, "remarks"), i, entry)
+        tb_doc_line(doc, NULL, "%s:%zu: remark: %s", tb_member_text(entry, "file"), number(entry, "line"),
+                    tb_member_text(entry, "what"));
+    json_array_foreach (tb_member(report, "git.uncommitted"), i, entry)
+        tb_doc_line(doc, NULL, "%s:1: remark: not committed yet, so history says nothing of it", json_string_value(entry));
+    json_array_foreach (tb_member(report, "git.drafts"), i, entry)
+        tb_doc_line(doc, NULL, "%s:1: remark: committed as a draft, and changed %zu time(s) before it was filed",
+                    tb_member_text(entry, "path"), number(entry, "changes"));
+}
+
+// --- what history proves of the order ---
+
+static const struct {
+    const char *key, *title, *lost, *lacking;
+} proofs[] = {
+    {"postulate_before_filing", "postulate\nbefore filing", "",
+     "have a postulate that did not come in a commit before the one with its filing"},
+    {"filing_before_log", "filing\nbefore log", "",
+     "did not come in a commit after the one with their filing: that the filing was first, only the ledger's chain says"},
+    {"postulate_commit", "postulate's\ncommit here", "postulate_commits_lost",
+     "name no commit of their postulate that is in this history"},
+    {"build_commit", "source's\ncommit here", "build_commits_lost", "name no build commit that is in this history"},
+};
+enum { PROOFS = sizeof proofs / sizeof *proofs };
+
+// "25 of 25 logs name no ..., what was measured cannot be looked up".
+static void add_unproven(struct tb_doc *doc, const json_t *host)
+{
+    size_t runs = number(host, "runs");
+    for (size_t i = 0; i < PROOFS; i++) {
+        const json_t *lost = tb_member(host, proofs[i].lost);
+        char commits[64] = "";
+        if (json_array_size(lost) == 1)
+            snprintf(commits, sizeof commits, " (%.12s)", json_string_value(json_array_get(lost, 0)));
+        else if (json_array_size(lost) > 1)
+            snprintf(commits, sizeof commits, " (%zu commits)", json_array_size(lost));
+        if (number(host, proofs[i].key) < runs)
+            tb_doc_line(doc, NULL, "%s: %zu of %zu logs %s%s%s", tb_member_text(host, "host"), runs - number(host, proofs[i].key),
+                        runs, proofs[i].lacking, commits, i == PROOFS - 1 ? ": what was measured cannot be looked up" : "");
     }
 }
 
-// " (49b1c6141b92)", " (25 commits)" or "".
-static const char *lost_text(const json_t *lost, char *out, size_t bytes)
+static void add_order(struct tb_doc *doc, const json_t *order)
 {
-    size_t count = json_array_size(lost);
-    if (count == 1)
-        snprintf(out, bytes, " (%.12s)", json_string_value(json_array_get(lost, 0)));
-    else if (count)
-        snprintf(out, bytes, " (%zu commits)", count);
-    else
-        out[0] = '\0';
-    return out;
-}
-
-static void print_unproven(FILE *out, const json_t *host)
-{
-    static const struct {
-        const char *proven, *lost, *what, *so;
-    } lacks[] = {
-        {"postulate_before_filing", "", "have a postulate that did not come in a commit before the one with its filing", ""},
-        {"filing_before_log", "", "did not come in a commit after the one with their filing",
-         ": that the filing was first, only the ledger's chain says"},
-        {"postulate_commit", "postulate_commits_lost", "name no commit of their postulate that is in this history", ""},
-        {"build_commit", "build_commits_lost", "name no build commit that is in this history",
-         ": what was measured cannot be looked up"},
-    };
-    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
-        char line[1024], lost[64];
-        size_t runs = number(host, "runs"), proven = number(host, lacks[i].proven);
-        if (proven == runs)
-            continue;
-        snprintf(line, sizeof line, "%s: %zu of %zu logs %s%s%s", text(host, "host"), runs - proven, runs, lacks[i].what,
-                 lost_text(json_object_get(host, lacks[i].lost), lost, sizeof lost), lacks[i].so);
-        print_clean(out, line);
-    }
-}
-
-static void print_order(FILE *out, const json_t *git)
-{
-    const json_t *order = json_object_get(git, "order");
+    static const struct tb_column columns[] = {{NULL, "host", TB_AS_IS, false}, {NULL, "official\nruns", TB_AS_IS, false}, {0}};
+    const json_t *host;
     size_t i;
-    json_t *host;
-    print_rows(out, order);
-    json_array_foreach (order, i, host)
-        print_unproven(out, host);
-}
-
-// ": all is well", or what keeps it from that.
-static void print_verdict(FILE *out, const json_t *report)
-{
-    const json_t *order = json_object_get(json_object_get(report, "git"), "order");
-    size_t wrong = json_array_size(json_object_get(report, "findings"));
-    size_t remarks = json_array_size(json_object_get(report, "remarks")), hosts = json_array_size(order), proven = 0, i;
-    char line[4096] = "";
-    json_t *host;
+    if (json_array_size(order) == 0)
+        return;
+    struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
+    for (i = 0; i < PROOFS; i++)
+        tb_table_column(table, (struct tb_column){NULL, proofs[i].title, TB_AS_IS, false});
     json_array_foreach (order, i, host) {
-        bool all = number(host, "proven") == number(host, "runs");
-        proven += all;
-        if (!all)
-            snprintf(line + strlen(line), sizeof line - strlen(line), "%s %s (%zu of %zu runs)", *line ? "," : ", not for",
-                     text(host, "host"), number(host, "proven"), number(host, "runs"));
+        tb_table_row(table, TB_ROW_PLAIN);
+        tb_table_put(table, tb_text_value(tb_member_text(host, "host")));
+        tb_table_put(table, tb_count(number(host, "runs")));
+        for (size_t k = 0; k < PROOFS; k++)
+            tb_table_put(table, tb_count(number(host, proofs[k].key)));
     }
-    if (wrong)
-        fprintf(out, ": %zu thing%s wrong", wrong, wrong == 1 ? " is" : "s are");
-    else
-        fprintf(out, remarks || proven < hosts ? ": verified" : ": all is well");
-    if (!wrong && remarks)
-        fprintf(out, ", with %zu remark%s", remarks, plural(remarks));
-    if (!wrong && proven < hosts)
-        fprintf(out, "; history proves the order for %zu of %zu hosts", proven, hosts);
-    print_clean(out, wrong ? "" : line);
+    json_array_foreach (order, i, host)
+        add_unproven(doc, host);
 }
 
-static void print_summary(FILE *out, const json_t *report)
+// --- the last lines ---
+
+// " all is well", or what keeps it from that.
+static void say_verdict(struct tb_words *words, const json_t *report)
 {
-    const json_t *hosts = json_object_get(report, "hosts"), *git = json_object_get(report, "git");
-    size_t runs = 0, sealed = 0, crashed = 0, postulates = 0, records = 0, packets = 0, index;
-    json_t *host;
-    json_array_foreach (hosts, index, host) {
+    const json_t *order = tb_member(report, "git.order"), *host;
+    size_t wrong = json_array_size(tb_member(report, "findings")), remarks = json_array_size(tb_member(report, "remarks"));
+    size_t hosts = json_array_size(order), proven = 0, i;
+    json_array_foreach (order, i, host)
+        proven += number(host, "proven") == number(host, "runs");
+    if (wrong) {
+        tb_say(words, " %zu thing%s wrong", wrong, wrong == 1 ? " is" : "s are");
+        return;
+    }
+    tb_say(words, remarks || proven < hosts ? " verified" : " all is well");
+    if (remarks)
+        tb_say(words, ", with %zu remark%s", remarks, plural(remarks));
+    if (proven == hosts)
+        return;
+    tb_say(words, "; history proves the order for %zu of %zu hosts", proven, hosts);
+    const char *before = ", not for";
+    json_array_foreach (order, i, host)
+        if (number(host, "proven") < number(host, "runs")) {
+            tb_say(words, "%s %s (%zu of %zu runs)", before, tb_member_text(host, "host"), number(host, "proven"),
+                   number(host, "runs"));
+            before = ",";
+        }
+}
+
+static void add_summary(struct tb_doc *doc, const json_t *report)
+{
+    const json_t *hosts = tb_member(report, "hosts"), *host;
+    size_t runs = 0, sealed = 0, crashed = 0, postulates = 0, records = 0, packets = 0, i;
+    struct tb_words words = {0};
+    json_array_foreach (hosts, i, host) {
         runs += number(host, "runs");
         sealed += number(host, "sealed");
-        crashed += json_array_size(json_object_get(host, "crashed"));
+        crashed += json_array_size(tb_member(host, "crashed"));
         postulates += number(host, "postulates");
         records += number(host, "records");
         packets += number(host, "packets");
     }
-    fprintf(out, "%zu host%s, %zu run%s (%zu sealed, %zu crashed), %zu postulate%s, %zu record%s", json_array_size(hosts),
-            plural(json_array_size(hosts)), runs, plural(runs), sealed, crashed, postulates, plural(postulates), records,
-            plural(records));
+    tb_say(&words, "%zu host%s, %zu run%s (%zu sealed, %zu crashed), %zu postulate%s, %zu record%s", json_array_size(hosts),
+           plural(json_array_size(hosts)), runs, plural(runs), sealed, crashed, postulates, plural(postulates), records,
+           plural(records));
     if (packets)
-        fprintf(out, ", %zu packet%s", packets, plural(packets));
-    if (json_is_object(git))
-        fprintf(out, "; %zu commit%s", number(git, "commits"), plural(number(git, "commits")));
-    if (json_is_string(json_object_get(report, "signed_by"))) {
-        char signer[256];
-        tb_text_clean(text(report, "signed_by"), false, signer, sizeof signer);
-        fprintf(out, "; checkpoint signed by %s", signer);
-    }
-    print_verdict(out, report);
+        tb_say(&words, ", %zu packet%s", packets, plural(packets));
+    if (tb_member(report, "git.commits"))
+        tb_say(&words, "; %zu commit%s", number(report, "git.commits"), plural(number(report, "git.commits")));
+    if (*tb_member_text(report, "signed_by"))
+        tb_say(&words, "; checkpoint signed by %s", tb_member_text(report, "signed_by"));
+    tb_say(&words, ":");
+    say_verdict(&words, report);
+    tb_doc_line(doc, NULL, "%s", words.text);
 }
 
 // The checkpoints come last: they are what one wants to keep, and of a damaged record nobody does.
-static int print_text(FILE *out, const json_t *report)
+static struct tb_doc *verify_doc(json_t *head, const json_t *report)
 {
-    const json_t *hosts = json_object_get(report, "hosts"), *findings = json_object_get(report, "findings");
-    size_t index;
-    json_t *host;
-    print_findings(out, findings);
-    json_array_foreach (hosts, index, host)
-        print_crashed(out, host);
-    print_remarks(out, json_object_get(report, "remarks"));
-    print_uncommitted(out, json_object_get(report, "git"));
-    print_drafts(out, json_object_get(report, "git"));
-    print_order(out, json_object_get(report, "git"));
-    print_summary(out, report);
-    if (!json_array_size(findings))
-        json_array_foreach (hosts, index, host)
-            print_clean(out, text(host, "checkpoint"));
-    return 0;
+    struct tb_doc *doc = tb_doc_open(head);
+    const char *key;
+    const json_t *host;
+    json_t *value;
+    size_t i;
+    if (!doc)
+        return NULL;
+    json_object_foreach ((json_t *)report, key, value)
+        tb_doc_json(doc, key, json_incref(value));
+    add_findings(doc, report);
+    add_order(doc, tb_member(report, "git.order"));
+    add_summary(doc, report);
+    json_array_foreach (tb_member(report, "hosts"), i, host)
+        if (json_array_size(tb_member(report, "findings")) == 0)
+            tb_doc_line(doc, NULL, "%s", tb_member_text(host, "checkpoint"));
+    return doc;
 }
 
-// A failure is one of what is composed: there was no memory for it.
-static int print_json(FILE *out, json_t *report)
-{
-    json_t *whole = tb_headed(tb_head("verify"), json_incref(report));
-    int failed = !whole || json_dumpf(whole, out, JSON_INDENT(2)) || fputc('\n', out) == EOF;
-    json_decref(whole);
-    return failed;
-}
-
-static int print(json_t *report, bool json)
-{
-    struct tb_text composed;
-    int rc = tb_text_open(&composed);
-    if (!rc) {
-        rc = json ? print_json(composed.stream, report) : print_text(composed.stream, report);
-        rc = tb_text_close(&composed, stdout, rc ? -ENOMEM : 0);
-    }
-    if (rc)
-        tb_cli_output_failed(rc);
-    return rc;
-}
-
-int tb_cmd_verify(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
-    const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
     char why[1024];
     json_t *report = NULL;
     arguments = (struct arguments){.root = "logs"};
     arguments.config.root = arguments.root;
     int status = tb_cli_parse(&argp, "verify", argc, argv, &arguments);
+    if (status == TB_CLI_RUN && (status = tb_cli_clone("verify")) == TB_EXIT_OK)
+        status = TB_CLI_RUN;
     if (status != TB_CLI_RUN)
-        return status;
-    status = tb_cli_clone("verify");
-    if (status)
         return status;
     int rc = tb_verify(&arguments.config, &report, why, sizeof why);
     if (rc) {
         tb_error("%s", why);
         return rc == -EINVAL ? TB_EXIT_USAGE : TB_EXIT_FAILED;
     }
-    bool wrong = json_array_size(json_object_get(report, "findings")) > 0;
-    rc = print(report, arguments.json);
+    bool wrong = json_array_size(tb_member(report, "findings")) > 0;
+    status = tb_forms_write(&arguments.forms, verify_doc(arguments.forms.json.wanted ? tb_head("verify") : NULL, report));
     json_decref(report);
-    return rc || wrong ? TB_EXIT_FAILED : TB_EXIT_OK;
+    return status ? status : wrong ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
+
+TB_COMMAND(130, "verify", "is the record whole, and as it was written? *", command);

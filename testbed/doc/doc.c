@@ -65,6 +65,10 @@ static struct tb_value kept_value(struct tb_doc *doc, struct tb_value value)
     if (samples)
         memcpy(samples, value.samples, value.count * sizeof *samples);
     value.samples = samples;
+    if (value.kind == TB_VALUE_JSON) {
+        doc->values = doc->values ? doc->values : json_array();
+        doc->failed |= json_array_append_new(doc->values, value.json) != 0;
+    }
     return value;
 }
 
@@ -90,6 +94,7 @@ void tb_doc_close(struct tb_doc *doc)
         free(memory);
     }
     json_decref(doc->head);
+    json_decref(doc->values);
     free(doc);
 }
 
@@ -141,6 +146,11 @@ struct tb_value tb_samples(const double samples[], size_t count)
 struct tb_value tb_ids(const char *list)
 {
     return (struct tb_value){.kind = TB_VALUE_IDS, .text = list, .number = NAN};
+}
+
+struct tb_value tb_json_value(json_t *json)
+{
+    return (struct tb_value){.kind = TB_VALUE_JSON, .json = json, .number = NAN};
 }
 
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone)
@@ -215,6 +225,16 @@ void tb_doc_answer(struct tb_doc *doc, const char *key, const char *format, ...)
     va_start(arguments, format);
     say(doc, TB_BLOCK_ANSWER, key, format, arguments);
     va_end(arguments);
+}
+
+void tb_doc_line(struct tb_doc *doc, const char *key, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(doc, TB_BLOCK_SAY, key, format, arguments);
+    va_end(arguments);
+    if (doc->last)
+        doc->last->whole = true;
 }
 
 void tb_doc_code(struct tb_doc *doc, const char *key, const char *text)
@@ -304,6 +324,8 @@ void tb_table_put(struct tb_table *table, struct tb_value value)
     struct tb_row *row = table ? table->last : NULL;
     if (row && row->cells && row->count < table->columns_count)
         row->cells[row->count++] = kept_value(table->doc, value);
+    else
+        json_decref(value.json);
 }
 
 void tb_table_gap(struct tb_table *table)

@@ -41,6 +41,7 @@ enum tb_value_kind {
     TB_VALUE_FLAG,
     TB_VALUE_SAMPLES,           // drawn as a strip; for programs an array
     TB_VALUE_IDS,               // numbers of CPUs or nodes, "0-3,8"; for programs an array
+    TB_VALUE_JSON,              // for programs only
 };
 
 // How it is told: by a sign in plain text, by colour where there is any.
@@ -56,6 +57,7 @@ struct tb_value {
     uint64_t count;             // also of samples; a flag's is 0 or 1
     const double *samples;      // NAN: of no worth, and not drawn
     const char *link, *detail;  // HTML: where it leads; what stands beneath it, small
+    json_t *json;
 };
 
 struct tb_value tb_none(const char *why); // NULL: "-"
@@ -67,6 +69,7 @@ struct tb_value tb_interval(const struct tb_ratio *ratio);
 struct tb_value tb_interval_of(double estimate, double low, double high, double confidence);
 struct tb_value tb_samples(const double samples[], size_t count);
 struct tb_value tb_ids(const char *list); // "": none
+struct tb_value tb_json_value(json_t *json); // taken over when it is put; NULL is no memory
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone);
 struct tb_value tb_linked(struct tb_value value, const char *link);
 struct tb_value tb_detailed(struct tb_value value, const char *detail);
@@ -91,6 +94,8 @@ void tb_doc_folded(struct tb_doc *doc, int level, const char *key, const char *t
 void tb_doc_say(struct tb_doc *doc, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tb_doc_answer(struct tb_doc *doc, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));                               // stands out
+void tb_doc_line(struct tb_doc *doc, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));                               // stays one line, for other programs: FILE:LINE: WHAT
 void tb_doc_code(struct tb_doc *doc, const char *key, const char *text); // kept as it is, line by line
 
 // "title  value". For programs the member `key`.

@@ -25,6 +25,7 @@ struct tb_block {
     enum tb_block_kind kind;
     int level;                  // of a heading
     bool folded;
+    bool whole;                 // a paragraph that is not broken
     const char *key, *text;     // the text is the title of what has one
     enum tb_unit_kind unit;
     struct tb_value value;
@@ -82,7 +83,7 @@ struct tb_curves {
 
 struct tb_doc {
     struct tb_memory *memory;   // all of it, one piece behind the other
-    json_t *head;
+    json_t *head, *values;      // owned; of the values that are JSON
     struct tb_block *blocks, *last;
     bool failed;
 };

@@ -169,18 +169,18 @@ static void put_interval(FILE *out, struct tb_scale scale, const struct tb_value
 // A dot for each sample, the first at the upper edge, so that a drift shows as a slope; a line through the median.
 static void put_strip(FILE *out, struct tb_scale scale, const struct tb_value *value)
 {
-    double x = 0, y = 0;
     bool begun = false;
-    fprintf(out, "<svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\"><path class=\"dots\" d=\"", WIDE, TB_DRAW_HEIGHT);
     for (uint64_t i = 0; i < value->count; i++) {
         if (!isfinite(value->samples[i]))
             continue;
-        x = WIDE / 100 * place(scale, value->samples[i]);
-        y = 3 + (TB_DRAW_HEIGHT - 6) * ((double)i + 0.5) / (double)value->count;
-        fprintf(out, "M%.4g %.3gh.1", x, y);
+        if (!begun)
+            fprintf(out, "<svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\"><path class=\"dots\" d=\"", WIDE, TB_DRAW_HEIGHT);
         begun = true;
+        double y = 3 + (TB_DRAW_HEIGHT - 6) * ((double)i + 0.5) / (double)value->count;
+        fprintf(out, "M%.4g %.3gh.1", WIDE / 100 * place(scale, value->samples[i]), y);
     }
-    fputs(begun ? "\"/></svg>" : "M0 0\"/></svg>", out);
+    if (begun)
+        fputs("\"/></svg>", out);
     if (isfinite(value->number))
         upright(out, "median", place(scale, value->number));
 }

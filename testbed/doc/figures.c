@@ -80,6 +80,8 @@ static const char *digits(enum tb_unit_kind kind, struct tb_unit unit, double nu
         tb_text_ratio(at, number);
     else if (unit.decimals != TB_DIGITS)
         snprintf(at, TB_FIGURE_BYTES - 1, "%.*f", unit.decimals, number / unit.ns);
+    else if (number == 0 && kind == TB_AS_SHARE)
+        snprintf(at, 8, "0");
     else if (number == floor(number) && number < 1000 && kind == TB_AS_IS)
         snprintf(at, 8, "%.0f", number);
     else
@@ -117,7 +119,8 @@ void tb_figure_text(enum tb_unit_kind kind, struct tb_unit unit, const struct tb
         digits(kind, unit, value->number, out->figure);
         range_text(kind, unit, value, out->range);
         break;
-    case TB_VALUE_SAMPLES: break;
+    case TB_VALUE_SAMPLES:
+    case TB_VALUE_JSON: break;
     }
 }
 

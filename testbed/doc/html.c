@@ -56,6 +56,7 @@ static void put_exact(FILE *out, const struct tb_value *value)
             fprintf(out, "%s%s", i ? " " : "", *exact ? exact : "-");
         }
         break;
+    case TB_VALUE_JSON:
     case TB_VALUE_NONE: break;
     }
 }

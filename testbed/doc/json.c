@@ -52,6 +52,7 @@ static json_t *value_json(const struct tb_value *value)
     case TB_VALUE_FLAG: return json_boolean(value->count);
     case TB_VALUE_SAMPLES: return samples_json(value);
     case TB_VALUE_IDS: return ids_json(value->text);
+    case TB_VALUE_JSON: return json_incref(value->json);
     case TB_VALUE_NONE: break;
     }
     return json_null();

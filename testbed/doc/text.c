@@ -6,6 +6,7 @@
 // both ends, those of the first column their beginning. Figures end at the same place, and an interval begins behind them. Colour
 // repeats what a sign or a word already says.
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -421,7 +422,7 @@ static void put_said(struct page *page, const struct tb_block *block, const stru
         part(page);
     if (block->kind == TB_BLOCK_ANSWER && page->style.colour)
         fputs(colour_of(TB_TONE_OURS), page->out);
-    tb_text_wrap(page->out, width_of(page), 0, 2, block->text);
+    tb_text_wrap(page->out, block->whole ? INT_MAX : width_of(page), 0, 2, block->text);
     if (block->kind == TB_BLOCK_ANSWER && page->style.colour)
         fputs("\033[0m", page->out);
 }

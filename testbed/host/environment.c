@@ -293,6 +293,15 @@ const char *tb_environment_guest(void)
     return name[strspn(name, allowed)] == '\0' && strlen(name) < 32 ? name : "unknown";
 }
 
+const char *tb_emulated_as(const char *root)
+{
+    const char *guest = *root ? NULL : tb_environment_guest();
+    json_t *cpu = guest ? NULL : tb_environment_cpu(root);
+    bool emulator = cpu && json_is_string(cpu) && strstr(json_string_value(cpu), "QEMU TCG");
+    json_decref(cpu);
+    return guest ? guest : emulator ? "QEMU TCG" : NULL;
+}
+
 json_t *tb_environment(const char *root)
 {
     struct tb_host host = {.root = root};

@@ -62,4 +62,7 @@ json_t *tb_environment_cpu(const char *root);
 // The name of the emulated machine that this is ("n2", of LOCUS_GUEST; "unknown" if that is no name), or NULL: it is none.
 const char *tb_environment_guest(void);
 
+// The same, or "QEMU TCG" where only the CPU's name gives the emulator away.
+const char *tb_emulated_as(const char *root);
+
 #endif

@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "testbed/host/host.h"
+
 #define NODES_MAX 1024u
 #define WORD_BITS (8 * sizeof(unsigned long))
 
@@ -60,4 +62,13 @@ const char *tb_probe_why(int error)
     case ENOSYS: return "ENOSYS, the kernel has no NUMA, or a sandbox hides the call";
     default: return strerror(error);
     }
+}
+
+int tb_numa_balancing(void)
+{
+    const struct tb_host host = {.root = ""};
+    json_t *value = tb_host_number(&host, "/proc/sys/kernel/numa_balancing");
+    int balancing = json_is_integer(value) ? (int)json_integer_value(value) : -1;
+    json_decref(value);
+    return balancing;
 }

@@ -14,4 +14,7 @@ int tb_probe_move_pages(void);
 // What such an errno means and what helps, without the call's name: "EPERM, forbidden by seccomp ...". NULL for 0.
 const char *tb_probe_why(int error);
 
+// kernel.numa_balancing; -1: the kernel has no such thing.
+int tb_numa_balancing(void);
+
 #endif

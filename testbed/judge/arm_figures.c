@@ -13,8 +13,6 @@
 #include "testbed/base/json.h"
 #include "testbed/postulate/metric.h"
 
-#define CONFIDENCE 0.95
-
 size_t tb_cells_count(const struct tb_log_view *view)
 {
     return json_array_size(tb_member(view->header, "cells"));
@@ -89,7 +87,7 @@ static int ratio_to_first(const struct tb_log_view *view, size_t cell, struct tb
     int rc = tb_log_values(view, cell, arm_key(view, 0), "time_ns", &first, &first_count);
     if (rc >= 0)
         rc = tb_log_values(view, cell, out->key, "time_ns", &own, &count);
-    int ratio = rc >= 0 && first_count == count ? tb_ratio(first, own, count, CONFIDENCE, &out->ratio) : -EINVAL;
+    int ratio = rc >= 0 && first_count == count ? tb_ratio(first, own, count, TB_CONFIDENCE, &out->ratio) : -EINVAL;
     out->has_ratio = ratio == 0; // -EINVAL: no sample, or one without a time
     free(first);
     free(own);

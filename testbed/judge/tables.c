@@ -13,7 +13,6 @@
 #include "testbed/stats/stats.h"
 
 #define AA_CONFIDENCE 0.99
-#define ARM_CONFIDENCE 0.95
 #define BOOTSTRAP_SEED 1 // the same log gives the same summary
 
 static json_t *appended(json_t *array, json_t *value)
@@ -73,7 +72,7 @@ static json_t *arm_row(const char *cell, const char *arm, const double values[],
     struct tb_outliers outliers = {0};
     double least = INFINITY;
     bool known =
-        tb_median_bootstrap(values, n, ARM_CONFIDENCE, BOOTSTRAP_SEED, &median) == 0 && tb_outliers(values, n, &outliers) == 0;
+        tb_median_bootstrap(values, n, TB_CONFIDENCE, BOOTSTRAP_SEED, &median) == 0 && tb_outliers(values, n, &outliers) == 0;
     for (size_t i = 0; i < n; i++)
         least = fmin(least, values[i]);
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cell", cell, "arm", arm, "n", (json_int_t)n, "median",
@@ -127,7 +126,7 @@ json_t *tb_table_positive_control(const struct tb_log_view *view, const struct t
     const char *over = postulate->arms[slowed].key, *under = postulate->arms[plain].key;
     for (uint32_t c = 0; c < postulate->cells_count; c++) {
         struct tb_ratio ratio;
-        if (!time_ratio(view, postulate->cells[c], over, under, ARM_CONFIDENCE, &ratio))
+        if (!time_ratio(view, postulate->cells[c], over, under, TB_CONFIDENCE, &ratio))
             ratio = (struct tb_ratio){.estimate = NAN, .high = INFINITY}; // no time to compare: not found
         if (!cell || ratio.low < least.low) {
             least = ratio;

@@ -34,7 +34,6 @@
 #define THREAD_BYTES_PER_SECOND_MAX (3 * 64 * CLOCK_HZ_MAX)
 #define STEP_NS_MIN (3 * 1e9 / CLOCK_HZ_MAX)
 #define DRAIN_NS_MIN (1e9 / CLOCK_HZ_MAX / (2 * 64 / 8))
-#define CONFIDENCE 0.95
 
 struct running {
     struct tb_matrix *matrix;
@@ -182,7 +181,7 @@ static int conclude(struct running *run, struct tb_matrix_cell *cell)
         return 0;
     if (cell->kind == TB_MATRIX_LOADED)
         cell->bandwidth = tb_median(run->bandwidth + (size_t)(cell - run->matrix->cells) * rounds, cell->samples);
-    return tb_median_sign(cell->sample, cell->samples, CONFIDENCE, &cell->value);
+    return tb_median_sign(cell->sample, cell->samples, TB_CONFIDENCE, &cell->value);
 }
 
 static int begin(struct running *run)

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -249,6 +250,23 @@ int tb_store_add(struct tb_store *store, const char *root)
 int tb_store_add_ledgers(struct tb_store *store, const char *root)
 {
     return add(store, root, false);
+}
+
+int tb_store_add_run(struct tb_store *store, const char *name, char *why, size_t why_bytes)
+{
+    char path[4096], folder[4096], root[4096];
+    int rc = tb_store_find(name, path, sizeof path, why, why_bytes);
+    if (rc)
+        return rc;
+    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(root, sizeof root, "%s", dirname(dirname(folder)));
+    snprintf(folder, sizeof folder, "%s", root);
+    rc = add_host(store, dirname(root), basename(folder));
+    if (!rc)
+        rc = add_run(store, store->hosts[store->hosts_count - 1], path, name);
+    if (rc)
+        snprintf(why, why_bytes, "%s: %s", path, strerror(-rc));
+    return rc;
 }
 
 void tb_store_close(struct tb_store *store)

@@ -55,6 +55,9 @@ int tb_store_add(struct tb_store *store, const char *root);
 int tb_store_add_ledgers(struct tb_store *store, const char *root);
 void tb_store_close(struct tb_store *store);
 
+// Adds one run by what a person calls it (see below), with its host, and reads no other log. 0 or -errno with why.
+int tb_store_add_run(struct tb_store *store, const char *name, char *why, size_t why_bytes);
+
 // The latest entry of this type, over all hosts, whose member `key` is `value` ("0002-*": begins with it), or NULL. Of postulates
 // only filings that bind (ledger.h). *host (may be NULL) is whose ledger it stands in. Borrowed.
 const json_t *tb_store_last(const struct tb_store *store, const char *type, const char *key, const char *value,

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TB_CONFIDENCE 0.95 // of every interval that is shown
+
 struct tb_ratio {
     double estimate;            // exp(Hodges-Lehmann of ln ratios)
     double low, high;           // 0 and INFINITY when unbounded

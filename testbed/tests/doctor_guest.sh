@@ -32,7 +32,7 @@ check() { # name, remark, command...
     if "$@"; then pass "$name"; else fail "$name" "$remark"; fi
 }
 look() { "$locus" doctor --all >/tmp/all; } # a call takes a second here, so one serves for all findings
-state() { sed -n "s/^\\([A-Za-z]*\\)  *$1 .*/\\1/p" /tmp/all; }
+state() { sed -nE "s/^(fit|note|UNFIT|unknown) $1 .*/\\1/p" /tmp/all; }
 part() { sed -n "/^(set -e # $2: /,/^ended $2\$/p" "$1" | sed "s/^ended .*/exit \$?/"; } # script, id: that finding's lines
 daemon() { # the folder in /proc of the process called irqbalance; without a fork for each of all the others
     for comm in /proc/[0-9]*/comm; do

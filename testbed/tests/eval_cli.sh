@@ -142,6 +142,30 @@ invalid gate-double-free-published '.' locus-published@double-free -d spin
 locus 1 eval -W burst-storm -c locus,locus@drop-chunk -r 2 --laps 3 -d inline
 why="the table does not say so"
 check invalid-is-in-the-table grep -Eq 'locus@drop-chunk is INVALID: pushed [0-9]+, drained [0-9]+' "$out"
+
+# --- a log that is kept --------------------------------------------------------------------------------------------------------
+
+kept=$scratch/kept.jsonl
+mkdir -p "$scratch/tmp"
+locus 0 eval -W burst-storm,cycle-256 -c locus,locus,mimalloc,null -r 3 --laps 2 -d inline --log "$kept" --json="$scratch/then.json"
+why="$(head -c 300 "$err")"
+check a-log-holds-each-sample [ "$(grep -c '^{"t":"s"' "$kept")" = 24 ]
+locus 0 report "$kept" --json="$scratch/now.json"
+why="it shows other figures than eval did"
+check a-log-is-shown-once-more cmp "$scratch/then.json" "$scratch/now.json"
+head -n 20 "$kept" >"$scratch/crashed.jsonl"
+locus 0 report "$scratch/crashed.jsonl" --json="$scratch/part.json"
+why="$(cat "$err")"
+check a-log-of-a-crash-has-its-whole-rounds eval \
+    "jq -e '.rounds == 2' '$scratch/part.json' && grep -q 'crashed.jsonl: .* no seal' '$err'"
+sed '9s/"time_ns":[0-9.]*/"time_ns":1.0/' "$kept" >"$scratch/changed.jsonl"
+locus 1 report "$scratch/changed.jsonl"
+why="$(cat "$err")"
+check a-changed-log-is-not-shown grep -q 'changed.jsonl:9: ' "$err"
+rm -f "$scratch"/tmp/*
+TMPDIR=$scratch/tmp locus 0 eval -W cycle-256 -c locus -r 1 --laps 1 -d inline
+why="$(ls "$scratch/tmp" 2>&1)"
+check a-log-that-nobody-keeps-is-gone eval "[ -z \"\$(ls '$scratch/tmp')\" ]"
 why="delayed on purpose, but invalid"
 check a-delay-alone-is-valid locus 0 eval -W burst-storm -c locus,locus@delay:3 -r 2 --laps 3 -d inline
 

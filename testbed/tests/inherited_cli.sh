@@ -165,12 +165,6 @@ limited size-limit-of-the-page 96 "$scratch/page.html" "$LOCUS" report -o "$scra
 limited size-limit-of-the-scoreboard 4 "$scratch/board.json" "$LOCUS" scoreboard "--json=$scratch/board.json"
 limited size-limit-of-hwloc-s-file 2 "$scratch/here.xml" "$LOCUS" matrix -k latency -r 1 -q --hwloc-xml "$scratch/here.xml"
 limited size-limit-of-the-matrix 1 "$scratch/matrix.json" "$LOCUS" matrix -k push -r 1 -q --json="$scratch/matrix.json"
-if status 0 "$LOCUS" run 0002 --smoke -q --host here --root "$scratch/logs"; then
-    log=$(sed -n 's/^log //p' "$out")
-    limited size-limit-of-an-export 1 "$scratch/pyperf.json" "$LOCUS" export --pyperf "$log" -o "$scratch/pyperf.json"
-else
-    fail a-run-for-what-follows "$why"
-fi
 
 # A log is no half file: what is in it stays, as after a crash, and the ledger knows of it.
 limited_log() {

@@ -44,13 +44,33 @@ beside_bin() { # nobody's command
 }
 check what-is-measured-lies-in-libexec beside_bin
 
+# --- what the parsers' tables become -------------------------------------------------------------------------------------------
+
+manual() { # each command, and options that only its own table has
+    local page=$scratch/root/usr/share/man/man1/locus.1 command
+    for command in $("$LOCUS" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+        why="no section of $command" && grep -q "^\.SH \"LOCUS ${command^^}\"\$" "$page" || return
+    done
+    why='an option is missing' && grep -q 'hwloc\\-xml=FILE' "$page" && grep -q 'speedup=X' "$page"
+}
+check the-manual-has-every-command manual
+
+completes() { # expected, words of the line so far...
+    why=$(bash -c '. "$1" && shift 2 && COMP_WORDS=(locus "$@") COMP_CWORD=$# && _locus && echo "${COMPREPLY[*]}"' bash \
+        "$scratch/root/usr/share/bash-completion/completions/locus" "$@")
+    [ "$why" = "$1" ]
+}
+check bash-completes-a-command completes matrix mat
+check bash-completes-an-option completes --speedup replay --spe
+check bash-completes-no-file-as-an-option completes '' eval trace
+
 # --- what needs no clone -------------------------------------------------------------------------------------------------------
 
 answers() { # pattern of a line, argument...
     away 0 "$installed" "${@:2}" && why="no line matches $1: $(head -n 2 "$out")" && grep -qE "$1" "$out"
 }
 few='-c locus,null -r 1 -d inline --laps 1 -q'
-check topo answers '^ *0 +0' topo
+check topo answers '^ *0 +DRAM ' topo
 check doctor answers 'fit|UNFIT' doctor
 check counters answers 'page_faults' counters
 check matrix--plan answers 'latency' matrix --plan

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Can a newcomer add a contender and a workload by following the README of their rooms? In a copy of the tree: one file each, make,
-# and both are on the scoreboard, run, and keep their books. LOCUS=path/to/locus names the build whose objects the copy begins with.
+# Can a newcomer add a contender, a workload, a view and a metric by following the README of their rooms? In a copy of the tree: one
+# file each, make, and all are there, run, and keep their books. LOCUS=path/to/locus names the build whose objects the copy begins with.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 repository=$(realpath "$(dirname "$0")/../..")
@@ -140,6 +140,47 @@ TB_CONTENDER(newcomer);
 C
 sed 's/cycle-256/newcomers-cycle/; s/REQUESTS 8u/REQUESTS 4u/' testbed/workload/cycle.c >testbed/workload/newcomer.c
 
+# A view: a command, and the document that it shows.
+cat >testbed/cli/newcomer.c <<'C'
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus primes: the primes below ten.
+#include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
+#include "testbed/base/cli.h"
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    (void)argument;
+    if (key != ARGP_KEY_INIT)
+        return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = state->input;
+    return 0;
+}
+
+static int command(int argc, char **argv)
+{
+    static const struct tb_column columns[] = {{"prime", "prime", TB_AS_IS, false}, {NULL, NULL, TB_AS_IS, false}};
+    const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
+    const struct argp argp = {NULL, parse, NULL, "The primes below ten.", children, NULL, NULL};
+    struct tb_forms forms = {.csv_table = "primes"};
+    int status = tb_cli_parse(&argp, "primes", argc, argv, &forms);
+    if (status != TB_CLI_RUN)
+        return status;
+    struct tb_doc *doc = tb_doc_open(NULL);
+    struct tb_table *table = tb_doc_table(doc, "primes", "Primes", columns);
+    for (uint64_t prime = 2; prime < 10; prime += prime == 2 ? 1 : 2) {
+        tb_table_row(table, TB_ROW_PLAIN);
+        tb_table_put(table, tb_count(prime));
+    }
+    return tb_forms_write(&forms, doc);
+}
+
+TB_COMMAND(45, "primes", "the primes below ten", command);
+C
+# A metric: a line of the table, of what the samples hold already.
+sed -i 's|^    {"waits", "waits".*|&\n    {"allocated", "allocated", false, false, false, false, NULL, "count", "blocks handed out"},|' testbed/postulate/metric.c
+
 check builds_with_one_file_each make DPDK="${DPDK-}" CC="${CC:-gcc}" build/gcc/locus
 LOCUS=$tree/build/gcc/locus
 holds it_is_a_program 'there is none' test -x "$LOCUS"
@@ -149,6 +190,18 @@ check the_scoreboard_names_the_workload grep -q newcomers-cycle "$out"
 check the_scoreboard_names_the_contender grep -qw newcomer "$out"
 check help_names_the_contender locus 0 eval --help
 check the_summary_is_there grep -q 'a stack under a lock' "$out"
+
+check help_names_the_command locus 0 --help
+check its_summary_stands_there grep -q '^  primes  *the primes below ten' "$out"
+check the_command_shows_text locus 0 primes
+check as_a_table grep -qx ' *7' "$out"
+check the_command_writes_csv locus 0 primes --csv
+check line_by_line grep -qx '7' "$out"
+check the_command_writes_json locus 0 primes --json
+says the_rows_have_keys '.primes[3].prime == 7'
+sed 's/"NNNN"/"9301"/; s/^title:.*/title: Blocks that are handed out/; s/^  - {id: P1.*/  - {id: P1, metric: allocated, cell: churn-touch\/full, \
+stat: max, arm: A, op: ">=", value: 1, unit: count}/; s/^prior:.*/prior: nothing/' testbed/postulate/TEMPLATE.md >postulates/9301-newcomer.md
+check a_postulate_may_claim_the_metric locus 0 postulate check 9301
 
 check it_runs locus 0 eval -q -W newcomers-cycle,steady-decode -c newcomer,locus -r 2 --laps 2 -d inline --json
 says it_is_one_of_two_contenders_on_two_workloads '[.cells[] | .arms | length] == [2, 2]'

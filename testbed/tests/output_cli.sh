@@ -28,7 +28,7 @@ printing=( # a line is a command with its arguments, which hold no blanks but th
     "verify --root $scratch/logs" "verify --root $scratch/logs --json" "report --root $scratch/logs -o $scratch/page.html"
     "report --root $scratch/logs -o -" "scoreboard --host milan-vm" "scoreboard --host milan-vm --json"
     "scoreboard --host milan-vm --csv" "scoreboard --host milan-vm --markdown" 'compare 0005' 'compare --json 0005'
-    "compare $log $log" "compare --json $log $log" "record show $log" "export --pyperf $log" 'packet --list --host here')
+    "compare $log $log" "compare --json $log $log" "record show $log" 'packet --list --host here')
 
 once() { # to where, word of the reason, command...
     local to=$1 word=$2 got
@@ -96,11 +96,11 @@ for option in --plot --markdown; do
 done
 refused_first advise--json-in-no-folder 'there is no such folder' $nowhere advise --workload churn-touch --json=$nowhere
 refused_first report--output-in-no-folder 'there is no such folder' $nowhere report --root "$scratch/logs" -o $nowhere
-refused_first export--output-in-no-folder 'there is no such folder' $nowhere export --pyperf "$log" -o $nowhere
 official=$(ls logs/*/0002-*/*.jsonl | head -n 1)
 refused_first draft--output-in-no-folder 'there is no such folder' $nowhere record draft 0002 "$official" -o $nowhere
-path=/nonexistent refused_first eval--plot-without-gnuplot 'cannot draw: gnuplot is not installed' "$scratch/plot.svg" \
-    eval -W cycle-256 "${few[@]}" "--json=$other" --plot "$scratch/plot.svg"
+touch "$scratch/kept.jsonl"
+refused_first eval--log-that-is-there "there is such a file already" "$scratch/kept.jsonl" \
+    eval -W cycle-256 "${few[@]}" "--json=$other" --log "$scratch/kept.jsonl"
 path=/nonexistent refused_first matrix--plot-without-gnuplot 'cannot draw: gnuplot is not installed' "$scratch/plot.svg" \
     matrix -k latency -r 1 -q "--json=$other" --plot "$scratch/plot.svg"
 if [ "$(id -u)" -ne 0 ]; then
@@ -114,7 +114,7 @@ fi
 # What was there before is lost only to a result that is whole.
 kept() {
     echo before >"$scratch/kept.json"
-    (ulimit -f 1 && exec "$LOCUS" export --pyperf "$log" -o "$scratch/kept.json") >"$out" 2>"$err" </dev/null
+    (ulimit -f 1 && exec "$LOCUS" scoreboard --json="$scratch/kept.json") >"$out" 2>"$err" </dev/null
     why="exit $?, and the file begins with $(head -c 20 "$scratch/kept.json")"
     [ "$(cat "$scratch/kept.json")" = before ]
 }

@@ -60,7 +60,7 @@ why="something was left behind: $(ls)"
 check a_refused_packet_leaves_nothing [ "$(ls)" = postulates ]
 
 check list_says_how_long locus 0 packet --list 0010 0002
-check list_names_them grep -q '^0010 cross-node-write-touch  *~ .* s   named' "$out"
+check list_names_them grep -q '^0010 cross-node-write-touch  *~ .* s  *named' "$out"
 check list_says_how_long_all_takes grep -qE 'about [0-9]+ (s|min)[.]' "$out"
 
 LOCUS_HOST=somebody-s-desk check packet_is_made locus 0 packet --smoke --host bm1 0010 -o p.tar

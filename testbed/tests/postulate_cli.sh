@@ -54,10 +54,10 @@ rm postulates/9000-old.md
 expect prior_must_be_told 1 "9001-churn.md:47: 'prior' has to say" "$LOCUS" postulate check 9001
 sed -i 's/^prior:$/prior: nothing/' $file
 expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
-expect list_shows_it 0 '9001    no                    1  none yet                    churn' "$LOCUS" list
+expect list_shows_it 0 '9001    no          1  none yet      churn' "$LOCUS" list
 expect title_survives_quoting 0 '"title": "glibc: \"pays\" \\ too"' "$LOCUS" list --json
 expect json_says_what_is_claimed 0 '"text": "hl_ratio(B/A) >= 1.25"' "$LOCUS" list --json
-expect without_a_question_the_title_stands_for_it 0 'glibc: "pays" \ too' "$LOCUS" list
+expect without_a_question_the_title_stands_for_it 0 '"question": "glibc: \"pays\" \\ too"' "$LOCUS" list --json
 sed 's/metric:/methric:/; s/9001/9002/' $file >postulates/9002-broken.md
 expect check_names_file_and_line 1 "postulates/9002-broken.md:40: unknown key 'methric' in a prediction" "$LOCUS" postulate check
 expect list_names_file_and_line 1 "9002-broken.md:40: unknown key" "$LOCUS" list
@@ -139,7 +139,7 @@ close_run() {
 
 close_run h 9001-20260101T000000Z-aaaaaa falsified 2099-01-02T00:00:00Z
 close_run g 9001-20260101T000000Z-bbbbbb survived 2099-01-01T00:00:00Z
-expect list_has_the_latest_verdict 0 "  1  falsified " "$LOCUS" list
+expect list_has_the_latest_verdict 0 " 1  falsified " "$LOCUS" list
 
 # A postulate is the whole experiment: what is filled in runs, and no file of code goes with it.
 rm postulates/* && expect new_to_run 0 'postulates/0001-mine.md' "$LOCUS" postulate new mine --title 'glibc pays'

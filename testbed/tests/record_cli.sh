@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus record, compare, export and reproduce as a person meets them: LOCUS=path/to/locus, and record_scenario beside it in the
+# locus record and compare, and reproduce.sh, as a person meets them: LOCUS=path/to/locus, and record_scenario beside it in the
 # build makes the runs.
 #
-# reproduce is tried in a small repository of its own, whose Makefile "builds" a locus that calls record_scenario: everything from
-# the clone to the verdict is real but the minutes.
+# reproduce.sh is tried in a small repository of its own, whose Makefile "builds" a locus that calls record_scenario: everything
+# from the clone to the verdict is real but the minutes.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
+readme=$(realpath "$(dirname "$0")/../record/README.md") reproduce=$(realpath "$(dirname "$0")/../reproduce.sh")
 scenario=$(dirname "$LOCUS")/testbed/judge/tests/record_scenario
 . "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=bm1 TMPDIR="$scratch/tmp"
@@ -19,17 +20,21 @@ mkdir "$TMPDIR" "$scratch/tree" && cd "$scratch/tree" && mkdir experiments postu
     exit 1
 }
 
-# case_ NAME STATUS WORD COMMAND...: exit status, and the word on stdout (status 0) or in the one line on stderr.
+# case_ NAME STATUS WORD COMMAND...: exit status, and the word on stdout (status 0) or in the one line on stderr. Instead of a
+# command of locus, `again` is reproduce.sh.
+again() { sh "$reproduce" "$@"; }
 case_() {
     name=$1 wanted=$2 word=$3
     shift 3
-    "$LOCUS" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    [ "$1" = again ] || set -- "$LOCUS" "$@"
+    "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
     status=$?
     where=$scratch/out
     [ "$wanted" -eq 0 ] || [ ! -s "$scratch/err" ] || where=$scratch/err
     if [ "$status" -ne "$wanted" ]; then
         fail "$name" "exit $status, not $wanted: $(head -n 1 "$scratch/err")"
-    elif [ "$(wc -l <"$scratch/err")" -gt 1 ] || { [ -s "$scratch/err" ] && ! grep -q '^locus: ' "$scratch/err"; }; then
+    elif [ "$(wc -l <"$scratch/err")" -gt 1 ] ||
+        { [ -s "$scratch/err" ] && ! grep -Eq '^(locus|reproduce): ' "$scratch/err"; }; then
         fail "$name" "stderr says: $(head -n 3 "$scratch/err")"
     elif [ -n "$word" ] && ! grep -qe "$word" "$where"; then
         fail "$name" "'$word' is not in: $(head -n 3 "$where")"
@@ -65,7 +70,10 @@ fill second.md
 case_ a_later_one_is_an_addendum 0 'experiments/0002-glibc-churn.add1.md' record file 0002 second.md
 if [ "$(grep -c '"t":"record"' logs/bm1/ledger.jsonl)" -eq 2 ]; then pass ledger_has_both
 else fail ledger_has_both "$(tail -n 1 logs/bm1/ledger.jsonl)"; fi
-case_ show_has_the_tables 0 '| P1 | `hl_ratio(B/A) >= 1.25` | churn-touch/full | 1\.4' record show aaaaaa
+case_ show_has_the_predictions 0 '^| P1 | .* | 1\.40* \[1\.[0-9]*, 1\.[0-9]*\] | survived | 20 |' record show aaaaaa
+case_ show_has_the_arms 0 '^| B glibc | .* | 1\.40* \[1\..*, 1\..*\] | .* | 20 | 1\.30 | 1 | glibc 2\.36 |' \
+    record show aaaaaa
+case_ show_has_the_gates 0 '^| allocated == freed | proof | yes |' record show aaaaaa
 case_ a_trial_can_be_shown 0 'This is a trial run. It proves nothing' record show cccccc
 case_ and_makes_no_draft 2 'only an official one' record draft 0002 cccccc -o trial.md
 sed '1s/T101500Z-aaaaaa/T121500Z-cccccc/' "$draft" >trial.md
@@ -88,7 +96,7 @@ sed -i '5s/"allocated":1000/"allocated":1001/' logs/bm1/*/*-bbbbbb.jsonl
 case_ draft_of_a_changed_log 2 'bbbbbb.jsonl:5: ' record draft 0002 bbbbbb -o third.md
 rm -r logs && mv tampered logs
 
-# --- compare, export -----------------------------------------------------------------------------------------------------------
+# --- compare -------------------------------------------------------------------------------------------------------------------
 
 case_ compare_says_its_method 0 'rank-sum interval, unpaired' compare aaaaaa cccccc
 if grep -Eq '^glibc .* 1\.05 \[1\.0[45], 1\.0[56]\]' "$scratch/out"; then pass compare_finds_five_percent
@@ -102,14 +110,22 @@ else
     skip compare_json_holds_the_truth "needs jq"
 fi
 case_ compare_one_run 2 'which two runs' compare aaaaaa
-case_ export_without_a_form 2 'which form' export aaaaaa
-case_ export_to_a_file 0 '' export --pyperf aaaaaa -o run.json
-case_ export_to_nowhere 1 'there is no such folder' export --pyperf aaaaaa -o none/run.json
-case_ export_of_nothing 1 'no valid sample' export --pyperf ffffff
+
+# The recipe of record/README.md, as it stands there.
+if command -v jq >/dev/null; then
+    sed -n '/^    jq -s/,/>run.json$/p' "$readme" | sed 's|LOG|logs/bm1/*/*-aaaaaa.jsonl|' >recipe.sh
+    sh recipe.sh
+    own=$("$LOCUS" compare --json aaaaaa bbbbbb | jq '.cells[0].arms[1].medians_ns[0]')
+    if jq -e --argjson own "$own" '.benchmarks | length == 6 and (.[1] | .metadata.name == "churn-touch/full B glibc" and
+        (.runs | map(.values[0] * 1e9) | sort | (.[9] + .[10]) / 2 - $own | fabs < 0.01))' run.json >/dev/null
+    then pass samples_for_other_tools
+    else fail samples_for_other_tools "$(jq -c '.benchmarks[1]' run.json | head -c 200)"; fi
+else
+    skip samples_for_other_tools "needs jq"
+fi
 if ${PYTHON:-python3} -c 'import pyperf' 2>/dev/null; then
     median=$(${PYTHON:-python3} -c 'import pyperf, sys
 print("%.6f" % (pyperf.BenchmarkSuite.load("run.json").get_benchmark("churn-touch/full B glibc").median() * 1e9))')
-    own=$("$LOCUS" compare --json aaaaaa bbbbbb | jq '.cells[0].arms[1].medians_ns[0] * 1e6 | round / 1e6')
     if awk "BEGIN { exit !($median - $own < 0.01 && $own - $median < 0.01) }"; then pass pyperf_agrees
     else fail pyperf_agrees "pyperf $median, locus $own"; fi
 else
@@ -133,27 +149,33 @@ printf 'all:\n\tfalse\n' >Makefile && git commit -qam three && unbuildable=$(git
 "$scenario" official bm1 0002-20261121T161500Z-200000 1 "$slower" >/dev/null
 "$scenario" official bm1 0002-20261121T161500Z-300000 1 "$unbuildable" >/dev/null
 "$scenario" official bm1 0002-20261121T161500Z-400000 1 "$good" yes >/dev/null
-"$scenario" official bm1 0002-20261121T161500Z-500000 1 "$good" no 20 1 malloc:/nowhere/lib.so >/dev/null
+"$scenario" official bm1 0002-20261121T161500Z-700000 1 "$good" no 20 7 glibc guest >/dev/null
 "$scenario" official bm1 0002-20261121T161500Z-600000 1 '--upload-pack=touch-me' >/dev/null
 
-case_ reproduces_what_is_so 0 '^reproduced: 4 of 4 figures' reproduce 100000
-case_ other_rounds 0 ', 12 rounds' reproduce 100000 --rounds 12
-case_ says_where_not 1 'NOT reproduced: the intervals do not meet' reproduce 200000
-case_ a_commit_that_does_not_build 1 'make failed' reproduce 300000
-case_ a_dirty_build 2 'changes that are in no commit' reproduce 400000
-case_ a_missing_library 2 'malloc:/nowhere/lib.so: No such file' reproduce 500000
-case_ a_commit_that_is_none 2 'names no commit' reproduce 600000
-case_ a_commit_from_elsewhere 2 'commit 0123456789ab is not in this repository' reproduce aaaaaa
-case_ reproduce_no_log 2 'which log' reproduce
-case_ reproduce_odd_rounds 2 '2 to 10000' reproduce 100000 --rounds 1
+command -v jq >/dev/null || {
+    skip reproduce "needs jq"
+    done_testing
+    exit
+}
+case_ reproduces_what_is_so 0 '^Reproduced' again 100000
+case_ other_rounds 0 ', 12 rounds' again 100000 12
+case_ says_where_not 1 'NO: ' again 200000
+case_ a_commit_that_does_not_build 1 'make failed' again 300000
+case_ a_dirty_build 2 'changes that are in no commit' again 400000
+case_ a_commit_that_is_none 2 'names no commit' again 600000
+case_ a_commit_from_elsewhere 2 'commit 0123456789ab[0-9a-f]* is not in this repository' again aaaaaa
+case_ of_a_guest_is_for_that_guest 2 'In its commit, built: locus guest -m n2 -- run 0002 --seed 7 --rounds 20' again 700000
+case_ reproduce_no_run 2 'which run' again
+case_ reproduce_odd_rounds 2 'is no number of rounds' again 100000 many
 if [ -z "$(ls "$TMPDIR")" ]; then pass nothing_is_left_behind; else fail nothing_is_left_behind "$(ls "$TMPDIR")"; fi
 if [ -z "$(git worktree list | sed 1d)" ] && [ -z "$(git status --porcelain)" ]; then pass repository_is_untouched
 else fail repository_is_untouched "$(git status --porcelain)"; fi
-case_ keeps_on_request 0 '^kept ' reproduce 100000 --keep
+export KEEP=1
+case_ keeps_on_request 0 '^kept ' again 100000
 if [ -x "$(sed -n 's/^kept *//p' "$scratch/out")/tree/build/gcc/locus" ]; then pass kept_folder_has_the_program
 else fail kept_folder_has_the_program "$(tail -n 1 "$scratch/out")"; fi
 cd "$scratch/tmp" || exit 1
 log=$scratch/tree/logs/bm1/0002-glibc-churn/20261121T161500Z-100000.jsonl
-case_ reproduce_outside_of_a_repository 2 'in no git repository' reproduce "$log"
+case_ reproduce_outside_of_a_repository 2 'in no git repository' again "$log"
 
 done_testing

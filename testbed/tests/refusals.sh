@@ -46,7 +46,7 @@ says() {
     done
     for pair in $named; do
         call=${pair%%:*} word=${pair#*:}
-        grep -q "$call: no" "$scratch/text" && grep -q "^$call: $word, " "$scratch/text" || wrong="the text does not name $pair"
+        grep -Eq "^$call +no: $word, " "$scratch/text" || wrong="the text does not name $pair"
         grep -q "\"$call\": false" "$scratch/json" && grep -q "\"${call}_why\": \"$word, " "$scratch/json" ||
             wrong="the JSON does not name $pair"
     done
@@ -112,7 +112,7 @@ cpuset() {
         fail "a cpuset without node 1: it cannot be made"
         return
     fi
-    if in_cpuset "$locus" topo | grep -q '^this process may use: nodes 0, CPUs 0-1$'; then
+    if in_cpuset "$locus" topo | grep -Eq '^this process may use +nodes 0, CPUs 0-1$'; then
         pass "topo in a cpuset without node 1 says what is left"
     else
         fail "topo in a cpuset without node 1: $(in_cpuset "$locus" topo 2>&1 | grep 'may use')"

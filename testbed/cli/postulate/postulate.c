@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/cli/commands.h"
+#include "testbed/cli/command.h"
 #include "testbed/cli/postulate/postulate.h"
 #include "testbed/measure/contender.h"
 
@@ -191,7 +191,7 @@ static int act(const struct arguments *arguments)
     return TB_EXIT_USAGE;
 }
 
-int tb_cmd_postulate(int argc, char **argv)
+static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp argp = {options, parse, "new|check|file [ARGUMENT...]", documentation, NULL, NULL, NULL};
@@ -205,3 +205,5 @@ int tb_cmd_postulate(int argc, char **argv)
     int flushed = tb_cli_flush();
     return status ? status : flushed;
 }
+
+TB_COMMAND(100, "postulate", "new, check, file: predictions before the run *", command);

@@ -4,12 +4,10 @@
 // author can know is left empty, so that `check` refuses it until it is filled in.
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
@@ -68,21 +66,6 @@ static char *compose(unsigned number, const char *title)
     return text;
 }
 
-static int write_new(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    bool written = file && fputs(text, file) >= 0;
-    if (file)
-        written = fclose(file) == 0 && written;
-    if (written)
-        return TB_EXIT_OK;
-    tb_error("%s: %s", path, tb_output_why(-errno));
-    if (fd >= 0)
-        unlink(path);
-    return TB_EXIT_FAILED;
-}
-
 int tb_postulate_new(const char *slug, const char *title)
 {
     char path[256];
@@ -102,7 +85,10 @@ int tb_postulate_new(const char *slug, const char *title)
     char *text = status ? NULL : compose(number, title ? quoted : "");
     if (text) {
         snprintf(path, sizeof path, TB_POSTULATES "/%04u-%s.md", number, slug);
-        status = write_new(path, text);
+        int rc = tb_file_create(path, text);
+        if (rc)
+            tb_error("%s: %s", path, tb_output_why(rc));
+        status = rc ? TB_EXIT_FAILED : TB_EXIT_OK;
     }
     if (text && !status)
         printf("%s\nfill it in, then: locus postulate check %04u\n", path, number);

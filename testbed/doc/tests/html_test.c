@@ -171,6 +171,18 @@ Test(html, a_strip_has_a_dot_for_each_valid_sample)
     cr_expect_eq(dots, 2);
 }
 
+Test(html, a_strip_without_a_valid_sample_has_no_dots)
+{
+    struct tb_table *table = tb_doc_table(doc, "rows", "a", columns);
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value("a"));
+    tb_table_put(table, tb_number(1));
+    tb_table_put(table, tb_samples((const double[]){NAN, NAN}, 2));
+    page();
+    cr_expect_eq(occurrences("data-samples="), 1);
+    cr_expect_eq(occurrences("class=\"dots\""), 0);
+}
+
 Test(html, a_tone_has_a_sign_and_a_fold_has_a_summary)
 {
     tb_doc_folded(doc, 2, NULL, "Folded");
@@ -186,8 +198,8 @@ Test(html, a_tone_has_a_sign_and_a_fold_has_a_summary)
 
 Test(html, curves_are_broken_where_there_is_no_figure)
 {
-    struct tb_curves *curves =
-        tb_doc_curves(doc, "drift", NULL, (struct tb_curve_axis){"x", TB_AS_IS, false}, (struct tb_curve_axis){"y", TB_AS_SHARE, false});
+    static const struct tb_curve_axis x = {"x", TB_AS_IS, false}, y = {"y", TB_AS_SHARE, false};
+    struct tb_curves *curves = tb_doc_curves(doc, "drift", NULL, x, y);
     tb_curves_line(curves, "A");
     for (int i = 0; i < 3; i++)
         tb_curves_point(curves, i, i == 1 ? tb_none(NULL) : tb_interval_of(0.1 * i, 0, 0.3, 1));

@@ -48,24 +48,12 @@ const char *tb_topo_bytes(char *text, size_t room, uint64_t bytes, bool trim)
     return text;
 }
 
-static int read_numa_balancing(void)
-{
-    int value = -1;
-    FILE *file = fopen("/proc/sys/kernel/numa_balancing", "re");
-    if (!file)
-        return -1;
-    if (fscanf(file, "%d", &value) != 1)
-        value = -1;
-    fclose(file);
-    return value;
-}
-
 void tb_topo_host_probe(const struct locus_topo *topo, struct tb_topo_host *out)
 {
     uname(&out->names);
     out->mbind_errno = tb_probe_mbind(topo);
     out->move_pages_errno = tb_probe_move_pages();
-    out->numa_balancing = read_numa_balancing();
+    out->numa_balancing = tb_numa_balancing();
     if (locus_cgroup_memory_room_bytes(&out->cgroup_room_bytes))
         out->cgroup_room_bytes = UINT64_MAX;
 }

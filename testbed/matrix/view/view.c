@@ -370,8 +370,10 @@ static void put_marks(struct tb_curves *curves, const struct tb_matrix_caches *c
 
 static void put_curves(const struct view *view, enum tb_matrix_kind kind)
 {
-    static const struct tb_curve_axis read = {"what the other CPUs read", TB_AS_RATE, false}, load = {"a load", TB_AS_TIME, false};
-    static const struct tb_curve_axis walked = {"bytes walked over at random", TB_AS_BYTES, true}, step = {"a load", TB_AS_TIME, true};
+    static const struct tb_curve_axis read = {"what the other CPUs read", TB_AS_RATE, false};
+    static const struct tb_curve_axis load = {"a load", TB_AS_TIME, false};
+    static const struct tb_curve_axis walked = {"bytes walked over at random", TB_AS_BYTES, true};
+    static const struct tb_curve_axis step = {"a load", TB_AS_TIME, true};
     bool loaded = kind == TB_MATRIX_LOADED;
     struct tb_matrix_pair pairs[2];
     size_t all, count = pairs_shown(view->matrix, kind, pairs, &all);

@@ -29,7 +29,7 @@
 
 struct tb_packet_part {         // a file of the packet that is in no ledger
     const char *name;           // "topo.json"
-    char *text;
+    char *text;                 // NULL: there is none, and no such file
 };
 
 struct tb_packet_making {
@@ -41,6 +41,10 @@ struct tb_packet_making {
     struct tb_checkpoint checkpoint; // what sealed it
     uint64_t bytes;             // of the archive
 };
+
+// The parts that say what machine this is, and its kind; a text is malloc'd, or NULL where this host has none.
+enum { TB_PACKET_LOOKS = 3 };
+void tb_packet_look(struct tb_packet_part parts[TB_PACKET_LOOKS], char kind[16]);
 
 // Enters the packet into the ledger of root/host and writes the archive. 0 or -errno, with one sentence in `why`.
 int tb_packet_pack(struct tb_packet_making *making, char *why, size_t why_bytes);

@@ -123,6 +123,8 @@ static int parts_list(struct packing *packing)
     int rc = 0;
     for (size_t i = 0; i < packing->making->parts_count && !rc; i++) {
         const struct tb_packet_part *part = &packing->making->parts[i];
+        if (!part->text)
+            continue;
         snprintf(name, sizeof name, TB_PACKET_FOLDER "/%s/%.30s", packing->id, part->name);
         rc = part_write(packing, part, name);
         if (!rc)

@@ -11,12 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/report/board/board.h"
-
 #define LINE_BYTES 64 // of a touch
 #define SAME_MARGIN_MAX 0.05 // a run that cannot see a twentieth says "no difference" of nothing
 
-const struct tb_advise_plan tb_advise_plans[] = {
+// Best guaranteed first.
+static const struct tb_advise_plan plans[] = {
     {"home-steered", "bind each pool to its scheduler's node and push every block home", LOCUS_POLICY_BIND, .populate = true,
      .numactl = "--cpunodebind=# --membind=#"},
     {"preferred", "prefer the scheduler's node for its pool", LOCUS_POLICY_PREFERRED, .populate = true,
@@ -35,13 +34,12 @@ const struct tb_advise_plan tb_advise_plans[] = {
      .numactl = "--interleave=*"},
     {"one-node", "bind all pools to the first node", LOCUS_POLICY_BIND, .populate = true, .first = true, .numactl = "--membind=#"},
 };
-const size_t tb_advise_plans_count = sizeof tb_advise_plans / sizeof *tb_advise_plans;
 
-const struct tb_advise_plan *tb_advise_plan(const struct tb_arm *arm)
+static const struct tb_advise_plan *plan_of(const struct tb_arm *arm)
 {
-    for (size_t p = 0; p < tb_advise_plans_count; p++)
-        if (strcmp(tb_advise_plans[p].arm, arm->label) == 0) // a fault or a twin has another label
-            return &tb_advise_plans[p];
+    for (size_t p = 0; p < sizeof plans / sizeof *plans; p++)
+        if (strcmp(plans[p].arm, arm->label) == 0) // a fault or a twin has another label
+            return &plans[p];
     return NULL;
 }
 
@@ -104,19 +102,17 @@ static bool beaten(const struct tb_campaign *campaign, const struct tb_advise_re
 static bool preferable(const struct tb_advise_row *row, const struct tb_advise_row *to)
 {
     double share = remote_share(row), other = remote_share(to);
-    return share != other ? share < other : tb_advise_plan(row->row.arm) < tb_advise_plan(to->row.arm);
+    return share != other ? share < other : row->plan < to->plan;
 }
 
-static int to_use(const struct tb_campaign *campaign, const struct tb_advise_result *result)
+static const struct tb_advise_row *to_use(const struct tb_campaign *campaign, const struct tb_advise_result *result)
 {
-    int use = -1;
-    for (uint32_t i = 0; i < result->count; i++) {
-        const struct tb_advise_row *row = &result->rows[i];
-        if (choosable(row) && !beaten(campaign, result, row) && (use < 0 || preferable(row, &result->rows[use])))
-            use = (int)i;
-    }
-    for (uint32_t i = 0; i < result->count && use < 0; i++) // each beats another in a circle: the rows are in order of time
-        use = choosable(&result->rows[i]) ? (int)i : -1;
+    const struct tb_advise_row *use = NULL, *end = result->rows + result->count;
+    for (const struct tb_advise_row *row = result->rows; row < end; row++)
+        if (choosable(row) && !beaten(campaign, result, row) && (!use || preferable(row, use)))
+            use = row;
+    for (const struct tb_advise_row *row = result->rows; row < end && !use; row++) // each beats another in a circle: by time
+        use = choosable(row) ? row : NULL;
     return use;
 }
 
@@ -133,12 +129,10 @@ static enum tb_advise_cost cost_of(const struct tb_ratio *ratio, double resoluti
 
 static void costs(const struct tb_campaign *campaign, struct tb_advise_result *result)
 {
-    for (uint32_t i = 0; i < result->count && result->use >= 0; i++) {
-        struct tb_advise_row *row = &result->rows[i];
-        int use = (int)result->rows[result->use].arm;
-        if ((int)i == result->use)
+    for (struct tb_advise_row *row = result->rows; row < result->rows + result->count && result->use; row++) {
+        if (row == result->use)
             row->cost = TB_ADVISE_USED;
-        else if (tb_pair_ratio(campaign, 0, (int)row->arm, TB_LAP, use, TB_LAP, &row->ratio))
+        else if (tb_pair_ratio(campaign, 0, (int)row->arm, TB_LAP, (int)result->use->arm, TB_LAP, &row->ratio))
             row->cost = cost_of(&row->ratio, result->resolution);
     }
 }
@@ -160,14 +154,13 @@ static int compare_rows(const void *left, const void *right)
 void tb_advise_work_out(const struct tb_advise *advise, struct tb_advise_result *out)
 {
     const struct tb_campaign *campaign = advise->campaign;
-    *out = (struct tb_advise_result){.count = campaign->arms_count, .use = -1, .resolution = -1};
+    *out = (struct tb_advise_result){.count = campaign->arms_count, .resolution = -1};
     for (uint32_t arm = 0; arm < out->count; arm++) {
         struct tb_advise_row *row = &out->rows[arm];
         *row = (struct tb_advise_row){.arm = arm, .counts = counts_of(campaign, arm)};
         tb_campaign_row(campaign, 0, arm, &row->row);
-        row->role = tb_twin(campaign, arm) >= 0    ? TB_ADVISE_CONTROL
-                    : tb_advise_plan(row->row.arm) ? TB_ADVISE_CHOICE
-                                                   : TB_ADVISE_OTHER;
+        row->plan = plan_of(row->row.arm);
+        row->role = tb_twin(campaign, arm) >= 0 ? TB_ADVISE_CONTROL : row->plan ? TB_ADVISE_CHOICE : TB_ADVISE_OTHER;
         if (advise->machine.emulated || !isfinite(row->row.ns_median))
             row->row.ns_median = 0; // the rows keep the order of the arms
     }

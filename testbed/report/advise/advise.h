@@ -5,16 +5,13 @@
 // Times say something on hardware only. In an emulated machine nothing is worked out from them: counts are all there is.
 //
 // A *choice* is a placement that one may choose. The one to use is, of those that no other choice is visibly faster than, the
-// one with the fewest remote touches, and of equal ones the first in tb_advise_plans. Against it all others are held.
+// one with the fewest remote touches, and of equal ones the first in the table of plans. Against it all others are held.
 #ifndef TB_ADVISE_H
 #define TB_ADVISE_H
 
-#include <jansson.h>
-
-#include <stdio.h>
-
 #include "placement/memory/policy.h"
-#include "testbed/report/board/row.h"
+#include "testbed/doc/doc.h"
+#include "testbed/judge/board.h"
 
 struct tb_advise_plan {
     const char *arm;            // the contender
@@ -24,9 +21,6 @@ struct tb_advise_plan {
     const char *numactl;        // '*': the nodes with memory; '#': the node, for a process on each (`first`: on that one)
     bool repaired;              // and looked after between steps
 };
-
-extern const struct tb_advise_plan tb_advise_plans[]; // best guaranteed first
-extern const size_t tb_advise_plans_count;
 
 struct tb_advise_machine {
     const char *emulated;       // by what or as what, in a word; NULL: hardware
@@ -48,8 +42,7 @@ struct tb_advise_refusal {
 struct tb_advise {
     struct tb_advise_machine machine;
     const struct tb_campaign *campaign; // one cell; NULL: nothing was run
-    const char *workload;       // what was run, in lines
-    const char *guest_command;  // of a machine of one node: the same question to an emulated one
+    const char *workload;       // what was run, in a line
     uint32_t cross_percent;     // of the requests end on another node than they began on
     uint32_t pool_blocks;       // of one node
     uint64_t block_bytes;
@@ -83,6 +76,7 @@ struct tb_advise_counts {
 struct tb_advise_row {
     uint32_t arm;
     enum tb_advise_role role;
+    const struct tb_advise_plan *plan; // NULL: not a choice
     struct tb_row row;
     enum tb_advise_cost cost;
     struct tb_ratio ratio;      // this arm's time over that of the one to use
@@ -92,7 +86,7 @@ struct tb_advise_row {
 struct tb_advise_result {
     uint32_t count;             // of rows: choices, others, controls, then what is not valid; on hardware each by time
     struct tb_advise_row rows[TB_ARMS_MAX];
-    int use;                    // row, or -1: emulated, or nothing valid to choose
+    const struct tb_advise_row *use; // NULL: emulated, or nothing valid to choose
     double resolution;          // as tb_campaign_resolution(), negative: not known
 };
 
@@ -100,17 +94,12 @@ struct tb_advise_result {
 void tb_advise_work_out(const struct tb_advise *advise, struct tb_advise_result *out);
 
 // Can the machine run these arms, each home with a pool of `pool_bytes`? Moves those that it cannot from the list to the refusals.
-void tb_advise_refuse(const struct tb_advise_machine *machine, uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count,
-                      struct tb_advise *advise);
+void tb_advise_refuse(uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count, struct tb_advise *advise);
 
 // Is there room for a pool on each home? 0, or -ENOMEM after a report.
-int tb_advise_room(const struct tb_advise_machine *machine, uint64_t pool_bytes, uint64_t block_bytes);
+int tb_advise_room(const struct tb_advise *advise);
 
-const struct tb_advise_plan *tb_advise_plan(const struct tb_arm *arm); // NULL: not a choice
-
-// For people, within 80 columns, and for programs. What stands in both comes from the same result. `head` (or NULL) is tb_head()'s,
-// and borrowed. 0 or -errno.
-int tb_advise_text(FILE *stream, const struct tb_advise *advise);
-int tb_advise_json(FILE *stream, json_t *head, const struct tb_advise *advise);
+// The answer first. `head` is tb_head()'s, or NULL.
+struct tb_doc *tb_advise_doc(json_t *head, const struct tb_advise *advise);
 
 #endif

@@ -7,47 +7,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "placement/memory/region.h"
 #include "testbed/base/cli.h"
+#include "testbed/host/environment.h"
 #include "testbed/host/probe.h"
 #include "testbed/measure/nodes/ops.h"
 #include "topo/topo.h"
 
 // --- what it is ----------------------------------------------------------------------------------------------------------------
-
-// LOCUS_GUEST is set by `locus guest`. Somebody's own machine under QEMU's emulator betrays itself by its processor's name.
-static const char *emulated_by(void)
-{
-    static char name[32];
-    char line[256];
-    const char *guest = getenv("LOCUS_GUEST");
-    bool emulator = false;
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file && !emulator && fgets(line, sizeof line, file))
-        emulator = strncmp(line, "model name", 10) == 0 && strstr(line, "QEMU TCG");
-    if (file)
-        fclose(file);
-    if (!guest && !emulator)
-        return NULL;
-    snprintf(name, sizeof name, "%s", guest && *guest ? guest : "of QEMU");
-    for (char *c = name; *c; c++)
-        *c = *c < ' ' || *c > '~' ? '?' : *c;
-    return name;
-}
-
-static int balancing(void)
-{
-    int value = -1;
-    FILE *file = fopen("/proc/sys/kernel/numa_balancing", "re");
-    if (file && fscanf(file, "%d", &value) != 1)
-        value = -1;
-    if (file)
-        fclose(file);
-    return value;
-}
 
 static bool all_equally_near(const struct locus_topo *topo, const struct locus_nodes *nodes)
 {
@@ -67,7 +36,7 @@ int tb_advise_machine_look(struct tb_advise_machine *out)
         tb_error("%s", why);
         return error;
     }
-    *out = (struct tb_advise_machine){.emulated = emulated_by(), .balancing = balancing(), .cpus_least = UINT_MAX};
+    *out = (struct tb_advise_machine){.emulated = tb_emulated_as(""), .balancing = tb_numa_balancing(), .cpus_least = UINT_MAX};
     for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
         const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
         bool memory = node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY;
@@ -100,8 +69,10 @@ static uint64_t room_on(int node)
     return locus_node_room_bytes(node, &room) ? 0 : room / 16 * 15;
 }
 
-int tb_advise_room(const struct tb_advise_machine *machine, uint64_t pool_bytes, uint64_t block_bytes)
+int tb_advise_room(const struct tb_advise *advise)
 {
+    const struct tb_advise_machine *machine = &advise->machine;
+    uint64_t block_bytes = advise->block_bytes, pool_bytes = advise->pool_blocks * block_bytes;
     uint64_t cgroup = UINT64_MAX, homes = locus_nodes_count(&machine->homes);
     locus_cgroup_memory_room_bytes(&cgroup);
     for (int node = locus_nodes_next(&machine->homes, 0); node >= 0; node = locus_nodes_next(&machine->homes, node + 1)) {
@@ -149,13 +120,12 @@ static bool refused(const struct tb_advise_machine *machine, uint64_t pool_bytes
     return true;
 }
 
-void tb_advise_refuse(const struct tb_advise_machine *machine, uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count,
-                      struct tb_advise *advise)
+void tb_advise_refuse(uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count, struct tb_advise *advise)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *count; i++) {
         struct tb_advise_refusal *refusal = &advise->refusals[advise->refusals_count];
-        if (refused(machine, pool_bytes, &arms[i], refusal->why, sizeof refusal->why)) {
+        if (refused(&advise->machine, pool_bytes, &arms[i], refusal->why, sizeof refusal->why)) {
             snprintf(refusal->arm, sizeof refusal->arm, "%s", arms[i].label);
             advise->refusals_count++;
         } else {

@@ -89,7 +89,7 @@ static void say_resolution(struct tb_doc *doc, const struct tb_campaign *campaig
     struct tb_words words = {0};
     tb_say_resolution(&words, campaign, 0, campaign->cells_count);
     if (!tb_rounds_few(campaign))
-        tb_say(&words, " In brackets: 95 %% intervals, the outermost ends where several workloads are meant.");
+        tb_say(&words, " In brackets: 95 %% intervals.");
     tb_doc_say(doc, NULL, "%s", words.text);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// board_doc: a measurement as a document: what was asked, a table for each cell, an overview of the workloads, the answer.
+// board_doc: a measurement as a document: what was asked, a table for each cell, the answer.
 //
 // A cell's table has the fastest first. A row that is noisy keeps its place, its time and its footprint, but has no ratio, as none
 // would hold (noise.c). Below the ranking stand what is INVALID and the harness, which measures the testbed and no allocator; below
@@ -14,7 +14,7 @@
 #include "testbed/report/board/board.h"
 
 // A ratio, or what keeps it from being said.
-static struct tb_value told_value(enum tb_told told, const struct tb_ratio *ratio)
+struct tb_value tb_told_value(enum tb_told told, const struct tb_ratio *ratio)
 {
     return told == TB_TOLD_ABSENT  ? tb_none(NULL)
            : told == TB_TOLD_NOISY ? tb_toned(tb_none("noisy"), TB_TONE_FAINT)
@@ -24,7 +24,7 @@ static struct tb_value told_value(enum tb_told told, const struct tb_ratio *rati
 static struct tb_value pair_value(const struct tb_campaign *campaign, uint32_t cell, int over, int over_op, int under, int under_op)
 {
     struct tb_ratio ratio;
-    return told_value(tb_pair_tell(campaign, cell, over, over_op, under, under_op, &ratio), &ratio);
+    return tb_told_value(tb_pair_tell(campaign, cell, over, over_op, under, under_op, &ratio), &ratio);
 }
 
 // The estimate alone.
@@ -221,73 +221,6 @@ static void put_cell(struct tb_doc *doc, const struct tb_campaign *campaign, uin
         tb_table_note(table, "%s", campaign->unfit);
 }
 
-// --- several workloads -----------------------------------------------------------------------------------------------------------
-
-static const struct tb_column overview_columns[] = {{NULL, "workload", TB_AS_IS, false},
-                                                    {NULL, "floor", TB_AS_TIME, false},
-                                                    {NULL, "locus\nover floor", TB_AS_RATIO, true},
-                                                    {NULL, "best malloc\nover locus", TB_AS_RATIO, true},
-                                                    {NULL, "best malloc", TB_AS_IS, false},
-                                                    {NULL, NULL, TB_AS_IS, false}};
-
-static struct tb_value floor_value(const struct tb_campaign *campaign, uint32_t cell)
-{
-    struct tb_row row;
-    int floor = tb_floor(campaign);
-    if (floor < 0)
-        return tb_none(NULL);
-    tb_row_alone(campaign, cell, (uint32_t)floor, &row);
-    return !row.valid ? tb_none("INVALID") : row.noise ? tb_none("noisy") : tb_number(row.ns_median);
-}
-
-// What a control that is noisy hides is not said either.
-static struct tb_value sure_value(const struct tb_campaign *campaign, uint32_t cell, int over, int under)
-{
-    struct tb_ratio ratio;
-    enum tb_told told = tb_pair_tell(campaign, cell, over, TB_LAP, under, TB_LAP, &ratio);
-    return told_value(told == TB_TOLD_BLIND ? TB_TOLD_NOISY : told, &ratio);
-}
-
-static void put_overview_row(struct tb_table *table, const struct tb_campaign *campaign, uint32_t cell)
-{
-    int locus = tb_campaign_arm(campaign, "locus");
-    struct tb_fastest best = tb_best_malloc(campaign, cell, TB_LAP);
-    const struct tb_schedule *schedule = campaign->cells[cell].schedule;
-    char name[128] = "";
-    struct tb_row row;
-    if (best.rival < 0 && best.arm >= 0) {
-        tb_row_alone(campaign, cell, (uint32_t)best.arm, &row);
-        tb_text_arm(&row, name, sizeof name);
-    }
-    tb_table_row(table, TB_ROW_PLAIN);
-    tb_table_put(table, tb_text_value(schedule ? schedule->name : ""));
-    tb_table_put(table, floor_value(campaign, cell));
-    tb_table_put(table, sure_value(campaign, cell, locus, tb_floor(campaign)));
-    tb_table_put(table, best.rival >= 0 ? tb_none("noisy") : sure_value(campaign, cell, best.arm, locus));
-    tb_table_put(table, tb_text_value(name));
-}
-
-// Of one touch mode, the one that means most of those that were run, and of several workloads: of a single one its table says all.
-static void put_overview(struct tb_doc *doc, const struct tb_campaign *campaign)
-{
-    static const enum tb_touch order[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE};
-    static const char *const titles[] = {
-        [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"};
-    enum tb_touch touch = TB_TOUCH_NONE;
-    uint32_t rows = 0;
-    for (size_t t = 0; t < sizeof order / sizeof *order && rows == 0; t++) {
-        touch = order[t];
-        for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
-            rows += campaign->cells[cell].touch == touch;
-    }
-    if (campaign->bench || rows < 2 || tb_campaign_arm(campaign, "locus") < 0)
-        return;
-    struct tb_table *table = tb_doc_table(doc, NULL, titles[touch], overview_columns);
-    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
-        if (campaign->cells[cell].touch == touch)
-            put_overview_row(table, campaign, cell);
-}
-
 // --- the whole -----------------------------------------------------------------------------------------------------------------
 
 #define NOISY "Noisy: its processes waited for a CPU, or its rounds lie so far apart that no ratio of it would hold. "
@@ -296,13 +229,6 @@ void tb_board_put_cells(struct tb_doc *doc, const struct tb_campaign *campaign)
 {
     for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
         put_cell(doc, campaign, cell);
-}
-
-void tb_board_put_answer(struct tb_doc *doc, const struct tb_campaign *campaign)
-{
-    put_overview(doc, campaign);
-    tb_board_say_answer(doc, campaign);
-    tb_board_say_caveats(doc, campaign);
 }
 
 struct tb_doc *tb_board_doc(json_t *head, const struct tb_campaign *campaign, const char *command, const char *about)

@@ -15,13 +15,6 @@
 #include "testbed/report/board/board.h"
 #include "testbed/stats/unpaired.h"
 
-#define CONFIDENCE 0.95
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 // --- arms ----------------------------------------------------------------------------------------------------------------------
 
 static const char *arm_member(const struct tb_log_view *view, size_t arm, const char *member)
@@ -71,15 +64,6 @@ static int times(const struct tb_log_view *view, size_t cell, size_t arm, double
     return rc;
 }
 
-static json_t *ratio_json(int rc, const struct tb_ratio *ratio)
-{
-    if (rc)
-        return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o}", "estimate", number(ratio->estimate), "low",
-                     ratio->bounded ? number(ratio->low) : json_null(), "high", number(ratio->high), "confidence",
-                     ratio->bounded ? number(ratio->confidence) : json_null());
-}
-
 // What runs of many nodes count: of each run the worst round.
 static int counts_json(const struct tb_log_view *const views[2], const size_t cells[2], const size_t arms[2], json_t **out)
 {
@@ -88,10 +72,10 @@ static int counts_json(const struct tb_log_view *const views[2], const size_t ce
     for (int i = 0; !rc && i < 2; i++)
         rc = tb_arm_figures(views[i], cells[i], arms[i], &figures[i]);
     if (!rc)
-        *out =
-            json_pack("{s:[o,o], s:[o,o], s:[o,o]}", "remote_touch_ratio", number(figures[0].remote_touch),
-                      number(figures[1].remote_touch), "wandered_ratio", number(figures[0].wandered), number(figures[1].wandered),
-                      "abroad_free_ratio", number(figures[0].abroad_free), number(figures[1].abroad_free));
+        *out = json_pack("{s:[o,o], s:[o,o], s:[o,o]}", "remote_touch_ratio", tb_json_number(figures[0].remote_touch),
+                         tb_json_number(figures[1].remote_touch), "wandered_ratio", tb_json_number(figures[0].wandered),
+                         tb_json_number(figures[1].wandered), "abroad_free_ratio", tb_json_number(figures[0].abroad_free),
+                         tb_json_number(figures[1].abroad_free));
     return rc ? rc : *out ? 0 : -ENOMEM;
 }
 
@@ -105,11 +89,12 @@ static int arm_compare(const struct tb_log_view *const views[2], const size_t ce
     for (int i = 0; !rc && i < 2; i++)
         rc = times(views[i], cells[i], arms[i], &values[i], &n[i]);
     if (!rc) {
-        int known = tb_ratio_unpaired(values[0], n[0], values[1], n[1], CONFIDENCE, &ratio); // -EINVAL: one has no valid sample
-        json_t *entry = json_pack("{s:s, s:[s,s], s:[o,o], s:[I,I], s:o, s:O}", "name", arm_member(views[0], arms[0], "name"),
-                                  "keys", arm_member(views[0], arms[0], "key"), arm_member(views[1], arms[1], "key"), "medians_ns",
-                                  number(tb_median(values[0], n[0])), number(tb_median(values[1], n[1])), "n", (json_int_t)n[0],
-                                  (json_int_t)n[1], "ratio", ratio_json(known, &ratio), "counts", counts);
+        int known = tb_ratio_unpaired(values[0], n[0], values[1], n[1], TB_CONFIDENCE, &ratio); // -EINVAL: one has no valid sample
+        json_t *entry =
+            json_pack("{s:s, s:[s,s], s:[o,o], s:[I,I], s:o, s:O}", "name", arm_member(views[0], arms[0], "name"), "keys",
+                      arm_member(views[0], arms[0], "key"), arm_member(views[1], arms[1], "key"), "medians_ns",
+                      tb_json_number(tb_median(values[0], n[0])), tb_json_number(tb_median(values[1], n[1])), "n", (json_int_t)n[0],
+                      (json_int_t)n[1], "ratio", tb_json_ratio(known ? NULL : &ratio), "counts", counts);
         rc = known == -ENOMEM || json_array_append_new(out, entry) ? -ENOMEM : 0;
     }
     json_decref(counts);
@@ -186,6 +171,21 @@ static int differences(const char *what, const json_t *first, const json_t *seco
     return rc;
 }
 
+// Of an allocator that both have, whether its library is the same file.
+static int libraries(const struct tb_log_view *const views[2], json_t *out)
+{
+    int rc = 0;
+    for (size_t arm = 0; !rc && arm < tb_arms_count(views[0]); arm++) {
+        long other = counterpart(views[0], arm, views[1]);
+        char what[160];
+        snprintf(what, sizeof what, "library of %s", arm_member(views[0], arm, "name"));
+        if (other >= 0)
+            rc = differences(what, tb_member(json_array_get(tb_member(views[0]->header, "arms"), arm), "library_sha256"),
+                             tb_member(json_array_get(tb_member(views[1]->header, "arms"), (size_t)other), "library_sha256"), out);
+    }
+    return rc;
+}
+
 static json_t *run_json(const struct tb_log_view *view)
 {
     char host[128];
@@ -198,15 +198,18 @@ static json_t *run_json(const struct tb_log_view *view)
 int tb_compare(const struct tb_log_view *first, const struct tb_log_view *second, json_t **out)
 {
     const struct tb_log_view *const views[2] = {first, second};
-    json_t *cells = json_array(), *changes = json_array();
+    json_t *cells = json_array(), *changes = json_array(), *reproduced = NULL;
+    json_t *predictions = tb_compare_predictions(first, second, &reproduced);
     int rc = cells && changes ? cells_compare(views, cells) : -ENOMEM;
     if (!rc)
         rc = differences("design", tb_member(first->header, "design"), tb_member(second->header, "design"), changes);
     if (!rc)
         rc = differences("", tb_member(first->header, "env"), tb_member(second->header, "env"), changes);
-    *out = json_pack("{s:[o,o], s:s, s:f, s:o, s:[o,o], s:o}", "runs", run_json(first), run_json(second), "method",
-                     TB_COMPARE_METHOD, "confidence", CONFIDENCE, "cells", cells, "only", only_in(first, second),
-                     only_in(second, first), "differences", changes);
+    if (!rc)
+        rc = libraries(views, changes);
+    *out = json_pack("{s:[o,o], s:s, s:f, s:o, s:[o,o], s:o, s:o, s:o}", "runs", run_json(first), run_json(second), "method",
+                     TB_COMPARE_METHOD, "confidence", TB_CONFIDENCE, "cells", cells, "only", only_in(first, second),
+                     only_in(second, first), "predictions", predictions, "reproduced", reproduced, "differences", changes);
     if (!rc && !*out)
         rc = -ENOMEM;
     if (rc) {

@@ -84,6 +84,49 @@ static void add_cell(struct tb_doc *doc, const json_t *cell, bool timed)
         tb_table_note(table, "no contender is in both");
 }
 
+static struct tb_value figure_of(const json_t *figure)
+{
+    double estimate = tb_member_number(figure, "estimate"), low = tb_member_number(figure, "low");
+    double high = tb_member_number(figure, "high");
+    if (isnan(estimate))
+        return tb_none(tb_member_text(figure, "verdict"));
+    if (low == high) // it was counted
+        return tb_detailed(tb_number(estimate), tb_member_text(figure, "verdict"));
+    return tb_interval_of(estimate, isnan(low) ? -INFINITY : low, isnan(high) ? INFINITY : high, TB_CONFIDENCE);
+}
+
+// Of one experiment: is what the first run showed so in the second, too? A table for each prediction.
+static void add_predictions(struct tb_doc *doc, const json_t *comparison)
+{
+    static const struct tb_column columns[] = {{NULL, "cell", TB_AS_IS, false},
+                                               {NULL, "run 1", TB_AS_RATIO, true},
+                                               {NULL, "run 2", TB_AS_RATIO, true},
+                                               {NULL, "reproduced?", TB_AS_IS, false},
+                                               {NULL, NULL, TB_AS_IS, false}};
+    const json_t *reproduced = tb_member(comparison, "reproduced"), *entry;
+    struct tb_table *table = NULL;
+    char claim[512] = "", text[512];
+    size_t i;
+    json_array_foreach (tb_member(comparison, "predictions"), i, entry) {
+        bool agrees = json_is_true(tb_member(entry, "agrees"));
+        snprintf(text, sizeof text, "%s: %s", tb_member_text(entry, "id"), tb_member_text(entry, "text"));
+        if (strcmp(text, claim) != 0)
+            table = tb_doc_table(doc, NULL, strcpy(claim, text), columns);
+        tb_table_row(table, TB_ROW_PLAIN);
+        snprintf(text, sizeof text, "%s  %s", tb_member_text(entry, "cell"), tb_member_text(entry, "over"));
+        tb_table_put(table, tb_text_value(text));
+        for (size_t run = 0; run < 2; run++)
+            tb_table_put(table, figure_of(json_array_get(tb_member(entry, "figures"), run)));
+        snprintf(text, sizeof text, "NO: %s", tb_member_text(entry, "how"));
+        tb_table_put(table, agrees ? tb_toned(tb_text_value("yes"), TB_TONE_GOOD) : tb_toned(tb_text_value(text), TB_TONE_BAD));
+    }
+    if (json_is_boolean(reproduced))
+        tb_doc_say(doc, NULL, "%s",
+                   json_is_true(reproduced)
+                       ? "Reproduced: each predicted figure of run 1 is that of run 2."
+                       : "Not reproduced: a predicted figure of run 1 is not that of run 2, or one run is invalid.");
+}
+
 static void put_value(struct tb_table *table, const json_t *value)
 {
     char text[512];
@@ -152,6 +195,7 @@ struct tb_doc *tb_compare_doc(json_t *head, json_t *comparison)
         add_cell(doc, cell, timed);
     if (i == 0)
         tb_doc_say(doc, NULL, "The runs have no cell in common.");
+    add_predictions(doc, comparison);
     add_only(doc, comparison);
     add_differences(doc, comparison);
     tb_doc_say(doc, NULL,

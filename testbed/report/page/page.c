@@ -22,10 +22,19 @@ const char *tb_page_name(const char *run, char out[80])
     return out;
 }
 
-static const char *run_link(const struct tb_page *page, const char *run, char out[256])
+const char *tb_page_of(const struct tb_store_run *run, char out[80])
+{
+    const char *file = strrchr(run->path, '/');
+    char name[80];
+    snprintf(name, sizeof name, "%.4s-%.70s", run->run, file ? file + 1 : run->path);
+    name[strcspn(name, ".")] = '\0';
+    return tb_page_name(name, out);
+}
+
+static const char *run_link(const struct tb_page *page, const struct tb_store_run *run, char out[256])
 {
     char name[80];
-    snprintf(out, 256, "%s/%s.html", page->folder, tb_page_name(run, name));
+    snprintf(out, 256, "%s/%s.html", page->folder, tb_page_of(run, name));
     return out;
 }
 
@@ -163,7 +172,7 @@ static void put_fallen_of(struct tb_table *table, const struct tb_page *page, co
         if (!speaks(run) || strcmp(tb_prediction_verdict(header, prediction), "falsified"))
             continue;
         tb_table_row(table, TB_ROW_PLAIN);
-        tb_table_put(table, tb_linked(tb_text_value(tb_member_text(prediction, "id")), run_link(page, run->run, link)));
+        tb_table_put(table, tb_linked(tb_text_value(tb_member_text(prediction, "id")), run_link(page, run, link)));
         tb_table_put(table, tb_detailed(tb_text_value(tb_claim_words(header, prediction, words, sizeof words)),
                                         tb_member_text(prediction, "text")));
         tb_table_put(table, tb_observed(header, prediction));
@@ -233,7 +242,7 @@ static void put_runs(struct tb_doc *doc, const struct tb_page *page)
         char link[256], time[20];
         tb_table_row(table, TB_ROW_PLAIN);
         tb_table_put(table, tb_text_value(run->run));
-        tb_table_put(table, tb_linked(tb_text_value(run->run), run_link(page, run->run, link)));
+        tb_table_put(table, tb_linked(tb_text_value(run->run), run_link(page, run, link)));
         tb_table_put(table,
                      tb_detailed(tb_text_value(tb_member_text(header, "experiment.question")), run->why[0] ? run->why : NULL));
         tb_table_put(table, tb_verdict_value(tb_run_verdict(run)));

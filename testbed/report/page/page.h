@@ -33,8 +33,13 @@ int tb_page_index(FILE *out, const struct tb_page *page);
 int tb_page_scoreboard(FILE *out, const struct tb_page *page); // lies in the folder; -ENODATA: there is no figure
 int tb_page_run(FILE *out, const struct tb_store_run *run);
 
-// A run's page in the folder: its id, without what a path must not have.
+// What such a page shows, as a document; without `samples` the figures alone. NULL without memory.
+struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples);
+
+// A run's page in the folder: its id, without what a path must not have. Where the log itself is at hand its file is asked, as a
+// copy of it names the same run.
 const char *tb_page_name(const char *run, char out[80]);
+const char *tb_page_of(const struct tb_store_run *run, char out[80]);
 
 // The record in a sentence about the predictions, and those about runs without a verdict and runs in emulated machines (or
 // nothing). Plain text.

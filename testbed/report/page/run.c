@@ -10,6 +10,7 @@
 #include "testbed/base/json.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/postulate/metric.h"
+#include "testbed/judge/arm_figures.h"
 #include "testbed/report/page/page.h"
 
 static const char *cell_name(const json_t *header, size_t cell, char out[160])
@@ -236,51 +237,43 @@ static void put_samples(struct tb_doc *doc, const struct tb_log_view *view)
 
 // --- arms and gates ------------------------------------------------------------------------------------------------------------
 
-// Time of `arm` over the first arm's, round by round.
-static struct tb_value ratio_to_first(const struct tb_log_view *view, size_t cell, const char *arm)
+static void put_arm(struct tb_table *table, const struct tb_log_view *view, const char *cell, const struct tb_arm_figures *arm)
 {
-    const char *first = tb_member_text(json_array_get(tb_member(view->header, "arms"), 0), "key");
-    double *base = NULL, *own = NULL;
-    size_t base_count = 0, own_count = 0;
-    struct tb_ratio ratio;
-    bool known = strcmp(arm, first) && tb_log_values(view, cell, first, "time_ns", &base, &base_count) == 0 &&
-                 tb_log_values(view, cell, arm, "time_ns", &own, &own_count) == 0 && base_count == own_count &&
-                 tb_ratio(base, own, own_count, TB_CONFIDENCE, &ratio) == 0;
-    free(base);
-    free(own);
-    return known ? tb_interval(&ratio) : tb_none(NULL);
+    double median = tb_member_number(arm->summary, "median"), low = tb_member_number(arm->summary, "low");
+    double high = tb_member_number(arm->summary, "high");
+    char words[160];
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value(cell));
+    tb_table_put(table, tb_text_value(arm->key));
+    tb_table_put(table, tb_text_value(tb_arm_words(view->header, arm->key, words)));
+    tb_table_put(table, isfinite(low) && isfinite(high) ? tb_interval_of(median, low, high, TB_CONFIDENCE) : tb_number(median));
+    tb_table_put(table, arm->invalid[0] ? tb_none("INVALID") : arm->has_ratio ? tb_interval(&arm->ratio) : tb_none(NULL));
+    tb_table_put(table, tb_number(tb_member_number(arm->summary, "mad")));
+    tb_table_put(table, tb_number(tb_member_number(arm->summary, "min")));
+    tb_table_put(table, tb_number(tb_member_number(arm->summary, "n")));
+    tb_table_put(table, tb_number(arm->outstanding));
+    tb_table_put(table, tb_number(arm->distinct));
+    tb_table_put(table, arm->version[0] ? tb_text_value(arm->version) : tb_none(NULL));
 }
 
 static void put_arms_of(struct tb_doc *doc, const struct tb_log_view *view, size_t cell)
 {
-    char name[160], touch[96], title[96], words[160];
+    char name[160], touch[96], title[96];
     const char *first = tb_member_text(json_array_get(tb_member(view->header, "arms"), 0), "key");
     snprintf(title, sizeof title, "times as long as %.40s", first);
     const struct tb_column columns[] = {{"cell", NULL, TB_AS_IS, false},     {"arm", NULL, TB_AS_IS, false},
                                         {NULL, "arm", TB_AS_IS, false},      {"median", "median", TB_AS_TIME, false},
                                         {"ratio", title, TB_AS_RATIO, true}, {"mad", "MAD", TB_AS_TIME, false},
                                         {"min", "least", TB_AS_TIME, false}, {"n", "rounds", TB_AS_IS, false},
-                                        {NULL, NULL, TB_AS_IS, false}};
+                                        {"held", "held", TB_AS_IS, false},   {"ever", "ever", TB_AS_IS, false},
+                                        {NULL, "version", TB_AS_IS, false},  {NULL, NULL, TB_AS_IS, false}};
     struct tb_table *table = tb_doc_table(doc, "arms", cell_name(view->header, cell, name), columns);
-    const json_t *row;
-    size_t i;
+    struct tb_arm_figures arm;
     snprintf(touch, sizeof touch, "%.90s", tb_member_text(json_array_get(tb_member(view->header, "cells"), cell), "touch"));
     tb_table_scale(table, touch);
-    json_array_foreach (tb_member(view->summary, "arms"), i, row) {
-        const char *arm = tb_member_text(row, "arm");
-        double median = tb_member_number(row, "median"), low = tb_member_number(row, "low"), high = tb_member_number(row, "high");
-        if (strcmp(tb_member_text(row, "cell"), name))
-            continue;
-        tb_table_row(table, TB_ROW_PLAIN);
-        tb_table_put(table, tb_text_value(name));
-        tb_table_put(table, tb_text_value(arm));
-        tb_table_put(table, tb_text_value(tb_arm_words(view->header, arm, words)));
-        tb_table_put(table, isfinite(low) && isfinite(high) ? tb_interval_of(median, low, high, TB_CONFIDENCE) : tb_number(median));
-        tb_table_put(table, ratio_to_first(view, cell, arm));
-        tb_table_put(table, tb_number(tb_member_number(row, "mad")));
-        tb_table_put(table, tb_number(tb_member_number(row, "min")));
-        tb_table_put(table, tb_number(tb_member_number(row, "n")));
-    }
+    for (size_t i = 0; i < tb_arms_count(view); i++)
+        if (tb_arm_figures(view, cell, i, &arm) == 0)
+            put_arm(table, view, name, &arm);
 }
 
 static void put_arms(struct tb_doc *doc, const struct tb_log_view *view)
@@ -424,12 +417,15 @@ static void put_answer(struct tb_doc *doc, const struct tb_store_run *run)
     const struct tb_log_view *view = &run->view;
     const char *verdict = tb_run_verdict(run), *question = tb_member_text(view->header, "experiment.question");
     const char *why = tb_member_text(view->summary, "why"), *emulated = tb_emulated(view->header);
+    const char *kind = tb_member_text(view->header, "kind");
     char title[300];
     snprintf(title, sizeof title, "%.16s %.200s (%.64s)", tb_member_text(view->header, "experiment.id"),
              question[0] ? question : run->run, run->host->name);
     tb_doc_heading(doc, 1, NULL, title);
     tb_doc_answer(doc, NULL, "%s: %s", tb_verdict_look(verdict)->verdict, tb_verdict_look(verdict)->means);
     tb_doc_tone(doc, tb_verdict_look(verdict)->tone);
+    if (kind[0] && strcmp(kind, "official"))
+        tb_doc_say(doc, NULL, "This is a %s run. It proves nothing and cannot be filed.", kind);
     if (emulated[0]) {
         tb_doc_say(doc, "emulation",
                    "Made in an emulated machine (%s). What is counted here is evidence; times are not, and are "
@@ -443,16 +439,16 @@ static void put_answer(struct tb_doc *doc, const struct tb_store_run *run)
         tb_doc_say(doc, NULL, "%s", why);
 }
 
-int tb_page_run(FILE *out, const struct tb_store_run *run)
+struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples)
 {
     struct tb_doc *doc = tb_doc_open(NULL);
     const struct tb_log_view *view = &run->view;
     if (!doc)
-        return -ENOMEM;
+        return NULL;
     put_answer(doc, run);
     put_predictions(doc, view);
     tb_page_nodes(doc, view);
-    if (view->samples_count > 0)
+    if (view->samples_count > 0 && samples)
         put_samples(doc, view);
     if (view->samples_count > 0 && !tb_emulated(view->header)[0])
         put_arms(doc, view);
@@ -461,10 +457,18 @@ int tb_page_run(FILE *out, const struct tb_store_run *run)
     put_fold(doc, "Design", tb_member(view->header, "design"));
     put_doctor(doc, view->header);
     put_fold(doc, "Environment", tb_member(view->header, "env"));
+    if (!samples)
+        return doc;
     put_fold(doc, "What could be counted", tb_member(view->header, "counters"));
     put_fold(doc, "Counters before", tb_member(view->header, "before"));
     put_fold(doc, "Counters after", tb_member(view->after, "counters"));
-    int rc = tb_emit_html(out, doc, tb_page_frame, tb_page_style);
+    return doc;
+}
+
+int tb_page_run(FILE *out, const struct tb_store_run *run)
+{
+    struct tb_doc *doc = tb_run_doc(run, true);
+    int rc = doc ? tb_emit_html(out, doc, tb_page_frame, tb_page_style) : -ENOMEM;
     tb_doc_close(doc);
     return rc;
 }

@@ -1,103 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// record: writing, see record.h.
+// record: drafting a record, checking the draft against its log, and filing it.
 //
-// Figures that are held against a claim have four decimals: rounded more, an interval could seem to touch the threshold that it
-// misses.
+// A record is one file and one entry in a ledger. The file comes first: should the entry not follow, because of a crash, the next
+// attempt finds the same bytes without an entry and adds it. The other way round the ledger would speak of a file that never was.
 
 #include "testbed/report/record/record.h"
 
 #include <errno.h>
-#include <math.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "testbed/base/file.h"
 #include "testbed/base/json.h"
-#include "testbed/base/words.h"
-#include "testbed/host/doctor/doctor.h"
-#include "testbed/judge/arm_figures.h"
+#include "testbed/host/host_name.h"
 #include "testbed/judge/verdict.h"
+#include "testbed/record/ledger.h"
 #include "testbed/record/store.h"
 
-// As a cell of a table: '|' would end it.
-static void put_text(FILE *out, const char *text)
-{
-    char clean[TB_WHY_BYTES];
-    tb_text_clean(text, false, clean, sizeof clean);
-    for (const char *c = clean; *c; c++)
-        fprintf(out, *c == '|' ? "\\%c" : "%c", *c);
-}
+static const char folder[] = TB_RECORD_FOLDER;
 
-static void put_figure(FILE *out, double value)
-{
-    fprintf(out, isnan(value) ? "-" : fabs(value) < 10000 ? "%.4f" : "%.0f", value);
-}
+// --- the draft -----------------------------------------------------------------------------------------------------------------
 
-// Of an exact figure both ends are the figure itself, and its confidence is 1.
-static void put_interval(FILE *out, const json_t *object)
-{
-    double low = tb_member_number(object, "low"), high = tb_member_number(object, "high");
-    if (low == high && tb_member_number(object, "achieved") == 1) {
-        fputs("exact", out);
-    } else if (isnan(low) && isnan(high)) {
-        fputs(isnan(tb_member_number(object, "estimate")) ? "-" : "unbounded", out);
-    } else {
-        fputc('[', out);
-        put_figure(out, low);
-        fputs(", ", out);
-        put_figure(out, high);
-        fputc(']', out);
-    }
-}
-
-// A text with members of `object` in it: {PATH}; {#PATH}, a figure; {%PATH}, a share in percent; {?PATH}, yes or no; {~}, the
-// interval.
+// A paragraph with members of `object` in it: {PATH}.
 static void put(FILE *out, const json_t *object, const char *template)
 {
+    char path[64], shown[TB_WHY_BYTES];
     for (const char *c = template; *c; c++) {
         if (*c != '{') {
             fputc(*c, out);
             continue;
         }
-        char path[64], shown[TB_WHY_BYTES], form = *++c;
-        bool formed = strchr("#%?~", form) != NULL;
-        int length = (int)strcspn(c, "}");
-        snprintf(path, sizeof path, "%.*s", length - formed, c + formed);
-        double value = tb_member_number(object, path);
-        c += length;
-        if (form == '#')
-            put_figure(out, value);
-        else if (form == '%')
-            fprintf(out, value > 0 ? "%.4g %%" : "-", 100 * value);
-        else if (form == '?')
-            fputs(json_is_true(tb_member(object, path)) ? "yes" : "**NO**", out);
-        else if (form == '~')
-            put_interval(out, object);
-        else
-            put_text(out, tb_member_show(object, path, shown, sizeof shown));
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(c, "}") - 1, c + 1);
+        fputs(tb_member_show(object, path, shown, sizeof shown), out);
+        c += strcspn(c, "}");
     }
 }
 
-// A table with a row for each; nothing where there are none.
-static void put_table(FILE *out, const json_t *rows, const char *head, const char *row)
+int tb_record_draft(const struct tb_log_view *view, FILE *out)
 {
-    const json_t *entry;
-    size_t i;
-    if (json_array_size(rows) == 0)
-        return;
-    fputs(head, out);
-    json_array_foreach (rows, i, entry)
-        put(out, entry, row);
-    fputc('\n', out);
-}
-
-// --- sections ---
-
-static void put_title(const struct tb_log_view *view, FILE *out)
-{
-    put(out, view->header, "# {experiment.id} {experiment.slug}\n\n");
-    if (strcmp(tb_member_text(view->header, "kind"), "official"))
-        put(out, view->header, "> **This is a {kind} run. It proves nothing and cannot be filed.**\n\n");
+    const char *run = tb_member_text(view->header, "run");
+    char head[TB_HASH_TEXT];
+    tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
+    put(out, view->header,
+        "<!-- locus record, run {run}. Only the last two sections are written by a person. -->\n"
+        "# {experiment.id} {experiment.slug}\n\n");
     if (tb_log_emulated(view))
         put(out, view->header,
             "> **Made in an emulated guest ({emulated}): counts, no times.** Its counts are exact; its clock says nothing about "
@@ -107,217 +56,6 @@ static void put_title(const struct tb_log_view *view, FILE *out)
         *tb_member_text(view->summary, "why") ? "**Verdict: {verdict}** ({why})\n\n" : "**Verdict: {verdict}**\n\n");
     if (*tb_member_text(view->header, "experiment.reproduces"))
         put(out, view->header, "Repeats experiment {experiment.reproduces} of the LOCUS paper.\n\n");
-}
-
-// A conjunction: every part that it consists of.
-static void put_parts(const json_t *prediction, FILE *out)
-{
-    const json_t *parts = tb_member(prediction, "parts"), *part;
-    size_t i;
-    if (json_array_size(parts) == 0)
-        return;
-    put(out, prediction, "\n{id} holds when each of its ");
-    fprintf(out, "%zu parts does:\n\n| cell | arm | estimate | interval | confidence | verdict |\n|---|---|--:|--:|--:|---|\n",
-            json_array_size(parts));
-    json_array_foreach (parts, i, part)
-        put(out, part,
-            *tb_member_text(part, "under") ? "| {cell} | {over}/{under} | {#estimate} | {~} | {%achieved} | {verdict} |\n"
-                                           : "| {cell} | {over} | {#estimate} | {~} | {%achieved} | {verdict} |\n");
-}
-
-static void put_predictions(const struct tb_log_view *view, FILE *out)
-{
-    const json_t *predictions = tb_member(view->summary, "predictions"), *prediction;
-    size_t i;
-    put(out, view->header, "## Prediction and observation\n\nPredicted in {postulate.path}, SHA-256 `{postulate.sha256}`, ");
-    put(out, view->header,
-        *tb_member_text(view->header, "postulate.commit") ? "commit `{postulate.commit}`.\n\n" : "not committed.\n\n");
-    fputs("| | claim | cell | estimate | interval | confidence | verdict |\n|---|---|---|--:|--:|--:|---|\n", out);
-    json_array_foreach (predictions, i, prediction)
-        put(out, prediction, "| {id} | `{text}` | {cell} | {#estimate} | {~} | {%achieved} of {%confidence} | **{verdict}** |\n");
-    json_array_foreach (predictions, i, prediction)
-        put_parts(prediction, out);
-    fputc('\n', out);
-    json_array_foreach (predictions, i, prediction)
-        if (*tb_member_text(prediction, "why"))
-            put(out, prediction, "{id}: {why}.\n\n");
-}
-
-// What every row of either table begins with. false: and that is all, the arm being invalid.
-static bool put_arm(const struct tb_arm_figures *f, FILE *out, const char *invalid_end)
-{
-    const char *const cells[] = {f->key, f->name, *f->version ? f->version : "-"};
-    for (size_t i = 0; i < 3; i++) {
-        fputs("| ", out);
-        put_text(out, cells[i]);
-        fputc(' ', out);
-    }
-    fputs("| ", out);
-    if (!f->invalid[0])
-        return true;
-    fputs("INVALID: ", out);
-    put_text(out, f->invalid);
-    fprintf(out, "%s\n", invalid_end);
-    return false;
-}
-
-static void put_times(const struct tb_arm_figures figures[], size_t count, FILE *out)
-{
-    double smallest = INFINITY, largest = 0;
-    for (size_t arm = 0; arm < count; arm++) {
-        smallest = fmin(smallest, tb_member_number(figures[arm].summary, "median")); // both pass over NAN
-        largest = fmax(largest, tb_member_number(figures[arm].summary, "median"));
-    }
-    struct tb_unit unit = tb_text_unit(isfinite(smallest) ? smallest : 1, largest);
-    int decimals = unit.decimals == TB_DIGITS ? 3 : unit.decimals + 1;
-    fprintf(out,
-            "| arm | contender | version | median, %s | 95 %% interval | fastest | time over %s | footprint | "
-            "distinct | outliers |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
-            unit.name, figures[0].key);
-    for (const struct tb_arm_figures *f = figures; f < figures + count; f++) {
-        if (!put_arm(f, out, " | | | | | | |"))
-            continue;
-        fprintf(out, "%.*f | [%.*f, %.*f] | %.*f | ", decimals, tb_member_number(f->summary, "median") / unit.ns, decimals,
-                tb_member_number(f->summary, "low") / unit.ns, decimals, tb_member_number(f->summary, "high") / unit.ns, decimals,
-                tb_member_number(f->summary, "min") / unit.ns);
-        fprintf(out,
-                !f->has_ratio      ? "-"
-                : f->ratio.bounded ? "%.4f [%.4f, %.4f]"
-                                   : "%.4f unbounded",
-                f->ratio.estimate, f->ratio.low, f->ratio.high);
-        fprintf(out, " | %.3f | %.3f | %.0f/%.0f of %.0f |\n", f->outstanding, f->distinct,
-                tb_member_number(f->summary, "outliers_mild"), tb_member_number(f->summary, "outliers_severe"),
-                tb_member_number(f->summary, "n"));
-    }
-    fputc('\n', out);
-}
-
-// What was counted in a cell, beside the times or instead of them.
-static void put_counts(const struct tb_arm_figures figures[], size_t count, FILE *out)
-{
-    fputs("| arm | contender | version | footprint | distinct | remote touches | wandered | freed abroad |\n"
-          "|---|---|---|--:|--:|--:|--:|--:|\n",
-          out);
-    for (const struct tb_arm_figures *f = figures; f < figures + count; f++) {
-        const double ratios[5] = {f->outstanding, f->distinct, f->remote_touch, f->wandered, f->abroad_free};
-        if (!put_arm(f, out, " | | | | |"))
-            continue;
-        for (size_t i = 0; i < 5; i++) {
-            fprintf(out, isnan(ratios[i]) ? "-" : "%.4f", ratios[i]);
-            fputs(i < 4 ? " | " : " |\n", out);
-        }
-    }
-    fputc('\n', out);
-}
-
-static int put_cell(const struct tb_log_view *view, size_t cell, FILE *out)
-{
-    size_t count = tb_arms_count(view);
-    char name[512], shown[512];
-    struct tb_arm_figures *figures = calloc(count + 1, sizeof *figures);
-    int rc = figures ? 0 : -ENOMEM;
-    for (size_t arm = 0; !rc && arm < count; arm++)
-        rc = tb_arm_figures(view, cell, arm, &figures[arm]);
-    if (!rc && count > 0) {
-        tb_text_clean(tb_cell_label(view, cell, name, sizeof name), false, shown, sizeof shown);
-        fprintf(out, "### %s\n\n", shown);
-        if (!tb_log_emulated(view))
-            put_times(figures, count, out);
-        if (tb_log_emulated(view) || tb_many_nodes(view))
-            put_counts(figures, count, out);
-    }
-    free(figures);
-    return rc;
-}
-
-static int put_arms(const struct tb_log_view *view, FILE *out)
-{
-    bool any = view->samples_count > 0, timed = !tb_log_emulated(view);
-    int rc = 0;
-    fprintf(out, "## Arms\n\n%s", any ? "" : "No sample was taken.\n\n");
-    if (any && timed)
-        fputs("Time of one lap: the median over all rounds with its bootstrap interval, and the ratio of times formed "
-              "within each round (Hodges-Lehmann, signed-rank interval, at least 95 %). Footprint and distinct blocks: the worst "
-              "round, over the theoretical peak. Outliers: mild/severe of all samples (Tukey), none left out.\n\n",
-              out);
-    if (any && (!timed || tb_many_nodes(view)))
-        fputs("Counts are the worst round's: footprint and distinct blocks over the theoretical peak; touches of another "
-              "node's memory, blocks handed out on another node (wandered) and frees kept on another node than the block's, "
-              "each of all of its kind. Each was counted, none is estimated.\n\n",
-              out);
-    for (size_t cell = 0; !rc && any && cell < tb_cells_count(view); cell++)
-        rc = put_cell(view, cell, out);
-    return rc;
-}
-
-static void put_gates(const struct tb_log_view *view, FILE *out)
-{
-    const json_t *control = tb_member(view->summary, "positive_control"), *gates = tb_member(view->summary, "gates");
-    fprintf(out, "## Gates\n\n%s", json_array_size(gates) ? "" : "| gate | kind | passed | reason |\n|---|---|---|---|\n\n");
-    put_table(out, gates, "| gate | kind | passed | reason |\n|---|---|---|---|\n", "| {gate} | {kind} | {?passed} | {reason} |\n");
-    if (json_is_object(control)) // the slowdown that was put in on purpose, in the cell where it shows least
-        put(out, control,
-            json_is_true(tb_member(control, "found"))
-                ? "Positive control: a slowdown of {percent} % ({arms}) was found: {#estimate} {~} in {cell}.\n\n"
-                : "Positive control: a slowdown of {percent} % ({arms}) was NOT found: {#estimate} {~} in {cell}.\n\n");
-    put_table(out, tb_member(view->summary, "aa"),
-              "The same contender against itself:\n\n| cell | arms | ratio | interval | confidence |\n|---|---|--:|--:|--:|\n",
-              "| {cell} | {arms} | {#estimate} | {~} | {%confidence} |\n");
-}
-
-static void put_environment(const struct tb_log_view *view, FILE *out)
-{
-    char text[512];
-    tb_store_host_of(view->path, text, sizeof text);
-    fputs("## Environment\n\n| | |\n|---|---|\n| host | ", out);
-    put_text(out, text);
-    fprintf(out, " |\n| memory nodes | %zu |\n", json_object_size(tb_member(view->header, "env.nodes")));
-    put(out, view->header,
-        "| CPU | {env.cpu.model} |\n| CPUs allowed | {env.cpu.allowed} |\n| microcode | {env.cpu.microcode} |\n"
-        "| SMT | {env.cpu.smt_control} |\n| frequency governor | {env.frequency.governor} |\n| kernel | {env.kernel.release} |\n"
-        "| clock source | {env.clock.current} |\n| transparent huge pages | {env.thp.enabled} |\n"
-        "| NUMA balancing | {env.numa.balancing} |\n| memory, KiB | {env.memory.total_kib} |\n| load before | {env.load} |\n"
-        "| C library | {env.libc.version} |\n| compiler | {env.build.compiler} |\n| commit of the program | {env.build.commit} |\n"
-        "| uncommitted changes | {env.build.dirty} |\n");
-    tb_doctor_header_says(view->header, text, sizeof text);
-    if (*text) {
-        fputs("\nHost: ", out);
-        put_text(out, text);
-        fputs(".\n", out);
-    }
-    fputs("\nThe rest is in the log.\n\n", out);
-}
-
-static void put_log(const struct tb_log_view *view, FILE *out)
-{
-    char head[TB_HASH_TEXT];
-    tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
-    put(out, view->header, "## Log\n\n- run `{run}`, {kind}, {time}\n");
-    put(out, view->summary, "- {rounds} rounds, ");
-    put(out, view->header,
-        "seed {design.seed}, {design.dispatch} dispatch, workers: {design.workers}, blocks of {design.block_bytes} bytes\n");
-    fprintf(out, "- `%s`, %zu lines, last hash `%s`\n- again: `locus reproduce %s`\n\n", view->path, view->chain.count, head,
-            view->path);
-}
-
-int tb_record_show(const struct tb_log_view *view, FILE *out)
-{
-    put_title(view, out);
-    put_predictions(view, out);
-    int rc = put_arms(view, out);
-    put_gates(view, out);
-    put_environment(view, out);
-    put_log(view, out);
-    return rc < 0 ? rc : ferror(out) ? -EIO : 0;
-}
-
-int tb_record_draft(const struct tb_log_view *view, FILE *out)
-{
-    const char *run = tb_member_text(view->header, "run");
-    char head[TB_HASH_TEXT];
-    tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
-    put(out, view->header, "<!-- locus record, run {run}. Only the last two sections are written by a person. -->\n");
-    put_title(view, out);
     put(out, view->header, "- predicted in {postulate.path}, SHA-256 `{postulate.sha256}`\n");
     fprintf(out, "- measured in `%s`, last hash `%s`\n- its tables: `locus record show %s`\n\n", view->path, head,
             strlen(run) > 6 ? run + strlen(run) - 6 : run);
@@ -325,4 +63,205 @@ int tb_record_draft(const struct tb_log_view *view, FILE *out)
           "## Next question\n\n<!-- One sentence with a question mark. -->\n",
           out);
     return ferror(out) ? -EIO : 0;
+}
+
+int tb_record_run(const char *draft, char run[TB_RUN_TEXT])
+{
+    static const char mark[] = "<!-- locus record, run ";
+    if (strncmp(draft, mark, sizeof mark - 1))
+        return -EINVAL;
+    draft += sizeof mark - 1;
+    size_t length = strspn(draft, "0123456789abcdefTZ-");
+    if (length == 0 || length >= TB_RUN_TEXT || draft[length] != '.')
+        return -EINVAL;
+    snprintf(run, TB_RUN_TEXT, "%.*s", (int)length, draft);
+    return 0;
+}
+
+// --- what a person wrote -------------------------------------------------------------------------------------------------------
+
+static const char interpretation[] = "\n## Interpretation\n";
+static const char next_question[] = "\n## Next question\n";
+
+static size_t line_of(const char *text, const char *place)
+{
+    size_t line = 1;
+    for (const char *c = text; c < place; c++)
+        line += *c == '\n';
+    return line;
+}
+
+// The first character that is neither blank nor in a comment, or `end`.
+static const char *first_word(const char *text, const char *end)
+{
+    while (text < end) {
+        if (strncmp(text, "<!--", 4) == 0) {
+            const char *closed = strstr(text, "-->");
+            text = closed && closed < end ? closed + 3 : end;
+        } else if (strchr(" \t\r\n", *text)) {
+            text++;
+        } else {
+            return text;
+        }
+    }
+    return end;
+}
+
+// A section that a person wrote, [begin, end): it says something, and it has no heading that could pass for one of the machine's.
+static int section_check(const char *draft, const char *begin, const char *end, const char *name, char *why, size_t why_bytes)
+{
+    if (first_word(begin, end) == end) {
+        snprintf(why, why_bytes, "%zu: the section \"%s\" is empty; write it, a sentence will do", line_of(draft, begin), name);
+        return -EINVAL;
+    }
+    for (const char *line = begin; line < end; line = strchr(line, '\n') + 1) {
+        if (strncmp(line, "# ", 2) == 0 || strncmp(line, "## ", 3) == 0) {
+            snprintf(why, why_bytes, "%zu: a heading of the record's own rank; begin it with ###", line_of(draft, line));
+            return -EINVAL;
+        }
+        if (!strchr(line, '\n'))
+            break;
+    }
+    return 0;
+}
+
+static int altered(const char *draft, const char *fresh, char *why, size_t why_bytes)
+{
+    size_t same = 0, start = 0;
+    for (; draft[same] && draft[same] == fresh[same]; same++)
+        start = fresh[same] == '\n' ? same + 1 : start;
+    snprintf(why, why_bytes, "%zu: this is not what the log says: \"%.*s\" (write a new draft and copy your two sections into it)",
+             line_of(draft, draft + same), (int)strcspn(fresh + start, "\n"), fresh + start);
+    return -EINVAL;
+}
+
+int tb_record_check(const char *draft, const char *fresh, char *why, size_t why_bytes)
+{
+    const char *begin = strstr(fresh, interpretation);
+    if (!begin)
+        return -EINVAL;
+    size_t machine = (size_t)(begin - fresh) + sizeof interpretation - 1;
+    if (strncmp(draft, fresh, machine))
+        return altered(draft, fresh, why, why_bytes);
+    const char *first = draft + machine - 1; // its newline may be that before the next heading
+    const char *second = strstr(first, next_question);
+    if (!second) {
+        snprintf(why, why_bytes, "%zu: the heading \"## Next question\" is missing", line_of(draft, draft + strlen(draft)));
+        return -EINVAL;
+    }
+    int rc = section_check(draft, first + 1, second + 1, "Interpretation", why, why_bytes);
+    const char *rest = second + sizeof next_question - 1;
+    return rc ? rc : section_check(draft, rest, draft + strlen(draft), "Next question", why, why_bytes);
+}
+
+// --- filing --------------------------------------------------------------------------------------------------------------------
+
+int tb_record_official(const struct tb_log_view *view, char *why, size_t why_bytes)
+{
+    const char *kind = tb_member_text(view->header, "kind"), *run = tb_member_text(view->header, "run");
+    struct tb_store filed = {0};
+    char head[TB_HASH_TEXT];
+    if (strcmp(kind, "official") != 0 || strncmp(view->path, "logs/", 5) != 0) {
+        snprintf(why, why_bytes, "%s is %s %s run; only an official one below logs/ makes a record (`locus run %s --official`)",
+                 run, *kind == 'o' ? "an" : "a", kind, tb_member_text(view->header, "experiment.id"));
+        return -EINVAL;
+    }
+    tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
+    int rc = tb_store_add_ledgers(&filed, "logs");
+    if (rc) {
+        snprintf(why, why_bytes, "logs: %s (see `locus verify`)", strerror(-rc));
+        return rc;
+    }
+    if (strcmp(tb_member_text(tb_store_last(&filed, "close", "run", run, NULL), "log_head"), head) != 0) {
+        snprintf(why, why_bytes, "%s: no ledger below logs/ has an entry for it with this last hash (see `locus verify`)",
+                 view->path);
+        rc = -EINVAL;
+    }
+    tb_store_close(&filed);
+    return rc;
+}
+
+// The first of NNNN-slug.md, NNNN-slug.add1.md, ... that is not taken. One with the record's own bytes counts as not taken when the
+// ledger does not know it.
+static int choose_path(const struct tb_log_view *view, const struct tb_ledger *ledger, const char *sha256, char *path, size_t bytes,
+                       bool *there)
+{
+    const char *id = tb_member_text(view->header, "experiment.id"), *slug = tb_member_text(view->header, "experiment.slug");
+    for (int n = 0; n < 10000; n++) {
+        char suffix[16] = "", found[TB_HASH_TEXT];
+        if (n > 0)
+            snprintf(suffix, sizeof suffix, ".add%d", n);
+        if (snprintf(path, bytes, "%s/%s-%s%s.md", folder, id, slug, suffix) >= (int)bytes)
+            return -ENAMETOOLONG;
+        int rc = tb_hash_file(path, found);
+        *there = rc == 0;
+        if (rc == -ENOENT || (rc == 0 && strcmp(found, sha256) == 0 && !tb_ledger_find(ledger, "record", "path", path)))
+            return 0;
+        if (rc < 0)
+            return rc;
+    }
+    return -EEXIST;
+}
+
+static int folder_sync(void)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd >= 0 && fsync(fd) ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static int enter(struct tb_ledger *ledger, const struct tb_log_view *view, const char *path, const char *sha256)
+{
+    json_t *entry = json_pack("{s:s, s:s, s:s, s:s, s:s}", "t", "record", "id", tb_member_text(view->header, "experiment.id"),
+                              "run", tb_member_text(view->header, "run"), "path", path, "sha256", sha256);
+    int rc = entry ? tb_ledger_append(ledger, entry) : -ENOMEM;
+    json_decref(entry);
+    return rc;
+}
+
+static int file(struct tb_ledger *ledger, const struct tb_log_view *view, const char *draft, char *path, size_t bytes, char *why,
+                size_t why_bytes)
+{
+    char sha256[TB_HASH_TEXT];
+    bool there = false;
+    const json_t *filed = tb_ledger_find(ledger, "record", "run", tb_member_text(view->header, "run"));
+    if (filed) {
+        snprintf(why, why_bytes, "%s is filed already, as %s; a record is never changed", tb_member_text(filed, "run"),
+                 tb_member_text(filed, "path"));
+        return -EEXIST;
+    }
+    int rc = tb_hash_memory(draft, strlen(draft), sha256);
+    if (!rc)
+        rc = choose_path(view, ledger, sha256, path, bytes, &there);
+    if (!rc && !there) {
+        rc = tb_file_create(path, draft);
+        rc = rc ? rc : folder_sync();
+    }
+    if (!rc) {
+        rc = enter(ledger, view, path, sha256);
+        if (rc)
+            unlink(path);
+    }
+    return rc;
+}
+
+int tb_record_file(const struct tb_log_view *view, const char *draft, char *path, size_t path_bytes, char *why, size_t why_bytes)
+{
+    struct tb_ledger *ledger = NULL;
+    char host[64];
+    why[0] = path[0] = '\0';
+    int rc = tb_record_official(view, why, why_bytes);
+    if (rc)
+        return rc;
+    rc = tb_host_name(host, sizeof host);
+    if (!rc)
+        rc = tb_ledger_open(&ledger, "logs", host, true, why, why_bytes);
+    if (!rc)
+        rc = file(ledger, view, draft, path, path_bytes, why, why_bytes);
+    tb_ledger_close(ledger);
+    if (rc && !why[0])
+        snprintf(why, why_bytes, "%s: %s", path[0] ? path : "logs", strerror(-rc));
+    return rc;
 }

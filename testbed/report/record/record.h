@@ -14,9 +14,6 @@
 #include "testbed/record/log.h"
 #include "testbed/record/names.h"
 
-// A log that has a summary and a seal, as Markdown: prediction and observation, arms, gates, environment. 0 or -errno.
-int tb_record_show(const struct tb_log_view *view, FILE *out);
-
 // The record of that log, its two sections empty. 0 or -errno.
 int tb_record_draft(const struct tb_log_view *view, FILE *out);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compare, pyperf and reproduce's comparison: two runs whose truth is known.
+// compare: two runs whose truth is known.
 #include <criterion/criterion.h>
 #include <math.h>
 #include <unistd.h>
@@ -12,8 +12,6 @@
 #include "testbed/judge/tests/record_fixture.h"
 #include "testbed/record/store.h"
 #include "testbed/report/hosts/compare.h"
-#include "testbed/report/hosts/pyperf.h"
-#include "testbed/report/hosts/reproduce.h"
 #include "testbed/stats/stats.h"
 
 static char why[1024], folder[] = "/tmp/compare-test-XXXXXX";
@@ -122,8 +120,8 @@ Test(compare, of_an_emulated_guest_compares_counts_and_no_times, .init = enter, 
     cr_expect(strstr(text, " an emulated guest (n2): counts, no times\n"), "%s", text);
     cr_expect(strstr(text, "  no times\n"), "%s", text);
     char row[96];
-    snprintf(row, sizeof row, "remote touches  -         %.4f  worst round, counted\n", worst);
-    cr_expect(strstr(text, row), "no '%s' in %s", row, text);
+    snprintf(row, sizeof row, "remote touches         -  %.4f  worst round, counted", worst);
+    cr_expect(strstr(text, row), "no '%s' in\n%s", row, text);
     cr_expect_not(strstr(text, "no valid sample"), "%s", text);
     free(text);
     json_decref(comparison);
@@ -191,143 +189,74 @@ Test(compare, text_has_no_control_characters_of_the_logs, .init = enter, .fini =
     json_decref(comparison);
 }
 
-Test(pyperf, has_every_valid_sample_in_seconds, .init = enter, .fini = leave)
+// The four predicted figures (P1, P2, and two parts of P3): how many agree, and is the whole reproduced as `reproduced` says?
+static json_t *figures(size_t agreed, bool reproduced)
 {
-    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
-    fixture.invalid_round = 3;
-    json_t *object;
-    double *times, sum = 0, expected = 0;
-    size_t left_out, count, i;
-    const json_t *run;
-    load(&first, &fixture);
-    cr_assert_eq(tb_pyperf(&first, &object, &left_out), 0);
-    cr_assert_eq(left_out, 2, "one of each cell");
-    cr_assert_str_eq(tb_member_text(object, "version"), "1.0");
-    cr_assert_eq(json_array_size(tb_member(object, "benchmarks")), 6);
-    const json_t *benchmark = item(object, "benchmarks", 1);
-    cr_assert_str_eq(tb_member_text(benchmark, "metadata.name"), "churn-touch/full B glibc");
-    cr_assert_str_eq(tb_member_text(benchmark, "metadata.unit"), "second");
-    cr_assert_eq(json_integer_value(tb_member(benchmark, "metadata.loops")), 20);
-    cr_assert_eq(json_array_size(tb_member(benchmark, "runs")), 19);
-    json_array_foreach (tb_member(benchmark, "runs"), i, run)
-        sum += json_number_value(item(run, "values", 0));
-    cr_assert_eq(tb_log_values(&first, 0, "B", "time_ns", &times, &count), 0);
-    for (i = 0; i < count; i++)
-        expected += isnan(times[i]) ? 0 : times[i] / 1e9;
-    cr_assert(fabs(sum - expected) < 1e-12);
-    free(times);
-    json_decref(object);
+    json_t *all, *list = tb_compare_predictions(&first, &second, &all);
+    const json_t *entry;
+    size_t i, count = 0;
+    cr_assert_eq(json_array_size(list), 4);
+    json_array_foreach (list, i, entry)
+        count += json_is_true(tb_member(entry, "agrees"));
+    cr_expect_eq(count, agreed, "%zu agree", count);
+    cr_expect(json_is_boolean(all) && json_is_true(all) == reproduced);
+    json_decref(all);
+    return list;
 }
 
-Test(pyperf, knows_nothing_but_times_so_a_guest_has_nothing_for_it, .init = enter, .fini = leave)
+Test(compare, same_truth_is_reproduced, .init = enter, .fini = leave)
 {
-    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
-    json_t *object = NULL;
-    size_t left_out;
-    fixture.dress = fixture_dress_guest;
-    load(&first, &fixture);
-    cr_assert_eq(tb_pyperf(&first, &object, &left_out), -ENOTSUP);
-    cr_assert_null(object);
-}
-
-Test(reproduce, of_a_guest_is_for_that_guest, .init = enter, .fini = leave)
-{
-    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
-    char note[512];
-    fixture.dress = fixture_dress_guest;
-    load(&first, &fixture);
-    unsetenv("LOCUS_GUEST");
-    cr_assert_eq(tb_reproduce_check(&first, why, sizeof why, note, sizeof note), -EINVAL);
-    cr_expect(strstr(why, "emulated guest (n2). In its commit, built: locus guest -m n2 -- run 0002 --seed 7 --rounds 20"), "%s",
-              why);
-    setenv("LOCUS_GUEST", "n4", 1);
-    cr_assert_eq(tb_reproduce_check(&first, why, sizeof why, note, sizeof note), -EINVAL);
-    cr_expect(strstr(why, "emulated guest"), "%s", why);
-    setenv("LOCUS_GUEST", "n2", 1);
-    cr_assert_eq(tb_reproduce_check(&first, why, sizeof why, note, sizeof note), -EINVAL);
-    cr_expect_not(strstr(why, "emulated guest"), "its commit is not here, and that is all: %s", why);
-}
-
-Test(pyperf, of_no_samples_is_nothing, .init = enter, .fini = leave)
-{
-    struct record_fixture fixture = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
-    json_t *object;
-    size_t left_out;
-    fixture.no_samples = true;
-    load(&first, &fixture);
-    cr_assert_eq(tb_pyperf(&first, &object, &left_out), -ENODATA);
-}
-
-// The list, and in *agreed how many of its four figures (P1, P2, and two parts of P3) agree.
-static json_t *repeated(size_t *agreed)
-{
-    json_t *figures;
-    cr_assert_eq(tb_reproduce_compare(&first, &second, &figures, agreed), 0);
-    cr_assert_eq(json_array_size(figures), 4);
-    return figures;
-}
-
-Test(reproduce, same_truth_is_reproduced, .init = enter, .fini = leave)
-{
-    size_t agreed;
     load_two(1);
-    json_t *figures = repeated(&agreed);
-    cr_assert_eq(agreed, 4);
-    cr_assert_str_eq(tb_member_text(json_array_get(figures, 1), "how"), "the same figure");
-    cr_assert_str_eq(tb_member_text(json_array_get(figures, 3), "cell"), "churn-touch/byte");
-    cr_assert_str_eq(tb_member_text(json_array_get(figures, 3), "over"), "B");
-    json_decref(figures);
+    json_t *list = figures(4, true);
+    cr_assert_str_eq(tb_member_text(json_array_get(list, 1), "how"), "the same figure");
+    cr_assert_str_eq(tb_member_text(json_array_get(list, 3), "cell"), "churn-touch/byte");
+    cr_assert_str_eq(tb_member_text(json_array_get(list, 3), "over"), "B");
+    json_decref(list);
 }
 
-Test(reproduce, another_truth_is_not_although_the_claim_survives_it, .init = enter, .fini = leave)
+Test(compare, another_truth_is_not_although_the_claim_survives_it, .init = enter, .fini = leave)
 {
-    size_t agreed;
     load_two(1.04);
-    json_t *figures = repeated(&agreed);
-    cr_assert_eq(agreed, 1, "the exact one alone");
-    cr_assert_str_eq(tb_member_text(json_array_get(figures, 0), "how"), "the intervals do not meet");
-    cr_assert_str_eq(tb_member_text(json_array_get(figures, 0), "again.verdict"), "survived");
-    json_decref(figures);
+    json_t *list = figures(1, false); // the exact one alone
+    cr_assert_str_eq(tb_member_text(json_array_get(list, 0), "how"), "the intervals do not meet");
+    cr_assert_str_eq(tb_member_text(item(json_array_get(list, 0), "figures", 1), "verdict"), "survived");
+    json_decref(list);
 }
 
-Test(reproduce, a_smaller_figure_is_not_either, .init = enter, .fini = leave)
+Test(compare, a_smaller_figure_is_not_either, .init = enter, .fini = leave)
 {
-    size_t agreed;
     load_two(0.96);
-    json_decref(repeated(&agreed));
-    cr_assert_eq(agreed, 1);
+    json_decref(figures(1, false));
 }
 
-Test(reproduce, few_rounds_are_held_against_the_interval_there_is, .init = enter, .fini = leave)
+Test(compare, few_rounds_are_held_against_the_interval_there_is, .init = enter, .fini = leave)
 {
     struct record_fixture one = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
     struct record_fixture two = fixture_of("bm2", "0002-20261121T111500Z-bbbbbb", 2, 1.03);
-    size_t agreed;
     two.rounds = 4;
     load(&first, &one);
     load(&second, &two);
-    json_t *figures = repeated(&agreed);
-    cr_assert_eq(agreed, 1);
-    cr_assert_str_eq(tb_member_text(json_array_get(figures, 0), "how"), "outside the one interval there is");
-    json_decref(figures);
+    json_t *list = figures(1, false);
+    cr_assert_str_eq(tb_member_text(json_array_get(list, 0), "how"), "outside the one interval there is");
+    json_decref(list);
     tb_log_view_close(&first);
     one.rounds = 4;
     one.run = "0002-20261121T101500Z-cccccc";
     load(&first, &one);
-    figures = repeated(&agreed);
-    cr_assert_str_eq(tb_member_text(json_array_get(figures, 0), "how"), "too few rounds in both for an interval");
-    cr_assert_eq(agreed, 1);
-    json_decref(figures);
+    list = figures(1, false);
+    cr_assert_str_eq(tb_member_text(json_array_get(list, 0), "how"), "too few rounds in both for an interval");
+    json_decref(list);
 }
 
-Test(reproduce, other_arms_are_another_experiment, .init = enter, .fini = leave)
+Test(compare, of_other_arms_is_of_another_experiment, .init = enter, .fini = leave)
 {
     struct record_fixture one = fixture_of("bm1", "0002-20261121T101500Z-aaaaaa", 1, 1);
     struct record_fixture two = fixture_of("bm2", "0002-20261121T111500Z-bbbbbb", 2, 1);
-    json_t *figures;
-    size_t agreed;
+    json_t *all;
     two.library = "mimalloc";
     load(&first, &one);
     load(&second, &two);
-    cr_assert_eq(tb_reproduce_compare(&first, &second, &figures, &agreed), -EINVAL);
+    json_t *list = tb_compare_predictions(&first, &second, &all);
+    cr_assert(json_array_size(list) == 0 && json_is_null(all));
+    json_decref(list);
 }

@@ -181,6 +181,20 @@ Test(html_page, counts_runs_that_crashed_or_were_damaged_or_are_gone)
     cr_assert_eq(occurrences("Of 3 predictions in 1 run,"), 1);
 }
 
+Test(html_page, a_copy_of_a_log_has_a_page_of_its_own)
+{
+    static const char log[] = "logs/bm1/0002-glibc-churn/20261121T101500Z-a1b2c3";
+    char from[100], to[100];
+    make_run(usual);
+    snprintf(from, sizeof from, "%s.jsonl", log);
+    snprintf(to, sizeof to, "%s-cut.jsonl", log);
+    cr_assert_eq(link(from, to), 0);
+    make_page();
+    cr_assert_eq(store.runs_count, 2);
+    cr_expect(occurrences("href=\"report/0002-20261121T101500Z-a1b2c3.html\"") > 0);
+    cr_expect(occurrences("href=\"report/0002-20261121T101500Z-a1b2c3-cut.html\"") > 0);
+}
+
 Test(html_page, says_when_a_log_is_not_the_one_that_was_closed)
 {
     struct record_fixture other = usual;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "testbed/measure/contender.h"
-#include "testbed/report/board/board.h"
+#include "testbed/judge/board.h"
 
 // Of the time of a process. On two virtual Zen 5 CPUs that nobody else used the median process waited for 0 to 1.3 % of it, with
 // spinning and with sleeping workers; beside one endless loop on each, for 80 to 200 % (threads are added up).

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "testbed/measure/contender.h"
-#include "testbed/report/board/board.h"
+#include "testbed/judge/board.h"
 
 int tb_campaign_arm(const struct tb_campaign *campaign, const char *label)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "testbed/measure/tests/campaign_fixture.h"
-#include "testbed/report/board/board.h"
+#include "testbed/judge/board.h"
 
 #define NEAR(actual, expected, tolerance)                                                                                          \
     cr_assert(fabs((actual) - (expected)) <= (tolerance), "%s is %.9g, not %.9g", #actual, (double)(actual), (double)(expected))

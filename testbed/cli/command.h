@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// command: a subcommand of `locus`. Adding one is adding one file: the linker keeps the list, and main.c shows it by `place`.
+#ifndef TB_COMMAND_H
+#define TB_COMMAND_H
+
+struct tb_command {
+    unsigned place;             // in `locus --help`, beside the others' tens
+    const char *name, *summary; // with a star: it works on a clone of the project
+    int (*run)(int argc, char **argv); // argv[0] is the name; an exit status
+};
+
+// As TB_CONTENDER (measure/contender.h). The last line of a command's file.
+#define TB_COMMAND(place, name, summary, run)                                                                                      \
+    static const struct tb_command command_entry = {place, name, summary, run};                                                    \
+    static const struct tb_command *const command_listed __attribute__((used, retain, section("tb_commands"))) = &command_entry
+
+extern const struct tb_command *const __start_tb_commands[];
+extern const struct tb_command *const __stop_tb_commands[];
+
+// Complains of each ledger that is broken. TB_EXIT_OK, or TB_EXIT_FAILED.
+struct tb_store;
+int tb_ledgers_whole(const struct tb_store *store);
+
+#endif
