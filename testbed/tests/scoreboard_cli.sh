@@ -57,10 +57,10 @@ holds figures_of_locus "$(grep -m 1 '^> locus' "$out")" \
     grep -Eq '^> locus +1 .* 1\.(39|40|41) \[1\.[34][0-9], 1\.4[0-9]\] ' "$out"
 check one_touch_alone lacks 'churn-touch/full/spin'
 case_ a_cell_that_nobody_has 1 'Nothing to show' --cell 'no-such/*'
-case_ trials_are_no_record 1 '0002-20261121T141500Z-eeeeee  bm1 .*trial' --logs build/logs
+case_ trials_are_no_record 1 '0002-20261121T141500Z-eeeeee  bm1, trial: ' --logs build/logs
 case_ everything 0 '^bm1 churn-touch/full/spin/1w/4KiB$' --all
-check says_what_is_unsealed grep -q 'cccccc  bm1 .*unsealed' "$out"
-check says_what_is_emulated grep -q 'dddddd  guest-n2 .*emulated' "$out"
+check says_what_is_unsealed has 'cccccc  bm1, unsealed: the log has no seal'
+check says_what_is_emulated has 'dddddd  guest-n2, emulated: n2'
 check says_what_is_missing grep -q '^ *long-tail/full  *locus ' "$out"
 
 case_ as_json 0 '"tables"' --json
@@ -103,7 +103,7 @@ case_ as_json_anew 0 tables --host bm1 --json
 json the_newer_counts '[.tables[].run] | unique == ["0002-20261121T151500Z-ffffff"]'
 json the_older_is_named '[.tables[].older[]] | unique == ["0002-20261121T101500Z-aaaaaa"]'
 sed -i '5s/"allocated":1000/"allocated":1001/' logs/bm1/*/*-ffffff.jsonl
-case_ a_damaged_log_gives_nothing 0 'ffffff  bm1 .*log broken.*line 5: ' --host bm1 --all
+case_ a_damaged_log_gives_nothing 0 'ffffff  bm1, log broken: line 5: ' --host bm1 --all
 check the_older_stands_again has 'run  0002-20261121T101500Z-aaaaaa'
 sed -i '3s/survived/falsified/' logs/bm1/ledger.jsonl
 case_ a_damaged_ledger_closes_nothing 1 'ledger.jsonl:3: ' --host bm1

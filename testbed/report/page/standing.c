@@ -21,16 +21,16 @@ static const char *run_link(const char *folder, const char *run, char out[256])
 // locus at full touch on the host where most cells were measured. NULL: nowhere.
 static const json_t *find_widest(const json_t *board, const json_t **group)
 {
-    const json_t *entry, *row, *widest = NULL;
-    size_t i, r;
-    json_array_foreach (tb_member(board, "standing"), i, entry)
-        json_array_foreach (tb_member(entry, "contenders"), r, row)
-            if (strcmp(tb_member_text(entry, "touch"), "full") == 0 &&
-                strcmp(tb_member_text(row, "name"), TB_SCOREBOARD_FOCUS) == 0 &&
-                tb_member_number(row, "cells") > (widest ? tb_member_number(widest, "cells") : 0)) {
-                widest = row;
-                *group = entry;
-            }
+    const json_t *entry, *widest = NULL;
+    size_t i;
+    json_array_foreach (tb_member(board, "standing"), i, entry) {
+        const json_t *row = tb_scoreboard_find(tb_member(entry, "contenders"), TB_SCOREBOARD_FOCUS);
+        if (strcmp(tb_member_text(entry, "touch"), "full") == 0 &&
+            tb_member_number(row, "cells") > (widest ? tb_member_number(widest, "cells") : 0)) {
+            widest = row;
+            *group = entry;
+        }
+    }
     return widest;
 }
 
@@ -55,17 +55,6 @@ bool tb_standing_finding(const json_t *board, const json_t *fleet, char *out, si
 
 // --- the scoreboard ------------------------------------------------------------------------------------------------------------
 
-// The row of locus itself, or who is first.
-static const json_t *row_of(const json_t *table, const char *name)
-{
-    const json_t *row;
-    size_t i;
-    json_array_foreach (tb_member(table, "contenders"), i, row)
-        if (name ? strcmp(tb_member_text(row, "name"), name) == 0 : tb_member_number(row, "rank") == 1)
-            return row;
-    return NULL;
-}
-
 // locus on each cell of a host at a touch, those of `group`.
 static void put_cells(struct tb_doc *doc, const json_t *board, const json_t *group, const char *folder)
 {
@@ -84,7 +73,7 @@ static void put_cells(struct tb_doc *doc, const json_t *board, const json_t *gro
     struct tb_table *out = tb_doc_table(doc, "cells", NULL, columns);
     tb_table_scale(out, touch);
     json_array_foreach (tb_member(board, "tables"), i, table) {
-        const json_t *row = row_of(table, TB_SCOREBOARD_FOCUS);
+        const json_t *rows = tb_member(table, "contenders"), *row = tb_scoreboard_find(rows, TB_SCOREBOARD_FOCUS);
         const char *run = tb_member_text(table, "run");
         bool mimalloc = strcmp(tb_member_text(table, "baseline"), TB_SCOREBOARD_BASELINE) == 0;
         char rank[16], link[256];
@@ -95,7 +84,8 @@ static void put_cells(struct tb_doc *doc, const json_t *board, const json_t *gro
         tb_table_put(out, tb_text_value(tb_member_text(table, "cell")));
         tb_table_put(out, tb_scoreboard_rank(row, rank));
         tb_table_put(out, mimalloc ? tb_scoreboard_times_faster(row) : tb_none(NULL));
-        tb_table_put(out, tb_text_value(tb_member_text(row_of(table, NULL), "name")));
+        tb_table_put(out,
+                     tb_text_value(tb_member_text(json_is_null(tb_member(row, "rank")) ? NULL : json_array_get(rows, 0), "name")));
         tb_table_put(out, tb_linked(tb_text_value(run), run_link(folder, run, link)));
     }
 }
@@ -165,11 +155,9 @@ static void put_matrix(struct tb_doc *doc, const json_t *fleet, const char *fold
         tb_table_column(table, (struct tb_column){name, title, TB_AS_IS, false});
     }
     json_array_foreach (tb_member(fleet, "postulates"), i, postulate) {
-        char name[160], link[256], more[32];
-        snprintf(name, sizeof name, "%.16s", tb_member_text(postulate, "id"));
+        char link[256], more[32];
         tb_table_row(table, TB_ROW_PLAIN);
-        struct tb_value id = tb_text_value(name);
-        tb_table_put(table, id);
+        tb_table_put(table, tb_text_value(tb_member_text(postulate, "id")));
         json_array_foreach (tb_member(postulate, "results"), j, result)
             tb_table_put(table, result_value(result, folder, link, more));
     }

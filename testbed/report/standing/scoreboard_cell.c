@@ -232,16 +232,21 @@ static json_t *count_or_null(unsigned count)
     return count > 0 ? json_integer((json_int_t)count) : json_null();
 }
 
-// The medians' ends are the summary's. What does not count is null.
+// null: it does not count.
+static json_t *figure(const struct row *row, double value)
+{
+    return row->valid ? tb_json_number(value) : json_null();
+}
+
+// The medians' ends are the summary's.
 static json_t *row_json(const struct row *row)
 {
-    double median = row->valid ? tb_median(row->times, row->times_count) : (double)NAN;
-    double low = row->valid ? tb_member_number(row->figures.summary, "low") : (double)NAN;
-    double high = row->valid ? tb_member_number(row->figures.summary, "high") : (double)NAN;
-    double mad = row->valid ? tb_mad(row->times, row->times_count) : (double)NAN;
+    size_t count = row->valid ? row->times_count : 0; // of those that are not, a time may be a NAN
+    double median = tb_median(row->times, count), mad = tb_mad(row->times, count);
+    double low = tb_member_number(row->figures.summary, "low"), high = tb_member_number(row->figures.summary, "high");
     const struct tb_json_member footprint[] = {
-        {"worst", tb_json_number(row->valid ? row->figures.outstanding : (double)NAN)},
-        {"mean", tb_json_number(row->valid ? row->footprint_mean : (double)NAN)},
+        {"worst", figure(row, row->figures.outstanding)},
+        {"mean", figure(row, row->footprint_mean)},
     };
     const struct tb_json_member members[] = {
         {"name", tb_json_clean(row->figures.name)},
@@ -249,11 +254,11 @@ static json_t *row_json(const struct row *row)
         {"kind", json_string(row->kind)},
         {"version", tb_json_clean(row->figures.version)},
         {"invalid", tb_json_clean(row->figures.invalid)},
-        {"median_ns", tb_json_number(median)},
-        {"low_ns", tb_json_number(low)},
-        {"high_ns", tb_json_number(high)},
-        {"mad_percent", tb_json_number(100 * mad / median)},
-        {"interval_percent", tb_json_number(100 * (high - low) / median)},
+        {"median_ns", figure(row, median)},
+        {"low_ns", figure(row, low)},
+        {"high_ns", figure(row, high)},
+        {"mad_percent", figure(row, 100 * mad / median)},
+        {"interval_percent", figure(row, 100 * (high - low) / median)},
         {"n", json_integer((json_int_t)row->times_count)},
         {"times_faster", tb_json_ratio(row->has_ratio ? &row->ratio : NULL)},
         {"footprint", TB_JSON_OBJECT(footprint)},

@@ -28,19 +28,6 @@ static struct tb_value value_of(const json_t *value)
     return json_is_number(value) ? tb_number(json_number_value(value)) : tb_text_value(json_string_value(value));
 }
 
-// A row for each object: the members that the columns are called by.
-static void put_list(struct tb_doc *doc, const json_t *list, const struct tb_column columns[])
-{
-    struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
-    const json_t *object;
-    size_t i;
-    json_array_foreach (list, i, object) {
-        tb_table_row(table, TB_ROW_PLAIN);
-        for (const struct tb_column *column = columns; column->key; column++)
-            tb_table_put(table, value_of(tb_member(object, column->key)));
-    }
-}
-
 // --- the standing --------------------------------------------------------------------------------------------------------------
 
 // The host's first group from `from` on, or the one at that touch. NULL: there is none.
@@ -69,11 +56,8 @@ static void put_contender(struct tb_table *table, const json_t *row, const json_
 {
     const char *name = tb_member_text(row, "name");
     bool ours = strcmp(name, TB_SCOREBOARD_FOCUS) == 0, baseline = strcmp(name, TB_SCOREBOARD_BASELINE) == 0;
-    const json_t *there = NULL, *candidate;
+    const json_t *there = tb_scoreboard_find(tb_member(other, "contenders"), name);
     char unbeaten[64];
-    size_t i;
-    json_array_foreach (tb_member(other, "contenders"), i, candidate)
-        there = strcmp(tb_member_text(candidate, "name"), name) == 0 ? candidate : there;
     snprintf(unbeaten, sizeof unbeaten, "%.0f of %.0f", tb_member_number(row, "first"), tb_member_number(row, "ranked"));
     tb_table_row(table, ours ? TB_ROW_OURS : TB_ROW_PLAIN);
     tb_table_put(table, tb_text_value(name));
@@ -211,25 +195,33 @@ static void put_tables(struct tb_doc *doc, const json_t *board)
 
 void tb_scoreboard_put_missing(struct tb_doc *doc, const json_t *board)
 {
-    static const struct tb_column cells[] = {{"cell", "no figure yet", TB_AS_IS, false},
-                                             {"command", "how to make one", TB_AS_IS, false},
-                                             COLUMNS_END};
-    static const struct tb_column contenders[] = {{"name", "no figure yet", TB_AS_IS, false},
-                                                  {"command", "how to make one", TB_AS_IS, false},
-                                                  COLUMNS_END};
-    put_list(doc, tb_member(board, "not_measured.cells"), cells);
-    put_list(doc, tb_member(board, "not_measured.contenders"), contenders);
+    static const struct tb_column columns[] = {{"missing", "no figure yet", TB_AS_IS, false},
+                                               {NULL, "how to make one", TB_AS_IS, false},
+                                               COLUMNS_END};
+    static const char *const lists[][2] = {{"not_measured.cells", "cell"}, {"not_measured.contenders", "name"}};
+    struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
+    const json_t *entry;
+    size_t i;
+    for (size_t l = 0; l < 2; l++)
+        json_array_foreach (tb_member(board, lists[l][0]), i, entry) {
+            tb_table_row(table, TB_ROW_PLAIN);
+            tb_table_put(table, tb_text_value(tb_member_text(entry, lists[l][1])));
+            tb_table_put(table, tb_text_value(tb_member_text(entry, "command")));
+        }
 }
 
 static void put_left_out(struct tb_doc *doc, const json_t *board)
 {
-    static const struct tb_column columns[] = {{"run", "left out", TB_AS_IS, false},
-                                               {"host", "host", TB_AS_IS, false},
-                                               {"what", "because", TB_AS_IS, false},
-                                               {"why", "more", TB_AS_IS, false},
-                                               COLUMNS_END};
-    if (json_array_size(tb_member(board, "left_out")) > 0)
-        put_list(doc, tb_member(board, "left_out"), columns);
+    const json_t *run;
+    size_t i;
+    tb_doc_heading(doc, 2, NULL, json_array_size(tb_member(board, "left_out")) > 0 ? "Left out" : NULL);
+    json_array_foreach (tb_member(board, "left_out"), i, run) {
+        const char *why = tb_member_text(run, "why");
+        char text[600];
+        snprintf(text, sizeof text, "%.60s, %.60s%s%.400s", tb_member_text(run, "host"), tb_member_text(run, "what"),
+                 *why ? ": " : "", why);
+        tb_doc_fact(doc, NULL, tb_member_text(run, "run"), TB_AS_IS, tb_text_value(text));
+    }
 }
 
 // --- the documents -------------------------------------------------------------------------------------------------------------

@@ -8,148 +8,122 @@
 #include "testbed/report/standing/scoreboard.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
 
-struct entry {
-    const char *name;
-    double logs, locus_logs, least, most; // locus_logs: NAN where locus was not on each of the cells
-    size_t cells, ranked, first, shared;
-};
-
-// The main tables of a host at a touch.
-struct group {
-    const char *host, *touch;
-    struct entry *entries;
-    size_t count, cells;
-};
-
-static bool belongs(const struct group *group, const json_t *table)
+const json_t *tb_scoreboard_find(const json_t *contenders, const char *name)
 {
-    return json_is_true(tb_member(table, "main")) && json_is_true(tb_member(table, "figures")) &&
-           strcmp(tb_member_text(table, "host"), group->host) == 0 && strcmp(tb_member_text(table, "touch"), group->touch) == 0;
-}
-
-// NULL: there is none.
-static struct entry *find(const struct group *group, const char *name)
-{
-    for (size_t i = 0; i < group->count; i++)
-        if (strcmp(group->entries[i].name, name) == 0)
-            return &group->entries[i];
+    const json_t *row;
+    size_t i;
+    json_array_foreach (contenders, i, row)
+        if (strcmp(tb_member_text(row, "name"), name) == 0)
+            return row;
     return NULL;
 }
 
-static double locus_of(const json_t *table)
+// Is it a main table of the same host at the same touch?
+static bool belongs(const json_t *table, const json_t *like)
 {
-    const json_t *row;
-    size_t i;
-    json_array_foreach (tb_member(table, "contenders"), i, row)
-        if (strcmp(tb_member_text(row, "name"), TB_SCOREBOARD_FOCUS) == 0 && json_is_number(tb_member(row, "rank")))
-            return tb_member_number(row, "times_faster.estimate");
-    return NAN;
+    return json_is_true(tb_member(table, "main")) && json_is_true(tb_member(table, "figures")) &&
+           json_equal(tb_member(table, "host"), tb_member(like, "host")) &&
+           json_equal(tb_member(table, "touch"), tb_member(like, "touch"));
 }
 
-// Room for all of a table is made by the caller.
-static void add_table(struct group *group, const json_t *table)
+// One contender, over all tables that belong to `like`. Rows with a place come first, so that a twin is not taken for it.
+static json_t *sum_up(const json_t *tables, const json_t *like, const char *name)
 {
-    bool against_mimalloc = strcmp(tb_member_text(table, "baseline"), TB_SCOREBOARD_BASELINE) == 0;
-    double locus = locus_of(table);
-    const json_t *row;
+    double logs = 0, locus_logs = 0, least = INFINITY, most = -INFINITY;
+    json_int_t cells = 0, ranked = 0, first = 0, shared = 0;
+    const json_t *table;
     size_t i;
-    group->cells++;
-    json_array_foreach (tb_member(table, "contenders"), i, row) {
+    json_array_foreach (tables, i, table) {
+        const json_t *contenders = tb_member(table, "contenders"), *row = tb_scoreboard_find(contenders, name);
         double rank = tb_member_number(row, "rank"), times = tb_member_number(row, "times_faster.estimate");
-        const char *name = tb_member_text(row, "name");
-        struct entry *entry = find(group, name);
-        if (isnan(rank))
+        if (!belongs(table, like) || isnan(rank))
             continue;
-        if (!entry) {
-            entry = &group->entries[group->count++];
-            *entry = (struct entry){.name = name, .least = INFINITY, .most = -INFINITY};
-        }
-        entry->ranked++;
-        entry->first += rank == 1;
-        entry->shared += rank == 1 && json_is_true(tb_member(row, "shared"));
-        if (!against_mimalloc)
+        ranked++;
+        first += rank == 1;
+        shared += rank == 1 && json_is_true(tb_member(row, "shared"));
+        if (strcmp(tb_member_text(table, "baseline"), TB_SCOREBOARD_BASELINE))
             continue;
-        entry->cells++;
-        entry->logs += log(times);
-        entry->locus_logs += log(locus);
-        entry->least = fmin(entry->least, times);
-        entry->most = fmax(entry->most, times);
+        cells++;
+        logs += log(times);
+        locus_logs += log(tb_member_number(tb_scoreboard_find(contenders, TB_SCOREBOARD_FOCUS), "times_faster.estimate"));
+        least = fmin(least, times);
+        most = fmax(most, times);
     }
-}
-
-// -INFINITY: it shares no cell with mimalloc.
-static double mean_of(const struct entry *entry, double logs)
-{
-    return entry->cells > 0 ? exp(logs / (double)entry->cells) : -INFINITY;
-}
-
-static int by_mean(const void *left, const void *right)
-{
-    const struct entry *a = left, *b = right;
-    double means[] = {mean_of(a, a->logs), mean_of(b, b->logs)};
-    return means[0] != means[1] ? means[0] < means[1] ? 1 : -1 : strcmp(a->name, b->name);
-}
-
-static json_t *entry_json(const struct entry *entry)
-{
     const struct tb_json_member members[] = {
-        {"name", json_string(entry->name)},
-        {"cells", json_integer((json_int_t)entry->cells)},
-        {"mean_times_faster", tb_json_number(mean_of(entry, entry->logs))},
-        {"least", tb_json_number(entry->least)},
-        {"most", tb_json_number(entry->most)},
-        {"locus_mean", tb_json_number(mean_of(entry, entry->locus_logs))},
-        {"ranked", json_integer((json_int_t)entry->ranked)},
-        {"first", json_integer((json_int_t)entry->first)},
-        {"shared", json_integer((json_int_t)entry->shared)},
+        {"name", json_string(name)},
+        {"cells", json_integer(cells)},
+        {"mean_times_faster", tb_json_number(exp(logs / (double)cells))}, // null: no cell
+        {"least", tb_json_number(least)},
+        {"most", tb_json_number(most)},
+        {"locus_mean", tb_json_number(exp(locus_logs / (double)cells))},
+        {"ranked", json_integer(ranked)},
+        {"first", json_integer(first)},
+        {"shared", json_integer(shared)},
     };
     return TB_JSON_OBJECT(members);
 }
 
-// "On bm1 locus is 1.53 times as fast as mimalloc, unbeaten on 23 of 36 cells."
-static void say_sentence(struct tb_words *words, const struct group *group)
+static double mean_of(const json_t *contender)
 {
-    const struct entry *locus = find(group, TB_SCOREBOARD_FOCUS);
-    const char *touch = strcmp(group->touch, "none") == 0 ? ", untouched," : ", one byte touched,";
+    double mean = tb_member_number(contender, "mean_times_faster");
+    return isnan(mean) ? 0 : mean;
+}
+
+// By their means. 0, or -1: out of memory.
+static int insert(json_t *contenders, json_t *contender)
+{
+    size_t at = 0;
+    while (at < json_array_size(contenders) && mean_of(json_array_get(contenders, at)) >= mean_of(contender))
+        at++;
+    return json_array_insert_new(contenders, at, contender);
+}
+
+// "On bm1 locus is 1.53 times as fast as mimalloc, unbeaten on 23 of 36 cells."
+static void say_sentence(struct tb_words *words, const json_t *like, const json_t *contenders)
+{
+    const json_t *locus = tb_scoreboard_find(contenders, TB_SCOREBOARD_FOCUS);
+    const char *touch = tb_member_text(like, "touch");
     char number[16];
-    tb_say(words, "On %s%s " TB_SCOREBOARD_FOCUS, group->host, strcmp(group->touch, "full") ? touch : "");
-    if (locus && locus->cells > 0)
-        tb_say(words, " is %s times as fast as " TB_SCOREBOARD_BASELINE ", unbeaten on %zu of %zu cells.",
-               tb_text_number(number, mean_of(locus, locus->logs)), locus->first, locus->ranked);
+    tb_say(words, "On %s%s " TB_SCOREBOARD_FOCUS, tb_member_text(like, "host"),
+           strcmp(touch, "full") == 0   ? ""
+           : strcmp(touch, "none") == 0 ? ", untouched,"
+                                        : ", one byte touched,");
+    if (mean_of(locus) > 0)
+        tb_say(words, " is %s times as fast as " TB_SCOREBOARD_BASELINE ", unbeaten on %.0f of %.0f cells.",
+               tb_text_number(number, mean_of(locus)), tb_member_number(locus, "first"), tb_member_number(locus, "ranked"));
     else
         tb_say(words, " was not measured beside " TB_SCOREBOARD_BASELINE ".");
 }
 
-static json_t *group_json(struct group *group)
+static json_t *group_json(const json_t *tables, const json_t *like)
 {
     struct tb_words sentence = {0};
     json_t *contenders = json_array();
-    qsort(group->entries, group->count, sizeof *group->entries, by_mean);
-    say_sentence(&sentence, group);
-    for (size_t i = 0; i < group->count; i++)
-        contenders = tb_json_appended(contenders, entry_json(&group->entries[i]));
-    return json_pack("{s:s, s:s, s:I, s:s, s:o}", "host", group->host, "touch", group->touch, "cells", (json_int_t)group->cells,
-                     "sentence", sentence.text, "contenders", contenders);
-}
-
-// The first table is of the group.
-static json_t *sum_up(const json_t *tables, size_t first, struct group *group)
-{
-    size_t room = 0;
-    for (size_t i = first; i < json_array_size(tables); i++)
-        room += json_array_size(tb_member(json_array_get(tables, i), "contenders"));
-    group->entries = calloc(room + 1, sizeof *group->entries);
-    for (size_t i = first; group->entries && i < json_array_size(tables); i++)
-        if (belongs(group, json_array_get(tables, i)))
-            add_table(group, json_array_get(tables, i));
-    json_t *out = group->entries ? group_json(group) : NULL;
-    free(group->entries);
-    return out;
+    json_int_t cells = 0;
+    const json_t *table, *row;
+    size_t t, r;
+    int failed = 0;
+    json_array_foreach (tables, t, table) {
+        if (!belongs(table, like))
+            continue;
+        cells++;
+        json_array_foreach (tb_member(table, "contenders"), r, row) {
+            const char *name = tb_member_text(row, "name");
+            if (json_is_number(tb_member(row, "rank")) && !tb_scoreboard_find(contenders, name))
+                failed |= insert(contenders, sum_up(tables, like, name));
+        }
+    }
+    say_sentence(&sentence, like, contenders);
+    json_t *group = json_pack("{s:O, s:O, s:I, s:s, s:o}", "host", tb_member(like, "host"), "touch", tb_member(like, "touch"),
+                              "cells", cells, "sentence", sentence.text, "contenders", contenders);
+    if (!failed)
+        return group;
+    json_decref(group);
+    return NULL;
 }
 
 json_t *tb_scoreboard_standing(const json_t *tables)
@@ -158,12 +132,11 @@ json_t *tb_scoreboard_standing(const json_t *tables)
     const json_t *table;
     size_t i;
     json_array_foreach (tables, i, table) {
-        struct group group = {tb_member_text(table, "host"), tb_member_text(table, "touch"), NULL, 0, 0};
         size_t before = 0;
-        while (before < i && !belongs(&group, json_array_get(tables, before)))
+        while (before < i && !belongs(json_array_get(tables, before), table))
             before++;
-        if (before == i && belongs(&group, table))
-            out = tb_json_appended(out, sum_up(tables, i, &group));
+        if (before == i && belongs(table, table))
+            out = tb_json_appended(out, group_json(tables, table));
     }
     return out;
 }
