@@ -4,7 +4,6 @@
 //
 // What is asked for in vain is refused before anything is measured: a path that cannot be written, a drawing of times that an
 // emulated machine does not have. A file that fails afterwards does not take the others, or the page, with it.
-#include "testbed/base/terminal.h"
 #include "testbed/cli/command.h"
 
 #include <errno.h>
@@ -13,9 +12,9 @@
 #include <time.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/base/draw/gnuplot.h"
 #include "testbed/base/file.h"
-#include "testbed/doc/emit.h"
+#include "testbed/base/terminal.h"
+#include "testbed/cli/forms.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/head.h"
 #include "testbed/host/topology/topo_view.h"
@@ -23,15 +22,14 @@
 #include "topo/pin.h"
 #include "topo/topo.h"
 
-enum { KEY_FULL = 'f', KEY_KINDS = 'k', KEY_ROUNDS = 'r', KEY_SEED = 's', KEY_QUIET = 'q', KEY_TOPOLOGY = 0x100 };
-enum { KEY_JSON = 1000, KEY_CSV, KEY_PLOT, KEY_HWLOC, KEY_PLAN };
+enum { KEY_FULL = 'f', KEY_KINDS = 'k', KEY_ROUNDS = 'r', KEY_SEED = 's', KEY_QUIET = 'q' };
+enum { KEY_HWLOC = 2000, KEY_PLAN, KEY_TOPOLOGY };
 
 struct arguments {
     struct tb_matrix_config config;
-    bool plan, quiet, json, csv;
-    const char *topology;
-    const char *json_path, *csv_path; // NULL: standard output
-    const char *plot_path, *hwloc_path; // NULL: none
+    struct tb_forms forms;
+    bool plan, quiet;
+    const char *topology, *hwloc_path; // NULL: none
 };
 
 static const struct argp_option options[] = {
@@ -41,9 +39,6 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 1},
     {"plan", KEY_PLAN, NULL, 0, "Say what would be measured, and measure nothing", 2},
     {"topology", KEY_TOPOLOGY, "FILE|SYNTHETIC", 0, "Plan for a machine that is described, as for `locus topo`", 2},
-    {"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write JSON to FILE, or instead of the page", 3},
-    {"csv", KEY_CSV, "FILE", OPTION_ARG_OPTIONAL, "Write every sample as CSV to FILE, or instead of the page", 3},
-    {"plot", KEY_PLOT, "FILE.svg", 0, "Draw heat maps and curves", 3},
     {"hwloc-xml", KEY_HWLOC, "FILE.xml", 0, "Write this machine for hwloc, with what was measured as its memory attributes", 3},
     {"quiet", KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},
@@ -112,12 +107,10 @@ static error_t parse_kinds(struct argp_state *state, struct tb_matrix_config *co
 
 static error_t check_together(struct argp_state *state, const struct arguments *arguments)
 {
-    if (arguments->json && arguments->csv && !arguments->json_path && !arguments->csv_path)
-        return tb_cli_bad(state, "--json and --csv both to standard output: give one of them a file, as in --csv=FILE");
     if (arguments->topology && !arguments->plan)
         return tb_cli_bad(state, "--topology: a machine that is only described cannot be measured: add --plan");
-    if (arguments->plan && (arguments->plot_path || arguments->hwloc_path))
-        return tb_cli_bad(state, "%s: a plan has no figures: leave out --plan", arguments->plot_path ? "--plot" : "--hwloc-xml");
+    if (arguments->plan && (arguments->forms.plot || arguments->hwloc_path))
+        return tb_cli_bad(state, "%s: a plan has no figures: leave out --plan", arguments->forms.plot ? "--plot" : "--hwloc-xml");
     return 0;
 }
 
@@ -126,6 +119,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     uint64_t number;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case KEY_FULL: arguments->config.full = true; return 0;
     case KEY_KINDS: return parse_kinds(state, &arguments->config, argument);
     case KEY_ROUNDS:
@@ -139,15 +133,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_PLAN: arguments->plan = true; return 0;
     case KEY_TOPOLOGY: arguments->topology = argument; return 0;
-    case KEY_JSON:
-        arguments->json = true;
-        arguments->json_path = argument;
-        return 0;
-    case KEY_CSV:
-        arguments->csv = true;
-        arguments->csv_path = argument;
-        return 0;
-    case KEY_PLOT: arguments->plot_path = argument; return 0;
     case KEY_HWLOC: arguments->hwloc_path = argument; return 0;
     case KEY_QUIET: arguments->quiet = true; return 0;
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus matrix --help)", argument);
@@ -156,22 +141,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {options, parse, NULL, documentation, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
 
 // 0 or an exit status.
 static int check_outputs(const struct arguments *arguments)
 {
-    const char *paths[] = {arguments->json_path, arguments->csv_path, arguments->plot_path, arguments->hwloc_path};
     const char *emulated = tb_environment_guest();
-    if (tb_cli_outputs_check(paths, sizeof paths / sizeof *paths))
+    if (tb_cli_outputs_check(&arguments->hwloc_path, 1) || tb_forms_check(&arguments->forms))
         return TB_EXIT_FAILED;
-    if (arguments->plot_path && tb_gnuplot_check()) {
-        tb_error("%s: cannot draw: gnuplot is not installed", arguments->plot_path);
-        return TB_EXIT_FAILED;
-    }
-    if (emulated && (arguments->plot_path || arguments->hwloc_path)) {
+    if (emulated && (arguments->forms.plot || arguments->hwloc_path)) {
         tb_error("%s: this machine is emulated (%s), and has no times to show: --json has pages and bytes",
-                 arguments->plot_path ? "--plot" : "--hwloc-xml", emulated);
+                 arguments->forms.plot ? "--plot" : "--hwloc-xml", emulated);
         return TB_EXIT_USAGE;
     }
     return 0;
@@ -179,57 +160,9 @@ static int check_outputs(const struct arguments *arguments)
 
 // --- what is written -----------------------------------------------------------------------------------------------------------
 
-struct report {
-    const struct arguments *arguments;
-    const struct tb_matrix *matrix;
-    const struct locus_topo *topo;
-    json_t *head;
-    struct tb_doc *doc;
-};
-
-static int write_json(FILE *stream, const void *what)
+static bool hwloc_failed(const char *path, const struct tb_matrix *matrix, const struct locus_topo *topo)
 {
-    return tb_emit_json(stream, ((const struct report *)what)->doc);
-}
-
-static int write_csv(FILE *stream, const void *what)
-{
-    return tb_emit_csv(stream, ((const struct report *)what)->doc, "cells");
-}
-
-static int write_text(FILE *stream, const void *what)
-{
-    return tb_emit_text(stream, ((const struct report *)what)->doc, tb_report_style(stream));
-}
-
-// NULL: standard output. True after a failure, which was reported.
-static bool failed(const char *path, tb_write_fn *write, const struct report *report)
-{
-    int error = path ? tb_output_write(path, write, report) : write(stdout, report);
-    if (error && path)
-        tb_error("%s: %s", path, tb_output_why(error));
-    else if (error)
-        tb_cli_output_failed(error);
-    return error != 0;
-}
-
-static bool plot_failed(const struct report *report)
-{
-    const char *path = report->arguments->plot_path;
-    int error = tb_matrix_plot(path, report->matrix);
-    if (error)
-        tb_error("%s: %s", path,
-                 error == -ENOENT ? "cannot draw: gnuplot is not installed"
-                 : error == -EINVAL
-                     ? "nothing that can be drawn was measured: loaded, working-set, or latency and read of several nodes"
-                     : tb_output_why(error));
-    return error != 0;
-}
-
-static bool hwloc_failed(const struct report *report)
-{
-    const char *path = report->arguments->hwloc_path;
-    int error = tb_matrix_hwloc_xml(path, report->matrix, report->topo);
+    int error = path ? tb_matrix_hwloc_xml(path, matrix, topo) : 0;
     if (error)
         tb_error("%s: %s", path,
                  error == -EINVAL ? "nothing that hwloc knows was measured: it needs latency, read, write or loaded"
@@ -239,33 +172,16 @@ static bool hwloc_failed(const struct report *report)
     return error != 0;
 }
 
-static int write_all(struct report *report)
+static int write_all(const struct arguments *arguments, const struct tb_matrix *matrix, const struct locus_topo *topo, json_t *head)
 {
-    const struct arguments *arguments = report->arguments;
-    bool bad = false, to_stdout = (arguments->json && !arguments->json_path) || (arguments->csv && !arguments->csv_path);
     struct tb_topo_host host = {.numa_balancing = -1};
     if (!arguments->topology)
-        tb_topo_host_probe(report->topo, &host);
-    json_t *machine = arguments->json ? tb_topo_json(report->topo, arguments->topology, arguments->topology ? NULL : &host) : NULL;
-    report->doc = tb_matrix_doc(report->head, report->matrix, report->topo, machine);
-    report->head = NULL;
-    if (!report->doc) {
-        tb_error("out of memory");
-        return TB_EXIT_FAILED;
-    }
-    if (arguments->json)
-        bad |= failed(arguments->json_path, write_json, report);
-    if (arguments->csv)
-        bad |= failed(arguments->csv_path, write_csv, report);
-    if (arguments->plot_path)
-        bad |= plot_failed(report);
-    if (arguments->hwloc_path)
-        bad |= hwloc_failed(report);
-    if (!to_stdout)
-        bad |= failed(NULL, write_text, report);
-    tb_doc_close(report->doc);
-    for (size_t i = 0; i < report->matrix->cells_count; i++)
-        bad |= report->matrix->cells[i].state == TB_MATRIX_INVALID;
+        tb_topo_host_probe(topo, &host);
+    json_t *machine = tb_topo_json(topo, arguments->topology, arguments->topology ? NULL : &host);
+    bool bad = tb_forms_write(&arguments->forms, tb_matrix_doc(head, matrix, topo, machine));
+    bad |= hwloc_failed(arguments->hwloc_path, matrix, topo);
+    for (size_t i = 0; i < matrix->cells_count; i++)
+        bad |= matrix->cells[i].state == TB_MATRIX_INVALID;
     return bad ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
@@ -306,11 +222,10 @@ static int plan(const struct arguments *arguments, const struct locus_topo *topo
 
 static int command(int argc, char **argv)
 {
-    static struct arguments arguments;
     struct timespec now;
     char why[512];
     clock_gettime(CLOCK_REALTIME, &now);
-    arguments = (struct arguments){.config = {.seed = (uint64_t)now.tv_nsec % 1000000}};
+    struct arguments arguments = {.forms = {.csv_table = "cells"}, .config = {.seed = (uint64_t)now.tv_nsec % 1000000}};
     memset(arguments.config.kinds, true, sizeof arguments.config.kinds);
     int status = tb_cli_parse(&argp, "matrix", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
@@ -324,14 +239,14 @@ static int command(int argc, char **argv)
         return arguments.topology ? TB_EXIT_USAGE : TB_EXIT_FAILED;
     }
     struct tb_matrix matrix = {0};
-    struct report report = {.arguments = &arguments, .matrix = &matrix, .topo = topo};
-    report.head = arguments.json ? tb_head("matrix") : NULL;
+    json_t *head = arguments.forms.json.wanted ? tb_head("matrix") : NULL;
     status = plan(&arguments, topo, &matrix);
     if (!status && !arguments.plan)
         status = run(&arguments, &matrix, topo);
-    if (!status)
-        status = write_all(&report);
-    json_decref(report.head);
+    if (status)
+        json_decref(head);
+    else
+        status = write_all(&arguments, &matrix, topo, head);
     tb_matrix_close(&matrix);
     locus_topo_close(topo);
     return status;

@@ -127,9 +127,26 @@ static size_t ticks(struct tb_scale scale, double divisor, double out[TICKS_MAX]
     return count;
 }
 
+// From 1 KiB to TiB no unit fits all: each tick, at an eightfold of the last, has its own.
+static void put_sizes(FILE *out, struct tb_scale scale)
+{
+    for (double bytes = 1; bytes <= scale.high; bytes *= 8) {
+        struct tb_value value = tb_number(bytes);
+        struct tb_unit unit = tb_value_unit(TB_AS_BYTES, &value);
+        double x = place(scale, bytes);
+        if (bytes >= scale.low)
+            fprintf(out, "<line class=\"tick\" x1=\"%.4g%%\" x2=\"%.4g%%\" y2=\"4\"/><text x=\"%.4g%%\" y=\"15\">%g %s</text>", x,
+                    x, x, bytes / unit.ns, unit.name);
+    }
+}
+
 void tb_draw_axis(FILE *out, struct tb_scale scale, enum tb_unit_kind kind, struct tb_unit unit)
 {
     double tick[TICKS_MAX], divisor = *tb_unit_name(kind, unit) ? unit.ns : 1;
+    if (kind == TB_AS_BYTES && scale.log) {
+        put_sizes(out, scale);
+        return;
+    }
     size_t count = ticks(scale, divisor, tick);
     for (size_t i = 0; i < count; i++) {
         double x = place(scale, tick[i] * divisor);
@@ -201,6 +218,8 @@ void tb_draw_value(FILE *out, const struct tb_table *table, size_t column, struc
 
 // --- heat ----------------------------------------------------------------------------------------------------------------------
 
+#define HEAT_RANGE 1.5          // at least, from the palest to the darkest
+
 int tb_heat_of(const struct tb_table *table, const struct tb_value *value)
 {
     struct tb_scale scale = {INFINITY, -INFINITY, false};
@@ -213,6 +232,10 @@ int tb_heat_of(const struct tb_table *table, const struct tb_value *value)
     if (!(scale.low < scale.high))
         return 0;
     scale.log = scale.low > 0;
+    if (scale.log && table->best_is_least) // a per cent more is no other colour
+        scale.high = fmax(scale.high, HEAT_RANGE * scale.low);
+    else if (scale.log)
+        scale.low = fmin(scale.low, scale.high / HEAT_RANGE);
     int heat = (int)lrint(place(scale, at) * 9 / 100);
     return table->best_is_least ? heat : 9 - heat;
 }
@@ -276,7 +299,8 @@ static void put_frame(FILE *out, const struct tb_curves *curves, struct tb_scale
     double tick[TICKS_MAX];
     struct tb_value most = tb_number(y.high), far = tb_number(x.high);
     struct tb_unit y_unit = tb_value_unit(curves->y.unit, &most), x_unit = tb_value_unit(curves->x.unit, &far);
-    const char *y_name = tb_unit_name(curves->y.unit, y_unit), *x_name = tb_unit_name(curves->x.unit, x_unit);
+    bool sizes = curves->x.unit == TB_AS_BYTES && x.log; // each tick has its unit
+    const char *y_name = tb_unit_name(curves->y.unit, y_unit), *x_name = sizes ? "" : tb_unit_name(curves->x.unit, x_unit);
     double divisor = *y_name ? y_unit.ns : 1;
     size_t count = ticks(y, divisor, tick);
     for (size_t i = 0; i < count; i++)

@@ -3,13 +3,14 @@
 // svg: what of a document is drawn, one drawing below the other, as one picture with its own colours: of a table the columns that
 // are drawn, a heat map as tiles, curves.
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "testbed/doc/doc_internal.h"
 #include "testbed/doc/emit.h"
 #include "testbed/doc/markup.h"
 
-enum { WIDTH = 900, NAME = 260, FIGURE = 180, LINE = 22, EDGE = 16 }; // pixels
+enum { WIDTH = 900, NAME = 260, HEAT_NAME = 80, FIGURE = 180, LINE = 22, EDGE = 16 }; // pixels
 
 static const char style[] =
     "text{font:12px sans-serif;fill:#444}.title{font-weight:700;fill:#111}.end,.left{text-anchor:end}"
@@ -70,28 +71,32 @@ static double put_column(FILE *out, const struct tb_doc *doc, const struct tb_bl
     return y + 2 * LINE;
 }
 
-// The best is the palest.
+// The best is the palest. The first column names the rows.
 static double put_heat(FILE *out, const struct tb_block *block, double y)
 {
     const struct tb_table *table = block->table;
-    double tile = (double)(WIDTH - NAME - 2 * EDGE) / (double)(table->columns_count ? table->columns_count : 1);
-    put_text(out, EDGE, y += LINE, "title", block->text ? block->text : "");
-    y += 6;
-    for (size_t c = 0; c < table->columns_count; c++)
+    size_t tiles = table->columns_count > 1 ? table->columns_count - 1 : 1, last = table->columns_count - 1;
+    double left = EDGE + HEAT_NAME, tile = fmin((WIDTH - HEAT_NAME - 2 * EDGE) / (double)tiles, NAME / 2.0);
+    char title[256];
+    snprintf(title, sizeof title, "%s, %s", block->text ? block->text : "",
+             tb_unit_name(table->columns[last].unit, tb_column_unit(table, last)));
+    put_text(out, EDGE, y += LINE, "title", title);
+    y += 18;
+    for (size_t c = 0; c <= last; c++)
         if (table->columns[c].title)
-            put_text(out, EDGE + NAME + tile * ((double)c + 0.5), y + 12, "mid", table->columns[c].title);
-    y += LINE - 4;
+            put_text(out, c ? left + tile * ((double)c - 0.5) : EDGE, y, c ? "mid" : "", table->columns[c].title);
+    y += 6;
     for (const struct tb_row *row = table->rows; row; row = row->next, y += LINE) {
         put_text(out, EDGE, y + 15, "", name_of(row));
-        for (size_t c = 0; c < row->count; c++) {
+        for (size_t c = 1; c < row->count; c++) {
             struct tb_figure_text text;
             int heat = tb_heat_of(table, &row->cells[c]);
-            if (heat < 0 || !table->columns[c].title)
-                continue;
+            double x = left + tile * ((double)c - 1);
+            if (heat >= 0)
+                fprintf(out, "<rect class=\"tile\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%d\" fill-opacity=\"%.2f\"/>", x, y,
+                        tile - 2, LINE - 2, 0.05 + 0.06 * heat);
             tb_figure_text(table->columns[c].unit, tb_column_unit(table, c), &row->cells[c], &text);
-            fprintf(out, "<rect class=\"tile\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%d\" fill-opacity=\"%.2f\"/>",
-                    EDGE + NAME + tile * (double)c, y, tile - 2, LINE - 2, 0.05 + 0.06 * heat);
-            put_text(out, EDGE + NAME + tile * ((double)c + 0.5), y + 15, "mid", text.text);
+            put_text(out, x + tile / 2, y + 15, "mid", text.text);
         }
     }
     return y + LINE;
@@ -110,7 +115,7 @@ static double put_curves(FILE *out, const struct tb_block *block, double y)
         x += 40 + 7 * (double)strlen(line->name);
     }
     fputs("<g class=\"plot\">", out);
-    put_box(out, 4 * EDGE, y += 8, WIDTH - 6 * EDGE, TB_CURVES_HEIGHT);
+    put_box(out, 4 * EDGE, y += 12, WIDTH - 6 * EDGE, TB_CURVES_HEIGHT);
     tb_draw_curves(out, block->curves);
     fputs("</svg></g>\n", out);
     return y + TB_CURVES_HEIGHT + LINE;
@@ -123,7 +128,7 @@ static double put_all(FILE *out, const struct tb_doc *doc)
         const struct tb_table *table = block->kind == TB_BLOCK_TABLE ? block->table : NULL;
         if (table && table->heat)
             y = put_heat(out, block, y);
-        for (size_t c = 0; table && c < table->columns_count; c++)
+        for (size_t c = 0; table && !table->heat && c < table->columns_count; c++)
             if (table->columns[c].title && tb_column_drawn(table, c))
                 y = put_column(out, doc, block, c, y);
         if (block->kind == TB_BLOCK_CURVES && block->curves)

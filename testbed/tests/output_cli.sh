@@ -101,8 +101,6 @@ refused_first draft--output-in-no-folder 'there is no such folder' $nowhere reco
 touch "$scratch/kept.jsonl"
 refused_first eval--log-that-is-there "there is such a file already" "$scratch/kept.jsonl" \
     eval -W cycle-256 "${few[@]}" "--json=$other" --log "$scratch/kept.jsonl"
-path=/nonexistent refused_first matrix--plot-without-gnuplot 'cannot draw: gnuplot is not installed' "$scratch/plot.svg" \
-    matrix -k latency -r 1 -q "--json=$other" --plot "$scratch/plot.svg"
 if [ "$(id -u)" -ne 0 ]; then
     mkdir -m 555 "$scratch/shut"
     refused_first eval--json-in-a-folder-that-is-shut 'Permission denied' "$scratch/shut/x" eval -W cycle-256 "${few[@]}" \

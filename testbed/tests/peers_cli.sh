@@ -46,11 +46,7 @@ if locus 0 eval "${few[@]}" -W cycle-256 --laps 2 -c "locus,fast=malloc:$fake,fa
     holds csv-has-the-names 'another number of lines than 2 rounds of fast' eval \
         "[ \$(grep -c ',fast,$fake,' '$scratch/eval.csv') = 2 ]"
     holds the-table-has-the-names 'no such row' grep -Eq '^ +slow +[0-9]' "$out"
-    if command -v gnuplot >/dev/null; then
-        holds the-plot-has-the-names 'no such row' grep -q '>slow<' "$scratch/eval.svg"
-    else
-        skip the-plot-has-the-names 'gnuplot is not installed'
-    fi
+    holds the-plot-has-the-names 'no such row' grep -q '>slow<' "$scratch/eval.svg"
 else
     fail eval-of-named-libraries "$why"
 fi

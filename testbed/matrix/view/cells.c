@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cells: what kinds and states are called, finding cells, comparing them, and what their pages say together.
+// cells: what kinds and states are called, finding cells, and comparing them.
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,24 +26,22 @@ static const struct {
 
 const char *tb_matrix_kind_name(enum tb_matrix_kind kind)
 {
-    return (unsigned)kind < TB_MATRIX_KINDS ? kinds[kind].name : "unknown";
+    return kinds[kind].name;
 }
 
 const char *tb_matrix_kind_unit(enum tb_matrix_kind kind)
 {
-    return (unsigned)kind < TB_MATRIX_KINDS ? kinds[kind].unit : "";
+    return kinds[kind].unit;
 }
 
 const char *tb_matrix_state_name(enum tb_matrix_state state)
 {
-    switch (state) {
-    case TB_MATRIX_PLANNED: return "planned";
-    case TB_MATRIX_MEASURED: return "measured";
-    case TB_MATRIX_UNMEASURABLE: return "unmeasurable";
-    case TB_MATRIX_EMULATED: return "emulated";
-    case TB_MATRIX_INVALID: return "invalid";
-    }
-    return "unknown";
+    static const char *const names[] = {[TB_MATRIX_PLANNED] = "planned",
+                                        [TB_MATRIX_MEASURED] = "measured",
+                                        [TB_MATRIX_UNMEASURABLE] = "unmeasurable",
+                                        [TB_MATRIX_EMULATED] = "emulated",
+                                        [TB_MATRIX_INVALID] = "invalid"};
+    return names[state];
 }
 
 bool tb_matrix_told(const struct tb_matrix *matrix, const struct tb_matrix_cell *cell)
@@ -129,21 +127,13 @@ bool tb_matrix_ratio(const struct tb_matrix *matrix, const struct tb_matrix_cell
     return true;
 }
 
-const char *tb_matrix_figure(char *out, enum tb_matrix_kind kind, double value)
+// What is walked over, or what the other CPUs read meanwhile.
+static double place_of(const struct tb_matrix_cell *cell)
 {
-    return tb_text_number(out, tb_matrix_in_time(kind) ? value : value / 1e9);
+    return cell->kind == TB_MATRIX_LOADED ? cell->bandwidth : (double)cell->working_set_bytes;
 }
 
-static double key_of(const struct tb_matrix_cell *cell, enum tb_matrix_key key)
-{
-    switch (key) {
-    case TB_MATRIX_BY_THREADS: return cell->threads;
-    case TB_MATRIX_BY_WORKING_SET: return (double)cell->working_set_bytes;
-    default: return cell->bandwidth;
-    }
-}
-
-size_t tb_matrix_curve(const struct tb_matrix *matrix, enum tb_matrix_kind kind, int initiator, int memory, enum tb_matrix_key key,
+size_t tb_matrix_curve(const struct tb_matrix *matrix, enum tb_matrix_kind kind, int initiator, int memory,
                        const struct tb_matrix_cell *out[], size_t max)
 {
     size_t count = 0;
@@ -152,7 +142,7 @@ size_t tb_matrix_curve(const struct tb_matrix *matrix, enum tb_matrix_kind kind,
         if (cell->kind != kind || cell->initiator != initiator || cell->memory != memory)
             continue;
         size_t at = count++;
-        for (; at > 0 && key_of(out[at - 1], key) > key_of(cell, key); at--)
+        for (; at > 0 && place_of(out[at - 1]) > place_of(cell); at--)
             out[at] = out[at - 1];
         out[at] = cell;
     }
@@ -173,34 +163,4 @@ size_t tb_matrix_pairs(const struct tb_matrix *matrix, enum tb_matrix_kind kind,
             out[count++] = (struct tb_matrix_pair){cell->initiator, cell->memory};
     }
     return count;
-}
-
-static void count_size(struct tb_matrix_placed *placed, uint64_t page_bytes)
-{
-    size_t i = 0;
-    while (i < placed->sizes_count && placed->sizes[i].page_bytes != page_bytes)
-        i++;
-    if (i == TB_MATRIX_PAGE_SIZES)
-        return;
-    if (i == placed->sizes_count)
-        placed->sizes[placed->sizes_count++].page_bytes = page_bytes;
-    placed->sizes[i].cells++;
-}
-
-void tb_matrix_placed(const struct tb_matrix *matrix, struct tb_matrix_placed *out)
-{
-    *out = (struct tb_matrix_placed){.one_policy = true};
-    for (size_t i = 0; i < matrix->cells_count; i++) {
-        const struct tb_matrix_cell *cell = &matrix->cells[i];
-        if (cell->placement.pages == 0 || !tb_matrix_ran(cell))
-            continue;
-        if (out->cells++ == 0)
-            out->granted = cell->placement.granted;
-        out->one_policy &= cell->placement.granted == out->granted;
-        count_size(out, cell->placement.page_bytes);
-        out->cells_refused += cell->placement.granted != cell->placement.requested;
-        out->cells_verified += cell->placement.verified;
-        out->pages += cell->placement.verified ? cell->placement.pages : 0;
-        out->pages_there += cell->placement.verified ? cell->placement.pages_there : 0;
-    }
 }

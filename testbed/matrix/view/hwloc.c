@@ -45,8 +45,7 @@ static double value_of(const struct tb_matrix *matrix, const struct tb_matrix_ce
 static double loaded_ns(const struct tb_matrix *matrix, int initiator, int memory)
 {
     const struct tb_matrix_cell *cells[256];
-    size_t count =
-        tb_matrix_curve(matrix, TB_MATRIX_LOADED, initiator, memory, TB_MATRIX_BY_BANDWIDTH, cells, sizeof cells / sizeof *cells);
+    size_t count = tb_matrix_curve(matrix, TB_MATRIX_LOADED, initiator, memory, cells, sizeof cells / sizeof *cells);
     double most = 0;
     for (size_t i = 0; i < count; i++)
         most = fmax(most, value_of(matrix, cells[i]));

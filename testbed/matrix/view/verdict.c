@@ -67,91 +67,64 @@ static void spread_of(const struct tb_matrix *matrix, struct spread *out)
     }
 }
 
-static void say_interval(struct tb_words *words, const struct tb_ratio *ratio)
+// "1.74 [1.73, 1.75] times"
+static void say_times(struct tb_words *words, const struct tb_ratio *ratio)
 {
-    char low[16], high[16];
+    char number[16], low[16], high[16];
+    tb_say(words, "%s ", tb_text_ratio(number, ratio->estimate));
     if (ratio->bounded)
-        tb_say(words, " [%s, %s]", tb_text_ratio(low, ratio->low), tb_text_ratio(high, ratio->high));
+        tb_say(words, "[%s, %s] times", tb_text_ratio(low, ratio->low), tb_text_ratio(high, ratio->high));
     else
-        tb_say(words, " (too few rounds for an interval)");
-}
-
-static void say_reading(const struct tb_matrix *matrix, const struct spread *spread, struct tb_words *words)
-{
-    char number[16];
-    struct tb_ratio ratio;
-    const struct tb_matrix_cell *own = tb_matrix_at(matrix, TB_MATRIX_READ, spread->own->initiator, spread->own->memory);
-    const struct tb_matrix_cell *far = tb_matrix_at(matrix, TB_MATRIX_READ, spread->far->initiator, spread->far->memory);
-    if (!tb_matrix_ratio(matrix, own, far, &ratio))
-        return;
-    if (ratio.estimate > TB_MATRIX_FLAT_RATIO)
-        tb_say(words, "; reading from it is %s times as slow", tb_text_number(number, ratio.estimate));
-    else if (ratio.estimate * TB_MATRIX_FLAT_RATIO < 1)
-        tb_say(words, "; reading from it is %s times as fast", tb_text_number(number, 1 / ratio.estimate));
-    else
-        tb_say(words, "; reading from it is as fast");
+        tb_say(words, "times (too few rounds for an interval)");
 }
 
 static void say_far(const struct tb_matrix *matrix, const struct spread *spread, struct tb_words *words)
 {
     const struct tb_matrix_cell *own = spread->own, *far = spread->far;
     char number[16];
-    tb_say(words, "node %d is %s times as far from node %d as its ", far->memory,
-           tb_text_number(number, spread->far_ratio.estimate), far->initiator);
+    struct tb_ratio reading;
+    tb_say(words, "node %d is ", far->memory);
+    say_times(words, &spread->far_ratio);
+    tb_say(words, " as far from node %d as ", far->initiator);
     if (own->memory == own->initiator)
-        tb_say(words, "own memory");
+        tb_say(words, "its own memory");
     else
-        tb_say(words, "nearest memory, node %d", own->memory);
-    say_interval(words, &spread->far_ratio);
-    say_reading(matrix, spread, words);
+        tb_say(words, "the nearest memory, node %d", own->memory);
+    if (tb_matrix_ratio(matrix, tb_matrix_at(matrix, TB_MATRIX_READ, own->initiator, own->memory),
+                        tb_matrix_at(matrix, TB_MATRIX_READ, far->initiator, far->memory), &reading))
+        tb_say(words, "; reading from it takes %s times as long", tb_text_ratio(number, reading.estimate));
     if (spread->remote > 2)
-        tb_say(words, "; it is the furthest of %u, and the nearest of them is %s times as far", spread->remote,
-               tb_text_ratio(number, spread->near_ratio));
+        tb_say(words, "; the nearest of %u others: %s", spread->remote - 1, tb_text_ratio(number, spread->near_ratio));
 }
 
-// Every initiator finds all memory equally far, but one initiator is slower than another.
-static void say_initiators(const struct spread *spread, const struct tb_ratio *ratio, struct tb_words *words)
-{
-    char number[16];
-    tb_say(words, "no node is far, but loads take node %d %s times as long as node %d", spread->slowest->initiator,
-           tb_text_number(number, ratio->estimate), spread->fastest->initiator);
-    say_interval(words, ratio);
-}
-
-static void say_flat(const struct spread *spread, unsigned nodes, const struct tb_ratio *ratio, struct tb_words *words)
-{
-    char number[16];
-    if (spread->pairs_told < spread->pairs)
-        tb_say(words, "flat: the %u pairs of nodes that were measured, of %u, are within 5 %%", spread->pairs_told, spread->pairs);
-    else
-        tb_say(words, "flat: all %u nodes within 5 %%", nodes);
-    tb_say(words, "; the slowest pair is %s times the fastest", tb_text_number(number, ratio->estimate));
-    say_interval(words, ratio);
-}
-
-static void judge_latencies(const struct tb_matrix *matrix, const struct spread *spread, unsigned nodes,
-                            struct tb_matrix_verdict *out)
+// Every initiator may find all memory equally far, and yet one initiator be slower than another.
+static void judge_latencies(const struct tb_matrix *matrix, const struct spread *spread, struct tb_matrix_verdict *out)
 {
     struct tb_ratio *ratio = &out->ratio;
-    char number[16];
+    struct tb_words *words = &out->sentence;
     tb_matrix_ratio(matrix, spread->slowest, spread->fastest, ratio);
     out->has_ratio = true;
-    if (ratio->estimate <= TB_MATRIX_FLAT_RATIO) {
-        out->answer = TB_MATRIX_FLAT;
-        say_flat(spread, nodes, ratio, &out->sentence);
-    } else if (ratio->bounded && ratio->low <= 1) {
-        out->answer = TB_MATRIX_UNCLEAR;
-        tb_say(&out->sentence, "cannot be told: the slowest pair of nodes is %s times the fastest",
-               tb_text_number(number, ratio->estimate));
-        say_interval(&out->sentence, ratio);
-        tb_say(&out->sentence, ", which may be noise: more rounds would tell (--rounds)");
-    } else {
-        out->answer = TB_MATRIX_DIFFERS;
-        if (spread->far && spread->far_ratio.estimate > TB_MATRIX_FLAT_RATIO)
-            say_far(matrix, spread, &out->sentence);
-        else
-            say_initiators(spread, ratio, &out->sentence);
+    out->answer = ratio->estimate <= TB_MATRIX_FLAT_RATIO ? TB_MATRIX_FLAT
+                  : ratio->bounded && ratio->low <= 1     ? TB_MATRIX_UNCLEAR
+                                                          : TB_MATRIX_DIFFERS;
+    if (out->answer == TB_MATRIX_DIFFERS && spread->far && spread->far_ratio.estimate > TB_MATRIX_FLAT_RATIO) {
+        say_far(matrix, spread, words);
+        return;
     }
+    if (out->answer == TB_MATRIX_DIFFERS) {
+        tb_say(words, "no node is far, but loads take node %d ", spread->slowest->initiator);
+        say_times(words, ratio);
+        tb_say(words, " as long as node %d", spread->fastest->initiator);
+        return;
+    }
+    tb_say(words, out->answer == TB_MATRIX_FLAT ? "flat: of %u pairs of nodes" : "cannot be told: of %u pairs of nodes",
+           spread->pairs_told);
+    if (spread->pairs_told < spread->pairs)
+        tb_say(words, " that were measured, of %u,", spread->pairs);
+    tb_say(words, " the slowest takes ");
+    say_times(words, ratio);
+    tb_say(words, " as long as the fastest%s",
+           out->answer == TB_MATRIX_FLAT ? "" : ", which may be noise: more rounds would tell (--rounds)");
 }
 
 void tb_matrix_verdict(const struct tb_matrix *matrix, struct tb_matrix_verdict *out)
@@ -173,7 +146,7 @@ void tb_matrix_verdict(const struct tb_matrix *matrix, struct tb_matrix_verdict 
         return;
     }
     if (spread.pairs_told > 1) {
-        judge_latencies(matrix, &spread, locus_nodes_count(&all), out);
+        judge_latencies(matrix, &spread, out);
         return;
     }
     out->answer = TB_MATRIX_NO_LATENCY;
@@ -183,21 +156,10 @@ void tb_matrix_verdict(const struct tb_matrix *matrix, struct tb_matrix_verdict 
 
 const char *tb_matrix_answer_name(enum tb_matrix_answer answer)
 {
-    switch (answer) {
-    case TB_MATRIX_FLAT: return "flat";
-    case TB_MATRIX_DIFFERS: return "differs";
-    case TB_MATRIX_UNCLEAR: return "cannot be told";
-    case TB_MATRIX_NO_LATENCY: return "not known";
-    case TB_MATRIX_NO_TIMING: return "emulated: no timing";
-    }
-    return "unknown";
-}
-
-int tb_matrix_flat(const struct tb_matrix *matrix, double *ratio)
-{
-    struct tb_matrix_verdict verdict;
-    tb_matrix_verdict(matrix, &verdict);
-    if (ratio)
-        *ratio = verdict.has_ratio ? verdict.ratio.estimate : (double)NAN;
-    return verdict.answer == TB_MATRIX_FLAT ? 1 : verdict.answer == TB_MATRIX_DIFFERS ? 0 : -1;
+    static const char *const names[] = {[TB_MATRIX_FLAT] = "flat",
+                                        [TB_MATRIX_DIFFERS] = "differs",
+                                        [TB_MATRIX_UNCLEAR] = "cannot be told",
+                                        [TB_MATRIX_NO_LATENCY] = "not known",
+                                        [TB_MATRIX_NO_TIMING] = "emulated: no timing"};
+    return names[answer];
 }

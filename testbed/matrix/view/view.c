@@ -16,7 +16,7 @@
 #include "testbed/base/json.h"
 #include "testbed/host/topology/topo_view.h"
 
-enum { POINTS_MAX = 256, PAIRS_MAX = 16, LINES_MAX = 16, NAMED_MAX = 6 };
+enum { POINTS_MAX = 256, ROWS_MAX = 24 };
 enum { INTERVAL_ROUNDS = 6 };   // of which one end of 95 % is the smallest: 2 / 2^6 < 0.05
 
 struct view {
@@ -87,24 +87,16 @@ static void put_cell(struct tb_table *table, const struct tb_matrix *matrix, con
     put_placement(table, cell);
 }
 
-// A column for each word: of a table for programs its key, of one for people its title.
-static struct tb_table *table_of(const struct view *view, const char *key, const char *words)
-{
-    struct tb_table *table = tb_doc_table(view->doc, key, NULL, NULL);
-    char copy[512], *rest = NULL;
-    snprintf(copy, sizeof copy, "%s", words);
-    for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
-        tb_table_column(table, (struct tb_column){.key = key ? word : NULL, .title = key ? NULL : word});
-    return table;
-}
-
 static void put_cells(const struct view *view)
 {
-    static const char keys[] = "kind,unit,initiator,memory,target,threads,delay,working_set_bytes,reader_bytes,state,why,samples,"
-                               "value.median,value.low,value.high,value.confidence,loaded_bytes_per_s,bytes_planned,bytes_moved,"
-                               "time_ns,placement.requested,placement.granted,placement.granted_node,placement.page_bytes,"
-                               "placement.pages,placement.pages_there,placement.verified";
-    struct tb_table *table = table_of(view, "cells", keys);
+    char keys[] = "kind,unit,initiator,memory,target,threads,delay,working_set_bytes,reader_bytes,state,why,samples,"
+                  "value.median,value.low,value.high,value.confidence,loaded_bytes_per_s,bytes_planned,bytes_moved,"
+                  "time_ns,placement.requested,placement.granted,placement.granted_node,placement.page_bytes,"
+                  "placement.pages,placement.pages_there,placement.verified";
+    char *rest = NULL;
+    struct tb_table *table = tb_doc_table(view->doc, "cells", NULL, NULL);
+    for (char *key = strtok_r(keys, ",", &rest); key; key = strtok_r(NULL, ",", &rest))
+        tb_table_column(table, (struct tb_column){.key = key});
     for (size_t i = 0; i < view->matrix->cells_count; i++)
         put_cell(table, view->matrix, &view->matrix->cells[i]);
 }
@@ -252,7 +244,7 @@ static void put_heat(struct view *view, enum tb_matrix_kind kind)
         tb_doc_fact(view->doc, NULL, title_of(kind), unit_of(kind), value_of(view->matrix, cells[0]));
     else if (rows > 0)
         table = heat_table(view, kind, &columns);
-    size_t shown = 0, most = kind == TB_MATRIX_LINE ? LINES_MAX : rows;
+    size_t shown = 0, most = kind == TB_MATRIX_LINE ? ROWS_MAX : rows;
     for (size_t i = 0, next; table && i < count && shown < most; i = next, shown++) {
         for (next = i; next < count && same_row(cells[next], cells[i]);)
             next++;
@@ -265,46 +257,35 @@ static void put_heat(struct view *view, enum tb_matrix_kind kind)
 
 // --- bandwidth by CPUs ---------------------------------------------------------------------------------------------------------
 
-static bool same_pair(const struct tb_matrix_cell *a, const struct tb_matrix_cell *b)
+static bool same_bandwidths(const struct tb_matrix_cell *a, const struct tb_matrix_cell *b)
 {
-    return a->initiator == b->initiator && a->memory == b->memory;
+    return a->initiator == b->initiator && a->memory == b->memory && a->threads == b->threads;
 }
 
-// A pair of nodes, a row for each number of CPUs or for the largest alone.
-static void bandwidth_rows(const struct view *view, struct tb_table *table, const struct tb_matrix_cell *const *cells, size_t count,
-                           bool scaling)
+// The cells of a row, a column for each kind. Six intervals are wider than a page.
+static void bandwidth_row(const struct view *view, struct tb_table *table, const struct tb_matrix_cell *const *cells, size_t count)
 {
-    for (size_t i = 0; i < count;) {
-        const struct tb_matrix_cell *first = cells[i];
-        bool shown = scaling || first->threads == cells[count - 1]->threads;
-        if (shown) {
-            tb_table_row(table, TB_ROW_PLAIN);
-            tb_table_put(table, node_value(first->initiator));
-            tb_table_put(table, node_value(first->memory));
-            tb_table_put(table, tb_count(first->threads));
+    tb_table_row(table, TB_ROW_PLAIN);
+    tb_table_put(table, node_value(cells[0]->initiator));
+    tb_table_put(table, node_value(cells[0]->memory));
+    tb_table_put(table, tb_count(cells[0]->threads));
+    for (enum tb_matrix_kind kind = TB_MATRIX_READ; kind <= TB_MATRIX_NT_WRITE; kind++) {
+        struct tb_value value = tb_none("-");
+        if (count > 0 && cells[0]->kind == kind) {
+            value = value_of(view->matrix, *cells++);
+            count--;
         }
-        for (enum tb_matrix_kind kind = TB_MATRIX_READ; kind <= TB_MATRIX_NT_WRITE; kind++) {
-            bool there = i < count && cells[i]->kind == kind && cells[i]->threads == first->threads;
-            struct tb_value value = there ? value_of(view->matrix, cells[i]) : tb_none("-");
-            if (value.kind == TB_VALUE_INTERVAL) // six of them are wider than a page
-                value.kind = TB_VALUE_NUMBER;
-            if (shown)
-                tb_table_put(table, value);
-            i += there;
-        }
+        tb_table_put(table, value.kind == TB_VALUE_INTERVAL ? tb_number(value.number) : value);
     }
 }
 
-// Every number of CPUs for the pairs of the first initiator, else all CPUs only; of many pairs a node with its own memory only.
 static void put_bandwidths(struct view *view)
 {
-    size_t count, pairs = 0, shown = 0;
+    size_t count, rows = 0;
     const struct tb_matrix_cell **cells = cells_of(view, TB_MATRIX_READ, TB_MATRIX_NT_WRITE, &count);
     bool told = false;
-    for (size_t i = 0; i < count; i++) {
-        pairs += i == 0 || !same_pair(cells[i], cells[i - 1]);
+    for (size_t i = 0; i < count; i++)
         told |= tb_matrix_told(view->matrix, cells[i]);
-    }
     struct tb_table *table = told ? tb_doc_table(view->doc, NULL, "Bandwidth of what the program asks for, by CPUs", NULL) : NULL;
     tb_table_column(table, (struct tb_column){.title = "node"});
     tb_table_column(table, (struct tb_column){.title = "memory"});
@@ -314,16 +295,14 @@ static void put_bandwidths(struct view *view)
         snprintf(title, sizeof title, "%s\n", tb_matrix_kind_name(kind));
         tb_table_column(table, (struct tb_column){.title = title, .unit = TB_AS_RATE});
     }
-    for (size_t i = 0, next; told && i < count && shown < PAIRS_MAX; i = next) {
-        for (next = i; next < count && same_pair(cells[next], cells[i]);)
+    for (size_t i = 0, next; told && i < count; i = next, rows++) {
+        for (next = i; next < count && same_bandwidths(cells[next], cells[i]);)
             next++;
-        if (pairs > PAIRS_MAX && cells[i]->initiator != cells[i]->memory)
-            continue;
-        bandwidth_rows(view, table, cells + i, next - i, cells[i]->initiator == cells[0]->initiator);
-        shown++;
+        if (rows < ROWS_MAX)
+            bandwidth_row(view, table, cells + i, next - i);
     }
-    if (told && pairs > shown)
-        tb_table_note(table, "and %zu pairs of nodes more: --json, --csv", pairs - shown);
+    if (rows > ROWS_MAX)
+        tb_table_note(table, "and %zu rows more: --json, --csv", rows - ROWS_MAX);
     free(cells);
 }
 
@@ -384,8 +363,7 @@ static void put_curves(const struct view *view, enum tb_matrix_kind kind)
     for (size_t p = 0; p < count; p++) {
         const struct tb_matrix_cell *cells[POINTS_MAX];
         char name[64];
-        size_t points = tb_matrix_curve(view->matrix, kind, pairs[p].initiator, pairs[p].memory,
-                                        loaded ? TB_MATRIX_BY_BANDWIDTH : TB_MATRIX_BY_WORKING_SET, cells, POINTS_MAX);
+        size_t points = tb_matrix_curve(view->matrix, kind, pairs[p].initiator, pairs[p].memory, cells, POINTS_MAX);
         snprintf(name, sizeof name, "node %d on memory %d", pairs[p].initiator, pairs[p].memory);
         tb_curves_line(curves, name);
         for (size_t i = 0; i < points; i++)
@@ -396,124 +374,78 @@ static void put_curves(const struct view *view, enum tb_matrix_kind kind)
     if (!loaded)
         put_marks(curves, &view->matrix->caches);
     if (all > count)
-        tb_doc_say(view->doc, NULL, "Curves of %zu more pairs of nodes: --json, --csv, --plot.", all - count);
+        tb_doc_say(view->doc, NULL, "Curves of %zu more pairs of nodes: --json, --csv.", all - count);
 }
 
 // --- what is missing -----------------------------------------------------------------------------------------------------------
 
-// "latency 0->1"; a third node as "line 0->1->0"; an amount where the kind has several.
-static void say_cell(struct tb_words *words, const struct tb_matrix_cell *cell)
-{
-    char size[32];
-    tb_say(words, "%s", tb_matrix_kind_name(cell->kind));
-    if (cell->initiator >= 0)
-        tb_say(words, " %d", cell->initiator);
-    if (cell->memory >= 0)
-        tb_say(words, "->%d", cell->memory);
-    if (cell->target >= 0)
-        tb_say(words, "->%d", cell->target);
-    if (cell->kind >= TB_MATRIX_READ && cell->kind <= TB_MATRIX_NT_WRITE)
-        tb_say(words, " (%u CPU%s)", cell->threads, plural(cell->threads));
-    else if (cell->kind == TB_MATRIX_LOADED)
-        tb_say(words, " (pause %u)", cell->delay);
-    else if (cell->kind == TB_MATRIX_WORKING_SET)
-        tb_say(words, " (%s)", tb_topo_bytes(size, sizeof size, cell->working_set_bytes, true));
-}
-
 static bool same_reason(const struct tb_matrix_cell *a, const struct tb_matrix_cell *b)
 {
-    return a->state == b->state && strcmp(a->why, b->why) == 0;
+    return a->state == b->state && a->kind == b->kind && strcmp(a->why, b->why) == 0;
 }
 
-static bool reason_was_earlier(const struct tb_matrix *matrix, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (same_reason(&matrix->cells[i], &matrix->cells[index]))
-            return true;
-    return false;
-}
-
-// Cells that share a reason: each of them by name, or by kind where there are many.
-static void put_reason(const struct view *view, size_t first)
-{
-    const struct tb_matrix_cell *cells = view->matrix->cells;
-    struct tb_words names = {0}, kinds = {0};
-    size_t count[TB_MATRIX_KINDS] = {0}, total = 0;
-    for (size_t i = first; i < view->matrix->cells_count; i++) {
-        if (!same_reason(&cells[i], &cells[first]))
-            continue;
-        count[cells[i].kind]++;
-        if (total++ < NAMED_MAX) {
-            tb_say(&names, "%s", names.used ? ", " : "");
-            say_cell(&names, &cells[i]);
-        }
-    }
-    for (int kind = 0; kind < TB_MATRIX_KINDS; kind++)
-        if (count[kind] > 0)
-            tb_say(&kinds, "%s%s (%zu cells)", kinds.used ? ", " : "", tb_matrix_kind_name((enum tb_matrix_kind)kind), count[kind]);
-    tb_doc_say(view->doc, NULL, "%s: %s", total <= NAMED_MAX ? names.text : kinds.text,
-               cells[first].why[0] ? cells[first].why : "no reason was given");
-}
-
+// A row for each kind and reason, with the first of its cells.
 static void put_missing(const struct view *view, enum tb_matrix_state state, const char *title)
 {
-    bool any = false;
+    static const struct tb_column columns[] = {
+        {NULL, "kind", 0, 0}, {NULL, "cells", 0, 0}, {NULL, "such as", 0, 0}, {NULL, "because", 0, 0}, {NULL, NULL, 0, 0}};
+    const struct tb_matrix_cell *cells = view->matrix->cells;
+    struct tb_table *table = NULL;
     for (size_t i = 0; i < view->matrix->cells_count; i++) {
-        if (view->matrix->cells[i].state != state || reason_was_earlier(view->matrix, i))
+        size_t count = 0, first = i;
+        char pair[48];
+        for (size_t j = 0; j < view->matrix->cells_count && cells[i].state == state; j++) {
+            count += same_reason(&cells[j], &cells[i]);
+            first = j < first && same_reason(&cells[j], &cells[i]) ? j : first;
+        }
+        if (count == 0 || first < i)
             continue;
-        if (!any)
-            tb_doc_heading(view->doc, 2, NULL, title);
-        any = true;
-        put_reason(view, i);
+        table = table ? table : tb_doc_table(view->doc, NULL, title, columns);
+        snprintf(pair, sizeof pair, cells[i].memory < 0 ? "-" : "%d->%d", cells[i].initiator, cells[i].memory);
+        tb_table_row(table, TB_ROW_PLAIN);
+        tb_table_put(table, tb_text_value(tb_matrix_kind_name(cells[i].kind)));
+        tb_table_put(table, tb_count(count));
+        tb_table_put(table, tb_text_value(pair));
+        tb_table_put(table, tb_text_value(cells[i].why[0] ? cells[i].why : "no reason was given"));
     }
-    if (any) // what follows is not about it
-        tb_doc_heading(view->doc, 1, NULL, NULL);
 }
 
 // --- where the pages were ------------------------------------------------------------------------------------------------------
 
-// ", 2 MiB pages"; with several, in how many cells each: what is small has small pages.
-static void say_page_sizes(struct tb_words *words, const struct tb_matrix_placed *placed)
-{
-    for (size_t i = 0; i < placed->sizes_count; i++) {
-        char size[32] = "unknown";
-        if (placed->sizes[i].page_bytes > 0)
-            tb_topo_bytes(size, sizeof size, placed->sizes[i].page_bytes, true);
-        tb_say(words, ", %s pages", size);
-        if (placed->sizes_count > 1)
-            tb_say(words, " in %zu cell%s", placed->sizes[i].cells, plural(placed->sizes[i].cells));
-    }
-}
-
-static void say_placed(struct tb_words *words, const struct tb_matrix_placed *placed)
-{
-    if (placed->cells_verified > 0)
-        tb_say(words, "%" PRIu64 " of %" PRIu64 " pages verified on their nodes", placed->pages_there, placed->pages);
-    else
-        tb_say(words, "placement not verified: the kernel did not answer move_pages");
-    if (placed->cells_verified > 0 && placed->cells_verified < placed->cells)
-        tb_say(words, " (and of %zu cells none could be asked)", placed->cells - placed->cells_verified);
-    if (placed->one_policy)
-        tb_say(words, ", %s", placed->granted == LOCUS_POLICY_BIND ? "bound" : locus_policy_name(placed->granted));
-    else
-        tb_say(words, ", under several policies");
-    if (placed->cells_refused > 0)
-        tb_say(words, " (%zu of %zu cells asked for another one)", placed->cells_refused, placed->cells);
-    say_page_sizes(words, placed);
-}
-
 static void put_placed(const struct view *view)
 {
-    struct tb_matrix_placed placed;
-    struct tb_words words = {0};
-    tb_matrix_placed(view->matrix, &placed);
-    tb_doc_json(view->doc, "placement",
-                json_pack("{s:I, s:I, s:I, s:I, s:I}", "cells", (json_int_t)placed.cells, "cells_verified",
-                          (json_int_t)placed.cells_verified, "cells_of_another_policy", (json_int_t)placed.cells_refused, "pages",
-                          (json_int_t)placed.pages, "pages_there", (json_int_t)placed.pages_there));
-    say_placed(&words, &placed);
-    if (placed.cells > 0 && !view->planned)
-        tb_doc_say(view->doc, NULL, "%s", words.text);
+    uint64_t count = 0, verified = 0, refused = 0, pages = 0, there = 0, least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < view->matrix->cells_count; i++) {
+        const struct tb_matrix_placement *placement = &view->matrix->cells[i].placement;
+        if (placement->pages == 0 || !tb_matrix_ran(&view->matrix->cells[i]))
+            continue;
+        count++;
+        refused += placement->granted != placement->requested;
+        verified += placement->verified;
+        pages += placement->verified ? placement->pages : 0;
+        there += placement->verified ? placement->pages_there : 0;
+        least = placement->page_bytes < least ? placement->page_bytes : least;
+        most = placement->page_bytes > most ? placement->page_bytes : most;
+    }
+    tb_doc_heading(view->doc, 2, "placement", NULL);
+    tb_doc_fact(view->doc, "cells", NULL, TB_AS_IS, tb_count(count));
+    tb_doc_fact(view->doc, "cells_verified", NULL, TB_AS_IS, tb_count(verified));
+    tb_doc_fact(view->doc, "cells_of_another_policy", NULL, TB_AS_IS, tb_count(refused));
+    tb_doc_fact(view->doc, "pages", NULL, TB_AS_IS, tb_count(pages));
+    tb_doc_fact(view->doc, "pages_there", NULL, TB_AS_IS, tb_count(there));
+    if (count > 0 && !view->planned) {
+        char low[32], high[32];
+        struct tb_words words = {0};
+        tb_say(&words, "%" PRIu64 " of %" PRIu64 " pages verified on their nodes", there, pages);
+        if (verified < count)
+            tb_say(&words, "; of %" PRIu64 " of %" PRIu64 " cells the kernel did not tell", count - verified, count);
+        if (refused)
+            tb_say(&words, "; %" PRIu64 " cells got another policy than they asked for", refused);
+        tb_topo_bytes(high, sizeof high, most, true);
+        tb_say(&words, least == most ? "; pages of %s" : "; pages of %s to %s", tb_topo_bytes(low, sizeof low, least, true), high);
+        tb_doc_say(view->doc, NULL, "%s", most ? words.text : "The pages' size is not known");
+    }
+    tb_doc_heading(view->doc, 1, NULL, NULL);
 }
 
 // --- the three pages -----------------------------------------------------------------------------------------------------------
@@ -546,25 +478,6 @@ static void put_head(const struct view *view)
     tb_doc_say(view->doc, NULL, "%s", words.text);
 }
 
-static void put_widest(const struct view *view)
-{
-    const struct tb_matrix_cell *widest = NULL;
-    double width = 0;
-    struct tb_words words = {0};
-    for (size_t i = 0; i < view->matrix->cells_count; i++) {
-        const struct tb_matrix_cell *cell = &view->matrix->cells[i];
-        double half = (cell->value.high - cell->value.low) / 2 / cell->value.estimate;
-        if (!tb_matrix_told(view->matrix, cell) || !cell->value.bounded || !(half >= width))
-            continue;
-        widest = cell;
-        width = half;
-    }
-    if (!widest)
-        return;
-    say_cell(&words, widest);
-    tb_doc_say(view->doc, NULL, "The widest interval is +-%.1f %% of its median: %s.", 100 * width, words.text);
-}
-
 static void put_measured(struct view *view)
 {
     static const enum tb_matrix_kind last[] = {TB_MATRIX_MIGRATION, TB_MATRIX_LINE, TB_MATRIX_PUSH, TB_MATRIX_DRAIN};
@@ -581,7 +494,6 @@ static void put_measured(struct view *view)
     put_curves(view, TB_MATRIX_WORKING_SET);
     for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         put_heat(view, last[i]);
-    put_widest(view);
 }
 
 // What was planned of a kind, or what ran of it.
@@ -610,42 +522,37 @@ static struct sum sum_of(const struct view *view, enum tb_matrix_kind kind)
     return sum;
 }
 
-// "8 KiB to 2 GiB", "1 to 16", "2".
-static const char *range_text(uint64_t least, uint64_t most, bool bytes, char out[80])
-{
-    char low[32], high[32];
-    if (bytes) {
-        tb_topo_bytes(low, sizeof low, least, true);
-        tb_topo_bytes(high, sizeof high, most, true);
-    } else {
-        snprintf(low, sizeof low, "%" PRIu64, least);
-        snprintf(high, sizeof high, "%" PRIu64, most);
-    }
-    snprintf(out, 80, least == most ? "%s" : "%s to %s", low, high);
-    return out;
-}
-
 // A plan, or what ran in an emulated machine, by kind.
 static void put_sums(const struct view *view)
 {
-    struct tb_table *table = table_of(view, NULL,
-                                      view->planned ? "kind,cells,working set of a thread,CPUs at once"
-                                                    : "kind,cells,verified,pages,on their nodes,bytes moved");
+    static const struct tb_column planned[] = {{NULL, "kind", 0, 0},
+                                               {NULL, "cells", 0, 0},
+                                               {NULL, "CPUs from", 0, 0},
+                                               {NULL, "to", 0, 0},
+                                               {NULL, "walked over from", 0, 0},
+                                               {NULL, "to", 0, 0},
+                                               {NULL, NULL, 0, 0}};
+    static const struct tb_column ran[] = {{NULL, "kind", 0, 0},  {NULL, "cells", 0, 0}, {NULL, "verified", 0, 0},
+                                           {NULL, "pages", 0, 0}, {NULL, "there", 0, 0}, {NULL, "bytes moved", 0, 0},
+                                           {NULL, NULL, 0, 0}};
+    struct tb_table *table = tb_doc_table(view->doc, NULL, NULL, view->planned ? planned : ran);
     for (int kind = 0; kind < TB_MATRIX_KINDS; kind++) {
         struct sum sum = sum_of(view, (enum tb_matrix_kind)kind);
-        const uint64_t counts[] = {sum.verified, sum.pages, sum.there, sum.moved};
-        char text[80];
+        const uint64_t of_run[] = {sum.verified, sum.pages, sum.there, sum.moved};
+        char least[32], most[32];
         if (sum.cells == 0)
             continue;
         tb_table_row(table, TB_ROW_PLAIN);
         tb_table_put(table, tb_text_value(tb_matrix_kind_name((enum tb_matrix_kind)kind)));
         tb_table_put(table, tb_count(sum.cells));
-        for (size_t i = 0; !view->planned && i < sizeof counts / sizeof *counts; i++)
-            tb_table_put(table, tb_count(counts[i]));
+        for (size_t i = 0; i < 4 && !view->planned; i++)
+            tb_table_put(table, tb_count(of_run[i]));
         if (!view->planned)
             continue;
-        tb_table_put(table, sum.most > 0 ? tb_text_value(range_text(sum.least, sum.most, true, text)) : tb_none(NULL));
-        tb_table_put(table, tb_text_value(range_text(sum.threads_least, sum.threads_most, false, text)));
+        tb_table_put(table, tb_count(sum.threads_least));
+        tb_table_put(table, tb_count(sum.threads_most));
+        tb_table_put(table, tb_text_value(tb_topo_bytes(least, sizeof least, sum.least, true)));
+        tb_table_put(table, tb_text_value(tb_topo_bytes(most, sizeof most, sum.most, true)));
     }
 }
 

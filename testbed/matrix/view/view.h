@@ -31,9 +31,9 @@ const struct tb_matrix_cell *tb_matrix_at(const struct tb_matrix *matrix, enum t
 bool tb_matrix_ratio(const struct tb_matrix *matrix, const struct tb_matrix_cell *over, const struct tb_matrix_cell *under,
                      struct tb_ratio *out);
 
-// Cells of one kind between two nodes in ascending order of `key`: their number, at most `max`.
-enum tb_matrix_key { TB_MATRIX_BY_THREADS, TB_MATRIX_BY_WORKING_SET, TB_MATRIX_BY_BANDWIDTH };
-size_t tb_matrix_curve(const struct tb_matrix *matrix, enum tb_matrix_kind kind, int initiator, int memory, enum tb_matrix_key key,
+// Cells of one kind between two nodes, in ascending order of what is walked over (LOADED: of what the other CPUs read): their
+// number, at most `max`.
+size_t tb_matrix_curve(const struct tb_matrix *matrix, enum tb_matrix_kind kind, int initiator, int memory,
                        const struct tb_matrix_cell *out[], size_t max);
 
 // Distinct pairs of nodes of the cells that are told, in their order: their number, at most `max`.
@@ -41,21 +41,6 @@ struct tb_matrix_pair {
     int initiator, memory;
 };
 size_t tb_matrix_pairs(const struct tb_matrix *matrix, enum tb_matrix_kind kind, struct tb_matrix_pair out[], size_t max);
-
-#define TB_MATRIX_PAGE_SIZES 4 // of which a page of text tells
-struct tb_matrix_placed {
-    size_t cells, cells_verified; // that have pages; where the kernel could be asked
-    uint64_t pages, pages_there; // of 4 KiB, of the verified ones
-    struct {
-        uint64_t page_bytes;    // what backs the pages of so many cells; 0: unknown, or mixed in one cell
-        size_t cells;
-    } sizes[TB_MATRIX_PAGE_SIZES];
-    size_t sizes_count;
-    bool one_policy;            // granted everywhere
-    enum locus_policy granted;
-    size_t cells_refused;       // granted something else than was requested
-};
-void tb_matrix_placed(const struct tb_matrix *matrix, struct tb_matrix_placed *out);
 
 // --- the answer (verdict.c) ---
 
@@ -75,9 +60,6 @@ struct tb_matrix_verdict {
 };
 void tb_matrix_verdict(const struct tb_matrix *matrix, struct tb_matrix_verdict *out);
 const char *tb_matrix_answer_name(enum tb_matrix_answer answer);
-
-// Three digits of a value in the unit that people read: ns, GB/s. Needs 16 bytes.
-const char *tb_matrix_figure(char *out, enum tb_matrix_kind kind, double value);
 
 // --- hwloc (hwloc.c) ---
 
