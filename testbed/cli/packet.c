@@ -202,12 +202,8 @@ static const json_t *whole_run(const struct tb_chain *chain, const json_t *close
     const char *run = tb_member_text(close, "run");
     bool fits = strcmp(tb_member_text(close, "t"), "close") == 0 && strncmp(run, id, strlen(id)) == 0 && run[strlen(id)] == '-' &&
                 strcmp(tb_member_text(close, "status"), "complete") == 0;
-    for (size_t i = 0; i < chain->count && fits; i++) {
-        const json_t *entry = chain->entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), "open") == 0 && strcmp(tb_member_text(entry, "run"), run) == 0)
-            return entry;
-    }
-    return NULL;
+    size_t open = fits ? tb_ledger_last(chain, SIZE_MAX, "open", "run", run) : 0;
+    return open ? chain->entries[open - 1].object : NULL;
 }
 
 // What the record has of a step: the longest run on any host that really ran it, and whether this host has one.
@@ -244,6 +240,7 @@ static int steps_make(struct visit *visit)
         return rc;
     if (tb_store_add_ledgers(&record, arguments->root)) {
         tb_error("%s: the ledgers cannot be read (see: locus verify)", arguments->root);
+        tb_store_close(&record);
         return -EINVAL;
     }
     visit->seconds = arguments->smoke ? SMOKE_SECONDS : MATRIX_SECONDS;
@@ -491,17 +488,13 @@ static int scratch_make(struct visit *visit)
 static void print_verdict(const struct visit *visit, const struct tb_chain *ledger, const struct step *step)
 {
     const struct arguments *arguments = visit->arguments;
-    const json_t *closed = NULL;
-    char path[PATH_MAX], run[16], why[300];
+    char path[PATH_MAX], runs[16], why[300];
     struct tb_log_view view;
-    snprintf(run, sizeof run, "%s-", step->postulate->id);
-    for (size_t i = ledger->count; i-- > 0 && !closed;) {
-        const json_t *entry = ledger->entries[i].object;
-        if (strcmp(tb_member_text(entry, "t"), "close") == 0 && strncmp(tb_member_text(entry, "run"), run, strlen(run)) == 0)
-            closed = entry;
-    }
+    snprintf(runs, sizeof runs, "%s-*", step->postulate->id);
+    size_t line = tb_ledger_last(ledger, SIZE_MAX, "close", "run", runs);
+    const json_t *closed = line ? ledger->entries[line - 1].object : NULL;
     snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, step->postulate->id,
-             step->postulate->slug, closed ? tb_member_text(closed, "run") + strlen(run) : "");
+             step->postulate->slug, closed ? tb_member_text(closed, "run") + strlen(step->postulate->id) + 1 : "");
     if (!closed || tb_log_load(path, &view, why, sizeof why)) {
         printf("%s  %-32s %s\n", step->postulate->id, step->postulate->slug, "no whole run");
         return;
