@@ -110,9 +110,16 @@ static const char documentation[] =
 
 static int show(struct tb_doc *doc, bool json)
 {
-    int rc = !doc ? -ENOMEM : json ? tb_emit_json(stdout, doc) : tb_emit_text(stdout, doc, tb_report_style(stdout));
+    int rc = -ENOMEM;
+    if (doc)
+        rc = json ? tb_emit_json(stdout, doc) : tb_emit_text(stdout, doc, tb_report_style(stdout));
     tb_doc_close(doc);
-    return rc == -ENOMEM ? (tb_error("out of memory"), TB_EXIT_FAILED) : rc ? tb_cli_output_failed(rc) : tb_cli_flush();
+    if (rc == 0)
+        return tb_cli_flush();
+    if (rc != -ENOMEM)
+        return tb_cli_output_failed(rc);
+    tb_error("out of memory");
+    return TB_EXIT_FAILED;
 }
 
 // --- two runs ------------------------------------------------------------------------------------------------------------------
