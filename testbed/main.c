@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus: the program. One table of commands; each is one file in cli/. What is measured is another program (lap_main.c).
+// main: the program `locus`. One table of commands; each is one file in cli/. What is measured is another program (lap_main.c).
 
 #include <stdbool.h>
 #include <stdio.h>

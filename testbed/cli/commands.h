@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// commands: one function per subcommand of `locus`, each in cmd_NAME.c here or in record/. argv[0] is the command's name, the
-// result is the exit status.
+// commands: one function per subcommand of `locus`, each in NAME.c here or in NAME/. argv[0] is the command's name, the result is
+// the exit status.
 #ifndef TB_COMMANDS_H
 #define TB_COMMANDS_H
 

@@ -24,7 +24,7 @@ struct tb_row {
     double rounds_waited;       // share of the rounds in which it waited for a CPU; NAN: this host does not say
     enum tb_noise noise;
     bool has_vs_base, has_vs_oracle;
-    bool has_vs_aa;             // it is the twin of another arm (tb_board.vs_twin in report_text.h)
+    bool has_vs_aa;             // it is the twin of another arm (tb_board.vs_twin in board.h)
     struct tb_ratio vs_base;    // time of the base arm (mimalloc) over this arm's: how many times faster
     struct tb_ratio vs_oracle;  // this arm's time over the oracle's: 1.00 is the floor
     double outstanding_ratio;   // worst round's high-water over the theoretical peak
