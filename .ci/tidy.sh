@@ -7,6 +7,7 @@
 #   public headers <= 120 lines                                                           lines <= 132 columns
 #   a folder has at most 20 source files, but for lists of like members: contenders, commands, tests
 #   no trailing blanks, no tabs but in Makefiles, a final newline, SPDX in the first two lines
+#   an opening comment that begins with a file's name begins with its own
 #   at the top level the parts of the design and nothing else
 set -eu
 export LC_ALL=C.UTF-8
@@ -57,6 +58,11 @@ lines() {
     done
 }
 
+openings() { # "words: what it is for" opens words.c and words_more.c, and no other file
+    awk 'FNR == 3 && match($0, /^\/\/ [a-z_0-9]+: /) { name = FILENAME; sub(/.*\//, "", name); word = substr($0, 4, RLENGTH - 5)
+        if (index(name, word) != 1) printf "%s:3: the opening comment names another file, %s\n", FILENAME, word }' $sources
+}
+
 top_level() {
     for name in topo placement testbed experiments postulates logs ansible Makefile README.md LICENSE; do
         [ -e "$name" ] || echo "$name: missing at the top level"
@@ -75,5 +81,6 @@ check long_files 700 '.c file' $(echo "$sources" | grep '\.c$')
 check long_files 120 'public header' "$@"
 check large_folders
 check lines
+check openings
 check top_level
 exit $status

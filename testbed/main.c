@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus: the program: finds the command and calls it. Each is one file in cli/. What is measured is another program (lap_main.c).
+// main: finds the command and calls it. Each is one file in cli/. What is measured is another program (lap_main.c).
 
 #include <stdbool.h>
 #include <stdio.h>

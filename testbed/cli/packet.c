@@ -230,6 +230,7 @@ static int steps_make(struct visit *visit)
         return rc;
     if (tb_store_add_ledgers(&record, arguments->root)) {
         tb_error("%s: the ledgers cannot be read (see: locus verify)", arguments->root);
+        tb_store_close(&record);
         return -EINVAL;
     }
     visit->seconds = arguments->smoke ? SMOKE_SECONDS : MATRIX_SECONDS;

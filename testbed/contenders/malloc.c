@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The mallocs: one malloc per block, freed block by block on the worker, as their users would. Which malloc that is, is the
-// process's choice (LD_PRELOAD by the parent, checked in cmd_round.c), so all of them share this file and differ in one row.
+// process's choice (LD_PRELOAD by the parent, checked in lap_main.c), so all of them share this file and differ in one row.
 //
 // Settings are the defaults. glibc's default gives the top of the heap back to the kernel after every trace and faults it in
 // again in the next, jemalloc's handles blocks of 4 KiB one by one, which is not what an operator would leave on: hence NAME-tuned

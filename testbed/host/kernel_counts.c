@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// counters: what moves while a figure is taken. Read before the first sample and after the last, their difference says whether the
-// host interfered: pages that went to another node, a CPU that grew too hot, a quota that ran out, others who wanted the CPU.
+// kernel_counts: what moves while a figure is taken. Read before the first sample and after the last, their difference says whether
+// the host interfered: pages that went to another node, a CPU that grew too hot, a quota that ran out, others who wanted the CPU.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -103,7 +103,7 @@ int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uin
 // "steady-decode, full touch"; in a bench the workload, or "single operations".
 void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size);
 
-// Draws a tb_progress (base/progress.h), which is its context.
+// Draws a tb_progress (base/terminal.h), which is its context.
 void tb_progress_step(void *progress, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
 
 #endif

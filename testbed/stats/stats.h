@@ -6,8 +6,6 @@
 // is Hodges and Lehmann's (the median of all Walsh averages); the interval is the exact one of Wilcoxon's signed-rank
 // distribution. n rounds can only reach certain confidences: the one achieved is reported, and when n is too small for the one
 // asked for, the interval is unbounded instead of invented. Nothing is dropped as an outlier. Pure functions, any thread.
-//
-// stats.c has the Hodges-Lehmann ratio, stats_more.c the rest.
 #ifndef TB_STATS_H
 #define TB_STATS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cmd_postulate: what the parts of `locus postulate` share. Each returns an exit status and reports by itself.
+// postulate: what the parts of `locus postulate` share. Each returns an exit status and reports by itself.
 #ifndef TB_CMD_POSTULATE_H
 #define TB_CMD_POSTULATE_H
 

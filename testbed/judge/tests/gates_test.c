@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// verdict: what overrules all predictions, in which order, and the tables of a summary.
+// gates: what overrules all predictions, in which order, and the tables of a summary.
 #include "testbed/judge/tests/verdict_fixture.h"
 
 #include "testbed/base/json.h"

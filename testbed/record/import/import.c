@@ -225,15 +225,10 @@ static void run_check(struct tb_import *import, size_t line, const json_t *open)
 // A run of this host, or of another one that is on record here: otherwise the record would be of a run that nobody knows.
 static bool run_known(const struct tb_import *import, const char *run)
 {
-    const struct tb_chain *ledger = &import->ledger;
+    if (tb_ledger_last(&import->ledger, SIZE_MAX, "open", "run", run))
+        return true;
     struct tb_store here = {0};
-    bool known = false;
-    for (size_t i = 0; i < ledger->count; i++)
-        known |= strcmp(tb_member_text(ledger->entries[i].object, "t"), "open") == 0 &&
-                 strcmp(tb_member_text(ledger->entries[i].object, "run"), run) == 0;
-    if (known || tb_store_add_ledgers(&here, "logs"))
-        return known;
-    known = tb_store_last(&here, "open", "run", run, NULL) != NULL;
+    bool known = tb_store_add_ledgers(&here, "logs") == 0 && tb_store_last(&here, "open", "run", run, NULL);
     tb_store_close(&here);
     return known;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// record_chain: the hashes are those of sha256sum, and no change of a file is overlooked or said to be elsewhere.
+// chain: the hashes are those of sha256sum, and no change of a file is overlooked or said to be elsewhere.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

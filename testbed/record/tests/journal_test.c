@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// record_journal: both engines write the same file, fall back, and leave nothing of an append that failed. What can be lost with
+// journal: both engines write the same file, fall back, and leave nothing of an append that failed. What can be lost with
 // the power is for record_power.sh. Each Criterion test is a process of its own, so a filter or a limit set here ends with it.
 #include <criterion/criterion.h>
 #include <errno.h>

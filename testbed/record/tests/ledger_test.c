@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// record_ledger: one writer, a chain that holds before anything is added to it, and a checkpoint that a person can carry away.
+// ledger: one writer, a chain that holds before anything is added to it, and a checkpoint that a person can carry away.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// record_log: what a run writes is what a reader gets, and what a crash or a hand left is seen as such.
+// log: what a run writes is what a reader gets, and what a crash or a hand left is seen as such.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>

@@ -55,9 +55,10 @@ static void add_machines(struct tb_doc *doc, const json_t *fleet)
     json_array_foreach (tb_member(fleet, "hosts"), i, host) {
         const char *cpu = tb_member_text(host, "cpu"), *topology = tb_member_text(host, "topology");
         size_t group = (size_t)tb_member_number(host, "group");
-        char tag[32];
-        snprintf(tag, sizeof tag, group < 26 ? "%c %zu" : "%c%zu", (char)('A' + (int)(group % 26)),
-                 group < 26 ? i + 1 : group / 26);
+        char more[24] = "", tag[64];
+        if (group >= 26) // the letters are used up: A1, B1, ...
+            snprintf(more, sizeof more, "%zu", group / 26);
+        snprintf(tag, sizeof tag, "%c%s %zu", (char)('A' + (int)(group % 26)), more, i + 1);
         tb_table_row(table, TB_ROW_PLAIN);
         tb_table_put(table, tb_text_value(tag));
         tb_table_put(table, tb_text_value(tb_member_text(host, "host")));

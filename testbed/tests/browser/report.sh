@@ -123,6 +123,7 @@ if [ $# -eq 0 ]; then
 fi
 roots=()
 for root; do roots+=(--logs "$root"); done
+rm -rf "$out/report" # runs of another time
 check "the page is written" "locus report failed" "$LOCUS" report "${roots[@]}" -o "$out/report.html"
 cp "$here/report_probe.html" "$out/probe.html"
 sed 's/<details/<details open=""/g' "$out/report.html" >"$out/open.html"
