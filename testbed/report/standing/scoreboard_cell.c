@@ -241,8 +241,7 @@ static json_t *figure(const struct row *row, double value)
 // The medians' ends are the summary's.
 static json_t *row_json(const struct row *row)
 {
-    size_t count = row->valid ? row->times_count : 0; // of those that are not, a time may be a NAN
-    double median = tb_median(row->times, count), mad = tb_mad(row->times, count);
+    double median = tb_median(row->times, row->times_count), mad = tb_mad(row->times, row->times_count);
     double low = tb_member_number(row->figures.summary, "low"), high = tb_member_number(row->figures.summary, "high");
     const struct tb_json_member footprint[] = {
         {"worst", figure(row, row->figures.outstanding)},
