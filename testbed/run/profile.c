@@ -9,24 +9,20 @@
 #include "testbed/run/profile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "testbed/base/child.h"
 #include "testbed/base/share.h"
 
 #define WORDS_MAX 48
 #define WORDS_FIXED 16 // more than the longest line without options: perf record -N -o FILE -e cpu-clock -- env LD_PRELOAD=... LAP
-
-extern char **environ;
 
 struct profile {
     const struct tb_profile_config *config;
@@ -51,19 +47,6 @@ static const char *const tools[] = {"record", "c2c", "mem"};
 
 // --- what is there -------------------------------------------------------------------------------------------------------------
 
-static bool in_path(const char *program)
-{
-    const char *path = getenv("PATH");
-    char file[PATH_MAX];
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
-        if (snprintf(file, sizeof file, "%.*s/%s", (int)length, path, program) < (int)sizeof file && access(file, X_OK) == 0)
-            return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
-}
-
 static uint32_t options_cut(char *text, const char *words[WORDS_MAX])
 {
     uint32_t count = 0;
@@ -84,6 +67,7 @@ static int options_check(const char *options)
 
 int tb_profile_check(const struct tb_profile_config *config, const struct tb_plan *plan, char *why, size_t why_bytes)
 {
+    const char *const version[] = {"perf", "--version", NULL};
     bool known = !config->arm;
     for (uint32_t a = 0; a < plan->campaign.arms_count; a++)
         known |= config->arm && strcmp(plan->postulate->arms[a].key, config->arm) == 0;
@@ -97,7 +81,7 @@ int tb_profile_check(const struct tb_profile_config *config, const struct tb_pla
         snprintf(why, why_bytes, "--perf-record: more than %d words", WORDS_MAX - WORDS_FIXED);
         return error;
     }
-    if (!in_path("perf")) {
+    if (tb_child(&(struct tb_child){.argv = version, .in = -1, .out = -1}) == -ENOENT) {
         snprintf(why, why_bytes,
                  "--perf-record, --c2c and --mem need perf, and there is none in PATH: install linux-perf (Debian) or "
                  "linux-tools-generic (Ubuntu), or leave them away");
@@ -131,30 +115,22 @@ static bool event_chosen(const struct profile *profile)
 static void words_make(const struct target *target, const char *words[WORDS_MAX])
 {
     const struct profile *profile = target->profile;
-    bool record = target->tool == TB_PROFILE_RECORD;
+    // -N: nothing into the home directory's cache
+    const char *const record[] = {"perf", "record", "-N", "-o", target->data, NULL};
+    const char *const other[] = {"perf", tools[target->tool], "record", "--", "-N", "-o", target->data, NULL};
+    const char *const clock[] = {"-e", "cpu-clock", NULL}, *const end[] = {"--", NULL}, *const none[] = {NULL};
+    const char *const env[] = {"env", target->preload, NULL}, *const lap[] = {profile->lap, NULL};
+    bool recorded = target->tool == TB_PROFILE_RECORD;
+    const char *const *const parts[] = {recorded ? record : other,
+                                        recorded && profile->no_cycles && !event_chosen(profile) ? clock : none,
+                                        recorded ? profile->option : none,
+                                        recorded ? end : none,
+                                        target->preload[0] ? env : none,
+                                        lap};
     size_t count = 0;
-    words[count++] = "perf";
-    words[count++] = tools[target->tool];
-    if (!record) {
-        words[count++] = "record";
-        words[count++] = "--";
-    }
-    words[count++] = "-N"; // nothing into the home directory's cache
-    words[count++] = "-o";
-    words[count++] = target->data;
-    if (record && profile->no_cycles && !event_chosen(profile)) {
-        words[count++] = "-e";
-        words[count++] = "cpu-clock";
-    }
-    for (const char *const *word = profile->option; record && *word; word++)
-        words[count++] = *word;
-    if (record)
-        words[count++] = "--";
-    if (target->preload[0]) {
-        words[count++] = "env";
-        words[count++] = target->preload;
-    }
-    words[count++] = profile->lap;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (const char *const *word = parts[i]; *word; word++)
+            words[count++] = *word;
     words[count] = NULL;
 }
 
@@ -186,25 +162,9 @@ static void paranoid(char *out, size_t bytes)
 
 static int report_write(const struct target *target)
 {
-    const char *words[] = {"perf", tools[target->tool], "report", "-i", target->data, "--stdio", NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    int status = 0, error = -posix_spawn_file_actions_init(&actions);
-    if (error)
-        return error;
-    if (target->tool == TB_PROFILE_RECORD)
-        memmove(&words[1], &words[2], sizeof words - 2 * sizeof *words);
-    error = -posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!error)
-        error = -posix_spawn_file_actions_addopen(&actions, 1, target->text, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (!error)
-        error = -posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    if (!error)
-        error = -posix_spawnp(&pid, "perf", &actions, NULL, (char *const *)words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    while (!error && waitpid(pid, &status, 0) < 0)
-        error = errno == EINTR ? 0 : -errno;
-    return error ? error : WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
+    const char *const record[] = {"perf", "report", "-i", target->data, "--stdio", NULL};
+    const char *const other[] = {"perf", tools[target->tool], "report", "-i", target->data, "--stdio", NULL};
+    return tb_child_run(".", target->tool == TB_PROFILE_RECORD ? record : other, target->text, false);
 }
 
 static void say(const struct profile *profile, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -33,6 +33,7 @@ cat >"$scratch/fake/perf" <<'END'
 #!/bin/bash
 words=" $* "
 case $words in
+' --version ') exit ;;
 ' report '* | ' c2c report '* | ' mem report '*) echo "report: $*"; exit ;;
 ' mem record '*) [ "${FAKE-}" != broken ] || { echo "failed: memory events not supported" >&2; exit 255; } ;;
 esac

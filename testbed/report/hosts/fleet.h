@@ -60,10 +60,20 @@ int tb_fleet_count(json_t *object, const char *postulate, const char *prediction
 // disagree and answer, from the other members. 0 or -ENOMEM.
 int tb_fleet_answer(json_t *fleet);
 
-// How a verdict is called in a cell of a table, and its sign where there is room for one letter only.
+// How a verdict is called in a cell of a table, and what it says. SPOILT: the run does not count; OPEN and those before it rest on
+// figures.
 struct tb_fleet_word {
     const char *verdict, *word;
-    char sign;
+    enum tb_fleet_says {
+        TB_FLEET_SURVIVED,
+        TB_FLEET_FALSIFIED,
+        TB_FLEET_SAME,
+        TB_FLEET_OPEN,
+        TB_FLEET_UNMEASURABLE,
+        TB_FLEET_NOT_RUN,
+        TB_FLEET_SPOILT,
+        TB_FLEET_SAYS
+    } says;
 };
 const struct tb_fleet_word *tb_fleet_word(const char *verdict);
 

@@ -12,21 +12,21 @@
 #include "testbed/base/json.h"
 
 static const struct tb_fleet_word words[] = {
-    {"survived", "survived", 'S'},
-    {"falsified", "falsified", 'F'},
-    {"no-difference", "no diff.", '='},
-    {"inconclusive", "inconclusive", '?'},
-    {"inconclusive (unstable)", "unstable", '?'},
-    {"inconclusive (noise)", "noise", '!'},
-    {"invalid", "invalid", '!'},
-    {"unmeasurable-on-host", "unmeasurable", 'u'},
-    {"crashed", "crashed", 'x'},
-    {"stopped", "stopped", 'x'},
-    {"log broken", "log broken", 'x'},
-    {"log missing", "log missing", 'x'},
-    {"not in the ledger", "unledgered", 'x'},
-    {"not run", ".", '.'},
-    {"no verdict", "no verdict", '-'},
+    {"survived", "survived", TB_FLEET_SURVIVED},
+    {"falsified", "falsified", TB_FLEET_FALSIFIED},
+    {"no-difference", "no diff.", TB_FLEET_SAME},
+    {"inconclusive", "inconclusive", TB_FLEET_OPEN},
+    {"inconclusive (unstable)", "unstable", TB_FLEET_OPEN},
+    {"inconclusive (noise)", "noise", TB_FLEET_SPOILT},
+    {"invalid", "invalid", TB_FLEET_SPOILT},
+    {"unmeasurable-on-host", "unmeasurable", TB_FLEET_UNMEASURABLE},
+    {"crashed", "crashed", TB_FLEET_SPOILT},
+    {"stopped", "stopped", TB_FLEET_SPOILT},
+    {"log broken", "log broken", TB_FLEET_SPOILT},
+    {"log missing", "log missing", TB_FLEET_SPOILT},
+    {"not in the ledger", "unledgered", TB_FLEET_SPOILT},
+    {"not run", ".", TB_FLEET_NOT_RUN},
+    {"no verdict", "no verdict", TB_FLEET_SPOILT},
 };
 
 const struct tb_fleet_word *tb_fleet_word(const char *verdict)
@@ -37,115 +37,84 @@ const struct tb_fleet_word *tb_fleet_word(const char *verdict)
     return &words[i];
 }
 
+bool tb_fleet_measured(const char *verdict)
+{
+    return tb_fleet_word(verdict)->says <= TB_FLEET_OPEN;
+}
+
 // --- one prediction ------------------------------------------------------------------------------------------------------------
 
-typedef bool asked(const char *verdict);
-
-static bool survived(const char *verdict)
-{
-    return strcmp(verdict, "survived") == 0;
-}
-
-static bool falsified(const char *verdict)
-{
-    return strcmp(verdict, "falsified") == 0;
-}
-
-static bool same(const char *verdict)
-{
-    return strcmp(verdict, "no-difference") == 0;
-}
-
-static bool open_yet(const char *verdict)
-{
-    return strncmp(verdict, "inconclusive", 12) == 0 && tb_fleet_measured(verdict);
-}
-
-static bool unmeasurable(const char *verdict)
-{
-    return strcmp(verdict, "unmeasurable-on-host") == 0;
-}
-
-static bool not_run(const char *verdict)
-{
-    return strcmp(verdict, "not run") == 0;
-}
-
-static bool spoilt(const char *verdict)
-{
-    return !tb_fleet_measured(verdict) && !unmeasurable(verdict) && !not_run(verdict);
-}
-
-static size_t count_those(const json_t *results, asked *is)
+// How many machines say what.
+static void count_all(const json_t *results, size_t counts[TB_FLEET_SAYS])
 {
     const json_t *result;
-    size_t i, count = 0;
+    size_t i;
+    memset(counts, 0, TB_FLEET_SAYS * sizeof *counts);
     json_array_foreach (results, i, result)
-        count += is(tb_member_text(result, "verdict"));
-    return count;
+        counts[tb_fleet_word(tb_member_text(result, "verdict"))->says]++;
+}
+
+static size_t measured(const size_t counts[TB_FLEET_SAYS])
+{
+    return counts[TB_FLEET_SURVIVED] + counts[TB_FLEET_FALSIFIED] + counts[TB_FLEET_SAME] + counts[TB_FLEET_OPEN];
 }
 
 // "bm1, bm2 and guest-n2 (emulated)"; of what was spoilt also how. Nothing when there is none.
-static void say_those(struct tb_words *out, const char *before, const json_t *results, const json_t *hosts, asked *is)
+static void say_those(struct tb_words *out, const char *before, const json_t *results, const json_t *hosts, enum tb_fleet_says says,
+                      const char *after)
 {
-    size_t i, count = count_those(results, is), said = 0;
+    size_t i, counts[TB_FLEET_SAYS], said = 0;
     const json_t *result;
-    if (count > 0)
-        tb_say(out, "%s", before);
+    count_all(results, counts);
+    if (counts[says] == 0)
+        return;
+    tb_say(out, "%s", before);
     json_array_foreach (results, i, result) {
         const char *verdict = tb_member_text(result, "verdict");
-        if (!is(verdict))
+        if (tb_fleet_word(verdict)->says != says)
             continue;
-        tb_say(out, "%s%s", said == 0 ? " " : said + 1 < count ? ", " : " and ", tb_member_text(result, "host"));
+        tb_say(out, "%s%s", said == 0 ? " " : said + 1 < counts[says] ? ", " : " and ", tb_member_text(result, "host"));
         said++;
-        if (spoilt(verdict))
+        if (says == TB_FLEET_SPOILT)
             tb_say(out, " (%s)", verdict);
         else if (strcmp(tb_member_text(json_array_get(hosts, i), "kind"), "emulated") == 0)
             tb_say(out, " (emulated)");
     }
+    tb_say(out, "%s", after);
 }
 
 // Whether it survives, and where.
-static void say_measured(struct tb_words *out, const json_t *results, const json_t *hosts)
+static void say_measured(struct tb_words *out, const json_t *results, const json_t *hosts, const size_t counts[TB_FLEET_SAYS])
 {
-    size_t all = count_those(results, tb_fleet_measured), standing = count_those(results, survived);
+    size_t all = measured(counts), standing = counts[TB_FLEET_SURVIVED];
     if (all == 0) {
         tb_say(out, "has not been measured on any machine.");
         return;
     }
     tb_say(out, "survives on %zu of %zu machine%s that could measure it", standing, all, all == 1 ? "" : "s");
-    say_those(out, ":", results, hosts, survived);
-    say_those(out, standing > 0 ? "; falsified on" : ": falsified on", results, hosts, falsified);
-    say_those(out, "; no difference on", results, hosts, same);
-    say_those(out, "; open on", results, hosts, open_yet);
+    say_those(out, ":", results, hosts, TB_FLEET_SURVIVED, "");
+    say_those(out, standing > 0 ? "; falsified on" : ": falsified on", results, hosts, TB_FLEET_FALSIFIED, "");
+    say_those(out, "; no difference on", results, hosts, TB_FLEET_SAME, "");
+    say_those(out, "; open on", results, hosts, TB_FLEET_OPEN, "");
     tb_say(out, ".");
-}
-
-static void say_unmeasured(struct tb_words *out, const json_t *results, const json_t *hosts)
-{
-    static const struct {
-        const char *before;
-        asked *is;
-    } parts[] = {{" Unmeasurable on", unmeasurable}, {" No valid run on", spoilt}, {" Not run on", not_run}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        say_those(out, parts[i].before, results, hosts, parts[i].is);
-        if (count_those(results, parts[i].is) > 0)
-            tb_say(out, ".");
-    }
 }
 
 int tb_fleet_count(json_t *object, const char *postulate, const char *prediction, const json_t *hosts)
 {
     const json_t *results = tb_member(object, "results");
     struct tb_words sentence = {0};
+    size_t counts[TB_FLEET_SAYS];
+    count_all(results, counts);
     tb_say(&sentence, "%s%s%s ", postulate, *prediction ? " " : "", prediction);
-    say_measured(&sentence, results, hosts);
-    say_unmeasured(&sentence, results, hosts);
-    json_t *counts = json_pack("{s:I, s:I, s:I, s:o}", "survived", (json_int_t)count_those(results, survived), "falsified",
-                               (json_int_t)count_those(results, falsified), "measured",
-                               (json_int_t)count_those(results, tb_fleet_measured), "sentence", tb_json_clean(sentence.text));
-    int rc = counts && json_object_update(object, counts) == 0 ? 0 : -ENOMEM;
-    json_decref(counts);
+    say_measured(&sentence, results, hosts, counts);
+    say_those(&sentence, " Unmeasurable on", results, hosts, TB_FLEET_UNMEASURABLE, ".");
+    say_those(&sentence, " No valid run on", results, hosts, TB_FLEET_SPOILT, ".");
+    say_those(&sentence, " Not run on", results, hosts, TB_FLEET_NOT_RUN, ".");
+    json_t *said = json_pack("{s:I, s:I, s:I, s:o}", "survived", (json_int_t)counts[TB_FLEET_SURVIVED], "falsified",
+                             (json_int_t)counts[TB_FLEET_FALSIFIED], "measured", (json_int_t)measured(counts), "sentence",
+                             tb_json_clean(sentence.text));
+    int rc = said && json_object_update(object, said) == 0 ? 0 : -ENOMEM;
+    json_decref(said);
     return rc;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fleet_doc: what all hosts say, as a document. Up to four hosts are columns with words. More of them are columns with one letter
-// each, numbered as in the list of machines.
+// fleet_doc: what all hosts say, as a document: a row for each postulate, and a column for each host.
 #include "testbed/report/hosts/fleet.h"
 
 #include <math.h>
@@ -9,20 +8,14 @@
 
 #include "testbed/base/json.h"
 
-#define WORD_HOSTS 4
-#define SIGN_HOSTS 18 // in one table of 80 columns
-
-static size_t hosts_count(const json_t *fleet)
-{
-    return json_array_size(tb_member(fleet, "hosts"));
-}
-
 static enum tb_tone tone_of(const char *verdict)
 {
-    return strcmp(verdict, "survived") == 0    ? TB_TONE_GOOD
-           : strcmp(verdict, "falsified") == 0 ? TB_TONE_BAD
-           : strcmp(verdict, "not run") == 0   ? TB_TONE_FAINT
-                                               : TB_TONE_OPEN;
+    switch (tb_fleet_word(verdict)->says) {
+    case TB_FLEET_SURVIVED: return TB_TONE_GOOD;
+    case TB_FLEET_FALSIFIED: return TB_TONE_BAD;
+    case TB_FLEET_NOT_RUN: return TB_TONE_FAINT;
+    default: return TB_TONE_OPEN;
+    }
 }
 
 static size_t more_of(const json_t *result)
@@ -42,7 +35,7 @@ static void put_word(struct tb_table *table, const json_t *result)
 
 // --- machines ------------------------------------------------------------------------------------------------------------------
 
-// Machines that are alike have one letter. Many hosts are numbered, as columns of signs are.
+// Machines that are alike have one letter.
 static void add_machines(struct tb_doc *doc, const json_t *fleet)
 {
     static const struct tb_column columns[] = {{NULL, "", TB_AS_IS, false},     {NULL, "machine", TB_AS_IS, false},
@@ -55,10 +48,8 @@ static void add_machines(struct tb_doc *doc, const json_t *fleet)
     json_array_foreach (tb_member(fleet, "hosts"), i, host) {
         const char *cpu = tb_member_text(host, "cpu"), *topology = tb_member_text(host, "topology");
         size_t group = (size_t)tb_member_number(host, "group");
-        char more[24] = "", tag[64];
-        if (group >= 26) // the letters are used up: A1, B1, ...
-            snprintf(more, sizeof more, "%zu", group / 26);
-        snprintf(tag, sizeof tag, "%c%s %zu", (char)('A' + (int)(group % 26)), more, i + 1);
+        char tag[32];
+        snprintf(tag, sizeof tag, group < 26 ? "%c" : "%c%zu", (char)('A' + (int)(group % 26)), group / 26);
         tb_table_row(table, TB_ROW_PLAIN);
         tb_table_put(table, tb_text_value(tag));
         tb_table_put(table, tb_text_value(tb_member_text(host, "host")));
@@ -111,64 +102,12 @@ static void add_words(struct tb_doc *doc, const json_t *fleet)
                   more ? ". not run there; +2: two more official runs, older or without a verdict" : ". not run there");
 }
 
-// Of the signs that occur.
-static void add_legend(struct tb_table *table, const char *used)
-{
-    static const char *const signs[] = {"S survived",
-                                        "F falsified",
-                                        "= no difference",
-                                        "? inconclusive",
-                                        "! invalid or noise",
-                                        "u unmeasurable there",
-                                        "x crashed, stopped, damaged or not in the ledger",
-                                        "- no verdict",
-                                        ". not run there"};
-    struct tb_words text = {0};
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strchr(used, *signs[i]))
-            tb_say(&text, "%s%s", text.used ? ", " : "", signs[i]);
-    tb_table_note(table, "%s", text.text);
-}
-
-static void put_sign(struct tb_table *table, const json_t *result, char used[64])
-{
-    const char *verdict = tb_member_text(result, "verdict");
-    char sign[2] = {tb_fleet_word(verdict)->sign, '\0'};
-    if (!strchr(used, *sign))
-        strncat(used, sign, 63 - strlen(used));
-    tb_table_put(table, tb_toned(tb_text_value(sign), tone_of(verdict)));
-}
-
-static void add_signs(struct tb_doc *doc, const json_t *fleet)
-{
-    size_t count = hosts_count(fleet);
-    for (size_t first = 0; first < count; first += SIGN_HOSTS) {
-        struct tb_table *table = tb_doc_table(doc, NULL, NULL, label_columns);
-        size_t end = first + SIGN_HOSTS < count ? first + SIGN_HOSTS : count, i;
-        char used[64] = "", number[24];
-        const json_t *postulate;
-        for (size_t h = first; h < end; h++) {
-            snprintf(number, sizeof number, "%zu", h + 1);
-            tb_table_column(table, (struct tb_column){NULL, number, TB_AS_IS, false});
-        }
-        json_array_foreach (tb_member(fleet, "postulates"), i, postulate) {
-            label(table, postulate);
-            for (size_t h = first; h < end; h++)
-                put_sign(table, json_array_get(tb_member(postulate, "results"), h), used);
-        }
-        add_legend(table, used);
-    }
-}
-
 static void add_overview(struct tb_doc *doc, const json_t *fleet)
 {
     const json_t *entry;
     size_t i;
     add_machines(doc, fleet);
-    if (hosts_count(fleet) <= WORD_HOSTS)
-        add_words(doc, fleet);
-    else
-        add_signs(doc, fleet);
+    add_words(doc, fleet);
     tb_doc_say(doc, NULL, "Its predictions and what was observed: locus compare NNNN, locus compare NNNN/P2");
     add_warnings(doc, fleet);
     json_array_foreach (tb_member(fleet, "answer"), i, entry)

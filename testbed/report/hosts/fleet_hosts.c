@@ -23,15 +23,6 @@ static bool is_official(const struct tb_store_run *run)
     return !*kind || strcmp(kind, "official") == 0;
 }
 
-bool tb_fleet_measured(const char *verdict)
-{
-    static const char *const measured[] = {"survived", "falsified", "no-difference", "inconclusive", "inconclusive (unstable)"};
-    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
-        if (strcmp(measured[i], verdict) == 0)
-            return true;
-    return false;
-}
-
 static struct tb_fleet_run entry_of(const struct tb_store_run *run)
 {
     struct tb_fleet_run entry = {.run = run, .verdict = tb_run_verdict(run), .closed = run->state == TB_RUN_WHOLE};
