@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus counters: what this host can count while something is timed, and why not the rest.
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/cli.h"
 #include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
 #include "testbed/counters/view.h"
 #include "testbed/host/head.h"
-#include "testbed/report/board/board.h"
 
-enum { KEY_CPU = 'c', KEY_JSON = 'j' };
+enum { KEY_CPU = 0x100 };
 
 struct arguments {
     struct tb_cpu_id cpu;
-    bool other, json;           // other: `cpu` was said
+    bool other;                 // `cpu` was said
+    struct tb_forms forms;
 };
 
 static const char doc[] =
@@ -46,7 +46,6 @@ static const char doc[] =
 static const struct argp_option options[] = {
     {"cpu", KEY_CPU, "VENDOR:FAMILY:MODEL[:STEPPING]", 0,
      "the codes of another CPU, with nothing tried; for Arm ARM:IMPLEMENTER:PART, for Power IBM:9:0", 0},
-    {"json", KEY_JSON, NULL, 0, "print one JSON object", 0},
     {0},
 };
 
@@ -54,18 +53,19 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case KEY_CPU:
         arguments->other = true;
         if (tb_cpu_id_parse(value, &arguments->cpu))
             return tb_cli_bad(state, "--cpu '%s' is not VENDOR:FAMILY:MODEL, as in GenuineIntel:6:143", value);
         return 0;
-    case KEY_JSON: arguments->json = true; return 0;
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus counters --help)", value);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp argp = {options, parse_option, NULL, doc, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&tb_forms_json_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {options, parse_option, NULL, doc, children, NULL, NULL};
 
 // Which CPU; 0, or an exit status with its report made.
 static int choose_cpu(struct arguments *arguments)
@@ -81,19 +81,6 @@ static int choose_cpu(struct arguments *arguments)
     return 0;
 }
 
-static int print_json(const struct tb_counter_set *set, bool probed)
-{
-    json_t *object = tb_headed(tb_head("counters"), tb_counters_json(set, probed));
-    if (!object) {
-        tb_error("cannot print the counters as JSON: %s", strerror(ENOMEM));
-        return TB_EXIT_FAILED;
-    }
-    json_dumpf(object, stdout, JSON_INDENT(2));
-    printf("\n");
-    json_decref(object);
-    return tb_cli_flush();
-}
-
 static int command(int argc, char **argv)
 {
     struct arguments arguments = {.other = false};
@@ -102,7 +89,7 @@ static int command(int argc, char **argv)
     if (status != TB_CLI_RUN)
         return status;
     status = choose_cpu(&arguments);
-    if (status)
+    if (status || (status = tb_forms_check(&arguments.forms)))
         return status;
     int error = tb_counters_resolve(&set, &arguments.cpu);
     if (error) {
@@ -111,10 +98,8 @@ static int command(int argc, char **argv)
     }
     if (!arguments.other)
         tb_counters_probe(&set);
-    if (arguments.json)
-        return print_json(&set, !arguments.other);
-    tb_counters_text(stdout, &set, !arguments.other);
-    return tb_cli_flush();
+    json_t *head = arguments.forms.json.wanted ? tb_head("counters") : NULL;
+    return tb_forms_write(&arguments.forms, tb_counters_doc(head, &set, !arguments.other));
 }
 
 TB_COMMAND(40, "counters", "what can be counted here beside the time, and why not the rest", command);

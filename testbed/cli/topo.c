@@ -5,22 +5,21 @@
 // Whether mbind and move_pages are allowed is found out by calling them (probe.h). For a machine that is only described there is
 // nothing to probe.
 #include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "testbed/base/cli.h"
-#include "testbed/doc/emit.h"
 #include "testbed/host/head.h"
 #include "testbed/host/topology/topo_view.h"
 #include "topo/topo.h"
 
-enum { KEY_TOPOLOGY = 0x100, KEY_JSON = 'j' };
+enum { KEY_TOPOLOGY = 0x100 };
 
 struct arguments {
     const char *topology;
-    bool json;
+    struct tb_forms forms;
 };
 
 static const char doc[] =
@@ -37,7 +36,6 @@ static const char doc[] =
 
 static const struct argp_option options[] = {
     {"topology", KEY_TOPOLOGY, "FILE|SYNTHETIC", 0, "read an hwloc XML file or synthetic string instead of this machine", 0},
-    {"json", KEY_JSON, NULL, 0, "print one JSON object; what is unknown is null", 0},
     {0},
 };
 
@@ -45,20 +43,24 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case KEY_TOPOLOGY: arguments->topology = value; return 0;
-    case KEY_JSON: arguments->json = true; return 0;
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s': to read a file, use --topology %s", value, value);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp argp = {options, parse_option, NULL, doc, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&tb_forms_json_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {options, parse_option, NULL, doc, children, NULL, NULL};
 
 static int command(int argc, char **argv)
 {
-    struct arguments arguments = {NULL, false};
+    struct arguments arguments = {.topology = NULL};
     int status = tb_cli_parse(&argp, "topo", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
+        return status;
+    status = tb_forms_check(&arguments.forms);
+    if (status)
         return status;
     char why[512] = "";
     struct locus_topo *topo = NULL;
@@ -70,15 +72,10 @@ static int command(int argc, char **argv)
     if (!arguments.topology)
         tb_topo_host_probe(topo, &host);
     const struct tb_topo_host *known = arguments.topology ? NULL : &host;
-    struct tb_doc *shown = tb_topo_doc(arguments.json ? tb_head("topo") : NULL, topo, arguments.topology, known);
-    int error = !shown           ? -ENOMEM
-                : arguments.json ? tb_emit_json(stdout, shown)
-                                 : tb_emit_text(stdout, shown, tb_report_style(stdout));
-    if (error)
-        tb_cli_output_failed(error);
-    tb_doc_close(shown);
+    json_t *head = arguments.forms.json.wanted ? tb_head("topo") : NULL;
+    status = tb_forms_write(&arguments.forms, tb_topo_doc(head, topo, arguments.topology, known));
     locus_topo_close(topo);
-    return error || tb_cli_flush() ? TB_EXIT_FAILED : TB_EXIT_OK;
+    return status;
 }
 
 TB_COMMAND(10, "topo", "what this machine is: nodes, CPUs, memory, distances", command);

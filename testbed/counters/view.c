@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // view: see view.h.
-
 #include "testbed/counters/view.h"
 
 #include <inttypes.h>
@@ -9,33 +8,17 @@
 
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
+#include "testbed/doc/emit.h"
 
-#define COLUMNS 80
-#define EVENT_WIDTH 37
-
-// --- values --------------------------------------------------------------------------------------------------------------------
-
-bool tb_counter_multiplexed(const struct tb_counter_value *value)
+static struct tb_value text_value(const char *text)
 {
-    return !value->error && value->running_ns < value->enabled_ns;
+    return *text ? tb_text_value(text) : tb_none(NULL);
 }
 
-void tb_counter_value_text(const struct tb_counter_value *value, char *out, size_t bytes)
+static struct tb_value hexadecimal(bool there, uint64_t value, char out[24])
 {
-    if (value->error)
-        snprintf(out, bytes, "none (%s)", strerrorname_np(value->error));
-    else if (tb_counter_multiplexed(value))
-        snprintf(out, bytes, "%" PRIu64 " (multiplexed: counted %.0f %% of the time)", value->value,
-                 100.0 * (double)value->running_ns / (double)value->enabled_ns);
-    else
-        snprintf(out, bytes, "%" PRIu64, value->value);
-}
-
-// --- JSON ----------------------------------------------------------------------------------------------------------------------
-
-static json_t *hexadecimal(bool there, uint64_t value)
-{
-    return there ? json_sprintf("0x%" PRIx64, value) : json_null();
+    snprintf(out, 24, "0x%" PRIx64, value);
+    return there ? tb_text_value(out) : tb_none(NULL);
 }
 
 static json_t *parts_json(const struct tb_counter_set *set, const struct tb_counter *counter)
@@ -46,114 +29,108 @@ static json_t *parts_json(const struct tb_counter_set *set, const struct tb_coun
     return parts;
 }
 
-static json_t *counter_json(const struct tb_counter_set *set, const struct tb_counter *c, bool probed)
+static void put_programs(struct tb_doc *doc, const struct tb_counter_set *set, bool probed)
 {
-    bool code = c->source[0] && c->derived_from[0] < 0 && !c->device[0];
-    const char *why = probed || !c->source[0] ? c->why : NULL;
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o}", "name", c->name, "kind",
-                     tb_counter_kind_name(c->kind), "event", tb_json_clean(c->event), "source", tb_json_clean(c->source), "type",
-                     code ? json_integer(c->attr.type) : json_null(), "config", hexadecimal(code, c->attr.config), "config1",
-                     hexadecimal(code && c->attr.config1, c->attr.config1), "device", tb_json_clean(c->device), "code",
-                     tb_json_clean(c->code), "derived_from", parts_json(set, c), "group", (int)c->group, "user_only",
-                     (int)c->attr.exclude_kernel, "why", tb_json_clean(why));
+    char keys[] = "name,kind,event,source,type,config,config1,device,code,derived_from,group,user_only,why", *rest = NULL;
+    struct tb_table *table = tb_doc_table(doc, "counters", NULL, NULL);
+    for (char *key = strtok_r(keys, ",", &rest); key; key = strtok_r(NULL, ",", &rest))
+        tb_table_column(table, (struct tb_column){.key = key});
+    for (const struct tb_counter *c = set->counter; c < set->counter + set->count; c++) {
+        bool code = c->source[0] && c->derived_from[0] < 0 && !c->device[0];
+        char config[24];
+        tb_table_row(table, TB_ROW_PLAIN);
+        tb_table_put(table, tb_text_value(c->name));
+        tb_table_put(table, tb_text_value(tb_counter_kind_name(c->kind)));
+        tb_table_put(table, text_value(c->event));
+        tb_table_put(table, text_value(c->source));
+        tb_table_put(table, code ? tb_count(c->attr.type) : tb_none(NULL));
+        tb_table_put(table, hexadecimal(code, c->attr.config, config));
+        tb_table_put(table, hexadecimal(code && c->attr.config1, c->attr.config1, config));
+        tb_table_put(table, text_value(c->device));
+        tb_table_put(table, text_value(c->code));
+        tb_table_put(table, tb_json_value(parts_json(set, c)));
+        tb_table_put(table, tb_count(c->group));
+        tb_table_put(table, tb_flag(c->attr.exclude_kernel));
+        tb_table_put(table, text_value(probed || !c->source[0] ? c->why : ""));
+    }
 }
 
-static json_t *id_json(const struct tb_cpu_id *id)
-{
-    return json_sprintf("%s:%u:%u", id->vendor, id->family, id->model);
-}
-
-json_t *tb_counters_json(const struct tb_counter_set *set, bool probed)
-{
-    json_t *list = json_array();
-    for (unsigned i = 0; i < set->count; i++)
-        list = tb_json_appended(list, counter_json(set, &set->counter[i], probed));
-    return json_pack("{s:s, s:o, s:b, s:o}", "cpu", set->cpu_name, "id", id_json(&set->cpu), "probed", (int)probed, "counters",
-                     list);
-}
-
-// --- text ----------------------------------------------------------------------------------------------------------------------
-
-static void print_answer(FILE *to, const struct tb_counter_set *set, bool probed)
-{
-    unsigned works = 0;
-    for (unsigned i = 0; i < set->count; i++)
-        works += !set->counter[i].error;
-    if (probed)
-        fprintf(to, "%u of %u counters work on this host.\n", works, set->count);
-    else
-        fprintf(to, "%u counters. This is not about this host: nothing was tried.\n", works);
-}
-
-static void print_code(const struct tb_counter *counter, char *out, size_t bytes)
+static const char *code_text(const struct tb_counter *counter, char out[48])
 {
     if (counter->derived_from[0] >= 0)
-        snprintf(out, bytes, "derived");
-    else if (counter->device[0])
-        snprintf(out, bytes, "%s", counter->device);
-    else if (strcmp(counter->source, "kernel") == 0)
-        snprintf(out, bytes, "kernel");
-    else if (counter->attr.config1)
-        snprintf(out, bytes, "0x%" PRIx64 ",0x%" PRIx64, (uint64_t)counter->attr.config, (uint64_t)counter->attr.config1);
-    else
-        snprintf(out, bytes, "0x%" PRIx64, (uint64_t)counter->attr.config);
+        return "derived";
+    if (counter->device[0] || strcmp(counter->source, "kernel") == 0)
+        return counter->device[0] ? counter->device : "kernel";
+    snprintf(out, 48, counter->attr.config1 ? "0x%" PRIx64 ",0x%" PRIx64 : "0x%" PRIx64, (uint64_t)counter->attr.config,
+             (uint64_t)counter->attr.config1);
+    return out;
 }
 
-static void print_counter(FILE *to, const struct tb_counter *counter)
+static void put_works(struct tb_doc *doc, const struct tb_counter_set *set)
 {
-    char code[48], event[sizeof counter->event + 16];
-    print_code(counter, code, sizeof code);
-    snprintf(event, sizeof event, "%s%s", counter->event, counter->attr.exclude_kernel ? " (user mode only)" : "");
-    tb_text_shorten(event, EVENT_WIDTH);
-    fprintf(to, "  %-20s %-18s %s\n", counter->name, code, event);
-}
-
-static void print_works(FILE *to, const struct tb_counter_set *set)
-{
-    const char *kind = "";
-    for (unsigned i = 0; i < set->count; i++) {
-        const struct tb_counter *counter = &set->counter[i];
+    static const struct tb_column columns[] = {{NULL, "counter", 0, 0},
+                                               {NULL, "code", 0, 0},
+                                               {NULL, "event", 0, 0},
+                                               {NULL, NULL, 0, 0}};
+    struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
+    for (const struct tb_counter *counter = set->counter; counter < set->counter + set->count; counter++) {
+        char code[48], event[sizeof counter->event + 32];
         if (counter->error)
             continue;
-        if (strcmp(kind, tb_counter_kind_name(counter->kind))) {
-            kind = tb_counter_kind_name(counter->kind);
-            fprintf(to, "%s%s\n", kind, counter->kind == TB_COUNTER_UNCORE ? ", of whole packages and all that runs there" : "");
-        }
-        print_counter(to, counter);
+        snprintf(event, sizeof event, "%s%s", counter->event, counter->attr.exclude_kernel ? " (user mode only)" : "");
+        tb_table_row(table, TB_ROW_PLAIN);
+        tb_table_put(table, tb_text_value(counter->name));
+        tb_table_put(table, tb_text_value(code_text(counter, code)));
+        tb_table_put(table, tb_text_value(event));
     }
 }
 
-static bool said_before(const struct tb_counter_set *set, unsigned at)
+// Each reason once, behind the names that share it.
+static void put_missing(struct tb_doc *doc, const struct tb_counter_set *set)
 {
-    for (unsigned i = 0; i < at; i++)
-        if (set->counter[i].error && strcmp(set->counter[i].why, set->counter[at].why) == 0)
-            return true;
-    return false;
-}
-
-// Each reason once, under the names that share it.
-static void print_missing(FILE *to, const struct tb_counter_set *set)
-{
-    bool any = false;
     for (unsigned i = 0; i < set->count; i++) {
         struct tb_words names = {0};
-        if (!set->counter[i].error || said_before(set, i))
-            continue;
-        fprintf(to, "%s  ", any ? "" : "missing\n");
-        any = true;
-        for (unsigned j = i; j < set->count; j++)
-            if (set->counter[j].error && strcmp(set->counter[j].why, set->counter[i].why) == 0)
-                tb_say(&names, "%s%s", j > i ? ", " : "", set->counter[j].name);
-        tb_text_wrap(to, COLUMNS, 2, 2, names.text);
-        fprintf(to, "    ");
-        tb_text_wrap(to, COLUMNS, 4, 4, set->counter[i].why);
+        unsigned first = set->count;
+        for (unsigned j = 0; j < set->count; j++) {
+            if (!set->counter[i].error || !set->counter[j].error || strcmp(set->counter[j].why, set->counter[i].why))
+                continue;
+            first = j < first ? j : first;
+            tb_say(&names, "%s%s", names.used ? ", " : "", set->counter[j].name);
+        }
+        if (first == i)
+            tb_doc_say(doc, NULL, "%s: %s", names.text, set->counter[i].why);
     }
 }
 
-void tb_counters_text(FILE *to, const struct tb_counter_set *set, bool probed)
+struct tb_doc *tb_counters_doc(json_t *head, const struct tb_counter_set *set, bool probed)
 {
-    fprintf(to, "%s (%s:%u:%u)\n", set->cpu_name, set->cpu.vendor, set->cpu.family, set->cpu.model);
-    print_works(to, set);
-    print_missing(to, set);
-    print_answer(to, set, probed);
+    struct tb_doc *doc = tb_doc_open(head);
+    char id[64];
+    unsigned works = 0;
+    if (!doc)
+        return NULL;
+    for (unsigned i = 0; i < set->count; i++)
+        works += !set->counter[i].error;
+    snprintf(id, sizeof id, "%s:%u:%u", set->cpu.vendor, set->cpu.family, set->cpu.model);
+    tb_doc_fact(doc, "cpu", NULL, TB_AS_IS, tb_text_value(set->cpu_name));
+    tb_doc_fact(doc, "id", NULL, TB_AS_IS, tb_text_value(id));
+    tb_doc_fact(doc, "probed", NULL, TB_AS_IS, tb_flag(probed));
+    tb_doc_say(doc, NULL, "%s (%s)", set->cpu_name, id);
+    put_programs(doc, set, probed);
+    put_works(doc, set);
+    put_missing(doc, set);
+    tb_doc_heading(doc, 1, NULL, NULL); // apart from what is missing
+    if (probed)
+        tb_doc_answer(doc, NULL, "%u of %u counters work on this host.", works, set->count);
+    else
+        tb_doc_answer(doc, NULL, "%u counters. This is not about this host: nothing was tried.", works);
+    return doc;
+}
+
+json_t *tb_counters_json(const struct tb_counter_set *set)
+{
+    struct tb_doc *doc = tb_counters_doc(NULL, set, true);
+    json_t *object = doc ? tb_doc_as_json(doc) : NULL;
+    tb_doc_close(doc);
+    return object;
 }

@@ -185,7 +185,7 @@ json_t *tb_line_header(const struct tb_line_head *head, const struct tb_campaign
         {"cells", cells_json(campaign)},
         {"env", tb_line_environment("", campaign->arms, campaign->arms_count)},
         {"doctor", head->doctor ? tb_doctor_header(head->doctor) : doctor_json()},
-        {"counters", campaign->counters ? tb_counters_json(campaign->counters, true) : json_null()},
+        {"counters", campaign->counters ? tb_counters_json(campaign->counters) : json_null()},
         {"before", tb_environment_counters("")},
     };
     return TB_JSON_OBJECT(members);

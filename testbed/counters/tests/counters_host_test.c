@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "testbed/counters/parts.h"
-#include "testbed/counters/view.h"
 #include "topo/tests/tree.h"
 
 TestSuite(counters_host, .init = tree_open, .fini = tree_close);
@@ -134,25 +133,6 @@ Test(counters_host, is_read_from_the_kernels_files)
     cr_expect(host.hypervisor);
 }
 
-// --- values --------------------------------------------------------------------------------------------------------------------
-
-Test(counters_host, reports_a_shared_counter_as_it_is)
-{
-    char text[96];
-    struct tb_counter_value value = {.value = 1000, .enabled_ns = 200, .running_ns = 50};
-    tb_counter_value_text(&value, text, sizeof text);
-    cr_expect_str_eq(text, "1000 (multiplexed: counted 25 % of the time)");
-    cr_expect(tb_counter_multiplexed(&value));
-    value.running_ns = 200;
-    tb_counter_value_text(&value, text, sizeof text);
-    cr_expect_str_eq(text, "1000");
-    cr_expect_not(tb_counter_multiplexed(&value));
-    value.error = EBUSY;
-    tb_counter_value_text(&value, text, sizeof text);
-    cr_expect_str_eq(text, "none (EBUSY)");
-    cr_expect_not(tb_counter_multiplexed(&value));
-}
-
 // --- counting ------------------------------------------------------------------------------------------------------------------
 
 #define PAGES 300u
@@ -201,7 +181,7 @@ Test(counters_host, counts_the_faults_between_start_and_stop)
     cr_expect_geq(value.value, PAGES);
     cr_expect_lt(value.value, 2 * PAGES, "%llu: more than was between start and stop", (unsigned long long)value.value);
     cr_expect_gt(value.enabled_ns, 0);
-    cr_expect_not(tb_counter_multiplexed(&value));
+    cr_expect_eq(value.running_ns, value.enabled_ns);
 }
 
 static void touch_twice(void)
