@@ -8,11 +8,6 @@
 
 #include "testbed/base/json.h"
 
-#define COLUMNS_END                                                                                                                \
-    {                                                                                                                              \
-        NULL, NULL, TB_AS_IS, false                                                                                                \
-    }
-
 static struct tb_value number_of(const json_t *object, const char *path)
 {
     return tb_number(tb_member_number(object, path));
@@ -83,7 +78,7 @@ static void put_host(struct tb_doc *doc, const json_t *board, const json_t *grou
                                         {NULL, "unbeaten", TB_AS_IS, false},
                                         {"other", other ? touch_words(other) : NULL, TB_AS_RATIO, false},
                                         {NULL, other ? "cells" : NULL, TB_AS_IS, false},
-                                        COLUMNS_END};
+                                        {NULL, NULL, TB_AS_IS, false}};
     struct tb_table *table = tb_doc_table(doc, NULL, host, columns);
     tb_table_scale(table, tb_member_text(group, "touch"));
     json_array_foreach (tb_member(group, "contenders"), i, row)
@@ -164,7 +159,7 @@ void tb_scoreboard_put_table(struct tb_doc *doc, const json_t *table, const char
     const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false}, {"rank", "\nrank", TB_AS_IS, false},
                                         {NULL, "rank\nclaimed", TB_AS_IS, false},    {NULL, "\nmedian", TB_AS_TIME, false},
                                         {"times_faster", faster, TB_AS_RATIO, true}, {NULL, "MAD\n%", TB_AS_IS, false},
-                                        {NULL, "held\n/peak", TB_AS_RATIO, false},   COLUMNS_END};
+                                        {NULL, "held\n/peak", TB_AS_RATIO, false},   {NULL, NULL, TB_AS_IS, false}};
     struct tb_table *out = tb_doc_table(doc, NULL, title, columns);
     tb_table_scale(out, tb_member_text(table, "touch"));
     json_array_foreach (tb_member(table, "contenders"), i, row)
@@ -197,7 +192,7 @@ void tb_scoreboard_put_missing(struct tb_doc *doc, const json_t *board)
 {
     static const struct tb_column columns[] = {{"missing", "no figure yet", TB_AS_IS, false},
                                                {NULL, "how to make one", TB_AS_IS, false},
-                                               COLUMNS_END};
+                                               {NULL, NULL, TB_AS_IS, false}};
     static const char *const lists[][2] = {{"not_measured.cells", "cell"}, {"not_measured.contenders", "name"}};
     struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
     const json_t *entry;
@@ -270,49 +265,38 @@ struct tb_doc *tb_scoreboard_doc(json_t *head, json_t *board, bool standing, boo
 
 // --- for spreadsheets ----------------------------------------------------------------------------------------------------------
 
-static const char of_table[] = "host cell workload touch dispatch workers block_bytes rounds run verdict ledger.line ledger.hash "
-                               "baseline";
-static const char of_row[] = "name kind version invalid median_ns times_faster mad_percent interval_percent footprint.worst "
-                             "footprint.mean predicted_rank predicted_of rank shared";
-
-// The next word of the list, and the list behind it. NULL: it was the last.
-static const char *next_path(const char *list, char out[32])
+// Each member that is no list, as a column or its value. Those of an object within are OUTER_INNER; a ratio is one value.
+static void flatten(struct tb_table *out, json_t *object, const char *outer, bool columns)
 {
-    size_t length = strcspn(list, " ");
-    snprintf(out, 32, "%.*s", (int)length, list);
-    return length > 0 ? list + length + (list[length] == ' ') : NULL;
-}
-
-static void add_columns(struct tb_table *table, const char *list)
-{
-    char path[32], *dot;
-    while ((list = next_path(list, path))) {
-        if ((dot = strchr(path, '.')))
-            *dot = '_';
-        tb_table_column(table, (struct tb_column){path, NULL, TB_AS_IS, false});
+    const char *key;
+    json_t *value;
+    json_object_foreach (object, key, value) {
+        char name[64];
+        snprintf(name, sizeof name, "%.30s%s%.30s", outer, *outer ? "_" : "", key);
+        if (json_is_object(value) && !json_object_get(value, "estimate"))
+            flatten(out, value, name, columns);
+        else if (columns && !json_is_array(value))
+            tb_table_column(out, (struct tb_column){name, NULL, TB_AS_IS, false});
+        else if (!json_is_array(value))
+            tb_table_put(out, value_of(value));
     }
-}
-
-static void put_members(struct tb_table *table, const json_t *object, const char *list)
-{
-    char path[32];
-    while ((list = next_path(list, path)))
-        tb_table_put(table, value_of(tb_member(object, path)));
 }
 
 struct tb_doc *tb_scoreboard_rows_doc(const json_t *board)
 {
     struct tb_doc *doc = tb_doc_open(NULL);
     struct tb_table *out = doc ? tb_doc_table(doc, "rows", NULL, NULL) : NULL;
-    const json_t *table, *row;
+    json_t *table, *row;
     size_t t, r;
-    add_columns(out, of_table);
-    add_columns(out, of_row);
     json_array_foreach (tb_member(board, "tables"), t, table)
         json_array_foreach (tb_member(table, "contenders"), r, row) {
+            if (t + r == 0) { // all have the same members
+                flatten(out, table, "", true);
+                flatten(out, row, "", true);
+            }
             tb_table_row(out, TB_ROW_PLAIN);
-            put_members(out, table, of_table);
-            put_members(out, row, of_row);
+            flatten(out, table, "", false);
+            flatten(out, row, "", false);
         }
     return doc;
 }

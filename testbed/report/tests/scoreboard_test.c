@@ -537,7 +537,8 @@ Test(scoreboard, has_for_programs_what_the_model_has)
     cr_expect(json_equal(read, board), "whatever view is shown");
     cr_expect_eq(strncmp(csv, "host,cell,workload,touch,", 25), 0);
     cr_expect(strstr(csv, ",times_faster,times_faster_low,times_faster_high,"));
-    cr_expect(strstr(csv, "\nbm1,churn-touch/full/spin/1w/4KiB,churn-touch,full,spin,1,4096,20,"), "%s", csv);
+    cr_expect(strstr(csv, "\nbm1,churn-touch/full/spin/1w/4KiB,churn-touch,full,spin,1,4096,false,"), "%s", csv);
+    cr_expect(strstr(csv, ",footprint_worst,footprint_mean,") && strstr(csv, ",ledger_line,ledger_hash,"));
     size_t lines = 0;
     for (const char *at = csv; (at = strchr(at, '\n')); at++)
         lines++;
