@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,6 +45,17 @@ int tb_file_read(const char *path, char **data, size_t *bytes)
     *data = read_data;
     *bytes = done;
     return 0;
+}
+
+static int by_name(const FTSENT **one, const FTSENT **other)
+{
+    return strcmp((*one)->fts_name, (*other)->fts_name);
+}
+
+FTS *tb_file_walk(const char *folder)
+{
+    char *const roots[] = {(char *)(uintptr_t)folder, NULL};
+    return fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
 }
 
 int tb_file_create(const char *path, const char *text)

@@ -4,6 +4,7 @@
 #ifndef TB_FILE_H
 #define TB_FILE_H
 
+#include <fts.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -12,6 +13,9 @@ int tb_file_read(const char *path, char **data, size_t *bytes);
 
 // All of it, however often it is interrupted. 0 or -errno.
 int tb_file_write(int fd, const char *bytes, size_t count);
+
+// What lies below a folder, by name; no link is followed. NULL with errno; fts_close() it.
+FTS *tb_file_walk(const char *folder);
 
 // A new file with this text, durably; a file that is there stays as it is (-EEXIST), and one that failed is gone. 0 or -errno.
 int tb_file_create(const char *path, const char *text);

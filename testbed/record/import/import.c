@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "testbed/base/child.h"
+#include "testbed/base/file.h"
 #include "testbed/base/json.h"
 #include "testbed/record/log.h"
 #include "testbed/record/names.h"
@@ -163,15 +164,9 @@ static void file_check(struct tb_import *import, const FTSENT *entry)
     }
 }
 
-static int by_name(const FTSENT **one, const FTSENT **other)
-{
-    return strcmp((*one)->fts_name, (*other)->fts_name);
-}
-
 static void files_check(struct tb_import *import)
 {
-    char *const roots[] = {import->folder, NULL};
-    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    FTS *walk = tb_file_walk(import->folder);
     import->failed |= !walk;
     for (FTSENT *entry; walk && (entry = fts_read(walk));)
         if (entry->fts_info != FTS_D && entry->fts_info != FTS_DP)

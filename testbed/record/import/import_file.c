@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "testbed/base/child.h"
+#include "testbed/base/file.h"
 #include "testbed/base/json.h"
 #include "testbed/record/import/import.h"
 #include "testbed/record/names.h"
@@ -23,23 +24,15 @@
 
 typedef void each_file(struct tb_import *import, const char *name);
 
-static int by_name(const FTSENT **one, const FTSENT **other)
-{
-    return strcmp((*one)->fts_name, (*other)->fts_name);
-}
-
 static void for_each(struct tb_import *import, const char *folder, each_file *act)
 {
-    char *copy = strdup(folder);
-    char *const roots[] = {copy, NULL};
-    FTS *walk = copy ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name) : NULL;
+    FTS *walk = tb_file_walk(folder);
     import->failed |= !walk;
     for (FTSENT *entry; walk && (entry = fts_read(walk));)
         if (entry->fts_info == FTS_F)
             act(import, entry->fts_path + strlen(folder) + 1);
     if (walk)
         fts_close(walk);
-    free(copy);
 }
 
 // --- does it go on? ------------------------------------------------------------------------------------------------------------

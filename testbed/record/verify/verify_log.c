@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "testbed/base/file.h"
 #include "testbed/record/verify/verify_internal.h"
 
 // A run that crashed may have left half a line, which nobody was told of.
@@ -174,17 +175,11 @@ static bool is_known(const struct verify_host *host, const char *path)
     return strcmp(host->ledger, path) == 0;
 }
 
-static int by_name(const FTSENT **one, const FTSENT **other)
-{
-    return strcmp((*one)->fts_name, (*other)->fts_name);
-}
-
 void tb_verify_strays(struct verify *verify, const struct verify_host *host)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s/%s", verify->config->root, host->name);
-    char *const roots[] = {folder, NULL};
-    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    FTS *walk = tb_file_walk(folder);
     if (!walk) {
         tb_verify_impossible(verify, -errno, "%s: %s", folder, strerror(errno));
         return;
