@@ -65,11 +65,11 @@ static const struct tb_contender *contender_of(const json_t *arm, const char *na
                                           : &pool;
 }
 
-static void arm_load(const json_t *arm, struct tb_arm *out)
+static void arm_load(const json_t *arm, const struct tb_arm arms[], uint32_t count, struct tb_arm *out)
 {
     char name[sizeof out->label];
     *out = (struct tb_arm){.fault = TB_FAULT_NONE};
-    tb_arm_read(tb_member_text(arm, "name"), out, name);
+    tb_arm_read(tb_member_text(arm, "name"), arms, count, out, name);
     text(out->key, sizeof out->key, arm, "key");
     text(out->library, sizeof out->library, arm, "library");
     out->contender = contender_of(arm, name);
@@ -195,7 +195,7 @@ int tb_loaded(const struct tb_log_view *view, struct tb_loaded *out, char *why, 
         return -ENOMEM;
     }
     json_array_foreach (arms, a, arm)
-        arm_load(arm, &out->arms[a]);
+        arm_load(arm, out->arms, (uint32_t)a, &out->arms[a]);
     json_array_foreach (cells, c, cell)
         cell_load(campaign, cell, &out->cells[c], &out->schedules[c]);
     samples_load(view, campaign);

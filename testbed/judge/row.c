@@ -6,7 +6,6 @@
 // contradict each other. A row is valid only if each of its rounds is: one round that lost a block says that the arm does not
 // do the work, and how fast it fails to do it is of no interest. For the same reason an arm has no ratio to an invalid one.
 #include <assert.h>
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,18 +22,9 @@ int tb_campaign_arm(const struct tb_campaign *campaign, const char *label)
     return -1;
 }
 
-// Where "#2" begins, or the label's end. A path may hold '#' as well, so only digits at the very end count.
-static size_t twin_mark(const char *label)
-{
-    size_t length = strlen(label), at = length;
-    while (at > 0 && isdigit((unsigned char)label[at - 1]))
-        at--;
-    return at > 1 && at < length && label[at - 1] == '#' ? at - 1 : length;
-}
-
 void tb_base_name(const struct tb_arm *arm, char *out, size_t size)
 {
-    snprintf(out, size, "%.*s", (int)twin_mark(arm->label), arm->label);
+    snprintf(out, size, "%.*s", (int)tb_twin_mark(arm->label), arm->label);
     char *fault = arm->fault == TB_FAULT_NONE ? NULL : strrchr(out, '@');
     if (fault)
         *fault = '\0';
@@ -44,7 +34,7 @@ int tb_twin(const struct tb_campaign *campaign, uint32_t arm)
 {
     const char *label = campaign->arms[arm].label;
     char base[sizeof campaign->arms[arm].label];
-    size_t mark = twin_mark(label);
+    size_t mark = tb_twin_mark(label);
     if (label[mark] == '\0')
         return -1;
     snprintf(base, sizeof base, "%.*s", (int)mark, label);

@@ -19,7 +19,8 @@ struct tb_contender;
 
 struct tb_arm {
     const struct tb_contender *contender;
-    char key[8];                // what a log calls it ("A"); "": by its place (tb_arm_keys)
+    char key[8];                // what a log calls it ("A")
+    const char *name;           // in a log; NULL: the label, of which "#2" says nothing that the log does not
     char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so", the NAME of "NAME=malloc:..."
     char library[4096];         // for LD_PRELOAD; "" where none is needed
     enum tb_fault fault;

@@ -4,6 +4,7 @@
 
 #include "testbed/measure/contender.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -172,12 +173,34 @@ static int suffixes_parse(char *name, const char *text, struct tb_arm *arm, char
     return 0;
 }
 
-int tb_arm_read(const char *label, struct tb_arm *out, char name[sizeof out->label])
+// A path may hold '#' as well, so only digits at the very end count.
+size_t tb_twin_mark(const char *label)
+{
+    size_t length = strlen(label), at = length;
+    while (at > 0 && isdigit((unsigned char)label[at - 1]))
+        at--;
+    return at > 1 && at < length && label[at - 1] == '#' ? at - 1 : length;
+}
+
+static int twin_number(const struct tb_arm arms[], uint32_t count, struct tb_arm *arm)
+{
+    char label[sizeof arm->label];
+    unsigned same = 1;
+    strcpy(label, arm->label);
+    for (uint32_t i = 0; i < count; i++)
+        same += strlen(label) == tb_twin_mark(arms[i].label) && strncmp(arms[i].label, label, strlen(label)) == 0;
+    if (same > 1 && snprintf(arm->label, sizeof arm->label, "%s#%u", label, same) >= (int)sizeof arm->label)
+        return -EINVAL;
+    return 0;
+}
+
+int tb_arm_read(const char *text, const struct tb_arm arms[], uint32_t count, struct tb_arm *out, char name[sizeof out->label])
 {
     char why[256];
-    snprintf(out->label, sizeof out->label, "%s", label);
-    snprintf(name, sizeof out->label, "%.*s", (int)(strchrnul(out->label, '#') - out->label), out->label);
-    return suffixes_parse(name, label, out, why, sizeof why);
+    snprintf(out->label, sizeof out->label, "%.*s", (int)strcspn(text, "="), text);
+    strcpy(name, out->label);
+    int error = suffixes_parse(name, text, out, why, sizeof why);
+    return error ? error : twin_number(arms, count, out);
 }
 
 // --- libraries with a name -----------------------------------------------------------------------------------------------------
@@ -267,7 +290,6 @@ int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_byt
 
 int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
 {
-    char label[sizeof arms->label];
     if (*count == TB_ARMS_MAX) {
         snprintf(why, why_bytes, "%u contenders at most", TB_ARMS_MAX);
         return -E2BIG;
@@ -276,14 +298,8 @@ int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *w
     int error = arm_parse(text, arms, *count, arm, why, why_bytes);
     if (error)
         return error;
-    unsigned same = 1;
-    strcpy(label, arm->label);
-    for (uint32_t i = 0; i < *count; i++) {
-        size_t bytes = strcspn(arms[i].label, "#");
-        same += strlen(label) == bytes && strncmp(arms[i].label, label, bytes) == 0;
-    }
-    if (same > 1 && snprintf(arm->label, sizeof arm->label, "%s#%u", label, same) >= (int)sizeof arm->label) {
-        snprintf(why, why_bytes, "'%s' is too long to be there twice", label);
+    if (twin_number(arms, *count, arm)) {
+        snprintf(why, why_bytes, "'%s' is too long to be there twice", arm->label);
         return -EINVAL;
     }
     (*count)++;

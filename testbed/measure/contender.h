@@ -101,8 +101,12 @@ extern const struct tb_optional tb_optionals[];
 // words.
 int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_bytes);
 
-// An arm of a log: label, fault, share and workers, and the name that is left. Nothing is looked for. 0 or -EINVAL.
-int tb_arm_read(const char *label, struct tb_arm *out, char name[96]);
+// An arm as a log names it, with the `count` before it: label, fault, share and workers, and the name that is left. Nothing is
+// looked for. 0 or -EINVAL.
+int tb_arm_read(const char *text, const struct tb_arm arms[], uint32_t count, struct tb_arm *out, char name[96]);
+
+// Where "#2" begins, or the label's end.
+size_t tb_twin_mark(const char *label);
 
 // As tb_arm_parse(), into the next place of arms[TB_ARMS_MAX]; a name that is there already becomes NAME#2: an A/A control. A name
 // that was given to a library stands for it from then on.

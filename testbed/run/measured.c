@@ -24,7 +24,7 @@ struct measuring {
     struct tb_log *log;
     struct tb_progress *progress;
     int unnamed;                // the temporary file, for reading; -1: the log is kept
-    char path[4096];
+    char path[4096], named[4096]; // as it is opened, and as it is called in a message
     char stamp[24], time[24], nonce[33];
 };
 
@@ -44,6 +44,7 @@ static int names_make(struct measuring *measuring)
     int length = config->log ? snprintf(measuring->path, sizeof measuring->path, "%s", config->log)
                              : snprintf(measuring->path, sizeof measuring->path, "%s/locus-%s-%s.jsonl",
                                         folder && *folder ? folder : "/tmp", config->command, measuring->nonce);
+    strcpy(measuring->named, measuring->path);
     return length < (int)sizeof measuring->path ? 0 : -ENAMETOOLONG;
 }
 
@@ -152,6 +153,6 @@ int tb_measured(const struct tb_measured_config *config, struct tb_log_view *out
     if (measuring.unnamed >= 0)
         close(measuring.unnamed);
     if (error && !why[0])
-        snprintf(why, why_bytes, "%s: %s", measuring.path, tb_output_why(error));
+        snprintf(why, why_bytes, "%s: %s%s", measuring.named, config->log ? "" : "the samples: ", tb_output_why(error));
     return error;
 }

@@ -46,8 +46,10 @@ static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
         error = tb_arms_add(plan->arms, &plan->campaign.arms_count, arm->name, why, why_bytes);
         if (!error)
             error = arm_fits(plan, arm, &plan->arms[at], why, why_bytes);
-        if (!error)
-            strcpy(plan->arms[at].key, arm->key);
+        if (error)
+            break;
+        strcpy(plan->arms[at].key, arm->key);
+        plan->arms[at].name = arm->name;
     }
     return error;
 }

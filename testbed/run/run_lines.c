@@ -40,7 +40,7 @@ static json_t *arm_json(const struct tb_arm *arm)
         sha256[0] = '\0';
     const struct tb_json_member members[] = {
         {"key", json_string(arm->key)},
-        {"name", json_string(arm->label)},
+        {"name", arm->name ? json_string(arm->name) : json_stringn(arm->label, tb_twin_mark(arm->label))},
         {"role", json_string(role(arm))},
         {"library", tb_json_clean(arm->library)},
         {"library_sha256", tb_json_clean(sha256)},

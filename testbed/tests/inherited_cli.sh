@@ -159,8 +159,8 @@ limited() {
     fi
 }
 limited size-limit-while-measuring 16 contenders "$LOCUS" eval "${quick[@]}"
-limited size-limit-of-the-samples 96 "$scratch/big.csv" "$LOCUS" eval -W cycle-256 -c locus,null -r 700 -d inline --laps 1 -q \
-    --csv="$scratch/big.csv"
+"$LOCUS" eval -W cycle-256 -c locus,null -r 700 -d inline --laps 1 -q --log "$scratch/big.jsonl" >"$out" 2>"$err"
+limited size-limit-of-the-samples 96 "$scratch/big.csv" "$LOCUS" report "$scratch/big.jsonl" --csv="$scratch/big.csv"
 limited size-limit-of-the-page 96 "$scratch/page.html" "$LOCUS" report -o "$scratch/page.html"
 limited size-limit-of-the-scoreboard 4 "$scratch/board.json" "$LOCUS" scoreboard "--json=$scratch/board.json"
 limited size-limit-of-hwloc-s-file 2 "$scratch/here.xml" "$LOCUS" matrix -k latency -r 1 -q --hwloc-xml "$scratch/here.xml"
