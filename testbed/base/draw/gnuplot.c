@@ -50,18 +50,6 @@ static int run_gnuplot(int script, int drawing)
     return rc == -ECHILD ? -EIO : rc;
 }
 
-int tb_gnuplot_check(void)
-{
-    const char *path = getenv("PATH"), *folder = path ? path : "/bin:/usr/bin"; // as posix_spawnp()
-    char program[4096];
-    for (; *folder; folder += strcspn(folder, ":"), folder += *folder == ':') {
-        snprintf(program, sizeof program, "%.*s/gnuplot", (int)strcspn(folder, ":"), folder);
-        if (access(program, X_OK) == 0)
-            return 0;
-    }
-    return -ENOENT;
-}
-
 // The drawing as memory (munmap it). -EIO unless it is whole.
 static int map_drawing(int fd, char **bytes, size_t *count)
 {

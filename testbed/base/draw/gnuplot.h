@@ -13,9 +13,6 @@ typedef int tb_gnuplot_script(FILE *out, const void *what);
 // it failed, or did not finish.
 int tb_gnuplot(const char *svg_path, tb_gnuplot_script *put, const void *what);
 
-// Is it there? Asked before what is to be drawn is measured. 0 or -ENOENT.
-int tb_gnuplot_check(void);
-
 // A string of the script.
 void tb_gnuplot_quoted(FILE *out, const char *text);
 

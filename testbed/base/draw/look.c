@@ -35,10 +35,3 @@ const struct tb_look *tb_look(const char *name, uint32_t otherwise)
             return &looks[i];
     return &others[otherwise % OTHERS];
 }
-
-const struct tb_look *tb_look_at(size_t i)
-{
-    if (i < LOOKS)
-        return &looks[i];
-    return i < LOOKS + OTHERS ? &others[i - LOOKS] : NULL;
-}

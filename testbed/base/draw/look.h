@@ -19,7 +19,4 @@ struct tb_look {
 // index of its first arm, so that its twin looks like it.
 const struct tb_look *tb_look(const char *name, uint32_t otherwise);
 
-// All of them, i = 0, 1, ...; NULL behind the last.
-const struct tb_look *tb_look_at(size_t i);
-
 #endif
