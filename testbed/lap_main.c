@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-lap: the measured process. It is a program of its own, so that what `locus` needs to read and to report is not mapped where
-// times are taken. Not for people: tb_campaign_run() starts it with the schedule at file descriptor 3 and the job at 4, and reads
-// the answer from the job. The Makefile links it with the contenders and what they may use, but with no library for JSON, YAML or
-// hashes: code that calls one does not link.
+// times are taken. Not for people: tb_campaign_run_rounds() starts it with the schedule at file descriptor 3 and the job at 4, and
+// reads the answer from the job. The Makefile links it with the contenders and what they may use, but with no library for JSON,
+// YAML or hashes: code that calls one does not link.
 
 #include <dlfcn.h>
 #include <errno.h>

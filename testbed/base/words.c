@@ -149,18 +149,6 @@ const char *tb_text_significant(char *out, double value)
     return out;
 }
 
-void tb_text_interval(char *out, size_t size, const struct tb_ratio *ratio)
-{
-    char estimate[16], low[16], high[16];
-    tb_text_ratio(estimate, ratio->estimate);
-    if (!ratio->bounded)
-        snprintf(out, size, "%sx (unbounded)", estimate);
-    else if (ratio->high >= 999.5)
-        snprintf(out, size, "%sx", estimate);
-    else
-        snprintf(out, size, "%sx [%s, %s]", estimate, tb_text_ratio(low, ratio->low), tb_text_ratio(high, ratio->high));
-}
-
 const char *tb_text_percent_up(char *out, double difference)
 {
     double percent = 100 * difference;

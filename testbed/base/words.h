@@ -47,9 +47,6 @@ const char *tb_text_ratio(char *out, double value);
 // Three digits that say something, however small the value: "0.00312". Needs 16 bytes.
 const char *tb_text_significant(char *out, double value);
 
-// "1.96x [1.94, 1.99]"
-void tb_text_interval(char *out, size_t size, const struct tb_ratio *ratio);
-
 // "0.8" for 0.0078: a difference in percent, rounded up.
 const char *tb_text_percent_up(char *out, double difference);
 

@@ -2,7 +2,6 @@
 //
 // locus doctor: is this host fit to measure? It looks and says; changing is left to whoever reads the commands.
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +9,15 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/cli/command.h"
-#include "testbed/doc/emit.h"
+#include "testbed/cli/forms.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/head.h"
 
-enum { KEY_ALL = 'a', KEY_JSON = 'j', KEY_CHANGE = 'c', KEY_RESTORE = 'r', KEY_CHECK = 'k', KEY_ROOT = 'R' };
+enum { KEY_ALL = 'a', KEY_CHANGE = 'c', KEY_RESTORE = 'r', KEY_CHECK = 'k', KEY_ROOT = 'R' };
 
 struct arguments {
-    int form;                   // of the output: one of the keys, or 0
+    struct tb_forms forms;
+    int answer;                 // one of the keys, or 0
     bool check;
     const char *root;
     const char *ids[TB_FINDINGS_MAX];
@@ -57,7 +57,6 @@ static const char doc[] =
 
 static const struct argp_option options[] = {
     {"all", KEY_ALL, NULL, 0, "each finding in full, the fit ones too", 0},
-    {"json", KEY_JSON, NULL, 0, "print one JSON object", 0},
     {"change", KEY_CHANGE, NULL, 0, "print a script that changes what is not as wanted", 0},
     {"restore", KEY_RESTORE, NULL, 0, "print a script that brings back what is there now", 0},
     {"check", KEY_CHECK, NULL, 0, "exit with 1 unless the host is fit", 0},
@@ -69,13 +68,14 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case KEY_ALL:
-    case KEY_JSON:
     case KEY_CHANGE:
     case KEY_RESTORE:
-        if (arguments->form && arguments->form != key)
+    case ARGP_KEY_END:
+        if (arguments->answer && (arguments->forms.json.wanted || (key != ARGP_KEY_END && arguments->answer != key)))
             return tb_cli_bad(state, "doctor: --all, --json, --change and --restore are four answers: ask for one");
-        arguments->form = key;
+        arguments->answer = key == ARGP_KEY_END ? arguments->answer : key;
         return 0;
     case KEY_CHECK: arguments->check = true; return 0;
     case KEY_ROOT: arguments->root = value; return 0;
@@ -88,7 +88,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {options, parse_option, NULL, doc, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&tb_forms_json_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {options, parse_option, NULL, doc, children, NULL, NULL};
 
 static bool is_asked_for(const struct arguments *arguments, const char *id)
 {
@@ -119,14 +120,13 @@ static bool select_findings(struct tb_doctor *doctor, const struct arguments *ar
 
 static int print(const struct tb_doctor *doctor, const struct arguments *arguments)
 {
-    bool json = arguments->form == KEY_JSON;
-    if (arguments->form == KEY_CHANGE || arguments->form == KEY_RESTORE)
-        return tb_doctor_script(stdout, doctor, arguments->form == KEY_RESTORE);
-    struct tb_doc *shown =
-        tb_doctor_doc(json ? tb_head("doctor") : NULL, doctor, arguments->form == KEY_ALL || arguments->ids_count > 0);
-    int error = !shown ? -ENOMEM : json ? tb_emit_json(stdout, shown) : tb_emit_text(stdout, shown, tb_report_style(stdout));
-    tb_doc_close(shown);
-    return error;
+    if (arguments->answer == KEY_CHANGE || arguments->answer == KEY_RESTORE) {
+        int error = tb_doctor_script(stdout, doctor, arguments->answer == KEY_RESTORE);
+        return error ? tb_cli_output_failed(error) : TB_EXIT_OK;
+    }
+    json_t *head = arguments->forms.json.wanted ? tb_head("doctor") : NULL;
+    bool full = arguments->answer == KEY_ALL || arguments->ids_count > 0;
+    return tb_forms_write(&arguments->forms, tb_doctor_doc(head, doctor, full));
 }
 
 static int look(struct tb_doctor *doctor, const struct arguments *arguments)
@@ -155,13 +155,11 @@ static int command(int argc, char **argv)
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
-    status = look(doctor, &arguments);
-    if (status == TB_EXIT_OK) {
-        int error = print(doctor, &arguments);
-        if (error)
-            tb_cli_output_failed(error);
-        status = error ? TB_EXIT_FAILED : tb_cli_flush();
-    }
+    status = tb_forms_check(&arguments.forms);
+    if (status == TB_EXIT_OK)
+        status = look(doctor, &arguments);
+    if (status == TB_EXIT_OK)
+        status = print(doctor, &arguments);
     if (status == TB_EXIT_OK && arguments.check && !doctor->fit)
         status = TB_EXIT_FAILED;
     tb_doctor_close(doctor);

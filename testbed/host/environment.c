@@ -83,6 +83,14 @@ static const struct field {
     {"memory", "swap_total_kib", "/proc/meminfo", "SwapTotal", TB_FIELD_NUMBER},
 };
 
+const char *tb_fact_path(const char *name)
+{
+    size_t member = strcspn(name, "."), i = 0;
+    while (strncmp(files[i].member, name, member) || strcmp(files[i].key, name + member + 1))
+        i++;
+    return files[i].path;
+}
+
 // The object that is a member of `parent`, made if need be; NULL without memory.
 static json_t *member(struct tb_host *host, json_t *parent, const char *name)
 {

@@ -38,6 +38,9 @@
 // `root` is "" or a folder with another /proc and /sys (tests). New reference, or NULL without memory.
 json_t *tb_environment(const char *root);
 
+// The file of a member that is one file with one value, by its place above: "numa.balancing", "thp.enabled". pre: there is one.
+const char *tb_fact_path(const char *name);
+
 // A library of this host: library (its path, without the name of a home folder), file (what its name resolves to), sha256. New
 // reference, or NULL without memory.
 json_t *tb_environment_library(const char *path);

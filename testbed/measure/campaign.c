@@ -343,12 +343,6 @@ int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_
     return error;
 }
 
-int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void *context)
-{
-    const struct tb_campaign_hooks hooks = {.progress = progress, .progress_context = context};
-    return tb_campaign_run_rounds(campaign, 0, campaign->rounds, &hooks);
-}
-
 int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],
                           struct tb_sample *out, char *said, size_t said_bytes)
 {

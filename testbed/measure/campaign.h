@@ -59,7 +59,7 @@ struct tb_campaign {
     bool many_nodes;            // the schedule runs on every node at once (nodes/engine.h); `workers` is per node
     const struct tb_counter_set *counters; // probed; NULL: nothing is counted
     uint64_t counters_wanted;   // always on (tb_counters_want)
-    struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_campaign_run
+    struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_campaign_run_rounds()
     const char *unfit;          // what the doctor has against this host, in a line; NULL: nothing, or nobody asked
 };
 
@@ -76,10 +76,6 @@ enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32
 // Called after each process; `done` of `total`.
 typedef void tb_progress_fn(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
 
-// Runs everything. 0, or -errno when the testbed itself failed (no memory, no processes, no locus-lap: tb_share_lap() says why); an
-// arm that crashes is an invalid sample.
-int tb_campaign_run(struct tb_campaign *campaign, tb_progress_fn *progress, void *context);
-
 // For those who watch a campaign: each function may be NULL, and is called between two processes, never beside one. Anything but 0
 // ends the campaign with that result. `position`: which of the arms it was in its round and cell.
 struct tb_campaign_hooks {
@@ -91,7 +87,8 @@ struct tb_campaign_hooks {
     void *context;
 };
 
-// Only the rounds first .. first + count - 1: a campaign in blocks.
+// Runs the rounds first .. first + count - 1: all, or a campaign in blocks. 0, or -errno when the testbed itself failed (no memory,
+// no processes, no locus-lap: tb_share_lap() says why); an arm that crashes is an invalid sample.
 int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks);
 
 // One more process of that arm in that cell, started by a tool that looks at it: `words` are the tool's (perf record ... --) and

@@ -309,25 +309,6 @@ int tb_outliers(const double values[], size_t n, struct tb_outliers *out)
     return 0;
 }
 
-size_t tb_quantile_samples(double q)
-{
-    return (size_t)ceil(log(0.05) / log(q));
-}
-
-int tb_quantile(const double values[], size_t n, double q, double *out)
-{
-    double *sorted = NULL;
-    if (!(q > 0 && q < 1))
-        return -EINVAL;
-    if (n < tb_quantile_samples(fmax(q, 1 - q))) // the lower tail needs as many as the upper one
-        return -ERANGE;
-    int rc = sorted_copy(values, n, &sorted);
-    if (rc == 0)
-        *out = quantile_of_sorted(sorted, n, q);
-    free(sorted);
-    return rc;
-}
-
 bool tb_equivalent(const struct tb_ratio *ratio, double margin, double *width)
 {
     if (width)

@@ -66,13 +66,6 @@ struct tb_outliers {
 };
 int tb_outliers(const double values[], size_t n, struct tb_outliers *out);
 
-// A quantile q in (0, 1), interpolated between neighbours (R's type 7). 0, -EINVAL, -ENOMEM, or -ERANGE: fewer values than
-// tb_quantile_samples(q), from which it cannot be told.
-int tb_quantile(const double values[], size_t n, double q, double *out);
-
-// Fewest samples of which at least one lies beyond quantile q >= 0.5 with 95 %: 299 for 0.99, 2995 for 0.999, 29956 for 0.9999.
-size_t tb_quantile_samples(double q);
-
 // --- comparisons ---
 
 // Equivalence test: is a ratio's interval inside [1 / (1 + margin), 1 + margin]? *width (or NULL) is high / low - 1, INFINITY

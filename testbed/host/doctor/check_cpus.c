@@ -3,6 +3,7 @@
 // check_cpus: how fast the CPUs run, how deep they sleep, what they share: governor, boost, idle states, SMT.
 
 #include "testbed/host/doctor/exam.h"
+#include "testbed/host/environment.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -73,15 +74,10 @@ static void governors_judge(struct tb_exam *exam, struct tb_finding *finding, co
         tb_finding_remedy(finding, "This kernel has no governor \"performance\": modprobe cpufreq_performance, or another kernel.");
 }
 
-static void check_governor(struct tb_exam *exam)
+static void check_governor(struct tb_exam *exam, struct tb_finding *finding)
 {
     char value[TB_VALUE_BYTES];
     struct tb_names policies;
-    struct tb_finding *finding = tb_exam_add(
-        exam, "governor", true,
-        "The governor sets the clock by the load of some milliseconds ago, so the same work takes longer after a pause than "
-        "after work.",
-        "performance");
     int error = tb_host_list(&exam->host, POLICIES, "policy", &policies);
     if (tb_finding_missing(exam, finding, POLICIES, error, TB_CPU, TB_FINDING_NOTE, elsewhere))
         return;
@@ -98,32 +94,28 @@ static void check_governor(struct tb_exam *exam)
     tb_names_close(&policies);
 }
 
-static void check_boost(struct tb_exam *exam)
+static void check_boost(struct tb_exam *exam, struct tb_finding *finding)
 {
     static const struct {
-        const char *path, *off;
+        const char *fact, *off;
         bool firmware;          // it may be off because the firmware says so, and then nothing can be written, not even that
-    } switches[] = {{TB_CPU "/intel_pstate/no_turbo", "1", true}, {POLICIES "/boost", "0", false}};
+    } switches[] = {{"frequency.no_turbo", "1", true}, {"frequency.boost", "0", false}};
     char value[TB_VALUE_BYTES];
-    struct tb_finding *finding = tb_exam_add(
-        exam, "boost", true,
-        "A boosted clock depends on how many cores work and how warm they are: an arm that is measured alone runs faster "
-        "than the same arm beside others.",
-        "off");
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
-        int error = tb_exam_read(exam, switches[i].path, value);
+        const char *path = tb_fact_path(switches[i].fact);
+        int error = tb_exam_read(exam, path, value);
         if (error == -ENOENT)
             continue;
         if (error || !value[0]) {
-            tb_finding_unknown(finding, switches[i].path, error ? error : -ENODATA);
+            tb_finding_unknown(finding, path, error ? error : -ENODATA);
             return;
         }
         bool off = strcmp(value, switches[i].off) == 0;
         tb_finding_set(finding, off ? TB_FINDING_FIT : TB_FINDING_UNFIT, "%s (%s %s)", off ? "off" : "on",
-                       strrchr(switches[i].path, '/') + 1, value);
+                       strrchr(path, '/') + 1, value);
         if (off && switches[i].firmware)
             return;
-        tb_knob_alone(exam, finding, switches[i].path, value, switches[i].off);
+        tb_knob_alone(exam, finding, path, value, switches[i].off);
         return;
     }
     tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, elsewhere);
@@ -183,15 +175,10 @@ static int idle_cpu(struct tb_exam *exam, struct tb_finding *finding, const char
     return error;
 }
 
-static void check_idle_states(struct tb_exam *exam)
+static void check_idle_states(struct tb_exam *exam, struct tb_finding *finding)
 {
     struct idle idle = {0};
     struct tb_names cpus;
-    struct tb_finding *finding = tb_exam_add(
-        exam, "idle-states", true,
-        "A CPU that sleeps deeply takes tens to hundreds of microseconds to wake, and its caches may be empty then: what "
-        "is measured first after a pause pays for it.",
-        "none that takes over %d us to leave", IDLE_LATENCY_US_MAX);
     int error = tb_host_list(&exam->host, TB_CPU, "cpu", &cpus);
     if (tb_finding_missing(exam, finding, TB_CPU, error, TB_CPU, TB_FINDING_NOTE, elsewhere))
         return;
@@ -211,19 +198,14 @@ static void check_idle_states(struct tb_exam *exam)
 
 // --- SMT -----------------------------------------------------------------------------------------------------------------------
 
-static void check_smt(struct tb_exam *exam)
+static void check_smt(struct tb_exam *exam, struct tb_finding *finding)
 {
-    static const char path[] = TB_CPU "/smt/control", active_path[] = TB_CPU "/smt/active";
+    const char *path = tb_fact_path("cpu.smt_control");
     char control[TB_VALUE_BYTES], active[TB_VALUE_BYTES];
-    struct tb_finding *finding = tb_exam_add(
-        exam, "smt", false,
-        "Two threads share a core and its first caches: what a sibling does is seen in the figure. Fine where only one of each "
-        "pair is used.",
-        "off");
     if (!tb_exam_value(exam, finding, path, TB_CPU, TB_FINDING_NOTE, elsewhere, control))
         return;
     bool on = strcmp(control, "on") == 0, off = strcmp(control, "off") == 0; // the other words cannot be written
-    bool alone = tb_exam_read(exam, active_path, active) == 0 && strcmp(active, "0") == 0;
+    bool alone = tb_exam_read(exam, tb_fact_path("cpu.smt_active"), active) == 0 && strcmp(active, "0") == 0;
     tb_finding_set(finding, on && !alone ? TB_FINDING_NOTE : TB_FINDING_FIT, "%s%s", control,
                    on && alone ? " (but no core has two threads)" : "");
     if (on && !alone)
@@ -235,8 +217,23 @@ static void check_smt(struct tb_exam *exam)
 
 void tb_check_cpus(struct tb_exam *exam)
 {
-    check_governor(exam);
-    check_boost(exam);
-    check_idle_states(exam);
-    check_smt(exam);
+    static const struct tb_check checks[] = {
+        {"governor", true, "performance",
+         "The governor sets the clock by the load of some milliseconds ago, so the same work takes longer after a pause than "
+         "after work.",
+         check_governor},
+        {"boost", true, "off",
+         "A boosted clock depends on how many cores work and how warm they are: an arm that is measured alone runs faster than "
+         "the same arm beside others.",
+         check_boost},
+        {"idle-states", true, "none that takes over " TB_TEXT(IDLE_LATENCY_US_MAX) " us to leave",
+         "A CPU that sleeps deeply takes tens to hundreds of microseconds to wake, and its caches may be empty then: what is "
+         "measured first after a pause pays for it.",
+         check_idle_states},
+        {"smt", false, "off",
+         "Two threads share a core and its first caches: what a sibling does is seen in the figure. Fine where only one of "
+         "each pair is used.",
+         check_smt},
+    };
+    tb_exam_run(exam, checks, sizeof checks / sizeof *checks);
 }

@@ -10,7 +10,6 @@
 #include "testbed/host/environment.h"
 
 #define DMI "/sys/class/dmi/id"
-#define CLOCK "/sys/devices/system/clocksource/clocksource0"
 
 // --- bare metal, virtual or emulated -------------------------------------------------------------------------------------------
 
@@ -26,21 +25,13 @@ static bool is_virtual_product(const char *product)
     return false;
 }
 
-static const char *emulator(const struct tb_exam *exam, const char *model)
-{
-    const char *guest = exam->here ? tb_environment_guest() : NULL;
-    return guest ? guest : strstr(model, "QEMU TCG") ? "QEMU TCG" : NULL;
-}
-
 static void machine_judge(struct tb_exam *exam, struct tb_finding *finding, const char *cpuinfo)
 {
-    char product[TB_VALUE_BYTES], model[TB_VALUE_BYTES];
+    char product[TB_VALUE_BYTES];
     json_t *flags = tb_host_field(cpuinfo, 0, "flags", ':', TB_FIELD_STRING);
-    json_t *name = tb_host_field(cpuinfo, 0, "model name", ':', TB_FIELD_STRING);
     bool has_flags = flags && strcmp(json_string_value(flags), "ABSENT");
-    snprintf(model, sizeof model, "%s", name ? json_string_value(name) : "");
     bool has_product = tb_exam_read(exam, DMI "/product_name", product) == 0 && product[0];
-    const char *emulated = emulator(exam, model);
+    const char *emulated = tb_emulated_as(exam->host.root);
     if (emulated) {
         tb_finding_set(finding, TB_FINDING_UNFIT, "emulated (%.64s): counts are exact, times mean nothing", emulated);
         tb_finding_remedy(finding, "Measure times on hardware.");
@@ -55,18 +46,12 @@ static void machine_judge(struct tb_exam *exam, struct tb_finding *finding, cons
     else
         tb_finding_set(finding, TB_FINDING_NOTE, "neither the CPU nor the firmware tells whether it is virtual");
     json_decref(flags);
-    json_decref(name);
 }
 
-static void check_kind(struct tb_exam *exam)
+static void check_kind(struct tb_exam *exam, struct tb_finding *finding)
 {
     static const char path[] = "/proc/cpuinfo";
     char *text = NULL;
-    struct tb_finding *finding =
-        tb_exam_add(exam, "machine", true,
-                    "A hypervisor may move CPUs and memory about, give the CPU to others, and show nodes that "
-                    "do not exist. An emulator knows no latency.",
-                    "bare metal");
     int error = tb_host_read(&exam->host, path, &text);
     if (error)
         tb_finding_unknown(finding, path, error);
@@ -77,22 +62,17 @@ static void check_kind(struct tb_exam *exam)
 
 // --- clock ---------------------------------------------------------------------------------------------------------------------
 
-static void check_clock(struct tb_exam *exam)
+static void check_clock(struct tb_exam *exam, struct tb_finding *finding)
 {
-    static const char path[] = CLOCK "/current_clocksource";
+    const char *path = tb_fact_path("clock.current");
     static const char direct[] = "tsc arch_sys_counter riscv_clocksource timebase tod";
     static const char shared[] = "kvm-clock hyperv_clocksource_tsc_page";
     char clock[TB_VALUE_BYTES], available[TB_VALUE_BYTES];
-    struct tb_finding *finding =
-        tb_exam_add(exam, "clocksource", true,
-                    "Each time stamp is taken from it. One that is not in the CPU costs a system call or a "
-                    "device access, a microsecond beside what is measured in nanoseconds.",
-                    "tsc, or this architecture's own counter");
     if (!tb_exam_value(exam, finding, path, "/sys/devices/system/clocksource", TB_FINDING_NOTE, "the kernel does not say", clock))
         return;
     bool fit = tb_words_have(direct, clock);
     tb_finding_set(finding, fit ? TB_FINDING_FIT : tb_words_have(shared, clock) ? TB_FINDING_NOTE : TB_FINDING_UNFIT, "%s", clock);
-    bool offered = tb_exam_read(exam, CLOCK "/available_clocksource", available) == 0 && tb_words_have(available, "tsc");
+    bool offered = tb_exam_read(exam, tb_fact_path("clock.available"), available) == 0 && tb_words_have(available, "tsc");
     if (!fit && !offered) {
         tb_finding_remedy(finding, "The kernel does not offer tsc here: `dmesg | grep -i tsc` says why.");
         return;
@@ -102,19 +82,14 @@ static void check_clock(struct tb_exam *exam)
 
 // --- isolation -----------------------------------------------------------------------------------------------------------------
 
-static void check_isolation(struct tb_exam *exam)
+static void check_isolation(struct tb_exam *exam, struct tb_finding *finding)
 {
-    static const char path[] = TB_CPU "/isolated";
+    const char *path = tb_fact_path("cpu.isolated");
     char isolated[TB_VALUE_BYTES], tickless[TB_VALUE_BYTES];
-    struct tb_finding *finding =
-        tb_exam_add(exam, "isolation", false,
-                    "On a CPU that the scheduler shares out, other tasks and the timer interrupt run between "
-                    "two instructions of what is measured.",
-                    "isolcpus and nohz_full for the CPUs that measure");
     int error = tb_exam_read(exam, path, isolated);
     if (tb_finding_missing(exam, finding, path, error, TB_CPU, TB_FINDING_NOTE, "this kernel has no such thing"))
         return;
-    if (tb_exam_read(exam, TB_CPU "/nohz_full", tickless) || tickless[0] == '(') // "(null)"
+    if (tb_exam_read(exam, tb_fact_path("cpu.nohz_full"), tickless) || tickless[0] == '(') // "(null)"
         tickless[0] = '\0';
     bool both = isolated[0] && tickless[0];
     tb_finding_set(finding, both ? TB_FINDING_FIT : TB_FINDING_NOTE, "isolcpus %.64s, nohz_full %.64s",
@@ -136,16 +111,12 @@ static void microcode_read(struct tb_exam *exam, char *out, size_t bytes)
     free(text);
 }
 
-static void check_mitigations(struct tb_exam *exam)
+static void check_mitigations(struct tb_exam *exam, struct tb_finding *finding)
 {
     static const char folder[] = TB_CPU "/vulnerabilities";
     char path[TB_HOST_PATH / 2], value[TB_VALUE_BYTES], microcode[32];
     size_t mitigated = 0, open = 0;
     struct tb_names names;
-    struct tb_finding *finding = tb_exam_add(exam, "mitigations", false,
-                                             "They make entering the kernel dearer, and so every wake-up and page fault. Two hosts "
-                                             "that differ here differ there.",
-                                             "%s", "");
     int error = tb_host_list(&exam->host, folder, "", &names);
     if (tb_finding_missing(exam, finding, folder, error, TB_CPU, TB_FINDING_NOTE, "this kernel does not say"))
         return;
@@ -165,8 +136,22 @@ static void check_mitigations(struct tb_exam *exam)
 
 void tb_check_machine(struct tb_exam *exam)
 {
-    check_kind(exam);
-    check_clock(exam);
-    check_isolation(exam);
-    check_mitigations(exam);
+    static const struct tb_check checks[] = {
+        {"machine", true, "bare metal",
+         "A hypervisor may move CPUs and memory about, give the CPU to others, and show nodes that do not exist. An emulator "
+         "knows no latency.",
+         check_kind},
+        {"clocksource", true, "tsc, or this architecture's own counter",
+         "Each time stamp is taken from it. One that is not in the CPU costs a system call or a device access, a microsecond "
+         "beside what is measured in nanoseconds.",
+         check_clock},
+        {"isolation", false, "isolcpus and nohz_full for the CPUs that measure",
+         "On a CPU that the scheduler shares out, other tasks and the timer interrupt run between two instructions of what is "
+         "measured.",
+         check_isolation},
+        {"mitigations", false, "",
+         "They make entering the kernel dearer, and so every wake-up and page fault. Two hosts that differ here differ there.",
+         check_mitigations},
+    };
+    tb_exam_run(exam, checks, sizeof checks / sizeof *checks);
 }

@@ -3,6 +3,7 @@
 // check_memory: is there memory on every node, and does it stay? Swap, what is free, huge pages.
 
 #include "testbed/host/doctor/exam.h"
+#include "testbed/host/environment.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -55,13 +56,10 @@ static void swap_line(struct swap *swap, const char *line)
     tb_shell_word(swap->on, name);
 }
 
-static void swappiness_check(struct tb_exam *exam, bool swaps)
+static void swappiness_check(struct tb_exam *exam, struct tb_finding *finding, bool swaps)
 {
-    static const char path[] = "/proc/sys/vm/swappiness";
+    const char *path = tb_fact_path("memory.swappiness");
     char value[TB_VALUE_BYTES];
-    struct tb_finding *finding =
-        tb_exam_add(exam, "swappiness", false, "How readily the kernel swaps a process's pages out instead of dropping file pages.",
-                    "10");
     if (!tb_exam_value(exam, finding, path, "/proc/sys/vm", TB_FINDING_FIT, "this kernel has no such thing", value))
         return;
     bool fit = !swaps || atoi(value) <= 10;
@@ -94,23 +92,18 @@ static void swap_judge(struct tb_exam *exam, struct tb_finding *finding, const c
         tb_finding_set(finding, TB_FINDING_FIT, "off");
     free(off);
     free(on);
-    swappiness_check(exam, swap.count > 0);
+    swappiness_check(exam, finding + 1, swap.count > 0);
 }
 
-static void check_swap(struct tb_exam *exam)
+static void check_swap(struct tb_exam *exam, struct tb_finding *finding)
 {
     static const char path[] = "/proc/swaps";
     char *text = NULL;
-    struct tb_finding *finding =
-        tb_exam_add(exam, "swap", true,
-                    "A page that was swapped out is on no node. Touching it costs milliseconds, and it may "
-                    "come back on another node.",
-                    "off");
     int error = tb_host_read(&exam->host, path, &text);
     if (!error)
         swap_judge(exam, finding, text);
     else if (tb_finding_missing(exam, finding, path, error, "/proc/sys/vm", TB_FINDING_FIT, "this kernel has no swap"))
-        swappiness_check(exam, true);
+        swappiness_check(exam, finding + 1, true);
     free(text);
 }
 
@@ -186,13 +179,9 @@ static void nodes_judge(struct tb_exam *exam, struct tb_finding *finding, const 
                                    "cannot be restored.");
 }
 
-static void check_nodes(struct tb_exam *exam)
+static void check_nodes(struct tb_exam *exam, struct tb_finding *finding)
 {
     struct tb_names nodes;
-    struct tb_finding *finding = tb_exam_add(exam, "node-memory", true,
-                                             "A node without free memory reclaims while it is measured, or gives another node's "
-                                             "memory; a strict bind ends in the OOM killer.",
-                                             "%d %% of each node", AVAILABLE_PERCENT_MIN);
     int error = tb_host_list(&exam->host, NODES, "node", &nodes);
     if (tb_finding_missing(exam, finding, NODES, error, "/sys/devices/system", TB_FINDING_NOTE, "this kernel has no NUMA"))
         return;
@@ -240,15 +229,11 @@ static int huge_size(struct tb_exam *exam, struct tb_finding *finding, const str
     return 0;
 }
 
-static void check_huge_pages(struct tb_exam *exam)
+static void check_huge_pages(struct tb_exam *exam, struct tb_finding *finding)
 {
     char folder[TB_HOST_PATH / 2];
     struct huge huge = {0};
     struct tb_names nodes = {0}, sizes = {0};
-    struct tb_finding *finding = tb_exam_add(exam, "huge-pages", false,
-                                             "Reserved huge pages are memory that nothing else gets; where nodes have different "
-                                             "numbers, one node's pool falls back to small pages before the other's.",
-                                             "as many on each node, or none");
     int error = tb_host_list(&exam->host, NODES, "node", &nodes);
     snprintf(folder, sizeof folder, NODES "/%s/hugepages", error ? "" : nodes.name[0]);
     if (!error)
@@ -266,7 +251,19 @@ static void check_huge_pages(struct tb_exam *exam)
 
 void tb_check_memory(struct tb_exam *exam)
 {
-    check_swap(exam);
-    check_nodes(exam);
-    check_huge_pages(exam);
+    static const struct tb_check checks[] = {
+        {"swap", true, "off",
+         "A page that was swapped out is on no node. Touching it costs milliseconds, and it may come back on another node.",
+         check_swap},
+        {"swappiness", false, "10", "How readily the kernel swaps a process's pages out instead of dropping file pages.", NULL},
+        {"node-memory", true, TB_TEXT(AVAILABLE_PERCENT_MIN) " % of each node",
+         "A node without free memory reclaims while it is measured, or gives another node's memory; a strict bind ends in the "
+         "OOM killer.",
+         check_nodes},
+        {"huge-pages", false, "as many on each node, or none",
+         "Reserved huge pages are memory that nothing else gets; where nodes have different numbers, one node's pool falls "
+         "back to small pages before the other's.",
+         check_huge_pages},
+    };
+    tb_exam_run(exam, checks, sizeof checks / sizeof *checks);
 }

@@ -17,9 +17,9 @@
 #define BUSY_CPUS_MAX 1.0       // a whole one is one too many on any machine
 #define STEAL_SHARE_MAX 0.01
 #define STEAL_SHARE_NOTE 0.001  // since boot
-#define PRESSURE_CPU_MAX 5.0    // percent of ten seconds in which some task waited
-#define PRESSURE_MEMORY_MAX 1.0
-#define PRESSURE_IO_NOTE 20.0
+#define PRESSURE_CPU_MAX 5      // percent of ten seconds in which some task waited
+#define PRESSURE_MEMORY_MAX 1
+#define PRESSURE_IO_NOTE 20
 
 // --- load and steal ------------------------------------------------------------------------------------------------------------
 
@@ -76,15 +76,11 @@ static void steal_judge(struct tb_finding *steal, const struct ticks *before, co
         tb_finding_remedy(steal, "A virtual machine with dedicated CPUs, or hardware.");
 }
 
-static void check_load(struct tb_exam *exam)
+static void check_load(struct tb_exam *exam, struct tb_finding *load)
 {
     static const char path[] = "/proc/stat";
     struct ticks before, after;
-    struct tb_finding *load =
-        tb_exam_add(exam, "load", true, "Others take CPU time, cache and memory bandwidth, and not in every round alike.",
-                    "nobody else at work");
-    struct tb_finding *steal =
-        tb_exam_add(exam, "steal", true, "Time in which the hypervisor ran somebody else on our CPU is counted as ours.", "0 %%");
+    struct tb_finding *steal = load + 1;
     const char *again = exam->here ? path : "/proc/stat.later";
     int error = ticks_read(exam, path, &before);
     if (!error && exam->here)
@@ -103,16 +99,11 @@ static void check_load(struct tb_exam *exam)
 
 // --- pressure ------------------------------------------------------------------------------------------------------------------
 
-static void check_pressure(struct tb_exam *exam)
+static void check_pressure(struct tb_exam *exam, struct tb_finding *finding)
 {
     static const char *const paths[] = {"/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io"};
     char text[TB_VALUE_BYTES];
     double some[3];
-    struct tb_finding *finding =
-        tb_exam_add(exam, "pressure", true,
-                    "Tasks waited for a CPU, for memory or for the disk in the last ten seconds: it is too full "
-                    "here for figures.",
-                    "cpu to %.0f %%, memory to %.0f %%", PRESSURE_CPU_MAX, PRESSURE_MEMORY_MAX);
     for (size_t i = 0; i < 3; i++) {
         int error = tb_exam_read(exam, paths[i], text);
         if (!error && sscanf(text, "some avg10=%lf", &some[i]) != 1)
@@ -157,13 +148,9 @@ static int thermal_events(struct tb_exam *exam, struct tb_finding *finding, unsi
     return error ? error : counted ? 0 : -ENOENT;
 }
 
-static void check_throttling(struct tb_exam *exam)
+static void check_throttling(struct tb_exam *exam, struct tb_finding *finding)
 {
     unsigned long long events;
-    struct tb_finding *finding = tb_exam_add(exam, "throttling", false,
-                                             "A CPU that grew too hot runs slower until it has cooled. In mid-run the gate "
-                                             "\"throttle == 0\" sees it.",
-                                             "0 events");
     int error = thermal_events(exam, finding, &events);
     if (error == -ENOENT)
         tb_finding_absent(exam, finding, TB_CPU, TB_FINDING_NOTE, "these CPUs count no thermal throttling");
@@ -175,16 +162,6 @@ static void check_throttling(struct tb_exam *exam)
 }
 
 // --- daemons -------------------------------------------------------------------------------------------------------------------
-
-static const struct daemon {
-    const char *name;
-    bool decides;
-    const char *why;
-} daemons[] = {
-    {"irqbalance", false,
-     "It moves interrupts from CPU to CPU every ten seconds, and so the one that is measured may get them in mid-run."},
-    {"numad", true, "It moves processes and their pages between nodes, behind the back of what was placed."},
-};
 
 static void command_words(FILE *out, const char *text, size_t bytes)
 {
@@ -240,16 +217,15 @@ static void daemon_commands(struct tb_exam *exam, struct tb_finding *finding, co
     tb_finding_commands(exam, finding, change, restore);
 }
 
-static void daemon_check(struct tb_exam *exam, const struct daemon *daemon, const struct tb_names *pids, bool all_seen)
+static void daemon_check(struct tb_exam *exam, struct tb_finding *finding, const struct tb_names *pids, bool all_seen)
 {
     char path[TB_HOST_PATH / 2], name[TB_VALUE_BYTES];
-    struct tb_finding *finding = tb_exam_add(exam, daemon->name, daemon->decides, daemon->why, "not running");
     for (size_t i = 0; i < pids->count; i++) {
         snprintf(path, sizeof path, "/proc/%s/comm", pids->name[i]);
-        if (tb_exam_read(exam, path, name) || strcmp(name, daemon->name))
+        if (tb_exam_read(exam, path, name) || strcmp(name, finding->id))
             continue;
-        tb_finding_set(finding, daemon->decides ? TB_FINDING_UNFIT : TB_FINDING_NOTE, "running");
-        daemon_commands(exam, finding, daemon->name, pids->name[i]);
+        tb_finding_set(finding, finding->decides ? TB_FINDING_UNFIT : TB_FINDING_NOTE, "running");
+        daemon_commands(exam, finding, finding->id, pids->name[i]);
         return;
     }
     if (all_seen) {
@@ -260,23 +236,38 @@ static void daemon_check(struct tb_exam *exam, const struct daemon *daemon, cons
     tb_finding_remedy(finding, "Look as root, and outside of a container.");
 }
 
+enum { DAEMONS = 2 };             // findings, one after the other
+
 // Process 2 of a host is the kernel's. A container, or a /proc that hides other users' processes, does not show it.
-static void check_daemons(struct tb_exam *exam)
+static void check_daemons(struct tb_exam *exam, struct tb_finding *finding)
 {
     char name[TB_VALUE_BYTES];
     struct tb_names pids = {0};
     bool all_seen = tb_exam_read(exam, "/proc/2/comm", name) == 0 && strcmp(name, "kthreadd") == 0;
     if (tb_host_list(&exam->host, "/proc", "", &pids))
         all_seen = false;
-    for (size_t i = 0; i < sizeof daemons / sizeof *daemons; i++)
-        daemon_check(exam, &daemons[i], &pids, all_seen);
+    for (size_t i = 0; i < DAEMONS; i++)
+        daemon_check(exam, finding + i, &pids, all_seen);
     tb_names_close(&pids);
 }
 
 void tb_check_neighbours(struct tb_exam *exam)
 {
-    check_load(exam);
-    check_pressure(exam);
-    check_throttling(exam);
-    check_daemons(exam);
+    static const struct tb_check checks[] = {
+        {"load", true, "nobody else at work", "Others take CPU time, cache and memory bandwidth, and not in every round alike.",
+         check_load},
+        {"steal", true, "0 %", "Time in which the hypervisor ran somebody else on our CPU is counted as ours.", NULL},
+        {"pressure", true, "cpu to " TB_TEXT(PRESSURE_CPU_MAX) " %, memory to " TB_TEXT(PRESSURE_MEMORY_MAX) " %",
+         "Tasks waited for a CPU, for memory or for the disk in the last ten seconds: it is too full here for figures.",
+         check_pressure},
+        {"throttling", false, "0 events",
+         "A CPU that grew too hot runs slower until it has cooled. In mid-run the gate \"throttle == 0\" sees it.",
+         check_throttling},
+        {"irqbalance", false, "not running",
+         "It moves interrupts from CPU to CPU every ten seconds, and so the one that is measured may get them in mid-run.",
+         check_daemons},
+        {"numad", true, "not running", "It moves processes and their pages between nodes, behind the back of what was placed.",
+         NULL},
+    };
+    tb_exam_run(exam, checks, sizeof checks / sizeof *checks);
 }

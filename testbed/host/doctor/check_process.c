@@ -10,10 +10,11 @@
 #include <sys/resource.h>
 
 #include "testbed/host/doctor/exam.h"
+#include "testbed/host/environment.h"
 #include "testbed/host/id_list.h"
 #include "testbed/host/probe.h"
 
-#define OPEN_FILES_MIN 1024u
+#define OPEN_FILES_MIN 1024
 #define UNLIMITED_BYTES (UINT64_MAX / 4) // version 1 writes the largest page-aligned number for "none"
 
 // --- /proc/self/status ---------------------------------------------------------------------------------------------------------
@@ -100,15 +101,10 @@ static double quota_cpus(const json_t *quotas, const json_t *periods)
     return fewest;
 }
 
-static void check_quota(struct tb_exam *exam)
+static void check_quota(struct tb_exam *exam, struct tb_finding *finding)
 {
     bool unified = tb_cgroup_unified(&exam->host);
     const char *file = unified ? "cpu.max" : "cpu.cfs_quota_us";
-    struct tb_finding *finding =
-        tb_exam_add(exam, "cpu-quota", true,
-                    "A quota that is used up stops the process in mid-lap until its next period, up to a tenth "
-                    "of a second later.",
-                    "none");
     json_t *quotas = limit_levels(exam, finding, "cpu", file);
     if (!quotas)
         return;
@@ -138,15 +134,10 @@ static uint64_t limit_bytes(const json_t *levels)
     return lowest < UNLIMITED_BYTES ? lowest : UINT64_MAX;
 }
 
-static void check_memory_limit(struct tb_exam *exam)
+static void check_memory_limit(struct tb_exam *exam, struct tb_finding *finding)
 {
     bool unified = tb_cgroup_unified(&exam->host);
     const char *file = unified ? "memory.max" : "memory.limit_in_bytes";
-    struct tb_finding *finding =
-        tb_exam_add(exam, "memory-limit", true,
-                    "At memory.high the kernel reclaims in the middle of an allocation; at the limit it kills. A "
-                    "large pool gets there first.",
-                    "none, above all no memory.high");
     json_t *levels = limit_levels(exam, finding, "memory", file);
     if (!levels)
         return;
@@ -186,14 +177,9 @@ static int share_of(struct tb_exam *exam, struct tb_finding *finding, const char
     return 0;
 }
 
-static void check_cpuset(struct tb_exam *exam)
+static void check_cpuset(struct tb_exam *exam, struct tb_finding *finding)
 {
     unsigned cpus[2], nodes[2] = {1, 1};
-    struct tb_finding *finding =
-        tb_exam_add(exam, "cpuset", false,
-                    "Nodes and CPUs outside of it cannot be measured, and are whose who is inside: neighbours "
-                    "that are not seen.",
-                    "all CPUs, all nodes");
     if (share_of(exam, finding, "Cpus_allowed_list", TB_CPU "/online", cpus))
         return;
     if (tb_exam_has_folder(exam, "/sys/devices/system/node") &&
@@ -209,13 +195,9 @@ static void check_cpuset(struct tb_exam *exam)
 
 // --- rights --------------------------------------------------------------------------------------------------------------------
 
-static void check_seccomp(struct tb_exam *exam)
+static void check_seccomp(struct tb_exam *exam, struct tb_finding *finding)
 {
     char mode[TB_VALUE_BYTES];
-    struct tb_finding *finding = tb_exam_add(exam, "seccomp", false,
-                                             "A filter makes each system call dearer, and that of a container refuses mbind, "
-                                             "move_pages and perf_event_open without CAP_SYS_NICE.",
-                                             "0 (none)");
     int error = tb_exam_status(exam, "Seccomp", mode);
     if (tb_finding_missing(exam, finding, "/proc/self/status", error, "/proc/self", TB_FINDING_FIT, "this kernel has no seccomp"))
         return;
@@ -228,39 +210,31 @@ static void check_seccomp(struct tb_exam *exam)
         tb_finding_remedy(finding, "docker run --security-opt seccomp=unconfined --cap-add SYS_NICE, or outside of a container.");
 }
 
-static void probe_finding(struct tb_exam *exam, const char *id, const char *why, int error)
+static void probe_judge(struct tb_finding *finding, int error)
 {
-    struct tb_finding *finding = tb_exam_add(exam, id, true, why, "allowed");
     tb_finding_set(finding, error ? TB_FINDING_UNFIT : TB_FINDING_FIT, "%s", error ? tb_probe_why(error) : "allowed");
     if (error)
         tb_finding_remedy(finding, "docker run --cap-add SYS_NICE, or outside of a container.");
 }
 
-static void check_probes(struct tb_exam *exam)
+static void check_probes(struct tb_exam *exam, struct tb_finding *finding)
 {
-    static const char mbind_why[] = "Without it memory lies where it is touched first, and no policy can be compared with another.";
-    static const char move_why[] = "Without it nobody can tell where a page is, so no placement is verified.";
     char why[256] = "";
     struct locus_topo *topo = NULL;
-    if (locus_topo_open(&topo, NULL, why, sizeof why)) {
-        struct tb_finding *finding = tb_exam_add(exam, "mbind", true, mbind_why, "allowed");
+    (void)exam;
+    if (locus_topo_open(&topo, NULL, why, sizeof why))
         tb_finding_set(finding, TB_FINDING_UNKNOWN, "%.180s", why);
-    } else
-        probe_finding(exam, "mbind", mbind_why, tb_probe_mbind(topo));
+    else
+        probe_judge(finding, tb_probe_mbind(topo));
     locus_topo_close(topo);
-    probe_finding(exam, "move-pages", move_why, tb_probe_move_pages());
+    probe_judge(finding + 1, tb_probe_move_pages());
 }
 
 // Who may administer may count in any case; but the doctor's root is often not the user that will measure.
-static void check_counters(struct tb_exam *exam)
+static void check_counters(struct tb_exam *exam, struct tb_finding *finding)
 {
-    static const char path[] = "/proc/sys/kernel/perf_event_paranoid";
+    const char *path = tb_fact_path("kernel.perf_event_paranoid");
     char value[TB_VALUE_BYTES];
-    struct tb_finding *finding =
-        tb_exam_add(exam, "perf-paranoid", false,
-                    "Above 2 nobody but root counts anything, above 1 nobody counts in the kernel, above 0 "
-                    "nobody counts whole CPUs or memory controllers.",
-                    "0");
     if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no performance counters", value))
         return;
     bool may = tb_exam_capable(exam, TB_CAP_PERFMON) || tb_exam_capable(exam, TB_CAP_SYS_ADMIN), fit = atoi(value) <= 0;
@@ -269,14 +243,10 @@ static void check_counters(struct tb_exam *exam)
     tb_knob_alone(exam, finding, path, value, "0");
 }
 
-static void check_open_files(struct tb_exam *exam)
+static void check_open_files(struct tb_exam *exam, struct tb_finding *finding)
 {
+    (void)exam;
     struct rlimit limit;
-    struct tb_finding *finding =
-        tb_exam_add(exam, "open-files", false,
-                    "Counters need a file for each event of each thread: where too few may be open, some are "
-                    "missing.",
-                    "%u or more", OPEN_FILES_MIN);
     if (getrlimit(RLIMIT_NOFILE, &limit)) {
         tb_finding_unknown(finding, "RLIMIT_NOFILE", -errno);
         return;
@@ -284,18 +254,14 @@ static void check_open_files(struct tb_exam *exam)
     bool fit = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= OPEN_FILES_MIN;
     tb_finding_set(finding, fit ? TB_FINDING_FIT : TB_FINDING_NOTE, "%llu", (unsigned long long)limit.rlim_cur);
     if (!fit)
-        tb_finding_remedy(finding, "ulimit -n %u in the shell that starts it.", OPEN_FILES_MIN);
+        tb_finding_remedy(finding, "ulimit -n %d in the shell that starts it.", OPEN_FILES_MIN);
 }
 
 // Recorded, never forced: pyperf leaves it on, LLVM's guide turns it off, and both have their reasons.
-static void check_aslr(struct tb_exam *exam)
+static void check_aslr(struct tb_exam *exam, struct tb_finding *finding)
 {
-    static const char path[] = "/proc/sys/kernel/randomize_va_space";
+    const char *path = tb_fact_path("aslr.randomize_va_space");
     char value[TB_VALUE_BYTES];
-    struct tb_finding *finding = tb_exam_add(exam, "aslr", false,
-                                             "With it each process has another layout, and rounds in fresh processes average over "
-                                             "layouts; without it all rounds share one, and its luck.",
-                                             "2 (full)");
     if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no such thing", value))
         return;
     int persona = exam->here ? personality(0xffffffff) : 0; // asks, and changes nothing
@@ -309,14 +275,38 @@ static void check_aslr(struct tb_exam *exam)
 
 void tb_check_process(struct tb_exam *exam)
 {
-    check_quota(exam);
-    check_memory_limit(exam);
-    check_cpuset(exam);
-    check_seccomp(exam);
-    check_counters(exam);
-    check_aslr(exam);
-    if (!exam->here)
-        return;
-    check_probes(exam);
-    check_open_files(exam);
+    static const struct tb_check checks[] = {
+        {"cpu-quota", true, "none",
+         "A quota that is used up stops the process in mid-lap until its next period, up to a tenth of a second later.",
+         check_quota},
+        {"memory-limit", true, "none, above all no memory.high",
+         "At memory.high the kernel reclaims in the middle of an allocation; at the limit it kills. A large pool gets there "
+         "first.",
+         check_memory_limit},
+        {"cpuset", false, "all CPUs, all nodes",
+         "Nodes and CPUs outside of it cannot be measured, and are whose who is inside: neighbours that are not seen.",
+         check_cpuset},
+        {"seccomp", false, "0 (none)",
+         "A filter makes each system call dearer, and that of a container refuses mbind, move_pages and perf_event_open "
+         "without CAP_SYS_NICE.",
+         check_seccomp},
+        {"perf-paranoid", false, "0",
+         "Above 2 nobody but root counts anything, above 1 nobody counts in the kernel, above 0 nobody counts whole CPUs or "
+         "memory controllers.",
+         check_counters},
+        {"aslr", false, "2 (full)",
+         "With it each process has another layout, and rounds in fresh processes average over layouts; without it all rounds "
+         "share one, and its luck.",
+         check_aslr},
+    };
+    static const struct tb_check of_this_process[] = {
+        {"mbind", true, "allowed", "Without it memory lies where it is touched first, and no policy can be compared with another.",
+         check_probes},
+        {"move-pages", true, "allowed", "Without it nobody can tell where a page is, so no placement is verified.", NULL},
+        {"open-files", false, TB_TEXT(OPEN_FILES_MIN) " or more",
+         "Counters need a file for each event of each thread: where too few may be open, some are missing.", check_open_files},
+    };
+    tb_exam_run(exam, checks, sizeof checks / sizeof *checks);
+    if (exam->here)
+        tb_exam_run(exam, of_this_process, sizeof of_this_process / sizeof *of_this_process);
 }

@@ -12,22 +12,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct tb_finding *tb_exam_add(struct tb_exam *exam, const char *id, bool decides, const char *why, const char *wanted, ...)
+struct tb_finding *tb_exam_add(struct tb_exam *exam, const struct tb_check *check)
 {
-    va_list arguments;
     static struct tb_finding overflow; // a table that grew past the array is our bug, and shows as a missing finding in the tests
     struct tb_doctor *doctor = exam->out;
     bool room = doctor->count < TB_FINDINGS_MAX;
     struct tb_finding *finding = room ? &doctor->finding[doctor->count++] : &overflow;
-    exam->failed |= !room;
-    *finding = (struct tb_finding){.state = TB_FINDING_FIT, .decides = decides, .change = strdup(""), .restore = strdup("")};
-    snprintf(finding->id, sizeof finding->id, "%s", id);
-    snprintf(finding->why, sizeof finding->why, "%s", why);
-    va_start(arguments, wanted);
-    vsnprintf(finding->wanted, sizeof finding->wanted, wanted, arguments);
-    va_end(arguments);
-    exam->failed |= !finding->change || !finding->restore;
+    *finding = (struct tb_finding){.state = TB_FINDING_FIT, .decides = check->decides, .change = strdup(""), .restore = strdup("")};
+    snprintf(finding->id, sizeof finding->id, "%s", check->id);
+    snprintf(finding->why, sizeof finding->why, "%s", check->why);
+    snprintf(finding->wanted, sizeof finding->wanted, "%s", check->wanted);
+    exam->failed |= !room || !finding->change || !finding->restore;
     return finding;
+}
+
+void tb_exam_run(struct tb_exam *exam, const struct tb_check checks[], size_t count)
+{
+    unsigned first = exam->out->count;
+    for (size_t i = 0; i < count; i++)
+        tb_exam_add(exam, &checks[i]);
+    for (size_t i = 0; i < count && !exam->failed; i++)
+        if (checks[i].look)
+            checks[i].look(exam, &exam->out->finding[first + i]);
 }
 
 void tb_finding_set(struct tb_finding *finding, enum tb_finding_state state, const char *now, ...)

@@ -21,9 +21,19 @@ struct tb_exam {
     bool failed;                // no memory
 };
 
-// The next finding, which is FIT until a check says otherwise.
-struct tb_finding *tb_exam_add(struct tb_exam *exam, const char *id, bool decides, const char *why, const char *wanted, ...)
-    __attribute__((format(printf, 5, 6)));
+// What there is to find out. `look` is NULL where the look of the one before has it: its finding is the next of that.
+struct tb_check {
+    const char *id;
+    bool decides;
+    const char *wanted, *why;
+    void (*look)(struct tb_exam *exam, struct tb_finding *finding);
+};
+#define TB_TEXT_OF(number) #number
+#define TB_TEXT(number) TB_TEXT_OF(number) // of a #define
+
+// Adds the findings, which are FIT until a look says otherwise, and looks.
+void tb_exam_run(struct tb_exam *exam, const struct tb_check checks[], size_t count);
+struct tb_finding *tb_exam_add(struct tb_exam *exam, const struct tb_check *check);
 
 void tb_finding_set(struct tb_finding *finding, enum tb_finding_state state, const char *now, ...)
     __attribute__((format(printf, 3, 4)));

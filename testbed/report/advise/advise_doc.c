@@ -346,10 +346,9 @@ static void put_arms(const struct page *page)
         if (!row->row.valid)
             tb_table_note(table, "%s is INVALID: %s", row->row.arm->label, row->row.invalid);
     }
-    tb_table_note(
-        table,
-        "Remote: of the cache lines written, those on pages of another node; crossing: their bytes. Frees abroad: blocks kept for "
-        "another node than their own. Placements are compared with the wrong node, and with what an engine may have now.");
+    tb_table_note(table, "Remote: of the cache lines written, those on pages of another node; crossing: their bytes. Frees abroad: "
+                         "blocks kept for another node than their own. Placements are compared with the wrong node, and with what "
+                         "an engine may have now.");
 }
 
 // --- where the pages are -------------------------------------------------------------------------------------------------------

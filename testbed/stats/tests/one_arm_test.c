@@ -172,41 +172,6 @@ Test(one_arm, outliers_are_counted_beyond_the_fences_and_not_on_them)
     }
 }
 
-Test(one_arm, tails_have_their_smallest_samples)
-{
-    static const struct {
-        double q;
-        size_t samples;
-    } cases[] = {{0.99, 299}, {0.999, 2995}, {0.9999, 29956}};
-    double *values = malloc(29956 * sizeof *values), tail;
-    cr_assert(values);
-    for (size_t i = 0; i < 29956; i++)
-        values[i] = (double)((i * 7919) % 29956);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cr_expect_eq(tb_quantile_samples(cases[i].q), cases[i].samples);
-        tail = -1;
-        cr_expect_eq(tb_quantile(values, cases[i].samples - 1, cases[i].q, &tail), -ERANGE);
-        cr_expect(tail == -1, "there is no p%g of %zu samples", 100 * cases[i].q, cases[i].samples - 1);
-        cr_expect_eq(tb_quantile(values, cases[i].samples, cases[i].q, &tail), 0);
-        cr_expect_eq(tb_quantile(values, cases[i].samples - 1, 1 - cases[i].q, &tail), -ERANGE, "nor a lower one");
-    }
-    NEAR(tail, 0.9999 * 29955, 1e-6); // 0 .. 29955, mixed
-    free(values);
-}
-
-Test(one_arm, quantiles_interpolate_as_r_does)
-{
-    const double values[] = {15, 20, 35, 40, 50};
-    double q;
-    cr_assert_eq(tb_quantile(values, 5, 0.5, &q), 0);
-    NEAR(q, 35, 0);
-    double more[12];
-    for (size_t i = 0; i < 12; i++)
-        more[i] = (double)(i * i);
-    cr_assert_eq(tb_quantile(more, 12, 0.75, &q), 0); // R: quantile((0:11)^2, 0.75) is 68.25
-    NEAR(q, 68.25, 1e-12);
-}
-
 // --- comparisons ---------------------------------------------------------------------------------------------------------------
 
 Test(one_arm, equivalence_is_an_interval_inside_the_margin)
@@ -240,7 +205,6 @@ Test(one_arm, nothing_is_made_of_nothing_and_of_the_unknown)
     struct tb_ratio ratio;
     struct tb_outliers outliers;
     struct tb_spread spread;
-    double q;
     cr_assert_eq(tb_median_sign(unknown, 7, 0.95, &interval), -EINVAL);
     cr_assert_eq(tb_median_sign(good, 0, 0.95, &interval), -EINVAL);
     cr_assert_eq(tb_median_sign(good, 7, 1, &interval), -EINVAL);
@@ -249,8 +213,6 @@ Test(one_arm, nothing_is_made_of_nothing_and_of_the_unknown)
     cr_assert_eq(tb_median_bootstrap(good, 7, 0, 1, &interval), -EINVAL);
     cr_assert_eq(tb_outliers(unknown, 7, &outliers), -EINVAL);
     cr_assert_eq(tb_outliers(good, 0, &outliers), -EINVAL);
-    cr_assert_eq(tb_quantile(unknown, 7, 0.5, &q), -EINVAL);
-    cr_assert_eq(tb_quantile(good, 7, 1, &q), -EINVAL);
     cr_assert_eq(tb_ratio_sign(good, zero, 7, 0.95, &ratio), -EINVAL);
     cr_assert_eq(tb_ratio_sign(good, good, 0, 0.95, &ratio), -EINVAL);
     cr_assert_eq(tb_spread(zero, good, 7, &spread), -EINVAL);
