@@ -154,9 +154,9 @@ holds the_log_has_what_the_doctor_says "" eval '[ "$(head -n 1 "$log" | jq -c "[
     select(.key | test(\"thp|numa|ksm|swap|clock\")) | [.key, .value.now]]")" = "$(jq -c "[.findings[] |
     select(.id | test(\"thp|numa|ksm|swap|clock\")) | [.id, .now]]" "$scratch/json")" ]'
 holds no_command_goes_into_a_log "" eval '! head -n 1 "$log" | jq -c .doctor | grep -q "echo \|swapo\|/dev/"'
-holds the_log_verifies "" "$LOCUS" verify --root build/logs
+holds the_log_verifies "" "$LOCUS" verify --logs build/logs
 holds the_report_folds_it "" \
-    eval '"$LOCUS" report --root build/logs -o report.html && grep -q "<summary><h2>Host: " report/0*.html'
+    eval '"$LOCUS" report --logs build/logs -o report.html && grep -q "<summary><h2>Host: " report/0*.html'
 "$LOCUS" record show "$log" >shown.md 2>&1
-holds what_is_shown_has_a_line "" grep -qE '^Host: (fit|[0-9]+ findings?: [a-z, -]+|not known)' shown.md
+holds what_is_shown_has_a_line "" grep -qE '^## Host: (fit|[0-9]+ findings?: [a-z, -]+|not known)' shown.md
 done_testing

@@ -141,7 +141,8 @@ static int add_cell(struct board *board, const struct standing *standing, size_t
     name_cell(&place);
     if (!tb_scoreboard_meant(board->wanted->cell, place.brief, place.whole))
         return 0;
-    for (struct place *newer = board->places; newer < board->places + board->places_count; newer++) {
+    for (size_t i = 0; i < board->places_count; i++) {
+        struct place *newer = &board->places[i];
         if (!supersedes(newer, &place))
             continue;
         board->older_count += !standing->gates_alone;
