@@ -88,7 +88,7 @@ machine n4
 machine odd
 machine n1
 trouble fails n4 'echo out "$@"; { echo err; cat /proc/sys/kernel/numa_balancing; '"$carried"'; } >&2; exit 7' --balancing \
-    --with "$scratch/data file" --with "$scratch/folder" -w "$BUILD/topo/tests/unit"
+    --with "$scratch/data file" --with "$scratch/folder" --with "$BUILD/topo/tests/unit"
 trouble panics n1 'echo c >/proc/sysrq-trigger; sleep 60'
 wait
 
@@ -226,14 +226,14 @@ holds "without a mirror fetch says so, status 77" "$(remark nomirror)" ended nom
 refused() { refuses "$1" 2 "$2" guest "${@:3}"; } # name, word, argument...
 refused "a machine that does not exist is refused" "n7" -m n7 -- topo
 refused "two machines at once are refused" "'n1 n2'" -m 'n1 n2' -- topo
-refused "a time-out of nothing is refused" "seconds" -t 0 -- topo
+refused "a time-out of nothing is refused" "seconds" --timeout 0 -- topo
 refused "an option that does not exist is refused" "nonsense" --nonsense -- topo
 refused "no command is asked for" "which command"
-refused "a program that does not exist is refused" "no program" -p no-such-program -- x
-refused "a file that does not exist is not taken along" "no file.*nowhere" -w nowhere -- topo
-refused "two files of one name are not taken along" "two files.*README.md" -w README.md -w testbed/guest/README.md -- topo
+refused "a program that does not exist is refused" "no program" --program no-such-program -- x
+refused "a file that does not exist is not taken along" "no file.*nowhere" --with nowhere -- topo
+refused "two files of one name are not taken along" "two files.*README.md" --with README.md --with testbed/guest/README.md -- topo
 truncate -s 300M "$scratch/large"
-refused "more than the memory holds is not taken along" "n2 (1024 MiB) is too small" -w "$scratch/large" -- topo
+refused "more than the memory holds is not taken along" "n2 (1024 MiB) is too small" --with "$scratch/large" -- topo
 
 # A skip says what would help, and fails where nobody would see it.
 status=none
