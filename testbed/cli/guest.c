@@ -76,7 +76,7 @@ static const char documentation[] =
     "  locus guest -m cxl topo --json\n"
     "  locus guest -- run 0005                     three minutes or so, in a clone\n"
     "  locus guest --with trace.jsonl -- replay /with/trace.jsonl\n"
-    "  locus guest -m odd -p build/gcc/placement/memory/tests/unit -- --filter 'region*/*'\n\n"
+    "  locus guest -m odd --program build/gcc/placement/memory/tests/unit -- --filter 'region*/*'\n\n"
     "QEMU and the kernel are fetched by testbed/guest/fetch.sh, or share/locus/guest/fetch.sh of an installation: 150 MB in "
     "build/guest of a clone, or in ~/.cache/locus/guest, and nothing is installed. Without them the error has the command.\n\n"
     "Exit status: the command's; 124 it took too long, 99 the machine failed and not the command, 77 QEMU is missing, 2 bad "
