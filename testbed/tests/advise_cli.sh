@@ -22,9 +22,9 @@ refused advise-of-a-broken-trace 2 'broken-line-7.csv:7:' --trace "$fixtures/bro
 refused advise-of-a-trace-without-a-flag 2 '--trace trace.csv' trace.csv
 refused advise-of-an-unknown-workload 2 'warp' --workload warp
 refused advise-of-a-trace-and-a-workload 2 '--workload' --workload steady-decode --trace "$fixtures/small.csv"
-refused advise-of-a-workload-with-a-pool 2 '--workload' --workload steady-decode -p 100
-refused advise-request-larger-than-the-pool 1 'small.csv:2:.*pool has only 4' -p 4 --trace "$fixtures/small.csv"
-refused advise-pool-of-nothing 2 '--pool-blocks' -p 0
+refused advise-of-a-workload-with-a-pool 2 '--workload' --workload steady-decode --pool-blocks 100
+refused advise-request-larger-than-the-pool 1 'small.csv:2:.*pool has only 4' --pool-blocks 4 --trace "$fixtures/small.csv"
+refused advise-pool-of-nothing 2 '--pool-blocks' --pool-blocks 0
 refused advise-blocks-without-tokens 2 '--tokens-per-block' --tokens-per-block 0
 refused advise-blocks-of-no-size 2 '--block-bytes' --block-bytes 12q
 refused advise-no-rounds 2 '--rounds' --rounds 0
@@ -94,7 +94,7 @@ part page $build/locus advise $few -r 1
 part suite $build/locus advise -W churn-touch -d futex -r 1 -c home-steered,unsteered,interleave --json
 part invalid $build/locus advise $few -r 1 -c home-steered,home-steered@misplace
 part large $build/locus advise --block-bytes 64KiB
-part crowd $build/locus advise --requests 40 -r 1 -p 50000 -c home-steered,one-node
+part crowd $build/locus advise --requests 40 -r 1 --pool-blocks 50000 -c home-steered,one-node
 part pinned taskset 1 $build/locus advise $few
 part unbound $build/testbed/host/tests/deny_scenario EPERM mbind -- $build/locus advise $few -r 1
 part unseen $build/testbed/host/tests/deny_scenario ENOSYS move_pages -- $build/locus advise $few -r 1
