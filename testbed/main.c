@@ -37,7 +37,7 @@ static void list(FILE *out)
     fprintf(out, "Usage: locus COMMAND [OPTION...]\n"
                  "Which allocator and placement should a KV cache use on this machine, and how much is it worth?\n\n");
     for (size_t i = 0; i < commands_count; i++)
-        fprintf(out, "  %-10s  %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-16s  %s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "\n  * works on the postulates and logs of a clone of the project's repository: call it at the top of one\n"
                  "\n  locus COMMAND --help (or -h) explains a command, with examples; locus --version.\n"
                  "\nExit status: 0 done, 1 the run failed or a gate did, 2 bad input, or no command at all.\n");
@@ -50,22 +50,42 @@ static int finish(int status)
     return status ? status : flushed;
 }
 
+// Also "compare", of "report compare".
 static int unknown(const char *word)
 {
     char meant[64];
     struct tb_nearest nearest = {.word = word};
-    for (size_t i = 0; i < commands_count; i++)
-        tb_nearest_try(&nearest, commands[i]->name);
+    const char *name = NULL;
+    for (size_t i = 0; i < commands_count; i++) {
+        const char *last = strrchr(commands[i]->name, ' '), *before = nearest.best;
+        tb_nearest_try(&nearest, last ? last + 1 : commands[i]->name);
+        name = nearest.best != before ? commands[i]->name : name;
+    }
+    nearest.best = name;
     tb_error("unknown command '%s'%s (see: locus --help)", word, tb_nearest_say(&nearest, "", meant, sizeof meant));
     return TB_EXIT_USAGE;
 }
 
+// How many words of the command line are this command's name.
+static int name_words(const struct tb_command *command, int argc, char **argv)
+{
+    char two[64];
+    snprintf(two, sizeof two, "%s %s", argv[0], argc > 1 ? argv[1] : "");
+    return strcmp(two, command->name) == 0 ? 2 : strcmp(argv[0], command->name) == 0;
+}
+
 static int run(int argc, char **argv)
 {
-    for (size_t i = 0; i < commands_count; i++)
-        if (strcmp(argv[0], commands[i]->name) == 0)
-            return finish(commands[i]->run(argc, argv));
-    return unknown(argv[0]);
+    const struct tb_command *command = NULL;
+    int words = 0;
+    for (size_t i = 0; i < commands_count; i++) {
+        int matched = name_words(commands[i], argc, argv);
+        if (matched > words) {
+            words = matched;
+            command = commands[i];
+        }
+    }
+    return command ? finish(command->run(argc - words + 1, argv + words - 1)) : unknown(argv[0]);
 }
 
 static bool is_help(const char *word)
@@ -86,6 +106,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0 && argc == 3) // "help eval", as others have it
         return run(2, (char *[]){argv[2], "--help", NULL});
+    if (strcmp(argv[1], "help") == 0 && argc == 4)
+        return run(3, (char *[]){argv[2], argv[3], "--help", NULL});
     if (is_help(argv[1])) {
         list(stdout);
         return tb_cli_flush();

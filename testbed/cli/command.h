@@ -6,8 +6,8 @@
 
 struct tb_command {
     unsigned place;             // in `locus --help`, beside the others' tens
-    const char *name, *summary; // with a star: it works on a clone of the project
-    int (*run)(int argc, char **argv); // argv[0] is the name; an exit status
+    const char *name, *summary; // one word or two, "report compare"; with a star: it works on a clone of the project
+    int (*run)(int argc, char **argv); // argv[0] is the last word of the name; an exit status
 };
 
 // As TB_CONTENDER (measure/contender.h). The last line of a command's file.
