@@ -19,7 +19,7 @@
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/judge/loaded.h"
 #include "testbed/measure/contender.h"
-#include "testbed/measure/job.h"
+#include "testbed/measure/sample.h"
 #include "testbed/report/board/board.h"
 #include "testbed/run/measured.h"
 #include "topo/pin.h"

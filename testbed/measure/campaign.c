@@ -27,7 +27,7 @@
 #include "testbed/base/terminal.h"
 #include "testbed/base/words.h"
 #include "testbed/measure/contender.h"
-#include "testbed/measure/job.h"
+#include "testbed/measure/sample.h"
 
 // A process that takes longer than this for its blocks hangs. 20 us for a block is twenty times the slowest seen.
 #define PATIENCE_NS_PER_BLOCK 20000u // and a nanosecond more for each of its bytes

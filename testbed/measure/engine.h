@@ -11,7 +11,7 @@
 
 #include "testbed/measure/contender.h"
 #include "testbed/measure/dispatch.h"
-#include "testbed/measure/job.h"
+#include "testbed/measure/sample.h"
 
 struct tb_engine {
     struct tb_job *job;

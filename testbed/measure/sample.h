@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sample: the words for what one measured process is asked to do (touch, dispatch, fault), and what it brings home.
+// sample: what one measured process is asked to do (the job), and what it brings home (the sample), in memory that it shares with
+// the parent. Plain data without pointers: parent and process are two programs (lap_main.c) of one build. A job whose size differs
+// betrays that they are not.
 #ifndef TB_SAMPLE_H
 #define TB_SAMPLE_H
 
@@ -30,7 +32,7 @@ enum tb_fault {                 // put in on purpose, to see that the testbed no
 
 enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COUNT };
 
-// What one process measured and counted. Plain data: it comes back through shared memory.
+// What one process measured and counted.
 struct tb_sample {
     bool ran;                   // the process wrote this to its end
     bool valid;                 // every gate passed
@@ -55,6 +57,29 @@ struct tb_sample {
     struct tb_nodes_sample nodes; // of a run of many nodes, else all 0
     struct tb_counter_value counters[TB_COUNTERS_MAX]; // of the campaign's set: all threads, all metered laps
     double metered_lap_ns;      // median of those; 0: none
+};
+
+#define TB_LAPS_MAX 4096u
+#define TB_PROBE_LAPS 5u        // laps watched for footprint and contents; 1 for a replay, whose lap is long
+
+struct tb_job {
+    char contender[64];
+    char library[4096];         // that must be the process's malloc; "" for none
+    enum tb_touch touch;
+    enum tb_dispatch dispatch;
+    enum tb_fault fault;
+    double fault_percent;
+    uint32_t workers;
+    uint32_t laps, laps_warmup, laps_counted, laps_metered;
+    uint64_t block_bytes;
+    uint32_t pool_blocks;       // 0: the schedule's
+    uint32_t cross_percent;
+    bool bench, many_nodes;
+    struct tb_counter_set counters; // resolved and probed by the parent; empty: nothing is counted
+    uint64_t counters_on;
+
+    struct tb_sample sample;
+    double lap_ns[TB_LAPS_MAX];
 };
 
 // "4w" to 4: a whole number from 1 to TB_WORKERS_MAX; 0: it is none.

@@ -16,7 +16,7 @@
 
 #include "testbed/base/file.h"
 #include "testbed/measure/cell.h"
-#include "testbed/measure/job.h"
+#include "testbed/measure/sample.h"
 #include "testbed/postulate/known.h"
 #include "testbed/postulate/postulate_yaml.h"
 #include "testbed/record/names.h"

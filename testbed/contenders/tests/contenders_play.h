@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/measure/driver_ops.h"
+#include "testbed/measure/driver.h"
 
 #define BLOCK_BYTES 4096u
 #define POOL_BLOCKS 64u

@@ -10,7 +10,7 @@
 #define TB_NODES_ENGINE_H
 
 #include "testbed/measure/contender.h"
-#include "testbed/measure/job.h"
+#include "testbed/measure/sample.h"
 
 // A job without timed laps only counts; its lap times are 0.
 // 0: the sample says whether it is valid. -EINVAL: a job that makes no sense; -ENODEV: no node has both memory and CPUs for this

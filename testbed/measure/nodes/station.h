@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 
 #include "placement/blocks/mailbox.h"
-#include "testbed/measure/job.h"
+#include "testbed/measure/sample.h"
 #include "testbed/measure/nodes/books.h"
 
 struct tb_station;
