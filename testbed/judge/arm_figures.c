@@ -38,7 +38,7 @@ static const char *arm_key(const struct tb_log_view *view, size_t arm)
 static void describe(const struct tb_log_view *view, size_t cell, struct tb_arm_figures *out)
 {
     for (size_t i = 0; i < view->samples_count; i++) {
-        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+        const json_t *sample = view->samples[i].line;
         if ((size_t)tb_member_number(sample, "cell") != cell || strcmp(tb_member_text(sample, "arm"), out->key))
             continue;
         if (!out->version[0])

@@ -86,7 +86,7 @@ static bool counter_unknown(const struct tb_log_view *view, const struct tb_metr
     size_t cell = 0;
     tb_cell_find(view, part->cell, &cell);
     for (size_t i = 0; i < view->samples_count; i++) {
-        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+        const json_t *sample = view->samples[i].line;
         const char *arm = tb_member_text(sample, "arm");
         const json_t *counter = tb_member(tb_member(sample, "counters"), metric->counter);
         double running = tb_member_number(counter, "running_ns"), enabled = tb_member_number(counter, "enabled_ns");

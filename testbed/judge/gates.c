@@ -84,7 +84,7 @@ static int proof_gates(const struct tb_log_view *view, struct tb_gates *gates)
     char reasons[PROOFS][224] = {0};
     size_t failures[PROOFS + 1] = {0};
     for (size_t i = 0; i < view->samples_count; i++) {
-        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+        const json_t *sample = view->samples[i].line;
         size_t failure = sample_failure(sample);
         if (failures[failure]++ == 0 && failure < PROOFS)
             sample_reason(sample, &proofs[failure], reasons[failure], sizeof reasons[failure]);

@@ -144,7 +144,7 @@ static uint32_t arm_of(const struct tb_campaign *campaign, const char *key)
 static void samples_load(const struct tb_log_view *view, struct tb_campaign *campaign)
 {
     for (size_t i = 0; i < view->samples_count; i++) {
-        const json_t *line = view->chain.entries[view->samples_begin + i].object;
+        const json_t *line = view->samples[i].line;
         uint64_t cell = whole(line, "cell"), round = whole(line, "round");
         uint32_t arm = arm_of(campaign, tb_member_text(line, "arm"));
         if (cell < campaign->cells_count && arm < campaign->arms_count && round < campaign->rounds)

@@ -366,7 +366,7 @@ static json_int_t counted(const struct tb_log_view *view, const char *member)
 {
     json_int_t count = 0;
     for (size_t i = 0; i < view->samples_count; i++) {
-        json_int_t number = json_integer_value(json_object_get(view->chain.entries[view->samples_begin + i].object, member));
+        json_int_t number = json_integer_value(json_object_get(view->samples[i].line, member));
         count = number + 1 > count ? number + 1 : count;
     }
     return count;

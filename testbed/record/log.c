@@ -122,7 +122,6 @@ static size_t sort_lines(struct tb_log_view *view)
 {
     const struct tb_chain *chain = &view->chain;
     const json_t *parts[5] = {NULL};
-    view->samples_begin = 1;
     for (size_t i = 0, last = 0; i < chain->count; i++) {
         int now = rank(chain->entries[i].object);
         bool in_place = i == 0 ? now == 0 : now > (int)last || (now == 1 && last == 1);
@@ -137,6 +136,17 @@ static size_t sort_lines(struct tb_log_view *view)
     view->summary = parts[3];
     view->seal = parts[4];
     return 0;
+}
+
+static int index_samples(struct tb_log_view *view)
+{
+    view->samples = calloc(view->samples_count + 1, sizeof *view->samples);
+    for (size_t i = 0; view->samples && i < view->samples_count; i++) { // they follow the header
+        json_t *line = view->chain.entries[1 + i].object;
+        size_t cell = (size_t)json_integer_value(json_object_get(line, "cell"));
+        view->samples[i] = (struct tb_log_sample){cell, tb_member_text(line, "arm"), line};
+    }
+    return view->samples ? 0 : -ENOMEM;
 }
 
 static int view_check(struct tb_log_view *view, char *why, size_t why_bytes)
@@ -176,6 +186,10 @@ int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why
         return error;
     }
     error = view_check(out, why, why_bytes);
+    if (!error && index_samples(out)) {
+        snprintf(why, why_bytes, "%s: out of memory", path);
+        error = -ENOMEM;
+    }
     if (error)
         tb_log_view_close(out);
     return error;
@@ -183,6 +197,7 @@ int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why
 
 void tb_log_view_close(struct tb_log_view *view)
 {
+    free(view->samples);
     tb_chain_close(&view->chain);
     *view = (struct tb_log_view){0};
 }
@@ -210,10 +225,10 @@ int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, 
         return -ENOMEM;
     *count = 0;
     for (size_t i = 0; i < view->samples_count; i++) {
-        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
-        if ((size_t)json_integer_value(json_object_get(sample, "cell")) != cell || strcmp(tb_member_text(sample, "arm"), arm))
-            continue;
-        found[(*count)++] = json_is_true(json_object_get(sample, "valid")) ? tb_log_number(sample, member) : (double)NAN;
+        const struct tb_log_sample *sample = &view->samples[i];
+        if (sample->cell == cell && strcmp(sample->arm, arm) == 0)
+            found[(*count)++] =
+                json_is_true(json_object_get(sample->line, "valid")) ? tb_log_number(sample->line, member) : (double)NAN;
     }
     *values = found;
     return 0;

@@ -59,12 +59,19 @@ void tb_log_abandon(struct tb_log *log); // closes without a seal
 
 const char *tb_log_engine(const struct tb_log *log);
 
+struct tb_log_sample {
+    size_t cell;
+    const char *arm;
+    json_t *line;               // the chain's
+};
+
 // A log in memory, for those who read it. The parts point into the chain.
 struct tb_log_view {
     struct tb_chain chain;
     char path[4096];
     const json_t *header, *after, *summary, *seal; // NULL where the log has none
-    size_t samples_begin, samples_count;           // chain.entries[samples_begin ..]
+    struct tb_log_sample *samples;                 // as they were taken
+    size_t samples_count;
 };
 
 // 0, -errno, or -EINVAL when it is no log, or its first line is broken (why names file and line): there is always a header. A chain

@@ -17,7 +17,7 @@
 static inline json_t *world_sample(const struct world *w, uint32_t cell, uint32_t arm, uint32_t round)
 {
     size_t place = ((size_t)round * w->postulate.cells_count + cell) * w->postulate.arms_count + arm;
-    return w->view.chain.entries[w->view.samples_begin + place].object;
+    return w->view.samples[place].line;
 }
 
 static inline double world_time(const struct world *w, uint32_t cell, uint32_t arm, uint32_t round)
@@ -63,16 +63,16 @@ static inline void world_run(struct world *w, uint32_t rounds, uint32_t blocks)
     w->after = json_pack("{s:s, s:{}}", "t", "after", "counters");
     w->view.header = w->header;
     w->view.after = w->after;
-    w->view.samples_begin = 1;
     w->view.samples_count = lines;
-    w->view.chain.count = lines + 1;
-    w->view.chain.entries = calloc(lines + 1, sizeof *w->view.chain.entries);
-    cr_assert(w->header && w->after && w->view.chain.entries);
-    struct tb_chain_entry *entry = w->view.chain.entries + 1;
+    w->view.samples = calloc(lines, sizeof *w->view.samples);
+    cr_assert(w->header && w->after && w->view.samples);
+    struct tb_log_sample *sample = w->view.samples;
     for (uint32_t round = 0; round < rounds; round++)
         for (uint32_t cell = 0; cell < w->postulate.cells_count; cell++)
-            for (uint32_t arm = 0; arm < w->postulate.arms_count; arm++)
-                cr_assert((entry++)->object = world_line(w, cell, arm, round, blocks));
+            for (uint32_t arm = 0; arm < w->postulate.arms_count; arm++, sample++) {
+                *sample = (struct tb_log_sample){cell, w->postulate.arms[arm].key, world_line(w, cell, arm, round, blocks)};
+                cr_assert(sample->line);
+            }
 }
 
 // "A: locus, B: glibc" on churn-touch/full: the smallest one.
@@ -101,9 +101,9 @@ static inline const json_t *world_prediction(const struct world *w, size_t index
 
 static inline void world_close(struct world *w)
 {
-    for (size_t i = 0; i < w->view.chain.count; i++)
-        json_decref(w->view.chain.entries[i].object);
-    free(w->view.chain.entries);
+    for (size_t i = 0; i < w->view.samples_count; i++)
+        json_decref(w->view.samples[i].line);
+    free(w->view.samples);
     json_decref(w->header);
     json_decref(w->after);
     json_decref(w->summary);

@@ -30,7 +30,7 @@ static bool rounds_open(const struct tb_log_view *view, size_t cell, const char 
     out->samples = calloc(view->samples_count + 1, sizeof(const json_t *));
     out->scratch = calloc(view->samples_count + 1, sizeof *out->scratch);
     for (size_t i = 0; out->samples && out->scratch && i < view->samples_count; i++) {
-        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+        const json_t *sample = view->samples[i].line;
         if (!json_is_object(tb_member(sample, "nodes")) || tb_member_number(sample, "cell") != (double)cell ||
             strcmp(tb_member_text(sample, "arm"), arm))
             continue;

@@ -200,7 +200,7 @@ static void put_invalid(struct tb_doc *doc, const struct tb_log_view *view)
                                                {NULL, NULL, TB_AS_IS, false}};
     struct tb_table *table = NULL;
     for (size_t i = 0; i < view->samples_count; i++) {
-        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+        const json_t *sample = view->samples[i].line;
         char name[160];
         if (json_is_true(tb_member(sample, "valid")))
             continue;

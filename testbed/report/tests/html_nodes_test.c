@@ -22,7 +22,7 @@ static const json_t *sample_of(size_t cell, const char *arm, size_t round)
 {
     const struct tb_log_view *view = &store.runs[0].view;
     for (size_t i = 0; i < view->samples_count; i++) {
-        const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+        const json_t *sample = view->samples[i].line;
         if (tb_member_number(sample, "cell") == (double)cell && strcmp(tb_member_text(sample, "arm"), arm) == 0 &&
             tb_member_number(sample, "round") == (double)round)
             return sample;

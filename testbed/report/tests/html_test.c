@@ -68,7 +68,7 @@ Test(html_page, shows_every_sample_of_the_log)
         cr_assert(attribute(tag, "data-cell", cell, sizeof cell) && attribute(tag, "data-arm", arm, sizeof arm));
         char *number = strstr(tag, "data-samples=\"") + strlen("data-samples=\"");
         for (size_t i = 0; i < view->samples_count; i++) {
-            const json_t *sample = view->chain.entries[view->samples_begin + i].object;
+            const json_t *sample = view->samples[i].line;
             char name[160];
             size_t of = (size_t)tb_member_number(sample, "cell");
             tb_member_cell(json_array_get(tb_member(view->header, "cells"), of), name, sizeof name);
