@@ -155,6 +155,9 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
         printf("guest   made in an emulated guest (%s): counts, no times\n", tb_environment_guest());
     json_array_foreach (predictions, i, prediction) {
         const char *part_why = json_string_value(json_object_get(prediction, "why"));
+        const char *claim = json_string_value(json_object_get(prediction, "claim"));
+        if (claim)
+            printf("claim   %s\n", claim);
         printf("%-6s  %s on %s", json_string_value(json_object_get(prediction, "id")),
                json_string_value(json_object_get(prediction, "text")), json_string_value(json_object_get(prediction, "cell")));
         print_interval(prediction);

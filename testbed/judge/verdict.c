@@ -192,6 +192,8 @@ static json_t *prediction_json(const struct tb_prediction *p, const struct tb_pa
                   figure->bounded ? tb_json_number(figure->low) : json_null(), "high",
                   figure->bounded ? tb_json_number(figure->high) : json_null(), "n", (json_int_t)figure->n, "parts", parts);
     bool whole = claim && figures && json_object_update(claim, figures) == 0;
+    if (whole && p->claim[0]) // older logs have no such member
+        whole = json_object_set_new(claim, "claim", json_string(p->claim)) == 0;
     if (!whole || (p->stat == TB_STAT_ORDER && order_set(claim, p) < 0)) {
         json_decref(claim);
         claim = NULL;

@@ -49,7 +49,8 @@ const char *tb_verdict_name(enum tb_verdict verdict);
 #define TB_WHY_BYTES 1024       // of the reason for a verdict
 
 // The "sum" line of a log, worked out from its header and samples (view may lack summary and seal) and its postulate. New
-// reference. Members of each prediction: id, text, cell, over|null, under|null, arm|null, stat, op, value (number or [a, b]),
+// reference. Members of each prediction: id, claim (in words; only where one was filed), text, cell, over|null, under|null,
+// arm|null, stat, op, value (number or [a, b]),
 // unit, confidence (asked for, after Bonferroni), achieved, estimate, low|null, high|null (null: unbounded), n, verdict,
 // why|null, parts [{cell, over, estimate, low, high, achieved, verdict}] (empty unless a conjunction). Of an exact one low and
 // high are the estimate, confidence and achieved 1. A conjunction shows the figures of the part that stands worst. 0 or -errno.

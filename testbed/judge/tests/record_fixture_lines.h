@@ -45,7 +45,8 @@ static const char fixture_postulate[] = FIXTURE_POSTULATE(
 
 // The predicted rank: locus, then glibc. Pass it as record_fixture.postulate.
 static const char fixture_ordered[] __attribute__((unused)) =
-    FIXTURE_POSTULATE("  - {id: P1, metric: time_ns, cell: \"*\", stat: order(A<B), op: \">\", value: 1.0, unit: x}\n");
+    FIXTURE_POSTULATE("  - {id: P1, claim: locus comes first, metric: time_ns, cell: \"*\", stat: order(A<B), op: \">\",\n"
+                      "     value: 1.0, unit: x}\n");
 
 static inline json_t *fixture_header(const struct record_fixture *fixture, const struct tb_postulate *postulate)
 {

@@ -105,6 +105,24 @@ Test(postulate, is_read_to_the_last_key)
     tb_postulate_close(p);
 }
 
+Test(postulate, a_claim_in_words_may_go_with_the_formula)
+{
+    size_t bytes;
+    char *text = changed("{id: P1, ", "{id: P1, claim: \"glibc takes a quarter longer, or more\", ", &bytes), long_claim[200];
+    struct tb_postulate *p = parse_good(text, bytes);
+    cr_expect_str_eq(p->predictions[0].claim, "glibc takes a quarter longer, or more");
+    cr_expect_str_empty(p->predictions[1].claim);
+    tb_postulate_close(p);
+    free(text);
+    snprintf(long_claim, sizeof long_claim, "{id: P1, claim: %0170d, ", 0);
+    text = changed("{id: P1, ", long_claim, &bytes);
+    expect_error(PATH, text, bytes, 13, "'claim'");
+    free(text);
+    text = changed("{id: P1, ", "{id: P1, claim: \"two\\nlines\", ", &bytes);
+    expect_error(PATH, text, bytes, 13, "'claim' has to be one line");
+    free(text);
+}
+
 Test(postulate, predictions_are_read_and_shown)
 {
     static const char *const texts[] = {"hl_ratio(B/A) >= 1.25", "max(A) of outstanding_ratio == 1",

@@ -47,6 +47,7 @@ Test(html_page, shows_an_order_as_its_pairs)
     make_page();
     turn_to(0);
     cr_assert_eq(occurrences("<small class=\"detail\">order(A&lt;B) &gt; 1</small>"), 1);
+    cr_assert_eq(occurrences(">locus comes first<"), 1, "in the words of its author");
     cr_assert_eq(occurrences(">B glibc / A locus<"), 2, "each pair with both its arms");
     cr_assert_geq(occurrences("class=\"same\""), 2, "it is a ratio, and 1 says no difference");
     well_formed();
