@@ -52,17 +52,17 @@ check a-word-that-is-near-to-nothing eval "locus 2 xyzzy && ! grep -q 'did you m
 
 # --- values --------------------------------------------------------------------------------------------------------------------
 
-# Every option of every command that takes a value, as its help lists them: an empty one is no value.
+# Every option of every command that takes a value, as its help lists them: an empty one is refused.
 options_count=0
 for command in $commands; do
     for option in $("$LOCUS" "$command" --help | grep -oE '^ {2,6}(-.,|   )? *--[a-z0-9-]+\[?=' | grep -oE -- '--[a-z0-9-]+'); do
-        refuses "empty-$command$option" 2 "$option: '' is no value" "$command" "$option="
+        refuses "empty-$command$option" 2 "$option: the value is empty" "$command" "$option="
         options_count=$((options_count + 1))
     done
 done
 check there-are-options [ $options_count -ge 90 ]
-refuses empty-short-option 2 "--workload: '' is no value" eval -W ''
-refuses empty-abbreviated-option 2 "--workload: '' is no value" eval --workl ''
+refuses empty-short-option 2 "--workload: the value is empty" eval -W ''
+refuses empty-abbreviated-option 2 "--workload: the value is empty" eval --workl ''
 refuses empty-command 2 "''" ''
 refuses empty-trace 2 "''" replay ''
 refuses empty-experiment 2 "''" run ''

@@ -30,7 +30,7 @@ expect() {
 }
 
 mkdir "$scratch/work" && cd "$scratch/work" || exit 1
-expect without_its_folder 2 'there is no postulates/ here: it works on the record' "$LOCUS" postulate check
+expect without_its_folder 2 'no postulates/ here' "$LOCUS" postulate check
 mkdir postulates
 expect list_of_none 0 'No postulate yet' "$LOCUS" list
 expect new_takes_the_first_number 0 'postulates/0001-one.md' "$LOCUS" postulate new one
