@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// driver: the code that is timed. It runs a schedule's stream of operations against one contender.
+// driver: the timed code. It runs a schedule's stream of operations against one contender.
 //
-// TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: the calls into a contender are direct, and
-// whatever the driver costs, it costs all of them the same (the contender `null` shows how much that is). Nothing in a timed
-// lap allocates, prints or reads a clock. What is inlined here is in driver_ops.h, operation by operation.
+// TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: calls into the contender are direct, and
+// the driver costs all contenders the same (the contender `null` shows how much). Nothing in a timed lap allocates, prints or
+// reads a clock. driver_ops.h has the operations that are inlined here.
 #ifndef TB_DRIVER_H
 #define TB_DRIVER_H
 
@@ -13,9 +13,9 @@
 #include "placement/base/cpu_relax.h"
 #include "testbed/measure/driver_ops.h"
 
-// Waits until every worker is idle, draining: a lap ends when everything that was retired in it is home. Only when a worker has
-// finished a request can something have arrived; but where the way home is bounded, a worker may be waiting in the middle of one,
-// and the owner does what it does at a step.
+// Drains until every worker is idle: a lap ends when everything retired in it is home. Blocks can only have arrived when a worker
+// has finished a request. But if the way home is bounded, a worker may be waiting in the middle of one, so the owner does what it
+// does at a step.
 TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, void *context)
 {
     bool bounded = engine->contender->batch_blocks_max != 0;
@@ -47,7 +47,7 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
         else if (op->kind == TB_OP_RETIRE)
             tb_op_retire(engine, ops, context, *op, probe);
         else if (!tb_op_take(engine, ops, context, *op, probe))
-            break; // the run is invalid; do not wait for blocks that will not come
+            break; // the run is invalid: do not wait for blocks that will not come
     }
     tb_settle(engine, ops, context);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// driver_ops: what the driver (driver.h) does for a take, a touch and a retirement; the same for every contender. With `probe` it
-// also watches: blocks outstanding, addresses, and whether what was written is still there.
+// driver_ops: the driver's take, touch and retire (driver.h), the same for every contender. With `probe` they also record the
+// outstanding blocks and their addresses, and check that blocks still hold what was written.
 #ifndef TB_DRIVER_OPS_H
 #define TB_DRIVER_OPS_H
 
@@ -11,7 +11,7 @@
 
 #define TB_INLINE static inline __attribute__((always_inline))
 
-// What a slot's request writes: never 0, and different for neighbours.
+// The byte that a slot's request writes: never 0, and different for neighbours.
 TB_INLINE unsigned char tb_tag(uint32_t slot)
 {
     return (unsigned char)(slot % 255 + 1);
@@ -29,7 +29,7 @@ TB_INLINE void tb_touch(struct tb_engine *engine, void *block, uint32_t slot)
 TB_INLINE bool tb_intact(const void *block, size_t bytes, uint32_t slot)
 {
     const unsigned char *byte = block;
-    return byte[0] == tb_tag(slot) && memcmp(byte, byte + 1, bytes - 1) == 0; // all are equal to the first
+    return byte[0] == tb_tag(slot) && memcmp(byte, byte + 1, bytes - 1) == 0; // all equal the first
 }
 
 TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, bool probe)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// job: what one measured process is told and what it answers, in memory that it shares with the parent. Plain data without
-// pointers: parent and process are two programs (lap_main.c) of one build. A size that differs betrays that they are not.
+// job: the input and the output of one measured process, in memory that it shares with the parent. Plain data without pointers:
+// parent and process are two programs (lap_main.c) of one build. A different size shows that they are not.
 #ifndef TB_JOB_H
 #define TB_JOB_H
 
 #include "testbed/measure/sample.h"
 
 #define TB_LAPS_MAX 4096u
-#define TB_PROBE_LAPS 5u        // laps watched for footprint and contents; 1 for a replay, whose lap is long
+#define TB_PROBE_LAPS 5u        // laps that check footprint and contents; 1 for a replay, whose lap is long
 
 struct tb_job {
     char contender[64];
-    char library[4096];         // that must be the process's malloc; "" for none
+    char library[4096];         // must be the process's malloc; "": any
     enum tb_touch touch;
     enum tb_dispatch dispatch;
     enum tb_fault fault;
