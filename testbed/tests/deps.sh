@@ -45,7 +45,7 @@ with=()
 
 printf '#!/bin/sh\nexit 1\n' >"$bare/dpkg-query"
 printf '#!/bin/sh\necho "  Candidate: 1"\n' >"$bare/apt-cache"
-stops_without_apt() { deps 1 build && says_only 'there is no apt-get'; }
+stops_without_apt() { deps 1 build && says_only 'apt-get is missing'; }
 chmod +x "$bare"/{dpkg-query,apt-cache}
 check 'dpkg alone, without apt, is not enough' stops_without_apt
 printf '#!/bin/sh\nexit 1\n' >"$bare/apt-get" && chmod +x "$bare/apt-get"

@@ -182,7 +182,7 @@ Test(nodes_judge, a_touch_on_a_page_that_nobody_knows_is_no_evidence)
         expect_bad("2 touches or frees were on pages whose node is unknown");
     }
     stations[1].books.error = -EPERM;
-    expect_bad("move_pages cannot locate where the pages are: Operation not permitted");
+    expect_bad("move_pages cannot locate the pages: Operation not permitted");
 }
 
 Test(nodes_judge, balancing_must_have_done_nothing_unless_pages_move_by_design)
