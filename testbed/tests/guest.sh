@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# The emulated machines: are they what machines.sh says, do the unit tests pass where there are several nodes, and is a failing
-# command told from a failing machine? LOCUS=path/to/locus BUILD=path/of/the/build.
+# The emulated machines: do they match machines.sh, do the unit tests pass on several nodes, and is a failing command
+# distinguished from a failing machine? LOCUS=path/to/locus BUILD=path/of/the/build.
 #
-# One boot a machine, all its cases in it, two machines at a time. All unit tests are run in n2, those that ask the machine in
-# the others (of a case that its filter leaves out Criterion says "test was skipped"). Where QEMU cannot be had everything is
-# skipped, with the command that would fix it; in continuous integration that is a failure (or-skip.sh).
+# Each machine boots once for all its cases, two machines at a time. n2 runs all unit tests, the others those that depend on the
+# machine (Criterion says "test was skipped" for a case outside its filter). If QEMU is not available everything is skipped, with
+# the command that would fix it; in continuous integration that is a failure (or-skip.sh).
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus-lap, the process that is measured: nothing that reads, hashes or reports is mapped there, locus finds it or says what to do,
-# and a log says which one it was. LOCUS names the program, REPO the project. One line a case: PASS, FAIL or SKIP.
+# locus-lap, the measured process: it maps no library that parses, hashes or reports, locus finds it or says what to do, and a log
+# says which one it was. LOCUS names the program, REPO the project. One line a case.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
@@ -35,7 +35,7 @@ else
     skip dpdk-is-not-in-locus 'the build found no DPDK'
 fi
 
-# A process that is measured, looked at while it runs.
+# Inspects a measured process while it runs.
 printf '%s\n' '#!/bin/sh' "'$lap' & pid=\$!" \
     "while kill -0 \$pid; do grep -o '/[^ ]*\$' /proc/\$pid/maps >>'$scratch/maps'; done 2>/dev/null" 'wait $pid' >"$scratch/looker"
 chmod +x "$scratch/looker"

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# testbed/run.sh, which is `make run`: its steps with their seconds, what it says beforehand of a busy machine, its answer, and what
-# becomes of a step that fails. What takes long is left out: the measurements have one lap, and what this test is not about
-# says nothing. LOCUS=path/to/locus names the program.
+# testbed/run.sh, which is `make run`: its steps with their seconds, its warning on a busy machine, its answer, and what happens
+# if a step fails. It is kept short: the measurements have one lap, and other steps are stubs. LOCUS=path/to/locus names the
+# program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/tests/cases.bash
 kept=$scratch/kept
 
-# A locus that is quick. FAILS names a command that fails; BUSY makes the doctor find others at work.
+# A quick stand-in for locus. FAILS names a command that fails; BUSY makes the doctor find other processes.
 cat >"$scratch/locus" <<'S'
 #!/bin/bash
 echo "$*" >>"$CALLS"
@@ -74,7 +74,7 @@ run FAILS=advise ROUNDS=1
 holds placement-that-is-not-known-is-said "$(grep -A 2 '^Placement' "$out")" eval \
     "grep -A 1 '^Placement' '$out' | grep -q '^no answer: this step failed'"
 
-# Whatever cannot be looked at is not guessed: neither nodes nor a load.
+# What cannot be read is not guessed: neither nodes nor a load.
 run FAILS=topo ROUNDS=1
 text nodes-that-are-not-known-are-not-guessed '^  flagship +not run: the number of nodes .* unknown'
 holds and-nothing-is-fetched-for-them "$(grep -E '^  guest|^guest|run 0005' "$out" "$scratch/calls")" \
