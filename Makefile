@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The whole build, one file and not recursive. The sources lie in rooms (ROOMS, below). A file is found by where it lies:
+# The whole build in one file, not recursive. The sources are in rooms (ROOMS, below). A file's place says what it is:
 #
-#   ROOM/*.c, and its folders but tests     code of that room: liblocus (topo, placement) or the programs
+#   ROOM/*.c, and folders except tests      code of that room: liblocus (topo, placement) or the programs
 #   ROOM/tests/*_test.c                     Criterion tests, one binary for each room: build/VARIANT/ROOM/tests/unit
-#   ROOM/tests/*_{stress,litmus,scenario}.c one plain program each
+#   ROOM/tests/*_{stress,litmus,scenario}.c a plain program each
 #   ROOM/tests/*_inject.c                   a library to preload
-#   ROOM/tests/*_fuzz.c                     a libFuzzer program, of clang with ASan only
-#   tests/*.sh, at any depth                run as it is by testbed/tests/suite.sh
+#   ROOM/tests/*_fuzz.c                     a libFuzzer program, only with clang and ASan
+#   tests/*.sh, at any depth                a script for testbed/tests/suite.sh
 #
-# A room's README.md names in its line "Uses:" the rooms whose headers it may include. What a room's tests link is that room and
-# those that it uses, and theirs, so a call upwards does not link; `make layers` checks the includes. A variant (compiler and
-# sanitizer) has a build directory of its own, and none disturbs another:
+# The line "Uses:" in a room's README.md names the rooms whose headers it may include. A room's tests link with that room, the
+# rooms that it uses, and theirs, so an upward call does not link; `make layers` checks the includes. Each variant (compiler and
+# sanitizer) has its own build directory:
 #
 #   make                          build/gcc          make CC=clang SAN=thread       build/clang-tsan
 #   make SAN=address,undefined    build/gcc-asan     make CC=clang SAN=address,undefined   build/clang-asan
@@ -28,13 +28,13 @@ CC := gcc
 endif
 SAN ?=
 
-# All cores, unless the caller said otherwise (-jN) or is a make that did.
+# All cores, unless the caller, or the make that called this one, gave -jN.
 ifeq ($(MAKELEVEL)$(filter -j% --jobserver%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
-# From the bottom up. No room uses one after it.
+# From the bottom up: no room uses a later one.
 ROOMS := topo $(addprefix placement/,base memory blocks domain) \
          $(addprefix testbed/,stats base doc counters host workload measure contenders matrix) \
          $(addprefix testbed/,record postulate judge run report cli)
@@ -44,10 +44,10 @@ kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
 B    := build/$(notdir $(lastword $(CC)))$(kind)
 fuzz := $(filter clang-asan,$(notdir $(B)))
 
-# Flags. `override`, so that `make CFLAGS=-O3` adds to these instead of replacing them.
+# `override`, so that `make CFLAGS=-O3` adds to these flags instead of replacing them.
 CFLAGS  ?= -O2
 override CFLAGS += -std=c11 -g -pthread -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common
-override CPPFLAGS += -D_GNU_SOURCE -I. $(addprefix -iquote ,$(filter topo placement/%,$(ROOMS))) # public headers are installed flat
+override CPPFLAGS += -D_GNU_SOURCE -I. $(addprefix -iquote ,$(filter topo placement/%,$(ROOMS))) # public headers install flat
 override LDFLAGS += -pthread -Wl,--as-needed
 ifeq ($(SAN),)
 override CPPFLAGS += -DNDEBUG
@@ -56,8 +56,8 @@ override CFLAGS  += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsani
 override LDFLAGS += -fsanitize=$(SAN)
 endif
 
-# DPDK's pools are contenders where libdpdk-dev is installed. Archives, because its shared EAL would load two hundred drivers; the
-# pools' drivers register themselves, so they are linked whole. DPDK= leaves it out.
+# DPDK's pools are contenders if libdpdk-dev is installed. We link archives, because its shared EAL would load two hundred
+# drivers, and link the pools' drivers whole, because they register themselves. DPDK= builds without it.
 PKG_CONFIG ?= $(firstword $(patsubst %-gcc,%-pkg-config,$(filter %-gcc,$(notdir $(lastword $(CC))))) pkg-config)
 DPDK       ?= $(if $(SAN),,$(wildcard $(shell $(PKG_CONFIG) --variable=libdir libdpdk 2>/dev/null)/librte_eal.a))
 ifneq ($(DPDK),)
@@ -68,13 +68,13 @@ dpdk_libs   := -Wl,--whole-archive $(dpdk_drivers) -Wl,--no-whole-archive -Wl,--
                $(filter -lbsd -lfdt -lnuma -ldl -lm,$(shell $(PKG_CONFIG) --static --libs-only-l libdpdk))
 endif
 
-# What each layer needs of the system. A room's tests are linked with these and no more.
+# The system libraries of each layer. A room's tests link only with these.
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
 testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
 
-# Objects: ROOM_own is the room, ROOM_all also what it may call. main.o and lap_main.o have a main() each and are in neither. A room
-# may use those before it, so each ROOM_all is known when it is asked for.
+# Objects: ROOM_own is the room's, ROOM_all includes what it may call. main.o and lap_main.o have a main() and are in neither. A
+# room uses only earlier ones, so each ROOM_all is known when it is needed.
 own = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c) $(filter-out $(1)/tests/%,$(wildcard $(1)/*/*.c))))
 uses = $(shell sed -n 's/^Uses: *//p' $(1)/README.md)
 $(foreach r,$(ROOMS),$(eval $(r)_own := $(call own,$(r)))\
@@ -90,7 +90,7 @@ static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
 
-# The same with the rules compiled in (placement/base/rules.h), where CHECKED=1 asks for it.
+# With CHECKED=1, also the library with the rules compiled in (placement/base/rules.h).
 CHECKED         ?=
 checked_objects := $(patsubst $(B)/%,$(B)/checked/%,$(lib_objects))
 checked_libs    := $(if $(CHECKED),$(B)/liblocus-checked.a $(B)/liblocus-checked.so.$(VERSION))
@@ -121,7 +121,7 @@ $(B)/%.o: %.c Makefile
 $(B)/checked/%.o: %.c Makefile
 	$(compile)
 
-# The commit goes into every log. The stamp changes when it does, and only then is anything compiled anew.
+# The commit goes into every log. The stamp changes with it, and only then are files recompiled.
 commit := $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)
 $(B)/commit: FORCE
 	@mkdir -p $(@D)
@@ -129,18 +129,18 @@ $(B)/commit: FORCE
 $(B)/testbed/host/environment.o: $(B)/commit
 $(B)/testbed/host/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
 
-# The page's frame and style are taken in by the assembler, which no compiler writes down.
+# The assembler includes the page's frame and style, and the compiler's dependency files do not list them.
 $(B)/testbed/report/page/files.o: $(addprefix testbed/report/page/,page.html style.css)
 
-# Contenders that need a header of another package are empty without it. The compiler does not write down what it looked for in
-# vain, so the stamp says which are there, and what depends on it is compiled anew when one is installed or removed.
+# Contenders that need another package's header are empty without it. Dependency files do not list missing headers, so this stamp
+# lists those present, and the contenders are recompiled when a package is installed or removed.
 optional := $(foreach header,urcu/lfstack.h urcu/wfcqueue.h ck_stack.h,\
     $(shell echo '\#include <$(header)>' | $(CC) -E -x c -o /dev/null - 2>/dev/null && echo $(header)))
 $(B)/optional: FORCE
 	@mkdir -p $(@D)
 	@echo '$(optional)' | cmp -s - $@ || echo '$(optional)' >$@
 $(addprefix $(B)/testbed/contenders/,locus_urcu.o locus_ck.o): $(B)/optional
-# liburcu's push names the member of an empty stack's head: an address of nothing, which it never follows.
+# liburcu's push takes the address of a member of a null head, which it never follows.
 $(B)/testbed/contenders/locus_urcu.o: override CFLAGS += $(if $(findstring undefined,$(SAN)),-fno-sanitize=null)
 
 # The same for DPDK, which may be installed after a build.
@@ -155,7 +155,7 @@ $(dpdk_names): override CPPFLAGS += $(if $(dpdk_flags),-DTB_DPDK -DTB_DPDK_NAMES
 $(dpdk_names): testbed/contenders/dpdk.c Makefile
 	$(compile)
 
-# Whatever does not begin with locus_ stays inside, in the archive as well: one object, its other names made local.
+# Only names that begin with locus_ are exported, also from the archive: it is one object with all other names made local.
 define archive
 $(call quiet,AR)$(CC) -r -nostdlib -o $(@:.a=.o) $^ && objcopy -w --keep-global-symbol='locus_*' $(@:.a=.o) && \
     rm -f $@ && ar crs $@ $(@:.a=.o)
@@ -180,13 +180,13 @@ $(shared_lib): $(lib_objects) $(B)/liblocus.map
 $(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
 	$(call shared,liblocus-checked)
 
-# Contenders are found through a linker section: an archive would drop them, so these objects are linked directly.
-# Whoever asks for locus gets what it measures with, too.
+# Contenders are found through a linker section. An archive would drop them, so their objects are linked directly. Building locus
+# also builds locus-lap.
 $(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) | $(lap)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed_libs)
 
-# The measured process: the contenders, and of what they may use only what is called. It is given no library for JSON, YAML, hashes
-# or the like, so that none can come in unnoticed.
+# The measured process: the contenders, and only the functions that they call. It is not linked with libraries for JSON, YAML or
+# hashes, so that none can come in unnoticed.
 $(B)/testbed/lap.a: $(filter-out $(testbed/contenders_own),$(testbed/contenders_all))
 	$(call quiet,AR)rm -f $@ && ar crsT $@ $^
 $(lap): $(B)/testbed/lap_main.o $(testbed/contenders_own) $(B)/testbed/lap.a
@@ -196,7 +196,7 @@ $(lap): $(B)/testbed/lap_main.o $(testbed/contenders_own) $(B)/testbed/lap.a
 
 test_sources = $(sort $(foreach pattern,$(2),$(wildcard $(1)/tests/*_$(pattern).c)))
 
-# $(1): a room. The order of what it defines: units, plain programs, preloaded libraries, fuzzers.
+# $(1): a room. Defines, in this order: units, plain programs, preloaded libraries, fuzzers.
 define test_rules
 $(1)_units   := $(patsubst %.c,$(B)/%.o,$(call test_sources,$(1),test))
 $(1)_unit    := $$(if $$($(1)_units),$(B)/$(1)/tests/unit)
@@ -205,7 +205,7 @@ $(1)_preload := $(patsubst %.c,$(B)/%.so,$(call test_sources,$(1),inject))
 $(1)_fuzz    := $(patsubst %.c,$(B)/%,$(call test_sources,$(1),fuzz))
 
 $$($(1)_units) $$($(1)_plain:=.o): override CPPFLAGS += -UNDEBUG
-$$($(1)_units): override CFLAGS += -O0 # they run for microseconds, and optimizing them was a third of the build
+$$($(1)_units): override CFLAGS += -O0 # they run for microseconds, but optimizing them took a third of the build
 
 $(B)/$(1)/tests/unit: $$($(1)_units) $(B)/topo/tests/no_certificates.o $($(1)_all)
 	$$(call quiet,LD)$$(CC) $$(LDFLAGS) -Wl,--export-dynamic-symbol='mbedtls_x509_crt_parse_*' -o $$@ $$^ $($(1)_libs) -lcriterion
@@ -222,7 +222,7 @@ $$($(1)_fuzz): %: %.o $($(1)_all)
 endef
 $(foreach r,$(ROOMS),$(eval $(call test_rules,$(r))))
 
-# The witness that QEMU loads (testbed/guest/plugin): no header of QEMU is needed. v1 is for QEMU 7.2.
+# The witness that QEMU loads (testbed/guest/plugin). It needs no QEMU header. v1 is for QEMU 7.2.
 plugins := $(addprefix $(B)/testbed/guest/plugin/,stores.so stores-v1.so)
 $(plugins): testbed/guest/plugin/stores.c Makefile
 	@mkdir -p $(@D)
@@ -231,7 +231,7 @@ $(B)/testbed/guest/plugin/stores-v1.so: override CPPFLAGS += -DSTORES_PLUGIN_VER
 
 each = $(foreach r,$(ROOMS),$($(r)_$(1)))
 
-# The parsers that are fuzzed, by name, wherever they lie: libFuzzer finds its way by the branches of these.
+# The fuzzed parsers, by file name: libFuzzer is guided by their branches.
 fuzzed := $(if $(fuzz),$(shell find $(LAYERS) -name '*_fuzz.c' -o -name cpulist.c -o -name 'trace*.c' -o -name 'postulate*.c'))
 $(fuzzed:%.c=$(B)/%.o): override CFLAGS += -fsanitize=fuzzer-no-link
 
@@ -242,9 +242,9 @@ tests: ## the test programs of this variant
 preloads := $(if $(SAN),,$(call each,preload) $(plugins))
 tests: $(unit_programs) $(call each,plain) $(preloads) $(if $(fuzz),$(call each,fuzz))
 
-# --- what people call ----------------------------------------------------------------------------------------------------------
+# --- targets for people --------------------------------------------------------------------------------------------------------
 
-run: deps ## the main job: this machine, a scoreboard, a replay; results in build/run (TRACE=file)
+run: deps ## describe this machine, run a scoreboard and a replay; results in build/run (TRACE=file)
 	@$(MAKE) all
 	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run.sh
 
@@ -254,10 +254,10 @@ check: deps-check ## for every save: one build, its unit tests, layers, tidy (90
 test: deps-test ## before a commit: sanitizers, races, faults, fuzzing, the command line, one emulated machine (10 minutes)
 	@bash testbed/tests/suite.sh test
 
-test-all: deps-test ## all else as well: mutants, every emulated machine, fleets, Slurm, power cuts, browser, arm64 (an hour)
+test-all: deps-test ## everything: also mutants, every emulated machine, fleets, Slurm, power cuts, browser, arm64 (an hour)
 	@bash testbed/tests/suite.sh all
 
-test-fleet: deps-test ## the playbooks over fake hosts on this machine (as root; five minutes)
+test-fleet: deps-test ## the playbooks on fake hosts on this machine (as root; five minutes)
 	@ONLY=ansible/ bash testbed/tests/suite.sh all
 
 test-report: ## the report in a headless browser: figures, console, screenshots (installs chromium)
@@ -268,7 +268,7 @@ test-report: ## the report in a headless browser: figures, console, screenshots 
 test-arm64: ## the tests on aarch64, cross-built and emulated (needs gcc-aarch64-linux-gnu; ten minutes)
 	@bash testbed/tests/arm64/arm64.sh
 
-logging-effect: all ## does writing the log change what is measured? an equivalence test, 2 %
+logging-effect: all ## does writing the log change what is measured? an equivalence test within 2 %
 	@$(MAKE) $(B)/testbed/cli/tests/logging_effect_scenario
 	@LOCUS_LAP=$(B)/locus-lap $(B)/testbed/cli/tests/logging_effect_scenario
 
@@ -278,32 +278,32 @@ soak: deps-test ## test-all, with SOAK_SECONDS for each program
 bench: all ## nanoseconds for each operation, against malloc
 	@$(B)/locus bench
 
-peers: ## fetch newer mallocs to compare with, unpacked in build/peers and not installed (20 MB)
+peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not installed (20 MB)
 	@sh testbed/measure/peers.sh
 
 deps: ## install what the build and `make run` need (Debian, Ubuntu)
 	@sh .ci/deps.sh build
 
-deps-test: ## install what `make test` needs besides
+deps-test: ## install what `make test` also needs
 	@sh .ci/deps.sh test
 
-deps-check: ## install what `make check` needs besides
+deps-check: ## install what `make check` also needs
 	@sh .ci/deps.sh check
 
-syntax: ## what another compiler has to say of the sources, without compiling them: make CC=clang syntax
+syntax: ## another compiler's warnings, without generating code: make CC=clang syntax
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $(dpdk_flags) -fsyntax-only $(patsubst $(B)/%.o,%.c,$(everything)) testbed/main.c
 
-libs: # for scripts that link themselves
+libs: # for scripts that call the linker
 	@echo '$(testbed_libs)'
 
-layers: ## no room includes a header of a room that it may not use
+layers: ## check that no room includes a header of a room that it may not use
 	@sh .ci/layers.sh "$(ROOMS)" $(public)
 
-tidy: ## sizes of functions and files, widths, names at the top level
+tidy: ## check the sizes of functions and files, line widths, names at the top level
 	@sh .ci/tidy.sh $(public)
 
 sources = $(shell find $(LAYERS) -name '*.[ch]')
-format: ## clang-format, trailing comments stay where they are
+format: ## clang-format, keeping trailing comments in their columns
 	@bash .ci/format.sh $(sources)
 
 format-check: ## show what `make format` would change
@@ -332,7 +332,7 @@ install: all install-share ## PREFIX=/usr/local LIBDIR=PREFIX/lib DESTDIR= CHECK
 	$(if $(lap),install -D -t $(DESTDIR)$(libexec) $(lap))
 	$(if $(program),$(install_manual))
 
-# Both are made of what the program says of itself, so one for another architecture has none.
+# Both are generated by running the program, so a build for another architecture has none.
 man1       := $(PREFIX)/share/man/man1
 completion := $(PREFIX)/share/bash-completion/completions
 define install_manual
@@ -342,7 +342,7 @@ if $(program) --version >/dev/null 2>&1; then sh testbed/cli/manual.sh man $(pro
     else echo 'locus(1) and its completion are left out: $(program) does not run on this machine'; fi
 endef
 
-# What the program needs beside itself (testbed/base/share.h). locus-lap is nobody's command, so it is not in bin.
+# Files that the program needs (testbed/base/share.h). Users do not call locus-lap, so it is not in bin.
 share   := $(PREFIX)/share/locus
 libexec := $(PREFIX)/libexec/locus
 install-share:
@@ -354,7 +354,7 @@ install-share:
 	install -m 644 $(wildcard testbed/guest/plugin/*) $(DESTDIR)$(share)/guest/plugin
 	install -m 644 $(wildcard placement/examples/*.*) $(DESTDIR)$(share)/examples
 
-uninstall: ## takes away what install put there, checked or not
+uninstall: ## remove what install installed, with or without CHECKED=1
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/locus/,$(notdir $(public))) $(DESTDIR)$(PREFIX)/bin/locus
 	rm -f $(DESTDIR)$(man1)/locus.1 $(DESTDIR)$(completion)/locus
 	rm -f $(foreach name,locus locus-checked,$(DESTDIR)$(LIBDIR)/pkgconfig/$(name).pc $(addprefix \
@@ -362,14 +362,14 @@ uninstall: ## takes away what install put there, checked or not
 	rm -rf $(DESTDIR)$(share) $(DESTDIR)$(libexec)
 	-rmdir $(DESTDIR)$(PREFIX)/include/locus 2>/dev/null
 
-list: ## the test programs and scripts, one per line
+list: ## print the test programs and scripts, one per line
 	@printf '%s\n' $(patsubst $(B)/%,%,$(call each,unit) $(call each,plain) $(call each,preload) $(call each,fuzz)) \
 	    $(filter-out %/suite.sh %/item.sh,$(sort $(shell find $(LAYERS) ansible -path '*/tests/*.sh' ! -path '*/tests/*/*')))
 
 clean: ## remove build/
 	rm -rf build
 
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deps.sh build|check|test|report: installs the Debian or Ubuntu packages that are missing, and says nothing when none is.
-# With --missing behind it, it prints their names, one a line, and installs nothing.
+# deps.sh build|check|test|report [--missing]: installs the missing Debian or Ubuntu packages, and prints nothing if none is
+# missing. --missing prints their names, one per line, and installs nothing.
 #
-# On another distribution it stops: what compiles and tests the program would not be what these names stand for. DEPS=skip is for
-# whoever has installed it all by hand; then nothing is looked for.
+# On another distribution it stops, because the packages have other names there. If you have installed them by hand, set
+# DEPS=skip: then nothing is checked.
 #
-# Packages change their names between releases, so a need is a list of names, a|b: the first one that is installed, or else the
-# first one that apt knows. Without root and without a sudo that asks no password it prints the one line to run, and fails.
+# Packages change their names between releases, so a need is a list of names, a|b: the first one installed, or else the first one
+# that apt knows. Without root and passwordless sudo it prints the line to run, and fails.
 set -eu
 
-# gcc only recommends libc6-dev, and recommended packages are not installed here; zstd or xz unpack the guest's kernel. libdpdk-dev
-# depends on all of DPDK, 220 packages with udev and rdma-core (32 MB to fetch, 165 MB on disk), so it is for the tests alone.
+# gcc only recommends libc6-dev, and recommended packages are not installed here; zstd or xz unpacks the guest's kernel.
+# libdpdk-dev depends on all of DPDK, 220 packages with udev and rdma-core (32 MB to fetch, 165 MB on disk), so only the tests
+# need it.
 build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-dev libssl-dev liburing-dev libpfm4-dev
        zstd xz-utils libjemalloc2 libmimalloc2.0|libmimalloc2.1|libmimalloc3
        libtcmalloc-minimal4|libtcmalloc-minimal4t64 libtbbmalloc2|libtbb2'
@@ -31,13 +32,13 @@ esac
 case ${DEPS-} in
 '') ;;
 skip) exit 0 ;;
-*) echo "deps: DEPS is '$DEPS': skip, or nothing at all" >&2; exit 2 ;;
+*) echo "deps: DEPS is '$DEPS', but only 'skip' is known" >&2; exit 2 ;;
 esac
 
 for tool in dpkg-query apt-cache apt-get; do
     command -v $tool >/dev/null && continue
-    echo "deps: there is no $tool here ($(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME-}")): only packages of Debian and" \
-        "Ubuntu are known by name. Install by hand what these bring, then go on with DEPS=skip (make run DEPS=skip):" >&2
+    echo "deps: $tool is missing ($(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME-}")): only packages of Debian and" \
+        "Ubuntu are known by name. Install the equivalents of these, then go on with DEPS=skip (make run DEPS=skip):" >&2
     echo $needs | sed 's/|[^ ]*//g' | fold -s -w 120 | sed 's/^/    /' >&2
     exit 1
 done
@@ -58,7 +59,7 @@ clang_runtime() {
     [ -z "$version" ] || echo "libclang-rt-$version-dev|libclang-common-$version-dev"
 }
 
-# Prints one name for each need that nothing installed meets.
+# Prints one name for each need that no installed package meets.
 missing() {
     for need; do
         choice= met=

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# format.sh [--check] FILE...: clang-format, except that comments behind code stay in the columns that a hand gave them.
+# format.sh [--check] FILE...: clang-format, but trailing comments keep their columns.
 #
-# clang-format 14 can align trailing comments only its own way, which moves every comment of a struct when its longest member
-# changes. So lines are compared with the blanks before such a comment squeezed: where only these differ, the old line is kept.
+# clang-format 14 aligns trailing comments only its own way, which moves every comment of a struct when its longest member
+# changes. So lines are compared with the blanks before such comments squeezed: if only these differ, the old line is kept.
 set -euo pipefail
 check=
 [ "$1" != --check ] || { check=yes; shift; }

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# layers.sh "ROOM..." PUBLIC-HEADER...: no room includes a header of a room that it may not use.
+# layers.sh "ROOM..." PUBLIC-HEADER...: checks that no room includes a header of a room that it may not use.
 #
-# The rooms come from the bottom up. Each one's README.md says in its line "Uses:" which others it uses, and these have to be below
-# it: so there is no circle. Of topo/ and placement/ others see the public headers only. Those are installed flat into one folder,
-# so they may include only each other, by bare name. A room's tests may also include test headers of the rooms below.
+# The rooms are listed from the bottom up. The line "Uses:" in a room's README.md names the rooms that it uses, which must be
+# below it, so there is no circle. Other rooms see only the public headers of topo/ and placement/. These are installed in one
+# folder, so they may include only each other, by bare name. A room's tests may also include test headers of the rooms below.
 set -eu
 rooms=$1
 shift
@@ -57,7 +57,7 @@ done)" '
         to = room_of(path)
         at = $2 ":" $3 ": "
         in_tests = $2 ~ "/tests/"; of_tests = path ~ "/tests/"; library = $1 ~ "^(topo|placement)(/|$)"
-        if (to == "") print at "\"" $4 "\" lies in no room"
+        if (to == "") print at "\"" $4 "\" is in no room"
         else if (to != $1 && !(($1 ">" to) in allowed) && !(in_tests && of_tests && height[to] < height[$1]))
             print at $1 " does not use " to ", so it may not include \"" $4 "\" (" $1 "/README.md)"
         else if (of_tests && !in_tests) print at "\"" $4 "\" is a header of tests"

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# tidy.sh PUBLIC-HEADER...: the limits that keep the code readable, held by a machine and not by reviewers.
+# tidy.sh PUBLIC-HEADER...: checks the limits that keep the code readable, so that reviewers need not.
 #
 #   functions <= 70 lines (from the line of the name to the closing brace), tests too     .c files <= 700 lines
 #   public headers <= 120 lines                                                           lines <= 132 columns
-#   a folder has at most 20 source files, but for lists of like members: contenders, commands, tests
-#   no trailing blanks, no tabs but in Makefiles, a final newline, SPDX in the first two lines
+#   a folder has at most 20 source files, except for lists of similar members: contenders, commands, tests
+#   no trailing blanks, no tabs except in Makefiles, a final newline, SPDX in the first two lines
 #   an opening comment that begins with a file's name begins with its own
-#   at the top level the parts of the design and nothing else
+#   the top level has the parts of the design and nothing else
 set -eu
 export LC_ALL=C.UTF-8
 status=0
@@ -17,7 +17,7 @@ complain() {
     found=$(cat)
     [ -z "$found" ] || { printf '%s\n' "$found" | sed 's/^/tidy: /'; status=1; }
 }
-check() { # runs "$@" and complains about each line it prints (in this shell, so that status is kept)
+check() { # runs "$@" and complains about each line it prints; in this shell, to keep the status
     complain <<END
 $("$@")
 END
@@ -58,7 +58,7 @@ lines() {
     done
 }
 
-openings() { # "words: what it is for" opens words.c and words_more.c, and no other file
+openings() { # "words: what it is for" may open words.c and words_more.c, but no other file
     awk 'FNR == 3 && match($0, /^\/\/ [a-z_0-9]+: /) { name = FILENAME; sub(/.*\//, "", name); word = substr($0, 4, RLENGTH - 5)
         if (index(name, word) != 1) printf "%s:3: the opening comment names another file, %s\n", FILENAME, word }' $sources
 }
@@ -70,7 +70,7 @@ top_level() {
     for name in *; do
         case $name in
         topo | placement | testbed | experiments | postulates | logs | ansible | Makefile | README.md | LICENSE | build) ;;
-        *) echo "$name: not a part of the design's top level" ;;
+        *) echo "$name: does not belong at the top level" ;;
         esac
     done
 }

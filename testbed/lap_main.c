@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus-lap: the measured process. It is a program of its own, so that what `locus` needs to read and to report is not mapped where
-// times are taken. Not for people: tb_campaign_run_rounds() starts it with the schedule at file descriptor 3 and the job at 4, and
-// reads the answer from the job. The Makefile links it with the contenders and what they may use, but with no library for JSON,
-// YAML or hashes: code that calls one does not link.
+// locus-lap: the measured process. It is a program of its own, so that the libraries with which `locus` reads and reports are not
+// mapped where times are taken. Users do not start it: tb_campaign_run_rounds() does, with the schedule at file descriptor 3 and
+// the job at 4, and reads the result from the job. The Makefile links it with the contenders and what they may use, but with no
+// library for JSON, YAML or hashes: code that calls one does not link.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 enum { SCHEDULE_FD = 3, JOB_FD = 4 };
 
-// Requested and granted are two things: the loader ignores a preload that it cannot use, with a word on stderr only.
+// Requested is not granted: the loader ignores a preload that it cannot use, with only a message on stderr.
 static bool malloc_granted(struct tb_job *job)
 {
     Dl_info info;
@@ -34,7 +34,7 @@ static bool malloc_granted(struct tb_job *job)
     char *requested = realpath(job->library, NULL);
     bool same = granted && requested && strcmp(granted, requested) == 0;
     if (!same)
-        snprintf(job->sample.invalid, sizeof job->sample.invalid, "asked for the malloc of %.80s, got %.80s", job->library,
+        snprintf(job->sample.invalid, sizeof job->sample.invalid, "requested the malloc of %.80s, got %.80s", job->library,
                  granted ? granted : "another");
     free(granted);
     free(requested);
@@ -51,7 +51,7 @@ int main(void)
         return TB_EXIT_USAGE;
     }
     if (job_stat.st_size != (off_t)sizeof(struct tb_job)) {
-        tb_error("locus and locus-lap are of two builds: make or install both");
+        tb_error("locus and locus-lap are from different builds: make or install both");
         return TB_EXIT_USAGE;
     }
     const struct tb_schedule *schedule =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// main: finds the command and calls it. Each is one file in cli/. What is measured is another program (lap_main.c).
+// main: finds the command and calls it. Each command is a file in cli/. The measured process is another program (lap_main.c).
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,12 +38,12 @@ static void list(FILE *out)
                  "Which allocator and placement should a KV cache use on this machine, and how much is it worth?\n\n");
     for (size_t i = 0; i < commands_count; i++)
         fprintf(out, "  %-16s  %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(out, "\n  * works on the postulates and logs of a clone of the project's repository: call it at the top of one\n"
-                 "\n  locus COMMAND --help (or -h) explains a command, with examples; locus --version.\n"
-                 "\nExit status: 0 done, 1 the run failed or a gate did, 2 bad input, or no command at all.\n");
+    fprintf(out, "\n  * works on the postulates and logs of a clone of the project's repository: run it at the top of one\n"
+                 "\n  locus COMMAND --help (or -h) explains a command, with examples. locus --version prints the version.\n"
+                 "\nExit status: 0 success, 1 the run or a gate failed, 2 bad input or no command.\n");
 }
 
-// What a command printed and did not flush.
+// Flushes what a command has printed.
 static int finish(int status)
 {
     int flushed = tb_cli_flush();
@@ -95,7 +95,7 @@ static bool is_help(const char *word)
 
 int main(int argc, char **argv)
 {
-    static char page[1 << 16]; // a page goes out at once, so that the reason of a failed write is known
+    static char page[1 << 16]; // a page is written at once, so that the reason for a failed write is known
     tb_inherited_settle();
     commands_collect();
     if (!isatty(STDOUT_FILENO))

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# A run once more, from its log alone: sh testbed/reproduce.sh RUN [ROUNDS], at the top of a clone of the project.
+# Repeats a run from its log alone: sh testbed/reproduce.sh RUN [ROUNDS], at the top of a clone of the project.
 #
-# RUN is a run's id, the last six digits of it, or its log. The commit that the log names is built in a clone of its own below
-# $TMPDIR, and runs the same experiment with the same seed and as many rounds (or ROUNDS), as a trial. The clone shares this
-# repository's objects and writes nothing into it. `locus compare` then shows both runs and says which predicted figures were
-# reproduced: those whose intervals overlap. KEEP=1 leaves the clone with the program and the new log.
+# RUN is a run's id, its last six digits, or its log. The script builds the commit that the log names in a clone below $TMPDIR,
+# and runs the same experiment with the same seed and rounds (or ROUNDS), as a trial. The clone shares this repository's objects
+# and writes nothing into it. `locus compare` then shows both runs and says which predicted figures were reproduced: those whose
+# intervals overlap. KEEP=1 keeps the clone with the program and the new log.
 #
-# Exit status: 0 reproduced, 1 not, or the run failed, 2 bad input, or it cannot be done here.
+# Exit status: 0 reproduced; 1 not reproduced, or the run failed; 2 bad input, or not possible here.
 set -u
 : "${LOCUS:=build/gcc/locus}"
 
@@ -23,7 +23,7 @@ log=$(printf '%s\n' "$log" | jq -r '.runs[0].path')
 id=$(header .experiment.id) seed=$(header '.design.seed | tostring') rounds=${2:-$(header .design.rounds)}
 commit=$(header .env.build.commit) dirty=$(header .env.build.dirty) guest=$(header .emulated) flags=$(header .env.build.flags)
 
-# A log is data from elsewhere: what reaches git and make is checked first.
+# A log is foreign data: whatever reaches git and make is checked first.
 case $commit in '' | *[!0-9a-f]*) refuse "$log: the log names no commit, so what it measured is not known" ;; esac
 case $id$seed in *[!0-9]*) refuse "$log: it names no experiment and seed" ;; esac
 case $rounds in '' | *[!0-9]*) refuse "'$rounds' is no number of rounds" ;; esac
@@ -45,7 +45,7 @@ echo "again   commit $commit, seed $seed, $rounds rounds"
 { git clone --quiet --shared --no-checkout -- "$(git rev-parse --show-toplevel)" "$tree" &&
     git -C "$tree" checkout --quiet --detach "$commit"; } || give_up "commit $commit could not be checked out into $tree"
 make -C "$tree" CC=$compiler >"$folder/make.txt" 2>&1 ||
-    give_up "make failed (with KEEP=1 its words stay): $(tail -n 1 "$folder/make.txt")"
+    give_up "make failed (KEEP=1 keeps its output): $(tail -n 1 "$folder/make.txt")"
 (cd "$tree" && "$(echo build/*/locus)" run "$id" --seed "$seed" --rounds "$rounds") >"$folder/run.txt" ||
     give_up "the run failed: $(tail -n 1 "$folder/run.txt")"
 again=$tree/$(sed -n 's/^log //p' "$folder/run.txt")

@@ -3,15 +3,15 @@
 #
 # The main job, as `make run` does it: describe this machine, say whether it is fit to measure and what its memory costs, run the
 # scoreboard, replay a recorded trace, time the single operations, run the scoreboard's postulate on this host as a short trial,
-# and say in plain words what came out. On the terminal stand the steps with their seconds and then the answer. What each step had
-# to say lies in $OUT, with samples, plots and the report. TRACE=file replays another trace.
+# and sum up the results in plain words. The terminal shows the steps with their seconds, and then the answer. $OUT has each
+# step's output, samples, plots and the report. TRACE=file replays another trace.
 set -u
 : "${LOCUS:=build/gcc/locus}" "${OUT:=build/run}" "${LOGS:=build/logs}"
 : "${TRACE:=testbed/workload/sample.csv}" "${ROUNDS:=20}" "${TRIAL_ROUNDS:=8}" "${NODE_ROUNDS:=2}"
 mkdir -p "$OUT" || exit 1
 failed=0 begun=$(date +%s)
 
-# timed NAME COMMAND...: runs it, and says how long it took. Its standard error is let through: progress, and what was left out.
+# timed NAME COMMAND...: runs it and prints how long it took. Its standard error stays visible: progress, and what was skipped.
 timed() {
     name=$1 at=$(date +%s)
     shift
@@ -21,7 +21,7 @@ timed() {
     return $status
 }
 
-# step NAME COMMAND...: the same of a locus command. A failure does not stop the others, and is said again at the end.
+# step NAME COMMAND...: the same for a locus command. A failure does not stop the others; the end reports it again.
 step() {
     name=$1
     shift
@@ -36,26 +36,26 @@ outputs() {
     echo "--log=$OUT/$1.jsonl --json=$OUT/$1.json --csv=$OUT/$1.csv --plot=$OUT/$1.svg --summary=$OUT/$1.summary"
 }
 
-# The experiment on many nodes: on this machine if it has some, else in an emulated one, where it is counted and not timed.
+# The experiment on many nodes: on this machine if it has several, otherwise on an emulated one, which counts but does not time.
 flagship() {
     if [ -z "$nodes" ]; then
-        printf '  %-10s not run: how many nodes this machine has is not known\n' flagship
+        printf '  %-10s not run: the number of nodes of this machine is unknown\n' flagship
     elif [ "$nodes" -ge 2 ]; then
         step flagship run 0005 --rounds "$NODE_ROUNDS" --logs "$LOGS"
     elif timed guest sh testbed/guest/fetch.sh; then
         step flagship guest --timeout 600 -- run 0005 --rounds "$NODE_ROUNDS"
     else
         rm -f "$OUT"/flagship.*
-        printf '  %-10s not run: this machine has one node, and no emulated one could be had\n' flagship
+        printf '  %-10s not run: this machine has one node, and no emulated machine is available\n' flagship
     fi
 }
 
 # --- before --------------------------------------------------------------------------------------------------------------------
 
-printf 'This machine, the scoreboard, a replay, a trial: 5 to 8 minutes where nobody else is at work.\n'
-printf 'Everything is kept in %s/; the answer comes at the end.\n' "$OUT"
+printf 'This machine, the scoreboard, a replay, a trial: 5 to 8 minutes if nothing else runs here.\n'
+printf 'All results go to %s/; the answer comes at the end.\n' "$OUT"
 load=$("$LOCUS" doctor load | sed '/^$/,$d' | grep -A 3 '^UNFIT')
-[ -z "$load" ] || printf '\nNow others are at work: it will take two or three times as long, and little can be told.\n%s\n' "$load"
+[ -z "$load" ] || printf '\nOther processes are running: it will take two or three times as long, and show little.\n%s\n' "$load"
 printf '\n'
 
 # --- the steps -----------------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ answer() {
 
 seconds=$(($(date +%s) - begun))
 printf '\n== What came out, after %d min %d s\n\n' $((seconds / 60)) $((seconds % 60))
-printf 'Fit?        %s That was at the start (%s/doctor.txt).\n' "$(tail -n 1 "$OUT/doctor.txt")" "$OUT"
+printf 'Fit?        %s (At the start; see %s/doctor.txt.)\n' "$(tail -n 1 "$OUT/doctor.txt")" "$OUT"
 printf '\nScoreboard, blocks written in full, %s rounds (%s/eval.txt; one byte of each: eval-byte.txt)\n' "$ROUNDS" "$OUT"
 answer eval
 printf '\nReplay of %s (%s/replay.txt)\n' "$TRACE" "$OUT"
@@ -101,6 +101,6 @@ answer replay
 printf '\nPlacement (%s/advise.txt, matrix.txt)\n' "$OUT"
 placement
 printf '\nOpen        %s/report.html: all of this, and the trial of 0001 with every sample; plots: %s/*.svg\n' "$OUT" "$OUT"
-printf 'Not yet     a verdict that counts: locus run 0001; for the record: locus run 0001 --official\n'
+printf 'Next        for a verdict that counts: locus run 0001; for the record: locus run 0001 --official\n'
 [ $failed = 0 ] || printf 'FAILED      at least one step, see above\n'
 exit $failed

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cgroup: how much memory the kernel will let this process's group have.
+// cgroup: how much memory the kernel allows this process's group.
 //
-// A limit may sit on any level above the process, and a container sees only the part of the hierarchy that is mounted into it.
-// So the way leads from the process's own group up to the mount point, and the tightest level counts. Where the group's path
-// lies outside of what is mounted (another cgroup namespace, "/../.."), the mount point itself is the nearest to be seen.
+// A limit may sit on any level above the process, and a container sees only the part of the hierarchy that is mounted into it. So
+// we walk from the process's own group up to the mount point, and the tightest level counts. If the group's path is outside the
+// mounted part (another cgroup namespace, "/../.."), the mount point is the nearest visible level.
 //
-// A group at its limit is not out of memory: the kernel first drops the group's file pages. Therefore room is limit - current +
-// file pages, and the tightest level for room need not be the one with the lowest limit. memory.high is left out: it slows a
-// group down, but allocations beyond it succeed.
+// A group at its limit is not out of memory: the kernel first drops the group's file pages. So room is limit - current + file
+// pages, and the level with the least room need not have the lowest limit. memory.high is ignored: it slows a group down, but
+// allocations beyond it succeed.
 //
-// v1 and v2 differ in file names only. On a hybrid host both are mounted, but the memory controller lives in just one; the other
-// has none of the files and so has no say.
+// v1 and v2 differ only in file names. A hybrid host mounts both, but only one has the memory controller; the other has none of
+// the files and is skipped.
 #include "topo/cgroup.h"
 
 #include <errno.h>
@@ -56,13 +56,13 @@ static bool list_has(const char *list, size_t length, const char *word)
     return false;
 }
 
-// What is sought in the two files of procfs, and the line that held it. The pointers lead into the line.
+// What we look for in the two files of procfs, and the line that has it. The pointers point into the line.
 struct search {
     const struct version *version;
     char *line;
     size_t line_bytes;
     char *group;                // this process's group
-    char *top;                  // the group that is mounted
+    char *top;                  // the group at the mount point
     char *point;                // where it is mounted
 };
 
@@ -138,13 +138,13 @@ static int find_line(const char *root, const char *path, struct search *search, 
         search->line[strcspn(search->line, "\n")] = '\0';
         found = match(search);
     }
-    if (!found && !feof(file)) // an unread rest is not "no such line"; without memory getline fails and ferror stays 0
+    if (!found && !feof(file)) // a failed read is not "no such line"; if memory runs out, getline fails and ferror stays 0
         found = errno == ENOMEM ? -ENOMEM : -EIO;
     fclose(file);
     return found;
 }
 
-// The part of `group` below the mounted top, "" if it is the top itself or lies elsewhere.
+// The part of `group` below the mounted top; "" if it is the top itself or elsewhere.
 static const char *below(const char *group, const char *top)
 {
     if (*group != '/')
@@ -166,7 +166,7 @@ static int read_u64(const char *root, const char *directory, const char *name, u
     return topo_sysfs_u64(root, path, out);
 }
 
-// Sums the file pages of memory.stat. A file without the keys counts as none: the estimate errs to the safe side.
+// Adds up the file pages in memory.stat. A file without the keys counts as none: the estimate errs on the safe side.
 static uint64_t file_bytes(const char *root, const char *directory, const struct version *version)
 {
     char path[PATH_BYTES];
@@ -185,7 +185,7 @@ static uint64_t file_bytes(const char *root, const char *directory, const struct
     return sum;
 }
 
-// Lets one level of the hierarchy have its say. A level without the files (the root group, a controller that is off) has none.
+// Applies the limits of one level. A level without the files (the root group, a controller that is off) has none.
 static int apply_level(const char *root, const char *directory, const struct version *version, struct topo_cgroup_memory *out)
 {
     uint64_t limit = 0;
@@ -208,7 +208,7 @@ static int apply_level(const char *root, const char *directory, const struct ver
     return 0;
 }
 
-// Lets every level have its say, from `directory` up to the mount point, whose name has top_length characters.
+// Applies every level from `directory` up to the mount point, whose name has top_length characters.
 static int climb(const char *root, char *directory, size_t top_length, const struct version *version,
                  struct topo_cgroup_memory *out)
 {

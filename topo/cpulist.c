@@ -7,10 +7,10 @@
 //     list  = [ range { "," range } ] [ "\n" ]
 //     range = number [ "-" number ]          first <= last
 //
-// and nothing else: no blanks, no signs, no strides. libnuma's numa_parse_cpustring() is not used because it depends on the
-// running machine (it warns and fails for CPUs that this machine lacks), prints to stderr, and accepts reversed ranges. strtoul
-// is not used because it skips blanks, takes signs, and needs a terminator. A list that this parser refuses was not written by a
-// kernel, and guessing what it meant would pin threads to the wrong CPUs.
+// and nothing else: no blanks, no signs, no strides. libnuma's numa_parse_cpustring() would depend on the running machine (it
+// warns and fails for CPUs that this machine lacks), prints to stderr, and accepts reversed ranges. strtoul skips blanks, takes
+// signs, and needs a terminator. A list that this parser refuses did not come from a kernel, and guessing its meaning would pin
+// threads to the wrong CPUs.
 #include "topo/cpulist.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct cursor {
     const char *end;
 };
 
-// Digits are checked against the limit as they come, so that no number can overflow.
+// Each digit is checked against the limit, so no number can overflow.
 static int take_number(struct cursor *cursor, unsigned *out)
 {
     unsigned value = 0;

@@ -8,8 +8,8 @@
 
 #include "idset.h"
 
-// Reads `bytes` bytes of text (no terminator needed; one newline at the end is allowed). Empty text is the empty set: that is how
-// the kernel writes the CPUs of a memory-only node. On failure *out is unspecified.
+// Reads `bytes` bytes of text (no terminator needed; one newline at the end is allowed). Empty text is the empty set, as the
+// kernel writes the CPUs of a memory-only node. On failure *out is unspecified.
 // -EINVAL: anything but ascending ranges and numbers between single commas; -ERANGE: a number of TOPO_ID_MAX or more.
 int topo_cpulist_parse(const char *text, size_t bytes, struct topo_idset *out);
 

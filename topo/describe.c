@@ -2,12 +2,12 @@
 //
 // describe: the one place that hands untrusted text to hwloc.
 //
-// hwloc answers every bad input with EINVAL. A person needs more: a file that is missing, empty, cut off, not XML, or XML of
-// something else are five different mistakes. So the file is read here, such mistakes are recognised here, and hwloc gets a buffer.
+// hwloc answers every bad input with EINVAL. People need more: a file may be missing, empty, cut off, not XML, or XML of
+// something else. So we read the file, recognise these mistakes, and give hwloc a buffer.
 //
-// hwloc 2.9 also crashes on some damaged files, so each is tried in a child process first (trial.c). And it believes what it is
-// told: "pu:4000000000" makes it allocate until the kernel kills the process. The product of the counts of a synthetic
-// description is therefore bounded before hwloc sees it, and the size of a file likewise.
+// hwloc 2.9 also crashes on some damaged files, so each is tried in a child process first (trial.c). And it sets no limits:
+// "pu:4000000000" makes it allocate until the kernel kills the process. So the product of the counts in a synthetic description,
+// and the size of a file, are bounded before hwloc sees them.
 #include "topo/describe.h"
 
 #include <errno.h>
@@ -24,11 +24,11 @@
 // The XML of the largest machines (thousands of CPUs, all caches and devices) is a few MiB.
 #define XML_BYTES_MAX (64u << 20)
 
-// CPUs that this process may not use are part of the machine too. Without DONT_CHANGE_BINDING hwloc's x86 backend moves the calling
-// thread over every CPU.
+// CPUs that this process may not use also belong to the machine. Without DONT_CHANGE_BINDING hwloc's x86 backend would move the
+// calling thread over every CPU.
 #define HWLOC_FLAGS (HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING)
 
-// A file's name may hold anything, and a reason is one line.
+// A file name may contain any character, but a reason is one line.
 static void without_controls(char *text)
 {
     for (; *text; text++)
@@ -59,7 +59,7 @@ enum locus_topo_source topo_describe_kind(const char *source)
         return LOCUS_TOPO_THIS_MACHINE;
     size_t length = strlen(source);
     bool named_xml = length >= 4 && strcmp(source + length - 4, ".xml") == 0;
-    // "[numa(memory=1GB)] ..." may hold anything but a slash, so a slash can only belong to a path.
+    // "[numa(memory=1GB)] ..." may contain anything but a slash, so a slash means a path.
     return named_xml || strchr(source, '/') || access(source, F_OK) == 0 ? LOCUS_TOPO_XML : LOCUS_TOPO_SYNTHETIC;
 }
 
@@ -84,7 +84,7 @@ static int read_stream(FILE *file, char **out, size_t *out_bytes, const struct t
     if (ferror(file))
         error = topo_why(why, -errno, "cannot be read: %s", strerror(errno));
     else if (filled == room - 1)
-        error = topo_why(why, -EINVAL, "larger than %u MiB, so not the description of one machine", XML_BYTES_MAX >> 20);
+        error = topo_why(why, -EINVAL, "larger than %u MiB: too large to describe one machine", XML_BYTES_MAX >> 20);
     text[filled] = '\0';
     *out = text;
     *out_bytes = filled + 1;
@@ -108,7 +108,7 @@ static int read_file(const char *source, char **out, size_t *out_bytes, const st
     return error;
 }
 
-// hwloc refused the text: find out what a person would say about it.
+// hwloc refused the text: find out what is wrong in terms that people understand.
 static int explain_xml(const char *text, size_t bytes, const struct topo_why *why)
 {
     if (memchr(text, '\0', bytes - 1) || !strchr(text, '<'))
@@ -157,13 +157,13 @@ static int load_xml(hwloc_topology_t topology, const char *source, const struct 
     return error;
 }
 
-// Product of the counts ("pack:2 core:4" is 8), or TOPO_ID_MAX + 1 when it is larger than that. What stands in brackets
-// or parentheses is memory and attributes, which do not multiply.
+// The product of the counts ("pack:2 core:4" is 8), or TOPO_ID_MAX + 1 if it is larger. Memory and attributes, in brackets or
+// parentheses, do not multiply.
 static unsigned long synthetic_cpus(const char *source)
 {
     unsigned long product = 1;
     int depth = 0;
-    bool at_count = true;       // at the start of a word, or behind its colon
+    bool at_count = true;       // at the start of a word, or after its colon
     for (const char *at = source; *at; at++) {
         if (*at == '[' || *at == '(')
             depth++;

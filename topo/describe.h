@@ -9,7 +9,7 @@
 
 #include "topo.h"
 
-// Where the one line of reason goes, if text is not NULL. It begins with the source, if that is not NULL.
+// Where the one-line reason goes, if text is not NULL. It begins with the source, if that is not NULL.
 struct topo_why {
     char *text;
     size_t bytes;
@@ -24,7 +24,7 @@ enum locus_topo_source topo_describe_kind(const char *source);
 // On success *out belongs to the caller until hwloc_topology_destroy(). Errors as locus_topo_open().
 int topo_describe(hwloc_topology_t *out, const char *source, const struct topo_why *why);
 
-// Version of the hwloc library in use, "2.9.0". hwloc keeps it only inside a topology that it discovered or synthesised.
+// Version of the hwloc library in use, "2.9.0". hwloc stores it only in a topology that it discovered or synthesised.
 void topo_describe_version(char *text, size_t bytes);
 
 #endif

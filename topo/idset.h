@@ -2,9 +2,9 @@
 //
 // idset (private): a set of CPU or node numbers as the operating system gives them.
 //
-// A fixed bitmap, because every user needs one for the length of a function only: it lives on the stack, cannot leak, and its
-// memory layout is the one that sched_setaffinity(2) and get_mempolicy(2) want. 8192 is the largest CONFIG_NR_CPUS that Linux
-// offers on x86-64 (MAXSMP); node numbers end at 1023 there. A number beyond that is an error, not a reason to allocate.
+// A fixed bitmap, because every user needs it within one function only: it is on the stack, cannot leak, and has the memory
+// layout that sched_setaffinity(2) and get_mempolicy(2) expect. 8192 is the largest CONFIG_NR_CPUS that Linux offers on x86-64
+// (MAXSMP); node numbers end at 1023 there. A number beyond that is an error, not a reason to allocate.
 #ifndef TOPO_IDSET_H
 #define TOPO_IDSET_H
 
@@ -29,7 +29,7 @@ static inline void topo_idset_add(struct topo_idset *set, unsigned id)
     set->words[id / TOPO_ID_WORD_BITS] |= 1ul << (id % TOPO_ID_WORD_BITS);
 }
 
-// Keeps in `set` only what `other` has too.
+// Intersects `set` with `other`.
 static inline void topo_idset_intersect(struct topo_idset *set, const struct topo_idset *other)
 {
     for (size_t word = 0; word < sizeof(set->words) / sizeof(set->words[0]); word++)

@@ -2,8 +2,8 @@
 //
 // live: the nodes of this machine, as its kernel lists them.
 //
-// The list of nodes is the kernel's (node/online), not hwloc's, so that a node without memory and a node without CPUs are nodes
-// like any other. hwloc contributes the CPUs, cores and packages before, and here only the names of memory tiers.
+// The list of nodes is the kernel's (node/online), not hwloc's, so that nodes without memory and nodes without CPUs are in it.
+// hwloc has already contributed CPUs, cores and packages; here it adds only the names of memory tiers.
 #include "topo/model.h"
 
 #include <dirent.h>
@@ -37,7 +37,7 @@ static int live_distances(struct locus_topo *topo, const char *root, const struc
     for (unsigned n = 0; n < count; n++) {
         int error = topo_sysfs_distances(root, (unsigned)topo->nodes[n].os_index, topo->distances + (size_t)n * count, count);
         if (error && error != -ENOENT)
-            return topo_why(why, -EIO, "the distances of node %d do not name each of %u nodes", topo->nodes[n].os_index, count);
+            return topo_why(why, -EIO, "node %d does not list its distance to each of %u nodes", topo->nodes[n].os_index, count);
     }
     return 0;
 }
@@ -77,7 +77,7 @@ static int compare_pages(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-// "hugepages-2048kB": the size is in the name, the pool is in the files below.
+// "hugepages-2048kB": the name has the size, the files below it have the pool.
 static bool read_pool(const char *root, const char *name, struct locus_page_size *out)
 {
     unsigned long kib = 0;

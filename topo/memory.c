@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// memory: the live questions that placement asks before it binds. Each reads the running kernel anew and keeps nothing, because
-// the answer is only worth something now.
+// memory: live queries that placement makes before it binds. Each reads the running kernel's files and keeps nothing, because the
+// answer is valid only for the moment.
 #include "topo/topo.h"
 
 #include "topo/cgroup.h"

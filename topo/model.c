@@ -2,10 +2,10 @@
 //
 // model: from hwloc's tree of objects to two flat arrays, CPUs and nodes, in ascending OS index.
 //
-// The arrays are the truth about which CPU is on which node: each CPU names one node, and a node's CPU list is derived from that.
-// hwloc would let a CPU be local to several nodes (DRAM and HBM beside the same cores); Linux has it on exactly one, and so do we.
-// hwloc checks the shape of a topology but not its OS indices: duplicates and absurd values are refused here, because
-// everything above looks things up by them.
+// The arrays decide which CPU is on which node: each CPU names one node, and a node's CPU list is derived from that. In hwloc a
+// CPU may be local to several nodes (DRAM and HBM beside the same cores); in Linux it is on exactly one, and so it is here. hwloc
+// checks the shape of a topology but not its OS indices. We refuse duplicates and absurd values, because everything above looks
+// things up by OS index.
 #include "topo/model.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int compare_objects(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-// hwloc's own unknown index is UINT_MAX, which the limit refuses too.
+// hwloc's value for an unknown index is UINT_MAX, which is over the limit.
 static int check_index(const char *what, unsigned index, bool repeated, const struct topo_why *why)
 {
     if (index >= TOPO_ID_MAX)
@@ -96,7 +96,7 @@ char *topo_model_tier(hwloc_obj_t node)
     return ordinary ? NULL : strdup(node->subtype);
 }
 
-// Of the nodes that a description calls local to a CPU, the one that Linux would have put it on.
+// A description may call several nodes local to a CPU: this is the one on which Linux would put it.
 static void assign_cpus(struct locus_topo *topo, const hwloc_obj_t *objects)
 {
     for (unsigned i = 0; i < topo->info.cpus_count; i++) {

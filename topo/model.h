@@ -10,20 +10,20 @@
 #include "idset.h"
 #include "topo.h"
 
-#define TOPO_PAGE_SIZES_MAX 8u         // aarch64 has most: the base page and four hugetlb sizes
-#define TOPO_NODES_MAX 1024u           // CONFIG_NODES_SHIFT is 10 at most; the distances are quadratic in it
+#define TOPO_PAGE_SIZES_MAX 8u         // aarch64 has the most: the base page and four hugetlb sizes
+#define TOPO_NODES_MAX 1024u           // CONFIG_NODES_SHIFT is 10 at most; memory for distances grows with its square
 
 struct locus_topo {
     struct locus_topo_info info;
     struct locus_topo_node *nodes;
     struct locus_topo_cpu *cpus;
-    unsigned *node_cpus;        // the CPU lists of all nodes, one behind the other
+    unsigned *node_cpus;        // the CPU lists of all nodes, one after the other
     unsigned *distances;        // nodes_count rows of nodes_count
     struct locus_page_size pages[TOPO_PAGE_SIZES_MAX];
     char hwloc_version[16];
 };
 
-// All CPUs that hwloc lists, ascending, not yet on any node.
+// All CPUs that hwloc lists, ascending, not assigned to nodes yet.
 int topo_model_cpus(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why);
 
 // Room for `count` nodes, all zero, and their distances, all unknown.
@@ -32,7 +32,7 @@ int topo_model_nodes_alloc(struct locus_topo *topo, unsigned count, const struct
 // A copy of hwloc's name for the node's memory, NULL for ordinary memory.
 char *topo_model_tier(hwloc_obj_t node);
 
-// Nodes, their memory and distances as a description has them.
+// Nodes, their memory and distances, from a description.
 int topo_model_described_nodes(struct locus_topo *topo, hwloc_topology_t topology, const struct topo_why *why);
 
 // Nodes of this machine, from the files under `root`; hwloc adds the tier names. `allowed` are the CPUs that the process may use.
@@ -42,7 +42,7 @@ int topo_model_live_nodes(struct locus_topo *topo, const char *root, hwloc_topol
 // Page sizes and the hugetlb pools under `root`.
 void topo_model_pages(struct locus_topo *topo, const char *root);
 
-// Derives what follows from the rest: each node's CPU list and kind, the sums.
+// Derives the rest: each node's CPU list and kind, and the sums.
 int topo_model_finish(struct locus_topo *topo, const struct topo_why *why);
 
 #endif

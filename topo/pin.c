@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pin: binding threads to CPUs without ever taking more than the process was given.
+// pin: binds threads to CPUs, and never to more than the process was given.
 //
-// The kernel lets a thread widen its own affinity up to its cpuset, so pinning to "all CPUs of node 1" would silently undo a
+// The kernel lets a thread widen its own affinity up to its cpuset. So pinning to "all CPUs of node 1" would silently undo a
 // taskset or a batch system's binding, and intersecting with the thread's present affinity would make a second pin of the same
-// thread impossible. What the process was given must therefore be remembered from before the first pin. It is taken from the main
-// thread (whose id is the process id), because the first caller may be a worker that something else already pinned.
+// thread impossible. So the process's affinity must be remembered from before the first pin. It is read from the main thread
+// (whose id is the process id), because the first caller may be a worker that is already pinned.
 //
-// A memory-only node has no CPUs. Its neighbours by distance serve it; for a CXL expander that is the socket it is attached to. If
-// the firmware gives no distances, all nodes with CPUs are equally far.
+// A memory-only node has no CPUs. The nearest nodes' CPUs serve it; for a CXL expander these belong to the socket it is attached
+// to. Without distances from the firmware, all nodes with CPUs are equally far.
 #include "topo/pin.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ int topo_allowed_cpus(struct topo_idset *out)
     return remember_error;
 }
 
-// Unites the CPUs of all nodes that are exactly `distance` away, and finds the next larger distance for the next attempt.
+// Collects the CPUs of all nodes that are exactly `distance` away, and finds the next larger distance for the next attempt.
 static int cpus_at_distance(const char *root, const struct topo_idset *nodes, const unsigned *distances, unsigned distance,
                             struct topo_idset *out, unsigned *next)
 {
@@ -99,7 +99,7 @@ int topo_allowed_node_cpus(const char *root, unsigned node, const struct topo_id
     return topo_idset_count(out) > 0 ? 0 : -EPERM;
 }
 
-// A CPU that went offline since makes the kernel answer EINVAL, which to our caller means "no such CPU".
+// The kernel answers EINVAL for a CPU that has gone offline; to our caller that is "no such CPU".
 static int set_affinity(const struct topo_idset *cpus)
 {
     if (sched_setaffinity(0, sizeof(cpus->words), (const cpu_set_t *)cpus->words) == 0)

@@ -2,16 +2,16 @@
 //
 // pin: where the calling thread runs.
 //
-// What the process was allowed is remembered: the affinity of its main thread when any function below is first called. So a thread
-// that was pinned to one node can later be pinned to another, while a restriction by taskset, a cpuset or a batch system
-// is never widened. Call locus_pin_allowed() once early if the program pins its main thread by other means.
+// The first call of any function below remembers the affinity of the process's main thread: the CPUs that the process is allowed
+// to use. So a thread that was pinned to one node can later be pinned to another, but a restriction by taskset, a cpuset or a
+// batch system is never widened. If the program pins its main thread by other means, call locus_pin_allowed() before that.
 //
 // Side effects on the caller. locus_pin_cpu() and locus_pin_node() replace the calling thread's affinity for good: it is not
-// restored, and threads and processes started from it afterwards inherit it. They do not touch memory policy: under the default
-// policy the pages that the thread touches first follow its CPUs, and pages touched before stay where they are. The thread may
-// have moved to another CPU when the call returns.
+// restored, and threads and processes started from it afterwards inherit it. They do not change the memory policy: under the
+// default policy, pages that the thread touches first from then on follow its CPUs, and pages touched before stay where they are.
+// When the call returns, the thread may be on another CPU.
 //
-// Threads: all may be called from any thread at any time.
+// Threads: any thread may call these functions at any time.
 #ifndef LOCUS_PIN_H
 #define LOCUS_PIN_H
 
@@ -25,15 +25,15 @@ extern "C" {
 // -EPERM   the process is not allowed to run there
 int locus_pin_cpu(int cpu);
 
-// Binds the calling thread to the CPUs of a node, as far as the process is allowed to use them. For a memory-only node these are
-// the allowed CPUs of the nearest node by distance (of all nearest ones, when several are equally far).
+// Binds the calling thread to the CPUs of a node that the process is allowed to use. For a memory-only node: to the allowed CPUs
+// of the nearest node by distance, or of all nearest ones if several are equally near.
 // -EINVAL  node is negative
 // -ENODEV  this machine has no such node
 // -EPERM   the process may use none of the node's CPUs
 int locus_pin_node(int node);
 
-// Lists the CPUs that the process is allowed to use, ascending OS index: the first `max` of them into cpus (which may be NULL if
-// max is 0), and into *count how many there are, which may be more than max. 0, or -errno when the kernel does not tell.
+// Lists the CPUs that the process is allowed to use, in ascending OS index. The first `max` go into cpus (which may be NULL if
+// max is 0); *count is the number of all, which may be more than max. 0, or -errno if the kernel does not say.
 int locus_pin_allowed(unsigned *cpus, unsigned max, unsigned *count);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sysfs: the kernel's own account of the nodes, read file by file.
+// sysfs: what the kernel's files say about the nodes.
 //
-// hwloc tells most of this as well. It is read here again for two reasons. hwloc drops nodes without memory, and such nodes have
-// CPUs that a thread can run on. And placement asks for a node's free memory before every strict bind, where a full hwloc
-// discovery (tens of milliseconds) would be absurd and a cached one wrong.
+// hwloc has most of this as well. There are two reasons to read it here. hwloc drops nodes without memory, and such nodes have
+// CPUs that a thread can run on. And placement needs a node's free memory before every strict bind: a full hwloc discovery (tens
+// of milliseconds) would be too slow, and a cached one wrong.
 //
 // /sys/devices/system/node is absent from kernels without CONFIG_NUMA. There the whole machine is node 0; its memory is in
-// /proc/meminfo, whose lines have the same keys as nodeN/meminfo without the "Node N" in front, so that one reader does for both.
+// /proc/meminfo, whose lines have the same keys as nodeN/meminfo without the "Node N" in front, so one reader serves both.
 #include "topo/sysfs.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #include "topo/cpulist.h"
 
-// sysfs hands out at most one page per file, /proc/meminfo and /proc/self/status are smaller: 16 KiB leaves room to grow.
+// A sysfs file is at most one page, and /proc/meminfo and /proc/self/status are smaller: 16 KiB leaves room to grow.
 #define TEXT_BYTES 16384u
 
 static int open_under(const char *root, const char *path)
@@ -72,7 +72,7 @@ int topo_sysfs_idset(const char *root, const char *path, struct topo_idset *out)
     return error ? error : topo_cpulist_parse(text, length, out);
 }
 
-// A number in plain digits at *at; moves *at behind it. strtoull alone would take signs and leading blanks.
+// Reads a number in plain digits at *at and moves *at past it. strtoull alone would take signs and leading blanks.
 static int take_u64(const char **at, uint64_t *out)
 {
     if (**at < '0' || **at > '9')
@@ -142,7 +142,7 @@ int topo_sysfs_node_cpus(const char *root, unsigned node, struct topo_idset *out
     return error == -ENOENT ? -ENODEV : error;
 }
 
-// Finds "key:  N kB" at the start of a line, or behind "Node N ". -ENOENT: no such key.
+// Finds "key:  N kB" at the start of a line, or after "Node N ". -ENOENT: no such key.
 static int meminfo_bytes(const char *text, const char *key, uint64_t *out)
 {
     size_t key_length = strlen(key);
@@ -235,8 +235,8 @@ int topo_sysfs_status_list(const char *root, const char *key, struct topo_idset 
     return -ENOENT;
 }
 
-// The kernel wants a mask of at least its own number of possible nodes and clears what lies beyond; TOPO_ID_MAX bits always do.
-// It counts maxnode one too far, hence the + 1.
+// The kernel wants a mask for at least its own number of possible nodes and clears the bits beyond; TOPO_ID_MAX bits always
+// suffice. It counts maxnode one too far, hence the + 1.
 static int kernel_mems_allowed(struct topo_idset *out)
 {
     memset(out, 0, sizeof(*out));

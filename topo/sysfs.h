@@ -2,7 +2,8 @@
 //
 // sysfs (private): the files under /sys and /proc that describe nodes and this process.
 //
-// Every reader takes the directory that stands for "/" ("" on a real machine), so that tests can hand in machines nobody here owns.
+// Every reader takes the directory that stands for "/" ("" on a real machine), so that tests can supply machines that nobody here
+// owns.
 #ifndef TOPO_SYSFS_H
 #define TOPO_SYSFS_H
 
@@ -15,10 +16,10 @@
 // Reads a whole small file as text. -ENOENT ..., -EFBIG: it does not fit into bytes - 1. *length may be NULL.
 int topo_sysfs_read(const char *root, const char *path, char *text, size_t bytes, size_t *length);
 
-// A file that holds one cpulist.
+// Reads a file with one cpulist.
 int topo_sysfs_idset(const char *root, const char *path, struct topo_idset *out);
 
-// A file that holds one unsigned number; "max" is UINT64_MAX. -EINVAL: anything else.
+// Reads a file with one unsigned number; "max" is UINT64_MAX. -EINVAL: anything else.
 int topo_sysfs_u64(const char *root, const char *path, uint64_t *out);
 
 // Nodes that are online. A kernel without /sys/devices/system/node has node 0 only.
@@ -29,15 +30,15 @@ int topo_sysfs_nodes_with_memory(const char *root, struct topo_idset *out);
 int topo_sysfs_node_cpus(const char *root, unsigned node, struct topo_idset *out);
 int topo_sysfs_node_memory(const char *root, int node, struct locus_node_memory *out);
 
-// distances[i] = distance from `node` to the i-th online node; row i of the file, which has one number per online node.
-// -ENOENT: the kernel does not say; -EINVAL: malformed, or a number of entries other than count.
+// distances[i] is the distance from `node` to the i-th online node: the file has one number per online node. -ENOENT: the kernel
+// does not say; -EINVAL: malformed, or not exactly `count` numbers.
 int topo_sysfs_distances(const char *root, unsigned node, unsigned *distances, unsigned count);
 
-// A list in /proc/self/status, by its key ("Mems_allowed_list"). -ENOENT: no such key.
+// A list in /proc/self/status, by key ("Mems_allowed_list"). -ENOENT: no such key.
 int topo_sysfs_status_list(const char *root, const char *key, struct topo_idset *out);
 
-// Nodes where this process may allocate: get_mempolicy(MPOL_F_MEMS_ALLOWED), or, where seccomp forbids it, /proc/self/status;
-// of these, the ones with memory.
+// Nodes with memory where this process may allocate: by get_mempolicy(MPOL_F_MEMS_ALLOWED) or, where seccomp forbids it,
+// /proc/self/status.
 int topo_sysfs_mems_allowed(const char *root, struct topo_idset *out);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// topo: opening a description, and looking things up in it.
+// topo: opens a description, and looks things up in it.
 //
-// The hwloc topology is thrown away once its facts are in the two flat arrays of model.h: what remains is small, immutable, and
-// free of hwloc's types, so that a program which embeds the library need not know hwloc.
+// The hwloc topology is freed once its facts are in the two flat arrays of model.h. What remains is small, immutable, and free of
+// hwloc's types, so a program that embeds the library need not know hwloc.
 #include "topo/topo.h"
 
 #include <errno.h>

@@ -2,11 +2,11 @@
 //
 // topo: what a machine is. Its NUMA nodes, their memory and CPUs, how far apart they are, and what this process may use.
 //
-// Numbers. A CPU or a node is always named by its OS index, as /sys, taskset and numactl name it. OS indices may be sparse (nodes
-// 4-7 and no node 0 is an ordinary machine); arrays here are in ascending OS index, and the place in an array is never a name.
+// Numbers. A CPU or a node is always named by its OS index, as in /sys, taskset and numactl. OS indices may be sparse (a machine
+// may have nodes 4-7 and no node 0). Arrays here are in ascending OS index, but the position in an array is never a name.
 //
-// Threads. A locus_topo is immutable after open and may be read from any thread. The live queries at the end keep no state.
-// Side effects. Nothing here changes the caller's affinity, memory policy or environment, or prints. Opening an XML file forks a
+// Threads. A locus_topo is immutable after open, and any thread may read it. The live queries at the end keep no state.
+// Side effects. Nothing here prints, or changes the caller's affinity, memory policy or environment. Opening an XML file forks a
 // child for a moment, because hwloc may crash on a damaged file.
 #ifndef LOCUS_TOPO_H
 #define LOCUS_TOPO_H
@@ -27,7 +27,7 @@ enum locus_node_kind {
     LOCUS_NODE_DRAM,            // memory and CPUs: the ordinary node
     LOCUS_NODE_MEMORY_ONLY,     // memory without CPUs: CXL, HBM in flat mode, a CPU-less virtual node
     LOCUS_NODE_CPU_ONLY,        // CPUs without memory: empty DIMM slots; a strict bind to it is impossible
-    LOCUS_NODE_EMPTY,           // online with neither, for example CXL memory that was taken offline
+    LOCUS_NODE_EMPTY,           // online with neither, for example after CXL memory went offline
 };
 
 struct locus_node_memory {
@@ -37,18 +37,18 @@ struct locus_node_memory {
 struct locus_topo_node {
     int os_index;
     enum locus_node_kind kind;
-    const char *tier;           // hwloc's name for the memory (its subtype: "HBM", "CXL", "NVM"), or NULL when it gives none
+    const char *tier;           // hwloc's name for the memory (its subtype: "HBM", "CXL", "NVM"), or NULL
     const unsigned *cpus;       // OS indices, ascending
     unsigned cpus_count;
     unsigned cpus_allowed_count; // of these, how many this process may run on; this machine only, else 0
     bool allowed;               // this process may allocate here (cpuset, cgroup); this machine only, else false
-    bool memory_live;           // free and reclaimable were read; false: they are 0 and mean nothing
+    bool memory_live;           // false: free and reclaimable were not read and are 0
     struct locus_node_memory memory; // as of open; reclaimable = file pages (active and inactive) + SReclaimable
 };
 
 struct locus_topo_cpu {
     unsigned os_index;
-    int node;                   // -1: none is known
+    int node;                   // -1: unknown
     int package;                // OS index of the package; -1: unknown
     int core;                   // physical core, by the OS index of its first CPU (core_id is not unique); -1: unknown
     int smt_rank;               // 0 for the first CPU of a core, 1 for its first sibling ...; -1: unknown
@@ -66,50 +66,50 @@ struct locus_topo_info {
     unsigned cores_count;       // 0: unknown
     unsigned smt_max;           // most CPUs in one core; 0: unknown
     uint64_t memory_total_bytes; // sum over the nodes
-    uint64_t cgroup_limit_bytes; // lowest memory limit on the way up this process's cgroups; UINT64_MAX: none, or not this machine
+    uint64_t cgroup_limit_bytes; // lowest memory limit among this process's cgroups; UINT64_MAX: none, or not this machine
     const struct locus_page_size *pages; // ascending, base page first; this machine only
-    unsigned pages_count;       // 0 when this is not this machine
+    unsigned pages_count;       // 0: not this machine
     const char *hwloc_version;  // of the library in use, "2.9.0"
 };
 
-// Describes a machine. `source` is NULL for this machine; else an hwloc XML file, if a file of that name exists, or the name
-// contains '/', or it ends in ".xml"; else an hwloc synthetic description such as "pack:2 [numa(memory=64GB)] core:4 pu:2".
-// A description says less than a machine does: see the fields above that are for this machine only. Nor does it say which of
-// several nodes close to the same CPUs holds them: as on Linux, the lowest numbered one without a tier name does, and the others
-// are memory-only.
+// Describes a machine. `source` is NULL for this machine; an hwloc XML file, if a file of that name exists, or the name contains
+// '/', or it ends in ".xml"; otherwise an hwloc synthetic description such as "pack:2 [numa(memory=64GB)] core:4 pu:2". A
+// description says less than a machine: see the fields above that are for this machine only. Nor does it say which of several
+// nodes close to the same CPUs has them: as on Linux, the lowest numbered one without a tier name does, and the others are
+// memory-only.
 //
-// On success *out belongs to the caller until locus_topo_close(). On failure *out is NULL and, if why is not NULL, one line
-// without newline is written there (cut to why_bytes): it names the source and what is wrong with it.
+// On success *out belongs to the caller until locus_topo_close(). On failure *out is NULL, and if why is not NULL it gets one
+// line without newline (cut to why_bytes) that names the source and what is wrong with it.
 // -ENOENT, -EACCES ...  the file cannot be read
 // -ENODATA  the file is empty
-// -EINVAL   not a whole hwloc XML file, not a synthetic description; or hwloc's environment variables hide this machine
+// -EINVAL   not a complete hwloc XML file nor a synthetic description; or hwloc's environment variables hide this machine
 // -ERANGE   more than 8192 CPUs or 1024 nodes, or numbers beyond 8191
 // -ENOMEM, and -EIO when the files in /sys or /proc contradict each other
 int locus_topo_open(struct locus_topo **out, const char *source, char *why, size_t why_bytes);
 
-// NULL is allowed. Everything that the functions below returned ends here.
+// NULL is allowed. All pointers that the functions below returned become invalid.
 void locus_topo_close(struct locus_topo *topo);
 
 const struct locus_topo_info *locus_topo_info(const struct locus_topo *topo);
 const struct locus_topo_node *locus_topo_nodes(const struct locus_topo *topo); // info->nodes_count of them
 const struct locus_topo_cpu *locus_topo_cpus(const struct locus_topo *topo);   // info->cpus_count of them
 
-// By OS index; NULL: there is none of that number.
+// By OS index; NULL: no such node or CPU.
 const struct locus_topo_node *locus_topo_node(const struct locus_topo *topo, int node);
 const struct locus_topo_cpu *locus_topo_cpu(const struct locus_topo *topo, unsigned cpu);
 
 // Relative distance as the firmware says (10 is local). 0: unknown, or no such node.
 unsigned locus_topo_distance(const struct locus_topo *topo, int from_node, int to_node);
 
-// Live query of one node of this machine, a few microseconds of reading sysfs. 0, or -ENODEV: no such node. A kernel
-// without /sys/devices/system/node has node 0 only, answered from /proc/meminfo. Other -errno: unreadable or malformed.
+// Live query of one node of this machine: reads sysfs, a few microseconds. 0, or -ENODEV: no such node. A kernel without
+// /sys/devices/system/node has only node 0, read from /proc/meminfo. Other -errno: unreadable or malformed.
 int locus_node_memory_read(int node, struct locus_node_memory *out);
 
-// Bytes that this process's cgroup may still take: limit - current + reclaimable file pages, the least over the levels of the
+// Bytes that this process's cgroup may still use: limit - current + reclaimable file pages, the least of all levels of the
 // hierarchy (v2 memory.max, v1 memory.limit_in_bytes). UINT64_MAX: unlimited. -errno: the files are malformed or unreadable.
 int locus_cgroup_memory_room_bytes(uint64_t *out);
 
-// May this process allocate on the node? False for a node that does not exist or has no memory.
+// May this process allocate on the node? False if the node does not exist or has no memory.
 bool locus_node_allowed(int node);
 
 #ifdef __cplusplus

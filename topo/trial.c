@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trial: asks a child process whether something can be done, so that the parent does it only if it can.
+// trial: tries an action in a child process, so that the parent does it only if it is safe.
 //
-// hwloc 2.9 believes an XML file that libxml can parse: where a child object lacks its cpuset it follows a null pointer, where
-// nodes are missing it prints to stderr, and on some refusals it leaks. None of that may reach a program that embeds this library.
-// Loading is deterministic, so a file that loads in the child loads here as well.
+// hwloc 2.9 trusts any XML file that libxml can parse: if a child object lacks its cpuset it follows a null pointer, if nodes are
+// missing it prints to stderr, and on some refusals it leaks. None of that may reach a program that embeds this library. Loading
+// is deterministic, so a file that loads in the child loads here as well.
 //
-// The verdict comes through a pipe and not through the exit status, because a program that ignores SIGCHLD, or reaps every child
-// in a handler, would take the status away. The child's stderr is the same pipe: a file that loads with complaints has not passed,
-// since the parent would print them.
+// The result comes through a pipe, not as the exit status, because a program that ignores SIGCHLD, or reaps every child in a
+// handler, would take the status away. The child's stderr is the same pipe: a file that loads with complaints fails, since the
+// parent would print them.
 #include "topo/trial.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define CPU_SECONDS_MAX 10u // the XML of the largest machines loads in less than one
 
-// Default actions, because a program's crash handlers, or a sanitizer's, would report the rehearsal as the accident.
+// Default actions: a crash handler of the program or of a sanitizer would report a failed trial as a real crash.
 static void become_silent(int verdict)
 {
     static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGPIPE};
@@ -54,7 +54,7 @@ int topo_trial(bool (*attempt)(void *), void *argument, bool *passed)
     pid_t child = fork();
     int error = child < 0 ? -errno : 0;
     if (child == 0) {
-        close(ends[0]); // or it would wait for itself to read what it says
+        close(ends[0]); // or a full pipe would block the child for ever: it would be its own reader
         rehearse(attempt, argument, ends[1]);
     }
     close(ends[1]);
@@ -64,7 +64,7 @@ int topo_trial(bool (*attempt)(void *), void *argument, bool *passed)
             break;
         filled += got > 0 ? (size_t)got : 0;
     }
-    close(ends[0]); // a child that still has much to say ends by SIGPIPE
+    close(ends[0]); // a child that still writes ends by SIGPIPE
     while (!error && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         continue;
     *passed = filled == 1 && answer[0] == 'y';

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trial (private): a dress rehearsal in a child process, for code of others that may crash on damaged input.
+// trial (private): tries foreign code that may crash on damaged input, in a child process.
 #ifndef TOPO_TRIAL_H
 #define TOPO_TRIAL_H
 
 #include <stdbool.h>
 
-// Runs attempt(argument) in a child that cannot print, dump core, or run for more than ten seconds of CPU time. Nothing that
-// it does is seen here. *passed: it returned true and had nothing to say on stderr. 0, or -errno when there is no child to be had.
+// Runs attempt(argument) in a child that cannot print, dump core, or use more than ten seconds of CPU time. It has no effect on
+// this process. *passed: it returned true and printed nothing to stderr. 0, or -errno: no child could be started.
 int topo_trial(bool (*attempt)(void *), void *argument, bool *passed);
 
 #endif

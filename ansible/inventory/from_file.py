@@ -51,7 +51,7 @@ def understood(text):
                 common.update(variables(words[1:]))
                 continue
             if not NAME.fullmatch(words[0]):
-                raise Bad('"%s" is not a host\'s name: letters, digits, dots, dashes and underlines' % words[0])
+                raise Bad('"%s" is not a host\'s name: use letters, digits, dots, dashes and underscores' % words[0])
             if words[0] in hosts:
                 raise Bad('%s is there twice' % words[0])
             if len(words) < 2 or '=' in words[1]:
@@ -67,7 +67,7 @@ def understood(text):
 def main():
     path = os.environ.get('LOCUS_HOSTS')
     if not path:
-        sys.exit('LOCUS_HOSTS names no file: LOCUS_HOSTS=hosts.txt ansible-playbook -i inventory/from_file.py ...')
+        sys.exit('LOCUS_HOSTS is not a file: LOCUS_HOSTS=hosts.txt ansible-playbook -i inventory/from_file.py ...')
     try:
         with open(path, encoding='utf-8') as file:
             common, hosts = understood(file.read())

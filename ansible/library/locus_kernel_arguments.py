@@ -53,7 +53,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-NAMES = ('isolcpus', 'nohz_full', 'rcu_nocbs')  # those that are looked for when there are none to be had
+NAMES = ('isolcpus', 'nohz_full', 'rcu_nocbs')  # looked for when none are wanted
 
 
 def read(path):
@@ -104,7 +104,7 @@ def refuse(module, before, config):
     """What is in the way of arguments here."""
     params = module.params
     if not before and config:
-        module.fail_json(msg='%s has %s already, not by %s: leave locus_isolated_cpus empty here'
+        module.fail_json(msg='%s already has %s, but not from %s: leave locus_isolated_cpus empty here'
                          % (params['config'], ' '.join(sorted(config)), params['drop_in']))
     if not module.get_bin_path('update-grub'):
         module.fail_json(msg='update-grub is not there, so GRUB does not boot this host: put %s on its command line in another '
@@ -117,7 +117,7 @@ def change(module, before, after, wanted):
         write(module, drop_in, after)
     trouble = make_config(module, wanted)
     if trouble:
-        write(module, drop_in, before)  # so that a later call sees that there is still something to do
+        write(module, drop_in, before)  # so that a later call tries again
         module.fail_json(msg=trouble)
 
 

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# collect.sh: brings the logs of a cluster's nodes home. See --help.
+# collect.sh: collects the logs of a cluster's nodes. See --help.
 #
-# It fetches a node's folder, and `locus import` does the rest: it checks each log's chain, its place in the ledger, and the ledger
-# against the checkpoint that was kept here after the collection before; and what is in logs/ already must be the beginning of what
-# comes. Nothing in logs/ is touched until all of that is well.
+# It fetches a node's folder, and `locus import` does the rest: it checks each log's chain, its place in the ledger, and the
+# ledger against the checkpoint of the previous collection; and the existing logs must be the beginning of the new ones. Nothing
+# in logs/ changes before all these checks pass.
 set -u
 export LC_ALL=C
 
@@ -72,7 +72,7 @@ there() {
     fi
 }
 
-# perf's raw data stay where they were made; git does not keep them either.
+# perf's raw data stay on the node; git does not keep them either.
 fetch() {
     there "tar -c --exclude='*.perf/*.data' 'logs/$host'" 2>"$stage/err" | tar -x -C "$stage" --no-same-owner 2>>"$stage/err"
     [ "${PIPESTATUS[*]}" = '0 0' ] ||

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# submit.sh: one campaign on many nodes of a Slurm cluster, from the queue to the logs. See --help.
+# submit.sh: runs one campaign on many nodes of a Slurm cluster and collects the logs. See --help.
 #
-# One job for each node, so that one that cannot start holds up nobody else. What must not happen is waiting for what will never
-# run. How a failing prolog looks depends on the job: one that may be queued again is held ("launch failed requeued held"), one that
-# may not is cancelled, and an array's task that may not is called RUNNING for good by Slurm 22.05. All of them leave the node
-# draining, with a reason. So jobs are judged together with their node.
+# One job for each node, so that a job that cannot start holds up no other. We must not wait for jobs that will never run. A
+# failing prolog shows in different ways: a job that may be requeued is held ("launch failed requeued held"), one that may not is
+# cancelled, and Slurm 22.05 reports an array's task that may not as RUNNING for ever. All leave the node draining, with a reason.
+# So jobs are judged together with their node.
 set -u
 export LC_ALL=C
 
@@ -135,18 +135,18 @@ done
 
 # --- watching ------------------------------------------------------------------------------------------------------------------
 
-# A pending job's reason that time alone does not mend. What a prolog says when it fails is Slurm's own, or prolog.sh's.
+# A pending job's reason that does not go away by itself. A failed prolog's reason is Slurm's or prolog.sh's.
 for_good='[Hh]eld|JobHoldMaxRequeue|BadConstraints|Invalid(Account|QOS)|Partition(Down|Inactive|NodeLimit|TimeLimit)|NeverSatisfied'
 prolog='^(Prolog error|locus doctor: )'
 
-# Leaves $queue, lines "JOB_TASK|STATE|REASON", and $machines, "NODE|STATE|REASON". Slurm forgets a job minutes after its end; one
-# that is not listed any more has ended.
+# Sets $queue, lines "JOB_TASK|STATE|REASON", and $machines, "NODE|STATE|REASON". Slurm forgets a job minutes after its end; a job
+# that is no longer listed has ended.
 look() {
     queue=$(squeue --noheader --array --user="$(id -un)" --states=all --format='%i|%T|%r' 2>&1) &&
         machines=$(sinfo --noheader --Node --nodes="$(paste -sd , <<<"$names")" --format='%N|%T|%E' 2>&1)
 }
 
-# How a node's job is doing, from the last look: $completed, $running, $waiting and $failed tasks, $held the reason if one is.
+# A node's job at the last look: $completed, $running, $waiting and $failed tasks; $held is the reason if one is held.
 tasks_of() { # node
     local id state reason
     completed=0 running=0 waiting=0 failed='' held='' task=''
@@ -161,7 +161,7 @@ tasks_of() { # node
     done <<<"$queue"
 }
 
-# Why nothing more will come of a node's job, or nothing: $stuck.
+# $stuck: why a node's job will not go on; empty if it will.
 stuck_of() { # node; after tasks_of
     local name state reason out_of_use=''
     stuck=''
@@ -185,7 +185,7 @@ remedy_of() { # node; after stuck_of
     say "  or give up:                 scancel ${job[$1]}" "  logs of a later start:      $(collect_command "$1")"
 }
 
-# The last line of a failed task's output says why; a job that never ran has none.
+# The last line of a failed task's output has the reason; a job that never ran has none.
 failure_of() { # node
     local file=$out/locus-${job[$1]}_$task.out words=''
     if [ ${#local[@]} -gt 0 ]; then words="its words are in $1:$file"
@@ -206,7 +206,8 @@ bring_home() { # node; after tasks_of
     fi
 }
 
-# Is there an end, and which? Stuck is what is so in two looks: Slurm needs a moment to hold a job whose node it has drained.
+# Has the node's job ended, and how? A job is stuck if two looks say so: Slurm needs a moment to hold a job whose node it has
+# drained.
 settle() { # node
     tasks_of "$1"
     stuck_of "$1"

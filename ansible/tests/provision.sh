@@ -275,7 +275,7 @@ check 'a commit that is not here cannot be bundled, and that is said' bundle_of_
 
 busy() {
     fleet_on bm2 'install -o locus -d /var/spool/locus && cd / && setsid -f flock /var/spool/locus/lock sleep 600 >/dev/null 2>&1'
-    play 2 provision.yml --tags build --limit bm2 && said 'at work on a campaign' &&
+    play 2 provision.yml --tags build --limit bm2 && said 'running a campaign' &&
         why='it was changed' && fleet_on bm2 test -e /opt/locus/two
 }
 check 'a checkout that is being measured is not changed' busy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: the version of the library that runs, and the symbol of an inline function (blocks/inlines.c).
+// base: the version of the library in use, and the symbol of an inline function (blocks/inlines.c).
 #include "placement/base/cpu_relax.h"
 #include "placement/base/version.h"
 

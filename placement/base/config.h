@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// config: takes over a caller's config struct, which may be of another version than ours (version.h). Not installed.
+// config: copies a caller's config struct, which may come from another version of the library (version.h). Not installed.
 //
-// As the kernel does it for its own extensible structs (openat2, clone3): what the caller's struct lacks is 0, and what it has
-// beyond ours must be 0, because we cannot do it.
+// The rule is the kernel's for its extensible structs (openat2, clone3): fields that the caller's struct lacks are 0, and fields
+// that ours lacks must be 0, because this version cannot act on them.
 #ifndef LOCUS_CONFIG_H
 #define LOCUS_CONFIG_H
 
@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define CONFIG_BYTES_MAX 4096u // a larger one is no size
+#define CONFIG_BYTES_MAX 4096u // arbitrary; a larger value cannot be a size
 
-// `given` begins with a size_t that says how large it is; 0 stands for as large as ours. 0, -EINVAL: it cannot be so large;
-// -E2BIG: it asks for something that this version does not know.
+// `given` begins with its own size as a size_t; 0 means the size of ours. Returns 0; -EINVAL: not a possible size; -E2BIG: a
+// field is set that this version does not know.
 static inline int config_take(void *own, size_t own_bytes, const void *given)
 {
     size_t bytes;
@@ -32,7 +32,7 @@ static inline int config_take(void *own, size_t own_bytes, const void *given)
     return 0;
 }
 
-// One sentence on a config_take() that answered `error`.
+// One sentence on why config_take() returned `error`.
 static inline const char *config_why(int error)
 {
     return error == -E2BIG ? "the struct is of a later version of the library, and a field that this one does not know is set"

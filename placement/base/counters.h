@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// counters: what an owner counts, and any thread may read while it works.
+// counters: an owner counts, and any thread may read the counters while it works.
 //
 // A counter has one writer, the holder of the owner's role, so counting is a plain load and a relaxed store, without a locked
-// operation. A reader sees each counter as of some moment, not all as of one. Relaxed suffices: nobody concludes from a counter
-// that anything else has happened.
+// operation. A reader sees each counter as of some moment, but not all as of the same moment. Relaxed suffices: nobody concludes
+// from a counter that anything else has happened.
 //
-// Counters lie on lines of their own, so that whoever reads them shares no line with those that a grow or a drain works on; two
-// figures, what is free and what is in flight, are read where the owner has them. A page for the counters was slower: it cost
-// three percent of a drain.
+// Counters have cache lines of their own, so that a reader shares no line that a grow or a drain works on. Two figures are
+// exceptions: free blocks and blocks in flight are read where the owner keeps them. A page of their own for the counters was
+// slower: it cost three percent of a drain.
 #ifndef LOCUS_COUNTERS_H
 #define LOCUS_COUNTERS_H
 
@@ -17,7 +17,7 @@
 
 #define COUNTERS_ALIGN_BYTES 128 // two lines, which some processors fetch together
 
-// Owner context. The builtins and not _Atomic, so that the structs of the public headers serve as storage.
+// Owner context. Builtins instead of _Atomic, so that the structs of the public headers can be the storage.
 static inline void counter_add(uint64_t *counter, uint64_t more)
 {
     __atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cpu_relax: what a spinning loop does between two looks at memory that another CPU writes: it saves power, gives the core's other
-// hardware thread room, and leaves the loop without a mis-speculated load. Any thread.
+// cpu_relax: a pause for a loop that polls memory which another CPU writes. It saves power, leaves room to the core's other
+// hardware thread, and avoids a mis-speculated load when the loop ends. Any thread.
 #ifndef LOCUS_CPU_RELAX_H
 #define LOCUS_CPU_RELAX_H
 

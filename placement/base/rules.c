@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rules: the line that liblocus-checked ends with. One write, so that it stays one line beside what other threads print.
+// rules: the line that liblocus-checked prints before it aborts. One write(), so that other threads' output cannot split it.
 #include "rules.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ void rule_broken(const char *call, const char *format, ...)
     used = used < sizeof line - 2 ? used : sizeof line - 2;
     line[used++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, used);
-    (void)written; // it ends here in any case
+    (void)written; // we abort in any case
     abort();
 }
 #endif

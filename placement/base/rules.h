@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rules: what a caller must not do, said where it would be done. Not installed.
+// rules: what a caller must not do, checked in the call itself. Not installed.
 //
-// Most misuse is answered: -EPERM without the role, -EINVAL for a home that there is not. But an answer can go unread, and some
-// calls cannot give one, or not at a cost that a hot path would bear. liblocus-checked (make CHECKED=1) is the same library with
-// the rules compiled in: it says in one line on stderr which call broke which rule, and aborts. In liblocus a rule is nothing.
+// Most misuse returns an error: -EPERM without the role, -EINVAL for a home that does not exist. But a caller may ignore an
+// error, and some calls cannot return one, or only at a cost that a hot path cannot bear. liblocus-checked (make CHECKED=1) is
+// the same library with the rules compiled in: it prints one line on stderr that names the call and the rule it broke, and
+// aborts. In liblocus a rule compiles to nothing.
 #ifndef LOCUS_RULES_H
 #define LOCUS_RULES_H
 

@@ -2,12 +2,12 @@
 //
 // version: which liblocus this is, and what may change.
 //
-// As long as the major number is 0, a new minor one may change any interface, and the shared library's soname names both
-// (liblocus.so.0.3), so that a program never runs with another interface than it was built for. A new patch number changes none,
-// and no struct. For bindings, which are built from no header, a config struct grows only at its end, and its first field says how
-// large the caller's is: a library that knows more takes the rest for 0, and one that knows less refuses what it does not know
-// (-E2BIG) unless it is 0. A size of 0 stands for that of this version's headers: a C program that leaves the field out is read
-// right, as its soname says that it was built with them.
+// While the major number is 0, a new minor number may change any interface. The shared library's soname has both
+// (liblocus.so.0.3), so a program never runs with an interface that it was not built for. A new patch number changes no interface
+// and no struct. Bindings are not built from the headers. For them a config struct grows only at its end, and its first field is
+// the size of the caller's struct: a newer library takes the missing fields for 0, and an older one refuses fields that it does
+// not know (-E2BIG) unless they are 0. A size of 0 means the size in this version's headers. So a C program may leave the field
+// out: its soname says that it was built with these headers.
 #ifndef LOCUS_VERSION_H
 #define LOCUS_VERSION_H
 
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-// LOCUS_VERSION_NUMBER of the library that runs, which may be a later one than that of the headers. Any thread.
+// LOCUS_VERSION_NUMBER of the library in use, which may be later than that of the headers. Any thread.
 uint32_t locus_version(void);
 
 #ifdef __cplusplus

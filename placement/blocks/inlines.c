@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// inlines: each inline function of the public headers has a symbol in the library, too. Languages that read no C header call that
-// one, and so does C where the compiler would rather not inline. This file is where C99 puts those of this room; the list is
-// checked against the headers when the installed library is tested.
+// inlines: a symbol in the library for each inline function of the public headers. Languages that read no C headers call it, and
+// so does C code when the compiler does not inline. C99 puts the symbols of this room's functions here; the test of the installed
+// library checks the list against the headers.
 #include "placement/blocks/block.h"
 #include "placement/blocks/mailbox.h"
 #include "placement/blocks/table.h"

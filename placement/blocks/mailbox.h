@@ -2,10 +2,10 @@
 //
 // mailbox: how blocks travel home. Any number of threads push, one owner takes everything at once.
 //
-// A mailbox is the head of an intrusive stack (R. K. Treiber, IBM RJ 5118, 1986). There is no pop, only take-all, so
-// the ABA problem of Treiber's pop cannot occur: a push compares the head with the value it has just linked to, and it is
-// irrelevant whether that node left and came back in between. No capacity, no batch size, nothing to tune; push never
-// allocates and never waits for another thread to be scheduled.
+// A mailbox is the head of an intrusive stack (R. K. Treiber, IBM RJ 5118, 1986). There is no pop, only take-all, so the ABA
+// problem of Treiber's pop cannot occur: a push compares the head with the value it has just linked to, and it is irrelevant
+// whether that node left and came back in between. There is no capacity and no batch size to tune; push never allocates and never
+// waits for another thread to be scheduled.
 //
 //                 push        take        empty
 //     push         -           -            -         "-"  may run at the same time
@@ -35,10 +35,10 @@ struct locus_link {
 // One per cache line: two heads in one line would make every worker's push fight with its neighbour's. Initialise with
 // locus_mailbox_init(); place it on the home's node, because the owner polls it and the pushers come from anywhere.
 //
-// The head is the address of the link pushed last, with its lowest bit set when nothing was before it. So a taker that finds a
-// single parcel, which is what a frequent drain finds, need not fetch the line of the link to learn that nothing follows.
+// The head is the address of the link pushed last, with its lowest bit set if the mailbox was empty before. So a taker that finds
+// a single link, as a frequent drain mostly does, need not fetch the link's line to learn that nothing follows.
 struct locus_mailbox {
-    uintptr_t head __attribute__((aligned(LOCUS_CACHE_LINE))); // atomic: touched by the functions below only
+    uintptr_t head __attribute__((aligned(LOCUS_CACHE_LINE))); // atomic: only the functions below touch it
 };
 
 #define LOCUS_MAILBOX_ALONE ((uintptr_t)1)
@@ -48,10 +48,10 @@ inline void locus_mailbox_init(struct locus_mailbox *mailbox)
     mailbox->head = 0;
 }
 
-// P1 (release), partner T1: everything that the pusher wrote before - the link, the table around it, the blocks - is seen by the
-// taker that finds this link. The load before the loop and the failed exchange may be relaxed: the value is only stored in
-// link->next, and the pusher never looks behind it. Pushes of several threads form one release sequence, so a take that
-// finds the last link has also acquired all the earlier ones.
+// P1 (release), partner T1: a taker that finds this link sees everything that the pusher wrote before: the link, the table around
+// it, the blocks. The load before the loop and the failed exchange may be relaxed: the value is only stored in link->next, and
+// the pusher never follows it. Pushes of several threads form one release sequence, so a take that finds the last link has also
+// acquired all the earlier ones.
 inline void locus_mailbox_push(struct locus_mailbox *mailbox, struct locus_link *link)
 {
     uintptr_t head = __atomic_load_n(&mailbox->head, __ATOMIC_RELAXED);
@@ -69,10 +69,10 @@ inline bool locus_mailbox_empty(const struct locus_mailbox *mailbox)
     return __atomic_load_n(&mailbox->head, __ATOMIC_RELAXED) == 0;
 }
 
-// Takes all that has arrived, oldest first, or NULL. *alone: it is a single link, and its `next` (which is NULL) need not be looked
-// at. T1 (acquire), partner P1. The look before the exchange is what makes polling cheap: a locked exchange of an empty mailbox
-// costs as much as one of a full, and takes the line from the pushers. (Fetching head or link ahead for writing was measured, too:
-// no difference.)
+// Takes all that has arrived, oldest first, or NULL. *alone: it is a single link, and its `next` (which is NULL) need not be
+// read. T1 (acquire), partner P1. The check before the exchange makes polling cheap: a locked exchange costs as much on an empty
+// mailbox as on a full one, and takes the line from the pushers. (Prefetching head or link for writing was measured: no
+// difference.)
 inline struct locus_link *locus_mailbox_take_all(struct locus_mailbox *mailbox, bool *alone)
 {
     *alone = true;
@@ -93,7 +93,7 @@ inline struct locus_link *locus_mailbox_take_all(struct locus_mailbox *mailbox, 
     return oldest_first;
 }
 
-// The same, for whoever reads `next` anyhow.
+// The same, for a caller that reads `next` in any case.
 inline struct locus_link *locus_mailbox_take(struct locus_mailbox *mailbox)
 {
     bool alone;

@@ -2,21 +2,21 @@
 //
 // owner: grow, retire, drain, and the waiting in between.
 //
-// The pool's in_flight counts the blocks of this home in tables that were retired and have not been drained. It is what makes
-// waiting sound: grow waits only while top + in_flight could satisfy it, so it ends by itself when everything is home, and a
-// table that never arrives costs at most wait_ns. It is the pool's and not the owner's, because a table may be retired under one
-// owner and come home under the next. A drain inside a wait is the same function as any other drain; counts and reclaimed
-// tables cannot be lost in it.
+// The pool's in_flight counts the blocks of this home in tables that were retired and have not been drained. It makes waiting
+// sound: grow waits only while top + in_flight could satisfy it, so it ends by itself when everything is home, and a table that
+// never arrives costs at most wait_ns. It belongs to the pool, not to the owner, because a table may be retired under one owner
+// and come home under the next. A drain inside a wait is the same function as any other, so it loses no counts and no reclaimed
+// tables.
 //
-// The role is one word, which names the thread that holds it. Of the threads that live only that one finds its own name there, so
-// the question whether it holds the role is a plain load and a comparison. (A thread that ended with the role is no longer one: its
-// name may be given to the next.)
+// The role is one word, which names the thread that holds it. No other live thread finds its own name there, so a plain load and
+// a comparison tell a thread whether it holds the role. (If a thread ends while it holds the role, a new thread may get its
+// name.)
 //
 // Atomics here, besides P1/T1 (mailbox.h) and D1 (table.c):
-//   D2 (acq_rel)   last drain of a table that spans homes, partner D2 of the other homes: release, so that this home's reading of
-//                  the array is over before the last one empties it; acquire, so that the last one really comes after.
-//   O1 (release)   leave, partner O2 (acquire) of the next adopt: the pool as the last holder left it.
-//   S1 (release)   spawn or join is done with the fields of the thread, partner S2 (acquire) of the next one to take them.
+//   D2 (acq_rel)   drain of a table that spans homes, partner D2 of the other homes: release, so that this home has read the array
+//                  before the last one empties it; acquire, so that the last one empties it after all others have read it.
+//   O1 (release)   leave, partner O2 (acquire) of the next adopt: the adopter sees the pool as the last holder left it.
+//   S1 (release)   spawn or join has finished with the thread's fields, partner S2 (acquire) of the next call that takes them.
 
 #include "config.h"
 #include "cpu_relax.h"
@@ -34,8 +34,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-// Polls of the mailboxes between two looks at the clock, each of which also yields the CPU to a worker that may need it.
-// Arbitrary: 64 polls last about as long as the line transfer of one push.
+// Polls of the mailboxes between two looks at the clock; each look also yields the CPU to a worker that may need it. Arbitrary:
+// 64 polls take about as long as the line transfer of one push.
 #define POLLS_PER_YIELD 64u
 
 struct locus_owner {
@@ -48,14 +48,14 @@ struct locus_owner {
     struct locus_table *reclaimed_first, *reclaimed_last;
     struct locus_region *mailboxes_region;
 
-    _Atomic uintptr_t holder; // this_thread() of who has the role; 0: nobody
+    _Atomic uintptr_t holder; // this_thread() of the thread that has the role; 0: none
 
-    _Atomic int thread_state; // enum thread_state; whoever takes it out of its state has the fields below
+    _Atomic int thread_state; // enum thread_state; the call that changes it owns the fields below
     pthread_t thread;
     locus_owner_step_fn *step;
     void *step_context;
     int step_result;
-    bool step_returned; // it was not ended by pthread_exit or a cancellation
+    bool step_returned; // false: ended by pthread_exit or cancelled
     int node;
     int start_error;
     sem_t started;
@@ -65,7 +65,7 @@ struct locus_owner {
 
 enum thread_state { THREAD_NONE, THREAD_STARTING, THREAD_RUNNING, THREAD_JOINING };
 
-// No two threads that live have the same, and none has 0: it is an address in the thread's control block.
+// Different for any two live threads, and never 0: an address in the thread's control block.
 static inline uintptr_t this_thread(void)
 {
     return (uintptr_t)__builtin_thread_pointer();
@@ -96,7 +96,7 @@ static int mailboxes_open(struct locus_owner *owner)
     return 0;
 }
 
-// The pool's owner is asked for by any thread that wants a reason.
+// Atomic, because any thread may ask for a reason (locus_owner_why).
 static const struct locus_owner *owner_of(const struct locus_pool *pool)
 {
     return __atomic_load_n(&pool->owner, __ATOMIC_RELAXED);
@@ -105,13 +105,13 @@ static const struct locus_owner *owner_of(const struct locus_pool *pool)
 static const char *config_fault(const struct locus_owner_config *config)
 {
     if (!config->pool)
-        return "there is no pool";
+        return "pool is NULL";
     if (owner_of(config->pool))
         return "another owner is open on the pool";
     if (config->lanes == 0)
         return "lanes is 0: nothing could come home";
     if (config->backpressure && config->pool->reuse != LOCUS_REUSE_LIFO)
-        return "backpressure goes with a LIFO pool: FIFO hands out all never-used blocks first";
+        return "backpressure needs a LIFO pool: FIFO hands out all never-used blocks first";
     return NULL;
 }
 
@@ -149,7 +149,7 @@ void locus_owner_why(const struct locus_owner_config *given, int error, char *wh
     int taken = config_take(&config, sizeof config, given);
     const char *fault = taken ? config_why(taken) : config_fault(&config);
     if (!fault && abs(error) == ENOMEM)
-        fault = "there is no memory for the mailboxes on the pool's node";
+        fault = "the pool's node has no memory for the mailboxes";
     snprintf(why, why_bytes, "%s", fault ? fault : strerror(abs(error)));
 }
 
@@ -198,7 +198,7 @@ bool locus_owner_held_here(const struct locus_owner *owner)
 
 // --- the spawned thread --------------------------------------------------------------------------------------------------------
 
-// However the thread ends. The step function may have left the role itself.
+// Runs however the thread ends. The step function may have left the role itself.
 static void spawned_end(void *argument)
 {
     if (holds_role(argument))
@@ -235,7 +235,7 @@ static void thread_give(struct locus_owner *owner, int state)
     atomic_store_explicit(&owner->thread_state, state, memory_order_release); // S1
 }
 
-// The caller is not cancelled in here: nobody else would end what it began.
+// Cancellation is off here: nobody else could finish what the caller has begun.
 static int thread_start(struct locus_owner *owner)
 {
     int error = pthread_create(&owner->thread, NULL, spawned_main, owner), cancel;
@@ -263,7 +263,7 @@ int locus_owner_spawn(struct locus_owner *owner, int node, locus_owner_step_fn *
     return error;
 }
 
-// Whoever waits may be cancelled; then the thread is there to be joined again.
+// The waiting thread may be cancelled; then the spawned thread can be joined again.
 static void join_cancelled(void *owner)
 {
     thread_give(owner, THREAD_RUNNING);
@@ -285,7 +285,7 @@ int locus_owner_join(struct locus_owner *owner, int *result)
     return error;
 }
 
-// Blocks that this owner would have to hand out from its never-used ones, while others are on their way home.
+// Would this owner have to hand out never-used blocks while others are on their way home?
 static inline bool must_wait(const struct locus_owner *owner, uint32_t count)
 {
     const struct locus_pool *pool = owner->pool;
@@ -362,8 +362,8 @@ static __attribute__((noinline)) int grow_many(struct locus_owner *owner, struct
     return 0;
 }
 
-// A decode step asks for one block, for a table that has some already. With nothing unusual about it, that is these few lines;
-// everything else, the checks in detail too, is grow_many's.
+// A decode step asks for one block for a table that already has some. The usual case is these few lines; grow_many() does
+// everything else, including the detailed checks.
 int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
     RULE(holds_role(owner), RULE_ROLE);
@@ -429,8 +429,8 @@ int locus_owner_retire(struct locus_owner *owner, struct locus_table *table)
     return 0;
 }
 
-// A table of several homes: frees what names this home. A handle that names a home which the table does not hold blocks of is
-// damaged; the lowest home of the table passes it to the pool, which refuses and reports it once.
+// A table of several homes: frees the handles that name this home. A handle that names a home outside the table's set is damaged;
+// the lowest home of the table passes it to the pool, which refuses and reports it once.
 static uint32_t free_own(struct locus_owner *owner, const struct locus_table *table)
 {
     bool lowest = (table->homes & (owner->home_bit - 1)) == 0;
@@ -449,7 +449,8 @@ static struct locus_table *table_of(const struct locus_owner *owner, struct locu
     return (struct locus_table *)(void *)(links - offsetof(struct locus_table, links));
 }
 
-// In the owner's line of the table, not by its link: the line that travels stays with the pusher until the table is retired again.
+// Linked in the owner's line of the table, not by its mailbox link: the line that travels stays with the pusher until the table
+// is retired again.
 static void reclaim(struct locus_owner *owner, struct locus_table *table)
 {
     table->count = 0;
@@ -463,9 +464,9 @@ static void reclaim(struct locus_owner *owner, struct locus_table *table)
     owner->reclaimed_last = table;
 }
 
-// What one drain brought home. Local to it, and counted once at its end.
+// What one drain brought home: local, and counted once at its end.
 struct arrival {
-    uint64_t tables, declared; // blocks that were noted as in flight here
+    uint64_t tables, declared; // blocks recorded as in flight here
     uint32_t freed;
 };
 
@@ -474,14 +475,14 @@ static inline void drain_table(struct locus_owner *owner, struct locus_link *lin
     struct locus_table *table = table_of(owner, link);
     bool alone = table->homes == owner->home_bit;
     if (table->retired_by == owner->pool->home)
-        arrival->declared += table->in_flight; // as noted then: a handle may have been damaged since
+        arrival->declared += table->in_flight; // as recorded at retire: a handle may have been damaged since
     arrival->tables++;
     arrival->freed += alone ? locus_pool_free_bulk(owner->pool, table->count, table->blocks, table->tag) : free_own(owner, table);
     if (alone || __atomic_sub_fetch(&table->pending, 1, __ATOMIC_ACQ_REL) == 0) // D2
         reclaim(owner, table);
 }
 
-// A table that was declared to another pool of this home's number must not make this one's count wrap.
+// A table declared to another pool with the same home number must not make this pool's count wrap.
 static void count_arrival(struct locus_owner *owner, const struct arrival *arrival)
 {
     uint64_t in_flight = owner->pool->in_flight;
@@ -489,7 +490,7 @@ static void count_arrival(struct locus_owner *owner, const struct arrival *arriv
     counter_add(&owner->counters.tables_drained, arrival->tables);
 }
 
-// From mailbox number `first` on, which is not empty.
+// Drains the mailboxes from number `first` on; that one is not empty.
 static __attribute__((noinline)) uint32_t drain_from(struct locus_owner *owner, uint32_t first)
 {
     struct arrival arrival = {0};
@@ -499,7 +500,7 @@ static __attribute__((noinline)) uint32_t drain_from(struct locus_owner *owner, 
         bool alone;
         struct locus_link *link = locus_mailbox_take_all(&owner->mailboxes[i], &alone);
         while (link) {
-            struct locus_link *next = alone ? NULL : link->next; // before the table is handed back and used again
+            struct locus_link *next = alone ? NULL : link->next; // read before the table is handed back and reused
             drain_table(owner, link, &arrival);
             link = next;
         }
@@ -508,7 +509,7 @@ static __attribute__((noinline)) uint32_t drain_from(struct locus_owner *owner, 
     return arrival.freed;
 }
 
-// A step often finds nothing, and that an empty mailbox is empty, any thread may see.
+// A step often finds nothing, so empty mailboxes are skipped first; any thread may check that.
 uint32_t locus_owner_drain(struct locus_owner *owner)
 {
     RULE(holds_role(owner), RULE_ROLE);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// owner: the role that alone touches a pool, and through which everything comes home.
+// owner: the one role that may touch a pool, and through which all blocks come home.
 //
-// It is a role, not only a thread. Either the engine's scheduler thread of that node adopts it, or the library spawns a thread,
-// pins it to the node and calls the engine's step function there. All functions below that take an owner are *owner context*,
-// except where a comment says otherwise: only the thread that holds the role may call them. Any other is answered -EPERM, or
-// as if there were nothing to do (drain: 0, reclaimed: NULL), and changes nothing.
+// It is a role, not a thread. Either the engine's scheduler thread on that node adopts it, or the library spawns a thread, pins
+// it to the node and calls the engine's step function there. Unless a comment says otherwise, every function below that takes an
+// owner is *owner context*: only the thread that holds the role may call it. For any other thread it changes nothing and returns
+// -EPERM, or the result for nothing to do (drain: 0, next_reclaimed: NULL).
 //
 //     scheduler (owner context)                      worker (any thread)
 //     grow(table, n)      take blocks
 //     ... decode ...
 //     retire(table)       declare it in flight  -->  locus_table_push(route, table)
 //     drain()             free what arrived     <--
-//     reclaimed()         tables to use again
+//     next_reclaimed()    tables to use again
 //
-// Waiting. When the pool has too few blocks, grow drains, and waits while retired tables are still on their way, up to wait_ns;
-// it never waits for blocks that nobody has declared. With back-pressure it does the same *before* a never-used block goes out, so
-// that the footprint stays at the theoretical peak (a cap above that peak is the pool's size, not a parameter here). All
-// drains of a wait are counted like any other, and the tables that came home wait in reclaimed().
+// Waiting. When the pool has too few blocks, grow drains, and waits up to wait_ns while retired tables are still on their way; it
+// never waits for blocks that nobody has declared. With back-pressure it does the same *before* it hands out a never-used block,
+// so that the footprint stays at the theoretical peak (a cap above that peak is the pool's size, not a parameter here). Drains
+// within a wait count like any other, and next_reclaimed() returns the tables that came home.
 #ifndef LOCUS_OWNER_H
 #define LOCUS_OWNER_H
 
@@ -33,75 +33,76 @@ struct locus_owner;
 struct locus_owner_config {
     size_t size;                // sizeof this struct (version.h)
     struct locus_pool *pool;    // borrowed; must outlive the owner
-    uint32_t lanes;             // >= 1: mailboxes; one per worker that pushes here keeps their heads apart
+    uint32_t lanes;             // >= 1: mailboxes. One per worker keeps their heads on separate lines
     bool backpressure;          // LIFO pools only
-    uint64_t wait_ns;           // longest wait inside one grow; 0: do not wait, answer -EAGAIN
+    uint64_t wait_ns;           // longest wait inside one grow; 0: never wait, return -EAGAIN
 };
 
-// 0, -EINVAL, -EBUSY (another owner is open on the pool), -ENOMEM, -E2BIG (version.h), or what locus_region_open() answered for the
-// mailboxes, which lie on the pool's node. Of one pool by one thread at a time.
+// 0, -EINVAL, -EBUSY (another owner is open on the pool), -ENOMEM, -E2BIG (version.h), or the error of locus_region_open() for
+// the mailboxes, which are on the pool's node. For one pool, one thread at a time.
 int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *config);
 
-// One sentence on why it answered `error`, as locus_pool_why(). Any thread.
+// One sentence on why open returned `error`, as locus_pool_why(). Any thread.
 void locus_owner_why(const struct locus_owner_config *config, int error, char *why, size_t why_bytes);
 
-// NULL is allowed. One thread, when no other uses the owner any more. 0, or -EBUSY: its spawned thread was not joined, and nothing
-// is closed. The pool may get another owner. Tables that are retired and not pushed come home to that one, by a route to it. Tables
-// still in the mailboxes are dropped: their blocks stay out, and in flight, for good. So drain first.
+// NULL is allowed. One thread, when no other uses the owner any more. 0, or -EBUSY: its spawned thread was not joined, and
+// nothing is closed. The pool may get another owner; tables that are retired but not pushed can go home to that one, by a route
+// to it. Tables still in the mailboxes are dropped: their blocks stay out, and in flight, for good. So drain first.
 int locus_owner_close(struct locus_owner *owner);
 
-// Takes the role for the calling thread: 0, or -EBUSY while a thread holds it. Leave gives it up: 0, or -EPERM; the next
-// adopter sees everything that was done in it. A thread leaves before it ends. Neither pins the thread: see pin.h. Any thread.
+// Adopt takes the role for the calling thread: 0, or -EBUSY while a thread holds it. Leave gives it up: 0, or -EPERM; the next
+// adopter sees everything that was done in the role. A thread must leave before it ends. Neither call pins the thread: see pin.h.
+// Any thread.
 int locus_owner_adopt(struct locus_owner *owner);
 int locus_owner_leave(struct locus_owner *owner);
 
 // Does the calling thread hold the role? Any thread.
 bool locus_owner_held_here(const struct locus_owner *owner);
 
-// One round of the engine's work, in owner context. 0 to be called again, anything else ends the thread with that result.
+// One round of the engine's work, in owner context. Return 0 to be called again; any other result ends the thread.
 typedef int locus_owner_step_fn(struct locus_owner *owner, void *context);
 
-// Starts a thread pinned to the CPUs of `node` (LOCUS_NODE_ANY: not pinned) that adopts the role and calls `step` until it
-// ends, and then leaves the role, also if `step` ended it by pthread_exit or was cancelled. 0; -EBUSY: the role is held, or a
-// thread was spawned and not joined; or what pthread_create or the pinning answered. Any thread.
+// Starts a thread, pinned to the CPUs of `node` (LOCUS_NODE_ANY: not pinned). It adopts the role, calls `step` until that returns
+// nonzero, and leaves the role, also if `step` calls pthread_exit or is cancelled. 0; -EBUSY: the role is held, or a spawned
+// thread was not joined; or the error of pthread_create or of the pinning. Any thread.
 int locus_owner_spawn(struct locus_owner *owner, int node, locus_owner_step_fn *step, void *context);
 
-// Waits for the spawned thread and hands out the step function's last result. Any thread; one that is cancelled while it waits
-// leaves the spawned one to be joined by another.
-// 0; -EINVAL: none was spawned, or another thread is joining it; -EDEADLK: it is this thread, and goes on
-// -ECANCELED  the thread has ended, and the role is free, but `step` did not return; *result is as it was
+// Waits for the spawned thread and returns the step function's last result. Any thread; if the caller is cancelled while it
+// waits, another thread can still join the spawned one.
+// 0; -EINVAL: none was spawned, or another thread is joining it; -EDEADLK: the spawned thread called this itself
+// -ECANCELED  the thread has ended and the role is free, but `step` did not return; *result is unchanged
 int locus_owner_join(struct locus_owner *owner, int *result);
 
 // Appends `count` blocks to a LIVE table, all or none.
-// -ENOMEM     the pool cannot hold this, even when everything in flight is home
-// -EAGAIN     it could, but wait_ns is 0
-// -ETIMEDOUT  it waited wait_ns, and the declared tables did not arrive (a dead worker, say)
+// -ENOMEM     too few blocks, even with everything in flight back home
+// -EAGAIN     blocks in flight would suffice, but wait_ns is 0
+// -ETIMEDOUT  the declared tables did not arrive within wait_ns (a dead worker, say)
 // -ENOSPC     the table is full;  -EINVAL  the table is not LIVE;  -EXDEV  it has no link for this home
 int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count);
 
-// Frees the blocks behind the first `keep`, at once. 0, -EINVAL (not LIVE), or -EXDEV when one of them is another home's (nothing
-// is freed then). Truncate to 0 releases a table without a mailbox.
+// Frees the blocks after the first `keep` at once. 0, -EINVAL (not LIVE), or -EXDEV: one of them belongs to another home, and
+// nothing is freed. Truncating to 0 releases a table without a mailbox.
 int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, uint32_t keep);
 
-// Declares that the request is finished and its table is about to be pushed. 0, -EINVAL (not LIVE), or -ENODATA: there are no
-// blocks in it, so nothing has to go home and it can be used again at once.
+// Declares that the request is finished and its table is about to be pushed. 0, -EINVAL (not LIVE), or -ENODATA: it holds no
+// blocks, so nothing has to go home and it can be used again at once.
 int locus_owner_retire(struct locus_owner *owner, struct locus_table *table);
 
-// Frees everything that has arrived. Returns how many blocks came home by it.
+// Frees everything that has arrived. Returns the number of blocks that came home.
 uint32_t locus_owner_drain(struct locus_owner *owner);
 
-// Next table whose last block has come home, LIVE and empty, oldest first; NULL when there is none.
+// The next table whose last block has come home, LIVE and empty, oldest first; NULL if none is left.
 struct locus_table *locus_owner_next_reclaimed(struct locus_owner *owner);
 
 struct locus_owner_stats {
     uint64_t tables_retired;    // declared here
-    uint64_t tables_drained;    // tables that this home has drained its part of
-    uint64_t blocks_in_flight;  // declared and not home yet: the pool's, whichever owner it had then
+    uint64_t tables_drained;    // tables of which this home has drained its blocks
+    uint64_t blocks_in_flight;  // declared and not home yet, also by the pool's earlier owners
     uint64_t waits;             // grows that had to wait
     uint64_t wait_ns;           // time spent in them
 };
 
-// Any thread, at any time: exact in owner context, elsewhere each figure as of some moment.
+// Any thread, at any time. Exact in owner context; elsewhere each figure is as of some moment.
 void locus_owner_stats(const struct locus_owner *owner, struct locus_owner_stats *out);
 struct locus_pool *locus_owner_pool(const struct locus_owner *owner);
 

@@ -3,39 +3,39 @@
 // pool: a flat stack of ready-made handles.
 //
 //     free[]   | taken | top -> came home last ... came home first | never used, lowest address first |
-//     generation[i]: what a handle of block i must carry to be live, or to be the one on the stack
+//     generation[i]: that of the one valid handle of block i, be it out or on the stack
 //
 // Invariants, in owner context:
-//   1. Every block is exactly one of: on the stack, handed out, retired.
-//   2. The handle of a block that is on the stack or handed out carries generation[index]. A free moves the generation on, so a
-//      handle can be freed once. Allocation does not touch the array at all: that is what makes bulk allocation a memcpy.
+//   1. Every block is exactly one of: on the stack, handed out, worn out.
+//   2. The handle of a block on the stack or handed out has generation[index]. A free adds one to the generation, so a
+//      handle can be freed only once. Allocation does not touch that array, so a bulk allocation is a memcpy.
 //   3. The last `fresh` entries of a LIFO stack have never been handed out, because they are only reached when everything before
-//      is gone. So `fresh` is the lowest depth ever reached, blocks - fresh the distinct blocks ever used (those of the lowest
-//      indices), and outstanding blocks can reach a new high only when `fresh` sinks (a retired block does not come back, so it
+//      has left. So `fresh` is the lowest depth ever reached, blocks - fresh the distinct blocks ever used (those of the lowest
+//      indices), and outstanding blocks can reach a new high only when `fresh` sinks (a worn block does not come back, so it
 //      sinks earlier, never later).
 //
-// Order. The stack is last in, first out by chunks, and first in, first out within one: what one free brings home leaves again in
-// the order in which it was in use. So a prompt that lies in ascending addresses lies so again for the next request. Hardware
-// prefetches past the end of a page only into the next one: on a Zen 4 machine writing the blocks of a chunk in
-// descending instead of ascending order cost a factor of two (churn-touch, every byte: 308 against 133 us).
+// Order. The stack is last in, first out by chunks, and first in, first out within a chunk: blocks that one free brings home
+// leave again in the order in which they were in use. So a prompt at ascending addresses is at ascending addresses again for the
+// next request. Hardware prefetches past the end of a page only into the next one: on a Zen 4 machine writing the blocks of a
+// chunk in descending instead of ascending order cost a factor of two (churn-touch, every byte: 308 against 133 us).
 //
-// Interleaved decode destroys that neighbourhood all the same: the blocks of long requests alternate. When everything has come
-// home, the used part of the stack is therefore put in ascending order again, provided that as many blocks were freed since the
-// last time as there are to be put in order. Nobody waits for a block then, and it costs less than half a nanosecond per free.
+// Interleaved decode still destroys that order: the blocks of long requests alternate. So when everything has come home, the used
+// part of the stack is put in ascending order again, if at least as many blocks were freed since the last time as have to be
+// ordered. Nobody waits for a block at that time, and it costs less than half a nanosecond per free.
 //
-// Whether a refused handle is free already (double) or of an older use (stale) cannot be told from its generation alone; the
-// error path walks the free handles instead of making the good path keep a flag per block.
+// The generation alone does not tell whether a refused handle is already free (double) or of an older use (stale). The error path
+// walks the free handles, so the good path need not keep a flag per block.
 //
 // FIFO reuse turns the same array into a ring: taken at `head`, returned at the other end. It serves comparisons (experiment
-// 0358) and debugging, and is allowed to be slower.
+// 0358) and debugging, and may be slower.
 //
-// A handle of a pool that was closed, or of another pool with this home's number, looks like one of this pool's. So the first
-// generation of a pool is drawn at random: such a handle fits a block only if both have come to the same generation, which
-// is one case in POOL_FIRST_GENERATIONS, and the good path need not know of it.
+// A handle of a closed pool, or of another pool with this home's number, looks like one of this pool's. So each pool draws its
+// first generation at random: such a handle fits a block only if both have reached the same generation, one case in
+// POOL_FIRST_GENERATIONS, and the good path pays nothing.
 //
-// A block that comes home with the last generation is retired, because one more use could not be told from the first. At one use
-// of a block per millisecond that is after 46 days, and costs one block. A pool with fewer generations starts later instead of
-// ending earlier, so that the good path sees the end as an overflow of the addition that it makes anyway.
+// A block that comes home with the last generation is worn out, because one more use would look like the first. At one use per
+// millisecond that takes 46 days, and costs one block. A pool with fewer generations starts later instead of ending earlier, so
+// the good path sees the end as an overflow of an addition that it makes in any case.
 
 #include "config.h"
 #include "owner.h"
@@ -68,7 +68,7 @@ static const char *handle_fault(const struct locus_pool *pool, locus_block block
     }
 }
 
-// A pool without an owner is its only thread's.
+// A pool without an owner belongs to its only thread.
 static bool in_owner_context(const struct locus_pool *pool)
 {
     return !pool->owner || locus_owner_held_here(pool->owner);
@@ -120,7 +120,7 @@ static int blocks_open_heap(struct locus_pool *pool, const struct locus_pool_con
     return 0;
 }
 
-// Stack, tags and generations lie between guard pages of their own, on the pool's node: the owner reads them all day.
+// Stack, tags and generations have guard pages of their own, and are on the pool's node: the owner uses them all the time.
 static int metadata_open(struct locus_pool *pool, const struct locus_pool_config *config)
 {
     size_t stack_bytes = (size_t)config->blocks * sizeof(locus_block);
@@ -150,7 +150,7 @@ static uint32_t random_bits(void)
     uint32_t bits;
     if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) == sizeof bits)
         return bits;
-    struct timespec now; // early at boot, or in a sandbox: still another one for each pool
+    struct timespec now; // early at boot, or in a sandbox: still a different one for each pool
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint32_t)(((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
@@ -171,7 +171,7 @@ static void blocks_fill(struct locus_pool *pool)
     pool_top_set(pool, pool->blocks);
     pool->fresh = pool->blocks;
     pool->all = pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks : POOL_NEVER;
-    pool->floor = pool->fresh; // no take is plain, and with FIFO or tags it stays so
+    pool->floor = pool->fresh; // no take is plain; with FIFO or tags that stays so
 }
 
 int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *given)
@@ -211,7 +211,7 @@ void locus_pool_close(struct locus_pool *pool)
 {
     if (!pool)
         return;
-    RULE(!pool->owner, "an owner is open on the pool: close that first");
+    RULE(!pool->owner, "an owner is open on the pool: close the owner first");
     if (pool->heap)
         for (uint32_t i = 0; i < pool->blocks; i++)
             free(pool->heap[i]);
@@ -221,7 +221,7 @@ void locus_pool_close(struct locus_pool *pool)
     free(pool);
 }
 
-// `top` still counts the free blocks; the ring starts at `head`. All never-used blocks leave before the first that came home.
+// `top` still counts the free blocks; the ring starts at `head`. All never-used blocks leave before any that came home.
 static void take_fifo(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -270,7 +270,7 @@ locus_block locus_pool_alloc(struct locus_pool *pool)
     return pool_plain_one(pool) ? pool_take_top(pool) : alloc_unusual(pool);
 }
 
-// Of no blocks, `out` may be NULL, which memcpy must not see; one comparison finds that and too many.
+// With count 0 `out` may be NULL, which memcpy must not get; one comparison finds both that and too large a count.
 int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
     RULE(in_owner_context(pool), RULE_ROLE);
@@ -308,31 +308,31 @@ static enum locus_free_error error_kind(const struct locus_pool *pool, locus_blo
 static __attribute__((cold, noinline)) void refuse(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
     enum locus_free_error error = error_kind(pool, block);
-    RULE_OF("locus_pool_free_bulk", pool->on_error, "block %u of home %u, tag %llu: %s, and nobody is told (locus_pool_on_error)",
+    RULE_OF("locus_pool_free_bulk", pool->on_error, "block %u of home %u, tag %llu: %s (locus_pool_on_error is not set)",
             locus_block_index(block), locus_block_home(block), (unsigned long long)tag, free_errors[error]);
     counter_add(&pool->counters.refused[error], 1);
     if (pool->on_error)
         pool->on_error(pool->on_error_context, error, block, tag);
 }
 
-// Puts one block that came home into its place: before all others, or, FIFO, behind them.
+// Puts one block that came home into its place: before all others, or with FIFO after them.
 static void give_back(struct locus_pool *pool, locus_block block)
 {
     pool_top_set(pool, pool->top + 1);
     pool->free[pool_free_at(pool, pool->reuse == LOCUS_REUSE_LIFO ? 0 : pool->top - 1)] = block;
 }
 
-// Frees from the front as long as nothing is unusual - LIFO, live handles of this home, generations left - and returns
-// how many that were. pre: the stack has room for `count`. `next` is 0 behind the last generation and 1 behind that of retired
-// blocks. Everything is in locals: the compiler has to assume that a store to the stack could change the pool.
+// Frees from the front as long as nothing is unusual (LIFO, live handles of this home, generations left), and returns how many it
+// freed. pre: the stack has room for `count`. `next` is 0 after the last generation and 1 after that of worn blocks. Everything
+// is in locals: the compiler has to assume that a store to the stack could change the pool.
 static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
     uint32_t *generations = pool->generation, home_bits = pool->home << 26, limit = pool->blocks, i = 0;
-    locus_block *stack = pool->free + pool->blocks - pool->top - count; // the first of them will be on top
+    locus_block *stack = pool->free + pool->blocks - pool->top - count; // the first one ends up on top
 #pragma GCC unroll 4
     for (; i < count; i++) {
         locus_block block = blocks[i];
-        uint32_t index = (uint32_t)(block >> 32) ^ home_bits; // another home's index lies out of range, too
+        uint32_t index = (uint32_t)(block >> 32) ^ home_bits; // puts another home's index out of range as well
         uint32_t next = locus_block_generation(block) + 1;
         if (__builtin_expect(index >= limit || generations[index] != locus_block_generation(block) || next <= 1, 0))
             break;
@@ -345,7 +345,7 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
     return i;
 }
 
-// One block, however unusual: 1 if it was accepted.
+// Frees one block, however unusual; 1 if it was accepted.
 static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
     uint32_t index = locus_block_index(block), generation = locus_block_generation(block);
@@ -365,7 +365,7 @@ static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t ta
     return 1;
 }
 
-// Everything is home: see the opening comment.
+// When everything is home: see the opening comment.
 static __attribute__((noinline)) void straighten(struct locus_pool *pool)
 {
     uint32_t used = pool->blocks - pool->fresh;

@@ -2,19 +2,19 @@
 //
 // pool: equal blocks, handed out and taken back by one owner.
 //
-// Free blocks are a flat stack of ready-made handles, so a bulk allocation is one memcpy and the chunk that came home last,
-// whose lines are still warm, leaves first, in the order in which it was in use. Beside it lies one generation per block. A
-// free compares the handle's generation with the block's, moves the block on by one, and pushes the new handle. Nothing is
-// stored inside a block.
+// Free blocks are a flat stack of ready-made handles. So a bulk allocation is one memcpy, and the chunk that came home last,
+// whose lines are still warm, leaves first, in the order in which it was in use. A second array has one generation per block. A
+// free compares the handle's generation with the block's, adds one to the block's, and pushes the new handle. Nothing is stored
+// inside a block.
 //
-// What is not detected: a handle of a closed pool, or of another pool with the same home, is refused like any stale one, but for
-// one case in 2^28, when its generation happens to be that of the block; and any, in a pool with few `generations`.
+// Limits of detection: a handle of a closed pool, or of another pool with the same home, is refused as stale, except in one case
+// in 2^28, when its generation happens to be the block's. In a pool with few `generations` even that is not promised.
 //
-// Threads: a pool has no lock. Every function belongs to *owner context* (owner.h), except the address functions
-// (locus_pool_address, locus_pool_address_const), which use only what never changes after open and may be called from any thread
-// that holds a live handle. Statistics and reasons, for any thread: pool_report.h.
+// Threads: a pool has no lock. Every function is *owner context* (owner.h), except locus_pool_address() and
+// locus_pool_address_const(): they read only what never changes after open, so any thread with a live handle may call them.
+// Statistics and reasons, for any thread: pool_report.h.
 //
-// Requested, granted and verified placement of a mapped pool: locus_region_verify(locus_pool_region(pool), ...).
+// For the requested, granted and verified placement of a mapped pool call locus_region_verify(locus_pool_region(pool), ...).
 #ifndef LOCUS_POOL_H
 #define LOCUS_POOL_H
 
@@ -29,8 +29,8 @@ struct locus_pool;
 
 enum locus_backing {
     LOCUS_BACKING_MAPPED,       // one region, block i at i * stride
-    LOCUS_BACKING_HEAP,         // one malloc'd, page-aligned block each: what experiment 0359 compares with
-    LOCUS_BACKING_CALLER,       // one region over `memory`, which is the caller's: shared, a memfd, registered with a device
+    LOCUS_BACKING_HEAP,         // a malloc'd, page-aligned block each: the comparison of experiment 0359
+    LOCUS_BACKING_CALLER,       // one region over the caller's `memory`: shared, a memfd, registered with a device
 };
 
 enum locus_reuse {
@@ -43,56 +43,56 @@ struct locus_pool_config {
     uint32_t home;              // ordinal that goes into the handles, < LOCUS_HOMES_MAX
     uint32_t blocks;            // 1 .. LOCUS_BLOCKS_MAX
     size_t block_bytes;         // > 0
-    size_t stride_bytes;        // 0: block_bytes; larger (never smaller) spreads first bytes over the cache sets
+    size_t stride_bytes;        // 0: block_bytes; a larger one spreads the blocks' first bytes over the cache sets
     enum locus_backing backing;
     enum locus_reuse reuse;
     enum locus_page page;       // page, policy, node, nodes, populate: as in region.h (not for heap backing)
     enum locus_policy policy;
-    int node;                   // of the pool's own books, and of the blocks where `nodes` is empty
-    struct locus_nodes nodes;   // of the blocks, of a policy over several; empty: `node`
+    int node;                   // for the pool's own arrays, and for the blocks if `nodes` is empty
+    struct locus_nodes nodes;   // for the blocks, with a policy on several nodes; empty: `node`
     bool populate;
-    bool tags;                  // note for each block the request that it went to, for locus_pool_each_out(); 8 bytes a block
-    uint32_t generations;       // uses of a block before it is worn out and stays unused; 0: 2^32 - 2^28 at least
-    void *memory;               // for LOCUS_BACKING_CALLER, and only there: whole pages, which must outlive the pool
+    bool tags;                  // keep the request's tag for each block, for locus_pool_each_out(); 8 bytes a block
+    uint32_t generations;       // uses until a block is worn out and never handed out again; 0: at least 2^32 - 2^28
+    void *memory;               // for LOCUS_BACKING_CALLER only: whole pages that outlive the pool
     size_t memory_bytes;
 };
 
-// Why a handle was refused. The pool stays as it was, the other handles of the chunk are freed.
+// Why a handle was refused. The pool does not change, and the other handles of the chunk are freed.
 enum locus_free_error {
-    LOCUS_FREE_DOUBLE,          // the block is free already, and this was its last use
+    LOCUS_FREE_DOUBLE,          // the block is already free, and this handle is of its last use
     LOCUS_FREE_STALE,           // the handle is of an older use of the block
     LOCUS_FREE_FOREIGN,         // the handle names another home
-    LOCUS_FREE_RANGE,           // no such block in this pool
+    LOCUS_FREE_RANGE,           // the pool has no such block
     LOCUS_FREE_ERRORS_COUNT,
 };
 
-// Called in owner context for each refused handle. `tag` is the tag of the request it came with (table.h), or 0.
+// Called in owner context for each refused handle. `tag` is the tag of the table that it came in (table.h), or 0.
 typedef void locus_free_error_fn(void *context, enum locus_free_error error, locus_block block, uint64_t tag);
 
-// 0, -EINVAL (a field out of its range), -ENOMEM, -E2BIG (version.h), or what locus_region_open() answered.
+// 0, -EINVAL (a field is out of range), -ENOMEM, -E2BIG (version.h), or the error of locus_region_open().
 int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *config);
 
-// NULL is allowed. Handles that are still out become dangling: close a pool only when its users are gone.
+// NULL is allowed. Handles that are still out dangle: close a pool only when its users are gone.
 void locus_pool_close(struct locus_pool *pool);
 
-// One block, or LOCUS_BLOCK_NONE when none is free.
+// One block, or LOCUS_BLOCK_NONE if none is free.
 locus_block locus_pool_alloc(struct locus_pool *pool);
 
 // `count` blocks into out[], all or none: 0, or -ENOMEM with out[] untouched.
 int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block out[]);
 
-// Takes blocks back; returns how many were accepted. Refused ones are counted by kind and reported to the error function.
-// The cost of finding out which kind of error it was is a walk over the free list: errors are the caller's bugs, and the good
-// path pays nothing for them.
+// Takes blocks back and returns how many it accepted. Refused ones are counted by kind and reported to the error function. To
+// find the kind of an error takes a walk over the free list: errors are bugs of the caller, and the good path pays nothing for
+// them.
 uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
 
-// 0 if the handle is of this pool and live, else -ERANGE, -EXDEV (another home) or -ESTALE. Owner context.
+// 0 if the handle is live in this pool, else -ERANGE, -EXDEV (another home) or -ESTALE. Owner context.
 int locus_pool_check(const struct locus_pool *pool, locus_block block);
 
-// Address of a live block. Any thread. The handle is not checked: use locus_pool_check() where it may be stale.
+// Address of a live block. Any thread. The handle is not checked: if it may be stale, call locus_pool_check() first.
 void *locus_pool_address(const struct locus_pool *pool, locus_block block);
 
-// The same for a reader: attention reads blocks that it must not write.
+// The same for readers: attention reads blocks that it must not write.
 const void *locus_pool_address_const(const struct locus_pool *pool, locus_block block);
 
 void locus_pool_on_error(struct locus_pool *pool, locus_free_error_fn *function, void *context);

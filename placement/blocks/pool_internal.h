@@ -10,18 +10,18 @@
 
 #include <string.h>
 
-#define POOL_GENERATION_WORN 0u // no handle carries it
-#define POOL_FIRST_GENERATIONS (1u << 28) // of which one is drawn: the larger, the sooner a block is worn out
-#define POOL_NEVER UINT32_MAX // a number of free blocks that no pool has
+#define POOL_GENERATION_WORN 0u // of a worn block; no handle has it
+#define POOL_FIRST_GENERATIONS (1u << 28) // how many a pool's first one is drawn from: more wear a block out sooner
+#define POOL_NEVER UINT32_MAX // more free blocks than any pool has
 
 struct locus_pool {
-    // Never changes after open. A line of its own: workers read it while the owner writes the next one.
+    // Never changes after open. On a line of its own: workers read it while the owner writes the next line.
     _Alignas(LOCUS_CACHE_LINE) char *base; // NULL for heap backing
     void **heap;                           // NULL for mapped backing
     size_t stride_bytes;
     locus_block *free;                     // [blocks]
     uint32_t *generation;                  // [blocks]
-    uint64_t *tags;                        // [blocks], or NULL: of the request that a block is out to
+    uint64_t *tags;                        // [blocks], or NULL: the tag of the request that holds the block
     uint32_t blocks;
     uint32_t home;
     enum locus_reuse reuse;
@@ -29,12 +29,12 @@ struct locus_pool {
 
     // Owner context.
     _Alignas(LOCUS_CACHE_LINE) uint32_t top; // free blocks: the stack is free[blocks - top .. blocks)
-    uint32_t fresh;                          // of these, the last so many were never handed out
-    uint32_t floor;                          // a take that leaves at least so many is plain: pool_plain()
-    uint32_t all;                            // blocks that are not retired; with FIFO, which is never put in order, none to reach
+    uint32_t fresh;                          // of these, the last `fresh` were never handed out
+    uint32_t floor;                          // a take that leaves at least this many is plain: pool_plain()
+    uint32_t all;                            // blocks that are not worn out; FIFO: POOL_NEVER, as it is never put in order
     uint32_t head;                           // FIFO: where the ring starts
-    uint64_t in_flight;          // blocks in tables that were retired and not drained: the owner's to count (owner.c)
-    uint64_t freed_straightened; // what freed was when the stack was last put in order
+    uint64_t in_flight;          // blocks in retired tables that were not drained; owner.c counts them
+    uint64_t freed_straightened; // `freed` when the stack was last put in order
 
     // Cold.
     size_t block_bytes;
@@ -43,26 +43,27 @@ struct locus_pool {
     struct locus_region *region, *metadata;
     enum locus_policy policy;
     int node;
-    const struct locus_owner *owner; // that is open on this pool, or NULL
+    const struct locus_owner *owner; // the owner that is open on this pool, or NULL
 
-    // Any thread reads; and `top`, which is not worth a second store in each allocation: that was 4 % of a grow.
+    // Any thread reads these, and `top` as well: a copy of it would be a second store in each allocation, which cost 4 % of a
+    // grow.
     _Alignas(COUNTERS_ALIGN_BYTES) struct {
         uint64_t freed, refused[LOCUS_FREE_ERRORS_COUNT], retired, outstanding_high, distinct_high;
     } counters;
 };
 
-// What is wrong with a config, in words; NULL: nothing that can be seen without asking the machine.
+// What is wrong with a config, in words; NULL: nothing that shows without asking the machine.
 const char *pool_config_fault(const struct locus_pool_config *config);
 
-// The region that open would make for the blocks.
+// The config of the region that open makes for the blocks.
 void pool_region_config(const struct locus_pool_config *config, struct locus_region_config *out);
 
-// Takes `count` free blocks where more is to be done than to copy them: never-used ones, a ring, tags to be noted.
-// pre: at least that many are free.
+// Takes `count` free blocks when copying them is not enough: never-used blocks, a ring, tags to keep. pre: at least that many are
+// free.
 void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag);
 
-// By whoever has the block, who may hold another home's role. Relaxed: a tag says who had the block at some moment, and nothing is
-// concluded from it.
+// Called by the block's holder, who may have another home's role. Relaxed: a tag says who had the block at some moment, and
+// nothing is concluded from it.
 static inline void pool_note_tag(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
     if (pool->tags)
@@ -75,20 +76,20 @@ static inline void *pool_address(const struct locus_pool *pool, locus_block bloc
     return pool->base ? pool->base + index * pool->stride_bytes : pool->heap[index];
 }
 
-// Where in free[] the i-th free block is, counted from the one that leaves next.
+// The index in free[] of the i-th free block, counted from the one that leaves next.
 static inline uint64_t pool_free_at(const struct locus_pool *pool, uint32_t i)
 {
     return pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks - pool->top + i : ((uint64_t)pool->head + i) % pool->blocks;
 }
 
-// Are `count` used blocks on top of a LIFO stack, so that nothing is to be noted when they leave? Hence they are free, and no
-// back-pressure is concerned. `floor` is `fresh`; with FIFO, and where tags are kept, all blocks, which no take leaves.
+// Are the top `count` blocks of a LIFO stack used ones, so that nothing has to be recorded when they leave? Then they are free,
+// and back-pressure does not apply. `floor` is `fresh`; with FIFO or tags it is more than any take can leave.
 static inline bool pool_plain(const struct locus_pool *pool, uint32_t count)
 {
     return __builtin_expect(pool->top >= count && pool->top - count >= pool->floor, 1);
 }
 
-// Relaxed: whoever asks for a block without the role is refused after this, and may not be in the owner's way before.
+// Relaxed: a caller without the role is refused after this, and must not slow the owner down before.
 static inline bool pool_plain_one(const struct locus_pool *pool)
 {
     return __builtin_expect(__atomic_load_n(&pool->top, __ATOMIC_RELAXED) > __atomic_load_n(&pool->floor, __ATOMIC_RELAXED), 1);

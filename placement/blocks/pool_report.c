@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pool: what it says of itself. Statistics for any thread, which blocks are out, and why it could not be opened.
+// pool: its reports. Statistics for any thread, which blocks are out, and why it could not be opened.
 #include "config.h"
 #include "pool_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-// Every block is free, out or retired, so what was allocated need not be counted. Another thread may read one of the counters late.
+// Every block is free, out or worn, so allocations need not be counted. Another thread may read one of the counters late.
 void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *out)
 {
     uint64_t freed = counter_read(&pool->counters.freed);
@@ -26,8 +26,8 @@ void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *ou
     counters_read(out->refused, pool->counters.refused, sizeof out->refused);
 }
 
-// The free ones are marked, and the rest but the retired is out. A bit for each block, because the stack is in no order. What the
-// function frees must not be taken for out, with the handle of its next use; so the handles are made before the first call.
+// Marks the free blocks, one bit each, because the stack is in no order; all others that are not worn are out. Their handles are
+// made before the first call, because a block that the function frees must not be listed with the handle of its next use.
 int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count)
 {
     unsigned char *is_free = calloc(pool->blocks / 8 + 1, 1);
@@ -67,13 +67,13 @@ const char *pool_config_fault(const struct locus_pool_config *config)
     if (stride_bytes < config->block_bytes)
         return "stride_bytes is less than block_bytes: blocks would overlap";
     if ((unsigned)config->backing > LOCUS_BACKING_CALLER || (unsigned)config->reuse > LOCUS_REUSE_FIFO)
-        return "there is no such backing, or no such reuse";
+        return "backing or reuse is out of range";
     if (__builtin_mul_overflow(stride_bytes, (size_t)config->blocks, &bytes))
-        return "blocks times block_bytes is more than an address space holds";
+        return "blocks times block_bytes exceeds the address space";
     if ((config->backing == LOCUS_BACKING_CALLER) != (config->memory != NULL))
-        return "memory goes with LOCUS_BACKING_CALLER, and with that alone";
+        return "memory must be set with LOCUS_BACKING_CALLER, and only then";
     if (config->memory && bytes > config->memory_bytes)
-        return "memory_bytes is less than the blocks need";
+        return "memory_bytes is too small for the blocks";
     return NULL;
 }
 

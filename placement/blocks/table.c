@@ -4,7 +4,7 @@
 //
 //     | owner's line | line that travels: push_to, pending, links[0 .. 5] | more links ... | blocks[capacity] |
 //
-// The handles begin at a cache line of their own, so a drain reads the owner's line and then the handles in order.
+// The handles begin on a cache line of their own, so a drain reads the owner's line and then the handles in order.
 
 #include "table.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Links fill up whole lines, because the pusher writes them and the owner the handles behind them.
+// The links take whole lines, because the pusher writes them and the owner writes the handles after them.
 static size_t blocks_offset(uint32_t homes)
 {
     size_t bytes = sizeof(struct locus_table);
@@ -83,15 +83,16 @@ void locus_route_free(struct locus_route *route)
     free(route);
 }
 
-// D1 (relaxed), partner D2 in owner.c: how many drains the table has to wait for. Relaxed suffices: the count is written before
-// the first push, and P1/T1 of that push orders it for every drain. A table of one home needs no count.
+// D1 (relaxed), partner D2 in owner.c: the number of drains that the table has to wait for. Relaxed suffices: the count is
+// written before the first push, and P1/T1 of each push orders it for the drain that takes it. A table of one home needs no
+// count.
 static void push_to_homes(const struct locus_route *route, struct locus_table *table, uint64_t homes)
 {
     struct locus_link *links = table->links;
     table->push_to = 0;
     if (homes & (homes - 1))
         __atomic_store_n(&table->pending, (uint32_t)__builtin_popcountll(homes), __ATOMIC_RELAXED); // D1
-    while (homes) { // after the last push the table may be gone: what is read here is local or the route's
+    while (homes) { // after the last push the table may be gone: read only locals and the route
         int home = __builtin_ctzll(homes);
         homes &= homes - 1;
         locus_mailbox_push(route->home[home], &links[home]);
@@ -100,7 +101,7 @@ static void push_to_homes(const struct locus_route *route, struct locus_table *t
 
 int locus_table_push(const struct locus_route *route, struct locus_table *table)
 {
-    uint64_t homes = table->push_to; // and nothing else of the table: its first line stays where the owner is
+    uint64_t homes = table->push_to; // read nothing else of the table: its first line stays in the owner's cache
     if (!homes)
         return -EINVAL;
     if (homes & ~route->homes)

@@ -2,20 +2,20 @@
 //
 // table: which block holds which position of one request's sequence, and the parcel in which its blocks go home.
 //
-// The blocks are an array in sequence order, so a look-up is one division. The same array is what travels: the table carries
-// one mailbox link per home it may hold blocks of, and a push sends one link to each home that is really in it. Every home's
-// drain walks the array and frees the handles that name it; the last one to finish hands the table back. Hence a push neither
-// allocates nor copies, and does not touch the memory of a block.
+// The blocks are an array in sequence order, so a look-up is one division. The same array travels home: the table has one mailbox
+// link for each home whose blocks it may hold, and a push sends one link to each home whose blocks it does hold. Every home's
+// drain walks the array and frees the handles that name it; the last one to finish hands the table back. So a push neither
+// allocates nor copies, and does not touch a block's memory.
 //
 // Life of a table (owner.h has the functions):
 //
 //     LIVE --retire--> RETIRED --push--> on its way --last drain--> LIVE, empty, handed back by locus_owner_next_reclaimed()
 //
-// Threads: a table belongs to whoever holds it, one thread at a time; handing it to another thread (a dispatch queue) must
-// synchronise, as for any object. A pushed table belongs to the owners of the homes, and may not even be read.
+// Threads: a table belongs to one thread at a time; handing it to another thread (by a dispatch queue) must synchronise, as for
+// any object. A pushed table belongs to the owners of its homes, and others must not even read it.
 //
-// Memory is the caller's: locus_table_bytes() says how much, locus_table_init() lays a table out in it. Nothing to close. A table
-// that has become too small grows by locus_table_extend().
+// Memory is the caller's: locus_table_bytes() says how much, locus_table_init() lays a table out in it. There is nothing to
+// close. locus_table_extend() enlarges a table that has become too small.
 #ifndef LOCUS_TABLE_H
 #define LOCUS_TABLE_H
 
@@ -28,24 +28,24 @@ extern "C" {
 
 enum locus_table_state { LOCUS_TABLE_LIVE, LOCUS_TABLE_RETIRED };
 
-// Read the fields freely while the table is yours; functions change them. The first cache line is the owner's alone. The second is
-// what travels: retire writes into it where the table has to go, the push reads that and links it, the drain reads the links.
-// So one line goes to the pusher and back for each request, and the owner finds its own where it left it.
+// Read the fields freely while the table is yours; let the functions change them. Only the owner uses the first cache line. The
+// second one travels: retire writes there where the table has to go, push reads that and links it, drain reads the links. So one
+// line per request goes to the pusher and back, and the owner's own line stays in its cache.
 struct locus_table {
-    locus_block *blocks;        // [capacity], in sequence order; behind the links, until the table was extended
-    uint64_t homes;             // bit h: a block of home h is in here
-    uint64_t tag;               // the engine's name for the request; comes back with errors
+    locus_block *blocks;        // [capacity], in sequence order; after the links, unless the table was extended
+    uint64_t homes;             // bit h: the table holds a block of home h
+    uint64_t tag;               // the engine's name for the request; errors report it
     uint32_t count;             // blocks held
     uint32_t capacity;
     uint32_t tokens_per_block;
     uint8_t state;              // enum locus_table_state
     uint8_t homes_max;          // links laid out: home ordinals 0 .. homes_max - 1
-    uint8_t retired_by;         // home whose owner counts this table as in flight,
-    uint32_t in_flight;         // with so many blocks
-    struct locus_table *reclaimed_next; // in locus_owner_next_reclaimed()'s list
-    uint64_t push_to __attribute__((aligned(LOCUS_CACHE_LINE))); // bit h: push to home h; 0: not retired, or pushed already
+    uint8_t retired_by;         // the home whose owner counts this table as in flight
+    uint32_t in_flight;         // its blocks at that time
+    struct locus_table *reclaimed_next; // in the list of locus_owner_next_reclaimed()
+    uint64_t push_to __attribute__((aligned(LOCUS_CACHE_LINE))); // bit h: push to home h; 0: not retired, or already pushed
     uint32_t pending;           // atomic: drains still to come; used when the table spans several homes
-#ifndef __cplusplus             // which has no such members; the size is the same
+#ifndef __cplusplus             // C++ has no flexible array members; the size is the same
     struct locus_link links[];  // one per home
 #endif
 };
@@ -53,27 +53,27 @@ struct locus_table {
 // Bytes for a table of `capacity` blocks that may span `homes` homes. Memory for it must be aligned to LOCUS_CACHE_LINE.
 size_t locus_table_bytes(uint32_t homes, uint32_t capacity);
 
-// Lays an empty LIVE table out in `memory`. 0, or -EINVAL: homes not in 1..LOCUS_HOMES_MAX, a 0, or memory not
+// Lays out an empty LIVE table in `memory`. 0, or -EINVAL: homes is not in 1..LOCUS_HOMES_MAX, an argument is 0, or memory is not
 // aligned.
 int locus_table_init(void *memory, uint32_t homes, uint32_t capacity, uint32_t tokens_per_block);
 
 // Appends one block that the caller holds. 0, -ENOSPC (full), -EINVAL (not LIVE), -EXDEV (its home has no link here).
 int locus_table_append(struct locus_table *table, locus_block block);
 
-// Gives a LIVE table room for `capacity` blocks, in an array of the caller's: what it holds is copied there, and keeps its
-// positions. *unused is the array that may be freed now: that of the last extension, or NULL. The table keeps its new array when
-// it has come home; free it, table->blocks, with the table.
-// 0, or -EINVAL: not LIVE, no array, or capacity is less than it holds; nothing has changed then, and *unused is NULL.
+// Gives a LIVE table room for `capacity` blocks in the caller's array: its handles are copied there and keep their positions.
+// *unused is an array that may be freed now, the one of the last extension, or NULL. The table keeps its array after it has come
+// home; free table->blocks with the table.
+// 0, or -EINVAL: not LIVE, no array, or it holds more than `capacity`. Then nothing changes, and *unused is NULL.
 int locus_table_extend(struct locus_table *table, locus_block array[], uint32_t capacity, locus_block **unused);
 
-// Block that holds `position` (counted in tokens from 0), or LOCUS_BLOCK_NONE behind the last block.
+// The block that holds `position` (in tokens, from 0), or LOCUS_BLOCK_NONE past the last block.
 inline locus_block locus_table_at(const struct locus_table *table, uint64_t position)
 {
     uint64_t index = position / table->tokens_per_block;
     return index < table->count ? table->blocks[index] : LOCUS_BLOCK_NONE;
 }
 
-// Blocks that a sequence of `tokens` needs.
+// The blocks that a sequence of `tokens` needs.
 inline uint64_t locus_table_blocks_for(const struct locus_table *table, uint64_t tokens)
 {
     return tokens / table->tokens_per_block + (tokens % table->tokens_per_block != 0);
@@ -101,16 +101,16 @@ struct locus_route {
     struct locus_mailbox *home[LOCUS_HOMES_MAX];
 };
 
-// An empty route (`struct locus_route route = {0}` is the same). NULL without memory.
+// An empty route (`struct locus_route route = {0}` is the same). NULL: out of memory.
 struct locus_route *locus_route_new(void);
 void locus_route_free(struct locus_route *route); // NULL is allowed
 
-// Enters the mailbox of an owner's lane. Before the route is shared; any thread. 0 or -EINVAL (no such lane).
+// Adds the mailbox of an owner's lane, before the route is shared. Any thread. 0, or -EINVAL: no such lane.
 struct locus_owner;
 int locus_route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane);
 
-// Sends a RETIRED table home: one push for each home that it holds blocks of. Any thread. From then on the table is the
-// owners'. 0, -EINVAL (not RETIRED: pushed twice, or never declared), -EXDEV (the route lacks one of its homes; nothing was sent).
+// Sends a RETIRED table home: one push for each home whose blocks it holds. Any thread. From then on the table belongs to the
+// owners. 0, -EINVAL (not RETIRED: pushed twice, or never declared), -EXDEV (the route lacks one of its homes; nothing was sent).
 int locus_table_push(const struct locus_route *route, struct locus_table *table);
 
 #ifdef __cplusplus

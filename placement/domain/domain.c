@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain: which nodes, and what lies on each of them.
+// domain: which nodes a domain uses, and what is on each of them.
 //
-// All that an owner touches all day is on its own node: pool, mailboxes, and the struct home with its loans. Only the domain
-// itself and the routes, which nobody writes after open, lie where the opening thread runs.
+// All that an owner uses constantly is on its own node: pool, mailboxes, and the struct home with its loans. Only the domain
+// itself and the routes, which nobody writes after open, are where the opening thread runs.
 
 #include "config.h"
 #include "domain_internal.h"
@@ -30,13 +30,13 @@ static uint32_t blocks_of(const struct locus_domain_config *config, uint32_t ord
     return config->blocks_of ? config->blocks_of[ordinal] : config->blocks;
 }
 
-// What is wrong with a config, in words; NULL: nothing that can be seen without asking the machine.
+// What is wrong with a config, in words; NULL: nothing that shows without asking the machine.
 static const char *config_fault(const struct locus_domain_config *config)
 {
     if (config->lanes == 0)
         return "lanes is 0: nothing could come home";
     if ((unsigned)config->exhausted > LOCUS_EXHAUSTED_BORROW)
-        return "there is no such exhausted";
+        return "exhausted is out of range";
     if (config->chunk > LOCUS_BLOCKS_MAX)
         return "chunk is more than 64 Mi (LOCUS_BLOCKS_MAX)";
     if (config->nodes_count && !config->nodes)
@@ -44,7 +44,7 @@ static const char *config_fault(const struct locus_domain_config *config)
     if (config->nodes_count > LOCUS_HOMES_MAX)
         return "more than 64 nodes (LOCUS_HOMES_MAX)";
     if (config->blocks_of && config->nodes_count == 0)
-        return "blocks_of without nodes: it would have to know how many there are";
+        return "blocks_of without nodes: its length would be unknown";
     for (uint32_t i = 0; i == 0 || i < config->nodes_count; i++)
         if (config->spare > blocks_of(config, i))
             return "spare is more than a home has blocks";
@@ -81,7 +81,7 @@ static int nodes_choose(struct locus_domain *domain, const struct locus_domain_c
     return domain->homes_count ? 0 : -EINVAL;
 }
 
-// Equally near homes are asked beginning with the one behind the borrower, so that not everybody asks the first.
+// Among equally near homes the one after the borrower comes first, so that not all borrowers ask the same home.
 static void lenders_sort(const struct locus_domain *domain, struct home *home, const struct locus_topo *topo)
 {
     unsigned distance[LOCUS_HOMES_MAX];
@@ -127,7 +127,7 @@ static int home_memory(struct locus_domain *domain, uint32_t ordinal)
     return 0;
 }
 
-// `config` is the caller's: domain->config does not keep its arrays. `node`: of the policy.
+// `config` is the caller's: domain->config does not keep its arrays. `node` is the policy's.
 static struct locus_pool_config pool_config(const struct locus_domain_config *config, uint32_t ordinal, int node)
 {
     return (struct locus_pool_config){
@@ -162,7 +162,7 @@ static int home_open(struct locus_domain *domain, uint32_t ordinal, const struct
                                        .pool = home->pool,
                                        .lanes = config->lanes,
                                        .backpressure = config->backpressure};
-    return locus_owner_open(&home->owner, &owner); // which never waits: grow here does, and answers the neighbours meanwhile
+    return locus_owner_open(&home->owner, &owner); // its grow never waits: the domain's does, and answers the neighbours meanwhile
 }
 
 static int routes_open(struct locus_domain *domain)
@@ -221,7 +221,7 @@ int locus_domain_open(struct locus_domain **out, const struct locus_domain_confi
     return 0;
 }
 
-// The first node asked for that cannot be a home, or LOCUS_NODE_ANY.
+// The first requested node that cannot be a home, or LOCUS_NODE_ANY.
 static int unusable_node(const struct locus_domain_config *config)
 {
     for (uint32_t i = 0; i < config->nodes_count; i++)
@@ -238,15 +238,15 @@ void locus_domain_why(const struct locus_domain_config *given, int error, char *
     if (fault) {
         snprintf(why, why_bytes, "%s", fault);
     } else if (abs(error) == EINVAL && (node = unusable_node(&config)) != LOCUS_NODE_ANY) {
-        snprintf(why, why_bytes, "node %d does not exist, has no memory, or lies outside this process's cpuset", node);
-    } else { // as a home would say it, of which each has the same reason
+        snprintf(why, why_bytes, "node %d does not exist, has no memory, or is outside this process's cpuset", node);
+    } else { // a home's reason, which is the same for all
         bool bound = config.policy != LOCUS_POLICY_FIRST_TOUCH && config.nodes_count;
         struct locus_pool_config pool = pool_config(&config, 0, bound ? config.nodes[0] : LOCUS_NODE_ANY);
         locus_pool_why(&pool, error, why, why_bytes);
     }
 }
 
-// Homes of a domain that failed to open may lack an owner, and the last one be missing.
+// If open failed, homes may lack an owner, and the last home may be missing.
 int locus_domain_close(struct locus_domain *domain)
 {
     if (!domain)

@@ -2,24 +2,26 @@
 //
 // domain: all the nodes of a machine as one place for blocks, one home per node.
 //
-// A home is a pool bound to its node, mailboxes whose heads lie there, and an owner role (owner.h), to be adopted or spawned by a
-// thread that runs there. Its number, the ordinal in the handles, is its place in the list of nodes. One thread per home:
+// A home is a pool bound to its node, mailboxes whose heads are there, and an owner role (owner.h) for a thread that runs there.
+// Its number, the ordinal in the handles, is its place in the list of nodes. Spawn one thread per home:
 //
 //     locus_owner_spawn(locus_domain_owner(domain, home), locus_domain_node(domain, home), step, context)
 //
-// or locus_pin_node() and locus_owner_adopt() in the engine's own thread. A memory-only node gets the nearest CPUs (topo/pin.h).
-// In owner context the domain's grow, drain and reclaimed stand for the owner's: they do the same and see to the neighbours, too.
+// or call locus_pin_node() and locus_owner_adopt() in the engine's own thread. A memory-only node gets the nearest CPUs
+// (topo/pin.h). In owner context call the domain's grow, drain and next_reclaimed instead of the owner's: they do the same and
+// also serve the neighbours.
 //
-// Borrowing. A home that is exhausted asks other homes, nearest first, and one more when an answer is late. What they lend, handles
-// of *their* blocks, goes into the borrower's table and from there home like any other block: one push for each home that the
-// table holds blocks of. Nobody touches a pool but its owner, and nobody waits for another owner: a lender answers at
-// its next drain, and keeps `spare` blocks for itself. Whether a question is answered or withdrawn is settled by one
-// atomic word, so a late answer does not exist; blocks that came and are not needed go back at once.
+// Borrowing. An exhausted home asks other homes, nearest first, and asks one more when an answer is late. They lend handles of
+// *their* blocks. These go into the borrower's table and from there home like any other block: one push for each home whose
+// blocks the table holds. Only a pool's owner touches it, and no owner waits for another: a lender answers at its next drain, and
+// keeps `spare` blocks for itself. One atomic word settles whether a question is answered or withdrawn, so no answer can come
+// late; blocks that are not needed go back at once.
 //
-// What the homes have lent and borrowed, and whether their nodes are still what they were: domain_health.h.
+// domain_health.h has what the homes have lent and borrowed, and whether their nodes are still what they were.
 //
-// Threads: open and close belong to one thread. "Owner context" below is that of the home named in the call; a thread without
-// the role is answered as in owner.h. All else may be called from any thread. A home that there is not, is -EINVAL, or nothing.
+// Threads: open and close belong to one thread. "Owner context" below means that of the home named in the call; for a thread
+// without the role see owner.h. Any thread may call all other functions. For a home that does not exist they return -EINVAL, or
+// do nothing.
 #ifndef LOCUS_DOMAIN_H
 #define LOCUS_DOMAIN_H
 
@@ -32,76 +34,76 @@ extern "C" {
 struct locus_domain;
 
 enum locus_exhausted {          // what grow does when the home has too few blocks
-    LOCUS_EXHAUSTED_REFUSE,     // answers at once
-    LOCUS_EXHAUSTED_WAIT,       // waits for tables in flight, as locus_owner_grow() does
-    LOCUS_EXHAUSTED_BORROW,     // and asks the other homes
+    LOCUS_EXHAUSTED_REFUSE,     // return at once
+    LOCUS_EXHAUSTED_WAIT,       // wait for tables in flight, as locus_owner_grow()
+    LOCUS_EXHAUSTED_BORROW,     // wait, and ask the other homes
 };
 
 struct locus_domain_config {
     size_t size;                // sizeof this struct (version.h)
     const int *nodes;           // [nodes_count] OS nodes, one home each; a node may be listed more than once
     uint32_t nodes_count;       // 0: every node with memory that this process may use, ascending
-    uint32_t lanes;             // >= 1: mailboxes of each home; one per worker that pushes keeps their heads apart
-    uint32_t blocks;            // per home, where `blocks_of` is NULL; the next five as in pool.h and region.h
-    const uint32_t *blocks_of;  // [nodes_count] of each home, and `blocks` is ignored; NULL: they are alike
+    uint32_t lanes;             // >= 1: mailboxes of each home. One per worker keeps their heads on separate lines
+    uint32_t blocks;            // per home, if `blocks_of` is NULL; the next five as in pool.h and region.h
+    const uint32_t *blocks_of;  // [nodes_count], one per home, and `blocks` is ignored; NULL: `blocks` each
     size_t block_bytes;
     enum locus_page page;
-    enum locus_policy policy;   // LOCUS_POLICY_BIND is what makes a home of it
-    struct locus_nodes among;   // of a policy over several nodes, for the blocks; empty: each home's own
+    enum locus_policy policy;   // LOCUS_POLICY_BIND is what ties a home to its node
+    struct locus_nodes among;   // for the blocks, with a policy on several nodes; empty: each home's own node
     bool populate;
     bool backpressure;          // as in owner.h
-    bool tags;                  // as in pool.h; of borrowed blocks the borrower's, in the books of the lender
+    bool tags;                  // as in pool.h; the lender's pool keeps the borrower's tag for borrowed blocks
     enum locus_exhausted exhausted;
-    uint64_t wait_ns;           // longest wait inside one grow; 0: do not wait, answer -EAGAIN
+    uint64_t wait_ns;           // longest wait inside one grow; 0: never wait, return -EAGAIN
     uint32_t spare;             // free blocks that a home does not lend
-    uint32_t chunk;             // most blocks that one home lends for one grow; 0: 256. 8 bytes for each, homes times homes
+    uint32_t chunk;             // most blocks that one home lends for one grow; 0: 256. Costs 8 bytes x homes x homes each
 };
 
-// 0; -EINVAL: a field out of its range, or a node that this process may not use; -E2BIG: more than LOCUS_HOMES_MAX nodes, or as in
-// version.h; -ENOMEM; or what asking the machine, the pools and the owners answered.
+// 0; -EINVAL: a field is out of range, or this process may not use a node; -E2BIG: more than LOCUS_HOMES_MAX nodes, or as in
+// version.h; -ENOMEM; or the error of describing the machine, or of opening a pool or an owner.
 int locus_domain_open(struct locus_domain **out, const struct locus_domain_config *config);
 
-// One sentence on why it answered `error`, as locus_pool_why(). Any thread.
+// One sentence on why open returned `error`, as locus_pool_why(). Any thread.
 void locus_domain_why(const struct locus_domain_config *config, int error, char *why, size_t why_bytes);
 
-// NULL is allowed. Roles must have been left; blocks that are out dangle, as with locus_pool_close(). 0, or -EBUSY: a thread that
-// was spawned for one of the homes was not joined, and nothing is closed.
+// NULL is allowed. All roles must have been left; blocks that are out dangle, as with locus_pool_close(). 0, or -EBUSY: a home's
+// spawned thread was not joined, and nothing is closed.
 int locus_domain_close(struct locus_domain *domain);
 
 uint32_t locus_domain_homes(const struct locus_domain *domain); // homes are 0 .. this - 1
 int locus_domain_node(const struct locus_domain *domain, uint32_t home); // LOCUS_NODE_ANY: no such home
 struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32_t home); // NULL: no such home
 
-// The lowest home on an OS node. 0, or -ENODEV: none is there.
+// The lowest home on an OS node. 0, or -ENODEV: the node has none.
 int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint32_t *home);
 
-// A worker's way to all homes; the domain's, until close. NULL: no such lane.
+// A lane's route to all homes. The domain owns it until close. NULL: no such lane.
 const struct locus_route *locus_domain_route(const struct locus_domain *domain, uint32_t lane);
 
-// As in table.h, for a table that may hold blocks of every home.
+// As in table.h, for a table that may hold blocks of all homes.
 size_t locus_domain_table_bytes(const struct locus_domain *domain, uint32_t capacity);
 int locus_domain_table_init(const struct locus_domain *domain, void *memory, uint32_t capacity, uint32_t tokens_per_block);
 
-// Address of any home's live block. Not checked, as with locus_pool_address().
+// Address of a live block of any home. The handle is not checked, as in locus_pool_address().
 void *locus_domain_address(const struct locus_domain *domain, locus_block block);
 
-// Appends `count` blocks to a LIVE table, all or none; the home's own first, then borrowed ones. Owner context.
-// -ENOMEM     the home has too few, and (BORROW) every other home has declined to lend the rest
-// -EAGAIN     blocks are on their way home, or (BORROW) somebody was asked. Then drain and grow again, or withdraw
-// -ETIMEDOUT  it waited wait_ns; questions are withdrawn
-// -ENOSPC, -EINVAL, -EXDEV, -EPERM  as locus_owner_grow(). Only a table laid out for all homes borrows
-// Borrowed blocks leave a table by retire and push only: locus_owner_truncate() of them is -EXDEV.
+// Appends `count` blocks to a LIVE table, all or none: the home's own, then borrowed ones. Owner context.
+// -ENOMEM     the home has too few, and (BORROW) every other home has declined
+// -EAGAIN     blocks are on their way home, or (BORROW) another home was asked. Drain and grow again, or withdraw
+// -ETIMEDOUT  waited wait_ns; all questions are withdrawn
+// -ENOSPC, -EINVAL, -EXDEV, -EPERM  as locus_owner_grow(). Only a table laid out for all homes can borrow
+// Borrowed blocks leave a table only by retire and push: locus_owner_truncate() refuses them with -EXDEV.
 int locus_domain_grow(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint32_t count);
 
-// Takes back all questions that are open after -EAGAIN, and gives back what was lent for them. For an owner that gave up
-// growing, and before it leaves. 0, -EINVAL or -EPERM. Owner context.
+// Withdraws all questions left open by -EAGAIN, and returns the blocks that were lent for them. Call it when you give up growing,
+// and before the owner leaves. 0, -EINVAL or -EPERM. Owner context.
 int locus_domain_withdraw(struct locus_domain *domain, uint32_t home);
 
 // Frees everything that has arrived, and answers the other homes. Returns how many blocks came home. Owner context.
 uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t home);
 
-// Next table that this home retired and whose last block has come home, LIVE and empty; NULL when there is none. One that came to
-// its end at a lender is there after the lender's drain. Owner context.
+// The next table that this home retired and whose last block has come home, LIVE and empty; NULL if none is left. If the last
+// block was a lender's, the table appears after the lender's drain. Owner context.
 struct locus_table *locus_domain_next_reclaimed(struct locus_domain *domain, uint32_t home);
 
 #ifdef __cplusplus

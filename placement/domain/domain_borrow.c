@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain_borrow: grow, drain and reclaimed across homes, and the loans between them.
+// domain_borrow: grow, drain and next_reclaimed across homes, and the loans between them.
 //
-// For each ordered pair of homes there is one loan, laid out at open in the borrower's memory, so that a question needs no
-// allocation, and a lender that never answers blocks nothing but its own loan. Its link is posted into the lender's desk; the
-// rest is one state word:
+// Each ordered pair of homes has one loan, laid out in the borrower's memory at open. So a question needs no allocation, and a
+// lender that never answers blocks only its own loan. The loan's link is posted to the lender's desk; the rest is one state word:
 //
 //            post             answer             settle: all taken
 //     IDLE --------> ASKED -----------> GIVEN ----------------------> IDLE
@@ -13,21 +12,21 @@
 //      +----------- WITHDRAWN         RETURNED
 //      +----------------+-----------------+  the lender, at its next drain
 //
-// Answer and withdrawal race for ASKED with a compare-and-exchange each. So a withdrawal is settled at once: either the lender
+// Answer and withdrawal race for ASKED, each with a compare-and-exchange. So a withdrawal takes effect at once: either the lender
 // will find it and lend nothing, or the blocks are here and are posted back. A lender that declines goes straight to IDLE.
 //
 // Atomics here, besides P1/T1 (mailbox.h), which carry a loan to the lender:
-//   L1 (release)   answer, partner L2: the handles, and all that was done to their blocks before; and that the lender has read the
-//                  link of the desk's list, which the borrower will post again.
-//   L3 (release)   the lender is done with a loan that holds nothing, partner L2: again the link, which may now be posted.
-//   L2 (acquire)   the borrower's look at the state.
-// Relaxed are the withdrawal, which hands nothing over but the word itself; the state that is set before a post, because P1
-// follows; and the lender's look at the state, because T1 went before.
+//   L1 (release)   answer, partner L2: the borrower sees the handles, and all that was done to their blocks before; and the lender
+//                  has read the loan's link in the desk's list, which the borrower will post again.
+//   L3 (release)   the lender has finished with an empty loan, partner L2: it has read the link, which may now be posted again.
+//   L2 (acquire)   the borrower's load of the state, partner L1 and L3.
+// Three accesses are relaxed: the withdrawal, because it hands over nothing but the word itself; the state that is set before a
+// post, because P1 follows; and the lender's load of the state, because T1 precedes it.
 //
-// Patience. Blocks in flight to the home itself are waited for first, then the nearest lender, then the next. The share of
-// each is wait_ns divided by the homes; where grow does not wait, a call that ends with -EAGAIN stands for a share. Who has
-// declined is not waited for. A home with questions of its own lends nothing: two homes that both lack a few blocks would
-// exchange the few that they have, and neither be served.
+// Patience. Grow waits first for blocks in flight to the home itself, then for the nearest lender, then for the next. Each gets a
+// share of wait_ns divided by the number of homes; if grow does not wait, a call that ends with -EAGAIN counts as a share. Grow
+// does not wait for a lender that has declined. A home with open questions lends nothing: otherwise two homes that both lack a
+// few blocks would exchange the few they have, and neither would be served.
 
 #include "cpu_relax.h"
 #include "domain_internal.h"
@@ -70,12 +69,12 @@ static uint32_t lendable(const struct locus_domain *domain, const struct home *h
     if (home->asked || avoided(home) || pool.blocks_free <= domain->config.spare)
         return 0;
     uint32_t most = pool.blocks_free - domain->config.spare;
-    if (domain->config.backpressure && owner.blocks_in_flight) // as in its own grow: no new ones before those are home
+    if (domain->config.backpressure && owner.blocks_in_flight) // as in its own grow: no never-used ones before those are home
         most = least(most, pool.blocks_free - (pool.blocks - pool.distinct_high));
     return least(want, most);
 }
 
-// True: the blocks are the borrower's. False: nothing was lent, and the question was declined or withdrawn.
+// True: the blocks now belong to the borrower. False: nothing was lent; the question was declined or withdrawn.
 static bool lend(const struct locus_domain *domain, struct home *home, struct loan *loan)
 {
     uint32_t asked = LOAN_ASKED;
@@ -97,7 +96,7 @@ static bool lend(const struct locus_domain *domain, struct home *home, struct lo
     return false;
 }
 
-// Returns how many blocks came home with the loan. After the last line the borrower may post it again.
+// Returns how many blocks came home with the loan. After the last statement the borrower may post it again.
 static uint32_t serve(const struct locus_domain *domain, struct home *home, struct loan *loan)
 {
     uint32_t freed = 0;
@@ -110,7 +109,8 @@ static uint32_t serve(const struct locus_domain *domain, struct home *home, stru
     return freed;
 }
 
-// A table whose last block came home here goes to the home that retired it. Our own wait here, linked as the owner had them.
+// A table whose last block came home here goes to the home that retired it. Our own tables wait here, linked as the owner had
+// them.
 static void forward(struct locus_domain *domain, struct home *home)
 {
     struct locus_table *table;
@@ -178,7 +178,7 @@ static void question(const struct locus_domain *domain, struct home *home, uint3
     post(domain, lender, loan, LOAN_ASKED);
 }
 
-// Asks the nearest lender that was not asked yet. 0; -ENOENT: all were; -EAGAIN: those that were not still have the loan of an
+// Asks the nearest lender that was not asked yet. 0; -ENOENT: all were asked; -EAGAIN: the others still have the loan of an
 // earlier shortage in their desks.
 static int ask_next(const struct locus_domain *domain, struct home *home, uint32_t want)
 {
@@ -196,7 +196,7 @@ static int ask_next(const struct locus_domain *domain, struct home *home, uint32
     return error;
 }
 
-// What is here, and how many have not answered.
+// Counts the blocks that are here and the lenders that have not answered.
 static void count_loans(const struct locus_domain *domain, const struct home *home, uint32_t *here, uint32_t *unanswered)
 {
     *here = *unanswered = 0;
@@ -208,7 +208,7 @@ static void count_loans(const struct locus_domain *domain, const struct home *ho
     }
 }
 
-// The shortage is over, one way or the other.
+// The shortage is over, served or not.
 static void settle(const struct locus_domain *domain, struct home *home)
 {
     for (uint64_t rest = home->asked; rest; rest &= rest - 1) {
@@ -242,7 +242,7 @@ int locus_domain_withdraw(struct locus_domain *domain, uint32_t ordinal)
     return 0;
 }
 
-// pre: that many are here, and the table has room for them and for their homes.
+// pre: that many blocks are here, and the table has room for them and links for their homes.
 static void take(const struct locus_domain *domain, struct home *home, struct locus_table *table, uint32_t count)
 {
     for (uint32_t i = 0; count; i++) {
@@ -259,7 +259,7 @@ static void take(const struct locus_domain *domain, struct home *home, struct lo
 
 // --- grow ----------------------------------------------------------------------------------------------------------------------
 
-// What the owner's grow would answer, without its bookkeeping of a wait; `*ready` blocks are ready.
+// The result that the owner's grow would return, without recording a wait; *ready blocks are available.
 static int own_answer(const struct locus_domain *domain, const struct home *home, uint32_t count, uint32_t *ready)
 {
     struct locus_pool_stats pool;
@@ -280,7 +280,7 @@ static int own_grow(struct home *home, struct locus_table *table, uint32_t count
     return count ? locus_owner_grow(home->owner, table, count) : 0;
 }
 
-// One look at the shortage: 0, -ENOMEM (nothing more can come), -EAGAIN (something may).
+// One attempt to end the shortage: 0, -ENOMEM (nothing more can come), -EAGAIN (something may come).
 static int attempt(const struct locus_domain *domain, struct home *home, struct locus_table *table, uint32_t count, bool late)
 {
     uint32_t ready, here, unanswered;
@@ -381,7 +381,7 @@ struct locus_table *locus_domain_next_reclaimed(struct locus_domain *domain, uin
     RULE(locus_owner_held_here(home->owner), RULE_ROLE);
     if (!home || !locus_owner_held_here(home->owner))
         return NULL;
-    forward(domain, home); // what came home while a grow waited
+    forward(domain, home); // tables that came home while a grow waited
     struct locus_table *own = home->own_first;
     if (own) {
         home->own_first = own->reclaimed_next;

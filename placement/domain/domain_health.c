@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain_health: two looks per home, at the node (its memory in sysfs) and at the pages (move_pages), and one word for both.
+// domain_health: two checks per home, of the node (its memory in sysfs) and of the pages (move_pages), and one word for the
+// result.
 //
-// A node without memory is offline even if the kernel keeps its directory: Linux does so for a node that has CPUs. Pages elsewhere
-// are known only for homes that are bound to their node; for the others no place is the wrong one.
+// A node without memory is offline even if the kernel keeps its directory, as Linux does for a node with CPUs. Pages can be
+// elsewhere only for homes that are bound to their node; for the others no place is wrong.
 #include "domain_internal.h"
 #include "region_verify.h"
 
@@ -50,7 +51,7 @@ int locus_domain_check(const struct locus_domain *domain, struct locus_home_repo
     return error;
 }
 
-// Relaxed: the mark is a wish, and orders nothing.
+// Relaxed: the mark is only a request and orders nothing.
 int locus_domain_avoid(struct locus_domain *domain, uint32_t home, bool avoid)
 {
     if (home >= domain->homes_count || domain->config.exhausted != LOCUS_EXHAUSTED_BORROW)

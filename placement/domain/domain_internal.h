@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain_internal: what domain.c (open and close), domain_borrow.c (grow, lend) and domain_health.c share. Not installed.
+// domain_internal: shared by domain.c (open and close), domain_borrow.c (grow, lend) and domain_health.c. Not installed.
 #ifndef LOCUS_DOMAIN_INTERNAL_H
 #define LOCUS_DOMAIN_INTERNAL_H
 
@@ -10,10 +10,10 @@
 
 #include <stdatomic.h>
 
-// One for each pair of homes, in the borrower's memory: a question, its answer, and the way back of what was not needed. The theory
-// is in domain_borrow.c.
+// One for each pair of homes, in the borrower's memory: a question, its answer, and the return of unused blocks. The theory is in
+// domain_borrow.c.
 struct loan {
-    struct locus_link link;     // in the lender's desk; first, so that it names the loan
+    struct locus_link link;     // in the lender's desk; first, so that its address is the loan's
     _Atomic uint32_t state;     // enum loan_state
     uint32_t want;              // by the borrower, while IDLE
     uint32_t given;             // by the lender, while ASKED
@@ -24,10 +24,10 @@ struct loan {
 // One per home, on its node: mailboxes of the neighbours, and what the owner needs.
 struct home {
     struct locus_mailbox desk;     // loans: questions and returns, from borrowers
-    struct locus_mailbox finished; // tables of this home whose end another home has seen
+    struct locus_mailbox finished; // tables of this home that another home finished
     struct locus_owner *owner;
     struct locus_pool *pool;
-    struct locus_region *region;   // this struct and the loans behind it
+    struct locus_region *region;   // this struct, followed by the loans
     char *loans;                   // [homes], by lender
     uint64_t node_bytes;           // the node's memory at open
     uint32_t ordinal;
@@ -38,13 +38,13 @@ struct home {
     uint64_t asked;                // lenders asked in the present shortage
     bool again;                    // the last grow answered -EAGAIN
     struct locus_link *finished_list;
-    struct locus_table *own_first, *own_last; // of this home, and their end was here
+    struct locus_table *own_first, *own_last; // tables of this home that finished here
 
     _Alignas(COUNTERS_ALIGN_BYTES) struct locus_domain_stats stats; // counters.h
 };
 
 struct locus_domain {
-    struct locus_domain_config config; // nodes and blocks_of are not kept
+    struct locus_domain_config config; // without the caller's arrays nodes and blocks_of
     uint32_t homes_count;
     size_t loan_bytes;
     int nodes[LOCUS_HOMES_MAX];
@@ -52,7 +52,7 @@ struct locus_domain {
     struct locus_route *routes; // [lanes]
 };
 
-// NULL: there is no home of that number.
+// NULL: no such home.
 static inline struct home *domain_home(const struct locus_domain *domain, uint32_t ordinal)
 {
     return ordinal < domain->homes_count ? domain->homes[ordinal] : NULL;
@@ -63,7 +63,7 @@ static inline struct loan *domain_loan(const struct locus_domain *domain, const 
     return (struct loan *)(void *)(borrower->loans + lender * domain->loan_bytes);
 }
 
-// What a report's numbers mean.
+// The condition that a report's numbers amount to.
 enum locus_home_condition domain_condition(const struct locus_home_report *report);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything an engine needs of LOCUS in one include, in C and in C++. Read them in this order: owner.h shows how the parts work
-// together, domain.h how they make one place of many nodes, table.h what a request holds, pool.h and region.h where the blocks
-// live, mailbox.h how they travel, block.h what a handle is; domain_health.h when a node may go offline; topo.h and pin.h what the
-// machine is and where a thread runs; version.h what may change; cpu_relax.h how to spin.
+// All of LOCUS in one include, for C and C++. Read the headers in this order: owner.h (how the parts work together), domain.h
+// (many nodes as one place), table.h (what a request holds), pool.h and region.h (where blocks live), mailbox.h (how they
+// travel), block.h (what a handle is), domain_health.h (nodes that go offline), topo.h and pin.h (what the machine is and where a
+// thread runs), version.h (what may change), cpu_relax.h (how to spin).
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 

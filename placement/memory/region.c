@@ -2,20 +2,20 @@
 //
 // region: makes a span, guards it, places it, and fills it if asked.
 //
-// The span is cut out of a larger PROT_NONE reservation. That gives the guard pages for nothing, and alignment: mmap promises only
-// base pages, so a reservation larger by the alignment is taken and what sticks out is given back. A span of base pages becomes
-// usable by mprotect, which leaves no moment without a mapping. A hugetlb span needs a mapping of its own: the middle is
-// unmapped and mapped again with MAP_FIXED_NOREPLACE. Not with MAP_FIXED: when the huge pages run out, some kernels have torn
-// the old mapping down by then, and a clean-up of the whole reservation could hit what another thread mapped into the hole.
+// The span is cut out of a larger PROT_NONE reservation. That gives the guard pages at no cost, and the alignment: mmap aligns to
+// base pages only, so the reservation is larger by the alignment, and the surplus is given back. A span of base pages becomes
+// usable by mprotect, so there is never a moment without a mapping. A hugetlb span needs a mapping of its own: the middle is
+// unmapped and mapped again with MAP_FIXED_NOREPLACE. MAP_FIXED would not do: when huge pages run out, some kernels have already
+// removed the old mapping, and unmapping the whole reservation could hit what another thread has mapped into the hole.
 //
-// Order: policy before the first touch, or there would be pages to migrate; room on the nodes before a strict bind is populated,
-// because the kernel answers a bind that does not fit by killing the process (region_room.c). It is asked again before each
-// step: other processes take memory meanwhile, and they can surprise us by what they take during one step, not during all.
-// Hugetlb needs no such question: MADV_POPULATE_WRITE answers EFAULT when the node's reserved pages run out.
+// Order: the policy is set before the first touch, or pages would have to migrate. The room on the nodes is checked before a
+// strict bind is populated, because the kernel kills the process if the bind does not fit (region_room.c). The check is repeated
+// before each step, so other processes can surprise us only by what they take during one step. Hugetlb needs no check:
+// MADV_POPULATE_WRITE answers EFAULT when the node's reserved pages run out.
 //
-// A span of the caller's is placed and populated likewise, and neither mapped, guarded, advised nor unmapped.
+// The caller's memory is placed and populated in the same way, but not mapped, guarded, advised or unmapped.
 //
-// The guards also keep the span's line in /proc/self/numa_maps its own, which region_verify.c relies on.
+// The guards also give the span a line of its own in /proc/self/numa_maps, on which region_verify.c relies.
 #include "placement/base/config.h"
 #include "placement/memory/region_internal.h"
 
@@ -31,7 +31,7 @@
 #define HUGE_SHIFT_2M 21
 #define HUGE_SHIFT_1G 30
 
-// 64 MiB take some 20 ms to fault in: the question about the room (two small files) is below 1 % of that.
+// Faulting 64 MiB in takes some 20 ms; checking the room (two small files) costs less than 1 % of that.
 #define POPULATE_STEP_BYTES (64 * MIB)
 
 static bool is_hugetlb(enum locus_page page)
@@ -56,13 +56,13 @@ const char *region_config_fault(const struct locus_region_config *config)
     if (config->bytes == 0)
         return "bytes is 0";
     if ((unsigned)config->memory_class > LOCUS_CLASS_METADATA)
-        return "there is no such memory_class";
+        return "memory_class is out of range";
     if ((unsigned)config->page > LOCUS_PAGE_1G)
-        return "there is no such page";
+        return "page is out of range";
     if (config->memory && config->page == LOCUS_PAGE_THP)
-        return "page is THP, and the caller's memory is not advised: say LOCUS_PAGE_4K";
+        return "page is THP, but the caller's memory is not advised: use LOCUS_PAGE_4K";
     if (config->memory && ((uintptr_t)config->memory % page_bytes || config->bytes % page_bytes))
-        return "the caller's memory does not begin and end with a page";
+        return "the caller's memory does not begin and end on a page boundary";
     return NULL;
 }
 
@@ -71,8 +71,8 @@ static int check_config(const struct locus_region_config *config, struct locus_n
     return region_config_fault(config) ? -EINVAL : region_policy_nodes(config, nodes);
 }
 
-// Gives back what of the reservation lies outside guard + span + guard. Where the kernel refuses (the reservation may have
-// been merged with a neighbour, and a split can exceed the limit of mappings) it stays ours and is unmapped at close.
+// Gives back the reservation outside guard + span + guard. If the kernel refuses (the reservation may have been merged with a
+// neighbour, and a split can exceed the limit of mappings), the rest stays ours and is unmapped at close.
 static void trim(struct locus_region *region, size_t guard)
 {
     size_t head = (size_t)(region->base - guard - region->map);
@@ -105,7 +105,8 @@ static int reserve(struct locus_region *region, size_t guard)
     return 0;
 }
 
-// The hole is open for a moment, and what another thread maps there is not ours to unmap: on failure only the two guards go.
+// The hole is open for a moment, and another thread's mapping there is not ours to unmap: on failure only the two guards are
+// unmapped.
 static int map_hugetlb(struct locus_region *region)
 {
     int shift = region->config.page == LOCUS_PAGE_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M;
@@ -124,7 +125,7 @@ static int map_hugetlb(struct locus_region *region)
     return -ENOMEM;
 }
 
-// EINVAL means a kernel without transparent huge pages. Where base pages were asked for, that is what they are then.
+// EINVAL means a kernel without transparent huge pages. If base pages were requested, that is what we have then.
 static int advise(struct locus_region *region)
 {
     bool thp = region->config.page == LOCUS_PAGE_THP;
@@ -151,7 +152,7 @@ static int map_span(struct locus_region *region, size_t base_page)
     return result;
 }
 
-// The span is the caller's, or ours.
+// In the caller's memory or in a mapping of ours.
 static int have_span(struct locus_region *region)
 {
     size_t base_page = (size_t)sysconf(_SC_PAGESIZE);
@@ -163,8 +164,8 @@ static int have_span(struct locus_region *region)
     return 0;
 }
 
-// Kernels before 5.14 answer EINVAL to MADV_POPULATE_WRITE; base pages are then touched one by one. A hugetlb span is not: what
-// would have been EFAULT is SIGBUS there.
+// Kernels before 5.14 answer EINVAL to MADV_POPULATE_WRITE; base pages are then touched one by one. A hugetlb span is not: a
+// touch answers with SIGBUS where the call would have said EFAULT.
 static int populate_step(const struct locus_region *region, char *start, size_t bytes)
 {
     if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0)
@@ -176,11 +177,11 @@ static int populate_step(const struct locus_region *region, char *start, size_t 
     if (is_hugetlb(region->config.page))
         return -ENOSYS;
     for (size_t at = 0; at < bytes; at += region->page_bytes)
-        __atomic_fetch_or(start + at, 0, __ATOMIC_RELAXED); // the caller's memory may have something in it
+        __atomic_fetch_or(start + at, 0, __ATOMIC_RELAXED); // keeps the contents of the caller's memory
     return 0;
 }
 
-// Bytes of the span that no page is there for. Ours begins empty; in the caller's there may be some.
+// Bytes of the span without a page. Our mapping begins empty; the caller's memory may have pages.
 static size_t absent_bytes(const struct locus_region *region)
 {
     unsigned char present[4096];

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What region.c (which makes a span), region_policy.c (places it), region_room.c (will the nodes hold it), region_verify.c (where
-// is it) and region_repair.c (bring it back) share. Not installed.
+// Shared by region.c (makes a span), region_policy.c (places it), region_room.c (do the nodes have room for it), region_verify.c
+// (where its pages are) and region_repair.c (brings pages back). Not installed.
 #ifndef LOCUS_REGION_INTERNAL_H
 #define LOCUS_REGION_INTERNAL_H
 
 #include "placement/memory/region_verify.h"
 
-// The raw system calls take a mask as long as the longest that any kernel is built with (CONFIG_NODES_SHIFT ends at 10);
-// get_mempolicy answers EINVAL to a mask shorter than the running kernel's, and a longer one costs nothing. The kernel takes
-// "maxnode" as one more than the number of bits, and mbind would lose the last node without the + 1.
+// The raw system calls get the longest mask that any kernel is built for (CONFIG_NODES_SHIFT ends at 10): get_mempolicy answers
+// EINVAL to a mask shorter than the running kernel's, and a longer one costs nothing. The kernel takes "maxnode" as one more than
+// the number of bits; without the + 1 mbind would lose the last node.
 #define REGION_MAXNODE ((unsigned long)LOCUS_NODES_MAX + 1)
 
-// Pages are counted in these, whatever the page size: move_pages is asked about every one of them.
+// The unit in which pages are counted, whatever the page size: move_pages is asked about every unit.
 #define REGION_UNIT_BYTES 4096u
 
 // Units per call: 12 KiB of stack, and one system call for 4 MiB.
@@ -20,8 +20,8 @@
 
 struct locus_region {
     struct locus_region_config config; // as requested
-    struct locus_nodes nodes;          // those of the policy; empty with FIRST_TOUCH
-    char *map;                         // everything that close unmaps: guard, span, guard, and what could not be trimmed; or NULL
+    struct locus_nodes nodes;          // of the policy; empty with FIRST_TOUCH
+    char *map;                         // what close unmaps: guard, span, guard, and what could not be trimmed; or NULL
     size_t map_bytes;
     char *base; // the span
     size_t bytes;
@@ -29,28 +29,28 @@ struct locus_region {
     bool thp_advised;
 };
 
-// What is wrong with a config, nodes and policy aside, in words; NULL: nothing.
+// What is wrong with a config, in words, apart from nodes and policy; NULL: nothing.
 const char *region_config_fault(const struct locus_region_config *config);
 
-// The policy's nodes. 0, or -EINVAL as locus_region_open() says.
+// The policy's nodes. 0, or -EINVAL as locus_region_open().
 int region_policy_nodes(const struct locus_region_config *config, struct locus_nodes *out);
 
-// mbind. 0, -EPERM, -ENOSYS, or -EINVAL: one of the nodes has been lost since region_policy_nodes().
+// mbind. 0, -EPERM, -ENOSYS, or -EINVAL: a node has gone since region_policy_nodes().
 int region_policy_apply(const struct locus_region *region);
 
 // The policy in force: 0, or a positive errno as in granted.policy_errno.
 int region_policy_read(const struct locus_region *region, enum locus_policy *policy, struct locus_nodes *nodes);
 
-// Which node's turn a page is. The kernel goes by the page's number: its place in the address space (for hugetlb, which is a
-// file, in the span), modulo the number of nodes, or modulo the sum of the weights.
+// Which node a page falls to under interleaving. The kernel goes by the page's number: its place in the address space (for
+// hugetlb, which is a file, its place in the span), modulo the number of nodes or the sum of the weights.
 struct region_turns {
     uintptr_t origin;
     unsigned shift;                     // of the page size
     unsigned count;                     // of node[]; 0: the policy has no nodes
-    unsigned long total;                // of the weights that count in turn
+    unsigned long total;                // sum of the weights
     bool exact;                         // the size of each page is known
     int node[LOCUS_NODES_MAX];          // ascending
-    unsigned weight[LOCUS_NODES_MAX];   // as read; 0: not readable, or not weighted. Counts as 1
+    unsigned weight[LOCUS_NODES_MAX];   // as read; 0: unreadable, or not weighted: counts as 1
 };
 void region_turns_read(const struct locus_region *region, struct region_turns *out);
 
@@ -60,13 +60,14 @@ int region_turn_of(const struct region_turns *turns, const void *address);
 // Asks move_pages where `count` addresses are; negative is an error: -ENOENT never touched, -EFAULT the shared zero page.
 int region_ask_nodes(void *const *addresses, unsigned long count, int *node_or_error);
 
-// Bytes of the nodes that the kernel would rather kill for than hand out. 0, -ENOMEM, or what reading a node answered.
+// The nodes' reserve, in bytes, for which the kernel would kill rather than hand it out. 0, -ENOMEM, or the error of reading a
+// node.
 int region_kept_back(const struct locus_nodes *nodes, uint64_t *bytes);
 
-// 0 if the nodes together hold `bytes` more, -ENOMEM if the OOM killer might answer; or what asking answered.
+// 0 if the nodes together have room for `bytes` more; -ENOMEM if the OOM killer might strike; or the error of reading a node.
 int region_nodes_hold(const struct locus_nodes *nodes, size_t bytes, uint64_t kept_back_bytes);
 
-// The figures, if they do not hold it at the moment; otherwise false, and nothing is written.
+// True: they have no room at the moment, and `why` gives the figures. Otherwise false, and nothing is written.
 bool region_room_why(const struct locus_nodes *nodes, size_t bytes, char *why, size_t why_bytes);
 
 #endif

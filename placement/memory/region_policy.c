@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// region: policies, by raw system calls. libnuma knows neither preferred-many nor weighted interleave everywhere, and hides errors.
+// region: policies, by raw system calls. Not every libnuma knows preferred-many and weighted interleave, and libnuma hides
+// errors.
 //
-// mbind answers EINVAL to a mode that the kernel is too old for, to a node that it does not have and to a cpuset that leaves none
-// of the nodes; of a set it drops the nodes that it may not use and says nothing. So the nodes are looked at first, each by itself,
-// and the mode is told apart by an mbind of no bytes, which every kernel checks for its mode and flags and then does not do.
+// mbind answers EINVAL to an unknown mode, to a node that does not exist and to a cpuset that excludes all the nodes; it silently
+// drops from a set the nodes that the process may not use. So each node is checked first, by itself, and the mode is checked by
+// an mbind of 0 bytes: every kernel checks its mode and flags, and then does nothing.
 #include "placement/base/config.h"
 #include "placement/memory/region_internal.h"
 
@@ -19,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Of uapi/linux/mempolicy.h, where these are enumerators that older headers lack and #ifdef does not see.
+// From uapi/linux/mempolicy.h. There they are enumerators, which older headers lack and #ifdef does not see.
 #define MODE_PREFERRED_MANY 5
 #define MODE_WEIGHTED_INTERLEAVE 6
 #define FLAG_NUMA_BALANCING (1 << 13)
@@ -78,19 +79,19 @@ int locus_policy_probe(enum locus_policy policy)
 const char *locus_policy_why(enum locus_policy policy, int error)
 {
     if ((unsigned)policy >= LOCUS_POLICIES)
-        return "there is no such policy";
+        return "the policy is out of range";
     switch (abs(error)) {
-    case 0: return "nothing is in the way of the policy";
+    case 0: return "the policy can be used";
     case ENOSYS: return policies[policy].not_known;
     case EPERM:
         return "memory policies are forbidden here, as a container's seccomp profile does: give it CAP_SYS_NICE "
                "(docker run --cap-add SYS_NICE) or run on the host";
     case EINVAL:
-        return "a node asked for does not exist, has no memory or lies outside this process's cpuset, or the policy does not go "
-               "with that many nodes";
-    case ENODEV: return "a node asked for has no memory any more: it went offline";
-    case ENOMEM: return "the nodes asked for, or the cgroup's limit, have no room for it: take less memory or more nodes";
-    default: return "the kernel refused the policy, and not for a reason that policies have";
+        return "a requested node does not exist, has no memory or is outside this process's cpuset, or the policy does not take "
+               "that many nodes";
+    case ENODEV: return "a requested node no longer has memory: it went offline";
+    case ENOMEM: return "the requested nodes, or the cgroup's limit, have no room for it: take less memory or more nodes";
+    default: return "the kernel refused the policy with an unexpected error";
     }
 }
 
@@ -129,7 +130,7 @@ int region_policy_nodes(const struct locus_region_config *config, struct locus_n
     return forbidden_node(out) == LOCUS_NODE_ANY ? 0 : -EINVAL;
 }
 
-// Does open look before it populates? Huge pages of a reserved pool are another memory.
+// Does open check the room before it populates? Huge pages come from a reserved pool instead.
 static bool asks_for_room(const struct locus_region_config *config)
 {
     bool pooled = config->page == LOCUS_PAGE_2M || config->page == LOCUS_PAGE_1G;
@@ -149,11 +150,11 @@ static void region_why(const struct locus_region_config *config, int error, char
     if (node < 0)
         snprintf(why, why_bytes, "%s", locus_policy_why(config->policy, error));
     else if (known)
-        snprintf(why, why_bytes, "there is no node %d on this host", node);
+        snprintf(why, why_bytes, "this host has no node %d", node);
     else if (memory.total_bytes == 0)
         snprintf(why, why_bytes, "node %d has no memory, so no page can be placed there", node);
     else
-        snprintf(why, why_bytes, "node %d lies outside this process's cpuset (Mems_allowed_list in /proc/self/status)", node);
+        snprintf(why, why_bytes, "node %d is outside this process's cpuset (Mems_allowed_list in /proc/self/status)", node);
 }
 
 void locus_region_why(const struct locus_region_config *given, int error, char *why, size_t why_bytes)
@@ -179,7 +180,7 @@ int region_policy_apply(const struct locus_region *region)
     return locus_policy_probe(region->config.policy) == 0 ? -EINVAL : -ENOSYS;
 }
 
-// A span without a policy of its own follows the thread's: `numactl --interleave` would rule it, and "first touch" be untrue.
+// A span without a policy of its own would follow the thread's policy: under `numactl --interleave` it would not be first touch.
 static int ask_mode(const struct locus_region *region, int *mode, struct locus_nodes *nodes)
 {
     if (syscall(SYS_get_mempolicy, mode, nodes->words, REGION_MAXNODE, region->base, (unsigned long)MPOL_F_ADDR) != 0)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// region: brings pages back that lie where their policy does not allow them. A policy rules allocations only: what somebody
-// migrates (another process, a cpuset, demotion), or what spilled while the node was full, stays where it is.
+// region: brings back pages that are where their policy does not allow them. A policy rules allocations only: a page stays where
+// another process, a cpuset or demotion has migrated it, or where it spilled while the node was full.
 //
-// What move_pages says about its work is not believed. Where a node runs out in the middle, it answers ENOMEM and leaves the status
-// of every page as it was, although thousands have moved; of a huge page only the first address succeeds, the others are busy.
-// Therefore the pages are asked for before and after, and only the difference counts.
+// The result of move_pages is not trusted. If a node runs out in the middle, it answers ENOMEM and leaves the status of every
+// page as it was, although thousands have moved; in a huge page only the first address succeeds and the others are busy. So the
+// pages are located before and after, and only the difference counts.
 //
-// A page goes to the node whose turn its place is: with interleaving the very one where it would have been allocated, with a set
-// an even share to each. Where it does not get there, it goes to the next node of the set. Once every node of the set has answered
-// that it is full, nothing more is tried, or each batch would make the kernel search for memory again.
+// A page goes to the node that its place falls to: with interleaving, the node where it would have been allocated; with a set, an
+// even share goes to each node. If that fails, it goes to the next node in the set. Once every node in the set has answered that
+// it is full, we stop, or each batch would make the kernel search for memory again.
 #include "placement/memory/region_internal.h"
 
 #include <errno.h>
@@ -22,10 +22,10 @@
 struct batch {
     unsigned long count;
     void *address[REGION_BATCH];
-    int node[REGION_BATCH]; // where it is, where it shall go, and what move_pages says
+    int node[REGION_BATCH]; // where it is, where it shall go, and move_pages' answer
 };
 
-// Keeps of the batch what lies on a node outside the set.
+// Keeps only the pages of the batch that are on a node outside the set.
 static int keep_astray(const struct locus_nodes *allowed, struct batch *batch)
 {
     unsigned long kept = 0;
@@ -51,7 +51,7 @@ static int send_back(const struct region_turns *turns, unsigned attempt, struct 
     return syscall(SYS_move_pages, 0, batch->count, batch->address, batch->node, status, MPOL_MF_MOVE) < 0 ? -errno : 0;
 }
 
-// Tries each node of the set once. *refused is what the last try answered, if pages remain.
+// Tries each node of the set once. *refused is the error of the last try, if pages remain.
 static int repair_batch(const struct locus_nodes *allowed, const struct region_turns *turns, struct batch *batch, int *refused)
 {
     unsigned tries = turns->count > TRIES_MIN ? turns->count : TRIES_MIN;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// region: will the nodes hold it? Asked before a strict bind is populated, because the kernel's answer to one that does not fit is
-// SIGKILL: a strict policy leaves it no other node to allocate from, and it kills rather than fails a page fault.
+// region: do the nodes have room for it? Checked before a strict bind is populated, because the kernel answers a bind that does
+// not fit with SIGKILL: a strict policy leaves it no other node, and it kills rather than fail a page fault.
 //
-// Free bytes alone are too hopeful an answer. A user's page comes from a zone only while more than the zone's watermark and its
-// protection would remain free: on a host of 1 TiB the 3 GiB below 4 GiB are free, and out of reach. So what every zone keeps
-// back is taken off:
+// Free bytes alone are too optimistic. A user's page comes from a zone only while more than the zone's watermark and its
+// protection remain free: on a host of 1 TiB the 3 GiB below 4 GiB are free, but out of reach. So each zone's reserve is
+// subtracted:
 //
 //     needed <= free + reclaimable - sum over the nodes' zones of min(free, 2 * high watermark + protection)
 //
 // The kernel kills at the lowest watermark, "min", and "high" is about 1.3 times that. Twice "high" is a measured margin: on a
-// node of 64 MiB (kernel 6.12) strict binds were still killed with 1.2 times "high" to spare, because counters lag behind, CPUs
-// hold pages in lists of their own, and other processes allocate meanwhile. With twice "high" none of a hundred was.
+// node of 64 MiB (kernel 6.12) strict binds were still killed with 1.2 times "high" to spare, because counters lag, CPUs keep
+// pages in lists of their own, and other processes allocate meanwhile. With twice "high" none of a hundred was killed.
 //
-// A bind to several nodes dies only when all of them are exhausted, so their figures are summed up.
+// A bind to several nodes fails only when all of them are exhausted, so their figures are added up.
 //
-// What zones keep back is read once per region: the file has lines for every CPU of every zone, and it hardly changes. What is free
-// is asked before each step.
+// The zones' reserves are read once per region: the file has lines for every CPU of every zone, and hardly changes. Free memory
+// is read before each step.
 #include "placement/memory/region_internal.h"
 
 #include "topo/topo.h"
@@ -28,8 +28,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// Without /proc/zoneinfo (some sandboxes): the kernel's default for "min" ends at 5 % of the memory and, with huge pages
-// on, at some 66 MiB a node; about twice either.
+// For sandboxes without /proc/zoneinfo. The kernel's default for "min" is at most 5 % of the memory and, with huge pages on, some
+// 66 MiB a node; these are about twice as much.
 #define KEPT_BACK_BYTES ((uint64_t)128 << 20)
 #define KEPT_BACK_FRACTION 8
 
@@ -40,7 +40,7 @@ struct zone {
     uint64_t free_pages, high_pages;
 };
 
-// "        protection: (0, 2843, 23934, 23934)": what is kept from an allocation that could use the zone of that position. A
+// "        protection: (0, 2843, 23934, 23934)": pages withheld from an allocation that could also use the zone at that position. A
 // user's page could use the last one.
 static uint64_t last_protection(const char *line)
 {
@@ -50,7 +50,7 @@ static uint64_t last_protection(const char *line)
     return last ? strtoull(last + 1, NULL, 10) : 0;
 }
 
-// Takes one line in; true, and the zone's share in *kept_pages, when it completes a zone of one of the nodes.
+// Reads one line. True when it completes a zone of one of the nodes; *kept_pages is then that zone's reserve.
 static bool take_line(const char *line, const struct locus_nodes *nodes, struct zone *zone, uint64_t *kept_pages)
 {
     if (sscanf(line, "Node %d,", &zone->node) == 1) {
@@ -66,7 +66,7 @@ static bool take_line(const char *line, const struct locus_nodes *nodes, struct 
     return true;
 }
 
-// *found are the nodes whose zones were read: none where there is no such account. 0, or -ENOMEM.
+// *found are the nodes whose zones were read: none without /proc/zoneinfo. 0, or -ENOMEM.
 static int read_zones(const struct locus_nodes *nodes, struct locus_nodes *found, uint64_t *kept_pages)
 {
     struct zone zone = {.node = -1};
@@ -90,7 +90,7 @@ static int read_zones(const struct locus_nodes *nodes, struct locus_nodes *found
     return result;
 }
 
-// Where the zones are not known.
+// For nodes whose zones are unknown.
 static int presumed_kept_back(int node, uint64_t *bytes)
 {
     struct locus_node_memory memory;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// region: where the pages of a span are, asked of two witnesses and of the kernel's own idea of the policy.
+// region: where the pages of a span are, by two witnesses, and what policy the kernel reports.
 //
-// First witness: move_pages with no target nodes, which reports the node of each page and moves nothing. Second: the span's line
-// in /proc/self/numa_maps, which comes from another walk of the page tables. Neither faults a page in; a read of one byte per page
-// would, and would then report the placement it has just made. What cannot be asked here (seccomp, no NUMA in the
-// kernel) is reported as such beside what could, and is no error.
+// The first witness is move_pages without target nodes, which reports the node of each page and moves nothing. The second is the
+// span's line in /proc/self/numa_maps, which comes from another walk of the page tables. Neither faults a page in; reading one
+// byte per page would, and would then report the placement it has just made. A witness that is unavailable (seccomp, no NUMA in
+// the kernel) is reported as such and is not an error.
 //
 // Both count in units of 4 KiB, whatever the page size. move_pages is asked about every 4 KiB, so a page of 2 MiB answers 512
 // times. numa_maps counts transparent huge pages in base pages and hugetlb in huge pages; the line's kernelpagesize_kB is the
 // unit in either case.
 //
-// The witnesses look one after the other. On a span that threads are touching, or that the kernel is migrating, they may disagree
-// without either being wrong.
+// The witnesses look one after the other. While threads touch the span, or the kernel migrates it, they may disagree without
+// either being wrong.
 #include "placement/memory/region_internal.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ int region_ask_nodes(void *const *addresses, unsigned long count, int *node_or_e
     return syscall(SYS_move_pages, 0, count, addresses, NULL, node_or_error, 0) == 0 ? 0 : -errno;
 }
 
-// Where each present page is, and whose turn it was.
+// Where each present page is, and which node it falls to.
 static int ask_move_pages(const struct locus_region *region, const struct region_turns *turns, struct tally *is, struct tally *turn)
 {
     void *addresses[REGION_BATCH];
@@ -65,7 +65,7 @@ static int ask_move_pages(const struct locus_region *region, const struct region
 }
 
 // One line: "7f0000000000 bind:0 anon=3 dirty=3 active=0 N0=3 kernelpagesize_kB=4". The policy may contain spaces ("prefer
-// (many):0"), so fields are known by their names, not by their place.
+// (many):0"), so fields are found by name, not by position.
 static void count_line(char *line, struct tally *tally)
 {
     uint64_t on[LOCUS_NODES_MAX] = {0};
@@ -83,8 +83,8 @@ static void count_line(char *line, struct tally *tally)
         tally->on[node] += on[node] * page_kib * 1024 / REGION_UNIT_BYTES;
 }
 
-// The guards keep other mappings out of our line; a caller's mprotect may have split it, so all lines in the span count.
-// 1 = read, 0 = there is no such file here, -ENOMEM.
+// The guards keep other mappings out of our line. A caller's mprotect may have split it, so all lines within the span count. 1:
+// read, 0: the file is missing here, -ENOMEM.
 static int ask_numa_maps(const struct locus_region *region, struct tally *tally)
 {
     char *line = NULL;
@@ -99,7 +99,8 @@ static int ask_numa_maps(const struct locus_region *region, struct tally *tally)
         if (start >= begin && start - begin < region->bytes)
             count_line(line, tally);
     }
-    // The end of the file leaves errno alone or not; only the stream's own flag tells it from a failed read or allocation.
+    // At the end of the file errno may or may not have changed; only the stream's flag distinguishes it from a failed read or
+    // allocation.
     int result = feof(file) ? 1 : errno == ENOMEM ? -ENOMEM : 0;
     free(line);
     fclose(file);

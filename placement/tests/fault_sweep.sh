@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Lets every single call of every function that can fail do so, one per process: the first mmap, the second, ... until the
-# scenario comes through undisturbed, which shows that the last one was reached. Each must end with the error reported,
-# everything given back, and within the time limit: a hang is as much a bug as a crash.
+# Makes every single call of every fallible function fail, one per process: the first mmap, the second, ... until the scenario
+# runs undisturbed, which shows that the last call was reached. Each process must report the error, give everything back, and end
+# within the time limit: a hang is as much a bug as a crash.
 #
 #   BUILD=build/gcc sh placement/tests/fault_sweep.sh
 #
-# A sweep that never hit anything has tested nothing, and fails.
+# A sweep in which no call failed has tested nothing, and fails.
 set -u
 
 : "${BUILD:?the build directory: BUILD=build/gcc}"

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# mutants.bash: what the scripts of mutants share, to be sourced. Are the tests any good? They break the sources on purpose, one
-# thing at a time, and expect a test to fail each time.
+# mutants.bash: shared by the mutant scripts, which source it. Are the tests any good? The scripts break the sources on purpose,
+# one thing at a time, and expect a test to fail each time.
 #
-#     mutants_begin SOURCE...   what the programs are linked with, besides their own source
+#     mutants_begin SOURCE...   sources to link with each program besides its own
 #     controls PROGRAM...       each must pass with the unchanged sources
 #     mutant NAME FILE PROGRAM EXPRESSION
 #     mutants_end               prints the results; exit status 0 if no mutant survived
 #
-# Works on a copy in a directory of its own. A mutant is a sed expression that has to change its file, and the program that has to
-# fail then; a mutant that does not compile, or whose program still passes, is a failure. Litmus programs run under
-# ThreadSanitizer, the others plain.
+# Works on a copy in a separate directory. A mutant is a sed expression that must change its file, and the program that must then
+# fail; a mutant that does not compile, or whose program still passes, is a failure. Litmus programs run under ThreadSanitizer,
+# the others plain.
 #
 # Many mutants hang. A program that takes far longer than it did with the unchanged sources, on this machine in this minute, does.
 # Races need luck, and on a busy machine more of it: what a program does not see at once it has to see in three or nine times the

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# mutants.sh: are the library's tests any good? And those of the testbed's dispatch and queues. How it is done: mutants.bash.
+# mutants.sh: are the tests of the library, and of the testbed's dispatch and queues, any good? mutants.bash has the method.
 . "$(dirname "$0")/mutants.bash"
 
 mutants_begin topo/*.c placement/{base,memory,blocks,domain}/*.c testbed/measure/dispatch.c

@@ -100,7 +100,7 @@ static int read_all(int fd, char **out, size_t *bytes)
     return 0;
 }
 
-// The answer is read to its end before the process is waited for, or it might never end.
+// Reads all output before it waits for the process, which might block on a full pipe otherwise.
 int tb_child_ask(const struct tb_child *child, char **output, size_t *bytes)
 {
     struct tb_child asked = *child;
@@ -166,9 +166,9 @@ int tb_child_tool(const char *const argv[], const char *words, const char *where
         rc = -ENOPKG;
     snprintf(why, why_bytes, "%s: %s", argv[0], rc == -ECHILD ? "it failed" : strerror(-rc));
     if (rc == -ENOPKG)
-        snprintf(why, why_bytes, "%s is not installed here, and this cannot be done without it", argv[0]);
+        snprintf(why, why_bytes, "%s is needed for this, and it is not installed here", argv[0]);
     else if (rc == -ENOSPC)
-        snprintf(why, why_bytes, "%s: %s. Make room, or name another folder by TMPDIR", where, strerror(-rc));
+        snprintf(why, why_bytes, "%s: %s. Make room, or set TMPDIR to another folder", where, strerror(-rc));
     else if (rc == -ECHILD)
         last_line(words, why, why_bytes);
     return rc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: argp with one-line errors. argp's own messages take two lines and name only the program; with ARGP_NO_ERRS it stays
-// silent, and the option it stopped at is still in argv.
+// cli: argp with one-line errors. argp's own messages take two lines and name only the program. With ARGP_NO_ERRS it stays
+// silent, and we find the option where it stopped in argv.
 
 #include "testbed/base/cli.h"
 
@@ -24,7 +24,7 @@ static bool bad_reported;
 void tb_error(const char *format, ...)
 {
     va_list arguments;
-    char text[2048], clean[2048]; // names and words out of files may hold what a terminal would obey
+    char text[2048], clean[2048]; // text from files may contain terminal control sequences
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -36,7 +36,7 @@ int tb_cli_output_failed(int error)
 {
     static bool reported;
     if (!reported)
-        tb_error("standard output: %s", error ? tb_output_why(error) : "not all of it could be written; is the disk full?");
+        tb_error("standard output: %s", error ? tb_output_why(error) : "some of it could not be written; is the disk full?");
     reported = true;
     return TB_EXIT_FAILED;
 }
@@ -44,7 +44,7 @@ int tb_cli_output_failed(int error)
 int tb_cli_flush(void)
 {
     int error = fflush(stdout) ? -errno : 0;
-    if (!error && !ferror(stdout)) // after a write that failed there may be nothing left to flush
+    if (!error && !ferror(stdout)) // after a failed write there may be nothing left to flush
         return TB_EXIT_OK;
     return tb_cli_output_failed(error);
 }
@@ -60,7 +60,7 @@ int tb_cli_outputs_check(const char *const paths[], size_t count)
         for (size_t other = 0; paths[i] && other < i; other++) {
             if (!paths[other] || strcmp(paths[other], paths[i]))
                 continue;
-            tb_error("%s: two outputs would go there: give each a file of its own", paths[i]);
+            tb_error("%s is named for two outputs: give each a file of its own", paths[i]);
             return TB_EXIT_FAILED;
         }
     }
@@ -71,8 +71,7 @@ int tb_cli_clone(const char *command)
 {
     if (access("postulates", R_OK | X_OK) == 0)
         return TB_EXIT_OK;
-    tb_error("%s: there is no postulates/ here: it works on the record, at the top of a clone of the project's repository",
-             command);
+    tb_error("%s: no postulates/ here: run it at the top of a clone of the project's repository, where the record is", command);
     return TB_EXIT_USAGE;
 }
 
@@ -91,7 +90,7 @@ error_t tb_cli_bad(struct argp_state *state, const char *format, ...)
 
 // --- values that are empty -----------------------------------------------------------------------------------------------------
 
-// All options of a command in one table, and the first of them that was given an empty value.
+// All options of a command in one table, and the first option that was given an empty value.
 struct values {
     struct argp_option options[OPTIONS_MAX + 1];
     size_t count;
@@ -117,13 +116,13 @@ static error_t value_look(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-// No option has any use for an empty value: it is what a variable that is not set leaves in a script. A parse of its own asks that
-// for all of them, because each parser function sees its own options only.
+// No option takes an empty value: it comes from an unset variable in a script. A separate parse checks this for all options,
+// because each parser function sees only its own.
 static bool value_empty(const struct argp *argp, int argc, char **argv, const char *name)
 {
     struct values values = {.count = 0};
     const struct argp look = {values.options, value_look, NULL, NULL, NULL, NULL, NULL};
-    char **copy = calloc((size_t)argc + 1, sizeof *copy); // argp moves the words about
+    char **copy = calloc((size_t)argc + 1, sizeof *copy); // argp reorders the words
     if (!copy)
         return false;
     memcpy(copy, argv, (size_t)argc * sizeof *copy);
@@ -131,7 +130,7 @@ static bool value_empty(const struct argp *argp, int argc, char **argv, const ch
     argp_parse(&look, argc, copy, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &values);
     free(copy);
     if (values.empty)
-        tb_error("--%s: '' is no value (see: %s --help)", values.empty, name);
+        tb_error("--%s: the value is empty (see: %s --help)", values.empty, name);
     return values.empty;
 }
 
@@ -143,7 +142,7 @@ struct wrapped {
     const char *stopped_at;
 };
 
-// Hands everything to the command's parser; remembers the word at which argp gave up.
+// Passes everything to the command's parser and remembers the word where argp gave up.
 static error_t wrap(int key, char *argument, struct argp_state *state)
 {
     struct wrapped *wrapped = state->input;
@@ -164,7 +163,7 @@ static const struct argp_option help_options[] = {
     {0},
 };
 
-// Wherever it stands, but not behind "--".
+// Anywhere before "--".
 static bool wants(int argc, char **argv, const char *word)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
@@ -175,7 +174,7 @@ static bool wants(int argc, char **argv, const char *word)
 
 static int help(const struct argp *argp, char *name)
 {
-    unsetenv("ARGP_HELP_FMT"); // a margin that is narrower than a word makes argp print blanks for ever
+    unsetenv("ARGP_HELP_FMT"); // with a margin narrower than a word argp prints blanks for ever
     argp_help(argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
     return tb_cli_flush();
 }
@@ -206,7 +205,7 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
 {
     struct wrapped wrapped = {.argp = argp, .input = input};
     struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
-    struct argp whole = {help_options, wrap, NULL, NULL, children, NULL, NULL}; // the child's texts are printed as well
+    struct argp whole = {help_options, wrap, NULL, NULL, children, NULL, NULL}; // argp also prints the child's texts
     char name[64];
     snprintf(name, sizeof name, "locus %s", command);
     if (wants(argc, argv, "--help") || wants(argc, argv, "-h") || wants(argc, argv, "-?"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: what all commands share in speaking with a person. One line per error, which names the thing and the remedy; exit
-// status 2 for bad input, 1 for a run that failed, 0 otherwise.
+// cli: how all commands speak with people. Each error is one line that names the thing and the remedy; exit status 2 for bad
+// input, 1 for a run that failed, 0 otherwise.
 #ifndef TB_CLI_H
 #define TB_CLI_H
 
@@ -20,22 +20,21 @@ error_t tb_cli_bad(struct argp_state *state, const char *format, ...) __attribut
 
 int tb_cli_version(void); // prints it; an exit status
 
-// Is this the top of a clone of the project, for a command that works on its postulates? TB_EXIT_OK, or TB_EXIT_USAGE after a
-// report.
+// Is the current folder the top of a clone of the project? For commands that work on its postulates. TB_EXIT_OK, or TB_EXIT_USAGE
+// after a report.
 int tb_cli_clone(const char *command);
 
 // One line on stderr: `locus: <message>`.
 void tb_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// Writes out what is left for standard output: TB_EXIT_OK, or TB_EXIT_FAILED with a report (a full disk).
+// Flushes standard output: TB_EXIT_OK, or TB_EXIT_FAILED after a report (a full disk).
 int tb_cli_flush(void);
 
-// Reports that standard output could not be written, for a negative errno (0: the reason is lost), unless that was said before:
-// whatever is printed afterwards fails as well. TB_EXIT_FAILED.
+// Reports once that standard output could not be written: a negative errno (0: the reason is lost). Everything printed afterwards
+// fails as well. TB_EXIT_FAILED.
 int tb_cli_output_failed(int error);
 
-// Can every one of these files be written? Asked before a measurement; NULL stands for none. TB_EXIT_OK, or TB_EXIT_FAILED after a
-// report.
+// Can all these files be written? Called before a measurement; NULL is no file. TB_EXIT_OK, or TB_EXIT_FAILED after a report.
 int tb_cli_outputs_check(const char *const paths[], size_t count);
 
 // Whole numbers and sizes ("64", "4KiB", "2M"). false: not a number, or outside [min, max].

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// file: write beside, then rename. A missing folder is -ENOTDIR and not -ENOENT, which is what a missing program says.
+// file: writes a temporary file beside the target, then renames it. A missing folder is -ENOTDIR, because -ENOENT means a missing
+// program.
 #include "testbed/base/file.h"
 
 #include <errno.h>
@@ -68,7 +69,7 @@ int tb_file_create(const char *path, const char *text)
         rc = -errno;
     close(fd);
     if (rc)
-        unlink(path); // half a file would be in the way of the next one
+        unlink(path); // half a file would block the next attempt
     return rc;
 }
 
@@ -106,7 +107,7 @@ int tb_file_write(int fd, const char *bytes, size_t count)
     return 0;
 }
 
-// Is it what this process prints to, as /dev/stdout is? Then a file that replaced it would take the rest of the output away.
+// Is it this process's own output, such as /dev/stdout? Replacing that would lose the rest of the output.
 static bool is_printed_to(const struct stat *about, int fd)
 {
     struct stat own;
@@ -160,8 +161,8 @@ int tb_output_write(const char *path, tb_write_fn *write, const void *what)
 const char *tb_output_why(int error)
 {
     switch (-error) {
-    case ENOTDIR: return "there is no such folder. Make it, or name another";
-    case EFBIG: return "File too large: the limit on the size of files is too low (ulimit -f)";
+    case ENOTDIR: return "there is no such folder. Create it, or name another";
+    case EFBIG: return "File too large: the limit on file sizes is too low (ulimit -f)";
     default: return strerror(-error);
     }
 }

@@ -48,7 +48,7 @@ json_t *tb_json_object(const struct tb_json_member members[], size_t count)
 {
     json_t *object = json_object();
     bool whole_object = object;
-    for (size_t i = 0; i < count; i++) // all of them, so that none leaks
+    for (size_t i = 0; i < count; i++) // even after a failure, so that none leaks
         whole_object &= json_object_set_new(object, members[i].key, members[i].value) == 0;
     if (whole_object)
         return object;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nearest: the optimal string alignment distance, which counts letters that are missing, superfluous, wrong or swapped with their
-// neighbour. A name is near when at most every third letter would have to change, or when the word is its beginning.
+// nearest: the optimal string alignment distance, which counts letters that are missing, extra, wrong or swapped with a
+// neighbour. A name is near if at most every third letter would have to change, or if the word is a prefix of it.
 
 #include "testbed/base/nearest.h"
 
@@ -16,7 +16,7 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-// Row by row of the table over both words; a swap looks back two rows.
+// Fills the table over both words row by row; a swap looks back two rows.
 static unsigned distance(const char *a, const char *b)
 {
     unsigned rows[3][LETTERS_MAX + 1], *before = rows[0], *last = rows[1], *row = rows[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nearest: which of the words that there are may somebody have meant?
+// nearest: which known word did the user mean?
 #ifndef TB_NEAREST_H
 #define TB_NEAREST_H
 
@@ -8,7 +8,7 @@
 
 struct tb_nearest {
     const char *word;           // as it was typed
-    const char *best;           // of those that were tried, or NULL: none is near enough
+    const char *best;           // of the words tried so far; NULL: none is near enough
     unsigned distance;
 };
 

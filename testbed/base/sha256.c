@@ -18,7 +18,7 @@ void tb_hash_text(const struct tb_hash *hash, char out[TB_HASH_TEXT])
         snprintf(out + 2 * i, 3, "%02x", hash->bytes[i]);
 }
 
-// Only what tb_hash_text() writes: 64 digits, lower case, nothing behind.
+// Accepts only what tb_hash_text() writes: 64 lower-case digits and nothing else.
 int tb_hash_parse(const char *text, struct tb_hash *out)
 {
     static const char digits[] = "0123456789abcdef";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// share: the program's own folder is found by /proc/self/exe, so that what was installed can be moved, or unpacked into any root.
+// share: finds the program's own folder by /proc/self/exe, so that an installation can be moved, or unpacked into any root.
 
 #include "testbed/base/share.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The folder that the program lies in, without a slash at its end; "" where the kernel does not say.
+// The program's folder, without a trailing slash; "" if the kernel does not say.
 static void own_folder(char out[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
@@ -36,7 +36,7 @@ int tb_share(const char *name, char *path, size_t path_bytes, char *why, size_t 
     char own[PATH_MAX];
     if (named && *named) {
         snprintf(why, why_bytes,
-                 "there is no %s in %s, which LOCUS_SHARE names: unset it, or name the folder share/locus of an "
+                 "%s is not in %s, the value of LOCUS_SHARE: unset it, or set it to the folder share/locus of an "
                  "installation",
                  name, named);
         return look(named, "", name, R_OK, path, path_bytes);
@@ -47,8 +47,8 @@ int tb_share(const char *name, char *path, size_t path_bytes, char *why, size_t 
     if (own[0] && look(own, "/../../testbed", name, R_OK, path, path_bytes) == 0) // build/gcc/locus
         return 0;
     snprintf(why, why_bytes,
-             "there is no %s: it lies in share/locus where locus is installed, and in testbed/ of a clone. "
-             "LOCUS_SHARE names the folder where it is elsewhere",
+             "%s is missing: an installed locus has it in share/locus, a clone in testbed/. "
+             "If it is elsewhere, set LOCUS_SHARE to its folder",
              name);
     return look("testbed", "", name, R_OK, path, path_bytes);
 }
@@ -60,7 +60,7 @@ int tb_share_lap(char *path, char *why, size_t why_bytes)
     if (named && *named) {
         if (realpath(named, path) && access(path, X_OK) == 0)
             return 0;
-        snprintf(why, why_bytes, "there is no program %s, which LOCUS_LAP names: unset it, or name the locus-lap of this build",
+        snprintf(why, why_bytes, "LOCUS_LAP is %s, which is not a program: unset it, or set it to the locus-lap of this build",
                  named);
         return -ENOENT;
     }
@@ -69,7 +69,7 @@ int tb_share_lap(char *path, char *why, size_t why_bytes)
                    look(own, "/../libexec/locus", "locus-lap", X_OK, path, PATH_MAX) == 0))
         return 0;
     snprintf(why, why_bytes,
-             "there is no locus-lap, the program that is measured: it lies beside locus where that is built (run make), and in "
-             "libexec/locus where it is installed. LOCUS_LAP names the file where it is elsewhere");
+             "locus-lap, the program that is measured, is missing: a build has it beside locus (run make), an installation in "
+             "libexec/locus. If it is elsewhere, set LOCUS_LAP to the file");
     return -ENOENT;
 }

@@ -2,9 +2,9 @@
 //
 // terminal: the progress is one line that redraws itself on a terminal.
 //
-// The time left assumes that the processes still to come take as long as those that were: all arms of a round differ, but whole
-// rounds do not. It writes blanks over its own length rather than an escape sequence, so it needs nothing of the terminal
-// but a carriage return. Failed writes are ignored: no measurement is lost for want of a bar.
+// The time left assumes that the remaining processes take as long as those so far: the arms of a round differ, but whole rounds
+// do not. It overwrites itself with blanks instead of an escape sequence, so a carriage return is all it needs of the terminal.
+// Failed writes are ignored: a progress bar must not end a measurement.
 #include "testbed/base/terminal.h"
 
 #include <errno.h>
@@ -30,13 +30,13 @@ struct tb_report_style tb_report_style(FILE *stream)
 }
 
 enum { BAR = 10 };
-static const uint64_t redraw_ns = 100000000; // ten times a second: more is not read, and each one wakes the terminal
+static const uint64_t redraw_ns = 100000000; // ten times a second: nobody reads faster, and each update wakes the terminal
 
 struct tb_progress {
-    FILE *stream; // NULL: nobody looks
+    FILE *stream; // NULL: not a terminal
     int columns;
     uint64_t begun_ns, drawn_ns;
-    int length;   // of the line that stands there
+    int length;   // of the line on the terminal
 };
 
 static uint64_t now_ns(void)
@@ -83,7 +83,7 @@ static void draw(struct tb_progress *progress, const char *where, uint64_t done,
     left_text(left, sizeof left, progress->drawn_ns - progress->begun_ns, done, total);
     int length = snprintf(line, sizeof line, "[%s] %3" PRIu64 " %%  %s  %s", bar, done * 100 / total, left, where);
     length = length < (int)sizeof line ? length : (int)sizeof line - 1;
-    // One column stays free: a line that fills the last one wraps on some terminals, and could not be wiped.
+    // One column stays free: a line that fills the last column wraps on some terminals and could not be erased.
     if (length >= progress->columns)
         length = progress->columns - 1;
     int blanks = progress->length > length ? progress->length - length : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// terminal: what the reader of a stream can see, and a line with the time left, on a terminal only; nothing at all in a pipe.
+// terminal: a stream's colour and width, and a line with the time left. In a pipe there is neither colour nor progress.
 #ifndef TB_TERMINAL_H
 #define TB_TERMINAL_H
 
@@ -10,7 +10,7 @@
 
 struct tb_report_style {
     bool colour;                // a terminal, and NO_COLOR unset
-    int columns;                // width to stay within; 80 when unknown
+    int columns;                // width; 80 if unknown
 };
 
 // Style for a stream: colour only on a terminal.
@@ -19,6 +19,6 @@ struct tb_report_style tb_report_style(FILE *stream);
 struct tb_progress;
 int tb_progress_open(struct tb_progress **out, FILE *stream); // 0 or -ENOMEM
 void tb_progress_show(struct tb_progress *progress, const char *where, uint64_t done, uint64_t total);
-void tb_progress_close(struct tb_progress *progress); // wipes the line
+void tb_progress_close(struct tb_progress *progress); // erases the line
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// words: composing, cleaning and breaking text.
+// words: composes, cleans and breaks text.
 //
-// Labels hold paths that a person typed, so they may contain anything. Each report cleans them for its own syntax; what
-// is common is that a control character or a broken UTF-8 sequence never gets through, since the first could drive a
-// terminal and the second makes JSON and SVG unreadable as a whole.
+// Labels have paths that a person typed, so they may contain anything. Each report cleans them for its own syntax. None lets a
+// control character or a broken UTF-8 sequence through: the first could drive a terminal, and the second makes a whole JSON or
+// SVG file unreadable.
 #include "testbed/base/words.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ int tb_text_close(struct tb_text *text, FILE *to, int rc)
 {
     bool composed = !ferror(text->stream);
     if (fclose(text->stream) != 0 || !composed)
-        rc = rc < 0 ? rc : -ENOMEM; // the only way in which memory refuses to be written
+        rc = rc < 0 ? rc : -ENOMEM; // memory is the only thing that can run out here
     if (rc >= 0)
         rc = write_all(text, to);
     free(text->bytes);
@@ -41,7 +41,7 @@ int tb_text_close(struct tb_text *text, FILE *to, int rc)
     return rc;
 }
 
-// Bytes of the UTF-8 character at `in`, 0 when there is none: overlong forms, surrogates and what lies beyond U+10FFFF are not.
+// The length of the UTF-8 character at `in`; 0 if it is invalid: also overlong forms, surrogates, and anything beyond U+10FFFF.
 static size_t utf8_bytes(const unsigned char *in)
 {
     static const struct {
@@ -126,7 +126,7 @@ void tb_say(struct tb_words *words, const char *format, ...)
 
 const char *tb_text_number(char *out, double value)
 {
-    // Where rounding carries into another digit, so does the choice: 9.996 is "10.0".
+    // The thresholds allow for rounding into another digit: 9.996 is "10.0".
     int decimals = value < 0.9995 ? 3 : value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
     snprintf(out, 16, value < 1e7 ? "%.*f" : "%.*e", decimals, value);
     return out;
@@ -161,7 +161,7 @@ struct tb_unit tb_text_unit(double smallest_ns, double largest_ns)
 {
     static const struct tb_unit units[] = {{"ns", 1, 0}, {"us", 1e3, 0}, {"ms", 1e6, 0}, {"s", 1e9, 0}};
     size_t u = 0;
-    // The smallest keeps two digits before the point if it can; the largest never needs more than five.
+    // The smallest keeps two digits before the point if possible; the largest never needs more than five.
     while (u + 1 < sizeof units / sizeof *units && (smallest_ns >= 10 * units[u + 1].ns || largest_ns >= 99999.5 * units[u].ns))
         u++;
     struct tb_unit unit = units[u];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// carrier: what is not timed of the contenders that have another way home (carrier.h): opening, closing, waiting and counting.
+// carrier: the untimed part of the contenders with another way home (carrier.h): opening, closing, waiting and counting.
 
 #include "testbed/contenders/carrier.h"
 

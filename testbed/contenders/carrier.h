@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// carrier: the library's pool with another way home than its mailbox. What a contender brings along is a box per worker and three
-// functions: open, push one table into a worker's box, and drain all boxes. All else is here and the same for all of them.
+// carrier: the library's pool with a way home other than its mailbox. A contender supplies a box per worker and three functions:
+// open, push one table into a worker's box, and drain all boxes. Everything else is here and the same for all.
 //
-//     locus_treiber.c   the library's own mailbox, as the control: beside `locus` it shows what this frame is worth,
-//                       and beside the others what the mailbox is
+//     locus_treiber.c   the library's own mailbox, as the control: compared with `locus` it shows the effect of this frame,
+//                       and compared with the others the effect of the mailbox
 //     locus_spsc.c      a ring with a single producer and a single consumer
 //     locus_urcu.c      lock-free stack and wait-free queue of liburcu
 //     locus_ck.c        the stack of Concurrency Kit
 //
-// The frame does what owner.c does for one home: it counts what is in flight, frees a table's blocks at the drain and hands the
-// table back. It needs no list of reclaimed tables, because the driver knows its tables by slot; that is what it saves. The worker
-// looks at the table's second line as locus_table_push() does, since a library with several homes must know where a table goes (but
-// for the ring). The links that the stacks and queues need are the table's own, where they save an allocation and a line.
+// The frame does what owner.c does for one home: it counts blocks in flight, frees a table's blocks at the drain and hands the
+// table back. It saves the list of reclaimed tables, because the driver knows its tables by slot. Except with the ring, the
+// worker reads the table's second line as locus_table_push() does, since a library with several homes must know where a table
+// goes. Stacks and queues use the table's own links, which saves an allocation and a line.
 //
-// Threads: take, retire, drain and the counts are the owner thread's; tb_carrier_leaves() is the worker's.
+// Threads: take, retire, drain and the counts belong to the owner thread; tb_carrier_leaves() belongs to the worker.
 #ifndef TB_CARRIER_H
 #define TB_CARRIER_H
 
@@ -37,7 +37,7 @@ struct tb_carrier {
 // pre: box_bytes is a multiple of a cache line. The boxes are zeroed.
 int tb_carrier_open(const struct tb_setup *setup, size_t box_bytes, void **out);
 void tb_carrier_close(void *context);
-int tb_carrier_wait(struct tb_carrier *carrier, uint32_t count, void (*drain)(void *)); // 0, or what tb_wait_for() answered
+int tb_carrier_wait(struct tb_carrier *carrier, uint32_t count, void (*drain)(void *)); // 0, or the error of tb_wait_for()
 uint64_t tb_carrier_freed(void *context);
 void tb_carrier_audit(void *context, struct tb_audit *out);
 
@@ -46,7 +46,7 @@ static inline void *tb_carrier_box(const struct tb_carrier *carrier, uint32_t wo
     return carrier->boxes + worker * carrier->box_bytes;
 }
 
-// All or none: LOCUS_BLOCK_NONE and -ENOMEM are the pool's.
+// All or none; errors are the pool's.
 static inline int tb_carrier_take_now(struct tb_carrier *carrier, struct locus_table *table, uint32_t count)
 {
     locus_block *out = table->blocks + table->count;
@@ -102,7 +102,7 @@ static inline int tb_carrier_retire(void *context, struct locus_table *table)
     return 0;
 }
 
-// The worker's look at a table before it pushes. False: it was not declared, or is of another home, and stays where it is.
+// Called by the worker before it pushes. False: the table was not declared, or is of another home, and stays where it is.
 static inline bool tb_carrier_leaves(struct locus_table *table)
 {
     bool declared = table->push_to == 1;
@@ -113,7 +113,7 @@ static inline bool tb_carrier_leaves(struct locus_table *table)
 // One table has arrived.
 static inline void tb_carrier_home(struct tb_carrier *carrier, struct locus_table *table)
 {
-    carrier->in_flight -= table->in_flight; // as noted then: a handle may have been damaged since
+    carrier->in_flight -= table->in_flight; // as recorded at retire: a handle may have been damaged since
     carrier->drained++;
     locus_pool_free_bulk(carrier->pool, table->count, table->blocks, table->tag);
     table->count = 0;
@@ -121,8 +121,8 @@ static inline void tb_carrier_home(struct tb_carrier *carrier, struct locus_tabl
     table->state = LOCUS_TABLE_LIVE;
 }
 
-// The link that other libraries' stacks and queues use, and back. They see their own type there and never the library's, which is
-// laid out alike: one pointer.
+// Converts to the link that other libraries' stacks and queues use, and back. They use only their own type, never the library's;
+// both are one pointer.
 static inline void *tb_carrier_link(struct locus_table *table)
 {
     return &table->links[0];
@@ -133,7 +133,7 @@ static inline struct locus_table *tb_carrier_table(void *link)
     return (struct locus_table *)(void *)((char *)link - offsetof(struct locus_table, links));
 }
 
-// name_open, name_finish and name_drain are the contender's.
+// The contender supplies name_open, name_finish and name_drain.
 #define TB_CARRIER_OPS(name)                                                                                                       \
     static int name##_take(void *context, struct locus_table *table, uint32_t count)                                               \
     {                                                                                                                              \

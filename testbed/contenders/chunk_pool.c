@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus-chunk-pool, locus-chunk-pool-idle: chunks that stay whole inside the pool (experiment 0356). The way home is that of
-// `locus-sharded-chunk`, so the difference between the two is the pool. It is kept here and out of the library, because the paper
-// found that it gains nothing.
+// locus-chunk-pool, locus-chunk-pool-idle: chunks that stay whole inside the pool (experiment 0356). They share their way home
+// with `locus-sharded-chunk`, so the difference is the pool. It is not in the library, because the paper found no gain.
 //
 //     free list    | 7 | 2 | 9 | ...                       single blocks, as in published_pool.h
-//     store        | 4 5 6 | 8 1 | 3 0 ... |  <- top       blocks of requests that came home, each beside the others of its own
+//     store        | 4 5 6 | 8 1 | 3 0 ... |  <- top       blocks of requests that came home, each request's side by side
 //                  starts: 0, 3, 5
 //
-// free_chunk: a request that comes home is checked handle by handle, and then lies on top of the store. allocate_chunk: a take of
-// several blocks is served from the tail of the topmost chunk, and from the one below it when that is used up; a take of as many
-// blocks as the topmost chunk has gets it whole. (Were a chunk only ever given away whole, the traces would never find one: their
-// requests come home with 24 to 528 blocks, and arrive with 16.) Blocks that the store lacks come from the free list. A take of
-// one block leaves chunks alone; when the free list is empty, the topmost chunk is broken up into it. A take that has to wait
-// breaks up all of them, so that waiting counts one list.
+// free_chunk: a request that comes home is checked handle by handle, and then put on top of the store. allocate_chunk: a take of
+// several blocks is served from the tail of the topmost chunk, and then from the one below it; a take of as many blocks as the
+// topmost chunk has gets it whole. (If chunks were only given away whole, the traces would never find a match: their requests
+// come home with 24 to 528 blocks, and arrive with 16.) Blocks that the store lacks come from the free list. A take of one block
+// leaves chunks alone, unless the free list is empty: then the topmost chunk is broken up into it. A take that has to wait breaks
+// up all chunks, so that waiting counts only one list.
 //
-// The original's store is a vector of vectors, ours one array of indices and one of starts, which allocates nothing. A stack whose
-// top alone changes needs no more, and it favours this contender, if anything.
+// The original's store is a vector of vectors; ours is an array of indices and an array of starts, which allocates nothing. That
+// suffices for a stack where only the top changes, and if anything favours this contender.
 //
-// `locus-chunk-pool-idle` carries the store and makes no use of it: frees go to the free list, takes come from it block by block,
-// each with a look at the store where the list is empty. In the original that alone made the hot path slower.
+// `locus-chunk-pool-idle` has the store but does not use it: frees go to the free list, and takes come from it block by block,
+// checking the store when the list is empty. In the original that alone slowed the hot path down.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +67,7 @@ static void free_chunk(void *context, struct locus_table *table)
     table->state = LOCUS_TABLE_LIVE;
 }
 
-// pre: there is one.
+// pre: the store has a chunk.
 static void break_up_chunk(struct chunk_pool *all)
 {
     uint32_t start = all->starts[--all->starts_count];
@@ -88,7 +87,7 @@ static inline bool alloc_one(struct chunk_pool *all, locus_block *out)
     return true;
 }
 
-// Up to `count` blocks of the topmost chunk. pre: there is one.
+// Up to `count` blocks of the topmost chunk. pre: the store has one.
 static inline uint32_t alloc_of_chunk(struct chunk_pool *all, struct locus_table *table, uint32_t count)
 {
     uint32_t start = all->starts[all->starts_count - 1], size = all->stored_count - start;
@@ -114,7 +113,7 @@ static void drain_and_break_up(void *context)
         break_up_chunk(all);
 }
 
-// 0, or why there cannot be so many blocks more.
+// 0, or why `count` more blocks are impossible.
 static inline int make_room(struct chunk_pool *all, struct locus_table *table, uint32_t count, void (*drain)(void *context))
 {
     int full = tb_published_room(table, count);
@@ -203,7 +202,7 @@ TB_CONTENDER(chunk_pool_contender);
 
 static const struct tb_contender idle_contender = {
     .name = "locus-chunk-pool-idle",
-    .summary = "locus-sharded-chunk on the pool of locus-chunk-pool, making no use of its chunks",
+    .summary = "locus-sharded-chunk on the pool of locus-chunk-pool, without using its chunks",
     .batch_blocks_max = TB_CHUNK_PLACES * TB_BENCH_BULK_BLOCKS,
     .driver = &idle_ops_driver,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// chunk_rings: the paper's pool with a bounded queue of whole requests for each worker: what `locus-sharded-chunk` and
-// `locus-chunk-pool` have in common. They differ in what becomes of a request that came home.
+// chunk_rings: the paper's pool with a bounded queue of whole requests for each worker, shared by `locus-sharded-chunk` and
+// `locus-chunk-pool`. They differ in what they do with a request that came home.
 #ifndef TB_CHUNK_RINGS_H
 #define TB_CHUNK_RINGS_H
 
@@ -35,7 +35,7 @@ static inline void tb_chunk_rings_send(struct tb_chunk_rings *chunks, uint32_t w
     tb_rings_send(&chunks->rings, worker, (uint64_t)(uintptr_t)table, drain, context);
 }
 
-// Hands every request that has arrived to `home`. Its place is free before its blocks are, as in the original.
+// Hands every arrived request to `home`. Its place is freed before its blocks, as in the original.
 static inline void tb_chunk_rings_drain(struct tb_chunk_rings *chunks, void (*home)(void *pool, struct locus_table *table))
 {
     for (uint32_t i = 0; i < chunks->rings.count; i++) {

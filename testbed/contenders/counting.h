@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// counting: what workers have freed, for contenders that do not come home through the owner. One line per worker, written by it
-// alone, so that the count costs a store to a line that stays in its cache.
+// counting: what workers have freed, for contenders whose blocks do not come home through the owner. Each worker writes a line of
+// its own, so a count costs a store to a line that stays in its cache.
 #ifndef TB_COUNTING_H
 #define TB_COUNTING_H
 
@@ -13,7 +13,7 @@
 #include "placement/blocks/mailbox.h"
 
 struct tb_lane {
-    // C1 (release by the worker), partner C2 (acquire by the owner): a block that is counted is free.
+    // C1 (release by the worker), partner C2 (acquire by the owner): a counted block is free.
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t blocks;
     _Atomic uint64_t requests;
 };
@@ -38,7 +38,7 @@ static inline void tb_lane_counts_close(struct tb_lane_counts *counts)
     free(counts->lanes);
 }
 
-// By the lane's own worker, after the blocks of one request are free.
+// Called by the lane's worker, after the blocks of one request are free.
 static inline void tb_lane_count(struct tb_lane_counts *counts, uint32_t worker, uint32_t blocks)
 {
     struct tb_lane *lane = &counts->lanes[worker];

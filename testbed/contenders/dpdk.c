@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dpdk-ring, dpdk-stack: rte_mempool of the DPDK, with the ring that it uses by default and with its stack. In the program only
-// where the build found DPDK (libdpdk-dev); otherwise this file is empty.
+// dpdk-ring, dpdk-stack: DPDK's rte_mempool, with its default ring and with its stack. They are in the program only if the build
+// found DPDK (libdpdk-dev); otherwise this file is empty.
 //
 //     owner                                           worker
 //     rte_mempool_get_bulk --- its cache --- ring --- its cache --- rte_mempool_put_bulk
 //
-// Each thread that is registered has a cache of CACHE_BLOCKS, the most that DPDK allows. What lies in a worker's cache is free and
-// yet out of the owner's reach, so the pool is larger than asked for by what those can hold.
+// Each registered thread has a cache of CACHE_BLOCKS, the most that DPDK allows. Blocks in a worker's cache are free but out of
+// the owner's reach, so the pool is larger by the capacity of these caches.
 //
 // Objects are as rte_mempool lays them out: a header of 64 bytes before each, so blocks of 4 KiB are 4160 bytes apart and aligned
 // to a cache line, not to a page (its interface knows no other layout). That suits a touch of one byte: see locus-coloured. They
-// lie in a region mapped and populated as that of `locus`; ring and caches lie in ordinary pages, since EAL runs without huge ones.
-// No generations are checked and no free is refused. A block that was freed twice is noticed at rest, when all are counted.
+// are in a region mapped and populated like that of `locus`; ring and caches are in ordinary pages, since EAL runs without huge
+// ones. No generations are checked and no free is refused. A double free shows at rest, when all blocks are counted.
 //
 // EAL is started once in a process, without PCI, telemetry and shared files, as one lcore on the first CPU allowed. It pins the
-// thread that starts it, which is undone: the testbed pins. It takes a tenth of a second to find out how fast the TSC is, and
-// leaves an empty folder dpdk/rte in the run directory.
+// thread that starts it; we undo that, because the testbed pins. It takes a tenth of a second to measure the TSC, and leaves an
+// empty folder dpdk/rte in the run directory.
 //
-// `locus` knows these contenders by name and runs none, so it gets this file without their code: DPDK's archives are linked into
-// locus-lap alone.
+// `locus` only lists contenders, so it gets this file without their code: DPDK's archives are linked into locus-lap alone.
 
 #ifdef TB_DPDK // the Makefile found it
 
@@ -52,7 +51,7 @@ static const struct tb_driver ring_ops_driver = {0}, stack_ops_driver = {0};
 #define CACHE_BLOCKS_MOST (CACHE_BLOCKS * 3 / 2) // a cache is flushed only when it would hold more
 #define MEGABYTES_BASE 64u                       // what EAL takes by default without huge pages
 #define SPINS_PER_YIELD 64u                      // arbitrary, as in shared.c
-#define WAIT_NS 2000000000u                      // a worker that lives needs microseconds
+#define WAIT_NS 2000000000u                      // a live worker needs microseconds
 
 struct dpdk_context {
     struct tb_lane_counts counts;
@@ -64,7 +63,7 @@ struct dpdk_context {
 
 // --- EAL -----------------------------------------------------------------------------------------------------------------------
 
-static pthread_key_t registered; // of a thread that ends, the number and with it the cache are for the next one
+static pthread_key_t registered; // when a thread ends, its number and cache go to the next one
 
 static void thread_leave(void *value)
 {
@@ -96,7 +95,7 @@ static int eal_start(uint32_t megabytes)
 {
     static bool started;
     cpu_set_t before;
-    if (started) { // by another thread that has ended, perhaps
+    if (started) { // perhaps by another thread, which may have ended
         thread_join();
         return 0;
     }
@@ -120,7 +119,7 @@ static void dpdk_close(void *opaque)
     free(context);
 }
 
-// Only a device would care where a block lies physically: hence NO_IOVA_CONTIG, and no physical address.
+// Only a device would need physical addresses: hence NO_IOVA_CONTIG, and none.
 static int pool_open(struct dpdk_context *context, size_t block_bytes, const char *ops)
 {
     static unsigned number;
@@ -173,7 +172,7 @@ static int stack_open(const struct tb_setup *setup, void **out)
     return dpdk_open(setup, out, "stack");
 }
 
-// -ENOMEM when nothing is on its way and it is not enough; -ETIMEDOUT after two seconds.
+// -ENOMEM: too few, and nothing is on its way; -ETIMEDOUT after two seconds.
 static __attribute__((cold, noinline)) int take_wait(struct dpdk_context *context, void *blocks[], uint32_t count)
 {
     uint64_t start_ns = tb_now_ns();
@@ -264,7 +263,7 @@ static int compare_pointers(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-// Different blocks that are in the pool, caches and all. Only at rest. 0 without memory for it.
+// Counts the distinct blocks in the pool, including its caches. Only at rest. 0: out of memory.
 static uint32_t blocks_home(struct dpdk_context *context)
 {
     uint32_t home = 0, got = 0;
@@ -316,7 +315,7 @@ DPDK_OPS(stack_ops, stack_open);
 
 static const struct tb_contender ring_contender = {
     .name = "dpdk-ring",
-    .summary = "DPDK's rte_mempool as it is by default: a ring, 512 blocks cached per thread; blocks 64-byte aligned",
+    .summary = "DPDK's rte_mempool with its defaults: a ring, 512 blocks cached per thread; blocks 64-byte aligned",
     .frees_on_worker = true,
     .driver = &ring_ops_driver,
 };

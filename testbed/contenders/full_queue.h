@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// full_queue: what a sender does that finds its bounded queue full. On a thread of its own it spins, and lends its CPU to the
-// owner now and then. With inline dispatch the sender is the owner, for whom nobody else would make room: it drains.
+// full_queue: what a sender does when its bounded queue is full. On a thread of its own it spins, and yields its CPU to the owner
+// now and then. With inline dispatch the sender is the owner, and nobody else makes room: it drains.
 #ifndef TB_FULL_QUEUE_H
 #define TB_FULL_QUEUE_H
 

@@ -2,18 +2,17 @@
 //
 // handle_queue: one bounded queue of single handles for many senders and one receiver.
 //
-// It is the bounded array queue with a sequence number per cell (D. Vyukov, "Bounded MPMC queue", 1024cores.net), which is also
-// what the channel of the LOCUS paper is inside (Rust's std::sync::mpsc::sync_channel). The sequence of the cell for position p
-// runs
+// It is the bounded array queue with a sequence number per cell (D. Vyukov, "Bounded MPMC queue", 1024cores.net), which the LOCUS
+// paper's channel (Rust's std::sync::mpsc::sync_channel) also uses inside. The sequence of the cell for position p runs
 //
 //     p           empty: the sender that moves `tail` from p to p + 1 may fill it
 //     p + 1       full: the owner may take it
 //     p + 1024    empty again, for the next turn
 //
 // Atomics:
-//   Q1 (release)   the sender fills a cell, partner Q2 (acquire) of the owner: the handle is there.
+//   Q1 (release)   the sender fills a cell, partner Q2 (acquire) of the owner: the owner sees the handle.
 //   Q3 (release)   the owner has emptied a cell, partner Q4 (acquire) of a sender one turn later: the handle was read.
-//   tail           relaxed: it only divides the cells among the senders; what is in them is ordered by their sequences.
+//   tail           relaxed: it only divides the cells among the senders; the sequences order their contents.
 #ifndef TB_HANDLE_QUEUE_H
 #define TB_HANDLE_QUEUE_H
 
@@ -38,7 +37,7 @@ struct tb_handle_queue {
     _Alignas(LOCUS_CACHE_LINE) struct tb_handle_cell cells[TB_HANDLE_QUEUE_CAPACITY];
 };
 
-// 0 or -ENOMEM. Free it with free().
+// 0 or -ENOMEM; free() it.
 static inline int tb_handle_queue_open(struct tb_handle_queue **out)
 {
     struct tb_handle_queue *queue = aligned_alloc(LOCUS_CACHE_LINE, sizeof *queue);
@@ -60,9 +59,9 @@ static inline bool tb_handle_queue_send(struct tb_handle_queue *queue, locus_blo
         struct tb_handle_cell *cell = &queue->cells[tail % TB_HANDLE_QUEUE_CAPACITY];
         uint64_t sequence = atomic_load_explicit(&cell->sequence, memory_order_acquire); // Q4
         if (sequence < tail)
-            return false; // still holds the handle of one turn ago
+            return false; // still has the handle of the previous turn
         if (sequence > tail) {
-            tail = atomic_load_explicit(&queue->tail, memory_order_relaxed); // another sender was here
+            tail = atomic_load_explicit(&queue->tail, memory_order_relaxed); // another sender has taken this cell
         } else if (atomic_compare_exchange_weak_explicit(&queue->tail, &tail, tail + 1, memory_order_relaxed,
                                                          memory_order_relaxed)) {
             cell->block = block;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// homes: the library on many nodes, and the kernel's policies under it. All of these are the same domain - a pool, mailboxes and an
-// owner per scheduler, every block pushed home - and differ in one thing, where the pools' pages lie. So what is compared is
-// placement and nothing else.
+// homes: the library on many nodes, and the kernel's policies under it. All are the same domain (a pool, mailboxes and an owner
+// per scheduler, every block pushed home) and differ only in where the pools' pages are. So only placement is compared.
 //
-// Pages are base pages: with huge ones the kernel interleaves in units of 2 MiB, and counts by page would say nothing.
+// Pages are base pages: the kernel interleaves huge ones in units of 2 MiB, and counts by page would be meaningless.
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <stdlib.h>
@@ -14,24 +13,24 @@
 #include "placement/domain/locus.h"
 #include "testbed/measure/nodes/ops.h"
 
-enum where { AT_HOME, NEXT_NODE, FIRST_NODE }; // the node that the handles name, seen from the scheduler's
+enum where { AT_HOME, NEXT_NODE, FIRST_NODE }; // where the pages are, relative to the scheduler's node
 
 struct plan {
     enum locus_policy policy;
     enum where where;
-    bool among_all;             // over all nodes with memory, not one
-    bool touched_first_by_use;  // not populated: the scheduler's first write decides
-    bool displaced;             // begins with all pages on the first node, as an engine does that fills its pools from one thread
-    bool repaired;              // pages that are astray are moved back, with a look every eighth of a lap
+    bool among_all;             // over all nodes with memory, not one node
+    bool touched_first_by_use;  // not populated: the scheduler's first write places a page
+    bool displaced;             // begins with all pages on the first node, like an engine that fills its pools from one thread
+    bool repaired;              // stray pages are moved back; a check every eighth of a lap
     bool short_of_blocks;       // the first home has three quarters of what its scheduler needs, and borrows
 };
 
 struct homes {
     const struct plan *plan;
     struct locus_domain *domain;
-    struct { // each its scheduler's, which writes it in timed laps
+    struct { // one per scheduler, which writes it in timed laps
         _Alignas(LOCUS_CACHE_LINE) uint64_t requests;
-    } home[LOCUS_HOMES_MAX]; // that came home, by station
+    } home[LOCUS_HOMES_MAX]; // requests that came home, by station
 };
 
 static void homes_close(void *context)
@@ -41,7 +40,7 @@ static void homes_close(void *context)
     free(homes);
 }
 
-// Moves a pool's pages, and leaves its policy as it is. Only as many at once as the stack holds. -EBUSY: some stayed.
+// Moves a pool's pages without changing its policy, as many at once as fit on the stack. -EBUSY: some stayed.
 static int displace(const struct locus_region *region, int node)
 {
     enum { BATCH = 256 };
@@ -84,7 +83,7 @@ static int homes_open(const struct tb_nodes_setup *setup, void **out)
         nodes[s] = setup->nodes[at];
         blocks[s] = setup->schedule->pool_blocks;
     }
-    if (plan->short_of_blocks && setup->count > 1) // somebody must lend
+    if (plan->short_of_blocks && setup->count > 1) // another home must lend
         blocks[0] = setup->schedule->blocks_peak - setup->schedule->blocks_peak / 4;
     struct locus_domain_config config = {
         .size = sizeof config,
@@ -97,7 +96,7 @@ static int homes_open(const struct tb_nodes_setup *setup, void **out)
         .policy = plan->policy,
         .populate = !plan->touched_first_by_use,
         .exhausted = plan->short_of_blocks ? LOCUS_EXHAUSTED_BORROW : LOCUS_EXHAUSTED_WAIT,
-        .wait_ns = 0, // the scheduler waits (ops.h), and serves its inbox meanwhile: what it waits for may lie there
+        .wait_ns = 0, // the scheduler waits (ops.h) and serves its inbox, which may have the blocks it waits for
     };
     if (plan->among_all)
         config.among = *setup->memory;
@@ -115,7 +114,7 @@ static int homes_enter(void *context, uint32_t station)
 static void homes_leave(void *context, uint32_t station)
 {
     struct locus_domain *domain = ((struct homes *)context)->domain;
-    locus_domain_withdraw(domain, station); // of a take that was given up
+    locus_domain_withdraw(domain, station); // of a take that gave up
     locus_owner_leave(locus_domain_owner(domain, station));
 }
 
@@ -167,7 +166,7 @@ static int homes_repair(void *context, uint32_t station, uint64_t *moved)
     return locus_region_repair(homes_region(context, station), moved, &left);
 }
 
-// What was lent counts for the home that used it: its scheduler took these blocks. What was late, for none.
+// Lent blocks count for the home that used them, because its scheduler took them. Late ones count for none.
 static void homes_audit(void *context, uint32_t station, struct tb_audit *out)
 {
     const struct homes *homes = context;
@@ -202,13 +201,13 @@ static const struct tb_nodes_ops homes_ops = {
     .audit = homes_audit,
 };
 
-// Each contender is its plan, and what that means for the kernel.
+// Each contender is a plan, and the policy that it needs from the kernel.
 
 static const struct plan steered_plan = {.policy = LOCUS_POLICY_BIND};
 static const struct tb_nodes_contender steered_nodes = {.ops = &homes_ops, .plan = &steered_plan, .policy = LOCUS_POLICY_BIND};
 static const struct tb_contender steered_contender = {
     .name = "home-steered",
-    .summary = "each pool bound to its scheduler's node, every block pushed home: this library",
+    .summary = "this library: each pool bound to its scheduler's node, every block pushed home",
     .nodes = &steered_nodes,
 };
 TB_CONTENDER(steered_contender);
@@ -226,7 +225,7 @@ static const struct plan one_node_plan = {.policy = LOCUS_POLICY_BIND, .where = 
 static const struct tb_nodes_contender one_node_nodes = {.ops = &homes_ops, .plan = &one_node_plan, .policy = LOCUS_POLICY_BIND};
 static const struct tb_contender one_node_contender = {
     .name = "one-node",
-    .summary = "all pools bound to the first node, as engines did that ask no node",
+    .summary = "all pools bound to the first node, as in engines that ignore nodes",
     .nodes = &one_node_nodes,
 };
 TB_CONTENDER(one_node_contender);
@@ -237,7 +236,7 @@ static const struct tb_nodes_contender touched_nodes = {.ops = &homes_ops,
                                                         .policy = LOCUS_POLICY_FIRST_TOUCH};
 static const struct tb_contender touched_contender = {
     .name = "first-touch",
-    .summary = "no policy: pages lie where the scheduler first wrote them",
+    .summary = "no policy: pages are where the scheduler first wrote them",
     .nodes = &touched_nodes,
 };
 TB_CONTENDER(touched_contender);
@@ -303,7 +302,7 @@ static const struct tb_nodes_contender repaired_nodes = {.ops = &homes_ops,
                                                          .migrates = true};
 static const struct tb_contender repaired_contender = {
     .name = "repair",
-    .summary = "filled on the first node; pages that are astray are moved back between steps",
+    .summary = "filled on the first node; stray pages are moved back between steps",
     .nodes = &repaired_nodes,
 };
 TB_CONTENDER(repaired_contender);

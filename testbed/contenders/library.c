@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// library: what is not timed of the contenders that are the library (library.h): opening, closing and counting.
+// library: the untimed part of the contenders that use the library (library.h): opening, closing and counting.
 
 #include "testbed/contenders/library.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-// Long enough for any worker that lives; a dead one makes the run invalid instead of endless.
+// Long enough for any live worker; a dead one makes the run invalid instead of endless.
 #define WAIT_NS UINT64_C(2000000000)
 
 struct locus_pool_config tb_library_pool(const struct tb_setup *setup)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// library: this library as an engine would use it, for the contenders that change one thing about it. The owner thread grows
-// tables and drains, each worker pushes into a mailbox of its own. Unless a contender says otherwise, the pool is one mapped
-// region with transparent huge pages, populated beforehand, reused LIFO.
+// library: this library as an engine would use it, for contenders that change one thing about it. The owner thread grows tables
+// and drains; each worker pushes into a mailbox of its own. Unless a contender says otherwise, the pool is one mapped, populated
+// region with transparent huge pages and LIFO reuse.
 //
 //     locus.c          as it is, and with back-pressure
 //     locus_pools.c    another pool: reuse, backing, pages, colour
-//     locus_drains.c   drained at other times, or capped
+//     locus_drains.c   other times to drain, or a cap
 //     carrier.h        another way home than the mailbox
 //
-// What is timed is inline, so that each contender's driver calls the library as directly as the next one's.
+// The timed part is inline, so that every contender's driver calls the library equally directly.
 #ifndef TB_LIBRARY_H
 #define TB_LIBRARY_H
 
@@ -22,12 +22,12 @@ struct tb_library {
     struct locus_route *routes; // one per worker
 };
 
-struct locus_pool_config tb_library_pool(const struct tb_setup *setup); // the usual pool, to be changed in one thing
+struct locus_pool_config tb_library_pool(const struct tb_setup *setup); // the usual pool, for a contender to change
 int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config *pool, bool backpressure, void **out);
 void tb_library_close(void *context);
 uint64_t tb_library_freed(void *context);
 void tb_library_audit(void *context, struct tb_audit *out);
-void tb_library_audit_pool(const struct locus_pool *of, struct tb_audit *out); // the pool's part of it
+void tb_library_audit_pool(const struct locus_pool *of, struct tb_audit *out); // the pool's part
 
 static inline int tb_library_take(void *context, struct locus_table *table, uint32_t count)
 {
@@ -67,7 +67,7 @@ static inline void tb_library_drain(void *context)
         ; // the driver knows its tables by slot
 }
 
-// step_blocks: NULL, or what the owner does between two steps instead of draining.
+// step_blocks: NULL, or called between two steps instead of draining.
 #define TB_LIBRARY_OPS(name, open_pool, take_blocks, step_blocks)                                                                  \
     static const struct tb_ops name = {                                                                                            \
         .open = open_pool,                                                                                                         \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus, locus-backpressure: the library as it is (library.h), without and with waiting for blocks on their way home before a
-// never-used one goes out. What others of its name change is in locus_pools.c, locus_drains.c and carrier.h.
+// never-used one goes out. Variants are in locus_pools.c, locus_drains.c and carrier.h.
 
 #include "testbed/contenders/library.h"
 

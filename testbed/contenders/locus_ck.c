@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus-ckstack: the library's pool with the stack of Concurrency Kit in place of its mailbox (carrier.h). Only where its header
-// is: a program without it says which package is missing (contender.c). The stack is inline, so nothing has to be linked.
+// locus-ckstack: the library's pool with Concurrency Kit's stack in place of its mailbox (carrier.h). It is built only if the
+// header is installed; otherwise the program names the missing package (contender.c). The stack is inline, so nothing has to be
+// linked.
 //
-// It is Treiber's stack once more: load, link, compare and swap; the consumer takes everything by one exchange. Used are the
-// functions for many producers and a consumer that pops all, which need no generation counter. Ordering is Concurrency Kit's: a
-// store fence before the head is swapped, a load fence after it was exchanged.
+// It is also Treiber's stack: load, link, compare and swap; the consumer takes everything by one exchange. We use the functions
+// for many producers and a consumer that pops all, which need no generation counter. Ordering is Concurrency Kit's: a store fence
+// before the head is swapped, a load fence after it is exchanged.
 
 #if __has_include(<ck_stack.h>)
 
@@ -32,7 +33,7 @@ static void ckstack_finish(void *context, uint32_t worker, struct locus_table *t
         ck_stack_push_upmc(&box->stack, tb_carrier_link(table));
 }
 
-// All that has arrived, oldest first. Looks before it takes, as the library does.
+// Takes all that has arrived, oldest first. Checks before it takes, as the library does.
 static struct ck_stack_entry *ckstack_all(struct ckstack_box *box)
 {
     if (!ck_pr_load_ptr(&box->stack.head))
@@ -52,7 +53,7 @@ static void ckstack_drain(void *context)
     for (uint32_t i = 0; i < carrier->boxes_count; i++) {
         struct ck_stack_entry *entry = ckstack_all(tb_carrier_box(carrier, i)), *next;
         for (; entry; entry = next) {
-            next = entry->next; // before the table is used again
+            next = entry->next; // read before the table is reused
             tb_carrier_home(carrier, tb_carrier_table(entry));
         }
     }
@@ -62,7 +63,7 @@ TB_CARRIER_OPS(ckstack);
 
 static const struct tb_contender ckstack = {
     .name = "locus-ckstack",
-    .summary = "locus's pool, a stack of Concurrency Kit per worker",
+    .summary = "locus's pool, a Concurrency Kit stack per worker",
     .driver = &ckstack_ops_driver,
 };
 TB_CONTENDER(ckstack);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus drained at other times than once per step, or given fewer blocks, and nothing else (library.h). The paper explains its
-// burst overshoot by draining once per step; if it is a race with the workers instead, draining once more on growth changes
+// locus with other times to drain than once per step, or with fewer blocks, and nothing else (library.h). The paper explains its
+// burst overshoot by draining once per step. If the cause is a race with the workers instead, an extra drain on growth changes
 // nothing, and only a cap does.
 //
-//     locus-growth    drains once more before a take would have to use a block that was never used, and waits for nothing
-//     locus-lazy      drains only when a take finds too few blocks, and at the end of a lap (experiment of the paper's v2)
-//     locus-cap-N     the pool has N hundredths of the theoretical peak, rounded up, and never more than the workload's own pool.
-//                     A take that finds it empty waits for what is declared on its way home, as any take does that finds too few
-//                     blocks. So the footprint cannot exceed the cap, and what is measured is the price of it.
+//     locus-growth    drains once more before a take would use a never-used block, and does not wait
+//     locus-lazy      drains only when a take finds too few blocks, and at the end of a lap (an experiment of the paper's v2)
+//     locus-cap-N     the pool has N percent of the theoretical peak, rounded up, and at most the workload's own pool.
+//                     A take that finds it empty waits for declared blocks on their way home, as any take does that finds too few
+//                     blocks. So the footprint cannot exceed the cap, and we measure its price.
 //
-// The peak is the running maximum with instant frees, so a pool of just that size never has to refuse: every block that is
-// missing at a take belongs to a request that was retired before it.
+// The peak is the running maximum with instant frees, so a pool of just that size never has to refuse: every block that a take
+// lacks belongs to a request that was retired before.
 
 #include "testbed/contenders/library.h"
 
@@ -26,7 +26,7 @@ static int growth_take(void *context, struct locus_table *table, uint32_t count)
     struct tb_library *library = context;
     struct locus_pool_stats pool;
     locus_pool_stats(library->pool, &pool);
-    if (pool.outstanding + count > pool.distinct_high) // more than what came home so far
+    if (pool.outstanding + count > pool.distinct_high) // more than has come home so far
         locus_owner_drain(library->owner);
     return locus_owner_grow(library->owner, table, count);
 }
@@ -69,7 +69,7 @@ TB_CONTENDER(lazy);
     TB_LIBRARY_OPS(cap_##percent##_ops, cap_##percent##_open, tb_library_take, NULL);                                              \
     static const struct tb_contender cap_##percent = {                                                                             \
         .name = "locus-cap-" #percent,                                                                                             \
-        .summary = "locus with a pool of " times " times the theoretical peak; waits where that is not enough",                    \
+        .summary = "locus with a pool of " times " times the theoretical peak; waits if that is not enough",                       \
         .driver = &cap_##percent##_ops_driver,                                                                                     \
     }
 

@@ -2,16 +2,16 @@
 //
 // locus with one thing about its pool changed, and nothing else (library.h):
 //
-//     locus-coloured      one cache line lies between two blocks, so that first bytes do not fall into one and the same cache set
-//     locus-fifo          the block that came home first leaves first: cold (experiment 0358 of the paper's record)
-//     locus-heap          one page-aligned block of malloc each, instead of one mapped region (0359)
+//     locus-coloured      a cache line between two blocks, so that first bytes do not all fall into the same cache set
+//     locus-fifo          the block that came home first leaves first: cold (the paper's experiment 0358)
+//     locus-heap          a page-aligned block of malloc each, instead of one mapped region (0359)
 //     locus-4k            base pages, and the kernel is told not to join them
-//     locus-2m            huge pages from the host's reserved pool: granted when it is opened, or not at all
+//     locus-2m            huge pages from the host's reserved pool: granted at open, or not at all
 //     locus-unpopulated   a page is faulted in by the lap that first touches it
 //
-// Who pays for the faults of locus-unpopulated: the first laps, which are warm-up laps and not timed (engine.h). Timed laps pay
-// only where they use a block that no lap before has used. It shows what is left of the price of not populating, which is little,
-// unless blocks are few per lap and new in each. A touch mode of none faults in nothing at all.
+// The first laps pay for the faults of locus-unpopulated; they are warm-up laps and not timed (engine.h). Timed laps pay only for
+// blocks that no earlier lap used. So it shows what remains of the price of not populating, which is little unless each lap uses
+// few and new blocks. Touch mode none faults nothing in.
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static int unpopulated_open(const struct tb_setup *setup, void **out)
     return tb_library_open(setup, &pool, false, out);
 }
 
-// 0 where it cannot be read: a kernel without huge pages has none.
+// 0 if it cannot be read: a kernel without huge pages has none.
 static unsigned long huge_pages(const char *path)
 {
     unsigned long count = 0;
@@ -69,7 +69,7 @@ static unsigned long huge_pages(const char *path)
     return count;
 }
 
-// Silent where there are enough: then memory was short for another reason.
+// Silent if there are enough: then memory was short for another reason.
 static void say_what_huge_pages_are_missing(const struct tb_setup *setup)
 {
     unsigned long needed = (setup->block_bytes * setup->pool_blocks + HUGE_BYTES - 1) / HUGE_BYTES;
@@ -135,7 +135,7 @@ TB_CONTENDER(huge);
 
 static const struct tb_contender unpopulated = {
     .name = "locus-unpopulated",
-    .summary = "locus whose pages are faulted in by the first touch; the warm-up laps pay for most of it",
+    .summary = "locus with pages faulted in by the first touch; the warm-up laps pay for most of it",
     .driver = &unpopulated_ops_driver,
 };
 TB_CONTENDER(unpopulated);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-spsc: the library's pool, and a ring per worker (spsc.h) in place of the mailbox. A push is one plain store, where
-// Treiber's is a locked instruction on a line that the owner polls. What it costs is the bound on the tables, and that each ring
-// has just one producer: an engine whose threads share a way home cannot use it.
+// Treiber's is a locked instruction on a line that the owner polls. The price is a bound on the tables, and that each ring has
+// just one producer: an engine whose threads share a way home cannot use it.
 //
-// The worker does not look at the table either: it passes on a pointer that it was given, so the table's lines never leave the
-// owner's cache. That is worth as much as the store (churn-touch, one byte, on a Xeon: 15 us against 22 of `locus`, whose push
-// fetches one line of the table). The owner looks instead, when the table arrives. With several homes, whoever dispatches the
-// request would have to say where it goes.
+// The worker does not read the table either: it passes on a pointer, so the table's lines never leave the owner's cache. That is
+// worth as much as the store (churn-touch, one byte, on a Xeon: 15 us against 22 for `locus`, whose push fetches one line of the
+// table). The owner reads the table when it arrives. With several homes, the dispatcher of the request would have to say where
+// the table goes.
 
 #include "testbed/contenders/carrier.h"
 #include "testbed/contenders/spsc.h"
 
-// A table for each slot of the schedule; `locus bench` has tables of its own.
+// One table per slot of the schedule; `locus bench` has tables of its own.
 static uint64_t slots_of(const struct tb_setup *setup)
 {
     uint64_t tables = TB_BENCH_BLOCKS / TB_BENCH_BULK_BLOCKS;

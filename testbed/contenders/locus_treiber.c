@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus-treiber: the library's pool and the library's mailbox, in the frame that the other ways home are measured in (carrier.h).
-// It is their control: what lies between it and `locus` is the frame and not a mailbox.
+// locus-treiber: the library's pool and mailbox in the frame of the other ways home (carrier.h). It is their control: its
+// difference to `locus` is the frame, not a mailbox.
 
 #include "testbed/contenders/carrier.h"
 
@@ -25,7 +25,7 @@ static void treiber_drain(void *context)
     for (uint32_t i = 0; i < carrier->boxes_count; i++) {
         struct locus_link *link = locus_mailbox_take(tb_carrier_box(carrier, i)), *next;
         for (; link; link = next) {
-            next = link->next; // before the table is used again
+            next = link->next; // read before the table is reused
             tb_carrier_home(carrier, tb_carrier_table(link));
         }
     }
@@ -35,7 +35,7 @@ TB_CARRIER_OPS(treiber);
 
 static const struct tb_contender treiber = {
     .name = "locus-treiber",
-    .summary = "locus's pool and mailbox in the frame of locus-spsc: the control of those that change the mailbox",
+    .summary = "locus's pool and mailbox in the frame of locus-spsc: the control for other mailboxes",
     .driver = &treiber_ops_driver,
 };
 TB_CONTENDER(treiber);

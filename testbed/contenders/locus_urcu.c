@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus-lfstack, locus-wfcqueue: the library's pool with the lock-free stack and the wait-free queue of liburcu in place of its
-// mailbox (carrier.h). Only where liburcu's headers are: a program without them says which package is missing (contender.c).
+// locus-lfstack, locus-wfcqueue: the library's pool with liburcu's lock-free stack and wait-free queue in place of its mailbox
+// (carrier.h). They are built only if liburcu's headers are installed; otherwise the program names the missing package
+// (contender.c).
 //
-// Both are used with one consumer, so neither needs its lock nor RCU. They are inline (_LGPL_SOURCE), as the library's own mailbox
-// is, and nothing has to be linked.
+// Both are used with one consumer, so neither needs its lock nor RCU. They are inline (_LGPL_SOURCE) like the library's own
+// mailbox, so nothing has to be linked.
 //
-//     lfstack     Treiber's stack, too, but a push tries an empty stack first and does not read the head before: one exclusive
-//                 access to the line where the stack is empty, and one more where it is not. Every order is a full barrier.
+//     lfstack     also Treiber's stack, but a push assumes an empty stack at first and does not read the head: one exclusive
+//                 access to the line if the stack is empty, two if not. Every operation is a full barrier.
 //     wfcqueue    a push exchanges the tail and then writes the link of the node before it. Wait-free, and first in, first out.
-//                 Between the two stores the queue is cut: the drain does not wait for the second (liburcu would sleep ten
-//                 milliseconds), but leaves what is behind it to the next drain.
+//                 Between the two stores the queue is broken: the drain does not wait for the second (liburcu would sleep ten
+//                 milliseconds), but leaves the rest to the next drain.
 //
 // Ordering is liburcu's: a push is a full barrier before the node can be found, pop_all one after. The queue's consumer relies on
-// address dependency, and everything it reads of the table is read through the node's address.
+// address dependency: it reads the table only through the node's address.
 
 #if __has_include(<urcu/lfstack.h>) && __has_include(<urcu/wfcqueue.h>)
 
@@ -47,7 +48,7 @@ static void lfstack_finish(void *context, uint32_t worker, struct locus_table *t
     cds_lfs_push(&box->stack, node);
 }
 
-// All that has arrived, oldest first. Looks before it takes, as the library does.
+// Takes all that has arrived, oldest first. Checks before it takes, as the library does.
 static struct cds_lfs_node *lfstack_all(struct lfstack_box *box)
 {
     if (cds_lfs_empty(&box->stack))
@@ -68,7 +69,7 @@ static void lfstack_drain(void *context)
     for (uint32_t i = 0; i < carrier->boxes_count; i++) {
         struct cds_lfs_node *node = lfstack_all(tb_carrier_box(carrier, i)), *next;
         for (; node; node = next) {
-            next = node->next; // before the table is used again
+            next = node->next; // read before the table is reused
             tb_carrier_home(carrier, tb_carrier_table(node));
         }
     }
@@ -78,7 +79,7 @@ TB_CARRIER_OPS(lfstack);
 
 static const struct tb_contender lfstack = {
     .name = "locus-lfstack",
-    .summary = "locus's pool, a lock-free stack of liburcu per worker",
+    .summary = "locus's pool, a liburcu lock-free stack per worker",
     .driver = &lfstack_ops_driver,
 };
 TB_CONTENDER(lfstack);
@@ -86,7 +87,7 @@ TB_CONTENDER(lfstack);
 // --- the queue -----------------------------------------------------------------------------------------------------------------
 
 struct wfcqueue_box {
-    _Alignas(LOCUS_CACHE_LINE) struct __cds_wfcq_head head; // the owner's, but for the push into an empty queue
+    _Alignas(LOCUS_CACHE_LINE) struct __cds_wfcq_head head; // the owner's, except for a push into an empty queue
     _Alignas(LOCUS_CACHE_LINE) struct cds_wfcq_tail tail;   // the worker's
 };
 
@@ -128,7 +129,7 @@ TB_CARRIER_OPS(wfcqueue);
 
 static const struct tb_contender wfcqueue = {
     .name = "locus-wfcqueue",
-    .summary = "locus's pool, a wait-free queue of liburcu per worker",
+    .summary = "locus's pool, a liburcu wait-free queue per worker",
     .driver = &wfcqueue_ops_driver,
 };
 TB_CONTENDER(wfcqueue);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The mallocs: one malloc per block, freed block by block on the worker, as their users would. Which malloc that is, is the
-// process's choice (LD_PRELOAD by the parent, checked in lap_main.c), so all of them share this file and differ in one row.
+// The mallocs: one malloc per block, freed block by block on the worker, as users would. The process decides which malloc that is
+// (LD_PRELOAD by the parent, checked in lap_main.c), so all of them share this file and differ in one row.
 //
-// Settings are the defaults. glibc's default gives the top of the heap back to the kernel after every trace and faults it in
-// again in the next, jemalloc's handles blocks of 4 KiB one by one, which is not what an operator would leave on: hence NAME-tuned
-// beside each, with the settings that made blocks freed by another thread cheaper here. The parent's environment is passed on.
+// Settings are the defaults. By default glibc gives the top of the heap back to the kernel after every trace and faults it in
+// again in the next, and jemalloc handles blocks of 4 KiB one by one; an operator would change that. So each has a variant
+// NAME-tuned, with settings that made blocks freed by another thread cheaper here. The parent's environment is passed on.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -98,14 +98,14 @@ static uint64_t malloc_freed(void *context)
     return tb_lane_counts_blocks(&((struct malloc_context *)context)->counts);
 }
 
-// 209 is 2.0.9 and 301 is 3.0.1; later ones have two digits each for the minor number and the patch: 30600 is 3.6.0.
+// 209 is 2.0.9 and 301 is 3.0.1; later versions have two digits each for minor number and patch: 30600 is 3.6.0.
 void tb_mimalloc_version(int number, char *out, size_t bytes)
 {
     int base = number < 10000 ? 10 : 100;
     snprintf(out, bytes, "mimalloc %d.%d.%d", number / base / base, number / base % base, number % base);
 }
 
-// Each library says its version in its own way; whichever answers is the one that is loaded.
+// Each library has its own way to give its version; the one that answers is the one that is loaded.
 void tb_malloc_version(char *out, size_t bytes)
 {
     int (*mi_version)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "mi_version");
@@ -149,7 +149,7 @@ static const struct tb_ops malloc_ops = {
 };
 TB_DRIVER(malloc_ops);
 
-// What all of them are; a row adds its name, its library and its settings.
+// What all have in common; a row adds name, library and settings.
 #define MALLOC .frees_on_worker = true, .is_malloc = true, .driver = &malloc_ops_driver, .nodes = &tb_malloc_nodes
 #define LIST(...)                                                                                                                  \
     (const char *const[])                                                                                                          \
@@ -188,7 +188,7 @@ TB_CONTENDER(jemalloc);
 static const struct tb_contender jemalloc_tuned = {
     MALLOC,
     .name = "jemalloc-tuned",
-    .summary = "jemalloc: 64 blocks of 4 KiB a slab, 1024 to 4096 in a thread's cache, up to 64 KiB each, no decay",
+    .summary = "jemalloc: 64 blocks of 4 KiB a slab, 1024 to 4096 in a thread's cache (blocks to 64 KiB), no decay",
     .libraries = JEMALLOC,
     .environment = LIST("MALLOC_CONF=slab_sizes:4096-4096:64,tcache_nslots_small_min:1024,tcache_nslots_small_max:4096,"
                         "lg_tcache_max:16,tcache_nslots_large:1024,dirty_decay_ms:-1,muzzy_decay_ms:-1"),
@@ -203,11 +203,11 @@ static const struct tb_contender mimalloc = {
 };
 TB_CONTENDER(mimalloc);
 
-// Version 2.0 decommits what a segment has had free for 25 ms; later ones purge it after 10 ms, hence two names for one wish.
+// Version 2.0 decommits memory that a segment has had free for 25 ms; later ones purge it after 10 ms: hence two settings.
 static const struct tb_contender mimalloc_tuned = {
     MALLOC,
     .name = "mimalloc-tuned",
-    .summary = "mimalloc that gives nothing back to the kernel (allow_decommit 0, purge_delay -1), large pages",
+    .summary = "mimalloc, giving nothing back to the kernel (allow_decommit 0, purge_delay -1), large pages",
     .libraries = MIMALLOC,
     .environment = LIST("MIMALLOC_ALLOW_DECOMMIT=0", "MIMALLOC_PURGE_DELAY=-1", "MIMALLOC_LARGE_OS_PAGES=1"),
 };
@@ -231,7 +231,7 @@ static const struct tb_contender tcmalloc_tuned = {
 };
 TB_CONTENDER(tcmalloc_tuned);
 
-// The proxy is what replaces malloc; it brings libtbbmalloc with it, which says its version to nobody but stderr.
+// The proxy replaces malloc; it loads libtbbmalloc, which gives its version only on stderr.
 static const struct tb_contender tbbmalloc = {
     MALLOC,
     .name = "tbbmalloc",
@@ -243,6 +243,6 @@ TB_CONTENDER(tbbmalloc);
 static const struct tb_contender malloc_by_path = {
     MALLOC,
     .name = "malloc",
-    .summary = "any other library that replaces malloc; NAME=malloc:/path/lib.so gives its row a name, which may then be repeated",
+    .summary = "any other library that replaces malloc; NAME=malloc:/path/lib.so names its row, and NAME may be repeated",
 };
 TB_CONTENDER(malloc_by_path);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// malloc_nodes: the mallocs on many nodes. A scheduler allocates block by block, whoever finishes the request frees block by block
-// in its own thread. Where the block goes from there is the malloc's affair, and what is to be seen: into the free list of the
-// thread that freed, or of the one that allocated.
+// malloc_nodes: the mallocs on many nodes. A scheduler allocates block by block, and the worker that finishes the request frees
+// block by block in its own thread. The malloc decides where the block goes, and that is what we measure: to the free list of the
+// thread that freed it, or of the one that allocated it.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,10 +12,10 @@
 struct malloc_nodes {
     size_t block_bytes;
     uint32_t stations;
-    struct { // each its scheduler's, which writes it in timed laps
+    struct { // one per scheduler, which writes it in timed laps
         _Alignas(LOCUS_CACHE_LINE) uint64_t blocks;
     } taken[TB_NODES_MAX]; // by station
-    struct tb_lane_counts from[TB_NODES_MAX]; // freed, by the station where they were taken and the lane that freed them
+    struct tb_lane_counts from[TB_NODES_MAX]; // freed blocks, by the station that took them and the lane that freed them
 };
 
 static void malloc_nodes_close(void *context)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// null: one and the same block for everyone. It measures the testbed itself - stream, tables, dispatch, and writing to memory that
-// never leaves the first-level cache - and is not ranked.
+// null: the same block for everyone. It measures the testbed itself (stream, tables, dispatch, and writes to memory that never
+// leaves the first-level cache) and is not ranked.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ TB_DRIVER(null_ops);
 
 static const struct tb_contender null_contender = {
     .name = "null",
-    .summary = "always the same block: what the testbed itself costs",
+    .summary = "always the same block: the cost of the testbed itself",
     .harness = true,
     .driver = &null_ops_driver,
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// oracle, oracle-coloured: no allocator at all. Which block every take gets is worked out beforehand, by replaying the schedule on
-// a LIFO stack whose frees are instant. It is the floor: the same memory (one region, huge pages, populated), the same touches
-// and dispatch, and the least footprint there can be. Coloured, one cache line lies between two blocks: the floor of
-// `locus-coloured`, since where first bytes lie decides what writing one byte of each block costs.
+// oracle, oracle-coloured: no allocator at all. The block for every take is computed in advance, by replaying the schedule on a
+// LIFO stack with instant frees. It is the floor: the same memory (one region, huge pages, populated), the same touches and
+// dispatch, and the least possible footprint. Coloured, a cache line separates two blocks: the floor of `locus-coloured`, since
+// the position of the first bytes decides what writing one byte of each block costs.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct oracle_context {
     uint64_t taken, freed, released;
 };
 
-// A slot's blocks while the plan is being made.
+// A slot's blocks while the plan is made.
 struct oracle_slot {
     uint32_t *blocks;
     uint32_t count;
@@ -85,7 +85,7 @@ static void plan_span(struct oracle_context *oracle, struct oracle_plan *plan, c
     }
 }
 
-// The laps' order is replayed in rotation, so after one rotation every live slot must hold the blocks that it held before.
+// The laps' order is replayed in rotation, so after one rotation every live slot must have the same blocks as before.
 static int plan_make(struct oracle_context *oracle, const struct tb_schedule *schedule)
 {
     struct oracle_plan plan = {0};
@@ -199,8 +199,8 @@ static void *oracle_address(void *context, locus_block block)
     return oracle->base + block * oracle->stride_bytes;
 }
 
-// The blocks are free at once, whatever the worker does, and the table is empty: only that the request was dispatched is left, and
-// the worker never looks at the table.
+// The blocks are free at once, whatever the worker does, and the table is empty: only the dispatch remains, and the worker never
+// reads the table.
 static int oracle_retire(void *context, struct locus_table *table)
 {
     ((struct oracle_context *)context)->freed += table->count;
@@ -252,7 +252,7 @@ ORACLE_OPS(coloured_ops, coloured_open);
 
 static const struct tb_contender oracle_contender = {
     .name = "oracle",
-    .summary = "block indices worked out beforehand, no allocator: the floor",
+    .summary = "block indices computed in advance, no allocator: the floor",
     .floor = true,
     .driver = &oracle_ops_driver,
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus-published: the design of the LOCUS paper as it was published (section III), which `locus` has to beat.
+// locus-published: the design of the LOCUS paper as published (section III), which `locus` has to beat.
 //
 // The pool is in published_pool.h. The way home is one mailbox per worker, the head of a Treiber stack. A worker wraps the
-// finished request's handles in a node from malloc and pushes it; the owner exchanges every mailbox for an empty one at every
-// drain, whether anything has arrived or not, turns the list round, frees handle by handle, and frees the node.
+// finished request's handles in a node from malloc and pushes it; at every drain the owner exchanges every mailbox for an empty
+// one, whether anything has arrived or not, reverses the list, frees handle by handle, and frees the node.
 //
 //     worker                             owner
 //     malloc(node), push   -- M1/M2 -->  exchange, reverse, free each handle, free(node)
@@ -15,7 +15,7 @@
 //
 // Atomics: M1 (release) push, partner M2 (acquire) of the owner's exchange: the owner sees the node and the table as the worker
 // left them. A chain of pushes is one release sequence, so the exchange that finds the last node has acquired all before it. The
-// load and the failed exchange are relaxed, because a pusher never looks behind the head.
+// load and the failed exchange are relaxed, because a pusher never follows the head.
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -112,7 +112,7 @@ static int published_take(void *context, struct locus_table *table, uint32_t cou
     return tb_published_take(&((struct published_context *)context)->pool, table, count, published_drain, context);
 }
 
-// Without memory for the node the request stays behind, and the gate that compares pushed with drained requests says so.
+// If the node cannot be allocated the request stays behind, and the gate that compares pushed with drained requests fails.
 static void published_finish(void *context, uint32_t worker, struct locus_table *table)
 {
     struct published_context *published = context;

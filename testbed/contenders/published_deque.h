@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// published_deque: the free list of the LOCUS paper's pool (published_pool.h), block indices in a double-ended queue. It is used
-// from one end only, as the paper's default is; that it is a ring all the same is what the paper's operations cost.
+// published_deque: the free list of the LOCUS paper's pool (published_pool.h), block indices in a double-ended queue. Only one
+// end is used, as in the paper's default; it is still a ring, because that is what the paper's operations cost.
 #ifndef TB_PUBLISHED_DEQUE_H
 #define TB_PUBLISHED_DEQUE_H
 
@@ -17,7 +17,7 @@ struct tb_published_deque {
 
 static inline uint32_t tb_published_place(const struct tb_published_deque *deque, uint32_t offset)
 {
-    uint32_t place = deque->head + offset; // cannot wrap: both are at most LOCUS_BLOCKS_MAX
+    uint32_t place = deque->head + offset; // cannot overflow: both are at most LOCUS_BLOCKS_MAX
     return place < deque->capacity ? place : place - deque->capacity;
 }
 

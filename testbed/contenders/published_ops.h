@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// published_ops: what all contenders on the paper's pool answer alike. The pool is the first member of their context, so that a
-// pointer to one is a pointer to the other.
+// published_ops: operations that all contenders on the paper's pool share. The pool is the first member of their context, so a
+// pointer to the context is a pointer to the pool.
 #ifndef TB_PUBLISHED_OPS_H
 #define TB_PUBLISHED_OPS_H
 
@@ -34,7 +34,7 @@ static inline uint64_t tb_published_ops_freed(void *pool)
     return ((struct tb_published_pool *)pool)->frees;
 }
 
-// What the owner does with a request that came home whole: it frees handle by handle, and the table is the driver's again.
+// The owner frees a request that came home whole, handle by handle; then the table is the driver's again.
 static inline void tb_published_home(struct tb_published_pool *pool, struct locus_table *table)
 {
     for (uint32_t i = 0; i < table->count; i++)
@@ -43,7 +43,7 @@ static inline void tb_published_home(struct tb_published_pool *pool, struct locu
     table->state = LOCUS_TABLE_LIVE;
 }
 
-// In an initializer of struct tb_ops.
+// For an initializer of struct tb_ops.
 #define TB_PUBLISHED_OPS                                                                                                           \
     .alloc = tb_published_ops_alloc, .release = tb_published_ops_release, .address = tb_published_ops_address,                     \
     .retire = tb_published_ops_retire, .freed = tb_published_ops_freed

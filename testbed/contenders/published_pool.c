@@ -54,7 +54,7 @@ void tb_published_close(struct tb_published_pool *pool)
     free(pool->generation);
 }
 
-// Refused handles have arrived, too: their blocks will not come any more.
+// Refused handles count as arrived: their blocks will not come again.
 static uint64_t in_flight(const struct tb_published_pool *pool)
 {
     return pool->retired - pool->frees - pool->refused;

@@ -11,11 +11,12 @@
 //     free      the same check, next generation, clear, push         generation[]
 //
 // That differs from the project's own pool on purpose: there the free list holds ready-made handles and moves them in bulk, and
-// there is no flag. Three things are not the paper's: 32 bits instead of 64 for an index and a generation (a handle must fit the
-// testbed's table; smaller arrays favour this pool, if anything), the region, which is mapped and populated as for `locus` (the
-// paper's suite has one heap block each, and offers the region), and the counts of a wait, which its suite loses.
+// there is no flag. Three things differ from the paper: 32 bits instead of 64 for an index and a generation (a handle must fit
+// the testbed's table; smaller arrays favour this pool, if anything); the region, which is mapped and populated as for `locus`
+// (the paper's suite uses a heap block each, and offers the region); and the counts of a wait, which its suite loses.
 //
-// Threads: as the paper's, the pool belongs to the owner thread. The hot functions are inline, because the original is one crate.
+// Threads: as in the paper, the pool belongs to the owner thread. The hot functions are inline, because the original is one
+// crate.
 #ifndef TB_PUBLISHED_POOL_H
 #define TB_PUBLISHED_POOL_H
 
@@ -33,25 +34,25 @@ struct tb_published_pool {
     char *base;
     size_t block_bytes;
     uint32_t blocks;
-    uint32_t outstanding_high;  // the paper's peak: kept up to date by every allocation, as there
+    uint32_t outstanding_high;  // the paper's peak: updated by every allocation, as there
     uint64_t allocations, frees;
     uint64_t refused;
-    uint64_t retired;           // blocks of the requests that were retired
+    uint64_t retired;           // blocks of retired requests
     uint64_t waits;             // takes that found too few blocks
     struct locus_region *region;
 };
 
-// 0, -EINVAL (too many blocks for a handle), -ENOMEM, or what locus_region_open() answered. Close also after a failed open.
+// 0, -EINVAL (too many blocks for a handle), -ENOMEM, or the error of locus_region_open(). Close also after a failed open.
 int tb_published_open(struct tb_published_pool *pool, const struct tb_setup *setup);
 void tb_published_close(struct tb_published_pool *pool);
 
-// Drains until `count` blocks are free. -ENOMEM when even everything in flight is not enough, -ETIMEDOUT after two seconds:
-// a worker that lives needs microseconds.
+// Drains until `count` blocks are free. -ENOMEM: even everything in flight is not enough; -ETIMEDOUT after two seconds: a live
+// worker needs microseconds.
 int tb_published_wait(struct tb_published_pool *pool, uint32_t count, void (*drain)(void *context), void *context);
 
 void tb_published_audit(const struct tb_published_pool *pool, struct tb_audit *out);
 
-// The home bits belong to the index here, so that another pool's handle is out of range.
+// Here the home bits belong to the index, so another pool's handle is out of range.
 static inline uint32_t tb_published_index(locus_block block)
 {
     return (uint32_t)(block >> 32);
@@ -63,7 +64,7 @@ static inline bool tb_published_valid(const struct tb_published_pool *pool, locu
     return index < pool->blocks && pool->allocated[index] && pool->generation[index] == locus_block_generation(block);
 }
 
-// The handle of a block that is in use from now on. `free_count`: blocks that are left.
+// Marks a block as in use and returns its handle. `free_count`: free blocks left.
 static inline locus_block tb_published_hand_out(struct tb_published_pool *pool, uint32_t index, uint32_t free_count)
 {
     pool->allocated[index] = true;
@@ -83,7 +84,7 @@ static inline bool tb_published_alloc(struct tb_published_pool *pool, locus_bloc
     return true;
 }
 
-// The block is free, and the caller's to put away. False: the handle is refused, which changes nothing but the count of those.
+// Marks the block as free; the caller puts it away. False: the handle is refused, which only counts it.
 static inline bool tb_published_accept(struct tb_published_pool *pool, locus_block block, uint32_t *index)
 {
     if (!tb_published_valid(pool, block)) {
@@ -92,7 +93,7 @@ static inline bool tb_published_accept(struct tb_published_pool *pool, locus_blo
     }
     *index = tb_published_index(block);
     pool->allocated[*index] = false;
-    pool->generation[*index] += pool->generation[*index] != LOCUS_GENERATION_MAX; // saturates, as the original's
+    pool->generation[*index] += pool->generation[*index] != LOCUS_GENERATION_MAX; // saturates, as in the original
     pool->frees++;
     return true;
 }
@@ -118,7 +119,7 @@ static inline int tb_published_room(const struct locus_table *table, uint32_t co
     return table->capacity - table->count < count ? -ENOSPC : 0;
 }
 
-// All or none; waits where the pool is too empty. Allocates block by block, because the paper's pool has no bulk operation.
+// All or none; waits if the pool has too few. Allocates block by block, because the paper's pool has no bulk operation.
 static inline int tb_published_take(struct tb_published_pool *pool, struct locus_table *table, uint32_t count,
                                     void (*drain)(void *context), void *context)
 {
@@ -136,7 +137,7 @@ static inline int tb_published_take(struct tb_published_pool *pool, struct locus
     return 0;
 }
 
-// Declares the table's blocks on their way home: what a wait may hope for.
+// Declares that the table's blocks are on their way home, so that a take may wait for them.
 static inline int tb_published_retire(struct tb_published_pool *pool, struct locus_table *table)
 {
     if (table->state != LOCUS_TABLE_LIVE)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rings: a bounded queue for each worker, of single handles or of whole requests; one sender and one owner each.
+// rings: a bounded queue for each worker, for single handles or whole requests; each has one sender and one owner.
 //
-// A ring of 64-bit words. `tail` counts what was sent and `head` what was taken, both for ever, so the ring is empty where they
-// are equal and full where they are a capacity apart. A queue with one sender needs no more than that: no sequence per cell and no
-// exchange, as the queue that all share (handle_queue.h) does. Each side keeps to its own cache line, and the sender looks at
-// `head` only when the ring was full at its last look.
+// A ring of 64-bit words. `tail` counts the words sent and `head` the words taken; neither is ever reset, so the ring is empty
+// when they are equal and full when they are a capacity apart. With one sender that suffices; the shared queue (handle_queue.h)
+// needs a sequence per cell and an exchange. Each side keeps to its own cache line, and the sender reads `head` only if the ring
+// was full when it last looked.
 //
 //     sender                                   owner
 //     words[tail] = word, tail++  -- H1/H2 -->  read words[head]
-//     may write over a word       <-- H4/H3 --  head++
+//     may overwrite a word        <-- H4/H3 --  head++
 //
 // Atomics:
-//   H1 (release)   the sender's tail, partner H2 (acquire) of the owner: the word is there, and what it points at as it was sent.
+//   H1 (release)   the sender's tail, partner H2 (acquire) of the owner: it sees the word, and what that points to, as sent.
 //   H3 (release)   the owner's head, partner H4 (acquire) of a sender that finds the ring full: the word was read.
-//   Each side reads its own counter relaxed, because nobody else writes it.
+//   Each side reads its own counter relaxed, because only it writes it.
 #ifndef TB_RINGS_H
 #define TB_RINGS_H
 
@@ -55,7 +55,7 @@ static inline int tb_ring_open(struct tb_ring **out, uint64_t capacity)
     return 0;
 }
 
-// The ring's one sender. False: full.
+// For the ring's one sender. False: full.
 static inline bool tb_ring_send(struct tb_ring *ring, uint64_t word)
 {
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
@@ -69,20 +69,20 @@ static inline bool tb_ring_send(struct tb_ring *ring, uint64_t word)
     return true;
 }
 
-// The owner, as are the next two: words that have arrived.
+// For the owner, as the next two: the number of words that have arrived.
 static inline uint64_t tb_ring_arrived(struct tb_ring *ring)
 {
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire); // H2
     return tail - atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
-// The i-th of those.
+// The i-th of these words.
 static inline uint64_t tb_ring_word(const struct tb_ring *ring, uint64_t i)
 {
     return ring->words[(atomic_load_explicit(&ring->head, memory_order_relaxed) + i) & ring->mask];
 }
 
-// Gives the places of the first `count` back.
+// Frees the places of the first `count`.
 static inline void tb_ring_took(struct tb_ring *ring, uint64_t count)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -106,7 +106,7 @@ static inline void tb_rings_close(struct tb_rings *rings)
     free(rings->ring);
 }
 
-// By the worker; waits where its ring is full.
+// Called by the worker; waits while its ring is full.
 static inline void tb_rings_send(struct tb_rings *rings, uint32_t worker, uint64_t word, void (*drain)(void *context),
                                  void *context)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-sharded: `locus-shared` with a queue for each worker (rings.h), so that workers do not contend with each other
-// (experiment 0352). Pool, handles one by one, batches of 64 and a drain that takes home all that has arrived are the same.
+// (experiment 0352). The same are the pool, handles sent one by one, batches of 64, and a drain that takes all that has arrived.
 //
-// The queues have 256 places together, as in 0352: 256 divided by the workers, up to the next power of two. That is less than the
-// 1,024 of `locus-shared`, and a request of 64 blocks fills its worker's queue when there are four of them: the owner looks at
-// the queues whenever it waits for a worker. A queue with one sender needs no exchange, and here it has none; the original's
-// is the same channel as the shared one. So what this gains is what sharding can gain, and no less.
+// The queues have 256 places together, as in 0352: 256 divided by the workers, rounded up to a power of two. That is less than
+// the 1,024 of `locus-shared`, and with four workers a request of 64 blocks fills its queue: so the owner checks the queues
+// whenever it waits for a worker. A queue with one sender needs no exchange, and this one has none; the original uses the same
+// channel as the shared queue. So this shows all that sharding can gain.
 //
-// A batch is the handles that the owner takes with one look at the sender's counter, and whose places it gives back at once.
+// A batch is the handles that the owner takes with one look at the sender's counter; it frees their places at once.
 //
 // A request is counted (C1 in counting.h) after its last handle was sent, as in shared.c.
 

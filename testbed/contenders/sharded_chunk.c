@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-sharded-chunk, locus-sharded-chunk-8: the paper's pool, and a bounded queue for each worker through which a finished
-// request comes home whole, in one send (experiments 0353, 0354 and 0357). Against `locus-sharded` it shows what sending a request
-// as one is worth; `locus-published`, which has a mailbox without bounds in its place, shows what the bound costs.
+// request comes home whole, in one send (experiments 0353, 0354 and 0357). Compared with `locus-sharded` it shows the worth of
+// sending requests whole; `locus-published`, with an unbounded mailbox instead, shows the cost of the bound.
 //
-// A worker that finds two requests of its own on their way waits for the owner. Two places are those of experiment 0353, in which a
-// worker sends one request a cycle; 0354 to 0357, on the trace, have eight, and so has -8.
+// A worker with two requests on their way waits for the owner. Two places are those of experiment 0353, where a worker sends one
+// request per cycle; 0354 to 0357, on the trace, have eight, as has -8.
 //
-// Atomics: those of rings.h. H1/H2 also hand over the table that the word points at.
+// Atomics: those of rings.h. H1/H2 also hand over the table that the word points to.
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus-shared, locus-shared-8, -64 and -256: the paper's pool with the obvious way home, one bounded queue (handle_queue.h) that
-// all workers send single handles through. It is what the chunk mailbox was made to replace (experiments 0351 to 0355). Pool and
-// blocks are those of `locus-published`, so the difference between the two is the transport.
+// locus-shared, locus-shared-8, -64 and -256: the paper's pool with the obvious way home, one bounded queue (handle_queue.h)
+// through which all workers send single handles. The chunk mailbox was made to replace it (experiments 0351 to 0355). Pool and
+// blocks are those of `locus-published`, so the difference is the transport.
 //
-// Capacity 1024 handles and batches of 64 are the suite's. A batch is nothing but a limit: the original takes handle after handle,
-// at most so many in one call. Hence it means something only to an owner that does other work between two calls. In a drain that
-// takes home all that has arrived, as the testbed's does for every contender, it means nothing, and that is `locus-shared`.
-// The number in the others is the batch as the original has it, and their only difference to `locus-shared`:
+// Capacity 1024 handles and batches of 64 are the suite's. A batch is only a limit: the original takes handle after handle, at
+// most that many in one call. So it matters only to an owner that does other work between two calls. It has no effect in a drain
+// that takes all that has arrived, as the testbed's does for every contender: that is `locus-shared`. The others have the
+// original's batch in their name, and differ from `locus-shared` only in this:
 //
 //     at a step, and at each look at a worker at a lap's end     one batch: the rest waits in the queue, and workers before it
-//     for a take that finds too few blocks, and at the very end  all, as in `locus-shared`: there the original repeats its batches
+//     for a take that finds too few blocks, and at the very end  all, as in `locus-shared`: here the original repeats its batches
 //
 // So experiment 0351, which compares batches of 8, 64 and 256, is -8, -64 and -256; `locus-shared` has no batch in this sense.
 //
-// A request is counted (C1 in counting.h) after its last handle was sent. Its table goes back through the dispatch (W1/W2).
+// A request is counted (C1 in counting.h) after its last handle is sent. Its table goes back through the dispatch (W1/W2).
 
 #include <errno.h>
 #include <stdlib.h>
@@ -94,8 +94,8 @@ static void shared_finish(void *context, uint32_t worker, struct locus_table *ta
     table->state = LOCUS_TABLE_LIVE;
 }
 
-// Handles do not know their request, so a request counts as drained when its worker has sent all of them; that they arrived is
-// what allocated == freed says.
+// Handles do not know their request, so a request counts as drained when its worker has sent all of them; allocated == freed
+// shows that they arrived.
 static void shared_audit(void *context, struct tb_audit *out)
 {
     struct shared_context *shared = context;
@@ -118,7 +118,7 @@ static const struct tb_contender shared_contender = {
 };
 TB_CONTENDER(shared_contender);
 
-// The limit is a constant of each, as for all contenders (driver.h).
+// The limit is a compile-time constant of each contender (driver.h).
 #define SHARED_BATCH(most)                                                                                                         \
     static void step_##most(void *context)                                                                                         \
     {                                                                                                                              \
@@ -128,7 +128,7 @@ TB_CONTENDER(shared_contender);
     TB_DRIVER(shared_##most##_ops);                                                                                                \
     static const struct tb_contender shared_##most = {                                                                             \
         .name = "locus-shared-" #most,                                                                                             \
-        .summary = "the same, taking home " #most " handles a step at most",                                                       \
+        .summary = "the same, taking home at most " #most " handles a step",                                                       \
         .batch_blocks_max = TB_HANDLE_QUEUE_CAPACITY,                                                                              \
         .driver = &shared_##most##_ops_driver,                                                                                     \
     }

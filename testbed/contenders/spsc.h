@@ -2,20 +2,19 @@
 //
 // spsc: a worker's way home as a ring of table pointers, with one producer and one consumer.
 //
-// A slot holds a table's address and, in the lowest bit, the parity of its turn round the ring (as dispatch.h does it, after
-// FastForward: Giacomoni, Moseley, Vachharajani, PPoPP 2008). So the owner tells a new message from an old one by the slot alone:
-// it polls one line and writes none that the worker has, and the worker pushes with a single store and reads nothing of the
-// owner's.
+// A slot has a table's address and, in the lowest bit, the parity of its turn round the ring (as in dispatch.h, after
+// FastForward: Giacomoni, Moseley, Vachharajani, PPoPP 2008). So the slot alone tells the owner whether a message is new: it
+// polls one line and writes none of the worker's, and the worker pushes with a single store and reads none of the owner's.
 //
 //                 | worker: sent, slots | owner: taken, slots | slots: written by the worker, read by the owner |
 //
-// It cannot overflow, and therefore does not look: a table is in a ring at most once and is sent again only after it came home,
-// and the ring has as many slots as there are tables. That bound is what a library could not demand of its users; Treiber's
-// mailbox, which needs none, also lets any number of threads push.
+// It cannot overflow, so it does not check: a table is in a ring at most once and is sent again only after it came home, and the
+// ring has at least as many slots as there are tables. A library could not demand that bound of its users; Treiber's mailbox
+// needs none, and any number of threads may push.
 //
-// V1 (release) of the push, partner V2 (acquire) of the look: whoever finds the message finds the table as the worker left it.
-// Nothing orders the way back, because a slot is written again only after its table was taken out, used and sent to a worker
-// once more, and that worker gets it through a dispatch that synchronises.
+// V1 (release) of the push, partner V2 (acquire) of the poll: the owner sees the table as the worker left it. The way back needs
+// no order: a slot is written again only after its table was taken out, used and sent to a worker again, and that worker gets it
+// through a dispatch that synchronises.
 #ifndef TB_SPSC_H
 #define TB_SPSC_H
 
@@ -28,14 +27,14 @@
 struct tb_spsc {
     // The worker's.
     _Alignas(LOCUS_CACHE_LINE) uint64_t sent;
-    uint64_t sent_slots;        // how many slots, a power of two
+    uint64_t sent_slots;        // number of slots, a power of two
     // The owner's.
     _Alignas(LOCUS_CACHE_LINE) uint64_t taken;
-    uint64_t taken_slots;       // the same, so that neither reads the other's line
+    uint64_t taken_slots;       // the same number, so that neither reads the other's line
     _Alignas(LOCUS_CACHE_LINE) _Atomic uintptr_t slots[];
 };
 
-// For so many tables: the least power of two that holds them, and whole lines.
+// Slots for that many tables: the least power of two that suffices, in whole lines.
 static inline uint64_t tb_spsc_slots(uint64_t tables)
 {
     uint64_t slots = LOCUS_CACHE_LINE / sizeof(uintptr_t);
@@ -49,20 +48,20 @@ static inline size_t tb_spsc_bytes(uint64_t slots)
     return sizeof(struct tb_spsc) + slots * sizeof(uintptr_t);
 }
 
-// pre: the memory is zeroed, and `slots` is what tb_spsc_slots() said.
+// pre: the memory is zeroed, and `slots` is the result of tb_spsc_slots().
 static inline void tb_spsc_init(struct tb_spsc *ring, uint64_t slots)
 {
     ring->sent_slots = slots;
     ring->taken_slots = slots;
 }
 
-// In even rounds the lowest bit is 1, so that a slot that was never written is no message.
+// In even rounds the lowest bit is 1, so an unwritten slot is not a message.
 static inline uintptr_t tb_spsc_parity(uint64_t turn, uint64_t slots)
 {
     return (turn & slots) == 0;
 }
 
-// The worker. pre: fewer tables are under way than there are slots, which is so if no more exist.
+// For the worker. pre: a slot is free, which holds if there are no more tables than slots.
 static inline void tb_spsc_push(struct tb_spsc *ring, struct locus_table *table)
 {
     uint64_t turn = ring->sent++, slots = ring->sent_slots;
@@ -70,7 +69,7 @@ static inline void tb_spsc_push(struct tb_spsc *ring, struct locus_table *table)
                           memory_order_release); // V1
 }
 
-// The owner. NULL: nothing new.
+// For the owner. NULL: nothing new.
 static inline struct locus_table *tb_spsc_take(struct tb_spsc *ring)
 {
     uint64_t turn = ring->taken, slots = ring->taken_slots;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// unsteered: the control. Pools bound to their nodes like home-steered, and the same mailboxes, but a freed block goes to the
-// free list of the node on which its request finished, as a cache per thread or per node does it. Nothing sends it home, so blocks
-// wander as far as requests do. A node may also end up with more of them than it needs, and another with fewer: so each has twice
-// the pool of the others.
+// unsteered: the control. Pools are bound to their nodes and mailboxes are the same as in home-steered, but a freed block goes to
+// the free list of the node on which its request finished, as with a cache per thread or per node. Nothing sends it home, so
+// blocks wander as far as requests do. One node may end up with more blocks than it needs, and another with too few, so each pool
+// is twice as large as the other contenders'.
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,22 +13,23 @@
 #include "testbed/measure/locality/locality.h"
 #include "testbed/measure/nodes/ops.h"
 
-struct shelf { // of one station, on its node
+struct shelf { // a station's free list, on its node
     struct locus_mailbox returned;
     struct locus_region *region; // the blocks
-    struct locus_region *own;   // where this lies
+    struct locus_region *own;   // memory of this struct
     uint32_t free_count;
     uint64_t taken;             // blocks, by its scheduler
-    // Of the requests that began here. U1 (release) by whoever put their blocks away, partner U2 (acquire): the table is free.
+    // Of the requests that began here. U1 (release) by the thread that put their blocks away, partner U2 (acquire): the table is
+    // free.
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t requests_home;
     _Atomic uint64_t blocks_home;
-    _Alignas(LOCUS_CACHE_LINE) locus_block free[]; // addresses; room for the blocks of all
+    _Alignas(LOCUS_CACHE_LINE) locus_block free[]; // addresses; room for all stations' blocks
 };
 
 struct unsteered {
     uint32_t count, blocks_each;
     size_t block_bytes;
-    bool *seen;                 // for the audit: of all blocks
+    bool *seen;                 // by block, for the audit
     struct shelf *shelves[TB_NODES_MAX];
 };
 
@@ -90,7 +91,7 @@ static int unsteered_take(void *context, uint32_t station, struct locus_table *t
 {
     struct shelf *shelf = ((struct unsteered *)context)->shelves[station];
     if (shelf->free_count < count)
-        return -EAGAIN; // nobody knows what will come
+        return -EAGAIN; // more may come
     for (uint32_t i = 0; i < count; i++)
         table->blocks[table->count++] = shelf->free[--shelf->free_count];
     shelf->taken += count;
@@ -110,7 +111,7 @@ static int unsteered_retire(void *context, uint32_t station, struct locus_table 
     return 0;
 }
 
-// Every table has a link for each station; the first will do.
+// Every table has a link for each station; the first is used.
 static void unsteered_finish(void *context, uint32_t lane, uint32_t station, struct locus_table *table)
 {
     (void)lane;
@@ -133,7 +134,7 @@ static void unsteered_drain(void *context, uint32_t station)
     struct unsteered *all = context;
     struct locus_link *link = locus_mailbox_take(&all->shelves[station]->returned), *next;
     for (; link; link = next) {
-        next = link->next; // the table is its scheduler's again when it was put away
+        next = link->next; // read first: once put away, the table is its scheduler's again
         put_away(all, all->shelves[station], (struct locus_table *)(void *)((char *)link - offsetof(struct locus_table, links)));
     }
 }
@@ -155,7 +156,7 @@ static const struct locus_region *unsteered_region(void *context, uint32_t stati
     return ((struct unsteered *)context)->shelves[station]->region;
 }
 
-// The number of the block among all.
+// The block's number among all blocks.
 static uint64_t number_of(const struct unsteered *all, locus_block block)
 {
     for (uint32_t s = 0; s < all->count; s++) {
@@ -166,7 +167,7 @@ static uint64_t number_of(const struct unsteered *all, locus_block block)
     return UINT64_MAX;
 }
 
-// Blocks that lie on no shelf: one that lies there twice took another's place.
+// Blocks on no shelf: a block that is there twice took another's place.
 static uint64_t lost(struct unsteered *all)
 {
     uint64_t missing = (uint64_t)all->count * all->blocks_each;
@@ -182,7 +183,7 @@ static uint64_t lost(struct unsteered *all)
     return missing;
 }
 
-// Which shelf a block lies on is nobody's claim here; that none is lost is, and the first station answers for all.
+// No contract says which shelf a block is on, only that none is lost; the first station reports for all.
 static void unsteered_audit(void *context, uint32_t station, struct tb_audit *out)
 {
     struct unsteered *all = context;

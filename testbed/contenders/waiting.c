@@ -10,7 +10,7 @@
 #include "placement/base/cpu_relax.h"
 #include "testbed/measure/engine.h"
 
-#define WAIT_NS UINT64_C(2000000000) // as for `locus`: any worker that lives is faster
+#define WAIT_NS UINT64_C(2000000000) // as for `locus`: any live worker is faster
 #define DRAINS_PER_YIELD 64u         // arbitrary, as in placement/blocks/owner.c
 
 __attribute__((cold)) int tb_wait_for(struct tb_wait *wait, uint32_t count)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# apt.sh: apt with lists of its own, read by the scripts that fetch packages to unpack them: a guest, newer mallocs, what fake hosts
-# run. Nothing is installed, root is not needed, and signatures and checksums are verified as ever. The caller has $work, an empty
+# apt.sh: apt with private lists, for scripts that fetch packages and unpack them: a guest, newer mallocs, programs of fake hosts.
+# It installs nothing and needs no root; apt verifies signatures and checksums as usual. The caller defines $work, an empty
 # folder, $log, a file, and a function cannot.
 #
-#   apt_open ARCHITECTURE     private lists under $work/ARCHITECTURE, of the mirror that the machine's own sources name
-#   sources RELEASE...        reads the lists of these; false when that fails
-#   newest RELEASE PACKAGE    its version there, or nothing
+#   apt_open ARCHITECTURE     private lists under $work/ARCHITECTURE, from the mirror in this machine's own sources
+#   sources RELEASE...        reads the lists of these releases; false on failure
+#   newest RELEASE PACKAGE    prints the package's version there, or nothing
 #   private apt-get ...       any of apt's commands
 
 for tool in apt-get apt-cache dpkg-deb flock; do
@@ -18,7 +18,7 @@ apt_open() {
     lists=$work/$architecture
     mkdir -p "$lists/lists/partial" "$lists/parts"
     status=
-    [ "$architecture" = "$(dpkg --print-architecture)" ] || status=/dev/null # nothing of another one is installed
+    [ "$architecture" = "$(dpkg --print-architecture)" ] || status=/dev/null # nothing is installed for another one
     codename=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
     mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
         awk -v name="$codename" '$NF == "main" && ($2 == name || $3 == name || $2 == "stable") { print $1; exit }')

@@ -4,29 +4,29 @@
 # boot.sh [--machine NAME] [--timeout SECONDS] [--with FILE|FOLDER]... [--balancing] [--keep] [--qemu WORDS]
 #         [--stores FOLDER,window=LO-HI,section=BYTES,out=FILE] -- PROGRAM [ARGUMENT...]
 #
-# Boots an emulated machine (machines.sh), runs PROGRAM there, prints what it printed and exits as it did. `locus guest` is this
-# script with a help text. Inside, LOCUS_GUEST is the machine's name, the host's name is guest-NAME, and the working directory is
-# a copy of the project; what PROGRAM leaves in build/logs/guest-NAME and in logs/guest-NAME is put there here, too. Ledger and logs
-# come while it runs (receive.sh): a run that was opened is on record here before its first sample, whatever becomes of the machine.
-# And a terminal shows for how long it has been running, and what PROGRAM printed last.
+# Boots an emulated machine (machines.sh), runs PROGRAM there, prints its output and exits with its status. `locus guest` is this
+# script with a help text. In the guest, LOCUS_GUEST is the machine's name, the host's name is guest-NAME, and the working
+# directory is a copy of the project; files that PROGRAM leaves in build/logs/guest-NAME and logs/guest-NAME are copied here.
+# Ledger and logs come while it runs (receive.sh): an opened run is on record here before its first sample, whatever happens to
+# the machine. A terminal shows the elapsed time and PROGRAM's last line.
 #
-# Run outside of a clone of the project the working directory is empty, because nobody's folder is carried along just for standing
-# in it, nothing is brought back but what was printed, and QEMU lies in $XDG_CACHE_HOME/locus/guest (~/.cache/locus/guest).
+# Outside of a clone of the project the working directory is empty, because an unrelated folder must not be copied; only output
+# comes back, and QEMU is in $XDG_CACHE_HOME/locus/guest (~/.cache/locus/guest).
 #
-#   --with       takes a file along, or every file of a folder. Inside it lies in /with under its own name, and /with is in PATH;
-#                then LOCUS_TRACES is /with. Only a program of this project (below this folder, executable, ELF or a script) lies
-#                where it lies at home instead, for what it expects beside it. With locus comes locus-lap, which it measures with.
-#   --balancing  boots with automatic NUMA balancing, which is off otherwise: it moves the pages that a run counts.
-#   --keep       leaves everything else (console, dmesg, vmstat, the tar) in build/guest/NAME/.
+#   --with       copies a file, or every file of a folder, to /with in the guest, under its own name. /with is in PATH,
+#                and LOCUS_TRACES is /with. But a program of this project (below this folder, executable, ELF or a script) keeps
+#                its path, beside the files that it expects there. With locus comes locus-lap.
+#   --balancing  boots with automatic NUMA balancing, which is otherwise off because it moves the pages that a run counts.
+#   --keep       keeps everything else (console, dmesg, vmstat, the tar) in build/guest/NAME/.
 #   --qemu       adds words to QEMU's command line (a disk).
-#   --stores     counts in FILE, by pairs of nodes, what is stored in a window of addresses (plugin/stores.c, built in FOLDER).
+#   --stores     counts stores in a window of addresses by pairs of nodes, in FILE (plugin/stores.c, built in FOLDER).
 #
-# A test or a program that fails is one thing, a machine that fails another. PROGRAM's time-out runs inside the guest, and its
-# end is status 124. The machine's own runs outside; a machine that gives no result (QEMU exits with 0 after a panic) is started
-# once more, unless a part of its record has come. And then:
+# A failing program is not a failing machine. PROGRAM's time-out runs inside the guest and ends it with status 124. The machine's
+# own time-out runs outside; a machine without a result (QEMU exits with 0 after a panic) is started once more, unless part of its
+# record has come. And then:
 #
 # Exit status: PROGRAM's; 124 it took longer than SECONDS (600); 99 the machine failed; 77 QEMU or the kernel is missing; 2 bad
-# use, or more files than the machine has memory for.
+# usage, or too many files for the machine's memory.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/machines.sh"
@@ -49,17 +49,17 @@ while [ $# -gt 0 ]; do
     --keep) keep=yes; shift ;;
     --balancing) balancing=enable; shift ;;
     --) shift; break ;;
-    *) die 2 "$1 is no option of boot.sh" ;;
+    *) die 2 "boot.sh has no option $1" ;;
     esac
 done
 [ $# -gt 0 ] || die 2 "which program?"
 known=no
 for name in $machines; do [ "$name" != "$machine" ] || known=yes; done
-[ $known = yes ] || die 2 "there is no machine '$machine', but these: $machines"
+[ $known = yes ] || die 2 "there is no machine '$machine'; there are: $machines"
 [ -f "$1" ] || die 2 "there is no program $1"
 "machine_$machine"
 
-# --- what goes along -----------------------------------------------------------------------------------------------------------
+# --- files for the guest -------------------------------------------------------------------------------------------------------
 
 if [ -d postulates ]; then # as tb_cli_clone()
     project=$(pwd -P) place=$project/build
@@ -68,7 +68,7 @@ else
 fi
 files='' bytes=0 traces=''
 
-at_home() { # file: its path in the guest's copy of the project, if it is the project's
+at_home() { # file of the project: its path in the guest's copy of the project
     [ -n "$project" ] || return
     path=$(readlink -f "$1")
     case $path in
@@ -91,7 +91,7 @@ add() { # file, its path in the guest
     bytes=$((bytes + $(stat -Lc %s "$1")))
 }
 
-add_program() { # file, its path in the guest: beside it lies what it measures with (tb_share_lap)
+add_program() { # file, its path in the guest: locus-lap goes beside it (tb_share_lap)
     add "$1" "$2"
     for lap in "${real%/*}/locus-lap" "${real%/*}/../libexec/locus/locus-lap"; do
         [ ! -f "$lap" ] || { add "$lap" "${2%/*}/locus-lap"; break; }
@@ -102,7 +102,7 @@ take_along() { # file or folder
     if [ -d "$1" ]; then
         for entry in "$1"/*; do [ ! -f "$entry" ] || take_along "$entry"; done
     elif [ ! -f "$1" ] || [ ! -r "$1" ]; then
-        die 2 "--with: there is no file $1 to be read"
+        die 2 "--with: no file $1, or it is not readable"
     elif inside=$(at_home "$1") && is_program "$1"; then
         add_program "$1" "$inside"
     else
@@ -118,8 +118,8 @@ IFS=$newline
 for path in $with; do take_along "$path"; done
 unset IFS
 
-# While the machine starts it holds the files three times over: as they come, unpacked, and where they end up (init.sh). The rest
-# of the root file system and the kernel come to less than the other term.
+# While the machine starts it has the files in memory three times: as they come, unpacked, and in their final place (init.sh). The
+# rest of the root file system and the kernel need less than the other term.
 most=$(((memory_bytes - (256 << 20)) / 3))
 [ $bytes -le $most ] ||
     die 2 "the memory of $machine ($((memory_bytes >> 20)) MiB) is too small: it could take $((most >> 20)) MiB along, and these \
@@ -141,13 +141,13 @@ if [ -n "$stores" ]; then
     more="$more -plugin $plugin,${stores#*,},cpus=$cpu_nodes,memory=$node_bytes"
 fi
 
-# Two machines of one name would write the same ledger.
+# Two machines of the same name would write the same ledger.
 exec 9>"$guest.$machine.lock"
 flock 9
 
 work=$(mktemp -d) || exit 1
 watcher='' emulator='' receiver=''
-end() { # what has come is brought home first
+end() { # first brings home what has come
     watch_end
     [ -z "$emulator" ] || { kill "$emulator" && wait "$emulator"; } 2>/dev/null
     exec 8>&-
@@ -187,11 +187,11 @@ unset IFS
 
 # --- the machine ---------------------------------------------------------------------------------------------------------------
 
-# No timers to calibrate: under emulation that takes long, and goes wrong on a busy host.
+# No timer calibration: under emulation it takes long, and fails on a busy host.
 kernel_line="console=$console quiet panic=-1 oops=panic nokaslr mitigations=off tsc=reliable no_timer_check lpj=4000000 \
 numa_balancing=$balancing"
 
-# The guest's console has what the kernel says and, where somebody watches, the last line of what the program printed (init.sh).
+# The guest's console has the kernel's messages and, on a terminal, the program's last line (init.sh).
 watch() {
     begun=$(date +%s) width=$((columns - 1)) # a line that fills the last column wraps on some terminals
     while sleep 1 && [ -d "$work" ]; do
@@ -208,9 +208,9 @@ watch_end() {
     printf "\r%$((columns - 1))s\r" '' >&2
 }
 
-# What comes while it runs is read from a pipe. It is opened for writing here as well, so that its reader neither waits for a
-# machine that does not start nor ends before the machine does. No ioeventfd: then what the guest has written is in the pipe when
-# its call returns. QEMU runs in the background, because a shell that waits for what runs in the foreground is deaf to an interrupt.
+# The guest's record comes through a pipe while it runs. We also open the pipe for writing, so that its reader neither waits for a
+# machine that does not start nor ends before the machine does. Without ioeventfd, the guest's data is in the pipe when its write
+# returns. QEMU runs in the background, because a shell that waits for a foreground process does not handle interrupts.
 boot() {
     rm -f "$work/results" "$work/results2" "$work/journal" "$work/clock"
     mkfifo "$work/journal" || { ended=none && return 1; }
@@ -250,13 +250,13 @@ for try in first second; do
         status=$(cat "$work/out/status")
         break
     fi
-    [ $ended != 124 ] || echo "no end after $((limit + boot_seconds)) seconds" >>"$work/console"
+    [ $ended != 124 ] || echo "timed out after $((limit + boot_seconds)) seconds" >>"$work/console"
     {
         echo "locus: guest: the machine $machine failed, $try try (QEMU's status $ended); from its console:"
         last_words | sed 's/^/    | /'
         [ ! -s "$work/home" ] || {
-            echo "locus: guest: what it had made durable of its record is here: $(paste -sd ' ' "$work/home")"
-            echo "locus: guest: a run that was opened and not closed there has crashed, so the machine is not started again"
+            echo "locus: guest: its record so far is here: $(paste -sd ' ' "$work/home")"
+            echo "locus: guest: a run that is open there has crashed, so the machine is not started again"
         }
     } >&2
     [ ! -s "$work/home" ] || break
@@ -270,21 +270,21 @@ if [ -n "$keep" ]; then
 fi
 [ -n "$status" ] || die 99 "no result: the machine failed, not the command"
 
-# A ledger only grows: one that went on here while the guest ran is not overwritten.
+# A ledger only grows: one that changed here while the guest ran is not overwritten.
 bring_home() { # folder in the results, folder here
     [ -d "$1" ] || return 0
     for ledger in "$1"/*/ledger.jsonl; do
         mine=$2/${ledger#"$1/"}
         [ ! -s "$mine" ] || [ ! -f "$ledger" ] || cmp -s -n "$(stat -c %s "$mine")" "$mine" "$ledger" || {
             rm -rf "$guest/$machine.unmerged" && mkdir -p "$guest" && cp -R "$1" "$guest/$machine.unmerged"
-            die 1 "$mine changed while the guest ran; its logs lie in build/guest/$machine.unmerged"
+            die 1 "$mine changed while the guest ran; the guest's logs are in build/guest/$machine.unmerged"
         }
     done
     mkdir -p "$2"
     cp -R "$1/." "$2/"
 }
 
-# The clocks may differ by what a busy machine takes to read them, and a tenth of the time that went by.
+# The clocks may differ by the time a busy machine takes to read them, plus a tenth of the elapsed time.
 clock_check() {
     [ -f "$work/clock" ] && [ "$(wc -l <"$work/clock")" = 2 ] || return
     { read -r here_1 there_1 && read -r here_2 there_2; } <"$work/clock"
@@ -299,8 +299,8 @@ if [ -n "$project" ]; then
     bring_home "$work/out/logs" build/logs
     bring_home "$work/out/official" logs
 fi
-cat "$work/out/stdout" 2>/dev/null || die 1 "standard output: not all of it could be written; is the disk full?"
+cat "$work/out/stdout" 2>/dev/null || die 1 "standard output: some of it could not be written; is the disk full?"
 cat "$work/out/stderr" >&2
 clock_check
-[ "$status" -ne 124 ] || echo "locus: guest: no end after $limit seconds (--timeout)" >&2
+[ "$status" -ne 124 ] || echo "locus: guest: timed out after $limit seconds (--timeout)" >&2
 exit "$status"

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # build.sh BUSYBOX ROOT IMAGE [FILE PATH]...: fills the folder ROOT with the guest's root file system and packs it into IMAGE, an
-# uncompressed cpio (unpacking would be emulated). Run in the folder of the project, whose path is PROJECT; "": there is none.
+# uncompressed cpio (decompression would be emulated). Run it in the project's folder, whose path is PROJECT; "": no project.
 #
 #   /bin       busybox and its names, offline-node
-#   /locus     the project without what git ignores, and .git. The working directory of the command
-#   and each FILE at its PATH, with the shared libraries that it needs, if it is a program, at theirs; git; GNU tar, for packets;
-#   the mallocs that are compared, which are loaded by name
+#   /locus     the project without ignored files, and .git: the command's working directory
+#   and each FILE at its PATH, a program's shared libraries at theirs; git; GNU tar, for packets;
+#   the compared mallocs, which are loaded by name
 #
-# SYSROOT names the folder with the libraries of a guest that is of another architecture, whose busybox does not run here: PACKER is
-# one that does. git, tar and the mallocs stay at home then.
+# For a guest of another architecture SYSROOT is the folder with its libraries, and PACKER is a busybox that runs here. Such a
+# guest gets no git, tar or mallocs.
 set -eu
 busybox=$1 root=$2 image=$3
 shift 3
@@ -18,7 +18,7 @@ here=$(dirname "$0")
 
 sysroot=${SYSROOT-}
 
-libraries() { # program: where they lie in the guest
+libraries() { # program: its libraries' paths in the guest
     if [ -z "$sysroot" ]; then
         ldd "$1" 2>/dev/null | sed -n 's,^[^/]*\(/[^ ]*\).*,\1,p'
         return
@@ -39,7 +39,7 @@ take() { # file with its libraries, path in the guest
     libraries "$1" | while read -r library; do
         [ ! -e "$root$library" ] || continue
         if [ -n "$sysroot" ]; then
-            take "$sysroot$library" "$library" # and what it needs in turn: ldd says that by itself
+            take "$sysroot$library" "$library" # ldd also lists the libraries that it needs
         else
             mkdir -p "$root$(dirname "$library")"
             cp -L "$library" "$root$library"
@@ -69,7 +69,7 @@ else # no repository, or not ours
     find . \( -path ./build -o -path ./.git \) -prune -o -type f -size -32768k -print | tar -cf - -T - | tar -C "$root/locus" -xf -
 fi
 if [ -n "${PROJECT-}" ] && [ -d .git ] && command -v git >/dev/null; then
-    cp -R .git "$root/locus/" 2>/dev/null || true # somebody may commit meanwhile
+    cp -R .git "$root/locus/" 2>/dev/null || true # a commit may happen meanwhile
     [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi
 [ -n "$sysroot" ] || ! tar --version 2>/dev/null | grep -q '^tar (GNU' || take "$(command -v tar)" /bin/tar

@@ -1,17 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# fetch-arm64.sh [--again]: brings what a guest of the other architecture needs to build/guest-arm64, about 150 MB: the files that
-# fetch.sh brings, for aarch64, and a sysroot to build for it with. Nothing is installed (apt.sh), but a cross compiler has to be:
-# apt-get install gcc-aarch64-linux-gnu. QEMU shares the libraries and the firmware of build/guest, and comes from the same
-# release.
+# fetch-arm64.sh [--again]: fetches an aarch64 guest to build/guest-arm64, about 150 MB: the files of fetch.sh for aarch64, and a
+# sysroot to build for it. It installs nothing (apt.sh), but needs an installed cross compiler: apt-get install
+# gcc-aarch64-linux-gnu. QEMU shares the libraries and the firmware of build/guest, and comes from the same release.
 #
-# Exit status: 0 it is there, 77 it cannot be had here (one line says why, and what to do).
+# Exit status: 0 it is there; 77 it is not available here (one line says why, and the remedy).
 set -eu
 here=$(dirname "$0")
 folder=$(pwd)/build/guest-arm64 shared=$(pwd)/build/guest
 
-cannot() { # why and what to do
+cannot() { # why, and the remedy
     echo "locus: guest: $1, then run: sh testbed/guest/fetch-arm64.sh" >&2
     exit 77
 }
@@ -30,7 +29,7 @@ rm -rf "$work"
 mkdir -p "$work/qemu" "$work/debs" "$work/kernel" "$work/guest/sysroot"
 release=$(sed -n 's/^release //p' "$shared/VERSIONS")
 
-fetch() { # folder, package...: in the architecture that is open
+fetch() { # folder, package...: for the architecture of apt_open
     (cd "$work/$1" && shift && private apt-get -qq -t "$release" download "$@") >"$log" 2>&1 ||
         cannot "the packages cannot be fetched ($(grep -m 1 '^E: ' "$log")): see that 'apt-get update' works"
 }
@@ -41,7 +40,7 @@ sources "$codename" "$release" ||
 fetch qemu qemu-system-arm
 dpkg-deb -x "$work"/qemu/*.deb "$work/guest/root"
 
-# What the project links with, as .ci/deps.sh has it, and what that needs in turn.
+# The project's libraries, as in .ci/deps.sh, and their dependencies.
 apt_open arm64
 sources "$codename" "$release" || cannot "the mirror has no arm64 ($(grep -m 1 '^[WE]: ' "$log")): take one of Debian's"
 meta=$(newest "$release" linux-image-cloud-arm64)

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# fetch.sh [--again] [DIR]: brings what an emulated guest needs to DIR (build/guest), about 150 MB. Nothing is installed, root is
-# not needed (apt.sh): the packages are only unpacked.
+# fetch.sh [--again] [DIR]: fetches an emulated guest to DIR (build/guest), about 150 MB. It installs nothing and needs no root
+# (apt.sh): packages are only unpacked.
 #
-#   DIR/qemu      runs QEMU with the libraries and the firmware that lie beside it
-#   DIR/vmlinux   the kernel as an ELF file, which QEMU starts directly: unpacking a bzImage would be emulated, too
+#   DIR/qemu      runs QEMU with the libraries and the firmware beside it
+#   DIR/vmlinux   the kernel as an ELF file, which QEMU starts directly: decompressing a bzImage would be emulated
 #   DIR/busybox   the tools inside the guest, statically linked
-#   DIR/VERSIONS  what it is, and the checksum of every package
+#   DIR/VERSIONS  the versions, and the checksum of every package
 #
-# The mirror is the one that the machine's own apt sources name. QEMU and the kernel come from the same release: the stable one when
-# its QEMU is version 10 or newer, otherwise its backports, otherwise the stable one after all. Never mixed, because QEMU 7.2
-# corrupts memory at random under kernel 6.12. The older pair (7.2 and 6.1) works, but has no weighted interleave.
+# The mirror is that of this machine's apt sources. QEMU and the kernel come from the same release: the stable one if its QEMU is
+# version 10 or newer, otherwise its backports, otherwise stable after all. They are never mixed, because QEMU 7.2 corrupts memory
+# at random under kernel 6.12. The older pair (7.2 and 6.1) works, but has no weighted interleave.
 #
-# Exit status: 0 it is there, 77 it cannot be had here (one line says why, and what to do).
+# Exit status: 0 it is there; 77 it is not available here (one line says why, and the remedy).
 set -eu
 here=$(dirname "$0")
 
@@ -22,7 +22,7 @@ again=
 [ "${1-}" != --again ] || { again=yes; shift; }
 folder=${1:-build/guest}
 
-cannot() { # why and what to do
+cannot() { # why, and the remedy
     echo "locus: guest: $1, then run: $call" >&2
     exit 77
 }
@@ -63,7 +63,7 @@ kernel=$(private apt-cache show "linux-image-cloud-amd64=$meta" | sed -n 's/^Dep
 
 # --- the packages --------------------------------------------------------------------------------------------------------------
 
-# What apt would install for QEMU are the libraries that this machine lacks.
+# apt would install the libraries that this machine lacks for QEMU.
 libraries=$(private apt-get -s --no-install-recommends -t "$release" install "qemu-system-x86=$qemu" 2>/dev/null |
     sed -n 's/^Inst \([^ ]*\) .*/\1/p' | grep -v '^qemu-\|^seabios$' || true)
 (cd "$work/debs" && private apt-get -qq -t "$release" download "$kernel" qemu-system-x86 qemu-system-data \
@@ -94,11 +94,11 @@ chmod 755 "$work/guest/qemu" "$work/guest/busybox"
 
 # --- the kernel ----------------------------------------------------------------------------------------------------------------
 
-# A bzImage says in its header (Documentation/arch/x86/boot.rst) where the compressed ELF file begins behind the set-up sectors.
+# A bzImage's header (Documentation/arch/x86/boot.rst) says where the compressed ELF file begins, after the set-up sectors.
 number() { od -An -t "u$2" -j "$3" -N "$2" "$1" | tr -d ' '; }
 
 image=$(find "$work/kernel/boot" -name 'vmlinuz-*')
-[ "$(number "$image" 4 514)" = 1400005704 ] || cannot "$kernel is no bzImage: report this" # "HdrS"
+[ "$(number "$image" 4 514)" = 1400005704 ] || cannot "$kernel is not a bzImage: report this" # "HdrS"
 start=$((($(number "$image" 1 497) + 1) * 512 + $(number "$image" 4 584)))
 payload() { tail -c +$((start + 1)) "$image" | head -c "$(number "$image" 4 588)"; }
 case $(payload | head -c 4 | od -An -tx1 | tr -d ' ') in
@@ -108,11 +108,11 @@ fd377a58) unpack='xz -dc --single-stream' remedy=xz-utils ;;
 *) cannot "$kernel is compressed in a way that fetch.sh does not know: add it there" ;;
 esac
 command -v "${unpack%% *}" >/dev/null || cannot "${unpack%% *} is missing, which unpacks $kernel: apt-get install $remedy"
-payload | $unpack >"$work/guest/vmlinux" 2>/dev/null || true # the size behind the stream is taken for garbage
+payload | $unpack >"$work/guest/vmlinux" 2>/dev/null || true # the tools take the size after the stream for garbage
 [ "$(head -c 4 "$work/guest/vmlinux" | tail -c 3)" = ELF ] ||
     cannot "$kernel did not unpack to an ELF file: see that the disk is not full"
 
-# --- is it whole? --------------------------------------------------------------------------------------------------------------
+# --- is it complete? -----------------------------------------------------------------------------------------------------------
 
 "$work/guest/qemu" --version >"$log" 2>&1 || cannot "QEMU does not start ($(head -n 1 "$log")): apt-get install qemu-system-x86"
 "$work/guest/busybox" true || cannot "busybox does not start: see that $folder is not mounted noexec"

@@ -1,13 +1,13 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# init.sh: the guest's first process. Runs /command (written by boot.sh, which also put the settings into /settings), and sends
-# /results as a tar to the virtio-serial port "results", or, under a kernel that has no driver for it built in, to the second
-# serial line. Then it turns the machine off. Whatever fails here leaves no tar, and that is how boot.sh knows. What the command
-# makes durable of its record goes out at once, by the port "journal" or the third serial line, and so does the time (receive.sh).
+# init.sh: the guest's first process. It runs /command (boot.sh writes that, and /settings), sends /results as a tar to the
+# virtio-serial port "results" or, if the kernel has no built-in driver for it, to the second serial line, and turns the machine
+# off. If anything fails here there is no tar, and boot.sh knows. The command's record goes out as it is written, by the port
+# "journal" or the third serial line, and so does the time (receive.sh).
 #
-# The kernel unpacks the files on whichever node it happens to run, and would fill a tiny one with them. So everything first moves
-# to a file system on node 0; switch_root deletes what is left behind.
+# The kernel unpacks the files on the node where it happens to run, and would fill a tiny one. So everything first moves to a file
+# system on node 0; switch_root deletes the rest.
 if [ ! -e /moved ]; then
     /bin/busybox mkdir /moved
     /bin/busybox mount -t tmpfs -o mpol=prefer:0,mode=755 root /moved
@@ -49,7 +49,7 @@ command=$!
     kill -KILL "-$command"
 } &
 guard=$!
-[ -z "$watched" ] || while sleep 2; do # what was printed last, if it is something new
+[ -z "$watched" ] || while sleep 2; do # prints the last line, if it is new
     line=$(tail -n 1 /results/stdout)
     line=${line:-$(tail -n 1 /results/stderr)}
     [ "$line" = "$shown" ] || echo "$line"

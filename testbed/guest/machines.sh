@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# machines.sh: the emulated machines, read by boot.sh. A function machine_NAME describes one; the words it uses:
+# machines.sh: the emulated machines, read by boot.sh. Each function machine_NAME describes one, with these words:
 #
 #   hardware CPUS SOCKETS MEMORY [BOARD]   sockets, because otherwise the kernel warns and hwloc merges the packages
-#   node ID MEMORY|- CPUS|- [INITIATOR]    "-" is none. Nodes in order, and their CPUs; those without CPUs come last
-#   distance FROM TO THERE [BACK]          a node is 10 from itself; BACK where it differs
+#   node ID MEMORY|- CPUS|- [INITIATOR]    "-" is none. Nodes and their CPUs in order; nodes without CPUs come last
+#   distance FROM TO THERE [BACK]          a node is 10 from itself; BACK if it differs
 #   latency FROM TO NS GB_PER_S            HMAT, needs the board q35,hmat=on
-#   plugged ID MEMORY                      node ID's memory is a module that can be taken offline in mid-run (/bin/offline-node)
+#   plugged ID MEMORY                      node ID's memory is a module that can go offline during a run (/bin/offline-node)
 #
-# The result is in $qemu (arguments of QEMU), $append (of the kernel), $memory_bytes (without what is plugged), $files_of (below
-# build/, where QEMU and the kernel are) and $sysroot (where a program's libraries are looked for, "" for this machine's own). For
-# the witness of stores (plugin/stores.c) $cpu_nodes and $node_bytes are a number for each CPU and each node, with colons between.
+# The result is in $qemu (QEMU's arguments), $append (the kernel's), $memory_bytes (without plugged modules), $files_of (the
+# folder below build/ with QEMU and the kernel) and $sysroot (the folder with a program's libraries, "" for this machine's own).
+# For the witness of stores (plugin/stores.c), $cpu_nodes and $node_bytes have a number for each CPU and each node, separated by
+# colons.
 
 machines='n1 n2 n4 cxl odd hot arm'
 
@@ -122,7 +123,7 @@ latency() {
 
 module_at=4294967296 # where QEMU would put the first one by itself
 
-plugged() { # the last node's
+plugged() { # of the last node
     memory "$1" "$2"
     qemu="$qemu -device pc-dimm,id=module$1,memdev=memory$1,node=$1,addr=$module_at"
     [ "${node_bytes##*:}" = 0 ] && node_bytes=${node_bytes%:*}:$(numfmt --from=iec "$2")@$module_at

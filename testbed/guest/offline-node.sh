@@ -1,9 +1,9 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# offline-node N: takes all memory of node N offline, in the guest; online-node N brings it back. What is on it moves to other
-# nodes first. Exit status: 0 done, 1 some of it did not go, which is normal for memory that the machine was started with: only
-# the machine `hot` has a node, 2, that goes reliably.
+# offline-node N: takes all memory of node N offline, in the guest; online-node N brings it back. Its pages move to other nodes
+# first. Exit status: 0 done; 1 some of it did not go offline, which is normal for memory present at boot: only node 2 of the
+# machine `hot` goes reliably.
 case ${0##*/} in
 online-node) want=online_movable reached=online ;;
 *) want=offline reached=offline ;;

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# or-skip.sh NAME: for a test that needs the guest, `sh testbed/guest/or-skip.sh NAME || exit $?`. Fetches it (fetch.sh). Where it
-# cannot be had, one line says why and which command would help: "ok - NAME # SKIP ..." and status 77; but in continuous
-# integration, and when fetch.sh itself breaks, "not ok - NAME: ..." and status 1, because nobody would look for what was left
-# out. Continuous integration is CI in the environment, which its services set to "true" or "1"; "", "0" and "false" are no.
+# or-skip.sh NAME: for a test that needs the guest, `sh testbed/guest/or-skip.sh NAME || exit $?`. It fetches the guest
+# (fetch.sh). If that is not possible, one line says why and which command would help: "ok - NAME # SKIP ..." and status 77. In
+# continuous integration, or if fetch.sh itself breaks, it is "not ok - NAME: ..." and status 1, because nobody would notice a
+# skip there. CI in the environment means continuous integration, unless it is "", "0" or "false".
 said=$(sh "$(dirname "$0")/fetch.sh" 2>&1)
 status=$?
 reason=$(printf '%s\n' "$said" | tail -n 1 | sed 's/^locus: guest: //')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// campaign: starts the measured processes, one at a time, and collects what they bring home.
+// campaign: starts the measured processes, one at a time, and collects their samples.
 //
 // The unit of replication is a fresh process: heap layout, physical pages and the state of an allocator differ from one process to
 // the next far more than from one lap to the next. Each round visits the cells in order and, within a cell, all arms in a
@@ -29,8 +29,8 @@
 #include "testbed/measure/contender.h"
 #include "testbed/measure/sample.h"
 
-// A process that takes longer than this for its blocks hangs. 20 us for a block is twenty times the slowest seen.
-#define PATIENCE_NS_PER_BLOCK 20000u // and a nanosecond more for each of its bytes
+// A process that takes longer than this per block has hung. 20 us per block is twenty times the slowest seen.
+#define PATIENCE_NS_PER_BLOCK 20000u // plus a nanosecond for each of its bytes
 #define PATIENCE_MS_BASE 60000u
 
 extern char **environ;
@@ -41,11 +41,11 @@ struct runner {
     int job_fd;
     int stderr_fd;
     struct tb_job *job; // shared with the process
-    char lap[PATH_MAX]; // the program of the process, where no tool starts it
-    const char *const *words; // of a tool that starts the process, or NULL
+    char lap[PATH_MAX]; // the process's program, if no tool starts it
+    const char *const *words; // command line of a tool that starts the process, or NULL
 };
 
-// splitmix64 (S. Vigna, public domain reference): any seed is good, and a campaign's order can be repeated from the printed one.
+// splitmix64 (S. Vigna, public domain reference): any seed is good, and the printed seed reproduces a campaign's order.
 static uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -105,7 +105,7 @@ static void runner_close(struct runner *runner)
             close(fds[i]);
 }
 
-// Each counter's turn is that of the round, the same for all arms.
+// The round decides which counters are on, the same for all arms.
 static void counters_fill(struct tb_job *job, const struct tb_campaign *campaign, const struct tb_cell *cell, uint32_t round)
 {
     for (unsigned i = 0; i < TB_COUNTERS_MAX; i++)
@@ -155,7 +155,7 @@ static void job_fill(struct tb_job *job, const struct tb_campaign *campaign, uin
     job->many_nodes = campaign->many_nodes;
 }
 
-// Of the contender's settings, or LD_PRELOAD, which is the arm's alone.
+// True for the contender's settings and for LD_PRELOAD, which only the arm sets.
 static bool is_set_for(const char *variable, const char *const settings[])
 {
     for (; *settings; settings++)
@@ -164,7 +164,7 @@ static bool is_set_for(const char *variable, const char *const settings[])
     return strncmp(variable, "LD_PRELOAD=", 11) == 0;
 }
 
-// The environment of the process: the parent's, with the arm's malloc, if wanted, and settings instead of what may be there.
+// The process's environment: the parent's, with the arm's settings and, if wanted, its malloc in place of the parent's values.
 static int environment_make(const struct tb_arm *arm, bool with_malloc, char ***out, char **preload)
 {
     static const char *const none[] = {NULL};
@@ -215,7 +215,7 @@ static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t 
             error = -posix_spawn_file_actions_adddup2(&actions, high[1], 4);
         if (!error)
             error = -posix_spawn_file_actions_adddup2(&actions, high[2], 2);
-        if (!error && runner->words) // what a tool prints is not our answer
+        if (!error && runner->words) // a tool's output is not the sample
             error = -posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
         if (!error)
             error = -posix_spawnp(pid, words[0], &actions, NULL, (char *const *)words, environment);
@@ -229,7 +229,7 @@ static int process_start(struct runner *runner, const struct tb_arm *arm, pid_t 
     return error;
 }
 
-// Waits; a process that hangs is killed. *hung tells.
+// Waits, and kills a process that hangs: *hung.
 static int process_wait(pid_t pid, uint64_t patience_ms, int *status, bool *hung)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -251,7 +251,7 @@ static int process_wait(pid_t pid, uint64_t patience_ms, int *status, bool *hung
     return 0;
 }
 
-// What the process said last before it died, in one line.
+// The last line that the process printed before it died.
 static void last_words(const struct runner *runner, char *out, size_t bytes)
 {
     char text[1024];
@@ -288,7 +288,7 @@ static int sample_take(struct runner *runner, uint32_t at_cell, uint32_t at_arm,
     int status = 0;
     bool hung = false;
     job_fill(runner->job, runner->campaign, at_cell, at_arm);
-    if (!runner->words) // a tool that looks at the process has the hardware's counters for itself
+    if (!runner->words) // a tool that observes the process needs the hardware counters for itself
         counters_fill(runner->job, runner->campaign, cell, round);
     int error = process_start(runner, &runner->campaign->arms[at_arm], &pid);
     if (!error)

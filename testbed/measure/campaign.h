@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// campaign: several arms, side by side, on one or more cells, for a number of rounds; and all that came of it.
+// campaign: runs several arms side by side, on one or more cells, for a number of rounds, and keeps all samples.
 //
-// An *arm* is a contender as it is run (the same contender may be two arms: that is the A/A control, or a fault put in on
-// purpose). A *cell* is a schedule with a touch mode. In a round every arm runs once per cell, in random order, each in a fresh
-// process. A *sample* is what one such process brought home. Ratios are formed within a round, never across.
+// An *arm* is a contender as it is run (the same contender may be two arms: the A/A control, or an injected fault). A *cell* is a
+// schedule with a touch mode. In a round every arm runs once per cell, in random order, each in a fresh process. A *sample* is
+// the result of one such process. Ratios are formed within a round, never across rounds.
 #ifndef TB_CAMPAIGN_H
 #define TB_CAMPAIGN_H
 
@@ -19,26 +19,26 @@ struct tb_contender;
 
 struct tb_arm {
     const struct tb_contender *contender;
-    char key[8];                // what a log calls it ("A")
-    const char *name;           // in a log; NULL: the label, of which "#2" says nothing that the log does not
+    char key[8];                // its key in a log ("A")
+    const char *name;           // in a log; NULL: the label without "#2"
     char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so", the NAME of "NAME=malloc:..."
-    char library[4096];         // for LD_PRELOAD; "" where none is needed
+    char library[4096];         // for LD_PRELOAD; "": none
     enum tb_fault fault;
     double fault_percent;
-    uint32_t cross_percent;     // many nodes: of the requests, so many finish on another node than they began on (NAME%50)
-    uint32_t workers;           // 0: as its cell (NAME+4w)
+    uint32_t cross_percent;     // many nodes: percentage of requests that finish on another node than they began on (NAME%50)
+    uint32_t workers;           // 0: the cell's (NAME+4w)
 };
 
 struct tb_cell {
-    const struct tb_schedule *schedule; // NULL: a recorded trace that is not here
-    const char *name, *workload; // NULL: as the schedule and the touch say
-    const char *trace_sha256;   // of a recorded trace's file; NULL or "": there is none
+    const struct tb_schedule *schedule; // NULL: a recorded trace that is missing here
+    const char *name, *workload; // NULL: derived from schedule and touch
+    const char *trace_sha256;   // of a recorded trace's file; NULL or "": not a trace
     enum tb_touch touch;
     uint32_t laps;              // timed laps in each process, the same for all arms
     uint32_t laps_warmup;
-    uint32_t laps_counted;      // many nodes: laps in which every touch is accounted for, before all others
-    uint32_t laps_metered;      // laps with the kernel's counters on, after all others: a thread that is counted runs slower
-    uint32_t workers;           // these four: 0 or false where the cell is as its campaign, or its schedule (cell.h)
+    uint32_t laps_counted;      // many nodes: laps that account for every touch, before all others
+    uint32_t laps_metered;      // laps with the kernel's counters on, after all others: counting slows a thread down
+    uint32_t workers;           // these four: 0 or false means as the campaign or the schedule (cell.h)
     uint64_t block_bytes;
     uint32_t pool_blocks;
     bool dispatch_given;
@@ -60,7 +60,7 @@ struct tb_campaign {
     const struct tb_counter_set *counters; // probed; NULL: nothing is counted
     uint64_t counters_wanted;   // always on (tb_counters_want)
     struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_campaign_run_rounds()
-    const char *unfit;          // what the doctor has against this host, in a line; NULL: nothing, or nobody asked
+    const char *unfit;          // the doctor's findings on this host, in a line; NULL: none, or not asked
 };
 
 static inline struct tb_sample *tb_campaign_sample(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round)
@@ -68,7 +68,7 @@ static inline struct tb_sample *tb_campaign_sample(const struct tb_campaign *cam
     return &campaign->samples[((uint64_t)cell * campaign->arms_count + arm) * campaign->rounds + round];
 }
 
-// What a process is given: the arm's own, else the cell's, else the campaign's.
+// The settings of a process: the arm's, else the cell's, else the campaign's.
 uint32_t tb_campaign_workers(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm);
 uint64_t tb_campaign_block_bytes(const struct tb_campaign *campaign, uint32_t cell);
 enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32_t cell);
@@ -76,32 +76,32 @@ enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32
 // Called after each process; `done` of `total`.
 typedef void tb_progress_fn(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
 
-// For those who watch a campaign: each function may be NULL, and is called between two processes, never beside one. Anything but 0
-// ends the campaign with that result. `position`: which of the arms it was in its round and cell.
+// Hooks: each may be NULL, and is called between two processes, never while one runs. Any result but 0 ends the campaign with
+// that result. `position`: the arm's place in the order of its round and cell.
 struct tb_campaign_hooks {
     tb_progress_fn *progress;
     void *progress_context;
     int (*sample)(void *context, const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round,
                   uint32_t position);
-    int (*round)(void *context, const struct tb_campaign *campaign, uint32_t round); // all its samples are there
+    int (*round)(void *context, const struct tb_campaign *campaign, uint32_t round); // when all its samples are there
     void *context;
 };
 
-// Runs the rounds first .. first + count - 1: all, or a campaign in blocks. 0, or -errno when the testbed itself failed (no memory,
-// no processes, no locus-lap: tb_share_lap() says why); an arm that crashes is an invalid sample.
+// Runs the rounds first .. first + count - 1: all, or a block of a campaign. 0, or -errno if the testbed itself failed (no
+// memory, no processes, no locus-lap: tb_share_lap() says why); an arm that crashes is an invalid sample.
 int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks);
 
-// One more process of that arm in that cell, started by a tool that looks at it: `words` are the tool's (perf record ... --) and
-// what it shall start, which is locus-lap (base/share.h), and before it by env(1) the arm's malloc: the tool does not get that.
-// The sample goes to *out and not into the campaign, as it was disturbed. What was printed on stderr goes to `said`. 0, or -errno
-// when there was no process (-ENOENT: no such tool).
+// Runs one more process of that arm in that cell under a tool that observes it. `words` are the tool's command line (perf record
+// ... --) and the program it shall start: locus-lap (base/share.h), preceded by env(1) with the arm's malloc, so that the tool
+// itself does not get it. The sample goes to *out and not into the campaign, because the tool disturbs it. stderr goes to `said`.
+// 0, or -errno if no process was started (-ENOENT: no such tool).
 int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],
                           struct tb_sample *out, char *said, size_t said_bytes);
 
-// "steady-decode, full touch"; in a bench the workload, or "single operations".
+// "steady-decode, full touch"; for a bench the workload, or "single operations".
 void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size);
 
-// Draws a tb_progress (base/terminal.h), which is its context.
+// A hook that draws a tb_progress (base/terminal.h), its context.
 void tb_progress_step(void *progress, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
 
 #endif

@@ -30,7 +30,7 @@ static bool dispatch_read(const char *word, struct tb_cell *out)
     return out->dispatch_given;
 }
 
-// Each kind of setting once.
+// Each kind of setting may occur once.
 static bool setting_read(const char *word, struct tb_cell *out)
 {
     uint32_t workers = tb_workers_parse(word);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cell: one, as postulates and experiments write it: WORKLOAD/TOUCH, and behind it in any order what it has otherwise than the
-// rest of its campaign:
+// cell: a cell's name: WORKLOAD/TOUCH, then in any order the settings that differ from the campaign's:
 //
 //     steady-decode/full              as the campaign
 //     steady-decode/full/futex        dispatch: inline, spin or futex
@@ -15,8 +14,8 @@
 
 #define TB_WORKLOAD_NAME 48
 
-// 0 with the name, and of *out touch and settings; all else is 0. -EINVAL: it is not of that form, or has a part twice. Whether
-// there is such a workload is not asked.
+// 0: the name, and touch and settings in *out; the rest of *out is 0. -EINVAL: not of that form, or a setting occurs twice.
+// Whether the workload exists is not checked.
 int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_cell *out);
 
 #endif

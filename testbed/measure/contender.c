@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contender: the list that the linker made, and arms by their names on the command line.
+// contender: the list of contenders, which the linker makes, and the names of arms on the command line.
 
 #include "testbed/measure/contender.h"
 
@@ -15,7 +15,7 @@
 #include "testbed/base/nearest.h"
 #include "testbed/measure/peer.h"
 
-// The base name of the multiarch folder of Debian and its like.
+// The name of the multiarch folder in Debian and its derivatives.
 #if defined(__x86_64__)
 #define MULTIARCH "x86_64-linux-gnu"
 #elif defined(__aarch64__)
@@ -53,11 +53,11 @@ static int name_unknown(const char *name, char *why, size_t why_bytes)
 {
     const struct tb_optional *optional = optional_find(name);
     if (optional) {
-        snprintf(why, why_bytes, "contender %s was not built in: install %s, then run make again", name, optional->package);
+        snprintf(why, why_bytes, "contender %s is not built in: install %s, then run make again", name, optional->package);
         return -ENODEV;
     }
     if (tb_peer_name(name)) {
-        snprintf(why, why_bytes, "contender %s is not here: make peers brings those of Debian's later releases", name);
+        snprintf(why, why_bytes, "contender %s is missing: make peers fetches those of Debian's later releases", name);
         return -ENODEV;
     }
     char meant[128];
@@ -79,7 +79,7 @@ static int library_find(const struct tb_contender *contender, struct tb_arm *arm
         }
     }
     arm->library[0] = '\0';
-    snprintf(why, why_bytes, "contender %s: %s is not installed (make deps installs it; or name it: malloc:/path/%s)",
+    snprintf(why, why_bytes, "contender %s: %s is not installed (make deps installs it; or give its path: malloc:/path/%s)",
              contender->name, contender->libraries[0], contender->libraries[0]);
     return -ENODEV;
 }
@@ -127,7 +127,7 @@ static int fault_parse(const char *text, struct tb_arm *arm)
     return end != text + 6 && *end == '\0' && arm->fault_percent > 0 && arm->fault_percent <= 1000 ? 0 : -EINVAL;
 }
 
-// "NAME%50", and takes it off. A path may hold a % of its own.
+// Takes "%50" off "NAME%50". A path may have a % of its own.
 static int share_parse(char *name, struct tb_arm *arm)
 {
     char *sign = strrchr(name, '%'), *end;
@@ -141,7 +141,7 @@ static int share_parse(char *name, struct tb_arm *arm)
     return 0;
 }
 
-// "NAME+4w", and takes it off.
+// Takes "+4w" off "NAME+4w".
 static int workers_parse(char *name, struct tb_arm *arm)
 {
     char *sign = strncmp(name, "malloc:", 7) ? strrchr(name, '+') : NULL;
@@ -152,7 +152,7 @@ static int workers_parse(char *name, struct tb_arm *arm)
     return arm->workers ? 0 : -EINVAL;
 }
 
-// What stands behind the name, and takes it off.
+// Takes fault, share and workers off the name.
 static int suffixes_parse(char *name, const char *text, struct tb_arm *arm, char *why, size_t why_bytes)
 {
     char *at = strrchr(name, '@');
@@ -163,17 +163,17 @@ static int suffixes_parse(char *name, const char *text, struct tb_arm *arm, char
     if (at)
         *at = '\0';
     if (share_parse(name, arm)) {
-        snprintf(why, why_bytes, "'%s': the share behind %% is a whole number from 0 to 100", text);
+        snprintf(why, why_bytes, "'%s': the share after %% must be a whole number from 0 to 100", text);
         return -EINVAL;
     }
     if (workers_parse(name, arm)) {
-        snprintf(why, why_bytes, "'%s': the workers behind + are a whole number from 1 to %u and a w", text, TB_WORKERS_MAX);
+        snprintf(why, why_bytes, "'%s': after + comes a whole number of workers from 1 to %u, and a w", text, TB_WORKERS_MAX);
         return -EINVAL;
     }
     return 0;
 }
 
-// A path may hold '#' as well, so only digits at the very end count.
+// A path may also have a '#', so only digits at the very end count.
 size_t tb_twin_mark(const char *label)
 {
     size_t length = strlen(label), at = length;
@@ -207,7 +207,7 @@ int tb_arm_read(const char *text, const struct tb_arm arms[], uint32_t count, st
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// The arm that gave a library this name, or NULL.
+// The arm that gave this name to a library, or NULL.
 static const struct tb_arm *named_find(const char *name, const struct tb_arm arms[], uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -216,7 +216,7 @@ static const struct tb_arm *named_find(const char *name, const struct tb_arm arm
     return NULL;
 }
 
-// Has it a meaning already? Two things in one row would be taken for one.
+// Does the name already mean something? Two things in one row would be taken for one.
 static bool name_is_taken(const char *name)
 {
     char library[sizeof(struct tb_arm){0}.library], why[512];
@@ -227,9 +227,10 @@ static bool name_is_taken(const char *name)
 static int name_check(const char *name, const struct tb_arm *arm, const struct tb_arm *known, char *why, size_t why_bytes)
 {
     if (!name[0] || !strchr(LETTERS, name[0]) || name[strspn(name, LETTERS "._-")])
-        snprintf(why, why_bytes, "'%s' is no name: letters, digits, dots, dashes and underlines, a letter or digit first", name);
+        snprintf(why, why_bytes, "'%s' is not a name: use letters, digits, dots, dashes and underscores; a letter or digit first",
+                 name);
     else if (name_is_taken(name))
-        snprintf(why, why_bytes, "'%s' is a contender already: call %s otherwise", name, arm->library);
+        snprintf(why, why_bytes, "'%s' is already a contender: give %s another name", name, arm->library);
     else if (known && strcmp(known->library, arm->library))
         snprintf(why, why_bytes, "'%s' is %s already: call %s otherwise", name, known->library, arm->library);
     else
@@ -237,7 +238,7 @@ static int name_check(const char *name, const struct tb_arm *arm, const struct t
     return -EINVAL;
 }
 
-// Whose library it is: "malloc:/path/lib.so", a contender's, one that was named before, a peer's.
+// Finds the library: of "malloc:/path/lib.so", a contender, a name given before, or a peer.
 static int library_choose(const char *name, const struct tb_arm *known, struct tb_arm *arm, char *why, size_t why_bytes)
 {
     bool by_path = strncmp(name, "malloc:", 7) == 0;
@@ -255,7 +256,7 @@ static int library_choose(const char *name, const struct tb_arm *known, struct t
     return error == -ENOENT ? name_unknown(name, why, why_bytes) : error;
 }
 
-// `count` arms are there already: a name that one of them gave its library may be used again.
+// The first `count` arms exist: a name that one of them gave to a library may be used again.
 static int arm_parse(const char *text, const struct tb_arm arms[], uint32_t count, struct tb_arm *out, char *why, size_t why_bytes)
 {
     char name[sizeof out->label];
@@ -267,7 +268,7 @@ static int arm_parse(const char *text, const struct tb_arm arms[], uint32_t coun
         return -ENOENT;
     }
     if (sign && strncmp(sign, "=malloc:", 8)) {
-        snprintf(why, why_bytes, "'%s': behind = stands the library, malloc:/path/lib.so", text);
+        snprintf(why, why_bytes, "'%s': after = comes the library, malloc:/path/lib.so", text);
         return -EINVAL;
     }
     memcpy(out->label, text, length);
@@ -291,7 +292,7 @@ int tb_arm_parse(const char *text, struct tb_arm *out, char *why, size_t why_byt
 int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
 {
     if (*count == TB_ARMS_MAX) {
-        snprintf(why, why_bytes, "%u contenders at most", TB_ARMS_MAX);
+        snprintf(why, why_bytes, "at most %u contenders", TB_ARMS_MAX);
         return -E2BIG;
     }
     struct tb_arm *arm = &arms[*count];
@@ -299,7 +300,7 @@ int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *w
     if (error)
         return error;
     if (twin_number(arms, *count, arm)) {
-        snprintf(why, why_bytes, "'%s' is too long to be there twice", arm->label);
+        snprintf(why, why_bytes, "'%s' is too long to be used twice", arm->label);
         return -EINVAL;
     }
     (*count)++;

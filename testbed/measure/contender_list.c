@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contender_list: all contenders of one node by name and summary, for people. It comes from the linker's list and from the peers'
-// folder, so that a new one is in the help by being there.
+// contender_list: prints all contenders of one node with their summaries. It uses the linker's list and the peers' folder, so a
+// new contender appears in the help by itself.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -28,7 +28,7 @@ static void sleep_until_sent(struct tb_worker *worker, uint64_t turn)
     atomic_store_explicit(&worker->asleep, 1, memory_order_seq_cst); // S2
     if (!message_ready(worker, turn, memory_order_seq_cst, &message)) // S2
         syscall(SYS_futex, &worker->asleep, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
-    atomic_store_explicit(&worker->asleep, 0, memory_order_relaxed); // only a hint to the owner from here on
+    atomic_store_explicit(&worker->asleep, 0, memory_order_relaxed); // from here on only a hint to the owner
 }
 
 void tb_worker_wake(struct tb_worker *worker)
@@ -60,8 +60,8 @@ static void *worker_main(void *argument)
     }
 }
 
-// Where there are too few CPUs, workers share all but the owner's. Threads inherit the mask of the thread that creates them, so
-// the owner takes it for a moment.
+// With too few CPUs, workers share all but the owner's. Threads inherit their creator's mask, so the owner takes that mask for a
+// moment.
 static void share_other_cpus(const unsigned cpus[], unsigned count)
 {
     cpu_set_t others;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: how a finished request reaches a worker. The same for every contender, and part of what is timed.
+// dispatch: how a finished request reaches a worker. It is the same for every contender, and part of the timed code.
 //
-// inline   the owner does the worker's work itself: no second thread, deterministic.
-// spin     a ring per worker, and a worker that polls it: the least that two threads can cost.
-// futex    the same ring, and a worker that sleeps when it is empty: what an engine that shares its CPUs does.
+// inline   the owner does the worker's work itself: no second thread; deterministic
+// spin     a ring per worker, which the worker polls: the least that two threads can cost
+// futex    the same ring, but the worker sleeps when it is empty, as in an engine that shares its CPUs
 //
-// Ring: single producer, single consumer. A slot holds the table's address with the parity of its turn in the lowest bit, so the
+// Ring: single producer, single consumer. A slot has the table's address, with the parity of its turn in the lowest bit, so the
 // worker polls one line and need not write it (after FastForward: Giacomoni, Moseley, Vachharajani, PPoPP 2008).
 #ifndef TB_DISPATCH_H
 #define TB_DISPATCH_H
@@ -19,7 +19,7 @@
 #include "placement/blocks/table.h"
 #include "testbed/measure/sample.h"
 
-#define TB_RING_SLOTS 1024u // more than any suite workload has under way; a replay that fills it waits, draining
+#define TB_RING_SLOTS 1024u // more than any suite workload has in flight; a replay that fills it drains and waits
 
 struct tb_worker {
     // Written by the owner.
@@ -27,13 +27,13 @@ struct tb_worker {
     uint64_t done_seen;
     // Written by the worker.
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t done; // requests finished. W1 (release), partner W2 (acquire) in tb_worker_idle()
-    // Written by both, rarely: 1 while the worker sleeps or is about to.
+    // Both write it, rarely: 1 while the worker sleeps or is about to.
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint32_t asleep;
     _Alignas(LOCUS_CACHE_LINE) _Atomic uintptr_t ring[TB_RING_SLOTS];
 
     enum tb_dispatch dispatch;
     uint32_t number;
-    int cpu;                    // -1: not on a CPU of its own
+    int cpu;                    // -1: no CPU of its own
     void (*finish)(void *context, uint32_t worker, struct locus_table *table);
     void *context;
     pthread_t thread;
@@ -42,17 +42,17 @@ struct tb_worker {
 struct tb_crew {
     struct tb_worker *workers;
     uint32_t count;
-    bool pinned;                // owner and every worker on a CPU of their own
+    bool pinned;                // the owner and every worker have a CPU of their own
 };
 
-// Pins the calling thread to the first allowed CPU and starts `count` workers on the next ones. With fewer CPUs than that, the
-// workers share all but the owner's (if there are two at least). 0 or -errno; nothing runs then.
+// Pins the calling thread to the first allowed CPU and starts `count` workers on the next ones. With too few CPUs, the workers
+// share all but the owner's (if there are at least two). 0, or -errno: nothing runs.
 int tb_crew_start(struct tb_crew *crew, uint32_t count, enum tb_dispatch dispatch,
                   void (*finish)(void *, uint32_t, struct locus_table *), void *context);
 void tb_crew_stop(struct tb_crew *crew); // when every worker is idle
 void tb_worker_wake(struct tb_worker *worker);
 
-// W2: acquire, partner W1. What the worker freed and pushed is visible when this is true.
+// W2 (acquire), partner W1: if this is true, everything that the worker freed and pushed is visible.
 static inline bool tb_worker_idle(struct tb_worker *worker)
 {
     worker->done_seen = atomic_load_explicit(&worker->done, memory_order_acquire); // W2
@@ -68,8 +68,8 @@ static inline bool tb_worker_full(struct tb_worker *worker)
 }
 
 // pre: not full. R1 (release), partner R2 (acquire) in worker_main: the worker sees the table as the owner left it. With a
-// sleeping worker the store and the look at `asleep` are sequentially consistent (S1), as are the worker's two (S2): one of
-// them sees the other's store, so no wake-up is lost.
+// sleeping worker the store and the load of `asleep` are sequentially consistent (S1), as are the worker's two accesses (S2): at
+// least one side sees the other's store, so no wake-up is lost.
 static inline void tb_worker_send(struct tb_worker *worker, struct locus_table *table)
 {
     uint64_t turn = worker->sent++;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// driver: the code that is timed. It runs a schedule's stream of operations against one contender.
+// driver: the timed code. It runs a schedule's stream of operations against one contender.
 //
-// TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: the calls into a contender are direct, and
-// whatever the driver costs, it costs all of them the same (the contender `null` shows how much that is). Nothing in a timed
-// lap allocates, prints or reads a clock. With `probe` it also watches: blocks outstanding, addresses, and whether what was written
-// is still there.
+// TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: calls into the contender are direct, and
+// the driver costs all contenders the same (the contender `null` shows how much). Nothing in a timed lap allocates, prints or
+// reads a clock. With `probe` the operations also record the outstanding blocks and their addresses, and check that blocks still
+// hold what was written.
 #ifndef TB_DRIVER_H
 #define TB_DRIVER_H
 
@@ -19,7 +19,7 @@
 
 // --- a take, a touch, a retirement ---
 
-// What a slot's request writes: never 0, and different for neighbours.
+// The byte that a slot's request writes: never 0, and different for neighbours.
 TB_INLINE unsigned char tb_tag(uint32_t slot)
 {
     return (unsigned char)(slot % 255 + 1);
@@ -37,7 +37,7 @@ TB_INLINE void tb_touch(struct tb_engine *engine, void *block, uint32_t slot)
 TB_INLINE bool tb_intact(const void *block, size_t bytes, uint32_t slot)
 {
     const unsigned char *byte = block;
-    return byte[0] == tb_tag(slot) && memcmp(byte, byte + 1, bytes - 1) == 0; // all are equal to the first
+    return byte[0] == tb_tag(slot) && memcmp(byte, byte + 1, bytes - 1) == 0; // all equal the first
 }
 
 TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, bool probe)
@@ -95,9 +95,9 @@ TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, 
 
 // --- a lap ---
 
-// Waits until every worker is idle, draining: a lap ends when everything that was retired in it is home. Only when a worker has
-// finished a request can something have arrived; but where the way home is bounded, a worker may be waiting in the middle of one,
-// and the owner does what it does at a step.
+// Drains until every worker is idle: a lap ends when everything retired in it is home. Blocks can only have arrived when a worker
+// has finished a request. But if the way home is bounded, a worker may be waiting in the middle of one, so the owner does what it
+// does at a step.
 TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, void *context)
 {
     bool bounded = engine->contender->batch_blocks_max != 0;
@@ -129,7 +129,7 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
         else if (op->kind == TB_OP_RETIRE)
             tb_op_retire(engine, ops, context, *op, probe);
         else if (!tb_op_take(engine, ops, context, *op, probe))
-            break; // the run is invalid; do not wait for blocks that will not come
+            break; // the run is invalid: do not wait for blocks that will not come
     }
     tb_settle(engine, ops, context);
 }

@@ -13,7 +13,7 @@
 #include "placement/base/cpu_relax.h"
 #include "testbed/measure/watch.h"
 
-// `locus bench`: repetitions. Arbitrary, but odd: the median is one of them.
+// Repetitions of `locus bench`. Arbitrary, but odd, so that the median is one of them.
 #define BENCH_REPETITIONS 101u
 
 uint64_t tb_now_ns(void)
@@ -23,7 +23,7 @@ uint64_t tb_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// One table per slot, in one piece of memory; for a bench as many tables as it uses.
+// One table per slot, in one piece of memory; a bench gets as many tables as it uses.
 static int tables_open(struct tb_engine *engine, uint32_t count, const uint32_t capacity[])
 {
     size_t bytes = 0;
@@ -98,7 +98,7 @@ static double mean_of(const double values[], uint32_t count)
     return sum / count;
 }
 
-// A delay put in on purpose must scale with the work: it is measured on the warm-up laps, and spent inside every timed one.
+// An injected delay must scale with the work: it is measured in the warm-up laps, and spent inside every timed lap.
 static void spin_ns(uint64_t duration_ns)
 {
     for (uint64_t start_ns = tb_now_ns(); tb_now_ns() - start_ns < duration_ns;)
@@ -132,7 +132,7 @@ static void laps_timed(struct tb_engine *engine, void *context, uint64_t *lap)
     }
 }
 
-// Opened only now: from then on every switch to or from a thread of this process takes longer. Without memory for it nothing is
+// Opened only here, because counters make every switch to or from a thread of this process slower. If memory runs out, nothing is
 // counted.
 static void laps_metered(struct tb_engine *engine, void *context, uint64_t *lap)
 {
@@ -150,7 +150,7 @@ static void laps_metered(struct tb_engine *engine, void *context, uint64_t *lap)
     job->sample.metered_lap_ns = median_of(ns, job->laps_metered);
 }
 
-// Blocks that live requests hold already are in use, too.
+// Blocks that live requests already hold are also in use.
 static void probe_begin(struct tb_engine *engine, void *context)
 {
     const struct tb_ops *ops = engine->contender->driver->ops;
@@ -188,12 +188,12 @@ static void measure_laps(struct tb_engine *engine, void *context, uint32_t probe
     laps_timed(engine, context, &lap);
     if (engine->crew.pinned)
         tb_watch_stop(&watch, sample);
-    if (!engine->error && job->fault != TB_FAULT_DROP_CHUNK) { // a dropped chunk leaves nothing to watch but its gate
+    if (!engine->error && job->fault != TB_FAULT_DROP_CHUNK) { // after a dropped chunk only its gate matters
         probe_begin(engine, context);
         for (uint32_t i = 0; i < probe_laps; i++)
             driver->probe(engine, context, tb_schedule_lap(engine->schedule, lap++));
         laps_metered(engine, context, &lap);
-        while (lap % engine->schedule->laps_count) // the epilogue knows where requests lie after whole rotations
+        while (lap % engine->schedule->laps_count) // the epilogue expects the slots as after whole rotations
             driver->span(engine, context, tb_schedule_lap(engine->schedule, lap++));
         driver->span(engine, context, &engine->schedule->epilogue);
     }
@@ -251,7 +251,7 @@ static void measure_bench(struct tb_engine *engine, void *context)
         engine->job->sample.bench_ns[i] = median_of(ns[i], BENCH_REPETITIONS);
 }
 
-// The gates. The first that fails is the reason; a run that fails one is invalid, not slow.
+// The gates. The first that fails is the reason; a run that fails a gate is invalid, not slow.
 static void judge(struct tb_engine *engine, const struct tb_audit *audit)
 {
     struct tb_sample *s = &engine->job->sample;
@@ -307,7 +307,7 @@ static int measure(struct tb_engine *engine)
         error = ops->open(&setup, &context);
     if (!error)
         error = tb_crew_start(&engine->crew, job->workers, job->bench ? TB_DISPATCH_INLINE : job->dispatch, ops->finish, context);
-    if (error && job->sample.invalid[0]) { // the contender has said what this host lacks, and that is the answer
+    if (error && job->sample.invalid[0]) { // the contender has said what this host lacks
         job->sample.ran = true;
         error = 0;
         goto out;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// engine: one measured process: its state, and what it does before and after the driver (driver.h), which is what is timed.
+// engine: one measured process: its state, and what it does before and after the timed driver (driver.h).
 //
 // Order in a process: prologue, warm-up laps, timed laps, probe laps, metered laps, epilogue, gates (engine.c). Probe laps do the
-// same work and also watch: blocks outstanding after every take, which addresses were used, and whether what was written is still
-// there when the request retires. They are not timed, and the same for all. In metered laps the kernel's counters are on, and in
-// no others: every switch of threads takes longer then, which made laps of an arm that sleeps longer by a fifth.
+// same work and also record the blocks outstanding after every take and the addresses used, and check at each retirement that
+// blocks still hold what was written. They are not timed, and are the same for all. Only in metered laps are the kernel's
+// counters on: they slow every thread switch down, which made laps of a sleeping arm a fifth longer.
 #ifndef TB_ENGINE_H
 #define TB_ENGINE_H
 
@@ -21,31 +21,31 @@ struct tb_engine {
     char *tables_memory;
     struct tb_crew crew;
     uint32_t next_worker;
-    size_t touch_bytes;             // per block: 0, 1 or block_bytes (0 too when the fault skips touches)
+    size_t touch_bytes;             // per block: 0, 1 or block_bytes (also 0 if the fault skips touches)
 
     uint64_t taken;                 // blocks
     uint64_t retired;               // requests
     uint64_t touched_bytes;
-    uint64_t fault_countdown;       // retires until the fault is put in; 0: never
-    int error;                      // first failure of a contender's function
+    uint64_t fault_countdown;       // retirements until the fault is injected; 0: never
+    int error;                      // the first error of a contender's function
 
     // Probe laps.
-    uint64_t *seen;                 // addresses in use, in order of use; in a bench the blocks that are out
+    uint64_t *seen;                 // addresses in use, in order of use; in a bench, the blocks that are out
     uint64_t seen_count, seen_max;
     uint64_t outstanding_high;
-    uint64_t damaged;               // blocks that did not hold at retirement what was written into them
+    uint64_t damaged;               // blocks that had lost their contents at retirement
 };
 
-// engine.c: what need not be inlined.
+// In engine.c, because it need not be inlined.
 int tb_engine_run(struct tb_job *job, const struct tb_contender *contender, const struct tb_schedule *schedule);
 bool tb_engine_fault(struct tb_engine *engine, struct locus_table *table); // true: do not dispatch this one
 uint64_t tb_now_ns(void);
 
-// Single operations over many tables, for `locus bench`: one thread, no touches.
+// Single operations on many tables, for `locus bench`: one thread, no touches.
 enum tb_stage { TB_STAGE_ALLOC, TB_STAGE_RELEASE, TB_STAGE_TAKE_BULK, TB_STAGE_RETIRE, TB_STAGE_FINISH, TB_STAGE_DRAIN };
 #define TB_BENCH_BULK_BLOCKS 32u // blocks of one table
-// Under way at once. They make the shortest stage (bulk, a quarter of a nanosecond a block) about 40 times as long as a look at
-// the clock, whose own cost is taken off.
+// Tables in use at once. They make the shortest stage (bulk, a quarter of a nanosecond a block) about 40 times as long as reading
+// the clock, whose cost is subtracted.
 #define TB_BENCH_BLOCKS 4096u
 
 // The driver, instantiated for one contender by TB_DRIVER().

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// peer: see peer.h. The folder is looked at when somebody asks, so a peer is there as soon as its file is.
+// peer: see peer.h. The folder is read on each call, so a peer exists as soon as its file does.
 
 #include "testbed/measure/peer.h"
 
@@ -73,5 +73,5 @@ void tb_peer_list(FILE *out, int indent)
     }
     free(entries);
     if (count <= 0)
-        fprintf(out, "  %-*snewer mallocs, each by its version: run make peers\n", indent - 2, "NAME-VERSION");
+        fprintf(out, "  %-*snewer mallocs, by version: run make peers\n", indent - 2, "NAME-VERSION");
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// peer: a malloc that `make peers` (peers.sh) has brought from a later release than this machine's: NAME-VERSION.so in
-// build/peers, or in the folder that LOCUS_PEERS names. What this machine's libraries refuse lies there as NAME-VERSION.refused.
+// peer: a malloc that `make peers` (peers.sh) has fetched from a later release than this machine's: NAME-VERSION.so in
+// build/peers, or in the folder that LOCUS_PEERS names. A malloc that cannot be loaded with this machine's libraries is there as
+// NAME-VERSION.refused.
 #ifndef TB_PEER_H
 #define TB_PEER_H
 
@@ -9,14 +10,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// Is it a name such as peers have, "mimalloc-3.6.0", whether it is here or not?
+// Is it the name of a peer, "mimalloc-3.6.0", whether it is here or not?
 bool tb_peer_name(const char *name);
 
-// Its library. 0, -ENOENT (there is none of that name), -ENODEV (there is, and it does not load here), -ENAMETOOLONG; why: in
-// words, but for -ENOENT.
+// Its library. 0, -ENOENT (no such peer), -ENODEV (it does not load here), -ENAMETOOLONG; why: in words, except for -ENOENT.
 int tb_peer_find(const char *name, char *library, size_t bytes, char *why, size_t why_bytes);
 
-// One line for each that loads, by name and version, or one on how to get some.
+// Prints a line for each peer that loads, with name and version, or one on how to get some.
 void tb_peer_list(FILE *out, int indent);
 
 #endif

@@ -1,36 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# peers.sh [--again] [DIR]: brings the mallocs of Debian's later releases to DIR (build/peers): 20 MB, nearly all of it lists of
-# packages. Nothing is installed and root is not needed (guest/apt.sh); the packages are only unpacked.
+# peers.sh [--again] [DIR]: fetches the mallocs of Debian's later releases to DIR (build/peers): 20 MB, nearly all of it package
+# lists. It installs nothing and needs no root (guest/apt.sh); packages are only unpacked.
 #
 #   DIR/NAME-VERSION.so        one that loads here: locus eval -c mimalloc,NAME-VERSION
-#   DIR/NAME-VERSION.refused   one that does not, as it was built against a newer libc or libstdc++; what it needs is printed
+#   DIR/NAME-VERSION.refused   one that does not: it was built for a newer libc or libstdc++; the script prints which
 #   DIR/VERSIONS               the packages with their checksums
 #
-# What was fetched once is not fetched again, but it is tried again: libraries are upgraded. A version that is installed here, or
-# that an earlier release has as well, is left out.
+# A malloc is not fetched twice, but it is tried again, because libraries are upgraded. A version that is installed here, or that
+# an earlier release also has, is skipped.
 #
-# Exit status: 0 at least one is there, 2 DIR holds something else, 77 none can be had here (one line says why, and what to do).
+# Exit status: 0 at least one is there; 2 DIR has other contents; 77 none is available here (one line says why, and the remedy).
 set -eu
 here=$(dirname "$0")
-releases='bookworm trixie forky' # by their age; add what comes
+releases='bookworm trixie forky' # oldest first; add new ones
 
 again=
 [ "${1-}" != --again ] || { again=yes; shift; }
 folder=${1:-build/peers}
 
-cannot() { # why and what to do
+cannot() { # why, and the remedy
     echo "locus: peers: $1, then run: make peers" >&2
     exit 77
 }
 
-# Name, packages that may have it (the first one that a release knows), and its library.
+# Name, packages that may have it (the first that a release knows is used), and its library.
 mallocs='mimalloc libmimalloc3|libmimalloc2.1|libmimalloc2.0 libmimalloc.so.[0-9]
 jemalloc libjemalloc2 libjemalloc.so.[0-9]
 tcmalloc libtcmalloc-minimal4t64|libtcmalloc-minimal4 libtcmalloc_minimal.so.[0-9]'
 
-# 3.0.1 of 3.0.1+ds-2.1
+# 3.0.1+ds-2.1 gives 3.0.1
 upstream() { sed 's/^[0-9]*://; s/-[^-]*$//; s/[+~].*//'; }
 
 fetch_one() { # release, name, packages, library: into $work/all
@@ -78,10 +78,10 @@ END
     mv "$work/all" "$folder"
 }
 
-# The highest version of that family that a file has: GLIBC_2.36.
+# The highest version of that family in a file: GLIBC_2.36.
 highest() { grep -aoE "$1_[0-9][0-9.]*" "$2" | sort -V | tail -n 1; }
 
-# What the loader said, as what the library needs. The loader says it in one line for each version that it misses.
+# Turns the loader's message into what the library needs. The loader prints a line for each missing version.
 needs() {
     line=$(echo "$1" | grep " version \`.*' not found" | sort -V -t '`' -k 2 | tail -n 1)
     [ -n "$line" ] || { echo "does not load: $(echo "$1" | head -n 1 | sed 's/^cat: //')"; return; }
@@ -90,7 +90,7 @@ needs() {
     echo "needs $version, this host has ${has#*_}"
 }
 
-try() { # file: renames it as it must be called, and says what came of it
+try() { # file: renames it by whether it loads, and prints the result
     stem=${1%.*}
     words=${stem##*/}
     words="${words%-*} ${words##*-}"
@@ -106,7 +106,7 @@ try() { # file: renames it as it must be called, and says what came of it
 mkdir -p "$(dirname "$folder")"
 folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
 if [ -e "$folder" ] && [ ! -e "$folder/VERSIONS" ] && [ -n "$(ls -A "$folder" 2>&1)" ]; then
-    echo "locus: peers: $folder is there and holds something else: name a folder of its own" >&2
+    echo "locus: peers: $folder has other contents: name a folder of its own" >&2
     exit 2
 fi
 exec 9>"$folder.lock"

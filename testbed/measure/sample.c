@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sample: the words for what a process is asked to do, as flags, logs and reports have them.
+// sample: the names of touch modes, dispatch and faults in flags, logs and reports.
 #include "testbed/measure/sample.h"
 
 #include <stddef.h>

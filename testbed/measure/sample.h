@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sample: what one measured process is asked to do (the job), and what it brings home (the sample), in memory that it shares with
-// the parent. Plain data without pointers: parent and process are two programs (lap_main.c) of one build. A job whose size differs
-// betrays that they are not.
+// sample: the settings of a measured process (the job) and its results (the sample), in memory that it shares with its parent.
+// Plain data without pointers: parent and process are two programs (lap_main.c) of one build. A job of a different size shows that
+// they are not.
 #ifndef TB_SAMPLE_H
 #define TB_SAMPLE_H
 
@@ -21,26 +21,26 @@ enum tb_touch {
 }; // "line": a word in each cache line; runs of many nodes only
 enum tb_dispatch { TB_DISPATCH_INLINE, TB_DISPATCH_SPIN, TB_DISPATCH_FUTEX }; // "inline", "spin", "futex"
 
-enum tb_fault {                 // put in on purpose, to see that the testbed notices: NAME@FAULT
+enum tb_fault {                 // injected to see that the testbed notices: NAME@FAULT
     TB_FAULT_NONE,
     TB_FAULT_SKIP_TOUCH,        // takes blocks and does not write them
     TB_FAULT_DROP_CHUNK,        // one finished request is never sent home
     TB_FAULT_DOUBLE_FREE,       // one handle is freed twice
     TB_FAULT_DELAY,             // every lap is slowed down by fault_percent
-    TB_FAULT_MISPLACE,          // many nodes: the blocks' pages lie elsewhere than their handles say
+    TB_FAULT_MISPLACE,          // many nodes: the blocks' pages are not where their handles say
 };
 
 enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COUNT };
 
-// What one process measured and counted.
+// The results of one process.
 struct tb_sample {
-    bool ran;                   // the process wrote this to its end
+    bool ran;                   // the process finished writing this
     bool valid;                 // every gate passed
     char invalid[192];          // the first gate that failed, in words; "" when valid
-    char version[64];           // of the allocator that was really there, e.g. "mimalloc 2.0.9"
+    char version[64];           // of the allocator that was really used, e.g. "mimalloc 2.0.9"
     double lap_ns;              // median of the timed laps
     double lap_ns_min;
-    double lap_ns_mean, lap_ns_p90; // of the same laps: what a median hides; 0 in runs of many nodes
+    double lap_ns_mean, lap_ns_p90; // of the same laps: these show what a median hides; 0 in runs of many nodes
     uint64_t allocated;         // blocks, by the contender's own counter where it has one
     uint64_t freed;
     uint64_t pushed;            // requests retired by the driver
@@ -48,23 +48,24 @@ struct tb_sample {
     uint64_t waits;             // takes that waited for blocks on their way home, in all laps
     uint64_t touched_bytes;
     uint64_t touched_bytes_expected;
-    uint32_t outstanding_high;  // running high-water of blocks handed out and not home, in the probe laps
+    uint32_t outstanding_high;  // most blocks out at once, in the probe laps
     uint32_t distinct;          // distinct blocks ever touched in the probe laps
     double bench_ns[TB_BENCH_COUNT]; // `locus bench` only: per block, per block, per chunk, per block
     bool workers_pinned;        // every worker had a CPU of its own
-    uint64_t watched_ns;        // warm-up and timed laps together; 0: nobody looked, or threads that share CPUs wait for each other
-    uint64_t waited_ns;         // for so long in that its threads, added up, were ready to run and others had their CPU
-    struct tb_nodes_sample nodes; // of a run of many nodes, else all 0
-    struct tb_counter_value counters[TB_COUNTERS_MAX]; // of the campaign's set: all threads, all metered laps
-    double metered_lap_ns;      // median of those; 0: none
+    uint64_t watched_ns;        // warm-up and timed laps; 0: not watched, or the threads share CPUs and wait for each other
+    uint64_t waited_ns;         // sum over its threads: time ready to run while others had the CPU
+    struct tb_nodes_sample nodes; // of a run of many nodes; otherwise all 0
+    struct tb_counter_value counters[TB_COUNTERS_MAX]; // the campaign's set: all threads, all metered laps
+    double metered_lap_ns;      // median of the metered laps; 0: none
 };
 
+// What a process is asked to do.
 #define TB_LAPS_MAX 4096u
-#define TB_PROBE_LAPS 5u        // laps watched for footprint and contents; 1 for a replay, whose lap is long
+#define TB_PROBE_LAPS 5u        // laps that check footprint and contents; 1 for a replay, whose lap is long
 
 struct tb_job {
     char contender[64];
-    char library[4096];         // that must be the process's malloc; "" for none
+    char library[4096];         // must be the process's malloc; "": any
     enum tb_touch touch;
     enum tb_dispatch dispatch;
     enum tb_fault fault;
@@ -82,12 +83,12 @@ struct tb_job {
     double lap_ns[TB_LAPS_MAX];
 };
 
-// "4w" to 4: a whole number from 1 to TB_WORKERS_MAX; 0: it is none.
+// "4w" gives 4: a whole number from 1 to TB_WORKERS_MAX; 0: not of that form.
 uint32_t tb_workers_parse(const char *text);
 
 const char *tb_touch_name(enum tb_touch touch);
 const char *tb_dispatch_name(enum tb_dispatch dispatch);
 const char *tb_fault_name(enum tb_fault fault); // NULL for none
-const char *tb_bench_name(int op);              // "lap" for none of them
+const char *tb_bench_name(int op);              // "lap" for any other
 
 #endif

@@ -2,11 +2,10 @@
 //
 // watch: see watch.h.
 //
-// A process that shares its CPU takes several times as long, and does so in every round alike: with an endless loop on each of
-// two CPUs all rounds of a malloc took two time slices to the microsecond. Their spread is nothing and their interval narrow, so
-// the times themselves do not tell. The scheduler does: /proc/PID/task/TID/schedstat has the nanoseconds for which a thread was
-// ready to run and did not. An interrupt, a hypervisor that runs another machine, and a cache or a memory bus that is shared are
-// not in it.
+// A process that shares its CPU takes several times as long, and does so in every round: with an endless loop on each of two CPUs
+// all rounds of a malloc took two time slices to the microsecond. So the times have no spread and a narrow interval, and do not
+// show it. The scheduler does: /proc/PID/task/TID/schedstat has the nanoseconds for which a thread was ready to run but did not.
+// It does not include interrupts, a hypervisor that runs another machine, or a shared cache or memory bus.
 #include "testbed/measure/watch.h"
 
 #include <dirent.h>
@@ -18,7 +17,7 @@
 
 #include "testbed/measure/engine.h"
 
-// Adds how long it waited, and how often it ran. false: this kernel has no such file.
+// Adds how long a thread waited, and how often it ran. false: this kernel has no such file.
 static bool thread_waited(int tasks, const char *thread, uint64_t *sum, uint64_t *turns)
 {
     char path[64], text[96], *field = text;
@@ -36,7 +35,7 @@ static bool thread_waited(int tasks, const char *thread, uint64_t *sum, uint64_t
     return true;
 }
 
-// A kernel that does not count has zeros everywhere; a thread that has not run yet has them, too.
+// A kernel that does not count shows zeros, but so does a thread that has not run yet.
 static bool threads_waited(uint64_t *sum)
 {
     uint64_t turns = 0;
@@ -67,7 +66,7 @@ void tb_watch_start(struct tb_watch *watch)
 void tb_watch_stop(const struct tb_watch *watch, struct tb_sample *out)
 {
     uint64_t now_ns = tb_now_ns(), waited_ns;
-    if (!watch->known || !threads_waited(&waited_ns) || waited_ns < watch->waited_ns) // a thread took its waits along
+    if (!watch->known || !threads_waited(&waited_ns) || waited_ns < watch->waited_ns) // a thread ended, and its waits with it
         return;
     out->watched_ns = now_ns - watch->begun_ns;
     out->waited_ns = waited_ns - watch->waited_ns;

@@ -8,19 +8,18 @@
 // with probability 2 P(T <= k - 1), whatever the distribution of d is, as long as it is symmetric about its centre. Differences
 // of two arms measured side by side are: swap the arms' names and nothing but the sign changes.
 //
-// P(T = t) is the share of subsets of {1..n} that sum to t. It is worked out by adding one rank after the other, in doubles
-// of probabilities: counts would pass 2^64 at n = 64, while each probability here is a sum of positive terms and keeps
-// its relative precision. No normal approximation: at the 20 to 30 rounds of a campaign it would be wrong in the second digit
-// of the error rate.
+// P(T = t) is the share of subsets of {1..n} that sum to t. It is computed by adding one rank after the other, as probabilities
+// in doubles: counts would pass 2^64 at n = 64, while each probability is a sum of positive terms and keeps its relative
+// precision. A normal approximation would be wrong in the second digit of the error rate at the 20 to 30 rounds of a campaign.
 //
 // Sign interval. The number of values below the true median is binomial (n, 1/2), whatever the distribution. So the interval from
 // the k-th smallest to the k-th largest value misses it with probability 2 P(X <= k - 1).
 //
-// Bootstrap. The interval's ends are quantiles of the medians of resamples. It is for the eye, one arm at a time; the comparison of
-// two arms is made by the paired ratio, because drift widens each arm's interval and cancels in a pair.
+// Bootstrap. The interval's ends are quantiles of the medians of resamples. It shows one arm at a time. Two arms are compared by
+// the paired ratio, because drift widens each arm's interval but cancels in a pair.
 //
-// Tails. The largest of n values is below the quantile q with probability q^n. Where that is more than 5 % the sample may well have
-// seen nothing of the tail: n >= ln 0.05 / ln q.
+// Tails. The largest of n values is below the quantile q with probability q^n. If that is more than 5 %, the sample may well have
+// missed the tail; so n >= ln 0.05 / ln q is required.
 #include "testbed/stats/stats.h"
 
 #include <errno.h>
@@ -39,8 +38,8 @@ static double median_of_sorted(const double sorted[], size_t n)
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-// Median of |value - centre|, or of the values themselves when centre is NULL. NAN without memory, as for a NAN among the values:
-// both are "unknown" to the caller, and neither may pass for a time.
+// Median of |value - centre|, or of the values themselves when centre is NULL. NAN if memory runs out or a value is NAN: to the
+// caller both mean "unknown", and neither may look like a time.
 static double median_about(const double values[], size_t n, const double *centre)
 {
     double *sorted = n > 0 ? malloc(n * sizeof *sorted) : NULL;
@@ -78,7 +77,7 @@ static void signed_rank_distribution(double probability[], size_t n)
     for (size_t rank = 1; rank <= n; rank++) {
         memset(probability + top + 1, 0, rank * sizeof *probability);
         top += rank;
-        for (size_t t = top + 1; t-- > 0;) // downwards: probability[t - rank] is still that without this rank
+        for (size_t t = top + 1; t-- > 0;) // downwards: probability[t - rank] is still without this rank
             probability[t] = (probability[t] + (t >= rank ? probability[t - rank] : 0)) / 2;
     }
 }
@@ -105,7 +104,7 @@ static int signed_rank_k(size_t n, double confidence, size_t *k, double *achieve
     return 0;
 }
 
-// Without memory the answer is "no such interval": the careful one.
+// If memory runs out the answer is "no such interval", the cautious one.
 size_t tb_signed_rank_k(size_t n, double confidence, double *achieved)
 {
     size_t k = 0;
@@ -172,7 +171,7 @@ out:
 
 #define BOOTSTRAP_RESAMPLES 2000 // arbitrary: the ends of a 95 % interval then rest on fifty resamples each
 
-// A sorted copy, malloc'd. 0, -EINVAL (nothing, or a NAN: nothing sorts it), -ENOMEM.
+// A sorted copy, malloc'd. 0, -EINVAL (no values, or a NAN, which has no order), -ENOMEM.
 static int sorted_copy(const double values[], size_t n, double **out)
 {
     for (size_t i = 0; i < n; i++)
@@ -189,7 +188,7 @@ static int sorted_copy(const double values[], size_t n, double **out)
     return 0;
 }
 
-// R's type 7.
+// A quantile by R's type 7.
 static double quantile_of_sorted(const double sorted[], size_t n, double q)
 {
     double at = q * (double)(n - 1);
@@ -330,7 +329,7 @@ int tb_spread(const double a[], const double b[], size_t n, struct tb_spread *ou
     for (size_t i = 0; i < n; i++)
         squares += (d[i] - mean) * (d[i] - mean);
     free(d);
-    if (isnan(centre)) // no memory for it
+    if (isnan(centre)) // out of memory
         return -ENOMEM;
     *out = (struct tb_spread){.sd = n > 1 ? sqrt(squares / (double)(n - 1)) : NAN, .extreme = extreme};
     return 0;

@@ -2,10 +2,10 @@
 //
 // stats: the few statistics that a paired comparison needs.
 //
-// A ratio of two arms is estimated from d = ln(B / A) of each round, so that whatever disturbs a whole round cancels. The estimate
-// is Hodges and Lehmann's (the median of all Walsh averages); the interval is the exact one of Wilcoxon's signed-rank
-// distribution. n rounds can only reach certain confidences: the one achieved is reported, and when n is too small for the one
-// asked for, the interval is unbounded instead of invented. Nothing is dropped as an outlier. Pure functions, any thread.
+// The ratio of two arms is estimated from d = ln(B / A) of each round, so a disturbance of a whole round cancels. The estimate is
+// Hodges and Lehmann's (the median of all Walsh averages); the interval is the exact one of Wilcoxon's signed-rank distribution.
+// n rounds reach only certain confidences: the achieved one is reported, and if n is too small for the requested one, the
+// interval is unbounded. Nothing is dropped as an outlier. Pure functions, any thread.
 #ifndef TB_STATS_H
 #define TB_STATS_H
 
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TB_CONFIDENCE 0.95 // of every interval that is shown
+#define TB_CONFIDENCE 0.95 // of every interval shown
 
 struct tb_ratio {
     double estimate;            // exp(Hodges-Lehmann of ln ratios)
@@ -32,8 +32,8 @@ double tb_mad(const double values[], size_t n);
 // Ratio b over a, round by round. confidence in (0, 1). 0, -EINVAL (n == 0, a value that is not positive and finite), -ENOMEM.
 int tb_ratio(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out);
 
-// Largest k such that the open interval between the k-th smallest and the k-th largest Walsh average has at least `confidence`; 0
-// when even k = 1 has less. *achieved is that interval's exact confidence.
+// The largest k for which the open interval between the k-th smallest and the k-th largest Walsh average has at least
+// `confidence`; 0 if even k = 1 has less. *achieved is that interval's exact confidence.
 size_t tb_signed_rank_k(size_t n, double confidence, double *achieved);
 
 // --- the median, and what surrounds it ---
@@ -46,20 +46,21 @@ struct tb_interval {
     bool bounded;
 };
 
-// As tb_signed_rank_k, for the k-th smallest and k-th largest of the values themselves (sign test).
+// The same for the k-th smallest and k-th largest value (sign test).
 size_t tb_sign_k(size_t n, double confidence, double *achieved);
 
-// Median with the exact sign interval, which asks nothing of the distribution. 0, -EINVAL (n == 0, a NAN, a confidence outside
-// (0, 1)), -ENOMEM.
+// Median with the exact sign interval, which assumes nothing about the distribution. 0, -EINVAL (n == 0, a NAN, a confidence
+// outside (0, 1)), -ENOMEM.
 int tb_median_sign(const double values[], size_t n, double confidence, struct tb_interval *out);
 
 // Ratio b over a as tb_ratio, but by median and sign interval of the ln ratios. The same results.
 int tb_ratio_sign(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out);
 
-// Median with a percentile bootstrap interval; the same seed gives the same interval. Its confidence is nominal. As tb_median_sign.
+// Median with a percentile bootstrap interval, of nominal confidence; the same seed gives the same interval. Results as
+// tb_median_sign.
 int tb_median_bootstrap(const double values[], size_t n, double confidence, uint64_t seed, struct tb_interval *out);
 
-// Values beyond Tukey's fences. A severe one is not counted as mild, too. 0, -EINVAL, -ENOMEM.
+// Values beyond Tukey's fences. Severe ones are not counted as mild. 0, -EINVAL, -ENOMEM.
 struct tb_outliers {
     size_t mild;                // more than 1.5 interquartile ranges outside the quartiles
     size_t severe;              // more than 3
@@ -73,7 +74,7 @@ int tb_outliers(const double values[], size_t n, struct tb_outliers *out);
 bool tb_equivalent(const struct tb_ratio *ratio, double margin, double *width);
 
 // How far the rounds of a pair disagree, in ln ratios: their standard deviation (NAN for n == 1), and the largest distance from
-// their median. As tb_ratio.
+// their median. Results as tb_ratio.
 struct tb_spread {
     double sd, extreme;
 };

@@ -2,15 +2,15 @@
 //
 // unpaired: the rank-sum interval, see unpaired.h.
 //
-// Of m values a and n values b, U counts the pairs with b < a. When both come from one distribution, up to a shift, every order of
-// the m + n values is equally likely, whatever that distribution is. The interval between the k-th differences b - a from either
-// end misses the shift exactly when U is below k or above its mirror image: with probability 2 P(U <= k - 1). The largest value is
-// one of the a with probability m / (m + n), and then it is above all n of b; otherwise it adds nothing:
+// There are m values a and n values b; U counts the pairs with b < a. If both come from the same distribution, up to a shift,
+// every order of the m + n values is equally likely, whatever the distribution is. The interval between the k-th differences b -
+// a from either end misses the shift exactly when U is below k or above its mirror image: with probability 2 P(U <= k - 1). The
+// largest value is an a with probability m / (m + n), and then it exceeds all n values b; otherwise it adds nothing:
 //
 //     P(m, n, u) = m / (m + n) P(m - 1, n, u - n) + n / (m + n) P(m, n - 1, u)
 //
-// One row of that table per n is kept while m grows. Its size grows with the third power of the counts, so beyond EXACT_PAIRS pairs
-// the normal approximation takes over; there it is right to a rank or two of thousands.
+// One row of that table per n is kept while m grows. Its size grows with the third power of the counts, so beyond EXACT_PAIRS
+// pairs the normal approximation takes over; there it is off by a rank or two in thousands.
 #include "testbed/stats/unpaired.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static void rank_sum_distribution(double *rows, size_t m, size_t n, size_t width
     for (size_t j = 0; j <= n; j++) // P(0, j): U is 0
         for (size_t u = 0; u < width; u++)
             rows[j * width + u] = u == 0;
-    for (size_t i = 1; i <= m; i++) { // P(i, 0) is P(0, 0), and stays
+    for (size_t i = 1; i <= m; i++) { // P(i, 0) stays P(0, 0)
         for (size_t j = 1; j <= n; j++) {
             double *row = rows + j * width, *before = row - width, a_last = (double)i / (double)(i + j);
             for (size_t u = width; u-- > 0;) // downwards: row[u - j] is still that of i - 1

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# locus advise as a person or a program meets it: bad input, a host of one node, and emulated machines, where every count is exact.
-# LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer (it gets the bad input as well), BUILD the folder of the
-# build. The pages of hardware with several nodes are tested by testbed/report/tests/advise_test.c.
+# locus advise from outside: bad input, a host with one node, and emulated machines, where every count is exact. LOCUS names the
+# program, LOCUS_ASAN the one with AddressSanitizer (it also gets the bad input), BUILD the build folder.
+# testbed/report/tests/advise_test.c tests the pages for hardware with several nodes.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"

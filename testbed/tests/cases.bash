@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cases.bash: what scripts of cases have in common; to be sourced by them, `. "$(dirname "$0")/cases.bash"`. (A script that runs in
-# a guest as well has helpers of its own: there is no bash.)
+# cases.bash: shared by scripts of cases, which source it: `. "$(dirname "$0")/cases.bash"`. (A script that also runs in a guest
+# has its own helpers, because a guest has no bash.)
 #
-# What they print is TAP: "ok - name", "not ok - name: remark" or "ok - name # SKIP reason" for each case, and the plan at the end,
-# by done_testing: a script that ends before its last line has none, and that is a failure. $scratch is a folder that goes with the
-# script; $out and $err in it are what the last program said. $why is what the next failure will say of itself.
+# They print TAP: "ok - name", "not ok - name: remark" or "ok - name # SKIP reason" for each case, and the plan at the end, by
+# done_testing: a script that ends early has no plan, and that is a failure. $scratch is a folder that is removed when the script
+# ends; $out and $err in it have the last program's output. $why is the remark of the next failure.
 
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -28,7 +28,7 @@ done_testing() {
     [ $failures -eq 0 ]
 }
 
-# needs_guest NAME: where there can be no emulated machine the script ends here, with one case that says why.
+# needs_guest NAME: if no emulated machine is available, the script ends here, with one case that says why.
 needs_guest() {
     local line
     line=$(sh testbed/guest/or-skip.sh "$1") && return
@@ -38,7 +38,7 @@ needs_guest() {
     exit
 }
 
-# check NAME COMMAND...: the command must succeed. It may set $why; without one its last line is the remark, or the command.
+# check NAME COMMAND...: the command must succeed. The remark is $why if the command sets it, else its last line, or the command.
 check() {
     local name=$1 remark
     shift
@@ -50,17 +50,17 @@ check() {
     fi
 }
 
-# holds NAME REMARK COMMAND...: the same, with its remark at hand.
+# holds NAME REMARK COMMAND...: the same, with the given remark.
 holds() {
     local name=$1 why=$2
     shift 2
     check "$name" "$@"
 }
 
-# says NAME JQ-EXPRESSION [FILE]: it must be true of what was printed, or of the file.
+# says NAME JQ-EXPRESSION [FILE]: it must be true of the output, or of the file.
 says() { holds "$1" "false: $2" jq -e "$2" "${3:-$out}"; }
 
-# locus STATUS ARGUMENT...: runs it and wants that exit status; $why is what was wrong.
+# locus STATUS ARGUMENT...: runs it and expects that exit status; $why is what was wrong.
 locus() {
     local wanted=$1 status
     shift
@@ -70,8 +70,8 @@ locus() {
     [ $status -eq "$wanted" ]
 }
 
-# refuses NAME STATUS WORD ARGUMENT...: one line on stderr that begins with "locus: " and says the word (a pattern), nothing on
-# stdout. By $LOCUS and, where it is set, by $LOCUS_ASAN, whose report would be more than one line.
+# refuses NAME STATUS WORD ARGUMENT...: one line on stderr that begins with "locus: " and matches WORD, nothing on stdout. By
+# $LOCUS and, if set, by $LOCUS_ASAN, whose report would be more than one line.
 refuses() {
     local name=$1 wanted=$2 word=$3 program status
     shift 3
@@ -93,7 +93,7 @@ refuses() {
     pass "$name"
 }
 
-# prints NAME STATUS PATTERN COMMAND...: a line on either stream has the pattern. Status 2, a bad input, is one line on stderr.
+# prints NAME STATUS PATTERN COMMAND...: a line on either stream matches the pattern. Status 2, bad input, is one line on stderr.
 prints() {
     local name=$1 wanted=$2 pattern=$3 status
     shift 3
@@ -104,7 +104,7 @@ prints() {
     elif ! cat "$out" "$err" | grep -q -- "$pattern"; then
         fail "$name" "no '$pattern': $(cat "$out" "$err" | cut -c 1-200 | head -n 4)"
     elif [ "$wanted" -eq 2 ] && { [ -s "$out" ] || [ "$(wc -l <"$err")" -ne 1 ]; }; then
-        fail "$name" "a bad input is one line on stderr and nothing on stdout"
+        fail "$name" "bad input must give one line on stderr and nothing on stdout"
     else
         pass "$name"
     fi

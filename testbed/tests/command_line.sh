@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The command line as all commands have it in common: help, version, values that are empty, words that are nearly right. LOCUS names
-# the program, LOCUS_ASAN the one with AddressSanitizer.
+# The command line that all commands share: help, version, empty values, misspelt words. LOCUS names the program, LOCUS_ASAN the
+# one with AddressSanitizer.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
@@ -30,7 +30,7 @@ cp "$out" "$scratch/version"
 check the-version-of-a-command-is-the-program-s eval "locus 0 --version && cmp -s '$out' '$scratch/version'"
 check help-behind-two-dashes-is-the-command-s-own eval "locus 2 replay -- --help && grep -q 'cannot be read' '$err'"
 
-# argp takes its margins from the environment, and prints blanks for ever where none fits. The pipe ends it; it is not timed.
+# argp takes its margins from the environment, and prints blanks for ever if none fits. The pipe ends it; it is not timed.
 for format in rmargin=-1 rmargin=0 rmargin=1 short-opt-col=-5,rmargin=3 nonsense=1; do
     ARGP_HELP_FMT=$format "$LOCUS" topo --help 2>"$err" | head -c 100000 >"$out"
     why="$(wc -c <"$out") bytes, stderr: $(head -n 1 "$err")"
@@ -52,17 +52,17 @@ check a-word-that-is-near-to-nothing eval "locus 2 xyzzy && ! grep -q 'did you m
 
 # --- values --------------------------------------------------------------------------------------------------------------------
 
-# Every option of every command that takes a value, as its help lists them: an empty one is no value.
+# Every option of every command that takes a value, as its help lists them: an empty one is refused.
 options_count=0
 for command in $commands; do
     for option in $("$LOCUS" "$command" --help | grep -oE '^ {2,6}(-.,|   )? *--[a-z0-9-]+\[?=' | grep -oE -- '--[a-z0-9-]+'); do
-        refuses "empty-$command$option" 2 "$option: '' is no value" "$command" "$option="
+        refuses "empty-$command$option" 2 "$option: the value is empty" "$command" "$option="
         options_count=$((options_count + 1))
     done
 done
 check there-are-options [ $options_count -ge 90 ]
-refuses empty-short-option 2 "--workload: '' is no value" eval -W ''
-refuses empty-abbreviated-option 2 "--workload: '' is no value" eval --workl ''
+refuses empty-short-option 2 "--workload: the value is empty" eval -W ''
+refuses empty-abbreviated-option 2 "--workload: the value is empty" eval --workl ''
 refuses empty-command 2 "''" ''
 refuses empty-trace 2 "''" replay ''
 refuses empty-experiment 2 "''" run ''

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus compare over all hosts as a person meets it: LOCUS=path/to/locus, and record_scenario beside it in the build makes the
-# runs. Two runs side by side are record_cli.sh's. The last cases are of the record that the repository itself has.
+# locus compare over all hosts, from outside: LOCUS=path/to/locus; record_scenario beside it in the build makes the runs.
+# record_cli.sh tests two runs side by side. The last cases use the repository's own record.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus counters as a person meets it: LOCUS=path/to/locus, BUILD=path/of/the/build. perf_event_open is refused by a seccomp
-# filter (deny_scenario), once for each errno.
+# locus counters from outside: LOCUS=path/to/locus, BUILD=path/of/the/build. A seccomp filter refuses perf_event_open
+# (deny_scenario), once with each errno.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 deny=$BUILD/testbed/host/tests/deny_scenario

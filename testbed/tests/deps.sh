@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# .ci/deps.sh where it can do nothing: on a distribution whose packages it does not know. Its PATH is a folder of the common tools
-# and of what a case puts beside them, so nothing is installed, and what this machine has is not seen. One line a case.
+# .ci/deps.sh on a distribution whose packages it does not know. Its PATH is a folder with the common tools and what a case adds,
+# so nothing is installed and this machine's tools are invisible. One line a case.
 set -u
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$REPO/testbed/tests/cases.bash"
@@ -41,11 +41,11 @@ other() { with=(DEPS=yes) && deps 2 build && says_only "DEPS is 'yes'"; }
 check 'another value of DEPS is refused' other
 with=()
 
-# --- a Debian that has nothing and knows every name ----------------------------------------------------------------------------
+# --- a Debian with no packages, whose apt knows every name ---------------------------------------------------------------------
 
 printf '#!/bin/sh\nexit 1\n' >"$bare/dpkg-query"
 printf '#!/bin/sh\necho "  Candidate: 1"\n' >"$bare/apt-cache"
-stops_without_apt() { deps 1 build && says_only 'there is no apt-get'; }
+stops_without_apt() { deps 1 build && says_only 'apt-get is missing'; }
 chmod +x "$bare"/{dpkg-query,apt-cache}
 check 'dpkg alone, without apt, is not enough' stops_without_apt
 printf '#!/bin/sh\nexit 1\n' >"$bare/apt-get" && chmod +x "$bare/apt-get"

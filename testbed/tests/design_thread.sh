@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Is every step of the LOCUS paper's design thread re-run here, and does the table in experiments/README.md say of each what its
-# record says? One line a case. It needs no program: the table is held against postulates, records and logs.
+# Is every step of the LOCUS paper's design thread re-run here, and does the table in experiments/README.md agree with the
+# records? One line a case. It needs no program: it compares the table with postulates, records and logs.
 set -u
 repository=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/cases.bash"

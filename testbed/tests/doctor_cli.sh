@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus doctor as a person and a program meet it, on this host: what it says is what the shell reads from the same files; options,
-# exit statuses, scripts, another user's look, and what a run writes into its log. LOCUS=path/to/locus, REPO the project.
+# locus doctor from outside, on this host: it reports what the shell reads from the same files; options, exit statuses, scripts,
+# another user's view, and what a run writes into its log. LOCUS=path/to/locus, REPO the project.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")

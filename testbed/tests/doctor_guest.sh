@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# The doctor's commands on a kernel, in the emulated machine n2: what is changed by hand is seen; each finding's change makes it
-# fit, and its restore brings back every byte that was there, one by one and all at once, run by busybox's shell.
-# LOCUS=path/to/locus BUILD=path/of/the/build.
+# The doctor's commands on a real kernel, in the emulated machine n2: it sees manual changes; each finding's change makes it fit,
+# and its restore brings back every byte, one by one and all at once, in busybox's shell. LOCUS=path/to/locus
+# BUILD=path/of/the/build.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 cd "$(dirname "$0")/../.." || exit 1

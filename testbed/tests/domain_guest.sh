@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# A node is taken offline under a domain, in the emulated machine `hot` (domain_hot_scenario.c). (The domain's
-# unit tests run in the machines of several nodes by guest.sh.) BUILD=path/of/the/build.
+# A node goes offline under a domain, in the emulated machine `hot` (domain_hot_scenario.c). (guest.sh runs the domain's unit
+# tests on machines with several nodes.) BUILD=path/of/the/build.
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
 cd "$(dirname "$0")/../.." || exit 1

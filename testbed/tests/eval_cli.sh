@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: test alone
 #
-# locus eval, replay and bench as a person or a program meets them. LOCUS names the program, LOCUS_ASAN the one with
-# AddressSanitizer (it gets the bad input as well), LOCUS_TRACES the folder with the public traces.
+# locus eval, replay and bench from outside. LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer (it also gets the
+# bad input), LOCUS_TRACES the folder with the public traces.
 #
-# Nothing here looks at a time. What must hold is compared with figures that were worked out apart from the program: by awk from
-# the trace, or given with it.
+# Nothing here checks times. Results are compared with figures that were computed without the program: by awk from the trace, or
+# published with it.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 here=$(cd "$(dirname "$0")" && pwd)

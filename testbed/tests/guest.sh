@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# The emulated machines: are they what machines.sh says, do the unit tests pass where there are several nodes, and is a failing
-# command told from a failing machine? LOCUS=path/to/locus BUILD=path/of/the/build.
+# The emulated machines: do they match machines.sh, do the unit tests pass on several nodes, and is a failing command
+# distinguished from a failing machine? LOCUS=path/to/locus BUILD=path/of/the/build.
 #
-# One boot a machine, all its cases in it, two machines at a time. All unit tests are run in n2, those that ask the machine in
-# the others (of a case that its filter leaves out Criterion says "test was skipped"). Where QEMU cannot be had everything is
-# skipped, with the command that would fix it; in continuous integration that is a failure (or-skip.sh).
+# Each machine boots once for all its cases, two machines at a time. n2 runs all unit tests, the others those that depend on the
+# machine (Criterion says "test was skipped" for a case outside its filter). If QEMU is not available everything is skipped, with
+# the command that would fix it; in continuous integration that is a failure (or-skip.sh).
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"
@@ -200,14 +200,14 @@ holds "and is wiped before the output" "$(seen '^ +$' | cut -c 1-70)" wiped
 holds "the status is the command's there, too" "exit $(cat "$scratch/terminal.status")" test "$(cat "$scratch/terminal.status")" = 5
 full="$(cat "$scratch/full.status"): $(cat "$scratch/full.err")"
 holds "a full disk is said once" "exit $full" \
-    test "$full" = '1: locus: guest: standard output: not all of it could be written; is the disk full?'
+    test "$full" = '1: locus: guest: standard output: some of it could not be written; is the disk full?'
 interrupted=$(cat "$scratch/interrupted.status")
 holds "an interrupt ends it at once" "exit $interrupted: $(tail -n 1 "$scratch/interrupted")" test "$interrupted" = 1
 holds "a command that fails passes output and status through" "$(remark fails)" ended fails 7 "out word it's" '^err$'
 holds "what is taken along is there, and balancing on" "$(tr '\n' ' ' <"$scratch/fails.err")" \
     test "$(tr '\n' ' ' <"$scratch/fails.err")" = 'err 1 one two three home '
 holds "balancing is off unless asked for" "$(grep numa_balancing "$scratch/n2")" grep -q '"numa_balancing": 0' "$scratch/n2"
-holds "a command that hangs is status 124, with what it said" "$(remark hangs)" ended hangs 124 before 'no end after 3 seconds'
+holds "a command that hangs is status 124, with what it said" "$(remark hangs)" ended hangs 124 before 'timed out after 3 seconds'
 holds "a kernel that panics is status 99, after a second try" "$(remark panics)" ended panics 99 '' 'second try'
 holds "a panic shows the console" "$(remark panics)" grep -q 'Kernel panic' "$scratch/panics.err"
 

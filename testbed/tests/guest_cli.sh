@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus guest without a guest: how it calls its script, where it finds it, and what it says where there is none. LOCUS names the
-# program.
+# locus guest without a guest: how it calls its script, where it finds the script, and what it says if there is none. LOCUS names
+# the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
 repo=$(cd "$(dirname "$0")/../.." && pwd)
 
-# A script that only says how it was called.
+# A script that only prints how it was called.
 mkdir -p "$scratch/share/guest" "$scratch/elsewhere" && cd "$scratch/elsewhere" || exit 1
 echo 'echo called "$@"' >"$scratch/share/guest/boot.sh"
 export LOCUS_SHARE=$scratch/share

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# The record of an emulated machine: what it makes durable comes home while it runs, so that an emulator that is killed leaves a
-# run that was opened and crashed; and a clock that is off is noticed. LOCUS=path/to/locus BUILD=path/of/the/build.
+# The record of an emulated machine: it is copied here while the machine runs, so a killed emulator leaves a run that was opened
+# and crashed; and a wrong clock is noticed. LOCUS=path/to/locus BUILD=path/of/the/build.
 #
-# In a project of its own, which has postulates and no repository: the runs are trials that log to logs/, as official ones do.
+# Uses a project of its own, with postulates but no repository: the runs are trials that log to logs/, like official ones.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# What a process inherits from whoever started it, and what locus makes of it: signals that are ignored or blocked, standard streams
-# that are closed, a file mask that takes the owner's own rights, a limit on the size of files. LOCUS names the program.
+# How locus handles what it inherits from its parent: ignored or blocked signals, closed standard streams, a file mask that
+# removes the owner's permissions, a limit on file sizes. LOCUS names the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"

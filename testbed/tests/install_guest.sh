@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# The installed program and its emulated machine, called in a folder that is no clone, with the checkout out of reach: boot.sh and
-# the sample come from share/locus, QEMU from the user's cache, and nothing of the folder goes along. REPO names the checkout.
+# The installed program and its emulated machine, in a folder that is not a clone, with the checkout out of reach: boot.sh and the
+# sample come from share/locus, QEMU from the user's cache, and nothing in the folder is copied. REPO names the checkout.
 set -u
 cd "${REPO:-$(dirname "$0")/../..}" || exit 2
 . testbed/tests/cases.bash

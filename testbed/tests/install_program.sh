@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The program as whoever installed it meets it: in an empty root, called in a folder that is no clone, with the checkout out of
-# reach (install_guest.sh has the emulated machine). REPO names the checkout.
+# The installed program: in an empty root, called in a folder that is not a clone, with the checkout out of reach
+# (install_guest.sh has the emulated machine). REPO names the checkout.
 set -u
 cd "${REPO:-$(dirname "$0")/../..}" || exit 2
 . testbed/tests/cases.bash

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The library as an embedder meets it: installed into an empty root, found by pkg-config, without this repository's headers. Each
-# public header compiles alone, as C and as C++; the shared library exports locus_* and nothing else; the examples run in their
-# languages, with either library; and liblocus-checked, which is the same library, ends a program that breaks a rule.
+# The library as an embedder uses it: installed into an empty root, found by pkg-config, without this repository's headers. Each
+# public header compiles alone, as C and as C++; the shared library exports only locus_*; the examples run in their languages,
+# with either library; and liblocus-checked, the same library, aborts a program that breaks a rule.
 set -u
 cd "${REPO:-$(dirname "$0")/../..}" || exit 2
 compiler=${CC:-gcc}
@@ -27,7 +27,7 @@ verdict() {
 
 empty() { ! grep .; }
 
-# For pkg-config alone. make would take the packages that it builds with for gone, and build another program under those who run it.
+# For pkg-config alone: make would find its packages missing, and rebuild another program under the running tests.
 packages=$sysroot/usr/lib/pkgconfig
 pkg-config() { PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR=$packages command pkg-config "$@"; }
 
@@ -44,7 +44,7 @@ headers_alone() { # compiler and its language
     return $status
 }
 
-# What is inline in a header is a symbol as well, for languages that read none.
+# Each inline function of a header is also a symbol, for languages that read no headers.
 inlines_have_symbols() {
     local name status=0 names
     names=$(nm -D --defined-only "$library/liblocus.so" | awk '{ print $3 }')
@@ -54,7 +54,7 @@ inlines_have_symbols() {
     return $status
 }
 
-# The version is said three times: to the compiler, to the program, to pkg-config.
+# The version is in three places: for the compiler, for the program, for pkg-config.
 versions_agree() {
     printf '%s\n' '#include <locus/locus.h>' '#include <stdio.h>' \
         'int main(void) { printf("%u %s\n", locus_version() == LOCUS_VERSION_NUMBER, LOCUS_VERSION); }' |
@@ -90,7 +90,7 @@ build_shared() { # source, program, library's name
     $(language "$1" "${4-}") $(pkg-config --cflags "$3") -o "$2" "$1" $(pkg-config --libs "$3") -Wl,-rpath-link,"$library"
 }
 
-# Everything from archives is more than some libraries offer, so liblocus alone is static and the rest is not.
+# Some libraries have no archive, so only liblocus is static.
 build_static() { # source, program, library's name
     $(language "$1") $(pkg-config --cflags "$3") -o "$2" "$1" \
         -Wl,-Bstatic $(pkg-config --libs "$3") -Wl,-Bdynamic $(pkg-config --static --libs "$3" | sed "s/-l$3//")
@@ -99,7 +99,7 @@ build_static() { # source, program, library's name
 uses_shared() { readelf -d "$1" | grep -q "NEEDED.*\[lib$2[.]so[.]$soversion\]"; }
 is_without_shared() { [ -x "$1" ] && ! readelf -d "$1" | grep -q 'NEEDED.*liblocus'; }
 
-# What an example says of its blocks: they came and went, or some were borrowed.
+# What an example prints about its blocks: they came and went, or some were borrowed.
 blocks_right() {
     case $1 in
     serving_loop*) awk '$1 == "blocks" { found = $2 > 0 && $2 == $4 } END { exit !found }' ;;
@@ -118,7 +118,7 @@ runs() { # library path, example, its program
         grep -qE '^requests served +2000 of 2000$' <<<"$output" && blocks_right "$2" <<<"$output"
 }
 
-# Each mistake is answered by the library, and ends the program by the checked one: in one line, which names call and rule.
+# The library returns an error for each mistake; the checked one aborts the program, with one line that names call and rule.
 misuses() { # library path, command that runs the program
     local path=$1 name call rule said status bad=0
     shift

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# item.sh NAME: runs one item of suite.sh, below prove(1): says in TAP what it said, and ends with a status other than 0 where the
-# item crashed, took too long, was not built, or a sanitizer left a report. Environment: suite.sh's. Leaves in $OUT the item's .log,
-# its .tap, and a line in `times`: SECONDS SIZE CLASS NAME.
+# item.sh NAME: runs one item of suite.sh, under prove(1). It turns the item's output into TAP, and exits with a status other than
+# 0 if the item crashed, took too long, was not built, or a sanitizer left a report. Environment: suite.sh's. Leaves in $OUT the
+# item's .log, its .tap, and a line in `times`: SECONDS SIZE CLASS NAME.
 set -u
 name=$1 stem=$OUT/${1//[\/:]/-} status=0
 log=$stem.log tap=$stem.tap
@@ -18,7 +18,7 @@ limit=${LIMIT:-$((limit + ${STRESS_SECONDS:-0} + ${FUZZ_SECONDS:-0}))}
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:log_path=$stem.sanitizer
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66
 
-# Of what is only run where there is time: how long it took on record, times how much slower this machine is (so far).
+# For items that run only if there is time: the seconds on record, times how much slower this machine has been so far.
 left_out() {
     [ -n "${DEADLINE-}" ] && [ "$size" = all ] || return
     local needed
@@ -59,7 +59,7 @@ speak() {
     build:clang-asan) make_ CC=clang SAN=address,undefined all tests ;;
     build:clang-tsan) make_ CC=clang SAN=thread tests ;;
     make:syntax) program make CC=clang syntax ;;
-    # Whoever builds anew while tests run has some test another program than the rest, and takes it away under others.
+    # A rebuild during the tests gives some tests another program, and removes it under others.
     make:same-build) program bash -c '! find build/gcc build/clang-* -type f -executable -newer "$0" \
         \( -path "*/tests/*" -o -name locus \) | grep .' "$OUT/built" ;;
     make:*) make_ "${name#make:}" ;;
@@ -79,7 +79,7 @@ speak() {
         ;;
     *)
         run "$name" -j1 --timeout 120 --tap="$stem.criterion"
-        grep -v '^TAP version' "$stem.criterion" # as version 13 prove would read Criterion's YAML, and it does not understand it
+        grep -v '^TAP version' "$stem.criterion" # with version 13 prove would read Criterion's YAML, which it does not understand
         ;;
     esac
 }

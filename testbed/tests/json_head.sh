@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every JSON of the program begins with the same head (testbed/host/head.h), and the table in testbed/report/README.md names each
-# schema. Which commands offer --json their help says, so that a new one is missed here. LOCUS names the program.
+# schema. The commands' help says which of them have --json, so that a new one is noticed. LOCUS names the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus-lap, the process that is measured: nothing that reads, hashes or reports is mapped there, locus finds it or says what to do,
-# and a log says which one it was. LOCUS names the program, REPO the project. One line a case: PASS, FAIL or SKIP.
+# locus-lap, the measured process: it maps no library that parses, hashes or reports, locus finds it or says what to do, and a log
+# says which one it was. LOCUS names the program, REPO the project. One line a case.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
@@ -35,7 +35,7 @@ else
     skip dpdk-is-not-in-locus 'the build found no DPDK'
 fi
 
-# A process that is measured, looked at while it runs.
+# Inspects a measured process while it runs.
 printf '%s\n' '#!/bin/sh' "'$lap' & pid=\$!" \
     "while kill -0 \$pid; do grep -o '/[^ ]*\$' /proc/\$pid/maps >>'$scratch/maps'; done 2>/dev/null" 'wait $pid' >"$scratch/looker"
 chmod +x "$scratch/looker"
@@ -62,24 +62,27 @@ check beside-the-program run_as "$scratch/pair/locus" 0 eval $few
 check in-libexec-of-an-installation run_as "$scratch/root/bin/locus" 0 bench -c locus -r 1 -q
 check where-LOCUS_LAP-names-it env LOCUS_LAP="$lap" "$scratch/alone/locus" eval $few
 missing() { local LOCUS=$scratch/alone/locus; refuses "$@"; }
-missing a-program-copied-alone-says-where-it-should-be 1 'no locus-lap.*make.*libexec/locus.*LOCUS_LAP' eval $few
-missing so-does-bench 1 'no locus-lap' bench -c locus -r 1 -q
+missing a-program-copied-alone-says-where-it-should-be 1 'locus-lap.*missing.*make.*libexec/locus.*LOCUS_LAP' eval $few
+missing so-does-bench 1 'locus-lap.*missing' bench -c locus -r 1 -q
 export LOCUS_LAP=$scratch/nowhere
-refuses one-that-is-named-and-not-there 1 "no program $scratch/nowhere, which LOCUS_LAP names" eval $few
+refuses one-that-is-named-and-not-there 1 "LOCUS_LAP is $scratch/nowhere.*not a program" eval $few
 export LOCUS_LAP=$REPO/README.md
-refuses one-that-is-no-program 1 'no program .*README.md' eval $few
+refuses one-that-is-no-program 1 'README.md.*not a program' eval $few
 unset LOCUS_LAP
 says_and_fails() { [ "$1" = 2 ] && why=$(cat "$err") && grep -q "^locus: .*$2" "$err"; } # status, words
 by_hand() { "$lap" 3<&- >"$out" 2>"$err" </dev/null; says_and_fails $? 'is internal'; }
 check it-is-not-for-people by_hand
 head -c 100000 /dev/zero >"$scratch/zeros"
-other_build() { "$lap" 3<"$scratch/zeros" 4<"$scratch/zeros" >"$out" 2>"$err" </dev/null; says_and_fails $? 'two builds: make'; }
+other_build() {
+    "$lap" 3<"$scratch/zeros" 4<"$scratch/zeros" >"$out" 2>"$err" </dev/null
+    says_and_fails $? 'different builds'
+}
 check one-of-another-build-is-refused other_build
 
 # --- in the log ----------------------------------------------------------------------------------------------------------------
 
 mkdir tree && cd tree && git init -q . && mkdir postulates && cp "$REPO"/postulates/0002-*.md postulates/ || exit 1
-missing a-run-without-it-is-refused 2 'no locus-lap' run 0002 --smoke -q
+missing a-run-without-it-is-refused 2 'locus-lap.*missing' run 0002 --smoke -q
 check and-leaves-no-ledger [ ! -e build ]
 check a-run-with-it locus 0 run 0002 --smoke -q
 log=$(sed -n 's/^log //p' "$out")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# layers.sh: does `make layers` see what it is for? Each case breaks a wall in a copy of the sources, and the copy as it is passes.
-# REPO names the checkout.
+# layers.sh: does `make layers` find violations? Each case breaks a rule in a copy of the sources; the unchanged copy passes. REPO
+# names the checkout.
 set -u
 REPO=$(cd "${REPO:-$(dirname "$0")/../..}" && pwd) || exit 2
 . "$(dirname "$0")/cases.bash"

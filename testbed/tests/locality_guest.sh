@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# Two witnesses of the same stores: in the guests of several nodes locality_scenario counts its touches by its own page map, while
-# QEMU's plugin counts the store instructions from outside. Both must agree to the unit, per section of the window and pair of
-# nodes, and with what the scenario is written to do. BUILD=folder of the build.
+# Two witnesses of the same stores: in guests with several nodes locality_scenario counts its touches by its own page map, while
+# QEMU's plugin counts the store instructions from outside. Both must agree exactly, per section of the window and pair of nodes,
+# and with the scenario's design. BUILD=folder of the build.
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"

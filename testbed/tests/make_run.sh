@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# testbed/run.sh, which is `make run`: its steps with their seconds, what it says beforehand of a busy machine, its answer, and what
-# becomes of a step that fails. What takes long is left out: the measurements have one lap, and what this test is not about
-# says nothing. LOCUS=path/to/locus names the program.
+# testbed/run.sh, which is `make run`: its steps with their seconds, its warning on a busy machine, its answer, and what happens
+# if a step fails. It is kept short: the measurements have one lap, and other steps are stubs. LOCUS=path/to/locus names the
+# program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/tests/cases.bash
 kept=$scratch/kept
 
-# A locus that is quick. FAILS names a command that fails; BUSY makes the doctor find others at work.
+# A quick stand-in for locus. FAILS names a command that fails; BUSY makes the doctor find other processes.
 cat >"$scratch/locus" <<'S'
 #!/bin/bash
 echo "$*" >>"$CALLS"
@@ -45,7 +45,7 @@ holds steps-and-their-seconds "$(grep -m 1 -vE '^  [a-z-]+ +[0-9]+ s$' "$scratch
 holds what-a-step-said-is-kept "no bench.txt" [ -s "$kept/bench.txt" ]
 holds samples-are-kept "$(ls "$kept")" [ -s "$kept/eval.csv" -a -s "$kept/eval-byte.json" ]
 text minutes-are-said-beforehand '^This machine, .* minutes'
-no_text an-idle-machine-is-not-called-busy 'others are at work:'
+no_text an-idle-machine-is-not-called-busy '^Other processes are running'
 text the-answer-begins-with-fitness '^Fit\? +Fit to measure'
 text the-table-is-of-full-touch '^workload +us +over floor +over locus +best malloc$'
 no_text one-byte-is-left-to-its-file '^One byte touched'
@@ -59,7 +59,7 @@ holds in-this-order "$(grep -nE '^(Fit|Scoreboard|Replay|Placement|Open)' "$out"
 holds on-two-nodes-here "$(grep 0005 "$scratch/calls")" grep -q '^run 0005 ' "$scratch/calls"
 
 run BUSY=1 ROUNDS=1
-text a-busy-machine-is-said-beforehand '^Now others are at work: it will take .* as long'
+text a-busy-machine-is-said-beforehand '^Other processes are running: .* as long'
 holds and-by-what "$(head -n 6 "$out")" eval "sed -n '1,6p' '$out' | grep -q '^UNFIT .*2.0 of 2 CPUs'"
 
 run FAILS=replay ROUNDS=1
@@ -74,12 +74,12 @@ run FAILS=advise ROUNDS=1
 holds placement-that-is-not-known-is-said "$(grep -A 2 '^Placement' "$out")" eval \
     "grep -A 1 '^Placement' '$out' | grep -q '^no answer: this step failed'"
 
-# Whatever cannot be looked at is not guessed: neither nodes nor a load.
+# What cannot be read is not guessed: neither nodes nor a load.
 run FAILS=topo ROUNDS=1
-text nodes-that-are-not-known-are-not-guessed '^  flagship +not run: how many nodes .* is not known'
+text nodes-that-are-not-known-are-not-guessed '^  flagship +not run: the number of nodes .* unknown'
 holds and-nothing-is-fetched-for-them "$(grep -E '^  guest|^guest|run 0005' "$out" "$scratch/calls")" \
     eval "! grep -qE '^  guest' '$out' && ! grep -q 0005 '$scratch/calls'"
 run FAILS=doctor ROUNDS=1
-no_text a-doctor-who-cannot-look-finds-nobody 'others are at work:'
+no_text a-doctor-who-cannot-look-finds-nobody '^Other processes are running'
 
 done_testing

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus matrix as a person or a program meets it. LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer, which gets the
-# bad input as well.
+# locus matrix from outside. LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer, which also gets the bad input.
 #
-# What is measured here takes tenths of a second; no figure is looked at but to compare two views of the same one.
+# Measurements here take tenths of a second; figures are used only to compare two views of the same one.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 here=$(cd "$(dirname "$0")" && pwd)

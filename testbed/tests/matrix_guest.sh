@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# The matrix where it is awkward (matrix_scenario.c). BUILD=folder of the build.
+# The matrix under awkward conditions (matrix_scenario.c). BUILD=folder of the build.
 #
 #   host     the kernel answers EPERM or ENOSYS to mbind or move_pages: every cell says so, and nothing is measured
-#   n2, n4, cxl, odd, short   every pair of the shape is there, all pages are where they were to be, all bytes were moved, and no
-#            time is kept; what the shape forbids has its reason
-#   pages    the pages that back the spans are said: base pages, and huge ones of a reserved pool where there are no others
-#   hot      node 2 goes between discovery and the run, or in mid-run: its cells say so, and the others end as ever
+#   n2, n4, cxl, odd, short   every pair of the shape is there, all pages are where they belong, all bytes were moved, and no
+#            time is kept; what the shape rules out has a reason
+#   pages    the kind of pages behind the spans is reported: base pages, and huge ones from a reserved pool if there are no others
+#   hot      node 2 goes offline before or during the run: its cells say so, and the others finish as usual
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"

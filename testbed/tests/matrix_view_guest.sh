@@ -4,7 +4,7 @@
 #
 # `locus matrix` in the emulated machine `cxl`, two sockets and memory without CPUs, whose firmware has figures of its own (HMAT):
 # every page of every cell is on its node, and neither the firmware's figures nor ours become a result. LOCUS names the program.
-# (What is measured, cell by cell: matrix_guest.sh.)
+# (matrix_guest.sh tests the cells.)
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Can a newcomer add a contender, a workload, a view and a metric by following the README of their rooms? In a copy of the tree: one
-# file each, make, and all are there, run, and keep their books. LOCUS=path/to/locus names the build whose objects the copy begins
+# Can a newcomer add a contender, a workload, a view and a metric by the READMEs of their rooms? In a copy of the tree: one file
+# each and make, and all are there, run, and pass their gates. LOCUS=path/to/locus names the build whose objects the copy starts
 # with.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
@@ -12,14 +12,14 @@ build=$(dirname "$(realpath "$LOCUS")")
 tree=$scratch/tree
 mkdir -p "$tree/build" && cd "$repository" || exit 1
 
-# Times are kept, so that make compiles only what is new. Logs and the like are not needed to build.
+# Timestamps are kept, so that make compiles only new files. The build needs no logs.
 for path in topo placement testbed experiments postulates logs .ci Makefile README.md LICENSE; do
     cp -a "$path" "$tree/" || exit 1
 done
 cp -a "$build" "$tree/build/gcc" && cd "$tree" || exit 1
 rm -f build/gcc/locus
 
-# A stack of blocks with a lock: the simplest pool that is one.
+# A stack of blocks with a lock: the simplest real pool.
 cat >testbed/contenders/newcomer.c <<'C'
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -141,7 +141,7 @@ TB_CONTENDER(newcomer);
 C
 sed 's/cycle-256/newcomers-cycle/; s/REQUESTS 8u/REQUESTS 4u/' testbed/workload/cycle.c >testbed/workload/newcomer.c
 
-# A view: a command, and the document that it shows.
+# A view: a command and its document.
 cat >testbed/cli/newcomer.c <<'C'
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -179,7 +179,7 @@ static int command(int argc, char **argv)
 
 TB_COMMAND(45, "primes", "the primes below ten", command);
 C
-# A metric: a line of the table, of what the samples hold already.
+# A metric: a line of the table, on a value that samples already have.
 sed -i 's|^    {"waits", "waits".*|&\n    {"allocated", "allocated", false, false, false, false, NULL, "count", "handed out"},|' \
     testbed/postulate/metric.c
 

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# The flagship in the emulated machines (nodes_scenario.c). BUILD=folder of the gcc build; that of clang with ThreadSanitizer lies
+# The flagship on the emulated machines (nodes_scenario.c). BUILD=folder of the gcc build; the clang build with ThreadSanitizer is
 # beside it.
 #
-#   n2, n4, odd        what must hold on several nodes, by the scenario itself (cxl: advise_cli.sh)
+#   n2, n4, odd        the scenario checks what must hold on several nodes (cxl: advise_cli.sh)
 #   mallocs            each preloaded, in three shares and two ways to dispatch: valid; two never wander, one does
-#   stores             QEMU's plugin counts the stores into the pools' blocks, where window_inject.c puts them, and knows nothing
-#                      else. They are what the program says, to the unit, for each pair of nodes
+#   stores             QEMU's plugin counts the stores to the pools' blocks, where window_inject.c puts them, and knows nothing
+#                      else. They equal the program's counts exactly, for each pair of nodes
 #   threads            under ThreadSanitizer
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# nodes_mutants.sh: are the tests of the flagship any good? How it is done: placement/tests/mutants.bash.
+# nodes_mutants.sh: are the tests of the flagship any good? placement/tests/mutants.bash has the method.
 #
-# Not here are mutants that only a machine of two nodes can tell from the original, and the orders of `asleep` (nodes/station.h),
-# which is exchanged on both sides: no tool that we have sees them weakened. What the exchange is for is here.
+# Left out are mutants that only a machine of two nodes can distinguish, and the memory orders of `asleep` (nodes/station.h),
+# which both sides exchange: none of our tools notices when they are weakened. The purpose of the exchange is tested here.
 . "$(dirname "$0")/../../placement/tests/mutants.bash"
 
 mutants_begin topo/*.c placement/{base,memory,blocks,domain}/*.c testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \

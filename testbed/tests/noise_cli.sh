@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# What `locus eval` says on a machine on which others are at work: two endless loops share the CPU of all that is measured, so that
-# every process waits for it again and again; and what it says of too few rounds. LOCUS=path/to/locus names the program.
+# What `locus eval` reports on a busy machine: two endless loops share the CPU of the measured processes, so that each waits for
+# it again and again; and what it reports for too few rounds. LOCUS=path/to/locus names the program.
 #
-# Nothing here looks at a time: waiting is what the scheduler says it was, and beside two loops no thread can have more than half.
+# Nothing here checks times: the scheduler reports the waiting, and beside two loops no thread can have more than half a CPU.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"

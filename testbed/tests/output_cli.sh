@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# Where the results of every command go: a standard output that is full or closed is said once, and a file that cannot be written is
-# refused before anything is measured. LOCUS names the program.
+# Where results go: each command reports a full or closed standard output once, and refuses an unwritable file before anything is
+# measured. LOCUS names the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/cases.bash"
@@ -57,8 +57,8 @@ done
 
 # --- files ---------------------------------------------------------------------------------------------------------------------
 
-# refused_first NAME WORD FILE COMMAND...: one line that names the file; nothing is printed and no other file is written, so nothing
-# was measured. COMMAND has an output called $other. $path is its PATH, where that is set.
+# refused_first NAME WORD FILE COMMAND...: one line names the file; nothing is printed and no other file is written, so nothing
+# was measured. COMMAND has an output called $other. $path, if set, is its PATH.
 other=$scratch/other
 refused_first() {
     local name=$1 word=$2 file=$3 got
@@ -109,7 +109,7 @@ else
     skip eval--json-in-a-folder-that-is-shut "root may write everywhere"
 fi
 
-# What was there before is lost only to a result that is whole.
+# An existing file is replaced only by a complete result.
 kept() {
     echo before >"$scratch/kept.json"
     (ulimit -f 1 && exec "$LOCUS" scoreboard --json="$scratch/kept.json") >"$out" 2>"$err" </dev/null
@@ -120,7 +120,7 @@ check a-file-is-replaced-as-a-whole kept
 
 # --- what is replaced, and what is not -----------------------------------------------------------------------------------------
 
-# A shell's file is the same one before and after, so what is printed behind the CSV is in it, too.
+# A shell redirection keeps its file, so what is printed after the CSV is also in it.
 "$LOCUS" eval -W cycle-256 "${few[@]}" --csv=/dev/stdout >"$scratch/both" 2>"$err"
 holds a-file-that-is-printed-to-keeps-both "$(head -c 200 "$scratch/both")" \
     eval "grep -q '^workload,\|,round,' '$scratch/both' && grep -q 'Full touch:' '$scratch/both'"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus packet and locus import as those meet them who make a packet and those to whom it comes: LOCUS=path/to/locus
-# BUILD=build/VARIANT. What is wrong with a packet is tried with LOCUS_ASAN, too.
+# locus packet and locus import, for sender and receiver: LOCUS=path/to/locus BUILD=build/VARIANT. LOCUS_ASAN also gets the bad
+# packets.
 #
-# One packet is made, of smoke runs, and taken apart. A case changes a copy, and packs it as `locus packet` does (packer); a patient
-# liar brings all hashes up to date, too (reseal).
+# One packet of smoke runs is made and unpacked. A case changes a copy, and packs it as `locus packet` does (packer); a patient
+# forger also updates all hashes (reseal).
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}

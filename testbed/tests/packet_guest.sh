@@ -5,8 +5,8 @@
 # A packet's whole way: made in the emulated machine n2, brought out, checked, filed, and shown in the report as emulated.
 # LOCUS=path/to/locus BUILD=path/of/the/build.
 #
-# One of smoke runs, one of which counts; and, where the tree is what the program was built from, one of official runs, which on two
-# nodes without hardware are unmeasurable and so take no time.
+# One packet has smoke runs, one of which counts. If the program was built from this tree, another has official runs, which are
+# unmeasurable on two emulated nodes and so take no time.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# pages_figures.sh [FOLDER]: do README.md, testbed/measure/nodes/README.md, experiments/README.md and experiments/corrections.md say
-# what the sealed logs say? Every figure that they print in one of these forms is compared, digit by digit, to the log of the
-# record beside it: to its samples, by an arithmetic that is not the program's, or to its sealed verdicts. One line a case.
+# pages_figures.sh [FOLDER]: do README.md, testbed/measure/nodes/README.md, experiments/README.md and experiments/corrections.md
+# agree with the sealed logs? Every figure in one of these forms is compared, digit by digit, with the log of the record beside
+# it: with its samples, by independent arithmetic, or with its sealed verdicts. One line a case.
 #
 #   | times as fast as `X` | record | WORKLOAD ...         X's time over that of the row's contender: Hodges-Lehmann over the pairs
 #                                                         of all rounds, with its 95 % interval where one is printed

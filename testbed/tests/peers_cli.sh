@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# Mallocs by a name of their own: -c NAME=malloc:PATH, and the peers that `make peers` brings. LOCUS names the program, LOCUS_ASAN
-# the one with AddressSanitizer. One line a case. Without a mirror of Debian the peers themselves are a SKIP; all the rest is tried
-# on libraries that are made here.
+# Named mallocs: -c NAME=malloc:PATH, and the peers that `make peers` fetches. LOCUS names the program, LOCUS_ASAN the one with
+# AddressSanitizer. One line a case. Without a Debian mirror the peers themselves are skipped; the rest is tested on libraries
+# made here.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -14,7 +14,7 @@ peers=$scratch/peers
 mkdir "$peers"
 export LOCUS_PEERS=$peers
 
-# The C library's malloc under other names, in a library that says it is mimalloc.
+# The C library's malloc under other names, in a library that claims to be mimalloc.
 cat >"$scratch/fake.c" <<'C'
 #include <stddef.h>
 void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# locus run --perf-record, --c2c and --mem: is it the measured process that is profiled, is the log what it would have been, and
-# is what cannot be had said? With the real perf where there is one, and with one that only notes what it was asked for. LOCUS names
-# the program, REPO the project.
+# locus run --perf-record, --c2c and --mem: is the measured process profiled, is the log unaffected, and is an unavailable profile
+# reported? With the real perf if there is one, and with a fake that only notes its arguments. LOCUS names the program, REPO the
+# project.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")

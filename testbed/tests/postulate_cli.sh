@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus postulate and locus list, as a person uses them: in a repository of their own, from the first draft to the ledger.
+# locus postulate and locus list from outside: in a repository of their own, from the first draft to the ledger.
 set -u
 LOCUS=$(realpath "${LOCUS:-build/gcc/locus}")
 REPO=${REPO:-$PWD}
 . "$(dirname "$0")/cases.bash"
 
-# Nothing of this machine's git may matter, nor a repository above the scratch folder.
+# This machine's git configuration must not matter, nor a repository above the scratch folder.
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_CEILING_DIRECTORIES=$scratch LC_ALL=C
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 commit() { git add -A && git -c user.name=test -c user.email=test@localhost commit -q -m test; }
@@ -30,7 +30,7 @@ expect() {
 }
 
 mkdir "$scratch/work" && cd "$scratch/work" || exit 1
-expect without_its_folder 2 'there is no postulates/ here: it works on the record' "$LOCUS" postulate check
+expect without_its_folder 2 'no postulates/ here' "$LOCUS" postulate check
 mkdir postulates
 expect list_of_none 0 'No postulate yet' "$LOCUS" list
 expect new_takes_the_first_number 0 'postulates/0001-one.md' "$LOCUS" postulate new one

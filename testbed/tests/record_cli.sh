@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus record and compare, and reproduce.sh, as a person meets them: LOCUS=path/to/locus, and record_scenario beside it in the
-# build makes the runs.
+# locus record and compare, and reproduce.sh, from outside: LOCUS=path/to/locus; record_scenario beside it in the build makes the
+# runs.
 #
-# reproduce.sh is tried in a small repository of its own, whose Makefile "builds" a locus that calls record_scenario: everything
-# from the clone to the verdict is real but the minutes.
+# reproduce.sh is tested in a small repository of its own, whose Makefile "builds" a locus that calls record_scenario: everything
+# from the clone to the verdict is real except the minutes.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# 100 SIGKILLs at random moments of a process that writes ledger and logs, half of them through io_uring and half through write and
-# fsync (record_kill_scenario.c says what is checked). BUILD=path/to/build/variant; SEED repeats a run.
+# 100 SIGKILLs at random moments of a process that writes ledger and logs, half of them through io_uring and half through write
+# and fsync (record_kill_scenario.c has the checks). BUILD=path/to/build/variant; SEED repeats a run.
 set -u
 : "${BUILD:?BUILD must name the folder of a build}"
 scenario=$BUILD/testbed/record/tests/record_kill_scenario

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# The record of runs on many nodes and of emulated guests, as far as one node and a pretended guest show it: what is planned, what a
-# host does not meet, what the log holds, and that every command says "emulated" where times could be believed. LOCUS names the
-# program, BUILD its folder, REPO the project.
+# The record of runs on many nodes and on emulated guests, as far as one node and a pretended guest can show it: the plan, needs
+# that a host does not meet, the log's contents, and that every command says "emulated" where times could be believed. LOCUS names
+# the program, BUILD its folder, REPO the project.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}

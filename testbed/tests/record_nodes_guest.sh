@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: test guest
 #
-# The record on a machine of two nodes, the emulated n2: needs of nodes are met, and where a cpuset or an affinity keeps a node from
-# the process the verdict names it; a run's log comes back, says where it was made, and is judged by its counts.
-# LOCUS=path/to/locus BUILD=path/of/the/build.
+# The record on a machine of two nodes, the emulated n2: its nodes meet the needs; if a cpuset or an affinity withholds a node,
+# the verdict names it; a run's log comes back, names the machine, and is judged by its counts. LOCUS=path/to/locus
+# BUILD=path/of/the/build.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# Power loss, 20 times at random moments, under a process that writes ledger and logs (record_kill_scenario.c says what is
-# checked). An ext4 file system on a loop device is shut down by EXT4_IOC_SHUTDOWN without flushing its journal, so that whatever
-# was not forced to the device is gone; then it is mounted again. With fsync taken out by a preloaded library the same must lose
-# acknowledged lines, or this test could see nothing. BUILD=path/to/build/variant; SEED repeats a run.
+# Power loss, 20 times at random moments, under a process that writes ledger and logs (record_kill_scenario.c has the checks).
+# EXT4_IOC_SHUTDOWN stops an ext4 file system on a loop device without flushing its journal, so all unsynced data is lost; then it
+# is mounted again. As a control, with fsync disabled by a preloaded library, acknowledged lines must be lost.
+# BUILD=path/to/build/variant; SEED repeats a run.
 #
 # All mounts are in a private namespace that ends with the script, and the loop device frees itself with its last mount.
 set -u

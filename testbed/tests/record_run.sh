@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: test alone
 #
-# locus run: what it refuses, and that what it writes is sealed, true of the ledger and complete. LOCUS names the program, REPO the
+# locus run: what it refuses, and that its logs are sealed, complete and agree with the ledger. LOCUS names the program, REPO the
 # project. Works in a repository of its own, with the project's postulates.
 set -u
 : "${LOCUS:?LOCUS must name the program}"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus verify against a record that is damaged in every way that it must notice: LOCUS=path/to/locus BUILD=build/VARIANT.
-# LOCUS_ASAN, where it is set, is the program that is tested.
+# locus verify on a record damaged in every way that it must detect: LOCUS=path/to/locus BUILD=build/VARIANT. LOCUS_ASAN, if set,
+# is the program under test.
 #
 # A good record is made once, with the real modules, in a git repository: a draft, two postulates, their filing, a sealed run and
-# one that crashed, a record, another sealed run, each in its own commit. Every case damages a copy of it and compares exit status,
-# file, line, witness and how many findings there are: one damage, one finding, unless the damage is to two files.
+# one that crashed, a record, another sealed run, each in its own commit. Every case damages a copy and checks exit status, file,
+# line, witness and the number of findings: one for each damaged file.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 forge=$BUILD/testbed/record/tests/record_forge_scenario

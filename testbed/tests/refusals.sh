@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# What locus says where the kernel or a container refuses: every call of placement is denied in turn (deny_scenario), as EPERM and
-# as ENOSYS, on this host and in the two-node guest; there a cpuset without node 1 as well. `locus topo` must name the call and the
-# cause. `locus run` of an experiment that needs mbind and move_pages on two nodes (EXPERIMENT, 0005) must end with the verdict
-# unmeasurable-on-host and the cause, and not with an error or a measurement of something else; that takes two nodes, so a host with
-# one leaves it to the guest.
+# What locus reports if the kernel or a container refuses: each system call of placement is denied in turn (deny_scenario), with
+# EPERM and with ENOSYS, on this host and in the two-node guest, which also gets a cpuset without node 1. `locus topo` must name
+# the call and the cause. `locus run` of an experiment that needs mbind and move_pages on two nodes (EXPERIMENT, 0005) must end
+# with the verdict unmeasurable-on-host and the cause, not with an error or another measurement; a host with one node leaves that
+# to the guest.
 #
-# BUILD=path/of/the/build. In the guest this script is run again, with that path as its argument.
+# BUILD=path/of/the/build. The guest runs this script again, with that path as its argument.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-${BUILD:?BUILD must name the folder of the build}}

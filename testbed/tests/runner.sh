@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# suite.sh and item.sh, which run everything else: do they notice what goes wrong? In a project made up for it, with one script, one
-# unit program and one stress program that are well, and one thing wrong at a time.
+# suite.sh and item.sh, which run everything else: do they notice failures? They run in a made-up project with a good script, a
+# good unit program and a good stress program, and one fault at a time.
 set -u
 . "$(dirname "$0")/cases.bash"
 repository=$(realpath "$(dirname "$0")/../..")
@@ -29,7 +29,7 @@ project() {
 }
 suite() { bash testbed/tests/suite.sh "${1:-test}" >"$out" 2>&1 </dev/null; }
 
-# ends NAME STATUS LAST-LINE PATTERN [SIZE]: what the suite says of the project as it stands.
+# ends NAME STATUS LAST-LINE PATTERN [SIZE]: runs the suite on the project and checks its end.
 ends() {
     local status
     suite "${5:-test}"
@@ -42,7 +42,7 @@ ends() {
         pass "$1"
     fi
 }
-# wrong NAME SCRIPT PATTERN: with that script beside it all fails, and the end says why.
+# wrong NAME SCRIPT PATTERN: adds that script; the suite must fail, and its end say why.
 wrong() {
     project
     script testbed/tests/bad.sh "$2"
@@ -83,7 +83,7 @@ project
 script testbed/tests/anew.sh 'sleep 0.02; touch build/gcc/testbed/tests/unit; echo ok - a; echo 1..1'
 ends a-program-that-is-built-anew 1 '13 passed, 1 failed, 1 skipped' 'make:same-build'
 
-# Each notes when it began and ended; who was there meanwhile?
+# Each item notes its begin and end; which items overlapped?
 project
 for n in 1 2 3; do
     for class in guest alone free; do
@@ -97,7 +97,7 @@ overlaps=$(awk '{ step = $1 == "+" ? 1 : -1; n[$2] += step; all += step
     if (all > most) most = all } END { if (most < 2) print "never two" }' notes | sort -u | paste -sd ' ')
 holds each-class-keeps-its-rule "$overlaps" [ -z "$overlaps" ]
 
-# What would end too late is left out, and only of size all.
+# Items that would end too late are left out, but only of size all.
 project
 script testbed/tests/late.sh '# suite: all
     echo ok - late; echo 1..1'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus scoreboard as a person meets it: LOCUS=path/to/locus, and record_scenario beside it in the build makes the runs. The last
-# cases are of the record that the repository itself has.
+# locus scoreboard from outside: LOCUS=path/to/locus; record_scenario beside it in the build makes the runs. The last cases use
+# the repository's own record.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")

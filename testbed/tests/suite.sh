@@ -1,21 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# suite.sh check|test|all: what `make check`, `make test` and `make test-all` run; each size contains the one before. Items are
-# found by name below topo/, placement/, testbed/, experiments/ and ansible/, at any depth. prove(1) schedules them and judges
-# their TAP, which item.sh gets out of each kind.
+# suite.sh check|test|all: runs `make check`, `make test` and `make test-all`; each size contains the one before. Items are found
+# by name below topo/, placement/, testbed/, experiments/ and ansible/, at any depth. prove(1) schedules them and judges their
+# TAP, which item.sh produces for each kind.
 #
-#   tests/*_test.c     Criterion, one program a folder: plain (check) and with ASan+UBSan (test)
-#   tests/*_litmus.c   with TSan (test), alone: on x86 the compiler emits the same code for a weakened order, no other tool sees it
+#   tests/*_test.c     Criterion, one program per folder: plain (check) and with ASan+UBSan (test)
+#   tests/*_litmus.c   with TSan (test), alone: on x86 a weakened order often compiles to the same code, so no other tool sees it
 #   tests/*_stress.c   with TSan (test), plain and with ASan+UBSan (all), alone
-#   tests/*_fuzz.c     libFuzzer with ASan+UBSan (test), starting from tests/corpus/NAME/ where that exists
+#   tests/*_fuzz.c     libFuzzer with ASan+UBSan (test), starting from tests/corpus/NAME/ if that exists
 #   tests/*.sh         TAP. A line `# suite: SIZE [CLASS]` in its head says where it belongs; without one it is `test free`. In
 #                      folders of tests/ scripts are items only with such a line. CLASS: free runs beside anything, alone beside
 #                      nothing, and guest (it starts emulated machines) beside no other guest
 #
-# Everything is logged below build/test. STRESS_SECONDS, FUZZ_SECONDS, LITMUS_RUNS: how long. JOBS: how many items at a time.
-# ONLY=word: the builds, and items whose name contains the word. DEADLINE: seconds since 1970; items of size all that would end
-# later are left out (item.sh).
+# Logs are in build/test. STRESS_SECONDS, FUZZ_SECONDS, LITMUS_RUNS: how long. JOBS: items at a time. ONLY=word: the builds, and
+# items whose name contains the word. DEADLINE: seconds since 1970; items of size all that would end later are left out (item.sh).
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 case ${1-} in

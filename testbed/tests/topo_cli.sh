@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus topo as a person meets it: LOCUS=path/to/locus.
+# locus topo from outside: LOCUS=path/to/locus.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 fixtures=$(dirname "$0")/../../topo/tests/fixtures
@@ -9,12 +9,12 @@ fixtures=$(dirname "$0")/../../topo/tests/fixtures
 
 refused() { refuses "$1" 2 "$2" topo "${@:3}"; } # name, word, argument...
 
-# shows NAME PATTERN ARGUMENT...: a page that has the pattern in a line.
+# shows NAME PATTERN ARGUMENT...: a page with a line that matches the pattern.
 shows() {
     if page "$LOCUS" topo "${@:3}" && why="no line matches $2" && grep -Eq "$2" "$out"; then pass "$1"; else fail "$1" "$why"; fi
 }
 
-# json NAME TOPOLOGY PIECE...: the JSON, without blanks, holds every piece. TOPOLOGY "" is this machine.
+# json NAME TOPOLOGY PIECE...: the JSON, without blanks, contains every piece. TOPOLOGY "" is this machine.
 json() {
     name=$1 topology=$2
     shift 2
@@ -34,7 +34,7 @@ json() {
     pass "$name"
 }
 
-# counts NAME NUMBER PIECE: how often the piece occurs in the JSON of the json case before.
+# counts NAME NUMBER PIECE: how often the piece occurs in the JSON of the previous json case.
 counts() {
     found=$(grep -oF -e "$3" "$scratch/flat" | wc -l)
     if [ "$found" -eq "$2" ]; then pass "$1"; else fail "$1" "$found times $3, not $2"; fi

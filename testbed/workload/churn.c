@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// churn-touch of LOCUS-EVAL v1: 256 chunks of 16 blocks are alive, and each step replaces the oldest one. With 4 KiB blocks, 16 MiB
-// live in a pool of 64 MiB. The two drains of neighbouring steps follow each other without anything between them; both are
-// kept, because a worker may push in that instant.
+// churn-touch of LOCUS-EVAL v1: 256 chunks of 16 blocks are alive, and each step replaces the oldest one. With 4 KiB blocks, 16
+// MiB live in a pool of 64 MiB. The drains of two neighbouring steps are adjacent; both are kept, because a worker may push
+// between them.
 #include "testbed/workload/workload.h"
 
 enum {
@@ -10,8 +10,8 @@ enum {
     LIVE = 256, // chunks
     STEPS = 64, // in a lap
     SLOTS = LIVE + STEPS,
-    // A rotation ends where it began: after 20 * 64 = 1280 chunks = lcm(320, 256), both the slot of the next chunk and its place
-    // among the 256 live ones (where an allocator with instant frees would put it) are the first ones again.
+    // A rotation ends where it began: after 20 * 64 = 1280 chunks = lcm(320, 256), the next chunk has the first slot again and
+    // the first place among the 256 live ones (where an allocator with instant frees would put it).
     LAPS = 20,
     POOL_BLOCKS = 16384,
 };

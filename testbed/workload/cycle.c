@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cycle-256: 256 blocks are taken and sent home by 8 requests of 32, and the lap ends when all are home. Nothing but the way home:
-// what the first experiments of the LOCUS paper's thread (0351 to 0353) had, with 1, 2, 4 or 8 producers that share the 8 requests
+// cycle-256: 8 requests of 32 blocks are taken and sent home, and the lap ends when all 256 are home. It measures nothing but the
+// way home, as the LOCUS paper's first experiments did (0351 to 0353), with 1, 2, 4 or 8 producers that share the 8 requests
 // evenly ("cycle-256/none/4w").
 #include "testbed/workload/workload.h"
 
 #define REQUESTS 8u
 #define REQUEST_BLOCKS 32u
-#define POOL_BLOCKS 1024u // never short: a fourfold cycle
+#define POOL_BLOCKS 1024u // four times the cycle: never short
 
 static int cycle_build(struct tb_builder *builder, uint64_t *ticks)
 {

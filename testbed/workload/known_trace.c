@@ -63,7 +63,7 @@ bool tb_known_trace_missing(const char *name, char *why, size_t why_bytes)
     if (tb_known_trace_path(name, path, sizeof path) == 0 && access(path, R_OK) == 0)
         return false;
     if (!known)
-        snprintf(why, why_bytes, "there is no trace of the name %s", name);
+        snprintf(why, why_bytes, "there is no trace named %s", name);
     else if (known->folder)
         snprintf(why, why_bytes, "there is no %s: run locus in the project's folder, which has %s/%s", name, known->folder,
                  known->file);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// known_trace: recorded traces by a name, so that a cell can be one ("azure-conv/line") as it can be a workload of the suite.
+// known_trace: recorded traces by name, so that a cell can name one ("azure-conv/line") like a workload of the suite.
 //
-//   sample       testbed/workload/sample.csv, the project's own making
+//   sample       testbed/workload/sample.csv, made by the project
 //   azure-conv   AzureLLMInferenceTrace_conv.csv
 //   azure-code   AzureLLMInferenceTrace_code.csv
 //   mooncake     conversation_trace.jsonl
 //
-// The project has no copy of the last three: they lie in the folder that LOCUS_TRACES names, ../shared/traces where it names none.
-// Paths are from the current folder, which is the project's.
+// The project has no copy of the last three: LOCUS_TRACES names their folder; the default is ../shared/traces. Paths are relative
+// to the current folder, which is the project's.
 #ifndef TB_KNOWN_TRACE_H
 #define TB_KNOWN_TRACE_H
 
@@ -16,16 +16,16 @@
 
 #include "testbed/workload/trace.h"
 
-const char *tb_known_trace_at(size_t i); // all names; NULL behind the last
+const char *tb_known_trace_at(size_t i); // all names; NULL after the last
 bool tb_known_trace(const char *name);
 
-// Its file, which need not be there. 0, -ENOENT (no such name), -ENAMETOOLONG.
+// Its file, which need not exist. 0, -ENOENT (no such name), -ENAMETOOLONG.
 int tb_known_trace_path(const char *name, char *path, size_t bytes);
 
-// Is its file not here? why: one sentence, with what to do.
+// Is its file missing? `why` says in one sentence what to do.
 bool tb_known_trace_missing(const char *name, char *why, size_t why_bytes);
 
-// Its replay by the defaults of `locus replay`, under its name. *out is malloc'd. 0, or -errno with the reason in why.
+// Its replay with the defaults of `locus replay`, under its name. *out is malloc'd. 0, or -errno with the reason in why.
 int tb_known_trace_schedule(const char *name, struct tb_schedule **out, struct tb_why *why);
 
 #endif

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// replay: a recorded trace becomes a schedule, by the model that trace.h states.
+// replay: turns a recorded trace into a schedule, by the model in trace.h.
 //
-// The model is simulated token by token. That costs a few additions and comparisons for each token decoded, hundredths of a second
-// for an hour of a service, and leaves no doubt that it is the model. Reservation in full at admission is what makes it
-// deterministic: a request that was admitted can always go on, so nobody is preempted and no outcome hangs on how fast
-// blocks come home. The whole trace is one lap, and each request has a slot of its own.
+// The model is simulated token by token. That costs a few additions and comparisons per decoded token, hundredths of a second for
+// an hour of service, and follows the model literally. Admission reserves all blocks of a request, which makes the replay
+// deterministic: an admitted request can always go on, so nothing is preempted, and no outcome depends on how fast blocks come
+// home. The whole trace is one lap, and each request has a slot of its own.
 //
-// A drain stands at the beginning and at the end of each tick in which something is taken or retired. Where one such tick follows
-// another only one drain stands between them: no worker time passes there in this model, and in a tick without takes or
-// retirements there is nothing that any contender could do.
+// Each tick that takes or retires something begins and ends with a drain. Between two such ticks there is only one drain, because
+// no worker time passes there in this model. In a tick without takes or retirements no contender has anything to do.
 #include "testbed/workload/trace.h"
 
 #include <errno.h>
@@ -19,14 +18,14 @@
 
 #include "testbed/workload/trace_parse.h"
 
-enum { VERSION = 1, POOL_BLOCKS_MAX = (1 << 28) - 1 }; // one TAKE may be of the whole pool, and counts in 28 bits
+enum { VERSION = 1, POOL_BLOCKS_MAX = (1 << 28) - 1 }; // one TAKE may take the whole pool, and its count has 28 bits
 
 const struct tb_replay_config tb_replay_defaults = {.tokens_per_block = 16, .pool_blocks = 8192, .tick_ns = 50000000, .speedup = 1};
 
 struct request {
     uint32_t slot;     // place in the trace
     uint32_t left;     // tokens still to be decoded
-    uint32_t to_block; // tokens until one begins a new block; 0: the next one does
+    uint32_t to_block; // tokens until one begins a new block; 0: the next one
 };
 
 struct replay {
@@ -36,7 +35,7 @@ struct replay {
     struct tb_builder *builder;
     struct request *live; // in order of admission
     size_t live_count;
-    size_t admitted;      // of the records; the next one is the head of the queue, or has not arrived
+    size_t admitted;      // records admitted; the next one is the head of the queue, or has not arrived
     uint64_t reserved;    // blocks
     uint64_t now_ns, last_tick_ns;
     uint64_t ticks, decoded_tokens;
@@ -61,7 +60,7 @@ static uint64_t arrival_ns(const struct replay *replay, const struct tb_record *
 {
     double ns = (double)record->arrival_ns / replay->config.speedup; // 0 for a speedup of INFINITY
 
-    return ns < 0x1p63 ? (uint64_t)ns : UINT64_MAX; // a clock that far never runs: it is only jumped to
+    return ns < 0x1p63 ? (uint64_t)ns : UINT64_MAX; // the clock never runs that far: it only jumps
 }
 
 static int drain(struct replay *replay)
@@ -118,7 +117,7 @@ static int decode(struct replay *replay)
     for (size_t i = 0; i < replay->live_count; i++) {
         struct request *request = &replay->live[i];
 
-        if (request->left == 0) // only a request without any output is seen here: it leaves at the end of its first tick
+        if (request->left == 0) // only a request without output: it leaves at the end of its first tick
             continue;
         if (request->to_block == 0) {
             int error = add(replay, TB_OP_TAKE, request->slot, 1);
@@ -134,7 +133,7 @@ static int decode(struct replay *replay)
     return 0;
 }
 
-// Those who are done leave; the others close ranks, so that the order of admission is kept.
+// Finished requests leave; the others close the gaps, so that the order of admission is kept.
 static int leave(struct replay *replay)
 {
     size_t kept = 0;
@@ -179,9 +178,9 @@ static int run(struct replay *replay)
     int error = tb_builder_mark_lap(replay->builder);
 
     if (!error)
-        error = drain(replay); // at the beginning of the first tick; that of a later one is the end of the one before
+        error = drain(replay); // begins the first tick; later ticks begin with the drain that ended the one before
     while (!error && (replay->live_count > 0 || replay->admitted < replay->count)) {
-        if (replay->live_count == 0) { // a head that has arrived is admitted at once, so here it has not, or now is late enough
+        if (replay->live_count == 0) { // a head that has arrived would be admitted: jump to its arrival
             uint64_t next_ns = arrival_ns(replay, &replay->records[replay->admitted]);
 
             if (next_ns > replay->now_ns)
@@ -203,7 +202,7 @@ static int check_config(const struct tb_replay_config *config, struct tb_why *wh
     else if (config->tick_ns == 0)
         bad = "a tick must last at least one nanosecond";
     else if (!(config->speedup > 0)) // NaN is refused as well
-        bad = "the speed-up must be more than zero";
+        bad = "the speed-up must be greater than zero";
     if (bad)
         strcpy(why->text, bad);
     return bad ? -EINVAL : 0;

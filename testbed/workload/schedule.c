@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// schedule: operations are collected in a growable array, and packed into one flat block by simulating them once.
+// schedule: collects operations in a growable array, and simulates them once to pack them into one flat block.
 //
-// The simulation is the reference that every contender is held against: it counts the blocks of each slot as if a retired request's
-// blocks were free at once, which gives the theoretical peak, and it refuses streams that no contender could run. What makes a
-// stream sound follows from one promise of the driver: everything retired in a phase (the prologue, a lap) is home when the phase
-// ends, and not earlier. So a slot that was retired may be taken again only in a later phase; within its own phase the
-// request may still be on its way, and its block table with it.
+// The simulation is the reference for every contender: it counts each slot's blocks as if a retired request's blocks were free at
+// once, which gives the theoretical peak, and it refuses streams that no contender could run. The driver makes one promise:
+// everything retired in a phase (the prologue, a lap) is home when the phase ends, and not earlier. So a retired slot may be
+// taken again only in a later phase; within its own phase the request and its block table may still be on their way.
 #include "testbed/workload/schedule.h"
 
 #include <errno.h>
@@ -45,13 +44,13 @@ void tb_builder_close(struct tb_builder *builder)
     free(builder);
 }
 
-// Makes room for one more item. Returns the array, moved or not, or NULL, and then the old one is as it was.
+// Makes room for one more item. Returns the array, which may have moved; NULL: out of memory, and the old array is unchanged.
 static void *with_room(void *items, uint64_t count, uint64_t *room, size_t item_bytes)
 {
     if (count < *room)
         return items;
 
-    uint64_t wanted = *room ? *room * 2 : 256; // cannot wrap: *room items are in memory, each of several bytes
+    uint64_t wanted = *room ? *room * 2 : 256; // cannot overflow: *room items of several bytes each are in memory
     void *grown = reallocarray(items, wanted, item_bytes);
 
     if (grown)
@@ -65,7 +64,7 @@ int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t sl
 
     if (!has_slot && kind != TB_OP_DRAIN)
         return -EINVAL;
-    if (has_slot && slot == UINT32_MAX) // there would be one slot more than `slots` can say
+    if (has_slot && slot == UINT32_MAX) // `slots` could not count one more
         return -EINVAL;
     if (takes && (count == 0 || count > OP_COUNT_MAX))
         return -EINVAL;
@@ -108,10 +107,10 @@ int tb_builder_mark_epilogue(struct tb_builder *builder)
     return 0;
 }
 
-// The state of the simulation, and what it found out so far.
+// The state of the simulation, and its results so far.
 struct simulation {
     uint32_t *held;       // by slot: blocks of its live request, 0 when there is none
-    uint32_t *held_first; // the same, as it was after the prologue
+    uint32_t *held_first; // the same after the prologue
     uint32_t *capacity;   // by slot: most blocks it ever held
     uint64_t *retired_in; // by slot: number of the phase in which it was last retired, from 1; 0: never
     uint64_t phase;       // 1: the prologue, then the laps, then the epilogue
@@ -155,7 +154,7 @@ static int simulate_take(struct simulation *simulation, uint32_t slot, uint32_t 
         return -EINVAL;
     if (simulation->blocks > simulation->blocks_peak)
         simulation->blocks_peak = simulation->blocks;
-    simulation->held[slot] += count; // no more than all blocks, and those are within the pool
+    simulation->held[slot] += count; // at most all blocks, which fit the pool
     if (simulation->held[slot] > simulation->capacity[slot])
         simulation->capacity[slot] = simulation->held[slot];
     return 0;
@@ -201,7 +200,7 @@ static struct tb_span builder_lap(const struct tb_builder *builder, uint64_t lap
     };
 }
 
-// All laps. They must be equal in work, do some, and leave everything as they found it, or they could not be repeated.
+// All laps. Each must do the same work, not none, and leave everything as it was; otherwise they could not be repeated.
 static int simulate_laps(struct simulation *simulation, const struct tb_builder *builder, struct tb_schedule *found)
 {
     size_t held_bytes = builder->slots * sizeof(*simulation->held);
@@ -238,12 +237,12 @@ static int simulate(struct simulation *simulation, const struct tb_builder *buil
         error = simulate_span(simulation, builder->ops, found->epilogue);
     if (!error && simulation->live != 0)
         error = -EINVAL;
-    found->blocks_peak = (uint32_t)simulation->blocks_peak; // at most blocks_max, which came from 32 bits
+    found->blocks_peak = (uint32_t)simulation->blocks_peak; // at most blocks_max, which has 32 bits
     found->live_max = simulation->live_max;
     return error;
 }
 
-// Reserves `bytes` at the end of the flat block. Sums cannot wrap: all parts are in memory already, at the same time.
+// Reserves `bytes` at the end of the flat block. Sums cannot overflow: all parts are already in memory at the same time.
 static uint64_t place(struct tb_schedule *schedule, uint64_t bytes)
 {
     uint64_t offset = (schedule->bytes + FLAT_ALIGN - 1) / FLAT_ALIGN * FLAT_ALIGN;
@@ -252,7 +251,7 @@ static uint64_t place(struct tb_schedule *schedule, uint64_t bytes)
     return offset;
 }
 
-// The flat block: *found, and behind it the arrays.
+// The flat block: *found, then the arrays.
 static int flatten(const struct tb_builder *builder, const uint32_t *capacity, struct tb_schedule *found, struct tb_schedule **out)
 {
     uint64_t ops_bytes = builder->ops_count * sizeof(*builder->ops), capacity_bytes = builder->slots * sizeof(*capacity);

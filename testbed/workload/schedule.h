@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// schedule: a workload, worked out beforehand into a flat stream of operations.
+// schedule: a workload as a flat stream of operations, computed in advance.
 //
-// Which request takes how many blocks at which step, and when it is finished, never depends on the allocator: arrivals,
-// decode lengths and admission are all deterministic. So the schedule is computed once, and every contender executes the very
-// same stream. Equal work is then a matter of construction, the theoretical peak and the oracle fall out of a
-// simulation, and the driver that is timed (driver.h) does nothing but take, touch, retire and drain.
+// The number of blocks that a request takes at each step, and when it finishes, never depend on the allocator: arrivals, decode
+// lengths and admission are all deterministic. So the schedule is computed once, and every contender executes the same stream.
+// Work is equal by construction, a simulation gives the theoretical peak and the oracle, and the timed driver (driver.h) only
+// takes, touches, retires and drains.
 //
 // A schedule is one flat block of memory with offsets instead of pointers, so that the parent builds it once and each measured
-// process maps it. Immutable after it was built; any thread.
+// process maps it. Immutable once built; any thread.
 #ifndef TB_SCHEDULE_H
 #define TB_SCHEDULE_H
 
@@ -32,8 +32,8 @@ struct tb_span {
 };
 
 // The prologue runs once before all laps, the epilogue once after them; both untimed. Laps are executed in rotation: lap i is
-// laps[i % laps_count]. A lap ends when everything retired in it is home. After laps_count laps the live requests lie in the same
-// slots as after the prologue, so a rotation may be repeated for ever.
+// laps[i % laps_count]. A lap ends when everything retired in it is home. After laps_count laps the live requests are in the same
+// slots as after the prologue, so a rotation can be repeated for ever.
 struct tb_schedule {
     char name[48];
     uint64_t bytes;             // of the whole flat block
@@ -51,7 +51,7 @@ struct tb_schedule {
     uint64_t queue_ns_max;      // replay: longest wait of one of them, on the virtual clock
     uint64_t live_max;          // most requests alive at once
     uint32_t slots;
-    uint32_t pool_blocks;       // size of the pool that the workload is given
+    uint32_t pool_blocks;       // size of the workload's pool
     uint32_t blocks_peak;       // theoretical peak: running maximum of blocks held, with instant frees
     uint32_t version;           // of the workload's definition: 1 for LOCUS-EVAL v1 shapes
 };
@@ -79,8 +79,8 @@ void tb_builder_close(struct tb_builder *builder);
 int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t slot, uint32_t count);
 int tb_builder_mark_lap(struct tb_builder *builder);      // a lap begins here (everything before the first mark is the prologue)
 int tb_builder_mark_epilogue(struct tb_builder *builder); // the last lap ends and the epilogue begins here
-// 0, -ENOMEM, or -EINVAL when the stream is not sound: laps differ in work, a slot is taken again in the lap in which it was
-// retired, a request never retires, the peak exceeds pool_blocks. *out is malloc'd (free it), and owned by the caller.
+// 0, -ENOMEM, or -EINVAL: the stream is unsound (laps differ in work, a slot is taken again in the lap in which it was retired, a
+// request never retires, the peak exceeds pool_blocks). *out is malloc'd; the caller frees it.
 int tb_builder_pack(struct tb_builder *builder, const char *name, uint32_t pool_blocks, struct tb_schedule **out);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trace: reads a file of recorded requests as a whole, finds out which format it is, and hands it to that format's parser.
+// trace: reads a whole file of recorded requests, detects its format, and calls that format's parser.
 //
-// Strict on purpose. A measurement on a trace that was half understood is worse than none, so whatever is not as the format says is
-// an error that names the line, and nothing is repaired: no sorting, no skipping, no default for a missing value. What editors
-// and transfers do to a text file is accepted: CRLF, and no end of line after the last line.
+// It is strict on purpose: a measurement on a half-understood trace is worse than none. So any deviation from the format is an
+// error that names the line, and nothing is repaired: no sorting, no skipping, no default for a missing value. Only what editors
+// and transfers do to a text file is accepted: CRLF, and a missing newline at the end.
 #include "testbed/workload/trace.h"
 #include "testbed/workload/trace_parse.h"
 
@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Arbitrary, but far above the largest trace published so far that fits one machine's run, and far below what would make the
-// machine swap. It also keeps line numbers and counts of records within 32 bits.
+// Arbitrary: far above the largest published trace that one machine can replay, and far below what would make it swap. It also
+// keeps line numbers and counts of records within 32 bits.
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 
 void tb_why_set(struct tb_why *why, const char *path, uint32_t line, const char *format, ...)
@@ -118,7 +118,7 @@ int tb_parse_record(struct tb_parse *parse, uint64_t time_ns, uint32_t prompt_to
     return 0;
 }
 
-// Texts have no NUL bytes; what has is some other file, and is told so with the line, before any parser sees it.
+// A text has no NUL bytes. Any other file is refused, with the line, before a parser sees it.
 static int refuse_nul(struct tb_parse *parse)
 {
     const char *nul = memchr(parse->rest.at, '\0', parse->rest.bytes);
@@ -131,7 +131,7 @@ static int refuse_nul(struct tb_parse *parse)
     return tb_parse_bad(parse, "there is a NUL byte: this is not a text file");
 }
 
-// The first line decides. A CSV header that is nearly right is the CSV parser's to explain.
+// The first line decides. The CSV parser explains a CSV header that is nearly right.
 static int parse_format(struct tb_parse *parse)
 {
     static const char azure[] = "TIMESTAMP";
@@ -204,8 +204,8 @@ void tb_trace_close(struct tb_trace *trace)
     free(trace);
 }
 
-// Reads to the end instead of trusting the size: a pipe has none. One byte more than allowed shows that there is more. Only a file
-// that says itself that it is too large is believed.
+// Reads to the end instead of trusting the size: a pipe has none. One byte beyond the limit shows that there is more. The size is
+// trusted only if it is over the limit.
 static int read_all(int file, char **text, size_t *bytes)
 {
     struct stat status;

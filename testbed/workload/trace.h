@@ -3,8 +3,8 @@
 // trace: recorded requests of production services, and their replay as a schedule.
 //
 // Formats, told apart by their first line: Azure LLM inference CSV (TIMESTAMP,ContextTokens,GeneratedTokens) and Mooncake JSON
-// Lines (timestamp in ms, input_length, output_length, hash_ids). Whatever is wrong with a file is said in one sentence, with
-// file and line.
+// Lines (timestamp in ms, input_length, output_length, hash_ids). An error in a file is reported in one sentence, with file and
+// line.
 #ifndef TB_TRACE_H
 #define TB_TRACE_H
 
@@ -24,14 +24,14 @@ struct tb_trace {
     struct tb_record *records;
 };
 
-struct tb_why {                 // one sentence for the person; without "locus: ", without a newline
+struct tb_why {                 // one sentence for the user, without "locus: " and newline
     char text[512];
 };
 
 // 0, or -errno with the reason in why: -ENOENT and the like for files, -EINVAL for contents (an empty file too).
 int tb_trace_load(const char *path, struct tb_trace **out, struct tb_why *why);
 
-// The same from memory; `path` is only named in messages. What the fuzzer feeds.
+// The same from memory; `path` is only for messages. The fuzzer calls it.
 int tb_trace_parse(const char *path, const char *text, size_t bytes, struct tb_trace **out, struct tb_why *why);
 void tb_trace_close(struct tb_trace *trace);
 
@@ -40,20 +40,21 @@ struct tb_replay_config {
     uint32_t pool_blocks;
     uint64_t tick_ns;           // virtual time of one decode step
     double speedup;             // arrivals come this many times faster; INFINITY: all wait at the start
-    size_t requests;            // only the first so many; 0: all
+    size_t requests;            // only the first `requests`; 0: all
 };
 
-// Of `locus replay`, and of every trace that is a cell of an experiment: 16 tokens, 8192 blocks, 50 ms, as recorded, all of it.
+// The defaults of `locus replay`, and of each trace that is a cell of an experiment: 16 tokens, 8192 blocks, 50 ms, the recorded
+// speed, all requests.
 extern const struct tb_replay_config tb_replay_defaults;
 
-// The model. A tick first admits waiting requests in order of arrival: the head of the queue is admitted while
-// ceil((prompt + output) / tokens_per_block) blocks are unreserved, reserves them, and takes the blocks of its prompt.
-// Then every live request, in order of admission, decodes one token and takes a block when the token begins one. A
-// request whose last token was decoded leaves at the end of that tick: it retires, and its reservation is released. When nothing is
-// alive and nothing waits, the clock jumps to the next arrival. In the stream each tick drains at its beginning and at its end; two
-// drains with nothing taken or retired between them are one, so a tick in which nothing happens leaves no trace in the stream.
+// The model. A tick first admits waiting requests in order of arrival: the head of the queue is admitted while ceil((prompt +
+// output) / tokens_per_block) blocks are unreserved, reserves them, and takes the blocks of its prompt. Then every live request,
+// in order of admission, decodes one token and takes a block when the token begins one. A request whose last token was decoded
+// leaves at the end of that tick: it retires, and its reservation is released. When no request is alive or waiting, the clock
+// jumps to the next arrival. In the stream each tick begins and ends with a drain; two drains with no take or retirement between
+// them become one, so an idle tick adds nothing to the stream.
 //
-// -ENOSPC when a request needs more blocks than the pool has (why names file and line), -EINVAL for a config out of range.
+// -ENOSPC: a request needs more blocks than the pool has (why names file and line); -EINVAL: the config is out of range.
 int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_config *config, struct tb_schedule **out,
                        struct tb_why *why);
 

@@ -2,10 +2,10 @@
 //
 // trace_azure: the CSV of the Azure LLM inference traces: a header, then TIMESTAMP,ContextTokens,GeneratedTokens.
 //
-// The dialect has no quotes and no blanks, so a line is split at its commas and nothing more. Times are those of the trace of 2023
-// ("2023-11-16 18:15:46.6805900") and of 2024 ("2024-05-10 00:00:00.009930+00:00"): any number of digits down to
-// the nanosecond, or none, and no zone but UTC. Times become nanoseconds since 1970, in 64 bits, which last until 2554; only
-// differences are used, so leap seconds do not matter more than they do to the service's own clock.
+// The dialect has no quotes and no blanks, so a line is simply split at its commas. Times are written as in the traces of 2023
+// ("2023-11-16 18:15:46.6805900") and of 2024 ("2024-05-10 00:00:00.009930+00:00"): any number of digits down to the nanosecond,
+// or none, and no zone but UTC. They become nanoseconds since 1970, in 64 bits, which last until 2554. Only differences are used,
+// so leap seconds matter no more than to the service's own clock.
 #include "testbed/workload/trace_parse.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static const char *const column_names[COLUMNS] = {"TIMESTAMP", "ContextTokens", 
 
 enum { YEAR_FIRST = 1970, YEAR_LAST = 2553 };
 
-// Splits the line into its columns. Returns how many there are; those beyond COLUMNS are only counted.
+// Splits the line into columns and returns their number; those beyond COLUMNS are only counted.
 static size_t split(struct tb_text line, struct tb_text columns[COLUMNS])
 {
     for (size_t count = 0;; count++) {
@@ -38,7 +38,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-// Takes exactly `digits` digits from the front, and then `after` unless that is 0.
+// Takes exactly `digits` digits, and then `after` unless that is 0.
 static bool take_number(struct tb_text *text, unsigned digits, char after, unsigned *out)
 {
     size_t bytes = digits + (after != '\0');
@@ -147,7 +147,7 @@ static int read_tokens(struct tb_parse *parse, unsigned column, struct tb_text t
             return tb_parse_bad(parse, "%s \"%s\" is not a number", column_names[column], tb_quote(text, quoted));
         value = value * 10 + (uint64_t)(text.at[i] - '0');
         if (value > UINT32_MAX)
-            value = (uint64_t)UINT32_MAX + 1; // and stays there, so that it cannot wrap
+            value = (uint64_t)UINT32_MAX + 1; // and stays there, so it cannot overflow
     }
     if (text.bytes == 0)
         return tb_parse_bad(parse, "%s is missing", column_names[column]);

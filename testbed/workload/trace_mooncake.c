@@ -3,10 +3,9 @@
 // trace_mooncake: the JSON Lines of the Mooncake traces: one object a line, with timestamp (ms), input_length, output_length and
 // hash_ids.
 //
-// Only whole numbers are taken: a timestamp with a fraction would be one in seconds, from a related format, and read as
-// milliseconds it would be wrong by a thousand without anybody noticing. hash_ids may be left out; they name the shared
-// prefixes, which a replay without prefix sharing has no use for, but a file in which they are broken is a broken file.
-// Other keys are let be: a JSON object may carry more than one reader needs.
+// Only whole numbers are accepted: a timestamp with a fraction would be in seconds, as in a related format, and reading it as
+// milliseconds would silently be wrong by a factor of a thousand. hash_ids may be missing: they name shared prefixes, which a
+// replay without prefix sharing does not need. But if they are malformed, the file is. Other keys are ignored.
 #include "testbed/workload/trace_parse.h"
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 
 #define NS_PER_MS 1000000
 
-// A whole number between 0 and max, which must be there.
+// A required whole number between 0 and max.
 static int read_number(struct tb_parse *parse, const json_t *request, const char *key, uint64_t max, uint64_t *out)
 {
     const json_t *value = json_object_get(request, key);
@@ -47,7 +46,7 @@ static int check_hash_ids(struct tb_parse *parse, const json_t *request)
         return tb_parse_bad(parse, "hash_ids is not an array");
     json_array_foreach (ids, i, id) {
         if (!json_is_integer(id))
-            return tb_parse_bad(parse, "hash_ids has something that is not a whole number, at place %zu", i + 1);
+            return tb_parse_bad(parse, "hash_ids: element %zu is not a whole number", i + 1);
     }
     return 0;
 }
@@ -80,7 +79,7 @@ static int read_line(struct tb_parse *parse)
 
     json_t *request = json_loadb(parse->line.at, parse->line.bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &json_error);
 
-    // When memory runs out jansson says so, or says nothing at all.
+    // If memory runs out jansson says so, or says nothing.
     if (!request && (json_error.text[0] == '\0' || json_error_code(&json_error) == json_error_out_of_memory))
         return -ENOMEM;
     if (!request) {

@@ -2,15 +2,15 @@
 //
 // traces: 64 requests that arrive, prefill 16 blocks each, decode one block a step and leave, some early.
 //
-// steady-decode, burst-storm and long-tail are those of LOCUS-EVAL v1, operation for operation; the order of their walk is part of
-// the definition (tb_build_requests), and the published peaks (1344, 1537, 4168) follow from it. v2 adds two that v1's author
-// asked for or could not run:
+// steady-decode, burst-storm and long-tail equal those of LOCUS-EVAL v1, operation for operation. The order of their walk is part
+// of the definition (tb_build_requests), and gives the published peaks (1344, 1537, 4168). v2 adds two that v1's author asked for
+// or could not run:
 //
-// long-tail-cancels   a long tail with cancels among the requests of 512 steps: every other one of them stops early, request i
-//                     after 8 i steps (64, 192, 320, 448). So tables of very different sizes come home in the middle of the tail.
-// burst-queued        the burst in a pool that is too small for it: 512 blocks for 64 requests that want 2688. A request enters
-//                     when all that it will ever need is free, and leaves its place to the next. Frees that are under way are what
-//                     the next one waits for, so a pool that cannot wait ends here.
+// long-tail-cancels   a long tail with cancels: every other request of 512 steps stops early, request i
+//                     after 8 i steps (64, 192, 320, 448). So tables of very different sizes come home during the tail.
+// burst-queued        the burst in a pool that is too small: 512 blocks for 64 requests that want 2688. A request enters
+//                     when all blocks that it will ever need are free. The next request waits for frees that are under
+//                     way, so a pool that cannot wait fails here.
 #include "testbed/workload/workload.h"
 
 #define REQUESTS 64u
@@ -18,7 +18,7 @@
 #define CANCEL_STEPS 8u // decode steps of a request that is cancelled early
 #define LONG_STEPS 512u
 #define POOL_BLOCKS 8192u
-#define POOL_BLOCKS_QUEUED 512u // arbitrary: a fifth of what is wanted, and five times what the largest request needs
+#define POOL_BLOCKS_QUEUED 512u // arbitrary: a fifth of the demand, and five times the largest request
 
 static uint32_t steps_mixed(uint32_t request)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// workload: the list that the linker made, and the walk that most of them share.
+// workload: the list of workloads, which the linker makes, and the walk that most of them share.
 
 #include "testbed/workload/workload.h"
 
@@ -95,7 +95,7 @@ static int admit(struct walk *walk)
     return error;
 }
 
-// Every live request once, by place.
+// Visits every live request once, in order of place.
 static int step_all(struct walk *walk)
 {
     int error = 0;

@@ -91,7 +91,7 @@ Test(live, refuses_files_that_contradict_each_other)
     check_fails(NODE_DIRECTORY "/online", "4,6-7,9,11\n", "node 11");
     check_fails(NODE_DIRECTORY "/node4/cpulist", "3-0\n", "CPUs of node 4");
     check_fails(NODE_DIRECTORY "/node7/meminfo", "Node 7 MemTotal: many\n", "memory of node 7");
-    check_fails(NODE_DIRECTORY "/node9/distance", "10 20\n", "distances of node 9");
+    check_fails(NODE_DIRECTORY "/node9/distance", "10 20\n", "node 9 ");
 }
 
 Test(live, does_without_distances)

@@ -97,7 +97,7 @@ Test(policy, nodes_that_cannot_be_had_are_einval_and_the_node_is_named)
             char why[200], name[32];
             cr_assert_eq(locus_region_open(&region, &config), -EINVAL, "%s %zu", locus_policy_name(config.policy), i);
             locus_region_why(&config, -EINVAL, why, sizeof(why));
-            snprintf(name, sizeof(name), "no node %d ", missing);
+            snprintf(name, sizeof(name), "no node %d", missing);
             if (i > 0 && policy != LOCUS_POLICY_PREFERRED)
                 cr_assert(strstr(why, name), "%s", why);
             locus_region_why(&config, -EPERM, why, sizeof(why));

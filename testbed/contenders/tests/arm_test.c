@@ -138,20 +138,20 @@ Test(arm, a_name_that_is_none_or_another_contenders_is_refused)
 {
     const struct {
         const char *text, *says;
-    } bad[] = {{"=malloc:" LIBRARY, "no name"},
-               {"-a=malloc:" LIBRARY, "no name"},
-               {"a b=malloc:" LIBRARY, "no name"},
-               {"a/b=malloc:" LIBRARY, "no name"},
-               {"a:b=malloc:" LIBRARY, "no name"},
-               {"a#2=malloc:" LIBRARY, "no name"},
+    } bad[] = {{"=malloc:" LIBRARY, "not a name"},
+               {"-a=malloc:" LIBRARY, "not a name"},
+               {"a b=malloc:" LIBRARY, "not a name"},
+               {"a/b=malloc:" LIBRARY, "not a name"},
+               {"a:b=malloc:" LIBRARY, "not a name"},
+               {"a#2=malloc:" LIBRARY, "not a name"},
                {"glibc=malloc:" LIBRARY, "already"},
                {"mimalloc=malloc:" LIBRARY, "already"},
                {"malloc=malloc:" LIBRARY, "already"},
                {"unsteered@delay:3=malloc:" LIBRARY, "already"},
                {"dpdk-ring=malloc:" LIBRARY, "already"},
-               {"a=" LIBRARY, "behind ="},
-               {"a=mimalloc", "behind ="},
-               {"a=", "behind ="},
+               {"a=" LIBRARY, "after ="},
+               {"a=mimalloc", "after ="},
+               {"a=", "after ="},
                {"a%101=malloc:" LIBRARY, "0 to 100"},
                {"a+0w=malloc:" LIBRARY, "workers"}};
     for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -133,7 +133,7 @@ static const struct {
     {"unsteered%50", "steady-decode", STEERED, SOME_REMOTE | SOME_ABROAD, NULL, NULL},
     {"unsteered%100", "long-tail", STEERED, SOME_REMOTE | SOME_ABROAD, NULL, NULL},
     {"glibc%50", "steady-decode", ALL_LOCAL, 0, NULL, NULL},
-    {"home-steered@misplace", "steady-decode", ALL_LOCAL, ALL_REMOTE, NULL, "pool lie elsewhere"},
+    {"home-steered@misplace", "steady-decode", ALL_LOCAL, ALL_REMOTE, NULL, "pool are elsewhere"},
     {"home-steered%50@drop-chunk", "steady-decode", 0, 0, "pushed", "pushed"},
     {"home-steered@double-free", "steady-decode", 0, 0, "frees were refused", "frees were refused"},
     {"home-steered@skip-touch", "steady-decode", 0, 0, "did not hold", "did not hold"},

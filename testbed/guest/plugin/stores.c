@@ -4,22 +4,23 @@
 //
 // It sees every store that the guest's user space executes, with its virtual and its physical address and the virtual CPU, and
 // counts those in one window of virtual addresses by (section of the window, node of the CPU, node of the physical address). It
-// knows nothing of the program, its handles or its page map; what it shares with them is the window, which the program maps at
-// its fixed address (MAP_FIXED_NOREPLACE). A store of the kernel (clearing or copying a page) is not the program's and is not
-// counted: the instruction's own address tells. Caches are not emulated: one store instruction of up to 8 bytes is one count.
+// knows nothing of the program, its handles or its page map; they share only the window, which the program maps at a fixed
+// address (MAP_FIXED_NOREPLACE). Stores by the kernel (clearing or copying a page) are not counted: the instruction's own address
+// shows them. Caches are not emulated: one store instruction of up to 8 bytes is one count.
 //
 //   -plugin FILE.so,window=LO-HI,section=BYTES,cpus=N:N:...,memory=BYTES[@AT]:BYTES[@AT]:...,out=PATH   (LO, HI hexadecimal)
 //
-// cpus: the node of each virtual CPU in order. memory: what each node has, in order; nodes follow one another in guest-physical
-// memory from 0, which holds on the machines here as long as all of it lies under the hole below 4 GiB (2 GiB is safe); AT is for a
-// node elsewhere, a module plugged in. A store beyond that is counted under node -1. When QEMU exits, `out` has a line "SECTION
-// FROM TO STORES" for each count above 0, ascending. boot.sh --stores writes cpus and memory from the machine's description.
+// cpus: the node of each virtual CPU in order. memory: the size of each node in order. Nodes follow one another in guest-physical
+// memory from 0, which is true of the machines here as long as all of it is below the hole under 4 GiB (2 GiB is safe); AT is the
+// address of a node elsewhere, a plugged module. A store outside all nodes counts for node -1. When QEMU exits, `out` has a line
+// "SECTION FROM TO STORES" for each count above 0, ascending. boot.sh --stores derives cpus and memory from the machine's
+// description.
 //
-// Threads: with thread=multi each virtual CPU calls from its own thread, so each has a row of its own; they are added at exit.
+// Threads: with thread=multi each virtual CPU calls from its own thread, so each has its own row; they are added up at exit.
 //
-// Debian packages no qemu-plugin.h. What is used of its interface is declared here; it is the same in QEMU 7.2 and 10.0, but QEMU
-// refuses a plugin whose version it does not know: 10.0 takes 2 to 4, 7.2 takes 0 and 1. And 7.2 answers with the wrong physical
-// address: to the guest's it adds where the RAM block begins among all blocks, one for each node, made in order.
+// Debian does not package qemu-plugin.h, so the part of its interface that we use is declared here. It is the same in QEMU 7.2
+// and 10.0, but QEMU refuses a plugin of an unknown version: 10.0 takes 2 to 4, 7.2 takes 0 and 1. And 7.2 returns a wrong
+// physical address: it adds the offset of the RAM block among all blocks, one for each node, in order.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,7 +77,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
 static struct {
     uint64_t low, high, section_bytes;
     unsigned cpus_count, nodes_count;
-    bool adds_offset;           // as QEMU 7.2 does
+    bool adds_offset;           // true for QEMU 7.2
     int cpu_node[CPUS_MAX];
     uint64_t memory_bytes[NODES_MAX], memory_at[NODES_MAX];
     const char *out;
@@ -147,8 +148,7 @@ static void on_exit_write(qemu_plugin_id_t id, void *user)
         perror(setup.out);
 }
 
-// Numbers between colons, each with an @NUMBER or not (UINT64_MAX); calls `take` with each. False: something else, or more than
-// `max`.
+// Calls `take` for each number between colons, with its @NUMBER or UINT64_MAX. False: malformed, or more than `max`.
 static bool numbers(const char *text, unsigned max, unsigned *count, void (*take)(unsigned index, uint64_t number, uint64_t at))
 {
     for (*count = 0; *count < max; text++) {

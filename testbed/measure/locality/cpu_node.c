@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cpu_node: the kernel writes the CPU and the node into the thread's rseq area whenever it puts the thread on a CPU, so reading
-// them costs two loads. The C library's header may be older than the running kernel, so the fields are found by their offsets,
-// which are fixed. Whether there is an area is said by the library: __rseq_size is 0 when it registered none (an old kernel, or
-// GLIBC_TUNABLES=glibc.pthread.rseq=0). Whether the kernel fills node_id is said by the auxiliary vector alone: a library that
-// knows only the 20 bytes of the first interface says 20, but has registered 32, because the kernel never took fewer, and the
-// kernel fills all that it knows of those.
+// them costs two loads. The C library's header may be older than the running kernel, so we use the fields' fixed offsets. The
+// library says whether there is an area: __rseq_size is 0 if it registered none (an old kernel, or
+// GLIBC_TUNABLES=glibc.pthread.rseq=0). Only the auxiliary vector says whether the kernel fills node_id: a library that knows
+// only the 20 bytes of the first interface reports 20, but has registered 32, because the kernel never accepted fewer, and the
+// kernel fills all fields that it knows of those.
 #include "testbed/measure/locality/cpu_node.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #if defined __has_include && __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
 
-#define FEATURE_SIZE_KEY 27ul   // AT_RSEQ_FEATURE_SIZE; not in the headers of a C library older than Linux 6.3
+#define FEATURE_SIZE_KEY 27ul   // AT_RSEQ_FEATURE_SIZE; missing in headers older than Linux 6.3
 #define CPU_ID_OFFSET 4
 #define NODE_ID_OFFSET 20
 #define NODE_ID_END 24u

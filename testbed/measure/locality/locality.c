@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locality: a map from pages to nodes, and matrices of what was done from which node to which.
+// locality: a map from pages to nodes, and matrices that count writes, allocations and frees from node to node.
 //
 // The map is two parallel arrays, addresses and nodes, in the form that move_pages takes and gives, so that a refresh is one
-// system call and no copying; a hash from page number to place in them answers the notes. Pages are never taken out: an address
-// space that a malloc used once it mostly uses again.
+// system call and no copying; a hash from page number to index serves the notes. Pages are never removed: a malloc mostly reuses
+// the address space that it once used.
 //
-// A note on a page of known node goes straight into its matrix. Any other note goes into the pending list, where it is one event
-// {page, what, from, kept, count}, and is booked by the next refresh, when the page's node is known. Without this a first touch
-// would always be unknown, because the page is absent until it has happened.
+// A note on a page whose node is known goes straight into its matrix. Any other note becomes an event {page, what, from, kept,
+// count} in the pending list. The next refresh, which knows the page's node, books it. Otherwise a first touch would always be
+// unknown, because the page is absent until then.
 //
-// Everything lies in one populated mapping: notes neither allocate nor fault, and the malloc under observation is not disturbed.
+// All data is in one populated mapping: notes neither allocate nor fault, and do not disturb the observed malloc.
 #include "testbed/measure/locality/locality_internal.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static void *carve(uintptr_t *cursor, size_t count, size_t size)
     return piece;
 }
 
-// Lays the arrays out from `start` and returns how many bytes they take; `start` 0 only measures.
+// Lays out the arrays from `start` and returns their size; `start` 0 only measures.
 static size_t lay_out(struct tb_locality *locality, uintptr_t start)
 {
     uintptr_t cursor = start;
@@ -150,7 +150,7 @@ static uint32_t *slot_of(const struct tb_locality *locality, uintptr_t number)
     return &locality->slots[slot];
 }
 
-// Place of a page in the arrays, which it enters if it is new. NONE: there is no room.
+// Index of a page in the arrays; a new page is added. NONE: no room.
 static uint32_t place_of(struct tb_locality *locality, uintptr_t number)
 {
     uint32_t last = locality->place_last;
@@ -197,7 +197,7 @@ static uint16_t here(const struct tb_locality *locality)
     return cpu >= 0 && (uint32_t)cpu < locality->cpus_end ? locality->cpu_ordinals[cpu] : (uint16_t)locality->nodes_count;
 }
 
-// Books an event whose page lies on `node`, an ordinal, or is unknown.
+// Books an event whose page is on `node`, an ordinal, or unknown.
 static void book(struct tb_locality *locality, const struct locality_event *event, uint16_t node)
 {
     uint32_t unknown = locality->nodes_count;
@@ -213,7 +213,8 @@ static void book(struct tb_locality *locality, const struct locality_event *even
     }
 }
 
-// True if the event waits for the next refresh. One like the event before it is merged with that: many small blocks on a page.
+// True if the event waits for the next refresh. It is merged with the previous event if both are alike: many small blocks on a
+// page.
 static bool pend(struct tb_locality *locality, const struct locality_event *event)
 {
     uint64_t count = locality->map.pending;
@@ -238,7 +239,7 @@ static void note(struct tb_locality *locality, uintptr_t number, struct locality
         book(locality, &event, locality_ordinal(locality, node));
 }
 
-// The whole aligned words of a range, as [*first, *end).
+// The complete aligned words of a range, as [*first, *end).
 static void words(uintptr_t address, size_t bytes, uintptr_t *first, uintptr_t *end)
 {
     *first = (address + WORD_BYTES - 1) & ~(uintptr_t)(WORD_BYTES - 1);
@@ -247,7 +248,7 @@ static void words(uintptr_t address, size_t bytes, uintptr_t *first, uintptr_t *
 
 uint64_t tb_locality_touch(void *address, size_t bytes, uint64_t value)
 {
-    typedef uint64_t __attribute__((may_alias)) word; // the block's user may have typed it otherwise
+    typedef uint64_t __attribute__((may_alias)) word; // the block's user may use another type
     uintptr_t at, end;
     uint64_t stores = 0;
     for (words((uintptr_t)address, bytes, &at, &end); at < end; at = (at | (LINE_BYTES - 1)) + 1, stores++)

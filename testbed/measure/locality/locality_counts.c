@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locality_counts: the counts of locality.c, summed over threads and read one by one. An instance that others were added to can go
-// on: their maps are summed apart from its own, which it still needs.
+// locality_counts: adds up the counts of locality.c over threads, and reads them one by one. An instance to which others were
+// added can go on: their maps are added up separately from its own, which it still needs.
 #include "testbed/measure/locality/locality_internal.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define BATCH 64u // blocks that are asked about at once
+#define BATCH 64u // blocks located per call
 
 int tb_books_open(struct tb_books *books, const struct tb_locality_config *config, const struct tb_nodes_ops *ops, void *context,
                   size_t block_bytes)
@@ -21,7 +21,7 @@ void tb_books_close(struct tb_books *books)
     books->locality = NULL;
 }
 
-// Addresses of up to BATCH blocks from `first` on; the map knows their nodes then.
+// Locates up to BATCH blocks from `first` on, so that the map knows their nodes; returns their addresses.
 static uint32_t look(struct tb_books *books, const struct locus_table *table, uint32_t first, void *addresses[])
 {
     uint32_t count = 0;
@@ -76,7 +76,7 @@ static void counts_add(const struct tb_locality *locality, enum tb_locality_what
 static uint64_t abroad(const struct tb_locality *locality)
 {
     struct tb_locality_sums sums = tb_locality_sums(locality, TB_LOCALITY_FREES_ABROAD);
-    return sums.local + sums.remote; // from whichever node it was freed
+    return sums.local + sums.remote; // freed from any node
 }
 
 int tb_books_sum(struct tb_books *const books[], uint32_t count, struct tb_nodes_sample *out)
@@ -99,6 +99,6 @@ int tb_books_sum(struct tb_books *const books[], uint32_t count, struct tb_nodes
         out->points_count = points > out->points_count ? points : out->points_count;
     }
     while (out->points_count > 0 && out->points[out->points_count - 1].allocated == 0)
-        out->points_count--; // the step that nobody began
+        out->points_count--; // the last step, which never began
     return 0;
 }

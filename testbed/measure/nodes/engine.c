@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// engine (many nodes): stations are found, opened, run to their end, and judged. See engine.h.
+// engine (many nodes): finds the stations, opens them, runs them to the end, and judges them. See engine.h.
 
 #include "testbed/measure/nodes/engine.h"
 
@@ -14,9 +14,9 @@
 #include "testbed/measure/nodes/judge.h"
 #include "testbed/stats/stats.h"
 
-// Arbitrary, but longer than a lap that a fault delays, and than a thread of an emulated machine may be kept from running.
+// Arbitrary, but longer than a lap with an injected delay, and than an emulated machine may keep a thread from running.
 #define PATIENCE_NS UINT64_C(30000000000)
-#define REPAIRS_PER_LAP 8u // arbitrary; at most so often in a lap are astray pages looked for, by those that repair
+#define REPAIRS_PER_LAP 8u // arbitrary: how often per lap contenders that repair look for stray pages
 
 // --- where ---------------------------------------------------------------------------------------------------------------------
 
@@ -25,7 +25,7 @@ static bool has_memory(const struct locus_topo_node *node)
     return node->allowed && (node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY);
 }
 
-// The allowed CPU number `skip` of a node, or -1.
+// The node's allowed CPU number `skip`, or -1.
 static int cpu_of(const struct locus_topo *topo, int node, uint32_t skip)
 {
     const struct locus_topo_cpu *cpus = locus_topo_cpus(topo);
@@ -84,7 +84,7 @@ static uint64_t drains_in(const struct tb_schedule *schedule, const struct tb_sp
     return drains;
 }
 
-// A malloc's pages are never forgotten, so for mallocs there is room for several times of what the pools have. 24 bytes each.
+// A malloc's pages are never forgotten, so mallocs get room for several times as many as the pools have. 24 bytes each.
 static int books_open(struct tb_nodes_run *run)
 {
     const struct tb_schedule *schedule = run->schedule;
@@ -117,7 +117,7 @@ static int books_sum(struct tb_nodes_run *run)
         struct tb_books *books[TB_WORKERS_MAX + 1] = {&run->stations[s].books};
         for (uint32_t w = 0; w < run->workers; w++) {
             books[w + 1] = &run->stations[s].workers[w].books;
-            tb_books_step(books[w + 1]); // settles what is pending
+            tb_books_step(books[w + 1]); // books pending notes
             if (books[w + 1]->error && !books[0]->error)
                 books[0]->error = books[w + 1]->error;
         }
@@ -128,7 +128,7 @@ static int books_sum(struct tb_nodes_run *run)
 
 // --- the run -------------------------------------------------------------------------------------------------------------------
 
-// The fault: each pool's pages go to the next node, and its handles do not say so.
+// The fault: each pool's pages move to the next node, but its handles do not show it.
 static int misplace(struct tb_nodes_run *run)
 {
     for (uint32_t s = 0; s < run->count; s++) {
@@ -154,7 +154,7 @@ static void threads_end(struct tb_nodes_run *run)
             tb_node_worker_stop(&run->stations[s].workers[w]);
 }
 
-// A scheduler that is missing leaves the others at their first gate for ever, so that one is passed for it.
+// Without its scheduler a station would hold the others at their first gate for ever, so the gate is passed on its behalf.
 static int threads_run(struct tb_nodes_run *run)
 {
     int error = 0;
@@ -218,7 +218,7 @@ static void run_close(struct tb_nodes_run *run)
     free(run->stations);
 }
 
-// Without timed laps there are none.
+// 0 without timed laps.
 static void times(struct tb_job *job)
 {
     if (job->laps == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// judge (many nodes): the gates, see engine.h. The first that fails is the reason; a run that fails one is invalid, not slow.
+// judge (many nodes): the gates, see engine.h. The first that fails is the reason; a run that fails a gate is invalid, not slow.
 
 #include "placement/memory/region_verify.h"
 #include "testbed/measure/nodes/judge.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOKS 50u              // half a second in all; arbitrary, a migration takes microseconds, or milliseconds if emulated
+#define LOOKS 50u              // half a second in all; arbitrary: a migration takes microseconds, or milliseconds under emulation
 #define LOOK_AGAIN_US 10000u
 
 // --- placement -----------------------------------------------------------------------------------------------------------------
@@ -33,15 +33,15 @@ static void place_row(const struct tb_nodes_sample *sample, const struct locus_p
                 row->on[n] = placement->verified.on[i].pages;
 }
 
-// Where every page has a place, and two witnesses agree about it; or that cannot be asked.
+// True: every page is somewhere, and the two witnesses agree; or they cannot be asked.
 static bool at_rest(const struct locus_placement *placement)
 {
     return placement->verified.verify_errno || (placement->verified.pages_present == placement->verified.pages &&
                                                 (!placement->verified.numa_maps_read || placement->verified.numa_maps_agrees));
 }
 
-// A page that the kernel is migrating (it compacts a node that is nearly full) is nowhere for a moment, and a strict pool has to be
-// seen whole: so it is looked at again. Pools that are touched first have pages that were never there, and are not waited for.
+// A page that the kernel is migrating (to compact a nearly full node) is nowhere for a moment, and a strict pool must be seen
+// whole, so it is checked again. First-touch pools have pages that were never present, so they are not checked again.
 static int region_look(const struct locus_region *region, struct locus_placement *out)
 {
     int error = locus_region_verify(region, out);
@@ -69,7 +69,7 @@ int tb_nodes_place(const struct tb_nodes_run *run, struct tb_node_placement rows
     return 0;
 }
 
-// A strict policy allows no page elsewhere, and every pool under one was populated. `when`: "before" or "after".
+// A strict policy allows no page elsewhere, and every strict pool was populated. `when`: "before" or "after".
 static bool strictly_placed(const struct tb_nodes_run *run, const struct tb_node_placement rows[], const char *when, char *why,
                             size_t why_bytes)
 {
@@ -79,10 +79,10 @@ static bool strictly_placed(const struct tb_nodes_run *run, const struct tb_node
         if (!locus_policy_strict((enum locus_policy)row->requested))
             continue;
         if (row->verify_errno)
-            snprintf(why, why_bytes, "%s: move_pages does not tell where the pool of node %d is: %s", when, row->station,
+            snprintf(why, why_bytes, "%s: move_pages cannot locate the pool of node %d: %s", when, row->station,
                      strerror(row->verify_errno));
         else if (row->elsewhere)
-            snprintf(why, why_bytes, "%s: %" PRIu64 " of %" PRIu64 " pages of node %d's pool lie elsewhere", when, row->elsewhere,
+            snprintf(why, why_bytes, "%s: %" PRIu64 " of %" PRIu64 " pages of node %d's pool are elsewhere", when, row->elsewhere,
                      row->present, row->station);
         else if (row->present != row->pages)
             snprintf(why, why_bytes, "%s: %" PRIu64 " of %" PRIu64 " pages of node %d's pool are not in memory", when,
@@ -200,9 +200,9 @@ static bool known(const struct tb_nodes_run *run, char *why, size_t why_bytes)
     for (uint32_t s = 0; s < run->count; s++)
         error = error ? error : run->stations[s].books.error;
     if (error)
-        snprintf(why, why_bytes, "move_pages does not tell where the pages are: %s", strerror(-error));
+        snprintf(why, why_bytes, "move_pages cannot locate the pages: %s", strerror(-error));
     else if (unknown)
-        snprintf(why, why_bytes, "%" PRIu64 " touches or frees were on pages of which nobody knows where they are", unknown);
+        snprintf(why, why_bytes, "%" PRIu64 " touches or frees were on pages whose node is unknown", unknown);
     return !error && !unknown;
 }
 

@@ -6,10 +6,10 @@
 
 #include "testbed/measure/nodes/station.h"
 
-// Where the pages of every station's pool are now. 0 or -ENOMEM.
+// Locates the pages of every station's pool. 0 or -ENOMEM.
 int tb_nodes_place(const struct tb_nodes_run *run, struct tb_node_placement rows[]);
 
-// The kernel's counters of automatic NUMA balancing in this file, added with this sign (-1 before, 1 after). Not known where it
+// Adds the kernel's counters of automatic NUMA balancing from this file, with this sign (-1 before, 1 after). Unknown if the file
 // has none.
 #define TB_VMSTAT "/proc/vmstat"
 void tb_nodes_balancing(struct tb_nodes_sample *sample, const char *vmstat, int sign);

@@ -2,10 +2,10 @@
 //
 // station (many nodes): the scheduler's thread. See station.h.
 //
-// The order of laps differs from one node's (engine.c): the counted ones come first, because a malloc drifts from its first
-// lap on, and warm-up, timed and metered laps follow.
+// The order of laps differs from that on one node (engine.c): the counted laps come first, because a malloc drifts from its first
+// lap on; warm-up, timed and metered laps follow.
 //
-// A station that fails takes and retires no more, but goes through all gates and serves until the end: the others wait for it.
+// A failed station stops taking and retiring, but passes all gates and serves until the end, because the others wait for it.
 
 #include "testbed/measure/nodes/station.h"
 
@@ -31,8 +31,8 @@ static void fail(struct tb_station *self, const char *failed_to, int error)
 
 // --- work ----------------------------------------------------------------------------------------------------------------------
 
-// What is written into a block, different for the blocks of a request, for neighbours, and for the stations, which run the same
-// requests; never 0.
+// The byte written into a block: never 0, and different for blocks of a request, for neighbours, and for stations, which run the
+// same requests.
 static uint64_t tag(const struct tb_station *self, uint32_t slot, uint32_t place)
 {
     return ((uint64_t)self->number << 60) + ((uint64_t)slot << 32) + place + 1;
@@ -61,7 +61,7 @@ static bool intact(const struct tb_station *self, const void *block, uint32_t sl
     const unsigned char *byte = block;
     if (job->touch == TB_TOUCH_LINE)
         return tb_locality_touched(block, job->block_bytes, tag(self, slot, place));
-    return byte[0] == fill(self, slot) && memcmp(byte, byte + 1, job->block_bytes - 1) == 0; // all are equal to the first
+    return byte[0] == fill(self, slot) && memcmp(byte, byte + 1, job->block_bytes - 1) == 0; // all equal the first
 }
 
 static void serve(struct tb_station *self)
@@ -75,12 +75,12 @@ static void serve(struct tb_station *self)
 static void wait_a_little(uint32_t *polls)
 {
     if (++*polls % POLLS_PER_YIELD == 0)
-        sched_yield(); // somebody may need this CPU
+        sched_yield(); // another thread may need this CPU
     else
         locus_cpu_relax();
 }
 
-// Blocks that are on their way come, or their worker is dead.
+// Waits for blocks on their way. If they do not come, their worker is dead.
 static int take_waiting(struct tb_station *self, struct locus_table *table, uint32_t count)
 {
     struct tb_nodes_run *run = self->run;
@@ -113,7 +113,7 @@ static void op_take(struct tb_station *self, struct tb_op op)
         tb_books_written(&self->books, table, first);
 }
 
-// Of each hundred requests the share that is to cross does, evenly spread: one crosses whenever the sum of shares passes 100.
+// The given share of each hundred requests crosses, evenly spread: a request crosses whenever the sum of shares passes 100.
 static struct tb_station *destination(struct tb_station *self)
 {
     struct tb_nodes_run *run = self->run;
@@ -125,7 +125,7 @@ static struct tb_station *destination(struct tb_station *self)
     return &run->stations[(self->number + self->away_turn) % run->count];
 }
 
-// The faults that are put in on purpose. True: this request is never sent.
+// The injected faults. True: this request is never sent.
 static bool fault(struct tb_station *self, struct locus_table *table)
 {
     if (!self->fault_armed)
@@ -153,7 +153,7 @@ static void op_retire(struct tb_station *self, struct tb_op op)
     struct tb_parcel *parcel = &self->parcels[op.slot];
     *parcel = (struct tb_parcel){.table = table, .from = self};
     self->dispatched++;
-    uint32_t *turn = &self->worker_turn[to->number]; // one for each, or every worker would get requests of one kind only
+    uint32_t *turn = &self->worker_turn[to->number]; // one per station, or each worker would get only one kind of request
     *turn = (*turn + 1) % run->workers;
     tb_node_worker_send(&to->workers[*turn], parcel, run->job->dispatch == TB_DISPATCH_FUTEX);
 }
@@ -200,7 +200,7 @@ static void gate(struct tb_station *self)
     }
 }
 
-// Requests that are finished, and of these, those whose blocks are home.
+// Counts the finished requests, and of these, those whose blocks are home.
 static uint64_t progress(struct tb_station *self, uint64_t *home)
 {
     struct tb_nodes_run *run = self->run;
@@ -209,7 +209,7 @@ static uint64_t progress(struct tb_station *self, uint64_t *home)
     return finished;
 }
 
-// Until everything that was sent is home. What is lost would be waited for in every lap, so only once.
+// Waits until everything sent is home. It gives up only once: lost requests would be waited for in every lap.
 static void settle(struct tb_station *self)
 {
     uint64_t seen = 0, since_ns = tb_now_ns(), home;
@@ -260,15 +260,15 @@ static void timed_laps(struct tb_station *self, uint64_t *at)
     }
 }
 
-// Station 0 counts for all, and opens and starts while the others wait at the next lap's gate: nobody is counted before, and from
-// then on every switch of threads takes longer.
+// Station 0 counts for all. It opens and starts the counters while the others wait at the next lap's gate: nothing is counted
+// before, and from then on every thread switch takes longer.
 static void metered_laps(struct tb_station *self, uint64_t *at)
 {
     struct tb_job *job = self->run->job;
     struct tb_counters *counters = NULL;
     double ns[TB_LAPS_MAX];
     if (self->number == 0 && job->laps_metered > 0)
-        tb_counters_open(&counters, &job->counters, job->counters_on); // without memory for it nothing is counted
+        tb_counters_open(&counters, &job->counters, job->counters_on); // if memory runs out, nothing is counted
     tb_counters_start(counters);
     for (uint32_t i = 0; i < job->laps_metered; i++)
         ns[i] = lap(self, tb_schedule_lap(self->run->schedule, (*at)++), 0);
@@ -292,17 +292,17 @@ static void all_laps(struct tb_station *self)
     if (self->number == 0)
         run->counting = false;
     timed_laps(self, &at);
-    if (run->job->fault == TB_FAULT_DROP_CHUNK) // its table is lost, and would be wanted again
+    if (run->job->fault == TB_FAULT_DROP_CHUNK) // its table is lost, but would be needed again
         return;
     metered_laps(self, &at);
-    while (at % run->schedule->laps_count) // the epilogue knows where requests lie after whole rotations
+    while (at % run->schedule->laps_count) // the epilogue expects the slots as after whole rotations
         lap(self, tb_schedule_lap(run->schedule, at++), 0);
     lap(self, &run->schedule->epilogue, 0);
 }
 
 // --- the thread ----------------------------------------------------------------------------------------------------------------
 
-// On the station's own node: its thread touches them first.
+// On the station's own node, because its thread touches them first.
 static int tables_open(struct tb_station *self)
 {
     const struct tb_schedule *schedule = self->run->schedule;
@@ -338,7 +338,7 @@ void *tb_station_main(void *argument)
         error = run->ops->enter(run->context, self->number);
     fail(self, "begin", error);
     self->entered = !error;
-    gate(self); // whether all could begin is known behind it
+    gate(self); // after it we know whether all could begin
     for (uint32_t i = 0; i < run->count; i++)
         error = error ? error : run->stations[i].error;
     if (!error)

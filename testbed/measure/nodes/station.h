@@ -2,17 +2,17 @@
 //
 // station (many nodes): a node's scheduler, its workers, and how finished requests travel between stations.
 //
-// Every station executes the schedule's whole stream, all at the same time. A finished request goes as a parcel into the inbox
-// of a worker, of the own station or of another; which, is decided by a count, so that the share is exact and the same for all.
-// Inline there are no workers: whoever is scheduler there takes the parcels at its next drain, and frees in its own thread.
+// Every station executes the schedule's whole stream, all at the same time. A finished request goes as a parcel into the inbox of
+// a worker of its own or of another station. A count decides which, so that the share is exact and the same for all. With inline
+// dispatch there are no workers: the station's scheduler takes the parcels at its next drain, and frees in its own thread.
 //
-// A lap begins and ends at a gate, where a station waits for all others; while it waits it goes on serving its inbox and draining.
+// A lap begins and ends at a gate, where each station waits for all others; meanwhile it goes on serving its inbox and draining.
 //
 // Threads: one scheduler for each station, and its workers. Atomics: an inbox is a mailbox (placement/blocks/mailbox.h: P1, T1).
-//   finished   F1 (release) by whoever finished the station's request, partner F2 (acquire): what it freed and pushed is visible
-//   arrived    G1 (release) at a gate, partner G2 (acquire): what any station did before it is visible behind it
-//   asleep     both sides exchange it (acquire and release): of a sender behind its push and a worker before its look, the second
-//              sees what the first did, so the worker sees the parcel or the sender the sleeper
+//   finished   F1 (release) by the thread that finished the station's request, partner F2 (acquire): its frees and pushes are seen
+//   arrived    G1 (release) at a gate, partner G2 (acquire): after the gate all see what any station did before it
+//   asleep     both sides exchange it (acquire and release), the sender after its push and the worker before its look: the second
+//              sees what the first did, so either the worker sees the parcel or the sender sees that the worker sleeps
 #ifndef TB_NODES_STATION_H
 #define TB_NODES_STATION_H
 
@@ -38,10 +38,10 @@ struct tb_node_worker {
     uint32_t lane;
     struct tb_station *station;
     struct tb_books books;
-    pthread_t thread;           // not of an inline one, which is its scheduler
+    pthread_t thread;           // unused with inline dispatch: the scheduler's
     bool running;
     int cpu;                    // -1: any of the node's
-    int error;                  // it could not be pinned
+    int error;                  // of pinning
 };
 
 struct tb_nodes_run {
@@ -53,12 +53,12 @@ struct tb_nodes_run {
     void *context;
     struct locus_topo *topo;
     struct tb_station *stations;
-    uint32_t count;             // of stations
-    uint32_t workers;           // of each station; inline: 1, the scheduler
+    uint32_t count;             // stations
+    uint32_t workers;           // per station; inline: 1, the scheduler
     uint64_t steps_per_point;   // drains in one stretch of the drift curve
     uint64_t steps_per_repair;  // drains from one repair to the next
-    uint64_t patience_ns;       // so long without progress, and what is waited for will not come
-    bool counting;              // written by station 0 in front of a gate, read where parcels are under way
+    uint64_t patience_ns;       // without progress for this long, give up waiting
+    bool counting;              // station 0 writes it before a gate; read while parcels travel
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t arrived;
 };
 
@@ -80,14 +80,14 @@ struct tb_station {
     uint64_t touched_bytes;
     uint64_t retired, dispatched; // requests; a dropped one is not dispatched
     uint64_t drains;
-    uint64_t damaged;           // blocks that did not hold at retirement what was written into them
+    uint64_t damaged;           // blocks that had lost their contents at retirement
     uint64_t repaired;          // pages
     uint32_t cross_turn, away_turn;
     uint32_t worker_turn[TB_NODES_MAX]; // by the station that the request goes to
     bool fault_armed;
     bool gave_up;               // waiting for requests
     int error;                  // the first
-    const char *failed_to;      // what it was about then
+    const char *failed_to;      // what it was doing then
     _Alignas(LOCUS_CACHE_LINE) _Atomic uint64_t finished; // requests of this station
 };
 
@@ -98,6 +98,6 @@ void *tb_station_main(void *station);
 int tb_node_worker_start(struct tb_node_worker *worker); // 0 or -errno
 void tb_node_worker_stop(struct tb_node_worker *worker);
 void tb_node_worker_send(struct tb_node_worker *worker, struct tb_parcel *parcel, bool may_sleep);
-bool tb_node_worker_serve(struct tb_node_worker *worker); // finishes what has arrived; had anything?
+bool tb_node_worker_serve(struct tb_node_worker *worker); // finishes what has arrived; true: there was something
 
 #endif

@@ -20,7 +20,7 @@ bool tb_node_worker_serve(struct tb_node_worker *worker)
     for (; link; link = next) {
         struct tb_parcel *parcel = (struct tb_parcel *)link;
         struct tb_station *from = parcel->from;
-        next = link->next; // the parcel is the sender's again when the request is finished
+        next = link->next; // read first: after the request the parcel is the sender's again
         if (run->counting)
             tb_books_finishing(&worker->books, worker->station->number, parcel->table);
         run->ops->finish(run->context, worker->lane, worker->station->number, parcel->table);

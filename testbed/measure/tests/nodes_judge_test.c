@@ -138,13 +138,13 @@ Test(nodes_judge, a_strict_pool_lies_where_it_is_bound_before_and_after)
             struct tb_nodes_sample *sample = &job.sample.nodes;
             struct tb_node_placement *row = late ? &sample->after[s] : &sample->before[s];
             char words[128];
-            snprintf(words, sizeof words, "%s: 1 of 8 pages of node %u's pool lie elsewhere", late ? "after" : "before", s * 2);
+            snprintf(words, sizeof words, "%s: 1 of 8 pages of node %u's pool are elsewhere", late ? "after" : "before", s * 2);
             row->elsewhere = 1;
             expect_bad(words);
             row->present = 6;
             expect_bad("2 of 8 pages");
             row->verify_errno = EPERM;
-            expect_bad("move_pages does not tell");
+            expect_bad("move_pages cannot locate");
             row->maps_agree = false;
             expect_bad("numa_maps disagree");
             row->maps_agree = row->maps_read = false; // there was no second witness
@@ -179,10 +179,10 @@ Test(nodes_judge, a_touch_on_a_page_that_nobody_knows_is_no_evidence)
     struct tb_node_counts *counts[] = {&sample->touches, &sample->allocations, &sample->frees};
     for (unsigned i = 0; i < 3; i++) {
         counts[i]->unknown = 2;
-        expect_bad("2 touches or frees were on pages of which nobody knows");
+        expect_bad("2 touches or frees were on pages whose node is unknown");
     }
     stations[1].books.error = -EPERM;
-    expect_bad("move_pages does not tell where the pages are: Operation not permitted");
+    expect_bad("move_pages cannot locate the pages: Operation not permitted");
 }
 
 Test(nodes_judge, balancing_must_have_done_nothing_unless_pages_move_by_design)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# arm64.sh: the same tests on aarch64: everything is built for it and runs in an emulated machine of two nodes. It
-# fetches 150 MB and takes ten minutes. Emulation on x86 keeps x86's order of memory, so what an Arm processor may
-# reorder is not seen here; that is what the litmus programs under ThreadSanitizer are for.
+# arm64.sh: the same tests on aarch64: everything is cross-built and runs on an emulated machine of two nodes. It fetches 150 MB
+# and takes ten minutes. Emulation on x86 keeps x86's memory order, so reorderings of an Arm processor do not show here; the
+# litmus programs under ThreadSanitizer test those.
 #
-# Needs gcc-aarch64-linux-gnu. Where it cannot be had all is skipped.
+# Needs gcc-aarch64-linux-gnu; without it everything is skipped.
 set -u
 cd "$(dirname "$0")/../../.." || exit 2
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# report.sh [OUT [ROOT...]]: the report as a browser sees it. LOCUS=path/to/locus. Without chromium and jq all is skipped.
+# report.sh [OUT [ROOT...]]: the report in a browser. LOCUS=path/to/locus. Without chromium and jq everything is skipped.
 #
-# Without ROOT it makes a record first, in OUT/logs (OUT: build/test-report): two short trials, a smoke run and a log whose end is
-# cut off; in OUT/nodes two runs of two nodes that never were, one of them in an emulated machine, by record_scenario, which is
-# built beside the program; the repository's own logs are added where it has some. The console is silent, nothing is loaded, each
-# figure in the page is the log's, no page scrolls sideways at 360 pixels, folded or open, dots lie in their strips, a dark scheme
-# is dark. Leaves screenshots in OUT to be looked at.
+# Without ROOT it first makes a record in OUT/logs (OUT: build/test-report): two short trials, a smoke run and a truncated log; in
+# OUT/nodes two made-up runs on two nodes, one of them emulated, by record_scenario from the build; and it adds the repository's
+# own logs if there are any. The console must be silent, nothing may be loaded, each figure in the page is the log's, no page
+# scrolls sideways at 360 pixels, folded or open, dots are within their strips, and a dark scheme is dark. Leaves screenshots in
+# OUT for inspection.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 folder=${1:-build/test-report}

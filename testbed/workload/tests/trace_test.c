@@ -218,7 +218,7 @@ Test(trace, broken_jsonl_is_explained)
         {OBJECT("7", "1", "1") OBJECT("6", "1", "1"), "t:2: the request arrives before the one in line 1"},
         {"{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":5}", "t:1: hash_ids is not an array"},
         {"{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[1,\"2\"]}",
-         "t:1: hash_ids has something that is not a whole number, at place 2"},
+         "t:1: hash_ids: element 2 is not a whole number"},
     };
     static const char *const no_json[] = {
         JSON "{\"timestamp\":",

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bundle.sh CHECKOUT COMMIT FILE: a bare repository with that commit and all before it, as a tar archive: what a host that reaches
-# no network can clone. FILE is there when it is whole, or not at all.
+# bundle.sh CHECKOUT COMMIT FILE: writes a bare repository with that commit and its history as a tar archive, for a host without a
+# network to clone. FILE appears complete or not at all.
 set -eu
 checkout=$1 commit=$2 file=$3
 

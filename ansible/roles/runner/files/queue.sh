@@ -3,10 +3,10 @@
 #
 # queue.sh: the campaigns of this host, one at a time. See --help.
 #
-# A job is a file and never in two places: QUEUE/NAME.job waits, then it is in running/, then in done/ or failed/, with its output,
-# NAME.log, beside it. Who works holds the lock of QUEUE/lock, and so does every process that it started: should the worker alone be
-# killed, nobody measures beside the run that goes on. What lies in running/ while the lock is free was interrupted. It is failed
-# and not begun again: its log has no seal, and a second try would hide that.
+# A job is one file: QUEUE/NAME.job waits, then moves to running/, then to done/ or failed/, with its output, NAME.log, beside it.
+# The worker holds the lock of QUEUE/lock, and so does every process that it started: if only the worker is killed, nothing else
+# measures beside the run that goes on. A job in running/ while the lock is free was interrupted. It has failed and is not
+# restarted: its log has no seal, and a second try would hide that.
 set -u
 export LC_ALL=C GIT_OPTIONAL_LOCKS=0
 queue=${LOCUS_QUEUE:-/var/spool/locus}
@@ -21,7 +21,7 @@ usage: queue.sh COMMAND        (LOCUS_QUEUE: the folder of the queue, /var/spool
   add --alone NAME   the same, unless another one waits or runs
   work               runs what waits, oldest first, until nothing does
   start              the same, in the background
-  wait NAME SECONDS  waits until the job has ended, or so long; prints where it is (waiting, running, done, failed) and its output
+  wait NAME SECONDS  waits at most that long for the job's end; prints its state (waiting, running, done, failed) and its output
   list               all jobs, one a line
 
 A job has one thing a line:
@@ -73,7 +73,7 @@ check_fit() {
     # shellcheck disable=SC2086 # a list
     found=$("$locus" doctor --check $fit 2>&1) && return
     echo "$found"
-    cannot "not fit to measure: $(echo "$found" | awk '/^(UNFIT|unknown) / { print $2 }' | paste -sd ' ' -). What to do is above"
+    cannot "not fit to measure: $(echo "$found" | awk '/^(UNFIT|unknown) / { print $2 }' | paste -sd ' ' -). The remedies are above"
 }
 
 campaign() { # job
@@ -97,7 +97,7 @@ name_is_good() {
     esac
 }
 
-# Where a job is: the folder's name.
+# A job's state: the name of its folder.
 where() { # name
     for folder in running done failed; do
         [ ! -e "$queue/$folder/$1.job" ] || { echo $folder; return; }
@@ -108,7 +108,7 @@ where() { # name
 # shellcheck disable=SC2012 # names are plain
 oldest() { ls -tr "$queue" 2>/dev/null | sed -n 's/\.job$//p' | head -n 1; }
 
-end() { # name, folder: the job goes last, because it is what others look for
+end() { # name, folder: the job moves last, because others look for it
     mv "$queue/running/$1.log" "$queue/$2/" && mv "$queue/running/$1.job" "$queue/$2/"
 }
 
@@ -119,7 +119,7 @@ work() {
     for job in "$queue"/running/*.job; do
         [ -e "$job" ] || continue
         name=$(basename "$job" .job)
-        echo "queue: $name was interrupted: the host or its processes died. What ran has no seal and stays" >>"${job%.job}.log"
+        echo "queue: $name was interrupted: the host or its processes died. Its log stays, without a seal" >>"${job%.job}.log"
         end "$name" failed
     done
     while name=$(oldest) && [ -n "$name" ]; do
@@ -141,7 +141,7 @@ add() { # --alone, name
     [ -z "$(where "$1")" ] || cannot "there is a job $1 already"
     if [ -n "$alone" ]; then
         other=$(oldest)
-        # free: nobody works, and what lies in running/ was interrupted
+        # free: no worker, so a job in running/ was interrupted
         flock -n "$queue/lock" true || other=$(ls "$queue/running" | sed -n 's/\.job$//p')
         [ -z "$other" ] || cannot "$other is under way on this host (queue.sh list): wait until it has ended"
     fi
