@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An inventory from a plain file, as an operator keeps one: LOCUS_HOSTS=file ansible-playbook -i inventory/from_file.py ...
+"""An inventory from a plain file: LOCUS_HOSTS=file ansible-playbook -i inventory/from_file.py ...
 
     # name   address      variables
     *                     locus_commit=3f2a... ansible_user=admin
@@ -8,8 +8,8 @@
     bm2      10.0.0.12    ansible_port=2222
 
 A line is a host: its name in the record, its address, and variables. The line "*" is for all hosts. Values may be quoted as in a
-shell; one that begins with { or [ is JSON. All hosts are in the group "runners". Passwords are refused: such a file is shared
-sooner or later.
+shell; a value that begins with { or [ is JSON. All hosts are in the group "runners". Passwords are refused, because such a file
+is shared sooner or later.
 """
 
 import json

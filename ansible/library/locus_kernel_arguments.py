@@ -1,23 +1,23 @@
 #!/usr/bin/python
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments on the kernel's command line, by a file of GRUB's own kind, and whether a boot is due.
+"""Sets arguments on the kernel's command line by a GRUB drop-in, and reports whether a boot is due.
 
-GRUB's configuration is made from /etc/default/grub and then /etc/default/grub.d/*.cfg, so one more file there adds arguments, and
-without it all is as it was; nothing of the operator's is edited. What was made is read back, because a file that is read later may
-set the line anew. Until the next boot the kernel runs as it was started, and that is said.
+GRUB's configuration is made from /etc/default/grub and then /etc/default/grub.d/*.cfg, so a file there adds arguments, and
+removing it undoes that; the operator's files are not edited. The result is read back, because a later file may
+set the line again. The arguments take effect at the next boot, which is reported as due.
 """
 
 DOCUMENTATION = r'''
 ---
 module: locus_kernel_arguments
-short_description: Add arguments to the kernel's command line by GRUB, or take them away
+short_description: Add arguments to the kernel's command line by GRUB, or remove them
 version_added: '0.1.0'
 description:
-  - Writes I(drop_in), has GRUB's configuration made anew, and reads it back. Never boots.
-  - Arguments of the same name that are not from I(drop_in) are an error, because it is not known which of both would count.
+  - Writes I(drop_in), regenerates GRUB's configuration, and reads it back. Never boots.
+  - Arguments of the same name from elsewhere are an error, because it is unclear which would take effect.
 options:
   arguments:
-    description: The arguments, with blanks between them. None removes I(drop_in).
+    description: The arguments, separated by blanks. None removes I(drop_in).
     type: str
     default: ''
   drop_in:
@@ -25,11 +25,11 @@ options:
     type: path
     default: /etc/default/grub.d/locus.cfg
   config:
-    description: What GRUB reads when it boots.
+    description: The file that GRUB reads at boot.
     type: path
     default: /boot/grub/grub.cfg
   running:
-    description: The command line of the kernel that runs.
+    description: The running kernel's command line.
     type: path
     default: /proc/cmdline
 author:

@@ -1,9 +1,9 @@
 #!/usr/bin/python
 # SPDX-License-Identifier: Apache-2.0
-"""A command that is run once for each key, as a build is for each commit.
+"""Runs a command once per key, such as a build per commit.
 
-A file keeps the last key and the last line that the command printed. Its being there is not enough, as `creates` would have it:
-after A, B and A again what lies there is B's. It is removed before the command starts, so one that fails or is killed has not run.
+A file has the last key and the last line that the command printed. Its existence alone, as with `creates`, is not enough:
+after A, B and A again it would be B's. It is removed before the command starts, so a command that fails or is killed has not run.
 """
 
 DOCUMENTATION = r'''
@@ -12,11 +12,11 @@ module: locus_once
 short_description: Run a command unless it already succeeded for this key
 version_added: '0.1.0'
 description:
-  - Runs I(command) when I(marker) holds another key than I(key) or another command, and writes both there when it succeeds.
-  - In check mode nothing is run, and it is said whether it would be.
+  - Runs I(command) unless I(marker) has the same I(key) and command, and writes both there on success.
+  - In check mode it runs nothing, and reports whether it would.
 options:
   command:
-    description: The command, split as a shell does it, but not given to one.
+    description: The command, split as by a shell, but run without one.
     type: str
     required: true
   chdir:
@@ -24,11 +24,11 @@ options:
     type: path
     required: true
   marker:
-    description: The file that remembers; relative to I(chdir). Its folder is made if need be.
+    description: The file that remembers the key; relative to I(chdir). Its folder is created if necessary.
     type: path
     required: true
   key:
-    description: What it is run for, such as a commit.
+    description: The key, such as a commit.
     type: str
     required: true
 author:
@@ -46,7 +46,7 @@ EXAMPLES = r'''
 
 RETURN = r'''
 said:
-  description: The last line that the command printed, this time or when it was run.
+  description: The last line that the command printed, now or when it ran.
   returned: success
   type: str
   sample: 1200 passed, 0 failed, 3 skipped

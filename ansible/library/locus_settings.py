@@ -1,43 +1,43 @@
 #!/usr/bin/python
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel files, services and swap: set for measuring, and put back exactly as they were.
+"""Sets kernel files, services and swap for measuring, and restores them exactly.
 
-What a host was like is written down once, before the first change, and is on the disk before that change is made: a second call
-adds what it is the first to touch and never overwrites. Each value is read, written where it differs, and read again when all
-are written, because a kernel may take a value and keep another one, and because one setting may move another (a governor takes
-its energy preference along). Groups are put back last first, and within a group in the order in which they were given: SMT, which
-was switched off last, has to be on again before the files of its CPUs are there.
+The snapshot of a host's settings is on disk before the first change. A later call adds the settings that
+it is the first to change, and never overwrites any. Each value is read, written if it differs, and read again after all
+writes, because a kernel may accept a value but keep another, and because one setting may change another (a governor also changes
+its energy preference). Groups are restored in reverse order, but in the given order within a group: SMT, which
+was switched off last, has to be on again before its CPUs have files.
 """
 
 DOCUMENTATION = r'''
 ---
 module: locus_settings
-short_description: Set kernel files, services and swap, and put back what was there
+short_description: Set kernel files, services and swap, and restore the previous values
 version_added: '0.1.0'
 description:
-  - Reads each setting, notes in I(snapshot) what it was, writes it where it differs, and reads it back.
-  - A setting that reads another value than was written is an error, as is one that is not there.
-  - What I(snapshot) already knows of a setting is never overwritten, so it always tells what was there before the first call.
+  - Reads each setting, records it in I(snapshot), writes it if it differs, and reads it back.
+  - It is an error if a setting is missing, or does not read back as written.
+  - Settings in I(snapshot) are never overwritten, so it always has the values from before the first call.
 options:
   snapshot:
-    description: The file that says what the host was like. Its folder has to be there.
+    description: The file with the host's previous settings. Its folder must exist.
     type: path
     required: true
   state:
-    description: C(set) makes the settings; C(restored) puts back all that the snapshot knows, and then removes the snapshot.
+    description: C(set) makes the settings; C(restored) restores everything in the snapshot, and then removes the snapshot.
     type: str
     choices: [set, restored]
     default: set
   groups:
     description:
-      - What belongs together, in the order in which it is set. This is the shape of the findings of C(locus doctor --json), so
-        that they can be given as they are; other members are ignored.
+      - Settings that belong together, in the order in which to set them. They have the form of the findings of
+        C(locus doctor --json), so these can be passed unchanged; other members are ignored.
     type: list
     elements: dict
     default: []
     suboptions:
       id:
-        description: A name, of which all that has it is put back together.
+        description: A name. All settings with the same name are restored together.
         type: str
         required: true
       knobs:
@@ -51,10 +51,10 @@ options:
             type: path
             required: true
           wanted:
-            description: The value; without one the file is only put back, because another setting changes it as well.
+            description: The value; without one the file is only restored, because another setting changes it.
             type: str
   stopped:
-    description: Services of systemd that are not to run. What is not installed is left alone.
+    description: systemd services to stop. Those that are not installed are ignored.
     type: list
     elements: str
     default: []

@@ -13,20 +13,20 @@ usage() {
     cat <<'END'
 usage: ansible/slurm/collect.sh [OPTION...] NODE...
 
-Brings each node's ledger and logs to logs/NODE here, when all of them verify. submit.sh does this when jobs have ended; by hand it
-is for what went on after submit.sh was interrupted or had given a node up.
+Brings each node's ledger and logs to logs/NODE here, if all of them verify. submit.sh does this when jobs have ended; run it by
+hand for jobs that went on after submit.sh was interrupted or had given up on a node.
 
   --checkout FOLDER     where the campaign ran (this checkout). %N becomes the node's name
   --local               that folder is on a disk of the node: fetch by srun, which waits 60 s for the node, and takes its
                         partition and account from SLURM_PARTITION and SLURM_ACCOUNT
-  --checkpoints FOLDER  a checkpoint for each host, kept so that none can rewrite its past (~/.local/state/locus/checkpoints)
-  --help                this text
+  --checkpoints FOLDER  a checkpoint for each host, so that none can rewrite its past (~/.local/state/locus/checkpoints)
+  --help                print this text
 
 Examples:
   ansible/slurm/collect.sh --checkout /shared/%N/locus bm1 bm2
   ansible/slurm/collect.sh --local --checkout /scratch/locus bm1
 
-Exit status: 0 all came home; 1 one did not, and its line says why; 2 bad input.
+Exit status: 0 all nodes were collected; 1 at least one was not, and its line says why; 2 bad input.
 END
 }
 

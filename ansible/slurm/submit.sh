@@ -14,33 +14,33 @@ usage() {
     cat <<'END'
 usage: ansible/slurm/submit.sh --nodes LIST [OPTION...] NNNN...
 
-Runs the postulates NNNN officially on each node, the same commit everywhere, one job a node (campaign.sbatch), and waits until the
-logs are home: verified, in logs/NODE of this checkout. Who does not come home is said with what to do, and nobody waits for it:
+Runs the postulates NNNN officially on each node, at the same commit, one job per node (campaign.sbatch), and waits until the logs
+are verified and in logs/NODE of this checkout. Jobs that cannot finish are reported with a remedy and not waited for:
 held jobs, nodes that are down, drained or failed their prolog, jobs that failed.
 
-  --nodes LIST          as Slurm writes it: bm1,bm[3-5]
+  --nodes LIST          in Slurm's syntax: bm1,bm[3-5]
   --repeat N            repetitions on each node, one after the other (1)
-  --commit HASH         what to run (what is checked out here)
-  --checkout FOLDER     the project on the nodes (this checkout). %N becomes the node's name. Nodes may share one: each has a ledger
-                        of its own, logs/NODE. Leave it alone until the campaign has ended
-  --repository URL      clone it from there where that folder is missing
-  --update              let the job check the commit out where another one is
+  --commit HASH         the commit to run (the one checked out here)
+  --checkout FOLDER     the project on the nodes (this checkout). %N becomes the node's name. Nodes may share it: each has its own
+                        ledger in logs/NODE. Do not change it until the campaign has ended
+  --repository URL      clone from there if that folder is missing
+  --update              let the job check out the commit if another one is there
   --local               that folder is on a disk of each node, not shared with this machine: logs are fetched by srun (which takes
                         its partition and account from SLURM_PARTITION and SLURM_ACCOUNT)
   --fit 'ID ID'         findings of `locus doctor` that must be fit when the job starts. For all jobs of a partition, an
                         administrator has prolog.sh
-  --sbatch OPTION       handed to sbatch, as often as needed: --sbatch=--partition=measure --sbatch=--time=2:00:00
-  --poll SECONDS        between two looks at the queue (10)
-  --help                this text
+  --sbatch OPTION       passed to sbatch; may be repeated: --sbatch=--partition=measure --sbatch=--time=2:00:00
+  --poll SECONDS        time between two looks at the queue (10)
+  --help                print this text
 
 Examples:
   ansible/slurm/submit.sh --nodes bm[1-4] 0014
   ansible/slurm/submit.sh --nodes bm1,bm2 --repeat 5 --checkout /shared/%N/locus --repository https://example.org/locus 0014 0016
   ansible/slurm/submit.sh --nodes bm1 --fit 'governor thp swap' --sbatch=--account=lab 0023
 
-Ctrl-C stops the watching and not the jobs; it says which they are, and how to cancel them or bring their logs home later.
+Ctrl-C stops watching but not the jobs; it lists them, and says how to cancel them or collect their logs later.
 
-Exit status: 0 every node came home; 1 some did; 3 none did; 2 bad input. The last line says how many.
+Exit status: 0 all nodes were collected; 1 some; 3 none; 2 bad input. The last line says how many.
 END
 }
 

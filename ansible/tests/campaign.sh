@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# campaign.yml and collect.yml over three fake hosts: a real campaign by the real program, and what goes wrong on the way: a host
-# that dies, a log that was tampered with, a past that was rewritten, a knob that lies, a disk that is full, another host key. And
-# the queue of a host, and its timer. One line a case.
+# campaign.yml and collect.yml on three fake hosts: a real campaign by the real program, and its failures: a host that dies, a
+# forged log, a rewritten past, a knob that lies, a full disk, another host key. Also a host's queue and its timer. One line a
+# case.
 set -u
 . "$(dirname "$0")/fleet.bash"
 : "${LOCUS:?LOCUS must name the program}"

@@ -10,11 +10,11 @@
 #   fleet_play PLAYBOOK ...  ansible-playbook in ansible/, with that inventory; fleet_ansible ARGUMENT...: ansible
 #   fleet_on HOST COMMAND... by ssh, as root
 #   fleet_knobs HOST         all knobs with owner, mode and every byte, to be compared
-#   fleet_lie HOST KNOB      from now on a write to it succeeds and nothing comes of it: what is read stays as it is now
-#   fleet_kill HOST          as if the power went: all its processes and its network are gone, files stay
+#   fleet_lie HOST KNOB      from now on a write to it succeeds but has no effect: reads return the present value
+#   fleet_kill HOST          like a power failure: all its processes and its network are gone, files stay
 #   fleet_start HOST         and up again
-#   fleet_new_key HOST       another host key, as a host has that was installed anew or is another one
-#   fleet_close              all of it is gone. Called when the script ends, in whatever way
+#   fleet_new_key HOST       another host key, as after a reinstallation or on another machine
+#   fleet_close              removes everything. Called whenever the script ends
 #   FLEET_LAYERS=DIR:DIR     set before fleet_open: folders in $fleet to lay over the hosts' root, the topmost first
 #   FLEET_FETCH='build/x package ...'   set before sourcing: further packages to unpack and lay over it
 #
@@ -23,13 +23,15 @@
 # Over /sys and /proc/sys lie fake knobs of a machine with two nodes (fleet/knobs.sh), so playbooks run unmodified and the real ones
 # stay as they are; fleet/host.sh says what a host cannot do. What is not there: a boot, systemd, a network outside.
 #
-# The script itself runs again in namespaces, too: bridge, mounts and processes are visible to nobody else, so two fleets cannot
-# meet, and the kernel ends and removes everything when the script ends, even by SIGKILL. Its $scratch and cases are cases.bash's.
+# The script itself also runs again in namespaces: bridge, mounts and processes are invisible outside, so two fleets cannot meet,
+# and the kernel ends and removes everything when the script ends, even by SIGKILL. $scratch and the case functions come from
+# cases.bash.
 
 FLEET_FETCH="build/fleet openssh-server"$'\n'"${FLEET_FETCH-}"
 FLEET_REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-# Why there can be no fleet here, and what to do. In continuous integration nobody would look for what was left out.
+# Says why no fleet is possible here, and the remedy. In continuous integration that is a failure, because nobody would notice a
+# skip.
 fleet_cannot() {
     case ${CI-} in
     '' | 0 | false)

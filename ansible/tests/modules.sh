@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# The own modules of ansible/library, and the inventory from a file, each run as Ansible runs it: parameters as JSON on stdin. The
-# knobs are files of a scratch folder and of a process that sleeps; no file of the machine is written. One line a case.
+# The modules of ansible/library, and the inventory from a file, each run as Ansible runs it: parameters as JSON on stdin. The
+# knobs are files of a scratch folder and of a sleeping process; no file of the machine is written. One line a case.
 #
-# One case gives root's rights away, and a checkout below a home folder of mode 700 (root's own) is then out of reach. So all of it
-# works on a copy in $scratch.
+# One case drops root's privileges, and a checkout below a home folder of mode 700 is then out of reach. So everything works on a
+# copy in $scratch.
 set -u
 REPO=${REPO:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$REPO/testbed/tests/cases.bash"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# provision.yml, tune.yml and restore.yml over two fake hosts: that check mode tells the truth, that a second run changes nothing,
-# and that every byte comes back. The project that the hosts build is a small one, whose program is this one's. One line a case.
+# provision.yml, tune.yml and restore.yml on two fake hosts: check mode is accurate, a second run changes nothing, and every byte
+# is restored. The hosts build a small project with this project's program. One line a case.
 set -u
 . "$(dirname "$0")/fleet.bash"
 : "${LOCUS:?LOCUS must name the program}"

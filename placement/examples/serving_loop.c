@@ -4,12 +4,12 @@
 //
 //     cc -std=c11 -D_GNU_SOURCE -pthread serving_loop.c $(pkg-config --cflags --libs locus)
 //
-// The main thread is the engine's scheduler. It holds the owner role, so it alone takes blocks: one whenever a request's
-// sequence outgrows its last one. Two workers finish requests (here: read back every token) and send the blocks home with one
-// push. Nobody but the scheduler ever touches the pool, hence there is no lock around it; the mutex below is the engine's own.
+// The main thread is the engine's scheduler. It holds the owner role, so only it takes blocks: one whenever a request's sequence
+// outgrows its last one. Two workers finish requests (here: read back every token) and send the blocks home with one push. Only
+// the scheduler touches the pool, so the pool needs no lock; the mutex below is the engine's own.
 //
-// The pool holds what LIVE requests can grow to and no more. Blocks of a finished request are still on their way while its
-// successor wants some; grow then waits for them, instead of failing or taking more memory.
+// The pool has just enough blocks for LIVE requests. A finished request's blocks may still be on their way when its successor
+// needs some; grow then waits for them, instead of failing or taking more memory.
 #include <locus/locus.h>
 #include <locus/pin.h>
 
@@ -42,7 +42,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct request *queue;
 static bool closed;
 
-// The library answers 0 or -errno. Here each error is the end; an engine would refuse the request.
+// The library returns 0 or -errno. Here an error ends the program; an engine would refuse the request.
 static void check(int result, const char *what)
 {
     if (result < 0)
@@ -71,7 +71,7 @@ static struct request *next_finished(void)
     return request;
 }
 
-// Until the push the table is the worker's, and the blocks are its to read. After it, not even the table may be read.
+// Until the push the table belongs to the worker, which may read its blocks. After the push it must not even read the table.
 static void *work(void *route)
 {
     for (struct request *request; (request = next_finished());) {

@@ -4,8 +4,9 @@
 //
 //     c++ -std=c++17 -pthread serving_loop.cpp $(pkg-config --cflags --libs locus)
 //
-// The library is C: it throws nothing, and a step function must not either. What it opens is held by unique_ptr here. A request's
-// table begins small, and is extended when its sequence outgrows it; at the end whatever did not come home would be named by request.
+// The library is C: it does not throw, and a step function must not either. Here unique_ptr owns what the library opens. A
+// request's table begins small, and is extended when its sequence outgrows it. At the end, blocks that did not come home would be
+// listed by request.
 #include <locus/locus.h>
 
 #include <atomic>
@@ -34,7 +35,7 @@ constexpr unsigned request_blocks = (tokens_max + tokens_per_block - 1) / tokens
     std::exit(1);
 }
 
-// The library answers 0 or -errno. Here each error is the end; an engine would refuse the request.
+// The library returns 0 or -errno. Here an error ends the program; an engine would refuse the request.
 void check(int result, const char *what)
 {
     if (result < 0)
@@ -143,7 +144,7 @@ class dispatch
         changed.notify_one();
     }
 
-    request *get() // nullptr: nothing will come any more
+    request *get() // nullptr: no more requests
     {
         std::unique_lock<std::mutex> hold(lock);
         changed.wait(hold, [this] { return closed || !queue.empty(); });
@@ -196,7 +197,7 @@ class engine
     }
 
   private:
-    // Until the push the table is the worker's, and the blocks are its to read. After it, not even the table may be read.
+    // Until the push the table belongs to the worker, which may read its blocks. After the push it must not even read the table.
     void work(unsigned lane)
     {
         route_ptr route(locus_route_new());
@@ -286,7 +287,7 @@ class engine
     }
 
     pool_ptr pool;
-    owner_ptr owner; // goes before the pool
+    owner_ptr owner; // destroyed before the pool
     std::vector<request> slots;
     dispatch finished;
     unsigned admitted = 0, served = 0;

@@ -4,12 +4,12 @@
 //
 //     cc -std=c11 -D_GNU_SOURCE -pthread two_nodes.c $(pkg-config --cflags --libs locus)
 //
-// One scheduler thread per home, spawned on the home's node, decodes its own requests with blocks of its own node. The worker
-// that reads a finished request may sit anywhere: one push per home sends each block to where it belongs. The first home is
-// busy, with more requests at a time than its memory holds; it borrows the rest from the second one, which is not.
+// Each home has a scheduler thread, spawned on its node, that decodes its own requests with blocks of its node. The worker that
+// reads a finished request may run anywhere: one push per home sends each block to where it belongs. The first home is busy, with
+// more requests at a time than its memory can hold; it borrows from the second one, which is not.
 //
-// On a machine with one node both homes lie there: the same program, without the distance. Without mbind (a container may
-// forbid it) the homes are where their threads first write.
+// On a machine with one node both homes are there: the same program, without the distance. Without mbind (a container may forbid
+// it) the homes are where their threads first write.
 #include <locus/locus.h>
 
 #include <err.h>
@@ -32,7 +32,7 @@ struct scheduler {
 static struct locus_domain *domain;
 static struct scheduler schedulers[HOMES];
 
-// The engine's dispatch: a queue of finished requests under a mutex, of room for all there are.
+// The engine's dispatch: a queue of finished requests under a mutex, with room for all requests.
 static struct locus_table *queue[HOMES * LIVE];
 static unsigned queued;
 static bool closed;
@@ -41,7 +41,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint64_t damaged;
 static _Atomic unsigned unfinished = HOMES; // schedulers
 
-// The library answers 0 or -errno. Here each error is the end.
+// The library returns 0 or -errno. Here an error ends the program.
 static void check(int result, const char *what)
 {
     if (result < 0)
@@ -80,8 +80,8 @@ static void finish(struct scheduler *scheduler, unsigned live)
     pthread_mutex_unlock(&lock);
 }
 
-// One block more for one request. When there is none, here or next door, the request has to wait: -EAGAIN says that something is on
-// its way, -ENOMEM that a request has to end first. All that can be live at a time fits into both homes, so one does.
+// Takes one more block for a request. If neither home has one, the request has to wait: -EAGAIN means that blocks are on their
+// way, -ENOMEM that a request has to end first. Both homes together have room for all live requests, so one will end.
 static void decode(struct scheduler *scheduler, unsigned live)
 {
     struct locus_table *table = scheduler->live[live];
@@ -96,7 +96,7 @@ static void decode(struct scheduler *scheduler, unsigned live)
         finish(scheduler, live);
 }
 
-// One round. A scheduler whose work is done stays to answer its neighbour, until that one is done, too.
+// One round. A scheduler that has finished goes on answering its neighbour until that one has finished as well.
 static int step(struct locus_owner *owner, void *argument)
 {
     struct scheduler *scheduler = argument;
@@ -115,7 +115,7 @@ static int step(struct locus_owner *owner, void *argument)
     for (unsigned i = scheduler->live_count; i-- > 0;)
         decode(scheduler, i);
     if (scheduler->blocks == before)
-        sched_yield(); // everything is with the worker, or waits
+        sched_yield(); // the worker has everything, or requests wait
     return unfinished ? 0 : 1;
 }
 

@@ -12,7 +12,7 @@ static int parse(const char *text, struct topo_idset *out)
     return topo_cpulist_parse(text, strlen(text), out);
 }
 
-// The set as a list again, one number after the other: an independent way back.
+// Writes the set as a list again, number by number: an independent inverse.
 static void check(const char *text, const unsigned *ids, unsigned count)
 {
     struct topo_idset set;

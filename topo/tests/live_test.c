@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// live: nodes as a kernel would list them, from a tree of files, with CPUs from a synthetic machine. This is where nodes
-// that hwloc would drop must still show.
+// live: nodes as a kernel lists them, from a tree of files, with CPUs from a synthetic machine. Nodes that hwloc would drop must
+// still show.
 #include <errno.h>
 
 #include "topo/model.h"

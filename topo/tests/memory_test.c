@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// memory: the live questions, against the same kernel asked another way (libnuma, and memory that this test takes).
+// memory: the live queries, compared with other sources of the same kernel (libnuma, and memory that this test takes).
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <numa.h>

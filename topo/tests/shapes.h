@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shapes: well-known machines, scaled down to a few cores, for the tests of every layer: what locus_topo_open() takes, and what it
-// must say. Made with hwloc, after what such machines report. The XML files lie in topo/tests/fixtures: a test that opens them runs
-// in the project's folder.
+// shapes: well-known machines, scaled down to a few cores, for the tests of all layers: the input of locus_topo_open(), and its
+// expected result. Made with hwloc, after the reports of such machines. The XML files are in topo/tests/fixtures: a test that
+// opens them runs in the project's folder.
 #ifndef SHAPES_H
 #define SHAPES_H
 

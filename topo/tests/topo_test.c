@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Fixtures lie beside this file, wherever the test is started from the directory it was compiled in.
+// Fixtures are beside this file; the path is relative to the directory of compilation.
 static const char *fixture(const char *name)
 {
     static char path[512];

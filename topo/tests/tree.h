@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tree: a small file tree in a temporary directory that stands for "/" of a machine nobody here owns. Each test writes the files it
-// is about beside its assertions, so that both can be read together.
+// tree: a small file tree in a temporary directory that stands for "/" of a machine nobody here owns. Each test writes its files
+// beside its assertions, so that both can be read together.
 #ifndef TOPO_TESTS_TREE_H
 #define TOPO_TESTS_TREE_H
 

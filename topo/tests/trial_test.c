@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trial: whatever goes wrong in the rehearsal, the parent lives, stays silent and hears the truth.
+// trial: whatever goes wrong in the child, the parent survives, stays silent and gets the right result.
 #include "topo/trial.h"
 
 #include <criterion/criterion.h>

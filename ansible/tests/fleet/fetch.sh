@@ -5,7 +5,7 @@
 # FOLDER/root, to be laid over the root of fake hosts (fleet.bash). Nothing is installed, because a package like openssh-server
 # would start its service on this very machine; root is not needed. FOLDER/VERSIONS names each package with its checksum.
 #
-# Exit status: 0 it is there, 77 it cannot be had here (one line says why, and what to do).
+# Exit status: 0 it is there; 77 it is not available here (one line says why, and the remedy).
 set -eu
 
 again=
@@ -13,7 +13,7 @@ again=
 folder=$1
 shift
 
-cannot() { # why and what to do
+cannot() { # why, and the remedy
     echo "locus: fleet: $1, then run: sh ansible/tests/fleet/fetch.sh $folder $wanted" >&2
     exit 77
 }

@@ -6,8 +6,8 @@
 #
 #   FOLDER/{name,upper,work,root,knobs,home,tmp}     LAYERS: folders that are laid over /, the first one on top, colons between
 #
-# What a fake host must never do is change the machine that it runs on: /proc/sys and /sys are read-only but for the knobs that are
-# laid over them, and the rights to mount, swap, boot, load modules and set clocks are given up before anything is run.
+# A fake host must never change the machine that it runs on: /proc/sys and /sys are read-only except for the knobs laid over them,
+# and the rights to mount, swap, boot, load modules and set clocks are dropped before anything runs.
 set -eu
 folder=$1 layers=$2
 root=$folder/root

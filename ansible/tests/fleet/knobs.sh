@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# knobs.sh FOLDER: makes the knobs of a fake host in FOLDER/sys and FOLDER/proc: bare metal of two nodes that nobody has tuned yet.
+# knobs.sh FOLDER: makes the knobs of a fake host in FOLDER/sys and FOLDER/proc: untuned bare metal with two nodes.
 #
 # CPUs are the real ones (a thread can be pinned to no other), the first half of them on node 0 and the rest on node 1, with their
 # real topology and caches. Each node has half of the memory. hwloc and libnuma read two nodes of it; the kernel has but one, so

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# lie.py FILE: from now on the file takes whatever is written to it, and shows what it held when this began, like a knob that a
-# firmware or a hypervisor overrules. The kernel asks before it lets anybody open the file (fanotify(7)); by then the old content
-# is back. Says "lying" when it has begun.
+# lie.py FILE: from now on the file accepts all writes but keeps showing its original content, like a knob that firmware or a
+# hypervisor overrules. The kernel asks before each open of the file (fanotify(7)); by then the old content is back. Prints
+# "lying" when it has begun.
 import ctypes
 import os
 import struct

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the litmus programs share: the number of runs, threads, and a start line.
+// Shared by the litmus programs: the number of runs, threads, and a start line.
 //
-// A litmus has one edge between its threads, the pair of atomics under test. Under ThreadSanitizer the plain data which that
-// pair orders is then a race as soon as either half is weakened; a second edge (a counter, a queue, a join before the check)
-// would hide it. So everything here is relaxed, which orders nothing, and threads are joined only after the data has been looked
-// at.
+// A litmus program has one edge between its threads, the pair of atomics under test. Under ThreadSanitizer the plain data that
+// the pair orders becomes a race as soon as either half is weakened; a second edge (a counter, a queue, a join before the check)
+// would hide it. So everything here is relaxed, which orders nothing, and threads are joined only after the data has been
+// checked.
 #ifndef LOCUS_TESTS_LITMUS_H
 #define LOCUS_TESTS_LITMUS_H
 
@@ -18,7 +18,7 @@
 #include "placement/base/cpu_relax.h"
 
 #define LITMUS_RUNS 200u
-#define LITMUS_SPINS 256u // looks before the CPU is lent to a partner that may wait for it; arbitrary
+#define LITMUS_SPINS 256u // polls before yielding the CPU to a partner that may wait for it; arbitrary
 
 static inline unsigned litmus_runs(int argc, char **argv)
 {
@@ -51,7 +51,7 @@ static inline pthread_t litmus_thread(void *(*main_function)(void *), void *argu
     return thread;
 }
 
-// A wrong value that was read, or a call that failed. Ends the program, because threads may be waiting for each other.
+// For a wrong value or a failed call. Ends the program, because threads may be waiting for each other.
 static inline void litmus_expect(int holds, const char *what)
 {
     if (holds)

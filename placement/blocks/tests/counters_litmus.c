@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counters of a pool and of its owner, read by a thread without the role while the owner works. Nothing orders the two; so every
-// word that the reader looks at has to be an atomic on both sides, or ThreadSanitizer calls it a race. And whatever moment of
-// which counter was read, the figures must be such as can be.
+// Counters of a pool and of its owner, read by a thread without the role while the owner works. Nothing orders the two, so every
+// word that the reader reads must be atomic on both sides, or ThreadSanitizer reports a race. And whenever each counter was read,
+// the figures must be possible.
 #include "placement/base/tests/litmus.h"
 #include "placement/blocks/owner.h"
 #include "placement/blocks/pool_report.h"

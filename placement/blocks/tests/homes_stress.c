@@ -2,10 +2,10 @@
 //
 // homes_stress SECONDS SEED: two or three homes, each with an owner thread of its own, and tables that span them.
 //
-// An owner lends blocks by taking them from its pool and laying the handles into the borrower's inbox (a queue under a mutex);
-// the borrower appends them to its own tables. Workers that belong to nobody send finished tables to all the homes that are in
-// them. A table is handed back by whichever home drains last and stays there, so tables wander. At the end of a round every
-// block is home, and as many tables have been handed back as were sent.
+// An owner lends blocks by taking them from its pool and putting the handles into the borrower's inbox (a queue under a mutex);
+// the borrower appends them to its own tables. Workers, which belong to no home, send finished tables to all homes whose blocks
+// are in them. The home that drains last hands a table back and keeps it, so tables wander. At the end of a round every block is
+// home, and as many tables were handed back as were sent.
 #include "placement/blocks/tests/stress_queue.h"
 
 #include <errno.h>
@@ -135,8 +135,8 @@ static void operate(struct home *home)
         drain(home);
 }
 
-// What lies in the inbox when nobody lends any more goes back to the lenders by hand: the tables it could travel in may all have
-// wandered to another home. A second barrier, and each frees what came back.
+// When lending has ended, the handles in the inbox go back to the lenders by hand: the tables that could carry them may all have
+// wandered to another home. After a second barrier each home frees what came back.
 static void inbox_return(struct home *home)
 {
     uint64_t block;

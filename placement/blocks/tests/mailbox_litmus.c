@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// P1/T1: what a pusher wrote before the push is there for the taker. Two pushers, so that a take also finds links that lie under
-// another thread's, and has to acquire them through the release sequence of the head.
+// P1/T1: the taker sees what a pusher wrote before the push. There are two pushers, so that a take also finds links below another
+// thread's, and has to acquire them through the head's release sequence.
 #include "placement/base/tests/litmus.h"
 #include "placement/blocks/mailbox.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// owner_role: who holds the role, what a thread without it is answered, and how a spawned thread ends. Two threads that spawn or
-// join at the same moment: spawn_litmus.c.
+// owner_role: who holds the role, what a thread without it gets, and how a spawned thread ends. spawn_litmus.c has two threads
+// that spawn or join at the same moment.
 #include "placement/blocks/tests/owner_test.h"
 
 #include <errno.h>
@@ -208,7 +208,7 @@ Test(owner_role, an_owner_is_not_closed_under_its_thread)
     world_close(&world);
 }
 
-// All that a thread without the role may get: no answer but -EPERM, and nothing has changed.
+// A thread without the role gets nothing but -EPERM, and nothing changes.
 static void *intruder_main(void *argument)
 {
     struct world *world = argument;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the owner's tests share: a pool, its owner, held by the thread that opened them, a route to it, and tables.
+// Shared by the owner's tests: a pool, its owner, held by the thread that opened them, a route to it, and tables.
 #ifndef LOCUS_TESTS_OWNER_TEST_H
 #define LOCUS_TESTS_OWNER_TEST_H
 

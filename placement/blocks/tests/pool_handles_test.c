@@ -154,7 +154,7 @@ Test(pool_handles, a_worn_out_block_is_retired_and_a_pool_of_one_ends_exhausted)
     }
 }
 
-// A retired block is marked with a generation that no handle carries. A damaged handle may carry anything.
+// A worn block is marked with a generation that no valid handle has. A damaged handle may have any.
 Test(pool_handles, a_retired_block_cannot_be_freed_with_generation_zero)
 {
     struct locus_pool_config config = config_of(2);

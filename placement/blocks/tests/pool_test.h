@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the pool's tests share: small pools, and counts that must add up whenever they are looked at.
+// Shared by the pool's tests: small pools, and counts that must always add up.
 #ifndef LOCUS_TESTS_POOL_TEST_H
 #define LOCUS_TESTS_POOL_TEST_H
 

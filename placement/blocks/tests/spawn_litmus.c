@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// S1/S2: spawn and join from any thread. Two threads spawn the same owner at once, and one of them gets a thread; then both try to
-// join it, and one of them does. Whoever joins finds the thread that the other one may have spawned by the state word alone.
+// S1/S2: spawn and join from any thread. Two threads spawn the same owner at once, and one of them gets a thread; then both try
+// to join it, and one succeeds. Only the state word tells the joining thread about a thread that the other one may have spawned.
 #include "placement/base/tests/litmus.h"
 #include "placement/blocks/owner.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stress programs share: arguments, a seeded random source, a complaint, and the mark in each block.
+// Shared by the stress programs: arguments, a seeded random source, error reports, and the mark in each block.
 //
-// A block carries the mark of the request that holds it, and a plain 0 while nobody does. It is written by whoever takes the
-// block, looked at and wiped by the worker that finishes the request, and found wiped by the next taker. So a block that was
-// handed out twice, or freed while in use, shows, and the sanitizers see every hand-over as accesses to plain memory.
+// A block has the mark of the request that holds it, or 0 if none does. The taker writes the mark, the worker that finishes the
+// request checks and clears it, and the next taker must find it cleared. So a block that is handed out twice, or freed while in
+// use, shows, and the sanitizers see every hand-over as accesses to plain memory.
 #ifndef LOCUS_TESTS_STRESS_H
 #define LOCUS_TESTS_STRESS_H
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the stress programs hand tables from thread to thread. Nothing fast, and nothing that could be wrong: what is under stress is
-// the library, not its test.
+// How the stress programs hand tables from thread to thread. Simple rather than fast: the library is under stress, not its test.
 #ifndef LOCUS_TESTS_STRESS_QUEUE_H
 #define LOCUS_TESTS_STRESS_QUEUE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// D2: two owners drain the same table, and the last one empties it. The other one's reading must be over by then, and only the
-// countdown of `pending` says so: the two owners share nothing else.
+// D2: two owners drain the same table, and the last one empties it. By then the other one must have finished reading, and only
+// the countdown of `pending` ensures that: the two owners share nothing else.
 #include "placement/base/tests/litmus.h"
 #include "placement/blocks/owner.h"
 

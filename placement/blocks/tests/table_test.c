@@ -100,7 +100,7 @@ Test(table, the_bytes_asked_for_hold_links_and_blocks_without_overlap)
     }
 }
 
-// What a push reads and writes lies behind the line that is the owner's, and before the handles.
+// A push reads and writes only between the owner's line and the handles.
 Test(table, what_a_push_writes_shares_no_cache_line_with_the_rest)
 {
     for (uint32_t homes = 1; homes <= LOCUS_HOMES_MAX; homes++) {

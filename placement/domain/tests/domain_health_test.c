@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain_health: what a report says, and that a home which moved loses nothing. Taking a node offline is the guest's affair
-// (testbed/tests); its report is worked out here from the numbers.
+// domain_health: the contents of a report, and that a moved home loses nothing. Only the guest takes a node offline
+// (testbed/tests); here its report is derived from made-up numbers.
 #include "placement/blocks/pool_report.h"
 #include "placement/domain/domain_internal.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain_hot_scenario STAYS GOES COMMAND: a node loses its memory in mid-run, and nothing else is lost.
+// domain_hot_scenario STAYS GOES COMMAND: a node loses its memory during a run, and nothing else is lost.
 //
 // Two homes, on the nodes STAYS and GOES. Each fills a table with marked blocks; then COMMAND takes GOES offline. Expected: the
 // report says well before and offline afterwards, with the home's pages elsewhere; every mark is still there; the

@@ -18,7 +18,7 @@ static struct locus_table *tables[2];
 static _Atomic unsigned arrived;
 static _Atomic bool over;
 
-// Home 1: marks its blocks, puts them back, and lends them to whoever asks. Each drain is one chance for the borrower.
+// Home 1: marks its blocks, puts them back, and lends them on request. Each drain is one chance for the borrower.
 static void *lender_main(void *argument)
 {
     (void)argument;

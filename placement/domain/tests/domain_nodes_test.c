@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain: homes of different sizes, and blocks over several nodes while the home's own memory stays at home. Pools, too. Two
-// nodes are in the guest: testbed/tests/guest.sh runs these in every machine.
+// domain: homes of different sizes, and blocks over several nodes while the home's own memory stays at home; also for pools.
+// testbed/tests/guest.sh runs these on machines with several nodes.
 #include "placement/domain/tests/domain_test.h"
 
 #include "placement/blocks/pool_internal.h"

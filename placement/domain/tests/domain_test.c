@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// domain: homes on nodes, and what an exhausted one answers that does not borrow.
+// domain: homes on nodes, and what an exhausted home returns if it does not borrow.
 #include "placement/domain/tests/domain_test.h"
 #include "placement/memory/region_verify.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the domain's tests share. One thread holds all roles, so that every step of a loan is in the test's hand; what several
-// threads may rely on is in domain_litmus.c and domain_stress.c. Where one node would do, several homes lie on it.
+// Shared by the domain's tests. One thread holds all roles, so that the test controls every step of a loan; domain_litmus.c and
+// domain_stress.c test several threads. On a machine with one node, several homes are on it.
 #ifndef LOCUS_TESTS_DOMAIN_TEST_H
 #define LOCUS_TESTS_DOMAIN_TEST_H
 

@@ -3,9 +3,9 @@
 // One walk through the whole library, to be run once for every call that can fail (fault_sweep.sh with fault_inject.c).
 //
 // A mapped and bound pool of home 0, whose owner is a spawned thread, and a heap pool of home 1, whose owner is main, share one
-// table: both grow it, owner 0 retires it, main pushes it, both drain it. Whatever happens on the way: every function answers
-// 0 or the injected error, nobody waits for somebody who was never started, every block is home in the end, and everything
-// that was taken from the heap and the kernel is given back.
+// table: both grow it, owner 0 retires it, main pushes it, both drain it. In every case: each function returns 0 or the injected
+// error, no thread waits for one that was never started, every block is home in the end, and all memory from the heap and the
+// kernel is given back.
 //
 // The walk is done twice. The first is never disturbed: it proves that the scenario works here, and lets the C library take
 // what it keeps for good (thread stacks, dynamic loading), which would otherwise look like leaks.

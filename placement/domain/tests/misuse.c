@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// misuse: one mistake that an engine can make, by its name, against the installed library. liblocus answers it, and "answered" is
-// printed; liblocus-checked ends the program with a line that names the call and the rule. Without a name it lists them all,
-// each with the call and a word of the rule. Run by testbed/tests/install_test.sh.
+// misuse NAME: makes one mistake that an engine can make, with the installed library. liblocus returns an error, and "answered"
+// is printed; liblocus-checked aborts with a line that names the call and the rule. Without a name it lists all mistakes, each
+// with the call and a word of the rule. testbed/tests/install_test.sh runs it.
 #include <locus/locus.h>
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// policy: what several nodes do together, and what repair brings back. All of it skips on one node, and is run in a machine that
-// has several (testbed/guest). Figures are exact, by both witnesses.
+// policy: policies over several nodes, and repair. On one node all tests are skipped; they run on emulated machines with several
+// (testbed/guest). Figures are exact, by both witnesses.
 #include "policy_test.h"
 
 #include <linux/mempolicy.h>

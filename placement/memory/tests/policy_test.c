@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// policy: every policy on every node that there is, what is said where one cannot be had, and the room for a set of nodes. What
-// several nodes do together is in policy_nodes_test.c.
+// policy: every policy on every node, the reasons if one is unavailable, and the room on a set of nodes. policy_nodes_test.c
+// tests several nodes together.
 #include "placement/memory/region_internal.h"
 #include "policy_test.h"
 

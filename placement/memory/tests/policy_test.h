@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of policies share. Spans are of 512 base pages, whatever these measure.
+// Shared by the tests of policies. Spans have 512 base pages, whatever the size of these.
 #ifndef LOCUS_TESTS_POLICY_TEST_H
 #define LOCUS_TESTS_POLICY_TEST_H
 

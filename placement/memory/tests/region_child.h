@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// region_child: what the tests of region do to a forked child, because it would last: forbid a system call, mount over a file.
+// region_child: what region's tests do in a forked child because it cannot be undone: forbid a system call, mount over a file.
 #ifndef LOCUS_TESTS_REGION_CHILD_H
 #define LOCUS_TESTS_REGION_CHILD_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of region share. Nodes are looked up, not assumed; what would change the process for good (a seccomp filter, a
+// Shared by region's tests. Nodes are looked up, not assumed. Whatever would change the process for good (a seccomp filter, a
 // memory policy, a mount) or end it (a guard page) happens in a forked child.
 #ifndef LOCUS_TESTS_REGION_TEST_H
 #define LOCUS_TESTS_REGION_TEST_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// golden: a text that is shown to people is compared with a file, byte by byte. GOLDEN=write in the environment writes the file
-// anew; read what changed before it is committed.
+// golden: compares a text for people with a file, byte by byte. GOLDEN=write in the environment rewrites the file; read the
+// changes before you commit them.
 #ifndef TB_GOLDEN_H
 #define TB_GOLDEN_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a test says of a verdict in JSON: its words, its figures, its reason.
+// Checks on a verdict in JSON: its words, its figures, its reason.
 #ifndef TB_JSON_SAYS_H
 #define TB_JSON_SAYS_H
 

@@ -124,7 +124,7 @@ Test(arm, a_library_may_be_given_a_name)
     cr_expect_eq(arm.fault, TB_FAULT_DELAY);
 }
 
-// Behind a name all of it is the path, whatever it looks like.
+// After a name everything is the path, whatever it looks like.
 Test(arm, the_path_of_a_named_library_has_no_suffixes)
 {
     cr_expect_eq(parse("a=malloc:/no/x+4w%50@drop-chunk"), -ENODEV);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contenders_home: what the contenders on the paper's pool differ in: how much of a way home is taken at a step, how much fits in
-// it, and what becomes of a request that came home whole.
+// contenders_home: the differences between the contenders on the paper's pool: how many blocks a step takes home, how many fit in
+// the queue, and what happens to a request that came home whole.
 #include <stdatomic.h>
 
 #include "testbed/contenders/tests/contenders_play.h"
@@ -70,8 +70,8 @@ static void *send_all(void *argument)
     return NULL;
 }
 
-// One of two workers sends four requests. On a busy machine it takes its time to send those that it can; then a sender that ought
-// to wait is given the time not to.
+// One of two workers sends four requests. On a busy machine it may be slow to send those that fit; so the test waits long enough
+// for a sender that wrongly does not wait.
 static uint32_t sent_without_a_drain(const char *name, uint32_t blocks, uint32_t expected)
 {
     struct play play;
@@ -198,7 +198,7 @@ Test(contenders_home, a_chunk_that_is_used_up_is_in_nobodys_way)
     play_close(&play);
 }
 
-// Waiting counts the free list alone.
+// Waiting counts only the free list.
 Test(contenders_home, a_take_that_waits_finds_what_lies_in_chunks)
 {
     struct play play;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contenders_lap: a whole lap of the small schedule, played with a contender (contenders_play.h) and looked at block by block,
-// and a worker that comes late.
+// contenders_lap: a whole lap of the small schedule, played with a contender (contenders_play.h) and checked block by block, and
+// a late worker.
 #ifndef TB_CONTENDERS_LAP_H
 #define TB_CONTENDERS_LAP_H
 

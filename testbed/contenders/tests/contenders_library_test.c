@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contenders_library: the contenders that are the library with one thing changed, and that this thing is what they change.
+// contenders_library: the contenders that change one thing about the library, and that they change exactly that.
 #include "testbed/contenders/tests/contenders_play.h"
 
 #include <stdint.h>
@@ -308,7 +308,7 @@ Test(contenders_library, a_ring_has_room_for_all_tables_and_whole_lines)
     }
 }
 
-// The worker looks, as locus_table_push() does, or the owner when it arrives.
+// The worker checks the table, as locus_table_push() does, or the owner does when it arrives.
 Test(contenders_library, a_table_that_was_not_declared_does_not_leave)
 {
     static const char *const names[] = {"locus", "locus-treiber", "locus-spsc", "locus-lfstack", "locus-wfcqueue", "locus-ckstack"};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contenders_play: one contender, opened, and tables that a test plays the driver with. For Criterion tests.
+// contenders_play: one open contender, and tables with which a test plays the driver. For Criterion tests.
 //
-// A contender may lack something on this host (reserved huge pages, say). Then it says so, play_open() answers false, and the test
-// goes on with the next one; an open that fails without a word is a failure.
+// A contender may lack something on this host (reserved huge pages, say). Then it says so, play_open() returns false, and the
+// test goes on with the next one; an open that fails without a reason is a failure.
 #ifndef TB_CONTENDERS_PLAY_H
 #define TB_CONTENDERS_PLAY_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contenders: whatever is in the linker section keeps the contract of contender.h. The tests do not know the contenders, apart
-// from three kinds: the harness' own (their blocks may be one and the same), floors (their blocks are those of the schedule and
-// no others) and the pools of this project, whose handles are checked and whose size is a limit.
+// contenders: everything in the linker section keeps the contract of contender.h. The tests distinguish only three kinds: the
+// harness's own (all their blocks may be the same), floors (their blocks are exactly the schedule's) and this project's pools,
+// whose handles are checked and whose size is a limit.
 #include "testbed/contenders/tests/contenders_lap.h"
 
 #include <dirent.h>
@@ -305,7 +305,7 @@ static int entries_of(const char *folder, const char *name)
     return optional && found == 0 ? 0 : entries;
 }
 
-// A file that the build forgot would be missing without a sound.
+// A file that the build forgot would be missing silently.
 Test(contenders, in_the_program_are_those_in_the_sources)
 {
     char folder[2048];

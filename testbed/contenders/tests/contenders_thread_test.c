@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// contenders_thread: the paper's pool under the testbed's own driver and workers, where a worker or the owner has to wait. Requests
-// that are larger than any bounded queue: each of up to eight workers waits for the owner. A pool that is too small for what is on
-// its way: the owner waits for workers. And faults put in on purpose.
+// contenders_thread: the paper's pool under the testbed's own driver and workers, where a worker or the owner has to wait.
+// Requests that are larger than any bounded queue: each of up to eight workers waits for the owner. A pool that is too small for
+// what is on its way: the owner waits for workers. And injected faults.
 #include "testbed/contenders/tests/contenders_play.h"
 
 #define LARGE_BLOCKS 1500u // more than the 1,024 handles of the largest queue
@@ -10,7 +10,7 @@
 #define TIGHT_BLOCKS 48u // of each request; the pool has room for one and a half
 #define TIGHT_REQUESTS 12u
 
-// Each lap takes all requests and retires them at its end, behind the last drain. The pool has room for one more.
+// Each lap takes all requests and retires them at its end, after the last drain. The pool has room for one more.
 static struct tb_schedule *large_schedule(void)
 {
     struct tb_builder *builder;

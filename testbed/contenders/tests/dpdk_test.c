@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dpdk: what DPDK's pools do beyond what contenders_test.c asks of every contender.
+// dpdk: properties of DPDK's pools beyond those that contenders_test.c checks for every contender.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ Test(dpdk, misses_the_block_that_another_was_freed_for)
     }
 }
 
-// The pool is as much larger as the workers' caches may keep from the owner.
+// The pool is larger by what the workers' caches may keep from the owner.
 Test(dpdk, waits_for_what_is_on_its_way_and_for_nothing_else, .timeout = 20)
 {
     static const char *const names[] = {"dpdk-ring", "dpdk-stack"};

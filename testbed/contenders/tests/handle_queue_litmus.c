@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Q1/Q2 and Q3/Q4 (contenders/handle_queue.h): what the owner takes from a cell was there before, and a sender writes over a cell
-// only when the owner has read it. The plain data that both pairs order is the handle in the cell. Two senders, so that a cell's
-// next handle may be another's.
+// Q1/Q2 and Q3/Q4 (contenders/handle_queue.h): the owner takes from a cell only what a sender has written, and a sender
+// overwrites a cell only after the owner has read it. The plain data that both pairs order is the handle in the cell. Two
+// senders, so that a cell's next handle may be another's.
 #include "placement/base/tests/litmus.h"
 #include "testbed/contenders/handle_queue.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// C1/C2: what a worker did before it counted a request is done for the owner that reads the count. A lane has two counts, each with
-// a pair of its own: odd runs wait for the requests, even runs for the blocks.
+// C1/C2: an owner that reads the count sees everything that the worker did before it counted the request. A lane has two counts,
+// each with a pair of its own: odd runs wait for the requests, even runs for the blocks.
 #include "placement/base/tests/litmus.h"
 #include "testbed/contenders/counting.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nodes_contenders: what every contender of many nodes owes to nodes/ops.h. Two stations, both on one node of this machine, and all
-// roles played by this thread. Known by kind are mallocs, which place nothing, and by name the control that steers nothing home
-// and the one that borrows.
+// nodes_contenders: the contract of nodes/ops.h, for every contender of many nodes. Two stations, both on one node of this
+// machine, with all roles played by this thread. The tests know mallocs, which place nothing, by kind, and by name the control
+// that steers nothing home and the contender that borrows.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static struct tb_schedule *small_schedule(void)
     return schedule;
 }
 
-// False: this machine has not what its policy needs.
+// False: this machine lacks what its policy needs.
 static bool play_open(struct play *play, const struct tb_contender *contender)
 {
     int nodes[STATIONS] = {0, 0};
@@ -158,7 +158,7 @@ static bool is(const struct play *play, const char *name)
     return strcmp(play->name, name) == 0;
 }
 
-// Calls `test` for each contender of many nodes that can be had here.
+// Calls `test` for each contender of many nodes that is available here.
 static void each(void (*test)(struct play *play), bool mallocs)
 {
     unsigned played = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// H1/H2 and H3/H4 (contenders/rings.h): a word that arrived is there, and a sender writes over a place only when the owner has read
-// what was in it. The plain data that both pairs order are the words; odd runs also look at what a word stands for, as the owner
-// does at a request that came home whole.
+// H1/H2 and H3/H4 (contenders/rings.h): the owner sees a word that has arrived, and a sender overwrites a place only after the
+// owner has read it. The plain data that both pairs order are the words; odd runs also read what a word refers to, as the owner
+// does with a request that came home whole.
 #include "placement/base/tests/litmus.h"
 #include "testbed/contenders/rings.h"
 

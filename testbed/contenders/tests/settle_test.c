@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// settle: at the end of a lap everything comes home, also by a way that holds less than one request: the worker then waits for the
-// owner in the middle of it.
+// settle: at the end of a lap everything comes home, even through a queue that is smaller than one request: then the worker waits
+// for the owner in the middle of the request.
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// V1/V2: the owner finds a table in the ring as the worker left it. The ring is turned round more than twice in each run, so that
-// both parities are used. What holds the worker back when the ring is full is relaxed, and every table travels once: the pair
-// is the only edge.
+// V1/V2: the owner sees a table in the ring as the worker left it. Each run goes round the ring more than twice, so that both
+// parities are used. The check that holds the worker back when the ring is full is relaxed, and every table travels once: the
+// pair is the only edge.
 #include <string.h>
 
 #include "placement/base/tests/litmus.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// suite: what was published stays as it was published, and what is not it cannot say that it is. Cells as people write them.
+// suite: a published version stays as it was published, and nothing else can claim to be it. Also the names of cells.
 #include "testbed/workload/suite.h"
 
 #include <criterion/criterion.h>
@@ -12,7 +12,7 @@
 #include "testbed/measure/contender.h"
 #include "testbed/workload/workload.h"
 
-// When this fails, a workload was changed: put it back, and give what you want another name or the suite another version.
+// If this fails, a workload was changed: restore it, and give the changed one another name, or the suite another version.
 Test(suite, every_version_is_what_was_published)
 {
     for (unsigned version = 1; version <= TB_SUITE_LATEST; version++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// U1/U2 (contenders/unsteered.c): when a request of one station counts as home, another station has put its blocks away, and the
-// table is the first one's again.
+// U1/U2 (contenders/unsteered.c): once a request counts as home, the other station has put its blocks away, and the table is its
+// own station's again.
 #include "testbed/measure/tests/stations_fixture.h"
 
 #define BLOCKS 3u

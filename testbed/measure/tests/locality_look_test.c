@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locality_look: the map is asked at once about a few pages, and the words of a counted touch are found again.
+// locality_look: locates a few pages at once, and finds the words of a counted touch again.
 #include "testbed/measure/locality/locality.h"
 
 #include <criterion/criterion.h>

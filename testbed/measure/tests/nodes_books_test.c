@@ -58,7 +58,7 @@ static void open_books(struct tb_books *out)
     cr_assert_eq(tb_books_open(out, &config, &ops, NULL, PAGE), 0);
 }
 
-// The first half of the blocks lies on node 0, the other on node 1; CPU 0 is on node 0, CPU 1 on node 1.
+// The first half of the blocks is on node 0, the other on node 1; CPU 0 is on node 0, CPU 1 on node 1.
 static void begin(void)
 {
     cr_assert_eq(locus_topo_open(&topo, "pack:2 [numa(memory=1GB)] core:1 pu:1", NULL, 0), 0);

@@ -70,7 +70,7 @@ static void expect_good(void)
     cr_expect_str_eq(job.sample.invalid, "");
 }
 
-// Judges, expects a refusal with these words in it, and starts afresh.
+// Judges, expects a refusal with these words, and starts again.
 static void expect_bad(const char *words)
 {
     tb_nodes_judge(&run);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nodes_station: what a station's scheduler and its workers do, with the toy for a contender: who finishes which request, what is
-// counted and when, and that a station that fails keeps nobody waiting.
+// nodes_station: a station's scheduler and workers, with the toy as contender: who finishes which request, what is counted and
+// when, and that a failed station keeps no other waiting.
 #include "testbed/measure/tests/stations_fixture.h"
 
 #include <criterion/criterion.h>
@@ -149,7 +149,7 @@ Test(nodes_station, the_drift_curve_has_a_point_for_each_stretch)
     fixture_close(&fixture);
 }
 
-// Both hold their blocks from the prologue on, so whoever wrote first has lost by the first lap.
+// Both hold their blocks from the prologue on, so the first writer's data is overwritten by the first lap.
 Test(nodes_station, a_block_that_two_stations_hold_is_seen)
 {
     struct tb_builder *builder;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// R1/R2 and W1/W2: a worker finds the table as the owner sent it, and an owner that sees the worker idle finds what the worker
-// made of it. Odd runs spin, even runs sleep. Each pair is the only edge in its direction: with futex a worker's `asleep` (S2)
-// also reaches the owner, but only with the next send, when the data has been read already.
+// R1/R2 and W1/W2: a worker sees the table as the owner sent it, and an owner that sees the worker idle sees the table as the
+// worker left it. Odd runs spin, even runs sleep. Each pair is the only edge in its direction: with futex a worker's `asleep`
+// (S2) also reaches the owner, but only with the next send, when the data has been read already.
 #include "placement/base/tests/litmus.h"
 #include "testbed/measure/dispatch.h"
 

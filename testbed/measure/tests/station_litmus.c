@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// F1/F2 and G1/G2 (nodes/station.h). Odd runs: a request that its scheduler sees finished has its table back as the worker left it;
-// with workers that spin there is no other way from a worker to a scheduler. Even runs: what a station did before a gate is seen
-// behind it, which is how `counting` reaches the others; the stations send each other nothing.
+// F1/F2 and G1/G2 (nodes/station.h). Odd runs: when a scheduler sees a request as finished, it sees the table as the worker left
+// it; with spinning workers there is no other edge from a worker to a scheduler. Even runs: after a gate all see what a station
+// did before it, which is how `counting` reaches the others; the stations send each other nothing.
 #include "testbed/measure/tests/stations_fixture.h"
 
 static struct stations_fixture fixture;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of the flagship's stations share: a run of several stations on a machine of any number of nodes, made by hand,
-// with the toy as contender. All threads run on one node of this machine.
+// Shared by the tests of the flagship's stations: a hand-made run of several stations on a machine with any number of nodes, with
+// the toy as contender. All threads run on one node of this machine.
 #ifndef TB_TESTS_STATIONS_FIXTURE_H
 #define TB_TESTS_STATIONS_FIXTURE_H
 
@@ -82,7 +82,7 @@ static inline void fixture_open(struct stations_fixture *fixture, uint32_t stati
     }
 }
 
-// As the engine does it. A pool thread that cannot be started is no case here.
+// As in the engine, but without the case of a thread that cannot be started.
 static inline void fixture_run(struct stations_fixture *fixture)
 {
     struct tb_nodes_run *run = &fixture->run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stations_world: the world that the books of the stations' tests ask: four nodes with a CPU each, station s on node s, and the
-// blocks of station s on node s. And a schedule.
+// stations_world: an invented machine for the books of the stations' tests: four nodes with a CPU each, station s and its blocks
+// on node s. And a schedule.
 #ifndef TB_TESTS_STATIONS_WORLD_H
 #define TB_TESTS_STATIONS_WORLD_H
 

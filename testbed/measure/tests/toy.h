@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// toy: a contender on many nodes that does its duty or, where told, does not. Its functions: toy_owner.h, toy_home.h.
+// toy: a contender on many nodes that works or, on request, fails. Its functions: toy_owner.h, toy_home.h.
 #ifndef TB_TESTS_TOY_H
 #define TB_TESTS_TOY_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// toy_home: how the toy's blocks come home, and its tables of functions. Nothing in here synchronises, but for the mailbox through
-// which they come; with `at_once` not even that, so that a litmus sees the stations' own edges alone.
+// toy_home: how the toy's blocks come home, and its tables of functions. Only the mailbox through which they come synchronises;
+// with `at_once` not even that, so that a litmus sees only the stations' own edges.
 #ifndef TB_TESTS_TOY_HOME_H
 #define TB_TESTS_TOY_HOME_H
 
@@ -28,7 +28,7 @@ static inline void toy_finish(void *context, uint32_t lane, uint32_t station, st
         locus_mailbox_push(&toy->homes[table->tag].returned, &table->links[0]);
 }
 
-// By whoever finishes, and the blocks are forgotten: the table alone goes back.
+// Called by the worker that finishes. The blocks are forgotten: only the table goes back.
 static inline void toy_finish_at_once(void *context, uint32_t lane, uint32_t station, struct locus_table *table)
 {
     (void)context, (void)lane, (void)station;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// window_inject: a library to preload that puts the pools' blocks where the witness looks (testbed/guest/plugin/stores.c), one
-// pool behind the other from the address in LOCUS_WINDOW (hexadecimal) on, and nothing else.
+// window_inject: a library to preload. It puts only the pools' blocks where the witness looks (testbed/guest/plugin/stores.c),
+// one pool after the other from the address in LOCUS_WINDOW (hexadecimal).
 //
-// Which mapping is a pool's? A region reserves its span as PROT_NONE, private and anonymous and nothing more, at an address of
-// the kernel's choice; no malloc, stack or library of the process does that by a call that can be preloaded. Blocks are
-// told from the pool's own books, mailboxes and loans by size: those of the suite's workloads are below 1 MiB, the blocks 32 MiB
-// and more.
+// Which mapping is a pool's? A region reserves its span as PROT_NONE, private and anonymous, at an address of the kernel's
+// choice; no malloc, stack or library of the process does that by a call that can be preloaded. Size distinguishes blocks from
+// the pool's own arrays, mailboxes and loans: in the suite's workloads these are below 1 MiB, the blocks 32 MiB and more.
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// known_trace: a trace that has a name is found, is replayed as `locus replay` does, and is missed with what to do about it.
+// known_trace: a named trace is found, is replayed as by `locus replay`, and a missing one is reported with the remedy.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

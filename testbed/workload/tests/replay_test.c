@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// replay: the model worked out by hand on small traces, operation by operation; and on the recorded ones (LOCUS_TRACES, by default
-// ../shared/traces) the exact figures that a simulation written apart from this code gave.
+// replay: the model worked out by hand on small traces, operation by operation; and for the recorded ones (LOCUS_TRACES, by
+// default ../shared/traces) the exact figures of an independent simulation.
 #include "testbed/workload/trace.h"
 
 #include <criterion/criterion.h>
@@ -100,7 +100,7 @@ Test(replay, order_of_admission_is_kept)
     free(schedule);
 }
 
-// A reservation is released at the end of a tick, and so fits another in the next one and not before.
+// A reservation is released at the end of a tick, so it admits another request only in the next one.
 Test(replay, blocks_released_in_a_tick_are_reserved_in_the_next)
 {
     struct tb_record records[] = {{0, 12, 4, 2}, {0, 12, 4, 3}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// schedule: the suite has the published totals and peaks, its streams are sound by an account kept here and not by that of pack(),
-// and pack() refuses what no contender could run.
+// schedule: the suite has the published totals and peaks, its streams are sound by an account independent of pack(), and pack()
+// refuses streams that no contender could run.
 #include "testbed/workload/suite.h"
 #include "testbed/workload/workload.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trace_fuzz: what both loader fuzzers hold true of any input: it is read whole, in order, and can be replayed; or it is refused
-// in one line. A crash, a leak or a report of the sanitizers is the fuzzer's to find; abort() makes a broken promise one.
+// trace_fuzz: what both loader fuzzers require of any input: it is read completely, in order, and can be replayed; or it is
+// refused in one line. The fuzzer finds crashes, leaks and sanitizer reports; abort() turns a broken requirement into a crash.
 #ifndef TB_TRACE_FUZZ_H
 #define TB_TRACE_FUZZ_H
 
@@ -64,7 +64,7 @@ static inline void trace_fuzz_text(const char *text, size_t bytes)
     tb_trace_close(trace);
 }
 
-// Once as it is, and once behind a beginning that is right, so that most of the time is spent beyond the first line.
+// Once as it is, and once after a correct beginning, so that most of the time is spent beyond the first line.
 static inline void trace_fuzz_input(const char *beginning, const uint8_t *data, size_t bytes)
 {
     size_t before = strlen(beginning);

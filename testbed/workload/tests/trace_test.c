@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trace: both formats are read exactly, and each way in which a file can be broken is said in one sentence with file and line.
+// trace: both formats are read exactly, and each kind of broken file is reported in one sentence with file and line.
 //
-// Where the recorded traces are at hand (LOCUS_TRACES, by default ../shared/traces) they are checked against figures that were
-// computed apart from this code.
+// If the recorded traces are available (LOCUS_TRACES, by default ../shared/traces), they are checked against independently
+// computed figures.
 #include "testbed/workload/trace.h"
 
 #include <criterion/criterion.h>

@@ -17,22 +17,22 @@ usage() {
     cat <<'END'
 usage: queue.sh COMMAND        (LOCUS_QUEUE: the folder of the queue, /var/spool/locus)
 
-  add NAME           puts a job into the queue, read from stdin
-  add --alone NAME   the same, unless another one waits or runs
-  work               runs what waits, oldest first, until nothing does
+  add NAME           adds a job, read from stdin
+  add --alone NAME   the same, unless another job waits or runs
+  work               runs waiting jobs, oldest first, until none is left
   start              the same, in the background
   wait NAME SECONDS  waits at most that long for the job's end; prints its state (waiting, running, done, failed) and its output
-  list               all jobs, one a line
+  list               lists all jobs, one per line
 
-A job has one thing a line:
+A job has one entry per line:
 
-  commit HASH        what must be checked out, in full
-  host NAME          this host in the record
+  commit HASH        the full hash that must be checked out
+  host NAME          this host's name in the record
   fit ID ID          findings of `locus doctor` that must be fit before anything is measured
-  traces FOLDER      where recorded traces are
-  run NNNN           a postulate to file (if it is not) and to run officially; any number of these
+  traces FOLDER      the folder of recorded traces
+  run NNNN           a postulate to file, if necessary, and run officially; may be repeated
 
-Exit status: 0 done (work: whatever came of the jobs); 1 not; 2 bad input.
+Exit status: 0 done (for work: whatever the jobs' outcome); 1 not done; 2 bad input.
 END
 }
 
@@ -114,7 +114,7 @@ end() { # name, folder: the job moves last, because others look for it
 
 work() {
     mkdir -p "$queue/running" "$queue/done" "$queue/failed" && exec 9>>"$queue/lock" ||
-        cannot "$(id -un) cannot write $queue: ansible-playbook provision.yml makes it"
+        cannot "$(id -un) cannot write $queue: run ansible-playbook provision.yml"
     flock 9
     for job in "$queue"/running/*.job; do
         [ -e "$job" ] || continue
@@ -137,7 +137,7 @@ add() { # --alone, name
     alone=
     [ "$1" != --alone ] || { alone=yes; shift; }
     name_is_good "$1"
-    [ -d "$queue" ] && [ -w "$queue" ] || cannot "$(id -un) cannot write $queue: ansible-playbook provision.yml makes it"
+    [ -d "$queue" ] && [ -w "$queue" ] || cannot "$(id -un) cannot write $queue: run ansible-playbook provision.yml"
     [ -z "$(where "$1")" ] || cannot "there is a job $1 already"
     if [ -n "$alone" ]; then
         other=$(oldest)
