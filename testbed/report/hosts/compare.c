@@ -2,8 +2,8 @@
 //
 // compare: see compare.h. Everything is worked out into one JSON object, and the document is made from that: both say the same.
 //
-// Predictions: is a run's figure also the other one's? Overlap of the intervals is the criterion, and not that the new estimate lies
-// inside the log's interval: of two equal runs the second estimate misses the first 95 % interval in one case of six, while
+// Predictions: is a run's figure also the other one's? Overlap of the intervals is the criterion, and not that the new estimate
+// lies inside the log's interval: of two equal runs the second estimate misses the first 95 % interval in one case of six, while
 // intervals that do not touch are rarer than one in a hundred.
 #include "testbed/report/hosts/compare.h"
 
