@@ -80,7 +80,7 @@ static bool is_wanted(const struct fleet *fleet, const char *run, const char *pr
     for (; wanted && *wanted; wanted++)
         if (strncmp(*wanted, run, 4) == 0 && (!prediction || !(*wanted)[4] || strcmp(*wanted + 5, prediction) == 0))
             return true;
-    return !fleet->wanted->postulates;
+    return !fleet->wanted->postulates || !*fleet->wanted->postulates;
 }
 
 // --- runs ----------------------------------------------------------------------------------------------------------------------

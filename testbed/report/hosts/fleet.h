@@ -17,7 +17,7 @@
 
 struct tb_fleet_wanted {
     const char *host;               // a glob; NULL: all
-    const char *const *postulates;  // "0013" or "0013/P2", NULL-terminated; NULL: all that were run
+    const char *const *postulates;  // "0013" or "0013/P2", NULL-terminated; none: all that were run
 };
 
 // Everything that the views below show, as one object:
