@@ -18,8 +18,4 @@ struct tb_command {
 extern const struct tb_command *const __start_tb_commands[];
 extern const struct tb_command *const __stop_tb_commands[];
 
-// Complains of each ledger that is broken. TB_EXIT_OK, or TB_EXIT_FAILED.
-struct tb_store;
-int tb_ledgers_whole(const struct tb_store *store);
-
 #endif

@@ -2,11 +2,9 @@
 //
 // locus compare: all hosts side by side, or two runs.
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
@@ -17,14 +15,13 @@
 #include "testbed/report/hosts/compare.h"
 #include "testbed/report/hosts/fleet.h"
 
-#define ROOT "logs"
 #define NAMES_MAX 32
 
 struct arguments {
-    const char *names[NAMES_MAX + 1]; // as given: two runs, or postulates
+    const char *names[NAMES_MAX];   // as given: two runs, or postulates
     size_t count;
-    bool postulates;
-    char wanted[NAMES_MAX][16];     // "0013" or "0013/P2"
+    char ids[NAMES_MAX][16];        // "0013" or "0013/P2"
+    const char *wanted[NAMES_MAX + 1]; // these, NULL-terminated; two runs have none
     const char *logs, *host;
     struct tb_forms forms;
 };
@@ -50,9 +47,9 @@ static error_t settle(struct arguments *arguments, struct argp_state *state)
 {
     size_t postulates = 0;
     for (size_t i = 0; i < arguments->count; i++)
-        postulates += postulate_name(arguments->names[i], arguments->wanted[i]);
-    arguments->postulates = postulates == arguments->count;
-    if (arguments->postulates)
+        if (postulate_name(arguments->names[i], arguments->ids[postulates]))
+            arguments->wanted[postulates] = arguments->ids[postulates], postulates++;
+    if (postulates == arguments->count)
         return 0;
     if (postulates > 0)
         return tb_cli_bad(state, "either two runs, or postulates such as 0013 or 0013/P2 (see: locus compare --help)");
@@ -68,15 +65,10 @@ static error_t settle(struct arguments *arguments, struct argp_state *state)
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
-    struct stat about;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case 'H': arguments->host = argument; return 0;
-    case 'l':
-        if (stat(argument, &about) || !S_ISDIR(about.st_mode))
-            return tb_cli_bad(state, "--logs %s: there is no such folder", argument);
-        arguments->logs = argument;
-        return 0;
+    case 'l': arguments->logs = argument; return tb_cli_folder(state, "--logs", argument);
     case ARGP_KEY_ARG:
         if (arguments->count == NAMES_MAX)
             return tb_cli_bad(state, "unexpected argument '%s': %d postulates are enough at a time", argument, NAMES_MAX);
@@ -111,30 +103,23 @@ static const char documentation[] =
 
 // --- two runs ------------------------------------------------------------------------------------------------------------------
 
-static int print_runs(const struct arguments *arguments, const struct tb_log_view views[2])
-{
-    json_t *comparison = NULL;
-    int rc = tb_compare(&views[0], &views[1], &comparison);
-    if (rc < 0) {
-        tb_error("compare: %s", strerror(-rc));
-        return TB_EXIT_FAILED;
-    }
-    int status = tb_forms_write(&arguments->forms,
-                                tb_compare_doc(arguments->forms.json.wanted ? tb_head("compare-runs") : NULL, comparison));
-    json_decref(comparison);
-    return status;
-}
-
 static int compare_runs(const struct arguments *arguments)
 {
     struct tb_log_view views[2];
     char why[1024];
-    int loaded = 0;
+    json_t *comparison = NULL;
+    int loaded = 0, status = TB_EXIT_USAGE;
     while (loaded < 2 && tb_store_load(arguments->names[loaded], &views[loaded], why, sizeof why) == 0)
         loaded++;
-    if (loaded < 2)
+    if (loaded < 2) {
         tb_error("%s", why);
-    int status = loaded < 2 ? TB_EXIT_USAGE : print_runs(arguments, views);
+    } else {
+        struct tb_doc *doc = NULL; // without memory
+        if (tb_compare(&views[0], &views[1], &comparison) == 0)
+            doc = tb_compare_doc(arguments->forms.json.wanted ? tb_head("compare-runs") : NULL, comparison);
+        status = tb_forms_write(&arguments->forms, doc);
+    }
+    json_decref(comparison);
     while (loaded-- > 0)
         tb_log_view_close(&views[loaded]);
     return status;
@@ -142,70 +127,47 @@ static int compare_runs(const struct arguments *arguments)
 
 // --- all hosts -----------------------------------------------------------------------------------------------------------------
 
-// "P1 to P4", of those that the postulate has.
-static void refuse_prediction(const json_t *postulate, const char *wanted)
-{
-    size_t count = json_array_size(tb_member(postulate, "ids"));
-    const char *first = json_string_value(json_array_get(tb_member(postulate, "ids"), 0));
-    const char *last = json_string_value(json_array_get(tb_member(postulate, "ids"), count - 1));
-    if (count == 0)
-        tb_error("%s: no run of it has judged a prediction yet (locus compare %.4s)", wanted, wanted);
-    else
-        tb_error("%s: %.4s has no such prediction; it has %s%s%s", wanted, wanted, first, count > 1 ? " to " : "",
-                 count > 1 ? last : "");
-}
-
 // Is there something to show of each that was named?
 static int check(const struct arguments *arguments, const json_t *fleet)
 {
-    const char *logs = arguments->logs ? arguments->logs : ROOT;
+    const char *logs = arguments->logs ? arguments->logs : "logs", *host = arguments->host;
     if (json_array_size(tb_member(fleet, "postulates")) == 0 && arguments->count == 0) {
-        tb_error("there is no official run %s%s%s%s. Make one: locus run 0001 --official", arguments->host ? "of " : "",
-                 arguments->host ? arguments->host : "", arguments->host ? " below " : "below ", logs);
+        tb_error("there is no official run %s%s%sbelow %s. Make one: locus run 0001 --official", host ? "of " : "",
+                 host ? host : "", host ? " " : "", logs);
         return TB_EXIT_FAILED;
     }
-    for (size_t i = 0; i < arguments->count; i++) {
-        const char *wanted = arguments->wanted[i];
+    for (const char *const *wanted = arguments->wanted; *wanted; wanted++) {
         char id[5];
-        snprintf(id, sizeof id, "%.4s", wanted);
-        const json_t *postulate = tb_fleet_find(tb_member(fleet, "postulates"), id);
+        snprintf(id, sizeof id, "%.4s", *wanted);
+        const json_t *postulate = tb_fleet_find(tb_member(fleet, "postulates"), id), *ids = tb_member(postulate, "ids");
         if (!postulate) {
             tb_error("%s: there is no official run of it below %s (locus list shows what there is; locus run %s --official)", id,
                      logs, id);
             return TB_EXIT_FAILED;
         }
-        if (wanted[4] && !tb_fleet_find(tb_member(postulate, "predictions"), wanted + 5)) {
-            refuse_prediction(postulate, wanted);
-            return TB_EXIT_USAGE;
-        }
+        if (!(*wanted)[4] || tb_fleet_find(tb_member(postulate, "predictions"), *wanted + 5))
+            continue;
+        if (json_array_size(ids) == 0)
+            tb_error("%s: no run of it has judged a prediction yet (locus compare %s)", *wanted, id);
+        else
+            tb_error("%s: %s has no such prediction; it has %s to %s", *wanted, id, json_string_value(json_array_get(ids, 0)),
+                     json_string_value(json_array_get(ids, json_array_size(ids) - 1)));
+        return TB_EXIT_USAGE;
     }
     return TB_EXIT_OK;
 }
 
-static int print_hosts(const struct arguments *arguments, json_t *fleet)
-{
-    const char *wanted[NAMES_MAX + 1] = {NULL};
-    for (size_t i = 0; i < arguments->count; i++)
-        wanted[i] = arguments->wanted[i];
-    return tb_forms_write(&arguments->forms, tb_fleet_doc(arguments->forms.json.wanted ? tb_head("compare") : NULL, fleet, wanted));
-}
-
 static int compare_hosts(const struct arguments *arguments)
 {
-    const char *wanted[NAMES_MAX + 1] = {NULL}, *logs = arguments->logs ? arguments->logs : ROOT;
     struct tb_store store = {0};
     json_t *fleet = NULL;
-    for (size_t i = 0; i < arguments->count; i++)
-        wanted[i] = arguments->wanted[i];
-    int rc = tb_store_add(&store, logs), status = TB_EXIT_FAILED;
-    if (rc == 0)
-        rc = tb_fleet(&store, &(struct tb_fleet_wanted){arguments->host, arguments->count ? wanted : NULL}, &fleet);
-    if (rc < 0)
-        tb_error("%s: %s", logs, strerror(-rc));
-    else
+    int status = tb_logs_open(&store, arguments->logs);
+    if (!status && tb_fleet(&store, &(struct tb_fleet_wanted){arguments->host, arguments->wanted}, &fleet) == 0)
         status = check(arguments, fleet);
-    if (status == TB_EXIT_OK)
-        status = print_hosts(arguments, fleet);
+    if (!status)
+        status = tb_forms_write(&arguments->forms, fleet ? tb_fleet_doc(arguments->forms.json.wanted ? tb_head("compare") : NULL,
+                                                                        fleet, arguments->wanted)
+                                                         : NULL);
     int broken = status == TB_EXIT_USAGE ? TB_EXIT_OK : tb_ledgers_whole(&store);
     json_decref(fleet);
     tb_store_close(&store);
@@ -219,7 +181,7 @@ static int command(int argc, char **argv)
     int status = tb_cli_parse(&argp, "compare", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    return arguments.postulates ? compare_hosts(&arguments) : compare_runs(&arguments);
+    return arguments.count == 0 || arguments.wanted[0] ? compare_hosts(&arguments) : compare_runs(&arguments);
 }
 
 TB_COMMAND(160, "compare", "all hosts side by side, or two runs", command);

@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/doc/emit.h"
+#include "testbed/record/store.h"
 
 enum { GROUP = 9 }; // below the command's own options
 
@@ -133,4 +136,34 @@ int tb_forms_write(const struct tb_forms *forms, struct tb_doc *doc)
 int tb_forms_write_files(const struct tb_forms *forms, struct tb_doc *doc)
 {
     return write_forms(forms, doc, false);
+}
+
+// --- the record ----------------------------------------------------------------------------------------------------------------
+
+error_t tb_cli_folder(struct argp_state *state, const char *option, const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode) ? 0
+                                                             : tb_cli_bad(state, "%s %s: there is no such folder", option, path);
+}
+
+int tb_logs_open(struct tb_store *store, const char *logs)
+{
+    int rc = tb_store_add(store, logs ? logs : "logs");
+    if (rc < 0)
+        tb_error("%s: %s", logs ? logs : "logs", strerror(-rc));
+    return rc < 0 ? TB_EXIT_FAILED : TB_EXIT_OK;
+}
+
+int tb_ledgers_whole(const struct tb_store *store)
+{
+    int status = TB_EXIT_OK;
+    for (size_t i = 0; i < store->hosts_count; i++) {
+        const struct tb_chain *ledger = &store->hosts[i]->ledger;
+        if (!ledger->broken_line)
+            continue;
+        tb_error("%s:%zu: %s (see: locus verify)", store->hosts[i]->path, ledger->broken_line, ledger->broken);
+        status = TB_EXIT_FAILED;
+    }
+    return status;
 }

@@ -36,4 +36,11 @@ bool tb_forms_take_output(const struct tb_forms *forms);
 int tb_forms_write(const struct tb_forms *forms, struct tb_doc *doc);
 int tb_forms_write_files(const struct tb_forms *forms, struct tb_doc *doc); // the same without the text
 
+// --- the record, for the commands that show it ---
+
+struct tb_store;
+error_t tb_cli_folder(struct argp_state *state, const char *option, const char *path); // 0, or what tb_cli_bad() returns
+int tb_logs_open(struct tb_store *store, const char *logs); // NULL: logs. TB_EXIT_OK, or TB_EXIT_FAILED after a report
+int tb_ledgers_whole(const struct tb_store *store); // complains of each ledger that is broken. TB_EXIT_OK, or TB_EXIT_FAILED
+
 #endif

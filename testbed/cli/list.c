@@ -14,8 +14,6 @@
 #include "testbed/record/store.h"
 #include "testbed/report/page/page.h"
 
-#define ROOT "logs"
-
 struct arguments {
     const char *logs;
     struct tb_forms forms;
@@ -105,9 +103,8 @@ static void add_row(struct tb_table *table, const json_t *experiment)
 // NULL without memory.
 static struct tb_doc *list_doc(json_t *head, json_t *experiments)
 {
-    static const struct tb_column columns[] = {{NULL, "number", TB_AS_IS, false},     {NULL, "filed", TB_AS_IS, false},
-                                               {NULL, "claims", TB_AS_IS, false},     {NULL, "last verdict", TB_AS_IS, false},
-                                               {NULL, "experiment", TB_AS_IS, false}, {0}};
+    static const struct tb_column columns[] = {{.title = "number"},       {.title = "filed"},      {.title = "claims"},
+                                               {.title = "last verdict"}, {.title = "experiment"}, {0}};
     struct tb_doc *doc = tb_doc_open(head);
     const json_t *experiment;
     size_t i;
@@ -140,22 +137,9 @@ static int print_all(const struct tb_postulates *all, const struct tb_store *fil
     return tb_forms_write(forms, list_doc(forms->json.wanted ? tb_head("list") : NULL, experiments)) ? TB_EXIT_FAILED : status;
 }
 
-int tb_ledgers_whole(const struct tb_store *store)
-{
-    int status = TB_EXIT_OK;
-    for (size_t i = 0; i < store->hosts_count; i++) {
-        const struct tb_chain *ledger = &store->hosts[i]->ledger;
-        if (!ledger->broken_line)
-            continue;
-        tb_error("%s:%zu: %s (see: locus verify)", store->hosts[i]->path, ledger->broken_line, ledger->broken);
-        status = TB_EXIT_FAILED;
-    }
-    return status;
-}
-
 static int command(int argc, char **argv)
 {
-    struct arguments arguments = {.logs = ROOT};
+    struct arguments arguments = {.logs = "logs"};
     const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
     struct tb_store filed = {0};
     struct tb_postulates all = {0};

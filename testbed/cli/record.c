@@ -98,29 +98,6 @@ static bool is_experiment(const char *wanted, const struct tb_log_view *view)
     return false;
 }
 
-static int compose(const struct tb_log_view *view, char **text)
-{
-    size_t bytes;
-    FILE *stream = open_memstream(text, &bytes);
-    if (!stream)
-        return -errno;
-    int rc = tb_record_draft(view, stream);
-    if (fclose(stream) && !rc)
-        rc = -ENOMEM;
-    return rc;
-}
-
-// What a person wrote into an earlier draft is not overwritten.
-static int save(const char *path, const char *text)
-{
-    int rc = tb_file_create(path, text);
-    if (rc == -EEXIST)
-        tb_error("%s: is there already, and may hold what you wrote. Remove it, or choose another with -o", path);
-    else if (rc)
-        tb_error("%s: %s", path, tb_output_why(rc == -ENOENT ? -ENOTDIR : rc));
-    return rc == -EEXIST ? TB_EXIT_USAGE : rc ? TB_EXIT_FAILED : TB_EXIT_OK;
-}
-
 static void default_output(const struct tb_log_view *view, char *path, size_t bytes)
 {
     const char *run = tb_member_text(view->header, "run");
@@ -144,9 +121,10 @@ static int show(const char *name)
     return status;
 }
 
-static int draft_view(const struct arguments *arguments, const struct tb_log_view *view)
+// What a person wrote into an earlier draft is not overwritten.
+static int draft(const struct arguments *arguments, const struct tb_log_view *view)
 {
-    char why[1024], path[4096], *text = NULL;
+    char why[1024], path[4096];
     if (!is_experiment(arguments->words[1], view))
         return TB_EXIT_USAGE;
     if (tb_record_official(view, why, sizeof why)) {
@@ -155,55 +133,27 @@ static int draft_view(const struct arguments *arguments, const struct tb_log_vie
     }
     default_output(view, path, sizeof path);
     const char *output = arguments->output ? arguments->output : path;
-    int rc = compose(view, &text);
-    if (rc < 0)
-        tb_error("%s: %s", view->path, strerror(-rc));
-    int status = rc < 0 ? TB_EXIT_FAILED : save(output, text);
+    char *text = tb_record_draft(view);
+    int rc = text ? tb_file_create(output, text) : -ENOMEM;
     free(text);
-    if (status)
-        return status;
+    if (rc) {
+        tb_error("%s: %s", output,
+                 rc == -EEXIST ? "is there already, and may hold what you wrote. Remove it, or choose another with -o"
+                               : tb_output_why(rc == -ENOENT ? -ENOTDIR : rc));
+        return rc == -EEXIST ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+    }
     printf("%s\nnext    write its last two sections, then: locus record file %s %s\n", output, arguments->words[1], output);
     return tb_cli_flush();
 }
 
-static int draft(const struct arguments *arguments)
+static int file(const struct arguments *arguments, const struct tb_log_view *view, const char *text)
 {
-    struct tb_log_view view;
-    char why[1024];
-    if (tb_store_load(arguments->words[2], &view, why, sizeof why) < 0) {
-        tb_error("%s", why);
+    char why[1024], path[4096];
+    if (!is_experiment(arguments->words[1], view))
         return TB_EXIT_USAGE;
-    }
-    int status = draft_view(arguments, &view);
-    tb_log_view_close(&view);
-    return status;
-}
-
-static int read_text(const char *path, char **text)
-{
-    size_t bytes = 0;
-    int rc = tb_file_read(path, text, &bytes);
-    if (!rc && bytes > 0 && strlen(*text) == bytes)
-        return 0;
-    tb_error("%s: %s", path, rc ? strerror(-rc) : bytes == 0 ? "is empty" : "is not text");
-    return -EINVAL;
-}
-
-static int file_draft(const struct tb_log_view *view, const char *experiment, const char *name, const char *text)
-{
-    char why[1024], path[4096], *fresh = NULL;
-    if (!is_experiment(experiment, view))
-        return TB_EXIT_USAGE;
-    int rc = compose(view, &fresh);
+    int rc = tb_record_check(view, text, why, sizeof why);
     if (rc < 0) {
-        tb_error("%s: %s", view->path, strerror(-rc));
-        free(fresh);
-        return TB_EXIT_FAILED;
-    }
-    rc = tb_record_check(text, fresh, why, sizeof why);
-    free(fresh);
-    if (rc < 0) {
-        tb_error("%s:%s", name, why);
+        tb_error("%s:%s", arguments->words[2], why);
         return TB_EXIT_USAGE;
     }
     rc = tb_record_file(view, text, path, sizeof path, why, sizeof why);
@@ -215,20 +165,36 @@ static int file_draft(const struct tb_log_view *view, const char *experiment, co
     return tb_cli_flush();
 }
 
-static int file(const struct arguments *arguments)
+// The draft, and the run that it says it is of. false after a report.
+static bool read_draft(const char *path, char **text, char run[TB_RUN_TEXT])
 {
-    const char *name = arguments->words[2];
+    size_t bytes = 0;
+    int rc = tb_file_read(path, text, &bytes);
+    if (rc || bytes == 0 || strlen(*text) != bytes)
+        tb_error("%s: %s", path, rc ? strerror(-rc) : bytes == 0 ? "is empty" : "is not text");
+    else if (tb_record_run(*text, run) < 0)
+        tb_error("%s:1: is not a draft: its first line does not name a run (locus record draft writes one)", path);
+    else
+        return true;
+    return false;
+}
+
+// draft, or file: of a run that has to be whole.
+static int with_run(const struct arguments *arguments)
+{
     struct tb_log_view view;
+    const char *last = arguments->words[2];
     char why[1024], run[TB_RUN_TEXT], *text = NULL;
+    bool filing = strcmp(arguments->words[0], "file") == 0;
     int status = TB_EXIT_USAGE;
-    if (read_text(name, &text) < 0) {
-        // said
-    } else if (tb_record_run(text, run) < 0) {
-        tb_error("%s:1: is not a draft: its first line does not name a run (locus record draft writes one)", name);
-    } else if (tb_store_load(run, &view, why, sizeof why) < 0) {
-        tb_error("%s:1: %s", name, why);
+    if (filing && !read_draft(last, &text, run)) {
+        free(text);
+        return status;
+    }
+    if (tb_store_load(filing ? run : last, &view, why, sizeof why) < 0) {
+        tb_error("%s%s%s", filing ? last : "", filing ? ":1: " : "", why);
     } else {
-        status = file_draft(&view, arguments->words[1], name, text);
+        status = filing ? file(arguments, &view, text) : draft(arguments, &view);
         tb_log_view_close(&view);
     }
     free(text);
@@ -244,10 +210,8 @@ static int command(int argc, char **argv)
         return status;
     if (strcmp(arguments.words[0], "show") == 0)
         return show(arguments.words[1]);
-    if (strcmp(arguments.words[0], "draft") == 0)
-        return draft(&arguments);
-    status = tb_cli_clone("record file");
-    return status ? status : file(&arguments);
+    status = strcmp(arguments.words[0], "file") == 0 ? tb_cli_clone("record file") : TB_EXIT_OK;
+    return status ? status : with_run(&arguments);
 }
 
 TB_COMMAND(120, "record", "draft, file: what a run showed, for good *", command);

@@ -2,9 +2,7 @@
 //
 // locus scoreboard: the standing table, from the record.
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
@@ -54,39 +52,28 @@ static const char documentation[] =
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
-    struct stat about;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case 'H': arguments->wanted.host = argument; return 0;
     case KEY_CELL: arguments->wanted.cell = argument; return 0;
     case 'a': arguments->all = true; return 0;
-    case 'l':
-        if (stat(argument, &about) || !S_ISDIR(about.st_mode))
-            return tb_cli_bad(state, "--logs %s: there is no such folder", argument);
-        arguments->logs = argument;
-        return 0;
+    case 'l': arguments->logs = argument; return tb_cli_folder(state, "--logs", argument);
     case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s': a host is given by --host, a cell by --cell", argument);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static int load(const struct arguments *arguments, struct tb_store *store)
+// Is there the host that was asked for?
+static int check_host(const struct arguments *arguments, const struct tb_store *store)
 {
     struct tb_words hosts = {0};
-    bool known = !arguments->wanted.host;
-    int rc = tb_store_add(store, arguments->logs);
-    if (rc < 0) {
-        tb_error("%s: %s", arguments->logs, strerror(-rc));
-        return TB_EXIT_FAILED;
-    }
     for (size_t i = 0; i < store->hosts_count; i++) {
-        known |= arguments->wanted.host && strcmp(store->hosts[i]->name, arguments->wanted.host) == 0;
+        if (strcmp(store->hosts[i]->name, arguments->wanted.host) == 0)
+            return TB_EXIT_OK;
         tb_say(&hosts, "%s%s", i ? ", " : "", store->hosts[i]->name);
     }
-    if (known)
-        return TB_EXIT_OK;
-    tb_error("--host %s: no such host below %s (there %s %s)", arguments->wanted.host, arguments->logs,
-             store->hosts_count == 1 ? "is" : "are", hosts.used ? hosts.text : "none");
+    tb_error("--host %s: no such host below %s (there: %s)", arguments->wanted.host, arguments->logs ? arguments->logs : "logs",
+             hosts.used ? hosts.text : "none");
     return TB_EXIT_USAGE;
 }
 
@@ -105,7 +92,7 @@ static int show(const struct arguments *arguments, json_t *board)
 
 static int command(int argc, char **argv)
 {
-    struct arguments arguments = {.logs = "logs"};
+    struct arguments arguments = {0};
     const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
     struct tb_store store = {0};
@@ -115,13 +102,13 @@ static int command(int argc, char **argv)
         return status;
     if (tb_forms_check(&arguments.forms))
         return TB_EXIT_FAILED;
-    status = load(&arguments, &store);
-    if (!status) {
-        int rc = tb_scoreboard(&store, &arguments.wanted, &board);
-        if (rc < 0)
-            tb_error("scoreboard: %s", strerror(-rc));
-        status = rc < 0 ? TB_EXIT_FAILED : show(&arguments, board);
-    }
+    status = tb_logs_open(&store, arguments.logs);
+    if (!status && arguments.wanted.host)
+        status = check_host(&arguments, &store);
+    if (!status && tb_scoreboard(&store, &arguments.wanted, &board) < 0)
+        status = tb_forms_write(&arguments.forms, NULL); // out of memory
+    if (!status)
+        status = show(&arguments, board);
     json_decref(board);
     tb_store_close(&store);
     return status;

@@ -51,7 +51,7 @@ check no_cell_is_shown lacks 'spin/1w'
 check quiet_in_a_pipe lacks $'\033'
 case_ one_host 0 '^bm2$' --host bm2
 check one_host_alone lacks '^bm1'
-case_ an_unknown_host 2 "no such host below logs (there are bm1, bm2, guest-n2)" --host bm3
+case_ an_unknown_host 2 "no such host below logs (there: bm1, bm2, guest-n2)" --host bm3
 case_ one_cell_in_full 0 '^bm1 churn-touch/byte/spin/1w/4KiB$' --cell '*/byte'
 holds figures_of_locus "$(grep -m 1 '^> locus' "$out")" \
     grep -Eq '^> locus +1 .* 1\.(39|40|41) \[1\.[34][0-9], 1\.4[0-9]\] ' "$out"

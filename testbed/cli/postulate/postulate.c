@@ -8,6 +8,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/cli/command.h"
+#include "testbed/cli/forms.h"
 #include "testbed/cli/postulate/postulate.h"
 #include "testbed/measure/contender.h"
 

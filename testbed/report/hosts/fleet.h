@@ -12,16 +12,12 @@
 #ifndef TB_FLEET_H
 #define TB_FLEET_H
 
-#include <jansson.h>
-#include <stdio.h>
-
 #include "testbed/doc/doc.h"
-#include "testbed/report/board/board.h"
 #include "testbed/judge/shown.h"
 
 struct tb_fleet_wanted {
     const char *host;               // a glob; NULL: all
-    const char *const *postulates;  // "0013" or "0013/P2", NULL-terminated; NULL: all that were run
+    const char *const *postulates;  // "0013" or "0013/P2", NULL-terminated; none: all that were run
 };
 
 // Everything that the views below show, as one object:
@@ -46,20 +42,6 @@ const json_t *tb_fleet_find(const json_t *list, const char *id); // a postulate 
 // sentences are the answer. Takes over `head`, borrows `fleet`. NULL without memory.
 struct tb_doc *tb_fleet_doc(json_t *head, json_t *fleet, const char *const wanted[]);
 
-// --- its parts ---
-
-// kind, guest, cpu, topology and kernel of the machine that a log's header describes. New reference, or NULL.
-json_t *tb_fleet_machine(const json_t *header);
-
-// Does a verdict rest on figures? One that does says that the machine could measure.
-bool tb_fleet_measured(const char *verdict);
-
-// Adds survived, falsified, measured and sentence to a postulate (`prediction` "") or one of its predictions. 0 or -ENOMEM.
-int tb_fleet_count(json_t *object, const char *postulate, const char *prediction, const json_t *hosts);
-
-// disagree and answer, from the other members. 0 or -ENOMEM.
-int tb_fleet_answer(json_t *fleet);
-
 // How a verdict is called in a cell of a table, and what it says. SPOILT: the run does not count; OPEN and those before it rest on
 // figures.
 struct tb_fleet_word {
@@ -70,8 +52,8 @@ struct tb_fleet_word {
         TB_FLEET_SAME,
         TB_FLEET_OPEN,
         TB_FLEET_UNMEASURABLE,
-        TB_FLEET_NOT_RUN,
         TB_FLEET_SPOILT,
+        TB_FLEET_NOT_RUN,
         TB_FLEET_SAYS
     } says;
 };

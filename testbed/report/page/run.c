@@ -361,7 +361,8 @@ static void put_leaves(struct tb_doc *doc, const char *path, const json_t *value
         }
     } else {
         char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
-        tb_doc_fact(doc, NULL, path, TB_AS_IS, tb_text_value(text ? text : json_string_value(value)));
+        const char *shown = json_string_length(value) > 1000 ? "in the log" : json_string_value(value); // hwloc's XML
+        tb_doc_fact(doc, NULL, path, TB_AS_IS, tb_text_value(text ? text : shown));
         free(text);
     }
 }

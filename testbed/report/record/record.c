@@ -24,45 +24,42 @@ static const char folder[] = TB_RECORD_FOLDER;
 
 // --- the draft -----------------------------------------------------------------------------------------------------------------
 
-// A paragraph with members of `object` in it: {PATH}.
-static void put(FILE *out, const json_t *object, const char *template)
-{
-    char path[64], shown[TB_WHY_BYTES];
-    for (const char *c = template; *c; c++) {
-        if (*c != '{') {
-            fputc(*c, out);
-            continue;
-        }
-        snprintf(path, sizeof path, "%.*s", (int)strcspn(c, "}") - 1, c + 1);
-        fputs(tb_member_show(object, path, shown, sizeof shown), out);
-        c += strcspn(c, "}");
-    }
-}
+static const char interpretation[] = "\n## Interpretation\n", next_question[] = "\n## Next question\n";
 
-int tb_record_draft(const struct tb_log_view *view, FILE *out)
+char *tb_record_draft(const struct tb_log_view *view)
 {
-    const char *run = tb_member_text(view->header, "run");
-    char head[TB_HASH_TEXT];
+    const json_t *header = view->header, *summary = view->summary;
+    const char *run = tb_member_text(header, "run"), *why = tb_member_text(summary, "why"), *emulated = tb_log_emulated(view);
+    const char *paper = tb_member_text(header, "experiment.reproduces");
+    char head[TB_HASH_TEXT], *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return NULL;
     tb_hash_text(&view->chain.entries[view->chain.count - 1].head, head);
-    put(out, view->header,
-        "<!-- locus record, run {run}. Only the last two sections are written by a person. -->\n"
-        "# {experiment.id} {experiment.slug}\n\n");
-    if (tb_log_emulated(view))
-        put(out, view->header,
-            "> **Made in an emulated guest ({emulated}): counts, no times.** Its counts are exact; its clock says nothing about "
-            "hardware.\n\n");
-    put(out, view->header, "**Question:** {experiment.question}\n\n");
-    put(out, view->summary,
-        *tb_member_text(view->summary, "why") ? "**Verdict: {verdict}** ({why})\n\n" : "**Verdict: {verdict}**\n\n");
-    if (*tb_member_text(view->header, "experiment.reproduces"))
-        put(out, view->header, "Repeats experiment {experiment.reproduces} of the LOCUS paper.\n\n");
-    put(out, view->header, "- predicted in {postulate.path}, SHA-256 `{postulate.sha256}`\n");
-    fprintf(out, "- measured in `%s`, last hash `%s`\n- its tables: `locus record show %s`\n\n", view->path, head,
+    fprintf(out,
+            "<!-- locus record, run %s. Only the last two sections are written by a person. -->\n"
+            "# %s %s\n\n",
+            run, tb_member_text(header, "experiment.id"), tb_member_text(header, "experiment.slug"));
+    if (emulated)
+        fprintf(out,
+                "> **Made in an emulated guest (%s): counts, no times.** Its counts are exact; its clock says nothing about "
+                "hardware.\n\n",
+                emulated);
+    fprintf(out, "**Question:** %s\n\n", tb_member_text(header, "experiment.question"));
+    fprintf(out, "**Verdict: %s**%s%s%s\n\n", tb_member_text(summary, "verdict"), *why ? " (" : "", why, *why ? ")" : "");
+    if (*paper)
+        fprintf(out, "Repeats experiment %s of the LOCUS paper.\n\n", paper);
+    fprintf(out,
+            "- predicted in %s, SHA-256 `%s`\n"
+            "- measured in `%s`, last hash `%s`\n- its tables: `locus record show %s`\n",
+            tb_member_text(header, "postulate.path"), tb_member_text(header, "postulate.sha256"), view->path, head,
             strlen(run) > 6 ? run + strlen(run) - 6 : run);
-    fputs("## Interpretation\n\n<!-- What does this mean, and what does it not? -->\n\n"
-          "## Next question\n\n<!-- One sentence with a question mark. -->\n",
-          out);
-    return ferror(out) ? -EIO : 0;
+    fprintf(out,
+            "%s\n<!-- What does this mean, and what does it not? -->\n"
+            "%s\n<!-- One sentence with a question mark. -->\n",
+            interpretation, next_question);
+    return fclose(out) ? (free(text), NULL) : text;
 }
 
 int tb_record_run(const char *draft, char run[TB_RUN_TEXT])
@@ -80,9 +77,6 @@ int tb_record_run(const char *draft, char run[TB_RUN_TEXT])
 
 // --- what a person wrote -------------------------------------------------------------------------------------------------------
 
-static const char interpretation[] = "\n## Interpretation\n";
-static const char next_question[] = "\n## Next question\n";
-
 static size_t line_of(const char *text, const char *place)
 {
     size_t line = 1;
@@ -91,36 +85,31 @@ static size_t line_of(const char *text, const char *place)
     return line;
 }
 
-// The first character that is neither blank nor in a comment, or `end`.
-static const char *first_word(const char *text, const char *end)
+// Is there nothing but blanks and comments?
+static bool says_nothing(const char *text, const char *end)
 {
     while (text < end) {
-        if (strncmp(text, "<!--", 4) == 0) {
-            const char *closed = strstr(text, "-->");
-            text = closed && closed < end ? closed + 3 : end;
-        } else if (strchr(" \t\r\n", *text)) {
-            text++;
-        } else {
-            return text;
-        }
+        const char *closed = strncmp(text, "<!--", 4) == 0 ? strstr(text, "-->") : text;
+        if (closed == text && !strchr(" \t\r\n", *text))
+            return false;
+        text = closed == text ? text + 1 : closed ? closed + 3 : end;
     }
-    return end;
+    return true;
 }
 
 // A section that a person wrote, [begin, end): it says something, and it has no heading that could pass for one of the machine's.
 static int section_check(const char *draft, const char *begin, const char *end, const char *name, char *why, size_t why_bytes)
 {
-    if (first_word(begin, end) == end) {
+    if (says_nothing(begin, end)) {
         snprintf(why, why_bytes, "%zu: the section \"%s\" is empty; write it, a sentence will do", line_of(draft, begin), name);
         return -EINVAL;
     }
-    for (const char *line = begin; line < end; line = strchr(line, '\n') + 1) {
-        if (strncmp(line, "# ", 2) == 0 || strncmp(line, "## ", 3) == 0) {
-            snprintf(why, why_bytes, "%zu: a heading of the record's own rank; begin it with ###", line_of(draft, line));
-            return -EINVAL;
-        }
-        if (!strchr(line, '\n'))
-            break;
+    for (const char *line = begin; line && line < end; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (line >= end || (strncmp(line, "# ", 2) && strncmp(line, "## ", 3)))
+            continue;
+        snprintf(why, why_bytes, "%zu: a heading of the record's own rank; begin it with ###", line_of(draft, line));
+        return -EINVAL;
     }
     return 0;
 }
@@ -135,22 +124,26 @@ static int altered(const char *draft, const char *fresh, char *why, size_t why_b
     return -EINVAL;
 }
 
-int tb_record_check(const char *draft, const char *fresh, char *why, size_t why_bytes)
+int tb_record_check(const struct tb_log_view *view, const char *draft, char *why, size_t why_bytes)
 {
-    const char *begin = strstr(fresh, interpretation);
-    if (!begin)
-        return -EINVAL;
+    char *fresh = tb_record_draft(view), *begin = fresh ? strstr(fresh, interpretation) : NULL;
+    if (!begin) {
+        free(fresh);
+        return snprintf(why, why_bytes, "1: out of memory"), -ENOMEM;
+    }
     size_t machine = (size_t)(begin - fresh) + sizeof interpretation - 1;
-    if (strncmp(draft, fresh, machine))
-        return altered(draft, fresh, why, why_bytes);
+    int rc = strncmp(draft, fresh, machine) ? altered(draft, fresh, why, why_bytes) : 0;
+    free(fresh);
+    if (rc)
+        return rc;
     const char *first = draft + machine - 1; // its newline may be that before the next heading
     const char *second = strstr(first, next_question);
     if (!second) {
         snprintf(why, why_bytes, "%zu: the heading \"## Next question\" is missing", line_of(draft, draft + strlen(draft)));
         return -EINVAL;
     }
-    int rc = section_check(draft, first + 1, second + 1, "Interpretation", why, why_bytes);
     const char *rest = second + sizeof next_question - 1;
+    rc = section_check(draft, first + 1, second + 1, "Interpretation", why, why_bytes);
     return rc ? rc : section_check(draft, rest, draft + strlen(draft), "Next question", why, why_bytes);
 }
 

@@ -9,20 +9,20 @@
 #define TB_RECORD_H
 
 #include <stdbool.h>
-#include <stdio.h>
+#include <stddef.h>
 
 #include "testbed/record/log.h"
 #include "testbed/record/names.h"
 
-// The record of that log, its two sections empty. 0 or -errno.
-int tb_record_draft(const struct tb_log_view *view, FILE *out);
+// The record of that log, its two sections empty; malloc'd. NULL without memory.
+char *tb_record_draft(const struct tb_log_view *view);
 
 // The run that a draft says it is of. 0, or -EINVAL when it does not say.
 int tb_record_run(const char *draft, char run[TB_RUN_TEXT]);
 
-// Is `draft` what tb_record_draft() writes (`fresh`), with its two sections filled in? 0, or -EINVAL: why says what is altered or
+// Is `draft` what tb_record_draft() writes, with its two sections filled in? 0, -ENOMEM, or -EINVAL: why says what is altered or
 // missing, beginning with the line's number ("12: ...").
-int tb_record_check(const char *draft, const char *fresh, char *why, size_t why_bytes);
+int tb_record_check(const struct tb_log_view *view, const char *draft, char *why, size_t why_bytes);
 
 // Is it the log of an official run that a ledger below logs/ closed with this last hash? 0, or -EINVAL or -errno with why.
 int tb_record_official(const struct tb_log_view *view, char *why, size_t why_bytes);

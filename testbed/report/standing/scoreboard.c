@@ -9,18 +9,22 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
-#include "testbed/judge/arm_figures.h"
+#include "testbed/judge/loaded.h"
+#include "testbed/measure/contender.h"
+#include "testbed/postulate/postulate.h"
 #include "testbed/workload/workload.h"
 
-// What a run is to the board.
+// A run that has figures, or gates alone: then it does not count, and they are still worth a look.
 struct standing {
     const struct tb_store_run *run;
-    bool counts, gates_alone;   // gates_alone: it does not count, and its gates are still worth a look
+    bool gates_alone;
+    struct tb_loaded *loaded;
     json_t *rivals;             // an object with a member for each
 };
 
@@ -37,7 +41,7 @@ struct board {
     struct standing *standings;
     struct place *places;
     size_t standings_count, places_count, older_count;
-    json_t *left_out, *warnings;
+    json_t *left_out;
 };
 
 // --- which runs count ----------------------------------------------------------------------------------------------------------
@@ -72,41 +76,45 @@ static json_t *rivals_of(const struct tb_store_run *run)
     const json_t *arm;
     size_t i;
     char bare[96];
-    bool failed = !rivals;
     json_array_foreach (tb_member(run->view.header, "arms"), i, arm)
         if (tb_scoreboard_rival(tb_member_text(arm, "name"), bare))
-            failed |= json_object_set_new(rivals, bare, json_true());
-    if (!failed)
-        return rivals;
-    json_decref(rivals);
-    return NULL;
+            json_object_set_new(rivals, bare, json_true());
+    return rivals;
 }
 
 // --- cells ---------------------------------------------------------------------------------------------------------------------
 
-// A cell's own setting, or the design's.
-static const json_t *setting(const struct tb_log_view *view, size_t cell, const char *key)
+static const struct tb_cell *cell_of(const struct place *place)
 {
-    const json_t *own = tb_member(json_array_get(tb_member(view->header, "cells"), cell), key);
-    return own && !json_is_null(own) ? own : tb_member(tb_member(view->header, "design"), key);
+    return &place->standing->loaded->campaign.cells[place->cell];
+}
+
+static uint32_t workers_of(const struct place *place)
+{
+    return cell_of(place)->workers ? cell_of(place)->workers : place->standing->loaded->campaign.workers;
+}
+
+static uint64_t bytes_of(const struct place *place)
+{
+    return tb_campaign_block_bytes(&place->standing->loaded->campaign, (uint32_t)place->cell);
 }
 
 static void name_cell(struct place *place)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
-    const struct tb_log_view *view = &place->standing->run->view;
-    const json_t *object = json_array_get(tb_member(view->header, "cells"), place->cell);
-    const char *dispatch = json_string_value(setting(view, place->cell, "dispatch")), *touch = tb_member_text(object, "touch");
-    double bytes = json_number_value(setting(view, place->cell, "block_bytes"));
+    const struct tb_cell *cell = cell_of(place);
+    uint64_t bytes = bytes_of(place);
     size_t unit = 0;
-    for (; unit < 3 && bytes >= 1024 && fmod(bytes, 1024) == 0; unit++)
+    for (; unit < 3 && bytes >= 1024 && bytes % 1024 == 0; unit++)
         bytes /= 1024;
-    snprintf(place->brief, sizeof place->brief, "%.90s/%.*s", tb_member_text(object, "workload"), (int)strcspn(touch, "/"), touch);
-    snprintf(place->whole, sizeof place->whole, "%s/%.15s/%.0fw/%.0f%s%s", place->brief, dispatch ? dispatch : "",
-             json_number_value(setting(view, place->cell, "workers")), bytes, units[unit], tb_many_nodes(view) ? "/nodes" : "");
+    snprintf(place->brief, sizeof place->brief, "%.90s/%s", cell->workload, tb_touch_name(cell->touch));
+    snprintf(place->whole, sizeof place->whole, "%s/%s/%" PRIu32 "w/%" PRIu64 "%s%s", place->brief,
+             tb_dispatch_name(cell->dispatch), workers_of(place), bytes, units[unit],
+             place->standing->loaded->campaign.many_nodes ? "/nodes" : "");
 }
 
-bool tb_scoreboard_meant(const char *glob, const char *brief, const char *whole)
+// Is a cell meant by the glob (or NULL)? In its short form or the long one.
+static bool is_meant(const char *glob, const char *brief, const char *whole)
 {
     return !glob || fnmatch(glob, brief, 0) == 0 || (whole && fnmatch(glob, whole, 0) == 0);
 }
@@ -134,28 +142,23 @@ static bool supersedes(const struct place *newer, const struct place *older)
     return true;
 }
 
-// Runs come newest first, those of gates alone behind all others.
-static int add_cell(struct board *board, const struct standing *standing, size_t cell)
+// Runs come newest first, those of gates alone after all others. places has room for it.
+static void add_cell(struct board *board, const struct standing *standing, size_t cell)
 {
-    struct place place = {.standing = standing, .cell = cell};
-    name_cell(&place);
-    if (!tb_scoreboard_meant(board->wanted->cell, place.brief, place.whole))
-        return 0;
-    for (size_t i = 0; i < board->places_count; i++) {
-        struct place *newer = &board->places[i];
-        if (!supersedes(newer, &place))
-            continue;
-        board->older_count += !standing->gates_alone;
-        return !standing->gates_alone && json_array_append_new(newer->older, tb_json_clean(standing->run->run)) ? -ENOMEM : 0;
-    }
-    struct place *grown = realloc(board->places, (board->places_count + 1) * sizeof *grown);
-    if (grown)
-        board->places = grown;
-    place.older = grown ? json_array() : NULL;
-    if (!place.older)
-        return -ENOMEM;
-    board->places[board->places_count++] = place;
-    return 0;
+    struct place *place = &board->places[board->places_count];
+    *place = (struct place){.standing = standing, .cell = cell};
+    name_cell(place);
+    if (!is_meant(board->wanted->cell, place->brief, place->whole))
+        return;
+    for (struct place *newer = board->places; newer < place; newer++)
+        if (supersedes(newer, place)) {
+            board->older_count += !standing->gates_alone;
+            if (!standing->gates_alone)
+                newer->older = tb_json_appended(newer->older, tb_json_clean(standing->run->run));
+            return;
+        }
+    place->older = json_array();
+    board->places_count++;
 }
 
 static const char *time_of(const struct standing *standing)
@@ -172,39 +175,48 @@ static int newest_first(const void *left, const void *right)
     return order ? order : strcmp(b->run->run, a->run->run);
 }
 
+static struct tb_loaded *load(const struct tb_store_run *run)
+{
+    struct tb_loaded *loaded = malloc(sizeof *loaded);
+    char why[512];
+    if (loaded && tb_loaded(&run->view, loaded, why, sizeof why) == 0)
+        return loaded;
+    free(loaded);
+    return NULL;
+}
+
 static int add_runs(struct board *board, const struct tb_store *store)
 {
+    size_t cells = 0;
     board->standings = calloc(store->runs_count + 1, sizeof *board->standings);
-    if (!board->standings)
-        return -ENOMEM;
-    for (size_t i = 0; i < store->runs_count; i++) {
+    for (size_t i = 0; board->standings && i < store->runs_count; i++) {
         const struct tb_store_run *run = &store->runs[i];
         if (board->wanted->host && strcmp(board->wanted->host, run->host->name))
             continue;
         const char *why, *what = reason_of(run, &why);
-        struct standing *standing = &board->standings[board->standings_count++];
-        *standing = (struct standing){run, !what, what && strcmp(what, "invalid") == 0, rivals_of(run)};
+        bool gates_alone = what && strcmp(what, "invalid") == 0;
+        struct tb_loaded *loaded = !what || gates_alone ? load(run) : NULL;
+        if (loaded) {
+            board->standings[board->standings_count++] = (struct standing){run, gates_alone, loaded, rivals_of(run)};
+            cells += loaded->campaign.cells_count;
+        } else if (!what) {
+            what = "more contenders than this program knows";
+        }
         if (what)
             board->left_out = tb_json_appended(board->left_out,
                                                json_pack("{s:o, s:o, s:s, s:o}", "run", tb_json_clean(run->run), "host",
                                                          tb_json_clean(run->host->name), "what", what, "why", tb_json_clean(why)));
-        if (!standing->rivals || !board->left_out)
-            return -ENOMEM;
     }
-    return 0;
+    board->places = calloc(cells + 1, sizeof *board->places);
+    return board->standings && board->places ? 0 : -ENOMEM;
 }
 
-static int add_cells(struct board *board)
+static void add_cells(struct board *board)
 {
-    int rc = 0;
     qsort(board->standings, board->standings_count, sizeof *board->standings, newest_first);
-    for (size_t i = 0; i < board->standings_count; i++) {
-        const struct standing *standing = &board->standings[i];
-        size_t count = standing->counts || standing->gates_alone ? tb_cells_count(&standing->run->view) : 0;
-        for (size_t cell = 0; !rc && cell < count; cell++)
-            rc = add_cell(board, standing, cell);
-    }
-    return rc;
+    for (size_t i = 0; i < board->standings_count; i++)
+        for (size_t cell = 0; cell < board->standings[i].loaded->campaign.cells_count; cell++)
+            add_cell(board, &board->standings[i], cell);
 }
 
 // --- tables --------------------------------------------------------------------------------------------------------------------
@@ -236,80 +248,302 @@ static int by_host_and_cell(const void *left, const void *right)
     return order ? order : newest_first(a->standing, b->standing);
 }
 
-static json_t *ledger_json(const struct standing *standing)
-{
-    const struct tb_store_run *run = standing->run;
-    char hash[TB_HASH_TEXT];
-    tb_hash_text(&run->host->ledger.entries[run->closed - 1].head, hash);
-    return json_pack("{s:o, s:I, s:s}", "path", tb_json_clean(run->host->path), "line", (json_int_t)run->closed, "hash", hash);
-}
-
+// The first table of a cell is the one with the most rivals: its main one.
 static json_t *table_json(const struct place *place, bool main)
 {
-    const struct tb_log_view *view = &place->standing->run->view;
-    const json_t *cell = json_array_get(tb_member(view->header, "cells"), place->cell);
+    const struct tb_store_run *run = place->standing->run;
+    const struct tb_log_view *view = &run->view;
+    const struct tb_campaign *campaign = &place->standing->loaded->campaign;
+    const struct tb_cell *cell = cell_of(place);
     bool figures = !place->standing->gates_alone;
-    double workers = json_number_value(setting(view, place->cell, "workers"));
+    char hash[TB_HASH_TEXT];
+    tb_hash_text(&run->host->ledger.entries[run->closed - 1].head, hash);
     const struct tb_json_member members[] = {
         {"host", tb_json_clean(host_of(place))},
         {"cell", tb_json_clean(place->whole)},
-        {"workload", tb_json_clean(tb_member_text(cell, "workload"))},
-        {"touch", tb_json_clean(strrchr(place->brief, '/') + 1)},
-        {"dispatch", tb_json_clean(json_string_value(setting(view, place->cell, "dispatch")))},
-        {"workers", tb_json_number(workers)},
-        {"block_bytes", tb_json_number(json_number_value(setting(view, place->cell, "block_bytes")))},
-        {"many_nodes", json_boolean(tb_many_nodes(view))},
-        {"run", tb_json_clean(place->standing->run->run)},
+        {"workload", tb_json_clean(cell->workload)},
+        {"touch", json_string(tb_touch_name(cell->touch))},
+        {"dispatch", json_string(tb_dispatch_name(cell->dispatch))},
+        {"workers", tb_json_whole(workers_of(place))},
+        {"block_bytes", tb_json_whole(bytes_of(place))},
+        {"many_nodes", json_boolean(campaign->many_nodes)},
+        {"run", tb_json_clean(run->run)},
         {"time", tb_json_clean(time_of(place->standing))},
-        {"log", tb_json_clean(place->standing->run->path)},
+        {"log", tb_json_clean(run->path)},
         {"verdict", tb_json_clean(tb_member_text(view->summary, "verdict"))},
         {"why", tb_json_clean(tb_member_text(view->summary, "why"))},
-        {"ledger", ledger_json(place->standing)},
+        {"ledger",
+         json_pack("{s:o, s:I, s:s}", "path", tb_json_clean(run->host->path), "line", (json_int_t)run->closed, "hash", hash)},
         {"main", json_boolean(main)},
         {"figures", json_boolean(figures)},
         {"older", json_incref(place->older)},
     };
     json_t *table = TB_JSON_OBJECT(members);
-    if (table && tb_scoreboard_cell(view, place->cell, figures, workers, table) == 0)
+    if (table && tb_scoreboard_cell(campaign, view, place->cell, figures, table) == 0)
         return table;
     json_decref(table);
     return NULL;
 }
 
-static int warn(struct board *board, const struct tb_store *store)
+static json_t *tables_json(const struct board *board)
 {
+    json_t *tables = json_array();
+    if (board->places_count > 0)
+        qsort(board->places, board->places_count, sizeof *board->places, by_host_and_cell);
+    for (size_t i = 0; i < board->places_count; i++) {
+        const struct place *place = &board->places[i];
+        tables = tb_json_appended(tables, table_json(place, i == 0 || !same_cell(place - 1, place)));
+    }
+    return tables;
+}
+
+// --- the standing ----------------------------------------------------------------------------------------------------------------
+//
+// On each host at each touch, how many times as fast as mimalloc every rival is: a geometric mean, as twice and half as fast are to
+// cancel. A contender's is over the cells that it shares with mimalloc, and contenders were not all measured on the same ones: so
+// beside each mean stands that of locus on just these cells. Intervals of several cells cannot be combined, as the cells are no
+// sample of anything: a mean has none.
+
+const json_t *tb_scoreboard_find(const json_t *contenders, const char *name)
+{
+    const json_t *row;
+    size_t i;
+    json_array_foreach (contenders, i, row)
+        if (strcmp(tb_member_text(row, "name"), name) == 0)
+            return row;
+    return NULL;
+}
+
+// Is it a main table of the same host at the same touch?
+static bool belongs(const json_t *table, const json_t *like)
+{
+    return json_is_true(tb_member(table, "main")) && json_is_true(tb_member(table, "figures")) &&
+           json_equal(tb_member(table, "host"), tb_member(like, "host")) &&
+           json_equal(tb_member(table, "touch"), tb_member(like, "touch"));
+}
+
+// One contender, over all tables that belong to `like`. Rows with a place come first, so that a twin is not taken for it.
+static json_t *sum_up(const json_t *tables, const json_t *like, const char *name)
+{
+    double logs = 0, locus_logs = 0, least = INFINITY, most = -INFINITY;
+    json_int_t cells = 0, ranked = 0, first = 0, shared = 0;
+    const json_t *table;
+    size_t i;
+    json_array_foreach (tables, i, table) {
+        const json_t *contenders = tb_member(table, "contenders"), *row = tb_scoreboard_find(contenders, name);
+        double rank = tb_member_number(row, "rank"), times = tb_member_number(row, "times_faster.estimate");
+        if (!belongs(table, like) || isnan(rank))
+            continue;
+        ranked++;
+        first += rank == 1;
+        shared += rank == 1 && json_is_true(tb_member(row, "shared"));
+        if (strcmp(tb_member_text(table, "baseline"), TB_SCOREBOARD_BASELINE))
+            continue;
+        cells++;
+        logs += log(times);
+        locus_logs += log(tb_member_number(tb_scoreboard_find(contenders, TB_SCOREBOARD_FOCUS), "times_faster.estimate"));
+        least = fmin(least, times);
+        most = fmax(most, times);
+    }
+    const struct tb_json_member members[] = {
+        {"name", json_string(name)},
+        {"cells", json_integer(cells)},
+        {"mean_times_faster", tb_json_number(exp(logs / (double)cells))}, // null: no cell
+        {"least", tb_json_number(least)},
+        {"most", tb_json_number(most)},
+        {"locus_mean", tb_json_number(exp(locus_logs / (double)cells))},
+        {"ranked", json_integer(ranked)},
+        {"first", json_integer(first)},
+        {"shared", json_integer(shared)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+static double mean_of(const json_t *contender)
+{
+    double mean = tb_member_number(contender, "mean_times_faster");
+    return isnan(mean) ? 0 : mean;
+}
+
+// By their means. 0, or -1: out of memory.
+static int insert(json_t *contenders, json_t *contender)
+{
+    size_t at = 0;
+    while (at < json_array_size(contenders) && mean_of(json_array_get(contenders, at)) >= mean_of(contender))
+        at++;
+    return json_array_insert_new(contenders, at, contender);
+}
+
+// "On bm1 locus is 1.53 times as fast as mimalloc, unbeaten on 23 of 36 cells."
+static void say_sentence(struct tb_words *words, const json_t *like, const json_t *contenders)
+{
+    const json_t *locus = tb_scoreboard_find(contenders, TB_SCOREBOARD_FOCUS);
+    const char *touch = tb_member_text(like, "touch");
+    char number[16];
+    tb_say(words, "On %s%s " TB_SCOREBOARD_FOCUS, tb_member_text(like, "host"),
+           strcmp(touch, "full") == 0   ? ""
+           : strcmp(touch, "none") == 0 ? ", untouched,"
+                                        : ", one byte touched,");
+    if (mean_of(locus) > 0)
+        tb_say(words, " is %s times as fast as " TB_SCOREBOARD_BASELINE ", unbeaten on %.0f of %.0f cells.",
+               tb_text_number(number, mean_of(locus)), tb_member_number(locus, "first"), tb_member_number(locus, "ranked"));
+    else
+        tb_say(words, " was not measured beside " TB_SCOREBOARD_BASELINE ".");
+}
+
+static json_t *group_json(const json_t *tables, const json_t *like)
+{
+    struct tb_words sentence = {0};
+    json_t *contenders = json_array();
+    json_int_t cells = 0;
+    const json_t *table, *row;
+    size_t t, r;
+    int failed = 0;
+    json_array_foreach (tables, t, table) {
+        if (!belongs(table, like))
+            continue;
+        cells++;
+        json_array_foreach (tb_member(table, "contenders"), r, row) {
+            const char *name = tb_member_text(row, "name");
+            if (json_is_number(tb_member(row, "rank")) && !tb_scoreboard_find(contenders, name))
+                failed |= insert(contenders, sum_up(tables, like, name));
+        }
+    }
+    say_sentence(&sentence, like, contenders);
+    json_t *group = json_pack("{s:O, s:O, s:I, s:s, s:o}", "host", tb_member(like, "host"), "touch", tb_member(like, "touch"),
+                              "cells", cells, "sentence", sentence.text, "contenders", contenders);
+    if (!failed)
+        return group;
+    json_decref(group);
+    return NULL;
+}
+
+static json_t *standing_json(const json_t *tables)
+{
+    json_t *out = json_array();
+    const json_t *table;
+    size_t i;
+    json_array_foreach (tables, i, table) {
+        size_t before = 0;
+        while (before < i && !belongs(json_array_get(tables, before), table))
+            before++;
+        if (before == i && belongs(table, table))
+            out = tb_json_appended(out, group_json(tables, table));
+    }
+    return out;
+}
+
+// --- what is missing -------------------------------------------------------------------------------------------------------------
+
+// "NAME", "NAME%50" and "NAME+4w" are NAME, "malloc:LIBRARY" is malloc; "NAME@delay:5" is a fault of it.
+static bool is_of(const char *arm, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(arm, name, length) == 0 && strchr("%+#:", arm[length]);
+}
+
+// Has it this cell, counted in laps that take long enough, or else this contender?
+static bool postulate_has(const struct tb_postulate *postulate, const char *cell, const char *contender)
+{
+    bool has = false;
+    for (uint32_t i = 0; cell && i < postulate->cells_count && postulate->laps_counted == 0; i++)
+        has |= strncmp(postulate->cells[i], cell, strlen(cell)) == 0 && strchr("/", postulate->cells[i][strlen(cell)]);
+    for (uint32_t i = 0; contender && i < postulate->arms_count; i++)
+        has |= is_of(postulate->arms[i].name, contender);
+    return has;
+}
+
+// The first postulate by number that has it is to be run; where there is none, `otherwise`, which needs none.
+static json_t *entry_json(const struct tb_postulates *all, const char *cell, const char *contender, const char *otherwise)
+{
+    char command[160];
+    snprintf(command, sizeof command, "%s", otherwise);
+    for (size_t i = all->count; i-- > 0;)
+        if (all->files[i].postulate && postulate_has(all->files[i].postulate, cell, contender))
+            snprintf(command, sizeof command, "locus run %s --official", all->files[i].postulate->id);
+    return json_pack("{s:s, s:s}", cell ? "cell" : "name", cell ? cell : contender, "command", command);
+}
+
+static bool has_table(const json_t *tables, const char *workload, const char *touch)
+{
+    const json_t *table;
+    size_t i;
+    json_array_foreach (tables, i, table)
+        if (json_is_true(tb_member(table, "figures")) && strcmp(tb_member_text(table, "workload"), workload) == 0 &&
+            strcmp(tb_member_text(table, "touch"), touch) == 0)
+            return true;
+    return false;
+}
+
+static bool has_figure(const json_t *tables, const char *name)
+{
+    const json_t *table, *row;
+    size_t i, r;
+    json_array_foreach (tables, i, table)
+        json_array_foreach (tb_member(table, "contenders"), r, row)
+            if (is_of(tb_member_text(row, "name"), name) && json_is_number(tb_member(row, "median_ns")))
+                return true;
+    return false;
+}
+
+// What this program has and the record has no figure of: who adds a contender or a workload finds its name here at once. Each
+// workload at the touches that it is ranked at.
+static json_t *missing_json(const json_t *tables, const char *glob)
+{
+    static const char *const touches[][2] = {{"full", ""}, {"byte", " --touch byte"}};
+    const struct tb_workload *workload;
+    struct tb_postulates all = {0};
+    json_t *cells = json_array(), *contenders = json_array();
+    char cell[128], command[160];
+    tb_postulates_load(&all);
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; (workload = tb_workload_at(i)); i++) {
+            snprintf(cell, sizeof cell, "%s/%s", workload->name, touches[t][0]);
+            snprintf(command, sizeof command, "locus eval -W %s%s", workload->name, touches[t][1]);
+            if (is_meant(glob, cell, NULL) && !has_table(tables, workload->name, touches[t][0]))
+                cells = tb_json_appended(cells, entry_json(&all, cell, NULL, command));
+        }
+    for (const struct tb_contender *const *c = __start_tb_contenders; c < __stop_tb_contenders; c++) {
+        const char *name = (*c)->name;
+        strcpy(command, "locus postulate new (it is for many nodes, and no postulate has it)");
+        if ((*c)->driver)
+            snprintf(command, sizeof command, "locus eval -c locus,mimalloc,%s%s", name, strcmp(name, "malloc") ? "" : ":LIBRARY");
+        if (!has_figure(tables, name))
+            contenders = tb_json_appended(contenders, entry_json(&all, NULL, name, command));
+    }
+    tb_postulates_close(&all);
+    return json_pack("{s:o, s:o}", "cells", cells, "contenders", contenders);
+}
+
+// --- all of it -----------------------------------------------------------------------------------------------------------------
+
+static json_t *warnings_json(const struct tb_store *store)
+{
+    json_t *warnings = json_array();
     for (size_t i = 0; i < store->hosts_count; i++) {
         const struct tb_store_host *host = store->hosts[i];
         char text[512];
-        if (!host->ledger.broken_line)
-            continue;
         snprintf(text, sizeof text, "%.200s:%zu: %.200s (see: locus verify)", host->path, host->ledger.broken_line,
                  host->ledger.broken);
-        board->warnings = tb_json_appended(board->warnings, tb_json_clean(text));
+        if (host->ledger.broken_line)
+            warnings = tb_json_appended(warnings, tb_json_clean(text));
     }
-    return board->warnings ? 0 : -ENOMEM;
+    return warnings;
 }
 
 static json_t *answer_json(const json_t *standing)
 {
-    struct tb_words words = {0};
+    struct tb_words answer = {0};
     const json_t *group;
     size_t i;
     json_array_foreach (standing, i, group)
-        tb_say(&words, "%s%s", i > 0 ? " " : "", tb_member_text(group, "sentence"));
-    return json_string(words.used > 0 ? words.text : TB_SCOREBOARD_NOTHING);
+        tb_say(&answer, "%s%s", i > 0 ? " " : "", tb_member_text(group, "sentence"));
+    return json_string(i > 0 ? answer.text : TB_SCOREBOARD_NOTHING);
 }
 
-// The first table of a cell is the one with the most rivals.
-static json_t *board_json(const struct board *board)
+static json_t *board_json(struct board *board, const struct tb_store *store)
 {
-    json_t *tables = json_array();
-    for (size_t i = 0; i < board->places_count && tables; i++) {
-        const struct place *place = &board->places[i];
-        tables = tb_json_appended(tables, table_json(place, i == 0 || !same_cell(place - 1, place)));
-    }
-    json_t *standing = tables ? tb_scoreboard_standing(tables) : NULL;
-    json_t *missing = tables ? tb_scoreboard_missing(tables, board->wanted->cell) : NULL;
+    json_t *tables = tables_json(board), *standing = standing_json(tables);
     const struct tb_json_member members[] = {
         {"confidence", json_real(TB_CONFIDENCE)},
         {"method", json_string("Hodges-Lehmann on logarithms of paired rounds, signed-rank interval")},
@@ -317,8 +551,8 @@ static json_t *board_json(const struct board *board)
         {"tables", tables},
         {"left_out", json_incref(board->left_out)},
         {"older", json_integer((json_int_t)board->older_count)},
-        {"not_measured", missing},
-        {"warnings", json_incref(board->warnings)},
+        {"not_measured", missing_json(tables, board->wanted->cell)},
+        {"warnings", warnings_json(store)},
         {"answer", answer_json(standing)},
     };
     return TB_JSON_OBJECT(members);
@@ -326,22 +560,20 @@ static json_t *board_json(const struct board *board)
 
 int tb_scoreboard(const struct tb_store *store, const struct tb_scoreboard_wanted *wanted, json_t **out)
 {
-    struct board board = {.wanted = wanted, .left_out = json_array(), .warnings = json_array()};
-    int rc = warn(&board, store);
+    struct board board = {.wanted = wanted, .left_out = json_array()};
+    int rc = add_runs(&board, store);
     if (!rc)
-        rc = add_runs(&board, store);
-    if (!rc)
-        rc = add_cells(&board);
-    if (board.places_count > 0)
-        qsort(board.places, board.places_count, sizeof *board.places, by_host_and_cell);
-    *out = rc ? NULL : board_json(&board);
+        add_cells(&board);
+    *out = rc ? NULL : board_json(&board, store);
     for (size_t i = 0; i < board.places_count; i++)
         json_decref(board.places[i].older);
-    for (size_t i = 0; i < board.standings_count; i++)
+    for (size_t i = 0; i < board.standings_count; i++) {
         json_decref(board.standings[i].rivals);
+        tb_loaded_close(board.standings[i].loaded);
+        free(board.standings[i].loaded);
+    }
     free(board.places);
     free(board.standings);
     json_decref(board.left_out);
-    json_decref(board.warnings);
-    return rc ? rc : *out ? 0 : -ENOMEM;
+    return *out ? 0 : -ENOMEM;
 }

@@ -67,17 +67,12 @@ const char *tb_scoreboard_title(const json_t *table, char out[256]);
 
 // --- its parts ---
 
-// baseline, rounds, ranked and contenders of a cell of a log, into `table`. 0 or -errno.
-int tb_scoreboard_cell(const struct tb_log_view *view, size_t cell, bool figures, double workers, json_t *table);
-
-// `standing` and `not_measured`, from `tables`. New references, or NULL without memory.
-json_t *tb_scoreboard_standing(const json_t *tables);
-json_t *tb_scoreboard_missing(const json_t *tables, const char *cell);
+// baseline, rounds, ranked and contenders of a cell of a log and the campaign that it is of, into `table`. 0 or -errno.
+struct tb_campaign;
+int tb_scoreboard_cell(const struct tb_campaign *campaign, const struct tb_log_view *view, size_t cell, bool figures,
+                       json_t *table);
 
 // Can it have a place? bare: without what makes it no other contender ("#2", "+4w").
 bool tb_scoreboard_rival(const char *name, char bare[96]);
-
-// Is a cell meant by the glob (or NULL)? In its short form or the long one.
-bool tb_scoreboard_meant(const char *glob, const char *brief, const char *whole);
 
 #endif

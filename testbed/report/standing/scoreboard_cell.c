@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// scoreboard_cell: one cell of one log: who took part, how fast, how steady, how much memory, and in which place.
+// scoreboard_cell: one cell of one log: who took part, how fast, how steady, how much memory, and in which place. The figures are
+// those that eval shows of its own logs (judge/board.h); what a standing table adds is the places.
 //
 // Every figure is a pair's: whatever disturbs a round disturbs both of it, and cancels. So places are not read off the
 // medians but tried out between the contenders themselves, each against the first of the place before it.
 #include "testbed/report/standing/scoreboard.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
 #include "testbed/judge/arm_figures.h"
-#include "testbed/postulate/metric.h"
+#include "testbed/judge/board.h"
+#include "testbed/judge/loaded.h"
+#include "testbed/measure/contender.h"
 #include "testbed/postulate/postulate.h"
 
 struct row {
-    struct tb_arm_figures figures;
-    size_t arm;
+    struct tb_row figures;
+    uint32_t arm;
+    const json_t *header;       // what the log says of the arm
     char name[96];              // without what makes it no other contender: "#2", "+4w"
     const char *kind;
-    double *times;              // by round; NAN: not valid
-    size_t times_count;
-    bool valid, has_ratio, ranked; // ranked: a rival, and no twin
+    bool valid, ranked;         // ranked: a rival, and no twin
+    bool has_ratio;
     struct tb_ratio ratio;      // the baseline's time over its own
-    double footprint_mean;
     unsigned rank;              // 0: none
     bool shared;
     unsigned predicted, predicted_of;
@@ -33,45 +34,31 @@ struct row {
 
 struct cell {
     const struct tb_log_view *view;
-    size_t index;
-    bool figures;
-    double workers;
-    struct row *rows;
-    size_t rows_count;
-    const struct row *baseline; // or NULL; until the rows are sorted
+    const struct tb_campaign *campaign;
+    uint32_t index;
+    struct row rows[TB_ARMS_MAX];
     unsigned ranked;
 };
 
 // --- who took part -------------------------------------------------------------------------------------------------------------
 
-// "locus+4w" is locus, with other workers than the cell's. Returns how many; 0: nothing is said.
-static unsigned take_workers(char *name)
-{
-    char *plus = strncmp(name, "malloc:", 7) ? strrchr(name, '+') : NULL;
-    unsigned workers = 0;
-    int used = 0;
-    if (!plus || sscanf(plus, "+%3uw%n", &workers, &used) != 1 || used == 0 || plus[used])
-        return 0;
-    *plus = '\0';
-    return workers;
-}
-
 bool tb_scoreboard_rival(const char *name, char bare[96])
 {
+    int used = 0;
     snprintf(bare, 96, "%.*s", (int)strcspn(name, "#"), name);
-    take_workers(bare);
+    char *plus = strncmp(bare, "malloc:", 7) ? strrchr(bare, '+') : NULL;
+    if (plus && sscanf(plus, "+%*3uw%n", &used) == 0 && used > 0 && !plus[used])
+        *plus = '\0';
     return tb_arm_is_rival(bare);
 }
 
-static const char *kind_of(const struct cell *cell, struct row *row)
+static const char *kind_of(struct cell *cell, struct row *row)
 {
-    char whole[96];
-    bool rival = tb_scoreboard_rival(row->figures.name, row->name);
-    snprintf(whole, sizeof whole, "%.*s", (int)strcspn(row->figures.name, "#"), row->figures.name);
-    unsigned workers = take_workers(whole);
-    if (!rival)
-        return strncmp(row->name, "malloc:", 7) && strchr(row->name, '@') ? "fault" : "harness";
-    if (workers > 0 && workers != cell->workers)
+    const struct tb_arm *arm = row->figures.arm;
+    if (!tb_scoreboard_rival(tb_member_text(row->header, "name"), row->name))
+        return arm->fault ? "fault" : "harness";
+    uint32_t own = cell->campaign->cells[cell->index].workers;
+    if (arm->workers > 0 && arm->workers != (own ? own : cell->campaign->workers))
         return "workers";
     for (const struct row *other = cell->rows; other < row; other++)
         if (other->ranked && strcmp(other->name, row->name) == 0)
@@ -80,75 +67,42 @@ static const char *kind_of(const struct cell *cell, struct row *row)
     return "ranked";
 }
 
-static int load_footprint(const struct cell *cell, struct row *row)
+static void load_rows(struct cell *cell, bool figures)
 {
-    const struct tb_metric *metric = tb_metric_find("outstanding_ratio");
-    double *values = NULL, sum = 0, divisor;
-    size_t count = 0, valid = 0;
-    int rc = tb_log_values(cell->view, cell->index, row->figures.key, metric->member, &values, &count);
-    for (size_t i = 0; rc >= 0 && i < count; i++) {
-        sum += isnan(values[i]) ? 0 : values[i];
-        valid += !isnan(values[i]);
+    for (uint32_t arm = 0; arm < cell->campaign->arms_count; arm++) {
+        struct row *row = &cell->rows[arm];
+        row->arm = arm;
+        row->header = json_array_get(tb_member(cell->view->header, "arms"), arm);
+        tb_row_alone(cell->campaign, cell->index, arm, &row->figures);
+        row->kind = kind_of(cell, row);
+        row->valid = figures && row->figures.valid && row->figures.ns_median > 0;
     }
-    free(values);
-    divisor = tb_metric_divisor(metric, json_array_get(tb_member(cell->view->header, "cells"), cell->index));
-    row->footprint_mean = sum / (double)valid / divisor;
-    return rc;
-}
-
-static int load_row(struct cell *cell, size_t arm)
-{
-    struct row *row = &cell->rows[cell->rows_count++];
-    row->arm = arm;
-    int rc = tb_arm_figures(cell->view, cell->index, arm, &row->figures);
-    if (rc >= 0)
-        rc = tb_log_values(cell->view, cell->index, row->figures.key, "time_ns", &row->times, &row->times_count);
-    if (rc >= 0)
-        rc = load_footprint(cell, row);
-    if (rc < 0)
-        return rc;
-    row->kind = kind_of(cell, row);
-    row->valid = cell->figures && !row->figures.invalid[0] && row->times_count > 0;
-    for (size_t i = 0; i < row->times_count; i++)
-        row->valid = row->valid && row->times[i] > 0; // not a NAN either
-    return 0;
 }
 
 // --- ratios and places ---------------------------------------------------------------------------------------------------------
 
-// How many times as fast `row` is. -EINVAL: they have no rounds to pair.
-static int times_faster(const struct row *row, const struct row *than, struct tb_ratio *out)
+// How many times as fast `row` is. false: they have no rounds to pair.
+static bool times_faster(const struct cell *cell, const struct row *row, const struct row *than, struct tb_ratio *out)
 {
-    if (!row->valid || !than->valid || row->times_count != than->times_count)
-        return -EINVAL;
-    return tb_ratio(row->times, than->times, row->times_count, TB_CONFIDENCE, out);
+    return row->valid && than->valid &&
+           tb_pair_ratio(cell->campaign, cell->index, (int)than->arm, TB_LAP, (int)row->arm, TB_LAP, out);
 }
 
-// Against mimalloc, or the first valid contender.
-static int compare_all(struct cell *cell)
+// Against mimalloc, or the first valid contender: its name, or NULL.
+static const char *compare_all(struct cell *cell)
 {
-    const struct row *baseline = NULL;
-    for (const struct row *row = cell->rows; row < cell->rows + cell->rows_count; row++)
+    const struct row *baseline = NULL, *end = cell->rows + cell->campaign->arms_count;
+    for (const struct row *row = cell->rows; row < end; row++)
         if (row->valid && row->ranked && (!baseline || strcmp(row->name, TB_SCOREBOARD_BASELINE) == 0))
             baseline = row;
-    cell->baseline = baseline;
-    for (size_t i = 0; i < cell->rows_count && baseline; i++) {
-        int rc = times_faster(&cell->rows[i], baseline, &cell->rows[i].ratio);
-        if (rc == -ENOMEM)
-            return rc;
-        cell->rows[i].has_ratio = rc == 0;
-    }
-    return 0;
-}
-
-static bool takes_a_place(const struct row *row)
-{
-    return row->valid && row->has_ratio && row->ranked;
+    for (struct row *row = cell->rows; row < end && baseline; row++)
+        row->has_ratio = times_faster(cell, row, baseline, &row->ratio);
+    return baseline ? tb_member_text(baseline->header, "name") : NULL;
 }
 
 static int group(const struct row *row)
 {
-    return takes_a_place(row) ? 0 : row->valid ? 1 : 2;
+    return row->has_ratio && row->ranked ? 0 : row->valid ? 1 : 2;
 }
 
 static int by_place(const void *left, const void *right)
@@ -162,15 +116,12 @@ static int by_place(const void *left, const void *right)
 }
 
 // The rows are in order. Not told apart: the interval holds 1, or there are too few rounds for one.
-static int give_places(struct cell *cell)
+static void give_places(struct cell *cell)
 {
-    struct row *first = NULL;
-    for (struct row *row = cell->rows; row < cell->rows + cell->rows_count && takes_a_place(row); row++) {
+    struct row *first = NULL, *end = cell->rows + cell->campaign->arms_count;
+    for (struct row *row = cell->rows; row < end && group(row) == 0; row++) {
         struct tb_ratio ratio;
-        int rc = first ? times_faster(first, row, &ratio) : -EINVAL;
-        if (rc == -ENOMEM)
-            return rc;
-        row->shared = rc == 0 && (!ratio.bounded || (ratio.low <= 1 && ratio.high >= 1));
+        row->shared = first && times_faster(cell, first, row, &ratio) && (!ratio.bounded || (ratio.low <= 1 && ratio.high >= 1));
         cell->ranked++;
         if (row->shared)
             first->shared = true;
@@ -178,7 +129,6 @@ static int give_places(struct cell *cell)
             first = row;
         row->rank = row == first ? cell->ranked : first->rank;
     }
-    return 0;
 }
 
 // --- what was predicted --------------------------------------------------------------------------------------------------------
@@ -200,15 +150,14 @@ static const json_t *find_order(const struct cell *cell)
 }
 
 // The rival of that key; a twin's is its contender. NULL: there is none.
-static struct row *rival_of_key(const struct cell *cell, const char *key)
+static struct row *rival_of_key(struct cell *cell, const char *key)
 {
-    const struct row *named = NULL;
-    for (size_t i = 0; i < cell->rows_count && key && !named; i++)
-        named = strcmp(cell->rows[i].figures.key, key) == 0 ? &cell->rows[i] : NULL;
-    for (size_t i = 0; i < cell->rows_count && named; i++)
-        if (cell->rows[i].ranked && strcmp(cell->rows[i].name, named->name) == 0)
-            return &cell->rows[i];
-    return NULL;
+    struct row *named = cell->rows, *rival = cell->rows, *end = cell->rows + cell->campaign->arms_count;
+    while (named < end && strcmp(tb_member_text(named->header, "key"), key))
+        named++;
+    while (rival < end && named < end && !(rival->ranked && strcmp(rival->name, named->name) == 0))
+        rival++;
+    return named < end && rival < end ? rival : NULL;
 }
 
 static void predict(struct cell *cell)
@@ -221,7 +170,7 @@ static void predict(struct cell *cell)
         if (row && row->predicted == 0)
             row->predicted = ++places;
     }
-    for (i = 0; i < cell->rows_count; i++)
+    for (i = 0; i < cell->campaign->arms_count; i++)
         cell->rows[i].predicted_of = cell->rows[i].predicted ? places : 0;
 }
 
@@ -238,29 +187,40 @@ static json_t *figure(const struct row *row, double value)
     return row->valid ? tb_json_number(value) : json_null();
 }
 
-// The medians' ends are the summary's.
-static json_t *row_json(const struct row *row)
+// The summary's entry of it; "" where it has none.
+static const json_t *summary_of(const struct cell *cell, const struct row *row)
 {
-    double median = tb_median(row->times, row->times_count), mad = tb_mad(row->times, row->times_count);
-    double low = tb_member_number(row->figures.summary, "low"), high = tb_member_number(row->figures.summary, "high");
-    const struct tb_json_member footprint[] = {
-        {"worst", figure(row, row->figures.outstanding)},
-        {"mean", figure(row, row->footprint_mean)},
-    };
+    const json_t *entry;
+    char label[256];
+    size_t i;
+    tb_cell_label(cell->view, cell->index, label, sizeof label);
+    json_array_foreach (tb_member(cell->view->summary, "arms"), i, entry)
+        if (strcmp(tb_member_text(entry, "cell"), label) == 0 && json_equal(tb_member(entry, "arm"), tb_member(row->header, "key")))
+            return entry;
+    return NULL;
+}
+
+// The medians' ends are the summary's.
+static json_t *row_json(const struct cell *cell, const struct row *row)
+{
+    const struct tb_row *figures = &row->figures;
+    const json_t *summary = summary_of(cell, row);
+    double median = figures->ns_median, low = tb_member_number(summary, "low"), high = tb_member_number(summary, "high");
     const struct tb_json_member members[] = {
-        {"name", tb_json_clean(row->figures.name)},
-        {"key", tb_json_clean(row->figures.key)},
+        {"name", tb_json_clean(tb_member_text(row->header, "name"))},
+        {"key", tb_json_clean(tb_member_text(row->header, "key"))},
         {"kind", json_string(row->kind)},
-        {"version", tb_json_clean(row->figures.version)},
-        {"invalid", tb_json_clean(row->figures.invalid)},
+        {"version", tb_json_clean(figures->version)},
+        {"invalid", tb_json_clean(figures->invalid)},
         {"median_ns", figure(row, median)},
         {"low_ns", figure(row, low)},
         {"high_ns", figure(row, high)},
-        {"mad_percent", figure(row, 100 * mad / median)},
+        {"mad_percent", figure(row, 100 * figures->ns_mad / median)},
         {"interval_percent", figure(row, 100 * (high - low) / median)},
-        {"n", json_integer((json_int_t)row->times_count)},
+        {"n", json_integer((json_int_t)cell->campaign->rounds)},
         {"times_faster", tb_json_ratio(row->has_ratio ? &row->ratio : NULL)},
-        {"footprint", TB_JSON_OBJECT(footprint)},
+        {"footprint", json_pack("{s:o, s:o}", "worst", figure(row, figures->outstanding_ratio), "mean",
+                                figure(row, figures->outstanding_ratio_mean))},
         {"predicted_rank", count_or_null(row->predicted)},
         {"predicted_of", count_or_null(row->predicted_of)},
         {"rank", count_or_null(row->rank)},
@@ -269,42 +229,25 @@ static json_t *row_json(const struct row *row)
     return TB_JSON_OBJECT(members);
 }
 
-static int put(const struct cell *cell, const char *baseline, json_t *table)
+int tb_scoreboard_cell(const struct tb_campaign *campaign, const struct tb_log_view *view, size_t cell_index, bool figures,
+                       json_t *table)
 {
+    struct cell *cell = calloc(1, sizeof *cell);
     json_t *rows = json_array();
-    size_t rounds = 0;
-    for (size_t i = 0; i < cell->rows_count; i++) {
-        rows = tb_json_appended(rows, row_json(&cell->rows[i]));
-        rounds = cell->rows[i].times_count > rounds ? cell->rows[i].times_count : rounds;
-    }
-    int rc = json_object_set_new(table, "baseline", tb_json_clean(baseline));
-    rc |= json_object_set_new(table, "contenders", rows);
-    rc |= json_object_set_new(table, "rounds", json_integer((json_int_t)rounds));
-    rc |= json_object_set_new(table, "ranked", json_integer((json_int_t)cell->ranked));
-    return rc ? -ENOMEM : 0;
-}
-
-int tb_scoreboard_cell(const struct tb_log_view *view, size_t cell_index, bool figures, double workers, json_t *table)
-{
-    size_t arms = tb_arms_count(view);
-    struct cell cell = {.view = view, .index = cell_index, .figures = figures, .workers = workers};
-    cell.rows = calloc(arms + 1, sizeof *cell.rows);
-    int rc = cell.rows ? 0 : -ENOMEM;
-    for (size_t arm = 0; !rc && arm < arms; arm++)
-        rc = load_row(&cell, arm);
-    if (!rc)
-        rc = compare_all(&cell);
-    const char *baseline = cell.baseline ? cell.baseline->figures.name : NULL;
-    if (!rc) {
-        qsort(cell.rows, cell.rows_count, sizeof *cell.rows, by_place);
-        rc = give_places(&cell);
-    }
-    if (!rc) {
-        predict(&cell);
-        rc = put(&cell, baseline, table);
-    }
-    for (size_t i = 0; i < cell.rows_count; i++)
-        free(cell.rows[i].times);
-    free(cell.rows);
+    if (!cell)
+        return -ENOMEM;
+    *cell = (struct cell){.view = view, .campaign = campaign, .index = (uint32_t)cell_index};
+    load_rows(cell, figures);
+    const char *baseline = compare_all(cell);
+    qsort(cell->rows, campaign->arms_count, sizeof *cell->rows, by_place);
+    give_places(cell);
+    predict(cell);
+    for (uint32_t i = 0; i < campaign->arms_count; i++)
+        rows = tb_json_appended(rows, row_json(cell, &cell->rows[i]));
+    json_t *more = json_pack("{s:o, s:o, s:i, s:i}", "baseline", tb_json_clean(baseline), "contenders", rows, "rounds",
+                             (int)campaign->rounds, "ranked", (int)cell->ranked);
+    int rc = json_object_update(table, more) ? -ENOMEM : 0;
+    json_decref(more);
+    free(cell);
     return rc;
 }

@@ -95,16 +95,16 @@ Test(fleet, answers_on_which_machines_a_prediction_survives)
     cr_assert_eq(tb_member_number(time, "falsified"), 1);
     cr_assert_eq(tb_member_number(time, "measured"), 2);
     TELLS(time, "sentence",
-          "0002 P1 survives on 1 of 2 machines that could measure it: bm1; falsified on bm2. Unmeasurable on guest-n2 (emulated). "
-          "No valid run on bm3 (crashed).");
+          "0002 P1 survives on 1 of 2 machines that could measure it. Survived on bm1. Falsified on bm2. Unmeasurable on guest-n2 "
+          "(emulated). No valid run on bm3 (crashed).");
     TELLS(count, "sentence",
-          "0002 P2 survives on 3 of 3 machines that could measure it: bm1, bm2 and guest-n2 (emulated). No valid run on bm3 "
-          "(crashed).");
+          "0002 P2 survives on 3 of 3 machines that could measure it. Survived on bm1, bm2, guest-n2 (emulated). No valid run on "
+          "bm3 (crashed).");
     HAS(fleet, "disagree", 1);
     TELLS(json_array_get(tb_member(fleet, "disagree"), 0), "prediction", "P1");
     cr_assert_str_eq(json_string_value(json_array_get(tb_member(fleet, "answer"), 1)),
-                     "Of 3 predictions that more than one machine measured, 2 survive on all of them; the machines disagree "
-                     "about 1.");
+                     "Predictions that more than one machine measured: 3. On all of these machines 2 survive and 0 are falsified; "
+                     "they disagree about 1, and 0 are open on some.");
 }
 
 Test(fleet, believes_no_time_of_an_emulated_machine)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fleet: the same for people: in 80 columns, with a handful of hosts and with many, and on the page.
+// fleet: the same for people: in 80 columns, and on the page.
 #include "testbed/doc/emit.h"
 #include "testbed/report/tests/fleet_fixture.h"
 
@@ -74,32 +74,6 @@ Test(fleet_view, is_readable_with_a_handful_of_hosts)
     free(text);
 }
 
-Test(fleet_view, is_readable_with_twenty_two_hosts)
-{
-    char host[16];
-    for (unsigned i = 1; i <= 22; i++) {
-        struct record_fixture run = run_on(host, i % 4 ? 1 : 0.8, i > 18 ? as_guest : i % 2 ? as_hardware : as_virtual);
-        run.rounds = 10;
-        snprintf(host, sizeof host, "bm%u", i);
-        make_run(run);
-    }
-    crashes("bm23", as_hardware);
-    look(NULL, NULL);
-    written(ALL, false);
-    narrow();
-    READS("A  bm1 ");
-    READS("bm13      bm15      bm17      bm23     bm2       bm4\n");
-    READS("survived  survived  survived  crashed  survived  falsified\n");
-    READS("bm18      bm19          bm20          bm21          bm22\n");
-    written(POSTULATE, false);
-    narrow();
-    READS("P1   bm4      falsified");
-    READS("P3   bm23     crashed");
-    written(PREDICTION, false);
-    narrow();
-    free(text);
-}
-
 // --- on the page ---------------------------------------------------------------------------------------------------------------
 
 Test(fleet_view, is_a_section_of_the_page)
@@ -122,7 +96,7 @@ Test(fleet_view, is_a_section_of_the_page)
     must_find(section, ">guest-n2\n");
     must_find(section, "; emulated: n2</th>");
     cr_assert_geq(occurrences("Big Iron 9000\n"), 2);
-    must_find(page, "0002 P1 survives on 1 of 2 machines that could measure it: bm1;");
+    must_find(page, "0002 P1 survives on 1 of 2 machines that could measure it. Survived on bm1.");
     cr_assert_eq(occurrences("<tr data-across=\"0002 P2\">"), 1);
     const char *fallen = must_find(page, "<tr data-fallen=\"P1\"");
     cr_assert(attribute(fallen, "data-host", word, sizeof word));

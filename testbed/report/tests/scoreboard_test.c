@@ -389,7 +389,7 @@ Test(scoreboard, shows_the_gates_of_an_invalid_run_where_there_is_no_other)
         cr_expect(json_is_null(tb_member(row(0, i), "times_faster")));
     }
     TEXT(row(0, 1), "name", "mimalloc");
-    TEXT(row(0, 1), "invalid", "pushed 10, drained 9 (round 3)");
+    TEXT(row(0, 1), "invalid", "pushed 10, drained 9 (round 4)");
     TEXT(json_array_get(tb_member(board, "left_out"), 0), "what", "invalid");
     make_at(run_of("0002-20261121T091500Z-b1b2c3", 2), "2026-11-21T09:15:00Z");
     collect(NULL, NULL);
