@@ -155,8 +155,10 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
         printf("guest   made in an emulated guest (%s): counts, no times\n", tb_environment_guest());
     json_array_foreach (predictions, i, prediction) {
         const char *part_why = json_string_value(json_object_get(prediction, "why"));
-        printf("%-6s  %s on %s", json_string_value(json_object_get(prediction, "id")),
-               json_string_value(json_object_get(prediction, "text")), json_string_value(json_object_get(prediction, "cell")));
+        const char *claim = json_string_value(json_object_get(prediction, "claim"));
+        printf("%-6s  %s%s%s on %s%s", json_string_value(json_object_get(prediction, "id")), claim ? claim : "", claim ? " (" : "",
+               json_string_value(json_object_get(prediction, "text")), json_string_value(json_object_get(prediction, "cell")),
+               claim ? ")" : "");
         print_interval(prediction);
         printf("  %s%s%s\n", json_string_value(json_object_get(prediction, "verdict")), part_why ? ": " : "",
                part_why ? part_why : "");

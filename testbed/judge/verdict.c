@@ -174,15 +174,15 @@ static int order_set(json_t *claim, const struct tb_prediction *p)
     return json_object_set_new(claim, "order", order) < 0 ? -ENOMEM : 0;
 }
 
-// The claim's members, then the figures of `shown`.
+// The claim's members, then the figures of `shown`. Without words there is no member `claim`, as in logs of before there were any.
 static json_t *prediction_json(const struct tb_prediction *p, const struct tb_part *shown, json_t *parts)
 {
     const struct tb_figure *figure = &shown->figure;
     bool ratio = tb_stat_is_ratio(p->stat);
     char text[256];
     json_t *value = p->op == TB_CLAIM_WITHIN ? json_pack("[f, f]", p->low, p->high) : json_real(p->low);
-    json_t *claim = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:s}", "id", p->id, "text",
-                              tb_prediction_text(p, text, sizeof text), "metric", p->metric, "cell", p->cell, "over",
+    json_t *claim = json_pack("{s:s, s:s*, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:s}", "id", p->id, "claim",
+                              *p->claim ? p->claim : NULL, "text", tb_prediction_text(p, text, sizeof text), "metric", p->metric, "cell", p->cell, "over",
                               tb_json_text(ratio ? p->over : NULL), "under", tb_json_text(ratio ? p->under : NULL), "arm",
                               tb_json_text(ratio ? NULL : p->arm), "stat", stat_name(p->stat), "op", op_name(p->op), "value", value,
                               "unit", p->unit);

@@ -130,6 +130,7 @@ static int share_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
 #define MEMBER(name) offsetof(struct tb_prediction, name), sizeof((struct tb_prediction *)0)->name
 static const struct tb_yaml_field fields[] = {
     {"id", tb_yaml_field_text, MEMBER(id), 0, 0, NULL, false},
+    {"claim", tb_yaml_field_text, MEMBER(claim), 0, 0, NULL, true},
     {"metric", metric_read, MEMBER(metric), 0, 0, NULL, false},
     {"cell", tb_yaml_field_text, MEMBER(cell), 0, 0, NULL, false},
     {"stat", stat_read, MEMBER(stat), 0, 0, NULL, false},

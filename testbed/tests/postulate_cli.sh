@@ -51,7 +51,7 @@ file=postulates/9001-churn.md
 rm $file
 expect new_with_a_title 0 "$file" "$LOCUS" postulate new churn --title 'glibc: "pays" \ too'
 rm postulates/9000-old.md
-expect prior_must_be_told 1 "9001-churn.md:47: 'prior' has to say" "$LOCUS" postulate check 9001
+expect prior_must_be_told 1 "9001-churn.md:48: 'prior' has to say" "$LOCUS" postulate check 9001
 sed -i 's/^prior:$/prior: nothing/' $file
 expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
 expect list_shows_it 0 '9001    no          1  none yet      churn' "$LOCUS" list
@@ -59,8 +59,8 @@ expect title_survives_quoting 0 '"title": "glibc: \"pays\" \\ too"' "$LOCUS" lis
 expect json_says_what_is_claimed 0 '"text": "hl_ratio(B/A) >= 1.25"' "$LOCUS" list --json
 expect without_a_question_the_title_stands_for_it 0 '"question": "glibc: \"pays\" \\ too"' "$LOCUS" list --json
 sed 's/metric:/methric:/; s/9001/9002/' $file >postulates/9002-broken.md
-expect check_names_file_and_line 1 "postulates/9002-broken.md:40: unknown key 'methric' in a prediction" "$LOCUS" postulate check
-expect list_names_file_and_line 1 "9002-broken.md:40: unknown key" "$LOCUS" list
+expect check_names_file_and_line 1 "postulates/9002-broken.md:41: unknown key 'methric' in a prediction" "$LOCUS" postulate check
+expect list_names_file_and_line 1 "9002-broken.md:41: unknown key" "$LOCUS" list
 expect check_of_one_sees_only_it 0 'ok' "$LOCUS" postulate check 9001
 sed 's/B: glibc/B: nosuch/; s/9001/9002/' $file >postulates/9002-broken.md
 expect unknown_contender 1 "arm B: unknown contender 'nosuch'" "$LOCUS" postulate check
@@ -145,14 +145,19 @@ expect list_has_the_latest_verdict 0 " 1  falsified " "$LOCUS" list
 rm postulates/* && expect new_to_run 0 'postulates/0001-mine.md' "$LOCUS" postulate new mine --title 'glibc pays'
 sed -i 's/^prior:$/prior: nothing/; s/^# question: .*/question: Does it run as it is?/; s/B: glibc, C: locus/B: "null", C: locus/
     s/steady-decode/churn-touch/; s/workers_pinned\]/hardware]/; s/dispatch: spin/dispatch: inline/' postulates/0001-mine.md
-expect it_runs_without_a_line_of_code 0 'verdict ' "$LOCUS" run 1 --smoke -q --host h
+sed -i 's/- {id: P1, /&claim: glibc pays a quarter, /' postulates/0001-mine.md
+expect it_runs_without_a_line_of_code 0 'P1      glibc pays a quarter (hl_ratio(B/A) >= 1.25 on churn-touch/full)' "$LOCUS" run 1 --smoke -q --host h
 log=$(sed -n 's/^log //p' "$scratch/out")
 if head -n 1 "$log" | jq -e '.experiment.question == "Does it run as it is?" and .experiment.suite == null and
-    .design.dispatch == "inline" and (.arms | map(.name)) == ["locus", "null", "locus"]' >/dev/null; then
+    .design.dispatch == "inline" and (.arms | map(.name)) == ["locus", "null", "locus"]' >/dev/null &&
+    jq -se 'map(select(.t == "sum"))[0].predictions[0].claim == "glibc pays a quarter"' "$log" >/dev/null; then
     pass and_its_log_says_the_design
 else
     fail and_its_log_says_the_design "$(head -n 1 "$log" | cut -c 1-300)"
 fi
 sed -i 's/seed: 7/seed: 7, laps_counted: 1/' postulates/0001-mine.md
+expect its_words_are_listed 0 '"claim": "glibc pays a quarter"' "$LOCUS" list --json
+"$LOCUS" report "$log" -o "$scratch/page.html" >/dev/null
+check its_page_has_the_words_above_the_formula grep -q '>glibc pays a quarter<[^/].*hl_ratio(B/A) &gt;= 1.25' "$scratch/page.html"
 expect of_many_nodes_it_has_other_arms 2 "locus runs on one node only" "$LOCUS" run 1 --smoke -q --host h
 done_testing
