@@ -57,9 +57,10 @@ static json_t *predictions_json(const struct tb_postulate *postulate)
     char text[160];
     for (uint32_t i = 0; i < postulate->predictions_count; i++) {
         const struct tb_prediction *prediction = &postulate->predictions[i];
-        predictions = tb_json_appended(predictions, json_pack("{s:s, s:s?, s:s, s:s}", "id", prediction->id, "claim",
-                                                              *prediction->claim ? prediction->claim : NULL, "cell",
-                                                              prediction->cell, "text", tb_prediction_text(prediction, text, sizeof text)));
+        predictions =
+            tb_json_appended(predictions, json_pack("{s:s, s:s?, s:s, s:s}", "id", prediction->id, "claim",
+                                                    *prediction->claim ? prediction->claim : NULL, "cell", prediction->cell, "text",
+                                                    tb_prediction_text(prediction, text, sizeof text)));
     }
     return predictions;
 }

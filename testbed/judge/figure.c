@@ -226,33 +226,19 @@ static void take_exact(enum tb_stat stat, const struct tb_pair *pair, struct tb_
     figure->bounded = figure->known = isfinite(value);
 }
 
-static int take_ratio(enum tb_stat stat, const struct tb_pair *pair, struct tb_figure *figure)
+static int take_estimate(enum tb_stat stat, const struct tb_pair *pair, struct tb_figure *figure)
 {
-    struct tb_ratio ratio;
-    int rc = stat != TB_STAT_MEDIAN_RATIO ? tb_ratio(pair->under, pair->over, pair->n, figure->confidence, &ratio)
-                                          : tb_ratio_sign(pair->under, pair->over, pair->n, figure->confidence, &ratio);
+    struct tb_ratio of;
+    int rc = !tb_stat_is_ratio(stat)        ? tb_median_sign(pair->over, pair->n, figure->confidence, &of)
+             : stat == TB_STAT_MEDIAN_RATIO ? tb_ratio_sign(pair->under, pair->over, pair->n, figure->confidence, &of)
+                                            : tb_ratio(pair->under, pair->over, pair->n, figure->confidence, &of);
     if (rc < 0)
         return rc;
-    figure->estimate = ratio.estimate;
-    figure->low = ratio.low;
-    figure->high = ratio.high;
-    figure->achieved = ratio.confidence;
-    figure->bounded = ratio.bounded;
-    figure->known = true;
-    return 0;
-}
-
-static int take_median(const struct tb_pair *pair, struct tb_figure *figure)
-{
-    struct tb_interval median;
-    int rc = tb_median_sign(pair->over, pair->n, figure->confidence, &median);
-    if (rc < 0)
-        return rc;
-    figure->estimate = median.estimate;
-    figure->low = median.low;
-    figure->high = median.high;
-    figure->achieved = median.confidence;
-    figure->bounded = median.bounded;
+    figure->estimate = of.estimate;
+    figure->low = of.low;
+    figure->high = of.high;
+    figure->achieved = of.confidence;
+    figure->bounded = of.bounded;
     figure->known = true;
     return 0;
 }
@@ -270,10 +256,8 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
     figure->n = pair.n;
     if (tb_prediction_exact(prediction))
         take_exact(prediction->stat, &pair, figure);
-    else if (tb_stat_is_ratio(prediction->stat))
-        rc = take_ratio(prediction->stat, &pair, figure);
     else
-        rc = take_median(&pair, figure);
+        rc = take_estimate(prediction->stat, &pair, figure);
     tb_pair_close(&pair);
     const struct tb_metric *metric = tb_metric_find(prediction->metric);
     bool said = !figure->known && metric->counter && counter_unknown(view, metric, part, figure->why, sizeof figure->why);
@@ -315,7 +299,7 @@ static bool claims_sameness(const struct tb_prediction *prediction)
 static bool no_difference(const struct tb_prediction *prediction, const struct tb_figure *figure)
 {
     struct tb_ratio ratio = {.low = figure->low, .high = figure->high, .bounded = figure->bounded};
-    return tb_stat_is_ratio(prediction->stat) && !claims_sameness(prediction) && tb_equivalent(&ratio, prediction->margin, NULL);
+    return tb_stat_is_ratio(prediction->stat) && !claims_sameness(prediction) && tb_equivalent(&ratio, prediction->margin);
 }
 
 void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
@@ -352,7 +336,7 @@ static bool part_disagrees(const struct tb_prediction *prediction, const struct 
         for (end = begin + 1; end < pair->n && pair->block[end] == pair->block[begin]; end++)
             continue;
         block.n = end - begin;
-        if (take_ratio(prediction->stat, &block, &figure) < 0)
+        if (take_estimate(prediction->stat, &block, &figure) < 0)
             return false; // an invalid sample: its gate says so
         last = earlier[blocks++] = figure.estimate;
     }

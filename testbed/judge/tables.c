@@ -68,7 +68,7 @@ json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *p
 
 static json_t *arm_row(const char *cell, const char *arm, const double values[], size_t n)
 {
-    struct tb_interval median = {.estimate = NAN, .low = NAN, .high = NAN};
+    struct tb_ratio median = {.estimate = NAN, .low = NAN, .high = NAN};
     struct tb_outliers outliers = {0};
     double least = INFINITY;
     bool known =

@@ -182,10 +182,10 @@ static json_t *prediction_json(const struct tb_prediction *p, const struct tb_pa
     char text[256];
     json_t *value = p->op == TB_CLAIM_WITHIN ? json_pack("[f, f]", p->low, p->high) : json_real(p->low);
     json_t *claim = json_pack("{s:s, s:s*, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:s}", "id", p->id, "claim",
-                              *p->claim ? p->claim : NULL, "text", tb_prediction_text(p, text, sizeof text), "metric", p->metric, "cell", p->cell, "over",
-                              tb_json_text(ratio ? p->over : NULL), "under", tb_json_text(ratio ? p->under : NULL), "arm",
-                              tb_json_text(ratio ? NULL : p->arm), "stat", stat_name(p->stat), "op", op_name(p->op), "value", value,
-                              "unit", p->unit);
+                              *p->claim ? p->claim : NULL, "text", tb_prediction_text(p, text, sizeof text), "metric", p->metric,
+                              "cell", p->cell, "over", tb_json_text(ratio ? p->over : NULL), "under",
+                              tb_json_text(ratio ? p->under : NULL), "arm", tb_json_text(ratio ? NULL : p->arm), "stat",
+                              stat_name(p->stat), "op", op_name(p->op), "value", value, "unit", p->unit);
     json_t *figures =
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "confidence", tb_json_number(figure->confidence), "achieved",
                   tb_json_number(figure->achieved), "estimate", tb_json_number(figure->estimate), "low",

@@ -146,7 +146,8 @@ rm postulates/* && expect new_to_run 0 'postulates/0001-mine.md' "$LOCUS" postul
 sed -i 's/^prior:$/prior: nothing/; s/^# question: .*/question: Does it run as it is?/; s/B: glibc, C: locus/B: "null", C: locus/
     s/steady-decode/churn-touch/; s/workers_pinned\]/hardware]/; s/dispatch: spin/dispatch: inline/' postulates/0001-mine.md
 sed -i 's/- {id: P1, /&claim: glibc pays a quarter, /' postulates/0001-mine.md
-expect it_runs_without_a_line_of_code 0 'P1      glibc pays a quarter (hl_ratio(B/A) >= 1.25 on churn-touch/full)' "$LOCUS" run 1 --smoke -q --host h
+expect it_runs_without_a_line_of_code 0 'P1      glibc pays a quarter (hl_ratio(B/A) >= 1.25 on churn-touch/full)' \
+    "$LOCUS" run 1 --smoke -q --host h
 log=$(sed -n 's/^log //p' "$scratch/out")
 if head -n 1 "$log" | jq -e '.experiment.question == "Does it run as it is?" and .experiment.suite == null and
     .design.dispatch == "inline" and (.arms | map(.name)) == ["locus", "null", "locus"]' >/dev/null &&

@@ -13,7 +13,6 @@
 #include "testbed/judge/arm_figures.h"
 #include "testbed/record/store.h"
 #include "testbed/report/board/board.h"
-#include "testbed/stats/unpaired.h"
 
 // --- arms ----------------------------------------------------------------------------------------------------------------------
 
