@@ -56,6 +56,10 @@
 enum tb_stat { TB_STAT_HL_RATIO, TB_STAT_MEDIAN_RATIO, TB_STAT_MAX, TB_STAT_MIN, TB_STAT_MEDIAN, TB_STAT_ORDER };
 enum tb_op_kind_claim { TB_CLAIM_GE, TB_CLAIM_LE, TB_CLAIM_GT, TB_CLAIM_LT, TB_CLAIM_EQ, TB_CLAIM_WITHIN };
 
+const char *tb_stat_name(enum tb_stat stat);
+bool tb_stat_is_ratio(enum tb_stat stat);
+const char *tb_op_name(enum tb_op_kind_claim op);
+
 struct tb_prediction {
     char id[16];
     char claim[161];            // the same in words; "": it was filed without any

@@ -12,7 +12,7 @@ static struct tb_part judged(enum tb_op_kind_claim op, double from, double to, d
 {
     struct tb_prediction prediction = {
         .metric = "time_ns", .stat = TB_STAT_HL_RATIO, .op = op, .low = from, .high = to, .margin = margin};
-    struct tb_part part = {.figure = {.low = low, .high = high, .known = true, .bounded = bounded}};
+    struct tb_part part = {.figure = {.seen = {.low = low, .high = high, .bounded = bounded}, .known = true}};
     tb_part_judge(&prediction, &part);
     return part;
 }
