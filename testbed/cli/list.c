@@ -56,8 +56,8 @@ static json_t *predictions_json(const struct tb_postulate *postulate)
     for (uint32_t i = 0; i < postulate->predictions_count; i++) {
         const struct tb_prediction *prediction = &postulate->predictions[i];
         predictions =
-            tb_json_appended(predictions, json_pack("{s:s, s:s, s:s?, s:s}", "id", prediction->id, "cell", prediction->cell,
-                                                    "claim", prediction->claim[0] ? prediction->claim : NULL, "text",
+            tb_json_appended(predictions, json_pack("{s:s, s:s?, s:s, s:s}", "id", prediction->id, "claim",
+                                                    *prediction->claim ? prediction->claim : NULL, "cell", prediction->cell, "text",
                                                     tb_prediction_text(prediction, text, sizeof text)));
     }
     return predictions;

@@ -156,10 +156,9 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     json_array_foreach (predictions, i, prediction) {
         const char *part_why = json_string_value(json_object_get(prediction, "why"));
         const char *claim = json_string_value(json_object_get(prediction, "claim"));
-        if (claim)
-            printf("claim   %s\n", claim);
-        printf("%-6s  %s on %s", json_string_value(json_object_get(prediction, "id")),
-               json_string_value(json_object_get(prediction, "text")), json_string_value(json_object_get(prediction, "cell")));
+        printf("%-6s  %s%s%s on %s%s", json_string_value(json_object_get(prediction, "id")), claim ? claim : "", claim ? " (" : "",
+               json_string_value(json_object_get(prediction, "text")), json_string_value(json_object_get(prediction, "cell")),
+               claim ? ")" : "");
         print_interval(prediction);
         printf("  %s%s%s\n", json_string_value(json_object_get(prediction, "verdict")), part_why ? ": " : "",
                part_why ? part_why : "");

@@ -13,21 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/base/json.h"
 #include "testbed/postulate/metric.h"
 #include "testbed/stats/stats.h"
 
 #define BLOCKS_APART_MAX 1.05 // the paper's five percent
-
-json_t *tb_json_text(const char *text)
-{
-    return text && *text ? json_string(text) : json_null();
-}
-
-bool tb_stat_is_ratio(enum tb_stat stat)
-{
-    return stat == TB_STAT_HL_RATIO || stat == TB_STAT_MEDIAN_RATIO || stat == TB_STAT_ORDER;
-}
+#define BOOTSTRAP_SEED 1 // the same log gives the same summary
 
 // The largest and the smallest of the rounds are what they are; so is everything about a count. A ratio is an estimate, and so is
 // the median of what differs from process to process: a time, cycles, cache misses.
@@ -37,6 +27,21 @@ bool tb_prediction_exact(const struct tb_prediction *prediction)
         return false;
     const struct tb_metric *metric = tb_metric_find(prediction->metric);
     return prediction->stat != TB_STAT_MEDIAN || !metric || !metric->estimate;
+}
+
+// A member of the header's cells[] by "WORKLOAD/TOUCH", or NULL; *index is its place.
+static const json_t *cell_find(const struct tb_log_view *view, const char *cell, size_t *index)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach (json_object_get(view->header, "cells"), i, entry) {
+        char name[160];
+        if (strcmp(tb_member_cell(entry, name, sizeof name), cell) == 0) {
+            *index = i;
+            return entry;
+        }
+    }
+    return NULL;
 }
 
 // The header's entry of a counter, or NULL.
@@ -84,7 +89,7 @@ static bool counter_unknown(const struct tb_log_view *view, const struct tb_metr
                             size_t why_bytes)
 {
     size_t cell = 0;
-    tb_cell_find(view, part->cell, &cell);
+    cell_find(view, part->cell, &cell);
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *sample = view->samples[i].line;
         const char *arm = tb_member_text(sample, "arm");
@@ -106,20 +111,6 @@ static bool counter_unknown(const struct tb_log_view *view, const struct tb_metr
 }
 
 // --- pairs ---
-
-const json_t *tb_cell_find(const struct tb_log_view *view, const char *cell, size_t *index)
-{
-    size_t i;
-    json_t *entry;
-    json_array_foreach (json_object_get(view->header, "cells"), i, entry) {
-        char name[160];
-        if (strcmp(tb_member_cell(entry, name, sizeof name), cell) == 0) {
-            *index = i;
-            return entry;
-        }
-    }
-    return NULL;
-}
 
 void tb_pair_close(struct tb_pair *pair)
 {
@@ -180,7 +171,7 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
 {
     const struct tb_metric *known = tb_metric_find(metric);
     size_t index = 0;
-    const json_t *entry = tb_cell_find(view, cell, &index);
+    const json_t *entry = cell_find(view, cell, &index);
     *out = (struct tb_pair){0};
     if (!known || !entry) {
         snprintf(why, why_bytes, known ? "the cell %s was not run" : "there is no metric %s", known ? cell : metric);
@@ -205,7 +196,7 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
 // 1 - 2^(1 - n) is the most that n rounds can reach.
 static void say_unbounded(struct tb_figure *figure)
 {
-    snprintf(figure->why, sizeof figure->why, "%zu rounds cannot reach a %.4g %% interval, it takes %.0f", figure->n,
+    snprintf(figure->why, sizeof figure->why, "%zu rounds cannot reach a %.4g %% interval, it takes %.0f", figure->seen.n,
              100 * figure->confidence, ceil(1 - log2(1 - figure->confidence)));
 }
 
@@ -221,65 +212,39 @@ static void take_exact(enum tb_stat stat, const struct tb_pair *pair, struct tb_
     if (stat == TB_STAT_MEDIAN)
         value = tb_median(pair->over, pair->n);
     value = whole ? value : NAN;
-    figure->estimate = figure->low = figure->high = value;
-    figure->confidence = figure->achieved = 1;
-    figure->bounded = figure->known = isfinite(value);
+    figure->seen = (struct tb_ratio){value, value, value, 1, pair->n, isfinite(value)};
+    figure->confidence = 1;
+    figure->known = isfinite(value);
 }
 
-static int take_ratio(enum tb_stat stat, const struct tb_pair *pair, struct tb_figure *figure)
+static int estimate(enum tb_stat stat, const struct tb_pair *pair, double confidence, struct tb_ratio *out)
 {
-    struct tb_ratio ratio;
-    int rc = stat != TB_STAT_MEDIAN_RATIO ? tb_ratio(pair->under, pair->over, pair->n, figure->confidence, &ratio)
-                                          : tb_ratio_sign(pair->under, pair->over, pair->n, figure->confidence, &ratio);
-    if (rc < 0)
-        return rc;
-    figure->estimate = ratio.estimate;
-    figure->low = ratio.low;
-    figure->high = ratio.high;
-    figure->achieved = ratio.confidence;
-    figure->bounded = ratio.bounded;
-    figure->known = true;
-    return 0;
-}
-
-static int take_median(const struct tb_pair *pair, struct tb_figure *figure)
-{
-    struct tb_interval median;
-    int rc = tb_median_sign(pair->over, pair->n, figure->confidence, &median);
-    if (rc < 0)
-        return rc;
-    figure->estimate = median.estimate;
-    figure->low = median.low;
-    figure->high = median.high;
-    figure->achieved = median.confidence;
-    figure->bounded = median.bounded;
-    figure->known = true;
-    return 0;
+    if (!tb_stat_is_ratio(stat))
+        return tb_median_sign(pair->over, pair->n, confidence, out);
+    return (stat == TB_STAT_MEDIAN_RATIO ? tb_ratio_sign : tb_ratio)(pair->under, pair->over, pair->n, confidence, out);
 }
 
 int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, double confidence, struct tb_part *part)
 {
     struct tb_figure *figure = &part->figure;
     struct tb_pair pair;
-    *figure = (struct tb_figure){.estimate = NAN, .low = -INFINITY, .high = INFINITY, .confidence = confidence};
+    *figure = (struct tb_figure){.seen = {.estimate = NAN, .low = -INFINITY, .high = INFINITY}, .confidence = confidence};
     if (tb_unmeasurable(view, prediction, figure->why, sizeof figure->why))
         return 0;
     int rc = tb_pair_load(view, prediction->metric, part->cell, part->over, part->under, &pair, figure->why, sizeof figure->why);
     if (rc < 0)
         return rc == -ENODATA ? 0 : rc;
-    figure->n = pair.n;
+    figure->seen.n = pair.n;
     if (tb_prediction_exact(prediction))
         take_exact(prediction->stat, &pair, figure);
-    else if (tb_stat_is_ratio(prediction->stat))
-        rc = take_ratio(prediction->stat, &pair, figure);
     else
-        rc = take_median(&pair, figure);
+        figure->known = (rc = estimate(prediction->stat, &pair, confidence, &figure->seen)) == 0;
     tb_pair_close(&pair);
     const struct tb_metric *metric = tb_metric_find(prediction->metric);
     bool said = !figure->known && metric->counter && counter_unknown(view, metric, part, figure->why, sizeof figure->why);
     if (!figure->known && !said)
         snprintf(figure->why, sizeof figure->why, "a round in %s has no %s to compare", part->cell, prediction->metric);
-    else if (figure->known && !figure->bounded)
+    else if (figure->known && !figure->seen.bounded)
         say_unbounded(figure);
     return rc == -EINVAL ? 0 : rc;
 }
@@ -306,30 +271,21 @@ static struct claim claim_of(const struct tb_prediction *p)
 }
 
 // A claim that the two are the same, more or less, is not answered by "no difference".
-static bool claims_sameness(const struct tb_prediction *prediction)
+static bool claims_sameness(const struct claim *claim)
 {
-    struct claim claim = claim_of(prediction);
-    return isfinite(claim.from) && isfinite(claim.to) && claim.from <= 1 && claim.to >= 1;
-}
-
-static bool no_difference(const struct tb_prediction *prediction, const struct tb_figure *figure)
-{
-    struct tb_ratio ratio = {.low = figure->low, .high = figure->high, .bounded = figure->bounded};
-    return tb_stat_is_ratio(prediction->stat) && !claims_sameness(prediction) && tb_equivalent(&ratio, prediction->margin, NULL);
+    return isfinite(claim->from) && isfinite(claim->to) && claim->from <= 1 && claim->to >= 1;
 }
 
 void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
 {
-    const struct tb_figure *figure = &part->figure;
+    const struct tb_ratio *seen = &part->figure.seen;
     struct claim claim = claim_of(prediction);
-    bool inside =
-        claim.open ? figure->low > claim.from && figure->high < claim.to : figure->low >= claim.from && figure->high <= claim.to;
-    bool outside =
-        claim.open ? figure->high <= claim.from || figure->low >= claim.to : figure->high < claim.from || figure->low > claim.to;
-    bool told = figure->known && figure->bounded;
+    bool inside = claim.open ? seen->low > claim.from && seen->high < claim.to : seen->low >= claim.from && seen->high <= claim.to;
+    bool outside = claim.open ? seen->high <= claim.from || seen->low >= claim.to : seen->high < claim.from || seen->low > claim.to;
+    bool told = part->figure.known && seen->bounded;
     part->refuted = told && outside;
-    part->slack = told ? fmin(figure->low - claim.from, claim.to - figure->high) : -INFINITY;
-    if (told && no_difference(prediction, figure))
+    part->slack = told ? fmin(seen->low - claim.from, claim.to - seen->high) : -INFINITY;
+    if (told && tb_stat_is_ratio(prediction->stat) && !claims_sameness(&claim) && tb_equivalent(seen, prediction->margin))
         part->verdict = TB_VERDICT_NO_DIFFERENCE;
     else if (part->refuted)
         part->verdict = TB_VERDICT_FALSIFIED;
@@ -348,13 +304,13 @@ static bool part_disagrees(const struct tb_prediction *prediction, const struct 
     size_t blocks = 0;
     for (size_t begin = 0, end; begin < pair->n && blocks < sizeof earlier / sizeof *earlier; begin = end) {
         struct tb_pair block = {.over = pair->over + begin, .under = pair->under + begin};
-        struct tb_figure figure = {.confidence = 0.5};
+        struct tb_ratio seen;
         for (end = begin + 1; end < pair->n && pair->block[end] == pair->block[begin]; end++)
             continue;
         block.n = end - begin;
-        if (take_ratio(prediction->stat, &block, &figure) < 0)
+        if (estimate(prediction->stat, &block, 0.5, &seen) < 0)
             return false; // an invalid sample: its gate says so
-        last = earlier[blocks++] = figure.estimate;
+        last = earlier[blocks++] = seen.estimate;
     }
     for (size_t i = 0; i + 1 < blocks; i++)
         nearest = fmin(nearest, fmax(last / earlier[i], earlier[i] / last));
@@ -384,4 +340,128 @@ bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulat
     }
     free(parts);
     return found;
+}
+
+// --- what the summary says beside the verdicts -------------------------------------------------------------------------------
+//
+// An A/A pair shows what the testbed sees where nothing is to be seen. The positive control shows that it sees what is there: an
+// arm slowed down on purpose.
+
+// Ratio of two arms' times in a cell. false: there is none (no samples, invalid ones, no memory).
+static bool time_ratio(const struct tb_log_view *view, const char *cell, const char *over, const char *under, double confidence,
+                       struct tb_ratio *out)
+{
+    struct tb_pair pair;
+    char ignored[200];
+    if (tb_pair_load(view, "time_ns", cell, over, under, &pair, ignored, sizeof ignored))
+        return false;
+    int rc = tb_ratio(pair.under, pair.over, pair.n, confidence, out);
+    tb_pair_close(&pair);
+    return rc == 0;
+}
+
+// The ratio's members, with the cell and "OVER/UNDER".
+static json_t *ratio_row(const char *cell, const char *over, const char *under, const struct tb_ratio *ratio)
+{
+    json_t *row = tb_json_ratio(ratio);
+    if (row && json_object_update_new(row, json_pack("{s:s, s:o}", "cell", cell, "arms", json_sprintf("%s/%s", over, under))) == 0)
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+// Of an emulated run none of these tables has anything: they are of time.
+static uint32_t cells_timed(const struct tb_log_view *view, const struct tb_postulate *postulate)
+{
+    return tb_log_emulated(view) ? 0 : postulate->cells_count;
+}
+
+json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *postulate)
+{
+    json_t *rows = json_array();
+    for (uint32_t cell = 0; cell < cells_timed(view, postulate); cell++) {
+        for (uint32_t second = 1; second < postulate->arms_count; second++) {
+            for (uint32_t first = 0; first < second; first++) {
+                const struct tb_postulate_arm *over = &postulate->arms[second], *under = &postulate->arms[first];
+                struct tb_ratio ratio;
+                if (strcmp(over->name, under->name) == 0 &&
+                    time_ratio(view, postulate->cells[cell], over->key, under->key, TB_AA_CONFIDENCE, &ratio))
+                    rows = tb_json_appended(rows, ratio_row(postulate->cells[cell], over->key, under->key, &ratio));
+            }
+        }
+    }
+    return rows;
+}
+
+static json_t *arm_row(const char *cell, const char *arm, const double values[], size_t n)
+{
+    struct tb_ratio median = {.estimate = NAN, .low = NAN, .high = NAN};
+    struct tb_outliers outliers = {0};
+    double least = INFINITY;
+    bool known =
+        tb_median_bootstrap(values, n, TB_CONFIDENCE, BOOTSTRAP_SEED, &median) == 0 && tb_outliers(values, n, &outliers) == 0;
+    for (size_t i = 0; i < n; i++)
+        least = fmin(least, values[i]);
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cell", cell, "arm", arm, "n", (json_int_t)n, "median",
+                     tb_json_number(median.estimate), "low", tb_json_number(median.low), "high", tb_json_number(median.high), "mad",
+                     tb_json_number(tb_mad(values, n)), "min", tb_json_number(least), "outliers_mild",
+                     known ? json_integer((json_int_t)outliers.mild) : json_null(), "outliers_severe",
+                     known ? json_integer((json_int_t)outliers.severe) : json_null());
+}
+
+json_t *tb_table_arms(const struct tb_log_view *view, const struct tb_postulate *postulate)
+{
+    json_t *rows = json_array();
+    for (uint32_t cell = 0; cell < cells_timed(view, postulate); cell++) {
+        for (uint32_t arm = 0; arm < postulate->arms_count; arm++) {
+            struct tb_pair pair;
+            char ignored[200];
+            const char *key = postulate->arms[arm].key;
+            if (tb_pair_load(view, "time_ns", postulate->cells[cell], key, NULL, &pair, ignored, sizeof ignored))
+                continue;
+            rows = tb_json_appended(rows, arm_row(postulate->cells[cell], key, pair.over, pair.n));
+            tb_pair_close(&pair);
+        }
+    }
+    return rows;
+}
+
+// "locus@delay:3" and "locus": the arms' places, and the percentage. false: there is no such pair.
+static bool control_find(const struct tb_postulate *postulate, uint32_t *slowed, uint32_t *plain, double *percent)
+{
+    for (*slowed = 0; *slowed < postulate->arms_count; ++*slowed) {
+        const char *name = postulate->arms[*slowed].name, *at = strstr(name, "@delay:");
+        for (*plain = 0; at && *plain < postulate->arms_count; ++*plain) {
+            const char *candidate = postulate->arms[*plain].name;
+            if (strlen(candidate) != (size_t)(at - name) || strncmp(candidate, name, strlen(candidate)))
+                continue;
+            *percent = strtod(at + strlen("@delay:"), NULL);
+            return true;
+        }
+    }
+    return false;
+}
+
+json_t *tb_table_positive_control(const struct tb_log_view *view, const struct tb_postulate *postulate)
+{
+    struct tb_ratio least = {.low = INFINITY};
+    const char *cell = NULL;
+    uint32_t slowed, plain;
+    double percent;
+    if (tb_log_emulated(view) || !control_find(postulate, &slowed, &plain, &percent))
+        return json_null();
+    const char *over = postulate->arms[slowed].key, *under = postulate->arms[plain].key;
+    for (uint32_t c = 0; c < postulate->cells_count; c++) {
+        struct tb_ratio ratio;
+        if (!time_ratio(view, postulate->cells[c], over, under, TB_CONFIDENCE, &ratio))
+            ratio = (struct tb_ratio){.estimate = NAN, .high = INFINITY}; // no time to compare: not found
+        if (!cell || ratio.low < least.low) {
+            least = ratio;
+            cell = postulate->cells[c];
+        }
+    }
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "percent", tb_json_number(percent), "arms",
+                     json_sprintf("%s/%s", over, under), "cell", json_string(cell), "estimate", tb_json_number(least.estimate),
+                     "low", least.bounded ? tb_json_number(least.low) : json_null(), "high", tb_json_number(least.high), "found",
+                     cell && least.bounded && least.low > 1);
 }

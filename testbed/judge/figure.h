@@ -21,15 +21,12 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
 void tb_pair_close(struct tb_pair *pair);
 
 struct tb_figure {
-    double estimate, low, high; // low and high: -INFINITY or 0, and INFINITY, when unbounded
-    double confidence, achieved;
-    size_t n;
+    struct tb_ratio seen;       // or a median, or a count; low and high: -INFINITY or 0, and INFINITY, when unbounded
+    double confidence;          // asked for
     bool known;                 // otherwise only `why` is
-    bool bounded;
     char why[200];              // that it is unknown or unbounded; "" otherwise
 };
 
-bool tb_stat_is_ratio(enum tb_stat stat);
 bool tb_prediction_exact(const struct tb_prediction *prediction); // every round is compared; the figure is no estimate
 
 // Is it about something that the machine of this run cannot measure: time, in an emulated one? why: one clause.
@@ -55,25 +52,14 @@ void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
 int tb_parts(const struct tb_postulate *postulate, const struct tb_prediction *prediction, struct tb_part **parts, size_t *count);
 bool tb_prediction_conjunction(const struct tb_prediction *prediction);
 
-// A member of the header's cells[] by "WORKLOAD/TOUCH", or NULL; *index is its place.
-const json_t *tb_cell_find(const struct tb_log_view *view, const char *cell, size_t *index);
-
 // Do the blocks of rounds disagree about a ratio of this prediction? why: which, and how far.
 bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate,
                         const struct tb_prediction *prediction, char *why, size_t why_bytes);
 
-// The summary's "gates" (gates.c). *failed_proof, *failed_noise: the first that failed, "" when none did.
-struct tb_gates {
-    json_t *list;               // owned
-    char failed_proof[256], failed_noise[256];
-};
-int tb_gates(const struct tb_log_view *view, const struct tb_postulate *postulate, struct tb_gates *out);
-
-// The summary's "aa", "arms" and "positive_control" (tables.c). New references, or NULL without memory.
+// The summary's "aa", "arms" and "positive_control". New references, or NULL without memory.
+#define TB_AA_CONFIDENCE 0.99
 json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *postulate);
 json_t *tb_table_arms(const struct tb_log_view *view, const struct tb_postulate *postulate);
 json_t *tb_table_positive_control(const struct tb_log_view *view, const struct tb_postulate *postulate);
-
-json_t *tb_json_text(const char *text); // null for NULL and ""
 
 #endif

@@ -47,7 +47,8 @@ bool tb_interval_wide(const struct tb_ratio *ratio)
 bool tb_rounds_few(const struct tb_campaign *campaign)
 {
     double achieved;
-    return tb_signed_rank_k(campaign->rounds, TB_CONFIDENCE, &achieved) == 0;
+    size_t k;
+    return tb_signed_rank_k(campaign->rounds, TB_CONFIDENCE, &k, &achieved) || k == 0;
 }
 
 // --- how small a difference can be seen ---

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// verdict: predictions taken apart, judged, and put together again.
+// verdict: may the samples be judged at all, and what do they say? Gates first; then predictions taken apart, judged, and put
+// together again.
+//
+// Proof gates say that the work was done: the measured process counts, and one sample that does not add up makes the whole run
+// invalid, because what lost a block may have disturbed all. Noise gates say that the host was fit to measure. They look at
+// the paired log-ratios and not at the arms' times: pairing removes what a whole round suffers.
 //
 // Arms and cells are those of the postulate and not those of the log: what was promised and not run cannot survive. A conjunction
 // needs no correction for the number of its parts: each further part can only make it harder to survive. Predictions that
@@ -12,6 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "testbed/host/doctor/doctor.h"
+#include "testbed/host/environment.h"
+#include "testbed/postulate/metric.h"
 
 const char *tb_verdict_name(enum tb_verdict verdict)
 {
@@ -27,6 +36,267 @@ const char *tb_verdict_name(enum tb_verdict verdict)
         [TB_VERDICT_SMOKE] = "none (smoke)",
     };
     return (size_t)verdict < TB_VERDICT_COUNT ? names[verdict] : "?";
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return *text ? json_string(text) : json_null();
+}
+
+// --- gates: proof --------------------------------------------------------------------------------------------------------------
+
+#define AA_BAND_MIN 0.01
+#define SPREAD_SD_MAX 0.10
+#define SPREAD_EXTREME_MAX 0.50
+
+// The two counts that must be equal; "handles home" stands for everything else that makes a sample invalid: a handle that did
+// not come home or was refused, a block that lost its content, a process that crashed.
+static const struct proof {
+    const char *gate, *left, *right;
+} proofs[] = {
+    {"allocated == freed", "allocated", "freed"},
+    {"pushed == drained", "pushed", "drained"},
+    {"touched == expected", "touched_bytes", "touched_bytes_expected"},
+    {"handles home", NULL, NULL},
+};
+
+enum { PROOFS = sizeof proofs / sizeof *proofs };
+
+static json_int_t count_of(const json_t *sample, const char *member)
+{
+    return json_integer_value(json_object_get(sample, member));
+}
+
+// The proof that this sample fails, or PROOFS.
+static size_t sample_failure(const json_t *sample)
+{
+    for (size_t i = 0; i < PROOFS; i++)
+        if (proofs[i].left && count_of(sample, proofs[i].left) != count_of(sample, proofs[i].right))
+            return i;
+    return json_is_true(tb_member(sample, "ran")) && json_is_true(tb_member(sample, "valid")) ? PROOFS : PROOFS - 1;
+}
+
+static void sample_reason(const json_t *sample, const struct proof *proof, char *out, size_t bytes)
+{
+    const char *invalid = tb_member_text(sample, "invalid");
+    char counts[96] = "the process did not end well";
+    if (proof->left)
+        snprintf(counts, sizeof counts, "%s %lld, %s %lld", proof->left, (long long)count_of(sample, proof->left), proof->right,
+                 (long long)count_of(sample, proof->right));
+    snprintf(out, bytes, "arm %s, cell %lld, round %lld: %.120s", tb_member_text(sample, "arm"),
+             (long long)count_of(sample, "cell"), (long long)count_of(sample, "round"), *invalid ? invalid : counts);
+}
+
+struct gates {
+    json_t *list;               // the summary's "gates"
+    char failed_proof[256], failed_noise[256]; // the first that failed; ""
+};
+
+static int gate_add(struct gates *gates, const char *gate, bool proof, bool passed, const char *reason)
+{
+    char *failed = proof ? gates->failed_proof : gates->failed_noise;
+    if (!passed && !*failed)
+        snprintf(failed, sizeof gates->failed_proof, "%s: %s", gate, reason);
+    return json_array_append_new(gates->list, json_pack("{s:s, s:s, s:b, s:o}", "gate", gate, "kind", proof ? "proof" : "noise",
+                                                        "passed", passed, "reason", text_or_null(reason))) < 0
+               ? -ENOMEM
+               : 0;
+}
+
+// All of them, whatever the postulate lists.
+static int proof_gates(const struct tb_log_view *view, struct gates *gates)
+{
+    char reasons[PROOFS][224] = {0};
+    size_t failures[PROOFS + 1] = {0};
+    for (size_t i = 0; i < view->samples_count; i++) {
+        const json_t *sample = view->samples[i].line;
+        size_t failure = sample_failure(sample);
+        if (failures[failure]++ == 0 && failure < PROOFS)
+            sample_reason(sample, &proofs[failure], reasons[failure], sizeof reasons[failure]);
+    }
+    int rc = 0;
+    for (size_t i = 0; i < PROOFS && rc == 0; i++) {
+        size_t length = strlen(reasons[i]);
+        if (failures[i] > 1)
+            snprintf(reasons[i] + length, sizeof reasons[i] - length, " (and %zu more)", failures[i] - 1);
+        rc = gate_add(gates, proofs[i].gate, true, failures[i] == 0, reasons[i]);
+    }
+    return rc;
+}
+
+// --- gates: noise --------------------------------------------------------------------------------------------------------------
+
+// How far from 1 the least of the claimed ratios is. A claim of mere order has no size: 0.
+static double smallest_effect(const struct tb_postulate *postulate)
+{
+    double smallest = INFINITY;
+    for (uint32_t i = 0; i < postulate->predictions_count; i++) {
+        const struct tb_prediction *p = &postulate->predictions[i];
+        if (!tb_stat_is_ratio(p->stat))
+            continue;
+        smallest = fmin(smallest, fabs(p->low - 1));
+        if (p->op == TB_CLAIM_WITHIN)
+            smallest = fmin(smallest, fabs(p->high - 1));
+    }
+    return isfinite(smallest) ? smallest : 0;
+}
+
+// `inside`: the interval must lie inside the band. Otherwise it may also be wider, if it contains 1: then no difference between the
+// two is shown, and how wide it is tells in the other intervals.
+static bool aa_gate(const struct tb_log_view *view, const struct tb_postulate *postulate, bool inside, char *reason, size_t bytes)
+{
+    double band = fmax(AA_BAND_MIN, smallest_effect(postulate) / 4);
+    json_t *rows = tb_table_aa(view, postulate), *row;
+    bool passed = json_array_size(rows) > 0;
+    size_t i;
+    if (!passed)
+        snprintf(reason, bytes, "no contender is there twice, so nothing shows what the testbed adds");
+    json_array_foreach (rows, i, row) {
+        double low = tb_member_number(row, "low"), high = tb_member_number(row, "high");
+        const char *cell = tb_member_text(row, "cell"), *arms = tb_member_text(row, "arms");
+        if ((low >= 1 - band && high <= 1 + band) || (!inside && low <= 1 && high >= 1))
+            continue;
+        passed = false;
+        if (isnan(low) || isnan(high))
+            snprintf(reason, bytes, "%s in %s: too few rounds for a %.0f %% interval", arms, cell, 100 * TB_AA_CONFIDENCE);
+        else
+            snprintf(reason, bytes, "%s in %s: [%.4f, %.4f] %s 1 +/- %.4f", arms, cell, low, high,
+                     inside ? "is not inside" : "excludes 1 and is not inside", band);
+        break;
+    }
+    json_decref(rows);
+    return passed;
+}
+
+static bool aa_contains_1(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
+{
+    return aa_gate(view, postulate, false, reason, bytes);
+}
+
+static bool aa_inside_band(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
+{
+    return aa_gate(view, postulate, true, reason, bytes);
+}
+
+static bool part_is_calm(const struct tb_log_view *view, const struct tb_part *part, char *reason, size_t bytes)
+{
+    struct tb_pair pair;
+    struct tb_spread spread;
+    if (tb_pair_load(view, "time_ns", part->cell, part->over, part->under, &pair, reason, bytes))
+        return false;
+    int rc = tb_spread(pair.under, pair.over, pair.n, &spread);
+    tb_pair_close(&pair);
+    bool calm = rc == 0 && !(spread.sd >= SPREAD_SD_MAX) && expm1(spread.extreme) < SPREAD_EXTREME_MAX;
+    if (!calm && rc == 0)
+        snprintf(reason, bytes, "%s/%s in %s: sd %.1f %%, the farthest round %.0f %% off", part->over, part->under, part->cell,
+                 100 * spread.sd, 100 * expm1(spread.extreme));
+    else if (!calm)
+        snprintf(reason, bytes, "%s/%s in %s: a round has no time", part->over, part->under, part->cell);
+    return calm;
+}
+
+static bool paired_spread(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
+{
+    bool calm = true;
+    for (uint32_t p = 0; p < postulate->predictions_count && calm; p++) {
+        const struct tb_prediction *prediction = &postulate->predictions[p];
+        struct tb_part *parts = NULL;
+        size_t count = 0;
+        if (!tb_stat_is_ratio(prediction->stat) || !tb_metric_is_time(prediction->metric))
+            continue;
+        calm = tb_parts(postulate, prediction, &parts, &count) == 0;
+        for (size_t i = 0; i < count && calm; i++)
+            calm = part_is_calm(view, &parts[i], reason, bytes);
+        free(parts);
+    }
+    return calm;
+}
+
+static bool throttle(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
+{
+    (void)postulate;
+    const json_t *before = json_object_get(view->header, "before"), *after = json_object_get(view->after, "counters");
+    bool known = json_is_object(before) && json_is_object(after);
+    if (!known)
+        snprintf(reason, bytes, "the counters before or after the run are missing");
+    else if (tb_environment_throttled(before, after))
+        snprintf(reason, bytes, "the host throttled during the run");
+    return known && !*reason;
+}
+
+// What was there before the first sample. What came up meanwhile shows in the other gates.
+static bool host_fit(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
+{
+    (void)postulate;
+    bool fit = tb_doctor_header_says(view->header, reason, bytes);
+    if (fit)
+        reason[0] = '\0';
+    else if (!reason[0])
+        snprintf(reason, bytes, "the log does not say whether the host was fit");
+    return fit;
+}
+
+static const struct noise {
+    const char *gate;
+    bool of_time;               // looks at times: an emulated machine has none, and no prediction rests on them there
+    bool (*passes)(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes);
+} noises[] = {
+    {"aa_ratio_ci contains 1", true, aa_contains_1},
+    {"aa_ratio_ci inside band", true, aa_inside_band},
+    {"paired_spread", true, paired_spread},
+    {"throttle == 0", false, throttle},
+    {"host_fit", true, host_fit},
+};
+
+static bool noise_passes(const struct noise *noise, const struct tb_log_view *view, const struct tb_postulate *postulate,
+                         char *reason, size_t bytes)
+{
+    const char *guest = tb_log_emulated(view);
+    if (!guest || !noise->of_time)
+        return noise->passes(view, postulate, reason, bytes);
+    snprintf(reason, bytes, "not asked: nothing is judged by the clock of an emulated machine (%.64s)", guest);
+    return true;
+}
+
+static bool is_proof(const char *gate)
+{
+    for (size_t i = 0; i < PROOFS; i++)
+        if (strcmp(gate, proofs[i].gate) == 0)
+            return true;
+    return false;
+}
+
+// Those that the postulate lists. One that nobody knows cannot have passed.
+static int noise_gates(const struct tb_log_view *view, const struct tb_postulate *postulate, struct gates *gates)
+{
+    int rc = 0;
+    for (uint32_t g = 0; g < postulate->gates_count && rc == 0; g++) {
+        const char *gate = postulate->gates[g];
+        const struct noise *noise = noises, *end = noises + sizeof noises / sizeof *noises;
+        char reason[200] = "";
+        while (noise < end && strcmp(gate, noise->gate))
+            noise++;
+        if (noise < end) {
+            bool passed = noise_passes(noise, view, postulate, reason, sizeof reason);
+            rc = gate_add(gates, gate, false, passed, reason);
+        } else if (!is_proof(gate)) {
+            rc = gate_add(gates, gate, true, false, "there is no such gate");
+        }
+    }
+    return rc;
+}
+
+static int gates_judge(const struct tb_log_view *view, const struct tb_postulate *postulate, struct gates *out)
+{
+    *out = (struct gates){.list = json_array()};
+    int rc = out->list ? proof_gates(view, out) : -ENOMEM;
+    if (rc == 0)
+        rc = noise_gates(view, postulate, out);
+    if (rc < 0) {
+        json_decref(out->list);
+        out->list = NULL;
+    }
+    return rc;
 }
 
 // --- parts ---
@@ -95,10 +365,10 @@ static void say_part(const struct tb_part *part, bool conjunction, char *out, si
                  part->under ? part->under : "");
     if (figure->why[0])
         snprintf(out, bytes, "%s%s", place, figure->why);
-    else if (figure->low == figure->high)
-        snprintf(out, bytes, "%s%.4g", place, figure->estimate);
+    else if (figure->seen.low == figure->seen.high)
+        snprintf(out, bytes, "%s%.4g", place, figure->seen.estimate);
     else
-        snprintf(out, bytes, "%s%.4g, [%.4g, %.4g]", place, figure->estimate, figure->low, figure->high);
+        snprintf(out, bytes, "%s%.4g, [%.4g, %.4g]", place, figure->seen.estimate, figure->seen.low, figure->seen.high);
 }
 
 // Two parts of a conjunction may be undecided in different ways; only all of them together are without a difference.
@@ -123,89 +393,65 @@ static struct judgement combine(const struct tb_part parts[], size_t count, cons
     return out;
 }
 
-static const char *stat_name(enum tb_stat stat)
+// The members of what was seen: null where there is no such end.
+static json_t *seen_json(const struct tb_ratio *seen)
 {
-    static const char *const names[] = {[TB_STAT_HL_RATIO] = "hl_ratio", [TB_STAT_MEDIAN_RATIO] = "median_ratio",
-                                        [TB_STAT_MAX] = "max",           [TB_STAT_MIN] = "min",
-                                        [TB_STAT_MEDIAN] = "median",     [TB_STAT_ORDER] = "order"};
-    return names[stat];
+    return json_pack("{s:o, s:o, s:o, s:o}", "achieved", tb_json_number(seen->confidence), "estimate",
+                     tb_json_number(seen->estimate), "low", seen->bounded ? tb_json_number(seen->low) : json_null(), "high",
+                     seen->bounded ? tb_json_number(seen->high) : json_null());
 }
 
-static const char *op_name(enum tb_op_kind_claim op)
+// Both in one object, which it returns; takes over both. NULL without memory.
+static json_t *joined(json_t *object, json_t *more)
 {
-    static const char *const names[] = {[TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
-                                        [TB_CLAIM_LT] = "<",  [TB_CLAIM_EQ] = "==", [TB_CLAIM_WITHIN] = "within"};
-    return names[op];
+    if (object && more && json_object_update_new(object, more) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 // `under` is said by the prediction, unless each of its parts has another.
-static json_t *part_json(const struct tb_part *part, bool under)
-{
-    const struct tb_figure *figure = &part->figure;
-    json_t *out = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "cell", part->cell, "over", tb_json_text(part->over), "estimate",
-                            tb_json_number(figure->estimate), "low", figure->bounded ? tb_json_number(figure->low) : json_null(),
-                            "high", tb_json_number(figure->high), "achieved", tb_json_number(figure->achieved), "verdict",
-                            tb_verdict_name(part->verdict));
-    if (out && under && json_object_set_new(out, "under", tb_json_text(part->under)) < 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    return out;
-}
-
 static json_t *parts_json(const struct tb_part parts[], size_t count, bool under)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < count && array; i++) {
-        if (json_array_append_new(array, part_json(&parts[i], under)) < 0) {
-            json_decref(array);
-            array = NULL;
-        }
+    for (size_t i = 0; i < count; i++) {
+        const struct tb_part *part = &parts[i];
+        json_t *object = json_pack("{s:s, s:s, s:s*, s:s}", "cell", part->cell, "over", part->over, "under",
+                                   under ? part->under : NULL, "verdict", tb_verdict_name(part->verdict));
+        array = tb_json_appended(array, joined(object, seen_json(&part->figure.seen)));
     }
     return array;
 }
 
-// Adds what an order is of. 0 or -ENOMEM.
-static int order_set(json_t *claim, const struct tb_prediction *p)
+static json_t *order_json(const struct tb_prediction *p)
 {
-    json_t *order = json_array();
-    for (uint32_t i = 0; i < p->order_count; i++)
+    json_t *order = p->stat == TB_STAT_ORDER ? json_array() : NULL;
+    for (uint32_t i = 0; i < p->order_count && order; i++)
         order = tb_json_appended(order, json_string(p->order[i]));
-    return json_object_set_new(claim, "order", order) < 0 ? -ENOMEM : 0;
+    return order;
 }
 
-// The claim's members, then the figures of `shown`.
+// The claim's members, then the figures of `shown`. Without words there is no member `claim`, as in the logs of before.
 static json_t *prediction_json(const struct tb_prediction *p, const struct tb_part *shown, json_t *parts)
 {
-    const struct tb_figure *figure = &shown->figure;
     bool ratio = tb_stat_is_ratio(p->stat);
     char text[256];
     json_t *value = p->op == TB_CLAIM_WITHIN ? json_pack("[f, f]", p->low, p->high) : json_real(p->low);
-    json_t *claim = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:s}", "id", p->id, "text",
-                              tb_prediction_text(p, text, sizeof text), "metric", p->metric, "cell", p->cell, "over",
-                              tb_json_text(ratio ? p->over : NULL), "under", tb_json_text(ratio ? p->under : NULL), "arm",
-                              tb_json_text(ratio ? NULL : p->arm), "stat", stat_name(p->stat), "op", op_name(p->op), "value", value,
-                              "unit", p->unit);
-    json_t *figures =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "confidence", tb_json_number(figure->confidence), "achieved",
-                  tb_json_number(figure->achieved), "estimate", tb_json_number(figure->estimate), "low",
-                  figure->bounded ? tb_json_number(figure->low) : json_null(), "high",
-                  figure->bounded ? tb_json_number(figure->high) : json_null(), "n", (json_int_t)figure->n, "parts", parts);
-    bool whole = claim && figures && json_object_update(claim, figures) == 0;
-    if (whole && p->claim[0]) // older logs have no such member
-        whole = json_object_set_new(claim, "claim", json_string(p->claim)) == 0;
-    if (!whole || (p->stat == TB_STAT_ORDER && order_set(claim, p) < 0)) {
-        json_decref(claim);
-        claim = NULL;
-    }
-    json_decref(figures);
-    return claim;
+    json_t *claim =
+        json_pack("{s:s, s:s*, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:o*}", "id", p->id, "claim",
+                  *p->claim ? p->claim : NULL, "text", tb_prediction_text(p, text, sizeof text), "metric", p->metric, "cell",
+                  p->cell, "over", text_or_null(ratio ? p->over : ""), "under", text_or_null(ratio ? p->under : ""), "arm",
+                  text_or_null(ratio ? "" : p->arm), "stat", tb_stat_name(p->stat), "op", tb_op_name(p->op), "value", value, "unit",
+                  p->unit, "order", order_json(p));
+    json_t *figures = json_pack("{s:o, s:I, s:o}", "confidence", tb_json_number(shown->figure.confidence), "n",
+                                (json_int_t)shown->figure.seen.n, "parts", parts);
+    return joined(joined(claim, figures), seen_json(&shown->figure.seen));
 }
 
 static int judge(const struct tb_log_view *view, const struct tb_postulate *postulate, const struct tb_prediction *prediction,
                  double confidence, struct judgement *judgement, json_t **out)
 {
-    struct tb_part *parts = NULL, nothing = {.figure = {.estimate = NAN, .confidence = confidence}};
+    struct tb_part *parts = NULL, nothing = {.figure = {.seen = {.estimate = NAN}, .confidence = confidence}};
     const struct tb_part *worst = &nothing;
     bool conjunction = tb_prediction_conjunction(prediction);
     size_t count;
@@ -228,7 +474,7 @@ static int judge(const struct tb_log_view *view, const struct tb_postulate *post
 // --- the run ---
 
 // What makes all predictions moot; TB_VERDICT_COUNT: nothing does.
-static struct judgement overruling(const struct tb_log_view *view, const struct tb_gates *gates)
+static struct judgement overruling(const struct tb_log_view *view, const struct gates *gates)
 {
     struct judgement out = {.verdict = TB_VERDICT_COUNT};
     const char *unmet = json_string_value(json_object_get(view->header, "unmet"));
@@ -305,7 +551,7 @@ static struct judgement overall(const struct tb_postulate *postulate, const stru
 static int verdict_set(json_t *object, const struct judgement *judgement)
 {
     int rc = json_object_set_new(object, "verdict", json_string(tb_verdict_name(judgement->verdict)));
-    rc |= json_object_set_new(object, "why", tb_json_text(judgement->why));
+    rc |= json_object_set_new(object, "why", text_or_null(judgement->why));
     return rc ? -ENOMEM : 0;
 }
 
@@ -376,9 +622,9 @@ static json_int_t counted(const struct tb_log_view *view, const char *member)
 
 int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate *postulate, json_t **out)
 {
-    struct tb_gates gates;
+    struct gates gates;
     struct judgement run;
-    int rc = tb_gates(view, postulate, &gates);
+    int rc = gates_judge(view, postulate, &gates);
     if (rc < 0)
         return rc;
     json_t *list = json_array();

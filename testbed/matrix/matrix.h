@@ -67,7 +67,7 @@ struct tb_matrix_cell {
     char why[TB_MATRIX_WHY];
     unsigned samples;           // valid ones
     double sample[TB_MATRIX_ROUNDS_MAX]; // in the kind's unit, by round
-    struct tb_interval value;   // their median
+    struct tb_ratio value;   // their median
     double bandwidth;           // LOADED: median bytes/s of all the CPUs that read besides; else 0
     uint64_t bytes_planned, bytes_moved; // of all rounds together, LOADED: of the chase; equal, or the cell is invalid
     uint64_t time_ns;           // that the moving took

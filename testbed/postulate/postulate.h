@@ -30,8 +30,8 @@
 // time_ns it is the predicted rank in its cells (where several cover one, the first of them); op > or >=, value 1 or more. max,
 // min, median: with `arm`. op: >=, <=, >, <, within (then `value: [low, high]`), and == for max and min, which are exact. cell:
 // one of the cells; a pattern, "*" or "*/full": a conjunction. unit: x for ratios of arms, otherwise ns (time_ns) or ratio.
-// confidence: of an interval, 0.95 when left out. margin: an equivalence margin, left out or such as 0.02. claim: the
-// same in words, one line, or left out: reports show it above the formula. Only the formula is judged.
+// confidence: of an interval, 0.95 when left out. margin: an equivalence margin, left out or such as 0.02. claim: the prediction in
+// words, one line of at most 160 bytes, or left out; it is shown, and nothing is judged by it.
 //
 // All other keys must be there; requires and gates may be []. prior may be several lines (`prior: |`).
 //
@@ -56,9 +56,13 @@
 enum tb_stat { TB_STAT_HL_RATIO, TB_STAT_MEDIAN_RATIO, TB_STAT_MAX, TB_STAT_MIN, TB_STAT_MEDIAN, TB_STAT_ORDER };
 enum tb_op_kind_claim { TB_CLAIM_GE, TB_CLAIM_LE, TB_CLAIM_GT, TB_CLAIM_LT, TB_CLAIM_EQ, TB_CLAIM_WITHIN };
 
+const char *tb_stat_name(enum tb_stat stat);
+bool tb_stat_is_ratio(enum tb_stat stat);
+const char *tb_op_name(enum tb_op_kind_claim op);
+
 struct tb_prediction {
     char id[16];
-    char claim[160];            // in words, as a person wrote it; may be empty
+    char claim[161];            // the same in words; "": it was filed without any
     char metric[32];
     char cell[64];              // "churn-touch/full", "*/full" or "*"
     enum tb_stat stat;

@@ -29,6 +29,21 @@ static const char *const ops[] = {
 };
 static const char *const units[] = {"x", "ns", "ratio", "count", NULL};
 
+const char *tb_stat_name(enum tb_stat stat)
+{
+    return stats[stat].name;
+}
+
+bool tb_stat_is_ratio(enum tb_stat stat)
+{
+    return stats[stat].ratio;
+}
+
+const char *tb_op_name(enum tb_op_kind_claim op)
+{
+    return ops[op];
+}
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 // "(B/A)" into its two keys.

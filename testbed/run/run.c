@@ -152,6 +152,7 @@ static int blocks_run(struct running *running)
     return error;
 }
 
+// The summary is of the log as it lies on the disk, so the file is read: that proves that a reader will come to the same verdict.
 static int summary_make(struct running *running)
 {
     struct tb_run_result *result = running->result;

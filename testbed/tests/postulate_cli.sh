@@ -147,14 +147,20 @@ expect list_has_the_latest_verdict 0 " 1  falsified " "$LOCUS" list
 rm postulates/* && expect new_to_run 0 'postulates/0001-mine.md' "$LOCUS" postulate new mine --title 'glibc pays'
 sed -i 's/^prior:$/prior: nothing/; s/^# question: .*/question: Does it run as it is?/; s/B: glibc, C: locus/B: "null", C: locus/
     s/steady-decode/churn-touch/; s/workers_pinned\]/hardware]/; s/dispatch: spin/dispatch: inline/' postulates/0001-mine.md
-expect it_runs_without_a_line_of_code 0 'verdict ' "$LOCUS" run 1 --smoke -q --host h
+sed -i 's/- {id: P1, /&claim: glibc pays a quarter, /' postulates/0001-mine.md
+expect it_runs_without_a_line_of_code 0 'P1      glibc pays a quarter (hl_ratio(B/A) >= 1.25 on churn-touch/full)' \
+    "$LOCUS" run 1 --smoke -q --host h
 log=$(sed -n 's/^log //p' "$scratch/out")
 if head -n 1 "$log" | jq -e '.experiment.question == "Does it run as it is?" and .experiment.suite == null and
-    .design.dispatch == "inline" and (.arms | map(.name)) == ["locus", "null", "locus"]' >/dev/null; then
+    .design.dispatch == "inline" and (.arms | map(.name)) == ["locus", "null", "locus"]' >/dev/null &&
+    jq -se 'map(select(.t == "sum"))[0].predictions[0].claim == "glibc pays a quarter"' "$log" >/dev/null; then
     pass and_its_log_says_the_design
 else
     fail and_its_log_says_the_design "$(head -n 1 "$log" | cut -c 1-300)"
 fi
 sed -i 's/seed: 7/seed: 7, laps_counted: 1/' postulates/0001-mine.md
+expect its_words_are_listed 0 '"claim": "glibc pays a quarter"' "$LOCUS" list --json
+"$LOCUS" report "$log" -o "$scratch/page.html" >/dev/null
+check its_page_has_the_words_above_the_formula grep -q '>glibc pays a quarter<[^/].*hl_ratio(B/A) &gt;= 1.25' "$scratch/page.html"
 expect of_many_nodes_it_has_other_arms 2 "locus runs on one node only" "$LOCUS" run 1 --smoke -q --host h
 done_testing

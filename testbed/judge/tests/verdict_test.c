@@ -12,7 +12,7 @@ static struct tb_part judged(enum tb_op_kind_claim op, double from, double to, d
 {
     struct tb_prediction prediction = {
         .metric = "time_ns", .stat = TB_STAT_HL_RATIO, .op = op, .low = from, .high = to, .margin = margin};
-    struct tb_part part = {.figure = {.low = low, .high = high, .known = true, .bounded = bounded}};
+    struct tb_part part = {.figure = {.seen = {.low = low, .high = high, .bounded = bounded}, .known = true}};
     tb_part_judge(&prediction, &part);
     return part;
 }
@@ -85,6 +85,10 @@ Test(verdict, a_ratio_survives_just_above_and_falls_just_below)
     world_pace(&w, 0, 1, 1.25, 0);
     struct tb_prediction *p = world_predict(&w, TB_CLAIM_GE, 1.25 * (1 - 1e-9));
     SAYS(world_judge(&w), "verdict", "survived");
+    cr_expect_null(json_object_get(world_prediction(&w, 0), "claim"), "logs of before have no such member");
+    snprintf(w.postulate.predictions[0].claim, sizeof w.postulate.predictions[0].claim, "in words");
+    world_judge(&w);
+    SAYS(world_prediction(&w, 0), "claim", "in words");
     const json_t *said = world_prediction(&w, 0);
     CLOSE(number_at(said, "estimate"), 1.25, 1e-9);
     CLOSE(number_at(said, "low"), 1.25, 1e-9);

@@ -104,7 +104,7 @@ const struct tb_matrix_cell *tb_matrix_at(const struct tb_matrix *matrix, enum t
 }
 
 // The true ratio of two medians lies between the quotients of their limits with at least the confidence that both together have.
-static void ratio_of_intervals(const struct tb_interval *over, const struct tb_interval *under, struct tb_ratio *out)
+static void ratio_of_intervals(const struct tb_ratio *over, const struct tb_ratio *under, struct tb_ratio *out)
 {
     bool bounded = over->bounded && under->bounded && over->low > 0 && under->low > 0;
     *out = (struct tb_ratio){

@@ -123,7 +123,7 @@ static void put_settings(const struct view *view)
 
 static struct tb_value value_of(const struct tb_matrix *matrix, const struct tb_matrix_cell *cell)
 {
-    const struct tb_interval *value = &cell->value;
+    const struct tb_ratio *value = &cell->value;
     if (!tb_matrix_told(matrix, cell))
         return tb_none(cell->state == TB_MATRIX_INVALID ? "INVALID" : "?");
     return value->bounded ? tb_interval_of(value->estimate, value->low, value->high, value->confidence)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TEN "ten_bytes_"
 #define PATH "postulates/0002-churn-against-glibc.md"
 
 static const char good[] = "---\n"                                                                  // 1
@@ -139,6 +140,17 @@ Test(postulate, predictions_are_read_and_shown)
     cr_expect_eq(p->predictions[0].line, 13);
     cr_expect_eq(p->predictions[2].line, 17);
     tb_postulate_close(p);
+}
+
+Test(postulate, a_claim_in_words_is_kept_and_may_be_left_out)
+{
+    size_t bytes;
+    char *text = changed("id: P1", "id: P1, claim: " TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN, &bytes);
+    struct tb_postulate *p = parse_good(text, bytes);
+    cr_expect_eq(strlen(p->predictions[0].claim), 160);
+    cr_expect_str_empty(p->predictions[1].claim);
+    tb_postulate_close(p);
+    free(text);
 }
 
 Test(postulate, a_conjunction_knows_its_parts)
@@ -373,6 +385,11 @@ static const struct wrong {
     {"laps: 20", "laps: 20, laps_counted: 0", 11, "'laps_counted' has to be a whole number from 1 to"},
     {"title:", "suite: 3\ntitle:", 3, "'suite' has to be a whole number from 1 to 2, not 3"},
     {"title:", "question: [a]\ntitle:", 3, "'question' is a list"},
+    {"id: P1", "id: P1, claim: \"\"", 13, "'claim' is empty"},
+    {"id: P1", "id: P1, claim: \"a\\nb\"", 13, "'claim' has to be one line"},
+    {"id: P1", "id: P1, claim: \"\\e[2J\"", 13, "a control character, written as an escape"},
+    {"id: P1", "id: P1, claim: " TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "x", 13,
+     "'claim' is longer than 160 bytes"},
     {"metric: outstanding_ratio", "metric: outstanding_ratio, margin: 0.1", 15, "'margin' is for ratios of two arms"},
     {"metric: time_ns", "metric: time", 13, "distinct_ratio, waits, remote_touch"},
     {"hl_ratio(B/A)", "hl_ratio(B)", 14, "stat 'hl_ratio(B)'"},

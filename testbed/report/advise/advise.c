@@ -124,7 +124,7 @@ static enum tb_advise_cost cost_of(const struct tb_ratio *ratio, double resoluti
     if (side)
         return side > 0 ? TB_ADVISE_SLOWER : TB_ADVISE_FASTER;
     bool fine = resolution > 0 && resolution <= SAME_MARGIN_MAX;
-    return fine && tb_equivalent(ratio, resolution, NULL) ? TB_ADVISE_SAME : TB_ADVISE_UNTOLD;
+    return fine && tb_equivalent(ratio, resolution) ? TB_ADVISE_SAME : TB_ADVISE_UNTOLD;
 }
 
 static void costs(const struct tb_campaign *campaign, struct tb_advise_result *result)

@@ -16,7 +16,7 @@
 #include "testbed/base/words.h"
 #include "testbed/judge/arm_figures.h"
 #include "testbed/record/store.h"
-#include "testbed/stats/unpaired.h"
+#include "testbed/report/board/board.h"
 
 // --- arms ----------------------------------------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 // compare: two runs side by side, of one host or of two: the arms that both have in the cells that both have, and what else
 // differs.
 //
-// Between runs nothing is paired (unpaired.h), so an interval here says how the samples scatter and not what else changed. An arm
-// is the same in both when it is the same contender; of an A/A pair the first goes with the first.
+// Between runs nothing is paired (tb_ratio_unpaired), so an interval here says how the samples scatter and not what else changed.
+// An arm is the same in both when it is the same contender; of an A/A pair the first goes with the first.
 #ifndef TB_COMPARE_H
 #define TB_COMPARE_H
 

@@ -107,10 +107,13 @@ static void put_predictions(struct tb_doc *doc, const struct tb_log_view *view)
         char title[300];
         if (!tb_prediction_measured(view->header, prediction))
             continue;
-        snprintf(title, sizeof title, "%s %s: %s", id, tb_member_text(prediction, "text"), look->verdict);
+        const char *claim = tb_member_text(prediction, "claim"), *text = tb_member_text(prediction, "text");
+        snprintf(title, sizeof title, "%s %s: %s", id, *claim ? claim : text, look->verdict);
         tb_doc_folded(doc, 3, NULL, title);
         tb_doc_tone(doc, look->tone);
         tb_doc_anchor(doc, id);
+        if (*claim)
+            tb_doc_say(doc, NULL, "%s on %s", text, tb_member_text(prediction, "cell"));
         if (why[strcspn(why, "abcdefghijklmnopqrstuvwxyz")]) // not only the figures again
             tb_doc_say(doc, NULL, "%s", why);
         put_parts(doc, view->header, prediction);

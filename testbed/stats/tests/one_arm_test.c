@@ -48,7 +48,7 @@ Test(one_arm, sign_interval_has_the_critical_values_of_r)
 Test(one_arm, sign_interval_of_a_median_says_what_it_reaches)
 {
     const double values[] = {7, 1, 5, 3, 9, 2, 8, 4, 6, 10};
-    struct tb_interval median;
+    struct tb_ratio median;
     cr_assert_eq(tb_median_sign(values, 10, 0.95, &median), 0);
     NEAR(median.estimate, 5.5, 0);
     NEAR(median.low, 2, 0); // the second smallest and largest: 1 - 2 (1 + 10) / 1024
@@ -70,7 +70,7 @@ Test(one_arm, sign_ratio_is_that_of_the_logs)
         b[i] = a[i] * ratios[i];
     }
     struct tb_ratio ratio;
-    struct tb_interval plain;
+    struct tb_ratio plain;
     cr_assert_eq(tb_ratio_sign(a, b, 11, 0.95, &ratio), 0);
     cr_assert_eq(tb_median_sign(ratios, 11, 0.95, &plain), 0);
     NEAR(ratio.estimate, plain.estimate, 1e-12);
@@ -107,7 +107,7 @@ Test(one_arm, sign_interval_covers_a_skewed_median_under_drift)
 Test(one_arm, bootstrap_has_the_quantiles_of_all_resamples)
 {
     const double values[] = {30, 10, 20};
-    struct tb_interval median;
+    struct tb_ratio median;
     cr_assert_eq(tb_median_bootstrap(values, 3, 0.95, 1, &median), 0);
     NEAR(median.estimate, 20, 0);
     NEAR(median.low, 10, 0);
@@ -127,7 +127,7 @@ Test(one_arm, bootstrap_is_as_wide_as_the_median_wavers)
     int covered = 0;
     for (int campaign = 0; campaign < campaigns; campaign++) {
         double values[30];
-        struct tb_interval median;
+        struct tb_ratio median;
         for (size_t i = 0; i < 30; i++)
             values[i] = uniform(&state);
         cr_assert_eq(tb_median_bootstrap(values, 30, 0.95, (uint64_t)campaign, &median), 0);
@@ -140,7 +140,7 @@ Test(one_arm, bootstrap_repeats_with_its_seed_and_differs_with_another)
 {
     double values[30];
     uint64_t state = 11;
-    struct tb_interval first, again, other;
+    struct tb_ratio first, again, other;
     for (size_t i = 0; i < 30; i++)
         values[i] = uniform(&state);
     cr_assert_eq(tb_median_bootstrap(values, 30, 0.95, 7, &first), 0);
@@ -177,14 +177,12 @@ Test(one_arm, outliers_are_counted_beyond_the_fences_and_not_on_them)
 Test(one_arm, equivalence_is_an_interval_inside_the_margin)
 {
     struct tb_ratio ratio = {.estimate = 1, .low = 1 / 1.02, .high = 1.02, .bounded = true};
-    double width;
-    cr_assert(tb_equivalent(&ratio, 0.02, &width));
-    NEAR(width, 1.02 * 1.02 - 1, 1e-12);
-    cr_assert(!tb_equivalent(&ratio, 0.0199, NULL) && !tb_equivalent(&ratio, 0, NULL));
+    cr_assert(tb_equivalent(&ratio, 0.02));
+    cr_assert(!tb_equivalent(&ratio, 0.0199) && !tb_equivalent(&ratio, 0));
     ratio.low = 0.9803;
-    cr_assert(!tb_equivalent(&ratio, 0.02, NULL));
+    cr_assert(!tb_equivalent(&ratio, 0.02));
     ratio = (struct tb_ratio){.low = 0, .high = INFINITY};
-    cr_assert(!tb_equivalent(&ratio, 1e9, &width) && isinf(width));
+    cr_assert(!tb_equivalent(&ratio, 1e9));
 }
 
 Test(one_arm, spread_is_that_of_the_pairs)
@@ -201,7 +199,7 @@ Test(one_arm, spread_is_that_of_the_pairs)
 Test(one_arm, nothing_is_made_of_nothing_and_of_the_unknown)
 {
     const double good[] = {1, 2, 3, 4, 5, 6, 7}, unknown[] = {1, 2, NAN, 4, 5, 6, 7}, zero[] = {1, 2, 0, 4, 5, 6, 7};
-    struct tb_interval interval;
+    struct tb_ratio interval;
     struct tb_ratio ratio;
     struct tb_outliers outliers;
     struct tb_spread spread;

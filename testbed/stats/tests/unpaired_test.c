@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // unpaired: against R's rank-sum quantiles, naive enumeration, and a simulation with a known truth.
+#include "testbed/stats/stats.h"
+
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "testbed/stats/unpaired.h"
 
 #define NEAR(actual, expected, tolerance)                                                                                          \
     cr_assert(fabs((actual) - (expected)) <= (tolerance), "%s is %.12g, not %.12g", #actual, (double)(actual), (double)(expected))
