@@ -129,6 +129,8 @@ struct tb_value tb_interval_of(double estimate, double low, double high, double 
 {
     if (!isfinite(estimate))
         return tb_none(NULL);
+    low = isnan(low) ? -INFINITY : low;
+    high = isnan(high) ? INFINITY : high;
     return (struct tb_value){.kind = TB_VALUE_INTERVAL, .number = estimate, .low = low, .high = high, .confidence = confidence};
 }
 

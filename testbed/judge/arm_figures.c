@@ -49,7 +49,7 @@ static void describe(const struct tb_log_view *view, size_t cell, struct tb_arm_
     }
 }
 
-static const json_t *summary_entry(const struct tb_log_view *view, size_t cell, const char *arm)
+const json_t *tb_summary_arm(const struct tb_log_view *view, size_t cell, const char *arm)
 {
     char label[256];
     const json_t *entry;
@@ -59,11 +59,6 @@ static const json_t *summary_entry(const struct tb_log_view *view, size_t cell, 
         if (strcmp(tb_member_text(entry, "cell"), label) == 0 && strcmp(tb_member_text(entry, "arm"), arm) == 0)
             return entry;
     return NULL;
-}
-
-bool tb_many_nodes(const struct tb_log_view *view)
-{
-    return json_is_true(tb_member(view->header, "design.many_nodes"));
 }
 
 // The largest figure of a metric over all valid samples. NAN without any.
@@ -98,7 +93,7 @@ int tb_arm_figures(const struct tb_log_view *view, size_t cell, size_t arm, stru
 {
     *out = (struct tb_arm_figures){.key = arm_key(view, arm)};
     out->name = tb_member_text(json_array_get(tb_member(view->header, "arms"), arm), "name");
-    out->summary = summary_entry(view, cell, out->key);
+    out->summary = tb_summary_arm(view, cell, out->key);
     describe(view, cell, out);
     struct {
         const char *metric;

@@ -22,10 +22,11 @@ struct tb_arm_figures {
 size_t tb_cells_count(const struct tb_log_view *view);
 size_t tb_arms_count(const struct tb_log_view *view);
 
-bool tb_many_nodes(const struct tb_log_view *view); // false for a log that is older than such runs
-
 // "churn-touch/full". Returns out.
 const char *tb_cell_label(const struct tb_log_view *view, size_t cell, char *out, size_t bytes);
+
+// The summary's entry of an arm, by its key; NULL: it has none.
+const json_t *tb_summary_arm(const struct tb_log_view *view, size_t cell, const char *arm);
 
 // 0 or -errno.
 int tb_arm_figures(const struct tb_log_view *view, size_t cell, size_t arm, struct tb_arm_figures *out);

@@ -338,11 +338,9 @@ static bool add_runs(struct tb_doc *doc, const json_t *comparison)
     return timed;
 }
 
-// With its interval, where a side that has no end is null.
 static struct tb_value interval_value(const json_t *figure, double confidence)
 {
-    double low = tb_member_number(figure, "low"), high = tb_member_number(figure, "high");
-    return tb_interval_of(tb_member_number(figure, "estimate"), isnan(low) ? -INFINITY : low, isnan(high) ? INFINITY : high,
+    return tb_interval_of(tb_member_number(figure, "estimate"), tb_member_number(figure, "low"), tb_member_number(figure, "high"),
                           confidence);
 }
 

@@ -108,8 +108,7 @@ static struct tb_value observed(const json_t *result)
     double high = tb_member_number(result, "high");
     if (isnan(estimate))
         return tb_none("");
-    return low == high ? tb_number(estimate)
-                       : tb_interval_of(estimate, isnan(low) ? -INFINITY : low, isnan(high) ? INFINITY : high, NAN);
+    return low == high ? tb_number(estimate) : tb_interval_of(estimate, low, high, NAN);
 }
 
 // A row for each host that ran it. `id`: "P1", or "all" for the postulate as a whole.

@@ -187,24 +187,11 @@ static json_t *figure(const struct row *row, double value)
     return row->valid ? tb_json_number(value) : json_null();
 }
 
-// The summary's entry of it; "" where it has none.
-static const json_t *summary_of(const struct cell *cell, const struct row *row)
-{
-    const json_t *entry;
-    char label[256];
-    size_t i;
-    tb_cell_label(cell->view, cell->index, label, sizeof label);
-    json_array_foreach (tb_member(cell->view->summary, "arms"), i, entry)
-        if (strcmp(tb_member_text(entry, "cell"), label) == 0 && json_equal(tb_member(entry, "arm"), tb_member(row->header, "key")))
-            return entry;
-    return NULL;
-}
-
 // The medians' ends are the summary's.
 static json_t *row_json(const struct cell *cell, const struct row *row)
 {
     const struct tb_row *figures = &row->figures;
-    const json_t *summary = summary_of(cell, row);
+    const json_t *summary = tb_summary_arm(cell->view, cell->index, tb_member_text(row->header, "key"));
     double median = figures->ns_median, low = tb_member_number(summary, "low"), high = tb_member_number(summary, "high");
     const struct tb_json_member members[] = {
         {"name", tb_json_clean(tb_member_text(row->header, "name"))},

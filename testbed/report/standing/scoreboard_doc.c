@@ -25,20 +25,16 @@ static struct tb_value value_of(const json_t *value)
 
 // --- the standing --------------------------------------------------------------------------------------------------------------
 
-// The host's first group from `from` on, or the one at that touch. NULL: there is none.
-static const json_t *group_of(const json_t *board, size_t from, const char *host, const char *touch)
+static bool same_host(const json_t *a, const json_t *b)
 {
-    const json_t *standing = tb_member(board, "standing"), *group;
-    for (size_t i = from; (group = json_array_get(standing, i)); i++)
-        if (strcmp(tb_member_text(group, "host"), host) == 0 && (!touch || strcmp(tb_member_text(group, "touch"), touch) == 0))
-            return group;
-    return NULL;
+    return json_equal(tb_member(a, "host"), tb_member(b, "host"));
 }
 
-// Full touch, where there is any.
-static bool is_first_of_host(const json_t *board, const json_t *group)
+// Full touch, where there is any: a host's groups stand together.
+static bool is_first_of_host(const json_t *board, size_t at)
 {
-    return group == group_of(board, 0, tb_member_text(group, "host"), NULL);
+    const json_t *standing = tb_member(board, "standing");
+    return at == 0 || !same_host(json_array_get(standing, at - 1), json_array_get(standing, at));
 }
 
 static const char *touch_words(const json_t *group)
@@ -65,20 +61,22 @@ static void put_contender(struct tb_table *table, const json_t *row, const json_
 }
 
 // A host's first group, at index `at`, and beside it the one without touch, or its second.
-static void put_host(struct tb_doc *doc, const json_t *board, const json_t *group, size_t at, bool all)
+static void put_host(struct tb_doc *doc, const json_t *board, size_t at, bool all)
 {
+    const json_t *standing = tb_member(board, "standing"), *group = json_array_get(standing, at), *other = NULL, *row;
     const char *host = tb_member_text(group, "host");
-    const json_t *untouched = group_of(board, at + 1, host, "none"), *row;
-    const json_t *other = untouched ? untouched : group_of(board, at + 1, host, NULL);
     size_t i;
+    for (i = at + 1; same_host(json_array_get(standing, i), group); i++)
+        if (!other || strcmp(tb_member_text(json_array_get(standing, i), "touch"), "none") == 0)
+            other = json_array_get(standing, i);
     const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false},
                                         {"mean", touch_words(group), TB_AS_RATIO, true},
                                         {"locus", "locus there", TB_AS_RATIO, false},
                                         {"cells", "cells", TB_AS_IS, false},
-                                        {NULL, "unbeaten", TB_AS_IS, false},
+                                        {.title = "unbeaten"},
                                         {"other", other ? touch_words(other) : NULL, TB_AS_RATIO, false},
-                                        {NULL, other ? "cells" : NULL, TB_AS_IS, false},
-                                        {NULL, NULL, TB_AS_IS, false}};
+                                        {.title = other ? "cells" : NULL},
+                                        {0}};
     struct tb_table *table = tb_doc_table(doc, NULL, host, columns);
     tb_table_scale(table, tb_member_text(group, "touch"));
     json_array_foreach (tb_member(group, "contenders"), i, row)
@@ -96,8 +94,8 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool al
                "locus on the same cells. Unbeaten: cells on which nobody was measurably faster. Means have no interval; each cell "
                "has one.");
     json_array_foreach (tb_member(board, "standing"), i, group)
-        if (is_first_of_host(board, group))
-            put_host(doc, board, group, i, all);
+        if (is_first_of_host(board, i))
+            put_host(doc, board, i, all);
 }
 
 // --- a cell --------------------------------------------------------------------------------------------------------------------
@@ -106,11 +104,7 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool al
 struct tb_value tb_scoreboard_times_faster(const json_t *row)
 {
     struct tb_value value = value_of(tb_member(row, "times_faster"));
-    if (value.kind == TB_VALUE_INTERVAL && value.low == value.high)
-        return tb_number(value.number);
-    value.low = isnan(value.low) ? -INFINITY : value.low;
-    value.high = isnan(value.high) ? INFINITY : value.high;
-    return value;
+    return value.kind == TB_VALUE_INTERVAL && value.low == value.high ? tb_number(value.number) : value;
 }
 
 struct tb_value tb_scoreboard_rank(const json_t *row, char text[16])
@@ -156,10 +150,14 @@ void tb_scoreboard_put_table(struct tb_doc *doc, const json_t *table, const char
     const json_t *row;
     size_t i;
     snprintf(faster, sizeof faster, "times faster than\n%.60s", *baseline ? baseline : "(nobody)");
-    const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false}, {"rank", "\nrank", TB_AS_IS, false},
-                                        {NULL, "rank\nclaimed", TB_AS_IS, false},    {NULL, "\nmedian", TB_AS_TIME, false},
-                                        {"times_faster", faster, TB_AS_RATIO, true}, {NULL, "MAD\n%", TB_AS_IS, false},
-                                        {NULL, "held\n/peak", TB_AS_RATIO, false},   {NULL, NULL, TB_AS_IS, false}};
+    const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false},
+                                        {"rank", "\nrank", TB_AS_IS, false},
+                                        {.title = "rank\nclaimed"},
+                                        {.title = "\nmedian", .unit = TB_AS_TIME},
+                                        {"times_faster", faster, TB_AS_RATIO, true},
+                                        {.title = "MAD\n%"},
+                                        {.title = "held\n/peak", .unit = TB_AS_RATIO},
+                                        {0}};
     struct tb_table *out = tb_doc_table(doc, NULL, title, columns);
     tb_table_scale(out, tb_member_text(table, "touch"));
     json_array_foreach (tb_member(table, "contenders"), i, row)
@@ -190,9 +188,7 @@ static void put_tables(struct tb_doc *doc, const json_t *board)
 
 void tb_scoreboard_put_missing(struct tb_doc *doc, const json_t *board)
 {
-    static const struct tb_column columns[] = {{"missing", "no figure yet", TB_AS_IS, false},
-                                               {NULL, "how to make one", TB_AS_IS, false},
-                                               {NULL, NULL, TB_AS_IS, false}};
+    static const struct tb_column columns[] = {{"missing", "no figure yet", TB_AS_IS, false}, {.title = "how to make one"}, {0}};
     static const char *const lists[][2] = {{"not_measured.cells", "cell"}, {"not_measured.contenders", "name"}};
     struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
     const json_t *entry;
@@ -229,7 +225,7 @@ static void put_answer(struct tb_doc *doc, const json_t *board, bool more)
     json_array_foreach (tb_member(board, "warnings"), i, warning)
         tb_doc_say(doc, NULL, "%s", json_string_value(warning));
     json_array_foreach (tb_member(board, "standing"), i, group)
-        if (is_first_of_host(board, group))
+        if (is_first_of_host(board, i))
             tb_doc_answer(doc, NULL, "%s", tb_member_text(group, "sentence"));
     if (i == 0)
         tb_doc_answer(doc, NULL, TB_SCOREBOARD_NOTHING);
