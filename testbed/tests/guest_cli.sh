@@ -24,8 +24,8 @@ check readme-s-own-command called '--machine n2 --timeout 600 -- /.*/locus run 0
 check readme-has-it grep -q 'locus guest -- run 0005' "$repo/testbed/measure/nodes/README.md"
 
 export LOCUS_SHARE=$scratch/nowhere
-refuses a-share-that-is-not-there 2 "guest/boot.sh in $scratch/nowhere, which LOCUS_SHARE names" guest topo
-refuses no-sample-either 2 "workload/sample.csv in $scratch/nowhere" advise
+refuses a-share-that-is-not-there 2 "guest/boot.sh is not in $scratch/nowhere.*LOCUS_SHARE" guest topo
+refuses no-sample-either 2 "workload/sample.csv is not in $scratch/nowhere" advise
 unset LOCUS_SHARE
 cp "$LOCUS" "$scratch/elsewhere/lonely"
 lonely() { # word, argument...
@@ -33,8 +33,8 @@ lonely() { # word, argument...
     why="exit $?: $(cat "$err")"
     [ "${why%%:*}" = 'exit 2' ] && [ "$(wc -l <"$err")" -eq 1 ] && grep -q "$1.*LOCUS_SHARE" "$err"
 }
-check a-program-that-was-copied-alone-says-what-it-lacks lonely 'there is no guest/boot.sh' guest topo
-check and-of-the-sample lonely 'there is no workload/sample.csv' advise
+check a-program-that-was-copied-alone-says-what-it-lacks lonely 'guest/boot.sh is missing' guest topo
+check and-of-the-sample lonely 'workload/sample.csv is missing' advise
 
 # A clone's program finds its files from anywhere; what QEMU needs lies in the user's cache, and the error has the command.
 elsewhere() {

@@ -57,14 +57,14 @@ check bench-takes-a-named-library named bench -q -r 2
 advised() { locus 0 advise -q --rounds 2 --workload steady-decode -c "home-steered,fast=malloc:$fake"; }
 check advise-takes-a-named-library advised
 
-refuses a-contenders-name 2 "'mimalloc' is a contender already" eval -c "mimalloc=malloc:$fake"
+refuses a-contenders-name 2 "'mimalloc' is already a contender" eval -c "mimalloc=malloc:$fake"
 refuses a-name-for-two-libraries 2 "'a' is .* already" eval -c "a=malloc:$fake,a=malloc:$scratch/other.so"
-refuses a-name-that-is-none 2 "'a:b' is no name" eval -c "a:b=malloc:$fake"
+refuses a-name-that-is-none 2 "'a:b' is not a name" eval -c "a:b=malloc:$fake"
 refuses a-name-for-what-is-no-library 2 'malloc:/path/lib.so' eval -c a=mimalloc
 refuses a-named-library-that-is-missing 2 'malloc:/nonexistent: No such file' eval -c a=malloc:/nonexistent
 cp "$fake" "$scratch/a b.so"
 refuses a-library-that-cannot-be-preloaded 2 'a blank or a colon' eval -c "a=malloc:$scratch/a b.so"
-refuses a-named-library-in-advise 2 "'locus' is a contender already" advise -c "locus=malloc:$fake"
+refuses a-named-library-in-advise 2 "'locus' is already a contender" advise -c "locus=malloc:$fake"
 
 # --- what loads, and what does not ---------------------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ check what-was-fetched-is-tried tried
 mkdir "$scratch/mine" && echo mine >"$scratch/mine/file"
 sh "$REPO/testbed/measure/peers.sh" "$scratch/mine" >"$out" 2>"$err"
 holds a-folder-of-something-else-is-refused "exit $?: $(cat "$err")" \
-    eval "grep -q 'holds something else' '$err' && [ -s '$scratch/mine/file' ]"
+    eval "grep -q 'has other contents' '$err' && [ -s '$scratch/mine/file' ]"
 tried # what was said is looked at next
 tells() { holds "$1" "it says: $(cat "$out")" grep -Eq "^$2" "$out"; }
 tells the-libc-that-is-too-old-is-named "jemalloc 9.1: needs GLIBC_9.99, this host has 2\.[0-9]+$"

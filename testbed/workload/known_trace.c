@@ -30,11 +30,6 @@ static const struct known *find(const char *name)
     return NULL;
 }
 
-const char *tb_known_trace_at(size_t i)
-{
-    return i < sizeof traces / sizeof *traces ? traces[i].name : NULL;
-}
-
 bool tb_known_trace(const char *name)
 {
     return find(name) != NULL;

@@ -16,7 +16,6 @@
 
 #include "testbed/workload/trace.h"
 
-const char *tb_known_trace_at(size_t i); // all names; NULL after the last
 bool tb_known_trace(const char *name);
 
 // Its file, which need not exist. 0, -ENOENT (no such name), -ENAMETOOLONG.

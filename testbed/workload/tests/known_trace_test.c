@@ -100,8 +100,7 @@ Test(known_trace, other_names_are_none)
     cr_expect_eq(tb_known_trace_path("azure", text, sizeof text), -ENOENT);
     cr_expect_eq(tb_known_trace_schedule("azure", &schedule, &why), -ENOENT);
     cr_expect_str_eq(why.text, "there is no trace named azure");
-    size_t count = 0;
-    while (tb_known_trace_at(count))
-        cr_expect(tb_known_trace(tb_known_trace_at(count++)));
-    cr_expect_eq(count, 4u);
+    const char *const names[] = {"sample", "azure-conv", "azure-code", "mooncake"};
+    for (unsigned i = 0; i < 4; i++)
+        cr_expect(tb_known_trace(names[i]), "%s", names[i]);
 }
