@@ -4,7 +4,7 @@
 # receive.sh MACHINE FOLDER: reads what a guest says while it runs, and brings home what it made durable of its record; run by
 # boot.sh, in the project's folder. It ends with its input.
 #
-#   OFFSET BYTES /locus/PATH and the bytes     an append to a journal (testbed/record/journal.h); below logs/guest-MACHINE and
+#   OFFSET BYTES /locus/PATH and the bytes     an append to a journal (testbed/record/chain.h); below logs/guest-MACHINE and
 #                                              build/logs/guest-MACHINE it is made here, too, where PATH has just OFFSET bytes
 #   0 0 clock SECONDS                          what time it is there, when the command begins and when it has ended
 #
