@@ -4,7 +4,7 @@
 # receive.sh MACHINE FOLDER: reads a guest's messages while it runs, and copies its record here. boot.sh runs it in the project's
 # folder. It ends with its input.
 #
-#   OFFSET BYTES /locus/PATH and the bytes     an append to a journal (testbed/record/journal.h). Below logs/guest-MACHINE and
+#   OFFSET BYTES /locus/PATH and the bytes     an append to a journal (testbed/record/chain.h). Below logs/guest-MACHINE and
 #                                              build/logs/guest-MACHINE it is repeated here, if PATH has exactly OFFSET bytes
 #   0 0 clock SECONDS                          the guest's time, when the command begins and when it ends
 #

@@ -9,9 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <liburing.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -171,4 +175,234 @@ int tb_chain_load(const char *path, struct tb_chain *out)
     if (error)
         tb_chain_close(out);
     return error;
+}
+
+// --- journal --------------------------------------------------------------------------------------------------------------------
+//
+// One rule above all: acknowledge nothing that a power cut could take back.
+//
+// The write may be tried again, the fsync never: when it fails, the kernel has dropped the pages that it could not write and calls
+// them clean, and the next fsync would succeed about nothing (the "fsyncgate" of 2018). So what io_uring did not write, be it all
+// or the rest of a short write, is written by write(2), which also says the true reason if it cannot; but an fsync's error is
+// final for its append. Then the file is cut to its length before: that gives the space back after ENOSPC, and makes the last page
+// dirty again, so that the fsync behind the cut is about that page. If even this fails, the journal is of no more use.
+
+struct tb_journal {
+    int fd;
+    char *copied;   // its absolute path, where appends are copied; or NULL
+    off_t bytes;    // of the file, all of them durable
+    bool unclean;   // what is in the file is unknown
+    bool ring_open;
+    struct io_uring ring;
+};
+
+// --- folders -------------------------------------------------------------------------------------------------------------------
+
+// Makes the name `path` durable: fsync of the folder that it is in.
+static int name_sync(const char *path)
+{
+    char *copy = strdup(path);
+    if (!copy)
+        return -ENOMEM;
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error = fd < 0 || fsync(fd) ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return error;
+}
+
+// The folders above the file `path`.
+static int folders_make(const char *path)
+{
+    char *copy = strdup(path);
+    int error = copy && *copy ? 0 : copy ? -ENOENT : -ENOMEM;
+    char *slash = error ? NULL : strchr(copy + 1, '/');
+    for (; slash && !error; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0777) == 0)
+            error = name_sync(copy);
+        else if (errno != EEXIST)
+            error = -errno;
+        *slash = '/';
+    }
+    free(copy);
+    return error;
+}
+
+// --- the copy ------------------------------------------------------------------------------------------------------------------
+
+#define COPY_TRIES 10000 // of a millisecond each: a virtio port is open for one process at a time
+
+static int copy_open(void)
+{
+    const char *path = getenv("LOCUS_JOURNAL_COPY");
+    int fd = -1;
+    for (int i = 0; fd < 0 && i < COPY_TRIES; i++) {
+        fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 && errno != EBUSY && errno != EINTR)
+            break;
+        if (fd < 0)
+            usleep(1000);
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+static int copy(const struct tb_journal *journal, const char *data, size_t bytes)
+{
+    char head[PATH_MAX + 48];
+    if (!journal->copied)
+        return 0;
+    int length = snprintf(head, sizeof head, "%lld %zu %s\n", (long long)journal->bytes, bytes, journal->copied);
+    int fd = copy_open();
+    int error = fd < 0 ? fd : tb_file_write(fd, head, (size_t)length);
+    if (!error)
+        error = tb_file_write(fd, data, bytes);
+    if (fd >= 0 && close(fd) && !error) // a serial line is drained here
+        error = -errno;
+    return error;
+}
+
+// A name with a newline in it would end the line too early.
+static int copy_begin(struct tb_journal *journal, const struct tb_journal_config *config)
+{
+    const char *wanted = getenv("LOCUS_JOURNAL_COPY");
+    if (!wanted || !*wanted)
+        return 0;
+    journal->copied = realpath(config->path, NULL);
+    if (!journal->copied)
+        return -errno;
+    if (strchr(journal->copied, '\n'))
+        return -EINVAL;
+    return config->create ? copy(journal, "", 0) : 0;
+}
+
+// --- open, close ---------------------------------------------------------------------------------------------------------------
+
+static int file_open(struct tb_journal *journal, const struct tb_journal_config *config)
+{
+    struct stat status;
+    int error = config->create ? folders_make(config->path) : 0;
+    if (error)
+        return error;
+    journal->fd = open(config->path, O_WRONLY | O_APPEND | O_CLOEXEC | (config->create ? O_CREAT | O_EXCL : 0), 0644);
+    if (journal->fd < 0)
+        return -errno;
+    if (config->lock && flock(journal->fd, LOCK_EX | LOCK_NB))
+        error = -errno;
+    if (!error && config->create)
+        error = name_sync(config->path);
+    if (!error && fstat(journal->fd, &status))
+        error = -errno;
+    if (!error && config->lock && status.st_nlink == 0) // another took its place (import.h)
+        error = -EWOULDBLOCK;
+    if (!error)
+        journal->bytes = status.st_size;
+    if (!error)
+        error = copy_begin(journal, config);
+    if (error && config->create && error != -EWOULDBLOCK) // then it is another's by now
+        unlink(config->path);
+    return error;
+}
+
+int tb_journal_open(struct tb_journal **out, const struct tb_journal_config *config)
+{
+    const char *wanted = getenv("LOCUS_JOURNAL");
+    struct tb_journal *journal = calloc(1, sizeof *journal);
+    if (!journal)
+        return -ENOMEM;
+    journal->fd = -1;
+    int error = file_open(journal, config);
+    if (error) {
+        tb_journal_close(journal);
+        return error;
+    }
+    if (!config->plain && (!wanted || strcmp(wanted, "plain")))
+        journal->ring_open = io_uring_queue_init(2, &journal->ring, 0) == 0;
+    *out = journal;
+    return 0;
+}
+
+void tb_journal_close(struct tb_journal *journal)
+{
+    if (!journal)
+        return;
+    if (journal->ring_open)
+        io_uring_queue_exit(&journal->ring);
+    if (journal->fd >= 0)
+        close(journal->fd);
+    free(journal->copied);
+    free(journal);
+}
+
+const char *tb_journal_engine(const struct tb_journal *journal)
+{
+    return journal->ring_open ? "io_uring" : "write+fsync";
+}
+
+// --- appends -------------------------------------------------------------------------------------------------------------------
+
+// Submits write and fsync, and waits for both. results[0] of the write, [1] of the fsync: -ECANCELED where it was not begun.
+static int ring_run(struct tb_journal *journal, const void *data, size_t bytes, int results[2])
+{
+    struct io_uring *ring = &journal->ring;
+    struct io_uring_sqe *write_entry = io_uring_get_sqe(ring), *sync_entry = io_uring_get_sqe(ring);
+    io_uring_prep_write(write_entry, journal->fd, data, (unsigned)bytes, (__u64)journal->bytes);
+    write_entry->flags |= IOSQE_IO_LINK;
+    write_entry->user_data = 0;
+    io_uring_prep_fsync(sync_entry, journal->fd, 0);
+    sync_entry->user_data = 1;
+    results[0] = results[1] = -ECANCELED;
+    int error = 0, submitted = io_uring_submit_and_wait(ring, 2);
+    for (int i = 0; i < submitted && !error; i++) {
+        struct io_uring_cqe *cqe;
+        do
+            error = io_uring_wait_cqe(ring, &cqe);
+        while (error == -EINTR);
+        if (!error) {
+            results[cqe->user_data] = cqe->res;
+            io_uring_cqe_seen(ring, cqe);
+        }
+    }
+    return submitted == 2 ? error : submitted < 0 ? submitted : -EAGAIN;
+}
+
+// *written: how much of the data is in the file. *synced: it is all there, and durable. An error is that of the fsync.
+static int append_ring(struct tb_journal *journal, const void *data, size_t bytes, size_t *written, bool *synced)
+{
+    int results[2];
+    if (ring_run(journal, data, bytes, results)) { // no ring that works: never again
+        io_uring_queue_exit(&journal->ring);
+        journal->ring_open = false;
+    }
+    *written = results[0] > 0 ? (size_t)results[0] : 0;
+    *synced = *written == bytes && results[1] == 0;
+    return results[1] < 0 && results[1] != -ECANCELED ? results[1] : 0;
+}
+
+static int append_calls(struct tb_journal *journal, const char *data, size_t bytes)
+{
+    int error = tb_file_write(journal->fd, data, bytes);
+    return error ? error : fsync(journal->fd) ? -errno : 0;
+}
+
+int tb_journal_append(struct tb_journal *journal, const void *data, size_t bytes)
+{
+    size_t written = 0;
+    bool synced = false;
+    int error = 0;
+    if (journal->unclean)
+        return -EUCLEAN;
+    if (journal->ring_open && bytes <= INT32_MAX)
+        error = append_ring(journal, data, bytes, &written, &synced);
+    if (!error && !synced)
+        error = append_calls(journal, (const char *)data + written, bytes - written);
+    if (!error)
+        error = copy(journal, data, bytes);
+    if (!error) {
+        journal->bytes += (off_t)bytes;
+        return 0;
+    }
+    journal->unclean = ftruncate(journal->fd, journal->bytes) || fsync(journal->fd);
+    return journal->unclean ? -EUCLEAN : error;
 }

@@ -18,7 +18,6 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
 #include "testbed/host/host_name.h"
-#include "testbed/record/journal.h"
 #include "testbed/record/ledger.h"
 
 struct tb_ledger {

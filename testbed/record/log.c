@@ -15,7 +15,6 @@
 
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
-#include "testbed/record/journal.h"
 #include "testbed/record/log.h"
 
 struct tb_log {

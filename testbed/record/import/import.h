@@ -8,7 +8,6 @@
 
 #include <limits.h>
 
-#include "testbed/record/journal.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/packet/tar.h"
 

@@ -17,7 +17,6 @@
 #include "testbed/base/child.h"
 #include "testbed/base/json.h"
 #include "testbed/host/environment.h"
-#include "testbed/record/journal.h"
 #include "testbed/record/names.h"
 #include "testbed/record/packet/packet.h"
 #include "testbed/record/packet/tar.h"

@@ -20,7 +20,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "testbed/record/journal.h"
+#include "testbed/record/chain.h"
 
 static char folder[] = "/tmp/record_journal_XXXXXX";
 static char path[128];
