@@ -185,6 +185,7 @@ static int make_pages(const struct arguments *arguments, const struct tb_store *
 {
     const char *output = arguments->output ? arguments->output : DEFAULT_OUTPUT;
     char folder[4096], name[256];
+    struct tb_words answer = {.used = 0};
     bool only = stands_alone(output);
     folder_of(only ? DEFAULT_OUTPUT : output, folder, name);
     const char *measured = arguments->measured ? arguments->measured : is_folder(DEFAULT_MEASURED) ? DEFAULT_MEASURED : NULL;
@@ -196,10 +197,8 @@ static int make_pages(const struct arguments *arguments, const struct tb_store *
         status = put_beside(folder, &page);
     if (status || strcmp(output, "-") == 0)
         return status;
-    tb_page_answer(stdout, store);
-    putchar(' ');
-    tb_page_rest(stdout, store);
-    printf("\n%s\n", output);
+    tb_page_answer(&answer, store);
+    printf("%s\n%s\n", answer.text, output);
     return tb_cli_flush();
 }
 

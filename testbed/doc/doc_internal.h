@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the builder (doc.c), the figures for people (figures.c) and the emitters share.
+// What the builder (doc.c) and the emitters share.
 #ifndef TB_DOC_INTERNAL_H
 #define TB_DOC_INTERNAL_H
 
@@ -88,7 +88,7 @@ struct tb_doc {
     bool failed;
 };
 
-// --- figures.c -----------------------------------------------------------------------------------------------------------------
+// --- figures -------------------------------------------------------------------------------------------------------------------
 
 // The unit that fits every figure of a column (of a heat map: of the whole table), or of a single value.
 struct tb_unit tb_column_unit(const struct tb_table *table, size_t column);

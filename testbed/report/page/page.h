@@ -6,8 +6,7 @@
 //   page     the index: the finding, the scoreboard, what fell, all hosts, the ledgers
 //   standing its parts that are views of the scoreboard's and the hosts' models
 //   measured its part that is what `make run` left
-//   run      one run: predictions, samples, arms, gates, environment; nodes: what runs of many nodes counted
-//   claim    a prediction in words; verdicts and their signs
+//   run      one run: predictions in words, samples, arms, gates, environment; nodes: what runs of many nodes counted
 //
 // An emulated machine counts as a real one does, and its times mean nothing. Of a run that was made in one no time is shown, and
 // no prediction about time has a verdict, whatever its log says.
@@ -41,10 +40,8 @@ struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples);
 const char *tb_page_name(const char *run, char out[80]);
 const char *tb_page_of(const struct tb_store_run *run, char out[80]);
 
-// The record in a sentence about the predictions, and those about runs without a verdict and runs in emulated machines (or
-// nothing). Plain text.
-void tb_page_answer(FILE *out, const struct tb_store *store);
-void tb_page_rest(FILE *out, const struct tb_store *store);
+// The record in a few sentences: its predictions, the runs without a verdict, those made in emulated machines.
+void tb_page_answer(struct tb_words *out, const struct tb_store *store);
 
 // --- their parts ---------------------------------------------------------------------------------------------------------------
 
@@ -59,7 +56,7 @@ const struct tb_verdict_look *tb_verdict_look_at(size_t i); // NULL behind the l
 struct tb_value tb_verdict_value(const char *verdict);
 
 // "mimalloc takes at least 1.75 times as long as locus, in churn-touch/full", or its own `claim`, where it has one. Returns out.
-const char *tb_claim_words(const json_t *header, const json_t *prediction, char *out, size_t bytes);
+const char *tb_claim_words(const json_t *header, const json_t *prediction, struct tb_words *out);
 struct tb_value tb_observed(const json_t *header, const json_t *prediction); // the figure, or why there is none
 
 // "B locus (A/A control)". Returns out.
