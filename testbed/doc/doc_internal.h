@@ -140,4 +140,21 @@ int tb_heat_of(const struct tb_table *table, const struct tb_value *value);
 unsigned tb_line_class(size_t line);
 const char *tb_tone_sign(enum tb_tone tone);
 
+// --- html.c: markup ------------------------------------------------------------------------------------------------------------
+
+// Writes HTML and SVG whose text cannot become markup: tb_html(out, "<td data-arm=\"@\">@</td>\n", key, name). Each `@` stands for
+// the next text, and every text is escaped; what is markup is in the template alone, a constant. At least one text; their number
+// and that of `@` must agree (asserted).
+#define tb_html(out, template, ...) tb_html_fill(out, template, (const char *const[]){__VA_ARGS__, NULL})
+void tb_html_fill(FILE *out, const char *template, const char *const texts[]);
+
+// For text and for attributes in double quotes. Control characters but newline and tab, and what is not UTF-8, become '?'. NULL is
+// written as nothing.
+void tb_html_text(FILE *out, const char *text);
+
+// A number as text, as short as it can be to be read back as the same double, valid until the end of the block; "": not finite.
+#define TB_HTML_DIGITS 32
+#define TB_EXACT(value) tb_html_exact((char[TB_HTML_DIGITS]){0}, value)
+const char *tb_html_exact(char out[TB_HTML_DIGITS], double value);
+
 #endif

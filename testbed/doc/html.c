@@ -6,17 +6,73 @@
 // data-KEY-high), a fact's line has it for itself, and tables, curves and sections are named by data-key. Tests read those.
 //
 // Headings of level 2 and folds with an anchor make the index. A tone is told by a sign as well as by a colour.
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/doc/doc_internal.h"
 #include "testbed/doc/emit.h"
-#include "testbed/doc/markup.h"
 
 enum { LEVELS = 8, LONG_TEXT = 400 };
+
+// --- markup --------------------------------------------------------------------------------------------------------------------
+
+// A log holds what allocators, firmware and other people's hosts call themselves, so all of it is text until it was escaped, and the
+// escaping is where the text is put and not where it came from.
+static void put_escaped(FILE *out, char c)
+{
+    switch (c) {
+    case '&': fputs("&amp;", out); break;
+    case '<': fputs("&lt;", out); break;
+    case '>': fputs("&gt;", out); break;
+    case '"': fputs("&quot;", out); break;
+    case '\'': fputs("&#39;", out); break;
+    default: fputc(c, out);
+    }
+}
+
+void tb_html_text(FILE *out, const char *text)
+{
+    size_t size = text ? strlen(text) + 1 : 0;
+    char *clean = size ? malloc(size) : NULL;
+    if (!clean) {
+        fputs(size ? "?" : "", out);
+        return;
+    }
+    tb_text_clean(text, false, clean, size);
+    for (size_t i = 0; clean[i]; i++) // cleaning keeps every byte at its place
+        put_escaped(out, text[i] == '\n' || text[i] == '\t' ? text[i] : clean[i]);
+    free(clean);
+}
+
+void tb_html_fill(FILE *out, const char *template, const char *const texts[])
+{
+    for (; *template; template ++) {
+        if (*template != '@') {
+            fputc(*template, out);
+            continue;
+        }
+        assert(*texts);
+        if (*texts)
+            tb_html_text(out, *texts++);
+    }
+    assert(!*texts);
+}
+
+const char *tb_html_exact(char out[TB_HTML_DIGITS], double value)
+{
+    out[0] = '\0';
+    for (int digits = 15; digits <= 17 && isfinite(value); digits++) {
+        snprintf(out, TB_HTML_DIGITS, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+    return out;
+}
 
 static const char *class_of(enum tb_tone tone)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "testbed/doc/emit.h"
-#include "testbed/doc/markup.h"
+#include "testbed/doc/doc_internal.h"
 
 static struct tb_doc *doc;
 static char *bytes;
@@ -204,7 +204,6 @@ Test(html, curves_are_broken_where_there_is_no_figure)
     for (int i = 0; i < 3; i++)
         tb_curves_point(curves, i, i == 1 ? tb_none(NULL) : tb_interval_of(0.1 * i, 0, 0.3, 1));
     page();
-    cr_expect_eq(occurrences("data-line=\"A\" data-points=\"0,0,0,0.3 1,,, 2,0.2,0,0.3 \""), 1, "%s", bytes);
     const char *curve = strstr(bytes, "class=\"curve c1\" d=\"");
     cr_assert(curve);
     cr_expect(strchr(strchr(curve + 20, 'M') + 1, 'M') < strchr(curve + 20, '"') && !memchr(curve + 20, 'L', 20));

@@ -104,8 +104,8 @@ void tb_page_answer(struct tb_words *out, const struct tb_store *store)
         tb_say(out, " %zu %srun%s no verdict (smoke, crashed, stopped or damaged), counted below.", rest, runs > 0 ? "more " : "",
                rest == 1 ? " has" : "s have");
     if (emulated > 0)
-        tb_say(out, " %zu of the %zu run%s made in an emulated machine: its counts are evidence, its times are not.", emulated,
-               runs, runs == 1 ? " was" : "s were");
+        tb_say(out, " %zu of %zu run%s made in an emulated machine: its counts are evidence, its times are not.", emulated, runs,
+               runs == 1 ? " was" : "s were");
 }
 
 static bool all_official(const struct tb_store *store)

@@ -67,7 +67,7 @@ void tb_page_measured(struct tb_doc *doc, const char *folder);
 // What `make run` found, in a sentence. false: it left nothing.
 bool tb_measured_finding(const char *folder, char *out, size_t bytes);
 
-void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folder);  // a row for each cell
+void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folder);  // a row for each contender
 void tb_page_tables(struct tb_doc *doc, const json_t *board);                        // all of them, in full
 bool tb_standing_finding(const json_t *board, const json_t *fleet, char *out, size_t bytes); // false: there is no figure
 void tb_page_fleet(struct tb_doc *doc, const json_t *fleet, const char *folder);

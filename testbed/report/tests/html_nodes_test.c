@@ -218,7 +218,7 @@ Test(html_nodes, does_not_count_times_of_an_emulated_machine_as_results)
     make_run(slower);
     make_page();
     must_find(page, "Of 3 predictions in 1 run, 1 survived, 0 were falsified, 0 remain open and 2 could not be measured here.");
-    must_find(page, "1 of the 1 run was made in an emulated machine");
+    must_find(page, "1 of 1 run was made in an emulated machine");
     cr_assert_eq(occurrences("falsified\" data-runs=\"0\""), 1);
     cr_assert_eq(occurrences("data-fallen="), 0);
     cr_assert_eq(occurrences("data-verdict=\"falsified\""), 0);
