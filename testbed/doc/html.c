@@ -21,8 +21,8 @@ enum { LEVELS = 8, LONG_TEXT = 400 };
 
 // --- markup --------------------------------------------------------------------------------------------------------------------
 
-// A log holds what allocators, firmware and other people's hosts call themselves, so all of it is text until it was escaped, and the
-// escaping is where the text is put and not where it came from.
+// A log holds what allocators, firmware and other people's hosts call themselves: all of it is text until it is escaped, which is
+// done where the text is put and not where it came from.
 static void put_escaped(FILE *out, char c)
 {
     switch (c) {

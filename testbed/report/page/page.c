@@ -272,8 +272,9 @@ static int emit(FILE *out, struct tb_doc *doc, int rc)
     return rc < 0 ? rc : 0;
 }
 
-int tb_page_index(FILE *out, const struct tb_page *page)
+int tb_page_index(FILE *out, const void *what)
 {
+    const struct tb_page *page = what;
     struct tb_doc *doc = tb_doc_open(NULL);
     json_t *fleet = NULL, *board = NULL;
     if (!doc)
@@ -299,8 +300,9 @@ int tb_page_index(FILE *out, const struct tb_page *page)
     return emit(out, doc, rc);
 }
 
-int tb_page_scoreboard(FILE *out, const struct tb_page *page)
+int tb_page_scoreboard(FILE *out, const void *what)
 {
+    const struct tb_page *page = what;
     struct tb_doc *doc = tb_doc_open(NULL);
     json_t *board = NULL;
     int rc = doc ? tb_scoreboard(page->store, &(struct tb_scoreboard_wanted){0}, &board) : -ENOMEM;

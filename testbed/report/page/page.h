@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 
+#include "testbed/base/file.h"
 #include "testbed/base/words.h"
 #include "testbed/doc/emit.h"
 #include "testbed/judge/shown.h"
@@ -28,9 +29,9 @@ struct tb_page {
     const struct tb_store *store;
     const char *measured, *folder;
 };
-int tb_page_index(FILE *out, const struct tb_page *page);
-int tb_page_scoreboard(FILE *out, const struct tb_page *page); // lies in the folder; -ENODATA: there is no figure
-int tb_page_run(FILE *out, const struct tb_store_run *run);
+tb_write_fn tb_page_index;
+tb_write_fn tb_page_scoreboard; // lies in the folder; -ENODATA: there is no figure
+tb_write_fn tb_page_run; // of a struct tb_store_run
 
 // What such a page shows, as a document; without `samples` the figures alone. NULL without memory.
 struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples);

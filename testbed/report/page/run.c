@@ -613,7 +613,7 @@ struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples)
     return doc;
 }
 
-int tb_page_run(FILE *out, const struct tb_store_run *run)
+int tb_page_run(FILE *out, const void *run)
 {
     struct tb_doc *doc = tb_run_doc(run, true);
     int rc = doc ? tb_emit_html(out, doc, tb_page_frame, tb_page_style) : -ENOMEM;
