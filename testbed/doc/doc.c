@@ -592,3 +592,27 @@ double tb_times_best(const struct tb_table *table, double best, const struct tb_
     double place = tb_value_place(value);
     return table->best_is_least ? place / best : best / place;
 }
+
+const char *tb_exact(char out[TB_EXACT_BYTES], double value)
+{
+    out[0] = '\0';
+    for (int digits = 15; digits <= 17 && isfinite(value); digits++) {
+        snprintf(out, TB_EXACT_BYTES, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+    return out;
+}
+
+const char *tb_exact_value(const struct tb_value *value, char out[TB_EXACT_BYTES])
+{
+    switch (value->kind) {
+    case TB_VALUE_TEXT:
+    case TB_VALUE_IDS: return value->text ? value->text : "";
+    case TB_VALUE_FLAG: return value->count ? "true" : "false";
+    case TB_VALUE_COUNT: snprintf(out, TB_EXACT_BYTES, "%" PRIu64, value->count); return out;
+    case TB_VALUE_NUMBER:
+    case TB_VALUE_INTERVAL: return tb_exact(out, value->number);
+    default: return "";
+    }
+}

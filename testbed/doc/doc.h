@@ -140,7 +140,7 @@ void tb_table_values(struct tb_table *table, enum tb_row_kind kind, const struct
 void tb_table_gap(struct tb_table *table);                        // before the next row
 void tb_table_note(struct tb_table *table, const char *format, ...) __attribute__((format(printf, 2, 3))); // below the table
 
-// Every number of the table in one drawing, by its place and with a colour: a heat map. `best_is_least`: else the largest is best.
+// Text and SVG: every number of the table in one drawing, by its place and with a colour: a heat map. `best_is_least`: else the largest is best.
 void tb_table_heat(struct tb_table *table, bool best_is_least);
 
 // What is drawn of it: tables of one group have one scale for each column, by its place; the values that were claimed are shaded
@@ -150,7 +150,7 @@ void tb_table_claim(struct tb_table *table, double low, double high);
 
 // --- curves --------------------------------------------------------------------------------------------------------------------
 
-// Points of named lines over one axis. Text shows a bar for each point, JSON an array of {x, y} by name.
+// Points of named lines over one axis. SVG draws them, text shows a bar for each point, JSON an array of {x, y} by name.
 struct tb_curve_axis {
     const char *title;
     enum tb_unit_kind unit;

@@ -105,6 +105,13 @@ void tb_figure_text(enum tb_unit_kind kind, struct tb_unit unit, const struct tb
 // "us", "%", "GiB": what stands beside a heading or an axis; "" for none.
 const char *tb_unit_name(enum tb_unit_kind kind, struct tb_unit unit);
 
+// A number as text, as short as it can be to be read back as the same double, valid until the end of the block; "": not finite. And
+// a value for programs; "": samples, JSON, none.
+#define TB_EXACT_BYTES 32
+#define TB_EXACT(value) tb_exact((char[TB_EXACT_BYTES]){0}, value)
+const char *tb_exact(char out[TB_EXACT_BYTES], double value);
+const char *tb_exact_value(const struct tb_value *value, char out[TB_EXACT_BYTES]);
+
 // Is it for people? A table whose columns all lack a title is not.
 bool tb_table_shown(const struct tb_table *table);
 
@@ -151,10 +158,5 @@ void tb_html_fill(FILE *out, const char *template, const char *const texts[]);
 // For text and for attributes in double quotes. Control characters but newline and tab, and what is not UTF-8, become '?'. NULL is
 // written as nothing.
 void tb_html_text(FILE *out, const char *text);
-
-// A number as text, as short as it can be to be read back as the same double, valid until the end of the block; "": not finite.
-#define TB_HTML_DIGITS 32
-#define TB_EXACT(value) tb_html_exact((char[TB_HTML_DIGITS]){0}, value)
-const char *tb_html_exact(char out[TB_HTML_DIGITS], double value);
 
 #endif

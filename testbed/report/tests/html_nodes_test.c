@@ -141,7 +141,7 @@ Test(html_nodes, shows_each_home_and_where_its_pages_are)
     cr_assert_eq(attribute_number(row, "data-present"), 200);
     cr_assert_eq(attribute_number(row, "data-elsewhere"), 0);
     must_find(home_of("B", 2), ">not asked for<");
-    cr_assert_eq(occurrences("data-balanced=\"no\""), 0);
+    cr_assert_eq(occurrences("data-balanced=\"false\""), 0);
 }
 
 static json_t *first_place(json_t *line, const char *phase)
@@ -174,7 +174,7 @@ Test(html_nodes, hides_no_fault_of_a_placement)
     must_find(home_of("A", 0), "data-granted=\"not granted: EPERM &lt;script&gt;");
     cr_assert_eq(attribute_number(home_of("A", 0), "data-elsewhere"), 3);
     must_find(home_of("A", 2), "data-granted=\"numa_maps disagrees\"");
-    cr_assert_eq(occurrences("data-balanced=\"no\""), 2, "one round suffices, in two cells");
+    cr_assert_eq(occurrences("data-balanced=\"false\""), 2, "one round suffices, in two cells");
     cr_assert_eq(occurrences("<script"), 0);
 }
 
