@@ -133,10 +133,11 @@ void tb_table_column(struct tb_table *table, struct tb_column column);
 enum tb_row_kind { TB_ROW_PLAIN, TB_ROW_OURS, TB_ROW_ASIDE }; // ours: marked '>'; aside: unranked, faint
 void tb_table_row(struct tb_table *table, enum tb_row_kind kind);
 void tb_table_put(struct tb_table *table, struct tb_value value); // the row's next cell; those that are left out are none
+#define TB_VALUES(...) ((const struct tb_value[]){__VA_ARGS__})
 #define tb_table_add(table, kind, ...)                                                                                             \
-    tb_table_values(table, kind, (const struct tb_value[]){__VA_ARGS__},                                                           \
-                    sizeof((struct tb_value[]){__VA_ARGS__}) / sizeof(struct tb_value))
-void tb_table_values(struct tb_table *table, enum tb_row_kind kind, const struct tb_value values[], size_t count); // row and cells
+    tb_table_values(table, kind, TB_VALUES(__VA_ARGS__), sizeof TB_VALUES(__VA_ARGS__) / sizeof(struct tb_value))
+// A row with its first cells.
+void tb_table_values(struct tb_table *table, enum tb_row_kind kind, const struct tb_value values[], size_t count);
 void tb_table_gap(struct tb_table *table);                        // before the next row
 void tb_table_note(struct tb_table *table, const char *format, ...) __attribute__((format(printf, 2, 3))); // below the table
 

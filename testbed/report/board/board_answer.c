@@ -262,12 +262,9 @@ static void put_workload(struct tb_table *table, const struct tb_campaign *campa
         tb_row_alone(campaign, cell, (uint32_t)best.arm, &row);
         tb_text_arm(&row, name, sizeof name);
     }
-    tb_table_row(table, TB_ROW_PLAIN);
-    tb_table_put(table, tb_text_value(schedule ? schedule->name : ""));
-    tb_table_put(table, floor_value(campaign, cell));
-    tb_table_put(table, sure_value(campaign, cell, locus, tb_floor(campaign)));
-    tb_table_put(table, best.rival >= 0 ? tb_none("noisy") : sure_value(campaign, cell, best.arm, locus));
-    tb_table_put(table, tb_text_value(name));
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(schedule ? schedule->name : ""), floor_value(campaign, cell),
+                 sure_value(campaign, cell, locus, tb_floor(campaign)),
+                 best.rival >= 0 ? tb_none("noisy") : sure_value(campaign, cell, best.arm, locus), tb_text_value(name));
 }
 
 static void put_workloads(struct tb_doc *doc, const struct tb_campaign *campaign, enum tb_touch touch)
