@@ -141,7 +141,8 @@ void tb_table_values(struct tb_table *table, enum tb_row_kind kind, const struct
 void tb_table_gap(struct tb_table *table);                        // before the next row
 void tb_table_note(struct tb_table *table, const char *format, ...) __attribute__((format(printf, 2, 3))); // below the table
 
-// Text and SVG: every number of the table in one drawing, by its place and with a colour: a heat map. `best_is_least`: else the largest is best.
+// Text and SVG: every number of the table in one drawing, by its place and with a colour: a heat map. `best_is_least`: else the
+// largest is best.
 void tb_table_heat(struct tb_table *table, bool best_is_least);
 
 // What is drawn of it: tables of one group have one scale for each column, by its place; the values that were claimed are shaded
