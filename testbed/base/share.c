@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,12 @@ static void own_folder(char out[PATH_MAX])
         *slash = '\0';
 }
 
+// The file FOLDER BELOW NAME, if there is one: 0 or -ENOENT.
 static int look(const char *folder, const char *below, const char *name, int mode, char *path, size_t path_bytes)
 {
     char wanted[2 * PATH_MAX], resolved[PATH_MAX];
-    snprintf(wanted, sizeof wanted, "%s%s/%s", folder, below, name);
-    if (!realpath(wanted, resolved) || access(resolved, mode))
+    snprintf(wanted, sizeof wanted, "%s%s%s", folder, below, name);
+    if (!*folder || !realpath(wanted, resolved) || access(resolved, mode))
         return -ENOENT;
     return (size_t)snprintf(path, path_bytes, "%s", resolved) < path_bytes ? 0 : -ENOENT;
 }
@@ -39,18 +41,17 @@ int tb_share(const char *name, char *path, size_t path_bytes, char *why, size_t 
                  "%s is not in %s, the value of LOCUS_SHARE: unset it, or set it to the folder share/locus of an "
                  "installation",
                  name, named);
-        return look(named, "", name, R_OK, path, path_bytes);
+        return look(named, "/", name, R_OK, path, path_bytes);
     }
     own_folder(own);
-    if (own[0] && look(own, "/../share/locus", name, R_OK, path, path_bytes) == 0)
-        return 0;
-    if (own[0] && look(own, "/../../testbed", name, R_OK, path, path_bytes) == 0) // build/gcc/locus
-        return 0;
     snprintf(why, why_bytes,
              "%s is missing: an installed locus has it in share/locus, a clone in testbed/. "
              "If it is elsewhere, set LOCUS_SHARE to its folder",
              name);
-    return look("testbed", "", name, R_OK, path, path_bytes);
+    bool found = look(own, "/../share/locus/", name, R_OK, path, path_bytes) == 0 ||
+                 look(own, "/../../testbed/", name, R_OK, path, path_bytes) == 0 || // build/gcc/locus
+                 look("testbed", "/", name, R_OK, path, path_bytes) == 0;
+    return found ? 0 : -ENOENT;
 }
 
 int tb_share_lap(char *path, char *why, size_t why_bytes)
@@ -58,18 +59,15 @@ int tb_share_lap(char *path, char *why, size_t why_bytes)
     const char *named = getenv("LOCUS_LAP");
     char own[PATH_MAX];
     if (named && *named) {
-        if (realpath(named, path) && access(path, X_OK) == 0)
-            return 0;
         snprintf(why, why_bytes, "LOCUS_LAP is %s, which is not a program: unset it, or set it to the locus-lap of this build",
                  named);
-        return -ENOENT;
+        return look(named, "", "", X_OK, path, PATH_MAX);
     }
     own_folder(own);
-    if (own[0] && (look(own, "", "locus-lap", X_OK, path, PATH_MAX) == 0 ||
-                   look(own, "/../libexec/locus", "locus-lap", X_OK, path, PATH_MAX) == 0))
-        return 0;
     snprintf(why, why_bytes,
              "locus-lap, the program that is measured, is missing: a build has it beside locus (run make), an installation in "
              "libexec/locus. If it is elsewhere, set LOCUS_LAP to the file");
-    return -ENOENT;
+    bool found = look(own, "/", "locus-lap", X_OK, path, PATH_MAX) == 0 ||
+                 look(own, "/../libexec/locus/", "locus-lap", X_OK, path, PATH_MAX) == 0;
+    return found ? 0 : -ENOENT;
 }

@@ -65,39 +65,30 @@ bool tb_forms_take_output(const struct tb_forms *forms)
 
 // --- writing -------------------------------------------------------------------------------------------------------------------
 
+enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MARKDOWN, FORM_PLOT };
 struct shown {
     const struct tb_forms *forms;
     const struct tb_doc *doc;
+    enum form form;
 };
 
-static int json(FILE *out, const void *what)
+static int write_form(FILE *out, const void *what)
 {
-    return tb_emit_json(out, ((const struct shown *)what)->doc);
+    const struct shown *shown = what;
+    switch (shown->form) {
+    case FORM_JSON: return tb_emit_json(out, shown->doc);
+    case FORM_CSV: return tb_emit_csv(out, shown->doc, shown->forms->csv_table);
+    case FORM_MARKDOWN: return tb_emit_markdown(out, shown->doc);
+    case FORM_PLOT: return tb_emit_svg(out, shown->doc);
+    default: return tb_emit_text(out, shown->doc, tb_report_style(out));
+    }
 }
 
-static int csv(FILE *out, const void *what)
+// Without a path to standard output.
+static int put(struct shown shown, enum form form, const char *path)
 {
-    return tb_emit_csv(out, ((const struct shown *)what)->doc, ((const struct shown *)what)->forms->csv_table);
-}
-
-static int markdown(FILE *out, const void *what)
-{
-    return tb_emit_markdown(out, ((const struct shown *)what)->doc);
-}
-
-static int plot(FILE *out, const void *what)
-{
-    return tb_emit_svg(out, ((const struct shown *)what)->doc);
-}
-
-static int text(FILE *out, const void *what)
-{
-    return tb_emit_text(out, ((const struct shown *)what)->doc, tb_report_style(out));
-}
-
-static int put(const char *path, tb_write_fn *write, const struct shown *shown)
-{
-    int error = path ? tb_output_write(path, write, shown) : write(stdout, shown);
+    shown.form = form;
+    int error = path ? tb_output_write(path, write_form, &shown) : write_form(stdout, &shown);
     if (!error)
         return TB_EXIT_OK;
     if (!path)
@@ -108,22 +99,22 @@ static int put(const char *path, tb_write_fn *write, const struct shown *shown)
 
 static int write_forms(const struct tb_forms *forms, struct tb_doc *doc, bool with_text)
 {
-    const struct shown shown = {forms, doc};
+    const struct shown shown = {forms, doc, FORM_TEXT};
     int failed = TB_EXIT_OK;
     if (!doc) {
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
     if (forms->json.wanted)
-        failed |= put(forms->json.path, json, &shown);
+        failed |= put(shown, FORM_JSON, forms->json.path);
     if (forms->csv.wanted)
-        failed |= put(forms->csv.path, csv, &shown);
+        failed |= put(shown, FORM_CSV, forms->csv.path);
     if (forms->markdown.wanted)
-        failed |= put(forms->markdown.path, markdown, &shown);
+        failed |= put(shown, FORM_MARKDOWN, forms->markdown.path);
     if (forms->plot)
-        failed |= put(forms->plot, plot, &shown);
+        failed |= put(shown, FORM_PLOT, forms->plot);
     if (with_text && !tb_forms_take_output(forms))
-        failed |= put(NULL, text, &shown);
+        failed |= put(shown, FORM_TEXT, NULL);
     tb_doc_close(doc);
     return failed;
 }

@@ -122,21 +122,6 @@ static int report_failure(const char *path, int rc)
     return TB_EXIT_FAILED;
 }
 
-static int write_index(FILE *stream, const void *page)
-{
-    return tb_page_index(stream, page);
-}
-
-static int write_scoreboard(FILE *stream, const void *page)
-{
-    return tb_page_scoreboard(stream, page);
-}
-
-static int write_run(FILE *stream, const void *run)
-{
-    return tb_page_run(stream, run);
-}
-
 // "-" is standard output.
 static int put(const char *path, tb_write_fn *write, const void *what)
 {
@@ -172,12 +157,12 @@ static int put_beside(const char *folder, const struct tb_page *page)
     int status = make_folder(folder);
     for (size_t i = 0; i < page->store->runs_count && status == TB_EXIT_OK; i++) {
         snprintf(path, sizeof path, "%s/%s.html", folder, tb_page_of(&page->store->runs[i], name));
-        status = put(path, write_run, &page->store->runs[i]);
+        status = put(path, tb_page_run, &page->store->runs[i]);
     }
     if (status)
         return status;
     snprintf(path, sizeof path, "%s/scoreboard.html", folder);
-    int rc = tb_output_write(path, write_scoreboard, page);
+    int rc = tb_output_write(path, tb_page_scoreboard, page);
     return rc == 0 || rc == -ENODATA ? TB_EXIT_OK : report_failure(path, rc);
 }
 
@@ -185,21 +170,20 @@ static int make_pages(const struct arguments *arguments, const struct tb_store *
 {
     const char *output = arguments->output ? arguments->output : DEFAULT_OUTPUT;
     char folder[4096], name[256];
+    struct tb_words answer = {.used = 0};
     bool only = stands_alone(output);
     folder_of(only ? DEFAULT_OUTPUT : output, folder, name);
     const char *measured = arguments->measured ? arguments->measured : is_folder(DEFAULT_MEASURED) ? DEFAULT_MEASURED : NULL;
     const struct tb_page page = {.store = store, .measured = measured, .folder = name};
     if (!arguments->output && make_folder("build"))
         return TB_EXIT_FAILED;
-    int status = put(output, write_index, &page);
+    int status = put(output, tb_page_index, &page);
     if (status == TB_EXIT_OK && !only)
         status = put_beside(folder, &page);
     if (status || strcmp(output, "-") == 0)
         return status;
-    tb_page_answer(stdout, store);
-    putchar(' ');
-    tb_page_rest(stdout, store);
-    printf("\n%s\n", output);
+    tb_page_answer(&answer, store);
+    printf("%s\n%s\n", answer.text, output);
     return tb_cli_flush();
 }
 
@@ -233,7 +217,7 @@ static int make_one(const struct arguments *arguments)
     } else {
         snprintf(path, sizeof path, "build/report/%s.html", tb_page_of(&store.runs[0], name));
         bool ready = arguments->output || (make_folder("build") == TB_EXIT_OK && make_folder("build/report") == TB_EXIT_OK);
-        status = ready ? put(output, write_run, &store.runs[0]) : TB_EXIT_FAILED;
+        status = ready ? put(output, tb_page_run, &store.runs[0]) : TB_EXIT_FAILED;
         if (status == TB_EXIT_OK && strcmp(output, "-"))
             printf("%s\n", output);
     }

@@ -3,7 +3,6 @@
 // csv: one table, RFC 4180: a field with a comma, quote or newline is quoted.
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,23 +31,10 @@ static void put_text(FILE *out, const char *text)
         fputc('"', out);
 }
 
-static void put_number(FILE *out, double number)
-{
-    if (isfinite(number))
-        fprintf(out, "%.17g", number);
-}
-
 static void put_value(FILE *out, const struct tb_value *value)
 {
-    switch (value->kind) {
-    case TB_VALUE_TEXT:
-    case TB_VALUE_IDS: put_text(out, value->text ? value->text : ""); break;
-    case TB_VALUE_COUNT: fprintf(out, "%" PRIu64, value->count); break;
-    case TB_VALUE_FLAG: fputs(value->count ? "true" : "false", out); break;
-    case TB_VALUE_NUMBER:
-    case TB_VALUE_INTERVAL: put_number(out, value->number); break;
-    default: break;
-    }
+    char number[TB_EXACT_BYTES];
+    put_text(out, tb_exact_value(value, number));
 }
 
 // What a column's values are; one kind for all of it.
@@ -86,20 +72,16 @@ static void put_head(FILE *out, const struct tb_table *table, const struct shape
 
 static void put_sample(FILE *out, const struct tb_value *value, uint64_t nth)
 {
-    bool there = value->kind == TB_VALUE_SAMPLES && nth < value->count;
-    if (there)
-        fprintf(out, "%" PRIu64, nth + 1);
-    fputc(',', out);
-    put_number(out, there ? value->samples[nth] : NAN);
+    if (value->kind == TB_VALUE_SAMPLES && nth < value->count)
+        fprintf(out, "%" PRIu64 ",%s", nth + 1, TB_EXACT(value->samples[nth]));
+    else
+        fputc(',', out);
 }
 
 static void put_limits(FILE *out, const struct tb_value *value)
 {
     bool interval = value->kind == TB_VALUE_INTERVAL;
-    fputc(',', out);
-    put_number(out, interval ? value->low : NAN);
-    fputc(',', out);
-    put_number(out, interval ? value->high : NAN);
+    fprintf(out, ",%s,%s", interval ? TB_EXACT(value->low) : "", interval ? TB_EXACT(value->high) : "");
 }
 
 static void put_line(FILE *out, const struct tb_table *table, const struct shape shape[], const struct tb_row *row, uint64_t nth)

@@ -2,14 +2,19 @@
 //
 // doc: builds. Memory is asked for piece by piece and given back at once; a piece that could not be had makes the whole document
 // unfit to be emitted, so that nothing goes missing in silence.
+//
+// At its end: what a person reads of a value, in every form. Three digits say what a measurement can say; a column has one unit, so
+// that its figures can be compared at a glance.
 #include "testbed/doc/doc.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/base/json.h"
 #include "testbed/doc/doc_internal.h"
 
 struct tb_memory {
@@ -155,6 +160,14 @@ struct tb_value tb_json_value(json_t *json)
     return (struct tb_value){.kind = TB_VALUE_JSON, .json = json, .number = NAN};
 }
 
+struct tb_value tb_member_value(const json_t *object, const char *path)
+{
+    const json_t *member = tb_member(object, path);
+    return json_is_string(member)    ? tb_text_value(json_string_value(member))
+           : json_is_boolean(member) ? tb_flag(json_is_true(member))
+                                     : tb_number(tb_member_number(object, path));
+}
+
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone)
 {
     value.tone = tone;
@@ -203,40 +216,18 @@ void tb_doc_folded(struct tb_doc *doc, int level, const char *key, const char *t
         doc->last->folded = true;
 }
 
-static void say(struct tb_doc *doc, enum tb_block_kind kind, const char *key, const char *format, va_list arguments)
+void tb_doc_tell(struct tb_doc *doc, enum tb_said said, const char *key, const char *format, ...)
 {
+    va_list arguments;
     char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0)
-        doc->failed = true;
-    else
-        block_add(doc, kind, key, text);
+    va_start(arguments, format);
+    bool composed = vasprintf(&text, format, arguments) >= 0;
+    va_end(arguments);
+    doc->failed |= !composed;
+    struct tb_block *block = composed ? block_add(doc, said == TB_SAID_ANSWER ? TB_BLOCK_ANSWER : TB_BLOCK_SAY, key, text) : NULL;
+    if (block)
+        block->whole = said == TB_SAID_LINE;
     free(text);
-}
-
-void tb_doc_say(struct tb_doc *doc, const char *key, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(doc, TB_BLOCK_SAY, key, format, arguments);
-    va_end(arguments);
-}
-
-void tb_doc_answer(struct tb_doc *doc, const char *key, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(doc, TB_BLOCK_ANSWER, key, format, arguments);
-    va_end(arguments);
-}
-
-void tb_doc_line(struct tb_doc *doc, const char *key, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    say(doc, TB_BLOCK_SAY, key, format, arguments);
-    va_end(arguments);
-    if (doc->last)
-        doc->last->whole = true;
 }
 
 void tb_doc_code(struct tb_doc *doc, const char *key, const char *text)
@@ -292,6 +283,20 @@ struct tb_table *tb_doc_table(struct tb_doc *doc, const char *key, const char *t
     return table;
 }
 
+struct tb_table *tb_doc_grid(struct tb_doc *doc, const char *key, const char *title, const char *columns)
+{
+    struct tb_table *table = tb_doc_table(doc, key, title, NULL);
+    char column[160], *heading;
+    for (; table && *columns; columns += strcspn(columns, "|"), columns += *columns == '|') {
+        snprintf(column, sizeof column, "%.*s", (int)strcspn(columns, "|"), columns);
+        heading = strchr(column, '=');
+        if (heading)
+            *heading++ = '\0';
+        tb_table_column(table, (struct tb_column){*column ? column : NULL, heading, TB_AS_IS, false});
+    }
+    return table;
+}
+
 void tb_table_column(struct tb_table *table, struct tb_column column)
 {
     struct tb_column *columns = table ? allot(table->doc, (table->columns_count + 1) * sizeof *columns) : NULL;
@@ -328,6 +333,13 @@ void tb_table_put(struct tb_table *table, struct tb_value value)
         row->cells[row->count++] = kept_value(table->doc, value);
     else
         json_decref(value.json);
+}
+
+void tb_table_values(struct tb_table *table, enum tb_row_kind kind, const struct tb_value values[], size_t count)
+{
+    tb_table_row(table, kind);
+    for (size_t i = 0; i < count; i++)
+        tb_table_put(table, values[i]);
 }
 
 void tb_table_gap(struct tb_table *table)
@@ -430,4 +442,179 @@ void tb_curves_mark(struct tb_curves *curves, double x, const char *name)
 {
     if (curves)
         note_add(curves->doc, &curves->marks, name, x);
+}
+
+// --- figures -------------------------------------------------------------------------------------------------------------------
+
+static const struct tb_unit no_unit = {"", 1, TB_DIGITS};
+
+static void widen(const struct tb_value *value, double *least, double *most)
+{
+    if (value->kind == TB_VALUE_SAMPLES)
+        for (uint64_t i = 0; i < value->count; i++) {
+            *least = fmin(*least, value->samples[i]);
+            *most = fmax(*most, value->samples[i]);
+        }
+    else if (isfinite(value->number) && value->number > 0) {
+        *least = fmin(*least, value->number);
+        *most = fmax(*most, value->number);
+    }
+}
+
+static struct tb_unit unit_of(enum tb_unit_kind kind, double least, double most)
+{
+    static const struct tb_unit sizes[] = {
+        {"B", 1, 0}, {"KiB", 0x1p10, 1}, {"MiB", 0x1p20, 1}, {"GiB", 0x1p30, 1}, {"TiB", 0x1p40, 1}};
+    if (kind == TB_AS_RATE)
+        return (struct tb_unit){"GB/s", 1e9, TB_DIGITS};
+    if (!(least <= most))
+        return no_unit;
+    if (kind == TB_AS_TIME)
+        return tb_text_unit(least, most);
+    if (kind == TB_AS_SHARE)
+        return (struct tb_unit){"%", 0.01, TB_DIGITS};
+    if (kind != TB_AS_BYTES)
+        return no_unit;
+    size_t s = 0;
+    while (s + 1 < sizeof sizes / sizeof *sizes && least >= sizes[s + 1].ns)
+        s++;
+    return sizes[s];
+}
+
+struct tb_unit tb_column_unit(const struct tb_table *table, size_t column)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (const struct tb_row *row = table->rows; row; row = row->next)
+        for (size_t c = 0; c < row->count; c++)
+            if (c == column || (table->heat && table->columns[c].unit == table->columns[column].unit))
+                widen(&row->cells[c], &least, &most);
+    return unit_of(table->columns[column].unit, least, most);
+}
+
+struct tb_unit tb_value_unit(enum tb_unit_kind kind, const struct tb_value *value)
+{
+    double least = INFINITY, most = -INFINITY;
+    widen(value, &least, &most);
+    return unit_of(kind, least, most);
+}
+
+const char *tb_unit_name(enum tb_unit_kind kind, struct tb_unit unit)
+{
+    return kind == TB_AS_TIME || kind == TB_AS_BYTES || kind == TB_AS_SHARE || kind == TB_AS_RATE ? unit.name : "";
+}
+
+static const char *digits(enum tb_unit_kind kind, struct tb_unit unit, double number, char out[TB_FIGURE_BYTES])
+{
+    char *at = out;
+    if (signbit(number) && number != 0) {
+        *at++ = '-';
+        number = -number;
+    }
+    if (isinf(number))
+        snprintf(at, 8, "inf");
+    else if (kind == TB_AS_SHARE && number < 1 && number >= 0.9995)
+        snprintf(at, 8, ">99.9"); // what is nearly all must not read as all
+    else if (kind == TB_AS_RATIO && (number >= 0.01 || number == 0))
+        tb_text_ratio(at, number);
+    else if (unit.decimals != TB_DIGITS)
+        snprintf(at, TB_FIGURE_BYTES - 1, "%.*f", unit.decimals, number / unit.ns);
+    else if (number == 0 && kind == TB_AS_SHARE)
+        snprintf(at, 8, "0");
+    else if (number == floor(number) && number < 1000 && kind == TB_AS_IS)
+        snprintf(at, 8, "%.0f", number);
+    else
+        tb_text_significant(at, number / unit.ns);
+    return out;
+}
+
+static void range_text(enum tb_unit_kind kind, struct tb_unit unit, const struct tb_value *value, char out[TB_FIGURE_BYTES])
+{
+    char low[TB_FIGURE_BYTES], high[TB_FIGURE_BYTES];
+    if (!isfinite(value->low) && !isfinite(value->high))
+        snprintf(out, TB_FIGURE_BYTES, "[unbounded]");
+    else
+        snprintf(out, TB_FIGURE_BYTES, "[%.29s, %.29s]", digits(kind, unit, value->low, low),
+                 digits(kind, unit, value->high, high));
+}
+
+void tb_figure_text(enum tb_unit_kind kind, struct tb_unit unit, const struct tb_value *value, struct tb_figure_text *out)
+{
+    out->figure[0] = out->range[0] = '\0';
+    out->text = out->figure;
+    switch (value->kind) {
+    case TB_VALUE_NONE: out->text = value->text ? value->text : "-"; break;
+    case TB_VALUE_TEXT: out->text = value->text ? value->text : ""; break;
+    case TB_VALUE_IDS: out->text = value->text && *value->text ? value->text : "-"; break;
+    case TB_VALUE_FLAG: out->text = value->count ? "yes" : "no"; break;
+    case TB_VALUE_COUNT:
+        if (kind == TB_AS_BYTES || kind == TB_AS_TIME)
+            digits(kind, unit, value->number, out->figure);
+        else
+            snprintf(out->figure, sizeof out->figure, "%" PRIu64, value->count);
+        break;
+    case TB_VALUE_NUMBER: digits(kind, unit, value->number, out->figure); break;
+    case TB_VALUE_INTERVAL:
+        digits(kind, unit, value->number, out->figure);
+        range_text(kind, unit, value, out->range);
+        break;
+    case TB_VALUE_SAMPLES:
+    case TB_VALUE_JSON: break;
+    }
+}
+
+bool tb_table_shown(const struct tb_table *table)
+{
+    for (size_t c = 0; c < table->columns_count; c++)
+        if (table->columns[c].title)
+            return true;
+    return false;
+}
+
+double tb_value_place(const struct tb_value *value)
+{
+    return value->kind == TB_VALUE_COUNT || value->kind == TB_VALUE_NUMBER || value->kind == TB_VALUE_INTERVAL ? value->number
+                                                                                                               : NAN;
+}
+
+// Of the columns that have a unit: the first one may number the rows.
+double tb_table_best(const struct tb_table *table)
+{
+    double best = NAN;
+    for (const struct tb_row *row = table->rows; row; row = row->next)
+        for (size_t c = 0; c < row->count; c++)
+            if (table->columns[c].unit != TB_AS_IS) {
+                double place = tb_value_place(&row->cells[c]);
+                best = table->best_is_least ? fmin(best, place) : fmax(best, place);
+            }
+    return best;
+}
+
+double tb_times_best(const struct tb_table *table, double best, const struct tb_value *value)
+{
+    double place = tb_value_place(value);
+    return table->best_is_least ? place / best : best / place;
+}
+
+const char *tb_exact(char out[TB_EXACT_BYTES], double value)
+{
+    out[0] = '\0';
+    for (int digits = 15; digits <= 17 && isfinite(value); digits++) {
+        snprintf(out, TB_EXACT_BYTES, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+    return out;
+}
+
+const char *tb_exact_value(const struct tb_value *value, char out[TB_EXACT_BYTES])
+{
+    switch (value->kind) {
+    case TB_VALUE_TEXT:
+    case TB_VALUE_IDS: return value->text ? value->text : "";
+    case TB_VALUE_FLAG: return value->count ? "true" : "false";
+    case TB_VALUE_COUNT: snprintf(out, TB_EXACT_BYTES, "%" PRIu64, value->count); return out;
+    case TB_VALUE_NUMBER:
+    case TB_VALUE_INTERVAL: return tb_exact(out, value->number);
+    default: return "";
+    }
 }

@@ -70,6 +70,7 @@ struct tb_value tb_interval_of(double estimate, double low, double high, double 
 struct tb_value tb_samples(const double samples[], size_t count);
 struct tb_value tb_ids(const char *list); // "": none
 struct tb_value tb_json_value(json_t *json); // taken over when it is put; NULL is no memory
+struct tb_value tb_member_value(const json_t *object, const char *path); // text, number or flag; else none
 struct tb_value tb_toned(struct tb_value value, enum tb_tone tone);
 struct tb_value tb_linked(struct tb_value value, const char *link);
 struct tb_value tb_detailed(struct tb_value value, const char *detail);
@@ -90,12 +91,13 @@ enum tb_unit_kind {
 void tb_doc_heading(struct tb_doc *doc, int level, const char *key, const char *title);
 void tb_doc_folded(struct tb_doc *doc, int level, const char *key, const char *title);
 
-// A paragraph. Several of one key are an array.
-void tb_doc_say(struct tb_doc *doc, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void tb_doc_answer(struct tb_doc *doc, const char *key, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));                               // stands out
-void tb_doc_line(struct tb_doc *doc, const char *key, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));                               // stays one line, for other programs: FILE:LINE: WHAT
+// A paragraph. Several of one key are an array. An answer stands out; a line stays one, for other programs: FILE:LINE: WHAT
+#define tb_doc_say(doc, key, ...) tb_doc_tell(doc, TB_SAID_PLAIN, key, __VA_ARGS__)
+#define tb_doc_answer(doc, key, ...) tb_doc_tell(doc, TB_SAID_ANSWER, key, __VA_ARGS__)
+#define tb_doc_line(doc, key, ...) tb_doc_tell(doc, TB_SAID_LINE, key, __VA_ARGS__)
+enum tb_said { TB_SAID_PLAIN, TB_SAID_ANSWER, TB_SAID_LINE };
+void tb_doc_tell(struct tb_doc *doc, enum tb_said said, const char *key, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void tb_doc_code(struct tb_doc *doc, const char *key, const char *text); // kept as it is, line by line
 
 // "title  value". For programs the member `key`.
@@ -121,16 +123,26 @@ struct tb_column {
 // memory: all functions of tables take that.
 struct tb_table *tb_doc_table(struct tb_doc *doc, const char *key, const char *title, const struct tb_column columns[]);
 
+// The same with plain figures, its columns in one text: "run=name|=question|hash" are a column with key and title, one for people
+// and one for programs.
+struct tb_table *tb_doc_grid(struct tb_doc *doc, const char *key, const char *title, const char *columns);
+
 // One more column, before the first row: of a table that has one for each host, say.
 void tb_table_column(struct tb_table *table, struct tb_column column);
 
 enum tb_row_kind { TB_ROW_PLAIN, TB_ROW_OURS, TB_ROW_ASIDE }; // ours: marked '>'; aside: unranked, faint
 void tb_table_row(struct tb_table *table, enum tb_row_kind kind);
 void tb_table_put(struct tb_table *table, struct tb_value value); // the row's next cell; those that are left out are none
+#define TB_VALUES(...) ((const struct tb_value[]){__VA_ARGS__})
+#define tb_table_add(table, kind, ...)                                                                                             \
+    tb_table_values(table, kind, TB_VALUES(__VA_ARGS__), sizeof TB_VALUES(__VA_ARGS__) / sizeof(struct tb_value))
+// A row with its first cells.
+void tb_table_values(struct tb_table *table, enum tb_row_kind kind, const struct tb_value values[], size_t count);
 void tb_table_gap(struct tb_table *table);                        // before the next row
 void tb_table_note(struct tb_table *table, const char *format, ...) __attribute__((format(printf, 2, 3))); // below the table
 
-// Every number of the table in one drawing, by its place and with a colour: a heat map. `best_is_least`: else the largest is best.
+// Text and SVG: every number of the table in one drawing, by its place and with a colour: a heat map. `best_is_least`: else the
+// largest is best.
 void tb_table_heat(struct tb_table *table, bool best_is_least);
 
 // What is drawn of it: tables of one group have one scale for each column, by its place; the values that were claimed are shaded
@@ -140,7 +152,7 @@ void tb_table_claim(struct tb_table *table, double low, double high);
 
 // --- curves --------------------------------------------------------------------------------------------------------------------
 
-// Points of named lines over one axis. Text shows a bar for each point, JSON an array of {x, y} by name.
+// Points of named lines over one axis. SVG draws them, text shows a bar for each point, JSON an array of {x, y} by name.
 struct tb_curve_axis {
     const char *title;
     enum tb_unit_kind unit;

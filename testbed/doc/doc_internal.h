@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the builder (doc.c), the figures for people (figures.c) and the emitters share.
+// What the builder (doc.c) and the emitters share.
 #ifndef TB_DOC_INTERNAL_H
 #define TB_DOC_INTERNAL_H
 
@@ -88,7 +88,7 @@ struct tb_doc {
     bool failed;
 };
 
-// --- figures.c -----------------------------------------------------------------------------------------------------------------
+// --- figures -------------------------------------------------------------------------------------------------------------------
 
 // The unit that fits every figure of a column (of a heat map: of the whole table), or of a single value.
 struct tb_unit tb_column_unit(const struct tb_table *table, size_t column);
@@ -104,6 +104,13 @@ void tb_figure_text(enum tb_unit_kind kind, struct tb_unit unit, const struct tb
 
 // "us", "%", "GiB": what stands beside a heading or an axis; "" for none.
 const char *tb_unit_name(enum tb_unit_kind kind, struct tb_unit unit);
+
+// A number as text, as short as it can be to be read back as the same double, valid until the end of the block; "": not finite. And
+// a value for programs; "": samples, JSON, none.
+#define TB_EXACT_BYTES 32
+#define TB_EXACT(value) tb_exact((char[TB_EXACT_BYTES]){0}, value)
+const char *tb_exact(char out[TB_EXACT_BYTES], double value);
+const char *tb_exact_value(const struct tb_value *value, char out[TB_EXACT_BYTES]);
 
 // Is it for people? A table whose columns all lack a title is not.
 bool tb_table_shown(const struct tb_table *table);
@@ -139,5 +146,17 @@ int tb_heat_of(const struct tb_table *table, const struct tb_value *value);
 // "1" to "6", the classes c1 .. of a curve's line, by turns; and the sign of a tone, "" for none.
 unsigned tb_line_class(size_t line);
 const char *tb_tone_sign(enum tb_tone tone);
+
+// --- html.c: markup ------------------------------------------------------------------------------------------------------------
+
+// Writes HTML and SVG whose text cannot become markup: tb_html(out, "<td data-arm=\"@\">@</td>\n", key, name). Each `@` stands for
+// the next text, and every text is escaped; what is markup is in the template alone, a constant. At least one text; their number
+// and that of `@` must agree (asserted).
+#define tb_html(out, template, ...) tb_html_fill(out, template, (const char *const[]){__VA_ARGS__, NULL})
+void tb_html_fill(FILE *out, const char *template, const char *const texts[]);
+
+// For text and for attributes in double quotes. Control characters but newline and tab, and what is not UTF-8, become '?'. NULL is
+// written as nothing.
+void tb_html_text(FILE *out, const char *text);
 
 #endif

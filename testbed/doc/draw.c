@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "testbed/doc/doc_internal.h"
-#include "testbed/doc/markup.h"
 
 enum { WIDE = 1000, TICKS_MAX = 12, LINE_CLASSES = 6 };
 
@@ -273,14 +272,8 @@ static double plot_y(struct tb_scale scale, double value)
 static void put_line(FILE *out, const struct tb_line *line, size_t number, struct tb_scale x, struct tb_scale y)
 {
     bool broken = true;
-    tb_html(out, "<g data-line=\"@\" data-points=\"", line->name ? line->name : "");
-    for (const struct tb_point *point = line->points; point; point = point->next) {
-        bool interval = point->y.kind == TB_VALUE_INTERVAL;
-        double at = tb_value_place(&point->y);
-        tb_html(out, "@,@,@,@ ", TB_EXACT(point->x), TB_EXACT(at), TB_EXACT(interval ? point->y.low : at),
-                TB_EXACT(interval ? point->y.high : at));
-    }
-    fprintf(out, "\"><path class=\"band c%u\" d=\"", tb_line_class(number));
+    tb_html(out, "<g data-line=\"@\">", line->name ? line->name : "");
+    fprintf(out, "<path class=\"band c%u\" d=\"", tb_line_class(number));
     for (const struct tb_point *point = line->points; point; point = point->next)
         if (point->y.kind == TB_VALUE_INTERVAL && point->y.low < point->y.high)
             fprintf(out, "M%.4g %.4gV%.4g", WIDE / 100 * place(x, point->x), plot_y(y, point->y.low), plot_y(y, point->y.high));
@@ -310,7 +303,7 @@ static void put_frame(FILE *out, const struct tb_curves *curves, struct tb_scale
     for (const struct tb_note *mark = curves->marks; mark; mark = mark->next)
         if (mark->x >= x.low && mark->x <= x.high) {
             upright(out, "same", place(x, mark->x));
-            tb_html(out, "<text x=\"@\" y=\"8\">@</text>", TB_PERCENT(place(x, mark->x)), mark->text);
+            tb_html(out, "<text x=\"@%\" y=\"8\">@</text>", TB_EXACT(place(x, mark->x)), mark->text);
         }
     fprintf(out, "<svg y=\"%d\" height=\"%d\" overflow=\"visible\">", TB_CURVES_HEIGHT - BOTTOM, TB_AXIS_HEIGHT);
     tb_draw_axis(out, x, curves->x.unit, x_unit);

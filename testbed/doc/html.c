@@ -6,17 +6,62 @@
 // data-KEY-high), a fact's line has it for itself, and tables, curves and sections are named by data-key. Tests read those.
 //
 // Headings of level 2 and folds with an anchor make the index. A tone is told by a sign as well as by a colour.
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/doc/doc_internal.h"
 #include "testbed/doc/emit.h"
-#include "testbed/doc/markup.h"
 
 enum { LEVELS = 8, LONG_TEXT = 400 };
+
+// --- markup --------------------------------------------------------------------------------------------------------------------
+
+// A log holds what allocators, firmware and other people's hosts call themselves: all of it is text until it is escaped, which is
+// done where the text is put and not where it came from.
+static void put_escaped(FILE *out, char c)
+{
+    switch (c) {
+    case '&': fputs("&amp;", out); break;
+    case '<': fputs("&lt;", out); break;
+    case '>': fputs("&gt;", out); break;
+    case '"': fputs("&quot;", out); break;
+    case '\'': fputs("&#39;", out); break;
+    default: fputc(c, out);
+    }
+}
+
+void tb_html_text(FILE *out, const char *text)
+{
+    size_t size = text ? strlen(text) + 1 : 0;
+    char *clean = size ? malloc(size) : NULL;
+    if (!clean) {
+        fputs(size ? "?" : "", out);
+        return;
+    }
+    tb_text_clean(text, false, clean, size);
+    for (size_t i = 0; clean[i]; i++) // cleaning keeps every byte at its place
+        put_escaped(out, text[i] == '\n' || text[i] == '\t' ? text[i] : clean[i]);
+    free(clean);
+}
+
+void tb_html_fill(FILE *out, const char *template, const char *const texts[])
+{
+    for (; *template; template ++) {
+        if (*template != '@') {
+            fputc(*template, out);
+            continue;
+        }
+        assert(*texts);
+        if (*texts)
+            tb_html_text(out, *texts++);
+    }
+    assert(!*texts);
+}
 
 static const char *class_of(enum tb_tone tone)
 {
@@ -43,21 +88,11 @@ static void put_sign(FILE *out, enum tb_tone tone)
 
 static void put_exact(FILE *out, const struct tb_value *value)
 {
-    switch (value->kind) {
-    case TB_VALUE_TEXT:
-    case TB_VALUE_IDS: tb_html_text(out, value->text); break;
-    case TB_VALUE_COUNT: fprintf(out, "%" PRIu64, value->count); break;
-    case TB_VALUE_FLAG: fputs(value->count ? "yes" : "no", out); break;
-    case TB_VALUE_NUMBER:
-    case TB_VALUE_INTERVAL: fputs(TB_EXACT(value->number), out); break;
-    case TB_VALUE_SAMPLES:
-        for (uint64_t i = 0; i < value->count; i++) {
-            const char *exact = TB_EXACT(value->samples[i]);
-            fprintf(out, "%s%s", i ? " " : "", *exact ? exact : "-");
-        }
-        break;
-    case TB_VALUE_JSON:
-    case TB_VALUE_NONE: break;
+    char number[TB_EXACT_BYTES];
+    tb_html_text(out, tb_exact_value(value, number));
+    for (uint64_t i = 0; value->kind == TB_VALUE_SAMPLES && i < value->count; i++) {
+        const char *exact = TB_EXACT(value->samples[i]);
+        fprintf(out, "%s%s", i ? " " : "", *exact ? exact : "-");
     }
 }
 
@@ -137,17 +172,14 @@ static void put_cell(FILE *out, const struct tb_table *table, size_t c, const st
 {
     static const struct tb_value none = {.kind = TB_VALUE_NONE, .text = ""};
     const struct tb_value *value = c < row->count ? &row->cells[c] : &none;
-    int heat = table->heat ? tb_heat_of(table, value) : -1;
     bool first = true;
     for (size_t i = 0; i < c; i++)
         first &= !table->columns[i].title;
     if (column->figures) {
         char class[48];
-        snprintf(class, sizeof class, "%s%s%s%.0d", column->of_text ? "t " : "", class_of(value->tone), heat < 0 ? "" : " h",
-                 heat < 0 ? 0 : heat + 1);
+        snprintf(class, sizeof class, "%s%s", column->of_text ? "t " : "", class_of(value->tone));
         fputs(first ? "<th scope=\"row\"" : "<td", out);
-        if (class[strspn(class, " ")])
-            tb_html(out, " class=\"@\"", class);
+        put_class(out, class);
         fputc('>', out);
         put_value(out, table->columns[c].unit, column->unit, value);
         fputs(first ? "</th>" : "</td>", out);
@@ -226,22 +258,7 @@ static int put_table(FILE *out, const struct tb_doc *doc, const struct tb_block 
     return 0;
 }
 
-// --- curves and facts ----------------------------------------------------------------------------------------------------------
-
-static void put_curves(FILE *out, const struct tb_block *block)
-{
-    size_t number = 0;
-    fputs("<figure", out);
-    if (block->key)
-        tb_html(out, " data-key=\"@\"", block->key);
-    tb_html(out, "><figcaption>@", block->text ? block->text : "");
-    for (const struct tb_line *line = block->curves->lines; line; line = line->next, number++)
-        if (line->name)
-            fprintf(out, " <span class=\"line c%u\">", tb_line_class(number)), tb_html(out, "@</span>", line->name);
-    fprintf(out, "</figcaption><svg class=\"plot\" height=\"%d\" role=\"img\">", TB_CURVES_HEIGHT);
-    tb_draw_curves(out, block->curves);
-    fputs("</svg></figure>\n", out);
-}
+// --- facts -----------------------------------------------------------------------------------------------------------------
 
 // Those that follow each other are one list.
 static void put_fact(FILE *out, const struct tb_block *block, const struct tb_block *before)
@@ -334,10 +351,7 @@ static int put_body(FILE *out, const struct tb_doc *doc)
         case TB_BLOCK_CODE: tb_html(out, "<pre>@</pre>\n", block->text ? block->text : ""); break;
         case TB_BLOCK_FACT: put_fact(out, block, before); break;
         case TB_BLOCK_TABLE: rc = block->table && tb_table_shown(block->table) ? put_table(out, doc, block) : 0; break;
-        case TB_BLOCK_CURVES:
-            if (block->curves)
-                put_curves(out, block);
-            break;
+        case TB_BLOCK_CURVES: // no page has any
         case TB_BLOCK_JSON: break;
         }
     }

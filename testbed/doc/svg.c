@@ -8,7 +8,6 @@
 
 #include "testbed/doc/doc_internal.h"
 #include "testbed/doc/emit.h"
-#include "testbed/doc/markup.h"
 
 enum { WIDTH = 900, NAME = 260, HEAT_NAME = 80, FIGURE = 180, LINE = 22, EDGE = 16 }; // pixels
 

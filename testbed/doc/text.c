@@ -95,6 +95,11 @@ static const struct tb_value *cell_text(const struct layout *layout, size_t c, c
     return value;
 }
 
+static size_t column_width(const struct layout *layout, size_t c)
+{
+    return layout->figure[c] + (layout->range[c] ? layout->range[c] + 1 : 0);
+}
+
 static void measure(struct layout *layout, size_t c)
 {
     const struct tb_table *table = layout->table;
@@ -119,7 +124,7 @@ static void measure(struct layout *layout, size_t c)
         title_line(layout, c, line, title);
         widest = strlen(title) > widest ? strlen(title) : widest;
     }
-    size_t whole = layout->figure[c] + (layout->range[c] ? layout->range[c] + 1 : 0);
+    size_t whole = column_width(layout, c);
     layout->figure[c] += widest > whole ? widest - whole : 0;
 }
 
@@ -127,7 +132,7 @@ static size_t line_width(const struct layout *layout)
 {
     size_t width = layout->marked ? 2 : 0;
     for (size_t c = 0; c < layout->count; c++)
-        width += layout->figure[c] + (layout->range[c] ? layout->range[c] + 1 : 0) + (c > 0 ? 2 : 0);
+        width += column_width(layout, c) + (c > 0 ? 2 : 0);
     return width;
 }
 
@@ -201,7 +206,7 @@ static void put_title(const struct page *page, const struct layout *layout, int 
     struct tb_words words = {0};
     tb_say(&words, "%s", layout->marked ? "  " : "");
     for (size_t c = 0; c < layout->count; c++) {
-        int width = (int)(layout->figure[c] + (layout->range[c] ? layout->range[c] + 1 : 0));
+        int width = (int)column_width(layout, c);
         title_line(layout, c, line, title);
         bool left = layout->of_text[c] || layout->range[c];
         any |= title[0] != '\0';
@@ -259,7 +264,7 @@ static void say_cell(const struct page *page, const struct layout *layout, size_
     struct tb_figure_text text;
     const struct tb_value *value = cell_text(layout, c, row, &text);
     enum tb_tone tone = value->tone ? value->tone : row->kind == TB_ROW_ASIDE ? TB_TONE_FAINT : TB_TONE_PLAIN;
-    size_t room = layout->figure[c] + (layout->range[c] ? layout->range[c] + 1 : 0);
+    size_t room = column_width(layout, c);
     const char *colour = page->style.colour ? colour_of(tone) : "";
     if (text.text == text.figure && !*rest) {
         say_figure(page, layout, c, value, &text, tone, line);

@@ -118,7 +118,7 @@ Test(doc, csv_is_one_table_with_an_interval_in_three_columns)
     example();
     cr_assert_eq(tb_emit_csv(stream, doc, NULL), 0);
     cr_assert_str_eq(bytes, "arm,time,ratio,ratio_low,ratio_high,peak\n"
-                            "locus,219000,1.6812,1.6400999999999999,1.7099,1043\n"
+                            "locus,219000,1.6812,1.6401,1.7099,1043\n"
                             "\"a,\"\"b\"\"|<c>?\",1630000,,,,\n");
     cr_expect_eq(tb_emit_csv(stream, doc, "nothing"), -ENOENT);
 }

@@ -10,7 +10,7 @@
 #include "testbed/doc/doc.h"
 #include "testbed/judge/board.h"
 
-// --- text (board_text.c) ---
+// --- text (board_answer.c) ---
 
 // How an arm is called in a table: by its version where that begins with its label ("mimalloc 2.0.9"). ASCII.
 void tb_text_arm(const struct tb_row *row, char *out, size_t size);
@@ -29,15 +29,14 @@ void tb_text_settings(const struct tb_campaign *campaign, char *out, size_t size
 // `workers_pinned`, `block_bytes` and `cells` with their `arms` (board_json.c). Takes over `head`. NULL without memory.
 struct tb_doc *tb_board_doc(json_t *head, const struct tb_campaign *campaign, const char *command, const char *about);
 struct tb_doc *tb_board_answer_doc(const struct tb_campaign *campaign);  // what stands below its tables
-struct tb_doc *tb_board_samples_doc(const struct tb_campaign *campaign); // the table "samples", a row each (board_samples.c)
+struct tb_doc *tb_board_samples_doc(const struct tb_campaign *campaign); // the table "samples", a row each (board_json.c)
 
 // The answer's first sentence, of the touch that means most. false: no cell was measured.
 bool tb_board_finding(const struct tb_campaign *campaign, struct tb_words *out);
 
-// Its parts: a table for each cell; the overview and who is ahead; what a reader must know beside that.
+// Its parts: a table for each cell; the overview, who is ahead, and what a reader must know beside that.
 void tb_board_put_cells(struct tb_doc *doc, const struct tb_campaign *campaign);
 void tb_board_put_answer(struct tb_doc *doc, const struct tb_campaign *campaign);
-void tb_board_say_caveats(struct tb_doc *doc, const struct tb_campaign *campaign);
 struct tb_value tb_told_value(enum tb_told told, const struct tb_ratio *ratio); // a ratio, or what keeps it from being said
 void tb_board_json(struct tb_doc *doc, const struct tb_campaign *campaign, const char *command);
 

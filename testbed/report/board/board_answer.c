@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// board_answer: who is ahead, in a sentence, and an overview of the workloads.
+// board_answer: the sentences of a measurement: who is ahead, with an overview of the workloads, and what an answer owes its reader
+// beside that: what was left out of it and why, what is INVALID, and how small a difference could have been seen.
 //
 // A difference counts as one only when its interval excludes 1 and it is larger than what the A/A controls of that cell show
 // between two runs of the very same thing; anything else is "no difference that this run could see", in whoever's favour the
@@ -11,6 +12,102 @@
 
 #include "testbed/measure/contender.h"
 #include "testbed/report/board/board.h"
+
+// --- names and settings ----------------------------------------------------------------------------------------------------------
+
+void tb_text_arm(const struct tb_row *row, char *out, size_t size)
+{
+    size_t label = strlen(row->arm->label);
+    bool version = strncmp(row->version, row->arm->label, label) == 0 && row->version[label] == ' ';
+    tb_text_clean(version ? row->version : row->arm->label, true, out, size);
+}
+
+void tb_say_arm(struct tb_words *words, const struct tb_arm *arm)
+{
+    char name[sizeof arm->label];
+    tb_text_clean(arm->label, true, name, sizeof name);
+    tb_say(words, "%s", name);
+}
+
+void tb_text_settings(const struct tb_campaign *campaign, char *out, size_t size)
+{
+    char how[128] = ""; // a bench has neither dispatch nor workers
+    int used = 0;
+    if (!campaign->bench)
+        used = snprintf(how, sizeof how, "%s dispatch, ", tb_dispatch_name(campaign->dispatch));
+    if (!campaign->bench && campaign->dispatch != TB_DISPATCH_INLINE)
+        snprintf(how + used, sizeof how - (size_t)used, "%" PRIu32 " worker%s %s, ", campaign->workers,
+                 campaign->workers == 1 ? "" : "s", tb_workers_pinned(campaign) ? "pinned" : "not pinned");
+    snprintf(out, size, "%s%" PRIu32 " round%s (seed %" PRIu64 ")", how, campaign->rounds, campaign->rounds == 1 ? "" : "s",
+             campaign->seed);
+}
+
+// " (A/A of locus, mimalloc)": what has a twin in that cell; "alone" where the base has none.
+static void say_controls(struct tb_words *words, const struct tb_campaign *campaign, uint32_t cell)
+{
+    const char *before = " (A/A of ";
+    int base = tb_campaign_arm(campaign, "mimalloc"), op = campaign->bench ? TB_BENCH_ALLOC : TB_LAP;
+    bool alone = base >= 0;
+    for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
+        struct tb_ratio ratio;
+        int twin = tb_twin(campaign, arm);
+        if (!tb_pair_ratio(campaign, cell, (int)arm, op, twin, op, &ratio))
+            continue;
+        tb_say(words, "%s", before);
+        tb_say_arm(words, &campaign->arms[twin]);
+        before = ", ";
+        alone &= twin != base;
+    }
+    tb_say(words, alone ? " alone)" : ")");
+}
+
+// "3.1 %", or in a bench "3.1 % (alloc), 22 % (bulk), ..."
+static void say_least(struct tb_words *words, const struct tb_campaign *campaign, uint32_t cell)
+{
+    char percent[16];
+    const char *before = "";
+    if (!campaign->bench) {
+        tb_say(words, "%s %%", tb_text_percent_up(percent, tb_resolution(campaign, cell, TB_LAP)));
+        return;
+    }
+    for (int op = 0; op < TB_BENCH_COUNT; op++) {
+        double resolution = tb_resolution(campaign, cell, op);
+        if (resolution < 0)
+            continue;
+        tb_say(words, "%s%s %% (%s)", before, tb_text_percent_up(percent, resolution), tb_bench_name(op));
+        before = ", ";
+    }
+}
+
+void tb_say_resolution(struct tb_words *words, const struct tb_campaign *campaign, uint32_t first, uint32_t last)
+{
+    uint32_t finest = last, coarsest = last;
+    char percent[16];
+    for (uint32_t cell = first; cell < last; cell++) {
+        double resolution = tb_campaign_resolution(campaign, cell);
+        if (resolution >= 0 && (finest == last || resolution < tb_campaign_resolution(campaign, finest)))
+            finest = cell;
+        if (resolution >= 0 && (coarsest == last || resolution > tb_campaign_resolution(campaign, coarsest)))
+            coarsest = cell;
+    }
+    if (tb_rounds_few(campaign)) {
+        tb_say(words, "%" PRIu32 " round%s too few for a 95 %% interval, 6 are the least: nothing can be told apart.",
+               campaign->rounds, campaign->rounds == 1 ? " is" : "s are");
+    } else if (finest == last) {
+        tb_say(words, "No A/A control ran: how small a difference could be seen is not known.");
+    } else {
+        tb_say(words, "Differences under ");
+        say_least(words, campaign, finest);
+        tb_say(words, " cannot be seen on this machine");
+        say_controls(words, campaign, finest);
+        if (tb_campaign_resolution(campaign, coarsest) > tb_campaign_resolution(campaign, finest))
+            tb_say(words, ", under %s %% where it is noisiest",
+                   tb_text_percent_up(percent, tb_campaign_resolution(campaign, coarsest)));
+        tb_say(words, ".");
+    }
+}
+
+// --- the touches -----------------------------------------------------------------------------------------------------------------
 
 static const enum tb_touch touches[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE}; // what means most, first
 enum { TOUCHES = sizeof touches / sizeof *touches };
@@ -165,12 +262,9 @@ static void put_workload(struct tb_table *table, const struct tb_campaign *campa
         tb_row_alone(campaign, cell, (uint32_t)best.arm, &row);
         tb_text_arm(&row, name, sizeof name);
     }
-    tb_table_row(table, TB_ROW_PLAIN);
-    tb_table_put(table, tb_text_value(schedule ? schedule->name : ""));
-    tb_table_put(table, floor_value(campaign, cell));
-    tb_table_put(table, sure_value(campaign, cell, locus, tb_floor(campaign)));
-    tb_table_put(table, best.rival >= 0 ? tb_none("noisy") : sure_value(campaign, cell, best.arm, locus));
-    tb_table_put(table, tb_text_value(name));
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(schedule ? schedule->name : ""), floor_value(campaign, cell),
+                 sure_value(campaign, cell, locus, tb_floor(campaign)),
+                 best.rival >= 0 ? tb_none("noisy") : sure_value(campaign, cell, best.arm, locus), tb_text_value(name));
 }
 
 static void put_workloads(struct tb_doc *doc, const struct tb_campaign *campaign, enum tb_touch touch)
@@ -215,6 +309,100 @@ static void say_delay(struct tb_doc *doc, const struct tb_campaign *campaign, ui
     tb_doc_say(doc, NULL, "%s.", words.text);
 }
 
+// --- beside the answer ----------------------------------------------------------------------------------------------------------
+
+static enum tb_noise noise_in(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm)
+{
+    struct tb_row row;
+    tb_campaign_row(campaign, cell, arm, &row);
+    enum tb_noise noise = row.noise;
+    for (int op = 0; campaign->bench && op < TB_BENCH_COUNT; op++)
+        noise = noise ? noise : row.bench_noise[op];
+    return row.valid && tb_twin(campaign, arm) < 0 && !row.arm->contender->harness ? noise : TB_NOISE_NONE;
+}
+
+static void say_noise(struct tb_doc *doc, const struct tb_campaign *campaign)
+{
+    static const char *const reasons[] = {[TB_NOISE_WAITED] = "waited for a CPU",
+                                          [TB_NOISE_SPREAD] = "rounds too far apart",
+                                          [TB_NOISE_INTERVAL] = "ratio to mimalloc too wide"};
+    struct tb_words words = {0};
+    for (int noise = TB_NOISE_WAITED; noise <= TB_NOISE_INTERVAL && !tb_rounds_few(campaign); noise++) {
+        const char *before = words.used ? "; " : "Left out as noisy: ", *between = reasons[noise];
+        for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
+            uint32_t cells = 0;
+            for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
+                cells += noise_in(campaign, cell, arm) == (enum tb_noise)noise;
+            if (cells == 0)
+                continue;
+            tb_say(&words, "%s%s%s", before, between, *between ? ": " : "");
+            tb_say_arm(&words, &campaign->arms[arm]);
+            if (cells < campaign->cells_count)
+                tb_say(&words, " in %" PRIu32 " of %" PRIu32, cells, campaign->cells_count);
+            before = ", ";
+            between = "";
+        }
+    }
+    if (words.used > 0) {
+        tb_say(&words, ".");
+        tb_doc_say(doc, NULL, "%s", words.text);
+    }
+}
+
+static void say_waits(struct tb_doc *doc, const struct tb_campaign *campaign)
+{
+    uint64_t processes = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds, waited = 0;
+    for (uint64_t i = 0; i < processes; i++)
+        waited += tb_waited(&campaign->samples[i]);
+    if (waited > 0 && waited * 10 >= processes)
+        tb_doc_say(doc, NULL,
+                   "Others were at work: %" PRIu64 " of %" PRIu64 " processes waited for a CPU. End what runs, and measure again.",
+                   waited, processes);
+}
+
+static void say_invalid_arm(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t arm)
+{
+    struct tb_words words = {0};
+    char where[128], why[256] = "", first[400];
+    uint32_t cells = 0;
+    for (uint32_t cell = campaign->cells_count; cell-- > 0;) { // backwards: the first one's reason stays
+        struct tb_row row;
+        tb_campaign_row(campaign, cell, arm, &row);
+        if (row.valid)
+            continue;
+        cells++;
+        tb_text_cell(campaign, cell, where, sizeof where);
+        tb_text_clean(row.invalid, true, why, sizeof why);
+        snprintf(first, sizeof first, "%s: %s", where, why);
+    }
+    if (cells == 0)
+        return;
+    tb_say(&words, "INVALID and not ranked: ");
+    tb_say_arm(&words, &campaign->arms[arm]);
+    if (campaign->cells_count > 1)
+        tb_say(&words, " in %" PRIu32 " of %" PRIu32 " tables, first", cells, campaign->cells_count);
+    tb_say(&words, " in %s.", first);
+    tb_doc_say(doc, NULL, "%s", words.text);
+}
+
+static void say_resolution(struct tb_doc *doc, const struct tb_campaign *campaign)
+{
+    struct tb_words words = {0};
+    tb_say_resolution(&words, campaign, 0, campaign->cells_count);
+    if (!tb_rounds_few(campaign))
+        tb_say(&words, " In brackets: 95 %% intervals.");
+    tb_doc_say(doc, NULL, "%s", words.text);
+}
+
+static void say_caveats(struct tb_doc *doc, const struct tb_campaign *campaign)
+{
+    say_noise(doc, campaign);
+    say_waits(doc, campaign);
+    for (uint32_t arm = 0; arm < campaign->arms_count; arm++)
+        say_invalid_arm(doc, campaign, arm);
+    say_resolution(doc, campaign);
+}
+
 // --- the whole -------------------------------------------------------------------------------------------------------------------
 
 // Of a single workload its own table says what an overview would.
@@ -236,5 +424,5 @@ void tb_board_put_answer(struct tb_doc *doc, const struct tb_campaign *campaign)
     for (uint32_t arm = 0; arm < campaign->arms_count; arm++)
         if (campaign->arms[arm].fault == TB_FAULT_DELAY)
             say_delay(doc, campaign, arm);
-    tb_board_say_caveats(doc, campaign);
+    say_caveats(doc, campaign);
 }

@@ -103,9 +103,6 @@ static struct tb_table *put_laps(struct tb_doc *doc, const struct tb_campaign *c
 
 // --- single operations -----------------------------------------------------------------------------------------------------------
 
-static const struct tb_column bench_columns[] = {{NULL, "contender", TB_AS_IS, false}, {NULL, "alloc ns", TB_AS_IS, false},
-                                                 {NULL, "bulk ns", TB_AS_IS, false},   {NULL, "push ns", TB_AS_IS, false},
-                                                 {NULL, "free ns", TB_AS_IS, false},   {NULL, NULL, TB_AS_IS, false}};
 static const struct tb_column faster_columns[] = {{NULL, "contender", TB_AS_IS, false},
                                                   {NULL, "alloc", TB_AS_RATIO, true},
                                                   {NULL, "bulk", TB_AS_RATIO, true},
@@ -137,7 +134,7 @@ static struct tb_table *put_faster(struct tb_doc *doc, const struct tb_campaign 
 static struct tb_table *put_bench(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell, const char *title,
                                   const struct tb_board *board)
 {
-    struct tb_table *table = tb_doc_table(doc, NULL, title, bench_columns);
+    struct tb_table *table = tb_doc_grid(doc, NULL, title, "=contender|=alloc ns|=bulk ns|=push ns|=free ns");
     int base[BENCH_RATIOS], best[BENCH_RATIOS];
     for (uint32_t i = 0; i < board->count; i++) {
         if (board->place[i] == TB_PLACE_CONTROL)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// board_json: what programs get of a measurement: all that the tables show, and every sample.
+// board_json: what programs get of a measurement: all that the tables show, and every sample, a row each for CSV.
 //
 // What is absent, unbounded or not a finite number is null: JSON has no other word for it. A count is exact, so it is given when it
 // was the same in every round and null otherwise; the CSV has the single values. Whole numbers above 2^63 - 1 (only a
@@ -8,7 +8,6 @@
 //
 // Objects are put together from finished parts. A part for which there was no memory is NULL, and makes the whole NULL: so a
 // failure deep inside arrives at the top by itself, and a member never goes missing in silence.
-#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -18,11 +17,6 @@
 #include "testbed/base/json.h"
 #include "testbed/measure/contender.h"
 #include "testbed/report/board/board.h"
-
-static json_t *ratio_or_null(bool known, const struct tb_ratio *ratio)
-{
-    return tb_json_ratio(known ? ratio : NULL);
-}
 
 // A field of type uint64_t at `offset`, if it is the same in every round.
 static json_t *count_or_null(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, size_t offset)
@@ -58,22 +52,26 @@ static json_t *noise_json(enum tb_noise noise)
     return noise ? json_string(words[noise]) : json_null();
 }
 
+static int counterpart_of(int op)
+{
+    return op == TB_LAP ? TB_LAP : tb_bench_counterpart[op];
+}
+
 // How many times faster the arm is than another one, in laps or in an operation.
 static json_t *vs_json(const struct tb_campaign *campaign, uint32_t cell, int than, uint32_t arm, int op)
 {
     struct tb_ratio ratio;
-    int counterpart = op == TB_LAP ? TB_LAP : tb_bench_counterpart[op];
+    int counterpart = counterpart_of(op);
     bool known = (op == TB_LAP || counterpart >= 0) && tb_pair_ratio(campaign, cell, than, counterpart, (int)arm, op, &ratio);
-    return ratio_or_null(known, &ratio);
+    return tb_json_ratio(known ? &ratio : NULL);
 }
 
 // Null where it is not known which is the best.
 static json_t *vs_best_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
 {
-    int counterpart = op == TB_LAP ? TB_LAP : tb_bench_counterpart[op];
-    if (op != TB_LAP && counterpart < 0)
+    if (op != TB_LAP && counterpart_of(op) < 0)
         return json_null();
-    struct tb_fastest best = tb_best_malloc(campaign, cell, counterpart);
+    struct tb_fastest best = tb_best_malloc(campaign, cell, counterpart_of(op));
     return best.rival < 0 ? vs_json(campaign, cell, best.arm, arm, op) : json_null();
 }
 
@@ -100,7 +98,7 @@ static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, 
         {"median_ns", tb_json_number(known ? row->bench_ns[op] : NAN)},
         {"mad_ns", tb_json_number(known ? row->bench_mad[op] : NAN)},
         {"noisy", noise_json(row->valid ? row->bench_noise[op] : TB_NOISE_NONE)},
-        {"vs_mimalloc", ratio_or_null(row->bench_vs_base[op].n > 0, &row->bench_vs_base[op])},
+        {"vs_mimalloc", tb_json_ratio(row->bench_vs_base[op].n > 0 ? &row->bench_vs_base[op] : NULL)},
         {"vs_best_malloc", vs_best_json(campaign, cell, arm, op)},
         {"vs_mallocs", vs_mallocs_json(campaign, cell, arm, op)},
         {"samples_ns", samples_ns(campaign, cell, arm, op)},
@@ -110,15 +108,10 @@ static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, 
 
 static json_t *bench_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row)
 {
-    if (!campaign->bench)
-        return json_null();
-    const struct tb_json_member members[] = {
-        {"alloc", bench_op_json(campaign, cell, arm, row, TB_BENCH_ALLOC)},
-        {"bulk", bench_op_json(campaign, cell, arm, row, TB_BENCH_BULK)},
-        {"push", bench_op_json(campaign, cell, arm, row, TB_BENCH_PUSH)},
-        {"free", bench_op_json(campaign, cell, arm, row, TB_BENCH_FREE)},
-    };
-    return TB_JSON_OBJECT(members);
+    struct tb_json_member members[TB_BENCH_COUNT];
+    for (int op = 0; op < TB_BENCH_COUNT && campaign->bench; op++)
+        members[op] = (struct tb_json_member){tb_bench_name(op), bench_op_json(campaign, cell, arm, row, op)};
+    return campaign->bench ? TB_JSON_OBJECT(members) : json_null();
 }
 
 // An invalid row has no time worth telling; its samples stand beside it.
@@ -147,11 +140,11 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
         {"min_ns", tb_json_number(told(row, row->ns_min))},
         {"noisy", noise_json(row->valid ? row->noise : TB_NOISE_NONE)},
         {"rounds_waited", tb_json_number(row->rounds_waited)},
-        {"vs_mimalloc", ratio_or_null(row->has_vs_base, &row->vs_base)},
-        {"vs_oracle", ratio_or_null(row->has_vs_oracle, &row->vs_oracle)},
+        {"vs_mimalloc", tb_json_ratio(row->has_vs_base ? &row->vs_base : NULL)},
+        {"vs_oracle", tb_json_ratio(row->has_vs_oracle ? &row->vs_oracle : NULL)},
         {"vs_best_malloc", vs_best_json(campaign, cell, a, TB_LAP)},
         {"vs_mallocs", vs_mallocs_json(campaign, cell, a, TB_LAP)},
-        {"vs_twin", ratio_or_null(row->has_vs_aa, &board->vs_twin[i])},
+        {"vs_twin", tb_json_ratio(row->has_vs_aa ? &board->vs_twin[i] : NULL)},
         {"outstanding_high_ratio", tb_json_number(row->outstanding_ratio)},
         {"distinct_ratio", tb_json_number(row->distinct_ratio)},
         {"allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated))},
@@ -175,17 +168,18 @@ static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell)
     return array;
 }
 
+static json_t *resolution_json(double resolution)
+{
+    return tb_json_number(resolution < 0 ? NAN : resolution);
+}
+
 // By operation of a bench.
 static json_t *resolutions_json(const struct tb_campaign *campaign, uint32_t cell)
 {
     struct tb_json_member members[TB_BENCH_COUNT];
-    if (!campaign->bench)
-        return json_null();
-    for (int op = 0; op < TB_BENCH_COUNT; op++) {
-        double resolution = tb_resolution(campaign, cell, op);
-        members[op] = (struct tb_json_member){tb_bench_name(op), tb_json_number(resolution < 0 ? NAN : resolution)};
-    }
-    return TB_JSON_OBJECT(members);
+    for (int op = 0; op < TB_BENCH_COUNT && campaign->bench; op++)
+        members[op] = (struct tb_json_member){tb_bench_name(op), resolution_json(tb_resolution(campaign, cell, op))};
+    return campaign->bench ? TB_JSON_OBJECT(members) : json_null();
 }
 
 static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
@@ -193,7 +187,6 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
     static const struct tb_schedule nothing = {0};
     const struct tb_cell *cell = &campaign->cells[index];
     const struct tb_schedule *schedule = cell->schedule ? cell->schedule : &nothing;
-    double resolution = tb_campaign_resolution(campaign, index);
     struct tb_fastest best = tb_best_malloc(campaign, index, campaign->bench ? TB_BENCH_ALLOC : TB_LAP);
     const struct tb_json_member members[] = {
         {"workload", tb_json_clean(schedule->name)},
@@ -208,7 +201,7 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
         {"requests_queued", tb_json_whole(schedule->requests_queued)},
         {"queue_ns_max", tb_json_whole(schedule->queue_ns_max)},
         {"live_max", tb_json_whole(schedule->live_max)},
-        {"resolution", tb_json_number(resolution < 0 ? NAN : resolution)},
+        {"resolution", resolution_json(tb_campaign_resolution(campaign, index))},
         {"resolutions", resolutions_json(campaign, index)},
         {"best_malloc", tb_json_clean(best.arm >= 0 && best.rival < 0 ? campaign->arms[best.arm].label : NULL)},
         {"arms", arms_json(campaign, index)},
@@ -233,4 +226,46 @@ void tb_board_json(struct tb_doc *doc, const struct tb_campaign *campaign, const
     };
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         tb_doc_json(doc, members[i].key, members[i].value);
+}
+
+// --- the samples as a table ------------------------------------------------------------------------------------------------------
+
+// A sample that did not run or is invalid has its row like all others: leaving it out is the reader's decision. Rounds count from
+// 1, as in the words of the tables.
+static void put_sample(struct tb_table *table, const struct tb_campaign *campaign, uint32_t cell, uint32_t at, uint32_t round)
+{
+    const struct tb_schedule *schedule = campaign->cells[cell].schedule;
+    const struct tb_arm *arm = &campaign->arms[at];
+    const struct tb_sample *sample = tb_campaign_sample(campaign, cell, at, round);
+    const char *fault = tb_fault_name(arm->fault);
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(schedule ? schedule->name : ""),
+                 tb_text_value(tb_touch_name(campaign->cells[cell].touch)), tb_text_value(tb_dispatch_name(campaign->dispatch)),
+                 tb_count(campaign->workers), tb_count(campaign->block_bytes), tb_count(campaign->seed),
+                 tb_count(campaign->cells[cell].laps), tb_count(schedule ? schedule->blocks_peak : 0), tb_text_value(arm->label),
+                 tb_text_value(arm->library), tb_text_value(fault ? fault : ""), tb_number(arm->fault_percent),
+                 tb_count(round + (uint64_t)1), tb_text_value(sample->version), tb_count(sample->ran), tb_count(sample->valid),
+                 tb_text_value(sample->invalid), tb_number(sample->lap_ns), tb_number(sample->lap_ns_min),
+                 tb_count(sample->allocated), tb_count(sample->freed), tb_count(sample->pushed), tb_count(sample->drained),
+                 tb_count(sample->touched_bytes), tb_count(sample->touched_bytes_expected), tb_count(sample->outstanding_high),
+                 tb_count(sample->distinct));
+    for (int op = 0; op < TB_BENCH_COUNT; op++)
+        tb_table_put(table, tb_number(sample->bench_ns[op]));
+    tb_table_put(table, tb_count(sample->workers_pinned));
+    tb_table_put(table, tb_count(sample->watched_ns));
+    tb_table_put(table, tb_count(sample->waited_ns));
+}
+
+struct tb_doc *tb_board_samples_doc(const struct tb_campaign *campaign)
+{
+    struct tb_doc *doc = tb_doc_open(NULL);
+    struct tb_table *table = tb_doc_grid(
+        doc, "samples", NULL,
+        "workload|touch|dispatch|workers|block_bytes|seed|laps|blocks_peak|arm|library|fault|fault_percent|round|version|"
+        "ran|valid|invalid|lap_ns|lap_ns_min|allocated|freed|pushed|drained|touched_bytes|touched_bytes_expected|"
+        "outstanding_high|distinct|alloc_ns|bulk_ns|push_ns|free_ns|workers_pinned|watched_ns|waited_ns");
+    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
+        for (uint32_t arm = 0; arm < campaign->arms_count; arm++)
+            for (uint32_t round = 0; round < campaign->rounds; round++)
+                put_sample(table, campaign, cell, arm, round);
+    return doc;
 }

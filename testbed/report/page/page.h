@@ -6,8 +6,7 @@
 //   page     the index: the finding, the scoreboard, what fell, all hosts, the ledgers
 //   standing its parts that are views of the scoreboard's and the hosts' models
 //   measured its part that is what `make run` left
-//   run      one run: predictions, samples, arms, gates, environment; nodes: what runs of many nodes counted
-//   claim    a prediction in words; verdicts and their signs
+//   run      one run: predictions in words, samples, arms, gates, environment; nodes: what runs of many nodes counted
 //
 // An emulated machine counts as a real one does, and its times mean nothing. Of a run that was made in one no time is shown, and
 // no prediction about time has a verdict, whatever its log says.
@@ -16,6 +15,7 @@
 
 #include <stdbool.h>
 
+#include "testbed/base/file.h"
 #include "testbed/base/words.h"
 #include "testbed/doc/emit.h"
 #include "testbed/judge/shown.h"
@@ -29,9 +29,9 @@ struct tb_page {
     const struct tb_store *store;
     const char *measured, *folder;
 };
-int tb_page_index(FILE *out, const struct tb_page *page);
-int tb_page_scoreboard(FILE *out, const struct tb_page *page); // lies in the folder; -ENODATA: there is no figure
-int tb_page_run(FILE *out, const struct tb_store_run *run);
+tb_write_fn tb_page_index;
+tb_write_fn tb_page_scoreboard; // lies in the folder; -ENODATA: there is no figure
+tb_write_fn tb_page_run; // of a struct tb_store_run
 
 // What such a page shows, as a document; without `samples` the figures alone. NULL without memory.
 struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples);
@@ -41,10 +41,8 @@ struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples);
 const char *tb_page_name(const char *run, char out[80]);
 const char *tb_page_of(const struct tb_store_run *run, char out[80]);
 
-// The record in a sentence about the predictions, and those about runs without a verdict and runs in emulated machines (or
-// nothing). Plain text.
-void tb_page_answer(FILE *out, const struct tb_store *store);
-void tb_page_rest(FILE *out, const struct tb_store *store);
+// The record in a few sentences: its predictions, the runs without a verdict, those made in emulated machines.
+void tb_page_answer(struct tb_words *out, const struct tb_store *store);
 
 // --- their parts ---------------------------------------------------------------------------------------------------------------
 
@@ -59,7 +57,7 @@ const struct tb_verdict_look *tb_verdict_look_at(size_t i); // NULL behind the l
 struct tb_value tb_verdict_value(const char *verdict);
 
 // "mimalloc takes at least 1.75 times as long as locus, in churn-touch/full", or its own `claim`, where it has one. Returns out.
-const char *tb_claim_words(const json_t *header, const json_t *prediction, char *out, size_t bytes);
+const char *tb_claim_words(const json_t *header, const json_t *prediction, struct tb_words *out);
 struct tb_value tb_observed(const json_t *header, const json_t *prediction); // the figure, or why there is none
 
 // "B locus (A/A control)". Returns out.
@@ -70,7 +68,7 @@ void tb_page_measured(struct tb_doc *doc, const char *folder);
 // What `make run` found, in a sentence. false: it left nothing.
 bool tb_measured_finding(const char *folder, char *out, size_t bytes);
 
-void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folder);  // a row for each cell
+void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folder);  // a row for each contender
 void tb_page_tables(struct tb_doc *doc, const json_t *board);                        // all of them, in full
 bool tb_standing_finding(const json_t *board, const json_t *fleet, char *out, size_t bytes); // false: there is no figure
 void tb_page_fleet(struct tb_doc *doc, const json_t *fleet, const char *folder);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // run: the page of one run. It shows why, in the order in which a doubter asks: the claims against their intervals, the samples,
-// the arms, the gates, how it was run, the machine. The figures of the arms are those of the log's summary, not worked out again.
+// the arms, the gates, how it was run, the machine. The figures of the arms are those of the log's summary, not worked out again. A
+// formula such as "hl_ratio(E/A) >= 1.75" is exact and read by few: a claim is said in words, and the formula stands beneath.
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,185 @@
 #include "testbed/postulate/metric.h"
 #include "testbed/judge/arm_figures.h"
 #include "testbed/report/page/page.h"
+
+// --- verdicts, arms and claims in words ----------------------------------------------------------------------------------------
+
+static const struct tb_verdict_look looks[] = {
+    {"survived", "the figures bear it out", TB_TONE_GOOD},
+    {"falsified", "the figures refute it", TB_TONE_BAD},
+    {"no-difference", "the two are the same within the margin that was named", TB_TONE_OPEN},
+    {"inconclusive", "the interval holds the threshold: more rounds may tell", TB_TONE_OPEN},
+    {"inconclusive (noise)", "the machine was not quiet enough: its controls failed", TB_TONE_OPEN},
+    {"inconclusive (unstable)", "the figures drifted while they were taken", TB_TONE_OPEN},
+    {"unmeasurable-on-host", "this machine cannot show it", TB_TONE_FAINT},
+    {"none (smoke)", "too short to say anything", TB_TONE_FAINT},
+    {"no verdict", "its log holds none", TB_TONE_FAINT},
+    {"invalid", "a proof failed: blocks were lost, or not touched", TB_TONE_POOR},
+    {"stopped", "ended before its end, by hand", TB_TONE_POOR},
+    {"crashed", "its log has no seal", TB_TONE_POOR},
+    {"log broken", "its log is not what was written", TB_TONE_POOR},
+    {"log missing", "the ledger knows of it, and there is no log", TB_TONE_POOR},
+    {"not in the ledger", "nothing shows that it was promised", TB_TONE_POOR},
+};
+
+const struct tb_verdict_look *tb_verdict_look_at(size_t i)
+{
+    return i < sizeof looks / sizeof *looks ? &looks[i] : NULL;
+}
+
+const struct tb_verdict_look *tb_verdict_look(const char *verdict)
+{
+    static const struct tb_verdict_look unknown = {"unknown verdict", "", TB_TONE_POOR};
+    for (size_t i = 0; tb_verdict_look_at(i); i++)
+        if (strcmp(looks[i].verdict, verdict) == 0)
+            return &looks[i];
+    return &unknown;
+}
+
+struct tb_value tb_verdict_value(const char *verdict)
+{
+    const struct tb_verdict_look *look = tb_verdict_look(verdict);
+    return tb_toned(tb_text_value(look->verdict), look->tone);
+}
+
+// --- arms ----------------------------------------------------------------------------------------------------------------------
+
+static const char *name_of(const json_t *header, const char *key)
+{
+    const json_t *arm;
+    size_t i;
+    json_array_foreach (tb_member(header, "arms"), i, arm)
+        if (strcmp(tb_member_text(arm, "key"), key) == 0)
+            return tb_member_text(arm, "name");
+    return key;
+}
+
+// Does an arm before it have the same contender?
+static bool is_control(const json_t *header, const char *key)
+{
+    const json_t *arm;
+    size_t i;
+    json_array_foreach (tb_member(header, "arms"), i, arm) {
+        if (strcmp(tb_member_text(arm, "key"), key) == 0)
+            return false;
+        if (strcmp(tb_member_text(arm, "name"), name_of(header, key)) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *tb_arm_words(const json_t *header, const char *key, char out[160])
+{
+    snprintf(out, 160, "%.16s %.100s%s", key, name_of(header, key), is_control(header, key) ? " (A/A control)" : "");
+    return out;
+}
+
+// --- what is claimed -----------------------------------------------------------------------------------------------------------
+
+static const char *op_words(const char *op)
+{
+    static const char *const words[][2] = {{">=", "at least "}, {"<=", "at most "}, {">", "more than "},
+                                           {"<", "less than "}, {"==", "exactly "}, {"within", "between "}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i][0], op) == 0)
+            return words[i][1];
+    return op;
+}
+
+static void say_value(struct tb_words *out, const json_t *prediction)
+{
+    const json_t *value = tb_member(prediction, "value");
+    tb_say(out, "%s", op_words(tb_member_text(prediction, "op")));
+    if (json_is_array(value))
+        tb_say(out, "%g and %g", json_number_value(json_array_get(value, 0)), json_number_value(json_array_get(value, 1)));
+    else
+        tb_say(out, "%g", json_number_value(value));
+}
+
+static void say_ratio(struct tb_words *out, const json_t *header, const json_t *prediction)
+{
+    const char *over = tb_member_text(prediction, "over"), *metric = tb_member_text(prediction, "metric");
+    const char *under = name_of(header, tb_member_text(prediction, "under"));
+    bool time = tb_metric_is_time(metric), plain = strcmp(metric, "time_ns") == 0;
+    tb_say(out, "%s %s ", strcmp(over, "*") ? name_of(header, over) : "every other contender", time ? "takes" : "has");
+    say_value(out, prediction);
+    tb_say(out, " times as %s", time ? "long as " : "much ");
+    if (!time)
+        tb_say(out, "%s as ", metric);
+    tb_say(out, "%s%s%s%s", under, time && !plain ? " (" : "", time && !plain ? metric : "", time && !plain ? ")" : "");
+}
+
+static void say_order(struct tb_words *out, const json_t *header, const json_t *prediction)
+{
+    const json_t *key;
+    size_t i, count = json_array_size(tb_member(prediction, "order"));
+    bool time = tb_metric_is_time(tb_member_text(prediction, "metric"));
+    tb_say(out, "%s, ", time ? "From the fastest to the slowest" : "From the least");
+    if (!time)
+        tb_say(out, "%s to the most, ", tb_member_text(prediction, "metric"));
+    json_array_foreach (tb_member(prediction, "order"), i, key)
+        tb_say(out, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", name_of(header, json_string_value(key)));
+    tb_say(out, ": each ");
+    say_value(out, prediction);
+    tb_say(out, " times the one before");
+}
+
+static void say_one(struct tb_words *out, const json_t *header, const json_t *prediction)
+{
+    const char *stat = tb_member_text(prediction, "stat"), *unit = tb_member_text(prediction, "unit");
+    tb_say(out, "the %s %s of %s is ",
+           strcmp(stat, "max") == 0   ? "largest"
+           : strcmp(stat, "min") == 0 ? "least"
+                                      : "median",
+           tb_member_text(prediction, "metric"), name_of(header, tb_member_text(prediction, "arm")));
+    say_value(out, prediction);
+    tb_say(out, "%s%s", *unit && strcmp(unit, "ratio") && strcmp(unit, "x") ? " " : "",
+           strcmp(unit, "ratio") && strcmp(unit, "x") ? unit : "");
+}
+
+const char *tb_claim_words(const json_t *header, const json_t *prediction, struct tb_words *out)
+{
+    const char *own = tb_member_text(prediction, "claim"), *cell = tb_member_text(prediction, "cell");
+    *out = (struct tb_words){.used = 0};
+    if (*own) {
+        tb_say(out, "%s", own);
+        return out->text;
+    }
+    if (tb_member_text(prediction, "under")[0])
+        say_ratio(out, header, prediction);
+    else if (json_is_array(tb_member(prediction, "order")))
+        say_order(out, header, prediction);
+    else
+        say_one(out, header, prediction);
+    if (strcmp(cell, "*") == 0)
+        tb_say(out, ", in every cell");
+    else if (strcmp(cell, "*/full") == 0)
+        tb_say(out, ", in every cell that is written in full");
+    else if (*cell)
+        tb_say(out, ", in %s", cell);
+    return out->text;
+}
+
+// --- what was seen -------------------------------------------------------------------------------------------------------------
+
+// The log's own word on why there is no figure, unless that is about the figures.
+struct tb_value tb_observed(const json_t *header, const json_t *prediction)
+{
+    double low = tb_member_number(prediction, "low"), high = tb_member_number(prediction, "high");
+    double estimate = tb_member_number(prediction, "estimate");
+    if (tb_prediction_measured(header, prediction)) {
+        if (isnan(estimate))
+            return tb_none("no figure");
+        return low == high ? tb_number(estimate)
+                           : tb_interval_of(estimate, isnan(low) ? -INFINITY : low, isnan(high) ? INFINITY : high,
+                                            tb_member_number(prediction, "achieved"));
+    }
+    bool overruled = strcmp(tb_member_text(prediction, "verdict"), tb_prediction_verdict(header, prediction));
+    const char *why = overruled ? "" : tb_member_text(prediction, "why");
+    if (!*why && tb_emulated(header)[0])
+        why = "in an emulated machine times mean nothing";
+    return tb_detailed(tb_none("not measured"), *why ? why : NULL);
+}
 
 static const char *cell_name(const json_t *header, size_t cell, char out[160])
 {
@@ -34,36 +214,28 @@ static void put_overview(struct tb_doc *doc, const json_t *header, const json_t 
     const json_t *prediction;
     size_t i;
     json_array_foreach (predictions, i, prediction) {
-        char words[512], link[24];
-        const char *id = tb_member_text(prediction, "id");
+        struct tb_words words;
+        char link[24];
         bool measured = tb_prediction_measured(header, prediction);
-        snprintf(link, sizeof link, "#%.16s", id);
-        tb_table_row(table, TB_ROW_PLAIN);
-        tb_table_put(table, tb_linked(tb_text_value(id), link));
-        tb_table_put(table, tb_detailed(tb_text_value(tb_claim_words(header, prediction, words, sizeof words)),
-                                        tb_member_text(prediction, "text")));
-        tb_table_put(table, tb_observed(header, prediction));
-        tb_table_put(table, tb_verdict_value(tb_prediction_verdict(header, prediction)));
-        tb_table_put(table, tb_number(measured ? tb_member_number(prediction, "n") : NAN));
-        tb_table_put(table, tb_number(measured ? tb_member_number(prediction, "achieved") : NAN));
-        tb_table_put(table, tb_number(tb_member_number(prediction, "value")));
+        snprintf(link, sizeof link, "#%.16s", tb_member_text(prediction, "id"));
+        tb_table_add(table, TB_ROW_PLAIN, tb_linked(tb_member_value(prediction, "id"), link),
+                     tb_detailed(tb_text_value(tb_claim_words(header, prediction, &words)), tb_member_text(prediction, "text")),
+                     tb_observed(header, prediction), tb_verdict_value(tb_prediction_verdict(header, prediction)),
+                     tb_member_value(measured ? prediction : NULL, "n"), tb_member_value(measured ? prediction : NULL, "achieved"),
+                     tb_member_value(prediction, "value"));
     }
 }
 
 static void put_part(struct tb_table *table, const json_t *header, const json_t *prediction, const json_t *part)
 {
-    char arms[340], one[160];
+    struct tb_words arms = {.used = 0};
+    char one[160];
     const char *over = tb_member_text(part, "over"), *under = tb_member_text(part, "under");
-    snprintf(arms, sizeof arms, "%s", tb_arm_words(header, over[0] ? over : tb_member_text(part, "arm"), one));
+    tb_say(&arms, "%s", tb_arm_words(header, over[0] ? over : tb_member_text(part, "arm"), one));
     if (under[0])
-        snprintf(arms + strlen(arms), sizeof arms - strlen(arms), " / %s", tb_arm_words(header, under, one));
-    tb_table_row(table, TB_ROW_PLAIN);
-    tb_table_put(table, tb_text_value(tb_member_text(prediction, "id")));
-    tb_table_put(table, tb_text_value(tb_member_text(part, "cell")));
-    tb_table_put(table, tb_text_value(over));
-    tb_table_put(table, tb_text_value(arms));
-    tb_table_put(table, tb_observed(header, part));
-    tb_table_put(table, tb_verdict_value(tb_prediction_verdict(header, part)));
+        tb_say(&arms, " / %s", tb_arm_words(header, under, one));
+    tb_table_add(table, TB_ROW_PLAIN, tb_member_value(prediction, "id"), tb_member_value(part, "cell"), tb_text_value(over),
+                 tb_text_value(arms.text), tb_observed(header, part), tb_verdict_value(tb_prediction_verdict(header, part)));
 }
 
 // On one scale the parts of a prediction, and shaded what was claimed.
@@ -140,13 +312,17 @@ static bool is_shown(const struct tb_log_view *view, const char *metric)
     return strcmp(metric, "time_ns") == 0 || is_predicted(view->summary, metric);
 }
 
-static double median_of(double *values, size_t count)
+static double median_of(const double values[], size_t count)
 {
-    size_t valid = 0;
-    for (size_t i = 0; i < count; i++)
+    double *valid = calloc(count + 1, sizeof *valid), median = NAN;
+    size_t valid_count = 0;
+    for (size_t i = 0; valid && i < count; i++)
         if (isfinite(values[i]))
-            values[valid++] = values[i];
-    return tb_median(values, valid);
+            valid[valid_count++] = values[i];
+    if (valid)
+        median = tb_median(valid, valid_count);
+    free(valid);
+    return median;
 }
 
 static void put_strip(struct tb_table *table, const struct tb_log_view *view, size_t cell, const struct tb_metric *metric,
@@ -154,23 +330,15 @@ static void put_strip(struct tb_table *table, const struct tb_log_view *view, si
 {
     double *values = NULL;
     size_t count = 0;
-    char words[160];
+    char arm[160], name[160];
     if (tb_log_values(view, cell, key, metric->member, &values, &count) || !values)
         return;
     for (size_t i = 0; i < count; i++)
         values[i] /= divisor;
-    tb_table_row(table, TB_ROW_PLAIN);
-    tb_table_put(table, tb_text_value(tb_member_cell(json_array_get(tb_member(view->header, "cells"), cell), words, sizeof words)));
-    tb_table_put(table, tb_text_value(metric->name));
-    tb_table_put(table, tb_text_value(key));
-    tb_table_put(table, tb_text_value(tb_arm_words(view->header, key, words)));
-    double *copy = malloc((count + 1) * sizeof *copy);
-    memcpy(copy, values, copy ? count * sizeof *copy : 0);
     struct tb_value samples = tb_samples(values, count);
-    samples.number = copy ? median_of(copy, count) : NAN;
-    tb_table_put(table, samples);
-    tb_table_put(table, tb_number(samples.number));
-    free(copy);
+    samples.number = median_of(values, count);
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(cell_name(view->header, cell, name)), tb_text_value(metric->name),
+                 tb_text_value(key), tb_text_value(tb_arm_words(view->header, key, arm)), samples, tb_number(samples.number));
     free(values);
 }
 
@@ -196,11 +364,6 @@ static void put_strips(struct tb_doc *doc, const struct tb_log_view *view, size_
 
 static void put_invalid(struct tb_doc *doc, const struct tb_log_view *view)
 {
-    static const struct tb_column columns[] = {{"cell", "cell", TB_AS_IS, false},
-                                               {"arm", "arm", TB_AS_IS, false},
-                                               {"round", "round", TB_AS_IS, false},
-                                               {"invalid", "why it counts for nothing", TB_AS_IS, false},
-                                               {NULL, NULL, TB_AS_IS, false}};
     struct tb_table *table = NULL;
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *sample = view->samples[i].line;
@@ -208,12 +371,11 @@ static void put_invalid(struct tb_doc *doc, const struct tb_log_view *view)
         if (json_is_true(tb_member(sample, "valid")))
             continue;
         if (!table)
-            table = tb_doc_table(doc, "invalid", "Samples that are not valid", columns);
-        tb_table_row(table, TB_ROW_PLAIN);
-        tb_table_put(table, tb_text_value(cell_name(view->header, (size_t)tb_member_number(sample, "cell"), name)));
-        tb_table_put(table, tb_text_value(tb_member_text(sample, "arm")));
-        tb_table_put(table, tb_number(tb_member_number(sample, "round")));
-        tb_table_put(table, tb_toned(tb_text_value(tb_member_text(sample, "invalid")), TB_TONE_POOR));
+            table = tb_doc_grid(doc, "invalid", "Samples that are not valid",
+                                "cell=cell|arm=arm|round=round|invalid=why it counts for nothing");
+        tb_table_add(table, TB_ROW_PLAIN, tb_text_value(cell_name(view->header, (size_t)tb_member_number(sample, "cell"), name)),
+                     tb_member_value(sample, "arm"), tb_member_value(sample, "round"),
+                     tb_toned(tb_member_value(sample, "invalid"), TB_TONE_POOR));
     }
 }
 
@@ -242,21 +404,19 @@ static void put_samples(struct tb_doc *doc, const struct tb_log_view *view)
 
 static void put_arm(struct tb_table *table, const struct tb_log_view *view, const char *cell, const struct tb_arm_figures *arm)
 {
-    double median = tb_member_number(arm->summary, "median"), low = tb_member_number(arm->summary, "low");
-    double high = tb_member_number(arm->summary, "high");
+    const json_t *summary = arm->summary;
+    double low = tb_member_number(summary, "low"), high = tb_member_number(summary, "high");
+    struct tb_value median = tb_member_value(summary, "median");
     char words[160];
-    tb_table_row(table, TB_ROW_PLAIN);
-    tb_table_put(table, tb_text_value(cell));
-    tb_table_put(table, tb_text_value(arm->key));
-    tb_table_put(table, tb_text_value(tb_arm_words(view->header, arm->key, words)));
-    tb_table_put(table, isfinite(low) && isfinite(high) ? tb_interval_of(median, low, high, TB_CONFIDENCE) : tb_number(median));
-    tb_table_put(table, arm->invalid[0] ? tb_none("INVALID") : arm->has_ratio ? tb_interval(&arm->ratio) : tb_none(NULL));
-    tb_table_put(table, tb_number(tb_member_number(arm->summary, "mad")));
-    tb_table_put(table, tb_number(tb_member_number(arm->summary, "min")));
-    tb_table_put(table, tb_number(tb_member_number(arm->summary, "n")));
-    tb_table_put(table, tb_number(arm->outstanding));
-    tb_table_put(table, tb_number(arm->distinct));
-    tb_table_put(table, arm->version[0] ? tb_text_value(arm->version) : tb_none(NULL));
+    if (isfinite(low) && isfinite(high))
+        median = tb_interval_of(median.number, low, high, TB_CONFIDENCE);
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(cell), tb_text_value(arm->key),
+                 tb_text_value(tb_arm_words(view->header, arm->key, words)), median,
+                 arm->invalid[0]  ? tb_none("INVALID")
+                 : arm->has_ratio ? tb_interval(&arm->ratio)
+                                  : tb_none(NULL),
+                 tb_member_value(summary, "mad"), tb_member_value(summary, "min"), tb_member_value(summary, "n"),
+                 tb_number(arm->outstanding), tb_number(arm->distinct), tb_text_value(arm->version[0] ? arm->version : NULL));
 }
 
 static void put_arms_of(struct tb_doc *doc, const struct tb_log_view *view, size_t cell)
@@ -299,11 +459,9 @@ static void put_controls(struct tb_doc *doc, const json_t *summary)
     struct tb_table *table = json_array_size(tb_member(summary, "aa")) ? tb_doc_table(doc, "aa", NULL, columns) : NULL;
     size_t i;
     json_array_foreach (tb_member(summary, "aa"), i, pair) {
-        tb_table_row(table, TB_ROW_PLAIN);
-        tb_table_put(table, tb_text_value(tb_member_text(pair, "cell")));
-        tb_table_put(table, tb_text_value(tb_member_text(pair, "arms")));
-        tb_table_put(table, tb_interval_of(tb_member_number(pair, "estimate"), tb_member_number(pair, "low"),
-                                           tb_member_number(pair, "high"), tb_member_number(pair, "confidence")));
+        tb_table_add(table, TB_ROW_PLAIN, tb_member_value(pair, "cell"), tb_member_value(pair, "arms"),
+                     tb_interval_of(tb_member_number(pair, "estimate"), tb_member_number(pair, "low"),
+                                    tb_member_number(pair, "high"), tb_member_number(pair, "confidence")));
     }
     if (!json_is_object(control))
         return;
@@ -316,24 +474,16 @@ static void put_controls(struct tb_doc *doc, const json_t *summary)
 
 static void put_gates(struct tb_doc *doc, const struct tb_log_view *view)
 {
-    static const struct tb_column columns[] = {{"gate", "gate", TB_AS_IS, false},
-                                               {"kind", "kind", TB_AS_IS, false},
-                                               {"passed", "passed", TB_AS_IS, false},
-                                               {"reason", "why", TB_AS_IS, false},
-                                               {NULL, NULL, TB_AS_IS, false}};
     const json_t *gate;
     size_t i;
     if (!view->summary)
         return;
     tb_doc_heading(doc, 2, NULL, "Gates");
-    struct tb_table *table = tb_doc_table(doc, "gates", NULL, columns);
+    struct tb_table *table = tb_doc_grid(doc, "gates", NULL, "gate=gate|kind=kind|passed=passed|reason=why");
     json_array_foreach (tb_member(view->summary, "gates"), i, gate) {
         bool passed = json_is_true(tb_member(gate, "passed"));
-        tb_table_row(table, TB_ROW_PLAIN);
-        tb_table_put(table, tb_text_value(tb_member_text(gate, "gate")));
-        tb_table_put(table, tb_text_value(tb_member_text(gate, "kind")));
-        tb_table_put(table, tb_toned(tb_flag(passed), passed ? TB_TONE_GOOD : TB_TONE_BAD));
-        tb_table_put(table, tb_text_value(tb_member_text(gate, "reason")));
+        tb_table_add(table, TB_ROW_PLAIN, tb_member_value(gate, "gate"), tb_member_value(gate, "kind"),
+                     tb_toned(tb_flag(passed), passed ? TB_TONE_GOOD : TB_TONE_BAD), tb_text_value(tb_member_text(gate, "reason")));
     }
     if (!tb_emulated(view->header)[0]) // they are about time
         put_controls(doc, view->summary);
@@ -348,26 +498,24 @@ static void put_leaves(struct tb_doc *doc, const char *path, const json_t *value
     json_t *member;
     size_t i;
     char below[256];
-    if (json_is_object(value)) {
-        json_object_foreach ((json_t *)value, key, member) {
-            snprintf(below, sizeof below, "%s%s%s", path, *path ? "." : "", key);
-            put_leaves(doc, below, member);
-        }
-    } else if (json_is_array(value) && json_is_object(json_array_get(value, 0))) {
-        json_array_foreach (value, i, member) {
-            const char *name = tb_member_text(member, "name");
-            if (*name)
-                snprintf(below, sizeof below, "%s.%s", path, name);
-            else
-                snprintf(below, sizeof below, "%s.%zu", path, i);
-            put_leaves(doc, below, member);
-        }
-    } else {
-        char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
-        const char *shown = json_string_length(value) > 1000 ? "in the log" : json_string_value(value); // hwloc's XML
-        tb_doc_fact(doc, NULL, path, TB_AS_IS, tb_text_value(text ? text : shown));
-        free(text);
+    json_object_foreach ((json_t *)value, key, member) {
+        snprintf(below, sizeof below, "%s%s%s", path, *path ? "." : "", key);
+        put_leaves(doc, below, member);
     }
+    bool list = json_is_object(json_array_get(value, 0));
+    for (i = 0; list && i < json_array_size(value); i++) {
+        const char *name = tb_member_text(json_array_get(value, i), "name");
+        char number[24];
+        snprintf(number, sizeof number, "%zu", i);
+        snprintf(below, sizeof below, "%s.%s", path, *name ? name : number);
+        put_leaves(doc, below, json_array_get(value, i));
+    }
+    if (list || json_is_object(value))
+        return;
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    const char *shown = json_string_length(value) > 1000 ? "in the log" : json_string_value(value); // hwloc's XML
+    tb_doc_fact(doc, NULL, path, TB_AS_IS, tb_text_value(text ? text : shown));
+    free(text);
 }
 
 static void put_fold(struct tb_doc *doc, const char *title, const json_t *value)
@@ -469,7 +617,7 @@ struct tb_doc *tb_run_doc(const struct tb_store_run *run, bool samples)
     return doc;
 }
 
-int tb_page_run(FILE *out, const struct tb_store_run *run)
+int tb_page_run(FILE *out, const void *run)
 {
     struct tb_doc *doc = tb_run_doc(run, true);
     int rc = doc ? tb_emit_html(out, doc, tb_page_frame, tb_page_style) : -ENOMEM;

@@ -55,51 +55,12 @@ bool tb_standing_finding(const json_t *board, const json_t *fleet, char *out, si
 
 // --- the scoreboard ------------------------------------------------------------------------------------------------------------
 
-// locus on each cell of a host at a touch, those of `group`.
-static void put_cells(struct tb_doc *doc, const json_t *board, const json_t *group, const char *folder)
-{
-    static const struct tb_column columns[] = {{"cell", "cell", TB_AS_IS, false},
-                                               {"rank", "place of locus", TB_AS_IS, false},
-                                               {"times", "times as fast as mimalloc", TB_AS_RATIO, true},
-                                               {"first", "first", TB_AS_IS, false},
-                                               {NULL, "run", TB_AS_IS, false},
-                                               {NULL, NULL, TB_AS_IS, false}};
-    const char *host = tb_member_text(group, "host"), *touch = tb_member_text(group, "touch");
-    const json_t *table;
-    char title[160];
-    size_t i;
-    snprintf(title, sizeof title, "%.60s: locus on each cell, touch: %.40s", host, touch);
-    tb_doc_folded(doc, 3, NULL, title);
-    struct tb_table *out = tb_doc_table(doc, "cells", NULL, columns);
-    tb_table_scale(out, touch);
-    json_array_foreach (tb_member(board, "tables"), i, table) {
-        const json_t *rows = tb_member(table, "contenders"), *row = tb_scoreboard_find(rows, TB_SCOREBOARD_FOCUS);
-        const char *run = tb_member_text(table, "run");
-        bool mimalloc = strcmp(tb_member_text(table, "baseline"), TB_SCOREBOARD_BASELINE) == 0;
-        char rank[16], link[256];
-        if (!row || !json_is_true(tb_member(table, "main")) || strcmp(tb_member_text(table, "host"), host) ||
-            strcmp(tb_member_text(table, "touch"), touch))
-            continue;
-        tb_table_row(out, TB_ROW_PLAIN);
-        tb_table_put(out, tb_text_value(tb_member_text(table, "cell")));
-        tb_table_put(out, tb_scoreboard_rank(row, rank));
-        tb_table_put(out, mimalloc ? tb_scoreboard_times_faster(row) : tb_none(NULL));
-        tb_table_put(out,
-                     tb_text_value(tb_member_text(json_is_null(tb_member(row, "rank")) ? NULL : json_array_get(rows, 0), "name")));
-        tb_table_put(out, tb_linked(tb_text_value(run), run_link(folder, run, link)));
-    }
-}
-
 void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folder)
 {
-    const json_t *group;
     char link[256];
-    size_t i;
     tb_doc_heading(doc, 2, NULL, "Scoreboard");
     tb_doc_anchor(doc, "scoreboard");
     tb_scoreboard_put_standing(doc, board, false);
-    json_array_foreach (tb_member(board, "standing"), i, group)
-        put_cells(doc, board, group, folder);
     tb_doc_folded(doc, 3, NULL, "What has no figure yet");
     tb_scoreboard_put_missing(doc, board);
     tb_doc_heading(doc, 3, NULL, NULL);
@@ -163,32 +124,6 @@ static void put_matrix(struct tb_doc *doc, const json_t *fleet, const char *fold
     }
 }
 
-// Where more than one machine could measure it.
-static void put_shared(struct tb_doc *doc, const json_t *fleet)
-{
-    static const struct tb_column columns[] = {{"across", "prediction", TB_AS_IS, false},
-                                               {NULL, "on the machines that could measure it", TB_AS_IS, false},
-                                               {NULL, NULL, TB_AS_IS, false}};
-    const json_t *postulate, *prediction;
-    struct tb_table *table = NULL;
-    size_t i, j;
-    json_array_foreach (tb_member(fleet, "postulates"), i, postulate)
-        json_array_foreach (tb_member(postulate, "predictions"), j, prediction) {
-            char id[64];
-            if (tb_member_number(prediction, "measured") < 2)
-                continue;
-            if (!table) {
-                tb_doc_folded(doc, 3, NULL, "Every prediction that more than one machine measured");
-                table = tb_doc_table(doc, "shared", NULL, columns);
-            }
-            snprintf(id, sizeof id, "%.20s %.20s", tb_member_text(postulate, "id"), tb_member_text(prediction, "id"));
-            tb_table_row(table, TB_ROW_PLAIN);
-            tb_table_put(table, tb_text_value(id));
-            tb_table_put(table,
-                         tb_detailed(tb_text_value(tb_member_text(prediction, "sentence")), tb_member_text(prediction, "text")));
-        }
-}
-
 void tb_page_fleet(struct tb_doc *doc, const json_t *fleet, const char *folder)
 {
     const json_t *entry;
@@ -206,9 +141,8 @@ void tb_page_fleet(struct tb_doc *doc, const json_t *fleet, const char *folder)
         tb_doc_tone(doc, TB_TONE_OPEN);
     }
     put_matrix(doc, fleet, folder);
-    put_shared(doc, fleet);
     tb_doc_heading(doc, 3, NULL, NULL);
     tb_doc_say(doc, NULL,
                "Of each machine its newest official run that says something; +1: one more, older or without a verdict. The "
-               "same in a terminal, and each prediction with its intervals: locus compare");
+               "same in a terminal, and each prediction on every machine with its intervals: locus compare");
 }

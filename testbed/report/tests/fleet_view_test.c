@@ -97,7 +97,6 @@ Test(fleet_view, is_a_section_of_the_page)
     must_find(section, "; emulated: n2</th>");
     cr_assert_geq(occurrences("Big Iron 9000\n"), 2);
     must_find(page, "0002 P1 survives on 1 of 2 machines that could measure it. Survived on bm1.");
-    cr_assert_eq(occurrences("<tr data-across=\"0002 P2\">"), 1);
     const char *fallen = must_find(page, "<tr data-fallen=\"P1\"");
     cr_assert(attribute(fallen, "data-host", word, sizeof word));
     cr_assert_str_eq(word, "bm2");

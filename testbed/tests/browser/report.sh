@@ -70,8 +70,8 @@ probe() {
         sed -n 's|.*<pre id="found">\([^<]*\)</pre>.*|\1|p' | base64 -d >"$out/$name.json" && jq -e . "$out/$name.json" >/dev/null
 }
 
-# What the page ought to say, from the logs alone: whole logs' predictions and arms, every valid sample of each log, and how far
-# blocks wandered in each stretch. Of an emulated machine no time.
+# What the page ought to say, from the logs alone: whole logs' predictions and arms, every valid sample of each log, and what
+# share of blocks wandered. Of an emulated machine no time.
 expected() {
     jq -n --slurpfile lines "$out/all.jsonl" '
         ($lines | group_by(.file) | map({hdr: map(select(.t == "hdr"))[0], sum: map(select(.t == "sum"))[0],
@@ -88,10 +88,8 @@ expected() {
              else {estimate, low, high, parts: (if .parts == [] then [part] else [.parts[] | part] end)} end],
          arms: [$logs[] | .hdr.run as $run | select(.sum and .hdr.emulated == null) | .sum.arms[] |
              {run: $run, cell, arm, median, low, high}],
-         drift: [$logs[] | .hdr.run as $run | cells(.hdr) as $cells | .s | map(select(.nodes)) | group_by([.cell, .arm])[] |
-             . as $of | range($of | map(.nodes.drift | length) | max) as $i |
-             [$of[].nodes.drift[$i] | select(.[0] > 0) | .[1] / .[0]] | select(length > 0) |
-             {run: $run, cell: $cells[$of[0].cell], arm: $of[0].arm, stretch: $i, share: median, low: min, high: max}],
+         shares: [$logs[] | .hdr.run as $run | .s | map(select(.nodes)) | group_by([.cell, .arm])[] | . as $of |
+             map(.wandered_ratio) | {run: $run, arm: $of[0].arm, wandered_ratio: median, low: min, high: max}],
          samples: [$logs[] | select(.hdr.emulated == null) | .hdr.run as $run | cells(.hdr) as $cells | .s[] |
              {run: $run, cell: $cells[.cell], arm, time_ns}]}'
 }
@@ -99,7 +97,7 @@ expected() {
 # same KIND: as sets, and there is something to compare
 same() {
     jq -e -n --slurpfile page "$out/pages.json" --slurpfile logs "$out/expected.json" --arg kind "$1" '
-        def sorted: .[0][$kind] | sort_by([.run, .cell, .arm, .time_ns, .stretch, .id]);
+        def sorted: .[0][$kind] | sort_by([.run, .cell, .arm, .time_ns, .wandered_ratio, .id]);
         ($logs | sorted | length) > 0 and ($page | sorted) == ($logs | sorted)'
 }
 
@@ -140,13 +138,13 @@ check "and in the dark" "the probe found nothing" probe dark report.html 1280 --
 
 for run in "$out"/report/*-*.html; do
     probe run "report/${run##*/}" 1280 && cat "$out/run.json"
-done | jq -s '{predictions: map(.predictions[]), arms: map(.arms[]), samples: map(.samples[]), drift: map(.drift[]),
+done | jq -s '{predictions: map(.predictions[]), arms: map(.arms[]), samples: map(.samples[]), shares: map(.shares[]),
     misplaced: map(.misplaced) | add, resources: map(.resources[]), widest: map(.open) | max}' >"$out/pages.json"
 check "each prediction is the log's" "see $out/pages.json and expected.json" same predictions
 check "each arm is the log's" "see $out/pages.json and expected.json" same arms
 check "each sample is the log's" "see $out/pages.json and expected.json" same samples
-check "each stretch of a drift is the log's" "see $out/pages.json and expected.json" same drift
-check "arms that steer home are drawn" "no curve has a point at zero" says pages '[.drift[] | select(.share == 0)] | length > 0'
+check "each arm's share of wandered blocks is the log's" "see $out/pages.json and expected.json" same shares
+check "arms that steer home are there" "no arm wanders never" says pages '[.shares[] | select(.wandered_ratio == 0)] | length > 0'
 check "every log is a run on the page" "their numbers differ" \
     says desk "(.runs | length) >= $(jq -s 'map(select(.t == "hdr")) | length' "$out/all.jsonl")"
 check "the page is at most 1 MB" "$(wc -c <"$out/report.html")" [ "$(wc -c <"$out/report.html")" -le 1000000 ]
