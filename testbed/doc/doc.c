@@ -303,6 +303,18 @@ void tb_table_column(struct tb_table *table, struct tb_column column)
     table->columns = columns;
 }
 
+struct tb_table *tb_doc_records(struct tb_doc *doc, const char *key, const char *keys)
+{
+    struct tb_table *table = tb_doc_table(doc, key, NULL, NULL);
+    for (size_t length; *keys; keys += length + (keys[length] == ',')) {
+        char name[64];
+        length = strcspn(keys, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, keys);
+        tb_table_column(table, (struct tb_column){.key = name});
+    }
+    return table;
+}
+
 void tb_table_row(struct tb_table *table, enum tb_row_kind kind)
 {
     struct tb_row *row = table ? allot(table->doc, sizeof *row) : NULL;

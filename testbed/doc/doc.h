@@ -121,6 +121,9 @@ struct tb_column {
 // memory: all functions of tables take that.
 struct tb_table *tb_doc_table(struct tb_doc *doc, const char *key, const char *title, const struct tb_column columns[]);
 
+// A table for programs only, with a column for each of the keys: "name,cost.low".
+struct tb_table *tb_doc_records(struct tb_doc *doc, const char *key, const char *keys);
+
 // One more column, before the first row: of a table that has one for each host, say.
 void tb_table_column(struct tb_table *table, struct tb_column column);
 
