@@ -62,31 +62,14 @@ const struct tb_cpu *tb_cpu_find(const struct tb_cpu_id *id)
     return NULL;
 }
 
-// One number and what ends it.
-static const char *number(const char *text, char end, unsigned *out)
-{
-    char *behind;
-    errno = 0;
-    unsigned long value = strtoul(text, &behind, 0);
-    if (errno || behind == text || *text == '-' || *text == '+' || *text == ' ' || *behind != end || value > UINT32_MAX)
-        return NULL;
-    *out = (unsigned)value;
-    return end ? behind + 1 : behind;
-}
-
 int tb_cpu_id_parse(const char *text, struct tb_cpu_id *out)
 {
-    size_t length = strcspn(text, ":");
     struct tb_cpu_id id = {.stepping = UINT32_MAX}; // not said: the newest
-    if (length == 0 || length >= sizeof id.vendor || !text[length])
-        return -EINVAL;
-    memcpy(id.vendor, text, length);
-    const char *at = number(text + length + 1, ':', &id.family);
-    if (!at)
-        return -EINVAL;
-    bool stepping = strchr(at, ':') != NULL;
-    at = number(at, stepping ? ':' : '\0', &id.model);
-    if (!at || (stepping && !number(at, '\0', &id.stepping)))
+    int used[2] = {0};
+    int found = sscanf(text, "%15[^:]:%9i:%9i%n:%9i%n", id.vendor, (int *)&id.family, (int *)&id.model, &used[0],
+                       (int *)&id.stepping, &used[1]);
+    bool refused = strpbrk(text, "+- \t\n") != NULL; // %i takes signs and blanks
+    if (found < 3 || refused || text[used[found - 3]] != '\0')
         return -EINVAL;
     *out = id;
     return 0;
