@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
+#include <hwloc.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "testbed/base/share.h"
 #include "testbed/counters/counters.h"
 #include "testbed/host/host.h"
+#include "topo/topo.h"
 
 #ifndef LOCUS_COMMIT // both are given to this file alone by the Makefile
 #define LOCUS_COMMIT ""
@@ -32,6 +34,7 @@
 
 #define CPU "/sys/devices/system/cpu"
 #define POLICIES CPU "/cpufreq"
+#define NODES "/sys/devices/system/node"
 #define THP "/sys/kernel/mm/transparent_hugepage"
 
 enum kind { TEXT, NUMBER };
@@ -215,6 +218,133 @@ static json_t *idle_states(struct tb_host *host)
     return object;
 }
 
+// --- the machine below the kernel ----------------------------------------------------------------------------------------------
+
+// Nodes are read from the files rather than through topo.h, because a node whose file is missing or forbidden has to be written
+// down as such, where topo.h rightly refuses the whole machine.
+static json_t *node_huge_pages(struct tb_host *host, const char *node)
+{
+    char folder[TB_HOST_PATH / 2];
+    struct tb_names sizes;
+    snprintf(folder, sizeof folder, NODES "/%s/hugepages", node);
+    int error = tb_host_list(host, folder, "", &sizes);
+    if (error)
+        return json_string(tb_host_word(error));
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizes.count; i++) {
+        json_t *size = json_object();
+        tb_host_put(host, size, "total", tb_host_number(host, "%s/%s/nr_hugepages", folder, sizes.name[i]));
+        tb_host_put(host, size, "free", tb_host_number(host, "%s/%s/free_hugepages", folder, sizes.name[i]));
+        tb_host_put(host, object, sizes.name[i], size);
+    }
+    tb_names_close(&sizes);
+    return object;
+}
+
+static json_t *node_describe(struct tb_host *host, const char *node)
+{
+    static const char *const kib[][2] = {{"total_kib", "MemTotal"},
+                                         {"free_kib", "MemFree"},
+                                         {"file_kib", "FilePages"},
+                                         {"slab_reclaimable_kib", "SReclaimable"}};
+    char path[TB_HOST_PATH], *text = NULL;
+    json_t *object = json_object();
+    tb_host_put(host, object, "cpus", tb_host_text(host, NODES "/%s/cpulist", node));
+    tb_host_put(host, object, "distance", tb_host_text(host, NODES "/%s/distance", node));
+    snprintf(path, sizeof path, NODES "/%s/meminfo", node);
+    int error = tb_host_read(host, path, &text);
+    for (size_t i = 0; i < sizeof kib / sizeof *kib; i++)
+        tb_host_put(host, object, kib[i][0], tb_host_field(text, error, kib[i][1], ':', TB_FIELD_NUMBER));
+    tb_host_put(host, object, "huge_pages", node_huge_pages(host, node));
+    free(text);
+    return object;
+}
+
+static json_t *nodes(struct tb_host *host)
+{
+    struct tb_names nodes;
+    int error = tb_host_list(host, NODES, "node", &nodes);
+    if (error)
+        return json_string(tb_host_word(error));
+    json_t *object = json_object();
+    for (size_t i = 0; i < nodes.count; i++)
+        tb_host_put(host, object, nodes.name[i] + strlen("node"), node_describe(host, nodes.name[i]));
+    tb_names_close(&nodes);
+    return object;
+}
+
+// A list of what is harmless, not of what is not: the next release of hwloc may well know something new about a machine.
+static bool property_harmless(const char *name)
+{
+    static const char *const known[] = {"Architecture",   "Backend",           "OSName",         "OSRelease",    "OSVersion",
+                                        "hwlocVersion",   "MemoryMode",        "Inclusive",      "ClusterMode",  "MemoryTier",
+                                        "DMIProductName", "DMIProductVersion", "DMIBoardVendor", "DMIBoardName", "DMIBIOSVendor",
+                                        "DMIBIOSVersion", "DMIBIOSDate",       "DMISysVendor"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0)
+            return true;
+    return strncmp(name, "CPU", 3) == 0;
+}
+
+static void properties_empty(hwloc_obj_t object)
+{
+    for (unsigned i = 0; i < object->infos_count; i++)
+        if (!property_harmless(object->infos[i].name))
+            object->infos[i].value[0] = '\0';
+    hwloc_obj_t heads[] = {object->first_child, object->memory_first_child, object->io_first_child, object->misc_first_child};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        for (hwloc_obj_t child = heads[i]; child; child = child->next_sibling)
+            properties_empty(child);
+}
+
+void tb_hwloc_clean(hwloc_topology_t topology)
+{
+    properties_empty(hwloc_get_root_obj(topology));
+}
+
+static json_t *hwloc_xml(void)
+{
+    hwloc_topology_t topology = NULL;
+    json_t *xml = NULL;
+    char *text = NULL;
+    int length = 0;
+    bool initialised = hwloc_topology_init(&topology) == 0;
+    if (initialised && hwloc_topology_load(topology) == 0 && hwloc_topology_is_thissystem(topology)) {
+        tb_hwloc_clean(topology);
+        if (hwloc_topology_export_xmlbuffer(topology, &text, &length, 0) == 0)
+            xml = json_string(text);
+    }
+    if (text)
+        hwloc_free_xmlbuffer(topology, text);
+    if (initialised)
+        hwloc_topology_destroy(topology);
+    return xml ? xml : json_string("UNREADABLE");
+}
+
+// hwloc looks at this machine and at no other, so another root has no XML.
+json_t *tb_environment_hwloc(struct tb_host *host)
+{
+    struct locus_topo *topo = NULL;
+    int error = locus_topo_open(&topo, NULL, NULL, 0);
+    json_t *object = json_object();
+    tb_host_put(host, object, "version", json_string(error ? "UNREADABLE" : locus_topo_info(topo)->hwloc_version));
+    locus_topo_close(topo);
+    tb_host_put(host, object, "xml", host->root[0] ? json_string("ABSENT") : hwloc_xml());
+    return object;
+}
+
+static json_t *dmi(struct tb_host *host)
+{
+    static const char *const ids[] = {"sys_vendor",    "product_name", "product_version", "board_vendor", "board_name",
+                                      "board_version", "bios_vendor",  "bios_version",    "bios_date"};
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        tb_host_put(host, object, ids[i], tb_host_text(host, "/sys/class/dmi/id/%s", ids[i]));
+    return object;
+}
+
+// --- this program --------------------------------------------------------------------------------------------------------------
+
 static json_t *file_hash(const char *path)
 {
     char hash[TB_HASH_TEXT];
@@ -320,9 +450,9 @@ json_t *tb_environment(const char *root)
     put_frequency(&host, object);
     tb_host_put(&host, object, "mitigations", mitigations(&host));
     tb_host_put(&host, member(&host, object, "idle"), "states", idle_states(&host));
-    tb_host_put(&host, object, "nodes", tb_environment_nodes(&host));
+    tb_host_put(&host, object, "nodes", nodes(&host));
     tb_host_put(&host, object, "hwloc", tb_environment_hwloc(&host));
-    tb_host_put(&host, object, "dmi", tb_environment_dmi(&host));
+    tb_host_put(&host, object, "dmi", dmi(&host));
     tb_host_put(&host, object, "cgroup", tb_environment_cgroup(&host));
     tb_host_put(&host, object, "build", build(&host));
     tb_host_put(&host, object, "libc", c_library(&host));

@@ -55,13 +55,16 @@ bool tb_cgroup_unified(const struct tb_host *host); // version 2
 
 // Parts of the environment, each a new reference or NULL.
 json_t *tb_environment_cgroup(struct tb_host *host);
-json_t *tb_environment_nodes(struct tb_host *host);
 json_t *tb_environment_hwloc(struct tb_host *host);
-json_t *tb_environment_dmi(struct tb_host *host);
 
 // redact.c. The command line of a kernel without what may identify a machine, and a text without the names of home folders.
 // malloc'd, or NULL without memory.
 char *tb_redact_command_line(const char *line);
 char *tb_redact_homes(const char *text);
+
+// Lists of CPUs and nodes, "0-3,8": how many one names, and how many are in both. The empty list names none. -EINVAL: it is no such
+// list. -ENOMEM.
+int tb_id_list_count(const char *list);
+int tb_id_list_common(const char *one, const char *other);
 
 #endif

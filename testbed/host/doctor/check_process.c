@@ -11,7 +11,7 @@
 
 #include "testbed/host/doctor/exam.h"
 #include "testbed/host/environment.h"
-#include "testbed/host/id_list.h"
+#include "testbed/host/host.h"
 #include "testbed/host/probe.h"
 
 #define OPEN_FILES_MIN 1024

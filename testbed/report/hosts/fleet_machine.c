@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
-#include "testbed/host/id_list.h"
+#include "testbed/host/host.h"
 
 // A text that the host had: none of the words for what is absent.
 static const char *told(const json_t *header, const char *path)
