@@ -45,8 +45,8 @@ const char *tb_fact_path(const char *name);
 // reference, or NULL without memory.
 json_t *tb_environment_library(const char *path);
 
-// Empties all properties of hwloc's objects but those that are known to be harmless: its XML names the host and, for root, the serial
-// numbers of boards.
+// Empties all properties of hwloc's objects but those that are known to be harmless: its XML names the host and, for root, the
+// serial numbers of boards.
 struct hwloc_topology;
 void tb_hwloc_clean(struct hwloc_topology *topology);
 

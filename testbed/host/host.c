@@ -85,32 +85,24 @@ static json_t *number_or_string(const char *text)
     return whole ? json_integer(number) : tb_host_string(text);
 }
 
-static json_t *file_value(const struct tb_host *host, json_t *(*make)(const char *), const char *format, va_list arguments)
+json_t *tb_host_file(const struct tb_host *host, enum tb_field kind, const char *format, ...)
 {
     char path[TB_HOST_PATH], *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
     int length = vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
     int error = length < (int)sizeof path ? tb_host_read(host, path, &text) : -ENAMETOOLONG;
-    json_t *value = error ? json_string(tb_host_word(error)) : make(text);
+    json_t *value = error                     ? json_string(tb_host_word(error))
+                    : kind == TB_FIELD_NUMBER ? number_or_string(text)
+                                              : tb_host_string(text);
     free(text);
     return value;
 }
 
-json_t *tb_host_text(const struct tb_host *host, const char *format, ...)
+json_t *tb_host_value(struct tb_host *host, const char *path)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    json_t *value = file_value(host, tb_host_string, format, arguments);
-    va_end(arguments);
-    return value;
-}
-
-json_t *tb_host_number(const struct tb_host *host, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    json_t *value = file_value(host, number_or_string, format, arguments);
-    va_end(arguments);
-    return value;
+    return tb_host_file(host, TB_FIELD_STRING, "%s", path);
 }
 
 // Where the value of `key` begins, or NULL. The line begins with the key, or a blank stands before it ("Node 0 MemFree:").
@@ -178,6 +170,20 @@ void tb_names_close(struct tb_names *names)
 {
     free(names->name);
     *names = (struct tb_names){0};
+}
+
+json_t *tb_host_each(struct tb_host *host, const char *folder, const char *prefix, size_t skip, tb_host_reader *read)
+{
+    char path[TB_HOST_PATH];
+    struct tb_names names;
+    int error = tb_host_list(host, folder, prefix, &names);
+    json_t *object = error ? json_string(tb_host_word(error)) : json_object();
+    for (size_t i = 0; i < names.count; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names.name[i]);
+        tb_host_put(host, object, names.name[i] + skip, read(host, path));
+    }
+    tb_names_close(&names);
+    return object;
 }
 
 // hwloc parses the list, but takes whatever begins like one, so the text is looked at first.
