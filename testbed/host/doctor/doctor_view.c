@@ -87,40 +87,30 @@ static void put_in_full(struct tb_doc *doc, const struct tb_finding *finding)
     }
 }
 
-// "a, b, c": the ids of those in a state.
-static void ids_say(const struct tb_doctor *doctor, enum tb_finding_state state, bool deciding, struct tb_words *words)
-{
-    const char *before = "";
-    for (unsigned i = 0; i < doctor->count; i++) {
-        const struct tb_finding *finding = &doctor->finding[i];
-        if (finding->state != state || (deciding && !finding->decides))
-            continue;
-        tb_say(words, "%s%s", before, finding->id);
-        before = ", ";
-    }
-}
-
-static unsigned deciding(const struct tb_doctor *doctor, enum tb_finding_state state)
+// "a, b, c": the ids of those in a state; how many there are.
+static unsigned ids_say(const struct tb_doctor *doctor, enum tb_finding_state state, bool deciding, struct tb_words *words)
 {
     unsigned count = 0;
-    for (unsigned i = 0; i < doctor->count; i++)
-        count += doctor->finding[i].state == state && doctor->finding[i].decides;
+    for (unsigned i = 0; i < doctor->count; i++) {
+        const struct tb_finding *finding = &doctor->finding[i];
+        if (finding->state == state && (!deciding || finding->decides))
+            tb_say(words, "%s%s", count++ ? ", " : "", finding->id);
+    }
     return count;
 }
 
 void tb_doctor_answer(const struct tb_doctor *doctor, char *out, size_t bytes)
 {
-    struct tb_words words = {0};
-    unsigned unfit = deciding(doctor, TB_FINDING_UNFIT), unknown = deciding(doctor, TB_FINDING_UNKNOWN);
+    struct tb_words bad = {0}, open = {0};
+    unsigned unfit = ids_say(doctor, TB_FINDING_UNFIT, true, &bad), unknown = ids_say(doctor, TB_FINDING_UNKNOWN, true, &open);
+    char first[40] = "Fit to measure", second[40] = "";
     if (unfit)
-        tb_say(&words, "%u thing%s can spoil a figure: ", unfit, unfit == 1 ? "" : "s");
-    else
-        tb_say(&words, unknown ? "Not known to be fit" : "Fit to measure");
-    ids_say(doctor, TB_FINDING_UNFIT, true, &words);
+        snprintf(first, sizeof first, "%u thing%s can spoil a figure: ", unfit, unfit == 1 ? "" : "s");
+    else if (unknown)
+        snprintf(first, sizeof first, "Not known to be fit");
     if (unknown)
-        tb_say(&words, "; %u cannot be seen: ", unknown);
-    ids_say(doctor, TB_FINDING_UNKNOWN, true, &words);
-    snprintf(out, bytes, "%s.", words.text);
+        snprintf(second, sizeof second, "; %u cannot be seen: ", unknown);
+    snprintf(out, bytes, "%s%s%s%s.", first, bad.text, second, open.text);
 }
 
 static enum tb_tone tone_of(enum tb_finding_state state)

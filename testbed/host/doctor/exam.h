@@ -60,7 +60,7 @@ bool tb_exam_value(struct tb_exam *exam, struct tb_finding *finding, const char 
 bool tb_exam_has_folder(struct tb_exam *exam, const char *path);
 
 // Capabilities by their number (linux/capability.h): does this process have one; and is it a root without one, as in a container?
-enum { TB_CAP_KILL = 5, TB_CAP_SYS_ADMIN = 21, TB_CAP_SYS_NICE = 23, TB_CAP_PERFMON = 38 };
+enum { TB_CAP_SYS_ADMIN = 21, TB_CAP_SYS_NICE = 23, TB_CAP_PERFMON = 38 };
 bool tb_exam_capable(struct tb_exam *exam, unsigned capability);
 bool tb_exam_root_lacks(struct tb_exam *exam, unsigned capability);
 
