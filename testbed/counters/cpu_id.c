@@ -75,40 +75,18 @@ int tb_cpu_id_parse(const char *text, struct tb_cpu_id *out)
     return 0;
 }
 
-// The value of a line "KEY : VALUE", or NULL.
-static const char *value_of(const char *line, const char *key)
-{
-    size_t length = strlen(key);
-    if (strncmp(line, key, length))
-        return NULL;
-    line += length;
-    line += strspn(line, " \t");
-    return *line == ':' ? line + 1 + strspn(line + 1, " \t") : NULL;
-}
-
-static void take(const char *line, const char *key, unsigned *out)
-{
-    const char *value = value_of(line, key);
-    if (value)
-        *out = (unsigned)strtoul(value, NULL, 0);
-}
-
+// A line "KEY : VALUE"; of those that say something else nothing is taken.
 static void take_line(const char *line, struct tb_cpu_id *id)
 {
-    const char *vendor = value_of(line, "vendor_id"), *cpu = value_of(line, "cpu");
-    if (vendor)
-        snprintf(id->vendor, sizeof id->vendor, "%.*s", (int)strcspn(vendor, "\n"), vendor);
-    else if (value_of(line, "CPU implementer"))
+    sscanf(line, "vendor_id : %15[^\n]", id->vendor);
+    sscanf(line, "cpu family : %i", (int *)&id->family);
+    sscanf(line, "model : %i", (int *)&id->model);
+    sscanf(line, "stepping : %i", (int *)&id->stepping);
+    sscanf(line, "CPU part : %i", (int *)&id->model);
+    if (sscanf(line, "CPU implementer : %i", (int *)&id->family) == 1)
         snprintf(id->vendor, sizeof id->vendor, "ARM");
-    if (cpu && strncmp(cpu, "POWER", 5) == 0) {
+    if (sscanf(line, "cpu : POWER%u", &id->family) == 1)
         snprintf(id->vendor, sizeof id->vendor, "IBM");
-        id->family = (unsigned)strtoul(cpu + 5, NULL, 10);
-    }
-    take(line, "cpu family", &id->family);
-    take(line, "model", &id->model);
-    take(line, "stepping", &id->stepping);
-    take(line, "CPU implementer", &id->family);
-    take(line, "CPU part", &id->model);
 }
 
 int tb_cpu_id_host(const char *root, struct tb_cpu_id *out)
