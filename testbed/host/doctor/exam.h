@@ -95,7 +95,7 @@ void tb_shell_word(FILE *out, const char *word);
 // --- the checks, in the order of the findings ---
 
 void tb_check_machine(struct tb_exam *exam);    // check_machine.c: what it is, clock, isolation, mitigations
-void tb_check_settings(struct tb_exam *exam);   // settings.c: files with one value
+void tb_check_settings(struct tb_exam *exam);   // knobs.c: files with one value
 void tb_check_memory(struct tb_exam *exam);     // check_memory.c: swap, nodes, huge pages
 void tb_check_neighbours(struct tb_exam *exam); // check_neighbours.c: load, steal, pressure, throttling, daemons
 void tb_check_process(struct tb_exam *exam);    // check_process.c: what this process may do
