@@ -22,4 +22,8 @@ extern const struct tb_command *const __stop_tb_commands[];
 struct tb_store;
 int tb_ledgers_whole(const struct tb_store *store);
 
+// inherited.c: puts right what this process got from its parent and what would spoil a run or silence its errors. First thing in
+// main(), while there is one thread.
+void tb_inherited_settle(void);
+
 #endif

@@ -47,13 +47,10 @@ bool tb_cgroup_unified(const struct tb_host *host)
 // True if `word` is one of the words in a comma-separated list.
 static bool list_has(const char *list, size_t length, const char *word)
 {
-    for (const char *end = list + length; list < end;) {
-        const char *comma = memchr(list, ',', (size_t)(end - list));
-        size_t item = (size_t)((comma ? comma : end) - list);
-        if (item == strlen(word) && memcmp(list, word, item) == 0)
+    size_t word_length = strlen(word);
+    for (const char *at = list; at + word_length <= list + length; at += strcspn(at, ",") + 1)
+        if (memcmp(at, word, word_length) == 0 && (at + word_length == list + length || at[word_length] == ','))
             return true;
-        list += item + 1;
-    }
     return false;
 }
 
