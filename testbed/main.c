@@ -11,7 +11,6 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/nearest.h"
 #include "testbed/cli/command.h"
-#include "testbed/cli/inherited.h"
 
 enum { COMMANDS_MAX = 64 };
 

@@ -18,4 +18,8 @@ struct tb_command {
 extern const struct tb_command *const __start_tb_commands[];
 extern const struct tb_command *const __stop_tb_commands[];
 
+// inherited.c: puts right what this process got from its parent and what would spoil a run or silence its errors. First thing in
+// main(), while there is one thread.
+void tb_inherited_settle(void);
+
 #endif

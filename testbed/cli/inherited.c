@@ -12,7 +12,7 @@
 // What is ignored on purpose stays so: SIGHUP by nohup, SIGINT and SIGQUIT by a shell for what it runs in the background. A limit
 // on the size of files stays as well, but not the signal that it sends: then the write fails, and its error can name the file.
 
-#include "testbed/cli/inherited.h"
+#include "testbed/cli/command.h"
 
 #include <fcntl.h>
 #include <signal.h>

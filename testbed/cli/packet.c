@@ -21,7 +21,7 @@
 #include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/base/words.h"
-#include "testbed/host/host_name.h"
+#include "testbed/host/head.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
 #include "testbed/record/packet/packet.h"

@@ -12,7 +12,7 @@
 #include "testbed/base/share.h"
 #include "testbed/cli/command.h"
 #include "testbed/host/environment.h"
-#include "testbed/host/host_name.h"
+#include "testbed/host/head.h"
 #include "testbed/record/git.h"
 #include "testbed/run/official.h"
 #include "testbed/run/profile.h"

@@ -62,70 +62,31 @@ const struct tb_cpu *tb_cpu_find(const struct tb_cpu_id *id)
     return NULL;
 }
 
-// One number and what ends it.
-static const char *number(const char *text, char end, unsigned *out)
-{
-    char *behind;
-    errno = 0;
-    unsigned long value = strtoul(text, &behind, 0);
-    if (errno || behind == text || *text == '-' || *text == '+' || *text == ' ' || *behind != end || value > UINT32_MAX)
-        return NULL;
-    *out = (unsigned)value;
-    return end ? behind + 1 : behind;
-}
-
 int tb_cpu_id_parse(const char *text, struct tb_cpu_id *out)
 {
-    size_t length = strcspn(text, ":");
     struct tb_cpu_id id = {.stepping = UINT32_MAX}; // not said: the newest
-    if (length == 0 || length >= sizeof id.vendor || !text[length])
-        return -EINVAL;
-    memcpy(id.vendor, text, length);
-    const char *at = number(text + length + 1, ':', &id.family);
-    if (!at)
-        return -EINVAL;
-    bool stepping = strchr(at, ':') != NULL;
-    at = number(at, stepping ? ':' : '\0', &id.model);
-    if (!at || (stepping && !number(at, '\0', &id.stepping)))
+    int used[2] = {0};
+    int found = sscanf(text, "%15[^:]:%9i:%9i%n:%9i%n", id.vendor, (int *)&id.family, (int *)&id.model, &used[0],
+                       (int *)&id.stepping, &used[1]);
+    bool refused = strpbrk(text, "+- \t\n") != NULL; // %i takes signs and blanks
+    if (found < 3 || refused || text[used[found - 3]] != '\0')
         return -EINVAL;
     *out = id;
     return 0;
 }
 
-// The value of a line "KEY : VALUE", or NULL.
-static const char *value_of(const char *line, const char *key)
-{
-    size_t length = strlen(key);
-    if (strncmp(line, key, length))
-        return NULL;
-    line += length;
-    line += strspn(line, " \t");
-    return *line == ':' ? line + 1 + strspn(line + 1, " \t") : NULL;
-}
-
-static void take(const char *line, const char *key, unsigned *out)
-{
-    const char *value = value_of(line, key);
-    if (value)
-        *out = (unsigned)strtoul(value, NULL, 0);
-}
-
+// A line "KEY : VALUE"; of those that say something else nothing is taken.
 static void take_line(const char *line, struct tb_cpu_id *id)
 {
-    const char *vendor = value_of(line, "vendor_id"), *cpu = value_of(line, "cpu");
-    if (vendor)
-        snprintf(id->vendor, sizeof id->vendor, "%.*s", (int)strcspn(vendor, "\n"), vendor);
-    else if (value_of(line, "CPU implementer"))
+    sscanf(line, "vendor_id : %15[^\n]", id->vendor);
+    sscanf(line, "cpu family : %i", (int *)&id->family);
+    sscanf(line, "model : %i", (int *)&id->model);
+    sscanf(line, "stepping : %i", (int *)&id->stepping);
+    sscanf(line, "CPU part : %i", (int *)&id->model);
+    if (sscanf(line, "CPU implementer : %i", (int *)&id->family) == 1)
         snprintf(id->vendor, sizeof id->vendor, "ARM");
-    if (cpu && strncmp(cpu, "POWER", 5) == 0) {
+    if (sscanf(line, "cpu : POWER%u", &id->family) == 1)
         snprintf(id->vendor, sizeof id->vendor, "IBM");
-        id->family = (unsigned)strtoul(cpu + 5, NULL, 10);
-    }
-    take(line, "cpu family", &id->family);
-    take(line, "model", &id->model);
-    take(line, "stepping", &id->stepping);
-    take(line, "CPU implementer", &id->family);
-    take(line, "CPU part", &id->model);
 }
 
 int tb_cpu_id_host(const char *root, struct tb_cpu_id *out)

@@ -31,10 +31,8 @@ static json_t *parts_json(const struct tb_counter_set *set, const struct tb_coun
 
 static void put_programs(struct tb_doc *doc, const struct tb_counter_set *set, bool probed)
 {
-    char keys[] = "name,kind,event,source,type,config,config1,device,code,derived_from,group,user_only,why", *rest = NULL;
-    struct tb_table *table = tb_doc_table(doc, "counters", NULL, NULL);
-    for (char *key = strtok_r(keys, ",", &rest); key; key = strtok_r(NULL, ",", &rest))
-        tb_table_column(table, (struct tb_column){.key = key});
+    struct tb_table *table = tb_doc_grid(doc, "counters", NULL,
+                                         "name|kind|event|source|type|config|config1|device|code|derived_from|group|user_only|why");
     for (const struct tb_counter *c = set->counter; c < set->counter + set->count; c++) {
         bool code = c->source[0] && c->derived_from[0] < 0 && !c->device[0];
         char config[24];

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
+#include <hwloc.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "testbed/base/share.h"
 #include "testbed/counters/counters.h"
 #include "testbed/host/host.h"
+#include "topo/topo.h"
 
 #ifndef LOCUS_COMMIT // both are given to this file alone by the Makefile
 #define LOCUS_COMMIT ""
@@ -32,63 +34,57 @@
 
 #define CPU "/sys/devices/system/cpu"
 #define POLICIES CPU "/cpufreq"
+#define NODES "/sys/devices/system/node"
 #define THP "/sys/kernel/mm/transparent_hugepage"
 
-enum kind { TEXT, NUMBER };
-
-static const struct file {
+static const struct fact {
     const char *member, *key, *path;
-    enum kind kind;
-} files[] = {
-    {"kernel", "release", "/proc/sys/kernel/osrelease", TEXT},
-    {"kernel", "version", "/proc/sys/kernel/version", TEXT},
-    {"kernel", "perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid", NUMBER},
-    {"cpu", "online", CPU "/online", TEXT},
-    {"cpu", "isolated", CPU "/isolated", TEXT},
-    {"cpu", "nohz_full", CPU "/nohz_full", TEXT},
-    {"cpu", "smt_control", CPU "/smt/control", TEXT},
-    {"cpu", "smt_active", CPU "/smt/active", NUMBER},
-    {"clock", "current", "/sys/devices/system/clocksource/clocksource0/current_clocksource", TEXT},
-    {"clock", "available", "/sys/devices/system/clocksource/clocksource0/available_clocksource", TEXT},
-    {"aslr", "randomize_va_space", "/proc/sys/kernel/randomize_va_space", NUMBER},
-    {"frequency", "boost", POLICIES "/boost", NUMBER},
-    {"frequency", "no_turbo", CPU "/intel_pstate/no_turbo", NUMBER},
-    {"idle", "driver", CPU "/cpuidle/current_driver", TEXT},
-    {"idle", "governor", CPU "/cpuidle/current_governor_ro", TEXT},
-    {"thp", "enabled", THP "/enabled", TEXT},
-    {"thp", "defrag", THP "/defrag", TEXT},
-    {"thp", "shmem_enabled", THP "/shmem_enabled", TEXT},
-    {"thp", "khugepaged_defrag", THP "/khugepaged/defrag", NUMBER},
-    {"numa", "balancing", "/proc/sys/kernel/numa_balancing", NUMBER},
-    {"numa", "zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", NUMBER},
-    {"numa", "demotion", "/sys/kernel/mm/numa/demotion_enabled", TEXT},
-    {"memory", "swappiness", "/proc/sys/vm/swappiness", NUMBER},
-    {"memory", "overcommit_memory", "/proc/sys/vm/overcommit_memory", NUMBER},
-};
-
-static const struct field {
-    const char *member, *key, *path, *name;
     enum tb_field kind;
-} fields[] = {
-    {"cpu", "vendor", "/proc/cpuinfo", "vendor_id", TB_FIELD_STRING},
-    {"cpu", "model", "/proc/cpuinfo", "model name", TB_FIELD_STRING},
-    {"cpu", "family", "/proc/cpuinfo", "cpu family", TB_FIELD_NUMBER},
-    {"cpu", "model_number", "/proc/cpuinfo", "model", TB_FIELD_NUMBER},
-    {"cpu", "stepping", "/proc/cpuinfo", "stepping", TB_FIELD_NUMBER},
-    {"cpu", "microcode", "/proc/cpuinfo", "microcode", TB_FIELD_STRING},
-    {"cpu", "allowed", "/proc/self/status", "Cpus_allowed_list", TB_FIELD_STRING},
-    {"memory", "total_kib", "/proc/meminfo", "MemTotal", TB_FIELD_NUMBER},
-    {"memory", "free_kib", "/proc/meminfo", "MemFree", TB_FIELD_NUMBER},
-    {"memory", "available_kib", "/proc/meminfo", "MemAvailable", TB_FIELD_NUMBER},
-    {"memory", "swap_total_kib", "/proc/meminfo", "SwapTotal", TB_FIELD_NUMBER},
+    const char *line;           // where it is one of the file's lines, what stands before the colon
+} facts[] = {
+    {"kernel", "release", "/proc/sys/kernel/osrelease", TB_FIELD_STRING, NULL},
+    {"kernel", "version", "/proc/sys/kernel/version", TB_FIELD_STRING, NULL},
+    {"kernel", "perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid", TB_FIELD_NUMBER, NULL},
+    {"cpu", "online", CPU "/online", TB_FIELD_STRING, NULL},
+    {"cpu", "isolated", CPU "/isolated", TB_FIELD_STRING, NULL},
+    {"cpu", "nohz_full", CPU "/nohz_full", TB_FIELD_STRING, NULL},
+    {"cpu", "smt_control", CPU "/smt/control", TB_FIELD_STRING, NULL},
+    {"cpu", "smt_active", CPU "/smt/active", TB_FIELD_NUMBER, NULL},
+    {"clock", "current", "/sys/devices/system/clocksource/clocksource0/current_clocksource", TB_FIELD_STRING, NULL},
+    {"clock", "available", "/sys/devices/system/clocksource/clocksource0/available_clocksource", TB_FIELD_STRING, NULL},
+    {"aslr", "randomize_va_space", "/proc/sys/kernel/randomize_va_space", TB_FIELD_NUMBER, NULL},
+    {"frequency", "boost", POLICIES "/boost", TB_FIELD_NUMBER, NULL},
+    {"frequency", "no_turbo", CPU "/intel_pstate/no_turbo", TB_FIELD_NUMBER, NULL},
+    {"idle", "driver", CPU "/cpuidle/current_driver", TB_FIELD_STRING, NULL},
+    {"idle", "governor", CPU "/cpuidle/current_governor_ro", TB_FIELD_STRING, NULL},
+    {"thp", "enabled", THP "/enabled", TB_FIELD_STRING, NULL},
+    {"thp", "defrag", THP "/defrag", TB_FIELD_STRING, NULL},
+    {"thp", "shmem_enabled", THP "/shmem_enabled", TB_FIELD_STRING, NULL},
+    {"thp", "khugepaged_defrag", THP "/khugepaged/defrag", TB_FIELD_NUMBER, NULL},
+    {"numa", "balancing", "/proc/sys/kernel/numa_balancing", TB_FIELD_NUMBER, NULL},
+    {"numa", "zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", TB_FIELD_NUMBER, NULL},
+    {"numa", "demotion", "/sys/kernel/mm/numa/demotion_enabled", TB_FIELD_STRING, NULL},
+    {"memory", "swappiness", "/proc/sys/vm/swappiness", TB_FIELD_NUMBER, NULL},
+    {"memory", "overcommit_memory", "/proc/sys/vm/overcommit_memory", TB_FIELD_NUMBER, NULL},
+    {"cpu", "vendor", "/proc/cpuinfo", TB_FIELD_STRING, "vendor_id"},
+    {"cpu", "model", "/proc/cpuinfo", TB_FIELD_STRING, "model name"},
+    {"cpu", "family", "/proc/cpuinfo", TB_FIELD_NUMBER, "cpu family"},
+    {"cpu", "model_number", "/proc/cpuinfo", TB_FIELD_NUMBER, "model"},
+    {"cpu", "stepping", "/proc/cpuinfo", TB_FIELD_NUMBER, "stepping"},
+    {"cpu", "microcode", "/proc/cpuinfo", TB_FIELD_STRING, "microcode"},
+    {"cpu", "allowed", "/proc/self/status", TB_FIELD_STRING, "Cpus_allowed_list"},
+    {"memory", "total_kib", "/proc/meminfo", TB_FIELD_NUMBER, "MemTotal"},
+    {"memory", "free_kib", "/proc/meminfo", TB_FIELD_NUMBER, "MemFree"},
+    {"memory", "available_kib", "/proc/meminfo", TB_FIELD_NUMBER, "MemAvailable"},
+    {"memory", "swap_total_kib", "/proc/meminfo", TB_FIELD_NUMBER, "SwapTotal"},
 };
 
 const char *tb_fact_path(const char *name)
 {
     size_t member = strcspn(name, "."), i = 0;
-    while (strncmp(files[i].member, name, member) || strcmp(files[i].key, name + member + 1))
+    while (strncmp(facts[i].member, name, member) || strcmp(facts[i].key, name + member + 1))
         i++;
-    return files[i].path;
+    return facts[i].path;
 }
 
 // The object that is a member of `parent`, made if need be; NULL without memory.
@@ -99,20 +95,14 @@ static json_t *member(struct tb_host *host, json_t *parent, const char *name)
     return json_object_get(parent, name);
 }
 
-static void put_files(struct tb_host *host, json_t *object)
+static void put_facts(struct tb_host *host, json_t *object)
 {
-    for (const struct file *file = files; file < files + sizeof files / sizeof *files; file++)
-        tb_host_put(host, member(host, object, file->member), file->key,
-                    file->kind == NUMBER ? tb_host_number(host, "%s", file->path) : tb_host_text(host, "%s", file->path));
-}
-
-static void put_fields(struct tb_host *host, json_t *object)
-{
-    for (const struct field *field = fields; field < fields + sizeof fields / sizeof *fields; field++) {
+    for (const struct fact *fact = facts; fact < facts + sizeof facts / sizeof *facts; fact++) {
         char *text = NULL;
-        int error = tb_host_read(host, field->path, &text);
-        tb_host_put(host, member(host, object, field->member), field->key,
-                    tb_host_field(text, error, field->name, ':', field->kind));
+        int error = fact->line ? tb_host_read(host, fact->path, &text) : 0;
+        tb_host_put(host, member(host, object, fact->member), fact->key,
+                    fact->line ? tb_host_field(text, error, fact->line, ':', fact->kind)
+                               : tb_host_file(host, fact->kind, "%s", fact->path));
         free(text);
     }
 }
@@ -149,21 +139,8 @@ static void put_kernel(struct tb_host *host, json_t *object)
                                                        : "no"));
 }
 
-static json_t *mitigations(struct tb_host *host)
-{
-    struct tb_names names;
-    int error = tb_host_list(host, CPU "/vulnerabilities", "", &names);
-    if (error)
-        return json_string(tb_host_word(error));
-    json_t *object = json_object();
-    for (size_t i = 0; i < names.count; i++)
-        tb_host_put(host, object, names.name[i], tb_host_text(host, CPU "/vulnerabilities/%s", names.name[i]));
-    tb_names_close(&names);
-    return object;
-}
-
 // One value where all frequency policies agree, otherwise one for each.
-static json_t *policies_value(struct tb_host *host, const char *file, enum kind kind)
+static json_t *policies_value(struct tb_host *host, const char *file, enum tb_field kind)
 {
     struct tb_names policies;
     int error = tb_host_list(host, POLICIES, "policy", &policies);
@@ -173,9 +150,7 @@ static json_t *policies_value(struct tb_host *host, const char *file, enum kind 
     bool same = true;
     for (size_t i = 0; i < policies.count; i++) {
         const char *name = policies.name[i];
-        tb_host_put(host, each, name,
-                    kind == NUMBER ? tb_host_number(host, POLICIES "/%s/%s", name, file)
-                                   : tb_host_text(host, POLICIES "/%s/%s", name, file));
+        tb_host_put(host, each, name, tb_host_file(host, kind, POLICIES "/%s/%s", name, file));
         json_t *value = json_object_get(each, name);
         first = first ? first : value;
         same = same && json_equal(first, value);
@@ -191,29 +166,124 @@ static json_t *policies_value(struct tb_host *host, const char *file, enum kind 
 static void put_frequency(struct tb_host *host, json_t *object)
 {
     json_t *frequency = member(host, object, "frequency");
-    tb_host_put(host, frequency, "driver", policies_value(host, "scaling_driver", TEXT));
-    tb_host_put(host, frequency, "governor", policies_value(host, "scaling_governor", TEXT));
-    tb_host_put(host, frequency, "energy_preference", policies_value(host, "energy_performance_preference", TEXT));
-    tb_host_put(host, frequency, "khz_min", policies_value(host, "scaling_min_freq", NUMBER));
-    tb_host_put(host, frequency, "khz_max", policies_value(host, "scaling_max_freq", NUMBER));
+    tb_host_put(host, frequency, "driver", policies_value(host, "scaling_driver", TB_FIELD_STRING));
+    tb_host_put(host, frequency, "governor", policies_value(host, "scaling_governor", TB_FIELD_STRING));
+    tb_host_put(host, frequency, "energy_preference", policies_value(host, "energy_performance_preference", TB_FIELD_STRING));
+    tb_host_put(host, frequency, "khz_min", policies_value(host, "scaling_min_freq", TB_FIELD_NUMBER));
+    tb_host_put(host, frequency, "khz_max", policies_value(host, "scaling_max_freq", TB_FIELD_NUMBER));
 }
 
-static json_t *idle_states(struct tb_host *host)
+static json_t *idle_state(struct tb_host *host, const char *path)
 {
-    struct tb_names states;
-    int error = tb_host_list(host, CPU "/cpu0/cpuidle", "state", &states);
-    if (error)
-        return json_string(tb_host_word(error));
+    json_t *state = json_object();
+    tb_host_put(host, state, "name", tb_host_file(host, TB_FIELD_STRING, "%s/name", path));
+    tb_host_put(host, state, "disable", tb_host_file(host, TB_FIELD_NUMBER, "%s/disable", path));
+    return state;
+}
+
+// --- the machine below the kernel ----------------------------------------------------------------------------------------------
+
+// Nodes are read from the files rather than through topo.h, because a node whose file is missing or forbidden has to be written
+// down as such, where topo.h rightly refuses the whole machine.
+static json_t *huge_pages(struct tb_host *host, const char *path)
+{
+    json_t *size = json_object();
+    tb_host_put(host, size, "total", tb_host_file(host, TB_FIELD_NUMBER, "%s/nr_hugepages", path));
+    tb_host_put(host, size, "free", tb_host_file(host, TB_FIELD_NUMBER, "%s/free_hugepages", path));
+    return size;
+}
+
+static json_t *node_describe(struct tb_host *host, const char *node)
+{
+    static const char *const kib[][2] = {{"total_kib", "MemTotal"},
+                                         {"free_kib", "MemFree"},
+                                         {"file_kib", "FilePages"},
+                                         {"slab_reclaimable_kib", "SReclaimable"}};
+    char path[TB_HOST_PATH], *text = NULL;
     json_t *object = json_object();
-    for (size_t i = 0; i < states.count; i++) {
-        json_t *state = json_object();
-        tb_host_put(host, state, "name", tb_host_text(host, CPU "/cpu0/cpuidle/%s/name", states.name[i]));
-        tb_host_put(host, state, "disable", tb_host_number(host, CPU "/cpu0/cpuidle/%s/disable", states.name[i]));
-        tb_host_put(host, object, states.name[i], state);
-    }
-    tb_names_close(&states);
+    tb_host_put(host, object, "cpus", tb_host_file(host, TB_FIELD_STRING, "%s/cpulist", node));
+    tb_host_put(host, object, "distance", tb_host_file(host, TB_FIELD_STRING, "%s/distance", node));
+    snprintf(path, sizeof path, "%s/meminfo", node);
+    int error = tb_host_read(host, path, &text);
+    for (size_t i = 0; i < sizeof kib / sizeof *kib; i++)
+        tb_host_put(host, object, kib[i][0], tb_host_field(text, error, kib[i][1], ':', TB_FIELD_NUMBER));
+    snprintf(path, sizeof path, "%s/hugepages", node);
+    tb_host_put(host, object, "huge_pages", tb_host_each(host, path, "", 0, huge_pages));
+    free(text);
     return object;
 }
+
+// A list of what is harmless, not of what is not: the next release of hwloc may well know something new about a machine.
+static bool property_harmless(const char *name)
+{
+    static const char *const known[] = {"Architecture",   "Backend",           "OSName",         "OSRelease",    "OSVersion",
+                                        "hwlocVersion",   "MemoryMode",        "Inclusive",      "ClusterMode",  "MemoryTier",
+                                        "DMIProductName", "DMIProductVersion", "DMIBoardVendor", "DMIBoardName", "DMIBIOSVendor",
+                                        "DMIBIOSVersion", "DMIBIOSDate",       "DMISysVendor"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0)
+            return true;
+    return strncmp(name, "CPU", 3) == 0;
+}
+
+static void properties_empty(hwloc_obj_t object)
+{
+    for (unsigned i = 0; i < object->infos_count; i++)
+        if (!property_harmless(object->infos[i].name))
+            object->infos[i].value[0] = '\0';
+    hwloc_obj_t heads[] = {object->first_child, object->memory_first_child, object->io_first_child, object->misc_first_child};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        for (hwloc_obj_t child = heads[i]; child; child = child->next_sibling)
+            properties_empty(child);
+}
+
+void tb_hwloc_clean(hwloc_topology_t topology)
+{
+    properties_empty(hwloc_get_root_obj(topology));
+}
+
+static json_t *hwloc_xml(void)
+{
+    hwloc_topology_t topology = NULL;
+    json_t *xml = NULL;
+    char *text = NULL;
+    int length = 0;
+    bool initialised = hwloc_topology_init(&topology) == 0;
+    if (initialised && hwloc_topology_load(topology) == 0 && hwloc_topology_is_thissystem(topology)) {
+        tb_hwloc_clean(topology);
+        if (hwloc_topology_export_xmlbuffer(topology, &text, &length, 0) == 0)
+            xml = json_string(text);
+    }
+    if (text)
+        hwloc_free_xmlbuffer(topology, text);
+    if (initialised)
+        hwloc_topology_destroy(topology);
+    return xml ? xml : json_string("UNREADABLE");
+}
+
+// hwloc looks at this machine and at no other, so another root has no XML.
+json_t *tb_environment_hwloc(struct tb_host *host)
+{
+    struct locus_topo *topo = NULL;
+    int error = locus_topo_open(&topo, NULL, NULL, 0);
+    json_t *object = json_object();
+    tb_host_put(host, object, "version", json_string(error ? "UNREADABLE" : locus_topo_info(topo)->hwloc_version));
+    locus_topo_close(topo);
+    tb_host_put(host, object, "xml", host->root[0] ? json_string("ABSENT") : hwloc_xml());
+    return object;
+}
+
+static json_t *dmi(struct tb_host *host)
+{
+    static const char *const ids[] = {"sys_vendor",    "product_name", "product_version", "board_vendor", "board_name",
+                                      "board_version", "bios_vendor",  "bios_version",    "bios_date"};
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        tb_host_put(host, object, ids[i], tb_host_file(host, TB_FIELD_STRING, "/sys/class/dmi/id/%s", ids[i]));
+    return object;
+}
+
+// --- this program --------------------------------------------------------------------------------------------------------------
 
 static json_t *file_hash(const char *path)
 {
@@ -314,15 +384,14 @@ json_t *tb_environment(const char *root)
 {
     struct tb_host host = {.root = root};
     json_t *object = json_object();
-    put_files(&host, object);
-    put_fields(&host, object);
+    put_facts(&host, object);
     put_kernel(&host, object);
     put_frequency(&host, object);
-    tb_host_put(&host, object, "mitigations", mitigations(&host));
-    tb_host_put(&host, member(&host, object, "idle"), "states", idle_states(&host));
-    tb_host_put(&host, object, "nodes", tb_environment_nodes(&host));
+    tb_host_put(&host, object, "mitigations", tb_host_each(&host, CPU "/vulnerabilities", "", 0, tb_host_value));
+    tb_host_put(&host, member(&host, object, "idle"), "states", tb_host_each(&host, CPU "/cpu0/cpuidle", "state", 0, idle_state));
+    tb_host_put(&host, object, "nodes", tb_host_each(&host, NODES, "node", strlen("node"), node_describe));
     tb_host_put(&host, object, "hwloc", tb_environment_hwloc(&host));
-    tb_host_put(&host, object, "dmi", tb_environment_dmi(&host));
+    tb_host_put(&host, object, "dmi", dmi(&host));
     tb_host_put(&host, object, "cgroup", tb_environment_cgroup(&host));
     tb_host_put(&host, object, "build", build(&host));
     tb_host_put(&host, object, "libc", c_library(&host));

@@ -45,6 +45,11 @@ const char *tb_fact_path(const char *name);
 // reference, or NULL without memory.
 json_t *tb_environment_library(const char *path);
 
+// Empties all properties of hwloc's objects but those that are known to be harmless: its XML names the host and, for root, the
+// serial numbers of boards.
+struct hwloc_topology;
+void tb_hwloc_clean(struct hwloc_topology *topology);
+
 // Before and after: nodes (numastat), vmstat (numa_*, pgmigrate_*), throttle {thermal {by CPU}, cgroup}, context_switches (of the
 // host, of this process, of the measured processes so far), steal_ticks, pressure. New reference or NULL.
 json_t *tb_environment_counters(const char *root);

@@ -47,13 +47,10 @@ bool tb_cgroup_unified(const struct tb_host *host)
 // True if `word` is one of the words in a comma-separated list.
 static bool list_has(const char *list, size_t length, const char *word)
 {
-    for (const char *end = list + length; list < end;) {
-        const char *comma = memchr(list, ',', (size_t)(end - list));
-        size_t item = (size_t)((comma ? comma : end) - list);
-        if (item == strlen(word) && memcmp(list, word, item) == 0)
+    size_t word_length = strlen(word);
+    for (const char *at = list; at + word_length <= list + length; at += strcspn(at, ",") + 1)
+        if (memcmp(at, word, word_length) == 0 && (at + word_length == list + length || at[word_length] == ','))
             return true;
-        list += item + 1;
-    }
     return false;
 }
 
@@ -75,7 +72,7 @@ static int group_find(const char *text, const char *controller, char *group, siz
     return -ENOENT;
 }
 
-json_t *tb_cgroup_levels(struct tb_host *host, const char *controller, const char *file, tb_cgroup_reader *read)
+json_t *tb_cgroup_levels(struct tb_host *host, const char *controller, const char *file, tb_host_reader *read)
 {
     char group[TB_HOST_PATH / 2] = "", folder[TB_HOST_PATH / 2] = MOUNT, path[2 * TB_HOST_PATH], *text = NULL, *slash;
     bool unified = tb_cgroup_unified(host);
@@ -105,11 +102,6 @@ json_t *tb_cgroup_levels(struct tb_host *host, const char *controller, const cha
     return levels;
 }
 
-static json_t *read_limit(struct tb_host *host, const char *path)
-{
-    return tb_host_text(host, "%s", path);
-}
-
 json_t *tb_environment_cgroup(struct tb_host *host)
 {
     bool unified = tb_cgroup_unified(host);
@@ -119,6 +111,6 @@ json_t *tb_environment_cgroup(struct tb_host *host)
     json_t *object = json_object();
     tb_host_put(host, object, "version", json_string(error ? tb_host_word(error) : unified ? "v2" : "v1"));
     for (const struct limit *limit = unified ? unified_limits : split_limits; limit->file; limit++)
-        tb_host_put(host, object, limit->file, tb_cgroup_levels(host, limit->controller, limit->file, read_limit));
+        tb_host_put(host, object, limit->file, tb_cgroup_levels(host, limit->controller, limit->file, tb_host_value));
     return object;
 }

@@ -5,16 +5,53 @@
 
 #include "testbed/host/head.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "placement/base/version.h"
 #include "testbed/base/json.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/environment.h"
-#include "testbed/host/host_name.h"
+
+// A folder of the record has this name, so it has only such characters as every file system takes.
+static bool name_character(char c)
+{
+    return isalnum((unsigned char)c) || (c && strchr("._-", c));
+}
+
+bool tb_host_name_valid(const char *name)
+{
+    bool something = false;
+    for (const char *c = name; *c; c++) {
+        if (!name_character(*c))
+            return false;
+        something |= isalnum((unsigned char)*c) != 0;
+    }
+    return something && name[0] != '.';
+}
+
+int tb_host_name(char *out, size_t bytes)
+{
+    const char *wanted = getenv("LOCUS_HOST");
+    char own[256] = "";
+    if (!wanted || !*wanted) {
+        if (gethostname(own, sizeof own - 1))
+            return -errno;
+        wanted = own;
+    }
+    if ((size_t)snprintf(out, bytes, "%s", wanted) >= bytes)
+        return -ENAMETOOLONG;
+    for (char *c = out; *c; c++)
+        if (!name_character(*c) || (c == out && *c == '.'))
+            *c = '-';
+    return tb_host_name_valid(out) ? 0 : -EINVAL;
+}
 
 static json_t *host_json(void)
 {

@@ -5,6 +5,8 @@
 #define TB_HEAD_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 struct tb_doctor;
 
@@ -26,5 +28,11 @@ json_t *tb_head_by(const char *what, const struct tb_doctor *doctor);
 
 // {"head": head, and then the members of body}. Takes over both; NULL if either is.
 json_t *tb_headed(json_t *head, json_t *body);
+
+// This host's name in the record: LOCUS_HOST, or the host name, with everything but letters, digits, '.', '_' and '-' replaced
+// by '-'. 0, or -EINVAL when nothing remains.
+int tb_host_name(char *out, size_t bytes);
+// Could a host be called so? The name is a folder of its own: it must not be "..", nor hidden.
+bool tb_host_name_valid(const char *name);
 
 #endif

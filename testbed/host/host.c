@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <hwloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,32 +85,24 @@ static json_t *number_or_string(const char *text)
     return whole ? json_integer(number) : tb_host_string(text);
 }
 
-static json_t *file_value(const struct tb_host *host, json_t *(*make)(const char *), const char *format, va_list arguments)
+json_t *tb_host_file(const struct tb_host *host, enum tb_field kind, const char *format, ...)
 {
     char path[TB_HOST_PATH], *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
     int length = vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
     int error = length < (int)sizeof path ? tb_host_read(host, path, &text) : -ENAMETOOLONG;
-    json_t *value = error ? json_string(tb_host_word(error)) : make(text);
+    json_t *value = error                     ? json_string(tb_host_word(error))
+                    : kind == TB_FIELD_NUMBER ? number_or_string(text)
+                                              : tb_host_string(text);
     free(text);
     return value;
 }
 
-json_t *tb_host_text(const struct tb_host *host, const char *format, ...)
+json_t *tb_host_value(struct tb_host *host, const char *path)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    json_t *value = file_value(host, tb_host_string, format, arguments);
-    va_end(arguments);
-    return value;
-}
-
-json_t *tb_host_number(const struct tb_host *host, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    json_t *value = file_value(host, number_or_string, format, arguments);
-    va_end(arguments);
-    return value;
+    return tb_host_file(host, TB_FIELD_STRING, "%s", path);
 }
 
 // Where the value of `key` begins, or NULL. The line begins with the key, or a blank stands before it ("Node 0 MemFree:").
@@ -177,4 +170,61 @@ void tb_names_close(struct tb_names *names)
 {
     free(names->name);
     *names = (struct tb_names){0};
+}
+
+json_t *tb_host_each(struct tb_host *host, const char *folder, const char *prefix, size_t skip, tb_host_reader *read)
+{
+    char path[TB_HOST_PATH];
+    struct tb_names names;
+    int error = tb_host_list(host, folder, prefix, &names);
+    json_t *object = error ? json_string(tb_host_word(error)) : json_object();
+    for (size_t i = 0; i < names.count; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names.name[i]);
+        tb_host_put(host, object, names.name[i] + skip, read(host, path));
+    }
+    tb_names_close(&names);
+    return object;
+}
+
+// hwloc parses the list, but takes whatever begins like one, so the text is looked at first.
+static bool is_list(const char *text)
+{
+    for (bool first = true; *text; first = false) {
+        if (!first && *text++ != ',')
+            return false;
+        for (int ends = 0; ends < 2 && (ends == 0 || *text == '-'); ends++) {
+            text += ends; // the '-'
+            if (!isdigit((unsigned char)*text))
+                return false;
+            while (isdigit((unsigned char)*text))
+                text++;
+        }
+    }
+    return true;
+}
+
+static hwloc_bitmap_t parse(const char *text, int *error)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    *error = !set ? -ENOMEM : !is_list(text) || hwloc_bitmap_list_sscanf(set, text) ? -EINVAL : 0;
+    return set;
+}
+
+int tb_id_list_count(const char *list)
+{
+    return tb_id_list_common(list, list);
+}
+
+int tb_id_list_common(const char *one, const char *other)
+{
+    int errors[2];
+    hwloc_bitmap_t a = parse(one, &errors[0]), b = parse(other, &errors[1]);
+    int result = errors[0] ? errors[0] : errors[1];
+    if (!result) {
+        hwloc_bitmap_and(a, a, b);
+        result = hwloc_bitmap_weight(a);
+    }
+    hwloc_bitmap_free(a);
+    hwloc_bitmap_free(b);
+    return result;
 }

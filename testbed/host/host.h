@@ -31,12 +31,11 @@ int tb_host_read(const struct tb_host *host, const char *path, char **text);
 json_t *tb_host_string(const char *text);
 
 // A file as a string, or as a number where it holds one (an integer without blanks); otherwise the word.
-json_t *tb_host_text(const struct tb_host *host, const char *format, ...) __attribute__((format(printf, 2, 3)));
-json_t *tb_host_number(const struct tb_host *host, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum tb_field { TB_FIELD_STRING, TB_FIELD_NUMBER };
+json_t *tb_host_file(const struct tb_host *host, enum tb_field kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 // The value of `key` in a text of lines "KEY<separator> VALUE", as a number with its unit cut off (TB_FIELD_NUMBER) or a string;
 // "ABSENT" when no line has it, and the word of `error` when there is one.
-enum tb_field { TB_FIELD_STRING, TB_FIELD_NUMBER };
 json_t *tb_host_field(const char *text, int error, const char *key, char separator, enum tb_field kind);
 
 // Names in a folder: those that are `prefix` and a number, or, where it is "", all. In the order of their numbers. -ENOENT: none.
@@ -47,21 +46,30 @@ struct tb_names {
 int tb_host_list(const struct tb_host *host, const char *folder, const char *prefix, struct tb_names *out);
 void tb_names_close(struct tb_names *names);
 
+// What is at a path, as JSON. tb_host_value: a file as a string.
+typedef json_t *tb_host_reader(struct tb_host *host, const char *path);
+tb_host_reader tb_host_value;
+
+// An object with a member for each name in a folder, less its first `skip` characters; or the word.
+json_t *tb_host_each(struct tb_host *host, const char *folder, const char *prefix, size_t skip, tb_host_reader *read);
+
 // environment_cgroup.c: `file` of this process's cgroup and of every one above it, by level ("0" is its own); read as `read`
 // says. A word when there is no such controller.
-typedef json_t *tb_cgroup_reader(struct tb_host *host, const char *path);
-json_t *tb_cgroup_levels(struct tb_host *host, const char *controller, const char *file, tb_cgroup_reader *read);
+json_t *tb_cgroup_levels(struct tb_host *host, const char *controller, const char *file, tb_host_reader *read);
 bool tb_cgroup_unified(const struct tb_host *host); // version 2
 
 // Parts of the environment, each a new reference or NULL.
 json_t *tb_environment_cgroup(struct tb_host *host);
-json_t *tb_environment_nodes(struct tb_host *host);
 json_t *tb_environment_hwloc(struct tb_host *host);
-json_t *tb_environment_dmi(struct tb_host *host);
 
 // redact.c. The command line of a kernel without what may identify a machine, and a text without the names of home folders.
 // malloc'd, or NULL without memory.
 char *tb_redact_command_line(const char *line);
 char *tb_redact_homes(const char *text);
+
+// Lists of CPUs and nodes, "0-3,8": how many one names, and how many are in both. The empty list names none. -EINVAL: it is no such
+// list. -ENOMEM.
+int tb_id_list_count(const char *list);
+int tb_id_list_common(const char *one, const char *other);
 
 #endif

@@ -29,20 +29,16 @@ static json_t *named_numbers(struct tb_host *host, const char *path, const char 
     return object;
 }
 
-static json_t *nodes(struct tb_host *host)
+static json_t *all_numbers(struct tb_host *host, const char *path)
+{
+    return named_numbers(host, path, "", "");
+}
+
+static json_t *node_numbers(struct tb_host *host, const char *node)
 {
     char path[TB_HOST_PATH];
-    struct tb_names names;
-    int error = tb_host_list(host, NODES, "node", &names);
-    if (error)
-        return json_string(tb_host_word(error));
-    json_t *object = json_object();
-    for (size_t i = 0; i < names.count; i++) {
-        snprintf(path, sizeof path, NODES "/%s/numastat", names.name[i]);
-        tb_host_put(host, object, names.name[i] + strlen("node"), named_numbers(host, path, "", ""));
-    }
-    tb_names_close(&names);
-    return object;
+    snprintf(path, sizeof path, "%s/numastat", node);
+    return all_numbers(host, path);
 }
 
 // One CPU's counters, or NULL: none of them is there.
@@ -57,7 +53,7 @@ static json_t *thermal_cpu(struct tb_host *host, const char *cpu)
     tb_names_close(&names);
     json_t *object = json_object();
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        tb_host_put(host, object, counts[i], tb_host_number(host, "%s/%s", folder, counts[i]));
+        tb_host_put(host, object, counts[i], tb_host_file(host, TB_FIELD_NUMBER, "%s/%s", folder, counts[i]));
     return object;
 }
 
@@ -80,16 +76,11 @@ static json_t *thermal(struct tb_host *host)
     return json_string("ABSENT"); // virtual machines, and CPUs that do not count it
 }
 
-static json_t *read_quota(struct tb_host *host, const char *path)
-{
-    return named_numbers(host, path, "", "");
-}
-
 static json_t *throttle(struct tb_host *host)
 {
     json_t *object = json_object();
     tb_host_put(host, object, "thermal", thermal(host));
-    tb_host_put(host, object, "cgroup", tb_cgroup_levels(host, "cpu", "cpu.stat", read_quota));
+    tb_host_put(host, object, "cgroup", tb_cgroup_levels(host, "cpu", "cpu.stat", all_numbers));
     return object;
 }
 
@@ -150,7 +141,7 @@ json_t *tb_environment_counters(const char *root)
     char *stat = NULL;
     int error = tb_host_read(&host, "/proc/stat", &stat);
     json_t *object = json_object();
-    tb_host_put(&host, object, "nodes", nodes(&host));
+    tb_host_put(&host, object, "nodes", tb_host_each(&host, NODES, "node", strlen("node"), node_numbers));
     tb_host_put(&host, object, "vmstat", named_numbers(&host, "/proc/vmstat", "numa_", "pgmigrate_"));
     tb_host_put(&host, object, "throttle", throttle(&host));
     tb_host_put(&host, object, "context_switches", context_switches(&host, stat, error));

@@ -68,7 +68,7 @@ const char *tb_probe_why(int error)
 int tb_numa_balancing(void)
 {
     const struct tb_host host = {.root = ""};
-    json_t *value = tb_host_number(&host, "%s", tb_fact_path("numa.balancing"));
+    json_t *value = tb_host_file(&host, TB_FIELD_NUMBER, "%s", tb_fact_path("numa.balancing"));
     int balancing = json_is_integer(value) ? (int)json_integer_value(value) : -1;
     json_decref(value);
     return balancing;

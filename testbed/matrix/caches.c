@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "testbed/host/host.h"
-#include "testbed/host/id_list.h"
 #include "testbed/matrix/matrix.h"
 
 #define INDICES 8u // a CPU has 4 or 5: two of level 1, then one of each

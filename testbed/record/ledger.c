@@ -17,7 +17,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
-#include "testbed/host/host_name.h"
+#include "testbed/host/head.h"
 #include "testbed/record/ledger.h"
 
 struct tb_ledger {

@@ -102,16 +102,6 @@ static int cpu_nodes(const struct asked *asked, const struct locus_topo *topo)
     return nodes_at_least(asked, topo, true);
 }
 
-static int need_nodes(const struct asked *asked)
-{
-    return on_topo(asked, memory_nodes);
-}
-
-static int need_cpu_nodes(const struct asked *asked)
-{
-    return on_topo(asked, cpu_nodes);
-}
-
 static int pinned_on_each(const struct asked *asked, const struct locus_topo *topo)
 {
     for (unsigned n = 0; n < locus_topo_info(topo)->nodes_count; n++) {
@@ -158,11 +148,6 @@ static int call_works(const struct asked *asked, const char *call, int error)
 static int mbind_works(const struct asked *asked, const struct locus_topo *topo)
 {
     return call_works(asked, "mbind", tb_probe_mbind(topo));
-}
-
-static int need_mbind(const struct asked *asked)
-{
-    return on_topo(asked, mbind_works);
 }
 
 static int need_move_pages(const struct asked *asked)
@@ -219,12 +204,13 @@ static int need_traces(const struct asked *asked)
 static const struct need {
     const char *name;
     int (*met)(const struct asked *asked);
+    int (*met_by)(const struct asked *asked, const struct locus_topo *topo); // instead
 } needs[] = {
-    {"cpus", need_cpus},           {"numa_nodes", need_nodes},
-    {"cpu_nodes", need_cpu_nodes}, {"hardware", need_hardware},
-    {"mbind_ok", need_mbind},      {"move_pages_ok", need_move_pages},
-    {"policies", need_policies},   {"workers_pinned", need_workers_pinned},
-    {"libraries", need_libraries}, {"traces", need_traces},
+    {"cpus", need_cpus, NULL},           {"numa_nodes", NULL, memory_nodes},
+    {"cpu_nodes", NULL, cpu_nodes},      {"hardware", need_hardware, NULL},
+    {"mbind_ok", NULL, mbind_works},     {"move_pages_ok", need_move_pages, NULL},
+    {"policies", need_policies, NULL},   {"workers_pinned", need_workers_pinned, NULL},
+    {"libraries", need_libraries, NULL}, {"traces", need_traces, NULL},
 };
 
 int tb_need_met(const char *need, const struct tb_needing *run, char *found, size_t bytes)
@@ -235,6 +221,6 @@ int tb_need_met(const char *need, const struct tb_needing *run, char *found, siz
         found[0] = '\0';
     for (const struct need *known = needs; name && known < needs + sizeof needs / sizeof *needs; known++)
         if (strcmp(known->name, name) == 0)
-            return known->met(&asked);
+            return known->met ? known->met(&asked) : on_topo(&asked, known->met_by);
     return -EINVAL;
 }

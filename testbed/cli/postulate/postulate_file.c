@@ -12,7 +12,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/cli/postulate/postulate.h"
-#include "testbed/host/host_name.h"
+#include "testbed/host/head.h"
 #include "testbed/record/git.h"
 #include "testbed/record/ledger.h"
 

@@ -334,6 +334,8 @@ Test(counters, refuse_what_is_no_cpu)
                                       "GenuineIntel:-6:1",
                                       "GenuineIntel:6:1:",
                                       "GenuineIntel:6:1:2:3",
+                                      "GenuineIntel:6: 1",
+                                      "GenuineIntel:6:4294967296",
                                       "ANameThatIsTooLong:6:1"};
     struct tb_cpu_id id;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

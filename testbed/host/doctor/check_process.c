@@ -11,7 +11,7 @@
 
 #include "testbed/host/doctor/exam.h"
 #include "testbed/host/environment.h"
-#include "testbed/host/id_list.h"
+#include "testbed/host/host.h"
 #include "testbed/host/probe.h"
 
 #define OPEN_FILES_MIN 1024
@@ -46,16 +46,11 @@ bool tb_exam_root_lacks(struct tb_exam *exam, unsigned capability)
 
 // --- cgroup --------------------------------------------------------------------------------------------------------------------
 
-static json_t *read_level(struct tb_host *host, const char *path)
-{
-    return tb_host_text(host, "%s", path);
-}
-
 // A limit by level, as an object; or NULL after the finding was set: no cgroups are no limit, and unseen ones may be.
 static json_t *limit_levels(struct tb_exam *exam, struct tb_finding *finding, const char *controller, const char *file)
 {
     char group[TB_VALUE_BYTES];
-    json_t *levels = tb_cgroup_levels(&exam->host, controller, file, read_level);
+    json_t *levels = tb_cgroup_levels(&exam->host, controller, file, tb_host_value);
     if (json_is_object(levels))
         return levels;
     int error = tb_exam_read(exam, "/proc/self/cgroup", group);
@@ -108,7 +103,7 @@ static void check_quota(struct tb_exam *exam, struct tb_finding *finding)
     json_t *quotas = limit_levels(exam, finding, "cpu", file);
     if (!quotas)
         return;
-    json_t *periods = unified ? NULL : tb_cgroup_levels(&exam->host, "cpu", "cpu.cfs_period_us", read_level);
+    json_t *periods = unified ? NULL : tb_cgroup_levels(&exam->host, "cpu", "cpu.cfs_period_us", tb_host_value);
     double cpus = quota_cpus(quotas, periods);
     if (!level_unreadable(finding, quotas, file) && cpus > 0) {
         tb_finding_set(finding, TB_FINDING_UNFIT, "time of %.3g CPUs", cpus);
@@ -141,7 +136,7 @@ static void check_memory_limit(struct tb_exam *exam, struct tb_finding *finding)
     json_t *levels = limit_levels(exam, finding, "memory", file);
     if (!levels)
         return;
-    json_t *high = unified ? tb_cgroup_levels(&exam->host, "memory", "memory.high", read_level) : NULL;
+    json_t *high = unified ? tb_cgroup_levels(&exam->host, "memory", "memory.high", tb_host_value) : NULL;
     uint64_t limit = limit_bytes(levels), throttle = json_is_object(high) ? limit_bytes(high) : UINT64_MAX;
     bool unknown =
         level_unreadable(finding, levels, file) || (json_is_object(high) && level_unreadable(finding, high, "memory.high"));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// doctor_view: the findings as a document: the bad ones first, what is fit in a line, and the answer in the last one. Commands are
-// kept as they are: they are there to be copied.
+// doctor_view: the findings as a document, as scripts, and in short for a log's header and the head of a JSON.
+//
+// The document has the bad ones first, what is fit in a line, and the answer in the last one. Commands are kept as they are: they
+// are there to be copied.
+#include <errno.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
@@ -84,40 +87,30 @@ static void put_in_full(struct tb_doc *doc, const struct tb_finding *finding)
     }
 }
 
-// "a, b, c": the ids of those in a state.
-static void ids_say(const struct tb_doctor *doctor, enum tb_finding_state state, bool deciding, struct tb_words *words)
-{
-    const char *before = "";
-    for (unsigned i = 0; i < doctor->count; i++) {
-        const struct tb_finding *finding = &doctor->finding[i];
-        if (finding->state != state || (deciding && !finding->decides))
-            continue;
-        tb_say(words, "%s%s", before, finding->id);
-        before = ", ";
-    }
-}
-
-static unsigned deciding(const struct tb_doctor *doctor, enum tb_finding_state state)
+// "a, b, c": the ids of those in a state; how many there are.
+static unsigned ids_say(const struct tb_doctor *doctor, enum tb_finding_state state, bool deciding, struct tb_words *words)
 {
     unsigned count = 0;
-    for (unsigned i = 0; i < doctor->count; i++)
-        count += doctor->finding[i].state == state && doctor->finding[i].decides;
+    for (unsigned i = 0; i < doctor->count; i++) {
+        const struct tb_finding *finding = &doctor->finding[i];
+        if (finding->state == state && (!deciding || finding->decides))
+            tb_say(words, "%s%s", count++ ? ", " : "", finding->id);
+    }
     return count;
 }
 
 void tb_doctor_answer(const struct tb_doctor *doctor, char *out, size_t bytes)
 {
-    struct tb_words words = {0};
-    unsigned unfit = deciding(doctor, TB_FINDING_UNFIT), unknown = deciding(doctor, TB_FINDING_UNKNOWN);
+    struct tb_words bad = {0}, open = {0};
+    unsigned unfit = ids_say(doctor, TB_FINDING_UNFIT, true, &bad), unknown = ids_say(doctor, TB_FINDING_UNKNOWN, true, &open);
+    char first[40] = "Fit to measure", second[40] = "";
     if (unfit)
-        tb_say(&words, "%u thing%s can spoil a figure: ", unfit, unfit == 1 ? "" : "s");
-    else
-        tb_say(&words, unknown ? "Not known to be fit" : "Fit to measure");
-    ids_say(doctor, TB_FINDING_UNFIT, true, &words);
+        snprintf(first, sizeof first, "%u thing%s can spoil a figure: ", unfit, unfit == 1 ? "" : "s");
+    else if (unknown)
+        snprintf(first, sizeof first, "Not known to be fit");
     if (unknown)
-        tb_say(&words, "; %u cannot be seen: ", unknown);
-    ids_say(doctor, TB_FINDING_UNKNOWN, true, &words);
-    snprintf(out, bytes, "%s.", words.text);
+        snprintf(second, sizeof second, "; %u cannot be seen: ", unknown);
+    snprintf(out, bytes, "%s%s%s%s.", first, bad.text, second, open.text);
 }
 
 static enum tb_tone tone_of(enum tb_finding_state state)
@@ -190,4 +183,106 @@ struct tb_doc *tb_doctor_doc(json_t *head, const struct tb_doctor *doctor, bool 
     tb_doctor_answer(doctor, answer, sizeof answer);
     tb_doc_answer(doc, NULL, "%s", answer);
     return doc;
+}
+
+// --- scripts -------------------------------------------------------------------------------------------------------------------
+
+// Each finding is a subshell of its own under `set -e`, so that its first failing line ends it and nothing else. The subshell must
+// stand alone: in a condition (`||`, `if`) the shell would ignore `set -e` inside.
+static void put_part(FILE *out, const struct tb_finding *finding, const char *commands)
+{
+    fprintf(out, "\n(set -e # %s: %s\n%s\n)\nended %s\n", finding->id, finding->now, commands, finding->id);
+}
+
+int tb_doctor_script(FILE *stream, const struct tb_doctor *doctor, bool restore)
+{
+    struct tb_text text;
+    int rc = tb_text_open(&text);
+    if (rc)
+        return rc;
+    fprintf(text.stream,
+            "#!/bin/sh\n# %s Made by locus doctor %s; for root.\nfailed=\n"
+            "ended() { [ $? -eq 0 ] || failed=\"$failed $1\"; }\n",
+            restore ? "Brings back what was there when this was made." : "Makes this host fit to measure, as far as commands can.",
+            restore ? "--restore" : "--change");
+    for (unsigned i = 0; i < doctor->count; i++) {
+        const struct tb_finding *finding = &doctor->finding[restore ? doctor->count - 1 - i : i];
+        const char *commands = restore ? finding->restore : finding->change;
+        if (commands[0] && (restore || finding->state != TB_FINDING_FIT))
+            put_part(text.stream, finding, commands);
+    }
+    fputs("\n[ -z \"$failed\" ] || { echo \"failed:$failed\" >&2; exit 1; }\n", text.stream);
+    return tb_text_close(&text, stream, 0);
+}
+
+// --- headers -------------------------------------------------------------------------------------------------------------------
+
+json_t *tb_doctor_header(const struct tb_doctor *doctor)
+{
+    json_t *findings = json_object();
+    bool failed = !findings;
+    for (unsigned i = 0; i < doctor->count; i++) {
+        const struct tb_finding *finding = &doctor->finding[i];
+        failed |= json_object_set_new(findings, finding->id,
+                                      json_pack("{s:s, s:b, s:s}", "state", tb_finding_state_name(finding->state), "decides",
+                                                finding->decides, "now", finding->now)) != 0;
+    }
+    if (!failed)
+        return json_pack("{s:b, s:o}", "fit", doctor->fit, "findings", findings);
+    json_decref(findings);
+    return NULL;
+}
+
+static json_t *deciding_json(const struct tb_doctor *doctor, enum tb_finding_state state)
+{
+    json_t *ids = json_array();
+    for (unsigned i = 0; i < doctor->count; i++)
+        if (doctor->finding[i].decides && doctor->finding[i].state == state)
+            ids = tb_json_appended(ids, json_string(doctor->finding[i].id));
+    return ids;
+}
+
+json_t *tb_doctor_brief(const struct tb_doctor *doctor)
+{
+    const struct tb_json_member members[] = {
+        {"fit", json_boolean(doctor->fit)},
+        {"unfit", deciding_json(doctor, TB_FINDING_UNFIT)},
+        {"unknown", deciding_json(doctor, TB_FINDING_UNKNOWN)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+// Appends the ids in this state that decide; how many there are.
+static unsigned header_ids_say(const json_t *findings, const char *state, char *out, size_t bytes)
+{
+    unsigned count = 0;
+    size_t used = strlen(out);
+    const char *id;
+    json_t *finding;
+    json_object_foreach ((json_t *)(uintptr_t)findings, id, finding) {
+        if (strcmp(tb_member_text(finding, "state"), state) || !json_is_true(json_object_get(finding, "decides")))
+            continue;
+        if (used < bytes)
+            used += (size_t)snprintf(out + used, bytes - used, "%s%s", count ? ", " : "", id);
+        count++;
+    }
+    return count;
+}
+
+bool tb_doctor_header_says(const json_t *header, char *out, size_t bytes)
+{
+    const json_t *doctor = tb_member(header, "doctor"), *findings = tb_member(doctor, "findings");
+    char unfit[256] = "", unknown[256] = "";
+    out[0] = '\0';
+    if (!json_is_object(doctor))
+        return false;
+    unsigned unfit_count = header_ids_say(findings, "unfit", unfit, sizeof unfit);
+    unsigned unknown_count = header_ids_say(findings, "unknown", unknown, sizeof unknown);
+    bool fit = json_is_true(tb_member(doctor, "fit"));
+    if (unfit_count)
+        snprintf(out, bytes, "%u finding%s: %s%s%s", unfit_count, unfit_count == 1 ? "" : "s", unfit,
+                 unknown_count ? "; not to be seen: " : "", unknown);
+    else
+        snprintf(out, bytes, fit ? "fit" : "not known to be fit: %s", unknown);
+    return fit;
 }

@@ -60,7 +60,7 @@ bool tb_exam_value(struct tb_exam *exam, struct tb_finding *finding, const char 
 bool tb_exam_has_folder(struct tb_exam *exam, const char *path);
 
 // Capabilities by their number (linux/capability.h): does this process have one; and is it a root without one, as in a container?
-enum { TB_CAP_KILL = 5, TB_CAP_SYS_ADMIN = 21, TB_CAP_SYS_NICE = 23, TB_CAP_PERFMON = 38 };
+enum { TB_CAP_SYS_ADMIN = 21, TB_CAP_SYS_NICE = 23, TB_CAP_PERFMON = 38 };
 bool tb_exam_capable(struct tb_exam *exam, unsigned capability);
 bool tb_exam_root_lacks(struct tb_exam *exam, unsigned capability);
 
@@ -95,7 +95,7 @@ void tb_shell_word(FILE *out, const char *word);
 // --- the checks, in the order of the findings ---
 
 void tb_check_machine(struct tb_exam *exam);    // check_machine.c: what it is, clock, isolation, mitigations
-void tb_check_settings(struct tb_exam *exam);   // settings.c: files with one value
+void tb_check_settings(struct tb_exam *exam);   // knobs.c: files with one value
 void tb_check_memory(struct tb_exam *exam);     // check_memory.c: swap, nodes, huge pages
 void tb_check_neighbours(struct tb_exam *exam); // check_neighbours.c: load, steal, pressure, throttling, daemons
 void tb_check_process(struct tb_exam *exam);    // check_process.c: what this process may do

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "testbed/host/host_name.h"
+#include "testbed/host/head.h"
 
 Test(host_name, a_hosts_name_is_a_folders_name)
 {

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "testbed/host/id_list.h"
+#include "testbed/host/host.h"
 
 Test(id_list, counts)
 {

@@ -13,26 +13,12 @@
 #include "testbed/doc/emit.h"
 #include "testbed/host/probe.h"
 
-static const char *kind_name(enum locus_node_kind kind)
-{
-    switch (kind) {
-    case LOCUS_NODE_DRAM: return "DRAM";
-    case LOCUS_NODE_MEMORY_ONLY: return "memory-only";
-    case LOCUS_NODE_CPU_ONLY: return "CPU-only";
-    case LOCUS_NODE_EMPTY: return "empty";
-    }
-    return "unknown";
-}
-
-static const char *source_name(enum locus_topo_source source)
-{
-    switch (source) {
-    case LOCUS_TOPO_THIS_MACHINE: return "this machine";
-    case LOCUS_TOPO_XML: return "xml";
-    case LOCUS_TOPO_SYNTHETIC: return "synthetic";
-    }
-    return "unknown";
-}
+static const char *const kinds[] = {[LOCUS_NODE_DRAM] = "DRAM",
+                                    [LOCUS_NODE_MEMORY_ONLY] = "memory-only",
+                                    [LOCUS_NODE_CPU_ONLY] = "CPU-only",
+                                    [LOCUS_NODE_EMPTY] = "empty"};
+static const char *const sources[] = {
+    [LOCUS_TOPO_THIS_MACHINE] = "this machine", [LOCUS_TOPO_XML] = "xml", [LOCUS_TOPO_SYNTHETIC] = "synthetic"};
 
 const char *tb_topo_bytes(char *text, size_t room, uint64_t bytes, bool trim)
 {
@@ -109,11 +95,11 @@ static void put_heading(struct tb_doc *doc, const struct locus_topo_info *info, 
     if (host)
         tb_say(&words, "kernel %.*s", (int)strcspn(host->names.release, "-+_"), host->names.release);
     else
-        tb_say(&words, "%s", source_name(info->source));
+        tb_say(&words, "%s", sources[info->source]);
     tb_doc_say(doc, NULL, "%s, hwloc %s", words.text, info->hwloc_version);
     if (topology)
         tb_doc_say(doc, NULL, "described by %s", topology);
-    tb_doc_fact(doc, "source", NULL, TB_AS_IS, tb_text_value(source_name(info->source)));
+    tb_doc_fact(doc, "source", NULL, TB_AS_IS, tb_text_value(sources[info->source]));
     tb_doc_fact(doc, "topology", NULL, TB_AS_IS, tb_text_value(topology));
     tb_doc_fact(doc, "kernel", NULL, TB_AS_IS, tb_text_value(host ? host->names.release : NULL));
     tb_doc_fact(doc, "hwloc", NULL, TB_AS_IS, tb_text_value(info->hwloc_version));
@@ -128,7 +114,7 @@ static void put_node(struct tb_doc *doc, struct tb_table *table, const struct lo
     char *cpus = list_of(doc, node->cpus, node->cpus_count);
     tb_table_row(table, TB_ROW_PLAIN);
     tb_table_put(table, tb_count((uint64_t)node->os_index));
-    tb_table_put(table, tb_text_value(kind_name(node->kind)));
+    tb_table_put(table, tb_text_value(kinds[node->kind]));
     tb_table_put(table, tb_text_value(node->tier));
     tb_table_put(table, tb_ids(cpus));
     tb_table_put(table, tb_count(node->memory.total_bytes));
@@ -165,12 +151,7 @@ static void put_nodes(struct tb_doc *doc, const struct locus_topo *topo, bool li
 
 static void put_cpus(struct tb_doc *doc, const struct locus_topo *topo, bool live)
 {
-    static const struct tb_column columns[] = {
-        {"os_index", NULL, TB_AS_IS, false}, {"node", NULL, TB_AS_IS, false},     {"core", NULL, TB_AS_IS, false},
-        {"package", NULL, TB_AS_IS, false},  {"smt_rank", NULL, TB_AS_IS, false}, {"allowed", NULL, TB_AS_IS, false},
-        {NULL, NULL, TB_AS_IS, false},
-    };
-    struct tb_table *table = tb_doc_table(doc, "cpus", NULL, columns);
+    struct tb_table *table = tb_doc_grid(doc, "cpus", NULL, "os_index|node|core|package|smt_rank|allowed");
     for (unsigned i = 0; i < locus_topo_info(topo)->cpus_count; i++) {
         const struct locus_topo_cpu *cpu = &locus_topo_cpus(topo)[i];
         tb_table_row(table, TB_ROW_PLAIN);
@@ -229,34 +210,30 @@ static void say_allowed(struct tb_doc *doc, struct tb_words *words, const char *
 static void put_process(struct tb_doc *doc, const struct locus_topo *topo)
 {
     const struct locus_topo_info *info = locus_topo_info(topo);
-    unsigned *ids = calloc(info->cpus_count + info->nodes_count, sizeof *ids), allowed = 0, with_memory = 0;
+    unsigned *nodes = calloc(info->nodes_count + 1, sizeof *nodes), *cpus = calloc(info->cpus_count + 1, sizeof *cpus);
+    unsigned nodes_count = 0, cpus_count = 0, with_memory = 0;
     struct tb_words words = {0};
-    if (!ids)
-        tb_doc_json(doc, NULL, NULL); // it fails
-    for (unsigned n = 0; ids && n < info->nodes_count; n++) {
-        const struct locus_topo_node *node = &locus_topo_nodes(topo)[n];
-        with_memory += node->memory.total_bytes > 0;
-        if (node->allowed)
-            ids[allowed++] = (unsigned)node->os_index;
+    for (unsigned n = 0; nodes && n < info->nodes_count; n++) {
+        with_memory += locus_topo_nodes(topo)[n].memory.total_bytes > 0;
+        if (locus_topo_nodes(topo)[n].allowed)
+            nodes[nodes_count++] = (unsigned)locus_topo_nodes(topo)[n].os_index;
     }
-    say_allowed(doc, &words, "nodes", ids, allowed, with_memory);
-    tb_say(&words, ", ");
-    allowed = 0;
-    for (unsigned i = 0; ids && i < info->cpus_count; i++)
+    for (unsigned i = 0; cpus && i < info->cpus_count; i++)
         if (locus_topo_cpus(topo)[i].allowed)
-            ids[allowed++] = locus_topo_cpus(topo)[i].os_index;
-    say_allowed(doc, &words, "CPUs", ids, allowed, info->cpus_count);
+            cpus[cpus_count++] = locus_topo_cpus(topo)[i].os_index;
+    if (!nodes || !cpus)
+        tb_doc_json(doc, NULL, NULL); // it fails
+    say_allowed(doc, &words, "nodes", nodes, nodes_count, with_memory);
+    tb_say(&words, ", ");
+    say_allowed(doc, &words, "CPUs", cpus, cpus_count, info->cpus_count);
     tb_doc_fact(doc, NULL, "this process may use", TB_AS_IS, tb_text_value(words.text));
-    free(ids);
+    free(nodes);
+    free(cpus);
 }
 
 static void put_pages(struct tb_doc *doc, const struct locus_topo_info *info)
 {
-    static const struct tb_column columns[] = {{"bytes", NULL, TB_AS_IS, false},
-                                               {"reserved", NULL, TB_AS_IS, false},
-                                               {"free", NULL, TB_AS_IS, false},
-                                               {NULL, NULL, TB_AS_IS, false}};
-    struct tb_table *table = tb_doc_table(doc, "pages", NULL, columns);
+    struct tb_table *table = tb_doc_grid(doc, "pages", NULL, "bytes|reserved|free");
     struct tb_words words = {0};
     for (unsigned i = 0; i < info->pages_count; i++) {
         const struct locus_page_size *page = &info->pages[i];

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "testbed/base/file.h"
-#include "testbed/host/hwloc_clean.h"
+#include "testbed/host/environment.h"
 #include "testbed/matrix/view/view.h"
 
 #define MIB_BYTES 1048576.0

@@ -16,7 +16,7 @@
 
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
-#include "testbed/host/id_list.h"
+#include "testbed/host/host.h"
 
 // An official run.
 struct entry {

@@ -15,7 +15,7 @@
 
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
-#include "testbed/host/host_name.h"
+#include "testbed/host/head.h"
 #include "testbed/judge/verdict.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/store.h"
