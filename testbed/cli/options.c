@@ -134,6 +134,7 @@ void tb_options_init(struct tb_options *options)
 int tb_options_arms(struct tb_options *options, const char *const defaults[])
 {
     char why[4500];
+    options->touch[TB_TOUCH_FULL] |= !options->touch[TB_TOUCH_NONE] && !options->touch[TB_TOUCH_BYTE];
     if (options->arms_count)
         return 0;
     for (; *defaults; defaults++) {
@@ -156,16 +157,6 @@ void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
 {
     cell->laps = options->laps ? (uint32_t)options->laps : cell->touch == TB_TOUCH_FULL ? 20 : 60;
     cell->laps_warmup = cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
-}
-
-int tb_options_write(const char *path, tb_write_fn *write, const void *what)
-{
-    int error = path ? tb_output_write(path, write, what) : write(stdout, what);
-    if (error && path)
-        tb_error("%s: %s", path, tb_output_why(error));
-    else if (error)
-        tb_cli_output_failed(error);
-    return error;
 }
 
 // --- what is shown of a log ----------------------------------------------------------------------------------------------------
@@ -191,8 +182,10 @@ static int write_all(const struct tb_options *options, const struct tb_log_view 
     json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
     forms.csv.wanted = false;
     int failed = write_samples(options, campaign);
-    if (options->summary_path)
-        failed |= tb_options_write(options->summary_path, write_answer, campaign);
+    int error = options->summary_path ? tb_output_write(options->summary_path, write_answer, campaign) : 0;
+    if (error)
+        tb_error("%s: %s", options->summary_path, tb_output_why(error));
+    failed |= error;
     struct tb_doc *doc =
         tb_board_doc(head, campaign, tb_member_text(view->header, "kind"), tb_member_text(view->header, "measured.about"));
     bool printed = options->forms.csv.wanted && !options->forms.csv.path;

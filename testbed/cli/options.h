@@ -45,8 +45,8 @@ enum {
 };
 error_t tb_options_parse(int key, char *argument, struct argp_state *state, struct tb_options *options);
 
-// Fills in the command's default contenders (NULL-terminated names) when none were given; one that is not installed is left out
-// with a word on stderr. 0 or an exit status.
+// Fills in what was not given: full touch, and the command's default contenders (NULL-terminated names), of which one that is not
+// installed is left out with a word on stderr. 0 or an exit status.
 int tb_options_arms(struct tb_options *options, const char *const defaults[]);
 
 // Laps of one process: enough that a median of them is steady, few enough that a round takes seconds.
@@ -65,8 +65,5 @@ int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uin
                    const char *about);
 
 bool tb_options_all_valid(const struct tb_campaign *campaign); // every sample ran and passed its gates
-
-// Lets `write` write `what` to a file, or (NULL) to standard output. 0, or -errno after a report.
-int tb_options_write(const char *path, tb_write_fn *write, const void *what);
 
 #endif

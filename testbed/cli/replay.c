@@ -82,8 +82,6 @@ static int command(int argc, char **argv)
     int status = tb_cli_parse(&argp, "replay", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    bool *touch = arguments.options.touch;
-    touch[TB_TOUCH_FULL] |= !touch[TB_TOUCH_NONE] && !touch[TB_TOUCH_BYTE];
     status = tb_options_arms(&arguments.options, default_contenders);
     return status ? status : replay(&arguments);
 }
