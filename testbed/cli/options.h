@@ -11,6 +11,7 @@
 #include "testbed/cli/forms.h"
 #include "testbed/measure/campaign.h"
 #include "testbed/record/log.h"
+#include "testbed/workload/trace.h"
 
 struct tb_options {
     struct tb_arm arms[TB_ARMS_MAX];
@@ -65,5 +66,17 @@ int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uin
                    const char *about);
 
 bool tb_options_all_valid(const struct tb_campaign *campaign); // every sample ran and passed its gates
+
+// The flags by which a recorded trace becomes a schedule, of replay and advise.
+struct tb_options_trace {
+    struct tb_replay_config replay; // begin with tb_replay_defaults
+    bool given;                 // one of the flags was
+};
+
+extern const struct argp tb_options_trace_argp; // a child parser; its input is the struct tb_options_trace
+
+// Loads the trace and works out its schedule (free it). `headline`: three lines on what it is. 0, or an exit status after a report.
+int tb_options_trace_load(const struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
+                          size_t headline_bytes);
 
 #endif
