@@ -13,7 +13,6 @@
 #include "testbed/base/share.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
-#include "testbed/cli/options_trace.h"
 #include "testbed/host/head.h"
 #include "testbed/measure/contender.h"
 #include "testbed/report/advise/advise.h"
@@ -266,7 +265,7 @@ static int command(int argc, char **argv)
     struct tb_schedule *schedule = NULL;
     char headline[512] = "";
     tb_options_init(&arguments.options);
-    tb_options_trace_init(&arguments.trace);
+    arguments.trace.replay = tb_replay_defaults;
     arguments.options.many_nodes = true;
     arguments.cross_percent = 50;
     int status = tb_cli_parse(&argp, "advise", argc, argv, &arguments);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/base/words.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/measure/contender.h"
@@ -89,58 +90,56 @@ static char *with_contenders(int key, const char *text, void *input)
     return fclose(out) == 0 ? all : (char *)text;
 }
 
-// All there are, as a list in words.
-static const char *workload_names(char *out, size_t bytes)
+static int unknown(const char *name)
 {
-    const struct tb_workload *workload = NULL;
-    size_t used = 0;
-    for (size_t i = 0; (workload = tb_workload_at(i)) != NULL && used < bytes; i++)
-        used += (size_t)snprintf(out + used, bytes - used, "%s, ", workload->name);
-    return out;
+    const struct tb_workload *workload;
+    struct tb_words names = {0};
+    char meant[64];
+    for (size_t i = 0; (workload = tb_workload_at(i)); i++)
+        tb_say(&names, "%s, ", workload->name);
+    tb_error("--workload: '%s' is none of %sall, v1 or v2%s", name, names.text, tb_workload_meant(name, meant, sizeof meant));
+    return TB_EXIT_USAGE;
 }
 
 static int workload_add(const struct arguments *arguments, const char *name, struct eval_plan *plan)
 {
-    char names[512], meant[64];
     if (plan->schedules_count == WORKLOADS_MAX) {
         tb_error("--workload: %u at most", WORKLOADS_MAX);
         return TB_EXIT_USAGE;
     }
-    int error = tb_workload_schedule(name, &plan->schedules[plan->schedules_count]);
-    if (error == -ENOENT) {
-        tb_error("--workload: '%s' is none of %sall, v1 or v2%s", name, workload_names(names, sizeof names),
-                 tb_workload_meant(name, meant, sizeof meant));
-        return TB_EXIT_USAGE;
-    }
+    struct tb_schedule **schedule = &plan->schedules[plan->schedules_count];
+    int error = tb_workload_schedule(name, schedule);
+    if (error == -ENOENT)
+        return unknown(name);
     if (error) {
         tb_error("--workload %s: %s", name, strerror(-error));
         return TB_EXIT_FAILED;
     }
+    plan->schedules_count++;
     for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_FULL; touch++) {
+        struct tb_cell *cell = &plan->cells[plan->cells_count];
         if (!arguments->options.touch[touch])
             continue;
-        struct tb_cell *cell = &plan->cells[plan->cells_count++];
-        *cell = (struct tb_cell){.schedule = plan->schedules[plan->schedules_count], .touch = (enum tb_touch)touch};
+        *cell = (struct tb_cell){.schedule = *schedule, .touch = (enum tb_touch)touch};
         tb_options_laps(&arguments->options, cell);
+        plan->cells_count++;
     }
-    plan->schedules_count++;
     return 0;
 }
 
-static int suite_add(const struct arguments *arguments, unsigned version, struct eval_plan *plan)
+// A workload, a suite, or all there are.
+static int word_add(const struct arguments *arguments, const char *word, struct eval_plan *plan)
 {
-    int status = 0;
-    for (const char *const *name = tb_suite(version)->workloads; *name && !status; name++)
-        status = workload_add(arguments, *name, plan);
-    return status;
-}
-
-static int all_add(const struct arguments *arguments, struct eval_plan *plan)
-{
+    unsigned version = strcmp(word, "v1") == 0 ? 1 : strcmp(word, "v2") == 0 ? 2 : 0;
+    bool all = strcmp(word, "all") == 0;
     const struct tb_workload *workload;
     int status = 0;
-    for (size_t i = 0; (workload = tb_workload_at(i)) && !status; i++)
+    if (!version && !all)
+        return workload_add(arguments, word, plan);
+    for (size_t i = 0; all && !status && (workload = tb_workload_at(i)); i++)
         status = workload_add(arguments, workload->name, plan);
+    for (const char *const *name = version ? tb_suite(version)->workloads : NULL; name && *name && !status; name++)
+        status = workload_add(arguments, *name, plan);
     return status;
 }
 
@@ -152,16 +151,8 @@ static int cells_make(const struct arguments *arguments, struct eval_plan *plan)
         tb_error("--workload: the list is too long");
         return TB_EXIT_USAGE;
     }
-    for (char *name = strtok_r(list, ",", &rest); name && !status; name = strtok_r(NULL, ",", &rest)) {
-        if (strcmp(name, "all") == 0)
-            status = all_add(arguments, plan);
-        else if (strcmp(name, "v1") == 0)
-            status = suite_add(arguments, 1, plan);
-        else if (strcmp(name, "v2") == 0)
-            status = suite_add(arguments, 2, plan);
-        else
-            status = workload_add(arguments, name, plan);
-    }
+    for (char *word = strtok_r(list, ",", &rest); word && !status; word = strtok_r(NULL, ",", &rest))
+        status = word_add(arguments, word, plan);
     if (status || plan->cells_count)
         return status;
     tb_error("--workload: '%s' names no workload", arguments->workloads);
@@ -179,8 +170,6 @@ static int command(int argc, char **argv)
     int status = tb_cli_parse(&argp, "eval", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    bool *touch = arguments.options.touch;
-    touch[TB_TOUCH_FULL] |= !touch[TB_TOUCH_NONE] && !touch[TB_TOUCH_BYTE];
     status = tb_options_arms(&arguments.options, default_contenders);
     if (!status)
         status = cells_make(&arguments, &plan);

@@ -18,7 +18,7 @@
 #include "testbed/host/environment.h"
 #include "testbed/host/head.h"
 #include "testbed/host/topology/topo_view.h"
-#include "testbed/matrix/view/matrix_view.h"
+#include "testbed/matrix/view/view.h"
 #include "topo/pin.h"
 #include "topo/topo.h"
 

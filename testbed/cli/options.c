@@ -7,12 +7,14 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "placement/blocks/block.h"
 #include "testbed/base/json.h"
 #include "testbed/base/share.h"
 #include "testbed/doc/emit.h"
@@ -134,6 +136,7 @@ void tb_options_init(struct tb_options *options)
 int tb_options_arms(struct tb_options *options, const char *const defaults[])
 {
     char why[4500];
+    options->touch[TB_TOUCH_FULL] |= !options->touch[TB_TOUCH_NONE] && !options->touch[TB_TOUCH_BYTE];
     if (options->arms_count)
         return 0;
     for (; *defaults; defaults++) {
@@ -158,14 +161,91 @@ void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
     cell->laps_warmup = cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
 }
 
-int tb_options_write(const char *path, tb_write_fn *write, const void *what)
+// --- a recorded trace ----------------------------------------------------------------------------------------------------------
+
+enum { KEY_TOKENS = 'b', KEY_POOL = 2000, KEY_TICK, KEY_SPEEDUP, KEY_REQUESTS };
+
+static const struct argp_option trace_table[] = {
+    {"tokens-per-block", KEY_TOKENS, "N", 0, "Tokens that one block holds (16)", 0},
+    {"pool-blocks", KEY_POOL, "N", 0, "Blocks in the pool; smaller makes requests queue (8192)", 0},
+    {"tick-ms", KEY_TICK, "MS", 0, "Virtual time of one decode step (50)", 0},
+    {"speedup", KEY_SPEEDUP, "X", 0, "Arrivals come X times faster; all: everything waits at the start (1)", 0},
+    {"requests", KEY_REQUESTS, "N", 0, "Only the first N requests (all)", 0},
+    {0},
+};
+
+static error_t parse_speedup(struct argp_state *state, const char *argument, double *out)
 {
-    int error = path ? tb_output_write(path, write, what) : write(stdout, what);
-    if (error && path)
-        tb_error("%s: %s", path, tb_output_why(error));
-    else if (error)
-        tb_cli_output_failed(error);
-    return error;
+    char *end;
+    if (strcmp(argument, "all") == 0) {
+        *out = INFINITY;
+        return 0;
+    }
+    *out = strtod(argument, &end);
+    bool good = end != argument && *end == '\0' && *out > 0 && isfinite(*out);
+    return good ? 0 : tb_cli_bad(state, "--speedup: '%s' is neither a positive number nor 'all'", argument);
+}
+
+static error_t parse_trace(int key, char *argument, struct argp_state *state)
+{
+    struct tb_options_trace *options = state->input;
+    struct tb_replay_config *replay = &options->replay;
+    uint64_t number = 0;
+    error_t error;
+    options->given |= key == KEY_TOKENS || (key >= KEY_POOL && key <= KEY_REQUESTS);
+    switch (key) {
+    case KEY_TOKENS:
+        error = parse_u64(state, "--tokens-per-block", argument, 1, 1 << 20, &number);
+        replay->tokens_per_block = (uint32_t)number;
+        return error;
+    case KEY_POOL:
+        error = parse_u64(state, "--pool-blocks", argument, 1, LOCUS_BLOCKS_MAX, &number);
+        replay->pool_blocks = (uint32_t)number;
+        return error;
+    case KEY_TICK:
+        error = parse_u64(state, "--tick-ms", argument, 1, 3600000, &number);
+        replay->tick_ns = number * 1000000;
+        return error;
+    case KEY_SPEEDUP: return parse_speedup(state, argument, &replay->speedup);
+    case KEY_REQUESTS: return parse_u64(state, "--requests", argument, 1, UINT32_MAX, &replay->requests);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp tb_options_trace_argp = {trace_table, parse_trace, NULL, NULL, NULL, NULL, NULL};
+
+static void headline_make(const struct tb_trace *trace, const struct tb_replay_config *replay, const struct tb_schedule *schedule,
+                          char *out, size_t bytes)
+{
+    const char *name = strrchr(trace->path, '/');
+    snprintf(out, bytes,
+             "%.40s (%s): %llu requests, %llu blocks of %u tokens, pool %u blocks\n"
+             "%llu ticks, %llu tokens decoded, at most %llu live, peak %u blocks\n"
+             "%llu requests waited for blocks, the longest %.1f s (virtual)\n",
+             name ? name + 1 : trace->path, trace->format, (unsigned long long)schedule->requests_per_lap,
+             (unsigned long long)schedule->blocks_per_lap, replay->tokens_per_block, schedule->pool_blocks,
+             (unsigned long long)schedule->ticks, (unsigned long long)schedule->decoded_tokens,
+             (unsigned long long)schedule->live_max, schedule->blocks_peak, (unsigned long long)schedule->requests_queued,
+             (double)schedule->queue_ns_max / 1e9);
+}
+
+int tb_options_trace_load(const struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
+                          size_t headline_bytes)
+{
+    struct tb_trace *trace = NULL;
+    struct tb_why why = {""};
+    int error = tb_trace_load(path, &trace, &why);
+    if (error) {
+        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+        return TB_EXIT_USAGE;
+    }
+    error = tb_schedule_replay(trace, &options->replay, out, &why);
+    if (error)
+        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+    else
+        headline_make(trace, &options->replay, *out, headline, headline_bytes);
+    tb_trace_close(trace);
+    return !error ? 0 : error == -EINVAL ? TB_EXIT_USAGE : TB_EXIT_FAILED;
 }
 
 // --- what is shown of a log ----------------------------------------------------------------------------------------------------
@@ -191,8 +271,10 @@ static int write_all(const struct tb_options *options, const struct tb_log_view 
     json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
     forms.csv.wanted = false;
     int failed = write_samples(options, campaign);
-    if (options->summary_path)
-        failed |= tb_options_write(options->summary_path, write_answer, campaign);
+    int error = options->summary_path ? tb_output_write(options->summary_path, write_answer, campaign) : 0;
+    if (error)
+        tb_error("%s: %s", options->summary_path, tb_output_why(error));
+    failed |= error;
     struct tb_doc *doc =
         tb_board_doc(head, campaign, tb_member_text(view->header, "kind"), tb_member_text(view->header, "measured.about"));
     bool printed = options->forms.csv.wanted && !options->forms.csv.path;

@@ -11,6 +11,7 @@
 #include "testbed/cli/forms.h"
 #include "testbed/measure/campaign.h"
 #include "testbed/record/log.h"
+#include "testbed/workload/trace.h"
 
 struct tb_options {
     struct tb_arm arms[TB_ARMS_MAX];
@@ -45,8 +46,8 @@ enum {
 };
 error_t tb_options_parse(int key, char *argument, struct argp_state *state, struct tb_options *options);
 
-// Fills in the command's default contenders (NULL-terminated names) when none were given; one that is not installed is left out
-// with a word on stderr. 0 or an exit status.
+// Fills in what was not given: full touch, and the command's default contenders (NULL-terminated names), of which one that is not
+// installed is left out with a word on stderr. 0 or an exit status.
 int tb_options_arms(struct tb_options *options, const char *const defaults[]);
 
 // Laps of one process: enough that a median of them is steady, few enough that a round takes seconds.
@@ -66,7 +67,16 @@ int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uin
 
 bool tb_options_all_valid(const struct tb_campaign *campaign); // every sample ran and passed its gates
 
-// Lets `write` write `what` to a file, or (NULL) to standard output. 0, or -errno after a report.
-int tb_options_write(const char *path, tb_write_fn *write, const void *what);
+// The flags by which a recorded trace becomes a schedule, of replay and advise.
+struct tb_options_trace {
+    struct tb_replay_config replay; // begin with tb_replay_defaults
+    bool given;                 // one of the flags was
+};
+
+extern const struct argp tb_options_trace_argp; // a child parser; its input is the struct tb_options_trace
+
+// Loads the trace and works out its schedule (free it). `headline`: three lines on what it is. 0, or an exit status after a report.
+int tb_options_trace_load(const struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
+                          size_t headline_bytes);
 
 #endif

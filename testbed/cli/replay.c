@@ -6,7 +6,6 @@
 
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
-#include "testbed/cli/options_trace.h"
 
 static const char *const default_contenders[] = {"locus",          "locus#2",  "locus-backpressure", "locus-published",
                                                  "oracle",         "mimalloc", "mimalloc#2",         "jemalloc",
@@ -78,12 +77,10 @@ static int command(int argc, char **argv)
     const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {&tb_options_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {NULL, parse, "FILE", documentation, children, NULL, NULL};
     tb_options_init(&arguments.options);
-    tb_options_trace_init(&arguments.trace);
+    arguments.trace.replay = tb_replay_defaults;
     int status = tb_cli_parse(&argp, "replay", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    bool *touch = arguments.options.touch;
-    touch[TB_TOUCH_FULL] |= !touch[TB_TOUCH_NONE] && !touch[TB_TOUCH_BYTE];
     status = tb_options_arms(&arguments.options, default_contenders);
     return status ? status : replay(&arguments);
 }

@@ -18,16 +18,132 @@
 #include <string.h>
 
 #include "testbed/host/environment.h"
-#include "testbed/matrix/places.h"
-#include "testbed/matrix/plan_sizes.h"
+#include "testbed/matrix/attempt.h"
 
 #define BLOCK_HANDLES_PER_TABLE 32u // of PUSH and DRAIN, as in sample_home.c
 #define HANDOFFS_PER_BATCHES 32u    // of LINE: whole trips in each of 16 batches, as in sample_line.c
 
+#define CURVE_MAX 64u
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+// Where the caches are not known, larger than those of most machines.
+#define LAST_GUESSED (64 * MIB)
+
+#define BEYOND 4u                       // times the last level: what is wanted
+#define BEYOND_LEAST 2u                 // and the least that is not mostly the caches' own
+
+// --- sizes ---------------------------------------------------------------------------------------------------------------------
+
+// How much each kind of sample takes, and what of that a node can give.
+struct sizes {
+    uint64_t chase, chase_least;        // bytes of a cycle: wanted, and what reaches past the caches at all
+    uint64_t stream, stream_least;      // of all threads' slices together
+    uint64_t slice_least;               // of one thread's
+    uint64_t moved;                     // by each thread of a stream in a sample, at least
+    uint64_t steps, curve_steps;        // of a walk
+    uint64_t migrated;                  // bytes
+    uint64_t handoffs, tables;          // of LINE; of PUSH and DRAIN
+};
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+// Of one CPU: the largest that it has.
+static uint64_t last_of_one(const struct tb_matrix_caches *caches)
+{
+    uint64_t bytes = 0;
+    for (unsigned level = 0; level < 4; level++)
+        bytes = larger(bytes, caches->bytes[level]);
+    return bytes > 0 ? bytes : LAST_GUESSED;
+}
+
+// The numbers of samples' lengths are chosen so that one takes tens of milliseconds (short) or a few times that (full) at 100 ns a
+// load and 10 GB/s a thread, far above what reading the clock and starting threads costs.
+static void sizes_of(struct sizes *out, const struct tb_matrix_caches *caches, bool full, bool emulated)
+{
+    uint64_t one = last_of_one(caches), all = larger(caches->last_bytes, one);
+    if (emulated) {
+        *out = (struct sizes){.chase = MIB,
+                              .chase_least = 256 * KIB,
+                              .stream = MIB,
+                              .stream_least = 256 * KIB,
+                              .slice_least = 64 * KIB,
+                              .moved = 64 * KIB,
+                              .steps = 8192,
+                              .curve_steps = 8192,
+                              .migrated = MIB,
+                              .handoffs = 32,
+                              .tables = 16};
+        return;
+    }
+    *out = (struct sizes){
+        .chase = larger(BEYOND * one, (full ? 256 : 64) * MIB),
+        .chase_least = BEYOND_LEAST * one,
+        .stream = larger(BEYOND * all, (full ? 256 : 64) * MIB),
+        .stream_least = BEYOND_LEAST * all,
+        .slice_least = larger(BEYOND * caches->bytes[1], 4 * MIB),
+        .moved = (full ? 512 : 128) * MIB,
+        .steps = (uint64_t)1 << (full ? 20 : 18),
+        .curve_steps = (uint64_t)1 << (full ? 19 : 18),
+        .migrated = (full ? 64 : 16) * MIB,
+        .handoffs = (uint64_t)1 << (full ? 17 : 15),
+        .tables = (uint64_t)256 << (full ? 6 : 4),
+    };
+}
+
+// Bytes of all slices for so many threads.
+static uint64_t stream_bytes(const struct sizes *sizes, unsigned threads)
+{
+    return larger(sizes->stream, threads * sizes->slice_least);
+}
+
+// Free and reclaimable bytes of a node of this machine; all bytes of a described one.
+static uint64_t room_on(const struct locus_topo *topo, int node)
+{
+    const struct locus_topo_node *place = locus_topo_node(topo, node);
+    if (!place)
+        return 0;
+    return place->memory_live ? place->memory.free_bytes + place->memory.reclaimable_bytes : place->memory.total_bytes;
+}
+
+// `wanted`, or what half the node's room holds of it, or 0 when that is less than `least`.
+static uint64_t fit(const struct locus_topo *topo, int node, uint64_t wanted, uint64_t least)
+{
+    uint64_t half = room_on(topo, node) / 2;
+    if (half >= wanted)
+        return wanted;
+    return half >= least ? half / (64 * KIB) * (64 * KIB) : 0;
+}
+
+// Two points to an octave, so that an end of a cache lies between two of them whose cause is clear; the short curve has one point
+// inside each cache and one beyond. Ascending, into out[]; returns how many.
+static unsigned curve_sizes(const struct sizes *sizes, const struct tb_matrix_caches *caches, bool full, uint64_t out[CURVE_MAX])
+{
+    unsigned count = 0;
+    if (full) {
+        for (uint64_t size = 8 * KIB; size < sizes->chase && count + 3 < CURVE_MAX; size *= 2) {
+            out[count++] = size;
+            if (size + size / 2 < sizes->chase)
+                out[count++] = size + size / 2;
+        }
+    } else {
+        for (unsigned level = 0; level < 4; level++)
+            if (caches->bytes[level] > 0 && caches->bytes[level] / 2 < sizes->chase)
+                out[count++] = caches->bytes[level] / 2;
+    }
+    out[count++] = sizes->chase;
+    return count;
+}
+
+// --- cells ---------------------------------------------------------------------------------------------------------------------
+
 struct planner {
     struct tb_matrix *matrix;
     const struct locus_topo *topo;
-    struct tb_plan_sizes sizes;
+    struct sizes sizes;
     size_t capacity;
     int error;
 };
@@ -63,7 +179,7 @@ __attribute__((format(printf, 2, 3))) static void cannot(struct tb_matrix_cell *
 
 static void cannot_fit(const struct planner *plan, struct tb_matrix_cell *cell, uint64_t needed)
 {
-    uint64_t room = tb_plan_room(plan->topo, cell->memory);
+    uint64_t room = room_on(plan->topo, cell->memory);
     cannot(cell,
            "node %d has %" PRIu64 " MiB free, of which half would be used, and %" PRIu64 " MiB are needed to reach past the "
            "caches",
@@ -82,7 +198,7 @@ static void plan_latency(struct planner *plan, int initiator, int memory)
     struct tb_matrix_cell *cell = add(plan, TB_MATRIX_LATENCY, initiator, memory, -1);
     if (!cell)
         return;
-    cell->working_set_bytes = tb_plan_fit(plan->topo, memory, plan->sizes.chase, plan->sizes.chase_least);
+    cell->working_set_bytes = fit(plan->topo, memory, plan->sizes.chase, plan->sizes.chase_least);
     plan_bytes(plan, cell, plan->sizes.steps * 64);
     if (cell->working_set_bytes == 0)
         cannot_fit(plan, cell, plan->sizes.chase_least);
@@ -98,8 +214,8 @@ static uint64_t pass_bytes(enum tb_matrix_kind kind, uint64_t slice)
 // Of each of `threads` threads; 0: the node is too small.
 static uint64_t slice_bytes(const struct planner *plan, int memory, unsigned threads)
 {
-    uint64_t least = plan->sizes.stream_least, wanted = tb_plan_stream(&plan->sizes, threads);
-    uint64_t slice = tb_plan_fit(plan->topo, memory, wanted, least) / threads / 4096 * 4096;
+    uint64_t least = plan->sizes.stream_least, wanted = stream_bytes(&plan->sizes, threads);
+    uint64_t slice = fit(plan->topo, memory, wanted, least) / threads / 4096 * 4096;
     return slice;
 }
 
@@ -147,7 +263,7 @@ static void plan_loaded(struct planner *plan, int initiator, int memory, unsigne
             return;
         }
         // Both spans at once.
-        cell->working_set_bytes = tb_plan_fit(plan->topo, memory, plan->sizes.chase, 2 * plan->sizes.chase_least);
+        cell->working_set_bytes = fit(plan->topo, memory, plan->sizes.chase, 2 * plan->sizes.chase_least);
         cell->reader_bytes = slice_bytes(plan, memory, cpus - 1);
         plan_bytes(plan, cell, plan->sizes.steps / 2 * 64);
         if (cell->working_set_bytes == 0 || cell->reader_bytes == 0)
@@ -157,15 +273,15 @@ static void plan_loaded(struct planner *plan, int initiator, int memory, unsigne
 
 static void plan_working_set(struct planner *plan, int initiator, int memory)
 {
-    uint64_t sizes[TB_PLAN_CURVE_MAX];
-    unsigned count = tb_plan_curve(&plan->sizes, &plan->matrix->caches, plan->matrix->config.full, sizes);
+    uint64_t sizes[CURVE_MAX];
+    unsigned count = curve_sizes(&plan->sizes, &plan->matrix->caches, plan->matrix->config.full, sizes);
     for (unsigned i = 0; i < count; i++) {
         struct tb_matrix_cell *cell = add(plan, TB_MATRIX_WORKING_SET, initiator, memory, -1);
         if (!cell)
             return;
         cell->working_set_bytes = sizes[i];
         plan_bytes(plan, cell, plan->sizes.curve_steps * 64);
-        if (tb_plan_fit(plan->topo, memory, sizes[i], sizes[i]) == 0)
+        if (fit(plan->topo, memory, sizes[i], sizes[i]) == 0)
             cannot_fit(plan, cell, sizes[i]);
     }
 }
@@ -195,15 +311,15 @@ static void plan_migration(struct planner *plan, int memory, int target)
     struct tb_matrix_cell *cell = add(plan, TB_MATRIX_MIGRATION, initiator, memory, target);
     if (!cell)
         return;
-    cell->working_set_bytes = tb_plan_fit(plan->topo, memory, plan->sizes.migrated, plan->sizes.migrated / 16);
+    cell->working_set_bytes = fit(plan->topo, memory, plan->sizes.migrated, plan->sizes.migrated / 16);
     plan_bytes(plan, cell, cell->working_set_bytes);
     if (target < 0)
         cannot(cell, "migration goes between two nodes with memory, and this machine has node %d alone", memory);
     else if (cell->working_set_bytes == 0)
         cannot_fit(plan, cell, plan->sizes.migrated / 16);
-    else if (tb_plan_room(plan->topo, target) / 2 < cell->working_set_bytes)
+    else if (room_on(plan->topo, target) / 2 < cell->working_set_bytes)
         cannot(cell, "node %d has %" PRIu64 " MiB free, and %" PRIu64 " MiB would come: too near to its end", target,
-               tb_plan_room(plan->topo, target) >> 20, cell->working_set_bytes >> 20);
+               room_on(plan->topo, target) >> 20, cell->working_set_bytes >> 20);
 }
 
 // --- all of them ---------------------------------------------------------------------------------------------------------------
@@ -295,7 +411,7 @@ int tb_matrix_plan(struct tb_matrix *out, const struct locus_topo *topo, const s
     out->emulated = tb_places_live(topo) ? tb_environment_guest() : NULL;
     if (config->rounds == 0)
         out->config.rounds = out->emulated ? 2 : config->full ? 9 : 6;
-    tb_plan_sizes(&plan.sizes, caches, config->full, out->emulated);
+    sizes_of(&plan.sizes, caches, config->full, out->emulated);
     for (int kind = 0; kind < TB_MATRIX_KINDS && !plan.error; kind++)
         if (config->kinds[kind])
             plan_kind(&plan, (enum tb_matrix_kind)kind, columns);

@@ -27,7 +27,6 @@
 #include "testbed/matrix/attempt.h"
 #include "testbed/matrix/kernels/gang.h"
 #include "testbed/matrix/kernels/random.h"
-#include "testbed/matrix/places.h"
 #include "topo/pin.h"
 
 #define CLOCK_HZ_MAX 8e9

@@ -12,7 +12,6 @@
 
 #include "placement/blocks/owner.h"
 #include "testbed/matrix/kernels/gang.h"
-#include "testbed/matrix/places.h"
 
 #define BLOCKS 32u              // of a request: 512 tokens, a chunk of some engines
 #define TABLES_MAX 256u

@@ -102,13 +102,13 @@ static void remove_span(struct tb_spans *spans, struct tb_span *span)
     free(span);
 }
 
-// Closes those of a node, or with -1 of all, that nobody has taken. Were there any?
-static bool make_room(struct tb_spans *spans, int memory)
+// Closes those that nobody has taken: of a node, or with -1 of all; of all uses, or only streams. Were there any?
+static bool make_room(struct tb_spans *spans, int memory, bool streams)
 {
     bool any = false;
     for (struct tb_span *span = spans->first, *next; span; span = next) {
         next = span->next;
-        if (span->taken || (memory >= 0 && span->memory != memory))
+        if (span->taken || (memory >= 0 && span->memory != memory) || (streams && span->use != TB_SPAN_STREAM))
             continue;
         remove_span(spans, span);
         any = true;
@@ -120,16 +120,6 @@ static bool huge_enough(const struct locus_region *region)
 {
     uint64_t huge = huge_bytes(region);
     return huge == UINT64_MAX || huge == locus_region_bytes(region);
-}
-
-// A larger one takes the place of those that were too small.
-static void drop_smaller(struct tb_spans *spans, const struct tb_span *than)
-{
-    for (struct tb_span *span = spans->first, *next; span; span = next) {
-        next = span->next;
-        if (span->use == TB_SPAN_STREAM && span->use == than->use && span->memory == than->memory && !span->taken)
-            remove_span(spans, span);
-    }
 }
 
 // A kernel that has no transparent huge pages answers ENOSYS.
@@ -166,7 +156,7 @@ static int open_region(struct tb_spans *spans, struct tb_span *span, char *why, 
     for (;;) {
         int result = span->use == TB_SPAN_PAGES ? locus_region_open(&span->region, &config) : open_huge(&config, &span->region);
         // The limit that was met may be the cgroup's: then other nodes' spans are in the way as well.
-        if (result == -ENOMEM && (make_room(spans, span->memory) || make_room(spans, -1)))
+        if (result == -ENOMEM && (make_room(spans, span->memory, false) || make_room(spans, -1, false)))
             continue;
         if (result)
             locus_region_why(&config, result, why, why_bytes);
@@ -206,7 +196,8 @@ int tb_spans_take(struct tb_spans *spans, enum tb_span_use use, int memory, uint
             return -ENOMEM;
         }
         *span = (struct tb_span){.use = use, .memory = memory, .bytes = bytes};
-        drop_smaller(spans, span);
+        if (use == TB_SPAN_STREAM) // a larger one takes the place of those that were too small
+            make_room(spans, memory, true);
         result = open_region(spans, span, why, why_bytes);
         if (!result)
             result = fill(spans, span, why, why_bytes);
@@ -232,5 +223,5 @@ void tb_spans_release(struct tb_spans *spans)
 void tb_spans_close(struct tb_spans *spans)
 {
     tb_spans_release(spans);
-    make_room(spans, -1);
+    make_room(spans, -1, false);
 }

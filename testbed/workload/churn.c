@@ -16,35 +16,29 @@ enum {
     POOL_BLOCKS = 16384,
 };
 
-static int churn_step(struct tb_builder *builder, uint32_t chunk)
+static void churn_step(struct tb_builder *builder, uint32_t chunk)
 {
-    int error = tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
-
-    if (!error)
-        error = tb_builder_add(builder, TB_OP_RETIRE, (chunk - LIVE) % SLOTS, 0);
-    if (!error)
-        error = tb_builder_add(builder, TB_OP_TAKE, chunk % SLOTS, CHUNK_BLOCKS);
-    return error ? error : tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
+    tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
+    tb_builder_add(builder, TB_OP_RETIRE, (chunk - LIVE) % SLOTS, 0);
+    tb_builder_add(builder, TB_OP_TAKE, chunk % SLOTS, CHUNK_BLOCKS);
+    tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
 }
 
 static int churn_build(struct tb_builder *builder, uint64_t *ticks)
 {
     uint32_t chunk = 0;
-    int error = 0;
-
-    for (; !error && chunk < LIVE; chunk++)
-        error = tb_builder_add(builder, TB_OP_TAKE, chunk, CHUNK_BLOCKS);
-    for (uint32_t lap = 0; !error && lap < LAPS; lap++) {
-        error = tb_builder_mark_lap(builder);
-        for (uint32_t step = 0; !error && step < STEPS; step++, chunk++)
-            error = churn_step(builder, chunk);
+    for (; chunk < LIVE; chunk++)
+        tb_builder_add(builder, TB_OP_TAKE, chunk, CHUNK_BLOCKS);
+    for (uint32_t lap = 0; lap < LAPS; lap++) {
+        tb_builder_mark_lap(builder);
+        for (uint32_t step = 0; step < STEPS; step++, chunk++)
+            churn_step(builder, chunk);
     }
-    if (!error)
-        error = tb_builder_mark_epilogue(builder);
-    for (uint32_t i = 0; !error && i < LIVE; i++)
-        error = tb_builder_add(builder, TB_OP_RETIRE, (chunk - LIVE + i) % SLOTS, 0);
+    tb_builder_mark_epilogue(builder);
+    for (uint32_t i = 0; i < LIVE; i++)
+        tb_builder_add(builder, TB_OP_RETIRE, (chunk - LIVE + i) % SLOTS, 0);
     *ticks = STEPS;
-    return error;
+    return 0;
 }
 
 static const struct tb_workload churn = {"churn-touch", "256 live chunks of 16 blocks, each step replaces the oldest", 1,

@@ -11,13 +11,13 @@
 
 static int cycle_build(struct tb_builder *builder, uint64_t *ticks)
 {
-    int error = tb_builder_mark_lap(builder);
-    for (uint32_t i = 0; !error && i < REQUESTS; i++)
-        error = tb_builder_add(builder, TB_OP_TAKE, i, REQUEST_BLOCKS);
-    for (uint32_t i = 0; !error && i < REQUESTS; i++)
-        error = tb_builder_add(builder, TB_OP_RETIRE, i, 0);
+    tb_builder_mark_lap(builder);
+    for (uint32_t i = 0; i < REQUESTS; i++)
+        tb_builder_add(builder, TB_OP_TAKE, i, REQUEST_BLOCKS);
+    for (uint32_t i = 0; i < REQUESTS; i++)
+        tb_builder_add(builder, TB_OP_RETIRE, i, 0);
     *ticks = 1;
-    return error ? error : tb_builder_mark_epilogue(builder);
+    return tb_builder_mark_epilogue(builder);
 }
 
 static const struct tb_workload cycle = {"cycle-256", "256 blocks out and home again, 8 requests of 32", 0, POOL_BLOCKS,

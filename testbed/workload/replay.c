@@ -13,10 +13,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "testbed/workload/trace_parse.h"
 
 enum { VERSION = 1, POOL_BLOCKS_MAX = (1 << 28) - 1 }; // one TAKE may take the whole pool, and its count has 28 bits
 
@@ -46,7 +45,6 @@ struct replay {
 static uint64_t blocks_for(const struct replay *replay, uint64_t tokens)
 {
     uint32_t per_block = replay->config.tokens_per_block;
-
     return tokens / per_block + (tokens % per_block != 0);
 }
 
@@ -63,18 +61,17 @@ static uint64_t arrival_ns(const struct replay *replay, const struct tb_record *
     return ns < 0x1p63 ? (uint64_t)ns : UINT64_MAX; // the clock never runs that far: it only jumps
 }
 
-static int drain(struct replay *replay)
+static void drain(struct replay *replay)
 {
-    if (replay->drained)
-        return 0;
+    if (!replay->drained)
+        tb_builder_add(replay->builder, TB_OP_DRAIN, 0, 0);
     replay->drained = true;
-    return tb_builder_add(replay->builder, TB_OP_DRAIN, 0, 0);
 }
 
-static int add(struct replay *replay, enum tb_op_kind kind, uint32_t slot, uint64_t count)
+static void add(struct replay *replay, enum tb_op_kind kind, uint32_t slot, uint64_t count)
 {
     replay->drained = false;
-    return tb_builder_add(replay->builder, kind, slot, (uint32_t)count);
+    tb_builder_add(replay->builder, kind, slot, (uint32_t)count);
 }
 
 // A request that an earlier tick could have admitted had to wait for blocks; others wait for the next tick at most.
@@ -87,11 +84,9 @@ static void note_wait(struct replay *replay, uint64_t arrived_ns)
         replay->queue_ns_max = replay->now_ns - arrived_ns;
 }
 
-static int admit(struct replay *replay)
+static void admit(struct replay *replay)
 {
-    int error = 0;
-
-    while (!error && replay->admitted < replay->count) {
+    while (replay->admitted < replay->count) {
         const struct tb_record *record = &replay->records[replay->admitted];
         uint64_t blocks = blocks_of(replay, record), prompt_blocks = blocks_for(replay, record->prompt_tokens);
         uint32_t slot = (uint32_t)replay->admitted;
@@ -107,12 +102,11 @@ static int admit(struct replay *replay)
             .to_block = (uint32_t)(prompt_blocks * replay->config.tokens_per_block - record->prompt_tokens),
         };
         if (prompt_blocks > 0)
-            error = add(replay, TB_OP_TAKE, slot, prompt_blocks);
+            add(replay, TB_OP_TAKE, slot, prompt_blocks);
     }
-    return error;
 }
 
-static int decode(struct replay *replay)
+static void decode(struct replay *replay)
 {
     for (size_t i = 0; i < replay->live_count; i++) {
         struct request *request = &replay->live[i];
@@ -120,24 +114,19 @@ static int decode(struct replay *replay)
         if (request->left == 0) // only a request without output: it leaves at the end of its first tick
             continue;
         if (request->to_block == 0) {
-            int error = add(replay, TB_OP_TAKE, request->slot, 1);
-
-            if (error)
-                return error;
+            add(replay, TB_OP_TAKE, request->slot, 1);
             request->to_block = replay->config.tokens_per_block;
         }
         request->to_block--;
         request->left--;
         replay->decoded_tokens++;
     }
-    return 0;
 }
 
 // Finished requests leave; the others close the gaps, so that the order of admission is kept.
-static int leave(struct replay *replay)
+static void leave(struct replay *replay)
 {
     size_t kept = 0;
-
     for (size_t i = 0; i < replay->live_count; i++) {
         struct request request = replay->live[i];
 
@@ -145,56 +134,42 @@ static int leave(struct replay *replay)
             replay->live[kept++] = request;
             continue;
         }
-
-        int error = add(replay, TB_OP_RETIRE, request.slot, 0);
-
-        if (error)
-            return error;
+        add(replay, TB_OP_RETIRE, request.slot, 0);
         replay->reserved -= blocks_of(replay, &replay->records[request.slot]);
     }
     replay->live_count = kept;
-    return 0;
 }
 
-static int tick(struct replay *replay)
+static void tick(struct replay *replay)
 {
-    int error = admit(replay);
-
-    if (!error)
-        error = decode(replay);
-    if (!error)
-        error = leave(replay);
-    if (!error)
-        error = drain(replay);
+    admit(replay);
+    decode(replay);
+    leave(replay);
+    drain(replay);
     replay->ticks++;
     replay->last_tick_ns = replay->now_ns;
     if (__builtin_add_overflow(replay->now_ns, replay->config.tick_ns, &replay->now_ns))
         replay->now_ns = UINT64_MAX;
-    return error;
 }
 
-static int run(struct replay *replay)
+static void run(struct replay *replay)
 {
-    int error = tb_builder_mark_lap(replay->builder);
-
-    if (!error)
-        error = drain(replay); // begins the first tick; later ticks begin with the drain that ended the one before
-    while (!error && (replay->live_count > 0 || replay->admitted < replay->count)) {
+    tb_builder_mark_lap(replay->builder);
+    drain(replay); // begins the first tick; later ticks begin with the drain that ended the one before
+    while (replay->live_count > 0 || replay->admitted < replay->count) {
         if (replay->live_count == 0) { // a head that has arrived would be admitted: jump to its arrival
             uint64_t next_ns = arrival_ns(replay, &replay->records[replay->admitted]);
-
             if (next_ns > replay->now_ns)
                 replay->now_ns = next_ns;
         }
-        error = tick(replay);
+        tick(replay);
     }
-    return error ? error : tb_builder_mark_epilogue(replay->builder);
+    tb_builder_mark_epilogue(replay->builder);
 }
 
 static int check_config(const struct tb_replay_config *config, struct tb_why *why)
 {
     const char *bad = NULL;
-
     if (config->tokens_per_block == 0)
         bad = "a block must hold at least one token";
     else if (config->pool_blocks == 0 || config->pool_blocks > POOL_BLOCKS_MAX)
@@ -228,7 +203,6 @@ static void name_of(const char *path, char *name, size_t bytes)
 {
     const char *slash = strrchr(path, '/'), *base = slash && slash[1] ? slash + 1 : path;
     size_t length = strnlen(base, bytes - 1);
-
     for (size_t i = 0; i < length; i++)
         name[i] = base[i] >= ' ' && base[i] <= '~' ? base[i] : '?';
     name[length] = '\0';
@@ -238,12 +212,10 @@ static int build(struct replay *replay, const struct tb_trace *trace, struct tb_
 {
     char name[sizeof((*out)->name)];
     int error;
-
     replay->live = calloc(replay->count, sizeof(*replay->live));
     error = replay->live ? tb_builder_open(&replay->builder) : -ENOMEM;
-    if (!error)
-        error = run(replay);
     if (!error) {
+        run(replay);
         name_of(trace->path, name, sizeof(name));
         error = tb_builder_pack(replay->builder, name, replay->config.pool_blocks, out);
     }
@@ -263,14 +235,12 @@ int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_conf
                        struct tb_why *why)
 {
     struct replay replay = {.records = trace->records, .count = trace->count, .config = *config};
-
     *out = NULL;
     why->text[0] = '\0';
     if (config->requests > 0 && config->requests < replay.count)
         replay.count = config->requests;
 
     int error = check_config(config, why);
-
     if (!error)
         error = check_sizes(&replay, trace, why);
     if (!error)

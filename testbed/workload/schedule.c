@@ -25,12 +25,18 @@ struct tb_builder {
     uint64_t epilogue; // index of its first operation
     bool epilogue_marked;
     uint32_t slots;
+    int error; // the first
 };
+
+static int failed(struct tb_builder *builder, int error)
+{
+    builder->error = builder->error ? builder->error : error;
+    return error;
+}
 
 int tb_builder_open(struct tb_builder **out)
 {
     struct tb_builder *builder = calloc(1, sizeof(*builder));
-
     *out = builder;
     return builder ? 0 : -ENOMEM;
 }
@@ -49,10 +55,8 @@ static void *with_room(void *items, uint64_t count, uint64_t *room, size_t item_
 {
     if (count < *room)
         return items;
-
     uint64_t wanted = *room ? *room * 2 : 256; // cannot overflow: *room items of several bytes each are in memory
     void *grown = reallocarray(items, wanted, item_bytes);
-
     if (grown)
         *room = wanted;
     return grown;
@@ -61,18 +65,12 @@ static void *with_room(void *items, uint64_t count, uint64_t *room, size_t item_
 int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t slot, uint32_t count)
 {
     bool takes = kind == TB_OP_TAKE, has_slot = takes || kind == TB_OP_RETIRE;
-
-    if (!has_slot && kind != TB_OP_DRAIN)
-        return -EINVAL;
-    if (has_slot && slot == UINT32_MAX) // `slots` could not count one more
-        return -EINVAL;
-    if (takes && (count == 0 || count > OP_COUNT_MAX))
-        return -EINVAL;
-
+    // `slots` could not count slot UINT32_MAX.
+    if ((!has_slot && kind != TB_OP_DRAIN) || (has_slot && slot == UINT32_MAX) || (takes && (count == 0 || count > OP_COUNT_MAX)))
+        return failed(builder, -EINVAL);
     struct tb_op *ops = with_room(builder->ops, builder->ops_count, &builder->ops_room, sizeof(*ops));
-
     if (!ops)
-        return -ENOMEM;
+        return failed(builder, -ENOMEM);
     builder->ops = ops;
     ops[builder->ops_count++] = (struct tb_op){
         .slot = has_slot ? slot : 0,
@@ -87,12 +85,10 @@ int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t sl
 int tb_builder_mark_lap(struct tb_builder *builder)
 {
     if (builder->epilogue_marked)
-        return -EINVAL;
-
+        return failed(builder, -EINVAL);
     uint64_t *laps = with_room(builder->laps, builder->laps_count, &builder->laps_room, sizeof(*laps));
-
     if (!laps)
-        return -ENOMEM;
+        return failed(builder, -ENOMEM);
     builder->laps = laps;
     laps[builder->laps_count++] = builder->ops_count;
     return 0;
@@ -101,7 +97,7 @@ int tb_builder_mark_lap(struct tb_builder *builder)
 int tb_builder_mark_epilogue(struct tb_builder *builder)
 {
     if (builder->epilogue_marked || builder->laps_count == 0)
-        return -EINVAL;
+        return failed(builder, -EINVAL);
     builder->epilogue = builder->ops_count;
     builder->epilogue_marked = true;
     return 0;
@@ -193,7 +189,6 @@ static int simulate_span(struct simulation *simulation, const struct tb_op *ops,
 static struct tb_span builder_lap(const struct tb_builder *builder, uint64_t lap)
 {
     uint64_t laps_end = builder->epilogue_marked ? builder->epilogue : builder->ops_count;
-
     return (struct tb_span){
         .begin = builder->laps[lap],
         .end = lap + 1 < builder->laps_count ? builder->laps[lap + 1] : laps_end,
@@ -204,7 +199,6 @@ static struct tb_span builder_lap(const struct tb_builder *builder, uint64_t lap
 static int simulate_laps(struct simulation *simulation, const struct tb_builder *builder, struct tb_schedule *found)
 {
     size_t held_bytes = builder->slots * sizeof(*simulation->held);
-
     memcpy(simulation->held_first, simulation->held, held_bytes);
     for (uint64_t lap = 0; lap < builder->laps_count; lap++) {
         int error = simulate_span(simulation, builder->ops, builder_lap(builder, lap));
@@ -228,9 +222,7 @@ static int simulate(struct simulation *simulation, const struct tb_builder *buil
     found->prologue.end = builder->laps[0];
     found->epilogue.begin = builder_lap(builder, builder->laps_count - 1).end;
     found->epilogue.end = builder->ops_count;
-
     int error = simulate_span(simulation, builder->ops, found->prologue);
-
     if (!error)
         error = simulate_laps(simulation, builder, found);
     if (!error)
@@ -246,7 +238,6 @@ static int simulate(struct simulation *simulation, const struct tb_builder *buil
 static uint64_t place(struct tb_schedule *schedule, uint64_t bytes)
 {
     uint64_t offset = (schedule->bytes + FLAT_ALIGN - 1) / FLAT_ALIGN * FLAT_ALIGN;
-
     schedule->bytes = offset + bytes;
     return offset;
 }
@@ -255,14 +246,11 @@ static uint64_t place(struct tb_schedule *schedule, uint64_t bytes)
 static int flatten(const struct tb_builder *builder, const uint32_t *capacity, struct tb_schedule *found, struct tb_schedule **out)
 {
     uint64_t ops_bytes = builder->ops_count * sizeof(*builder->ops), capacity_bytes = builder->slots * sizeof(*capacity);
-
     found->bytes = sizeof(*found);
     found->ops_offset = place(found, ops_bytes);
     found->capacity_offset = place(found, capacity_bytes);
     found->laps_offset = place(found, builder->laps_count * sizeof(struct tb_span));
-
     char *flat = calloc(1, found->bytes);
-
     if (!flat)
         return -ENOMEM;
     memcpy(flat, found, sizeof(*found));
@@ -283,14 +271,11 @@ int tb_builder_pack(struct tb_builder *builder, const char *name, uint32_t pool_
         .pool_blocks = pool_blocks,
     };
     struct simulation simulation;
-
     *out = NULL;
-    if (builder->laps_count == 0 || builder->slots == 0)
-        return -EINVAL;
+    if (builder->error || builder->laps_count == 0 || builder->slots == 0)
+        return builder->error ? builder->error : -EINVAL;
     snprintf(found.name, sizeof(found.name), "%s", name);
-
     int error = simulation_open(&simulation, builder->slots, pool_blocks);
-
     if (error)
         return error;
     error = simulate(&simulation, builder, &found);

@@ -76,6 +76,7 @@ static inline const struct tb_span *tb_schedule_lap(const struct tb_schedule *sc
 struct tb_builder;
 int tb_builder_open(struct tb_builder **out);
 void tb_builder_close(struct tb_builder *builder);
+// What fails to be added makes pack() fail with the first such error, so a workload need not ask. 0, -ENOMEM or -EINVAL.
 int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t slot, uint32_t count);
 int tb_builder_mark_lap(struct tb_builder *builder);      // a lap begins here (everything before the first mark is the prologue)
 int tb_builder_mark_epilogue(struct tb_builder *builder); // the last lap ends and the epilogue begins here

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,70 +29,55 @@ const struct tb_suite *tb_suite(unsigned version)
     return NULL;
 }
 
-// What is hashed, one number after the other; grows.
-struct words {
-    unsigned char *bytes;
-    size_t used, room;
-};
-
-static int put(struct words *words, uint64_t number)
+// What is hashed, one number after the other.
+static void put(FILE *out, uint64_t number)
 {
-    if (words->used + 8 > words->room) {
-        size_t room = words->room ? 2 * words->room : 1 << 16;
-        unsigned char *grown = realloc(words->bytes, room);
-        if (!grown)
-            return -ENOMEM;
-        words->bytes = grown;
-        words->room = room;
-    }
     for (unsigned shift = 0; shift < 64; shift += 8)
-        words->bytes[words->used++] = (unsigned char)(number >> shift);
-    return 0;
+        putc((int)(number >> shift & 0xff), out);
 }
 
-static int put_text(struct words *words, const char *text)
+static void put_span(FILE *out, const struct tb_span *span)
 {
-    int error = put(words, strlen(text));
-    for (; *text && !error; text++)
-        error = put(words, (unsigned char)*text);
-    return error;
+    put(out, span->begin);
+    put(out, span->end);
 }
 
-static int put_span(struct words *words, const struct tb_span *span)
-{
-    int error = put(words, span->begin);
-    return error ? error : put(words, span->end);
-}
-
-static int put_schedule(struct words *words, const struct tb_schedule *schedule)
+static void put_schedule(FILE *out, const struct tb_schedule *schedule)
 {
     const struct tb_op *ops = tb_schedule_ops(schedule);
-    int error = put_text(words, schedule->name);
-    if (!error)
-        error = put(words, schedule->pool_blocks);
-    for (uint64_t i = 0; i < schedule->ops_count && !error; i++)
-        error = put(words, (uint64_t)ops[i].kind << 60 | (uint64_t)ops[i].count << 32 | ops[i].slot);
-    if (!error)
-        error = put_span(words, &schedule->prologue);
-    for (uint64_t lap = 0; lap < schedule->laps_count && !error; lap++)
-        error = put_span(words, tb_schedule_lap(schedule, lap));
-    return error ? error : put_span(words, &schedule->epilogue);
+    put(out, strlen(schedule->name));
+    for (const char *c = schedule->name; *c; c++)
+        put(out, (unsigned char)*c);
+    put(out, schedule->pool_blocks);
+    for (uint64_t i = 0; i < schedule->ops_count; i++)
+        put(out, (uint64_t)ops[i].kind << 60 | (uint64_t)ops[i].count << 32 | ops[i].slot);
+    put_span(out, &schedule->prologue);
+    for (uint64_t lap = 0; lap < schedule->laps_count; lap++)
+        put_span(out, tb_schedule_lap(schedule, lap));
+    put_span(out, &schedule->epilogue);
 }
 
 int tb_suite_hash(const struct tb_suite *suite, char out[TB_SUITE_HASH])
 {
-    struct words words = {NULL, 0, 0};
+    char *bytes = NULL;
+    size_t count = 0;
     int error = 0;
+    FILE *stream = open_memstream(&bytes, &count);
+    if (!stream)
+        return -ENOMEM;
     for (const char *const *name = suite->workloads; *name && !error; name++) {
         struct tb_schedule *schedule = NULL;
         error = tb_workload_schedule(*name, &schedule);
         if (!error)
-            error = put_schedule(&words, schedule);
+            put_schedule(stream, schedule);
         free(schedule);
     }
+    bool lost = ferror(stream);
+    if ((fclose(stream) || lost) && !error)
+        error = -ENOMEM;
     if (!error)
-        error = tb_hash_memory(words.bytes, words.used, out);
-    free(words.bytes);
+        error = tb_hash_memory(bytes, count, out);
+    free(bytes);
     return error;
 }
 

@@ -28,6 +28,9 @@ struct tb_why {                 // one sentence for the user, without "locus: " 
     char text[512];
 };
 
+// "FILE:7: " or, for line 0, "FILE: ", and then the message. Of a very long path only the end is shown.
+void tb_why_set(struct tb_why *why, const char *path, uint32_t line, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 // 0, or -errno with the reason in why: -ENOENT and the like for files, -EINVAL for contents (an empty file too).
 int tb_trace_load(const char *path, struct tb_trace **out, struct tb_why *why);
 

@@ -84,34 +84,29 @@ static bool may_enter(const struct walk *walk)
            (!requests->reserve_blocks || walk->reserved_blocks + need_blocks(requests, walk->arrived) <= requests->reserve_blocks);
 }
 
-static int admit(struct walk *walk)
+static void admit(struct walk *walk)
 {
-    int error = 0;
-    for (uint32_t i = 0; !error && i < walk->requests->arrivals && may_enter(walk); i++, walk->arrived++) {
+    for (uint32_t i = 0; i < walk->requests->arrivals && may_enter(walk); i++, walk->arrived++) {
         walk->live[walk->count++] = (struct live){.slot = walk->arrived, .steps_left = walk->requests->steps(walk->arrived)};
         walk->reserved_blocks += need_blocks(walk->requests, walk->arrived);
-        error = tb_builder_add(walk->builder, TB_OP_TAKE, walk->arrived, walk->requests->prefill_blocks);
+        tb_builder_add(walk->builder, TB_OP_TAKE, walk->arrived, walk->requests->prefill_blocks);
     }
-    return error;
 }
 
 // Visits every live request once, in order of place.
-static int step_all(struct walk *walk)
+static void step_all(struct walk *walk)
 {
-    int error = 0;
-    for (uint32_t i = 0; !error && i < walk->count;) {
+    for (uint32_t i = 0; i < walk->count;) {
         struct live *live = &walk->live[i];
-        if (live->steps_left == 0) {
-            error = tb_builder_add(walk->builder, TB_OP_RETIRE, live->slot, 0);
-            walk->reserved_blocks -= need_blocks(walk->requests, live->slot);
-            *live = walk->live[--walk->count];
-        } else {
-            error = tb_builder_add(walk->builder, TB_OP_TAKE, live->slot, 1);
+        tb_builder_add(walk->builder, live->steps_left ? TB_OP_TAKE : TB_OP_RETIRE, live->slot, 1);
+        if (live->steps_left > 0) {
             live->steps_left--;
             i++;
+        } else {
+            walk->reserved_blocks -= need_blocks(walk->requests, live->slot);
+            *live = walk->live[--walk->count];
         }
     }
-    return error;
 }
 
 int tb_build_requests(struct tb_builder *builder, const struct tb_requests *requests, uint64_t *ticks)
@@ -122,15 +117,12 @@ int tb_build_requests(struct tb_builder *builder, const struct tb_requests *requ
     for (uint32_t i = 0; requests->reserve_blocks && i < requests->count; i++)
         if (need_blocks(requests, i) > requests->reserve_blocks)
             return -EINVAL; // would wait for ever
-    int error = tb_builder_mark_lap(builder);
-    for (*ticks = 0; !error && (walk.arrived < requests->count || walk.count > 0); ++*ticks) {
-        error = tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
-        if (!error)
-            error = admit(&walk);
-        if (!error)
-            error = step_all(&walk);
-        if (!error)
-            error = tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
+    tb_builder_mark_lap(builder);
+    for (*ticks = 0; walk.arrived < requests->count || walk.count > 0; ++*ticks) {
+        tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
+        admit(&walk);
+        step_all(&walk);
+        tb_builder_add(builder, TB_OP_DRAIN, 0, 0);
     }
-    return error ? error : tb_builder_mark_epilogue(builder);
+    return tb_builder_mark_epilogue(builder);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // matrix_hwloc: what another program reads through hwloc is what was measured, pair by pair, also after the way through a file.
+#include <hwloc.h>
 #include <errno.h>
 #include <math.h>
 #include <unistd.h>

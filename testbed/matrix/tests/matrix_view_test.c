@@ -401,16 +401,17 @@ static size_t fields(const char *line)
 Test(matrix_csv, has_a_line_for_each_sample_and_for_what_has_none)
 {
     struct tb_matrix *matrix = matrix_fixture_one(&f);
-    char first[128];
+    static const char first[] = "\nlatency,ns,0,0,,1,,268435456,,measured,,1,";
+    double sample = 0, median = 0;
     size_t measured = matrix->cells_count - 1, lines = 0;
     snprintf(f.cells[measured].why, TB_MATRIX_WHY, "one node, \"alone\"");
     char *csv = written(matrix, CSV, plain);
     for (const char *line = csv; *line; line = strchr(line, '\n') + 1, lines++)
         cr_assert_eq(fields(line), 28, "line %zu has %zu fields", lines, fields(line));
     cr_assert_eq(lines, 1 + 7 * measured + 1);
-    snprintf(first, sizeof first, "\nlatency,ns,0,0,,1,,268435456,,measured,,1,%.17g,%.17g,", f.cells[0].sample[0],
-             f.cells[0].value.estimate);
     HAS(csv, first);
+    cr_expect_eq(sscanf(strstr(csv, first) + strlen(first), "%lf,%lf,", &sample, &median), 2);
+    cr_expect(sample == f.cells[0].sample[0] && median == f.cells[0].value.estimate, "nothing is rounded");
     HAS(csv, ",unmeasurable,\"one node, \"\"alone\"\"\",,,,,,,,,,,,,,,,,\n");
     free(csv);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cells: what kinds and states are called, finding cells, and comparing them.
+// cells: what kinds and states are called, finding cells, comparing them, and what follows from all of them: the verdict.
 #include <math.h>
 #include <stdlib.h>
 
@@ -163,4 +163,167 @@ size_t tb_matrix_pairs(const struct tb_matrix *matrix, enum tb_matrix_kind kind,
             out[count++] = (struct tb_matrix_pair){cell->initiator, cell->memory};
     }
     return count;
+}
+
+// --- the verdict ---------------------------------------------------------------------------------------------------------------
+//
+// Are the nodes alike, and if not, which is far and how much does it cost? By the idle latencies; the bandwidth is said
+// along with them.
+//
+// "Flat" is a statement about what a program would notice, so it needs medians within FLAT_RATIO and not that no difference can
+// be proven: a machine of a thousand rounds proves any. Medians that lie further apart while the interval of their ratio holds 1
+// are neither. A ratio without interval (too few rounds) is taken as it is, and said to have none.
+
+// The told latencies: lowest and highest, and the pair of nodes that is the furthest for its initiator.
+struct spread {
+    const struct tb_matrix_cell *fastest, *slowest;
+    const struct tb_matrix_cell *own, *far; // own: the initiator's own memory, or its nearest where it has none
+    struct tb_ratio far_ratio;
+    double near_ratio;          // least of the remote pairs
+    unsigned pairs, pairs_told, remote;
+};
+
+static const struct tb_matrix_cell *own_memory(const struct tb_matrix *matrix, int initiator)
+{
+    const struct tb_matrix_cell *own = tb_matrix_at(matrix, TB_MATRIX_LATENCY, initiator, initiator), *nearest = NULL;
+    if (tb_matrix_told(matrix, own))
+        return own;
+    for (size_t i = 0; i < matrix->cells_count; i++) {
+        const struct tb_matrix_cell *cell = &matrix->cells[i];
+        if (cell->kind == TB_MATRIX_LATENCY && cell->initiator == initiator && tb_matrix_told(matrix, cell) &&
+            (!nearest || cell->value.estimate < nearest->value.estimate))
+            nearest = cell;
+    }
+    return nearest;
+}
+
+static void spread_remote(const struct tb_matrix *matrix, const struct tb_matrix_cell *cell, struct spread *spread)
+{
+    const struct tb_matrix_cell *own = own_memory(matrix, cell->initiator);
+    struct tb_ratio ratio;
+    if (own == cell || !tb_matrix_ratio(matrix, cell, own, &ratio))
+        return;
+    spread->near_ratio = spread->remote ? fmin(spread->near_ratio, ratio.estimate) : ratio.estimate;
+    spread->remote++;
+    if (spread->far && ratio.estimate <= spread->far_ratio.estimate)
+        return;
+    spread->own = own;
+    spread->far = cell;
+    spread->far_ratio = ratio;
+}
+
+static void spread_of(const struct tb_matrix *matrix, struct spread *out)
+{
+    *out = (struct spread){0};
+    for (size_t i = 0; i < matrix->cells_count; i++) {
+        const struct tb_matrix_cell *cell = &matrix->cells[i];
+        if (cell->kind != TB_MATRIX_LATENCY)
+            continue;
+        out->pairs++;
+        if (!tb_matrix_told(matrix, cell))
+            continue;
+        out->pairs_told++;
+        if (!out->fastest || cell->value.estimate < out->fastest->value.estimate)
+            out->fastest = cell;
+        if (!out->slowest || cell->value.estimate > out->slowest->value.estimate)
+            out->slowest = cell;
+        spread_remote(matrix, cell, out);
+    }
+}
+
+// "1.74 [1.73, 1.75] times"
+static void say_times(struct tb_words *words, const struct tb_ratio *ratio)
+{
+    char number[16], low[16], high[16];
+    tb_say(words, "%s ", tb_text_ratio(number, ratio->estimate));
+    if (ratio->bounded)
+        tb_say(words, "[%s, %s] times", tb_text_ratio(low, ratio->low), tb_text_ratio(high, ratio->high));
+    else
+        tb_say(words, "times (too few rounds for an interval)");
+}
+
+static void say_far(const struct tb_matrix *matrix, const struct spread *spread, struct tb_words *words)
+{
+    const struct tb_matrix_cell *own = spread->own, *far = spread->far;
+    char number[16];
+    struct tb_ratio reading;
+    tb_say(words, "node %d is ", far->memory);
+    say_times(words, &spread->far_ratio);
+    tb_say(words, " as far from node %d as ", far->initiator);
+    if (own->memory == own->initiator)
+        tb_say(words, "its own memory");
+    else
+        tb_say(words, "the nearest memory, node %d", own->memory);
+    if (tb_matrix_ratio(matrix, tb_matrix_at(matrix, TB_MATRIX_READ, own->initiator, own->memory),
+                        tb_matrix_at(matrix, TB_MATRIX_READ, far->initiator, far->memory), &reading))
+        tb_say(words, "; reading from it takes %s times as long", tb_text_ratio(number, reading.estimate));
+    if (spread->remote > 2)
+        tb_say(words, "; the nearest of %u others: %s", spread->remote - 1, tb_text_ratio(number, spread->near_ratio));
+}
+
+// Every initiator may find all memory equally far, and yet one initiator be slower than another.
+static void judge_latencies(const struct tb_matrix *matrix, const struct spread *spread, struct tb_matrix_verdict *out)
+{
+    struct tb_ratio *ratio = &out->ratio;
+    struct tb_words *words = &out->sentence;
+    tb_matrix_ratio(matrix, spread->slowest, spread->fastest, ratio);
+    out->has_ratio = true;
+    out->answer = ratio->estimate <= TB_MATRIX_FLAT_RATIO ? TB_MATRIX_FLAT
+                  : ratio->bounded && ratio->low <= 1     ? TB_MATRIX_UNCLEAR
+                                                          : TB_MATRIX_DIFFERS;
+    if (out->answer == TB_MATRIX_DIFFERS && spread->far && spread->far_ratio.estimate > TB_MATRIX_FLAT_RATIO) {
+        say_far(matrix, spread, words);
+        return;
+    }
+    if (out->answer == TB_MATRIX_DIFFERS) {
+        tb_say(words, "no node is far, but loads take node %d ", spread->slowest->initiator);
+        say_times(words, ratio);
+        tb_say(words, " as long as node %d", spread->fastest->initiator);
+        return;
+    }
+    tb_say(words, out->answer == TB_MATRIX_FLAT ? "flat: of %u pairs of nodes" : "cannot be told: of %u pairs of nodes",
+           spread->pairs_told);
+    if (spread->pairs_told < spread->pairs)
+        tb_say(words, " that were measured, of %u,", spread->pairs);
+    tb_say(words, " the slowest takes ");
+    say_times(words, ratio);
+    tb_say(words, " as long as the fastest%s",
+           out->answer == TB_MATRIX_FLAT ? "" : ", which may be noise: more rounds would tell (--rounds)");
+}
+
+void tb_matrix_verdict(const struct tb_matrix *matrix, struct tb_matrix_verdict *out)
+{
+    struct locus_nodes all;
+    struct spread spread;
+    *out = (struct tb_matrix_verdict){.answer = TB_MATRIX_NO_TIMING};
+    if (matrix->emulated) {
+        tb_say(&out->sentence, "emulated: no timing");
+        return;
+    }
+    tb_matrix_nodes(matrix, NULL, NULL, &all);
+    spread_of(matrix, &spread);
+    if (locus_nodes_count(&all) == 1) {
+        out->answer = TB_MATRIX_FLAT;
+        out->has_ratio = spread.pairs_told > 0;
+        out->ratio = (struct tb_ratio){.estimate = 1, .low = 1, .high = 1, .confidence = 1, .bounded = true};
+        tb_say(&out->sentence, "flat: one node");
+        return;
+    }
+    if (spread.pairs_told > 1) {
+        judge_latencies(matrix, &spread, out);
+        return;
+    }
+    out->answer = TB_MATRIX_NO_LATENCY;
+    tb_say(&out->sentence, "not known: %s idle latency was measured, so whether the nodes differ cannot be said",
+           spread.pairs_told ? "only one" : "no");
+}
+
+const char *tb_matrix_answer_name(enum tb_matrix_answer answer)
+{
+    static const char *const names[] = {[TB_MATRIX_FLAT] = "flat",
+                                        [TB_MATRIX_DIFFERS] = "differs",
+                                        [TB_MATRIX_UNCLEAR] = "cannot be told",
+                                        [TB_MATRIX_NO_LATENCY] = "not known",
+                                        [TB_MATRIX_NO_TIMING] = "emulated: no timing"};
+    return names[answer];
 }

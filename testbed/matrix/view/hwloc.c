@@ -7,6 +7,7 @@
 // Latency is set as well as ReadLatency, because it is what programs ask for, and a load is what was measured; Bandwidth
 // is the mean of reading and writing, as hwloc defines it. Latency under full load has no standard attribute and gets one of ours.
 #include <errno.h>
+#include <hwloc.h>
 #include <math.h>
 #include <string.h>
 

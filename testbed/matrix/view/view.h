@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// view (private to the views): which cell answers what, and the answer of the whole.
+// view: a measured matrix as a document (doc.h), and as an hwloc topology whose memory attributes are the
+// measured values.
+//
+// What was not measured is shown with its reason. An emulated matrix shows placement, and neither a time nor what follows from
+// times; nor is it exported to hwloc.
 //
 // One rule holds for all views: a figure is shown where tb_matrix_told() says so, and nowhere else. So an emulated machine's times
 // cannot reach a reader by any way.
-#ifndef TB_MATRIX_VIEW_PRIVATE_H
-#define TB_MATRIX_VIEW_PRIVATE_H
-
-#include <hwloc.h>
+#ifndef TB_MATRIX_VIEW_H
+#define TB_MATRIX_VIEW_H
 
 #include "testbed/base/words.h"
-#include "testbed/matrix/view/matrix_view.h"
+#include "testbed/doc/doc.h"
+#include "testbed/matrix/matrix.h"
+#include "topo/topo.h"
+
+// Nodes are alike ("flat") where there is one, or where the medians of all pairs are within this of each other.
+#define TB_MATRIX_FLAT_RATIO 1.05
+
+// Tables and curves for people, every cell and sample for programs: as CSV the table "cells". `topo` (or NULL) names the kinds of
+// memory. `machine` (or NULL) becomes the member of that name: tb_topo_json(). `head` as for tb_doc_open(). Takes both over. NULL
+// without memory.
+struct tb_doc *tb_matrix_doc(json_t *head, const struct tb_matrix *matrix, const struct locus_topo *topo, json_t *machine);
+
+// This machine as hwloc sees it, with ReadLatency, WriteBandwidth ... set to what was measured (ns, MiB/s), which any program on
+// hwloc can read: `lstopo -i FILE --memattrs`. `topo` is this machine. 0 or -errno. -EINVAL: nothing that hwloc has an attribute
+// for was measured; -ENOTSUP: emulated; -EXDEV: hwloc's environment variables hide this machine.
+int tb_matrix_hwloc_xml(const char *path, const struct tb_matrix *matrix, const struct locus_topo *topo);
+
+// "latency", "read" ... as --kinds, JSON and CSV have it; "ns" or "bytes/s".
+const char *tb_matrix_kind_name(enum tb_matrix_kind kind);
+const char *tb_matrix_kind_unit(enum tb_matrix_kind kind);
+const char *tb_matrix_state_name(enum tb_matrix_state state);
 
 // --- cells (cells.c) ---
 
@@ -42,7 +64,7 @@ struct tb_matrix_pair {
 };
 size_t tb_matrix_pairs(const struct tb_matrix *matrix, enum tb_matrix_kind kind, struct tb_matrix_pair out[], size_t max);
 
-// --- the answer (verdict.c) ---
+// --- the answer (cells.c) ---
 
 enum tb_matrix_answer {
     TB_MATRIX_FLAT,
@@ -64,6 +86,7 @@ const char *tb_matrix_answer_name(enum tb_matrix_answer answer);
 // --- hwloc (hwloc.c) ---
 
 // Sets the attributes of any topology that has these nodes. -EINVAL: nothing to set.
-int tb_matrix_hwloc_set(hwloc_topology_t topology, const struct tb_matrix *matrix, const struct locus_topo *topo);
+struct hwloc_topology;
+int tb_matrix_hwloc_set(struct hwloc_topology *topology, const struct tb_matrix *matrix, const struct locus_topo *topo);
 
 #endif

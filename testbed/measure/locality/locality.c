@@ -11,7 +11,7 @@
 // unknown, because the page is absent until then.
 //
 // All data is in one populated mapping: notes neither allocate nor fault, and do not disturb the observed malloc.
-#include "testbed/measure/locality/locality_internal.h"
+#include "testbed/measure/locality/locality.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -27,6 +27,49 @@
 #define LIMIT (1u << 30)
 #define NONE UINT32_MAX
 #define LOOK_PAGES 128u // on the stack: 2.5 KiB
+
+// Inside, nodes are ordinals in the topology's order, and `nodes_count` itself stands for unknown: one row and column more.
+
+struct event {
+    uint32_t page;              // place in the arrays
+    uint16_t from, kept;        // ordinals
+    enum tb_locality_what what;
+    uint64_t count;
+};
+
+struct tb_locality {
+    struct tb_locality_world world;
+    bool own_world;             // this machine, not an injected one: rseq may be asked
+    size_t mapping_bytes;
+    unsigned page_shift, slots_shift;
+    uint32_t nodes_count, nodes_end, cpus_end; // the last two: one above the highest OS index
+    uint32_t pages_max, pending_max, points_max;
+    uint32_t points_count;      // the last one is the step in progress
+    uint32_t place_last;        // of the page noted last: the next note is often about the same
+    struct tb_locality_map map;
+    struct tb_locality_map added; // of the instances that were added to this one
+
+    int *os_nodes;              // by ordinal
+    uint16_t *ordinals;         // by OS node
+    uint16_t *cpu_ordinals;     // by CPU
+    uint64_t *matrices;         // TB_LOCALITY_WHATS of (nodes_count + 1) rows and columns
+    struct tb_locality_point *points;
+    struct event *pending;
+    void **pages;
+    int *nodes, *nodes_fresh;
+    uint32_t *slots;            // place of a page in the arrays, NONE: empty
+};
+
+static uint16_t ordinal_of(const struct tb_locality *locality, int os_node)
+{
+    return os_node >= 0 && (uint32_t)os_node < locality->nodes_end ? locality->ordinals[os_node] : (uint16_t)locality->nodes_count;
+}
+
+static uint64_t *cell_of(const struct tb_locality *locality, enum tb_locality_what what, uint32_t from, uint32_t to)
+{
+    size_t side = locality->nodes_count + 1u;
+    return &locality->matrices[((size_t)what * side + from) * side + to];
+}
 
 // --- this machine --------------------------------------------------------------------------------------------------------------
 
@@ -192,18 +235,18 @@ static uint16_t here(const struct tb_locality *locality)
 {
     int node = locality->own_world ? tb_cpu_node_rseq() : -ENOSYS;
     if (node >= 0)
-        return locality_ordinal(locality, node);
+        return ordinal_of(locality, node);
     int cpu = locality->world.cpu(locality->world.context);
     return cpu >= 0 && (uint32_t)cpu < locality->cpus_end ? locality->cpu_ordinals[cpu] : (uint16_t)locality->nodes_count;
 }
 
 // Books an event whose page is on `node`, an ordinal, or unknown.
-static void book(struct tb_locality *locality, const struct locality_event *event, uint16_t node)
+static void book(struct tb_locality *locality, const struct event *event, uint16_t node)
 {
     uint32_t unknown = locality->nodes_count;
-    *locality_cell(locality, event->what, event->from, node) += event->count;
+    *cell_of(locality, event->what, event->from, node) += event->count;
     if (event->what == TB_LOCALITY_FREES && node != unknown && event->kept != unknown && event->kept != node)
-        *locality_cell(locality, TB_LOCALITY_FREES_ABROAD, event->from, node) += event->count;
+        *cell_of(locality, TB_LOCALITY_FREES_ABROAD, event->from, node) += event->count;
     if (event->what == TB_LOCALITY_ALLOCATIONS) {
         struct tb_locality_point *point = &locality->points[locality->points_count - 1];
         bool known = node != unknown && event->from != unknown;
@@ -215,10 +258,10 @@ static void book(struct tb_locality *locality, const struct locality_event *even
 
 // True if the event waits for the next refresh. It is merged with the previous event if both are alike: many small blocks on a
 // page.
-static bool pend(struct tb_locality *locality, const struct locality_event *event)
+static bool pend(struct tb_locality *locality, const struct event *event)
 {
     uint64_t count = locality->map.pending;
-    struct locality_event *last = count ? &locality->pending[count - 1] : NULL;
+    struct event *last = count ? &locality->pending[count - 1] : NULL;
     if (last && last->page == event->page && last->what == event->what && last->from == event->from && last->kept == event->kept) {
         last->count += event->count;
         return true;
@@ -231,12 +274,12 @@ static bool pend(struct tb_locality *locality, const struct locality_event *even
     return true;
 }
 
-static void note(struct tb_locality *locality, uintptr_t number, struct locality_event event)
+static void note(struct tb_locality *locality, uintptr_t number, struct event event)
 {
     event.page = place_of(locality, number);
     int node = event.page == NONE ? -ENOSPC : locality->nodes[event.page];
     if (event.page == NONE || node >= 0 || !pend(locality, &event))
-        book(locality, &event, locality_ordinal(locality, node));
+        book(locality, &event, ordinal_of(locality, node));
 }
 
 // The complete aligned words of a range, as [*first, *end).
@@ -275,7 +318,7 @@ void tb_locality_note_write(struct tb_locality *locality, const void *address, s
         next = (number + 1) << locality->page_shift;
         uintptr_t last = (next < end ? next : end) - 1;
         note(locality, number,
-             (struct locality_event){
+             (struct event){
                  .what = TB_LOCALITY_TOUCHES, .from = from, .kept = from, .count = last / LINE_BYTES - at / LINE_BYTES + 1});
     }
 }
@@ -284,15 +327,15 @@ void tb_locality_note_alloc(struct tb_locality *locality, const void *address)
 {
     uint16_t from = here(locality);
     note(locality, (uintptr_t)address >> locality->page_shift,
-         (struct locality_event){.what = TB_LOCALITY_ALLOCATIONS, .from = from, .kept = from, .count = 1});
+         (struct event){.what = TB_LOCALITY_ALLOCATIONS, .from = from, .kept = from, .count = 1});
 }
 
 void tb_locality_note_free(struct tb_locality *locality, const void *address, int kept_on)
 {
     uint16_t from = here(locality);
-    uint16_t kept = kept_on == TB_LOCALITY_HERE ? from : locality_ordinal(locality, kept_on);
+    uint16_t kept = kept_on == TB_LOCALITY_HERE ? from : ordinal_of(locality, kept_on);
     note(locality, (uintptr_t)address >> locality->page_shift,
-         (struct locality_event){.what = TB_LOCALITY_FREES, .from = from, .kept = kept, .count = 1});
+         (struct event){.what = TB_LOCALITY_FREES, .from = from, .kept = kept, .count = 1});
 }
 
 // --- a look at a few pages -----------------------------------------------------------------------------------------------------
@@ -341,8 +384,8 @@ int tb_locality_look(struct tb_locality *locality, size_t count, void *const add
 static void settle(struct tb_locality *locality)
 {
     for (uint64_t i = 0; i < locality->map.pending; i++) {
-        const struct locality_event *event = &locality->pending[i];
-        book(locality, event, locality_ordinal(locality, locality->nodes[event->page]));
+        const struct event *event = &locality->pending[i];
+        book(locality, event, ordinal_of(locality, locality->nodes[event->page]));
     }
     locality->map.pending = 0;
 }
@@ -368,4 +411,78 @@ int tb_locality_refresh(struct tb_locality *locality)
     if (locality->points_count < locality->points_max)
         locality->points_count++;
     return result;
+}
+
+// --- counts --------------------------------------------------------------------------------------------------------------------
+//
+// An instance that others were added to can go on: their maps are summed apart from its own, which it still needs.
+
+static void map_add(struct tb_locality_map *into, const struct tb_locality_map *from)
+{
+    into->refreshes = into->refreshes > from->refreshes ? into->refreshes : from->refreshes;
+    into->refresh_error = into->refresh_error ? into->refresh_error : from->refresh_error;
+    into->pages += from->pages;
+    into->pages_absent += from->pages_absent;
+    into->pages_moved += from->pages_moved;
+    into->pages_refused += from->pages_refused;
+    into->pending += from->pending;
+    into->pending_refused += from->pending_refused;
+}
+
+int tb_locality_add(struct tb_locality *into, const struct tb_locality *from)
+{
+    size_t side = into->nodes_count + 1u;
+    if (into->nodes_count != from->nodes_count || into->points_max < from->points_count ||
+        memcmp(into->os_nodes, from->os_nodes, side * sizeof *into->os_nodes) != 0)
+        return -EINVAL;
+    for (size_t i = 0; i < TB_LOCALITY_WHATS * side * side; i++)
+        into->matrices[i] += from->matrices[i];
+    for (uint32_t i = 0; i < from->points_count; i++) {
+        into->points[i].allocated += from->points[i].allocated;
+        into->points[i].wandered += from->points[i].wandered;
+        into->points[i].unknown += from->points[i].unknown;
+    }
+    into->points_count = into->points_count > from->points_count ? into->points_count : from->points_count;
+    map_add(&into->added, &from->map);
+    map_add(&into->added, &from->added);
+    return 0;
+}
+
+static int side_of(const struct tb_locality *locality, int os_node)
+{
+    if (os_node == TB_LOCALITY_UNKNOWN)
+        return (int)locality->nodes_count;
+    uint16_t found = ordinal_of(locality, os_node);
+    return found == locality->nodes_count ? -1 : found;
+}
+
+uint64_t tb_locality_count(const struct tb_locality *locality, enum tb_locality_what what, int from_node, int to_node)
+{
+    int from = side_of(locality, from_node), to = side_of(locality, to_node);
+    return from < 0 || to < 0 ? 0 : *cell_of(locality, what, (uint32_t)from, (uint32_t)to);
+}
+
+struct tb_locality_sums tb_locality_sums(const struct tb_locality *locality, enum tb_locality_what what)
+{
+    struct tb_locality_sums sums = {0};
+    uint32_t unknown = locality->nodes_count;
+    for (uint32_t from = 0; from <= unknown; from++)
+        for (uint32_t to = 0; to <= unknown; to++)
+            *(from == unknown || to == unknown ? &sums.unknown
+              : from == to                     ? &sums.local
+                                               : &sums.remote) += *cell_of(locality, what, from, to);
+    return sums;
+}
+
+const struct tb_locality_point *tb_locality_drift(const struct tb_locality *locality, uint32_t *count)
+{
+    *count = locality->points_count;
+    return locality->points;
+}
+
+struct tb_locality_map tb_locality_map(const struct tb_locality *locality)
+{
+    struct tb_locality_map map = locality->map;
+    map_add(&map, &locality->added);
+    return map;
 }

@@ -293,6 +293,23 @@ Test(schedule, builder_refuses_operations_that_do_not_fit)
     tb_builder_close(NULL);
 }
 
+// Without what was refused this stream would be sound, and do less than was meant.
+Test(schedule, builder_that_refused_an_operation_is_not_packed)
+{
+    struct tb_builder *builder = NULL;
+    struct tb_schedule *schedule = NULL;
+
+    cr_assert_eq(tb_builder_open(&builder), 0);
+    tb_builder_mark_lap(builder);
+    tb_builder_add(builder, TB_OP_TAKE, 0, 1);
+    tb_builder_add(builder, TB_OP_TAKE, 0, 0);
+    tb_builder_add(builder, TB_OP_RETIRE, 0, 0);
+    tb_builder_mark_epilogue(builder);
+    cr_expect_eq(tb_builder_pack(builder, "refused", 8, &schedule), -EINVAL);
+    cr_expect_null(schedule);
+    tb_builder_close(builder);
+}
+
 // Two takes whose sum wraps 32 bits: still more than the pool.
 Test(schedule, sums_of_blocks_do_not_wrap)
 {
