@@ -5,8 +5,8 @@
 #
 # RUN is a run's id, its last six digits, or its log. The script builds the commit that the log names in a clone below $TMPDIR,
 # and runs the same experiment with the same seed and rounds (or ROUNDS), as a trial. The clone shares this repository's objects
-# and writes nothing into it. `locus compare` then shows both runs and says which predicted figures were reproduced: those whose
-# intervals overlap. KEEP=1 keeps the clone with the program and the new log.
+# and writes nothing into it. `locus report compare` then shows both runs and says which predicted figures were reproduced: those
+# whose intervals overlap. KEEP=1 keeps the clone with the program and the new log.
 #
 # Exit status: 0 reproduced; 1 not reproduced, or the run failed; 2 bad input, or not possible here.
 set -u
@@ -18,7 +18,7 @@ header() { head -n 1 "$log" | jq -r "$1 // empty"; }
 
 [ $# -eq 1 ] || [ $# -eq 2 ] || refuse 'which run? (sh testbed/reproduce.sh a1b2c3, or with another number of rounds: a1b2c3 6)'
 command -v jq >/dev/null || refuse 'jq is not installed (apt-get install jq)'
-log=$("$LOCUS" compare --json "$1" "$1") || exit 2
+log=$("$LOCUS" report compare --json "$1" "$1") || exit 2
 log=$(printf '%s\n' "$log" | jq -r '.runs[0].path')
 id=$(header .experiment.id) seed=$(header '.design.seed | tostring') rounds=${2:-$(header .design.rounds)}
 commit=$(header .env.build.commit) dirty=$(header .env.build.dirty) guest=$(header .emulated) flags=$(header .env.build.flags)
@@ -49,4 +49,4 @@ make -C "$tree" CC=$compiler >"$folder/make.txt" 2>&1 ||
 (cd "$tree" && "$(echo build/*/locus)" run "$id" --seed "$seed" --rounds "$rounds") >"$folder/run.txt" ||
     give_up "the run failed: $(tail -n 1 "$folder/run.txt")"
 again=$tree/$(sed -n 's/^log //p' "$folder/run.txt")
-"$LOCUS" compare "$log" "$again" && "$LOCUS" compare --json "$log" "$again" | jq -e .reproduced >/dev/null
+"$LOCUS" report compare "$log" "$again" && "$LOCUS" report compare --json "$log" "$again" | jq -e .reproduced >/dev/null

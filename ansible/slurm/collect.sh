@@ -3,7 +3,7 @@
 #
 # collect.sh: collects the logs of a cluster's nodes. See --help.
 #
-# It fetches a node's folder, and `locus import` does the rest: it checks each log's chain, its place in the ledger, and the
+# It fetches a node's folder, and `locus packet import` does the rest: it checks each log's chain, its place in the ledger, and the
 # ledger against the checkpoint of the previous collection; and the existing logs must be the beginning of the new ones. Nothing
 # in logs/ changes before all these checks pass.
 set -u
@@ -87,7 +87,7 @@ collect() {
         fetch || return
         from=$stage/logs/$host
     fi
-    "$locus" import "$from" --checkpoints "$checkpoints" >"$stage/said" 2>&1 ||
+    "$locus" packet import "$from" --checkpoints "$checkpoints" >"$stage/said" 2>&1 ||
         { why=$(sed -n 's/^wrong  *//p; s/^locus: //p' "$stage/said" | head -n 1); return 1; }
 }
 

@@ -69,7 +69,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ -n "$nodes" ] || bad 'on which nodes? --nodes LIST (sinfo --Node shows them)'
-[ $# -gt 0 ] || bad "which postulates? (see: locus list)"
+[ $# -gt 0 ] || bad "which postulates? (see: locus postulate list)"
 [[ $repeat =~ ^[1-9][0-9]{0,3}$ ]] || bad "--repeat: '$repeat' is not a number from 1 to 9999"
 [[ $poll =~ ^[0-9]{1,4}([.][0-9]+)?$ ]] || bad "--poll: '$poll' is not a number of seconds"
 for tool in sbatch squeue sinfo scontrol; do

@@ -289,4 +289,4 @@ static int command(int argc, char **argv)
     return status;
 }
 
-TB_COMMAND(80, "advise", "which placement to use here, and what it is worth", command);
+TB_COMMAND(80, "advise", "which placement to use here, and how much it gains", command);

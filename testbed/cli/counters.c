@@ -102,4 +102,4 @@ static int command(int argc, char **argv)
     return tb_forms_write(&arguments.forms, tb_counters_doc(head, &set, !arguments.other));
 }
 
-TB_COMMAND(40, "counters", "what can be counted here beside the time, and why not the rest", command);
+TB_COMMAND(40, "counters", "what can be counted here besides time, and why the rest cannot", command);

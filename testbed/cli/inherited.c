@@ -4,7 +4,7 @@
 // one of them behind would otherwise look like a failure of ours:
 //
 //   SIGCHLD ignored     the kernel forgets how a child ended, and a measured process that ran well could not be waited for
-//   SIGPIPE ignored     `locus scoreboard | head` would end with an error, and not as every filter does
+//   SIGPIPE ignored     `locus report standings | head` would end with an error, and not as every filter does
 //   signals blocked     neither this process nor the measured ones would hear Ctrl-C or SIGTERM
 //   0, 1 or 2 closed    the next file that is opened gets the number, and what is meant for a stream is written into it
 //   a mask of 0700      files that their owner may not read

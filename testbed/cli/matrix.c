@@ -252,4 +252,4 @@ static int command(int argc, char **argv)
     return status;
 }
 
-TB_COMMAND(20, "matrix", "what it costs each node to reach the memory of each", command);
+TB_COMMAND(20, "matrix", "the cost of memory from every node to every node", command);

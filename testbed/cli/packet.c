@@ -69,7 +69,7 @@ static const char documentation[] =
     "and its settings, topology, memory sizes, the doctor's findings, the versions and hashes of the compared libraries, every "
     "sample, and the records that were filed on it, as somebody wrote them. What does not: names of users, files, processes, disks "
     "and networks, addresses, serial numbers, UUIDs; of the kernel's command line, values that could name any of these are taken "
-    "out. It is a plain tar, packed by GNU tar: look into it with tar tvf. Whoever has it says `locus import FILE`.\n\n"
+    "out. It is a plain tar, packed by GNU tar: look into it with tar tvf. Whoever has it says `locus packet import FILE`.\n\n"
     "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus packet --list\n"
@@ -453,7 +453,7 @@ static void print_result(const struct visit *visit, const struct tb_packet_makin
     printf("packet      %s, %.1f MiB%s\n", making->output, (double)making->bytes / (1 << 20),
            !visit->arguments->smoke ? "" : ", of smoke runs: they prove nothing");
     if (!visit->arguments->smoke)
-        printf("next        send it; whoever has it says: locus import %s\n",
+        printf("next        send it; whoever has it says: locus packet import %s\n",
                strrchr(making->output, '/') ? strrchr(making->output, '/') + 1 : making->output);
 }
 
@@ -533,4 +533,4 @@ static int command(int argc, char **argv)
     return visit_make(&arguments);
 }
 
-TB_COMMAND(170, "packet", "all of it on this machine, in one sealed archive to send *", command);
+TB_COMMAND(170, "packet", "one sealed archive of this machine, to send *", command);

@@ -214,4 +214,4 @@ static int command(int argc, char **argv)
     return status ? status : with_run(&arguments);
 }
 
-TB_COMMAND(120, "record", "draft, file: what a run showed, for good *", command);
+TB_COMMAND(120, "record", "draft and file the record of a run *", command);

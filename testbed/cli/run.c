@@ -80,7 +80,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (!arguments->id)
-            return tb_cli_bad(state, "which experiment? (its number; see: locus list)");
+            return tb_cli_bad(state, "which experiment? (its number; see: locus postulate list)");
         if (arguments->official && (arguments->plan.smoke || arguments->plan.rounds || arguments->plan.seed_given))
             return tb_cli_bad(state, "--official runs what was filed: no --smoke, --rounds or --seed with it");
         if (arguments->plan.smoke && arguments->plan.rounds)

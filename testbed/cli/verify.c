@@ -280,4 +280,4 @@ static int command(int argc, char **argv)
     return status ? status : wrong ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
 
-TB_COMMAND(130, "verify", "is the record whole, and as it was written? *", command);
+TB_COMMAND(130, "verify", "is the record complete and unchanged? *", command);

@@ -326,13 +326,16 @@ int tb_postulate_open(const char *number, struct tb_postulate **out, struct tb_p
     char path[4096], id[8];
     *out = NULL;
     if (tb_postulate_id(number, id)) {
-        snprintf(why->text, sizeof why->text, "'%.64s' is not the number of a postulate, such as 0002 (see: locus list)", number);
+        snprintf(why->text, sizeof why->text, "'%.64s' is not the number of a postulate, such as 0002 (see: locus postulate list)",
+                 number);
         return -ENOENT;
     }
     int rc = tb_postulate_find(TB_POSTULATES, id, path, sizeof path);
     if (rc == -ENOENT)
         snprintf(why->text, sizeof why->text,
-                 TB_POSTULATES "/%s-*.md: there is no such postulate here (see: locus list, at the root of the repository)", id);
+                 TB_POSTULATES
+                 "/%s-*.md: there is no such postulate here (see: locus postulate list, at the root of the repository)",
+                 id);
     else if (rc)
         snprintf(why->text, sizeof why->text, TB_POSTULATES "/%s-*.md: %s", id,
                  rc == -ENOTUNIQ ? "two files have this number" : strerror(-rc));

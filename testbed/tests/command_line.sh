@@ -41,8 +41,8 @@ done
 # --- words that are nearly right -------------------------------------------------------------------------------------------------
 
 refuses a-command-with-a-letter-too-many 2 "'evall', did you mean 'eval'?" evall
-refuses a-command-with-two-letters-swapped 2 "'lsit', did you mean 'list'?" lsit
-refuses the-beginning-of-a-command 2 "did you mean 'scoreboard'?" score
+refuses a-command-with-two-letters-swapped 2 "'vreify', did you mean 'verify'?" vreify
+refuses the-beginning-of-a-command 2 "did you mean 'report standings'?" standings
 refuses an-option-with-a-letter-missing 2 "'--rouds', did you mean '--rounds'?" eval --rouds 3
 refuses an-option-with-its-value 2 "did you mean '--json'?" eval --jsom=x
 refuses a-workload-with-two-letters-swapped 2 "did you mean 'burst-storm'?" eval -W burst-strom

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus compare over all hosts, from outside: LOCUS=path/to/locus; record_scenario beside it in the build makes the runs.
+# locus report compare over all hosts, from outside: LOCUS=path/to/locus; record_scenario beside it in the build makes the runs.
 # record_cli.sh tests two runs side by side. The last cases use the repository's own record.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
@@ -17,7 +17,7 @@ mkdir "$scratch/tree" && cd "$scratch/tree" || exit 1
 }
 
 # case_ NAME STATUS PATTERN ARGUMENT...
-case_() { prints "$1" "$2" "$3" "$LOCUS" compare "${@:4}"; }
+case_() { prints "$1" "$2" "$3" "$LOCUS" report compare "${@:4}"; }
 
 json() { # NAME EXPRESSION: is it true of what was printed?
     if command -v jq >/dev/null; then says "$@"; else skip "$1" "needs jq"; fi
@@ -37,18 +37,18 @@ case_ nothing_to_show 1 'there is no official run below logs. Make one: locus ru
 "$scenario" official guest-n2 0002-20261121T131500Z-dddddd 1 '' no 20 4 glibc guest >/dev/null
 "$scenario" trial bm9 0002-20261121T141500Z-eeeeee >/dev/null
 
-check all_hosts page "$LOCUS" compare
+check all_hosts page "$LOCUS" report compare
 check words_for_each grep -Eq '^0002 glibc-churn +survived +falsified +crashed +unmeasurable$' "$out"
 check no_trials lacks bm9
 check answers_for_all last 5 'disagree about 1, .* 0002 P1 survives on 1 of 2 machines .*Survived on bm1\. Falsified on bm2\.'
 check quiet_in_a_pipe lacks $'\033'
-check one_postulate page "$LOCUS" compare 2
+check one_postulate page "$LOCUS" report compare 2
 check has_each_prediction grep -q '^P3  hl_ratio(B/A) >= 1.1; time_ns, every cell' "$out"
-check on_which_machines_does_P1_survive page "$LOCUS" compare 0002/P1
+check on_which_machines_does_P1_survive page "$LOCUS" report compare 0002/P1
 check answers_at_the_end last 3 'P1 survives on 1 of 2 .*Unmeasurable on guest-n2 (emulated)\. No valid run on bm3 (crashed)\. $'
 check shows_what_was_observed grep -Eq '^P1 +bm2 +falsified +1\.12 \[1\.1., 1\.13\] +bbbbbb$' "$out"
 check shows_no_time_of_a_guest grep -Eq '^P1 +guest-n2 +unmeasurable +dddddd$' "$out"
-check two_postulates page "$LOCUS" compare 0002/P1 0002/P2
+check two_postulates page "$LOCUS" report compare 0002/P1 0002/P2
 check judges_counts_of_a_guest last 2 '0002 P2 survives on 3 of 3 .*Survived on bm1, bm2, guest-n2 (emulated)\.'
 case_ some_hosts 0 'survives on 1 of 1 machine that could measure it\. Survived on bm1\.$' --host 'bm1' 0002/P1
 case_ trials 1 'no official run below build/logs' --logs build/logs
@@ -65,7 +65,7 @@ case_ a_run_and_a_postulate 2 'either two runs, or postulates' 0002 aaaaaa
 case_ one_run 2 'which two runs' aaaaaa
 case_ no_such_folder 2 'there is no such folder' --logs nowhere
 case_ runs_of_some_hosts 2 'not for two runs' --host bm1 aaaaaa bbbbbb
-case_ help 0 'locus compare 0005/P2' --help
+case_ help 0 'locus report compare 0005/P2' --help
 
 # --- a broken ledger is named, and the others are shown ------------------------------------------------------------------------
 
@@ -78,8 +78,8 @@ case_ it_stands_in_the_list 1 '^ *bm2: its ledger is broken, line 2: '
 
 cd "$repository" || exit 1
 if [ -d logs/guest-n2 ] && [ -d logs/zen5-vm ]; then
-    check the_record_in_80_columns page "$LOCUS" compare
-    check the_record_of_one page "$LOCUS" compare 0005/P2
+    check the_record_in_80_columns page "$LOCUS" report compare
+    check the_record_of_one page "$LOCUS" report compare 0005/P2
     check was_counted_in_a_guest last 2 '0005 P2 survives on [0-9]* of [0-9]* machines* .*guest-n2 (emulated)'
 else
     skip the_record "logs/guest-n2 and logs/zen5-vm are not here"

@@ -62,7 +62,7 @@ else
     check eval-where-SIGCHLD-is-ignored status 0 with_signal ignore CHLD "$LOCUS" eval "${quick[@]}"
 
     pipe_status() {
-        with_signal ignore PIPE "$LOCUS" scoreboard 2>"$err" | true
+        with_signal ignore PIPE "$LOCUS" report standings 2>"$err" | true
         local got=${PIPESTATUS[0]}
         why="exit $got: $(head -n 1 "$err")"
         [ "$got" -eq 141 ] && [ ! -s "$err" ]
@@ -162,7 +162,7 @@ limited size-limit-while-measuring 16 contenders "$LOCUS" eval "${quick[@]}"
 "$LOCUS" eval -W cycle-256 -c locus,null -r 700 -d inline --laps 1 -q --log "$scratch/big.jsonl" >"$out" 2>"$err"
 limited size-limit-of-the-samples 96 "$scratch/big.csv" "$LOCUS" report "$scratch/big.jsonl" --csv="$scratch/big.csv"
 limited size-limit-of-the-page 96 "$scratch/page.html" "$LOCUS" report -o "$scratch/page.html"
-limited size-limit-of-the-scoreboard 4 "$scratch/board.json" "$LOCUS" scoreboard "--json=$scratch/board.json"
+limited size-limit-of-the-scoreboard 4 "$scratch/board.json" "$LOCUS" report standings "--json=$scratch/board.json"
 limited size-limit-of-hwloc-s-file 2 "$scratch/here.xml" "$LOCUS" matrix -k latency -r 1 -q --hwloc-xml "$scratch/here.xml"
 limited size-limit-of-the-matrix 1 "$scratch/matrix.json" "$LOCUS" matrix -k push -r 1 -q --json="$scratch/matrix.json"
 
@@ -175,7 +175,7 @@ limited_log() {
         status 0 "$LOCUS" verify --logs "$scratch/short" && why="verify: $(cat "$out")" && grep -q '0 sealed, 1 crashed' "$out"
 }
 check size-limit-of-a-log limited_log
-(ulimit -f 8 && exec "$LOCUS" list --json) >"$scratch/list.json" 2>"$err" </dev/null
+(ulimit -f 8 && exec "$LOCUS" postulate list --json) >"$scratch/list.json" 2>"$err" </dev/null
 why="exit $?, not 1"
 check size-limit-of-standard-output eval "[ '$why' = 'exit 1, not 1' ] && one_line 'standard output: .*(ulimit -f)'"
 

@@ -19,7 +19,7 @@ ls -A | sed 's/^/there /'
 echo "working in $(pwd), commands: $(locus --help | grep -c '^  ')"
 locus topo --json | sed 's/^/topo /'
 locus advise --requests 40 -r 1 --quiet | sed 's/^/advise /'
-locus list 2>&1 | sed 's/^/list /'
+locus postulate list 2>&1 | sed 's/^/list /'
 exit 5
 END
 chmod +x "$scratch/look.sh"
@@ -54,7 +54,7 @@ why="it says: $(grep '^advise' "$out" | head -n 3)"
 check "advise counts on the sample that came along" grep -q '^advise .*home-steered' "$out"
 check "which it names" grep -q '^advise .*sample.csv' "$out"
 why="it says: $(grep '^list' "$out" | head -n 1)"
-check "what needs a clone says so there, too" grep -q '^list locus: list: there is no postulates/ here' "$out"
+check "what needs a clone says so there, too" grep -q '^list locus: postulate list: there is no postulates/ here' "$out"
 why="left here: $(ls "$elsewhere")"
 check "nothing is left behind" [ "$(ls "$elsewhere")" = private ]
 

@@ -48,9 +48,9 @@ check what-is-measured-lies-in-libexec beside_bin
 
 manual() { # each command, and options that only its own table has
     local page=$scratch/root/usr/share/man/man1/locus.1 command
-    for command in $("$LOCUS" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+    while read -r command; do
         why="no section of $command" && grep -q "^\.SH \"LOCUS ${command^^}\"\$" "$page" || return
-    done
+    done < <("$LOCUS" --help | sed -nE 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p')
     why='an option is missing' && grep -q 'hwloc\\-xml=FILE' "$page" && grep -q 'speedup=X' "$page"
 }
 check the-manual-has-every-command manual
@@ -61,6 +61,8 @@ completes() { # expected, words of the line so far...
     [ "$why" = "$1" ]
 }
 check bash-completes-a-command completes matrix mat
+check bash-completes-a-second-word completes compare report com
+check bash-completes-an-option-after-two-words completes --cell report standings --ce
 check bash-completes-an-option completes --speedup replay --spe
 check bash-completes-no-file-as-an-option completes '' eval trace
 
@@ -103,7 +105,7 @@ for_a_clone() { # argument...: refused in one line that says so; its help says s
         tr -s '\n ' ' ' <"$out" | grep -q "clone of the project's repository" &&
         away 0 "$installed" --help && why="no star" && grep -q "^  $1 .* \*$" "$out"
 }
-for command in list 'postulate check' 'postulate new x' 'run 0002' 'record file 0002 x' verify 'packet --list'; do
+for command in 'postulate list' 'postulate check' 'postulate new x' 'run 0002' 'record file 0002 x' verify 'packet --list'; do
     check "$(tr ' ' - <<<"$command")-is-for-a-clone" for_a_clone $command
 done
 why="left there: $(ls "$elsewhere")"

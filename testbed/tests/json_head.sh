@@ -26,12 +26,12 @@ eval eval cells eval -W cycle-256 '$few' --json
 replay replay cells replay testbed/tests/fixtures/small.csv '$few' --json
 bench bench cells bench -c locus -r 1 -q --json
 advise advise machine advise --workload churn-touch --json
-list list experiments list --json
+list list experiments postulate list --json
 verify verify findings verify --logs '$scratch/logs' --json
-scoreboard scoreboard tables scoreboard --host milan-vm --json
-compare compare postulates compare --json 0005
+scoreboard scoreboard tables report standings --host milan-vm --json
+compare compare postulates report compare --json 0005
 report eval cells report --json '$scratch/eval.jsonl'
-compare compare-runs cells compare --json '$log' '$log
+compare compare-runs cells report compare --json '$log' '$log
 
 # A head is whole, and says what the machine's own files and tools say.
 commit=$(git rev-parse HEAD 2>/dev/null) kernel=$(uname -r)

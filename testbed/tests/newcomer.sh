@@ -187,7 +187,7 @@ check builds_with_one_file_each make DPDK="${DPDK-}" CC="${CC:-gcc}" build/gcc/l
 LOCUS=$tree/build/gcc/locus
 holds it_is_a_program 'there is none' test -x "$LOCUS"
 
-check the_scoreboard_is_shown locus 0 scoreboard --all
+check the_scoreboard_is_shown locus 0 report standings --all
 check the_scoreboard_names_the_workload grep -q newcomers-cycle "$out"
 check the_scoreboard_names_the_contender grep -qw newcomer "$out"
 check help_names_the_contender locus 0 eval --help

@@ -23,12 +23,13 @@ printing=( # a line is a command with its arguments, which hold no blanks but th
     counters 'counters --json'
     "eval -W cycle-256 ${few[*]}" "eval -W cycle-256 ${few[*]} --json" "eval -W cycle-256 ${few[*]} --csv"
     "replay testbed/tests/fixtures/small.csv ${few[*]}" "bench -c locus -r 1 -q" "bench -c locus -r 1 -q --json"
-    'advise --workload churn-touch' 'advise --workload churn-touch --json' list 'list --json'
+    'advise --workload churn-touch' 'advise --workload churn-touch --json' 'postulate list' 'postulate list --json'
     'postulate check 0002' "run 0002 --smoke -q --host here --logs $scratch/more"
     "verify --logs $scratch/logs" "verify --logs $scratch/logs --json" "report --logs $scratch/logs -o $scratch/page.html"
-    "report --logs $scratch/logs -o -" "scoreboard --host milan-vm" "scoreboard --host milan-vm --json"
-    "scoreboard --host milan-vm --csv" "scoreboard --host milan-vm --markdown" 'compare 0005' 'compare --json 0005'
-    "compare $log $log" "compare --json $log $log" "record show $log" 'packet --list --host here')
+    "report --logs $scratch/logs -o -" "report standings --host milan-vm" "report standings --host milan-vm --json"
+    "report standings --host milan-vm --csv" "report standings --host milan-vm --markdown" 'report compare 0005'
+    'report compare --json 0005' "report compare $log $log" "report compare --json $log $log" "record show $log"
+    'packet --list --host here')
 
 once() { # to where, word of the reason, command...
     local to=$1 word=$2 got
@@ -80,7 +81,7 @@ for option in --csv --plot --summary; do
         eval -W cycle-256 "${few[@]}" "--json=$other" "$option=$nowhere"
 done
 for command in "eval -W cycle-256 ${few[*]}" "replay testbed/tests/fixtures/small.csv ${few[*]}" 'bench -c locus -r 1 -q' \
-    'matrix -k push -r 1 -q' 'scoreboard --host milan-vm'; do
+    'matrix -k push -r 1 -q' 'report standings --host milan-vm'; do
     read -r -a words <<<"$command"
     refused_first "${words[0]}--json-in-no-folder" 'there is no such folder' $nowhere "${words[@]}" --json=$nowhere "--csv=$other"
     refused_first "${words[0]}--csv-that-is-a-folder" 'Is a directory' "$scratch" "${words[@]}" "--json=$other" "--csv=$scratch"
@@ -91,8 +92,8 @@ for option in --plot --hwloc-xml; do
         $option $nowhere
 done
 for option in --plot --markdown; do
-    refused_first "scoreboard$option-in-no-folder" 'there is no such folder' $nowhere scoreboard --host milan-vm "--json=$other" \
-        $option=$nowhere
+    refused_first "scoreboard$option-in-no-folder" 'there is no such folder' $nowhere report standings --host milan-vm \
+        "--json=$other" $option=$nowhere
 done
 refused_first advise--json-in-no-folder 'there is no such folder' $nowhere advise --workload churn-touch --json=$nowhere
 refused_first report--output-in-no-folder 'there is no such folder' $nowhere report --logs "$scratch/logs" -o $nowhere
@@ -112,7 +113,7 @@ fi
 # An existing file is replaced only by a complete result.
 kept() {
     echo before >"$scratch/kept.json"
-    (ulimit -f 1 && exec "$LOCUS" scoreboard --json="$scratch/kept.json") >"$out" 2>"$err" </dev/null
+    (ulimit -f 1 && exec "$LOCUS" report standings --json="$scratch/kept.json") >"$out" 2>"$err" </dev/null
     why="exit $?, and the file begins with $(head -c 20 "$scratch/kept.json")"
     [ "$(cat "$scratch/kept.json")" = before ]
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus packet and locus import, for sender and receiver: LOCUS=path/to/locus BUILD=build/VARIANT. LOCUS_ASAN also gets the bad
-# packets.
+# locus packet and locus packet import, for sender and receiver: LOCUS=path/to/locus BUILD=build/VARIANT. LOCUS_ASAN also gets the
+# bad packets.
 #
 # One packet of smoke runs is made and unpacked. A case changes a copy, and packs it as `locus packet` does (packer); a patient
 # forger also updates all hashes (reseal).
@@ -49,10 +49,10 @@ contents() { (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2); }
 refuses unknown_postulate 2 '9999-.*there is no such postulate here' packet 9999
 refuses what_is_no_number 2 "'churn' is not the number of a postulate" packet churn
 refuses numbers_with_full 2 'no numbers' packet --full 0002
-refuses no_packet 2 'which packet' import
-refuses two_packets 2 'one packet or folder at a time' import x y
-refuses a_key_and_a_checkpoint 2 'one of them' import x --key y --checkpoints z
-refuses a_signed_folder 1 'only a packet is signed' import "$REPO/logs/guest-n2" --key x --logs build
+refuses no_packet 2 'which packet' packet import
+refuses two_packets 2 'one packet or folder at a time' packet import x y
+refuses a_key_and_a_checkpoint 2 'one of them' packet import x --key y --checkpoints z
+refuses a_signed_folder 1 'only a packet is signed' packet import "$REPO/logs/guest-n2" --key x --logs build
 refuses a_folder_that_is_not_there 2 'nowhere/p.tar: .*Name another place' packet --smoke 0010 -o nowhere/p.tar
 refuses official_outside_a_repository 1 'repository' packet 0010 -o p.tar
 refuses no_record_to_pack 1 'ledger.jsonl: No such file' packet --no-run -o p.tar
@@ -93,7 +93,7 @@ wrong() {
     local name=$1 word=$2 archive=$3 program
     for program in "$LOCUS" "${LOCUS_ASAN:-}"; do
         [ -n "$program" ] || continue
-        (cd "$scratch/ours" && exec "$program" import "$archive" --logs build/logs) >"$out" 2>"$err" </dev/null
+        (cd "$scratch/ours" && exec "$program" packet import "$archive" --logs build/logs) >"$out" 2>"$err" </dev/null
         why="exit $?: $(cat "$out" "$err" | head -n 3)"
         if [ "${why%%:*}" != 'exit 1' ]; then break; fi
         grep -q -- "$word" "$out" "$err" || break
@@ -216,8 +216,8 @@ gzip -c p.tar >"$scratch/p.tar.gz" && wrong a_compressed_one 'compressed, unpack
 (cd "$scratch/good" && tar -cf "$scratch/other.tar" bm1) && wrong packed_by_hand 'no plain file' "$scratch/other.tar"
 head -c 5000 /dev/urandom >"$scratch/noise" && wrong noise 'no archive' "$scratch/noise"
 wrong a_folder_that_is_no_hosts "no host's record" "$scratch/good"
-(cd "$scratch/ours" && refuses no_such_file 2 'No such file' import nowhere.tar)
-(cd "$scratch" && refuses outside_of_a_clone 2 'no postulates/ here' import theirs/p.tar)
+(cd "$scratch/ours" && refuses no_such_file 2 'No such file' packet import nowhere.tar)
+(cd "$scratch" && refuses outside_of_a_clone 2 'no postulates/ here' packet import theirs/p.tar)
 
 # --- filing --------------------------------------------------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ cd "$scratch/ours" && mkdir -p logs && first=$scratch/theirs/p.tar
 refuses_filing() { # NAME WORD ARCHIVE: nothing that is there changes
     contents . >"$scratch/before"
     wrong_root=${4:-build/logs}
-    "$LOCUS" import "$3" --logs "$wrong_root" >"$out" 2>"$err"
+    "$LOCUS" packet import "$3" --logs "$wrong_root" >"$out" 2>"$err"
     why="exit $?: $(cat "$out" "$err")"
     contents . >"$scratch/after"
     if [ "${why%%:*}" = 'exit 1' ] && cat "$out" "$err" | grep -q -- "$2" &&
@@ -235,17 +235,17 @@ refuses_filing() { # NAME WORD ARCHIVE: nothing that is there changes
         fail "$1" "$why $(diff "$scratch/before" "$scratch/after" | head -n 2)"
     fi
 }
-check dry_run_says_that_all_is_well locus 0 import "$first" --dry-run
+check dry_run_says_that_all_is_well locus 0 packet import "$first" --dry-run
 why="something was filed: $(find . -newer "$first" -type f)"
 check dry_run_files_nothing [ -z "$(find build logs -type f)" ]
 why=
 refuses_filing smoke_does_not_go_to_logs 'smoke runs and trials do not go to logs/' "$first" logs
-check it_is_filed locus 0 import "$first" --logs build/logs
+check it_is_filed locus 0 packet import "$first" --logs build/logs
 check it_says_so grep -q '^filed  *build/logs/bm1, new' "$out"
 check verify_is_content locus 0 verify --logs build/logs --checkpoint build/logs/bm1/packet/$made/seal
 check verify_counts_it grep -q ', 1 packet: all is well' "$out"
 contents build >"$scratch/filed"
-check again_changes_nothing eval "'$LOCUS' import '$first' --logs build/logs | grep -q 'has all of it already' &&
+check again_changes_nothing eval "'$LOCUS' packet import '$first' --logs build/logs | grep -q 'has all of it already' &&
     contents build | cmp - '$scratch/filed'"
 verify_finds() { # NAME WORD FILE
     cp "$3" "$scratch/kept" && sed -i '1s/./X/' "$3"
@@ -273,14 +273,14 @@ for broken in "log of ours" "ledger of ours"; do
 done
 cp -a build/logs/bm1 "$scratch/kept-host"
 mkdir -p build/logs/bm1/0011-push-across-nodes && cp "$scratch"/theirs/build/logs/bm1/0011-*/*.jsonl build/logs/bm1/0011-*/
-check a_filing_that_crashed_goes_on locus 0 import "$later" --logs build/logs
+check a_filing_that_crashed_goes_on locus 0 packet import "$later" --logs build/logs
 check then_all_is_well locus 0 verify --logs build/logs
 rm -rf build/logs/bm1 && mv "$scratch/kept-host" build/logs/bm1
-check a_longer_ledger_is_filed locus 0 import "$later" --logs build/logs
+check a_longer_ledger_is_filed locus 0 packet import "$later" --logs build/logs
 check it_says_what_came grep -qE '^filed  *build/logs/bm1, [0-9]+ new files' "$out"
 check all_is_well_with_it eval "'$LOCUS' verify --logs build/logs | grep -q ', 3 packets: all is well'"
 check what_was_there_is_as_it_was eval "grep -v ledger.jsonl '$scratch/filed' | (cd build && sha256sum -c --quiet)"
-check the_older_packet_has_nothing_new eval "'$LOCUS' import '$first' --logs build/logs | grep -q 'has all of it already'"
+check the_older_packet_has_nothing_new eval "'$LOCUS' packet import '$first' --logs build/logs | grep -q 'has all of it already'"
 check the_ledger_is_theirs cmp build/logs/bm1/ledger.jsonl "$scratch/theirs/build/logs/bm1/ledger.jsonl"
 check the_report_shows_it locus 0 report --logs build/logs -o "$scratch/report.html"
 
@@ -298,7 +298,7 @@ exec 9>&-
 cd "$scratch/ours" && there=$scratch/there/bm1 home=build/logs kept=$scratch/checkpoints
 why=
 mkdir "$scratch/there" && cp -a "$scratch/theirs/build/logs/bm1" "$there" && rm -rf $home
-brings() { "$LOCUS" import "$there" --logs $home --checkpoints "$kept" >"$out" 2>"$err"; }
+brings() { "$LOCUS" packet import "$there" --logs $home --checkpoints "$kept" >"$out" 2>"$err"; }
 check a_folder_comes_home eval "brings && diff -r '$there' $home/bm1 && '$LOCUS' verify --logs $home --checkpoint '$kept/bm1'"
 says_it() { holds "$1" "no '$2': $(cat "$out")" grep -q -- "$2" "$out"; }
 says_it it_says_what_came_home '^filed  *build/logs/bm1, new'
@@ -343,10 +343,10 @@ if command -v ssh-keygen >/dev/null; then
     for key in good other; do "$LOCUS" packet --smoke --no-run --sign "$scratch/key-$key" -o "$key.tar" >"$out" 2>"$err"; done
     cd "$scratch/ours" || exit 1
     why=
-    check the_right_signature eval "'$LOCUS' import '$scratch/theirs/good.tar' --key '$scratch/allowed' --dry-run |
+    check the_right_signature eval "'$LOCUS' packet import '$scratch/theirs/good.tar' --key '$scratch/allowed' --dry-run |
         grep -q '^signed by  *good@example.org'"
     refuses_signature() {
-        ! "$LOCUS" import "$2" --key "$scratch/allowed" --dry-run >"$out" 2>"$err" && grep -q "$1" "$out"
+        ! "$LOCUS" packet import "$2" --key "$scratch/allowed" --dry-run >"$out" 2>"$err" && grep -q "$1" "$out"
     }
     check the_wrong_signature refuses_signature 'of nobody who may sign' "$scratch/theirs/other.tar"
     check no_signature refuses_signature 'not signed' "$first"
@@ -363,7 +363,7 @@ official() {
         mkdir postulates experiments logs && touch logs/README.md &&
         printf 'one\n' >postulates/0001-one.md && printf 'two\n' >postulates/0002-two.md && git add -A && git commit -qm one &&
         git clone -q . "$scratch/clone" && "$forge" file && "$forge" first && "$forge" second &&
-        "$LOCUS" packet --no-run -o ../official.tar && cd "$scratch/clone" && "$LOCUS" import ../official.tar &&
+        "$LOCUS" packet --no-run -o ../official.tar && cd "$scratch/clone" && "$LOCUS" packet import ../official.tar &&
         "$LOCUS" verify && git add -A && git commit -qm packet && "$LOCUS" verify --git
 }
 check official_runs_come_to_logs official
@@ -386,41 +386,41 @@ check a_host_with_a_record_makes_a_packet author
 check the_sender_is_told_that_it_goes_along grep -q "^record  *$record goes along" "$out"
 record_packet=$scratch/record.tar
 in_clone() { cd "$scratch/$1" && shift && "$@"; }
-check dry_run_shows_the_record in_clone reader eval "'$LOCUS' import '$record_packet' --dry-run >'$out' &&
+check dry_run_shows_the_record in_clone reader eval "'$LOCUS' packet import '$record_packet' --dry-run >'$out' &&
     grep -q '^record  *$record, new here' '$out' && [ ! -e $record ]"
 cd "$scratch/reader" && mkdir -p build/logs &&
     refuses_filing a_record_goes_beside_logs_only 'its records go to experiments/, beside logs/' "$record_packet" build/logs
 rm -rf build
 why=
-check a_record_comes_with_its_packet in_clone reader eval "'$LOCUS' import '$record_packet' >'$out' &&
+check a_record_comes_with_its_packet in_clone reader eval "'$LOCUS' packet import '$record_packet' >'$out' &&
     cmp $record '$scratch/author/$record'"
 check it_says_that_a_record_came grep -q "^record  *$record, new here" "$out"
 check it_says_what_to_commit grep -q '^next  *git add logs experiments && git commit' "$out"
 check it_leaves_no_copy_in_logs [ ! -e "$scratch/reader/logs/bm1/experiments" ]
 check it_verifies_with_the_record in_clone reader eval "'$LOCUS' verify && git add -A && git commit -qm packet &&
     '$LOCUS' verify --git"
-check again_it_has_all in_clone reader eval "'$LOCUS' import '$record_packet' >'$out' &&
+check again_it_has_all in_clone reader eval "'$LOCUS' packet import '$record_packet' >'$out' &&
     grep -q 'has all of it already' '$out' && grep -q '^record  *$record, here already' '$out' &&
     [ -z \"\$(git status --porcelain)\" ]"
 
 # A filing that was killed while it wrote the record.
 check a_half_record_of_a_crash_is_in_nobodys_way in_clone late eval "mkdir -p experiments && printf 'half' >$record.part &&
-    cp -a . '$scratch/half' && cd '$scratch/half' && '$LOCUS' import '$record_packet' &&
+    cp -a . '$scratch/half' && cd '$scratch/half' && '$LOCUS' packet import '$record_packet' &&
     cmp $record '$scratch/author/$record' && [ ! -e $record.part ]"
 rm -f "$scratch/late/$record.part"
 
 # The way back: what the reader has, its author has, too; and a clone that got the record by git first.
-check its_author_gets_its_seal in_clone author eval "'$LOCUS' import '$record_packet' | grep -q ', 1 new file, 0 '"
+check its_author_gets_its_seal in_clone author eval "'$LOCUS' packet import '$record_packet' | grep -q ', 1 new file, 0 '"
 check a_clone_that_has_the_record in_clone late eval "cp '$scratch/author/$record' $record &&
-    '$LOCUS' import '$record_packet' >'$out' && grep -q '^record  *$record, here already' '$out' && '$LOCUS' verify"
+    '$LOCUS' packet import '$record_packet' >'$out' && grep -q '^record  *$record, here already' '$out' && '$LOCUS' verify"
 rm -rf "$scratch/late/logs/bm1"
 check a_filing_that_crashed_after_its_record in_clone late eval "! '$LOCUS' verify >'$out' &&
-    grep -q '$record:1: a record that no ledger has entered' '$out' && '$LOCUS' import '$record_packet' && '$LOCUS' verify"
+    grep -q '$record:1: a record that no ledger has entered' '$out' && '$LOCUS' packet import '$record_packet' && '$LOCUS' verify"
 
 cd "$scratch/rival" && printf 'record\nof another\n' >$record
 refuses_record() { # NAME WORD [ARCHIVE]: nothing that is there changes
     contents . >"$scratch/before"
-    "$LOCUS" import "${3:-$record_packet}" >"$out" 2>"$err"
+    "$LOCUS" packet import "${3:-$record_packet}" >"$out" 2>"$err"
     why="exit $?: $(cat "$out" "$err")"
     contents . >"$scratch/after"
     if [ "${why%%:*}" = 'exit 1' ] && grep -q -- "$2" "$out" && cmp -s "$scratch/before" "$scratch/after" &&
@@ -445,12 +445,12 @@ resealed a_record_of_a_run_that_is_not_here "import that run's host first" \
     "sed -i '/\"t\":\"record\"/s/aaaaaa/eeeeee/' ledger.jsonl"
 resealed a_packet_that_does_not_bring_its_record "$record is not here, and did not come along" "rm -r experiments"
 why=
-check unless_it_is_here in_clone rival eval "cp '$scratch/author/$record' $record && '$LOCUS' import '$scratch/changed.tar'"
+check unless_it_is_here in_clone rival eval "cp '$scratch/author/$record' $record && '$LOCUS' packet import '$scratch/changed.tar'"
 
 sed -i '2s/"time":"2/"time":"3/' "$scratch/sealed/bm1/ledger.jsonl" && (cd "$scratch/sealed/bm1" && reseal) &&
     packer "$scratch/clock.tar" "$scratch/sealed"
 rm -rf "$scratch/rival/logs/bm1"
-check a_clock_that_was_wrong_is_said in_clone rival eval "'$LOCUS' import '$scratch/clock.tar' --dry-run >'$out' &&
+check a_clock_that_was_wrong_is_said in_clone rival eval "'$LOCUS' packet import '$scratch/clock.tar' --dry-run >'$out' &&
     grep -q '^remark  *bm1/ledger.jsonl:3: its time, 2.* a clock was wrong' '$out'"
 
 # --- full disks and crashes ----------------------------------------------------------------------------------------------------
@@ -466,7 +466,7 @@ if full_disk true 2>"$err"; then
     check a_full_disk_is_named_with_a_remedy \
         grep -q "^locus: $scratch/small/p.tar: No space left on device. Make room.*--no-run" "$err"
     check it_fails_and_leaves_nothing [ "$(paste -sd ' ' "$out")" = '1 0' ]
-    full_disk sh -c "cd '$scratch/ours' && '$LOCUS' import '$later' --logs '$scratch/small'; echo \$?
+    full_disk sh -c "cd '$scratch/ours' && '$LOCUS' packet import '$later' --logs '$scratch/small'; echo \$?
         ls -A '$scratch/small' | wc -l" >"$out" 2>"$err"
     why="$(cat "$out" "$err")"
     check filing_on_a_full_disk_leaves_nothing [ "$(paste -sd ' ' "$out")" = '1 0' ]
@@ -497,5 +497,5 @@ check an_interrupted_run_is_a_crash eval "'$LOCUS' verify --logs build/logs | gr
 stopped KILL 2>/dev/null
 check nothing_but_the_record_is_left [ ! -e stopped.tar ]
 check the_next_call_makes_it locus 0 packet --smoke 0002 -o stopped.tar
-check with_the_crashes_in_it eval "cd '$scratch/ours' && '$LOCUS' import '$scratch/theirs/stopped.tar' --dry-run"
+check with_the_crashes_in_it eval "cd '$scratch/ours' && '$LOCUS' packet import '$scratch/theirs/stopped.tar' --dry-run"
 done_testing

@@ -36,7 +36,7 @@ check it_is_made_in_the_guest eval "grep -q '^smoke 0' '$scratch/said' && grep -
 packet() {
     local name=$1 root=$2
     why=
-    check "$1_is_checked_and_filed" locus 0 import "$project/$home/$name.tar" --logs "$root"
+    check "$1_is_checked_and_filed" locus 0 packet import "$project/$home/$name.tar" --logs "$root"
     check "$1_is_said_to_be_emulated" grep -q '^host  *guest-packet, emulated: counts, no times' "$out"
     tail -n 1 "$root"/guest-packet/ledger.jsonl >"$scratch/line"
     says "$1_says_so_itself" '.kind == "emulated"' "$scratch/line"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus postulate and locus list from outside: in a repository of their own, from the first draft to the ledger.
+# locus postulate and locus postulate list from outside: in a repository of their own, from the first draft to the ledger.
 set -u
 LOCUS=$(realpath "${LOCUS:-build/gcc/locus}")
 REPO=${REPO:-$PWD}
@@ -32,7 +32,7 @@ expect() {
 mkdir "$scratch/work" && cd "$scratch/work" || exit 1
 expect without_its_folder 2 'no postulates/ here' "$LOCUS" postulate check
 mkdir postulates
-expect list_of_none 0 'No postulate yet' "$LOCUS" list
+expect list_of_none 0 'No postulate yet' "$LOCUS" postulate list
 expect new_takes_the_first_number 0 'postulates/0001-one.md' "$LOCUS" postulate new one
 expect new_takes_the_next_number 0 'postulates/0002-one.md' "$LOCUS" postulate new one
 rm postulates/*
@@ -54,15 +54,15 @@ rm postulates/9000-old.md
 expect prior_must_be_told 1 "9001-churn.md:48: 'prior' has to say" "$LOCUS" postulate check 9001
 sed -i 's/^prior:$/prior: nothing/' $file
 expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
-expect list_shows_it 0 '9001    no          1  none yet      churn' "$LOCUS" list
-expect title_survives_quoting 0 '"title": "glibc: \"pays\" \\ too"' "$LOCUS" list --json
-expect json_says_what_is_claimed 0 '"text": "hl_ratio(B/A) >= 1.25"' "$LOCUS" list --json
+expect list_shows_it 0 '9001    no          1  none yet      churn' "$LOCUS" postulate list
+expect title_survives_quoting 0 '"title": "glibc: \"pays\" \\ too"' "$LOCUS" postulate list --json
+expect json_says_what_is_claimed 0 '"text": "hl_ratio(B/A) >= 1.25"' "$LOCUS" postulate list --json
 sed -i 's/{id: P1, /&claim: glibc takes a quarter longer, /' $file
-expect json_has_the_claim_in_words 0 '"claim": "glibc takes a quarter longer"' "$LOCUS" list --json
-expect without_a_question_the_title_stands_for_it 0 '"question": "glibc: \"pays\" \\ too"' "$LOCUS" list --json
+expect json_has_the_claim_in_words 0 '"claim": "glibc takes a quarter longer"' "$LOCUS" postulate list --json
+expect without_a_question_the_title_stands_for_it 0 '"question": "glibc: \"pays\" \\ too"' "$LOCUS" postulate list --json
 sed 's/metric:/methric:/; s/9001/9002/' $file >postulates/9002-broken.md
 expect check_names_file_and_line 1 "postulates/9002-broken.md:41: unknown key 'methric' in a prediction" "$LOCUS" postulate check
-expect list_names_file_and_line 1 "9002-broken.md:41: unknown key" "$LOCUS" list
+expect list_names_file_and_line 1 "9002-broken.md:41: unknown key" "$LOCUS" postulate list
 expect check_of_one_sees_only_it 0 'ok' "$LOCUS" postulate check 9001
 sed 's/B: glibc/B: nosuch/; s/9001/9002/' $file >postulates/9002-broken.md
 expect unknown_contender 1 "arm B: unknown contender 'nosuch'" "$LOCUS" postulate check
@@ -102,12 +102,12 @@ before=$(cksum <logs/h/ledger.jsonl)
 expect file_it_again 0 'was filed already, unchanged' "$LOCUS" postulate file 9001 --host h
 [ "$before" = "$(cksum <logs/h/ledger.jsonl)" ] && pass again_adds_nothing || fail again_adds_nothing 'the ledger has changed'
 expect host_by_environment 0 'in logs/other/ledger.jsonl' env LOCUS_HOST=other "$LOCUS" postulate file 9001
-expect list_says_when 0 "9001    $(date -u +%Y)-" "$LOCUS" list
+expect list_says_when 0 "9001    $(date -u +%Y)-" "$LOCUS" postulate list
 sed -i 's/value: 1.25/value: 1.20/' $file && commit
 expect filed_and_then_edited 1 'it is not what was filed (logs/h/ledger.jsonl' "$LOCUS" postulate file 9001 --host h
 expect nor_on_a_third_host 1 'it is not what was filed' "$LOCUS" postulate file 9001 --host third
 expect check_sees_the_edit 1 'it is not what was filed' "$LOCUS" postulate check
-expect list_sees_the_edit 0 '9001    EDITED ' "$LOCUS" list
+expect list_sees_the_edit 0 '9001    EDITED ' "$LOCUS" postulate list
 git checkout -q HEAD~ -- $file
 sed 's/^requires/supersedes: "9001"\nrequires/; s/id: "9001"/id: "9002"/' $file >postulates/9002-better.md && commit
 expect a_correction_is_filed 0 '9002-better.md filed' "$LOCUS" postulate file 9002 --host h
@@ -117,19 +117,19 @@ else
     fail and_supersedes "$(tail -n 1 logs/h/ledger.jsonl)"
 fi
 sed -i '2s/9001/9003/' logs/other/ledger.jsonl
-expect a_broken_ledger_is_named 1 'logs/other/ledger.jsonl:2: ' "$LOCUS" list
+expect a_broken_ledger_is_named 1 'logs/other/ledger.jsonl:2: ' "$LOCUS" postulate list
 expect nothing_is_filed_beside_it 1 'logs/other/ledger.jsonl:2: ' "$LOCUS" postulate file 9002 --host h
 rm -r logs/other
 mkdir logs/g && cp logs/h/ledger.jsonl logs/g/
 
 if [ -c /dev/full ]; then # more than the stream holds: the write that fails is not the last one
-    (cd "$REPO" && "$LOCUS" list --json >/dev/full 2>"$err")
+    (cd "$REPO" && "$LOCUS" postulate list --json >/dev/full 2>"$err")
     why="exit $?: $(cat "$err")"
     check list_on_a_full_disk eval "[ '${why%%:*}' = 'exit 1' ] && grep -q '^locus: standard output: ' '$err'"
 else
     skip list_on_a_full_disk "needs the device /dev/full"
 fi
-expect list_reads_no_arguments 2 "unexpected argument 'x'" "$LOCUS" list x
+expect list_reads_no_arguments 2 "unexpected argument 'x'" "$LOCUS" postulate list x
 
 # close HOST RUN VERDICT TIME: as a run that ends would append it; the hash is over the one before and the bytes of the line.
 close_run() {
@@ -141,7 +141,7 @@ close_run() {
 
 close_run h 9001-20260101T000000Z-aaaaaa falsified 2099-01-02T00:00:00Z
 close_run g 9001-20260101T000000Z-bbbbbb survived 2099-01-01T00:00:00Z
-expect list_has_the_latest_verdict 0 " 1  falsified " "$LOCUS" list
+expect list_has_the_latest_verdict 0 " 1  falsified " "$LOCUS" postulate list
 
 # A postulate is the whole experiment: what is filled in runs, and no file of code goes with it.
 rm postulates/* && expect new_to_run 0 'postulates/0001-mine.md' "$LOCUS" postulate new mine --title 'glibc pays'
@@ -159,7 +159,7 @@ else
     fail and_its_log_says_the_design "$(head -n 1 "$log" | cut -c 1-300)"
 fi
 sed -i 's/seed: 7/seed: 7, laps_counted: 1/' postulates/0001-mine.md
-expect its_words_are_listed 0 '"claim": "glibc pays a quarter"' "$LOCUS" list --json
+expect its_words_are_listed 0 '"claim": "glibc pays a quarter"' "$LOCUS" postulate list --json
 "$LOCUS" report "$log" -o "$scratch/page.html" >/dev/null
 check its_page_has_the_words_above_the_formula grep -q '>glibc pays a quarter<[^/].*hl_ratio(B/A) &gt;= 1.25' "$scratch/page.html"
 expect of_many_nodes_it_has_other_arms 2 "locus runs on one node only" "$LOCUS" run 1 --smoke -q --host h

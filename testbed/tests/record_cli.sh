@@ -98,10 +98,10 @@ rm -r logs && mv tampered logs
 
 # --- compare -------------------------------------------------------------------------------------------------------------------
 
-case_ compare_says_its_method 0 'rank-sum interval, unpaired' compare aaaaaa cccccc
+case_ compare_says_its_method 0 'rank-sum interval, unpaired' report compare aaaaaa cccccc
 if grep -Eq '^glibc .* 1\.05 \[1\.0[45], 1\.0[56]\]' "$scratch/out"; then pass compare_finds_five_percent
 else fail compare_finds_five_percent "$(grep glibc "$scratch/out")"; fi
-case_ compare_as_json 0 '"method"' compare --json aaaaaa cccccc
+case_ compare_as_json 0 '"method"' report compare --json aaaaaa cccccc
 if command -v jq >/dev/null; then
     if jq -e '.cells[0].arms[1].ratio | .low < 1.05 and 1.05 < .high' "$scratch/out" >/dev/null
     then pass compare_json_holds_the_truth
@@ -109,13 +109,13 @@ if command -v jq >/dev/null; then
 else
     skip compare_json_holds_the_truth "needs jq"
 fi
-case_ compare_one_run 2 'which two runs' compare aaaaaa
+case_ compare_one_run 2 'which two runs' report compare aaaaaa
 
 # The recipe of record/README.md, as it stands there.
 if command -v jq >/dev/null; then
     sed -n '/^    jq -s/,/>run.json$/p' "$readme" | sed 's|LOG|logs/bm1/*/*-aaaaaa.jsonl|' >recipe.sh
     sh recipe.sh
-    own=$("$LOCUS" compare --json aaaaaa bbbbbb | jq '.cells[0].arms[1].medians_ns[0]')
+    own=$("$LOCUS" report compare --json aaaaaa bbbbbb | jq '.cells[0].arms[1].medians_ns[0]')
     if jq -e --argjson own "$own" '.benchmarks | length == 6 and (.[1] | .metadata.name == "churn-touch/full B glibc" and
         (.runs | map(.values[0] * 1e9) | sort | (.[9] + .[10]) / 2 - $own | fabs < 0.01))' run.json >/dev/null
     then pass samples_for_other_tools

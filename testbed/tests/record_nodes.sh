@@ -68,7 +68,7 @@ holds a_missing_trace_is_a_sealed_log "$(log)" lines \
      and .[0].cells[0].trace_sha256 == null and (.[0].unmet | startswith("needs traces, and there is no azure-conv"))'
 missing=$(log)
 prints its_log_can_be_shown 0 'needs traces, and there is no azure-conv: set LOCUS' "$LOCUS" record show "$missing"
-prints its_log_can_be_compared 0 'Nothing else differs' "$LOCUS" compare "$missing" "$missing"
+prints its_log_can_be_compared 0 'Nothing else differs' "$LOCUS" report compare "$missing" "$missing"
 prints its_log_can_be_reported 0 'Of 2 predictions in 1 run, .* 2 could not be measured here' \
     "$LOCUS" report --logs build/logs -o missing.html
 prints its_log_can_be_verified 0 'all is well' "$LOCUS" verify --logs build/logs
@@ -118,7 +118,7 @@ holds the_log_has_all_members_and_no_nodes "$(head -c 300 "$log")" entries \
       .remote_touch_ratio == null and has("wandered_ratio") and has("abroad_free_ratio")))'
 closed() { tail -n 1 build/logs/test-host/ledger.jsonl | jq -e "$1"; }
 holds the_ledger_says_hardware "$(closed .)" closed 'has("emulated") and .emulated == null'
-prints list_says_nothing_of_hardware 0 '^0002 ' "$LOCUS" list --logs build/logs
+prints list_says_nothing_of_hardware 0 '^0002 ' "$LOCUS" postulate list --logs build/logs
 holds nor_does_it_say_guest "$(cat "$scratch/out")" eval "! grep -q guest '$scratch/out'"
 
 trial trial_in_a_guest 0 '^guest   made in an emulated guest (n2): counts, no times$' \
@@ -135,13 +135,13 @@ holds its_log_says_so "$(head -c 300 "$log")" entries '.[0].emulated == "n2" and
 holds its_ledger_says_so "$(closed .)" closed '.emulated == "n2"'
 holds its_samples_keep_their_times "" entries '[.[] | select(.t == "s")] | all(.[]; .time_ns > 0)'
 prints list_names_the_guest 0 '^ *The verdict of 0002 is of an emulated guest (n2): counts, no times.$' \
-    "$LOCUS" list --logs build/logs
-prints list_names_it_to_programs 0 '"emulated": "n2"' "$LOCUS" list --logs build/logs --json
+    "$LOCUS" postulate list --logs build/logs
+prints list_names_it_to_programs 0 '"emulated": "n2"' "$LOCUS" postulate list --logs build/logs --json
 prints verify_takes_it 0 'all is well' "$LOCUS" verify --logs build/logs
 prints it_is_shown 0 '^## Gates' "$LOCUS" record show "$log"
 holds and_says_so_at_its_top "$(head -n 8 "$scratch/out")" \
     eval "head -n 8 '$scratch/out' | grep -qF 'Made in an emulated machine (n2)'"
-prints compare_has_no_ratio 0 'made in an emulated guest (n2): counts, no times' "$LOCUS" compare "$hardware" "$log"
+prints compare_has_no_ratio 0 'made in an emulated guest (n2): counts, no times' "$LOCUS" report compare "$hardware" "$log"
 holds none_at_all "$(grep glibc "$scratch/out")" eval "grep -q 'glibc .* no times$' '$scratch/out'"
 prints reproducing_it_is_refused 2 'locus guest -m n2 -- run 0002 --seed' sh "$REPO/testbed/reproduce.sh" "$log"
 prints report_counts_them 0 '2 of 7 runs were made in an emulated machine' \
@@ -167,7 +167,7 @@ for old in logs/*/*/*.jsonl; do
         holds "$name: what is shown is what was filed" "$(diff <(filed "$record") <(shown "$scratch/out") | head -n 2)" \
             cmp <(filed "$record") <(shown "$scratch/out")
     fi
-    prints "$name: compare" 0 'Nothing else differs' "$LOCUS" compare "$old" "$old"
+    prints "$name: compare" 0 'Nothing else differs' "$LOCUS" report compare "$old" "$old"
 done
 for record in experiments/0*.md; do
     holds "$(basename "$record" .md) is the record of a log that is here" "$record" \

@@ -157,7 +157,7 @@ why=
 rm -rf logs && git checkout -q . && git status --porcelain >"$scratch/status"
 why="smoke, file: $(head -n 1 "$scratch/err")"
 check what-a-trial-filed-is-filed-by-hand-afterwards eval "'$LOCUS' run 0002 --smoke -q --logs logs >'$scratch/out' 2>&1 &&
-    '$LOCUS' list --json --logs logs | jq -e '.experiments[] | select(.id == \"0002\") | .filed == null' &&
+    '$LOCUS' postulate list --json --logs logs | jq -e '.experiments[] | select(.id == \"0002\") | .filed == null' &&
     '$LOCUS' postulate file 0002 | grep -q '0002-churn-against-glibc.md filed in'"
 why="the filing was taken for the trial's own"
 check a-trial-does-not-undo-a-filing eval "'$LOCUS' run 0002 --smoke -q --logs logs >'$scratch/out' 2>&1 &&

@@ -74,7 +74,7 @@ unmeasurable() {
 
 runs() { # can the experiment be run here?
     [ "$("$locus" topo --json | grep -c '"kind": "DRAM"')" -ge 2 ] || return
-    "$locus" list --json | grep -q "\"$experiment\"" && return
+    "$locus" postulate list --json | grep -q "\"$experiment\"" && return
     skip "locus run where calls are denied: there is no experiment $experiment"
     return 1
 }

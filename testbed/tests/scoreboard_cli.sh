@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# locus scoreboard from outside: LOCUS=path/to/locus; record_scenario beside it in the build makes the runs. The last cases use
-# the repository's own record.
+# locus report standings from outside: LOCUS=path/to/locus; record_scenario beside it in the build makes the runs. The last cases
+# use the repository's own record.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
@@ -17,7 +17,7 @@ mkdir "$scratch/tree" && cd "$scratch/tree" || exit 1
 }
 
 # case_ NAME STATUS PATTERN ARGUMENT...
-case_() { prints "$1" "$2" "$3" "$LOCUS" scoreboard "${@:4}"; }
+case_() { prints "$1" "$2" "$3" "$LOCUS" report standings "${@:4}"; }
 
 json() { # NAME EXPRESSION: is it true of what was printed?
     if command -v jq >/dev/null; then says "$@"; else skip "$1" "needs jq"; fi
@@ -34,7 +34,7 @@ check names_a_contender_to_measure has locus-published
 case_ no_such_folder 2 'there is no such folder' --logs nowhere
 case_ another_word 2 "unexpected argument 'bm1'" bm1
 case_ two_forms_at_once 2 'only one of --json, --csv and --markdown' --json --csv
-case_ help 0 'locus scoreboard --cell' --help
+case_ help 0 'locus report standings --cell' --help
 
 # --- runs whose truth is known -------------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ check report_leads_to_the_run has '<a href="page/0002-20261121T101500Z-aaaaaa.ht
 check report_has_every_contender has '<tr data-contender="locus"' page/scoreboard.html
 if [ -w /dev/full ]; then
     for form in "" --json --csv --markdown; do
-        "$LOCUS" scoreboard ${form:+"$form"} >/dev/full 2>"$err"
+        "$LOCUS" report standings ${form:+"$form"} >/dev/full 2>"$err"
         holds "full_disk$form" "exit $?: $(cat "$err")" grep -qx 'locus: standard output: No space left on device' "$err"
     done
 else

@@ -31,7 +31,7 @@ static const char documentation[] =
     "  new SLUG          writes the next number's file, with every key explained\n"
     "  check [NNNN...]   reads all or these, and says what is wrong\n"
     "  file NNNN         enters one into this host's ledger, logs/HOST/ledger.jsonl\n\n"
-    "A postulate is the whole experiment: `locus run NNNN` runs its design. `locus list` shows them all.\n\n"
+    "A postulate is the whole experiment: `locus run NNNN` runs its design. `locus postulate list` shows them all.\n\n"
     "A prediction counts only if it came before its run, so what is filed has to be committed, and is never edited "
     "afterwards: an official run and `locus verify` compare its hash. Whoever knows better writes a new one with "
     "`supersedes: \"NNNN\"`.\n\n"

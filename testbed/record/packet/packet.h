@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// packet: what one host found out, in one archive to send (tar.h). `locus import` takes it home (import.h).
+// packet: what one host found out, in one archive to send (tar.h). `locus packet import` takes it home (import.h).
 //
 //     HOST/seal                       the ledger's checkpoint: HOST BYTES HASH
 //     HOST/seal.sig                   somebody's signature of it, as of any checkpoint (ssh-keygen, namespace locus-checkpoint)

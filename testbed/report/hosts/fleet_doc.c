@@ -80,7 +80,7 @@ static void add_overview(struct tb_doc *doc, const json_t *fleet)
             put_word(table, result);
     }
     tb_table_note(table, ". not run there; +2: two more official runs, older or without a verdict");
-    tb_doc_say(doc, NULL, "Its predictions and what was observed: locus compare NNNN, locus compare NNNN/P2");
+    tb_doc_say(doc, NULL, "Its predictions and what was observed: locus report compare NNNN, locus report compare NNNN/P2");
     say_all(doc, tb_member(fleet, "warnings"));
     json_array_foreach (tb_member(fleet, "answer"), i, entry)
         tb_doc_answer(doc, NULL, "%s", json_string_value(entry));

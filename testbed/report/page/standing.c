@@ -144,5 +144,5 @@ void tb_page_fleet(struct tb_doc *doc, const json_t *fleet, const char *folder)
     tb_doc_heading(doc, 3, NULL, NULL);
     tb_doc_say(doc, NULL,
                "Of each machine its newest official run that says something; +1: one more, older or without a verdict. The "
-               "same in a terminal, and each prediction on every machine with its intervals: locus compare");
+               "same in a terminal, and each prediction on every machine with its intervals: locus report compare");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus list: the postulates, and how far each has come: filed, decided.
+// locus postulate list: the postulates, and how far each has come: filed, decided.
 
 #include <stdio.h>
 #include <string.h>
@@ -33,9 +33,9 @@ static const char documentation[] =
     "its question and its predictions are in --json.\n\n"
     "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
-    "  locus list\n"
-    "  locus list --logs build/logs      verdicts of trial runs\n"
-    "  locus list --json | jq -r '.experiments[] | select(.verdict == null).id'\n\n"
+    "  locus postulate list\n"
+    "  locus postulate list --logs build/logs      verdicts of trial runs\n"
+    "  locus postulate list --json | jq -r '.experiments[] | select(.verdict == null).id'\n\n"
     "Exit status: 0 done, 1 a postulate cannot be read or a ledger is broken, 2 bad input.";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -44,7 +44,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case 'l': arguments->logs = argument; return 0;
-    case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus list --help)", argument);
+    case ARGP_KEY_ARG: return tb_cli_bad(state, "unexpected argument '%s' (see: locus postulate list --help)", argument);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -143,10 +143,10 @@ static int command(int argc, char **argv)
     const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
     struct tb_store filed = {0};
     struct tb_postulates all = {0};
-    int status = tb_cli_parse(&argp, "list", argc, argv, &arguments);
+    int status = tb_cli_parse(&argp, "postulate list", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    status = tb_cli_clone("list");
+    status = tb_cli_clone("postulate list");
     if (status)
         return status;
     int rc = tb_postulates_load(&all), ledgers = tb_store_add_ledgers(&filed, arguments.logs);
@@ -160,4 +160,4 @@ static int command(int argc, char **argv)
     return status;
 }
 
-TB_COMMAND(90, "list", "the postulates, and what became of them *", command);
+TB_COMMAND(105, "postulate list", "the postulates and their verdicts *", command);

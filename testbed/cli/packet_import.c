@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus import: the way of another host's record into this one.
+// locus packet import: the way of another host's record into this one.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,9 +39,9 @@ static const char documentation[] =
     "It works on the postulates and logs of a clone of the project's repository: call it at the top of one. It needs GNU tar for "
     "packets.\n\n"
     "Examples:\n"
-    "  locus import two-socket-epyc-20261122T101500Z.locus-packet.tar --dry-run\n"
-    "  locus import p.tar --key allowed_signers && git add logs experiments && git commit\n"
-    "  locus import /mnt/bm1/locus/logs/bm1 --checkpoints ~/.local/state/locus/checkpoints\n\n"
+    "  locus packet import two-socket-epyc-20261122T101500Z.locus-packet.tar --dry-run\n"
+    "  locus packet import p.tar --key allowed_signers && git add logs experiments && git commit\n"
+    "  locus packet import /mnt/bm1/locus/logs/bm1 --checkpoints ~/.local/state/locus/checkpoints\n\n"
     "Exit status: 0 done; 1 something is wrong and nothing came home; 2 bad input.";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -213,10 +213,10 @@ static int command(int argc, char **argv)
     struct tb_import_config config = {.root = "logs"};
     struct tb_import import;
     char why[1024];
-    int status = tb_cli_parse(&argp, "import", argc, argv, &config);
+    int status = tb_cli_parse(&argp, "packet import", argc, argv, &config);
     if (status != TB_CLI_RUN)
         return status;
-    status = tb_cli_clone("import");
+    status = tb_cli_clone("packet import");
     if (status)
         return status;
     int rc = tb_import_open(&import, &config, why, sizeof why);
@@ -227,4 +227,4 @@ static int command(int argc, char **argv)
     return status;
 }
 
-TB_COMMAND(180, "import", "another host's record, a packet or a folder, into this one *", command);
+TB_COMMAND(180, "packet import", "add another host's record, a packet or a folder, to this one *", command);

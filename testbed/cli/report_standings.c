@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus scoreboard: the standing table, from the record.
+// locus report standings: the standing table, from the record.
 
 #include <string.h>
 
@@ -41,12 +41,12 @@ static const char documentation[] =
     "With --all, what this program has and no run has measured is listed with the command that would do it, so a contender or a "
     "workload that you have just added is there by its name.\n\n"
     "Examples:\n"
-    "  locus scoreboard\n"
-    "  locus scoreboard --cell '*/full' --host bm1\n"
-    "  locus scoreboard --cell 'steady-decode/full/spin/1w/4KiB'    the long form of a cell\n"
-    "  locus scoreboard --all --markdown=build/scoreboard.md --plot build/scoreboard.svg\n"
-    "  locus scoreboard --csv                                       a line for each contender in each cell\n"
-    "  locus scoreboard --json | jq '.tables[] | {cell, first: .contenders[0].name}'\n\n"
+    "  locus report standings\n"
+    "  locus report standings --cell '*/full' --host bm1\n"
+    "  locus report standings --cell 'steady-decode/full/spin/1w/4KiB'    the long form of a cell\n"
+    "  locus report standings --all --markdown=build/scoreboard.md --plot build/scoreboard.svg\n"
+    "  locus report standings --csv                                       a line for each contender in each cell\n"
+    "  locus report standings --json | jq '.tables[] | {cell, first: .contenders[0].name}'\n\n"
     "Exit status: 0 shown, 1 there is nothing to show, 2 bad input.";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -97,7 +97,7 @@ static int command(int argc, char **argv)
     const struct argp argp = {options, parse, NULL, documentation, children, NULL, NULL};
     struct tb_store store = {0};
     json_t *board = NULL;
-    int status = tb_cli_parse(&argp, "scoreboard", argc, argv, &arguments);
+    int status = tb_cli_parse(&argp, "report standings", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
     if (tb_forms_check(&arguments.forms))
@@ -114,4 +114,4 @@ static int command(int argc, char **argv)
     return status;
 }
 
-TB_COMMAND(150, "scoreboard", "the standing table of contenders, from the record", command);
+TB_COMMAND(142, "report standings", "the standing table of contenders, from the record", command);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus compare: all hosts side by side, or two runs.
+// locus report compare: all hosts side by side, or two runs.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,11 +52,13 @@ static error_t settle(struct arguments *arguments, struct argp_state *state)
     if (postulates == arguments->count)
         return 0;
     if (postulates > 0)
-        return tb_cli_bad(state, "either two runs, or postulates such as 0013 or 0013/P2 (see: locus compare --help)");
+        return tb_cli_bad(state, "either two runs, or postulates such as 0013 or 0013/P2 (see: locus report compare --help)");
     if (arguments->count > 2)
-        return tb_cli_bad(state, "unexpected argument '%s' (see: locus compare --help)", arguments->names[2]);
+        return tb_cli_bad(state, "unexpected argument '%s' (see: locus report compare --help)", arguments->names[2]);
     if (arguments->count < 2)
-        return tb_cli_bad(state, "locus compare: which two runs? (locus compare a1b2c3 d4e5f6; of all hosts: locus compare 0013)");
+        return tb_cli_bad(
+            state,
+            "locus report compare: which two runs? (locus report compare a1b2c3 d4e5f6; of all hosts: locus report compare 0013)");
     if (arguments->host || arguments->logs)
         return tb_cli_bad(state, "--host and --logs are for all hosts side by side, and not for two runs");
     return 0;
@@ -92,13 +94,13 @@ static const char documentation[] =
     "held against the other run's: it is reproduced when the two intervals overlap; an exact figure when it, or "
     "what it means for the claim, is the same. testbed/reproduce.sh RUN makes a second run from the log of the first.\n\n"
     "Examples:\n"
-    "  locus compare                             all hosts, all postulates\n"
-    "  locus compare 0005                        the predictions of one, by host\n"
-    "  locus compare 0005/P2                     on which machines does P2 survive?\n"
-    "  locus compare --json 0005/P2 | jq '.postulates[0].predictions[0].results[] | {host, verdict, low, high}'\n"
-    "  locus compare a1b2c3 d4e5f6               two runs\n"
-    "  locus compare logs/bm1/0002-x/A.jsonl logs/bm2/0002-x/B.jsonl\n"
-    "  locus compare --json a1b2c3 d4e5f6 | jq '.cells[].arms[].ratio'\n\n"
+    "  locus report compare                             all hosts, all postulates\n"
+    "  locus report compare 0005                        the predictions of one, by host\n"
+    "  locus report compare 0005/P2                     on which machines does P2 survive?\n"
+    "  locus report compare --json 0005/P2 | jq '.postulates[0].predictions[0].results[] | {host, verdict, low, high}'\n"
+    "  locus report compare a1b2c3 d4e5f6               two runs\n"
+    "  locus report compare logs/bm1/0002-x/A.jsonl logs/bm2/0002-x/B.jsonl\n"
+    "  locus report compare --json a1b2c3 d4e5f6 | jq '.cells[].arms[].ratio'\n\n"
     "Exit status: 0 compared, 1 it failed, there is nothing to compare, or a ledger is broken, 2 bad input.";
 
 // --- two runs ------------------------------------------------------------------------------------------------------------------
@@ -141,14 +143,15 @@ static int check(const struct arguments *arguments, const json_t *fleet)
         snprintf(id, sizeof id, "%.4s", *wanted);
         const json_t *postulate = tb_fleet_find(tb_member(fleet, "postulates"), id), *ids = tb_member(postulate, "ids");
         if (!postulate) {
-            tb_error("%s: there is no official run of it below %s (locus list shows what there is; locus run %s --official)", id,
-                     logs, id);
+            tb_error(
+                "%s: there is no official run of it below %s (locus postulate list shows what there is; locus run %s --official)",
+                id, logs, id);
             return TB_EXIT_FAILED;
         }
         if (!(*wanted)[4] || tb_fleet_find(tb_member(postulate, "predictions"), *wanted + 5))
             continue;
         if (json_array_size(ids) == 0)
-            tb_error("%s: no run of it has judged a prediction yet (locus compare %s)", *wanted, id);
+            tb_error("%s: no run of it has judged a prediction yet (locus report compare %s)", *wanted, id);
         else
             tb_error("%s: %s has no such prediction; it has %s to %s", *wanted, id, json_string_value(json_array_get(ids, 0)),
                      json_string_value(json_array_get(ids, json_array_size(ids) - 1)));
@@ -178,10 +181,10 @@ static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct argp argp = {options, parse, "[NNNN[/P2]... | RUN RUN]", documentation, children, NULL, NULL};
-    int status = tb_cli_parse(&argp, "compare", argc, argv, &arguments);
+    int status = tb_cli_parse(&argp, "report compare", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
     return arguments.count == 0 || arguments.wanted[0] ? compare_hosts(&arguments) : compare_runs(&arguments);
 }
 
-TB_COMMAND(160, "compare", "all hosts side by side, or two runs", command);
+TB_COMMAND(144, "report compare", "all hosts side by side, or two runs", command);
