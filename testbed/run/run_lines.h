@@ -33,4 +33,7 @@ json_t *tb_line_after(void);
 // it is in this binary, or in the C library; "ABSENT": this host lacks it.
 json_t *tb_line_environment(const char *root, const struct tb_arm arms[], uint32_t arms_count);
 
+// Sets "nodes" and the three ratios in `line`; all null for a run of one node. 0 or -ENOMEM.
+int tb_line_nodes(json_t *line, const struct tb_nodes_sample *nodes);
+
 #endif

@@ -7,7 +7,7 @@
 
 #include "placement/memory/policy.h"
 #include "testbed/base/tests/json_says.h"
-#include "testbed/run/run_lines_nodes.h"
+#include "testbed/run/run_lines.h"
 
 static struct tb_nodes_sample nodes; // large, and all 0 at first: Criterion gives each test a process of its own
 static json_t *line;
