@@ -217,9 +217,9 @@ json_t *tb_line_experiment(const struct tb_postulate *postulate)
 // --- node by node (log.h has the members) --------------------------------------------------------------------------------------
 //
 // Counts are written as they came, by the nodes' OS numbers. A pair of nodes, or a node of a placement, that counted nothing is
-// left out, since most of the square is empty. Only the ratios are worked out here, so that there is one way to form them: a metric must
-// not depend on who reads the log. The sample comes from another process, which may have died halfway: a count of rows is never
-// trusted beyond its array.
+// left out, since most of the square is empty. Only the ratios are worked out here, so that there is one way to form them: a metric
+// must not depend on who reads the log. The sample comes from another process, which may have died halfway: a count of rows is
+// never trusted beyond its array.
 
 static json_t *number(uint64_t value)
 {
