@@ -60,7 +60,7 @@ int tb_cli_outputs_check(const char *const paths[], size_t count)
         for (size_t other = 0; paths[i] && other < i; other++) {
             if (!paths[other] || strcmp(paths[other], paths[i]))
                 continue;
-            tb_error("%s is named for two outputs: give each a file of its own", paths[i]);
+            tb_error("%s: two outputs have this name: give each a file of its own", paths[i]);
             return TB_EXIT_FAILED;
         }
     }

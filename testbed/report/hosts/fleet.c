@@ -551,10 +551,14 @@ static json_t *disagree_json(const struct fleet *fleet, json_t *answer)
                     tb_json_appended(list, json_pack("{s:O, s:O, s:O}", "postulate", tb_member(postulate, "id"), "prediction",
                                                      tb_member(prediction, "id"), "sentence", tb_member(prediction, "sentence")));
         }
-    snprintf(text, sizeof text,
-             "Predictions that more than one machine measured: %zu. On all of these machines %zu survive and %zu are falsified; "
-             "they disagree about %zu, and %zu are open on some.",
-             shared, standing, fallen, json_array_size(list), shared - standing - fallen - json_array_size(list));
+    if (shared == 0)
+        snprintf(text, sizeof text, "No prediction was measured on more than one machine yet.");
+    else
+        snprintf(
+            text, sizeof text,
+            "Predictions that more than one machine measured: %zu. On all of these machines %zu survive and %zu are falsified; "
+            "they disagree about %zu, and %zu are open on some.",
+            shared, standing, fallen, json_array_size(list), shared - standing - fallen - json_array_size(list));
     return json_array_append_new(answer, json_string(text)) ? NULL : list;
 }
 
