@@ -134,6 +134,7 @@ mutants_begin() { # sources, relative to the repository
     cd "$tree" || exit 2
     library=$* libraries=$(make -s -C "$REPO" DPDK= libs) || exit 2
     for source in $library; do
+        [ -e "$source" ] || { echo "Bail out! there is no $source to link with" && exit 2; }
         for sanitizer in thread none; do
             in_parallel compile "$tree" $sanitizer "$source" "$(object "$work/base" $sanitizer "$source")"
         done

@@ -14,6 +14,7 @@
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/host/head.h"
+#include "testbed/judge/loaded.h"
 #include "testbed/measure/contender.h"
 #include "testbed/report/advise/advise.h"
 #include "testbed/workload/workload.h"
@@ -218,6 +219,8 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
     struct tb_options *options = &arguments->options;
     struct tb_campaign campaign;
     struct tb_log_view view;
+    static struct tb_loaded loaded;
+    char why[512] = "out of memory";
     int status = arms_make(arguments, advise);
     if (status)
         return status;
@@ -227,14 +230,20 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
             "the run: sysctl kernel.numa_balancing=0");
     const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
     status = TB_EXIT_FAILED;
-    if (tb_options_measure(options, &cell, 1, "advise", NULL, &campaign, &view) == 0) {
-        tb_log_view_close(&view);
-        advise->campaign = &campaign;
+    int error = tb_options_measure(options, &cell, 1, "advise", NULL, &campaign, &view);
+    free(campaign.samples);
+    if (error)
+        return status;
+    if (tb_loaded(&view, &loaded, why, sizeof why)) {
+        tb_error("%s", why);
+    } else {
+        advise->campaign = &loaded.campaign;
         status = report(arguments, advise);
-        if (!tb_options_all_valid(&campaign))
+        if (!tb_options_all_valid(&loaded.campaign))
             status = TB_EXIT_FAILED;
     }
-    free(campaign.samples);
+    tb_loaded_close(&loaded);
+    tb_log_view_close(&view);
     return status;
 }
 

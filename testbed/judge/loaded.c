@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placement/memory/policy.h"
 #include "testbed/base/json.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/measure/contender.h"
@@ -98,6 +99,7 @@ static void cell_load(const struct tb_campaign *campaign, const json_t *cell, st
         .workload = schedule->name,
         .touch = touch_of(cell),
         .laps = (uint32_t)whole(cell, "laps"),
+        .laps_counted = (uint32_t)whole(cell, "laps_counted"),
         .workers = (uint32_t)whole(cell, "workers"),
         .block_bytes = whole(cell, "block_bytes"),
         .dispatch_given = tb_member_text(cell, "dispatch")[0],
@@ -131,6 +133,97 @@ static void sample_load(const json_t *line, struct tb_sample *out)
     out->waited_ns = whole(line, "waited_ns");
     for (int op = 0; op < TB_BENCH_COUNT; op++)
         out->bench_ns[op] = time_ns(tb_member(line, "bench_ns"), tb_bench_name(op));
+    tb_loaded_nodes(line, &out->nodes);
+}
+
+// --- node by node --------------------------------------------------------------------------------------------------------------
+
+// The index of an OS node; nodes->count: the log does not list it.
+static uint32_t node_of(const struct tb_nodes_sample *nodes, const json_t *os)
+{
+    uint32_t at = 0;
+    while (at < nodes->count && nodes->node[at].os != json_integer_value(os))
+        at++;
+    return at;
+}
+
+static void counts_load(const json_t *counts, const struct tb_nodes_sample *nodes, struct tb_node_counts *out)
+{
+    const json_t *pair;
+    size_t i;
+    out->unknown = whole(counts, "unknown");
+    json_array_foreach (tb_member(counts, "pairs"), i, pair) {
+        uint32_t from = node_of(nodes, json_array_get(pair, 0)), to = node_of(nodes, json_array_get(pair, 1));
+        if (from < nodes->count && to < nodes->count)
+            out->pair[from][to] = (uint64_t)json_integer_value(json_array_get(pair, 2));
+    }
+}
+
+static void homes_load(const json_t *homes, struct tb_nodes_sample *out)
+{
+    const json_t *home;
+    size_t i;
+    json_array_foreach (homes, i, home) {
+        uint32_t at = node_of(out, tb_member(home, "node"));
+        if (at < out->count)
+            out->node[at] = (struct tb_node_row){.os = out->node[at].os,
+                                                 .station = true,
+                                                 .allocated = whole(home, "allocated"),
+                                                 .freed = whole(home, "freed"),
+                                                 .pushed = whole(home, "pushed"),
+                                                 .drained = whole(home, "drained")};
+    }
+}
+
+static uint32_t policy_of(const json_t *pool, const char *member)
+{
+    uint32_t policy = 0;
+    while (policy < LOCUS_POLICIES && strcmp(locus_policy_name((enum locus_policy)policy), tb_member_text(pool, member)) != 0)
+        policy++;
+    return policy < LOCUS_POLICIES ? policy : 0;
+}
+
+static void placement_load(const json_t *pool, const struct tb_nodes_sample *nodes, struct tb_node_placement *out)
+{
+    const json_t *pages;
+    size_t i;
+    *out = (struct tb_node_placement){
+        .station = (int32_t)whole(pool, "station"),
+        .requested = policy_of(pool, "requested"),
+        .granted = policy_of(pool, "granted"),
+        .granted_errno = (int32_t)whole(pool, "granted_errno"),
+        .verify_errno = (int32_t)whole(pool, "verify_errno"),
+        .present = whole(pool, "present"),
+        .elsewhere = whole(pool, "elsewhere"),
+        .maps_read = json_is_boolean(tb_member(pool, "numa_maps")),
+        .maps_agree = json_is_true(tb_member(pool, "numa_maps")),
+    };
+    json_array_foreach (tb_member(pool, "on"), i, pages) {
+        uint32_t at = node_of(nodes, json_array_get(pages, 0));
+        if (at < nodes->count)
+            out->on[at] = (uint64_t)json_integer_value(json_array_get(pages, 1));
+    }
+}
+
+void tb_loaded_nodes(const json_t *line, struct tb_nodes_sample *out)
+{
+    const json_t *nodes = tb_member(line, "nodes"), *os, *after = tb_member(nodes, "after"), *before = tb_member(nodes, "before");
+    size_t i;
+    *out = (struct tb_nodes_sample){.abroad_known = json_is_integer(tb_member(nodes, "frees.abroad"))};
+    json_array_foreach (tb_member(nodes, "os"), i, os)
+        if (out->count < TB_NODES_MAX)
+            out->node[out->count++].os = (int32_t)json_integer_value(os);
+    homes_load(tb_member(nodes, "homes"), out);
+    counts_load(tb_member(nodes, "touches"), out, &out->touches);
+    counts_load(tb_member(nodes, "allocations"), out, &out->allocations);
+    counts_load(tb_member(nodes, "frees"), out, &out->frees);
+    out->frees_abroad = whole(nodes, "frees.abroad");
+    out->pages_moved = whole(nodes, "pages_moved");
+    out->pages_repaired = whole(nodes, "pages_repaired");
+    for (; out->placements < json_array_size(after) && out->placements < TB_NODES_MAX; out->placements++) {
+        placement_load(json_array_get(before, out->placements), out, &out->before[out->placements]);
+        placement_load(json_array_get(after, out->placements), out, &out->after[out->placements]);
+    }
 }
 
 static uint32_t arm_of(const struct tb_campaign *campaign, const char *key)

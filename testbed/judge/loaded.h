@@ -2,8 +2,8 @@
 //
 // loaded: a log as the campaign that it is of, so that every figure is worked out from log lines alone.
 //
-// What only a machine can say is as the log has it: an arm's library need not be here, and a contender need not be built in. Counts
-// by node, and counters, stay in the log.
+// What only a machine can say is as the log has it: an arm's library need not be here, and a contender need not be built in. Of
+// the counts by node, drift and balancing stay in the log, and so do counters.
 #ifndef TB_LOADED_H
 #define TB_LOADED_H
 
@@ -21,5 +21,8 @@ struct tb_loaded {
 // 0, -ENOMEM, or -EINVAL with one sentence in `why`: the log has more arms than this program knows, or none. Borrows the view.
 int tb_loaded(const struct tb_log_view *view, struct tb_loaded *out, char *why, size_t why_bytes);
 void tb_loaded_close(struct tb_loaded *loaded);
+
+// The counts by node of a sample's line; all 0 for a run of one node.
+void tb_loaded_nodes(const json_t *line, struct tb_nodes_sample *out);
 
 #endif

@@ -28,8 +28,8 @@
 //           allocations), abroad_free_ratio, nodes {os [number], homes [{node, allocated, freed, pushed, drained}], touches
 //           {local, remote, unknown, pairs [[from, to, count]]}, allocations {the same}, frees {the same, abroad|null (a malloc
 //           does not say)}, drift [[allocated, wandered]], before and after [{station, requested, granted|null, why|null,
-//           present, elsewhere, on [[node, pages]], numa_maps|null}], pages_moved, pages_repaired, balancing|null {pte_updates,
-//           hint_faults, pages_migrated}} (nodes/sample.h)
+//           present, elsewhere, on [[node, pages]], numa_maps|null, granted_errno, verify_errno (0: none)}], pages_moved,
+//           pages_repaired, balancing|null {pte_updates, hint_faults, pages_migrated}} (nodes/sample.h)
 //   after   counters {...}
 //   sum     rounds, blocks, gates [{gate, kind "proof"|"noise", passed, reason|null}], predictions [...] and arms [...]
 //           (verdict.h), aa [{cell, arms, estimate, low, high, confidence}], positive_control|null, verdict, why|null

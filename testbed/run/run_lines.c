@@ -327,11 +327,12 @@ static json_t *placement_json(const struct tb_nodes_sample *nodes, const struct 
     for (uint32_t i = 0; i < rows_of(nodes); i++)
         if (placement->on[i])
             json_array_append_new(on, json_pack("[i, o]", nodes->node[i].os, number(placement->on[i])));
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "station", placement->station, "requested",
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "station", placement->station, "requested",
                      policy_json(placement->requested), "granted",
                      placement->granted_errno ? json_null() : policy_json(placement->granted), "why", why_json(placement),
                      "present", number(placement->present), "elsewhere", number(placement->elsewhere), "on", on, "numa_maps",
-                     placement->maps_read ? json_boolean(placement->maps_agree) : json_null());
+                     placement->maps_read ? json_boolean(placement->maps_agree) : json_null(), "granted_errno",
+                     placement->granted_errno, "verify_errno", placement->verify_errno);
 }
 
 static json_t *placements_json(const struct tb_nodes_sample *nodes, const struct tb_node_placement placements[])

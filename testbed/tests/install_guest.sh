@@ -54,7 +54,7 @@ why="it says: $(grep '^advise' "$out" | head -n 3)"
 check "advise counts on the sample that came along" grep -q '^advise .*home-steered' "$out"
 check "which it names" grep -q '^advise .*sample.csv' "$out"
 why="it says: $(grep '^list' "$out" | head -n 1)"
-check "what needs a clone says so there, too" grep -q '^list locus: postulate list: there is no postulates/ here' "$out"
+check "what needs a clone says so there, too" grep -q '^list locus: postulate list: no postulates/ here' "$out"
 why="left here: $(ls "$elsewhere")"
 check "nothing is left behind" [ "$(ls "$elsewhere")" = private ]
 

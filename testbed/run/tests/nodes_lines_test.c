@@ -7,6 +7,7 @@
 
 #include "placement/memory/policy.h"
 #include "testbed/base/tests/json_says.h"
+#include "testbed/judge/loaded.h"
 #include "testbed/run/run_lines.h"
 
 static struct tb_nodes_sample nodes; // large, and all 0 at first: Criterion gives each test a process of its own
@@ -41,6 +42,43 @@ static void expect_json(const json_t *value, const char *expected)
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     cr_expect_str_eq(text, expected);
     free(text);
+}
+
+Test(record_nodes_lines, are_read_back_as_they_were)
+{
+    static struct tb_nodes_sample back;
+    nodes.touches.pair[0][2] = 7;
+    nodes.allocations.pair[1][0] = 3;
+    nodes.frees.pair[1][1] = 9;
+    nodes.touches.unknown = 2;
+    nodes.frees_abroad = 4;
+    nodes.pages_moved = 5;
+    nodes.pages_repaired = 6;
+    nodes.placements = 1;
+    nodes.after[0] = (struct tb_node_placement){.station = 4,
+                                                .requested = LOCUS_POLICY_BIND,
+                                                .granted = LOCUS_POLICY_PREFERRED,
+                                                .verify_errno = ENOSYS,
+                                                .present = 100,
+                                                .elsewhere = 1,
+                                                .on = {0, 99, 1},
+                                                .maps_read = true};
+    made();
+    tb_loaded_nodes(line, &back);
+    cr_expect(memcmp(&back.touches, &nodes.touches, sizeof back.touches) == 0);
+    cr_expect(memcmp(&back.allocations, &nodes.allocations, sizeof back.allocations) == 0);
+    cr_expect(memcmp(&back.frees, &nodes.frees, sizeof back.frees) == 0);
+    cr_expect(memcmp(back.node, nodes.node, sizeof back.node) == 0);
+    cr_expect(back.abroad_known && back.frees_abroad == 4 && back.pages_moved == 5 && back.pages_repaired == 6);
+    cr_assert_eq(back.placements, 1);
+    const struct tb_node_placement *pool = &back.after[0];
+    cr_expect(pool->station == 4 && pool->requested == LOCUS_POLICY_BIND && pool->granted == LOCUS_POLICY_PREFERRED);
+    cr_expect(pool->verify_errno == ENOSYS && pool->granted_errno == 0 && pool->present == 100 && pool->elsewhere == 1);
+    cr_expect(pool->on[0] == 0 && pool->on[1] == 99 && pool->on[2] == 1 && pool->maps_read && !pool->maps_agree);
+    nodes.count = 0;
+    made();
+    tb_loaded_nodes(line, &back);
+    cr_expect(back.count == 0 && back.placements == 0 && back.touches.unknown == 0);
 }
 
 Test(record_nodes_lines, of_one_node_all_are_null)
@@ -168,14 +206,15 @@ Test(record_nodes_lines, a_placement_says_requested_granted_and_found)
     const json_t *before = json_object_get(made_nodes, "before"), *after = json_object_get(made_nodes, "after");
     expect_json(json_array_get(before, 0),
                 "{\"station\":0,\"requested\":\"bind\",\"granted\":\"bind\",\"why\":null,\"present\":512,"
-                "\"elsewhere\":0,\"on\":[[0,512]],\"numa_maps\":true}");
+                "\"elsewhere\":0,\"on\":[[0,512]],\"numa_maps\":true,\"granted_errno\":0,\"verify_errno\":0}");
     const json_t *second = json_array_get(before, 1);
     cr_expect_str_eq(text_at(second, "requested"), "interleave");
     cr_expect(json_is_null(json_object_get(second, "granted")) && json_is_null(json_object_get(second, "numa_maps")));
     cr_expect_str_eq(text_at(second, "why"), "the policy could not be read back: Function not implemented; the kernel does not say "
                                              "where the pages are: Operation not permitted");
     expect_json(json_array_get(after, 1), "{\"station\":4,\"requested\":\"preferred-many\",\"granted\":\"unknown\",\"why\":null,"
-                                          "\"present\":300,\"elsewhere\":44,\"on\":[[4,256],[7,44]],\"numa_maps\":false}");
+                                          "\"present\":300,\"elsewhere\":44,\"on\":[[4,256],[7,44]],\"numa_maps\":false,"
+                                          "\"granted_errno\":0,\"verify_errno\":0}");
     cr_expect_eq(json_array_size(before), 2);
     cr_expect_eq(json_array_size(after), 2);
 }
