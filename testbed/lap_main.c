@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-lap: the measured process. It is a program of its own, so that the libraries with which `locus` reads and reports are not
-// mapped where times are taken. Users do not start it: tb_campaign_run_rounds() does, with the schedule at file descriptor 3 and
+// mapped where times are taken. Users do not start it: tb_rounds_run() does, with the schedule at file descriptor 3 and
 // the job at 4, and reads the result from the job. The Makefile links it with the contenders and what they may use, but with no
 // library for JSON, YAML or hashes: code that calls one does not link.
 
@@ -44,7 +44,7 @@ static bool malloc_granted(struct tb_job *job)
 int main(void)
 {
     struct stat schedule_stat, job_stat;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); // an interrupted campaign leaves nothing behind
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // an interrupted measurement leaves nothing behind
     if (fstat(SCHEDULE_FD, &schedule_stat) || fstat(JOB_FD, &job_stat) ||
         schedule_stat.st_size < (off_t)sizeof(struct tb_schedule)) {
         tb_error("locus-lap is internal: it is started by `locus eval`, `locus replay` and `locus bench`");

@@ -217,7 +217,7 @@ static int report(const struct arguments *arguments, const struct tb_advise *adv
 static int measure(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
 {
     struct tb_options *options = &arguments->options;
-    struct tb_campaign campaign;
+    struct tb_rounds rounds;
     struct tb_log_view view;
     static struct tb_loaded loaded;
     char why[512] = "out of memory";
@@ -230,16 +230,16 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
             "the run: sysctl kernel.numa_balancing=0");
     const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
     status = TB_EXIT_FAILED;
-    int error = tb_options_measure(options, &cell, 1, "advise", NULL, &campaign, &view);
-    free(campaign.samples);
+    int error = tb_options_measure(options, &cell, 1, "advise", NULL, &rounds, &view);
+    free(rounds.samples);
     if (error)
         return status;
     if (tb_loaded(&view, &loaded, why, sizeof why)) {
         tb_error("%s", why);
     } else {
-        advise->campaign = &loaded.campaign;
+        advise->rounds = &loaded.rounds;
         status = report(arguments, advise);
-        if (!tb_options_all_valid(&loaded.campaign))
+        if (!tb_options_all_valid(&loaded.rounds))
             status = TB_EXIT_FAILED;
     }
     tb_loaded_close(&loaded);

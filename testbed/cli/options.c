@@ -250,42 +250,42 @@ int tb_options_trace_load(const struct tb_options_trace *options, const char *pa
 
 // --- what is shown of a log ----------------------------------------------------------------------------------------------------
 
-static int write_answer(FILE *stream, const void *campaign)
+static int write_answer(FILE *stream, const void *rounds)
 {
-    struct tb_doc *doc = tb_board_answer_doc(campaign);
+    struct tb_doc *doc = tb_board_answer_doc(rounds);
     int rc = doc ? tb_emit_text(stream, doc, (struct tb_report_style){.colour = false, .columns = 80}) : -ENOMEM;
     tb_doc_close(doc);
     return rc;
 }
 
 // The samples are a document of their own: as JSON they stand beside their contender.
-static int write_samples(const struct tb_options *options, const struct tb_campaign *campaign)
+static int write_samples(const struct tb_options *options, const struct tb_rounds *rounds)
 {
     const struct tb_forms csv = {.csv = options->forms.csv};
-    return options->forms.csv.wanted ? tb_forms_write(&csv, tb_board_samples_doc(campaign)) : 0;
+    return options->forms.csv.wanted ? tb_forms_write(&csv, tb_board_samples_doc(rounds)) : 0;
 }
 
-static int write_all(const struct tb_options *options, const struct tb_log_view *view, const struct tb_campaign *campaign)
+static int write_all(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
 {
     struct tb_forms forms = options->forms;
     json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
     forms.csv.wanted = false;
-    int failed = write_samples(options, campaign);
-    int error = options->summary_path ? tb_output_write(options->summary_path, write_answer, campaign) : 0;
+    int failed = write_samples(options, rounds);
+    int error = options->summary_path ? tb_output_write(options->summary_path, write_answer, rounds) : 0;
     if (error)
         tb_error("%s: %s", options->summary_path, tb_output_why(error));
     failed |= error;
     struct tb_doc *doc =
-        tb_board_doc(head, campaign, tb_member_text(view->header, "kind"), tb_member_text(view->header, "measured.about"));
+        tb_board_doc(head, rounds, tb_member_text(view->header, "kind"), tb_member_text(view->header, "measured.about"));
     bool printed = options->forms.csv.wanted && !options->forms.csv.path;
     return failed | (printed ? tb_forms_write_files(&forms, doc) : tb_forms_write(&forms, doc));
 }
 
-bool tb_options_all_valid(const struct tb_campaign *campaign)
+bool tb_options_all_valid(const struct tb_rounds *rounds)
 {
-    uint64_t count = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds;
+    uint64_t count = (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count;
     for (uint64_t i = 0; i < count; i++)
-        if (!campaign->samples[i].ran || !campaign->samples[i].valid)
+        if (!rounds->samples[i].ran || !rounds->samples[i].valid)
             return false;
     return true;
 }
@@ -314,8 +314,8 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
         tb_error("%s", error == -ENOMEM ? strerror(ENOMEM) : why);
         return TB_EXIT_FAILED;
     }
-    int status = write_all(options, view, &loaded.campaign) ? TB_EXIT_FAILED : TB_EXIT_OK;
-    if (!tb_options_all_valid(&loaded.campaign))
+    int status = write_all(options, view, &loaded.rounds) ? TB_EXIT_FAILED : TB_EXIT_OK;
+    if (!tb_options_all_valid(&loaded.rounds))
         status = TB_EXIT_FAILED;
     tb_loaded_close(&loaded);
     return status;
@@ -343,14 +343,14 @@ static int outputs_check(const struct tb_options *options)
     return 0;
 }
 
-static struct tb_campaign campaign_of(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count)
+static struct tb_rounds rounds_of(const struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count)
 {
-    return (struct tb_campaign){
+    return (struct tb_rounds){
         .arms = options->arms,
         .arms_count = options->arms_count,
         .cells = cells,
         .cells_count = cells_count,
-        .rounds = (uint32_t)options->rounds,
+        .count = (uint32_t)options->rounds,
         .seed = options->seed,
         .dispatch = options->dispatch,
         .workers = (uint32_t)options->workers,
@@ -372,18 +372,18 @@ static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t
 
 // The doctor looks before anything runs that he could take for somebody else's.
 int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
-                       const char *about, struct tb_campaign *campaign, struct tb_log_view *out)
+                       const char *about, struct tb_rounds *rounds, struct tb_log_view *out)
 {
     char words[TB_DOCTOR_ANSWER + 16], why[4200] = "";
-    *campaign = (struct tb_campaign){.samples = NULL};
+    *rounds = (struct tb_rounds){.samples = NULL};
     int error = outputs_check(options);
     if (error)
         return error;
     struct tb_doctor *doctor = calloc(1, sizeof *doctor);
     bool looked = doctor && tb_doctor_look("", doctor) == 0;
-    *campaign = campaign_of(options, cells, cells_count);
+    *rounds = rounds_of(options, cells, cells_count);
     const struct tb_measured_config config = {
-        .campaign = campaign,
+        .rounds = rounds,
         .arms = options->arms,
         .command = command,
         .about = about,
@@ -392,7 +392,7 @@ int tb_options_measure(struct tb_options *options, const struct tb_cell cells[],
         .doctor = looked ? doctor : NULL,
         .quiet = options->quiet,
     };
-    error = campaign->samples ? tb_measured(&config, out, why, sizeof why) : -ENOMEM;
+    error = rounds->samples ? tb_measured(&config, out, why, sizeof why) : -ENOMEM;
     if (error)
         tb_error("cannot run the contenders: %s", why[0] ? why : tb_output_why(error));
     if (looked)
@@ -404,10 +404,10 @@ int tb_options_measure(struct tb_options *options, const struct tb_cell cells[],
 int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                    const char *about)
 {
-    struct tb_campaign campaign;
+    struct tb_rounds rounds;
     struct tb_log_view view;
-    int error = tb_options_measure(options, cells, cells_count, command, about, &campaign, &view);
-    free(campaign.samples);
+    int error = tb_options_measure(options, cells, cells_count, command, about, &rounds, &view);
+    free(rounds.samples);
     if (error)
         return TB_EXIT_FAILED;
     int status = tb_options_show(options, &view);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// options: the flags that eval, replay, bench and advise share, and the way from them through a campaign to its reports.
+// options: the flags that eval, replay, bench and advise share, and the way from them through a measurement to its reports.
 #ifndef TB_OPTIONS_H
 #define TB_OPTIONS_H
 
@@ -9,7 +9,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/cli/forms.h"
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 #include "testbed/record/log.h"
 #include "testbed/workload/trace.h"
 
@@ -24,7 +24,7 @@ struct tb_options {
     const char *summary_path;   // NULL: the summary follows the tables
     const char *log_path;       // NULL: the log is not kept
     bool quiet;                 // no progress
-    bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_campaign
+    bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_rounds
 };
 
 void tb_options_init(struct tb_options *options);
@@ -53,10 +53,10 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[]);
 // Laps of one process: enough that a median of them is steady, few enough that a round takes seconds.
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell);
 
-// Measures into a log (run/measured.h), which is read back. *campaign is what was measured; the caller frees its samples in any
+// Measures into a log (run/measured.h), which is read back. *rounds is what was measured; the caller frees its samples in any
 // case. `about` (or NULL): what is measured, in words, for people. 0, or -errno after a report.
 int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
-                       const char *about, struct tb_campaign *campaign, struct tb_log_view *out);
+                       const char *about, struct tb_rounds *rounds, struct tb_log_view *out);
 
 // Shows a log that was written so: an exit status.
 int tb_options_show(const struct tb_options *options, const struct tb_log_view *view);
@@ -65,7 +65,7 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
 int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                    const char *about);
 
-bool tb_options_all_valid(const struct tb_campaign *campaign); // every sample ran and passed its gates
+bool tb_options_all_valid(const struct tb_rounds *rounds); // every sample ran and passed its gates
 
 // The flags by which a recorded trace becomes a schedule, of replay and advise.
 struct tb_options_trace {

@@ -150,7 +150,7 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     printf("%s  %s\n", plan->postulate->id, plan->postulate->title);
     printf("run     %s, %s, postulate %s%.12s\n", result->run, tb_run_kind_name(kind), commit ? "of commit " : "not committed",
            commit ? commit : "");
-    printf("rounds  %u, randomised (seed %llu)\n", result->rounds, (unsigned long long)plan->campaign.seed);
+    printf("rounds  %u, randomised (seed %llu)\n", result->rounds, (unsigned long long)plan->rounds.seed);
     if (tb_environment_guest())
         printf("guest   made in an emulated guest (%s): counts, no times\n", tb_environment_guest());
     json_array_foreach (predictions, i, prediction) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// board: one arm in one cell over all rounds, who stands where, and what of it may be relied on, for a campaign as a log holds it
+// board: one arm in one cell over all rounds, who stands where, and how far it may be relied on: a measurement as its log holds it
 // (loaded.h). Every figure that a board shows is worked out here. Deterministic: the same samples give the same figures.
 #ifndef TB_JUDGE_BOARD_H
 #define TB_JUDGE_BOARD_H
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 #include "testbed/stats/stats.h"
 
 // --- rows (row.c) ---
@@ -39,15 +39,15 @@ struct tb_row {
 };
 
 // Computes the row. Deterministic: the same samples give the same row.
-void tb_campaign_row(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *out);
+void tb_rounds_row(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, struct tb_row *out);
 
 // Arm by label, or -1. The base is "mimalloc" if it is there, the floor "oracle" or else another.
-int tb_campaign_arm(const struct tb_campaign *campaign, const char *label);
+int tb_rounds_arm(const struct tb_rounds *rounds, const char *label);
 
-// Smallest relative difference that this campaign could have seen in this cell: the half width of the A/A interval (two arms of
+// Smallest relative difference that this measurement could have seen in this cell: the half width of the A/A interval (two arms of
 // the same contender, "X" and "X#2") together with how far its centre is from 1. Of several pairs the worst counts, and of a bench
 // the worst operation. Negative when no A/A pair ran.
-double tb_campaign_resolution(const struct tb_campaign *campaign, uint32_t cell);
+double tb_rounds_resolution(const struct tb_rounds *rounds, uint32_t cell);
 
 // --- who stands where (row.c) ---
 
@@ -73,47 +73,47 @@ struct tb_board {
     struct tb_fastest best;     // malloc (of an allocation, in a bench)
 };
 
-void tb_board(const struct tb_campaign *campaign, uint32_t cell, struct tb_board *out);
+void tb_board(const struct tb_rounds *rounds, uint32_t cell, struct tb_board *out);
 
 enum { TB_LAP = -1 }; // in place of a TB_BENCH_ operation: the lap's time
 
 // Time of arm `over` divided by time of arm `under`, round by round. false: one of them (or -1 for it) has no valid times.
-bool tb_pair_ratio(const struct tb_campaign *campaign, uint32_t cell, int over, int over_op, int under, int under_op,
+bool tb_pair_ratio(const struct tb_rounds *rounds, uint32_t cell, int over, int over_op, int under, int under_op,
                    struct tb_ratio *out);
 
-// tb_campaign_row() without what is a ratio.
-void tb_row_alone(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, struct tb_row *out);
+// tb_rounds_row() without what is a ratio.
+void tb_row_alone(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, struct tb_row *out);
 
 // The times of all rounds, malloc'd; NULL without memory.
-double *tb_times(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op);
+double *tb_times(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, int op);
 
 // The operation of a malloc against which one of a bench is held; -1: there is none.
 extern const int tb_bench_counterpart[TB_BENCH_COUNT];
 
 // The arm that others are held against as the least there can be, or -1: the oracle, else another floor.
-int tb_floor(const struct tb_campaign *campaign);
+int tb_floor(const struct tb_rounds *rounds);
 
 // The arm of which this one is the A/A twin, or -1.
-int tb_twin(const struct tb_campaign *campaign, uint32_t arm);
+int tb_twin(const struct tb_rounds *rounds, uint32_t arm);
 
 // Label without "#2" and "@fault".
 void tb_base_name(const struct tb_arm *arm, char *out, size_t size);
 
 // True when every worker had a CPU of its own in every sample that ran.
-bool tb_workers_pinned(const struct tb_campaign *campaign);
+bool tb_workers_pinned(const struct tb_rounds *rounds);
 
 // --- what may be relied on (noise.c) ---
 
 // Does a ratio differ from 1 visibly? +1 above, -1 below, 0 not: the interval holds 1, or the estimate is within the resolution.
 int tb_visible(const struct tb_ratio *ratio, double resolution);
 
-// tb_campaign_resolution() of one operation, or of laps.
-double tb_resolution(const struct tb_campaign *campaign, uint32_t cell, int op);
+// tb_rounds_resolution() of one operation, or of laps.
+double tb_resolution(const struct tb_rounds *rounds, uint32_t cell, int op);
 
 enum tb_noise tb_noise_of(const struct tb_row *row, int op); // all but TB_NOISE_INTERVAL
 bool tb_interval_wide(const struct tb_ratio *ratio);
 bool tb_waited(const struct tb_sample *sample);
-bool tb_rounds_few(const struct tb_campaign *campaign); // too few for any interval
+bool tb_rounds_few(const struct tb_rounds *rounds); // too few for any interval
 
 enum tb_told {
     TB_TOLD_ABSENT,             // one of the two has no valid times
@@ -126,11 +126,11 @@ enum tb_told {
 };
 
 // tb_pair_ratio(), and what may be said of it. *out has the ratio unless it is ABSENT.
-enum tb_told tb_pair_tell(const struct tb_campaign *campaign, uint32_t cell, int over, int over_op, int under, int under_op,
+enum tb_told tb_pair_tell(const struct tb_rounds *rounds, uint32_t cell, int over, int over_op, int under, int under_op,
                           struct tb_ratio *out);
 
-struct tb_fastest tb_fastest(const struct tb_campaign *campaign, uint32_t cell, int op, bool (*among)(const struct tb_arm *));
+struct tb_fastest tb_fastest(const struct tb_rounds *rounds, uint32_t cell, int op, bool (*among)(const struct tb_arm *));
 bool tb_is_malloc(const struct tb_arm *arm); // and without a fault
-struct tb_fastest tb_best_malloc(const struct tb_campaign *campaign, uint32_t cell, int op); // settings untouched or tuned
+struct tb_fastest tb_best_malloc(const struct tb_rounds *rounds, uint32_t cell, int op); // settings untouched or tuned
 
 #endif

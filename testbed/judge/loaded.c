@@ -78,7 +78,7 @@ static void arm_load(const json_t *arm, const struct tb_arm arms[], uint32_t cou
 
 // --- cells ---------------------------------------------------------------------------------------------------------------------
 
-static void cell_load(const struct tb_campaign *campaign, const json_t *cell, struct tb_cell *out, struct tb_schedule *schedule)
+static void cell_load(const struct tb_rounds *rounds, const json_t *cell, struct tb_cell *out, struct tb_schedule *schedule)
 {
     *schedule = (struct tb_schedule){
         .blocks_peak = (uint32_t)whole(cell, "blocks_peak"),
@@ -103,7 +103,7 @@ static void cell_load(const struct tb_campaign *campaign, const json_t *cell, st
         .workers = (uint32_t)whole(cell, "workers"),
         .block_bytes = whole(cell, "block_bytes"),
         .dispatch_given = tb_member_text(cell, "dispatch")[0],
-        .dispatch = tb_member(cell, "dispatch") ? dispatch_of(cell, "dispatch") : campaign->dispatch,
+        .dispatch = tb_member(cell, "dispatch") ? dispatch_of(cell, "dispatch") : rounds->dispatch,
     };
 }
 
@@ -226,22 +226,22 @@ void tb_loaded_nodes(const json_t *line, struct tb_nodes_sample *out)
     }
 }
 
-static uint32_t arm_of(const struct tb_campaign *campaign, const char *key)
+static uint32_t arm_of(const struct tb_rounds *rounds, const char *key)
 {
     uint32_t arm = 0;
-    while (arm < campaign->arms_count && strcmp(campaign->arms[arm].key, key) != 0)
+    while (arm < rounds->arms_count && strcmp(rounds->arms[arm].key, key) != 0)
         arm++;
     return arm;
 }
 
-static void samples_load(const struct tb_log_view *view, struct tb_campaign *campaign)
+static void samples_load(const struct tb_log_view *view, struct tb_rounds *rounds)
 {
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *line = view->samples[i].line;
         uint64_t cell = whole(line, "cell"), round = whole(line, "round");
-        uint32_t arm = arm_of(campaign, tb_member_text(line, "arm"));
-        if (cell < campaign->cells_count && arm < campaign->arms_count && round < campaign->rounds)
-            sample_load(line, tb_campaign_sample(campaign, (uint32_t)cell, arm, (uint32_t)round));
+        uint32_t arm = arm_of(rounds, tb_member_text(line, "arm"));
+        if (cell < rounds->cells_count && arm < rounds->arms_count && round < rounds->count)
+            sample_load(line, tb_rounds_sample(rounds, (uint32_t)cell, arm, (uint32_t)round));
     }
 }
 
@@ -252,7 +252,7 @@ static void unfit_load(const json_t *header, struct tb_loaded *out)
         text(out->unfit, sizeof out->unfit, header, "measured.unfit");
     else if (!json_is_object(tb_member(header, "doctor")) || tb_doctor_header_says(header, out->unfit, sizeof out->unfit))
         out->unfit[0] = '\0';
-    out->campaign.unfit = out->unfit[0] ? out->unfit : NULL;
+    out->rounds.unfit = out->unfit[0] ? out->unfit : NULL;
 }
 
 // --- the whole -----------------------------------------------------------------------------------------------------------------
@@ -267,12 +267,12 @@ int tb_loaded(const struct tb_log_view *view, struct tb_loaded *out, char *why, 
         snprintf(why, why_bytes, "%s: a log of %zu contenders in %zu cells cannot be shown", view->path, arms_count, cells_count);
         return -EINVAL;
     }
-    struct tb_campaign *campaign = &out->campaign;
-    *campaign = (struct tb_campaign){
+    struct tb_rounds *rounds = &out->rounds;
+    *rounds = (struct tb_rounds){
         .arms = out->arms,
         .arms_count = (uint32_t)arms_count,
         .cells_count = (uint32_t)cells_count,
-        .rounds = (uint32_t)(view->samples_count / (arms_count * cells_count)),
+        .count = (uint32_t)(view->samples_count / (arms_count * cells_count)),
         .seed = whole(design, "seed"),
         .dispatch = dispatch_of(design, "dispatch"),
         .workers = (uint32_t)whole(design, "workers"),
@@ -280,28 +280,28 @@ int tb_loaded(const struct tb_log_view *view, struct tb_loaded *out, char *why, 
         .bench = json_is_true(tb_member(design, "bench")),
         .many_nodes = json_is_true(tb_member(design, "many_nodes")),
     };
-    campaign->cells = out->cells = calloc(cells_count, sizeof *out->cells);
+    rounds->cells = out->cells = calloc(cells_count, sizeof *out->cells);
     out->schedules = calloc(cells_count, sizeof *out->schedules);
-    campaign->samples = calloc(arms_count * cells_count * (campaign->rounds + (size_t)1), sizeof *campaign->samples);
-    if (!out->cells || !out->schedules || !campaign->samples) {
+    rounds->samples = calloc(arms_count * cells_count * (rounds->count + (size_t)1), sizeof *rounds->samples);
+    if (!out->cells || !out->schedules || !rounds->samples) {
         tb_loaded_close(out);
         return -ENOMEM;
     }
     json_array_foreach (arms, a, arm)
         arm_load(arm, out->arms, (uint32_t)a, &out->arms[a]);
     json_array_foreach (cells, c, cell)
-        cell_load(campaign, cell, &out->cells[c], &out->schedules[c]);
-    samples_load(view, campaign);
+        cell_load(rounds, cell, &out->cells[c], &out->schedules[c]);
+    samples_load(view, rounds);
     unfit_load(view->header, out);
     return 0;
 }
 
 void tb_loaded_close(struct tb_loaded *loaded)
 {
-    free(loaded->campaign.samples);
+    free(loaded->rounds.samples);
     free(loaded->cells);
     free(loaded->schedules);
-    loaded->campaign.samples = NULL;
+    loaded->rounds.samples = NULL;
     loaded->cells = NULL;
     loaded->schedules = NULL;
 }

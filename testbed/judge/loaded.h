@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// loaded: a log as the campaign that it is of, so that every figure is worked out from log lines alone.
+// loaded: a log read back as the rounds that it holds, so that every figure is worked out from log lines alone.
 //
 // What only a machine can say is as the log has it: an arm's library need not be here, and a contender need not be built in. Of
 // the counts by node, drift and balancing stay in the log, and so do counters.
 #ifndef TB_LOADED_H
 #define TB_LOADED_H
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 #include "testbed/record/log.h"
 
 struct tb_loaded {
-    struct tb_campaign campaign; // rounds: those that every arm has in every cell
+    struct tb_rounds rounds; // rounds: those that every arm has in every cell
     struct tb_arm arms[TB_ARMS_MAX];
     struct tb_cell *cells;
     struct tb_schedule *schedules; // of each cell what a header says of it: no operations
-    char unfit[512];            // campaign.unfit
+    char unfit[512];            // rounds.unfit
 };
 
 // 0, -ENOMEM, or -EINVAL with one sentence in `why`: the log has more arms than this program knows, or none. Borrows the view.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// noise: what of a campaign may be relied on. The rest is shown, marked as noisy, and left out of everything that is said of it.
+// noise: what of a measurement may be relied on. The rest is shown, marked as noisy, and left out of everything that is said of it.
 //
 // A machine on which others are at work slows some contenders down and others not, and an interval does not say so: it tells what
 // other rounds of this hour would have shown, not what a quiet machine would. So three things make a row or a ratio noisy, and each
@@ -44,11 +44,11 @@ bool tb_interval_wide(const struct tb_ratio *ratio)
     return ratio->bounded && ratio->high > INTERVAL_WIDTH_MAX * ratio->low;
 }
 
-bool tb_rounds_few(const struct tb_campaign *campaign)
+bool tb_rounds_few(const struct tb_rounds *rounds)
 {
     double achieved;
     size_t k;
-    return tb_signed_rank_k(campaign->rounds, TB_CONFIDENCE, &k, &achieved) || k == 0;
+    return tb_signed_rank_k(rounds->count, TB_CONFIDENCE, &k, &achieved) || k == 0;
 }
 
 // --- how small a difference can be seen ---
@@ -59,24 +59,24 @@ static double reach(const struct tb_ratio *ratio)
     return ratio->bounded ? fmax(fabs(ratio->high - 1), fabs(1 - ratio->low)) : INFINITY;
 }
 
-double tb_resolution(const struct tb_campaign *campaign, uint32_t cell, int op)
+double tb_resolution(const struct tb_rounds *rounds, uint32_t cell, int op)
 {
     double worst = -1;
-    for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
+    for (uint32_t arm = 0; arm < rounds->arms_count; arm++) {
         struct tb_ratio ratio;
-        if (tb_pair_ratio(campaign, cell, (int)arm, op, tb_twin(campaign, arm), op, &ratio))
+        if (tb_pair_ratio(rounds, cell, (int)arm, op, tb_twin(rounds, arm), op, &ratio))
             worst = fmax(worst, reach(&ratio));
     }
     return worst;
 }
 
-double tb_campaign_resolution(const struct tb_campaign *campaign, uint32_t cell)
+double tb_rounds_resolution(const struct tb_rounds *rounds, uint32_t cell)
 {
     double worst = -1;
-    if (!campaign->bench)
-        return tb_resolution(campaign, cell, TB_LAP);
+    if (!rounds->bench)
+        return tb_resolution(rounds, cell, TB_LAP);
     for (int op = 0; op < TB_BENCH_COUNT; op++)
-        worst = fmax(worst, tb_resolution(campaign, cell, op));
+        worst = fmax(worst, tb_resolution(rounds, cell, op));
     return worst;
 }
 
@@ -89,39 +89,39 @@ int tb_visible(const struct tb_ratio *ratio, double resolution)
 }
 
 // Where a control does not agree with itself, "no difference" says more than is known.
-static bool controls_noisy(const struct tb_campaign *campaign, uint32_t cell, int op)
+static bool controls_noisy(const struct tb_rounds *rounds, uint32_t cell, int op)
 {
     bool noisy = false;
-    for (uint32_t arm = 0; arm < campaign->arms_count && !noisy; arm++) {
+    for (uint32_t arm = 0; arm < rounds->arms_count && !noisy; arm++) {
         struct tb_ratio ratio;
         struct tb_row row, twin_row;
-        int twin = tb_twin(campaign, arm);
-        if (!tb_pair_ratio(campaign, cell, (int)arm, op, twin, op, &ratio))
+        int twin = tb_twin(rounds, arm);
+        if (!tb_pair_ratio(rounds, cell, (int)arm, op, twin, op, &ratio))
             continue;
-        tb_row_alone(campaign, cell, arm, &row);
-        tb_row_alone(campaign, cell, (uint32_t)twin, &twin_row);
+        tb_row_alone(rounds, cell, arm, &row);
+        tb_row_alone(rounds, cell, (uint32_t)twin, &twin_row);
         noisy = tb_noise_of(&row, op) || tb_noise_of(&twin_row, op) || tb_interval_wide(&ratio);
     }
     return noisy;
 }
 
-enum tb_told tb_pair_tell(const struct tb_campaign *campaign, uint32_t cell, int over, int over_op, int under, int under_op,
+enum tb_told tb_pair_tell(const struct tb_rounds *rounds, uint32_t cell, int over, int over_op, int under, int under_op,
                           struct tb_ratio *out)
 {
     struct tb_row first, second;
-    if (!tb_pair_ratio(campaign, cell, over, over_op, under, under_op, out))
+    if (!tb_pair_ratio(rounds, cell, over, over_op, under, under_op, out))
         return TB_TOLD_ABSENT;
     if (!out->bounded)
         return TB_TOLD_FEW;
-    tb_row_alone(campaign, cell, (uint32_t)over, &first);
-    tb_row_alone(campaign, cell, (uint32_t)under, &second);
+    tb_row_alone(rounds, cell, (uint32_t)over, &first);
+    tb_row_alone(rounds, cell, (uint32_t)under, &second);
     if (tb_noise_of(&first, over_op) || tb_noise_of(&second, under_op) || tb_interval_wide(out))
         return TB_TOLD_NOISY;
-    double resolution = tb_resolution(campaign, cell, under_op);
+    double resolution = tb_resolution(rounds, cell, under_op);
     if (over_op != under_op)
-        resolution = fmax(resolution, tb_resolution(campaign, cell, over_op));
+        resolution = fmax(resolution, tb_resolution(rounds, cell, over_op));
     int side = tb_visible(out, resolution);
-    if (side == 0 && (controls_noisy(campaign, cell, under_op) || controls_noisy(campaign, cell, over_op)))
+    if (side == 0 && (controls_noisy(rounds, cell, under_op) || controls_noisy(rounds, cell, over_op)))
         return TB_TOLD_BLIND;
     return side > 0 ? TB_TOLD_ABOVE : side < 0 ? TB_TOLD_BELOW : TB_TOLD_SAME;
 }
@@ -129,26 +129,26 @@ enum tb_told tb_pair_tell(const struct tb_campaign *campaign, uint32_t cell, int
 // --- the first of several ---
 
 // The best of the rounds in which the arm had its CPU; 0 when it had it in none, so that nothing is known of it.
-static double fastest_round(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+static double fastest_round(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, int op)
 {
-    double *ns = tb_times(campaign, cell, arm, op), fastest = INFINITY;
-    for (uint32_t round = 0; ns && round < campaign->rounds; round++)
-        if (!tb_waited(tb_campaign_sample(campaign, cell, arm, round)))
+    double *ns = tb_times(rounds, cell, arm, op), fastest = INFINITY;
+    for (uint32_t round = 0; ns && round < rounds->count; round++)
+        if (!tb_waited(tb_rounds_sample(rounds, cell, arm, round)))
             fastest = fmin(fastest, ns[round]);
     free(ns);
     return isfinite(fastest) ? fastest : 0;
 }
 
-struct tb_fastest tb_fastest(const struct tb_campaign *campaign, uint32_t cell, int op, bool (*among)(const struct tb_arm *))
+struct tb_fastest tb_fastest(const struct tb_rounds *rounds, uint32_t cell, int op, bool (*among)(const struct tb_arm *))
 {
     struct tb_fastest out = {-1, -1};
     bool noisy[TB_ARMS_MAX] = {false};
     double best_ns = INFINITY;
-    for (uint32_t arm = 0; arm < campaign->arms_count; arm++) {
+    for (uint32_t arm = 0; arm < rounds->arms_count; arm++) {
         struct tb_row row;
-        tb_row_alone(campaign, cell, arm, &row);
+        tb_row_alone(rounds, cell, arm, &row);
         double ns = op == TB_LAP ? row.ns_median : row.bench_ns[op];
-        if (!among(row.arm) || tb_twin(campaign, arm) >= 0 || !row.valid || !(ns > 0))
+        if (!among(row.arm) || tb_twin(rounds, arm) >= 0 || !row.valid || !(ns > 0))
             continue;
         noisy[arm] = tb_noise_of(&row, op) != TB_NOISE_NONE;
         if (!noisy[arm] && ns < best_ns) {
@@ -156,8 +156,8 @@ struct tb_fastest tb_fastest(const struct tb_campaign *campaign, uint32_t cell, 
             best_ns = ns;
         }
     }
-    for (uint32_t arm = 0; arm < campaign->arms_count && out.rival < 0; arm++)
-        if (noisy[arm] && fastest_round(campaign, cell, arm, op) < best_ns)
+    for (uint32_t arm = 0; arm < rounds->arms_count && out.rival < 0; arm++)
+        if (noisy[arm] && fastest_round(rounds, cell, arm, op) < best_ns)
             out.rival = (int)arm;
     return out;
 }
@@ -167,7 +167,7 @@ bool tb_is_malloc(const struct tb_arm *arm)
     return arm->contender->is_malloc && arm->fault == TB_FAULT_NONE;
 }
 
-struct tb_fastest tb_best_malloc(const struct tb_campaign *campaign, uint32_t cell, int op)
+struct tb_fastest tb_best_malloc(const struct tb_rounds *rounds, uint32_t cell, int op)
 {
-    return tb_fastest(campaign, cell, op, tb_is_malloc);
+    return tb_fastest(rounds, cell, op, tb_is_malloc);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cell: a cell's name: WORKLOAD/TOUCH, then in any order the settings that differ from the campaign's:
+// cell: a cell's name: WORKLOAD/TOUCH, then in any order the settings that differ from the measurement's:
 //
-//     steady-decode/full              as the campaign
+//     steady-decode/full              as the measurement
 //     steady-decode/full/futex        dispatch: inline, spin or futex
 //     steady-decode/full/4w           4 workers
 //     steady-decode/full/64KiB        blocks of 64 KiB, in a pool of twice the theoretical peak: the workload's own pool is
@@ -10,7 +10,7 @@
 #ifndef TB_CELL_H
 #define TB_CELL_H
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 
 #define TB_WORKLOAD_NAME 48
 

@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #include "placement/blocks/table.h"
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 
 struct tb_engine;
 struct tb_driver;               // driver.h: TB_DRIVER(ops) makes one

@@ -55,7 +55,7 @@ struct tb_sample {
     uint64_t watched_ns;        // warm-up and timed laps; 0: not watched, or the threads share CPUs and wait for each other
     uint64_t waited_ns;         // sum over its threads: time ready to run while others had the CPU
     struct tb_nodes_sample nodes; // of a run of many nodes; otherwise all 0
-    struct tb_counter_value counters[TB_COUNTERS_MAX]; // the campaign's set: all threads, all metered laps
+    struct tb_counter_value counters[TB_COUNTERS_MAX]; // the measurement's set: all threads, all metered laps
     double metered_lap_ns;      // median of the metered laps; 0: none
 };
 

@@ -65,9 +65,9 @@ static json_t *header_make(const struct measuring *measuring)
         .kind = config->command,
         .measured = TB_JSON_OBJECT(measured),
         .doctor = config->doctor,
-        .block_rounds = config->campaign->rounds,
+        .block_rounds = config->rounds->count,
     };
-    return tb_line_header(&head, config->campaign);
+    return tb_line_header(&head, config->rounds);
 }
 
 static int add(struct measuring *measuring, json_t *line)
@@ -77,29 +77,28 @@ static int add(struct measuring *measuring, json_t *line)
     return error;
 }
 
-static int on_sample(void *context, const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round,
-                     uint32_t position)
+static int on_sample(void *context, const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position)
 {
-    return add(context, tb_line_sample(campaign, 0, cell, arm, round, position));
+    return add(context, tb_line_sample(rounds, 0, cell, arm, round, position));
 }
 
-static int on_round(void *context, const struct tb_campaign *campaign, uint32_t round)
+static int on_round(void *context, const struct tb_rounds *rounds, uint32_t round)
 {
-    (void)campaign;
+    (void)rounds;
     (void)round;
     return tb_log_flush(((struct measuring *)context)->log);
 }
 
 static int rounds_run(struct measuring *measuring)
 {
-    const struct tb_campaign_hooks hooks = {
+    const struct tb_rounds_hooks hooks = {
         .progress = measuring->progress ? tb_progress_step : NULL,
         .progress_context = measuring->progress,
         .sample = on_sample,
         .round = on_round,
         .context = measuring,
     };
-    return tb_campaign_run_rounds(measuring->config->campaign, 0, measuring->config->campaign->rounds, &hooks);
+    return tb_rounds_run(measuring->config->rounds, 0, measuring->config->rounds->count, &hooks);
 }
 
 static int log_create(struct measuring *measuring)
@@ -133,7 +132,7 @@ static int log_write(struct measuring *measuring)
 
 static void arms_name(const struct tb_measured_config *config)
 {
-    for (uint32_t i = 0; i < config->campaign->arms_count; i++)
+    for (uint32_t i = 0; i < config->rounds->arms_count; i++)
         snprintf(config->arms[i].key, sizeof config->arms[i].key, "%c", 'A' + (int)i);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// measured: a campaign without a postulate (eval, replay, bench, advise), written into a log like that of a run (record/log.h), and
-// read back. So whatever is shown of it is worked out from log lines, and a log that was kept can be shown again.
+// measured: a measurement without a postulate (eval, replay, bench, advise), written into a log like that of a run (record/log.h)
+// and read back. So whatever is shown of it is worked out from log lines, and a log that was kept can be shown again.
 //
 // The log's kind is the command. In its header postulate and experiment are null, and `measured` has
 //   head       what the JSON of the command begins with (host/head.h)
@@ -10,14 +10,14 @@
 #ifndef TB_MEASURED_H
 #define TB_MEASURED_H
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 #include "testbed/record/log.h"
 
 struct tb_doctor;
 
 struct tb_measured_config {
-    struct tb_campaign *campaign; // samples: room for all; each arm gets a key
-    struct tb_arm *arms;        // the campaign's
+    struct tb_rounds *rounds;   // samples: room for all; each arm gets a key
+    struct tb_arm *arms;        // the measurement's
     const char *command;
     const char *about, *unfit;  // or NULL
     const char *log;            // where the log is kept, which must not exist yet; NULL: nowhere

@@ -15,7 +15,7 @@
 #ifndef TB_NEEDS_H
 #define TB_NEEDS_H
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 
 #define TB_FOUND_BYTES 512
 

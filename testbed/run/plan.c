@@ -24,7 +24,7 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *n
                     size_t why_bytes)
 {
     const char *id = plan->postulate->id;
-    bool many = plan->campaign.many_nodes;
+    bool many = plan->rounds.many_nodes;
     if (many && !arm->contender->nodes)
         snprintf(why, why_bytes, "arm %s: %s runs on one node only, and experiment %s is of many", named->key, named->name, id);
     else if (!many && !arm->contender->driver)
@@ -42,8 +42,8 @@ static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
     int error = 0;
     for (uint32_t i = 0; i < plan->postulate->arms_count && !error; i++) {
         const struct tb_postulate_arm *arm = &plan->postulate->arms[i];
-        uint32_t at = plan->campaign.arms_count;
-        error = tb_arms_add(plan->arms, &plan->campaign.arms_count, arm->name, why, why_bytes);
+        uint32_t at = plan->rounds.arms_count;
+        error = tb_arms_add(plan->arms, &plan->rounds.arms_count, arm->name, why, why_bytes);
         if (!error)
             error = arm_fits(plan, arm, &plan->arms[at], why, why_bytes);
         if (error)
@@ -108,7 +108,7 @@ static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 
 static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touch touch, char *why, size_t why_bytes)
 {
-    bool many = plan->campaign.many_nodes;
+    bool many = plan->rounds.many_nodes;
     if (many ? touch == TB_TOUCH_LINE || touch == TB_TOUCH_FULL : touch != TB_TOUCH_LINE)
         return 0;
     snprintf(why, why_bytes,
@@ -120,7 +120,7 @@ static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touc
 // On many nodes each node has its own workers and pools, and all cells are alike.
 static int settings_fit(const struct tb_plan *plan, const char *text, const struct tb_cell *cell, char *why, size_t why_bytes)
 {
-    if (!plan->campaign.many_nodes || !(cell->workers || cell->block_bytes || cell->dispatch_given))
+    if (!plan->rounds.many_nodes || !(cell->workers || cell->block_bytes || cell->dispatch_given))
         return touch_fits(plan, text, cell->touch, why, why_bytes);
     snprintf(why, why_bytes, "cell '%s': in runs of many nodes all cells have the workers, blocks and dispatch of 'design'", text);
     return -EINVAL;
@@ -134,13 +134,13 @@ static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const ch
     cell->laps = laps;
     cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
     cell->laps_metered = laps / 4 + 1;
-    if (plan->campaign.many_nodes)
+    if (plan->rounds.many_nodes)
         cell->laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : (uint32_t)plan->postulate->laps_counted;
 }
 
 static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *why, size_t why_bytes)
 {
-    uint32_t at = plan->campaign.cells_count;
+    uint32_t at = plan->rounds.cells_count;
     struct tb_cell *cell = &plan->cells[at];
     if (at == TB_PLAN_CELLS_MAX || tb_cell_parse(text, plan->workloads[at], cell)) {
         snprintf(why, why_bytes, "cell '%s' is not WORKLOAD/TOUCH (and /4w, /64KiB, /futex), or there are too many", text);
@@ -155,7 +155,7 @@ static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *w
         error = schedule_open(plan, at, why, why_bytes);
     if (!error && cell->block_bytes && cell->schedule)
         cell->pool_blocks = 2 * cell->schedule->blocks_peak;
-    plan->campaign.cells_count += !error;
+    plan->rounds.cells_count += !error;
     return error;
 }
 
@@ -175,7 +175,7 @@ static int suite_fits(const struct tb_plan *plan, char *why, size_t why_bytes)
                  version);
         return -EINVAL;
     }
-    for (uint32_t i = 0; i < plan->campaign.cells_count; i++) {
+    for (uint32_t i = 0; i < plan->rounds.cells_count; i++) {
         const char *const *name = suite->workloads;
         while (*name && strcmp(*name, plan->workloads[i]))
             name++;
@@ -193,7 +193,7 @@ static void rounds_lay_out(struct tb_plan *plan, const struct tb_plan_options *o
     if (options->smoke)
         rounds = TB_SMOKE_ROUNDS;
     plan->block_rounds = (uint32_t)(rounds > 1 ? (rounds + 1) / 2 : 1);
-    plan->campaign.rounds = rounds > 1 ? 2 * plan->block_rounds : 1;
+    plan->rounds.count = rounds > 1 ? 2 * plan->block_rounds : 1;
 }
 
 static enum tb_dispatch dispatch_of(const struct tb_postulate *postulate)
@@ -211,7 +211,7 @@ int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, con
     if (!plan)
         return -ENOMEM;
     plan->postulate = postulate;
-    plan->campaign = (struct tb_campaign){
+    plan->rounds = (struct tb_rounds){
         .arms = plan->arms,
         .cells = plan->cells,
         .seed = options->seed_given ? options->seed : postulate->seed,
@@ -226,10 +226,10 @@ int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, con
         error = cell_open(plan, postulate->cells[i], options->smoke, why, why_bytes);
     if (!error)
         error = suite_fits(plan, why, why_bytes);
-    size_t processes = (size_t)plan->campaign.cells_count * plan->campaign.arms_count;
+    size_t processes = (size_t)plan->rounds.cells_count * plan->rounds.arms_count;
     if (!error) {
-        plan->campaign.samples = calloc(processes * (plan->campaign.rounds + plan->block_rounds), sizeof *plan->campaign.samples);
-        error = plan->campaign.samples ? 0 : -ENOMEM;
+        plan->rounds.samples = calloc(processes * (plan->rounds.count + plan->block_rounds), sizeof *plan->rounds.samples);
+        error = plan->rounds.samples ? 0 : -ENOMEM;
     }
     if (error) {
         tb_plan_close(plan);
@@ -246,17 +246,17 @@ void tb_plan_counters(struct tb_plan *plan)
     if (tb_counters_resolve(&plan->counters, &cpu))
         return;
     tb_counters_probe(&plan->counters);
-    plan->campaign.counters = &plan->counters;
+    plan->rounds.counters = &plan->counters;
     for (uint32_t i = 0; i < plan->postulate->predictions_count; i++) {
         const struct tb_metric *metric = tb_metric_find(plan->postulate->predictions[i].metric);
         if (metric && metric->counter)
-            plan->campaign.counters_wanted |= tb_counters_want(&plan->counters, metric->counter);
+            plan->rounds.counters_wanted |= tb_counters_want(&plan->counters, metric->counter);
     }
 }
 
 bool tb_plan_missing(const struct tb_plan *plan, char *why, size_t why_bytes)
 {
-    for (uint32_t i = 0; i < plan->campaign.cells_count; i++) {
+    for (uint32_t i = 0; i < plan->rounds.cells_count; i++) {
         if (plan->cells[i].schedule)
             continue;
         if (!tb_known_trace_missing(plan->workloads[i], why, why_bytes))
@@ -272,6 +272,6 @@ void tb_plan_close(struct tb_plan *plan)
         return;
     for (uint32_t i = 0; i < TB_PLAN_CELLS_MAX; i++)
         free(plan->schedules[i]);
-    free(plan->campaign.samples);
+    free(plan->rounds.samples);
     free(plan);
 }

@@ -22,7 +22,7 @@ struct tb_plan {
     struct tb_cell cells[TB_PLAN_CELLS_MAX];            // schedule: NULL for a recorded trace that is not here (tb_plan_missing)
     char workloads[TB_PLAN_CELLS_MAX][TB_WORKLOAD_NAME]; // of each cell, by name
     char trace_sha256[TB_PLAN_CELLS_MAX][TB_HASH_TEXT]; // of a recorded trace's file, otherwise ""
-    struct tb_campaign campaign; // rounds: of two blocks; samples: room for a third
+    struct tb_rounds rounds; // rounds: of two blocks; samples: room for a third
     uint32_t block_rounds;
     struct tb_counter_set counters; // empty until tb_plan_counters()
 };
@@ -41,7 +41,7 @@ int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, con
                  size_t why_bytes);
 void tb_plan_close(struct tb_plan *plan);
 
-// Finds out what this host can count, and has the campaign count it, what the predictions are about in every round. A host that
+// Finds out what this host can count, and has the measurement count it, what the predictions are about in every round. A host that
 // can count nothing is one on which every counter has its reason.
 void tb_plan_counters(struct tb_plan *plan);
 

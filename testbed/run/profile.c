@@ -2,7 +2,7 @@
 //
 // profile: see profile.h.
 //
-// perf starts the measured process itself (tb_campaign_run_under), so it follows that process and its threads from their first
+// perf starts the measured process itself (tb_rounds_run_under), so it follows that process and its threads from their first
 // instruction, and neither this program nor the other arms. A host that counts no cycles, as a virtual machine mostly does, can
 // still be sampled by its clock: then perf record gets that event, and the report says so. c2c and mem have no such substitute.
 
@@ -69,7 +69,7 @@ int tb_profile_check(const struct tb_profile_config *config, const struct tb_pla
 {
     const char *const version[] = {"perf", "--version", NULL};
     bool known = !config->arm;
-    for (uint32_t a = 0; a < plan->campaign.arms_count; a++)
+    for (uint32_t a = 0; a < plan->rounds.arms_count; a++)
         known |= config->arm && strcmp(plan->postulate->arms[a].key, config->arm) == 0;
     if (!known) {
         snprintf(why, why_bytes, "--profile-arm: experiment %s has no arm '%s' (see its arms in %s)", plan->postulate->id,
@@ -216,7 +216,7 @@ static int target_run(const struct profile *profile, enum tb_profile_tool tool, 
     if (plan->arms[arm].library[0])
         snprintf(target.preload, sizeof target.preload, "LD_PRELOAD=%s", plan->arms[arm].library);
     words_make(&target, words);
-    int error = tb_campaign_run_under(&plan->campaign, cell, arm, words, &sample, said, sizeof said);
+    int error = tb_rounds_run_under(&plan->rounds, cell, arm, words, &sample, said, sizeof said);
     if (!error)
         tell(&target, &sample, said);
     return error;
@@ -252,8 +252,8 @@ int tb_profile(const struct tb_profile_config *config, const struct tb_plan *pla
     int error = profile_open(&profile, log, why, why_bytes);
     if (!error)
         say(&profile, "profile %s, of processes after the sealed run, which are no samples:\n", strrchr(profile.folder, '/') + 1);
-    for (uint32_t cell = 0; cell < plan->campaign.cells_count; cell++)
-        for (uint32_t arm = 0; arm < plan->campaign.arms_count; arm++)
+    for (uint32_t cell = 0; cell < plan->rounds.cells_count; cell++)
+        for (uint32_t arm = 0; arm < plan->rounds.arms_count; arm++)
             for (int tool = 0; tool < TB_PROFILE_TOOLS && !error; tool++)
                 if (config->wanted[tool] && (!config->arm || strcmp(plan->postulate->arms[arm].key, config->arm) == 0))
                     error = target_run(&profile, (enum tb_profile_tool)tool, cell, arm);

@@ -94,16 +94,15 @@ static int log_add(struct running *running, json_t *line)
     return error;
 }
 
-static int on_sample(void *context, const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round,
-                     uint32_t position)
+static int on_sample(void *context, const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position)
 {
     struct running *running = context;
-    return log_add(running, tb_line_sample(campaign, running->block, cell, arm, round, position));
+    return log_add(running, tb_line_sample(rounds, running->block, cell, arm, round, position));
 }
 
-static int on_round(void *context, const struct tb_campaign *campaign, uint32_t round)
+static int on_round(void *context, const struct tb_rounds *rounds, uint32_t round)
 {
-    (void)campaign;
+    (void)rounds;
     (void)round;
     return tb_log_flush(((struct running *)context)->log);
 }
@@ -111,7 +110,7 @@ static int on_round(void *context, const struct tb_campaign *campaign, uint32_t 
 static int block_run(struct running *running)
 {
     struct tb_plan *plan = running->config->plan;
-    const struct tb_campaign_hooks hooks = {
+    const struct tb_rounds_hooks hooks = {
         .progress = running->progress ? tb_progress_step : NULL,
         .progress_context = running->progress,
         .sample = on_sample,
@@ -119,7 +118,7 @@ static int block_run(struct running *running)
         .context = running,
     };
     uint32_t first = running->block * plan->block_rounds;
-    int error = tb_campaign_run_rounds(&plan->campaign, first, plan->block_rounds, &hooks);
+    int error = tb_rounds_run(&plan->rounds, first, plan->block_rounds, &hooks);
     running->block++;
     return error;
 }
@@ -141,12 +140,12 @@ static int blocks_run(struct running *running)
     struct tb_plan *plan = running->config->plan;
     bool unstable = false;
     int error = block_run(running);
-    if (!error && plan->campaign.rounds > 1)
+    if (!error && plan->rounds.count > 1)
         error = block_run(running);
     if (!error && running->config->kind != TB_RUN_SMOKE)
         error = is_unstable(running, &unstable);
     if (!error && unstable) { // the samples of the first two blocks are in the log
-        plan->campaign.rounds += plan->block_rounds;
+        plan->rounds.count += plan->block_rounds;
         error = block_run(running);
     }
     return error;
@@ -177,9 +176,9 @@ static int needs_check(struct running *running)
     const struct tb_plan *plan = running->config->plan;
     const struct tb_needing run = {
         .arms = plan->arms,
-        .arms_count = plan->campaign.arms_count,
-        .workers = plan->campaign.workers,
-        .many_nodes = plan->campaign.many_nodes,
+        .arms_count = plan->rounds.arms_count,
+        .workers = plan->rounds.workers,
+        .many_nodes = plan->rounds.many_nodes,
         .cells = plan->postulate->cells,
         .cells_count = plan->postulate->cells_count,
     };
@@ -214,7 +213,7 @@ static int log_begin(struct running *running)
         .experiment = tb_line_experiment(postulate),
         .block_rounds = config->plan->block_rounds,
     };
-    json_t *header = tb_line_header(&head, &config->plan->campaign);
+    json_t *header = tb_line_header(&head, &config->plan->rounds);
     int error = header ? tb_log_create(&running->log, path, NULL) : -ENOMEM; // looking at the host takes long, so only then
     int opened = error ? error : ledger_open_run(running);
     if (!error && opened) {
@@ -289,7 +288,7 @@ int tb_run(const struct tb_run_config *config, struct tb_run_result *out, char *
     if (running.ledger)
         tb_ledger_checkpoint(running.ledger, &out->checkpoint);
     tb_ledger_close(running.ledger);
-    out->rounds = config->plan->campaign.rounds;
+    out->rounds = config->plan->rounds.count;
     if (error && why[0] == '\0')
         snprintf(why, why_bytes, "%s: %s", out->log, tb_output_why(error));
     if (error) {

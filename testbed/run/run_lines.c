@@ -52,10 +52,10 @@ static json_t *arm_json(const struct tb_arm *arm)
 }
 
 // A recorded trace that is not here has no schedule, and the run no samples.
-static json_t *cell_json(const struct tb_campaign *campaign, uint32_t at)
+static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
 {
     static const struct tb_schedule nothing = {0};
-    const struct tb_cell *cell = &campaign->cells[at];
+    const struct tb_cell *cell = &rounds->cells[at];
     const struct tb_schedule *s = cell->schedule ? cell->schedule : &nothing;
     const char *touch = tb_touch_name(cell->touch), *workload = cell->workload ? cell->workload : s->name;
 #define OF_SCHEDULE(value) (cell->schedule ? tb_json_whole(value) : json_null())
@@ -78,42 +78,42 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t at)
         {"pool_blocks", OF_SCHEDULE(cell->pool_blocks ? cell->pool_blocks : s->pool_blocks)},
         {"trace_sha256", tb_json_clean(cell->trace_sha256)},
         {"version", OF_SCHEDULE(s->version)},
-        {"workers", tb_json_whole(cell->workers ? cell->workers : campaign->workers)},
-        {"block_bytes", tb_json_whole(tb_campaign_block_bytes(campaign, at))},
-        {"dispatch", json_string(tb_dispatch_name(tb_campaign_dispatch(campaign, at)))},
+        {"workers", tb_json_whole(cell->workers ? cell->workers : rounds->workers)},
+        {"block_bytes", tb_json_whole(tb_rounds_block_bytes(rounds, at))},
+        {"dispatch", json_string(tb_dispatch_name(tb_rounds_dispatch(rounds, at)))},
     };
 #undef OF_SCHEDULE
     return TB_JSON_OBJECT(members);
 }
 
-static json_t *arms_json(const struct tb_campaign *campaign)
+static json_t *arms_json(const struct tb_rounds *rounds)
 {
     json_t *arms = json_array();
-    for (uint32_t i = 0; i < campaign->arms_count; i++)
-        arms = tb_json_appended(arms, arm_json(&campaign->arms[i]));
+    for (uint32_t i = 0; i < rounds->arms_count; i++)
+        arms = tb_json_appended(arms, arm_json(&rounds->arms[i]));
     return arms;
 }
 
-static json_t *cells_json(const struct tb_campaign *campaign)
+static json_t *cells_json(const struct tb_rounds *rounds)
 {
     json_t *cells = json_array();
-    for (uint32_t i = 0; i < campaign->cells_count; i++)
-        cells = tb_json_appended(cells, cell_json(campaign, i));
+    for (uint32_t i = 0; i < rounds->cells_count; i++)
+        cells = tb_json_appended(cells, cell_json(rounds, i));
     return cells;
 }
 
-static json_t *design_json(const struct tb_campaign *campaign, uint32_t block_rounds)
+static json_t *design_json(const struct tb_rounds *rounds, uint32_t block_rounds)
 {
     const struct tb_json_member members[] = {
-        {"rounds", tb_json_whole(campaign->rounds)},
+        {"rounds", tb_json_whole(rounds->count)},
         {"block_rounds", tb_json_whole(block_rounds)},
-        {"seed", tb_json_whole(campaign->seed)},
-        {"block_bytes", tb_json_whole(campaign->block_bytes)},
-        {"dispatch", json_string(tb_dispatch_name(campaign->dispatch))},
-        {"workers", tb_json_whole(campaign->workers)},
+        {"seed", tb_json_whole(rounds->seed)},
+        {"block_bytes", tb_json_whole(rounds->block_bytes)},
+        {"dispatch", json_string(tb_dispatch_name(rounds->dispatch))},
+        {"workers", tb_json_whole(rounds->workers)},
         {"order", json_string("random")},
-        {"many_nodes", json_boolean(campaign->many_nodes)},
-        {"bench", json_boolean(campaign->bench)},
+        {"many_nodes", json_boolean(rounds->many_nodes)},
+        {"bench", json_boolean(rounds->bench)},
     };
     return TB_JSON_OBJECT(members);
 }
@@ -167,7 +167,7 @@ json_t *tb_line_environment(const char *root, const struct tb_arm arms[], uint32
     return NULL;
 }
 
-json_t *tb_line_header(const struct tb_line_head *head, const struct tb_campaign *campaign)
+json_t *tb_line_header(const struct tb_line_head *head, const struct tb_rounds *rounds)
 {
     const struct tb_json_member members[] = {
         {"t", json_string("hdr")},
@@ -181,12 +181,12 @@ json_t *tb_line_header(const struct tb_line_head *head, const struct tb_campaign
         {"experiment", head->experiment ? head->experiment : json_null()},
         {"measured", head->measured ? head->measured : json_null()},
         {"unmet", tb_json_clean(head->unmet)},
-        {"design", design_json(campaign, head->block_rounds)},
-        {"arms", arms_json(campaign)},
-        {"cells", cells_json(campaign)},
-        {"env", tb_line_environment("", campaign->arms, campaign->arms_count)},
+        {"design", design_json(rounds, head->block_rounds)},
+        {"arms", arms_json(rounds)},
+        {"cells", cells_json(rounds)},
+        {"env", tb_line_environment("", rounds->arms, rounds->arms_count)},
         {"doctor", head->doctor ? tb_doctor_header(head->doctor) : doctor_json()},
-        {"counters", campaign->counters ? tb_counters_json(campaign->counters) : json_null()},
+        {"counters", rounds->counters ? tb_counters_json(rounds->counters) : json_null()},
         {"before", tb_environment_counters("")},
     };
     return TB_JSON_OBJECT(members);
@@ -407,17 +407,17 @@ static json_t *bench_json(const struct tb_sample *sample)
     return TB_JSON_OBJECT(members);
 }
 
-json_t *tb_line_sample(const struct tb_campaign *campaign, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
+json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
                        uint32_t position)
 {
-    const struct tb_sample *s = tb_campaign_sample(campaign, cell, arm, round);
+    const struct tb_sample *s = tb_rounds_sample(rounds, cell, arm, round);
     const struct tb_json_member members[] = {
         {"t", json_string("s")},
         {"block", tb_json_whole(block)},
         {"round", tb_json_whole(round)},
         {"cell", tb_json_whole(cell)},
         {"pos", tb_json_whole(position)},
-        {"arm", json_string(campaign->arms[arm].key)},
+        {"arm", json_string(rounds->arms[arm].key)},
         {"ran", json_boolean(s->ran)},
         {"valid", json_boolean(s->valid)},
         {"invalid", tb_json_clean(s->invalid)},
@@ -427,7 +427,7 @@ json_t *tb_line_sample(const struct tb_campaign *campaign, uint32_t block, uint3
         {"time_ns_mean", positive_or_null(s->lap_ns_mean)},
         {"time_ns_p90", positive_or_null(s->lap_ns_p90)},
         {"time_ns_metered", positive_or_null(s->metered_lap_ns)},
-        {"bench_ns", campaign->bench ? bench_json(s) : json_null()},
+        {"bench_ns", rounds->bench ? bench_json(s) : json_null()},
         {"allocated", tb_json_whole(s->allocated)},
         {"freed", tb_json_whole(s->freed)},
         {"pushed", tb_json_whole(s->pushed)},
@@ -440,7 +440,7 @@ json_t *tb_line_sample(const struct tb_campaign *campaign, uint32_t block, uint3
         {"workers_pinned", json_boolean(s->workers_pinned)},
         {"watched_ns", tb_json_whole(s->watched_ns)},
         {"waited_ns", tb_json_whole(s->waited_ns)},
-        {"counters", counters_json(campaign->counters, s)},
+        {"counters", counters_json(rounds->counters, s)},
     };
     json_t *line = TB_JSON_OBJECT(members);
     if (line && tb_line_nodes(line, &s->nodes) == 0)

@@ -6,12 +6,12 @@
 
 #include <jansson.h>
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 #include "testbed/postulate/postulate.h"
 
 struct tb_doctor;
 
-// What a header says beside the campaign. Of postulate and experiment, and of measured, one is NULL; all are taken over.
+// What a header says beside the measurement. Of postulate and experiment, and of measured, one is NULL; all are taken over.
 struct tb_line_head {
     const char *run, *nonce, *time, *kind;
     const char *unmet;          // NULL or "": every need was met
@@ -21,11 +21,11 @@ struct tb_line_head {
     uint32_t block_rounds;
 };
 
-// Each arm of the campaign has a key.
-json_t *tb_line_header(const struct tb_line_head *head, const struct tb_campaign *campaign);
+// Each arm of the measurement has a key.
+json_t *tb_line_header(const struct tb_line_head *head, const struct tb_rounds *rounds);
 json_t *tb_line_postulate(const struct tb_postulate *postulate, const char *commit);
 json_t *tb_line_experiment(const struct tb_postulate *postulate);
-json_t *tb_line_sample(const struct tb_campaign *campaign, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
+json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
                        uint32_t position);
 json_t *tb_line_after(void);
 

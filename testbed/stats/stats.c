@@ -10,7 +10,7 @@
 //
 // P(T = t) is the share of subsets of {1..n} that sum to t. It is computed by adding one rank after the other, as probabilities
 // in doubles: counts would pass 2^64 at n = 64, while each probability is a sum of positive terms and keeps its relative
-// precision. A normal approximation would be wrong in the second digit of the error rate at the 20 to 30 rounds of a campaign.
+// precision. A normal approximation would be wrong in the second digit of the error rate at the 20 to 30 rounds of a measurement.
 //
 // Sign interval. The number of values below the true median is binomial (n, 1/2), whatever the distribution. So the interval from
 // the k-th smallest to the k-th largest value misses it with probability 2 P(X <= k - 1).

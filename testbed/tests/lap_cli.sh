@@ -26,7 +26,7 @@ nm "$lap" | awk '$(NF - 1) ~ /[TtUW]/ { print $NF }' >"$scratch/names"
 nm "$LOCUS" | awk '$(NF - 1) ~ /[TtUW]/ { print $NF }' >"$scratch/names-locus"
 check it-has-the-engine grep -qx tb_engine_run "$scratch/names"
 check nor-is-one-of-them-linked-in none '^(json_(object|array|loads|dumps|pack)|yaml_|EVP_|io_uring_|pfm_)[a-z_]*' "$scratch/names"
-check nor-what-reports none '^tb_(cmd|verdict|ledger|log|html|environment|campaign)_[a-z_]*' "$scratch/names"
+check nor-what-reports none '^tb_(cmd|verdict|ledger|log|html|environment|rounds)_[a-z_]*' "$scratch/names"
 if grep -q '^rte_' "$scratch/names"; then
     check dpdk-is-not-in-locus none '^rte_[a-z_]*' "$scratch/names-locus"
     check which-names-its-contenders eval "locus 0 eval --help && grep -q '^  dpdk-ring  *DPDK' '$out'"

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 #include "testbed/measure/contender.h"
 #include "testbed/record/log.h"
 #include "testbed/stats/stats.h"
@@ -61,18 +61,18 @@ static int prepare(uint32_t next)
     return error ? error : tb_log_flush(pairs.log);
 }
 
-static int after_process(void *context, const struct tb_campaign *campaign, uint32_t round)
+static int after_process(void *context, const struct tb_rounds *rounds, uint32_t round)
 {
     (void)context;
-    (void)campaign;
+    (void)rounds;
     return prepare(round + 1);
 }
 
-static int judge(const struct tb_campaign *campaign)
+static int judge(const struct tb_rounds *rounds)
 {
     struct tb_ratio ratio;
-    for (uint32_t i = 0; i < campaign->rounds; i++) {
-        const struct tb_sample *sample = &campaign->samples[i];
+    for (uint32_t i = 0; i < rounds->count; i++) {
+        const struct tb_sample *sample = &rounds->samples[i];
         if (!sample->ran || !sample->valid)
             return fail("a process", sample->invalid);
         pairs.times[pairs.logged[i]][i / 2] = sample->lap_ns;
@@ -90,23 +90,23 @@ static int judge(const struct tb_campaign *campaign)
 static int measure(const struct tb_arm *arm, const struct tb_schedule *schedule)
 {
     const struct tb_cell cell = {.schedule = schedule, .touch = TB_TOUCH_FULL, .laps = 20, .laps_warmup = 8};
-    const struct tb_campaign_hooks hooks = {.round = after_process};
-    struct tb_campaign campaign = {.arms = arm,
-                                   .arms_count = 1,
-                                   .cells = &cell,
-                                   .cells_count = 1,
-                                   .rounds = 2 * pairs.count,
-                                   .dispatch = TB_DISPATCH_SPIN,
-                                   .workers = 1,
-                                   .block_bytes = 4096};
-    campaign.samples = calloc(campaign.rounds, sizeof *campaign.samples);
+    const struct tb_rounds_hooks hooks = {.round = after_process};
+    struct tb_rounds rounds = {.arms = arm,
+                               .arms_count = 1,
+                               .cells = &cell,
+                               .cells_count = 1,
+                               .count = 2 * pairs.count,
+                               .dispatch = TB_DISPATCH_SPIN,
+                               .workers = 1,
+                               .block_bytes = 4096};
+    rounds.samples = calloc(rounds.count, sizeof *rounds.samples);
     for (uint32_t pair = 0; pair < pairs.count; pair++)
         pairs.logged[2 * pair + (random() >> 16 & 1)] = true;
-    int error = campaign.samples ? prepare(0) : -ENOMEM;
+    int error = rounds.samples ? prepare(0) : -ENOMEM;
     if (!error)
-        error = tb_campaign_run_rounds(&campaign, 0, campaign.rounds, &hooks);
-    int status = error ? fail("cannot measure and write a log", strerror(-error)) : judge(&campaign);
-    free(campaign.samples);
+        error = tb_rounds_run(&rounds, 0, rounds.count, &hooks);
+    int status = error ? fail("cannot measure and write a log", strerror(-error)) : judge(&rounds);
+    free(rounds.samples);
     return status;
 }
 

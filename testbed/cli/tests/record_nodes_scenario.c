@@ -27,7 +27,7 @@ static int print_header(const struct tb_run_config *config)
         .experiment = tb_line_experiment(config->plan->postulate),
         .block_rounds = config->plan->block_rounds,
     };
-    json_t *header = tb_line_header(&head, &config->plan->campaign);
+    json_t *header = tb_line_header(&head, &config->plan->rounds);
     printf("met ");
     int failed = !header || json_dumpf(header, stdout, JSON_COMPACT);
     putchar('\n');
@@ -39,9 +39,9 @@ static int run(struct tb_plan *plan, enum tb_run_kind kind, bool wanted)
 {
     const struct tb_run_config config = {.plan = plan, .kind = kind, .root = "build/logs", .host = "scenario", .quiet = true};
     const struct tb_needing wants = {.arms = plan->arms,
-                                     .arms_count = plan->campaign.arms_count,
-                                     .workers = plan->campaign.workers,
-                                     .many_nodes = plan->campaign.many_nodes,
+                                     .arms_count = plan->rounds.arms_count,
+                                     .workers = plan->rounds.workers,
+                                     .many_nodes = plan->rounds.many_nodes,
                                      .cells = plan->postulate->cells,
                                      .cells_count = plan->postulate->cells_count};
     struct tb_run_result result;

@@ -14,10 +14,10 @@ static void environment_of(const char *name, char *out, size_t bytes)
 {
     struct tb_arm arm = {.contender = tb_contender_find(name)};
     struct tb_cell cell = {.schedule = small_schedule(POOL_BLOCKS), .laps = 1};
-    struct tb_campaign campaign = {.arms = &arm, .arms_count = 1, .cells = &cell, .cells_count = 1, .rounds = 1};
+    struct tb_rounds rounds = {.arms = &arm, .arms_count = 1, .cells = &cell, .cells_count = 1, .count = 1};
     struct tb_sample sample;
     const char *const to_stderr[] = {"sh", "-c", "env | grep -E '^(TCMALLOC|MALLOC_CONF|LD_PRELOAD|KEPT)' | sort >&2", NULL};
-    cr_assert_eq(tb_campaign_run_under(&campaign, 0, 0, to_stderr, &sample, out, bytes), 0);
+    cr_assert_eq(tb_rounds_run_under(&rounds, 0, 0, to_stderr, &sample, out, bytes), 0);
     free((void *)(uintptr_t)cell.schedule);
 }
 

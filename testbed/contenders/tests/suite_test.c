@@ -136,25 +136,25 @@ Test(cell, what_is_not_one_is_refused)
     }
 }
 
-// An arm's own workers come before its cell's, and those before the campaign's.
-Test(cell, settings_of_arm_cell_and_campaign_come_in_this_order)
+// An arm's own workers come before its cell's, and those before the measurement's.
+Test(cell, settings_of_arm_cell_and_rounds_come_in_this_order)
 {
     struct tb_arm arms[2] = {0};
     struct tb_cell cells[2] = {{0}, {.workers = 3, .block_bytes = 65536, .dispatch_given = true, .dispatch = TB_DISPATCH_INLINE}};
-    const struct tb_campaign campaign = {
+    const struct tb_rounds rounds = {
         .arms = arms, .cells = cells, .workers = 2, .block_bytes = 4096, .dispatch = TB_DISPATCH_FUTEX};
     char why[256];
     cr_assert_eq(tb_arm_parse("locus+4w", &arms[1], why, sizeof why), 0, "%s", why);
     cr_expect_str_eq(arms[1].contender->name, "locus");
     cr_expect_str_eq(arms[1].label, "locus+4w");
-    cr_expect_eq(tb_campaign_workers(&campaign, 0, 0), 2);
-    cr_expect_eq(tb_campaign_workers(&campaign, 1, 0), 3);
-    cr_expect_eq(tb_campaign_workers(&campaign, 0, 1), 4);
-    cr_expect_eq(tb_campaign_workers(&campaign, 1, 1), 4);
-    cr_expect_eq(tb_campaign_block_bytes(&campaign, 0), 4096);
-    cr_expect_eq(tb_campaign_block_bytes(&campaign, 1), 65536);
-    cr_expect_eq(tb_campaign_dispatch(&campaign, 0), TB_DISPATCH_FUTEX);
-    cr_expect_eq(tb_campaign_dispatch(&campaign, 1), TB_DISPATCH_INLINE);
+    cr_expect_eq(tb_rounds_workers(&rounds, 0, 0), 2);
+    cr_expect_eq(tb_rounds_workers(&rounds, 1, 0), 3);
+    cr_expect_eq(tb_rounds_workers(&rounds, 0, 1), 4);
+    cr_expect_eq(tb_rounds_workers(&rounds, 1, 1), 4);
+    cr_expect_eq(tb_rounds_block_bytes(&rounds, 0), 4096);
+    cr_expect_eq(tb_rounds_block_bytes(&rounds, 1), 65536);
+    cr_expect_eq(tb_rounds_dispatch(&rounds, 0), TB_DISPATCH_FUTEX);
+    cr_expect_eq(tb_rounds_dispatch(&rounds, 1), TB_DISPATCH_INLINE);
     cr_expect_eq(tb_arm_parse("locus+0w", &arms[1], why, sizeof why), -EINVAL);
     cr_expect(strstr(why, "from 1 to 64"), "%s", why);
     cr_expect_eq(tb_arm_parse("locus+4", &arms[1], why, sizeof why), -EINVAL);

@@ -71,12 +71,12 @@ static void counts_add(const struct tb_nodes_sample *nodes, struct tb_advise_cou
     }
 }
 
-static struct tb_advise_counts counts_of(const struct tb_campaign *campaign, uint32_t arm)
+static struct tb_advise_counts counts_of(const struct tb_rounds *rounds, uint32_t arm)
 {
     struct tb_advise_counts counts = {.abroad_known = true};
-    for (uint32_t round = 0; round < campaign->rounds; round++)
-        counts_add(&tb_campaign_sample(campaign, 0, arm, round)->nodes, &counts);
-    double laps = (double)campaign->rounds * campaign->cells[0].laps_counted;
+    for (uint32_t round = 0; round < rounds->count; round++)
+        counts_add(&tb_rounds_sample(rounds, 0, arm, round)->nodes, &counts);
+    double laps = (double)rounds->count * rounds->cells[0].laps_counted;
     counts.lap_bytes = laps > 0 ? LINE_BYTES * (double)counts.touches / laps : 0;
     counts.lap_bytes_remote = laps > 0 ? LINE_BYTES * (double)counts.remote / laps : 0;
     return counts;
@@ -90,11 +90,11 @@ static double remote_share(const struct tb_advise_row *row)
 // --- times ---------------------------------------------------------------------------------------------------------------------
 
 // Is `row` faster than `than`, as far as can be seen?
-static bool visibly_faster(const struct tb_campaign *campaign, const struct tb_advise_row *row, const struct tb_advise_row *than,
+static bool visibly_faster(const struct tb_rounds *rounds, const struct tb_advise_row *row, const struct tb_advise_row *than,
                            double resolution)
 {
     struct tb_ratio ratio;
-    return tb_pair_ratio(campaign, 0, (int)row->arm, TB_LAP, (int)than->arm, TB_LAP, &ratio) && tb_visible(&ratio, resolution) < 0;
+    return tb_pair_ratio(rounds, 0, (int)row->arm, TB_LAP, (int)than->arm, TB_LAP, &ratio) && tb_visible(&ratio, resolution) < 0;
 }
 
 static bool choosable(const struct tb_advise_row *row)
@@ -102,10 +102,10 @@ static bool choosable(const struct tb_advise_row *row)
     return row->role == TB_ADVISE_CHOICE && row->row.valid;
 }
 
-static bool beaten(const struct tb_campaign *campaign, const struct tb_advise_result *result, const struct tb_advise_row *row)
+static bool beaten(const struct tb_rounds *rounds, const struct tb_advise_result *result, const struct tb_advise_row *row)
 {
     for (uint32_t i = 0; i < result->count; i++)
-        if (choosable(&result->rows[i]) && visibly_faster(campaign, &result->rows[i], row, result->resolution))
+        if (choosable(&result->rows[i]) && visibly_faster(rounds, &result->rows[i], row, result->resolution))
             return true;
     return false;
 }
@@ -117,11 +117,11 @@ static bool preferable(const struct tb_advise_row *row, const struct tb_advise_r
     return share != other ? share < other : row->plan < to->plan;
 }
 
-static const struct tb_advise_row *to_use(const struct tb_campaign *campaign, const struct tb_advise_result *result)
+static const struct tb_advise_row *to_use(const struct tb_rounds *rounds, const struct tb_advise_result *result)
 {
     const struct tb_advise_row *use = NULL, *end = result->rows + result->count;
     for (const struct tb_advise_row *row = result->rows; row < end; row++)
-        if (choosable(row) && !beaten(campaign, result, row) && (!use || preferable(row, use)))
+        if (choosable(row) && !beaten(rounds, result, row) && (!use || preferable(row, use)))
             use = row;
     for (const struct tb_advise_row *row = result->rows; row < end && !use; row++) // each beats another in a circle: by time
         use = choosable(row) ? row : NULL;
@@ -139,12 +139,12 @@ static enum tb_advise_cost cost_of(const struct tb_ratio *ratio, double resoluti
     return fine && tb_equivalent(ratio, resolution) ? TB_ADVISE_SAME : TB_ADVISE_UNTOLD;
 }
 
-static void costs(const struct tb_campaign *campaign, struct tb_advise_result *result)
+static void costs(const struct tb_rounds *rounds, struct tb_advise_result *result)
 {
     for (struct tb_advise_row *row = result->rows; row < result->rows + result->count && result->use; row++) {
         if (row == result->use)
             row->cost = TB_ADVISE_USED;
-        else if (tb_pair_ratio(campaign, 0, (int)row->arm, TB_LAP, (int)result->use->arm, TB_LAP, &row->ratio))
+        else if (tb_pair_ratio(rounds, 0, (int)row->arm, TB_LAP, (int)result->use->arm, TB_LAP, &row->ratio))
             row->cost = cost_of(&row->ratio, result->resolution);
     }
 }
@@ -165,23 +165,23 @@ static int compare_rows(const void *left, const void *right)
 
 void tb_advise_work_out(const struct tb_advise *advise, struct tb_advise_result *out)
 {
-    const struct tb_campaign *campaign = advise->campaign;
-    *out = (struct tb_advise_result){.count = campaign->arms_count, .resolution = -1};
+    const struct tb_rounds *rounds = advise->rounds;
+    *out = (struct tb_advise_result){.count = rounds->arms_count, .resolution = -1};
     for (uint32_t arm = 0; arm < out->count; arm++) {
         struct tb_advise_row *row = &out->rows[arm];
-        *row = (struct tb_advise_row){.arm = arm, .counts = counts_of(campaign, arm)};
-        tb_campaign_row(campaign, 0, arm, &row->row);
+        *row = (struct tb_advise_row){.arm = arm, .counts = counts_of(rounds, arm)};
+        tb_rounds_row(rounds, 0, arm, &row->row);
         row->plan = plan_of(row->row.arm);
-        row->role = tb_twin(campaign, arm) >= 0 ? TB_ADVISE_CONTROL : row->plan ? TB_ADVISE_CHOICE : TB_ADVISE_OTHER;
+        row->role = tb_twin(rounds, arm) >= 0 ? TB_ADVISE_CONTROL : row->plan ? TB_ADVISE_CHOICE : TB_ADVISE_OTHER;
         if (advise->machine.emulated || !isfinite(row->row.ns_median))
             row->row.ns_median = 0; // the rows keep the order of the arms
     }
     qsort(out->rows, out->count, sizeof *out->rows, compare_rows);
     if (advise->machine.emulated)
         return;
-    out->resolution = tb_campaign_resolution(campaign, 0);
-    out->use = to_use(campaign, out);
-    costs(campaign, out);
+    out->resolution = tb_rounds_resolution(rounds, 0);
+    out->use = to_use(rounds, out);
+    costs(rounds, out);
 }
 
 // --- the machine ---------------------------------------------------------------------------------------------------------------

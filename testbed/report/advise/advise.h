@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// advise: which placement a machine's KV cache should use, and how much that is worth, from a finished campaign of many nodes.
+// advise: which placement a machine's KV cache should use, and how much that is worth, from a finished measurement of many nodes.
 //
 // Times say something on hardware only. In an emulated machine nothing is worked out from them: counts are all there is.
 //
@@ -41,7 +41,7 @@ struct tb_advise_refusal {
 
 struct tb_advise {
     struct tb_advise_machine machine;
-    const struct tb_campaign *campaign; // one cell; NULL: nothing was run
+    const struct tb_rounds *rounds; // one cell; NULL: nothing was run
     const char *workload;       // what was run, in a line
     uint32_t cross_percent;     // of the requests end on another node than they began on
     uint32_t pool_blocks;       // of one node
@@ -87,10 +87,10 @@ struct tb_advise_result {
     uint32_t count;             // of rows: choices, others, controls, then what is not valid; on hardware each by time
     struct tb_advise_row rows[TB_ARMS_MAX];
     const struct tb_advise_row *use; // NULL: emulated, or nothing valid to choose
-    double resolution;          // as tb_campaign_resolution(), negative: not known
+    double resolution;          // as tb_rounds_resolution(), negative: not known
 };
 
-// pre: advise->campaign has one cell.
+// pre: advise->rounds has one cell.
 void tb_advise_work_out(const struct tb_advise *advise, struct tb_advise_result *out);
 
 // Can the machine run these arms, each home with a pool of `pool_bytes`? Moves those that it cannot from the list to the refusals.

@@ -24,7 +24,7 @@ struct page {
 
 static const struct tb_nodes_sample *nodes_of(const struct page *page, const struct tb_advise_row *row)
 {
-    return &tb_campaign_sample(page->advise->campaign, 0, row->arm, 0)->nodes; // placements are those of round 1
+    return &tb_rounds_sample(page->advise->rounds, 0, row->arm, 0)->nodes; // placements are those of round 1
 }
 
 static void say_list(struct tb_words *words, const struct locus_nodes *nodes, const char *separator)
@@ -117,7 +117,7 @@ static void say_worth(const struct page *page, struct tb_words *words)
         before = ", ";
     }
     tb_say(words, "%s ", *before == ',' ? "." : "");
-    tb_say_resolution(words, page->advise->campaign, 0, 1);
+    tb_say_resolution(words, page->advise->rounds, 0, 1);
 }
 
 // --- how -----------------------------------------------------------------------------------------------------------------------
@@ -147,8 +147,8 @@ static void put_code(const struct page *page, const struct tb_advise_plan *plan)
            "};\nstruct locus_domain_config config = {\n"
            "    .size = sizeof config, .nodes = nodes, .nodes_count = %u, .workers = %" PRIu32 ",\n"
            "    .blocks = %" PRIu32 ", .block_bytes = %" PRIu64 ",\n    .policy = LOCUS_POLICY_%s,%s\n};\n",
-           locus_nodes_count(homes), locus_nodes_count(homes) * advise->campaign->workers, advise->pool_blocks,
-           advise->campaign->block_bytes, policy, plan->populate ? " .populate = true," : "");
+           locus_nodes_count(homes), locus_nodes_count(homes) * advise->rounds->workers, advise->pool_blocks,
+           advise->rounds->block_bytes, policy, plan->populate ? " .populate = true," : "");
     for (int node = locus_nodes_next(&all, 0); plan->among && node >= 0; node = locus_nodes_next(&all, node + 1))
         tb_say(&words, "locus_nodes_add(&config.among, %d);\n", node);
     tb_say(&words, "locus_domain_open(&domain, &config);\n%s",
@@ -270,10 +270,10 @@ static void put_times(struct tb_table *table, const struct page *page, const str
         [TB_ADVISE_FASTER] = {"faster", "faster", TB_TONE_GOOD},         [TB_ADVISE_SAME] = {"no-difference", "no difference", 0},
         [TB_ADVISE_UNTOLD] = {"untold", "cannot be told", TB_TONE_OPEN}, [TB_ADVISE_UNBOUNDED] = {"too-few-rounds", NULL, 0},
     };
-    const struct tb_campaign *campaign = page->advise->campaign;
+    const struct tb_rounds *rounds = page->advise->rounds;
     const struct tb_ratio *ratio = &row->ratio;
     bool compared = row->cost > TB_ADVISE_USED;
-    double *ns = tb_times(campaign, 0, row->arm, TB_LAP);
+    double *ns = tb_times(rounds, 0, row->arm, TB_LAP);
     tb_table_put(table, compared ? tb_interval(ratio) : tb_none(NULL));
     tb_table_put(table, row->role == TB_ADVISE_CONTROL ? tb_text_value("A/A control")
                                                        : tb_toned(tb_text_value(costs[row->cost].title), costs[row->cost].tone));
@@ -283,7 +283,7 @@ static void put_times(struct tb_table *table, const struct page *page, const str
     tb_table_put(table, compared && ratio->bounded ? tb_number(ratio->high) : tb_none(NULL));
     tb_table_put(table, compared && ratio->bounded ? tb_number(ratio->confidence) : tb_none(NULL));
     tb_table_put(table, tb_number(row->row.valid ? row->row.ns_median : (double)NAN));
-    tb_table_put(table, ns ? tb_samples(ns, campaign->rounds) : tb_none(NULL));
+    tb_table_put(table, ns ? tb_samples(ns, rounds->count) : tb_none(NULL));
     free(ns);
 }
 
@@ -425,8 +425,8 @@ static void put_unmeasured(const struct page *page)
 
 static void put_measured(struct page *page)
 {
-    const struct tb_campaign *campaign = page->advise->campaign;
-    const struct tb_cell *cell = &campaign->cells[0];
+    const struct tb_rounds *rounds = page->advise->rounds;
+    const struct tb_cell *cell = &rounds->cells[0];
     struct tb_words nodes = {0};
     char how[192];
     tb_advise_work_out(page->advise, &page->result);
@@ -435,19 +435,19 @@ static void put_measured(struct page *page)
     else
         put_answer(page);
     part(page);
-    tb_text_settings(campaign, how, sizeof how);
+    tb_text_settings(rounds, how, sizeof how);
     say_nodes(&nodes, &page->advise->machine.homes);
     tb_doc_say(page->doc, NULL,
                "%s. On %s a scheduler each, with a pool of %" PRIu32 " blocks of %" PRIu64 " bytes; %" PRIu32
                " %% of the requests end on another node than they began on; %s touch, %s.",
-               page->advise->workload, nodes.text, page->advise->pool_blocks, campaign->block_bytes, page->advise->cross_percent,
+               page->advise->workload, nodes.text, page->advise->pool_blocks, rounds->block_bytes, page->advise->cross_percent,
                tb_touch_name(cell->touch), how);
     tb_doc_fact(page->doc, "touch", NULL, TB_AS_IS, tb_text_value(tb_touch_name(cell->touch)));
-    tb_doc_fact(page->doc, "dispatch", NULL, TB_AS_IS, tb_text_value(tb_dispatch_name(campaign->dispatch)));
-    tb_doc_fact(page->doc, "rounds", NULL, TB_AS_IS, tb_count(campaign->rounds));
+    tb_doc_fact(page->doc, "dispatch", NULL, TB_AS_IS, tb_text_value(tb_dispatch_name(rounds->dispatch)));
+    tb_doc_fact(page->doc, "rounds", NULL, TB_AS_IS, tb_count(rounds->count));
     tb_doc_fact(page->doc, "schedule", NULL, TB_AS_IS, tb_text_value(cell->schedule->name));
     tb_doc_fact(page->doc, "laps_counted", NULL, TB_AS_IS, tb_count(cell->laps_counted));
-    tb_doc_fact(page->doc, "seed", NULL, TB_AS_IS, tb_count(campaign->seed));
+    tb_doc_fact(page->doc, "seed", NULL, TB_AS_IS, tb_count(rounds->seed));
     put_arms(page);
     put_refusals(page);
     put_places(page);
@@ -509,7 +509,7 @@ static json_t *machine_json(const struct tb_advise_machine *machine)
 struct tb_doc *tb_advise_doc(json_t *head, const struct tb_advise *advise)
 {
     struct page page = {.doc = tb_doc_open(head), .advise = advise};
-    bool measured = advise->campaign;
+    bool measured = advise->rounds;
     if (!page.doc)
         return NULL;
     if (advise->machine.emulated)

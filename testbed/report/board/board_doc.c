@@ -21,10 +21,10 @@ struct tb_value tb_told_value(enum tb_told told, const struct tb_ratio *ratio)
                                    : tb_interval(ratio);
 }
 
-static struct tb_value pair_value(const struct tb_campaign *campaign, uint32_t cell, int over, int over_op, int under, int under_op)
+static struct tb_value pair_value(const struct tb_rounds *rounds, uint32_t cell, int over, int over_op, int under, int under_op)
 {
     struct tb_ratio ratio;
-    return tb_told_value(tb_pair_tell(campaign, cell, over, over_op, under, under_op, &ratio), &ratio);
+    return tb_told_value(tb_pair_tell(rounds, cell, over, over_op, under, under_op, &ratio), &ratio);
 }
 
 // The estimate alone.
@@ -55,7 +55,7 @@ static const struct tb_column lap_columns[] = {{NULL, "contender", TB_AS_IS, fal
                                                {NULL, NULL, TB_AS_IS, false}};
 
 // How many times faster it is than the best malloc. A noisy row says why, one beside a noisy row that there is nothing to say.
-static struct tb_value best_value(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i)
+static struct tb_value best_value(const struct tb_rounds *rounds, uint32_t cell, const struct tb_board *board, uint32_t i)
 {
     static const char *const noises[] = {[TB_NOISE_WAITED] = "noisy: waited", [TB_NOISE_SPREAD] = "noisy: spread"};
     enum tb_noise noise = tb_noise_of(&board->row[i], TB_LAP);
@@ -69,35 +69,35 @@ static struct tb_value best_value(const struct tb_campaign *campaign, uint32_t c
         return tb_none(NULL);
     if (board->best.arm == (int)board->arm[i])
         return tb_text_value("the best");
-    return pair_value(campaign, cell, board->best.arm, TB_LAP, (int)board->arm[i], TB_LAP);
+    return pair_value(rounds, cell, board->best.arm, TB_LAP, (int)board->arm[i], TB_LAP);
 }
 
-static void put_lap_row(struct tb_table *table, const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board,
+static void put_lap_row(struct tb_table *table, const struct tb_rounds *rounds, uint32_t cell, const struct tb_board *board,
                         uint32_t i)
 {
     const struct tb_row *row = &board->row[i];
     int arm = (int)board->arm[i];
     bool valid = board->place[i] != TB_PLACE_INVALID, ranked = board->place[i] == TB_PLACE_RANKED;
-    double *ns = valid ? tb_times(campaign, cell, board->arm[i], TB_LAP) : NULL;
+    double *ns = valid ? tb_times(rounds, cell, board->arm[i], TB_LAP) : NULL;
     put_name(table, board, i);
     tb_table_put(table, tb_number(valid ? row->ns_median : NAN));
     tb_table_put(table, tb_number(valid ? row->ns_mad / row->ns_median : NAN));
-    tb_table_put(table, best_value(campaign, cell, board, i));
-    tb_table_put(table, ranked ? number_of(pair_value(campaign, cell, tb_campaign_arm(campaign, "mimalloc"), TB_LAP, arm, TB_LAP))
+    tb_table_put(table, best_value(rounds, cell, board, i));
+    tb_table_put(table, ranked ? number_of(pair_value(rounds, cell, tb_rounds_arm(rounds, "mimalloc"), TB_LAP, arm, TB_LAP))
                                : tb_none(NULL));
-    tb_table_put(table, ranked ? number_of(pair_value(campaign, cell, arm, TB_LAP, tb_floor(campaign), TB_LAP)) : tb_none(NULL));
+    tb_table_put(table, ranked ? number_of(pair_value(rounds, cell, arm, TB_LAP, tb_floor(rounds), TB_LAP)) : tb_none(NULL));
     tb_table_put(table, tb_number(ranked ? row->outstanding_ratio : NAN));
-    tb_table_put(table, ns ? tb_samples(ns, campaign->rounds) : tb_none(NULL));
+    tb_table_put(table, ns ? tb_samples(ns, rounds->count) : tb_none(NULL));
     free(ns);
 }
 
-static struct tb_table *put_laps(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell, const char *title,
+static struct tb_table *put_laps(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell, const char *title,
                                  const struct tb_board *board)
 {
     struct tb_table *table = tb_doc_table(doc, NULL, title, lap_columns);
     for (uint32_t i = 0; i < board->count; i++)
         if (board->place[i] != TB_PLACE_CONTROL)
-            put_lap_row(table, campaign, cell, board, i);
+            put_lap_row(table, rounds, cell, board, i);
     return table;
 }
 
@@ -113,8 +113,8 @@ static const struct tb_column faster_columns[] = {{NULL, "contender", TB_AS_IS, 
 static const int bench_ratios[] = {TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_FREE};
 enum { BENCH_RATIOS = sizeof bench_ratios / sizeof *bench_ratios };
 
-static struct tb_table *put_faster(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell,
-                                   const struct tb_board *board, const char *title, const int than[])
+static struct tb_table *put_faster(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell, const struct tb_board *board,
+                                   const char *title, const int than[])
 {
     struct tb_table *table = tb_doc_table(doc, NULL, title, faster_columns);
     for (uint32_t i = 0; i < board->count; i++) {
@@ -124,14 +124,14 @@ static struct tb_table *put_faster(struct tb_doc *doc, const struct tb_campaign 
         for (size_t o = 0; o < BENCH_RATIOS; o++) {
             int op = bench_ratios[o], counterpart = tb_bench_counterpart[op], arm = (int)board->arm[i];
             tb_table_put(table, than[o] == arm && counterpart == op ? tb_number(1)
-                                                                    : pair_value(campaign, cell, than[o], counterpart, arm, op));
+                                                                    : pair_value(rounds, cell, than[o], counterpart, arm, op));
         }
     }
     return table;
 }
 
 // Each operation has a best malloc of its own.
-static struct tb_table *put_bench(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell, const char *title,
+static struct tb_table *put_bench(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell, const char *title,
                                   const struct tb_board *board)
 {
     struct tb_table *table = tb_doc_grid(doc, NULL, title, "=contender|=alloc ns|=bulk ns|=push ns|=free ns");
@@ -146,12 +146,12 @@ static struct tb_table *put_bench(struct tb_doc *doc, const struct tb_campaign *
         }
     }
     for (size_t o = 0; o < BENCH_RATIOS; o++) {
-        struct tb_fastest fastest = tb_best_malloc(campaign, cell, tb_bench_counterpart[bench_ratios[o]]);
+        struct tb_fastest fastest = tb_best_malloc(rounds, cell, tb_bench_counterpart[bench_ratios[o]]);
         best[o] = fastest.rival < 0 ? fastest.arm : -1;
-        base[o] = tb_campaign_arm(campaign, "mimalloc");
+        base[o] = tb_rounds_arm(rounds, "mimalloc");
     }
-    put_faster(doc, campaign, cell, board, "Times faster than the best malloc (bulk: than its alloc)", best);
-    return put_faster(doc, campaign, cell, board, "Times faster than mimalloc (bulk: than its alloc)", base);
+    put_faster(doc, rounds, cell, board, "Times faster than the best malloc (bulk: than its alloc)", best);
+    return put_faster(doc, rounds, cell, board, "Times faster than mimalloc (bulk: than its alloc)", base);
 }
 
 // --- below a table -------------------------------------------------------------------------------------------------------------
@@ -166,10 +166,10 @@ static void note_invalid(struct tb_table *table, const struct tb_board *board)
     }
 }
 
-static void note_controls(struct tb_table *table, const struct tb_campaign *campaign, const struct tb_board *board)
+static void note_controls(struct tb_table *table, const struct tb_rounds *rounds, const struct tb_board *board)
 {
     struct tb_words words = {0};
-    for (uint32_t i = 0; i < board->count && !campaign->bench; i++) {
+    for (uint32_t i = 0; i < board->count && !rounds->bench; i++) {
         const struct tb_ratio *twin = &board->vs_twin[i];
         if (!board->row[i].has_vs_aa || !twin->bounded)
             continue;
@@ -181,16 +181,16 @@ static void note_controls(struct tb_table *table, const struct tb_campaign *camp
         tb_table_note(table, "%s.", words.text);
 }
 
-static void note_best(struct tb_table *table, const struct tb_campaign *campaign, uint32_t cell, int op)
+static void note_best(struct tb_table *table, const struct tb_rounds *rounds, uint32_t cell, int op)
 {
-    struct tb_fastest best = tb_best_malloc(campaign, cell, op);
+    struct tb_fastest best = tb_best_malloc(rounds, cell, op);
     int arm = best.rival >= 0 ? best.rival : best.arm;
     const char *at = op == TB_LAP ? "" : " at ", *operation = op == TB_LAP ? "" : tb_bench_name(op);
     struct tb_row row;
     char name[128];
     if (arm < 0)
         return;
-    tb_row_alone(campaign, cell, (uint32_t)arm, &row);
+    tb_row_alone(rounds, cell, (uint32_t)arm, &row);
     tb_text_arm(&row, name, sizeof name);
     if (best.rival >= 0)
         tb_table_note(table, "Which malloc is the best%s%s cannot be told: %s is noisy.", at, operation, name);
@@ -198,57 +198,57 @@ static void note_best(struct tb_table *table, const struct tb_campaign *campaign
         tb_table_note(table, "The best malloc%s%s: %s.", at, operation, name);
 }
 
-static void put_cell(struct tb_doc *doc, const struct tb_campaign *campaign, uint32_t cell)
+static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell)
 {
     struct tb_board board;
     char title[128];
     struct tb_words seen = {0};
-    tb_board(campaign, cell, &board);
-    tb_text_cell(campaign, cell, title, sizeof title);
+    tb_board(rounds, cell, &board);
+    tb_text_cell(rounds, cell, title, sizeof title);
     struct tb_table *table =
-        campaign->bench ? put_bench(doc, campaign, cell, title, &board) : put_laps(doc, campaign, cell, title, &board);
+        rounds->bench ? put_bench(doc, rounds, cell, title, &board) : put_laps(doc, rounds, cell, title, &board);
     note_invalid(table, &board);
-    note_controls(table, campaign, &board);
-    note_best(table, campaign, cell, campaign->bench ? TB_BENCH_ALLOC : TB_LAP);
-    if (campaign->bench)
-        note_best(table, campaign, cell, TB_BENCH_FREE);
-    tb_say_resolution(&seen, campaign, cell, cell + 1);
+    note_controls(table, rounds, &board);
+    note_best(table, rounds, cell, rounds->bench ? TB_BENCH_ALLOC : TB_LAP);
+    if (rounds->bench)
+        note_best(table, rounds, cell, TB_BENCH_FREE);
+    tb_say_resolution(&seen, rounds, cell, cell + 1);
     tb_table_note(table, "%s", seen.text);
-    if (campaign->unfit)
-        tb_table_note(table, "%s", campaign->unfit);
+    if (rounds->unfit)
+        tb_table_note(table, "%s", rounds->unfit);
 }
 
 // --- the whole -----------------------------------------------------------------------------------------------------------------
 
 #define NOISY "Noisy: its processes waited for a CPU, or its rounds lie so far apart that no ratio of it would hold. "
 
-void tb_board_put_cells(struct tb_doc *doc, const struct tb_campaign *campaign)
+void tb_board_put_cells(struct tb_doc *doc, const struct tb_rounds *rounds)
 {
-    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
-        put_cell(doc, campaign, cell);
+    for (uint32_t cell = 0; cell < rounds->cells_count; cell++)
+        put_cell(doc, rounds, cell);
 }
 
-struct tb_doc *tb_board_doc(json_t *head, const struct tb_campaign *campaign, const char *command, const char *about)
+struct tb_doc *tb_board_doc(json_t *head, const struct tb_rounds *rounds, const char *command, const char *about)
 {
     static const char laps[] = "A lap's time: median over the rounds, each a fresh process. Spread: median absolute deviation. "
                                "Held: most blocks out at once, over the theoretical peak. " NOISY "What failed a gate is INVALID.";
     static const char bench[] = "Nanoseconds per block (push: per request): median over the rounds, each a fresh process. " NOISY;
     struct tb_doc *doc = tb_doc_open(head);
     char how[192];
-    tb_board_json(doc, campaign, command);
+    tb_board_json(doc, rounds, command);
     if (*about)
         tb_doc_code(doc, NULL, about);
-    tb_text_settings(campaign, how, sizeof how);
+    tb_text_settings(rounds, how, sizeof how);
     tb_doc_say(doc, NULL, "%s", how);
-    tb_doc_say(doc, NULL, "%s", campaign->bench ? bench : laps);
-    tb_board_put_cells(doc, campaign);
-    tb_board_put_answer(doc, campaign);
+    tb_doc_say(doc, NULL, "%s", rounds->bench ? bench : laps);
+    tb_board_put_cells(doc, rounds);
+    tb_board_put_answer(doc, rounds);
     return doc;
 }
 
-struct tb_doc *tb_board_answer_doc(const struct tb_campaign *campaign)
+struct tb_doc *tb_board_answer_doc(const struct tb_rounds *rounds)
 {
     struct tb_doc *doc = tb_doc_open(NULL);
-    tb_board_put_answer(doc, campaign);
+    tb_board_put_answer(doc, rounds);
     return doc;
 }

@@ -19,25 +19,25 @@
 #include "testbed/report/board/board.h"
 
 // A field of type uint64_t at `offset`, if it is the same in every round.
-static json_t *count_or_null(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, size_t offset)
+static json_t *count_or_null(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, size_t offset)
 {
     uint64_t first = 0;
-    for (uint32_t round = 0; round < campaign->rounds; round++) {
-        const struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+    for (uint32_t round = 0; round < rounds->count; round++) {
+        const struct tb_sample *sample = tb_rounds_sample(rounds, cell, arm, round);
         uint64_t count;
         memcpy(&count, (const char *)sample + offset, sizeof count);
         first = round == 0 ? count : first;
         if (!sample->ran || count != first)
             return json_null();
     }
-    return campaign->rounds > 0 ? tb_json_whole(first) : json_null();
+    return rounds->count > 0 ? tb_json_whole(first) : json_null();
 }
 
-static json_t *samples_ns(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+static json_t *samples_ns(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, int op)
 {
     json_t *array = json_array();
-    for (uint32_t round = 0; round < campaign->rounds; round++) {
-        const struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+    for (uint32_t round = 0; round < rounds->count; round++) {
+        const struct tb_sample *sample = tb_rounds_sample(rounds, cell, arm, round);
         double ns = op == TB_LAP ? sample->lap_ns : sample->bench_ns[op];
         array = tb_json_appended(array, sample->ran && ns > 0 ? tb_json_number(ns) : json_null());
     }
@@ -58,40 +58,40 @@ static int counterpart_of(int op)
 }
 
 // How many times faster the arm is than another one, in laps or in an operation.
-static json_t *vs_json(const struct tb_campaign *campaign, uint32_t cell, int than, uint32_t arm, int op)
+static json_t *vs_json(const struct tb_rounds *rounds, uint32_t cell, int than, uint32_t arm, int op)
 {
     struct tb_ratio ratio;
     int counterpart = counterpart_of(op);
-    bool known = (op == TB_LAP || counterpart >= 0) && tb_pair_ratio(campaign, cell, than, counterpart, (int)arm, op, &ratio);
+    bool known = (op == TB_LAP || counterpart >= 0) && tb_pair_ratio(rounds, cell, than, counterpart, (int)arm, op, &ratio);
     return tb_json_ratio(known ? &ratio : NULL);
 }
 
 // Null where it is not known which is the best.
-static json_t *vs_best_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+static json_t *vs_best_json(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, int op)
 {
     if (op != TB_LAP && counterpart_of(op) < 0)
         return json_null();
-    struct tb_fastest best = tb_best_malloc(campaign, cell, counterpart_of(op));
-    return best.rival < 0 ? vs_json(campaign, cell, best.arm, arm, op) : json_null();
+    struct tb_fastest best = tb_best_malloc(rounds, cell, counterpart_of(op));
+    return best.rival < 0 ? vs_json(rounds, cell, best.arm, arm, op) : json_null();
 }
 
 // To each by name.
-static json_t *vs_mallocs_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, int op)
+static json_t *vs_mallocs_json(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, int op)
 {
     struct tb_json_member members[TB_ARMS_MAX];
-    char names[TB_ARMS_MAX][sizeof campaign->arms->label];
+    char names[TB_ARMS_MAX][sizeof rounds->arms->label];
     size_t count = 0;
-    for (uint32_t than = 0; than < campaign->arms_count; than++) {
-        if (!tb_is_malloc(&campaign->arms[than]) || tb_twin(campaign, than) >= 0)
+    for (uint32_t than = 0; than < rounds->arms_count; than++) {
+        if (!tb_is_malloc(&rounds->arms[than]) || tb_twin(rounds, than) >= 0)
             continue;
-        tb_text_clean(campaign->arms[than].label, false, names[count], sizeof names[count]);
-        members[count] = (struct tb_json_member){names[count], vs_json(campaign, cell, (int)than, arm, op)};
+        tb_text_clean(rounds->arms[than].label, false, names[count], sizeof names[count]);
+        members[count] = (struct tb_json_member){names[count], vs_json(rounds, cell, (int)than, arm, op)};
         count++;
     }
     return tb_json_object(members, count);
 }
 
-static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row, int op)
+static json_t *bench_op_json(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, const struct tb_row *row, int op)
 {
     bool known = row->valid && row->bench_ns[op] > 0;
     const struct tb_json_member members[] = {
@@ -99,19 +99,19 @@ static json_t *bench_op_json(const struct tb_campaign *campaign, uint32_t cell, 
         {"mad_ns", tb_json_number(known ? row->bench_mad[op] : NAN)},
         {"noisy", noise_json(row->valid ? row->bench_noise[op] : TB_NOISE_NONE)},
         {"vs_mimalloc", tb_json_ratio(row->bench_vs_base[op].n > 0 ? &row->bench_vs_base[op] : NULL)},
-        {"vs_best_malloc", vs_best_json(campaign, cell, arm, op)},
-        {"vs_mallocs", vs_mallocs_json(campaign, cell, arm, op)},
-        {"samples_ns", samples_ns(campaign, cell, arm, op)},
+        {"vs_best_malloc", vs_best_json(rounds, cell, arm, op)},
+        {"vs_mallocs", vs_mallocs_json(rounds, cell, arm, op)},
+        {"samples_ns", samples_ns(rounds, cell, arm, op)},
     };
     return TB_JSON_OBJECT(members);
 }
 
-static json_t *bench_json(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const struct tb_row *row)
+static json_t *bench_json(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, const struct tb_row *row)
 {
     struct tb_json_member members[TB_BENCH_COUNT];
-    for (int op = 0; op < TB_BENCH_COUNT && campaign->bench; op++)
-        members[op] = (struct tb_json_member){tb_bench_name(op), bench_op_json(campaign, cell, arm, row, op)};
-    return campaign->bench ? TB_JSON_OBJECT(members) : json_null();
+    for (int op = 0; op < TB_BENCH_COUNT && rounds->bench; op++)
+        members[op] = (struct tb_json_member){tb_bench_name(op), bench_op_json(rounds, cell, arm, row, op)};
+    return rounds->bench ? TB_JSON_OBJECT(members) : json_null();
 }
 
 // An invalid row has no time worth telling; its samples stand beside it.
@@ -120,9 +120,9 @@ static double told(const struct tb_row *row, double ns)
     return row->valid && row->ns_median > 0 ? ns : NAN;
 }
 
-static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const struct tb_board *board, uint32_t i)
+static json_t *arm_json(const struct tb_rounds *rounds, uint32_t cell, const struct tb_board *board, uint32_t i)
 {
-    const struct tb_campaign *c = campaign;
+    const struct tb_rounds *c = rounds;
     const struct tb_row *row = &board->row[i];
     const struct tb_arm *arm = row->arm;
     uint32_t a = board->arm[i];
@@ -142,8 +142,8 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
         {"rounds_waited", tb_json_number(row->rounds_waited)},
         {"vs_mimalloc", tb_json_ratio(row->has_vs_base ? &row->vs_base : NULL)},
         {"vs_oracle", tb_json_ratio(row->has_vs_oracle ? &row->vs_oracle : NULL)},
-        {"vs_best_malloc", vs_best_json(campaign, cell, a, TB_LAP)},
-        {"vs_mallocs", vs_mallocs_json(campaign, cell, a, TB_LAP)},
+        {"vs_best_malloc", vs_best_json(rounds, cell, a, TB_LAP)},
+        {"vs_mallocs", vs_mallocs_json(rounds, cell, a, TB_LAP)},
         {"vs_twin", tb_json_ratio(row->has_vs_aa ? &board->vs_twin[i] : NULL)},
         {"outstanding_high_ratio", tb_json_number(row->outstanding_ratio)},
         {"distinct_ratio", tb_json_number(row->distinct_ratio)},
@@ -158,13 +158,13 @@ static json_t *arm_json(const struct tb_campaign *campaign, uint32_t cell, const
     return TB_JSON_OBJECT(members);
 }
 
-static json_t *arms_json(const struct tb_campaign *campaign, uint32_t cell)
+static json_t *arms_json(const struct tb_rounds *rounds, uint32_t cell)
 {
     struct tb_board board;
-    tb_board(campaign, cell, &board);
+    tb_board(rounds, cell, &board);
     json_t *array = json_array();
     for (uint32_t i = 0; i < board.count; i++)
-        array = tb_json_appended(array, arm_json(campaign, cell, &board, i));
+        array = tb_json_appended(array, arm_json(rounds, cell, &board, i));
     return array;
 }
 
@@ -174,20 +174,20 @@ static json_t *resolution_json(double resolution)
 }
 
 // By operation of a bench.
-static json_t *resolutions_json(const struct tb_campaign *campaign, uint32_t cell)
+static json_t *resolutions_json(const struct tb_rounds *rounds, uint32_t cell)
 {
     struct tb_json_member members[TB_BENCH_COUNT];
-    for (int op = 0; op < TB_BENCH_COUNT && campaign->bench; op++)
-        members[op] = (struct tb_json_member){tb_bench_name(op), resolution_json(tb_resolution(campaign, cell, op))};
-    return campaign->bench ? TB_JSON_OBJECT(members) : json_null();
+    for (int op = 0; op < TB_BENCH_COUNT && rounds->bench; op++)
+        members[op] = (struct tb_json_member){tb_bench_name(op), resolution_json(tb_resolution(rounds, cell, op))};
+    return rounds->bench ? TB_JSON_OBJECT(members) : json_null();
 }
 
-static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
+static json_t *cell_json(const struct tb_rounds *rounds, uint32_t index)
 {
     static const struct tb_schedule nothing = {0};
-    const struct tb_cell *cell = &campaign->cells[index];
+    const struct tb_cell *cell = &rounds->cells[index];
     const struct tb_schedule *schedule = cell->schedule ? cell->schedule : &nothing;
-    struct tb_fastest best = tb_best_malloc(campaign, index, campaign->bench ? TB_BENCH_ALLOC : TB_LAP);
+    struct tb_fastest best = tb_best_malloc(rounds, index, rounds->bench ? TB_BENCH_ALLOC : TB_LAP);
     const struct tb_json_member members[] = {
         {"workload", tb_json_clean(schedule->name)},
         {"version", tb_json_whole(schedule->version)},
@@ -201,27 +201,27 @@ static json_t *cell_json(const struct tb_campaign *campaign, uint32_t index)
         {"requests_queued", tb_json_whole(schedule->requests_queued)},
         {"queue_ns_max", tb_json_whole(schedule->queue_ns_max)},
         {"live_max", tb_json_whole(schedule->live_max)},
-        {"resolution", resolution_json(tb_campaign_resolution(campaign, index))},
-        {"resolutions", resolutions_json(campaign, index)},
-        {"best_malloc", tb_json_clean(best.arm >= 0 && best.rival < 0 ? campaign->arms[best.arm].label : NULL)},
-        {"arms", arms_json(campaign, index)},
+        {"resolution", resolution_json(tb_rounds_resolution(rounds, index))},
+        {"resolutions", resolutions_json(rounds, index)},
+        {"best_malloc", tb_json_clean(best.arm >= 0 && best.rival < 0 ? rounds->arms[best.arm].label : NULL)},
+        {"arms", arms_json(rounds, index)},
     };
     return TB_JSON_OBJECT(members);
 }
 
-void tb_board_json(struct tb_doc *doc, const struct tb_campaign *campaign, const char *command)
+void tb_board_json(struct tb_doc *doc, const struct tb_rounds *rounds, const char *command)
 {
     json_t *cells = json_array();
-    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
-        cells = tb_json_appended(cells, cell_json(campaign, cell));
+    for (uint32_t cell = 0; cell < rounds->cells_count; cell++)
+        cells = tb_json_appended(cells, cell_json(rounds, cell));
     const struct tb_json_member members[] = {
         {"command", tb_json_clean(command)},
-        {"seed", tb_json_whole(campaign->seed)},
-        {"rounds", tb_json_whole(campaign->rounds)},
-        {"dispatch", json_string(tb_dispatch_name(campaign->dispatch))},
-        {"workers", tb_json_whole(campaign->workers)},
-        {"workers_pinned", json_boolean(tb_workers_pinned(campaign))},
-        {"block_bytes", tb_json_whole(campaign->block_bytes)},
+        {"seed", tb_json_whole(rounds->seed)},
+        {"rounds", tb_json_whole(rounds->count)},
+        {"dispatch", json_string(tb_dispatch_name(rounds->dispatch))},
+        {"workers", tb_json_whole(rounds->workers)},
+        {"workers_pinned", json_boolean(tb_workers_pinned(rounds))},
+        {"block_bytes", tb_json_whole(rounds->block_bytes)},
         {"cells", cells},
     };
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -232,16 +232,16 @@ void tb_board_json(struct tb_doc *doc, const struct tb_campaign *campaign, const
 
 // A sample that did not run or is invalid has its row like all others: leaving it out is the reader's decision. Rounds count from
 // 1, as in the words of the tables.
-static void put_sample(struct tb_table *table, const struct tb_campaign *campaign, uint32_t cell, uint32_t at, uint32_t round)
+static void put_sample(struct tb_table *table, const struct tb_rounds *rounds, uint32_t cell, uint32_t at, uint32_t round)
 {
-    const struct tb_schedule *schedule = campaign->cells[cell].schedule;
-    const struct tb_arm *arm = &campaign->arms[at];
-    const struct tb_sample *sample = tb_campaign_sample(campaign, cell, at, round);
+    const struct tb_schedule *schedule = rounds->cells[cell].schedule;
+    const struct tb_arm *arm = &rounds->arms[at];
+    const struct tb_sample *sample = tb_rounds_sample(rounds, cell, at, round);
     const char *fault = tb_fault_name(arm->fault);
     tb_table_add(table, TB_ROW_PLAIN, tb_text_value(schedule ? schedule->name : ""),
-                 tb_text_value(tb_touch_name(campaign->cells[cell].touch)), tb_text_value(tb_dispatch_name(campaign->dispatch)),
-                 tb_count(campaign->workers), tb_count(campaign->block_bytes), tb_count(campaign->seed),
-                 tb_count(campaign->cells[cell].laps), tb_count(schedule ? schedule->blocks_peak : 0), tb_text_value(arm->label),
+                 tb_text_value(tb_touch_name(rounds->cells[cell].touch)), tb_text_value(tb_dispatch_name(rounds->dispatch)),
+                 tb_count(rounds->workers), tb_count(rounds->block_bytes), tb_count(rounds->seed),
+                 tb_count(rounds->cells[cell].laps), tb_count(schedule ? schedule->blocks_peak : 0), tb_text_value(arm->label),
                  tb_text_value(arm->library), tb_text_value(fault ? fault : ""), tb_number(arm->fault_percent),
                  tb_count(round + (uint64_t)1), tb_text_value(sample->version), tb_count(sample->ran), tb_count(sample->valid),
                  tb_text_value(sample->invalid), tb_number(sample->lap_ns), tb_number(sample->lap_ns_min),
@@ -255,7 +255,7 @@ static void put_sample(struct tb_table *table, const struct tb_campaign *campaig
     tb_table_put(table, tb_count(sample->waited_ns));
 }
 
-struct tb_doc *tb_board_samples_doc(const struct tb_campaign *campaign)
+struct tb_doc *tb_board_samples_doc(const struct tb_rounds *rounds)
 {
     struct tb_doc *doc = tb_doc_open(NULL);
     struct tb_table *table = tb_doc_grid(
@@ -263,9 +263,9 @@ struct tb_doc *tb_board_samples_doc(const struct tb_campaign *campaign)
         "workload|touch|dispatch|workers|block_bytes|seed|laps|blocks_peak|arm|library|fault|fault_percent|round|version|"
         "ran|valid|invalid|lap_ns|lap_ns_min|allocated|freed|pushed|drained|touched_bytes|touched_bytes_expected|"
         "outstanding_high|distinct|alloc_ns|bulk_ns|push_ns|free_ns|workers_pinned|watched_ns|waited_ns");
-    for (uint32_t cell = 0; cell < campaign->cells_count; cell++)
-        for (uint32_t arm = 0; arm < campaign->arms_count; arm++)
-            for (uint32_t round = 0; round < campaign->rounds; round++)
-                put_sample(table, campaign, cell, arm, round);
+    for (uint32_t cell = 0; cell < rounds->cells_count; cell++)
+        for (uint32_t arm = 0; arm < rounds->arms_count; arm++)
+            for (uint32_t round = 0; round < rounds->count; round++)
+                put_sample(table, rounds, cell, arm, round);
     return doc;
 }

@@ -48,9 +48,9 @@ static void put_board(struct tb_doc *doc, const char *folder, size_t at)
         return;
     (at > 0 ? tb_doc_folded : tb_doc_heading)(doc, 3, NULL, boards[at].title);
     tb_doc_say(doc, NULL, "Measured %.10s.", tb_member_text(view.header, "measured.head.time"));
-    tb_board_put_answer(doc, &loaded.campaign);
+    tb_board_put_answer(doc, &loaded.rounds);
     tb_doc_folded(doc, 4, NULL, "Every contender");
-    tb_board_put_cells(doc, &loaded.campaign);
+    tb_board_put_cells(doc, &loaded.rounds);
     unload(&view, &loaded);
 }
 
@@ -62,7 +62,7 @@ bool tb_measured_finding(const char *folder, char *out, size_t bytes)
     if (!folder || !load(folder, boards[0].step, &view, &loaded))
         return false;
     const char *cpu = tb_member_text(view.header, "measured.head.cpu"), *host = tb_member_text(view.header, "measured.head.host");
-    bool found = tb_board_finding(&loaded.campaign, &words);
+    bool found = tb_board_finding(&loaded.rounds, &words);
     snprintf(out, bytes, "On %s%s%s%s: %s", *host ? host : "this machine", *cpu ? " (" : "", cpu, *cpu ? ")" : "", words.text);
     unload(&view, &loaded);
     return found;

@@ -86,17 +86,17 @@ static json_t *rivals_of(const struct tb_store_run *run)
 
 static const struct tb_cell *cell_of(const struct place *place)
 {
-    return &place->standing->loaded->campaign.cells[place->cell];
+    return &place->standing->loaded->rounds.cells[place->cell];
 }
 
 static uint32_t workers_of(const struct place *place)
 {
-    return cell_of(place)->workers ? cell_of(place)->workers : place->standing->loaded->campaign.workers;
+    return cell_of(place)->workers ? cell_of(place)->workers : place->standing->loaded->rounds.workers;
 }
 
 static uint64_t bytes_of(const struct place *place)
 {
-    return tb_campaign_block_bytes(&place->standing->loaded->campaign, (uint32_t)place->cell);
+    return tb_rounds_block_bytes(&place->standing->loaded->rounds, (uint32_t)place->cell);
 }
 
 static void name_cell(struct place *place)
@@ -110,7 +110,7 @@ static void name_cell(struct place *place)
     snprintf(place->brief, sizeof place->brief, "%.90s/%s", cell->workload, tb_touch_name(cell->touch));
     snprintf(place->whole, sizeof place->whole, "%s/%s/%" PRIu32 "w/%" PRIu64 "%s%s", place->brief,
              tb_dispatch_name(cell->dispatch), workers_of(place), bytes, units[unit],
-             place->standing->loaded->campaign.many_nodes ? "/nodes" : "");
+             place->standing->loaded->rounds.many_nodes ? "/nodes" : "");
 }
 
 // Is a cell meant by the glob (or NULL)? In its short form or the long one.
@@ -198,7 +198,7 @@ static int add_runs(struct board *board, const struct tb_store *store)
         struct tb_loaded *loaded = !what || gates_alone ? load(run) : NULL;
         if (loaded) {
             board->standings[board->standings_count++] = (struct standing){run, gates_alone, loaded, rivals_of(run)};
-            cells += loaded->campaign.cells_count;
+            cells += loaded->rounds.cells_count;
         } else if (!what) {
             what = "more contenders than this program knows";
         }
@@ -215,7 +215,7 @@ static void add_cells(struct board *board)
 {
     qsort(board->standings, board->standings_count, sizeof *board->standings, newest_first);
     for (size_t i = 0; i < board->standings_count; i++)
-        for (size_t cell = 0; cell < board->standings[i].loaded->campaign.cells_count; cell++)
+        for (size_t cell = 0; cell < board->standings[i].loaded->rounds.cells_count; cell++)
             add_cell(board, &board->standings[i], cell);
 }
 
@@ -253,7 +253,7 @@ static json_t *table_json(const struct place *place, bool main)
 {
     const struct tb_store_run *run = place->standing->run;
     const struct tb_log_view *view = &run->view;
-    const struct tb_campaign *campaign = &place->standing->loaded->campaign;
+    const struct tb_rounds *rounds = &place->standing->loaded->rounds;
     const struct tb_cell *cell = cell_of(place);
     bool figures = !place->standing->gates_alone;
     char hash[TB_HASH_TEXT];
@@ -266,7 +266,7 @@ static json_t *table_json(const struct place *place, bool main)
         {"dispatch", json_string(tb_dispatch_name(cell->dispatch))},
         {"workers", tb_json_whole(workers_of(place))},
         {"block_bytes", tb_json_whole(bytes_of(place))},
-        {"many_nodes", json_boolean(campaign->many_nodes)},
+        {"many_nodes", json_boolean(rounds->many_nodes)},
         {"run", tb_json_clean(run->run)},
         {"time", tb_json_clean(time_of(place->standing))},
         {"log", tb_json_clean(run->path)},
@@ -279,7 +279,7 @@ static json_t *table_json(const struct place *place, bool main)
         {"older", json_incref(place->older)},
     };
     json_t *table = TB_JSON_OBJECT(members);
-    if (table && tb_scoreboard_cell(campaign, view, place->cell, figures, table) == 0)
+    if (table && tb_scoreboard_cell(rounds, view, place->cell, figures, table) == 0)
         return table;
     json_decref(table);
     return NULL;

@@ -67,10 +67,9 @@ const char *tb_scoreboard_title(const json_t *table, char out[256]);
 
 // --- its parts ---
 
-// baseline, rounds, ranked and contenders of a cell of a log and the campaign that it is of, into `table`. 0 or -errno.
-struct tb_campaign;
-int tb_scoreboard_cell(const struct tb_campaign *campaign, const struct tb_log_view *view, size_t cell, bool figures,
-                       json_t *table);
+// baseline, rounds, ranked and contenders of a cell of a log, and the measurement that it is of, into `table`. 0 or -errno.
+struct tb_rounds;
+int tb_scoreboard_cell(const struct tb_rounds *rounds, const struct tb_log_view *view, size_t cell, bool figures, json_t *table);
 
 // Can it have a place? bare: without what makes it no other contender ("#2", "+4w").
 bool tb_scoreboard_rival(const char *name, char bare[96]);

@@ -34,7 +34,7 @@ struct row {
 
 struct cell {
     const struct tb_log_view *view;
-    const struct tb_campaign *campaign;
+    const struct tb_rounds *rounds;
     uint32_t index;
     struct row rows[TB_ARMS_MAX];
     unsigned ranked;
@@ -57,8 +57,8 @@ static const char *kind_of(struct cell *cell, struct row *row)
     const struct tb_arm *arm = row->figures.arm;
     if (!tb_scoreboard_rival(tb_member_text(row->header, "name"), row->name))
         return arm->fault ? "fault" : "harness";
-    uint32_t own = cell->campaign->cells[cell->index].workers;
-    if (arm->workers > 0 && arm->workers != (own ? own : cell->campaign->workers))
+    uint32_t own = cell->rounds->cells[cell->index].workers;
+    if (arm->workers > 0 && arm->workers != (own ? own : cell->rounds->workers))
         return "workers";
     for (const struct row *other = cell->rows; other < row; other++)
         if (other->ranked && strcmp(other->name, row->name) == 0)
@@ -69,11 +69,11 @@ static const char *kind_of(struct cell *cell, struct row *row)
 
 static void load_rows(struct cell *cell, bool figures)
 {
-    for (uint32_t arm = 0; arm < cell->campaign->arms_count; arm++) {
+    for (uint32_t arm = 0; arm < cell->rounds->arms_count; arm++) {
         struct row *row = &cell->rows[arm];
         row->arm = arm;
         row->header = json_array_get(tb_member(cell->view->header, "arms"), arm);
-        tb_row_alone(cell->campaign, cell->index, arm, &row->figures);
+        tb_row_alone(cell->rounds, cell->index, arm, &row->figures);
         row->kind = kind_of(cell, row);
         row->valid = figures && row->figures.valid && row->figures.ns_median > 0;
     }
@@ -85,13 +85,13 @@ static void load_rows(struct cell *cell, bool figures)
 static bool times_faster(const struct cell *cell, const struct row *row, const struct row *than, struct tb_ratio *out)
 {
     return row->valid && than->valid &&
-           tb_pair_ratio(cell->campaign, cell->index, (int)than->arm, TB_LAP, (int)row->arm, TB_LAP, out);
+           tb_pair_ratio(cell->rounds, cell->index, (int)than->arm, TB_LAP, (int)row->arm, TB_LAP, out);
 }
 
 // Against mimalloc, or the first valid contender: its name, or NULL.
 static const char *compare_all(struct cell *cell)
 {
-    const struct row *baseline = NULL, *end = cell->rows + cell->campaign->arms_count;
+    const struct row *baseline = NULL, *end = cell->rows + cell->rounds->arms_count;
     for (const struct row *row = cell->rows; row < end; row++)
         if (row->valid && row->ranked && (!baseline || strcmp(row->name, TB_SCOREBOARD_BASELINE) == 0))
             baseline = row;
@@ -118,7 +118,7 @@ static int by_place(const void *left, const void *right)
 // The rows are in order. Not told apart: the interval holds 1, or there are too few rounds for one.
 static void give_places(struct cell *cell)
 {
-    struct row *first = NULL, *end = cell->rows + cell->campaign->arms_count;
+    struct row *first = NULL, *end = cell->rows + cell->rounds->arms_count;
     for (struct row *row = cell->rows; row < end && group(row) == 0; row++) {
         struct tb_ratio ratio;
         row->shared = first && times_faster(cell, first, row, &ratio) && (!ratio.bounded || (ratio.low <= 1 && ratio.high >= 1));
@@ -152,7 +152,7 @@ static const json_t *find_order(const struct cell *cell)
 // The rival of that key; a twin's is its contender. NULL: there is none.
 static struct row *rival_of_key(struct cell *cell, const char *key)
 {
-    struct row *named = cell->rows, *rival = cell->rows, *end = cell->rows + cell->campaign->arms_count;
+    struct row *named = cell->rows, *rival = cell->rows, *end = cell->rows + cell->rounds->arms_count;
     while (named < end && strcmp(tb_member_text(named->header, "key"), key))
         named++;
     while (rival < end && named < end && !(rival->ranked && strcmp(rival->name, named->name) == 0))
@@ -170,7 +170,7 @@ static void predict(struct cell *cell)
         if (row && row->predicted == 0)
             row->predicted = ++places;
     }
-    for (i = 0; i < cell->campaign->arms_count; i++)
+    for (i = 0; i < cell->rounds->arms_count; i++)
         cell->rows[i].predicted_of = cell->rows[i].predicted ? places : 0;
 }
 
@@ -204,7 +204,7 @@ static json_t *row_json(const struct cell *cell, const struct row *row)
         {"high_ns", figure(row, high)},
         {"mad_percent", figure(row, 100 * figures->ns_mad / median)},
         {"interval_percent", figure(row, 100 * (high - low) / median)},
-        {"n", json_integer((json_int_t)cell->campaign->rounds)},
+        {"n", json_integer((json_int_t)cell->rounds->count)},
         {"times_faster", tb_json_ratio(row->has_ratio ? &row->ratio : NULL)},
         {"footprint", json_pack("{s:o, s:o}", "worst", figure(row, figures->outstanding_ratio), "mean",
                                 figure(row, figures->outstanding_ratio_mean))},
@@ -216,23 +216,23 @@ static json_t *row_json(const struct cell *cell, const struct row *row)
     return TB_JSON_OBJECT(members);
 }
 
-int tb_scoreboard_cell(const struct tb_campaign *campaign, const struct tb_log_view *view, size_t cell_index, bool figures,
+int tb_scoreboard_cell(const struct tb_rounds *rounds, const struct tb_log_view *view, size_t cell_index, bool figures,
                        json_t *table)
 {
     struct cell *cell = calloc(1, sizeof *cell);
     json_t *rows = json_array();
     if (!cell)
         return -ENOMEM;
-    *cell = (struct cell){.view = view, .campaign = campaign, .index = (uint32_t)cell_index};
+    *cell = (struct cell){.view = view, .rounds = rounds, .index = (uint32_t)cell_index};
     load_rows(cell, figures);
     const char *baseline = compare_all(cell);
-    qsort(cell->rows, campaign->arms_count, sizeof *cell->rows, by_place);
+    qsort(cell->rows, rounds->arms_count, sizeof *cell->rows, by_place);
     give_places(cell);
     predict(cell);
-    for (uint32_t i = 0; i < campaign->arms_count; i++)
+    for (uint32_t i = 0; i < rounds->arms_count; i++)
         rows = tb_json_appended(rows, row_json(cell, &cell->rows[i]));
     json_t *more = json_pack("{s:o, s:o, s:i, s:i}", "baseline", tb_json_clean(baseline), "contenders", rows, "rounds",
-                             (int)campaign->rounds, "ranked", (int)cell->ranked);
+                             (int)rounds->count, "ranked", (int)cell->ranked);
     int rc = json_object_update(table, more) ? -ENOMEM : 0;
     json_decref(more);
     free(cell);

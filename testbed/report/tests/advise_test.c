@@ -10,7 +10,7 @@
 #include "testbed/base/json.h"
 #include "testbed/base/tests/golden.h"
 #include "testbed/doc/emit.h"
-#include "testbed/measure/tests/campaign_fixture.h"
+#include "testbed/measure/tests/rounds_fixture.h"
 #include "testbed/report/advise/advise.h"
 
 static struct fixture f;
@@ -21,10 +21,10 @@ static const struct fixture_arm usual[] = {{"home-steered", 1000000}, {"first-to
 enum { STEERED, TOUCHED, PREFERRED, INTERLEAVE, ONE_NODE, CROSS, MIMALLOC, TWIN };
 
 // Where the two pools of an arm are, in every round; on[pool][node]. NULL: a malloc.
-static void placed(struct tb_campaign *campaign, uint32_t arm, enum locus_policy policy, const uint64_t on[2][2], uint64_t remote)
+static void placed(struct tb_rounds *rounds, uint32_t arm, enum locus_policy policy, const uint64_t on[2][2], uint64_t remote)
 {
-    for (uint32_t round = 0; round < campaign->rounds; round++) {
-        struct tb_nodes_sample *nodes = &tb_campaign_sample(campaign, 0, arm, round)->nodes;
+    for (uint32_t round = 0; round < rounds->count; round++) {
+        struct tb_nodes_sample *nodes = &tb_rounds_sample(rounds, 0, arm, round)->nodes;
         *nodes = (struct tb_nodes_sample){.count = 2, .node = {{.os = 0, .station = true}, {.os = 1, .station = true}}};
         nodes->touches.pair[0][0] = 1000 - remote;
         nodes->touches.pair[1][0] = remote;
@@ -43,12 +43,12 @@ static void placed(struct tb_campaign *campaign, uint32_t arm, enum locus_policy
 static const uint64_t at_home[2][2] = {{8192, 0}, {0, 8192}}, halves[2][2] = {{4096, 4096}, {4096, 4096}},
                       first[2][2] = {{8192, 0}, {8192, 0}}, away[2][2] = {{0, 8192}, {8192, 0}};
 
-static struct tb_advise *machine_of_two(struct tb_campaign *campaign)
+static struct tb_advise *machine_of_two(struct tb_rounds *rounds)
 {
     f.cells[0].laps_counted = 1;
-    campaign->many_nodes = true;
+    rounds->many_nodes = true;
     advise = (struct tb_advise){.machine = {.balancing = 0, .cpus_least = 8},
-                                .campaign = campaign,
+                                .rounds = rounds,
                                 .workload = "trace.csv (azure-csv): 400 requests, 26209 blocks of 16 tokens",
                                 .cross_percent = 50,
                                 .pool_blocks = 8192,
@@ -58,18 +58,18 @@ static struct tb_advise *machine_of_two(struct tb_campaign *campaign)
     return &advise;
 }
 
-static struct tb_advise *advise_after(uint32_t rounds)
+static struct tb_advise *advise_after(uint32_t count)
 {
-    struct tb_campaign *campaign = FIXTURE(f, usual, rounds);
-    placed(campaign, STEERED, LOCUS_POLICY_BIND, at_home, 0);
-    placed(campaign, TWIN, LOCUS_POLICY_BIND, at_home, 0);
-    placed(campaign, TOUCHED, LOCUS_POLICY_FIRST_TOUCH, at_home, 0);
-    placed(campaign, PREFERRED, LOCUS_POLICY_PREFERRED, at_home, 0);
-    placed(campaign, INTERLEAVE, LOCUS_POLICY_INTERLEAVE, halves, 501);
-    placed(campaign, ONE_NODE, LOCUS_POLICY_BIND, first, 500);
-    placed(campaign, CROSS, LOCUS_POLICY_BIND, away, 1000);
-    placed(campaign, MIMALLOC, LOCUS_POLICY_FIRST_TOUCH, NULL, 123);
-    return machine_of_two(campaign);
+    struct tb_rounds *rounds = FIXTURE(f, usual, count);
+    placed(rounds, STEERED, LOCUS_POLICY_BIND, at_home, 0);
+    placed(rounds, TWIN, LOCUS_POLICY_BIND, at_home, 0);
+    placed(rounds, TOUCHED, LOCUS_POLICY_FIRST_TOUCH, at_home, 0);
+    placed(rounds, PREFERRED, LOCUS_POLICY_PREFERRED, at_home, 0);
+    placed(rounds, INTERLEAVE, LOCUS_POLICY_INTERLEAVE, halves, 501);
+    placed(rounds, ONE_NODE, LOCUS_POLICY_BIND, first, 500);
+    placed(rounds, CROSS, LOCUS_POLICY_BIND, away, 1000);
+    placed(rounds, MIMALLOC, LOCUS_POLICY_FIRST_TOUCH, NULL, 123);
+    return machine_of_two(rounds);
 }
 
 static struct tb_advise *usual_advise(void)
@@ -163,11 +163,11 @@ Test(advise, what_is_not_as_it_should_be_is_said)
         int error;
     } refused[] = {{"repair", LOCUS_POLICY_PREFERRED, -EPERM}, {"weighted-interleave", LOCUS_POLICY_WEIGHTED_INTERLEAVE, -ENOSYS}};
     struct tb_advise *two = usual_advise();
-    struct tb_nodes_sample *nodes = &tb_campaign_sample(&f.campaign, 0, TOUCHED, 0)->nodes;
+    struct tb_nodes_sample *nodes = &tb_rounds_sample(&f.rounds, 0, TOUCHED, 0)->nodes;
     nodes->after[0].granted = LOCUS_POLICY_INTERLEAVE;
     nodes->after[1].elsewhere = 5;
-    tb_campaign_sample(&f.campaign, 0, PREFERRED, 0)->nodes.after[1].verify_errno = EPERM;
-    fixture_invalidate(&f.campaign, 0, STEERED, 3, "before: 7 of 8192 pages of node 1's pool lie elsewhere");
+    tb_rounds_sample(&f.rounds, 0, PREFERRED, 0)->nodes.after[1].verify_errno = EPERM;
+    fixture_invalidate(&f.rounds, 0, STEERED, 3, "before: 7 of 8192 pages of node 1's pool lie elsewhere");
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct tb_advise_refusal *refusal = &two->refusals[two->refusals_count++];
         snprintf(refusal->arm, sizeof refusal->arm, "%s", refused[i].arm);
@@ -175,8 +175,8 @@ Test(advise, what_is_not_as_it_should_be_is_said)
     }
     page_is("testbed/report/tests/golden/advise_disturbed.txt", two);
     use_is(two, "preferred", "Use preferred: prefer the scheduler's node for its pool.");
-    for (uint32_t arm = 0; arm < f.campaign.arms_count; arm++)
-        fixture_invalidate(&f.campaign, 0, arm, 0, "crashed");
+    for (uint32_t arm = 0; arm < f.rounds.arms_count; arm++)
+        fixture_invalidate(&f.rounds, 0, arm, 0, "crashed");
     use_is(two, "", "There is nothing valid to choose from, and so no advice.");
 }
 
@@ -186,16 +186,16 @@ Test(advise, no_difference_is_said_where_that_is_the_truth)
                                                {"interleave", 1000000},
                                                {"cross-node", 1000000},
                                                {"home-steered#2", 1000000}};
-    struct tb_campaign *campaign = FIXTURE(f, equal, 40);
-    placed(campaign, 0, LOCUS_POLICY_BIND, at_home, 0);
-    placed(campaign, 1, LOCUS_POLICY_INTERLEAVE, halves, 500);
-    placed(campaign, 2, LOCUS_POLICY_BIND, away, 1000);
-    placed(campaign, 3, LOCUS_POLICY_BIND, at_home, 0);
-    fixture_slow(campaign, 0, 3, 1.01); // the control, so that a per cent cannot be seen
-    struct tb_advise *two = machine_of_two(campaign);
+    struct tb_rounds *rounds = FIXTURE(f, equal, 40);
+    placed(rounds, 0, LOCUS_POLICY_BIND, at_home, 0);
+    placed(rounds, 1, LOCUS_POLICY_INTERLEAVE, halves, 500);
+    placed(rounds, 2, LOCUS_POLICY_BIND, away, 1000);
+    placed(rounds, 3, LOCUS_POLICY_BIND, at_home, 0);
+    fixture_slow(rounds, 0, 3, 1.01); // the control, so that a per cent cannot be seen
+    struct tb_advise *two = machine_of_two(rounds);
     verdict_is(two, "interleave", "no-difference");
     use_is(two, "home-steered", "It makes no difference here where the pages lie, not even on the wrong node. If in doubt, bind");
-    fixture_slow(campaign, 0, 3, 1.1); // nor ten: now nothing is claimed
+    fixture_slow(rounds, 0, 3, 1.1); // nor ten: now nothing is claimed
     verdict_is(two, "interleave", "untold");
     use_is(two, "home-steered", "This run cannot tell whether placement matters");
 }
@@ -207,22 +207,22 @@ Test(advise, the_fewest_remote_touches_decide_between_equals)
                                                {"preferred", 1000000},
                                                {"one-node", 1200000},
                                                {"interleave#2", 1000000}};
-    struct tb_campaign *campaign = FIXTURE(f, equal, 20);
-    placed(campaign, 0, LOCUS_POLICY_INTERLEAVE, halves, 500);
-    placed(campaign, 1, LOCUS_POLICY_FIRST_TOUCH, at_home, 0);
-    placed(campaign, 2, LOCUS_POLICY_PREFERRED, at_home, 3);
-    placed(campaign, 3, LOCUS_POLICY_BIND, first, 0);
-    placed(campaign, 4, LOCUS_POLICY_INTERLEAVE, halves, 500);
-    json_t *json = json_of(machine_of_two(campaign));
+    struct tb_rounds *rounds = FIXTURE(f, equal, 20);
+    placed(rounds, 0, LOCUS_POLICY_INTERLEAVE, halves, 500);
+    placed(rounds, 1, LOCUS_POLICY_FIRST_TOUCH, at_home, 0);
+    placed(rounds, 2, LOCUS_POLICY_PREFERRED, at_home, 3);
+    placed(rounds, 3, LOCUS_POLICY_BIND, first, 0);
+    placed(rounds, 4, LOCUS_POLICY_INTERLEAVE, halves, 500);
+    json_t *json = json_of(machine_of_two(rounds));
     cr_assert_str_eq(tb_member_text(json, "use"), "first-touch");
     cr_assert_str_eq(tb_member_text(json, "numactl"),
                      "numactl --cpunodebind=0 --localalloc ENGINE\nnumactl --cpunodebind=1 --localalloc ENGINE\n");
     cr_assert_null(strstr(tb_member_text(json, "code"), "populate"));
     json_decref(json);
-    fixture_slow(campaign, 0, 1, 1.1); // no longer equal
-    use_is(machine_of_two(campaign), "preferred", "Use ");
-    fixture_slow(campaign, 0, 2, 1.1);
-    json = json_of(machine_of_two(campaign));
+    fixture_slow(rounds, 0, 1, 1.1); // no longer equal
+    use_is(machine_of_two(rounds), "preferred", "Use ");
+    fixture_slow(rounds, 0, 2, 1.1);
+    json = json_of(machine_of_two(rounds));
     cr_assert_str_eq(tb_member_text(json, "numactl"), "numactl --interleave=0,1 ENGINE\n");
     cr_assert_not_null(strstr(tb_member_text(json, "code"), "add(&config.among, 0);\nlocus_nodes_add(&config.among, 1);\n"));
     json_decref(json);
@@ -231,7 +231,7 @@ Test(advise, the_fewest_remote_touches_decide_between_equals)
 Test(advise, a_malloc_that_is_ahead_is_said_to_be)
 {
     struct tb_advise *two = usual_advise();
-    fixture_slow(&f.campaign, 0, MIMALLOC, 0.8);
+    fixture_slow(&f.rounds, 0, MIMALLOC, 0.8);
     verdict_is(two, "mimalloc", "faster");
     use_is(two, "home-steered", "");
 }

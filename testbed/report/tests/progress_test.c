@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "testbed/base/terminal.h"
-#include "testbed/measure/tests/campaign_fixture.h"
+#include "testbed/measure/tests/rounds_fixture.h"
 
 static struct fixture f;
 static const struct fixture_arm one[] = {{"locus", 1000}};
@@ -35,13 +35,13 @@ static size_t seen(int other, char *out, size_t size)
 
 Test(progress, in_a_pipe_there_is_nothing)
 {
-    struct tb_campaign *campaign = FIXTURE(f, one, 5);
+    struct tb_rounds *rounds = FIXTURE(f, one, 5);
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     struct tb_progress *progress = NULL;
     cr_assert_eq(tb_progress_open(&progress, out), 0);
-    tb_progress_step(progress, campaign, 0, 1, 5);
+    tb_progress_step(progress, rounds, 0, 1, 5);
     tb_progress_close(progress);
     fclose(out);
     cr_assert_eq(bytes, 0);
@@ -50,13 +50,13 @@ Test(progress, in_a_pipe_there_is_nothing)
 
 Test(progress, on_a_terminal_it_shows_a_bar_and_wipes_it)
 {
-    struct tb_campaign *campaign = FIXTURE(f, one, 5);
+    struct tb_rounds *rounds = FIXTURE(f, one, 5);
     int other;
     char text[512];
     FILE *out = open_terminal(&other, 80);
     struct tb_progress *progress = NULL;
     cr_assert_eq(tb_progress_open(&progress, out), 0);
-    tb_progress_step(progress, campaign, 0, 74, 100);
+    tb_progress_step(progress, rounds, 0, 74, 100);
     seen(other, text, sizeof text);
     cr_assert_str_eq(text, "\r[#######---]  74 %  0 s left  steady-decode, full touch");
     tb_progress_close(progress);
@@ -69,14 +69,14 @@ Test(progress, on_a_terminal_it_shows_a_bar_and_wipes_it)
 
 Test(progress, it_is_redrawn_ten_times_a_second_at_most)
 {
-    struct tb_campaign *campaign = FIXTURE(f, one, 5);
+    struct tb_rounds *rounds = FIXTURE(f, one, 5);
     int other;
     char text[512];
     FILE *out = open_terminal(&other, 80);
     struct tb_progress *progress = NULL;
     cr_assert_eq(tb_progress_open(&progress, out), 0);
     for (uint64_t done = 1; done <= 50; done++)
-        tb_progress_step(progress, campaign, 0, done, 1000000);
+        tb_progress_step(progress, rounds, 0, done, 1000000);
     seen(other, text, sizeof text);
     size_t drawn = 0;
     for (const char *c = text; *c; c++)
@@ -89,13 +89,13 @@ Test(progress, it_is_redrawn_ten_times_a_second_at_most)
 
 Test(progress, it_never_wraps_on_a_narrow_terminal)
 {
-    struct tb_campaign *campaign = FIXTURE(f, one, 5);
+    struct tb_rounds *rounds = FIXTURE(f, one, 5);
     int other;
     char text[512];
     FILE *out = open_terminal(&other, 20);
     struct tb_progress *progress = NULL;
     cr_assert_eq(tb_progress_open(&progress, out), 0);
-    tb_progress_step(progress, campaign, 0, 0, 100);
+    tb_progress_step(progress, rounds, 0, 0, 100);
     cr_assert_eq(seen(other, text, sizeof text), 1 + 19);
     tb_progress_close(progress);
     fclose(out);

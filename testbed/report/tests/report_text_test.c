@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "testbed/measure/tests/campaign_fixture.h"
+#include "testbed/measure/tests/rounds_fixture.h"
 #include "testbed/report/board/board.h"
 
 static char buffer[64];
@@ -100,20 +100,20 @@ Test(report_text, settings_are_said_as_they_were)
 {
     static struct fixture f;
     static const struct fixture_arm one[] = {{"locus", 1000}};
-    struct tb_campaign *campaign = FIXTURE(f, one, 20);
+    struct tb_rounds *rounds = FIXTURE(f, one, 20);
     char text[192];
-    campaign->dispatch = TB_DISPATCH_FUTEX;
-    campaign->workers = 4;
-    tb_campaign_sample(campaign, 0, 0, 7)->workers_pinned = false;
-    tb_text_settings(campaign, text, sizeof text);
+    rounds->dispatch = TB_DISPATCH_FUTEX;
+    rounds->workers = 4;
+    tb_rounds_sample(rounds, 0, 0, 7)->workers_pinned = false;
+    tb_text_settings(rounds, text, sizeof text);
     cr_assert_str_eq(text, "futex dispatch, 4 workers not pinned, 20 rounds (seed 41)");
-    campaign->dispatch = TB_DISPATCH_INLINE;
-    tb_text_settings(campaign, text, sizeof text);
+    rounds->dispatch = TB_DISPATCH_INLINE;
+    tb_text_settings(rounds, text, sizeof text);
     cr_assert_str_eq(text, "inline dispatch, 20 rounds (seed 41)");
-    tb_text_cell(campaign, 0, text, sizeof text);
+    tb_text_cell(rounds, 0, text, sizeof text);
     cr_assert_str_eq(text, "steady-decode, full touch");
     f.cells[0].schedule = NULL;
-    campaign->bench = true;
-    tb_text_cell(campaign, 0, text, sizeof text);
+    rounds->bench = true;
+    tb_text_cell(rounds, 0, text, sizeof text);
     cr_assert_str_eq(text, "single operations");
 }

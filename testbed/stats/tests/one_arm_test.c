@@ -84,9 +84,9 @@ Test(one_arm, sign_ratio_is_that_of_the_logs)
 Test(one_arm, sign_interval_covers_a_skewed_median_under_drift)
 {
     uint64_t state = 20260801;
-    const int campaigns = 4000;
+    const int trials = 4000;
     int covered = 0;
-    for (int campaign = 0; campaign < campaigns; campaign++) {
+    for (int trial = 0; trial < trials; trial++) {
         double a[20], b[20];
         for (int i = 0; i < 20; i++) {
             double drift = 1 + 0.05 * i / 19;
@@ -97,8 +97,8 @@ Test(one_arm, sign_interval_covers_a_skewed_median_under_drift)
         cr_assert_eq(tb_ratio_sign(a, b, 20, 0.95, &ratio), 0);
         covered += ratio.low < 1.10 && 1.10 < ratio.high;
     }
-    double share = (double)covered / campaigns; // 95.86 % by the binomial
-    cr_assert(share > 0.945 && share < 0.97, "covered in %.2f %% of the campaigns", 100 * share);
+    double share = (double)covered / trials; // 95.86 % by the binomial
+    cr_assert(share > 0.945 && share < 0.97, "covered in %.2f %% of the trials", 100 * share);
 }
 
 // --- bootstrap -----------------------------------------------------------------------------------------------------------------
@@ -122,18 +122,18 @@ Test(one_arm, bootstrap_has_the_quantiles_of_all_resamples)
 
 Test(one_arm, bootstrap_is_as_wide_as_the_median_wavers)
 {
-    const int campaigns = 200;
+    const int trials = 200;
     uint64_t state = 5;
     int covered = 0;
-    for (int campaign = 0; campaign < campaigns; campaign++) {
+    for (int trial = 0; trial < trials; trial++) {
         double values[30];
         struct tb_ratio median;
         for (size_t i = 0; i < 30; i++)
             values[i] = uniform(&state);
-        cr_assert_eq(tb_median_bootstrap(values, 30, 0.95, (uint64_t)campaign, &median), 0);
+        cr_assert_eq(tb_median_bootstrap(values, 30, 0.95, (uint64_t)trial, &median), 0);
         covered += median.low < 0.5 && 0.5 < median.high;
     }
-    cr_assert(covered >= 180 && covered <= 198, "covered in %d of %d", covered, campaigns);
+    cr_assert(covered >= 180 && covered <= 198, "covered in %d of %d", covered, trials);
 }
 
 Test(one_arm, bootstrap_repeats_with_its_seed_and_differs_with_another)

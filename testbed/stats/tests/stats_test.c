@@ -192,13 +192,13 @@ Test(stats, ratio_refuses_what_has_no_logarithm)
     cr_assert_eq(tb_ratio(good, good, 2, 0.0, &ratio), -EINVAL);
 }
 
-// Two arms whose true ratio is 1.10, noise of 2 % each, while the whole machine gets slower by 5 % over the campaign.
+// Two arms whose true ratio is 1.10, noise of 2 % each, while the whole machine gets slower by 5 % over the measurement.
 Test(stats, interval_covers_the_truth_as_often_as_it_says_under_drift)
 {
     uint64_t state = 20260731;
-    const int campaigns = 4000;
+    const int trials = 4000;
     int covered = 0;
-    for (int campaign = 0; campaign < campaigns; campaign++) {
+    for (int trial = 0; trial < trials; trial++) {
         double a[20], b[20];
         for (int i = 0; i < 20; i++) {
             double drift = 1 + 0.05 * i / 19;
@@ -209,6 +209,6 @@ Test(stats, interval_covers_the_truth_as_often_as_it_says_under_drift)
         cr_assert_eq(tb_ratio(a, b, 20, 0.95, &ratio), 0);
         covered += ratio.low < 1.10 && 1.10 < ratio.high;
     }
-    double share = (double)covered / campaigns;
-    cr_assert(share > 0.93 && share < 0.97, "covered in %.2f %% of the campaigns", 100 * share);
+    double share = (double)covered / trials;
+    cr_assert(share > 0.93 && share < 0.97, "covered in %.2f %% of the trials", 100 * share);
 }

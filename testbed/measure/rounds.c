@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// campaign: starts the measured processes, one at a time, and collects their samples.
+// rounds: starts the measured processes, one at a time, and collects their samples.
 //
 // The unit of replication is a fresh process: heap layout, physical pages and the state of an allocator differ from one process to
 // the next far more than from one lap to the next. Each round visits the cells in order and, within a cell, all arms in a
 // random order, so that the arms of a ratio run within seconds of each other. A process that crashes or hangs is an
 // invalid sample with its reason, never a missing one.
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@
 extern char **environ;
 
 struct runner {
-    const struct tb_campaign *campaign;
+    const struct tb_rounds *rounds;
     int schedule_fd;
     int job_fd;
     int stderr_fd;
@@ -45,7 +45,7 @@ struct runner {
     const char *const *words; // command line of a tool that starts the process, or NULL
 };
 
-// splitmix64 (S. Vigna, public domain reference): any seed is good, and the printed seed reproduces a campaign's order.
+// splitmix64 (S. Vigna, public domain reference): any seed is good, and the printed seed reproduces a measurement's order.
 static uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -84,9 +84,9 @@ static int schedule_share(struct runner *runner, const struct tb_schedule *sched
     return runner->schedule_fd < 0 ? -errno : write_all(runner->schedule_fd, schedule, schedule->bytes);
 }
 
-static int runner_open(struct runner *runner, const struct tb_campaign *campaign)
+static int runner_open(struct runner *runner, const struct tb_rounds *rounds)
 {
-    *runner = (struct runner){.campaign = campaign, .schedule_fd = -1, .job_fd = -1, .stderr_fd = -1, .job = MAP_FAILED};
+    *runner = (struct runner){.rounds = rounds, .schedule_fd = -1, .job_fd = -1, .stderr_fd = -1, .job = MAP_FAILED};
     runner->job_fd = memfd_create("locus-job", MFD_CLOEXEC);
     runner->stderr_fd = memfd_create("locus-stderr", MFD_CLOEXEC);
     if (runner->job_fd < 0 || runner->stderr_fd < 0 || ftruncate(runner->job_fd, sizeof *runner->job))
@@ -106,53 +106,53 @@ static void runner_close(struct runner *runner)
 }
 
 // The round decides which counters are on, the same for all arms.
-static void counters_fill(struct tb_job *job, const struct tb_campaign *campaign, const struct tb_cell *cell, uint32_t round)
+static void counters_fill(struct tb_job *job, const struct tb_rounds *rounds, const struct tb_cell *cell, uint32_t round)
 {
     for (unsigned i = 0; i < TB_COUNTERS_MAX; i++)
         job->sample.counters[i].error = ENODATA;
-    if (!campaign->counters)
+    if (!rounds->counters)
         return;
-    job->counters = *campaign->counters;
-    job->counters_on = tb_counters_on(campaign->counters, campaign->counters_wanted, round);
+    job->counters = *rounds->counters;
+    job->counters_on = tb_counters_on(rounds->counters, rounds->counters_wanted, round);
     job->laps_metered = job->counters_on ? cell->laps_metered : 0;
 }
 
-uint32_t tb_campaign_workers(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm)
+uint32_t tb_rounds_workers(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm)
 {
-    uint32_t of_arm = campaign->arms[arm].workers, of_cell = campaign->cells[cell].workers;
-    return of_arm ? of_arm : of_cell ? of_cell : campaign->workers;
+    uint32_t of_arm = rounds->arms[arm].workers, of_cell = rounds->cells[cell].workers;
+    return of_arm ? of_arm : of_cell ? of_cell : rounds->workers;
 }
 
-uint64_t tb_campaign_block_bytes(const struct tb_campaign *campaign, uint32_t cell)
+uint64_t tb_rounds_block_bytes(const struct tb_rounds *rounds, uint32_t cell)
 {
-    return campaign->cells[cell].block_bytes ? campaign->cells[cell].block_bytes : campaign->block_bytes;
+    return rounds->cells[cell].block_bytes ? rounds->cells[cell].block_bytes : rounds->block_bytes;
 }
 
-enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32_t cell)
+enum tb_dispatch tb_rounds_dispatch(const struct tb_rounds *rounds, uint32_t cell)
 {
-    return campaign->cells[cell].dispatch_given ? campaign->cells[cell].dispatch : campaign->dispatch;
+    return rounds->cells[cell].dispatch_given ? rounds->cells[cell].dispatch : rounds->dispatch;
 }
 
-static void job_fill(struct tb_job *job, const struct tb_campaign *campaign, uint32_t at_cell, uint32_t at_arm)
+static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_t at_cell, uint32_t at_arm)
 {
-    const struct tb_cell *cell = &campaign->cells[at_cell];
-    const struct tb_arm *arm = &campaign->arms[at_arm];
+    const struct tb_cell *cell = &rounds->cells[at_cell];
+    const struct tb_arm *arm = &rounds->arms[at_arm];
     memset(job, 0, sizeof *job);
     snprintf(job->contender, sizeof job->contender, "%s", arm->contender->name);
     snprintf(job->library, sizeof job->library, "%s", arm->library);
     job->touch = cell->touch;
-    job->dispatch = tb_campaign_dispatch(campaign, at_cell);
+    job->dispatch = tb_rounds_dispatch(rounds, at_cell);
     job->fault = arm->fault;
     job->fault_percent = arm->fault_percent;
-    job->workers = tb_campaign_workers(campaign, at_cell, at_arm);
+    job->workers = tb_rounds_workers(rounds, at_cell, at_arm);
     job->laps = cell->laps;
     job->laps_warmup = cell->laps_warmup;
-    job->block_bytes = tb_campaign_block_bytes(campaign, at_cell);
+    job->block_bytes = tb_rounds_block_bytes(rounds, at_cell);
     job->pool_blocks = cell->pool_blocks;
     job->laps_counted = cell->laps_counted;
     job->cross_percent = arm->cross_percent;
-    job->bench = campaign->bench;
-    job->many_nodes = campaign->many_nodes;
+    job->bench = rounds->bench;
+    job->many_nodes = rounds->many_nodes;
 }
 
 // True for the contender's settings and for LD_PRELOAD, which only the arm sets.
@@ -280,17 +280,17 @@ static void process_judge(const struct runner *runner, int status, bool hung, ui
 
 static int sample_take(struct runner *runner, uint32_t at_cell, uint32_t at_arm, uint32_t round, struct tb_sample *out)
 {
-    const struct tb_cell *cell = &runner->campaign->cells[at_cell];
+    const struct tb_cell *cell = &runner->rounds->cells[at_cell];
     uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
-    uint64_t patience_ns = PATIENCE_NS_PER_BLOCK + tb_campaign_block_bytes(runner->campaign, at_cell);
+    uint64_t patience_ns = PATIENCE_NS_PER_BLOCK + tb_rounds_block_bytes(runner->rounds, at_cell);
     uint64_t patience_ms = PATIENCE_MS_BASE + laps * cell->schedule->blocks_per_lap * patience_ns / 1000000;
     pid_t pid = 0;
     int status = 0;
     bool hung = false;
-    job_fill(runner->job, runner->campaign, at_cell, at_arm);
+    job_fill(runner->job, runner->rounds, at_cell, at_arm);
     if (!runner->words) // a tool that observes the process needs the hardware counters for itself
-        counters_fill(runner->job, runner->campaign, cell, round);
-    int error = process_start(runner, &runner->campaign->arms[at_arm], &pid);
+        counters_fill(runner->job, runner->rounds, cell, round);
+    int error = process_start(runner, &runner->rounds->arms[at_arm], &pid);
     if (!error)
         error = process_wait(pid, patience_ms, &status, &hung);
     if (error)
@@ -301,57 +301,57 @@ static int sample_take(struct runner *runner, uint32_t at_cell, uint32_t at_arm,
 }
 
 // One cell of one round: every arm once, in random order.
-static int cell_run(struct runner *runner, struct tb_campaign *campaign, uint32_t cell, uint32_t round, const uint32_t order[],
-                    const struct tb_campaign_hooks *hooks, uint64_t *done)
+static int cell_run(struct runner *runner, struct tb_rounds *rounds, uint32_t cell, uint32_t round, const uint32_t order[],
+                    const struct tb_rounds_hooks *hooks, uint64_t *done)
 {
-    uint64_t total = (uint64_t)campaign->cells_count * campaign->arms_count * campaign->rounds;
+    uint64_t total = (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count;
     int error = 0;
-    for (uint32_t i = 0; i < campaign->arms_count && !error; i++) {
-        struct tb_sample *sample = tb_campaign_sample(campaign, cell, order[i], round);
+    for (uint32_t i = 0; i < rounds->arms_count && !error; i++) {
+        struct tb_sample *sample = tb_rounds_sample(rounds, cell, order[i], round);
         error = sample_take(runner, cell, order[i], round, sample);
         if (!error && hooks->sample)
-            error = hooks->sample(hooks->context, campaign, cell, order[i], round, i);
+            error = hooks->sample(hooks->context, rounds, cell, order[i], round, i);
         if (!error && hooks->progress)
-            hooks->progress(hooks->progress_context, campaign, cell, ++*done, total);
+            hooks->progress(hooks->progress_context, rounds, cell, ++*done, total);
     }
     return error;
 }
 
-int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks)
+int tb_rounds_run(struct tb_rounds *rounds, uint32_t first, uint32_t count, const struct tb_rounds_hooks *hooks)
 {
     struct runner runner;
     char why[400];
     uint32_t order[TB_ARMS_MAX];
-    uint64_t random = campaign->seed + first, done = (uint64_t)first * campaign->cells_count * campaign->arms_count;
-    if (campaign->arms_count == 0 || campaign->arms_count > TB_ARMS_MAX || campaign->workers > TB_WORKERS_MAX)
+    uint64_t random = rounds->seed + first, done = (uint64_t)first * rounds->cells_count * rounds->arms_count;
+    if (rounds->arms_count == 0 || rounds->arms_count > TB_ARMS_MAX || rounds->workers > TB_WORKERS_MAX)
         return -EINVAL;
-    int error = runner_open(&runner, campaign);
+    int error = runner_open(&runner, rounds);
     if (!error)
         error = tb_share_lap(runner.lap, why, sizeof why);
     for (uint32_t round = first; round < first + count && !error; round++) {
-        for (uint32_t cell = 0; cell < campaign->cells_count && !error; cell++) {
-            if (campaign->cells_count > 1 || round == first)
-                error = schedule_share(&runner, campaign->cells[cell].schedule);
-            shuffle(order, campaign->arms_count, &random);
+        for (uint32_t cell = 0; cell < rounds->cells_count && !error; cell++) {
+            if (rounds->cells_count > 1 || round == first)
+                error = schedule_share(&runner, rounds->cells[cell].schedule);
+            shuffle(order, rounds->arms_count, &random);
             if (!error)
-                error = cell_run(&runner, campaign, cell, round, order, hooks, &done);
+                error = cell_run(&runner, rounds, cell, round, order, hooks, &done);
         }
         if (!error && hooks->round)
-            error = hooks->round(hooks->context, campaign, round);
+            error = hooks->round(hooks->context, rounds, round);
     }
     runner_close(&runner);
     return error;
 }
 
-int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],
-                          struct tb_sample *out, char *said, size_t said_bytes)
+int tb_rounds_run_under(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, const char *const words[],
+                        struct tb_sample *out, char *said, size_t said_bytes)
 {
     struct runner runner;
-    int error = runner_open(&runner, campaign);
+    int error = runner_open(&runner, rounds);
     runner.words = words;
     said[0] = '\0';
     if (!error)
-        error = schedule_share(&runner, campaign->cells[cell].schedule);
+        error = schedule_share(&runner, rounds->cells[cell].schedule);
     if (!error)
         error = sample_take(&runner, cell, arm, 0, out);
     ssize_t n = error ? 0 : pread(runner.stderr_fd, said, said_bytes - 1, 0);
@@ -360,22 +360,22 @@ int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uin
     return error;
 }
 
-void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size)
+void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size_t size)
 {
     static const char *const touches[] = {
         [TB_TOUCH_NONE] = "no", [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line"};
-    const struct tb_schedule *schedule = campaign->cells[cell].schedule;
+    const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);
-    if (campaign->bench)
+    if (rounds->bench)
         snprintf(out, size, "%s", name[0] ? name : "single operations");
     else
-        snprintf(out, size, "%s, %s touch", name, touches[campaign->cells[cell].touch]);
+        snprintf(out, size, "%s, %s touch", name, touches[rounds->cells[cell].touch]);
 }
 
-void tb_progress_step(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total)
+void tb_progress_step(void *context, const struct tb_rounds *rounds, uint32_t cell, uint64_t done, uint64_t total)
 {
     char where[128];
-    tb_text_cell(campaign, cell, where, sizeof where);
+    tb_text_cell(rounds, cell, where, sizeof where);
     tb_progress_show(context, where, done, total);
 }

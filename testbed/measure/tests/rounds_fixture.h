@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// campaign_fixture: a finished campaign with made-up samples, for the tests of rows and reports.
+// rounds_fixture: a finished measurement with made-up samples, for the tests of rows and reports.
 //
 // Each arm has a true time; each round slows all of them by the same factor, and each arm wavers by a few thousandths in a pattern
 // of its own. So ratios are known to about a part in a thousand.
-#ifndef TB_CAMPAIGN_FIXTURE_H
-#define TB_CAMPAIGN_FIXTURE_H
+#ifndef TB_ROUNDS_FIXTURE_H
+#define TB_ROUNDS_FIXTURE_H
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/measure/campaign.h"
+#include "testbed/measure/rounds.h"
 #include "testbed/measure/contender.h"
 
 enum { FIXTURE_CELLS = 4 };
@@ -23,7 +23,7 @@ struct fixture {
     struct tb_schedule schedules[FIXTURE_CELLS];
     struct tb_cell cells[FIXTURE_CELLS];
     struct tb_sample *samples; // not static: LeakSanitizer reads all static memory at the end of each test
-    struct tb_campaign campaign;
+    struct tb_rounds rounds;
 };
 
 struct fixture_arm {
@@ -56,23 +56,23 @@ static inline void fixture_sample(struct tb_sample *sample, double ns, uint32_t 
 }
 
 // One cell, full touch, `count` arms.
-static inline struct tb_campaign *fixture_open(struct fixture *f, const struct fixture_arm arms[], uint32_t count, uint32_t rounds)
+static inline struct tb_rounds *fixture_open(struct fixture *f, const struct fixture_arm arms[], uint32_t count, uint32_t rounds)
 {
     static const char *const names[FIXTURE_CELLS] = {"steady-decode", "burst-storm", "long-tail", "churn-touch"};
     free(f->samples);
     memset(f, 0, sizeof *f);
     f->samples = calloc((size_t)FIXTURE_CELLS * count * (rounds ? rounds : 1), sizeof *f->samples);
     cr_assert_not_null(f->samples);
-    f->campaign = (struct tb_campaign){.arms = f->arms,
-                                       .arms_count = count,
-                                       .cells = f->cells,
-                                       .cells_count = 1,
-                                       .rounds = rounds,
-                                       .seed = 41,
-                                       .dispatch = TB_DISPATCH_SPIN,
-                                       .workers = 1,
-                                       .block_bytes = 65536,
-                                       .samples = f->samples};
+    f->rounds = (struct tb_rounds){.arms = f->arms,
+                                   .arms_count = count,
+                                   .cells = f->cells,
+                                   .cells_count = 1,
+                                   .count = rounds,
+                                   .seed = 41,
+                                   .dispatch = TB_DISPATCH_SPIN,
+                                   .workers = 1,
+                                   .block_bytes = 65536,
+                                   .samples = f->samples};
     for (uint32_t cell = 0; cell < FIXTURE_CELLS; cell++) {
         snprintf(f->schedules[cell].name, sizeof f->schedules[cell].name, "%s", names[cell]);
         f->schedules[cell].blocks_peak = 100;
@@ -88,43 +88,43 @@ static inline struct tb_campaign *fixture_open(struct fixture *f, const struct f
         snprintf(f->arms[arm].label, sizeof f->arms[arm].label, "%s", arms[arm].label);
         for (uint32_t cell = 0; cell < FIXTURE_CELLS; cell++)
             for (uint32_t round = 0; round < rounds; round++)
-                fixture_sample(tb_campaign_sample(&f->campaign, cell, arm, round), arms[arm].ns, arm, round);
+                fixture_sample(tb_rounds_sample(&f->rounds, cell, arm, round), arms[arm].ns, arm, round);
     }
-    return &f->campaign;
+    return &f->rounds;
 }
 
-static inline void fixture_invalidate(struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round, const char *why)
+static inline void fixture_invalidate(struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round, const char *why)
 {
-    struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+    struct tb_sample *sample = tb_rounds_sample(rounds, cell, arm, round);
     sample->valid = false;
     snprintf(sample->invalid, sizeof sample->invalid, "%s", why);
 }
 
 // Slows an arm in one cell by a factor.
-static inline void fixture_slow(struct tb_campaign *campaign, uint32_t cell, uint32_t arm, double factor)
+static inline void fixture_slow(struct tb_rounds *rounds, uint32_t cell, uint32_t arm, double factor)
 {
-    for (uint32_t round = 0; round < campaign->rounds; round++)
-        tb_campaign_sample(campaign, cell, arm, round)->lap_ns *= factor;
+    for (uint32_t round = 0; round < rounds->count; round++)
+        tb_rounds_sample(rounds, cell, arm, round)->lap_ns *= factor;
 }
 
 // Every other round takes `factor` times as long.
-static inline void fixture_scatter(struct tb_campaign *campaign, uint32_t cell, uint32_t arm, double factor)
+static inline void fixture_scatter(struct tb_rounds *rounds, uint32_t cell, uint32_t arm, double factor)
 {
-    for (uint32_t round = 0; round < campaign->rounds; round += 2) {
-        struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+    for (uint32_t round = 0; round < rounds->count; round += 2) {
+        struct tb_sample *sample = tb_rounds_sample(rounds, cell, arm, round);
         sample->lap_ns *= factor;
         for (int op = 0; op < TB_BENCH_COUNT; op++)
             sample->bench_ns[op] *= factor;
     }
 }
 
-// In the first `rounds` rounds somebody else had the CPU half of the time.
-static inline void fixture_wait(struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t rounds)
+// In the first `some` rounds somebody else had the CPU half of the time.
+static inline void fixture_wait(struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t some)
 {
-    for (uint32_t round = 0; round < campaign->rounds; round++) {
-        struct tb_sample *sample = tb_campaign_sample(campaign, cell, arm, round);
+    for (uint32_t round = 0; round < rounds->count; round++) {
+        struct tb_sample *sample = tb_rounds_sample(rounds, cell, arm, round);
         sample->watched_ns = 10000000;
-        sample->waited_ns = round < rounds ? 5000000 : 100000;
+        sample->waited_ns = round < some ? 5000000 : 100000;
     }
 }
 

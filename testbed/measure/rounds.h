@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// campaign: runs several arms side by side, on one or more cells, for a number of rounds, and keeps all samples.
+// rounds: runs several arms side by side, on one or more cells, for a number of rounds, and keeps all samples.
 //
 // An *arm* is a contender as it is run (the same contender may be two arms: the A/A control, or an injected fault). A *cell* is a
 // schedule with a touch mode. In a round every arm runs once per cell, in random order, each in a fresh process. A *sample* is
 // the result of one such process. Ratios are formed within a round, never across rounds.
-#ifndef TB_CAMPAIGN_H
-#define TB_CAMPAIGN_H
+#ifndef TB_ROUNDS_H
+#define TB_ROUNDS_H
 
 #include "testbed/measure/sample.h"
 #include "testbed/workload/schedule.h"
@@ -38,19 +38,19 @@ struct tb_cell {
     uint32_t laps_warmup;
     uint32_t laps_counted;      // many nodes: laps that account for every touch, before all others
     uint32_t laps_metered;      // laps with the kernel's counters on, after all others: counting slows a thread down
-    uint32_t workers;           // these four: 0 or false means as the campaign or the schedule (cell.h)
+    uint32_t workers;           // these four: 0 or false means as the measurement or the schedule (cell.h)
     uint64_t block_bytes;
     uint32_t pool_blocks;
     bool dispatch_given;
     enum tb_dispatch dispatch;
 };
 
-struct tb_campaign {
+struct tb_rounds {
     const struct tb_arm *arms;
     uint32_t arms_count;
     const struct tb_cell *cells;
     uint32_t cells_count;
-    uint32_t rounds;
+    uint32_t count;             // rounds
     uint64_t seed;
     enum tb_dispatch dispatch;
     uint32_t workers;
@@ -59,49 +59,48 @@ struct tb_campaign {
     bool many_nodes;            // the schedule runs on every node at once (nodes/engine.h); `workers` is per node
     const struct tb_counter_set *counters; // probed; NULL: nothing is counted
     uint64_t counters_wanted;   // always on (tb_counters_want)
-    struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_campaign_run_rounds()
+    struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_rounds_run()
     const char *unfit;          // the doctor's findings on this host, in a line; NULL: none, or not asked
 };
 
-static inline struct tb_sample *tb_campaign_sample(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round)
+static inline struct tb_sample *tb_rounds_sample(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round)
 {
-    return &campaign->samples[((uint64_t)cell * campaign->arms_count + arm) * campaign->rounds + round];
+    return &rounds->samples[((uint64_t)cell * rounds->arms_count + arm) * rounds->count + round];
 }
 
-// The settings of a process: the arm's, else the cell's, else the campaign's.
-uint32_t tb_campaign_workers(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm);
-uint64_t tb_campaign_block_bytes(const struct tb_campaign *campaign, uint32_t cell);
-enum tb_dispatch tb_campaign_dispatch(const struct tb_campaign *campaign, uint32_t cell);
+// The settings of a process: the arm's, else the cell's, else the measurement's.
+uint32_t tb_rounds_workers(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm);
+uint64_t tb_rounds_block_bytes(const struct tb_rounds *rounds, uint32_t cell);
+enum tb_dispatch tb_rounds_dispatch(const struct tb_rounds *rounds, uint32_t cell);
 
 // Called after each process; `done` of `total`.
-typedef void tb_progress_fn(void *context, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
+typedef void tb_progress_fn(void *context, const struct tb_rounds *rounds, uint32_t cell, uint64_t done, uint64_t total);
 
-// Hooks: each may be NULL, and is called between two processes, never while one runs. Any result but 0 ends the campaign with
+// Hooks: each may be NULL, and is called between two processes, never while one runs. Any result but 0 ends the measurement with
 // that result. `position`: the arm's place in the order of its round and cell.
-struct tb_campaign_hooks {
+struct tb_rounds_hooks {
     tb_progress_fn *progress;
     void *progress_context;
-    int (*sample)(void *context, const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, uint32_t round,
-                  uint32_t position);
-    int (*round)(void *context, const struct tb_campaign *campaign, uint32_t round); // when all its samples are there
+    int (*sample)(void *context, const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position);
+    int (*round)(void *context, const struct tb_rounds *rounds, uint32_t round); // when all its samples are there
     void *context;
 };
 
-// Runs the rounds first .. first + count - 1: all, or a block of a campaign. 0, or -errno if the testbed itself failed (no
+// Runs the rounds first .. first + count - 1: all, or a block of a measurement. 0, or -errno if the testbed itself failed (no
 // memory, no processes, no locus-lap: tb_share_lap() says why); an arm that crashes is an invalid sample.
-int tb_campaign_run_rounds(struct tb_campaign *campaign, uint32_t first, uint32_t count, const struct tb_campaign_hooks *hooks);
+int tb_rounds_run(struct tb_rounds *rounds, uint32_t first, uint32_t count, const struct tb_rounds_hooks *hooks);
 
 // Runs one more process of that arm in that cell under a tool that observes it. `words` are the tool's command line (perf record
 // ... --) and the program it shall start: locus-lap (base/share.h), preceded by env(1) with the arm's malloc, so that the tool
-// itself does not get it. The sample goes to *out and not into the campaign, because the tool disturbs it. stderr goes to `said`.
+// itself does not get it. The sample goes to *out and not into `samples`, because the tool disturbs it. stderr goes to `said`.
 // 0, or -errno if no process was started (-ENOENT: no such tool).
-int tb_campaign_run_under(const struct tb_campaign *campaign, uint32_t cell, uint32_t arm, const char *const words[],
-                          struct tb_sample *out, char *said, size_t said_bytes);
+int tb_rounds_run_under(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, const char *const words[],
+                        struct tb_sample *out, char *said, size_t said_bytes);
 
 // "steady-decode, full touch"; for a bench the workload, or "single operations".
-void tb_text_cell(const struct tb_campaign *campaign, uint32_t cell, char *out, size_t size);
+void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size_t size);
 
 // A hook that draws a tb_progress (base/terminal.h), its context.
-void tb_progress_step(void *progress, const struct tb_campaign *campaign, uint32_t cell, uint64_t done, uint64_t total);
+void tb_progress_step(void *progress, const struct tb_rounds *rounds, uint32_t cell, uint64_t done, uint64_t total);
 
 #endif
