@@ -62,7 +62,7 @@ struct words {
     const char *one, *are;      // what one is called, and what there are
 };
 
-static const struct words needs = {offsetof(struct tb_postulate, requires_count), need_known, "need", TB_NEEDS};
+static const struct words needs = {offsetof(struct tb_postulate, needs_count), need_known, "need", TB_NEEDS};
 static const struct words gates = {offsetof(struct tb_postulate, gates_count), tb_gate_known, "gate", TB_GATES};
 static const struct words cells = {
     offsetof(struct tb_postulate, cells_count), cell_known, "cell",
@@ -193,7 +193,7 @@ static const struct tb_yaml_field fields[] = {
     {"reproduces", id_read, MEMBER(reproduces), 0, 0, NULL, true},
     {"supersedes", id_read, MEMBER(supersedes), 0, 0, NULL, true},
     {"suite", tb_yaml_field_count, MEMBER(suite), 1, 2, NULL, true},
-    {"requires", words_read, MEMBER(requires_), 0, 0, &needs, false},
+    {"requires", words_read, MEMBER(needs), 0, 0, &needs, false},
     {"arms", arms_read, MEMBER(arms), 0, 0, NULL, false},
     {"cells", cells_read, MEMBER(cells), 0, 0, &cells, false},
     {"design", design_read, 0, 0, 0, 0, NULL, false},

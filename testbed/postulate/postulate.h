@@ -54,11 +54,11 @@
 #define TB_LIST_MAX 24
 
 enum tb_stat { TB_STAT_HL_RATIO, TB_STAT_MEDIAN_RATIO, TB_STAT_MAX, TB_STAT_MIN, TB_STAT_MEDIAN, TB_STAT_ORDER };
-enum tb_op_kind_claim { TB_CLAIM_GE, TB_CLAIM_LE, TB_CLAIM_GT, TB_CLAIM_LT, TB_CLAIM_EQ, TB_CLAIM_WITHIN };
+enum tb_relation { TB_CLAIM_GE, TB_CLAIM_LE, TB_CLAIM_GT, TB_CLAIM_LT, TB_CLAIM_EQ, TB_CLAIM_WITHIN };
 
 const char *tb_stat_name(enum tb_stat stat);
 bool tb_stat_is_ratio(enum tb_stat stat);
-const char *tb_op_name(enum tb_op_kind_claim op);
+const char *tb_op_name(enum tb_relation op);
 
 struct tb_prediction {
     char id[16];
@@ -70,7 +70,7 @@ struct tb_prediction {
     char order[TB_LIST_MAX][8]; // arm keys of an order, the first one has the least
     uint32_t order_count;
     char arm[8];                // of the other statistics
-    enum tb_op_kind_claim op;
+    enum tb_relation op;
     double low, high;           // `within`; otherwise low is the value
     char unit[16];
     double confidence;          // 0.95 when left out
@@ -87,12 +87,12 @@ struct tb_postulate {
     char path[4096];
     char sha256[TB_HASH_TEXT];  // of the whole file
     char id[8], slug[64], title[160], question[256], reproduces[8], supersedes[8];
-    char requires_[TB_LIST_MAX][64];
+    char needs[TB_LIST_MAX][64];
     char gates[TB_LIST_MAX][64];
     char cells[TB_LIST_MAX][64];
     struct tb_postulate_arm arms[TB_LIST_MAX];
     struct tb_prediction predictions[TB_PREDICTIONS_MAX];
-    uint32_t requires_count, gates_count, cells_count, arms_count, predictions_count;
+    uint32_t needs_count, gates_count, cells_count, arms_count, predictions_count;
     uint64_t rounds, seed, block_bytes, laps, workers;
     uint64_t laps_counted;      // 0: a run on one node
     uint64_t suite;             // 0: of none

@@ -39,7 +39,7 @@ bool tb_stat_is_ratio(enum tb_stat stat)
     return stats[stat].ratio;
 }
 
-const char *tb_op_name(enum tb_op_kind_claim op)
+const char *tb_op_name(enum tb_relation op)
 {
     return ops[op];
 }
@@ -107,7 +107,7 @@ static int op_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yam
     if (rc)
         return rc;
     for (size_t i = 0; i < COUNT(ops); i++) {
-        ((struct tb_prediction *)object)->op = (enum tb_op_kind_claim)i;
+        ((struct tb_prediction *)object)->op = (enum tb_relation)i;
         if (strcmp(text, ops[i]) == 0)
             return 0;
     }

@@ -56,8 +56,8 @@ static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
 
 static bool needs_traces(const struct tb_postulate *postulate)
 {
-    for (uint32_t i = 0; i < postulate->requires_count; i++)
-        if (strcmp(postulate->requires_[i], "traces") == 0)
+    for (uint32_t i = 0; i < postulate->needs_count; i++)
+        if (strcmp(postulate->needs[i], "traces") == 0)
             return true;
     return false;
 }

@@ -183,8 +183,8 @@ static int needs_check(struct running *running)
         .cells_count = plan->postulate->cells_count,
     };
     char found[TB_FOUND_BYTES];
-    for (uint32_t i = 0; i < plan->postulate->requires_count; i++) {
-        const char *need = plan->postulate->requires_[i];
+    for (uint32_t i = 0; i < plan->postulate->needs_count; i++) {
+        const char *need = plan->postulate->needs[i];
         int met = tb_need_met(need, &run, found, sizeof found);
         if (met < 0)
             return met;

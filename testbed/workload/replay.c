@@ -28,13 +28,13 @@ struct request {
 };
 
 struct replay {
-    const struct tb_record *records;
+    const struct tb_trace_request *requests;
     size_t count;
     struct tb_replay_config config;
     struct tb_builder *builder;
     struct request *live; // in order of admission
     size_t live_count;
-    size_t admitted;      // records admitted; the next one is the head of the queue, or has not arrived
+    size_t admitted;      // requests admitted; the next one is the head of the queue, or has not arrived
     uint64_t reserved;    // blocks
     uint64_t now_ns, last_tick_ns;
     uint64_t ticks, decoded_tokens;
@@ -48,15 +48,15 @@ static uint64_t blocks_for(const struct replay *replay, uint64_t tokens)
     return tokens / per_block + (tokens % per_block != 0);
 }
 
-static uint64_t blocks_of(const struct replay *replay, const struct tb_record *record)
+static uint64_t blocks_of(const struct replay *replay, const struct tb_trace_request *recorded)
 {
-    return blocks_for(replay, (uint64_t)record->prompt_tokens + record->output_tokens);
+    return blocks_for(replay, (uint64_t)recorded->prompt_tokens + recorded->output_tokens);
 }
 
 // When the request arrives on the virtual clock.
-static uint64_t arrival_ns(const struct replay *replay, const struct tb_record *record)
+static uint64_t arrival_ns(const struct replay *replay, const struct tb_trace_request *recorded)
 {
-    double ns = (double)record->arrival_ns / replay->config.speedup; // 0 for a speedup of INFINITY
+    double ns = (double)recorded->arrival_ns / replay->config.speedup; // 0 for a speedup of INFINITY
 
     return ns < 0x1p63 ? (uint64_t)ns : UINT64_MAX; // the clock never runs that far: it only jumps
 }
@@ -87,19 +87,19 @@ static void note_wait(struct replay *replay, uint64_t arrived_ns)
 static void admit(struct replay *replay)
 {
     while (replay->admitted < replay->count) {
-        const struct tb_record *record = &replay->records[replay->admitted];
-        uint64_t blocks = blocks_of(replay, record), prompt_blocks = blocks_for(replay, record->prompt_tokens);
+        const struct tb_trace_request *recorded = &replay->requests[replay->admitted];
+        uint64_t blocks = blocks_of(replay, recorded), prompt_blocks = blocks_for(replay, recorded->prompt_tokens);
         uint32_t slot = (uint32_t)replay->admitted;
 
-        if (arrival_ns(replay, record) > replay->now_ns || replay->reserved + blocks > replay->config.pool_blocks)
+        if (arrival_ns(replay, recorded) > replay->now_ns || replay->reserved + blocks > replay->config.pool_blocks)
             break;
-        note_wait(replay, arrival_ns(replay, record));
+        note_wait(replay, arrival_ns(replay, recorded));
         replay->reserved += blocks;
         replay->admitted++;
         replay->live[replay->live_count++] = (struct request){
             .slot = slot,
-            .left = record->output_tokens,
-            .to_block = (uint32_t)(prompt_blocks * replay->config.tokens_per_block - record->prompt_tokens),
+            .left = recorded->output_tokens,
+            .to_block = (uint32_t)(prompt_blocks * replay->config.tokens_per_block - recorded->prompt_tokens),
         };
         if (prompt_blocks > 0)
             add(replay, TB_OP_TAKE, slot, prompt_blocks);
@@ -135,7 +135,7 @@ static void leave(struct replay *replay)
             continue;
         }
         add(replay, TB_OP_RETIRE, request.slot, 0);
-        replay->reserved -= blocks_of(replay, &replay->records[request.slot]);
+        replay->reserved -= blocks_of(replay, &replay->requests[request.slot]);
     }
     replay->live_count = kept;
 }
@@ -158,7 +158,7 @@ static void run(struct replay *replay)
     drain(replay); // begins the first tick; later ticks begin with the drain that ended the one before
     while (replay->live_count > 0 || replay->admitted < replay->count) {
         if (replay->live_count == 0) { // a head that has arrived would be admitted: jump to its arrival
-            uint64_t next_ns = arrival_ns(replay, &replay->records[replay->admitted]);
+            uint64_t next_ns = arrival_ns(replay, &replay->requests[replay->admitted]);
             if (next_ns > replay->now_ns)
                 replay->now_ns = next_ns;
         }
@@ -186,11 +186,11 @@ static int check_config(const struct tb_replay_config *config, struct tb_why *wh
 static int check_sizes(const struct replay *replay, const struct tb_trace *trace, struct tb_why *why)
 {
     for (size_t i = 0; i < replay->count; i++) {
-        const struct tb_record *record = &replay->records[i];
-        uint64_t blocks = blocks_of(replay, record);
+        const struct tb_trace_request *recorded = &replay->requests[i];
+        uint64_t blocks = blocks_of(replay, recorded);
 
         if (blocks > replay->config.pool_blocks) {
-            tb_why_set(why, trace->path, record->line, "the request needs %llu blocks of %u tokens, and the pool has only %u",
+            tb_why_set(why, trace->path, recorded->line, "the request needs %llu blocks of %u tokens, and the pool has only %u",
                        (unsigned long long)blocks, replay->config.tokens_per_block, replay->config.pool_blocks);
             return -ENOSPC;
         }
@@ -234,7 +234,7 @@ static int build(struct replay *replay, const struct tb_trace *trace, struct tb_
 int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_config *config, struct tb_schedule **out,
                        struct tb_why *why)
 {
-    struct replay replay = {.records = trace->records, .count = trace->count, .config = *config};
+    struct replay replay = {.requests = trace->requests, .count = trace->count, .config = *config};
     *out = NULL;
     why->text[0] = '\0';
     if (config->requests > 0 && config->requests < replay.count)

@@ -19,7 +19,7 @@
 #include <time.h>
 
 // Arbitrary: far above the largest published trace that one machine can replay, and far below what would make it swap. It also
-// keeps line numbers and counts of records within 32 bits.
+// keeps line numbers and counts of requests within 32 bits.
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 
 #define AZURE_HEADER "TIMESTAMP,ContextTokens,GeneratedTokens"
@@ -36,9 +36,9 @@ struct parse {
     struct text rest;           // what was not read yet
     struct text line;           // without its end of line, LF or CRLF
     uint32_t line_number;       // of `line`, from 1
-    struct tb_trace *trace;     // what was read; records has room for `room`
+    struct tb_trace *trace;     // what was read; requests has room for `room`
     size_t room;
-    uint64_t first_ns;          // of the first record, on the file's own clock
+    uint64_t first_ns;          // of the first request, on the file's own clock
     struct tb_why *why;
 };
 
@@ -105,15 +105,15 @@ static int room_for_record(struct parse *parse)
     if (parse->trace->count < parse->room)
         return 0;
     size_t room = parse->room ? parse->room * 2 : 1024;
-    struct tb_record *records = reallocarray(parse->trace->records, room, sizeof(*records));
-    if (!records)
+    struct tb_trace_request *requests = reallocarray(parse->trace->requests, room, sizeof(*requests));
+    if (!requests)
         return -ENOMEM;
-    parse->trace->records = records;
+    parse->trace->requests = requests;
     parse->room = room;
     return 0;
 }
 
-// Appends a record that was read from the present line. `time_ns` is on the file's own clock, which may start anywhere. 0,
+// Appends a request that was read from the present line. `time_ns` is on the file's own clock, which may start anywhere. 0,
 // -ENOMEM, or -EINVAL (complained about): time goes backwards, or there are no tokens at all.
 static int add_record(struct parse *parse, uint64_t time_ns, uint32_t prompt_tokens, uint32_t output_tokens)
 {
@@ -125,9 +125,9 @@ static int add_record(struct parse *parse, uint64_t time_ns, uint32_t prompt_tok
         return complain(parse, "the request has neither prompt nor output tokens");
     if (trace->count == 0)
         parse->first_ns = time_ns;
-    if (trace->count > 0 && time_ns < parse->first_ns + trace->records[trace->count - 1].arrival_ns)
-        return complain(parse, "the request arrives before the one in line %u", trace->records[trace->count - 1].line);
-    trace->records[trace->count++] = (struct tb_record){
+    if (trace->count > 0 && time_ns < parse->first_ns + trace->requests[trace->count - 1].arrival_ns)
+        return complain(parse, "the request arrives before the one in line %u", trace->requests[trace->count - 1].line);
+    trace->requests[trace->count++] = (struct tb_trace_request){
         .arrival_ns = time_ns - parse->first_ns,
         .prompt_tokens = prompt_tokens,
         .output_tokens = output_tokens,
@@ -424,7 +424,7 @@ void tb_trace_close(struct tb_trace *trace)
 {
     if (!trace)
         return;
-    free(trace->records);
+    free(trace->requests);
     free(trace);
 }
 

@@ -10,8 +10,8 @@
 
 #include "testbed/workload/schedule.h"
 
-struct tb_record {
-    uint64_t arrival_ns;        // since the first record of the file; never decreasing
+struct tb_trace_request {
+    uint64_t arrival_ns;        // since the first request of the file; never decreasing
     uint32_t prompt_tokens;
     uint32_t output_tokens;
     uint32_t line;              // in the file, from 1
@@ -21,7 +21,7 @@ struct tb_trace {
     char format[16];            // "azure-csv" or "mooncake-jsonl"
     char path[4096];
     size_t count;
-    struct tb_record *records;
+    struct tb_trace_request *requests;
 };
 
 struct tb_why {                 // one sentence for the user, without "locus: " and newline

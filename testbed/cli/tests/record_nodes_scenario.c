@@ -46,7 +46,7 @@ static int run(struct tb_plan *plan, enum tb_run_kind kind, bool wanted)
                                      .cells_count = plan->postulate->cells_count};
     struct tb_run_result result;
     char found[TB_FOUND_BYTES], why[400];
-    int met = tb_need_met(plan->postulate->requires_[0], &wants, found, sizeof found);
+    int met = tb_need_met(plan->postulate->needs[0], &wants, found, sizeof found);
     if (met > 0 && !wanted)
         return print_header(&config);
     int error = met < 0 ? met : tb_run(&config, &result, why, sizeof why);
@@ -93,9 +93,9 @@ static struct tb_postulate *postulate_of(bool many, const char *arm, const char 
     snprintf(out.arms[0].name, sizeof out.arms[0].name, "%s", arm);
     for (uint32_t i = 0; i < cells; i++)
         snprintf(out.cells[i], sizeof out.cells[i], "%s", cell);
-    snprintf(out.requires_[0], sizeof out.requires_[0], "%s", need);
+    snprintf(out.needs[0], sizeof out.needs[0], "%s", need);
     out.laps_counted = many ? 5 : 0;
-    out.arms_count = out.requires_count = 1;
+    out.arms_count = out.needs_count = 1;
     out.cells_count = cells;
     out.predictions_count = 2;
     return &out;

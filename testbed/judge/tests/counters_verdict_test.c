@@ -42,7 +42,7 @@ static void open_counted(struct world *w)
 }
 
 // The same, with a prediction about arm A.
-static void open_predicting(struct world *w, const char *metric, enum tb_stat stat, enum tb_op_kind_claim op, double value)
+static void open_predicting(struct world *w, const char *metric, enum tb_stat stat, enum tb_relation op, double value)
 {
     open_counted(w);
     world_predict_arm(w, metric, stat, op, value);

@@ -34,7 +34,7 @@ static inline void world_gate(struct world *w, const char *gate)
 }
 
 // A ratio of arms in the first cell at 95 %; the test changes what it wants otherwise.
-static inline struct tb_prediction *world_predict(struct world *w, enum tb_op_kind_claim op, double value)
+static inline struct tb_prediction *world_predict(struct world *w, enum tb_relation op, double value)
 {
     struct tb_prediction *p = &w->postulate.predictions[w->postulate.predictions_count++];
     *p = (struct tb_prediction){.metric = "time_ns",
@@ -51,8 +51,8 @@ static inline struct tb_prediction *world_predict(struct world *w, enum tb_op_ki
 }
 
 // The same of one arm: no ratio.
-static inline struct tb_prediction *world_predict_arm(struct world *w, const char *metric, enum tb_stat stat,
-                                                      enum tb_op_kind_claim op, double value)
+static inline struct tb_prediction *world_predict_arm(struct world *w, const char *metric, enum tb_stat stat, enum tb_relation op,
+                                                      double value)
 {
     struct tb_prediction *p = world_predict(w, op, value);
     p->stat = stat;

@@ -8,7 +8,7 @@
 
 // --- claims against figures ----------------------------------------------------------------------------------------------------
 
-static struct tb_part judged(enum tb_op_kind_claim op, double from, double to, double margin, double low, double high, bool bounded)
+static struct tb_part judged(enum tb_relation op, double from, double to, double margin, double low, double high, bool bounded)
 {
     struct tb_prediction prediction = {
         .metric = "time_ns", .stat = TB_STAT_HL_RATIO, .op = op, .low = from, .high = to, .margin = margin};
@@ -21,7 +21,7 @@ Test(verdict, each_claim_is_judged_on_both_sides_of_its_threshold)
 {
     const enum tb_verdict S = TB_VERDICT_SURVIVED, F = TB_VERDICT_FALSIFIED, I = TB_VERDICT_INCONCLUSIVE;
     const struct {
-        enum tb_op_kind_claim op;
+        enum tb_relation op;
         double from, to, low, high;
         enum tb_verdict expected;
     } cases[] = {
@@ -49,7 +49,7 @@ Test(verdict, each_claim_is_judged_on_both_sides_of_its_threshold)
 
 Test(verdict, an_unbounded_interval_is_for_and_against_nothing)
 {
-    static const enum tb_op_kind_claim ops[] = {TB_CLAIM_GE, TB_CLAIM_GT, TB_CLAIM_LE, TB_CLAIM_LT, TB_CLAIM_EQ, TB_CLAIM_WITHIN};
+    static const enum tb_relation ops[] = {TB_CLAIM_GE, TB_CLAIM_GT, TB_CLAIM_LE, TB_CLAIM_LT, TB_CLAIM_EQ, TB_CLAIM_WITHIN};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         cr_assert_eq(judged(ops[i], 1, 2, 0.5, 0, INFINITY, false).verdict, TB_VERDICT_INCONCLUSIVE);
         cr_assert_eq(judged(ops[i], -1, INFINITY, 0, 0, INFINITY, false).verdict, TB_VERDICT_INCONCLUSIVE,

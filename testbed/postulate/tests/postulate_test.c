@@ -88,8 +88,8 @@ Test(postulate, is_read_to_the_last_key)
     cr_expect_str_eq(p->title, "glibc pays for churn on Linux, too");
     cr_expect_str_eq(p->reproduces, "0360");
     cr_expect_str_eq(p->supersedes, "0001");
-    cr_assert_eq(p->requires_count, 2);
-    cr_expect_str_eq(p->requires_[0], "cpus >= 2");
+    cr_assert_eq(p->needs_count, 2);
+    cr_expect_str_eq(p->needs[0], "cpus >= 2");
     cr_assert_eq(p->arms_count, 3);
     cr_expect_str_eq(p->arms[1].key, "B");
     cr_expect_str_eq(p->arms[1].name, "glibc");
@@ -205,7 +205,7 @@ Test(postulate, many_nodes_have_cells_needs_and_metrics_of_their_own)
     free(text);
     text = changed("workers_pinned]", "cpu_nodes >= 2, hardware, policies, traces, numa_nodes >= 2]", &bytes);
     p = parse_good(text, bytes);
-    cr_expect_eq(p->requires_count, 6);
+    cr_expect_eq(p->needs_count, 6);
     tb_postulate_close(p);
     free(text);
     text = changed("laps: 20, seed: 7}", "laps: 20, seed: 7, laps_counted: 2}", &bytes);

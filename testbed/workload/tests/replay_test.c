@@ -17,9 +17,9 @@
 
 static const struct tb_replay_config small = {.tokens_per_block = 4, .pool_blocks = 4, .tick_ns = SECOND, .speedup = INFINITY};
 
-static struct tb_schedule *replay(struct tb_record *records, size_t count, const struct tb_replay_config *config)
+static struct tb_schedule *replay(struct tb_trace_request *requests, size_t count, const struct tb_replay_config *config)
 {
-    struct tb_trace trace = {.path = "folder/t.csv", .count = count, .records = records};
+    struct tb_trace trace = {.path = "folder/t.csv", .count = count, .requests = requests};
     struct tb_schedule *schedule = NULL;
     struct tb_why why;
 
@@ -55,8 +55,8 @@ static void expect_stream(const struct tb_schedule *schedule, const char *expect
 //   tick 6   1 begins its third block with its last token and leaves.
 Test(replay, small_trace_goes_tick_by_tick)
 {
-    struct tb_record records[] = {{0, 5, 2, 2}, {0, 4, 5, 3}, {0, 1, 0, 4}, {0, 0, 1, 5}};
-    struct tb_schedule *schedule = replay(records, 4, &small);
+    struct tb_trace_request requests[] = {{0, 5, 2, 2}, {0, 4, 5, 3}, {0, 1, 0, 4}, {0, 0, 1, 5}};
+    struct tb_schedule *schedule = replay(requests, 4, &small);
 
     expect_stream(schedule, "d t0:2 d r0 d t1:1 t2:1 t1:1 r2 d t3:1 r3 d t1:1 r1 d ");
     cr_expect_eq(schedule->ticks, 7);
@@ -77,7 +77,7 @@ Test(replay, small_trace_goes_tick_by_tick)
 // A prompt that fills its blocks exactly: the first token decoded begins a new one. One token short: it does not.
 Test(replay, token_after_a_full_prompt_begins_a_block)
 {
-    struct tb_record full[] = {{0, 8, 1, 2}}, short_by_one[] = {{0, 7, 1, 2}};
+    struct tb_trace_request full[] = {{0, 8, 1, 2}}, short_by_one[] = {{0, 7, 1, 2}};
     struct tb_schedule *schedule = replay(full, 1, &small);
 
     expect_stream(schedule, "d t0:2 t0:1 r0 d ");
@@ -90,9 +90,9 @@ Test(replay, token_after_a_full_prompt_begins_a_block)
 // Those who stay keep their order when one between them leaves.
 Test(replay, order_of_admission_is_kept)
 {
-    struct tb_record records[] = {{0, 1, 4, 2}, {0, 1, 1, 3}, {0, 1, 4, 4}};
+    struct tb_trace_request requests[] = {{0, 1, 4, 2}, {0, 1, 1, 3}, {0, 1, 4, 4}};
     struct tb_replay_config config = {.tokens_per_block = 1, .pool_blocks = 12, .tick_ns = 1, .speedup = INFINITY};
-    struct tb_schedule *schedule = replay(records, 3, &config);
+    struct tb_schedule *schedule = replay(requests, 3, &config);
 
     expect_stream(schedule, "d t0:1 t1:1 t2:1 t0:1 t1:1 t2:1 r1 d t0:1 t2:1 d t0:1 t2:1 d t0:1 t2:1 r0 r2 d ");
     cr_expect_eq(schedule->live_max, 3);
@@ -103,8 +103,8 @@ Test(replay, order_of_admission_is_kept)
 // A reservation is released at the end of a tick, so it admits another request only in the next one.
 Test(replay, blocks_released_in_a_tick_are_reserved_in_the_next)
 {
-    struct tb_record records[] = {{0, 12, 4, 2}, {0, 12, 4, 3}};
-    struct tb_schedule *schedule = replay(records, 2, &small);
+    struct tb_trace_request requests[] = {{0, 12, 4, 2}, {0, 12, 4, 3}};
+    struct tb_schedule *schedule = replay(requests, 2, &small);
 
     expect_stream(schedule, "d t0:3 t0:1 d r0 d t1:3 t1:1 d r1 d ");
     cr_expect_eq(schedule->ticks, 8);
@@ -133,13 +133,13 @@ Test(replay, clock_jumps_when_nothing_is_alive_and_runs_when_something_is)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct tb_record records[3];
+        struct tb_trace_request requests[3];
         struct tb_replay_config config = {4, 100, SECOND, cases[i].speedup, 0};
 
         for (uint32_t j = 0; j < 3; j++)
-            records[j] = (struct tb_record){cases[i].arrivals[j], 4, cases[i].outputs[j], j + 2};
+            requests[j] = (struct tb_trace_request){cases[i].arrivals[j], 4, cases[i].outputs[j], j + 2};
 
-        struct tb_schedule *schedule = replay(records, 3, &config);
+        struct tb_schedule *schedule = replay(requests, 3, &config);
 
         cr_expect_eq(schedule->ticks, cases[i].ticks, "case %zu: %llu ticks", i, (unsigned long long)schedule->ticks);
         cr_expect_eq(schedule->live_max, cases[i].live_max, "case %zu: %llu live", i, (unsigned long long)schedule->live_max);
@@ -151,9 +151,9 @@ Test(replay, clock_jumps_when_nothing_is_alive_and_runs_when_something_is)
 // A pool of one request: the second, which comes 2.5 ticks after the first, waits until that one has left.
 Test(replay, waiting_for_blocks_is_told_from_waiting_for_the_next_tick)
 {
-    struct tb_record records[] = {{0, 12, 4, 2}, {2500, 12, 1, 3}, {6500, 12, 1, 4}};
+    struct tb_trace_request requests[] = {{0, 12, 4, 2}, {2500, 12, 1, 3}, {6500, 12, 1, 4}};
     struct tb_replay_config config = {.tokens_per_block = 4, .pool_blocks = 4, .tick_ns = 1000, .speedup = 1};
-    struct tb_schedule *schedule = replay(records, 3, &config);
+    struct tb_schedule *schedule = replay(requests, 3, &config);
 
     cr_expect_eq(schedule->ticks, 6);
     cr_expect_eq(schedule->requests_queued, 1);
@@ -163,33 +163,33 @@ Test(replay, waiting_for_blocks_is_told_from_waiting_for_the_next_tick)
 
 Test(replay, only_the_first_requests_when_asked)
 {
-    struct tb_record records[] = {{0, 1, 1, 2}, {0, 1, 1, 3}, {0, 100, 1, 4}};
+    struct tb_trace_request requests[] = {{0, 1, 1, 2}, {0, 1, 1, 3}, {0, 100, 1, 4}};
     struct tb_replay_config config = small;
 
     config.requests = 2; // the third would not fit
 
-    struct tb_schedule *schedule = replay(records, 3, &config);
+    struct tb_schedule *schedule = replay(requests, 3, &config);
 
     cr_expect_eq(schedule->requests_per_lap, 2);
     free(schedule);
     config.requests = 99;
-    schedule = replay(records, 2, &config);
+    schedule = replay(requests, 2, &config);
     cr_expect_eq(schedule->requests_per_lap, 2);
     free(schedule);
 }
 
 Test(replay, request_larger_than_the_pool_names_its_line)
 {
-    struct tb_record records[] = {{0, 8, 8, 2}, {0, 8, 9, 3}, {0, UINT32_MAX, UINT32_MAX, 4}};
-    struct tb_trace trace = {.path = "t.csv", .count = 3, .records = records};
+    struct tb_trace_request requests[] = {{0, 8, 8, 2}, {0, 8, 9, 3}, {0, UINT32_MAX, UINT32_MAX, 4}};
+    struct tb_trace trace = {.path = "t.csv", .count = 3, .requests = requests};
     struct tb_schedule *schedule = (struct tb_schedule *)1;
     struct tb_why why;
 
     cr_expect_eq(tb_schedule_replay(&trace, &small, &schedule, &why), -ENOSPC);
     cr_expect_str_eq(why.text, "t.csv:3: the request needs 5 blocks of 4 tokens, and the pool has only 4");
     cr_expect_null(schedule);
-    trace.records++;
-    trace.records++;
+    trace.requests++;
+    trace.requests++;
     trace.count = 1;
     cr_expect_eq(tb_schedule_replay(&trace, &small, &schedule, &why), -ENOSPC);
     cr_expect_str_eq(why.text, "t.csv:4: the request needs 2147483648 blocks of 4 tokens, and the pool has only 4");
@@ -198,8 +198,8 @@ Test(replay, request_larger_than_the_pool_names_its_line)
 Test(replay, settings_out_of_range_are_explained)
 {
     struct tb_replay_config bad[] = {small, small, small, small, small, small, small};
-    struct tb_record records[] = {{0, 1, 1, 2}};
-    struct tb_trace trace = {.path = "t.csv", .count = 1, .records = records};
+    struct tb_trace_request requests[] = {{0, 1, 1, 2}};
+    struct tb_trace trace = {.path = "t.csv", .count = 1, .requests = requests};
 
     bad[0].tokens_per_block = 0;
     bad[1].pool_blocks = 0;
@@ -237,7 +237,7 @@ Test(replay, azure_conv_equals_the_model_exactly)
 {
     struct tb_trace *trace = recorded("AzureLLMInferenceTrace_conv.csv");
     struct tb_replay_config config = {16, 8192, 30000000, INFINITY, 6000};
-    struct tb_schedule *schedule = replay(trace->records, trace->count, &config);
+    struct tb_schedule *schedule = replay(trace->requests, trace->count, &config);
 
     cr_expect_eq(schedule->ticks, 17038, "%llu ticks", (unsigned long long)schedule->ticks);
     cr_expect_eq(schedule->decoded_tokens, 1515140, "%llu tokens", (unsigned long long)schedule->decoded_tokens);
@@ -264,14 +264,14 @@ static void check_all_sizes(const char *name, double speedup)
 
     for (uint32_t per_block = 8; per_block <= 128; per_block *= 2) {
         struct tb_replay_config config = {per_block, 131072 / per_block, 30000000, speedup, 0};
-        struct tb_schedule *schedule = replay(trace->records, trace->count, &config);
+        struct tb_schedule *schedule = replay(trace->requests, trace->count, &config);
         uint64_t blocks = 0, tokens = 0;
 
         for (size_t i = 0; i < trace->count; i++) {
-            const struct tb_record *record = &trace->records[i];
+            const struct tb_trace_request *recorded = &trace->requests[i];
 
-            blocks += ((uint64_t)record->prompt_tokens + record->output_tokens + per_block - 1) / per_block;
-            tokens += record->output_tokens;
+            blocks += ((uint64_t)recorded->prompt_tokens + recorded->output_tokens + per_block - 1) / per_block;
+            tokens += recorded->output_tokens;
         }
         cr_expect_eq(schedule->blocks_per_lap, blocks, "%s at %u", name, per_block);
         cr_expect_eq(schedule->decoded_tokens, tokens);

@@ -31,20 +31,20 @@ static inline void trace_fuzz_replay(const struct tb_trace *trace)
     trace_fuzz_hold(error == 0 || error == -ENOSPC);
     trace_fuzz_hold((error == 0) == (schedule != NULL) && (error == 0) == (why.text[0] == '\0'));
     for (size_t i = 0; i < trace->count; i++)
-        blocks += ((uint64_t)trace->records[i].prompt_tokens + trace->records[i].output_tokens + 6) / 7;
+        blocks += ((uint64_t)trace->requests[i].prompt_tokens + trace->requests[i].output_tokens + 6) / 7;
     trace_fuzz_hold(!schedule || schedule->blocks_per_lap == blocks);
     free(schedule);
 }
 
 static inline void trace_fuzz_records(const struct tb_trace *trace)
 {
-    trace_fuzz_hold(trace->count > 0 && trace->records[0].arrival_ns == 0);
+    trace_fuzz_hold(trace->count > 0 && trace->requests[0].arrival_ns == 0);
     for (size_t i = 0; i < trace->count; i++) {
-        const struct tb_record *record = &trace->records[i];
+        const struct tb_trace_request *recorded = &trace->requests[i];
 
-        trace_fuzz_hold(record->line > 0 && (record->prompt_tokens > 0 || record->output_tokens > 0));
+        trace_fuzz_hold(recorded->line > 0 && (recorded->prompt_tokens > 0 || recorded->output_tokens > 0));
         if (i > 0)
-            trace_fuzz_hold(record->arrival_ns >= record[-1].arrival_ns && record->line == record[-1].line + 1);
+            trace_fuzz_hold(recorded->arrival_ns >= recorded[-1].arrival_ns && recorded->line == recorded[-1].line + 1);
     }
 }
 

@@ -41,11 +41,11 @@ static void expect_record(const struct tb_trace *trace, size_t i, uint64_t arriv
                           uint32_t line)
 {
     cr_assert_lt(i, trace->count);
-    cr_expect_eq(trace->records[i].arrival_ns, arrival_ns, "record %zu arrives at %llu", i,
-                 (unsigned long long)trace->records[i].arrival_ns);
-    cr_expect_eq(trace->records[i].prompt_tokens, prompt);
-    cr_expect_eq(trace->records[i].output_tokens, output);
-    cr_expect_eq(trace->records[i].line, line);
+    cr_expect_eq(trace->requests[i].arrival_ns, arrival_ns, "request %zu arrives at %llu", i,
+                 (unsigned long long)trace->requests[i].arrival_ns);
+    cr_expect_eq(trace->requests[i].prompt_tokens, prompt);
+    cr_expect_eq(trace->requests[i].output_tokens, output);
+    cr_expect_eq(trace->requests[i].line, line);
 }
 
 Test(trace, azure_is_read_to_the_last_digit)
@@ -84,7 +84,7 @@ Test(trace, azure_time_crosses_days_and_leap_days)
 
         struct tb_trace *trace = parse_good(text);
 
-        cr_expect_eq(trace->records[1].arrival_ns / 1000000000, spans[i].seconds, "%s", spans[i].to);
+        cr_expect_eq(trace->requests[1].arrival_ns / 1000000000, spans[i].seconds, "%s", spans[i].to);
         tb_trace_close(trace);
     }
 }
@@ -263,7 +263,7 @@ Test(trace, text_need_not_be_terminated)
     memcpy(exact, text, bytes);
     cr_assert_eq(tb_trace_parse("t", exact, bytes, &trace, &why), 0);
     free(exact);
-    cr_expect_eq(trace->records[1].output_tokens, 123);
+    cr_expect_eq(trace->requests[1].output_tokens, 123);
     tb_trace_close(trace);
     tb_trace_close(NULL);
 }
@@ -367,7 +367,7 @@ static double wasted_percent(const struct tb_trace *trace, uint64_t per_block)
     uint64_t tokens = 0, blocks = 0;
 
     for (size_t i = 0; i < trace->count; i++) {
-        uint64_t length = (uint64_t)trace->records[i].prompt_tokens + trace->records[i].output_tokens;
+        uint64_t length = (uint64_t)trace->requests[i].prompt_tokens + trace->requests[i].output_tokens;
 
         tokens += length;
         blocks += (length + per_block - 1) / per_block;
@@ -404,7 +404,7 @@ Test(trace, mooncake_conversation_is_read_whole)
 
     cr_expect_eq(trace->count, 12031);
     expect_record(trace, 0, 0, 6758, 500, 1);
-    cr_expect_lt(trace->records[12030].arrival_ns, UINT64_C(3600000000000));
+    cr_expect_lt(trace->requests[12030].arrival_ns, UINT64_C(3600000000000));
     tb_trace_close(trace);
 }
 
@@ -415,6 +415,6 @@ Test(trace, own_sample_is_sound)
 
     cr_assert_eq(tb_trace_load("testbed/workload/sample.csv", &trace, &why), 0, "%s", why.text);
     cr_expect_eq(trace->count, 400);
-    cr_expect_gt(trace->records[399].arrival_ns, UINT64_C(100000000000));
+    cr_expect_gt(trace->requests[399].arrival_ns, UINT64_C(100000000000));
     tb_trace_close(trace);
 }
