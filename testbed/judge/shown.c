@@ -3,10 +3,57 @@
 // shown: see shown.h.
 #include "testbed/judge/shown.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
 #include "testbed/postulate/metric.h"
+
+// --- cells and arms ---
+
+size_t tb_cells_count(const struct tb_log_view *view)
+{
+    return json_array_size(tb_member(view->header, "cells"));
+}
+
+size_t tb_arms_count(const struct tb_log_view *view)
+{
+    return json_array_size(tb_member(view->header, "arms"));
+}
+
+const char *tb_cell_label(const struct tb_log_view *view, size_t cell, char *out, size_t bytes)
+{
+    const json_t *object = json_array_get(tb_member(view->header, "cells"), cell);
+    return tb_member_cell(object, out, bytes);
+}
+
+const json_t *tb_summary_arm(const struct tb_log_view *view, size_t cell, const char *arm)
+{
+    char label[256];
+    const json_t *entry;
+    size_t i;
+    tb_cell_label(view, cell, label, sizeof label);
+    json_array_foreach (tb_member(view->summary, "arms"), i, entry)
+        if (strcmp(tb_member_text(entry, "cell"), label) == 0 && strcmp(tb_member_text(entry, "arm"), arm) == 0)
+            return entry;
+    return NULL;
+}
+
+int tb_log_largest(const struct tb_log_view *view, size_t cell, const char *arm, const char *name, double *out)
+{
+    const struct tb_metric *metric = tb_metric_find(name);
+    double *values = NULL, peak = tb_member_number(json_array_get(tb_member(view->header, "cells"), cell), "blocks_peak");
+    size_t count = 0;
+    int rc = tb_log_values(view, cell, arm, metric->member, &values, &count);
+    *out = NAN;
+    for (size_t i = 0; rc >= 0 && i < count; i++)
+        *out = fmax(*out, metric->of_peak ? values[i] / peak : values[i]); // passes over NAN
+    free(values);
+    return rc;
+}
+
+// --- verdicts ---
 
 const char *tb_emulated(const json_t *header)
 {

@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// shown: the verdict that may be shown of a run and of a prediction. An emulated machine counts as a real one does, but its times
-// mean nothing: a log that was judged by them is shown without.
+// shown: what is shown of a log: its cells, its arms, and the verdict of a run and of a prediction. An emulated machine counts as
+// a real one does, but its times mean nothing: a log that was judged by them is shown without.
 #ifndef TB_SHOWN_H
 #define TB_SHOWN_H
 
 #include <stdbool.h>
 
 #include "testbed/record/store.h"
+
+size_t tb_cells_count(const struct tb_log_view *view);
+size_t tb_arms_count(const struct tb_log_view *view);
+
+// "churn-touch/full". Returns out.
+const char *tb_cell_label(const struct tb_log_view *view, size_t cell, char *out, size_t bytes);
+
+// The summary's entry of an arm, by its key; NULL: it has none.
+const json_t *tb_summary_arm(const struct tb_log_view *view, size_t cell, const char *arm);
+
+// The largest figure of a metric over all valid samples of an arm, by its key; NAN without any. 0 or -errno.
+int tb_log_largest(const struct tb_log_view *view, size_t cell, const char *arm, const char *metric, double *out);
 
 // The one word for what came of a run: its summary's verdict, or the state that keeps it from counting ("crashed", "stopped", ...).
 const char *tb_run_verdict(const struct tb_store_run *run);

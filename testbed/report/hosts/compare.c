@@ -14,7 +14,7 @@
 
 #include "testbed/base/json.h"
 #include "testbed/base/words.h"
-#include "testbed/judge/arm_figures.h"
+#include "testbed/judge/shown.h"
 #include "testbed/record/store.h"
 #include "testbed/report/board/board.h"
 
@@ -70,27 +70,35 @@ static json_t *pair(double first, double second)
     return json_pack("[o, o]", tb_json_number(first), tb_json_number(second));
 }
 
+// The worst round of each.
+static json_t *counts_json(const struct tb_log_view *const views[2], const size_t cells[2], const size_t arms[2])
+{
+    static const char *const metrics[] = {"remote_touch_ratio", "wandered_ratio", "abroad_free_ratio"};
+    json_t *out = json_object();
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
+        double worst[2] = {NAN, NAN};
+        for (int side = 0; side < 2; side++)
+            tb_log_largest(views[side], cells[side], arm_member(views[side], arms[side], "key"), metrics[i], &worst[side]);
+        json_object_set_new(out, metrics[i], pair(worst[0], worst[1]));
+    }
+    return out;
+}
+
 // One arm that both have in a cell. NULL: it could not be worked out.
 static json_t *arm_json(const struct tb_log_view *const views[2], const size_t cells[2], const size_t arms[2])
 {
     double *values[2] = {NULL, NULL};
     size_t n[2] = {0, 0};
     struct tb_ratio ratio = {0};
-    struct tb_arm_figures worst[2];
     json_t *entry = NULL;
-    int rc = 0;
-    for (int i = 0; !rc && i < 2; i++) {
-        rc = tb_arm_figures(views[i], cells[i], arms[i], &worst[i]);
-        rc = rc ? rc : times(views[i], cells[i], arms[i], &values[i], &n[i]);
-    }
+    int rc = times(views[0], cells[0], arms[0], &values[0], &n[0]);
+    rc = rc ? rc : times(views[1], cells[1], arms[1], &values[1], &n[1]);
     if (!rc) {
         int known = tb_ratio_unpaired(values[0], n[0], values[1], n[1], TB_CONFIDENCE, &ratio); // -EINVAL: one has no valid sample
-        entry = json_pack("{s:s, s:[s,s], s:o, s:[I,I], s:o, s:{s:o, s:o, s:o}}", "name", worst[0].name, "keys", worst[0].key,
-                          worst[1].key, "medians_ns", pair(tb_median(values[0], n[0]), tb_median(values[1], n[1])), "n",
-                          (json_int_t)n[0], (json_int_t)n[1], "ratio", tb_json_ratio(known ? NULL : &ratio), "counts",
-                          "remote_touch_ratio", pair(worst[0].remote_touch, worst[1].remote_touch), "wandered_ratio",
-                          pair(worst[0].wandered, worst[1].wandered), "abroad_free_ratio",
-                          pair(worst[0].abroad_free, worst[1].abroad_free));
+        entry = json_pack("{s:s, s:[s,s], s:o, s:[I,I], s:o, s:o}", "name", arm_member(views[0], arms[0], "name"), "keys",
+                          arm_member(views[0], arms[0], "key"), arm_member(views[1], arms[1], "key"), "medians_ns",
+                          pair(tb_median(values[0], n[0]), tb_median(values[1], n[1])), "n", (json_int_t)n[0], (json_int_t)n[1],
+                          "ratio", tb_json_ratio(known ? NULL : &ratio), "counts", counts_json(views, cells, arms));
     }
     free(values[0]);
     free(values[1]);

@@ -11,7 +11,8 @@
 #include "testbed/base/json.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/postulate/metric.h"
-#include "testbed/judge/arm_figures.h"
+#include "testbed/judge/board.h"
+#include "testbed/judge/loaded.h"
 #include "testbed/report/page/page.h"
 
 // --- verdicts, arms and claims in words ----------------------------------------------------------------------------------------
@@ -402,28 +403,32 @@ static void put_samples(struct tb_doc *doc, const struct tb_log_view *view)
 
 // --- arms and gates ------------------------------------------------------------------------------------------------------------
 
-static void put_arm(struct tb_table *table, const struct tb_log_view *view, const char *cell, const struct tb_arm_figures *arm)
+static void put_arm(struct tb_table *table, const struct tb_log_view *view, const struct tb_rounds *rounds, uint32_t cell,
+                    uint32_t arm)
 {
-    const json_t *summary = arm->summary;
+    const char *key = rounds->arms[arm].key;
+    const json_t *summary = tb_summary_arm(view, cell, key);
     double low = tb_member_number(summary, "low"), high = tb_member_number(summary, "high");
     struct tb_value median = tb_member_value(summary, "median");
-    char words[160];
+    char words[160], name[160];
+    struct tb_row row;
+    struct tb_ratio ratio;
+    tb_row_alone(rounds, cell, arm, &row);
     if (isfinite(low) && isfinite(high))
         median = tb_interval_of(median.number, low, high, TB_CONFIDENCE);
-    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(cell), tb_text_value(arm->key),
-                 tb_text_value(tb_arm_words(view->header, arm->key, words)), median,
-                 arm->invalid[0]  ? tb_none("INVALID")
-                 : arm->has_ratio ? tb_interval(&arm->ratio)
-                                  : tb_none(NULL),
+    struct tb_value against =
+        arm > 0 && tb_pair_ratio(rounds, cell, (int)arm, TB_LAP, 0, TB_LAP, &ratio) ? tb_interval(&ratio) : tb_none(NULL);
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(cell_name(view->header, cell, name)), tb_text_value(key),
+                 tb_text_value(tb_arm_words(view->header, key, words)), median, row.valid ? against : tb_none("INVALID"),
                  tb_member_value(summary, "mad"), tb_member_value(summary, "min"), tb_member_value(summary, "n"),
-                 tb_number(arm->outstanding), tb_number(arm->distinct), tb_text_value(arm->version[0] ? arm->version : NULL));
+                 row.valid ? tb_number(row.outstanding_ratio) : tb_none(NULL),
+                 row.valid ? tb_number(row.distinct_ratio) : tb_none(NULL), tb_text_value(row.version[0] ? row.version : NULL));
 }
 
-static void put_arms_of(struct tb_doc *doc, const struct tb_log_view *view, size_t cell)
+static void put_arms_of(struct tb_doc *doc, const struct tb_log_view *view, const struct tb_rounds *rounds, uint32_t cell)
 {
     char name[160], touch[96], title[96];
-    const char *first = tb_member_text(json_array_get(tb_member(view->header, "arms"), 0), "key");
-    snprintf(title, sizeof title, "times as long as %.40s", first);
+    snprintf(title, sizeof title, "times as long as %.40s", rounds->arms[0].key);
     const struct tb_column columns[] = {{"cell", NULL, TB_AS_IS, false},     {"arm", NULL, TB_AS_IS, false},
                                         {NULL, "arm", TB_AS_IS, false},      {"median", "median", TB_AS_TIME, false},
                                         {"ratio", title, TB_AS_RATIO, true}, {"mad", "MAD", TB_AS_TIME, false},
@@ -431,22 +436,26 @@ static void put_arms_of(struct tb_doc *doc, const struct tb_log_view *view, size
                                         {"held", "held", TB_AS_IS, false},   {"ever", "ever", TB_AS_IS, false},
                                         {NULL, "version", TB_AS_IS, false},  {NULL, NULL, TB_AS_IS, false}};
     struct tb_table *table = tb_doc_table(doc, "arms", cell_name(view->header, cell, name), columns);
-    struct tb_arm_figures arm;
     snprintf(touch, sizeof touch, "%.90s", tb_member_text(json_array_get(tb_member(view->header, "cells"), cell), "touch"));
     tb_table_scale(table, touch);
-    for (size_t i = 0; i < tb_arms_count(view); i++)
-        if (tb_arm_figures(view, cell, i, &arm) == 0)
-            put_arm(table, view, name, &arm);
+    for (uint32_t arm = 0; arm < rounds->arms_count; arm++)
+        put_arm(table, view, rounds, cell, arm);
 }
 
 static void put_arms(struct tb_doc *doc, const struct tb_log_view *view)
 {
-    size_t cells = json_array_size(tb_member(view->header, "cells"));
+    static struct tb_loaded loaded;
+    char why[256];
     if (json_array_size(tb_member(view->summary, "arms")) == 0)
         return;
     tb_doc_folded(doc, 2, NULL, "The arms: medians, and each against the first");
-    for (size_t cell = 0; cell < cells; cell++)
-        put_arms_of(doc, view, cell);
+    if (tb_loaded(view, &loaded, why, sizeof why)) {
+        tb_doc_say(doc, NULL, "%s", why);
+        return;
+    }
+    for (uint32_t cell = 0; cell < loaded.rounds.cells_count; cell++)
+        put_arms_of(doc, view, &loaded.rounds, cell);
+    tb_loaded_close(&loaded);
 }
 
 static void put_controls(struct tb_doc *doc, const json_t *summary)

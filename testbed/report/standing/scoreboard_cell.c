@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
-#include "testbed/judge/arm_figures.h"
+#include "testbed/judge/shown.h"
 #include "testbed/judge/board.h"
 #include "testbed/judge/loaded.h"
 #include "testbed/measure/contender.h"
