@@ -60,6 +60,12 @@ static int name_unknown(const char *name, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "contender %s is missing: make peers fetches those of Debian's later releases", name);
         return -ENODEV;
     }
+    if (strcmp(name, "malloc") == 0) {
+        snprintf(
+            why, why_bytes,
+            "contender malloc needs a library's path, such as malloc:/usr/lib/libmimalloc.so (the C library's is called glibc)");
+        return -ENOENT;
+    }
     char meant[128];
     struct tb_nearest nearest = {.word = name};
     for (const struct tb_contender *const *entry = __start_tb_contenders; entry < __stop_tb_contenders; entry++)

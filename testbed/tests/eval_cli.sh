@@ -27,6 +27,7 @@ refuses unknown-touch 2 '--touch' eval --touch twice
 refuses unknown-dispatch 2 '--dispatch' eval --dispatch mail
 refuses unknown-contender 2 "nosuch" eval -c nosuch
 refuses unknown-fault 2 "nosuch" eval -c locus@nosuch
+refuses malloc-without-a-path 2 "needs a library's path" eval -c malloc
 refuses missing-library 2 '/nonexistent/lib.so' eval -c malloc:/nonexistent/lib.so
 refuses library-that-is-none 2 'small.csv' eval -c "malloc:$fixtures/small.csv"
 refuses block-bytes-of-no-size 2 '--block-bytes' eval --block-bytes 12q
@@ -158,6 +159,15 @@ sed '9s/"time_ns":[0-9.]*/"time_ns":1.0/' "$kept" >"$scratch/changed.jsonl"
 locus 1 report "$scratch/changed.jsonl"
 why="$(cat "$err")"
 check a-changed-log-is-not-shown grep -q 'changed.jsonl:9: ' "$err"
+mkdir "$scratch/left" "$scratch/nothing"
+cp "$kept" "$scratch/left/eval.jsonl"
+printf 'Looked.\n\nFit, it seems.\n' >"$scratch/left/doctor.txt"
+locus 0 report --logs "$REPO/logs" --measured "$scratch/left" -o -
+why="of what make run left it shows: $(grep -o '<h[23]>[^<]*' "$out" | head -n 8 | tr '\n' ' ')"
+check what-make-run-left-is-on-the-page eval "grep -q '<h2>Measured here' '$out' &&
+    grep -q 'Fit to measure? Fit, it seems.' '$out' && grep -q '<h3>Scoreboard, blocks written in full' '$out'"
+locus 0 report --logs "$REPO/logs" --measured "$scratch/nothing" -o -
+check where-it-left-nothing-nothing-is-said eval "! grep -q 'Measured here' '$out'"
 rm -f "$scratch"/tmp/*
 TMPDIR=$scratch/tmp locus 0 eval -W cycle-256 -c locus -r 1 --laps 1 -d inline
 why="$(ls "$scratch/tmp" 2>&1)"

@@ -97,14 +97,18 @@ static void put_answer(struct tb_doc *doc, size_t at, const char *text)
 void tb_page_measured(struct tb_doc *doc, const char *folder)
 {
     char *text[TEXTS] = {NULL}, path[4200];
-    size_t bytes;
-    tb_doc_heading(doc, 2, "measured", "Measured here");
-    tb_doc_say(doc, NULL, "What `make run` left. These are no official runs: nobody had to predict what they would show.");
+    size_t bytes, read = 0;
     for (size_t i = 0; i < TEXTS; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, texts[i].file);
-        if (tb_file_read(path, &text[i], &bytes) == 0 && texts[i].answer)
-            put_answer(doc, i, text[i]);
+        read += tb_file_read(path, &text[i], &bytes) == 0;
     }
+    if (read == 0)
+        return;
+    tb_doc_heading(doc, 2, "measured", "Measured here");
+    tb_doc_say(doc, NULL, "What `make run` left. These are no official runs: nobody had to predict what they would show.");
+    for (size_t i = 0; i < TEXTS; i++)
+        if (text[i] && texts[i].answer)
+            put_answer(doc, i, text[i]);
     for (size_t i = 0; i < BOARDS; i++)
         put_board(doc, folder, i);
     for (size_t i = 0; i < TEXTS; free(text[i++]))
