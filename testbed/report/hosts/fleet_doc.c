@@ -111,8 +111,9 @@ static struct tb_value observed(const json_t *result)
     return low == high ? tb_number(estimate) : tb_interval_of(estimate, low, high, NAN);
 }
 
-// A row for each host that ran it. `id`: "P1", or "all" for the postulate as a whole.
-static void put_results(struct tb_table *table, const json_t *entry, const char *id)
+// A row for each host that ran it. `id`: "P1", or "all" for the postulate as a whole. What kept the whole run from a verdict is said
+// there, once: `whole` is the postulate, or NULL if it is not shown.
+static void put_results(struct tb_table *table, const json_t *entry, const char *id, const json_t *whole)
 {
     const json_t *result;
     size_t i;
@@ -127,8 +128,10 @@ static void put_results(struct tb_table *table, const json_t *entry, const char 
         put_word(table, result);
         tb_table_put(table, observed(result));
         tb_table_put(table, tb_text_value(tail ? tail + 1 : run));
-        if (word->says > TB_FLEET_OPEN && *tb_member_text(result, "why"))
-            tb_table_note(table, "%s on %s: %s", id, host, tb_member_text(result, "why"));
+        const char *why = tb_member_text(result, "why");
+        const json_t *all = json_array_get(tb_member(whole, "results"), i);
+        if (word->says > TB_FLEET_OPEN && *why && strcmp(tb_member_text(all, "why"), why))
+            tb_table_note(table, "%s on %s: %s", id, host, why);
         note_others(table, result, id, "older", "older");
         note_others(table, result, id, "unfit", "without a verdict");
     }
@@ -159,9 +162,9 @@ static void add_postulate(struct tb_doc *doc, const json_t *fleet, const json_t 
     struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
     json_array_foreach (tb_member(postulate, "predictions"), i, prediction)
         if (!*wanted || prediction == answer)
-            put_results(table, prediction, tb_member_text(prediction, "id"));
+            put_results(table, prediction, tb_member_text(prediction, "id"), *wanted ? NULL : postulate);
     if (!*wanted)
-        put_results(table, postulate, "all");
+        put_results(table, postulate, "all", NULL);
     say_all(doc, tb_member(fleet, "warnings"));
     tb_doc_answer(doc, NULL, "%s", tb_member_text(answer, "sentence"));
 }
