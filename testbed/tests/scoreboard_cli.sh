@@ -71,12 +71,12 @@ json json_names_what_is_missing '[.not_measured.cells[].cell] | index("long-tail
 json json_has_the_reasons '[.left_out[].what] == ["unsealed", "emulated"]'
 case_ as_csv 0 '^bm1,churn-touch/full/spin/1w/4KiB,churn-touch,full,spin,1,4096,' --csv
 check csv_has_a_line_for_each test "$(wc -l <"$out")" -eq 13
-case_ as_markdown 0 '^# LOCUS scoreboard' --all --markdown
+case_ as_markdown 0 '^# Standings: all' --all --markdown
 # every row of a table has as many cells as its head
 check markdown_tables_are_whole awk -F'|' '/^\|---/ { n = NF } /^\|/ && before && NF != n { bad = 1 }
     { before = /^\|/ && (before || /^\|---/) } END { exit bad }' "$out"
 case_ to_files 0 'On bm1' --markdown=board.md --json=board.json --csv=board.csv
-check writes_markdown has '# LOCUS scoreboard' board.md
+check writes_markdown has '# Standings: all' board.md
 check writes_json has '"tables"' board.json
 check writes_csv test "$(wc -l <board.csv)" -eq 13
 case_ to_no_folder 1 'there is no such folder' --json=none/board.json

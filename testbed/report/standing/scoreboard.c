@@ -21,7 +21,7 @@
 #include "testbed/workload/workload.h"
 
 // A run that has figures, or gates alone: then it does not count, and they are still worth a look.
-struct standing {
+struct source {
     const struct tb_store_run *run;
     bool gates_alone;
     struct tb_loaded *loaded;
@@ -29,8 +29,8 @@ struct standing {
 };
 
 // A cell of a run, and the runs that it stands for.
-struct place {
-    const struct standing *standing;
+struct entry {
+    const struct source *source;
     size_t cell;
     char brief[128], whole[192];
     json_t *older;              // runs whose place it took
@@ -38,9 +38,9 @@ struct place {
 
 struct board {
     const struct tb_scoreboard_wanted *wanted;
-    struct standing *standings;
-    struct place *places;
-    size_t standings_count, places_count, older_count;
+    struct source *sources;
+    struct entry *entries;
+    size_t sources_count, entries_count, older_count;
     json_t *left_out;
 };
 
@@ -84,33 +84,33 @@ static json_t *rivals_of(const struct tb_store_run *run)
 
 // --- cells ---------------------------------------------------------------------------------------------------------------------
 
-static const struct tb_cell *cell_of(const struct place *place)
+static const struct tb_cell *cell_of(const struct entry *entry)
 {
-    return &place->standing->loaded->rounds.cells[place->cell];
+    return &entry->source->loaded->rounds.cells[entry->cell];
 }
 
-static uint32_t workers_of(const struct place *place)
+static uint32_t workers_of(const struct entry *entry)
 {
-    return cell_of(place)->workers ? cell_of(place)->workers : place->standing->loaded->rounds.workers;
+    return cell_of(entry)->workers ? cell_of(entry)->workers : entry->source->loaded->rounds.workers;
 }
 
-static uint64_t bytes_of(const struct place *place)
+static uint64_t bytes_of(const struct entry *entry)
 {
-    return tb_rounds_block_bytes(&place->standing->loaded->rounds, (uint32_t)place->cell);
+    return tb_rounds_block_bytes(&entry->source->loaded->rounds, (uint32_t)entry->cell);
 }
 
-static void name_cell(struct place *place)
+static void name_cell(struct entry *entry)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
-    const struct tb_cell *cell = cell_of(place);
-    uint64_t bytes = bytes_of(place);
+    const struct tb_cell *cell = cell_of(entry);
+    uint64_t bytes = bytes_of(entry);
     size_t unit = 0;
     for (; unit < 3 && bytes >= 1024 && bytes % 1024 == 0; unit++)
         bytes /= 1024;
-    snprintf(place->brief, sizeof place->brief, "%.90s/%s", cell->workload, tb_touch_name(cell->touch));
-    snprintf(place->whole, sizeof place->whole, "%s/%s/%" PRIu32 "w/%" PRIu64 "%s%s", place->brief,
-             tb_dispatch_name(cell->dispatch), workers_of(place), bytes, units[unit],
-             place->standing->loaded->rounds.many_nodes ? "/nodes" : "");
+    snprintf(entry->brief, sizeof entry->brief, "%.90s/%s", cell->workload, tb_touch_name(cell->touch));
+    snprintf(entry->whole, sizeof entry->whole, "%s/%s/%" PRIu32 "w/%" PRIu64 "%s%s", entry->brief,
+             tb_dispatch_name(cell->dispatch), workers_of(entry), bytes, units[unit],
+             entry->source->loaded->rounds.many_nodes ? "/nodes" : "");
 }
 
 // Is a cell meant by the glob (or NULL)? In its short form or the long one.
@@ -119,57 +119,57 @@ static bool is_meant(const char *glob, const char *brief, const char *whole)
     return !glob || fnmatch(glob, brief, 0) == 0 || (whole && fnmatch(glob, whole, 0) == 0);
 }
 
-static const char *host_of(const struct place *place)
+static const char *host_of(const struct entry *entry)
 {
-    return place->standing->run->host->name;
+    return entry->source->run->host->name;
 }
 
-static bool same_cell(const struct place *a, const struct place *b)
+static bool same_cell(const struct entry *a, const struct entry *b)
 {
     return strcmp(a->whole, b->whole) == 0 && strcmp(host_of(a), host_of(b)) == 0;
 }
 
 // Does the newer run say all that the older one says: has it each of its rivals?
-static bool supersedes(const struct place *newer, const struct place *older)
+static bool supersedes(const struct entry *newer, const struct entry *older)
 {
     const char *bare;
     json_t *value;
     if (!same_cell(newer, older))
         return false;
-    json_object_foreach (older->standing->rivals, bare, value)
-        if (!json_object_get(newer->standing->rivals, bare) && !older->standing->gates_alone)
+    json_object_foreach (older->source->rivals, bare, value)
+        if (!json_object_get(newer->source->rivals, bare) && !older->source->gates_alone)
             return false;
     return true;
 }
 
-// Runs come newest first, those of gates alone after all others. places has room for it.
-static void add_cell(struct board *board, const struct standing *standing, size_t cell)
+// Runs come newest first, those of gates alone after all others. entries has room for it.
+static void add_cell(struct board *board, const struct source *source, size_t cell)
 {
-    struct place *place = &board->places[board->places_count];
-    *place = (struct place){.standing = standing, .cell = cell};
-    name_cell(place);
-    if (!is_meant(board->wanted->cell, place->brief, place->whole))
+    struct entry *entry = &board->entries[board->entries_count];
+    *entry = (struct entry){.source = source, .cell = cell};
+    name_cell(entry);
+    if (!is_meant(board->wanted->cell, entry->brief, entry->whole))
         return;
-    for (struct place *newer = board->places; newer < place; newer++)
-        if (supersedes(newer, place)) {
-            board->older_count += !standing->gates_alone;
-            if (!standing->gates_alone)
-                newer->older = tb_json_appended(newer->older, tb_json_clean(standing->run->run));
+    for (struct entry *newer = board->entries; newer < entry; newer++)
+        if (supersedes(newer, entry)) {
+            board->older_count += !source->gates_alone;
+            if (!source->gates_alone)
+                newer->older = tb_json_appended(newer->older, tb_json_clean(source->run->run));
             return;
         }
-    place->older = json_array();
-    board->places_count++;
+    entry->older = json_array();
+    board->entries_count++;
 }
 
-static const char *time_of(const struct standing *standing)
+static const char *time_of(const struct source *source)
 {
-    return tb_member_text(standing->run->view.header, "time");
+    return tb_member_text(source->run->view.header, "time");
 }
 
 // Of one second the one with the greater name, so that the order of files means nothing.
 static int newest_first(const void *left, const void *right)
 {
-    const struct standing *a = left, *b = right;
+    const struct source *a = left, *b = right;
     int order = (int)a->gates_alone - (int)b->gates_alone;
     order = order ? order : strcmp(time_of(b), time_of(a));
     return order ? order : strcmp(b->run->run, a->run->run);
@@ -188,8 +188,8 @@ static struct tb_loaded *load(const struct tb_store_run *run)
 static int add_runs(struct board *board, const struct tb_store *store)
 {
     size_t cells = 0;
-    board->standings = calloc(store->runs_count + 1, sizeof *board->standings);
-    for (size_t i = 0; board->standings && i < store->runs_count; i++) {
+    board->sources = calloc(store->runs_count + 1, sizeof *board->sources);
+    for (size_t i = 0; board->sources && i < store->runs_count; i++) {
         const struct tb_store_run *run = &store->runs[i];
         if (board->wanted->host && strcmp(board->wanted->host, run->host->name))
             continue;
@@ -197,7 +197,7 @@ static int add_runs(struct board *board, const struct tb_store *store)
         bool gates_alone = what && strcmp(what, "invalid") == 0;
         struct tb_loaded *loaded = !what || gates_alone ? load(run) : NULL;
         if (loaded) {
-            board->standings[board->standings_count++] = (struct standing){run, gates_alone, loaded, rivals_of(run)};
+            board->sources[board->sources_count++] = (struct source){run, gates_alone, loaded, rivals_of(run)};
             cells += loaded->rounds.cells_count;
         } else if (!what) {
             what = "more contenders than this program knows";
@@ -207,16 +207,16 @@ static int add_runs(struct board *board, const struct tb_store *store)
                                                json_pack("{s:o, s:o, s:s, s:o}", "run", tb_json_clean(run->run), "host",
                                                          tb_json_clean(run->host->name), "what", what, "why", tb_json_clean(why)));
     }
-    board->places = calloc(cells + 1, sizeof *board->places);
-    return board->standings && board->places ? 0 : -ENOMEM;
+    board->entries = calloc(cells + 1, sizeof *board->entries);
+    return board->sources && board->entries ? 0 : -ENOMEM;
 }
 
 static void add_cells(struct board *board)
 {
-    qsort(board->standings, board->standings_count, sizeof *board->standings, newest_first);
-    for (size_t i = 0; i < board->standings_count; i++)
-        for (size_t cell = 0; cell < board->standings[i].loaded->rounds.cells_count; cell++)
-            add_cell(board, &board->standings[i], cell);
+    qsort(board->sources, board->sources_count, sizeof *board->sources, newest_first);
+    for (size_t i = 0; i < board->sources_count; i++)
+        for (size_t cell = 0; cell < board->sources[i].loaded->rounds.cells_count; cell++)
+            add_cell(board, &board->sources[i], cell);
 }
 
 // --- tables --------------------------------------------------------------------------------------------------------------------
@@ -239,36 +239,36 @@ static int greater(size_t a, size_t b)
 // Full touch is what counts, so it comes first.
 static int by_host_and_cell(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct entry *a = left, *b = right;
     int order = strcmp(host_of(a), host_of(b));
     order = order ? order : greater(!strstr(a->brief, "/full"), !strstr(b->brief, "/full"));
     order = order ? order : greater(workload_place(a->brief), workload_place(b->brief));
     order = order ? order : strcmp(a->whole, b->whole);
-    order = order ? order : greater(json_object_size(b->standing->rivals), json_object_size(a->standing->rivals));
-    return order ? order : newest_first(a->standing, b->standing);
+    order = order ? order : greater(json_object_size(b->source->rivals), json_object_size(a->source->rivals));
+    return order ? order : newest_first(a->source, b->source);
 }
 
 // The first table of a cell is the one with the most rivals: its main one.
-static json_t *table_json(const struct place *place, bool main)
+static json_t *table_json(const struct entry *entry, bool main)
 {
-    const struct tb_store_run *run = place->standing->run;
+    const struct tb_store_run *run = entry->source->run;
     const struct tb_log_view *view = &run->view;
-    const struct tb_rounds *rounds = &place->standing->loaded->rounds;
-    const struct tb_cell *cell = cell_of(place);
-    bool figures = !place->standing->gates_alone;
+    const struct tb_rounds *rounds = &entry->source->loaded->rounds;
+    const struct tb_cell *cell = cell_of(entry);
+    bool figures = !entry->source->gates_alone;
     char hash[TB_HASH_TEXT];
     tb_hash_text(&run->host->ledger.entries[run->closed - 1].head, hash);
     const struct tb_json_member members[] = {
-        {"host", tb_json_clean(host_of(place))},
-        {"cell", tb_json_clean(place->whole)},
+        {"host", tb_json_clean(host_of(entry))},
+        {"cell", tb_json_clean(entry->whole)},
         {"workload", tb_json_clean(cell->workload)},
         {"touch", json_string(tb_touch_name(cell->touch))},
         {"dispatch", json_string(tb_dispatch_name(cell->dispatch))},
-        {"workers", tb_json_whole(workers_of(place))},
-        {"block_bytes", tb_json_whole(bytes_of(place))},
+        {"workers", tb_json_whole(workers_of(entry))},
+        {"block_bytes", tb_json_whole(bytes_of(entry))},
         {"many_nodes", json_boolean(rounds->many_nodes)},
         {"run", tb_json_clean(run->run)},
-        {"time", tb_json_clean(time_of(place->standing))},
+        {"time", tb_json_clean(time_of(entry->source))},
         {"log", tb_json_clean(run->path)},
         {"verdict", tb_json_clean(tb_member_text(view->summary, "verdict"))},
         {"why", tb_json_clean(tb_member_text(view->summary, "why"))},
@@ -276,10 +276,10 @@ static json_t *table_json(const struct place *place, bool main)
          json_pack("{s:o, s:I, s:s}", "path", tb_json_clean(run->host->path), "line", (json_int_t)run->closed, "hash", hash)},
         {"main", json_boolean(main)},
         {"figures", json_boolean(figures)},
-        {"older", json_incref(place->older)},
+        {"older", json_incref(entry->older)},
     };
     json_t *table = TB_JSON_OBJECT(members);
-    if (table && tb_scoreboard_cell(rounds, view, place->cell, figures, table) == 0)
+    if (table && tb_scoreboard_cell(rounds, view, entry->cell, figures, table) == 0)
         return table;
     json_decref(table);
     return NULL;
@@ -288,11 +288,11 @@ static json_t *table_json(const struct place *place, bool main)
 static json_t *tables_json(const struct board *board)
 {
     json_t *tables = json_array();
-    if (board->places_count > 0)
-        qsort(board->places, board->places_count, sizeof *board->places, by_host_and_cell);
-    for (size_t i = 0; i < board->places_count; i++) {
-        const struct place *place = &board->places[i];
-        tables = tb_json_appended(tables, table_json(place, i == 0 || !same_cell(place - 1, place)));
+    if (board->entries_count > 0)
+        qsort(board->entries, board->entries_count, sizeof *board->entries, by_host_and_cell);
+    for (size_t i = 0; i < board->entries_count; i++) {
+        const struct entry *entry = &board->entries[i];
+        tables = tb_json_appended(tables, table_json(entry, i == 0 || !same_cell(entry - 1, entry)));
     }
     return tables;
 }
@@ -565,15 +565,15 @@ int tb_scoreboard(const struct tb_store *store, const struct tb_scoreboard_wante
     if (!rc)
         add_cells(&board);
     *out = rc ? NULL : board_json(&board, store);
-    for (size_t i = 0; i < board.places_count; i++)
-        json_decref(board.places[i].older);
-    for (size_t i = 0; i < board.standings_count; i++) {
-        json_decref(board.standings[i].rivals);
-        tb_loaded_close(board.standings[i].loaded);
-        free(board.standings[i].loaded);
+    for (size_t i = 0; i < board.entries_count; i++)
+        json_decref(board.entries[i].older);
+    for (size_t i = 0; i < board.sources_count; i++) {
+        json_decref(board.sources[i].rivals);
+        tb_loaded_close(board.sources[i].loaded);
+        free(board.sources[i].loaded);
     }
-    free(board.places);
-    free(board.standings);
+    free(board.entries);
+    free(board.sources);
     json_decref(board.left_out);
     return *out ? 0 : -ENOMEM;
 }

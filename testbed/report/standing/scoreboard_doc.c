@@ -246,7 +246,7 @@ struct tb_doc *tb_scoreboard_doc(json_t *head, json_t *board, bool standing, boo
         return NULL;
     json_object_foreach (board, key, value)
         tb_doc_json(doc, key, json_incref(value));
-    tb_doc_heading(doc, 1, NULL, "LOCUS scoreboard");
+    tb_doc_heading(doc, 1, NULL, "Standings: all contenders on record");
     if (standing && !nothing)
         tb_scoreboard_put_standing(doc, board, all);
     if (cells)
