@@ -14,7 +14,6 @@
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/host/head.h"
-#include "testbed/judge/loaded.h"
 #include "testbed/measure/contender.h"
 #include "testbed/report/advise/advise.h"
 #include "testbed/workload/workload.h"
@@ -36,7 +35,6 @@ struct arguments {
     const char *path, *workload;
     uint64_t cross_percent;
     bool rounds_given, block_bytes_given;
-    json_t *head;               // of --json, or NULL
 };
 
 enum { KEY_TRACE = 3000, KEY_CROSS };
@@ -51,6 +49,7 @@ static const struct argp_option option_table[] = {
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: each placement once, in random order, in a fresh process (20; emulated: 2)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
     {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (64KiB; emulated: 4KiB)", 2},
+    {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
     {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},
 };
@@ -208,19 +207,9 @@ static struct tb_cell cell_make(const struct arguments *arguments, const struct 
 
 // --- the command ---------------------------------------------------------------------------------------------------------------
 
-static int report(const struct arguments *arguments, const struct tb_advise *advise)
-{
-    const struct tb_forms *forms = &arguments->options.forms;
-    return tb_forms_write(forms, tb_advise_doc(forms->json.wanted ? json_incref(arguments->head) : NULL, advise));
-}
-
 static int measure(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
 {
     struct tb_options *options = &arguments->options;
-    struct tb_rounds rounds;
-    struct tb_log_view view;
-    static struct tb_loaded loaded;
-    char why[512] = "out of memory";
     int status = arms_make(arguments, advise);
     if (status)
         return status;
@@ -229,22 +218,19 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
             "NUMA balancing is on: it moves pages while they are counted, and what it disturbs will be INVALID. For the time of "
             "the run: sysctl kernel.numa_balancing=0");
     const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
-    status = TB_EXIT_FAILED;
-    int error = tb_options_measure(options, &cell, 1, "advise", NULL, &rounds, &view);
-    free(rounds.samples);
-    if (error)
-        return status;
-    if (tb_loaded(&view, &loaded, why, sizeof why)) {
-        tb_error("%s", why);
-    } else {
-        advise->rounds = &loaded.rounds;
-        status = report(arguments, advise);
-        if (!tb_options_all_valid(&loaded.rounds))
-            status = TB_EXIT_FAILED;
-    }
-    tb_loaded_close(&loaded);
-    tb_log_view_close(&view);
+    options->advise = tb_advise_json(advise);
+    status = tb_options_run(options, &cell, 1, "advise", advise->workload);
+    json_decref(options->advise);
     return status;
+}
+
+// Of a machine on which there is nothing to choose.
+static int say_so(const struct arguments *arguments, const struct tb_advise *advise)
+{
+    const struct tb_forms *forms = &arguments->options.forms;
+    if (arguments->options.log_path)
+        tb_error("--log: nothing is measured here, so there is no log");
+    return tb_forms_write(forms, tb_advise_doc(forms->json.wanted ? tb_head("advise") : NULL, advise));
 }
 
 static int answer(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
@@ -255,7 +241,7 @@ static int answer(struct arguments *arguments, const struct tb_schedule *schedul
     advise->block_bytes = arguments->options.block_bytes;
     advise->cross_percent = (uint32_t)arguments->cross_percent;
     if (homes < 2)
-        return report(arguments, advise);
+        return say_so(arguments, advise);
     if (nodes > TB_NODES_MAX) {
         tb_error("%u nodes have memory, and %u are the most: leave some out by numactl --membind or a cpuset", nodes, TB_NODES_MAX);
         return TB_EXIT_FAILED;
@@ -290,10 +276,8 @@ static int command(int argc, char **argv)
         status = TB_EXIT_FAILED;
     if (!status) {
         settle_defaults(&arguments, &advise.machine);
-        arguments.head = arguments.options.forms.json.wanted ? tb_head("advise") : NULL;
         status = answer(&arguments, schedule, &advise);
     }
-    json_decref(arguments.head);
     free(schedule);
     return status;
 }

@@ -31,7 +31,7 @@ enum { KEY_TIMEOUT = 0x100, KEY_PROGRAM, KEY_WITH, KEY_BALANCING, KEY_KEEP };
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME", 0, "One of the machines below (n2)", 0},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "How long the command may take (600)", 0},
-    {"program", KEY_PROGRAM, "FILE", 0, "Run this program instead of locus: a test, a script; locus is beside it", 0},
+    {"program", KEY_PROGRAM, "FILE", 0, "Run this program instead of locus: a test, a script; locus is in its PATH", 0},
     {"with", KEY_WITH, "FILE", 0, "Take a file along, or a folder's files: /with/NAME inside (repeatable)", 0},
     {"balancing", KEY_BALANCING, NULL, 0, "Automatic NUMA balancing on; it is off otherwise", 0},
     {"keep", KEY_KEEP, NULL, 0, "Leave the console, dmesg and vmstat in build/guest/NAME", 0},
@@ -68,9 +68,9 @@ static const char documentation[] =
     "directory is a copy of it, and what the command logs comes back, ledger and log of a run while it runs: if the machine is "
     "killed, that run is on record as crashed. Anywhere else the working directory is empty.\n\n"
     "--with: a file lies in /with under its name, /with is in PATH, and LOCUS_TRACES is /with, so that recorded traces are found. "
-    "A program of the project (executable, below its folder) lies where it lies at home instead. What is too much for the "
-    "machine's memory is refused. --balancing: the kernel moves pages to those who use them, in mid-run, and no count of "
-    "pages holds any more; that is why it is off.\n\n"
+    "A program of the project (executable, below its folder) lies where it lies at home instead, and that folder is in PATH. "
+    "What is too much for the machine's memory is refused. --balancing: the kernel moves pages to those who use them, in mid-run, "
+    "and no count of pages holds any more; that is why it is off.\n\n"
     "Examples:\n"
     "  locus guest topo\n"
     "  locus guest -m cxl topo --json\n"

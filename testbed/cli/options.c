@@ -22,6 +22,7 @@
 #include "testbed/judge/loaded.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/sample.h"
+#include "testbed/report/advise/advise.h"
 #include "testbed/report/board/board.h"
 #include "testbed/run/measured.h"
 #include "topo/pin.h"
@@ -265,6 +266,15 @@ static int write_samples(const struct tb_options *options, const struct tb_round
     return options->forms.csv.wanted ? tb_forms_write(&csv, tb_board_samples_doc(rounds)) : 0;
 }
 
+// The log of `locus advise`.
+static int write_advise(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
+{
+    static struct tb_advise advise;
+    tb_advise_load(view, rounds, &advise);
+    return tb_forms_write(&options->forms,
+                          tb_advise_doc(json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head")), &advise));
+}
+
 static int write_all(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
 {
     struct tb_forms forms = options->forms;
@@ -281,7 +291,8 @@ static int write_all(const struct tb_options *options, const struct tb_log_view 
     return failed | (printed ? tb_forms_write_files(&forms, doc) : tb_forms_write(&forms, doc));
 }
 
-bool tb_options_all_valid(const struct tb_rounds *rounds)
+// Every sample ran and passed its gates.
+static bool all_valid(const struct tb_rounds *rounds)
 {
     uint64_t count = (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count;
     for (uint64_t i = 0; i < count; i++)
@@ -314,8 +325,9 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
         tb_error("%s", error == -ENOMEM ? strerror(ENOMEM) : why);
         return TB_EXIT_FAILED;
     }
-    int status = write_all(options, view, &loaded.rounds) ? TB_EXIT_FAILED : TB_EXIT_OK;
-    if (!tb_options_all_valid(&loaded.rounds))
+    bool advised = json_is_object(tb_member(view->header, "measured.advise"));
+    int status = (advised ? write_advise : write_all)(options, view, &loaded.rounds) ? TB_EXIT_FAILED : TB_EXIT_OK;
+    if (!all_valid(&loaded.rounds))
         status = TB_EXIT_FAILED;
     tb_loaded_close(&loaded);
     return status;
@@ -371,44 +383,42 @@ static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t
 }
 
 // The doctor looks before anything runs that he could take for somebody else's.
-int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
-                       const char *about, struct tb_rounds *rounds, struct tb_log_view *out)
+static int measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                   const char *about, struct tb_log_view *out)
 {
     char words[TB_DOCTOR_ANSWER + 16], why[4200] = "";
-    *rounds = (struct tb_rounds){.samples = NULL};
     int error = outputs_check(options);
     if (error)
         return error;
     struct tb_doctor *doctor = calloc(1, sizeof *doctor);
     bool looked = doctor && tb_doctor_look("", doctor) == 0;
-    *rounds = rounds_of(options, cells, cells_count);
+    struct tb_rounds rounds = rounds_of(options, cells, cells_count);
     const struct tb_measured_config config = {
-        .rounds = rounds,
+        .rounds = &rounds,
         .arms = options->arms,
         .command = command,
         .about = about,
         .unfit = looked ? unfit_words(doctor, words, sizeof words) : NULL,
+        .advise = options->advise,
         .log = options->log_path,
         .doctor = looked ? doctor : NULL,
         .quiet = options->quiet,
     };
-    error = rounds->samples ? tb_measured(&config, out, why, sizeof why) : -ENOMEM;
+    error = rounds.samples ? tb_measured(&config, out, why, sizeof why) : -ENOMEM;
     if (error)
         tb_error("cannot run the contenders: %s", why[0] ? why : tb_output_why(error));
     if (looked)
         tb_doctor_close(doctor);
     free(doctor);
+    free(rounds.samples);
     return error;
 }
 
 int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                    const char *about)
 {
-    struct tb_rounds rounds;
     struct tb_log_view view;
-    int error = tb_options_measure(options, cells, cells_count, command, about, &rounds, &view);
-    free(rounds.samples);
-    if (error)
+    if (measure(options, cells, cells_count, command, about, &view))
         return TB_EXIT_FAILED;
     int status = tb_options_show(options, &view);
     tb_log_view_close(&view);

@@ -25,6 +25,7 @@ struct tb_options {
     const char *log_path;       // NULL: the log is not kept
     bool quiet;                 // no progress
     bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_rounds
+    json_t *advise;             // the same: of its log's header (run/measured.h), or NULL; borrowed
 };
 
 void tb_options_init(struct tb_options *options);
@@ -53,19 +54,13 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[]);
 // Laps of one process: enough that a median of them is steady, few enough that a round takes seconds.
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell);
 
-// Measures into a log (run/measured.h), which is read back. *rounds is what was measured; the caller frees its samples in any
-// case. `about` (or NULL): what is measured, in words, for people. 0, or -errno after a report.
-int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
-                       const char *about, struct tb_rounds *rounds, struct tb_log_view *out);
-
-// Shows a log that was written so: an exit status.
-int tb_options_show(const struct tb_options *options, const struct tb_log_view *view);
-
-// Both. The command's exit status.
+// Measures into a log (run/measured.h), reads it back and shows it. `about` (or NULL): what is measured, in words, for people. The
+// command's exit status.
 int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                    const char *about);
 
-bool tb_options_all_valid(const struct tb_rounds *rounds); // every sample ran and passed its gates
+// Shows a log that was written so: an exit status.
+int tb_options_show(const struct tb_options *options, const struct tb_log_view *view);
 
 // The flags by which a recorded trace becomes a schedule, of replay and advise.
 struct tb_options_trace {

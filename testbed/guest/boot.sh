@@ -15,7 +15,7 @@
 #
 #   --with       copies a file, or every file of a folder, to /with in the guest, under its own name. /with is in PATH,
 #                and LOCUS_TRACES is /with. But a program of this project (below this folder, executable, ELF or a script) keeps
-#                its path, beside the files that it expects there. With locus comes locus-lap.
+#                its path, beside the files that it expects there, and its folder is in PATH. With locus comes locus-lap.
 #   --balancing  boots with automatic NUMA balancing, which is otherwise off because it moves the pages that a run counts.
 #   --keep       keeps everything else (console, dmesg, vmstat, the tar) in build/guest/NAME/.
 #   --qemu       adds words to QEMU's command line (a disk).
@@ -66,7 +66,7 @@ if [ -d postulates ]; then # as tb_cli_clone()
 else
     project='' place=${XDG_CACHE_HOME:-${HOME-}/.cache}/locus
 fi
-files='' bytes=0 traces=''
+files='' bytes=0 traces='' folders=''
 
 at_home() { # file of the project: its path in the guest's copy of the project
     [ -n "$project" ] || return
@@ -105,6 +105,7 @@ take_along() { # file or folder
         die 2 "--with: no file $1, or it is not readable"
     elif inside=$(at_home "$1") && is_program "$1"; then
         add_program "$1" "$inside"
+        folders=$folders:${inside%/*}
     else
         add_program "$1" "/with/${1##*/}"
         traces=/with
@@ -172,7 +173,10 @@ if [ -t 2 ]; then
     watched=yes columns=$(stty size <&2 2>/dev/null | cut -d ' ' -f 2)
     [ "${columns:-0}" -gt 1 ] || columns=80
 fi
-echo "export LOCUS_GUEST=$machine ${traces:+LOCUS_TRACES=$traces}; limit=$limit watched=$watched" >"$work/root/settings"
+{
+    echo "export LOCUS_GUEST=$machine ${traces:+LOCUS_TRACES=$traces}"
+    echo "limit=$limit watched=$watched folders=$(quoted "$folders")"
+} >"$work/root/settings"
 if [ -z "$project" ]; then # what the program finds beside itself where it is installed
     mkdir -p "$work/root/share/locus/workload"
     cp "$here/../workload/sample.csv" "$work/root/share/locus/workload/"

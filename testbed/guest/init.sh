@@ -20,8 +20,8 @@ fi
 /bin/busybox mount -t devtmpfs devtmpfs /dev
 exec </dev/console >/dev/console 2>&1
 /bin/busybox --install -s /bin
-. /settings # limit, watched; exports LOCUS_GUEST, and LOCUS_TRACES if files came along
-export PATH=/bin:/usr/bin:/with HOME=/
+. /settings # limit, watched, folders; exports LOCUS_GUEST, and LOCUS_TRACES if files came along
+export PATH="/bin:/usr/bin:/with$folders" HOME=/
 hostname "guest-$LOCUS_GUEST"
 mkdir -p /dev/shm
 mount -t tmpfs tmpfs /dev/shm

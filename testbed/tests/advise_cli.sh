@@ -88,7 +88,8 @@ part() { # name, command
     sed "s/^/\$name out /" /tmp/out
     sed "s/^/\$name err /" /tmp/err
 }
-part json $build/locus advise $few -s 3 --json
+part json $build/locus advise $few -s 3 --json --log /tmp/kept.jsonl
+part again $build/locus report /tmp/kept.jsonl --json
 part page $build/locus advise $few -r 1
 [ \$LOCUS_GUEST = n2 ] || exit 0
 part suite $build/locus advise -W churn-touch -d futex -r 1 -c home-steered,unsteered,interleave --json
@@ -125,6 +126,9 @@ for machine in n2 cxl; do
     ended $machine json 0
     ended $machine page 0
     json=$scratch/$machine.json page=$scratch/$machine.page
+    ended $machine again 0
+    why="$(diff "$json" "$scratch/$machine.again" | head -n 4)"
+    check "$machine: its log shows the same once more" cmp -s "$json" "$scratch/$machine.again"
     why="on stderr: $(cat "$page.err")"
     check "$machine: quiet in a pipe" [ ! -s "$page.err" ]
     why="it begins: $(head -n 1 "$page")"

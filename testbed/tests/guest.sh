@@ -80,7 +80,8 @@ echo one >"$scratch/data file"
 echo two >"$scratch/folder/two"
 printf '#!/bin/sh\necho three\n' >"$scratch/folder/three"
 chmod +x "$scratch/folder/three"
-carried='cat "$LOCUS_TRACES/data file" /with/two; three; [ -x '$build'/topo/tests/unit ] && [ ! -e /with/unit ] && echo home'
+carried='cat "$LOCUS_TRACES/data file" /with/two; three; [ -x '$build'/topo/tests/unit ] && [ ! -e /with/unit ] &&
+    locus --version >/dev/null && echo home'
 
 # Two at a time; the longest first.
 { machine n2; machine cxl; trouble hangs n2 'echo before; while :; do :; done'; machine hot; } &

@@ -73,8 +73,8 @@ speak() {
     *_fuzz)
         local source=${name#build/*/} seeds corpus=$OUT/corpus/$(basename "$name")
         seeds=${source%/*}/corpus/$(basename "$source" _fuzz)
-        mkdir -p "$corpus"
-        program "$name" -max_total_time="${FUZZ_SECONDS:-6}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+        mkdir -p "$corpus" # a function's name needs a symbolizer, which clang's package does not bring along
+        program "$name" -max_total_time="${FUZZ_SECONDS:-6}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -print_funcs=0 \
             -artifact_prefix="$OUT/$(basename "$name")-" "$corpus" $([ ! -d "$seeds" ] || echo "$seeds")
         ;;
     *)

@@ -18,6 +18,7 @@
 
 #include "placement/memory/region.h"
 #include "testbed/base/cli.h"
+#include "testbed/base/json.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/probe.h"
 #include "testbed/measure/nodes/ops.h"
@@ -301,4 +302,85 @@ void tb_advise_refuse(uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count
         }
     }
     *count = kept;
+}
+
+// --- in its log ----------------------------------------------------------------------------------------------------------------
+
+static json_t *nodes_json(const struct locus_nodes *nodes)
+{
+    json_t *array = json_array();
+    for (int node = locus_nodes_next(nodes, 0); node >= 0; node = locus_nodes_next(nodes, node + 1))
+        array = tb_json_appended(array, json_integer(node));
+    return array;
+}
+
+static json_t *machine_json(const struct tb_advise_machine *machine)
+{
+    const struct tb_json_member members[] = {
+        {"emulated", tb_json_clean(machine->emulated)},
+        {"homes", nodes_json(&machine->homes)},
+        {"without_cpus", nodes_json(&machine->bare)},
+        {"not_for_this_process", nodes_json(&machine->barred)},
+        {"equally_near", json_boolean(machine->equally_near)},
+        {"numa_balancing", machine->balancing < 0 ? json_null() : json_integer(machine->balancing)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+json_t *tb_advise_json(const struct tb_advise *advise)
+{
+    json_t *refusals = json_array();
+    for (const struct tb_advise_refusal *refusal = advise->refusals; refusal < advise->refusals + advise->refusals_count; refusal++)
+        refusals = tb_json_appended(refusals, json_pack("{s:o, s:o}", "name", tb_json_clean(refusal->arm), "why",
+                                                        tb_json_clean(refusal->why)));
+    const struct tb_json_member members[] = {
+        {"machine", machine_json(&advise->machine)},
+        {"cross_percent", json_integer(advise->cross_percent)},
+        {"refusals", refusals},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+static struct locus_nodes nodes_load(const json_t *array)
+{
+    struct locus_nodes nodes = {0};
+    const json_t *node;
+    size_t i;
+    json_array_foreach (array, i, node)
+        locus_nodes_add(&nodes, (int)json_integer_value(node));
+    return nodes;
+}
+
+static struct tb_advise_machine machine_load(const json_t *machine)
+{
+    const json_t *balancing = tb_member(machine, "numa_balancing");
+    return (struct tb_advise_machine){
+        .emulated = json_string_value(tb_member(machine, "emulated")),
+        .homes = nodes_load(tb_member(machine, "homes")),
+        .bare = nodes_load(tb_member(machine, "without_cpus")),
+        .barred = nodes_load(tb_member(machine, "not_for_this_process")),
+        .equally_near = json_is_true(tb_member(machine, "equally_near")),
+        .balancing = json_is_integer(balancing) ? (int)json_integer_value(balancing) : -1,
+    };
+}
+
+void tb_advise_load(const struct tb_log_view *view, const struct tb_rounds *rounds, struct tb_advise *out)
+{
+    const json_t *advise = tb_member(view->header, "measured.advise"), *entry;
+    size_t i;
+    *out = (struct tb_advise){
+        .machine = machine_load(tb_member(advise, "machine")),
+        .rounds = rounds,
+        .workload = tb_member_text(view->header, "measured.about"),
+        .cross_percent = (uint32_t)json_integer_value(tb_member(advise, "cross_percent")),
+        .pool_blocks = rounds->cells[0].schedule->pool_blocks,
+        .block_bytes = rounds->block_bytes,
+    };
+    json_array_foreach (tb_member(advise, "refusals"), i, entry) {
+        if (i == TB_ARMS_MAX)
+            break;
+        struct tb_advise_refusal *refusal = &out->refusals[out->refusals_count++];
+        snprintf(refusal->arm, sizeof refusal->arm, "%s", tb_member_text(entry, "name"));
+        snprintf(refusal->why, sizeof refusal->why, "%s", tb_member_text(entry, "why"));
+    }
 }

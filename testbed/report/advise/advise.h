@@ -12,6 +12,7 @@
 #include "placement/memory/policy.h"
 #include "testbed/doc/doc.h"
 #include "testbed/judge/board.h"
+#include "testbed/record/log.h"
 
 struct tb_advise_plan {
     const char *arm;            // the contender
@@ -23,7 +24,7 @@ struct tb_advise_plan {
 };
 
 struct tb_advise_machine {
-    const char *emulated;       // by what or as what, in a word; NULL: hardware
+    const char *emulated;       // by what or as what, in a word; NULL: hardware; borrowed
     struct locus_nodes homes;   // memory and CPUs that this process may use: a scheduler runs here
     struct locus_nodes bare;    // memory that it may use, without CPUs
     struct locus_nodes barred;  // there are some, but not for this process, or their CPUs are not
@@ -95,6 +96,11 @@ void tb_advise_work_out(const struct tb_advise *advise, struct tb_advise_result 
 
 // Can the machine run these arms, each home with a pool of `pool_bytes`? Moves those that it cannot from the list to the refusals.
 void tb_advise_refuse(uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count, struct tb_advise *advise);
+
+// What a log's header says of it besides (run/measured.h): {machine {...}, cross_percent, refusals [{name, why}]}. And what such a
+// log comes to: it borrows view and rounds.
+json_t *tb_advise_json(const struct tb_advise *advise);
+void tb_advise_load(const struct tb_log_view *view, const struct tb_rounds *rounds, struct tb_advise *out);
 
 // Is there room for a pool on each home? 0, or -ENOMEM after a report.
 int tb_advise_room(const struct tb_advise *advise);

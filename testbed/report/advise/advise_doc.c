@@ -485,27 +485,6 @@ static void put_one_node(const struct page *page)
                    "along by `locus guest --with FILE`, and lies in /with there.");
 }
 
-static json_t *nodes_json(const struct locus_nodes *nodes)
-{
-    json_t *array = json_array();
-    for (int node = locus_nodes_next(nodes, 0); node >= 0; node = locus_nodes_next(nodes, node + 1))
-        array = tb_json_appended(array, json_integer(node));
-    return array;
-}
-
-static json_t *machine_json(const struct tb_advise_machine *machine)
-{
-    const struct tb_json_member members[] = {
-        {"emulated", tb_json_clean(machine->emulated)},
-        {"homes", nodes_json(&machine->homes)},
-        {"without_cpus", nodes_json(&machine->bare)},
-        {"not_for_this_process", nodes_json(&machine->barred)},
-        {"equally_near", json_boolean(machine->equally_near)},
-        {"numa_balancing", machine->balancing < 0 ? json_null() : json_integer(machine->balancing)},
-    };
-    return TB_JSON_OBJECT(members);
-}
-
 struct tb_doc *tb_advise_doc(json_t *head, const struct tb_advise *advise)
 {
     struct page page = {.doc = tb_doc_open(head), .advise = advise};
@@ -516,7 +495,9 @@ struct tb_doc *tb_advise_doc(json_t *head, const struct tb_advise *advise)
         tb_doc_say(page.doc, NULL, "EMULATED MACHINE %s: counts only; nothing here says how fast hardware is.",
                    advise->machine.emulated);
     tb_doc_fact(page.doc, "command", NULL, TB_AS_IS, tb_text_value("advise"));
-    tb_doc_json(page.doc, "machine", machine_json(&advise->machine));
+    json_t *about = tb_advise_json(advise);
+    tb_doc_json(page.doc, "machine", json_incref((json_t *)(uintptr_t)tb_member(about, "machine")));
+    json_decref(about);
     tb_doc_fact(page.doc, "measured", NULL, TB_AS_IS, tb_flag(measured));
     tb_doc_fact(page.doc, "why_not", NULL, TB_AS_IS,
                 tb_text_value(measured ? NULL : "one node: every placement is the same, nothing to choose"));

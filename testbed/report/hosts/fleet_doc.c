@@ -111,8 +111,8 @@ static struct tb_value observed(const json_t *result)
     return low == high ? tb_number(estimate) : tb_interval_of(estimate, low, high, NAN);
 }
 
-// A row for each host that ran it. `id`: "P1", or "all" for the postulate as a whole. What kept the whole run from a verdict is said
-// there, once: `whole` is the postulate, or NULL if it is not shown.
+// A row for each host that ran it. `id`: "P1", or "all" for the postulate as a whole. What kept the whole run from a verdict is
+// said there, once: `whole` is the postulate, or NULL if it is not shown.
 static void put_results(struct tb_table *table, const json_t *entry, const char *id, const json_t *whole)
 {
     const json_t *result;
