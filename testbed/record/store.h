@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // store: the one way to what was recorded. Below each root ("logs", "build/logs") every host has a folder with its ledger and its
-// logs; the store has them as hosts and runs, and knows what state each run is in. Whoever lists, compares, reports or verifies
-// reads from here, so that all of them speak of the same runs.
+// logs; the store has them as hosts and runs, and knows what state each run is in. Whoever lists, compares or reports
+// reads from here, so that all of them speak of the same runs; `locus verify` looks for itself (verify/verify.c).
 //
 //     struct tb_store store = {0};
 //     int rc = tb_store_add(&store, "logs");           // or tb_store_add_ledgers(), which opens no log

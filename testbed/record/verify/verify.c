@@ -3,6 +3,9 @@
 // verify: which hosts there are, what older checkpoints say of their ledgers, and the report. The witnesses that lie within the
 // record itself are asked first (verify_ledger.c, verify_log.c), those outside it afterwards: only they can see a record whose end
 // was cut off or that was written anew as a whole.
+//
+// The folders are walked here and not by the store, which passes over what is no host: a link, a name that is too long, a folder of
+// something else. Those are just what a verifier is asked about.
 #include "testbed/record/verify/verify.h"
 
 #include <dirent.h>
