@@ -320,7 +320,7 @@ const struct tb_store_host *tb_store_otherwise(const struct tb_store *store, con
     return NULL;
 }
 
-// --- one run, by what a person calls it -----------------------------------------------------------------------------------------
+// --- one run, by what a person calls it ----------------------------------------------------------------------------------------
 
 #define STEM_CHARACTERS 23 // YYYYMMDDTHHMMSSZ-RRRRRR
 #define TAIL_CHARACTERS 6

@@ -119,7 +119,7 @@ changed() {
 reseal=true
 log=$(cd "$at" && echo 0010-*/*.jsonl)
 changed a_changed_log "bm1/$log:[0-9]*: " "sed -i s/unmeasurable/survived/ $log"
-changed a_changed_topology "topo.json:1: changed after its packet was sealed" "sed -i s/nodes/modes/ packet/*/topo.json"
+changed a_changed_topology "topo.json:1: changed: not the packet.s file sealed" "sed -i s/nodes/modes/ packet/*/topo.json"
 changed a_changed_ledger "ledger.jsonl:3" "sed -i '3s/smoke/trial/' ledger.jsonl"
 changed a_changed_last_line "ledger.jsonl:[0-9]*: " "sed -i '\$s/\"kind\":\"[a-z]*\"/\"kind\":\"hardware\"/' ledger.jsonl"
 changed a_ledger_that_was_cut "not the ledger that was sealed" "sed -i '\$d' ledger.jsonl"
@@ -128,7 +128,7 @@ changed no_seal "no seal" "rm seal"
 changed the_seal_of_another_host "seal of another host" "sed -i s/bm1/bm2/ seal"
 changed no_ledger "ledger.jsonl: No such file" "rm ledger.jsonl"
 changed a_log_that_is_missing "the log of run .* is missing: .*$log" "rm $log"
-changed a_part_that_is_missing "a file of the packet sealed here is missing: .*topo.json" "rm packet/*/topo.json"
+changed a_part_that_is_missing "the packet.s file sealed here is missing: .*topo.json" "rm packet/*/topo.json"
 changed a_file_too_many "extra.json: its ledger does not know it" "echo {} >packet/$made/extra.json"
 changed a_log_too_many "its ledger does not know it" "cp $log 0010-cross-node-write-touch/20260101T000000Z-abcdef.jsonl"
 
@@ -255,7 +255,7 @@ verify_finds() { # NAME WORD FILE
         fail "$1" "$why"; fi
     cp "$scratch/kept" "$3"
 }
-verify_finds verify_finds_a_changed_part 'changed after its packet was sealed' build/logs/bm1/packet/$made/doctor.json
+verify_finds verify_finds_a_changed_part "changed: not the packet's file sealed" build/logs/bm1/packet/$made/doctor.json
 verify_finds verify_finds_a_changed_seal 'not the seal' build/logs/bm1/packet/$made/seal
 mv build/logs/bm1/packet/$made/topo.json "$scratch/kept"
 why=

@@ -12,6 +12,7 @@
 #include "testbed/record/verify/verify.h"
 
 enum verify_witness {
+    WITNESS_NONE, // it is a remark
     WITNESS_LOG,
     WITNESS_LEDGER,
     WITNESS_LEDGER_CHAIN,
@@ -53,8 +54,10 @@ void tb_verify_finding(struct verify *verify, enum verify_witness witness, const
     __attribute__((format(printf, 5, 6)));
 
 // Nothing is damaged, but whoever reads the record should know.
-void tb_verify_remark(struct verify *verify, const char *file, size_t line, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+#define tb_verify_remark(verify, ...) tb_verify_finding(verify, WITNESS_NONE, __VA_ARGS__)
+
+// Adds a value that was made just now, and takes it over.
+void tb_verify_add(struct verify *verify, json_t *array, json_t *value);
 
 // The question cannot be answered.
 void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -69,17 +72,7 @@ void tb_verify_host_close(struct verify_host *host);
 // Are the runs of all records known? They may be other hosts': records are often written on one machine. And is every record filed?
 void tb_verify_records(struct verify *verify, const struct verify_host hosts[], size_t count);
 
-// One run's log; and what does not belong below the host's folder: symbolic links, and logs that no run wrote.
-void tb_verify_log(struct verify *verify, struct verify_host *host, struct verify_run *run);
-void tb_verify_strays(struct verify *verify, const struct verify_host *host);
-
-// A packet's line of the ledger, with the files that it seals.
-void tb_verify_packet(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line);
-
 // *report is the "git" member.
 void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size_t hosts_count, json_t **report);
-
-// *signer is the "signed_by" member.
-void tb_verify_key(struct verify *verify, json_t **signer);
 
 #endif
