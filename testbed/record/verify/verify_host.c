@@ -209,7 +209,7 @@ static void seal_check(struct verify *verify, const struct verify_host *host, si
     FILE *file = fopen(path, "re");
     if (!file)
         return; // on the machine that made it
-    bool whole = fgets(text, sizeof text, file) && tb_checkpoint_parse(text, &seal) == 0;
+    bool whole = fgets(text, sizeof text, file) && tb_checkpoint_parse(text, &seal) == 0 && fgetc(file) == EOF;
     fclose(file);
     if (!whole || strcmp(seal.host, host->name) || seal.bytes != end ||
         memcmp(&seal.head, &host->chain.entries[line - 1].head, sizeof seal.head))
