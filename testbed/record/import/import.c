@@ -7,8 +7,8 @@
 // not know, that its postulates are ours, that its records are not other texts here, and that nobody calls an emulated machine
 // hardware. A packet comes from a stranger: nothing in it is believed before it was asked.
 //
-// Whatever is at home must be the beginning of what came; then a folder is made of both, on the same file system, and takes the place
-// of the one at home. The ledger stays locked from the first look on, so that no run goes on in the old one. Records go to
+// Whatever is at home must be the beginning of what came; then a folder is made of both, on the same file system, and takes the
+// place of the one at home. The ledger stays locked from the first look on, so that no run goes on in the old one. Records go to
 // experiments/ before that, because the new ledger names them: after a crash in between `locus verify` shows records that no ledger
 // has, and to import once more finds them as they are.
 #include "testbed/record/import/import.h"

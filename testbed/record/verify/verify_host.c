@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// verify_host: a host's ledger, line by line, and all that it names. What a line names must exist and be as it says, and nothing may
-// be used before it was filed: a line may refer only to those above it, and the chain holds their order.
+// verify_host: a host's ledger, line by line, and all that it names. What a line names must exist and be as it says, and nothing
+// may be used before it was filed: a line may refer only to those above it, and the chain holds their order.
 //
 // Then each log against itself, and against what the ledger says of its run. Here the order matters: a broken chain makes all that
 // follows it worthless, and a log of another run would differ in everything. So the first disagreement is reported, and it is the
@@ -159,8 +159,8 @@ static void supersede_line(struct verify *verify, struct verify_host *host, cons
 
 // --- a packet's line (packet.h) ------------------------------------------------------------------------------------------------
 
-// It has the hashes of what lies in packet/ID/ and of logs of runs that crashed; the seal, which only a packet that came home has, is
-// the checkpoint of that line. All else has its hash in other lines.
+// It has the hashes of what lies in packet/ID/ and of logs of runs that crashed; the seal, which only a packet that came home has,
+// is the checkpoint of that line. All else has its hash in other lines.
 
 static bool is_one_of(const char *text, const char *const words[])
 {
