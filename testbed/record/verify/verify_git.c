@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // verify_git: what the history of the current branch says of the record. It is read once: its commits, and every change that any of
-// them made, with the blobs before and after, so that no version has to be fetched. Git's plumbing is asked, whose answers no setting
-// changes, and with NULs between the paths, since git writes a path with a quote or a newline in it otherwise: `git rev-list` for the
-// commits, and `git diff-tree` for what each of them changed against every parent (-m): a merge can hide the branch that it did not
-// take. These are the rules:
+// them made, with the blobs before and after, so that no version has to be fetched. Git's plumbing is asked, whose answers no
+// setting changes, and with NULs between the paths, since git writes a path with a quote or a newline in it otherwise: `git
+// rev-list` for the commits, and `git diff-tree` for what each of them changed against every parent (-m): a merge can hide the
+// branch that it did not take. These are the rules:
 //
 //   logs, records,  added once; every later change or removal is one too many, and the file is the blob that was added
 //   packets
@@ -14,9 +14,9 @@
 //                   that is shorter than its parent's was cut
 //   official runs   the commit with the filed postulate is a strict ancestor of the commit with the log
 //
-// Where commits came in a good order these are content, and whoever commits a record again chooses that order. What cannot be chosen
-// afterwards is the name of a commit: a log that names one was begun when that commit was there. So four things are counted for each
-// official run, and its order is proven by all of them together:
+// Where commits came in a good order these are content, and whoever commits a record again chooses that order. What cannot be
+// chosen afterwards is the name of a commit: a log that names one was begun when that commit was there. So four things are counted
+// for each official run, and its order is proven by all of them together:
 //
 //   postulate_before_filing   the filed postulate came in a commit before the one in which the ledger has its filing
 //   filing_before_log         that one came before the commit that added the log
@@ -62,15 +62,6 @@ struct history {
     json_t *report;         // the member "git"
 };
 
-// The blob ids of a file's beginnings: of the first bytes up to each line's end, and of no bytes at all.
-struct beginnings {
-    struct beginning {
-        char id[TB_HASH_TEXT];
-        size_t bytes;
-    } * of;
-    size_t count;
-};
-
 // --- files as git names them ---------------------------------------------------------------------------------------------------
 
 // SHA-1 (40 digits) or SHA-256 of "blob BYTES", a NUL, and the data.
@@ -103,51 +94,42 @@ static int blob_of_file(const char *path, const char *like, char out[TB_HASH_TEX
     return 0;
 }
 
-static int beginnings_make(const char *path, size_t digits, struct beginnings *out)
+// {blob id: bytes} of a file's beginnings: of the first bytes up to each line's end, and of no bytes at all. 0 or -errno.
+static int beginnings_make(const char *path, size_t digits, json_t **out)
 {
-    char *data;
-    size_t bytes, lines = 1;
-    *out = (struct beginnings){0};
+    char *data, id[TB_HASH_TEXT];
+    size_t bytes;
     int rc = tb_file_read(path, &data, &bytes);
     if (rc)
         return rc;
-    for (size_t i = 0; i < bytes; i++)
-        lines += data[i] == '\n';
-    out->of = calloc(lines, sizeof *out->of);
-    for (size_t i = 0; i <= bytes && out->of; i++) {
+    *out = json_object();
+    for (size_t i = 0; i <= bytes && !rc; i++) {
         if (i && data[i - 1] != '\n')
             continue;
-        blob_id(data, i, digits, out->of[out->count].id);
-        out->of[out->count++].bytes = i;
+        blob_id(data, i, digits, id);
+        rc = json_object_set_new(*out, id, json_integer((json_int_t)i)) ? -ENOMEM : 0;
     }
     free(data);
-    return out->of ? 0 : -ENOMEM;
+    return rc;
 }
 
 // How many bytes a version of the file has. SIZE_MAX: it is none of its beginnings.
-static size_t beginning_bytes(const struct beginnings *beginnings, const char *id)
+static size_t beginning_bytes(const json_t *beginnings, const char *id)
 {
-    for (size_t i = 0; i < beginnings->count; i++)
-        if (strcmp(beginnings->of[i].id, id) == 0)
-            return beginnings->of[i].bytes;
-    return SIZE_MAX;
+    const json_t *bytes = json_object_get(beginnings, id);
+    return bytes ? (size_t)json_integer_value(bytes) : SIZE_MAX;
 }
 
 // --- commits -------------------------------------------------------------------------------------------------------------------
-
-static size_t lines_of(const char *text)
-{
-    size_t lines = 1;
-    for (; (text = strchr(text, '\n')); text++)
-        lines++;
-    return lines;
-}
 
 // "ID PARENT PARENT\n" and so on.
 static int commits_parse(struct history *history)
 {
     char *line, *rest = history->commits_text;
-    history->commits = calloc(lines_of(rest), sizeof *history->commits);
+    size_t lines = 1;
+    for (const char *c = rest; *c; c++)
+        lines += *c == '\n';
+    history->commits = calloc(lines, sizeof *history->commits);
     if (!history->commits)
         return -ENOMEM;
     while ((line = strsep(&rest, "\n"))) {
@@ -165,11 +147,6 @@ static struct commit *find(const struct history *history, const char *id, size_t
         if (strcmp(history->commits[i].id, id) == 0)
             return &history->commits[i];
     return NULL;
-}
-
-static bool is_here(const struct history *history, const char *commit)
-{
-    return find(history, commit, 0) != NULL;
 }
 
 static void reach_parents(const struct history *history, const struct commit *commit)
@@ -349,8 +326,7 @@ static void check_postulate(struct verify *verify, const struct history *history
         tb_verify_add(verify, json_object_get(history->report, "drafts"), json_pack("{s:s, s:I}", "path", path, "changes", drafts));
 }
 
-static void check_growth(struct verify *verify, const struct history *history, const char *path,
-                         const struct beginnings *beginnings)
+static void check_growth(struct verify *verify, const struct history *history, const char *path, const json_t *beginnings)
 {
     for (size_t i = history->count; i-- > 0;) {
         const struct change *change = &history->changes[i];
@@ -374,15 +350,15 @@ static void check_growth(struct verify *verify, const struct history *history, c
 
 static void check_ledger(struct verify *verify, const struct history *history, const struct change *newest)
 {
-    struct beginnings beginnings;
+    json_t *beginnings = NULL;
     int rc = beginnings_make(newest->path, strlen(newest->new), &beginnings);
     if (rc == -ENOMEM)
         tb_verify_impossible(verify, rc, "out of memory");
     else if (rc)
         tb_verify_finding(verify, WITNESS_GIT, newest->path, 1, "gone, though commit %.12s had it", newest->commit);
     else
-        check_growth(verify, history, newest->path, &beginnings);
-    free(beginnings.of);
+        check_growth(verify, history, newest->path, beginnings);
+    json_decref(beginnings);
 }
 
 // A run whose log is not committed yet will come after everything that is.
@@ -420,17 +396,11 @@ struct order {
     struct verify *verify;
     const struct history *history;
     const struct verify_host *host;
-    size_t runs, proven, proofs[PROOFS];
     json_t *report;             // the host's member of "order"
-    struct beginnings ledger;   // of the host's ledger
+    json_t *ledger;             // its beginnings
     const struct verify_run *refuted; // the last one that names a commit with another postulate
     char *blobs, *blob;         // what git found, a line for each question of questions_write(); the line that comes next
 };
-
-static const char *named(const struct verify_run *run, enum proof which)
-{
-    return which == POSTULATE_COMMIT ? run->postulate_commit : run->build_commit;
-}
 
 static bool counts(const struct verify_run *run)
 {
@@ -438,11 +408,6 @@ static bool counts(const struct verify_run *run)
 }
 
 // --- the commits that a log names ----------------------------------------------------------------------------------------------
-
-static int one_line(const char *text)
-{
-    return (int)strcspn(text, "\n");
-}
 
 // One process for all of them: the blob of the postulate in each commit.
 static int questions_write(const struct verify_host *host, char **out)
@@ -453,8 +418,8 @@ static int questions_write(const struct verify_host *host, char **out)
         return -ENOMEM;
     for (size_t i = 0; i < host->runs_count; i++)
         for (enum proof which = POSTULATE_COMMIT; which <= BUILD_COMMIT && counts(&host->runs[i]); which++)
-            fprintf(stream, "%.*s:%.*s\n", one_line(named(&host->runs[i], which)), named(&host->runs[i], which),
-                    one_line(host->runs[i].postulate_path), host->runs[i].postulate_path);
+            fprintf(stream, "%s:%.*s\n", host->runs[i].commits[which - POSTULATE_COMMIT],
+                    (int)strcspn(host->runs[i].postulate_path, "\n"), host->runs[i].postulate_path);
     return fclose(stream) ? -ENOMEM : 0;
 }
 
@@ -478,7 +443,7 @@ static bool has_postulate(struct order *order, const struct verify_run *run, enu
         return true;
     if (*filed && order->refuted != run)
         tb_verify_finding(order->verify, WITNESS_GIT, run->log, 1, "it names commit %.12s %s, and there %s is not as it was filed",
-                          named(run, which), which == POSTULATE_COMMIT ? "for its postulate" : "as its source",
+                          run->commits[which - POSTULATE_COMMIT], which == POSTULATE_COMMIT ? "for its postulate" : "as its source",
                           run->postulate_path);
     order->refuted = run;
     return false;
@@ -486,8 +451,8 @@ static bool has_postulate(struct order *order, const struct verify_run *run, enu
 
 static bool commit_proves(struct order *order, const struct verify_run *run, enum proof which, const char *filed)
 {
-    const char *commit = named(run, which), *blob = strsep(&order->blob, "\n");
-    if (is_here(order->history, commit))
+    const char *commit = run->commits[which - POSTULATE_COMMIT], *blob = strsep(&order->blob, "\n");
+    if (find(order->history, commit, 0))
         return has_postulate(order, run, which, blob ? blob : "", filed);
     json_t *lost = json_object_get(order->report, proof_keys[which].lost), *known;
     size_t i;
@@ -508,7 +473,7 @@ static const char *filing_commit(const struct order *order, size_t line)
     size_t end = line < chain->count ? chain->entries[line].offset : chain->bytes;
     for (size_t i = order->history->count; i-- > 0;) {
         const struct change *change = &order->history->changes[i];
-        size_t bytes = is_of(order->history, i, order->host->ledger) ? beginning_bytes(&order->ledger, change->new) : 0;
+        size_t bytes = is_of(order->history, i, order->host->ledger) ? beginning_bytes(order->ledger, change->new) : 0;
         if (bytes >= end && bytes != SIZE_MAX)
             return change->commit;
     }
@@ -529,13 +494,18 @@ static bool added_after(const struct history *history, const char *path, const c
     return added;
 }
 
-// The blob of the postulate as it was filed; "" where the file is no longer that: then verify_ledger.c has said so.
+// The blob of the postulate as it was filed; "" where the file is no longer that: then verify_host.c has said so.
 static void filed_blob(const struct order *order, const struct verify_run *run, char out[TB_HASH_TEXT])
 {
     char sha256[TB_HASH_TEXT];
     bool as_filed = tb_hash_file(run->postulate_path, sha256) == 0 && strcmp(sha256, run->postulate_sha256) == 0;
     if (!as_filed || !order->history->count || blob_of_file(run->postulate_path, order->history->changes[0].new, out))
         out[0] = '\0';
+}
+
+static void count(json_t *report, const char *key, bool more)
+{
+    json_object_set_new(report, key, json_integer(json_integer_value(json_object_get(report, key)) + more));
 }
 
 static void run_count(struct order *order, const struct verify_run *run)
@@ -549,11 +519,11 @@ static void run_count(struct order *order, const struct verify_run *run)
     for (enum proof which = POSTULATE_COMMIT; which <= BUILD_COMMIT; which++)
         proofs[which] = commit_proves(order, run, which, filed);
     for (enum proof which = 0; which < PROOFS; which++) {
-        order->proofs[which] += proofs[which];
+        count(order->report, proof_keys[which].name, proofs[which]);
         all &= proofs[which];
     }
-    order->runs++;
-    order->proven += all;
+    count(order->report, "runs", true);
+    count(order->report, "proven", all);
 }
 
 static void order_check(struct verify *verify, const struct history *history, const struct verify_host *host)
@@ -567,16 +537,12 @@ static void order_check(struct verify *verify, const struct history *history, co
     for (size_t i = 0; i < host->runs_count && !rc; i++)
         if (counts(&host->runs[i]))
             run_count(&order, &host->runs[i]);
-    for (enum proof which = 0; which < PROOFS; which++)
-        json_object_set_new(order.report, proof_keys[which].name, json_integer((json_int_t)order.proofs[which]));
-    json_object_set_new(order.report, "runs", json_integer((json_int_t)order.runs));
-    json_object_set_new(order.report, "proven", json_integer((json_int_t)order.proven));
     if (rc)
         tb_verify_impossible(verify, rc, "--git: %s: %s", host->ledger, strerror(-rc));
-    else if (order.runs)
+    else if (json_integer_value(json_object_get(order.report, "runs")))
         tb_verify_add(verify, json_object_get(history->report, "order"), json_incref(order.report));
     json_decref(order.report);
-    free(order.ledger.of);
+    json_decref(order.ledger);
     free(order.blobs);
 }
 

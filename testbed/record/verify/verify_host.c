@@ -353,12 +353,14 @@ static void unreadable(struct verify *verify, const struct verify_host *host, co
                           "run %s was opened and dropped: it has neither an end nor a log (%s)", run->id, run->log);
 }
 
-// That there are such commits only history can say (verify_order.c).
+// That there are such commits only history can say (verify_git.c).
 static void commits_take(struct verify_run *run, const struct tb_chain *chain)
 {
     const json_t *header = chain->count ? chain->entries[0].object : NULL;
-    snprintf(run->postulate_commit, sizeof run->postulate_commit, "%s", tb_member_text(header, "postulate.commit"));
-    snprintf(run->build_commit, sizeof run->build_commit, "%s", tb_member_text(header, "env.build.commit"));
+    static const char *const names[] = {"postulate.commit", "env.build.commit"};
+    for (size_t i = 0; i < 2; i++)
+        snprintf(run->commits[i], sizeof run->commits[i], "%.*s", (int)strcspn(tb_member_text(header, names[i]), "\n"),
+                 tb_member_text(header, names[i]));
 }
 
 static void log_check(struct verify *verify, struct verify_host *host, struct verify_run *run)

@@ -34,7 +34,7 @@ struct verify_run {
     const char *id, *nonce, *kind, *postulate_id, *postulate_sha256;
     const char *postulate_path; // as it was filed; NULL: it was not, or only afterwards
     size_t filed;               // the line of that filing; 0: none
-    char postulate_commit[TB_HASH_TEXT], build_commit[TB_HASH_TEXT]; // as its log names them; ""
+    char commits[2][TB_HASH_TEXT]; // of its postulate and of its source, as its log names them; ""
     const json_t *close;        // NULL: never closed
     size_t line;                // of its opening
     char log[PATH_MAX];
