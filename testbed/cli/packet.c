@@ -401,17 +401,13 @@ static void print_result(const struct visit *visit)
 {
     const struct tb_packet *packet = &visit->packet;
     const char *slash = strrchr(packet->output, '/');
-    char path[PATH_MAX], checkpoint[256];
-    struct tb_chain ledger;
-    snprintf(path, sizeof path, "%.1000s/%s/ledger.jsonl", packet->root, packet->host);
-    if (tb_chain_load(path, &ledger) == 0) {
-        for (size_t i = 0; i < visit->steps_count; i++)
-            print_verdict(visit, &ledger, &visit->steps[i]);
-        for (size_t i = 0; i < ledger.count; i++)
-            if (strcmp(tb_member_text(ledger.entries[i].object, "t"), "record") == 0)
-                printf("record      %s goes along\n", tb_member_text(ledger.entries[i].object, "path"));
-        tb_chain_close(&ledger);
-    }
+    const struct tb_chain *ledger = tb_ledger_chain(packet->ledger);
+    char checkpoint[256];
+    for (size_t i = 0; i < visit->steps_count; i++)
+        print_verdict(visit, ledger, &visit->steps[i]);
+    for (size_t i = 0; i < ledger->count; i++)
+        if (strcmp(tb_member_text(ledger->entries[i].object, "t"), "record") == 0)
+            printf("record      %s goes along\n", tb_member_text(ledger->entries[i].object, "path"));
     tb_checkpoint_text(&packet->checkpoint, checkpoint, sizeof checkpoint);
     printf("host        %s, %s%s\n", packet->host, packet->kind, strcmp(packet->kind, "emulated") ? "" : ": counts, no times");
     printf("checkpoint  %s\n", checkpoint);

@@ -9,6 +9,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
+#include <fts.h>
 #include <glob.h>
 #include <libgen.h>
 #include <limits.h>
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "testbed/base/file.h"
 #include "testbed/base/json.h"
 #include "testbed/record/ledger.h"
 
@@ -129,31 +132,17 @@ static int add_opened(struct tb_store *store, const char *root, const struct tb_
     return rc;
 }
 
-// As glob(), of the logs below a folder whose own name is taken as it is.
-static int glob_logs(const char *root, const char *name, glob_t *found)
-{
-    static const char logs[] = "/*/*.jsonl";
-    char folder[4096 + 64], pattern[2 * sizeof folder + sizeof logs];
-    size_t used = 0;
-    snprintf(folder, sizeof folder, "%s/%s", root, name);
-    for (const char *c = folder; *c; c++) {
-        if (strchr("\\*?[", *c))
-            pattern[used++] = '\\';
-        pattern[used++] = *c;
-    }
-    memcpy(pattern + used, logs, sizeof logs);
-    return glob(pattern, 0, NULL, found);
-}
-
 static int add_logs(struct tb_store *store, const char *root, const struct tb_store_host *host)
 {
-    glob_t found;
-    int rc = glob_logs(root, host->name, &found);
-    if (rc)
-        return rc == GLOB_NOSPACE ? -ENOMEM : 0;
-    for (size_t i = 0; i < found.gl_pathc && rc == 0; i++)
-        rc = add_run(store, host, found.gl_pathv[i], strrchr(found.gl_pathv[i], '/') + 1);
-    globfree(&found);
+    char folder[4096 + 64];
+    snprintf(folder, sizeof folder, "%s/%s", root, host->name);
+    FTS *walk = tb_file_walk(folder);
+    int rc = walk ? 0 : -errno;
+    for (FTSENT *entry; !rc && (entry = fts_read(walk));)
+        if (entry->fts_level == 2 && entry->fts_info == FTS_F && fnmatch("*.jsonl", entry->fts_name, FNM_PERIOD) == 0)
+            rc = add_run(store, host, entry->fts_path, entry->fts_name);
+    if (walk)
+        fts_close(walk);
     return rc;
 }
 

@@ -236,14 +236,6 @@ static int history_load(struct verify *verify, struct history *out)
     return verify->rc;
 }
 
-static void history_close(struct history *history)
-{
-    free(history->changes);
-    free(history->commits);
-    free(history->changes_text);
-    free(history->commits_text);
-}
-
 static bool is_of(const struct history *history, size_t i, const char *path)
 {
     return strcmp(history->changes[i].path, path) == 0;
@@ -621,7 +613,7 @@ static int usable(struct verify *verify)
     return verify->rc;
 }
 
-void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size_t hosts_count, json_t **report)
+void tb_verify_git(struct verify *verify)
 {
     struct history history = {.report = NULL};
     if (usable(verify) == 0 && history_load(verify, &history) == 0) {
@@ -632,12 +624,16 @@ void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size
             if (!again)
                 check_path(verify, &history, &history.changes[i]);
         }
-        for (size_t i = 0; i < hosts_count; i++) {
-            check_host(verify, &history, &hosts[i]);
-            order_check(verify, &history, &hosts[i]);
+        for (size_t i = 0; i < verify->hosts_count; i++) {
+            check_host(verify, &history, &verify->hosts[i]);
+            order_check(verify, &history, &verify->hosts[i]);
         }
         json_object_set_new(history.report, "commits", json_integer((json_int_t)history.touching));
+        json_object_set(verify->report, "git", history.report);
     }
-    *report = history.report;
-    history_close(&history);
+    json_decref(history.report);
+    free(history.changes);
+    free(history.commits);
+    free(history.changes_text);
+    free(history.commits_text);
 }

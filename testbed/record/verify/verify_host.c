@@ -493,24 +493,23 @@ void tb_verify_host_close(struct verify_host *host)
 
 // Was this run opened, in this host's own ledger above the record? A ledger that is broken may have opened it behind the break, and
 // so may one that was not asked for.
-static bool may_be_opened(const struct verify *verify, const struct verify_host hosts[], size_t count,
-                          const struct verify_host *host, const char *id, size_t line)
+static bool may_be_opened(const struct verify *verify, const struct verify_host *host, const char *id, size_t line)
 {
     const struct verify_run *own = find_run(host, id);
     bool found = own ? own->line < line : verify->config->host != NULL;
-    for (size_t i = 0; i < count && !own && !found; i++)
-        found = &hosts[i] != host && (hosts[i].chain.broken_line || find_run(&hosts[i], id));
+    for (const struct verify_host *other = verify->hosts; other < verify->hosts + verify->hosts_count && !own && !found; other++)
+        found = other != host && (other->chain.broken_line || find_run(other, id));
     return found;
 }
 
 // Is every ledger here that can have entered a record of experiments/? Those are the whole ones below logs/.
-static bool are_all(const struct verify *verify, const struct verify_host hosts[], size_t count)
+static bool are_all(const struct verify *verify)
 {
     struct stat root, logs;
     bool all = !verify->config->host && stat(verify->config->root, &root) == 0 && stat("logs", &logs) == 0 &&
                root.st_dev == logs.st_dev && root.st_ino == logs.st_ino;
-    for (size_t i = 0; i < count; i++)
-        all &= !hosts[i].chain.broken_line;
+    for (size_t i = 0; i < verify->hosts_count; i++)
+        all &= !verify->hosts[i].chain.broken_line;
     return all;
 }
 
@@ -519,7 +518,7 @@ static int is_record(const struct dirent *entry)
     return tb_record_named(entry->d_name);
 }
 
-static void check_unfiled(struct verify *verify, const struct verify_host hosts[], size_t count)
+static void check_unfiled(struct verify *verify)
 {
     struct dirent **names = NULL;
     char path[PATH_MAX];
@@ -527,8 +526,8 @@ static void check_unfiled(struct verify *verify, const struct verify_host hosts[
     for (int i = 0; i < found; i++) {
         bool filed = false;
         snprintf(path, sizeof path, TB_RECORD_FOLDER "/%s", names[i]->d_name);
-        for (size_t host = 0; host < count && !filed; host++)
-            filed = tb_ledger_last(&hosts[host].chain, SIZE_MAX, "record", "path", path) > 0;
+        for (size_t host = 0; host < verify->hosts_count && !filed; host++)
+            filed = tb_ledger_last(&verify->hosts[host].chain, SIZE_MAX, "record", "path", path) > 0;
         if (!filed)
             tb_verify_finding(
                 verify, WITNESS_LEDGER, path, 1,
@@ -539,17 +538,15 @@ static void check_unfiled(struct verify *verify, const struct verify_host hosts[
     free(names);
 }
 
-void tb_verify_records(struct verify *verify, const struct verify_host hosts[], size_t count)
+void tb_verify_records(struct verify *verify)
 {
-    for (size_t i = 0; i < count; i++) {
-        for (size_t line = 1; line <= hosts[i].chain.count; line++) {
-            const json_t *entry = hosts[i].chain.entries[line - 1].object;
+    for (const struct verify_host *host = verify->hosts; host < verify->hosts + verify->hosts_count; host++)
+        for (size_t line = 1; line <= host->chain.count; line++) {
+            const json_t *entry = host->chain.entries[line - 1].object;
             const char *id = tb_member_text(entry, "run");
-            if (strcmp(tb_member_text(entry, "t"), "record") == 0 && !may_be_opened(verify, hosts, count, &hosts[i], id, line))
-                tb_verify_finding(verify, WITNESS_LEDGER, hosts[i].ledger, line, "a record of run '%s', which was never opened",
-                                  id);
+            if (strcmp(tb_member_text(entry, "t"), "record") == 0 && !may_be_opened(verify, host, id, line))
+                tb_verify_finding(verify, WITNESS_LEDGER, host->ledger, line, "a record of run '%s', which was never opened", id);
         }
-    }
-    if (are_all(verify, hosts, count))
-        check_unfiled(verify, hosts, count);
+    if (are_all(verify))
+        check_unfiled(verify);
 }

@@ -22,13 +22,6 @@ enum verify_witness {
     WITNESS_FILES,
 };
 
-struct verify {
-    const struct tb_verify_config *config;
-    json_t *findings, *remarks;
-    int rc;
-    char why[512];
-};
-
 // A run as the ledger tells it. Text is borrowed from the ledger's chain.
 struct verify_run {
     const char *id, *nonce, *kind, *postulate_id, *postulate_sha256;
@@ -48,6 +41,15 @@ struct verify_host {
     size_t runs_count;
     size_t sealed, postulates, records, packets;
     json_t *crashed;
+};
+
+struct verify {
+    const struct tb_verify_config *config;
+    json_t *report;             // what tb_verify() returns
+    struct verify_host *hosts;
+    size_t hosts_count;
+    int rc;
+    char why[512];
 };
 
 void tb_verify_finding(struct verify *verify, enum verify_witness witness, const char *file, size_t line, const char *format, ...)
@@ -70,9 +72,9 @@ void tb_verify_host(struct verify *verify, const char *name, struct verify_host 
 void tb_verify_host_close(struct verify_host *host);
 
 // Are the runs of all records known? They may be other hosts': records are often written on one machine. And is every record filed?
-void tb_verify_records(struct verify *verify, const struct verify_host hosts[], size_t count);
+void tb_verify_records(struct verify *verify);
 
-// *report is the "git" member.
-void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size_t hosts_count, json_t **report);
+// Fills in the report's member "git".
+void tb_verify_git(struct verify *verify);
 
 #endif
