@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,12 +34,25 @@
 #define PROCESS_SECONDS 0.15 // of one process of a run on many nodes: a guess
 #define SMOKE_SECONDS 10.0
 
-struct arguments {
-    const char *root, *output, *sign;
-    char host[64];
-    bool full, smoke, again, no_run, list, quiet;
+struct step {
+    struct tb_postulate *postulate;
+    const char *why;            // why it is in: "flagship", "LOCUS-EVAL", "named", "rest"
+    double seconds;             // about
+    bool guessed;               // from the number of processes; otherwise as long as it took on some host of the record
+    bool done;                  // this host's ledger has a whole run of it; it is not repeated
+};
+
+struct visit {
+    struct tb_packet packet;
+    bool full, smoke, again, no_run, list, quiet; // as the options say
     const char *ids[STEPS_MAX];
     size_t ids_count;
+    struct step steps[STEPS_MAX];
+    size_t steps_count;
+    double seconds;             // of those that are not done, and of the matrix
+    char self[PATH_MAX], output[PATH_MAX];
+    size_t step, steps_all;
+    unsigned failures;
 };
 
 enum { KEY_FULL = 0x100, KEY_LIST, KEY_NO_RUN, KEY_AGAIN, KEY_SIGN };
@@ -78,63 +92,42 @@ static const char documentation[] =
     "  locus guest --timeout 600 -- packet --smoke -o build/logs/p.tar 0009\n"
     "\nExit status: 0 done; 1 a step failed; 2 bad input.";
 
-static error_t parse_end(struct argp_state *state, struct arguments *arguments)
+static error_t parse_end(struct argp_state *state, const struct visit *visit)
 {
-    if (arguments->full && arguments->ids_count)
+    if (visit->full && visit->ids_count)
         return tb_cli_bad(state, "--full is all experiments: no numbers with it");
-    if (arguments->no_run && (arguments->ids_count || arguments->full || arguments->again || arguments->list))
+    if (visit->no_run && (visit->ids_count || visit->full || visit->again || visit->list))
         return tb_cli_bad(state, "--no-run packs what there is: nothing that says what to run goes with it");
     return 0;
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct arguments *arguments = state->input;
+    struct visit *visit = state->input;
     switch (key) {
-    case KEY_LIST: arguments->list = true; return 0;
-    case KEY_FULL: arguments->full = true; return 0;
-    case 'S': arguments->smoke = true; return 0;
-    case KEY_AGAIN: arguments->again = true; return 0;
-    case KEY_NO_RUN: arguments->no_run = true; return 0;
+    case KEY_LIST: visit->list = true; return 0;
+    case KEY_FULL: visit->full = true; return 0;
+    case 'S': visit->smoke = true; return 0;
+    case KEY_AGAIN: visit->again = true; return 0;
+    case KEY_NO_RUN: visit->no_run = true; return 0;
     case 'H':
-        if ((size_t)snprintf(arguments->host, sizeof arguments->host, "%s", argument) >= sizeof arguments->host || !*argument)
+        if ((size_t)snprintf(visit->packet.host, sizeof visit->packet.host, "%s", argument) >= sizeof visit->packet.host ||
+            !*argument)
             return tb_cli_bad(state, "--host: '%s' cannot name a host", argument);
         return 0;
-    case 'o': arguments->output = argument; return 0;
-    case KEY_SIGN: arguments->sign = argument; return 0;
-    case 'q': arguments->quiet = true; return 0;
-    case 'l': arguments->root = argument; return 0;
+    case 'o': visit->packet.output = argument; return 0;
+    case KEY_SIGN: visit->packet.sign = argument; return 0;
+    case 'q': visit->quiet = true; return 0;
+    case 'l': visit->packet.root = argument; return 0;
     case ARGP_KEY_ARG:
-        if (arguments->ids_count + 1 == STEPS_MAX)
+        if (visit->ids_count + 1 == STEPS_MAX)
             return tb_cli_bad(state, "more than %u numbers", STEPS_MAX - 1);
-        arguments->ids[arguments->ids_count++] = argument;
+        visit->ids[visit->ids_count++] = argument;
         return 0;
-    case ARGP_KEY_END: return parse_end(state, arguments);
+    case ARGP_KEY_END: return parse_end(state, visit);
     default: return ARGP_ERR_UNKNOWN;
     }
 }
-
-enum { PART_MATRIX = TB_PACKET_LOOKS, PARTS };
-
-struct step {
-    struct tb_postulate *postulate;
-    const char *why;            // why it is in: "flagship", "LOCUS-EVAL", "named", "rest"
-    double seconds;             // about
-    bool guessed;               // from the number of processes; otherwise as long as it took on some host of the record
-    bool done;                  // this host's ledger has a whole run of it; it is not repeated
-};
-
-struct visit {
-    const struct arguments *arguments;
-    struct step steps[STEPS_MAX];
-    size_t steps_count;
-    double seconds;             // of those that are not done, and of the matrix
-    char self[PATH_MAX], scratch[PATH_MAX], output[PATH_MAX];
-    char kind[16];
-    struct tb_packet_part parts[PARTS];
-    size_t step, steps_all;
-    unsigned failures;
-};
 
 // --- what would be run ---------------------------------------------------------------------------------------------------------
 
@@ -169,15 +162,14 @@ static int add(struct visit *visit, const char *id, const char *why)
 
 static int choose(struct visit *visit)
 {
-    const struct arguments *arguments = visit->arguments;
     struct tb_postulates all = {0};
     char number[8];
     int rc = 0;
-    for (size_t i = 0; i < arguments->ids_count && !rc; i++)
-        rc = add(visit, arguments->ids[i], "named");
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && !arguments->ids_count && !rc; i++)
+    for (size_t i = 0; i < visit->ids_count && !rc; i++)
+        rc = add(visit, visit->ids[i], "named");
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && !visit->ids_count && !rc; i++)
         rc = add(visit, defaults[i].id, defaults[i].why);
-    if (!rc && arguments->full)
+    if (!rc && visit->full)
         rc = tb_postulates_load(&all);
     for (size_t i = 0; i < all.count && !rc; i++) {
         snprintf(number, sizeof number, "%.4s", strrchr(all.files[i].path, '/') + 1);
@@ -195,9 +187,9 @@ static double seconds_of(const json_t *entry)
 }
 
 // What the record has of a step: the longest run on any host that really ran it, and whether this host has one.
-static void look_up(const struct arguments *arguments, const struct tb_store_host *host, struct step *step)
+static void look_up(const struct visit *visit, const struct tb_store_host *host, struct step *step)
 {
-    const char *kind = arguments->smoke ? "smoke" : "official", *id = step->postulate->id;
+    const char *kind = visit->smoke ? "smoke" : "official", *id = step->postulate->id;
     for (size_t i = 0; i < host->ledger.count; i++) {
         const json_t *close = host->ledger.entries[i].object;
         const char *run = tb_member_text(close, "run");
@@ -207,7 +199,7 @@ static void look_up(const struct arguments *arguments, const struct tb_store_hos
         const json_t *open = host->ledger.entries[line - 1].object;
         bool measured = !*tb_member_text(close, "emulated") && strcmp(tb_member_text(close, "verdict"), "unmeasurable-on-host");
         step->seconds = fmax(step->seconds, measured ? seconds_of(close) - seconds_of(open) : 0);
-        step->done |= !arguments->again && strcmp(host->name, arguments->host) == 0 &&
+        step->done |= !visit->again && strcmp(host->name, visit->packet.host) == 0 &&
                       strcmp(tb_member_text(open, "kind"), kind) == 0 &&
                       strcmp(tb_member_text(open, "postulate_sha256"), step->postulate->sha256) == 0;
     }
@@ -223,23 +215,22 @@ static double seconds_guessed(const struct tb_postulate *postulate)
 
 static int steps_make(struct visit *visit)
 {
-    const struct arguments *arguments = visit->arguments;
     struct tb_store record = {0};
     int rc = choose(visit);
     if (rc)
         return rc;
-    if (tb_store_add_ledgers(&record, arguments->root)) {
-        tb_error("%s: the ledgers cannot be read (see: locus verify)", arguments->root);
+    if (tb_store_add_ledgers(&record, visit->packet.root)) {
+        tb_error("%s: the ledgers cannot be read (see: locus verify)", visit->packet.root);
         tb_store_close(&record);
         return -EINVAL;
     }
-    visit->seconds = arguments->smoke ? SMOKE_SECONDS : MATRIX_SECONDS;
+    visit->seconds = visit->smoke ? SMOKE_SECONDS : MATRIX_SECONDS;
     for (size_t i = 0; i < visit->steps_count; i++) {
         struct step *step = &visit->steps[i];
         for (size_t host = 0; host < record.hosts_count; host++)
-            look_up(arguments, record.hosts[host], step);
-        step->guessed = step->seconds <= 0 && !arguments->smoke;
-        if (arguments->smoke)
+            look_up(visit, record.hosts[host], step);
+        step->guessed = step->seconds <= 0 && !visit->smoke;
+        if (visit->smoke)
             step->seconds = SMOKE_SECONDS;
         else if (step->guessed)
             step->seconds = seconds_guessed(step->postulate);
@@ -258,35 +249,25 @@ static const char *duration(double seconds, char out[24])
     return out;
 }
 
-static void row(struct tb_table *table, const char *name, const char *about, const char *why)
-{
-    tb_table_row(table, TB_ROW_PLAIN);
-    tb_table_put(table, tb_text_value(name));
-    tb_table_put(table, tb_text_value(about));
-    tb_table_put(table, tb_text_value(why));
-}
-
 static int print_list(const struct visit *visit)
 {
-    static const struct tb_column columns[] = {{NULL, "step", TB_AS_IS, false},
-                                               {NULL, "about", TB_AS_IS, false},
-                                               {NULL, "why", TB_AS_IS, false},
-                                               {0}};
     struct tb_doc *doc = tb_doc_open(NULL);
-    struct tb_table *table = doc ? tb_doc_table(doc, NULL, NULL, columns) : NULL;
+    struct tb_table *table = doc ? tb_doc_grid(doc, NULL, NULL, "=step|=about|=why") : NULL;
     char name[128], about[32], text[24];
-    row(table, "topo, doctor", "1 s", "");
-    row(table, "matrix", visit->arguments->smoke ? "10 s" : "~ 60 s", "more on many nodes");
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value("topo, doctor"), tb_text_value("1 s"));
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value("matrix"), tb_text_value(visit->smoke ? "10 s" : "~ 60 s"),
+                 tb_text_value("more on many nodes"));
     for (size_t i = 0; i < visit->steps_count; i++) {
         const struct step *step = &visit->steps[i];
         snprintf(name, sizeof name, "%s %s", step->postulate->id, step->postulate->slug);
         snprintf(about, sizeof about, "%s%s", step->guessed ? "~ " : "", duration(step->seconds, text));
-        row(table, name, about, step->done ? "on record already" : step->why);
+        tb_table_add(table, TB_ROW_PLAIN, tb_text_value(name), tb_text_value(about),
+                     tb_text_value(step->done ? "on record already" : step->why));
     }
     if (doc)
         tb_doc_say(doc, NULL,
                    "All that is not on record of %s yet: about %s. Durations are those of other hosts of the record; ~ is a guess.",
-                   visit->arguments->host, duration(visit->seconds, text));
+                   visit->packet.host, duration(visit->seconds, text));
     return tb_forms_write(&(struct tb_forms){.csv_table = NULL}, doc);
 }
 
@@ -296,7 +277,7 @@ static void show(struct visit *visit, const char *what, const char *slug, double
 {
     char text[24];
     visit->step++;
-    if (!visit->arguments->quiet && isatty(STDERR_FILENO))
+    if (!visit->quiet && isatty(STDERR_FILENO))
         fprintf(stderr, "step %zu of %zu  %s%s%s, about %s\n", visit->step, visit->steps_all, what, *slug ? " " : "", slug,
                 duration(seconds, text));
 }
@@ -304,43 +285,41 @@ static void show(struct visit *visit, const char *what, const char *slug, double
 // -EINTR: somebody wants to stop. A matrix with an invalid cell is worth having.
 static int matrix(struct visit *visit)
 {
-    char json[PATH_MAX + 32];
-    snprintf(json, sizeof json, "--json=%s/matrix.json", visit->scratch);
-    const bool smoke = visit->arguments->smoke, emulated = strcmp(visit->kind, "emulated") == 0; // no time is kept there
-    const char *argv[10] = {visit->self, "matrix", json};
-    size_t count = 3;
-    if (smoke || emulated)
+    struct tb_packet_part *part = &visit->packet.parts[TB_PACKET_MATRIX];
+    const bool emulated = strcmp(visit->packet.kind, "emulated") == 0; // no time is kept there
+    const char *argv[10] = {visit->self, "matrix", "--json"};
+    char printed[32];
+    size_t count = 3, bytes;
+    int memory = memfd_create("matrix.json", MFD_CLOEXEC);
+    snprintf(printed, sizeof printed, "/proc/self/fd/%d", memory);
+    if (visit->smoke || emulated)
         argv[count++] = "--rounds=1";
-    if (smoke)
+    if (visit->smoke)
         argv[count++] = "--kinds=latency,push";
-    if (visit->arguments->quiet)
+    if (visit->quiet)
         argv[count++] = "--quiet";
-    show(visit, "matrix", "", smoke ? 10 : 60);
-    int rc = tb_child_run(".", argv, "/dev/null", false);
-    if (rc == -EINTR)
-        return rc;
-    if (rc) {
+    show(visit, "matrix", "", visit->smoke ? 10 : 60);
+    int rc = tb_child_run(".", argv, printed, false);
+    part->name = "matrix.json";
+    if (rc != -EINTR && tb_file_read(printed, &part->text, &bytes))
+        part->text = NULL;
+    close(memory);
+    if (rc && rc != -EINTR) {
         tb_error("matrix: it failed, or a cell is invalid (see: locus matrix)");
         visit->failures++;
     }
-    size_t bytes;
-    visit->parts[PART_MATRIX].name = "matrix.json";
-    if (tb_file_read(json + strlen("--json="), &visit->parts[PART_MATRIX].text, &bytes))
-        visit->parts[PART_MATRIX].text = NULL;
-    return 0;
+    return rc == -EINTR ? rc : 0;
 }
 
 static int run_one(struct visit *visit, const struct step *step)
 {
-    const struct arguments *arguments = visit->arguments;
-    const char *id = step->postulate->id, *how = arguments->smoke ? "--smoke" : "--official";
-    const char *const file[] = {visit->self, "postulate", "file", id, "--host", arguments->host, NULL};
-    const char *const run[] = {visit->self, "run",           id,
-                               how,         "--logs",        arguments->root,
-                               "--host",    arguments->host, arguments->quiet ? "--quiet" : NULL,
-                               NULL};
+    const char *id = step->postulate->id, *how = visit->smoke ? "--smoke" : "--official";
+    const char *const file[] = {visit->self, "postulate", "file", id, "--host", visit->packet.host, NULL};
+    const char *const run[] = {
+        visit->self, "run", id, how, "--logs", visit->packet.root, "--host", visit->packet.host, visit->quiet ? "--quiet" : NULL,
+        NULL};
     show(visit, id, step->postulate->slug, step->seconds);
-    int rc = arguments->smoke ? 0 : tb_child_run(".", file, "/dev/null", false);
+    int rc = visit->smoke ? 0 : tb_child_run(".", file, "/dev/null", false);
     if (!rc)
         rc = tb_child_run(".", run, "/dev/null", false);
     if (rc && rc != -EINTR) {
@@ -353,13 +332,13 @@ static int run_one(struct visit *visit, const struct step *step)
 
 static int run_all(struct visit *visit)
 {
-    int rc = visit->arguments->no_run ? 0 : matrix(visit);
+    int rc = visit->no_run ? 0 : matrix(visit);
     for (size_t i = 0; i < visit->steps_count && !rc; i++)
         if (!visit->steps[i].done)
             rc = run_one(visit, &visit->steps[i]);
     if (rc)
         tb_error("interrupted in step %zu of %zu. What was sealed is safe in %s/%s: call this again, and it goes on there",
-                 visit->step, visit->steps_all, visit->arguments->root, visit->arguments->host);
+                 visit->step, visit->steps_all, visit->packet.root, visit->packet.host);
     return rc;
 }
 
@@ -367,7 +346,7 @@ static int run_all(struct visit *visit)
 
 static int official_check(const struct visit *visit)
 {
-    for (size_t i = 0; i < visit->steps_count && !visit->arguments->smoke; i++)
+    for (size_t i = 0; i < visit->steps_count && !visit->smoke; i++)
         if (!visit->steps[i].done && tb_official_refuse(visit->steps[i].postulate))
             return -EPERM;
     return 0;
@@ -376,16 +355,15 @@ static int official_check(const struct visit *visit)
 // Asked before anything is measured: a visit of an hour must not end at a folder that is not there.
 static int output_choose(struct visit *visit)
 {
-    const struct arguments *arguments = visit->arguments;
     char stamp[24];
     time_t now = time(NULL);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
-    if (!arguments->output)
+    if (!visit->packet.output)
         mkdir("build", 0777);
-    int length = arguments->output
-                     ? snprintf(visit->output, sizeof visit->output, "%s", arguments->output)
-                     : snprintf(visit->output, sizeof visit->output, "build/%s-%s.locus-packet.tar", arguments->host, stamp);
+    int length = visit->packet.output
+                     ? snprintf(visit->output, sizeof visit->output, "%s", visit->packet.output)
+                     : snprintf(visit->output, sizeof visit->output, "build/%s-%s.locus-packet.tar", visit->packet.host, stamp);
     int rc = length < (int)sizeof visit->output ? tb_output_check(visit->output) : -ENAMETOOLONG;
     if (rc) {
         tb_error("%s: %s. Name another place with -o", visit->output, tb_output_why(rc));
@@ -398,32 +376,17 @@ static int output_choose(struct visit *visit)
     return 0;
 }
 
-static int scratch_make(struct visit *visit)
-{
-    const char *folder = getenv("TMPDIR");
-    ssize_t length = readlink("/proc/self/exe", visit->self, sizeof visit->self - 1);
-    snprintf(visit->scratch, sizeof visit->scratch, "%.3000s/locus-visit-XXXXXX", folder && *folder ? folder : "/tmp");
-    if (length < 0 || !mkdtemp(visit->scratch)) {
-        tb_error("%s: %s", length < 0 ? "/proc/self/exe" : visit->scratch, strerror(errno));
-        visit->scratch[0] = '\0';
-        return -EIO;
-    }
-    visit->self[length] = '\0';
-    return 0;
-}
-
 // The last run of an experiment, by its log.
 static void print_verdict(const struct visit *visit, const struct tb_chain *ledger, const struct step *step)
 {
-    const struct arguments *arguments = visit->arguments;
     const struct tb_postulate *postulate = step->postulate;
     char path[PATH_MAX], run[16], why[300], said[512] = "no whole run";
     struct tb_log_view view;
     snprintf(run, sizeof run, "%s-*", postulate->id);
     size_t line = tb_ledger_last(ledger, SIZE_MAX, "close", "run", run);
     const json_t *closed = line ? ledger->entries[line - 1].object : NULL;
-    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", arguments->root, arguments->host, postulate->id, postulate->slug,
-             closed ? tb_member_text(closed, "run") + strlen(run) - 1 : "");
+    snprintf(path, sizeof path, "%.1000s/%s/%s-%s/%.64s.jsonl", visit->packet.root, visit->packet.host, postulate->id,
+             postulate->slug, closed ? tb_member_text(closed, "run") + strlen(run) - 1 : "");
     if (closed && tb_log_load(path, &view, why, sizeof why) == 0) {
         const char *reason = tb_member_text(view.summary, "why");
         snprintf(why, sizeof why, "%s%s%s%s", tb_member_text(closed, "verdict"), *reason ? ": " : "", reason,
@@ -434,52 +397,40 @@ static void print_verdict(const struct visit *visit, const struct tb_chain *ledg
     printf("%s  %-32s %s\n", postulate->id, postulate->slug, said);
 }
 
-static void print_result(const struct visit *visit, const struct tb_packet_making *making)
+static void print_result(const struct visit *visit)
 {
-    char path[PATH_MAX], checkpoint[256];
-    struct tb_chain ledger;
-    snprintf(path, sizeof path, "%.1000s/%s/ledger.jsonl", making->root, making->host);
-    if (tb_chain_load(path, &ledger) == 0) {
-        for (size_t i = 0; i < visit->steps_count; i++)
-            print_verdict(visit, &ledger, &visit->steps[i]);
-        for (size_t i = 0; i < ledger.count; i++)
-            if (strcmp(tb_member_text(ledger.entries[i].object, "t"), "record") == 0)
-                printf("record      %s goes along\n", tb_member_text(ledger.entries[i].object, "path"));
-        tb_chain_close(&ledger);
-    }
-    tb_checkpoint_text(&making->checkpoint, checkpoint, sizeof checkpoint);
-    printf("host        %s, %s%s\n", making->host, making->kind, strcmp(making->kind, "emulated") ? "" : ": counts, no times");
+    const struct tb_packet *packet = &visit->packet;
+    const char *slash = strrchr(packet->output, '/');
+    const struct tb_chain *ledger = tb_ledger_chain(packet->ledger);
+    char checkpoint[256];
+    for (size_t i = 0; i < visit->steps_count; i++)
+        print_verdict(visit, ledger, &visit->steps[i]);
+    for (size_t i = 0; i < ledger->count; i++)
+        if (strcmp(tb_member_text(ledger->entries[i].object, "t"), "record") == 0)
+            printf("record      %s goes along\n", tb_member_text(ledger->entries[i].object, "path"));
+    tb_checkpoint_text(&packet->checkpoint, checkpoint, sizeof checkpoint);
+    printf("host        %s, %s%s\n", packet->host, packet->kind, strcmp(packet->kind, "emulated") ? "" : ": counts, no times");
     printf("checkpoint  %s\n", checkpoint);
-    printf("packet      %s, %.1f MiB%s\n", making->output, (double)making->bytes / (1 << 20),
-           !visit->arguments->smoke ? "" : ", of smoke runs: they prove nothing");
-    if (!visit->arguments->smoke)
-        printf("next        send it; whoever has it says: locus packet import %s\n",
-               strrchr(making->output, '/') ? strrchr(making->output, '/') + 1 : making->output);
+    printf("packet      %s, %.1f MiB%s\n", packet->output, (double)packet->bytes / (1 << 20),
+           !visit->smoke ? "" : ", of smoke runs: they prove nothing");
+    if (!visit->smoke)
+        printf("next        send it; whoever has it says: locus packet import %s\n", slash ? slash + 1 : packet->output);
 }
 
 static int pack(struct visit *visit)
 {
-    char why[1024];
-    struct tb_packet_making making = {
-        .root = visit->arguments->root,
-        .host = visit->arguments->host,
-        .output = visit->output,
-        .kind = visit->kind,
-        .sign = visit->arguments->sign,
-        .parts = visit->parts,
-        .parts_count = PARTS,
-    };
-    for (size_t i = 0; i < PARTS; i++)
-        if (visit->parts[i].name && !visit->parts[i].text) {
-            tb_error("%s: there is none of this host", visit->parts[i].name);
+    struct tb_packet *packet = &visit->packet;
+    packet->output = visit->output;
+    for (size_t i = 0; i < TB_PACKET_PARTS; i++)
+        if (packet->parts[i].name && !packet->parts[i].text) {
+            tb_error("%s: there is none of this host", packet->parts[i].name);
             visit->failures++;
         }
-    int rc = tb_packet_pack(&making, why, sizeof why);
-    if (rc) {
-        tb_error("%s", why);
+    if (tb_packet_pack(packet)) {
+        tb_error("%s", packet->why);
         return TB_EXIT_FAILED;
     }
-    print_result(visit, &making);
+    print_result(visit);
     int flushed = tb_cli_flush();
     return visit->failures ? TB_EXIT_FAILED : flushed;
 }
@@ -488,49 +439,40 @@ static int go(struct visit *visit)
 {
     if (output_choose(visit))
         return TB_EXIT_USAGE;
-    if (official_check(visit) || scratch_make(visit))
+    if (readlink("/proc/self/exe", visit->self, sizeof visit->self - 1) < 0) {
+        tb_error("/proc/self/exe: %s", strerror(errno));
+        return TB_EXIT_FAILED;
+    }
+    if (official_check(visit))
         return TB_EXIT_FAILED;
     for (size_t i = 0; i < visit->steps_count; i++)
         visit->steps_all += !visit->steps[i].done;
-    visit->steps_all += visit->arguments->no_run ? 1 : 2;
+    visit->steps_all += visit->no_run ? 1 : 2;
     show(visit, "topo, doctor", "", 1);
-    tb_packet_look(visit->parts, visit->kind);
+    tb_packet_look(&visit->packet);
     return run_all(visit) ? TB_EXIT_FAILED : pack(visit);
-}
-
-static int visit_make(const struct arguments *arguments)
-{
-    static struct visit visit;
-    visit = (struct visit){.arguments = arguments, .kind = "unknown"};
-    setenv("LOCUS_HOST", arguments->host, 1); // what is called here names this host as the record does, and not otherwise
-    int status = !arguments->no_run && steps_make(&visit) ? TB_EXIT_USAGE : arguments->list ? print_list(&visit) : go(&visit);
-    for (size_t i = 0; i < PARTS; i++)
-        free(visit.parts[i].text);
-    if (visit.scratch[0])
-        tb_child_remove(visit.scratch);
-    for (size_t i = 0; i < visit.steps_count; i++)
-        tb_postulate_close(visit.steps[i].postulate);
-    return status;
 }
 
 static int command(int argc, char **argv)
 {
-    static struct arguments arguments;
+    static struct visit visit;
+    struct tb_packet *packet = &visit.packet;
     const struct argp argp = {options, parse, "[NNNN...]", documentation, NULL, NULL, NULL};
-    arguments = (struct arguments){.root = NULL};
-    int status = tb_cli_parse(&argp, "packet", argc, argv, &arguments);
-    if (status != TB_CLI_RUN)
+    int status = tb_cli_parse(&argp, "packet", argc, argv, &visit);
+    if (status != TB_CLI_RUN || (status = tb_cli_clone("packet")))
         return status;
-    status = tb_cli_clone("packet");
-    if (status)
-        return status;
-    if (!arguments.root)
-        arguments.root = arguments.smoke ? "build/logs" : "logs";
-    if (!*arguments.host && tb_host_name(arguments.host, sizeof arguments.host)) {
+    if (!packet->root)
+        packet->root = visit.smoke ? "build/logs" : "logs";
+    if (!*packet->host && tb_host_name(packet->host, sizeof packet->host)) {
         tb_error("this host has no usable name: give it one by --host or LOCUS_HOST");
         return TB_EXIT_USAGE;
     }
-    return visit_make(&arguments);
+    setenv("LOCUS_HOST", packet->host, 1); // what is called here names this host as the record does, and not otherwise
+    status = !visit.no_run && steps_make(&visit) ? TB_EXIT_USAGE : visit.list ? print_list(&visit) : go(&visit);
+    tb_packet_close(packet);
+    for (size_t i = 0; i < visit.steps_count; i++)
+        tb_postulate_close(visit.steps[i].postulate);
+    return status;
 }
 
 TB_COMMAND(170, "packet", "one sealed archive of this machine, to send *", command);

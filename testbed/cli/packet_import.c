@@ -190,7 +190,6 @@ static int refuse(const struct tb_import *import)
 static int answer(struct tb_import *import)
 {
     const struct tb_import_config *config = import->config;
-    char why[1024];
     if (json_array_size(import->findings))
         return refuse(import);
     bool proves_nothing = print_import(import), new_records = print_records(import), home = strcmp(config->root, "logs") == 0;
@@ -198,8 +197,8 @@ static int answer(struct tb_import *import)
         tb_error("%s: whole, but smoke runs and trials do not go to logs/. For a look at them: --logs build/logs", config->source);
     else if (!config->dry_run && !home && new_records)
         tb_error("%s: whole, but its records go to experiments/, beside logs/. For a look at them: --dry-run", config->source);
-    else if (!config->dry_run && tb_import_file(import, why, sizeof why))
-        tb_error("%s", why);
+    else if (!config->dry_run && tb_import_file(import))
+        tb_error("%s", import->why);
     else {
         print_filed(import, new_records);
         return tb_cli_flush();
@@ -212,16 +211,15 @@ static int command(int argc, char **argv)
     const struct argp argp = {options, parse, "PACKET|FOLDER", documentation, NULL, NULL, NULL};
     struct tb_import_config config = {.root = "logs"};
     struct tb_import import;
-    char why[1024];
     int status = tb_cli_parse(&argp, "packet import", argc, argv, &config);
     if (status != TB_CLI_RUN)
         return status;
     status = tb_cli_clone("packet import");
     if (status)
         return status;
-    int rc = tb_import_open(&import, &config, why, sizeof why);
+    int rc = tb_import_open(&import, &config);
     if (rc)
-        tb_error("%s", why);
+        tb_error("%s", import.why);
     status = rc == -ENOENT ? TB_EXIT_USAGE : rc ? TB_EXIT_FAILED : answer(&import);
     tb_import_close(&import);
     return status;

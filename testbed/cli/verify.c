@@ -99,9 +99,14 @@ static size_t number(const json_t *object, const char *path)
     return (size_t)json_integer_value(tb_member(object, path));
 }
 
-static const char *plural(size_t count)
+// Over all hosts; of a list its length.
+static size_t total(const json_t *hosts, const char *key)
 {
-    return count == 1 ? "" : "s";
+    const json_t *host;
+    size_t i, sum = 0;
+    json_array_foreach (hosts, i, host)
+        sum += number(host, key) + json_array_size(tb_member(host, key));
+    return sum;
 }
 
 static void add_findings(struct tb_doc *doc, const json_t *report)
@@ -129,15 +134,13 @@ static void add_findings(struct tb_doc *doc, const json_t *report)
 // --- what history proves of the order ---
 
 static const struct {
-    const char *key, *title, *lost, *lacking;
+    const char *key, *lost, *lacking;
 } proofs[] = {
-    {"postulate_before_filing", "postulate\nbefore filing", "",
-     "have a postulate that did not come in a commit before the one with its filing"},
-    {"filing_before_log", "filing\nbefore log", "",
+    {"postulate_before_filing", "", "have a postulate that did not come in a commit before the one with its filing"},
+    {"filing_before_log", "",
      "did not come in a commit after the one with their filing: that the filing was first, only the ledger's chain says"},
-    {"postulate_commit", "postulate's\ncommit here", "postulate_commits_lost",
-     "name no commit of their postulate that is in this history"},
-    {"build_commit", "source's\ncommit here", "build_commits_lost", "name no build commit that is in this history"},
+    {"postulate_commit", "postulate_commits_lost", "name no commit of their postulate that is in this history"},
+    {"build_commit", "build_commits_lost", "name no build commit that is in this history"},
 };
 enum { PROOFS = sizeof proofs / sizeof *proofs };
 
@@ -160,18 +163,15 @@ static void add_unproven(struct tb_doc *doc, const json_t *host)
 
 static void add_order(struct tb_doc *doc, const json_t *order)
 {
-    static const struct tb_column columns[] = {{NULL, "host", TB_AS_IS, false}, {NULL, "official\nruns", TB_AS_IS, false}, {0}};
     const json_t *host;
     size_t i;
     if (json_array_size(order) == 0)
         return;
-    struct tb_table *table = tb_doc_table(doc, NULL, NULL, columns);
-    for (i = 0; i < PROOFS; i++)
-        tb_table_column(table, (struct tb_column){NULL, proofs[i].title, TB_AS_IS, false});
+    struct tb_table *table = tb_doc_grid(doc, NULL, NULL,
+                                         "=host|=official\nruns|=postulate\nbefore filing|=filing\nbefore log|"
+                                         "=postulate's\ncommit here|=source's\ncommit here");
     json_array_foreach (order, i, host) {
-        tb_table_row(table, TB_ROW_PLAIN);
-        tb_table_put(table, tb_text_value(tb_member_text(host, "host")));
-        tb_table_put(table, tb_count(number(host, "runs")));
+        tb_table_add(table, TB_ROW_PLAIN, tb_member_value(host, "host"), tb_count(number(host, "runs")));
         for (size_t k = 0; k < PROOFS; k++)
             tb_table_put(table, tb_count(number(host, proofs[k].key)));
     }
@@ -180,6 +180,11 @@ static void add_order(struct tb_doc *doc, const json_t *order)
 }
 
 // --- the last lines ---
+
+static void say_count(struct tb_words *words, const char *before, size_t count, const char *what)
+{
+    tb_say(words, "%s%zu %s%s", before, count, what, count == 1 ? "" : "s");
+}
 
 // " all is well", or what keeps it from that.
 static void say_verdict(struct tb_words *words, const json_t *report)
@@ -195,7 +200,7 @@ static void say_verdict(struct tb_words *words, const json_t *report)
     }
     tb_say(words, remarks || proven < hosts ? " verified" : " all is well");
     if (remarks)
-        tb_say(words, ", with %zu remark%s", remarks, plural(remarks));
+        say_count(words, ", with ", remarks, "remark");
     if (proven == hosts)
         return;
     tb_say(words, "; history proves the order for %zu of %zu hosts", proven, hosts);
@@ -210,24 +215,17 @@ static void say_verdict(struct tb_words *words, const json_t *report)
 
 static void add_summary(struct tb_doc *doc, const json_t *report)
 {
-    const json_t *hosts = tb_member(report, "hosts"), *host;
-    size_t runs = 0, sealed = 0, crashed = 0, postulates = 0, records = 0, packets = 0, i;
+    const json_t *hosts = tb_member(report, "hosts");
     struct tb_words words = {0};
-    json_array_foreach (hosts, i, host) {
-        runs += number(host, "runs");
-        sealed += number(host, "sealed");
-        crashed += json_array_size(tb_member(host, "crashed"));
-        postulates += number(host, "postulates");
-        records += number(host, "records");
-        packets += number(host, "packets");
-    }
-    tb_say(&words, "%zu host%s, %zu run%s (%zu sealed, %zu crashed), %zu postulate%s, %zu record%s", json_array_size(hosts),
-           plural(json_array_size(hosts)), runs, plural(runs), sealed, crashed, postulates, plural(postulates), records,
-           plural(records));
-    if (packets)
-        tb_say(&words, ", %zu packet%s", packets, plural(packets));
+    say_count(&words, "", json_array_size(hosts), "host");
+    say_count(&words, ", ", total(hosts, "runs"), "run");
+    tb_say(&words, " (%zu sealed, %zu crashed)", total(hosts, "sealed"), total(hosts, "crashed"));
+    say_count(&words, ", ", total(hosts, "postulates"), "postulate");
+    say_count(&words, ", ", total(hosts, "records"), "record");
+    if (total(hosts, "packets"))
+        say_count(&words, ", ", total(hosts, "packets"), "packet");
     if (tb_member(report, "git.commits"))
-        tb_say(&words, "; %zu commit%s", number(report, "git.commits"), plural(number(report, "git.commits")));
+        say_count(&words, "; ", number(report, "git.commits"), "commit");
     if (*tb_member_text(report, "signed_by"))
         tb_say(&words, "; checkpoint signed by %s", tb_member_text(report, "signed_by"));
     tb_say(&words, ":");

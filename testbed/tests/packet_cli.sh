@@ -119,16 +119,16 @@ changed() {
 reseal=true
 log=$(cd "$at" && echo 0010-*/*.jsonl)
 changed a_changed_log "bm1/$log:[0-9]*: " "sed -i s/unmeasurable/survived/ $log"
-changed a_changed_topology "topo.json:1: changed after its packet was sealed" "sed -i s/nodes/modes/ packet/*/topo.json"
+changed a_changed_topology "topo.json:1: changed: not the packet.s file sealed" "sed -i s/nodes/modes/ packet/*/topo.json"
 changed a_changed_ledger "ledger.jsonl:3" "sed -i '3s/smoke/trial/' ledger.jsonl"
 changed a_changed_last_line "ledger.jsonl:[0-9]*: " "sed -i '\$s/\"kind\":\"[a-z]*\"/\"kind\":\"hardware\"/' ledger.jsonl"
-changed a_ledger_that_was_cut "not the ledger that was sealed" "sed -i '\$d' ledger.jsonl"
-changed another_seal "not the ledger that was sealed" "sed -i 's/.\$/g/; s/g\$/0/' seal; sed -i 's/..\$/ff/' seal"
+changed a_ledger_that_was_cut "its last line is no packet" "sed -i '\$d' ledger.jsonl"
+changed another_seal "seal:1: not the seal of the packet" "sed -i 's/.\$/g/; s/g\$/0/' seal; sed -i 's/..\$/ff/' seal"
 changed no_seal "no seal" "rm seal"
-changed the_seal_of_another_host "seal of another host" "sed -i s/bm1/bm2/ seal"
+changed the_seal_of_another_host "seal:1: not the seal of the packet" "sed -i s/bm1/bm2/ seal"
 changed no_ledger "ledger.jsonl: No such file" "rm ledger.jsonl"
 changed a_log_that_is_missing "the log of run .* is missing: .*$log" "rm $log"
-changed a_part_that_is_missing "a file of the packet sealed here is missing: .*topo.json" "rm packet/*/topo.json"
+changed a_part_that_is_missing "the packet.s file sealed here is missing: .*topo.json" "rm packet/*/topo.json"
 changed a_file_too_many "extra.json: its ledger does not know it" "echo {} >packet/$made/extra.json"
 changed a_log_too_many "its ledger does not know it" "cp $log 0010-cross-node-write-touch/20260101T000000Z-abcdef.jsonl"
 
@@ -255,7 +255,7 @@ verify_finds() { # NAME WORD FILE
         fail "$1" "$why"; fi
     cp "$scratch/kept" "$3"
 }
-verify_finds verify_finds_a_changed_part 'changed after its packet was sealed' build/logs/bm1/packet/$made/doctor.json
+verify_finds verify_finds_a_changed_part "changed: not the packet's file sealed" build/logs/bm1/packet/$made/doctor.json
 verify_finds verify_finds_a_changed_seal 'not the seal' build/logs/bm1/packet/$made/seal
 mv build/logs/bm1/packet/$made/topo.json "$scratch/kept"
 why=
@@ -438,7 +438,7 @@ resealed() {
         { fail "$name" "the change could not be made: $(tail -n 1 "$scratch/change")"; return; }
     refuses_record "$name" "$word" "$scratch/changed.tar"
 }
-resealed a_changed_record "bm1/$record: not the record that was filed" "sed -i s/of/off/ $record"
+resealed a_changed_record "bm1/$record:1: changed: not the record filed" "sed -i s/of/off/ $record"
 resealed a_record_that_is_not_filed '0002-two.md: its ledger does not know it' "cp $record experiments/0002-two.md"
 resealed a_record_that_leads_out 'no name of a record' "sed -i 's|$record|experiments/../0001-one.md|' ledger.jsonl"
 resealed a_record_of_a_run_that_is_not_here "import that run's host first" \

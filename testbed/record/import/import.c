@@ -6,9 +6,16 @@
 // ledger, logs and packets. What verify does not ask is asked here: that a packet has its seal and nothing that the ledger does
 // not know, that its postulates are ours, that its records are not other texts here, and that nobody calls an emulated machine
 // hardware. A packet comes from a stranger: nothing in it is believed before it was asked.
+//
+// Whatever is at home must be the beginning of what came; then a folder is made of both, on the same file system, and takes the
+// place of the one at home. The ledger stays locked from the first look on, so that no run goes on in the old one. Records go to
+// experiments/ before that, because the new ledger names them: after a crash in between `locus verify` shows records that no ledger
+// has, and to import once more finds them as they are.
 #include "testbed/record/import/import.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
 #include <fts.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,9 +33,30 @@
 #include "testbed/record/store.h"
 #include "testbed/record/verify/verify.h"
 
-#define PATH_ROOM (PATH_MAX + 400)
+static struct tb_import_path path_of(const char *folder, const char *name)
+{
+    struct tb_import_path path;
+    snprintf(path.text, sizeof path.text, "%.4000s/%.300s", folder, name);
+    return path;
+}
 
-void tb_import_found(struct tb_import *import, const char *format, ...)
+static int refused(struct tb_import *import, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int refused(struct tb_import *import, int rc, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(import->why, sizeof import->why, format, arguments);
+    va_end(arguments);
+    return rc;
+}
+
+static int failed(struct tb_import *import, const char *path, int rc)
+{
+    return refused(import, rc, "%s: %s", path, strerror(-rc));
+}
+
+static void found(struct tb_import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void found(struct tb_import *import, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -38,14 +66,18 @@ void tb_import_found(struct tb_import *import, const char *format, ...)
     import->failed |= json_array_append_new(import->findings, json_string(text)) != 0;
 }
 
-static void path_make(const struct tb_import *import, const char *name, char out[PATH_ROOM])
-{
-    snprintf(out, PATH_ROOM, "%s/%.300s", import->folder, name);
-}
+typedef void each_file(struct tb_import *import, const FTSENT *file, const char *name);
 
-static const char *id_of(const struct tb_import *import)
+// All that is no folder.
+static void for_each(struct tb_import *import, const char *folder, each_file *act)
 {
-    return tb_member_text(import->packet, "packet");
+    FTS *walk = tb_file_walk(folder);
+    import->failed |= !walk;
+    for (FTSENT *entry; walk && (entry = fts_read(walk));)
+        if (entry->fts_info != FTS_D && entry->fts_info != FTS_DP)
+            act(import, entry, entry->fts_path + strlen(folder) + 1);
+    if (walk)
+        fts_close(walk);
 }
 
 // --- ledger and seal -----------------------------------------------------------------------------------------------------------
@@ -53,86 +85,47 @@ static const char *id_of(const struct tb_import *import)
 // Without these nothing else can be asked. false: a finding says why.
 static bool ledger_open(struct tb_import *import)
 {
-    char path[PATH_ROOM];
     struct tb_chain *ledger = &import->ledger;
-    path_make(import, "ledger.jsonl", path);
-    int rc = tb_chain_load(path, ledger);
+    int rc = tb_chain_load(path_of(import->folder, "ledger.jsonl").text, ledger);
     if (rc)
-        tb_import_found(import, "%s/ledger.jsonl: %s", import->host, strerror(-rc));
+        found(import, "%s/ledger.jsonl: %s", import->host, strerror(-rc));
     else if (ledger->broken_line || !ledger->count)
-        tb_import_found(import, "%s/ledger.jsonl:%zu: %s", import->host, ledger->broken_line,
-                        ledger->count ? ledger->broken : "empty");
+        found(import, "%s/ledger.jsonl:%zu: %s", import->host, ledger->broken_line, ledger->count ? ledger->broken : "empty");
     else
         return true;
     return false;
 }
 
-static bool seal_read(struct tb_import *import, struct tb_checkpoint *seal)
-{
-    char path[PATH_ROOM], text[256] = "";
-    path_make(import, TB_PACKET_SEAL, path);
-    FILE *file = fopen(path, "re");
-    bool parsed = file && fgets(text, sizeof text, file) && tb_checkpoint_parse(text, seal) == 0 && fgetc(file) == EOF;
-    if (file)
-        fclose(file);
-    if (!parsed)
-        tb_import_found(import, "%s has no seal: one line, HOST BYTES HASH", import->host);
-    return parsed;
-}
-
-// Seal and signature go to packet/ID/, where a later packet's do not meet them.
-static bool seal_place(struct tb_import *import)
-{
-    static const char *const names[] = {TB_PACKET_SEAL, TB_PACKET_SIGNATURE};
-    char from[PATH_ROOM], to[PATH_ROOM];
-    snprintf(to, sizeof to, "%s/" TB_PACKET_FOLDER, import->folder);
-    mkdir(to, 0777);
-    snprintf(to, sizeof to, "%s/" TB_PACKET_FOLDER "/%s", import->folder, id_of(import));
-    mkdir(to, 0777);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        path_make(import, names[i], from);
-        snprintf(to, sizeof to, "%s/" TB_PACKET_FOLDER "/%s/%s", import->folder, id_of(import), names[i]);
-        if (access(from, F_OK) == 0 && rename(from, to)) {
-            tb_import_found(import, "%s: %s", to, strerror(errno));
-            return false;
-        }
-    }
-    return true;
-}
-
+// Seal and signature go to packet/ID/, where a later packet's do not meet them. There verify compares the seal with the ledger.
 static bool packet_open(struct tb_import *import)
 {
+    static const char *const names[] = {TB_PACKET_SEAL, TB_PACKET_SIGNATURE};
     const struct tb_chain *ledger = &import->ledger;
-    const struct tb_chain_entry *last = &ledger->entries[ledger->count - 1];
-    struct tb_checkpoint seal;
-    char why[300];
-    if (!seal_read(import, &seal))
-        return false;
-    if (strcmp(seal.host, import->host))
-        tb_import_found(import, "%s has the seal of another host, %s", import->host, seal.host);
-    else if (seal.bytes != ledger->bytes || memcmp(&seal.head, &last->head, sizeof seal.head))
-        tb_import_found(import, "%s/ledger.jsonl:%zu: it is not the ledger that was sealed: %zu bytes, and the seal is of %zu",
-                        import->host, ledger->count, ledger->bytes, seal.bytes);
-    else if (strcmp(tb_member_text(last->object, "t"), "packet"))
-        tb_import_found(import, "%s/ledger.jsonl:%zu: its last line is no packet's", import->host, ledger->count);
-    else if (tb_packet_line_check(last->object, why, sizeof why))
-        tb_import_found(import, "%s/ledger.jsonl:%zu: %s", import->host, ledger->count, why);
-    else {
-        import->packet = last->object;
-        return seal_place(import);
-    }
-    return false;
+    const json_t *last = ledger->entries[ledger->count - 1].object;
+    char why[300] = "its last line is no packet's";
+    if (strcmp(tb_member_text(last, "t"), "packet") || tb_packet_line_check(last, why, sizeof why))
+        return found(import, "%s/ledger.jsonl:%zu: %s", import->host, ledger->count, why), false;
+    if (access(path_of(import->folder, TB_PACKET_SEAL).text, F_OK))
+        return found(import, "%s has no seal: one line, HOST BYTES HASH", import->host), false;
+    import->packet = last;
+    struct tb_import_path folder = path_of(import->folder, TB_PACKET_FOLDER);
+    mkdir(folder.text, 0777);
+    import->sealed = path_of(folder.text, tb_member_text(last, "packet"));
+    mkdir(import->sealed.text, 0777);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (rename(path_of(import->folder, names[i]).text, path_of(import->sealed.text, names[i]).text) && errno != ENOENT)
+            return found(import, "%s: %s", names[i], strerror(errno)), false;
+    return true;
 }
 
 // --- what is in it -------------------------------------------------------------------------------------------------------------
 
 static bool packet_knows(const json_t *line, const char *name)
 {
-    char seal[2][TB_TAR_NAME];
-    const char *id = tb_member_text(line, "packet");
-    snprintf(seal[0], sizeof seal[0], TB_PACKET_FOLDER "/%s/" TB_PACKET_SEAL, id);
-    snprintf(seal[1], sizeof seal[1], TB_PACKET_FOLDER "/%s/" TB_PACKET_SIGNATURE, id);
-    return strcmp(name, seal[0]) == 0 || strcmp(name, seal[1]) == 0 || json_object_get(json_object_get(line, "files"), name);
+    struct tb_import_path folder = path_of(TB_PACKET_FOLDER, tb_member_text(line, "packet"));
+    return strcmp(name, path_of(folder.text, TB_PACKET_SEAL).text) == 0 ||
+           strcmp(name, path_of(folder.text, TB_PACKET_SIGNATURE).text) == 0 ||
+           json_object_get(json_object_get(line, "files"), name);
 }
 
 static bool is_known(const struct tb_import *import, const char *name)
@@ -148,31 +141,19 @@ static bool is_known(const struct tb_import *import, const char *name)
     return known;
 }
 
-static void file_check(struct tb_import *import, const FTSENT *entry)
+static void file_check(struct tb_import *import, const FTSENT *entry, const char *name)
 {
-    const char *name = entry->fts_path + strlen(import->folder) + 1;
     bool part = strncmp(name, TB_PACKET_FOLDER "/", sizeof TB_PACKET_FOLDER) == 0;
     if (entry->fts_info != FTS_F)
-        tb_import_found(import, "%s/%s: neither a file nor a folder: nobody but `locus run` writes there", import->host, name);
+        found(import, "%s/%s: neither a file nor a folder: nobody but `locus run` writes there", import->host, name);
     else if ((import->packet || tb_record_below(name)) && !is_known(import, name))
-        tb_import_found(import, "%s/%s: its ledger does not know it, so it does not belong here", import->host, name);
+        found(import, "%s/%s: its ledger does not know it, so it does not belong here", import->host, name);
     else if (part && strcmp(name + strlen(name) - 5, ".json") == 0) {
         json_t *object = json_load_file(entry->fts_path, JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(object))
-            tb_import_found(import, "%s/%s: it is no JSON object", import->host, name);
+            found(import, "%s/%s: it is no JSON object", import->host, name);
         json_decref(object);
     }
-}
-
-static void files_check(struct tb_import *import)
-{
-    FTS *walk = tb_file_walk(import->folder);
-    import->failed |= !walk;
-    for (FTSENT *entry; walk && (entry = fts_read(walk));)
-        if (entry->fts_info != FTS_D && entry->fts_info != FTS_DP)
-            file_check(import, entry);
-    if (walk)
-        fts_close(walk);
 }
 
 // --- is it of this repository? -------------------------------------------------------------------------------------------------
@@ -182,28 +163,26 @@ static void postulate_check(struct tb_import *import, size_t line, const char *i
     const char *host = import->host;
     char own[PATH_MAX], own_sha256[TB_HASH_TEXT], clean[8];
     if (tb_postulate_id(id, clean) || strcmp(clean, id) || tb_postulate_find("postulates", id, own, sizeof own))
-        tb_import_found(import, "%s/ledger.jsonl:%zu: postulate %.8s is not in postulates/ here: import it in a clone that has it",
-                        host, line, id);
+        found(import, "%s/ledger.jsonl:%zu: postulate %.8s is not in postulates/ here: import it in a clone that has it", host,
+              line, id);
     else if (*path && strcmp(path, own))
-        tb_import_found(import, "%s/ledger.jsonl:%zu: postulate %s is %s here, not %.100s", host, line, id, own, path);
+        found(import, "%s/ledger.jsonl:%zu: postulate %s is %s here, not %.100s", host, line, id, own, path);
     else if (tb_hash_file(own, own_sha256) || strcmp(own_sha256, sha256))
-        tb_import_found(import,
-                        "%s/ledger.jsonl:%zu: postulate %s is another one than %s here: its sha256 is %.12s, and here %.12s", host,
-                        line, id, own, sha256, own_sha256);
+        found(import, "%s/ledger.jsonl:%zu: postulate %s is another one than %s here: its sha256 is %.12s, and here %.12s", host,
+              line, id, own, sha256, own_sha256);
 }
 
 static void emulation_check(struct tb_import *import, const char *name)
 {
-    char path[PATH_ROOM], why[300];
+    char why[300];
     struct tb_log_view view;
     const char *kind = tb_member_text(import->packet, "kind");
-    path_make(import, name, path);
-    if (tb_log_load(path, &view, why, sizeof why))
+    if (tb_log_load(path_of(import->folder, name).text, &view, why, sizeof why))
         return; // empty, or verify says what is the matter
     bool emulated = tb_log_emulated(&view) || strstr(tb_member_text(view.header, "env.cpu.model"), "QEMU TCG");
     if (emulated != (strcmp(kind, "emulated") == 0))
-        tb_import_found(import, "%s/%s: made %s emulated machine, and the packet says '%s'", import->host, name,
-                        emulated ? "in an" : "in no", kind);
+        found(import, "%s/%s: made %s emulated machine, and the packet says '%s'", import->host, name, emulated ? "in an" : "in no",
+              kind);
     tb_log_view_close(&view);
 }
 
@@ -211,7 +190,7 @@ static void run_check(struct tb_import *import, size_t line, const json_t *open)
 {
     const char *log = tb_member_text(open, "log");
     if (!tb_tar_name_valid(log))
-        tb_import_found(import, "%s/ledger.jsonl:%zu: no name of a log: %.100s", import->host, line, log);
+        found(import, "%s/ledger.jsonl:%zu: no name of a log: %.100s", import->host, line, log);
     else if (import->packet)
         emulation_check(import, log);
     postulate_check(import, line, tb_member_text(open, "postulate_id"), tb_member_text(open, "postulate_sha256"), "");
@@ -228,34 +207,30 @@ static bool run_known(const struct tb_import *import, const char *run)
     return known;
 }
 
+// That what comes is what was filed, verify asks.
 static void record_check(struct tb_import *import, size_t line, const json_t *entry)
 {
-    const char *path = tb_member_text(entry, "path"), *sha256 = tb_member_text(entry, "sha256"), *host = import->host;
-    char carried[PATH_ROOM], theirs[TB_HASH_TEXT], here[TB_HASH_TEXT];
+    const char *path = tb_member_text(entry, "path"), *host = import->host;
+    char here[TB_HASH_TEXT];
     if (!tb_record_below(path) || !tb_record_named(path + sizeof TB_RECORD_FOLDER) || !tb_tar_name_valid(path)) {
-        tb_import_found(import, "%s/ledger.jsonl:%zu: no name of a record: %.100s", host, line, path);
+        found(import, "%s/ledger.jsonl:%zu: no name of a record: %.100s", host, line, path);
         return;
     }
-    path_make(import, path, carried);
-    bool comes = tb_hash_file(carried, theirs) == 0;
     int rc = tb_hash_file(path, here);
-    if (comes && strcmp(theirs, sha256))
-        tb_import_found(import, "%s/%s: not the record that was filed: its sha256 is %.12s, and ledger.jsonl:%zu has %.12s", host,
-                        path, theirs, line, sha256);
-    else if (rc && rc != -ENOENT)
-        tb_import_found(import, "%s: %s", path, strerror(-rc));
-    else if (!rc && strcmp(here, sha256))
-        tb_import_found(import,
-                        "%s is here with another text than at %s/ledger.jsonl:%zu, and no record may change: keep what came in a "
-                        "clone of its own",
-                        path, host, line);
-    else if (rc && !comes)
-        tb_import_found(import, "%s/ledger.jsonl:%zu: %s is not here, and did not come along: let it, as %s/%s", host, line, path,
-                        host, path);
+    if (rc && rc != -ENOENT)
+        found(import, "%s: %s", path, strerror(-rc));
+    else if (!rc && strcmp(here, tb_member_text(entry, "sha256")))
+        found(
+            import,
+            "%s is here with another text than at %s/ledger.jsonl:%zu, and no record may change: keep what came in a clone of its "
+            "own",
+            path, host, line);
+    else if (rc && access(path_of(import->folder, path).text, F_OK))
+        found(import, "%s/ledger.jsonl:%zu: %s is not here, and did not come along: let it, as %s/%s", host, line, path, host,
+              path);
     else if (!run_known(import, tb_member_text(entry, "run")))
-        tb_import_found(import,
-                        "%s/ledger.jsonl:%zu: %s is of run %.60s, and that is not on record here: import that run's host first",
-                        host, line, path, tb_member_text(entry, "run"));
+        found(import, "%s/ledger.jsonl:%zu: %s is of run %.60s, and that is not on record here: import that run's host first", host,
+              line, path, tb_member_text(entry, "run"));
 }
 
 static void entries_check(struct tb_import *import)
@@ -277,7 +252,7 @@ static void entries_check(struct tb_import *import)
 // --- the record's own witnesses ------------------------------------------------------------------------------------------------
 
 // Its words are about files in a folder that nobody knows: that is taken off.
-static void said(struct tb_import *import, const json_t *list, json_t *out)
+static void take_over(struct tb_import *import, const json_t *list, json_t *out)
 {
     size_t i, below = strlen(import->below) + 1;
     json_t *finding;
@@ -299,35 +274,256 @@ static void said(struct tb_import *import, const json_t *list, json_t *out)
 }
 
 // By the seal, where somebody must have signed it, or by the checkpoint that was kept the last time.
-static int verify(struct tb_import *import, char *why, size_t why_bytes)
+static int verify(struct tb_import *import)
 {
     const struct tb_import_config *config = import->config;
-    char seal[PATH_ROOM], kept[PATH_MAX];
     json_t *report = NULL;
-    snprintf(seal, sizeof seal, "%s/" TB_PACKET_FOLDER "/%s/" TB_PACKET_SEAL, import->folder, id_of(import));
-    snprintf(kept, sizeof kept, "%.3000s/%s", config->checkpoints ? config->checkpoints : "", import->host);
-    bool known = config->checkpoints && access(kept, F_OK) == 0;
+    struct tb_import_path seal = path_of(import->sealed.text, TB_PACKET_SEAL);
+    struct tb_import_path kept = path_of(config->checkpoints ? config->checkpoints : "", import->host);
+    bool known = config->checkpoints && access(kept.text, F_OK) == 0;
     const struct tb_verify_config asked = {.root = import->below,
                                            .host = import->host,
-                                           .checkpoint = config->key ? seal
-                                                         : known     ? kept
+                                           .checkpoint = config->key ? seal.text
+                                                         : known     ? kept.text
                                                                      : NULL,
                                            .records = import->folder,
                                            .key = config->key};
-    int rc = tb_verify(&asked, &report, why, why_bytes);
+    int rc = tb_verify(&asked, &report, import->why, sizeof import->why);
     if (rc)
         return rc;
-    said(import, json_object_get(report, "findings"), import->findings);
-    said(import, json_object_get(report, "remarks"), import->remarks);
+    take_over(import, json_object_get(report, "findings"), import->findings);
+    take_over(import, json_object_get(report, "remarks"), import->remarks);
     import->verified = json_incref(json_array_get(json_object_get(report, "hosts"), 0));
     snprintf(import->signer, sizeof import->signer, "%s", tb_member_text(report, "signed_by"));
     json_decref(report);
     return 0;
 }
 
+// --- does it go on? ------------------------------------------------------------------------------------------------------------
+
+// Is the shorter file the beginning of the longer one? Their lengths, and 1 or 0, or -errno.
+static int common(const char *here, const char *there, off_t bytes[2])
+{
+    static char room[2][1 << 16];
+    const char *const paths[2] = {here, there};
+    struct stat about;
+    FILE *file[2] = {NULL};
+    int rc = 1;
+    for (int i = 0; i < 2 && rc == 1; i++) {
+        file[i] = fopen(paths[i], "re");
+        if (!file[i] || fstat(fileno(file[i]), &about))
+            rc = -errno;
+        bytes[i] = about.st_size;
+    }
+    off_t left = rc == 1 ? (bytes[0] < bytes[1] ? bytes[0] : bytes[1]) : 0;
+    while (rc == 1 && left > 0) {
+        size_t part = left < (off_t)sizeof room[0] ? (size_t)left : sizeof room[0];
+        bool read = fread(room[0], 1, part, file[0]) == part && fread(room[1], 1, part, file[1]) == part;
+        rc = !read ? -EIO : memcmp(room[0], room[1], part) == 0;
+        left -= (off_t)part;
+    }
+    for (int i = 0; i < 2; i++)
+        if (file[i])
+            fclose(file[i]);
+    return rc;
+}
+
+// What only home has: seals, and perf's raw data of runs that were made here.
+static bool is_of_home(const char *name)
+{
+    return fnmatch(TB_PACKET_FOLDER "/*/" TB_PACKET_SEAL, name, 0) == 0 ||
+           fnmatch(TB_PACKET_FOLDER "/*/" TB_PACKET_SIGNATURE, name, 0) == 0 || fnmatch("*.perf/*.data", name, 0) == 0;
+}
+
+static void other_ledger(struct tb_import *import, const char *here)
+{
+    struct tb_chain ours;
+    if (tb_chain_load(here, &ours) == 0 && ours.broken_line)
+        found(import, "%s:%zu: %s: nothing comes to it (see: locus verify)", here, ours.broken_line, ours.broken);
+    else
+        found(import,
+              "%s is here, and what came does not go on from it: there is another host called %s, which has to measure "
+              "under another name (--host NAME), or one of the two ledgers was written anew",
+              here, import->host);
+    tb_chain_close(&ours);
+}
+
+static void compare(struct tb_import *import, const FTSENT *file, const char *name)
+{
+    const char *here = file->fts_path;
+    struct tb_import_path there = path_of(import->folder, name);
+    off_t bytes[2] = {0};
+    if (file->fts_info != FTS_F)
+        return;
+    if (access(there.text, F_OK)) {
+        if (!import->packet && !is_of_home(name))
+            found(import, "%s/%s is here, and %s has it no more: somebody took it away there", import->host, name, import->host);
+        return;
+    }
+    int rc = common(here, there.text, bytes);
+    if (rc < 0)
+        found(import, "%s: %s", here, strerror(-rc));
+    else if (!rc && strcmp(name, "ledger.jsonl") == 0)
+        other_ledger(import, here);
+    else if (!rc)
+        found(import, "%s is here, and what came under that name does not begin with it: one of them was changed", here);
+    else if (bytes[1] < bytes[0] && !import->older)
+        found(import, "%s has %lld bytes, and what came has %lld: what was written is never taken back", here, (long long)bytes[0],
+              (long long)bytes[1]);
+    import->files_longer += bytes[1] > bytes[0];
+}
+
+static void count_new(struct tb_import *import, const FTSENT *file, const char *name)
+{
+    import->files_new += file->fts_info == FTS_F && !tb_record_below(name) && access(path_of(import->to, name).text, F_OK) != 0;
+}
+
+// A packet may be older than what is here: it is of a moment. A folder is what its host has now.
+static void compare_all(struct tb_import *import)
+{
+    struct tb_import_path here = path_of(import->to, "ledger.jsonl"), there = path_of(import->folder, "ledger.jsonl");
+    off_t bytes[2] = {0};
+    struct stat about;
+    import->new_host = lstat(import->to, &about) != 0;
+    if (!import->new_host && !S_ISDIR(about.st_mode)) {
+        found(import, "%s is here, and is no folder", import->to);
+        return;
+    }
+    import->older = import->packet && common(here.text, there.text, bytes) == 1 && bytes[1] < bytes[0];
+    if (!import->new_host)
+        for_each(import, import->to, compare);
+    for_each(import, import->folder, count_new);
+}
+
+// --- bringing it home ----------------------------------------------------------------------------------------------------------
+
+// With renames that replace nothing where the file system has them.
+static int rename_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL || access(to, F_OK) == 0)
+        return errno == EINVAL ? -EEXIST : -errno;
+    return rename(from, to) ? -errno : 0;
+}
+
+static int copy(struct tb_import *import, const char *from, const char *to)
+{
+    const char *const argv[] = {"cp", "-RPf", "--", from, to, NULL};
+    return tb_child_tool(argv, path_of(import->below, ".words").text, import->below, import->why, sizeof import->why);
+}
+
+// By a copy under another name, since experiments/ may lie on another file system. One that is here is the same (import.c).
+static int record_place(struct tb_import *import, const char *name)
+{
+    struct tb_import_path from = path_of(import->folder, name);
+    char part[300];
+    struct stat about;
+    snprintf(part, sizeof part, "%.250s.part", name);
+    if (lstat(name, &about) == 0 || access(from.text, F_OK))
+        return 0;
+    if (mkdir(TB_RECORD_FOLDER, 0777) && errno != EEXIST)
+        return failed(import, TB_RECORD_FOLDER, -errno);
+    unlink(part); // of an import that crashed
+    int rc = copy(import, from.text, part);
+    if (rc)
+        return unlink(part), rc;
+    rc = tb_child_sync(TB_RECORD_FOLDER);
+    if (!rc)
+        rc = rename_new(part, name);
+    if (!rc)
+        rc = tb_child_sync(TB_RECORD_FOLDER);
+    return rc ? unlink(part), failed(import, name, rc) : 0;
+}
+
+static int records_place(struct tb_import *import)
+{
+    const struct tb_chain *ledger = &import->ledger;
+    int rc = 0;
+    for (size_t i = 0; i < ledger->count && !rc; i++)
+        if (strcmp(tb_member_text(ledger->entries[i].object, "t"), "record") == 0)
+            rc = record_place(import, tb_member_text(ledger->entries[i].object, "path"));
+    if (!rc)
+        tb_child_remove(path_of(import->folder, TB_RECORD_FOLDER).text);
+    return rc;
+}
+
+// What is at home, and over it what came: the longer files and the new ones.
+static int unite(struct tb_import *import, const char *new)
+{
+    struct tb_import_path ledger = path_of(import->folder, "ledger.jsonl");
+    if (import->older && unlink(ledger.text))
+        return failed(import, ledger.text, -errno);
+    int rc = copy(import, import->to, new);
+    return rc ? rc : copy(import, path_of(import->folder, ".").text, new);
+}
+
+// In one step, but on file systems that cannot exchange, as NFS.
+static int exchange(struct tb_import *import, const char *new)
+{
+    struct tb_import_path old = path_of(import->below, ".old");
+    int rc = renameat2(AT_FDCWD, new, AT_FDCWD, import->to, RENAME_EXCHANGE) ? -errno : 0;
+    if (rc == -EINVAL || rc == -ENOSYS) {
+        rc = rename(import->to, old.text) ? -errno : 0;
+        if (!rc && rename(new, import->to)) {
+            rc = -errno;
+            rename(old.text, import->to);
+        }
+    }
+    return rc;
+}
+
+static int place(struct tb_import *import)
+{
+    struct tb_import_path new = path_of(import->below, ".new");
+    int rc = import->new_host ? 0 : unite(import, new.text);
+    if (rc)
+        return rc;
+    rc = tb_child_sync(import->below);
+    if (rc)
+        return failed(import, import->below, rc);
+    rc = import->new_host ? rename_new(import->folder, import->to) : exchange(import, new.text);
+    if (!rc)
+        rc = tb_child_sync(import->config->root);
+    return rc ? failed(import, import->to, rc) : 0;
+}
+
+static int checkpoint_keep(struct tb_import *import)
+{
+    const char *text = tb_member_text(import->verified, "checkpoint");
+    char path[PATH_MAX], new[PATH_MAX + 8];
+    struct tb_journal *journal = NULL;
+    snprintf(path, sizeof path, "%.3000s/%s", import->config->checkpoints, import->host);
+    snprintf(new, sizeof new, "%s.new", path);
+    unlink(new);
+    int rc = tb_journal_open(&journal, &(struct tb_journal_config){.path = new, .create = true});
+    if (!rc)
+        rc = tb_journal_append(journal, text, strlen(text));
+    if (!rc)
+        rc = tb_journal_append(journal, "\n", 1);
+    tb_journal_close(journal);
+    if (!rc && rename(new, path))
+        rc = -errno;
+    if (!rc)
+        rc = tb_child_sync(import->config->checkpoints);
+    return !rc ? 0
+               : refused(import, rc, "%s is home, but its checkpoint is not kept: %s: %s. Import it again when that is put right",
+                         import->host, path, strerror(-rc));
+}
+
+int tb_import_file(struct tb_import *import)
+{
+    int rc = records_place(import);
+    if (!rc && (import->new_host || import->files_new || import->files_longer))
+        rc = place(import);
+    if (!rc && import->config->checkpoints && !import->older)
+        rc = checkpoint_keep(import);
+    return rc;
+}
+
 // --- open, close ---------------------------------------------------------------------------------------------------------------
 
-static int stage_make(struct tb_import *import, char *why, size_t why_bytes)
+static int stage_make(struct tb_import *import)
 {
     const char *temporary = getenv("TMPDIR"), *parent = import->config->root;
     if (import->config->dry_run)
@@ -335,80 +531,73 @@ static int stage_make(struct tb_import *import, char *why, size_t why_bytes)
     else if (mkdir(parent, 0777) == 0)
         import->made_root = true;
     else if (errno != EEXIST)
-        return snprintf(why, why_bytes, "%s: %s", parent, strerror(errno)), -errno;
+        return failed(import, parent, -errno);
     snprintf(import->below, sizeof import->below, "%.3000s/.import-XXXXXX", parent);
     if (mkdtemp(import->below))
         return 0;
-    int rc = -errno;
-    snprintf(why, why_bytes, "%s: cannot unpack here: %s", parent, strerror(-rc));
     import->below[0] = '\0';
-    return rc;
+    return failed(import, parent, -errno);
 }
 
-static int folder_take(struct tb_import *import, const char *source, char *why, size_t why_bytes)
+static int folder_take(struct tb_import *import, const char *source)
 {
-    char words[PATH_MAX], ledger[PATH_MAX + 16];
     const char *const argv[] = {"cp", "-RP", "--", source, import->folder, NULL}, *name = strrchr(source, '/') + 1;
-    snprintf(ledger, sizeof ledger, "%s/ledger.jsonl", source);
-    if (access(ledger, F_OK))
-        return snprintf(why, why_bytes, "%s: no host's record, which is a folder HOST/ with a ledger.jsonl", source), -EINVAL;
+    if (access(path_of(source, "ledger.jsonl").text, F_OK))
+        return refused(import, -EINVAL, "%s: no host's record, which is a folder HOST/ with a ledger.jsonl", source);
     if (!tb_tar_name_valid(name) || strchr(name, '/') || strlen(name) >= sizeof import->host)
-        return snprintf(why, why_bytes, "%s: '%s' cannot name a host", source, name), -EINVAL;
+        return refused(import, -EINVAL, "%s: '%s' cannot name a host", source, name);
     memcpy(import->host, name, strlen(name) + 1);
     snprintf(import->folder, sizeof import->folder, "%s/%s", import->below, import->host);
-    snprintf(words, sizeof words, "%.4000s/.words", import->below);
-    return tb_child_tool(argv, words, import->below, why, why_bytes);
+    return tb_child_tool(argv, path_of(import->below, ".words").text, import->below, import->why, sizeof import->why);
 }
 
-static int take(struct tb_import *import, bool *packet, char *why, size_t why_bytes)
+static int take(struct tb_import *import, bool *packet)
 {
     char source[PATH_MAX];
     struct stat about;
     if (!realpath(import->config->source, source) || stat(source, &about))
-        return snprintf(why, why_bytes, "%s: %s", import->config->source, strerror(errno)), -errno;
+        return failed(import, import->config->source, -errno);
     *packet = S_ISREG(about.st_mode);
     if (!*packet && !S_ISDIR(about.st_mode))
-        return snprintf(why, why_bytes, "%s: neither a packet nor a folder", source), -EINVAL;
-    int rc = stage_make(import, why, why_bytes);
+        return refused(import, -EINVAL, "%s: neither a packet nor a folder", source);
+    int rc = stage_make(import);
     if (!rc)
-        rc = *packet ? tb_tar_unpack(source, import->below, import->host, why, why_bytes)
-                     : folder_take(import, source, why, why_bytes);
+        rc = *packet ? tb_tar_unpack(source, import->below, import->host, import->why, sizeof import->why)
+                     : folder_take(import, source);
     snprintf(import->folder, sizeof import->folder, "%s/%s", import->below, import->host);
     snprintf(import->to, sizeof import->to, "%.3000s/%s", import->config->root, import->host);
     return rc;
 }
 
-static int lock(struct tb_import *import, char *why, size_t why_bytes)
+static int lock(struct tb_import *import)
 {
-    char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/ledger.jsonl", import->to);
-    int rc = import->config->dry_run ? 0 : tb_journal_open(&import->lock, &(struct tb_journal_config){.path = path, .lock = true});
-    if (rc && rc != -ENOENT && rc != -ENOTDIR)
-        return snprintf(why, why_bytes, "%s: %s", path,
-                        rc == -EWOULDBLOCK ? "a run is writing to it: try again later" : strerror(-rc)),
-               rc;
-    return 0;
+    struct tb_import_path ledger = path_of(import->to, "ledger.jsonl");
+    const struct tb_journal_config config = {.path = ledger.text, .lock = true};
+    int rc = import->config->dry_run ? 0 : tb_journal_open(&import->lock, &config);
+    if (rc == -EWOULDBLOCK)
+        return refused(import, -EWOULDBLOCK, "%s: a run is writing to it: try again later", ledger.text);
+    return rc && rc != -ENOENT && rc != -ENOTDIR ? failed(import, ledger.text, rc) : 0;
 }
 
-int tb_import_open(struct tb_import *out, const struct tb_import_config *config, char *why, size_t why_bytes)
+int tb_import_open(struct tb_import *out, const struct tb_import_config *config)
 {
     bool packet = false;
     *out = (struct tb_import){.config = config, .findings = json_array(), .remarks = json_array()};
-    int rc = out->findings && out->remarks ? take(out, &packet, why, why_bytes) : -ENOMEM;
+    int rc = out->findings && out->remarks ? take(out, &packet) : -ENOMEM;
     if (!rc && config->key && !packet)
-        return snprintf(why, why_bytes, "--key: %s is a folder, and only a packet is signed", config->source), -EINVAL;
+        return refused(out, -EINVAL, "--key: %s is a folder, and only a packet is signed", config->source);
     if (!rc)
-        rc = lock(out, why, why_bytes);
+        rc = lock(out);
     if (rc || !ledger_open(out) || (packet && !packet_open(out)))
         return rc;
-    files_check(out);
+    for_each(out, out->folder, file_check);
     entries_check(out);
     if (json_array_size(out->findings) == 0) {
-        rc = verify(out, why, why_bytes);
-        tb_import_compare(out);
+        rc = verify(out);
+        compare_all(out);
     }
     if (!rc && out->failed)
-        return snprintf(why, why_bytes, "out of memory"), -ENOMEM;
+        return failed(out, config->source, -ENOMEM);
     return rc;
 }
 

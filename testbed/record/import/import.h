@@ -19,12 +19,17 @@ struct tb_import_config {
     bool dry_run;               // look at it in TMPDIR, and bring nothing home
 };
 
+struct tb_import_path {
+    char text[PATH_MAX + 400];
+};
+
 struct tb_import {
     const struct tb_import_config *config;
     char below[PATH_MAX];       // where HOST/ lies meanwhile; it goes with tb_import_close()
     char folder[PATH_MAX + TB_TAR_HOST], to[PATH_MAX]; // the host's folder, as it came and at home
     char host[TB_TAR_HOST];
     const json_t *packet;       // the packet's line in the ledger, its last; NULL: a folder came
+    struct tb_import_path sealed; // its folder in `folder`, with the seal
     struct tb_chain ledger;
     struct tb_journal *lock;    // of the ledger at home
     json_t *findings, *remarks; // strings: each thing that is wrong; what is no reason to refuse it and should be known
@@ -33,22 +38,16 @@ struct tb_import {
     bool made_root, new_host, older; // older: the ledger at home has all of this one, and more
     size_t files_new, files_longer;
     bool failed;                // out of memory: the findings are worth nothing
+    char why[1024];             // after an error: one sentence
 };
 
 // Looks at everything that can be known without bringing it home. 0: see `findings`; -ENOENT: there is no such source; -EINVAL: it
-// is neither packet nor record; -errno. `why` is one sentence. `config` is the caller's until tb_import_close(), due in any case.
-int tb_import_open(struct tb_import *out, const struct tb_import_config *config, char *why, size_t why_bytes);
+// is neither packet nor record; -errno. `config` is the caller's until tb_import_close(), due in any case.
+int tb_import_open(struct tb_import *out, const struct tb_import_config *config);
 
-// Brings it home; there are no findings. Its records go to experiments/, and the host's checkpoint is kept. 0 or -errno, with why.
-int tb_import_file(struct tb_import *import, char *why, size_t why_bytes);
+// Brings it home; there are no findings. Its records go to experiments/, and the host's checkpoint is kept. 0 or -errno.
+int tb_import_file(struct tb_import *import);
 
 void tb_import_close(struct tb_import *import);
-
-// --- what the parts share ---
-
-void tb_import_found(struct tb_import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-// Adds a finding for each file at home that is not the beginning of what came under its name.
-void tb_import_compare(struct tb_import *import);
 
 #endif

@@ -17,6 +17,7 @@
 #ifndef TB_PACKET_H
 #define TB_PACKET_H
 
+#include <limits.h>
 #include <stdint.h>
 
 #include "testbed/record/ledger.h"
@@ -29,27 +30,36 @@
 
 struct tb_packet_part {         // a file of the packet that is in no ledger
     const char *name;           // "topo.json"
-    char *text;                 // NULL: there is none, and no such file
+    char *text;                 // malloc'd; NULL: there is none, and no such file
 };
+enum { TB_PACKET_MATRIX = 3, TB_PACKET_PARTS };
 
-struct tb_packet_making {
-    const char *root, *host, *output;
-    const char *kind;           // "hardware", "virtual", "emulated", "unknown"
+struct tb_packet {
+    const char *root, *output;
+    char host[64];
     const char *sign;           // a private key, or NULL
-    const struct tb_packet_part *parts;
-    size_t parts_count;
+    char kind[16];              // "hardware", "virtual", "emulated", "unknown"
+    struct tb_packet_part parts[TB_PACKET_PARTS]; // the last one is the matrix
     struct tb_checkpoint checkpoint; // what sealed it
     uint64_t bytes;             // of the archive
+    char why[1024];             // after an error: one sentence
+    // of tb_packet_pack()
+    struct tb_ledger *ledger;
+    json_t *names, *files;      // all that goes into the archive; of these, what the packet's line has the hash of
+    char id[TB_PACKET_ID];
+    char folder[PATH_MAX];      // root/HOST
+    char scratch[PATH_MAX];     // with the seal, and links to all else: what tar packs; "" until it is there
 };
 
-// The parts that say what machine this is, and its kind; a text is malloc'd, or NULL where this host has none.
-enum { TB_PACKET_LOOKS = 3 };
-void tb_packet_look(struct tb_packet_part parts[TB_PACKET_LOOKS], char kind[16]);
+// Fills in the kind, and the parts that say what machine this is.
+void tb_packet_look(struct tb_packet *packet);
 
-// Enters the packet into the ledger of root/host and writes the archive. 0 or -errno, with one sentence in `why`.
-int tb_packet_pack(struct tb_packet_making *making, char *why, size_t why_bytes);
+// Enters the packet into the ledger of root/host and writes the archive. 0 or -errno.
+int tb_packet_pack(struct tb_packet *packet);
 
-// Does a packet's line say all that it must, in a known format, with names that lead nowhere? 0 or -EINVAL: why. verify_packet.c
+void tb_packet_close(struct tb_packet *packet);
+
+// Does a packet's line say all that it must, in a known format, with names that lead nowhere? 0 or -EINVAL: why. verify_host.c
 int tb_packet_line_check(const json_t *line, char *why, size_t why_bytes);
 
 #endif

@@ -10,12 +10,15 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "testbed/base/child.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/verify/verify_internal.h"
 
@@ -37,21 +40,16 @@ void tb_verify_finding(struct verify *verify, enum verify_witness witness, const
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    json_t *finding =
-        json_pack("{s:s, s:I, s:s, s:s}", "file", file, "line", (json_int_t)line, "what", what, "witness", names[witness]);
-    if (json_array_append_new(verify->findings, finding))
+    json_t *finding = json_pack("{s:s, s:I, s:s}", "file", file, "line", (json_int_t)line, "what", what);
+    if (names[witness] && json_object_set_new(finding, "witness", json_string(names[witness])))
         tb_verify_impossible(verify, -ENOMEM, "%s:%zu: %s", file, line, what);
+    tb_verify_add(verify, json_object_get(verify->report, names[witness] ? "findings" : "remarks"), finding);
 }
 
-void tb_verify_remark(struct verify *verify, const char *file, size_t line, const char *format, ...)
+void tb_verify_add(struct verify *verify, json_t *array, json_t *value)
 {
-    char what[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    if (json_array_append_new(verify->remarks, json_pack("{s:s, s:I, s:s}", "file", file, "line", (json_int_t)line, "what", what)))
-        tb_verify_impossible(verify, -ENOMEM, "%s:%zu: %s", file, line, what);
+    if (json_array_append_new(array, value))
+        tb_verify_impossible(verify, -ENOMEM, "out of memory");
 }
 
 void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...)
@@ -69,7 +67,7 @@ static bool is_found(const struct verify *verify, const char *file, const char *
 {
     size_t i;
     json_t *finding;
-    json_array_foreach (verify->findings, i, finding)
+    json_array_foreach (json_object_get(verify->report, "findings"), i, finding)
         if (strcmp(tb_member_text(finding, "file"), file) == 0 && strcmp(tb_member_text(finding, "what"), what) == 0)
             return true;
     return false;
@@ -114,15 +112,7 @@ static void compare(struct verify *verify, const struct verify_host *host, const
                           checkpoint->bytes);
 }
 
-static const struct verify_host *find_host(const struct verify_host hosts[], size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(hosts[i].name, name) == 0)
-            return &hosts[i];
-    return NULL;
-}
-
-static void checkpoint_line(struct verify *verify, const struct verify_host hosts[], size_t count, const char *text, size_t line)
+static void checkpoint_line(struct verify *verify, const char *text, size_t line)
 {
     const struct tb_verify_config *config = verify->config;
     struct tb_checkpoint checkpoint;
@@ -131,7 +121,9 @@ static void checkpoint_line(struct verify *verify, const struct verify_host host
                              config->checkpoint, line);
         return;
     }
-    const struct verify_host *host = find_host(hosts, count, checkpoint.host);
+    const struct verify_host *host = NULL;
+    for (size_t i = 0; i < verify->hosts_count && !host; i++)
+        host = strcmp(verify->hosts[i].name, checkpoint.host) ? NULL : &verify->hosts[i];
     if (host)
         compare(verify, host, &checkpoint);
     else if (!config->host)
@@ -140,7 +132,7 @@ static void checkpoint_line(struct verify *verify, const struct verify_host host
                           config->root);
 }
 
-static void verify_checkpoint(struct verify *verify, const struct verify_host hosts[], size_t count)
+static void verify_checkpoint(struct verify *verify)
 {
     const char *path = verify->config->checkpoint;
     FILE *file = fopen(path, "re");
@@ -155,7 +147,7 @@ static void verify_checkpoint(struct verify *verify, const struct verify_host ho
         text[strcspn(text, "\n")] = '\0';
         if (!text[strspn(text, " \t\r")])
             continue;
-        checkpoint_line(verify, hosts, count, text, line);
+        checkpoint_line(verify, text, line);
         used++;
     }
     if (ferror(file))
@@ -164,6 +156,64 @@ static void verify_checkpoint(struct verify *verify, const struct verify_host ho
         tb_verify_impossible(verify, -EINVAL, "--checkpoint: %s: no checkpoint in it: a line is HOST BYTES HASH", path);
     free(text);
     fclose(file);
+}
+
+// --- the key -------------------------------------------------------------------------------------------------------------------
+//
+// Was the checkpoint signed by one of the allowed signers? Asked of ssh-keygen, which people have and know:
+//
+//     ssh-keygen -Y sign -n locus-checkpoint -f ~/.ssh/id_ed25519 CHECKPOINT        makes CHECKPOINT.sig
+//
+// Two questions: to whom the signature's key belongs (find-principals), and whether it is that person's signature of this file
+// (verify).
+
+#define NAMESPACE "locus-checkpoint"
+
+// The first line of the program's answer. 0, or -ECHILD when it said no.
+static int ask(const char *const argv[], const char *input, char *answer, size_t bytes)
+{
+    char *text = NULL;
+    size_t size;
+    int in = open(input, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        return -errno;
+    int error = tb_child_ask(&(struct tb_child){.argv = argv, .in = in}, &text, &size);
+    snprintf(answer, bytes, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+    free(text);
+    close(in);
+    return error;
+}
+
+static void verify_key(struct verify *verify)
+{
+    const char *checkpoint = verify->config->checkpoint, *key = verify->config->key;
+    char signature[PATH_MAX], principal[256], answer[256];
+    snprintf(signature, sizeof signature, "%s.sig", checkpoint);
+    if (access(key, R_OK) || access(checkpoint, R_OK)) {
+        tb_verify_impossible(verify, -EINVAL, "--key %s, --checkpoint %s: %s", key, checkpoint, strerror(errno));
+        return;
+    }
+    if (access(signature, F_OK) && errno == ENOENT) {
+        tb_verify_finding(verify, WITNESS_KEY, checkpoint, 1, "not signed: there is no %s", signature);
+        return;
+    }
+    const char *const find[] = {"ssh-keygen", "-Y", "find-principals", "-s", signature, "-f", key, NULL};
+    const char *const check[] = {"ssh-keygen", "-Y", "verify", "-n", NAMESPACE, "-s", signature, "-f", key, "-I", principal, NULL};
+    int error = ask(find, "/dev/null", principal, sizeof principal);
+    bool known = !error;
+    if (!error)
+        error = ask(check, checkpoint, answer, sizeof answer);
+    if (error == -ENOENT)
+        tb_verify_impossible(verify, -EINVAL, "--key: ssh-keygen is not installed. Install OpenSSH's client, or leave --key out");
+    else if (error && error != -ECHILD)
+        tb_verify_impossible(verify, error, "--key: ssh-keygen: %s", strerror(-error));
+    else if (!known)
+        tb_verify_finding(verify, WITNESS_KEY, checkpoint, 1, "%s is of nobody who may sign by %s", signature, key);
+    else if (error)
+        tb_verify_finding(verify, WITNESS_KEY, checkpoint, 1, "%s is not %s's signature of this file for " NAMESPACE, signature,
+                          principal);
+    else
+        json_object_set_new(verify->report, "signed_by", json_string(principal));
 }
 
 // --- hosts ---------------------------------------------------------------------------------------------------------------------
@@ -184,26 +234,27 @@ static int visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-// Names of the hosts' folders, sorted. *names and its members are malloc'd. The number, or -1 after tb_verify_impossible().
-static int hosts_list(struct verify *verify, struct dirent ***names)
+// By name.
+static void hosts_load(struct verify *verify)
 {
     const struct tb_verify_config *config = verify->config;
-    int count = scandir(config->root, names, visible, alphasort), kept = 0;
-    if (count < 0) {
+    struct dirent **names = NULL;
+    int count = scandir(config->root, &names, visible, alphasort);
+    if (count < 0)
         tb_verify_impossible(verify, -EINVAL, "%s: %s. Run this where the record is, or name its folder with --logs", config->root,
                              strerror(errno));
-        return -1;
-    }
+    verify->hosts = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *verify->hosts);
+    if (!verify->hosts || !verify->report)
+        tb_verify_impossible(verify, -ENOMEM, "out of memory");
     for (int i = 0; i < count; i++) {
-        bool wanted = !config->host || strcmp(config->host, (*names)[i]->d_name) == 0;
-        if (wanted && is_folder(verify, (*names)[i]->d_name))
-            (*names)[kept++] = (*names)[i];
-        else
-            free((*names)[i]);
+        bool wanted = !config->host || strcmp(config->host, names[i]->d_name) == 0;
+        if (wanted && is_folder(verify, names[i]->d_name) && !verify->rc)
+            tb_verify_host(verify, names[i]->d_name, &verify->hosts[verify->hosts_count++]);
+        free(names[i]);
     }
-    if (!kept && config->host)
+    free(names);
+    if (!verify->hosts_count && config->host)
         tb_verify_impossible(verify, -EINVAL, "--host: there is no %s/%s", config->root, config->host);
-    return kept;
 }
 
 static json_t *host_report(const struct verify_host *host)
@@ -220,50 +271,29 @@ static json_t *host_report(const struct verify_host *host)
                      "checkpoint", text);
 }
 
-static json_t *hosts_report(const struct verify_host hosts[], size_t count)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        if (hosts[i].chain.count)
-            json_array_append_new(list, host_report(&hosts[i]));
-    return list;
-}
-
 int tb_verify(const struct tb_verify_config *config, json_t **report, char *why, size_t why_bytes)
 {
-    struct verify verify = {.config = config, .findings = json_array(), .remarks = json_array()};
-    struct dirent **names = NULL;
-    json_t *git = NULL, *signer = NULL;
-    int count = hosts_list(&verify, &names);
-    struct verify_host *hosts = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *hosts);
-    if (!hosts || !verify.findings || !verify.remarks)
-        tb_verify_impossible(&verify, -ENOMEM, "out of memory");
-    for (int i = 0; i < count && hosts; i++)
-        tb_verify_host(&verify, names[i]->d_name, &hosts[i]);
+    struct verify verify = {.config = config};
+    verify.report = json_pack("{s:[], s:[], s:[], s:n, s:n}", "findings", "remarks", "hosts", "git", "signed_by");
+    hosts_load(&verify);
     if (!verify.rc)
-        tb_verify_records(&verify, hosts, (size_t)count);
+        tb_verify_records(&verify);
     if (!verify.rc && config->key)
-        tb_verify_key(&verify, &signer);
+        verify_key(&verify);
     if (!verify.rc && config->checkpoint)
-        verify_checkpoint(&verify, hosts, (size_t)count);
+        verify_checkpoint(&verify);
     if (!verify.rc && config->git)
-        tb_verify_git(&verify, hosts, (size_t)count, &git);
-    *report = verify.rc ? NULL
-                        : json_pack("{s:O, s:O, s:o, s:O?, s:O?}", "findings", verify.findings, "remarks", verify.remarks, "hosts",
-                                    hosts_report(hosts, (size_t)count), "git", git, "signed_by", signer);
-    if (!verify.rc && !*report)
-        tb_verify_impossible(&verify, -ENOMEM, "out of memory");
-    snprintf(why, why_bytes, "%s", verify.why);
-    for (int i = 0; i < count; i++) {
-        if (hosts)
-            tb_verify_host_close(&hosts[i]);
-        free(names[i]);
+        tb_verify_git(&verify);
+    for (size_t i = 0; i < verify.hosts_count; i++) {
+        if (verify.hosts[i].chain.count)
+            tb_verify_add(&verify, json_object_get(verify.report, "hosts"), host_report(&verify.hosts[i]));
+        tb_verify_host_close(&verify.hosts[i]);
     }
-    free(names);
-    free(hosts);
-    json_decref(git);
-    json_decref(signer);
-    json_decref(verify.findings);
-    json_decref(verify.remarks);
+    free(verify.hosts);
+    if (verify.rc) {
+        snprintf(why, why_bytes, "%s", verify.why);
+        json_decref(verify.report);
+    }
+    *report = verify.rc ? NULL : verify.report;
     return verify.rc;
 }

@@ -12,6 +12,7 @@
 #include "testbed/record/verify/verify.h"
 
 enum verify_witness {
+    WITNESS_NONE, // it is a remark
     WITNESS_LOG,
     WITNESS_LEDGER,
     WITNESS_LEDGER_CHAIN,
@@ -21,19 +22,12 @@ enum verify_witness {
     WITNESS_FILES,
 };
 
-struct verify {
-    const struct tb_verify_config *config;
-    json_t *findings, *remarks;
-    int rc;
-    char why[512];
-};
-
 // A run as the ledger tells it. Text is borrowed from the ledger's chain.
 struct verify_run {
     const char *id, *nonce, *kind, *postulate_id, *postulate_sha256;
     const char *postulate_path; // as it was filed; NULL: it was not, or only afterwards
     size_t filed;               // the line of that filing; 0: none
-    char postulate_commit[TB_HASH_TEXT], build_commit[TB_HASH_TEXT]; // as its log names them; ""
+    char commits[2][TB_HASH_TEXT]; // of its postulate and of its source, as its log names them; ""
     const json_t *close;        // NULL: never closed
     size_t line;                // of its opening
     char log[PATH_MAX];
@@ -49,12 +43,23 @@ struct verify_host {
     json_t *crashed;
 };
 
+struct verify {
+    const struct tb_verify_config *config;
+    json_t *report;             // what tb_verify() returns
+    struct verify_host *hosts;
+    size_t hosts_count;
+    int rc;
+    char why[512];
+};
+
 void tb_verify_finding(struct verify *verify, enum verify_witness witness, const char *file, size_t line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 // Nothing is damaged, but whoever reads the record should know.
-void tb_verify_remark(struct verify *verify, const char *file, size_t line, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+#define tb_verify_remark(verify, ...) tb_verify_finding(verify, WITNESS_NONE, __VA_ARGS__)
+
+// Adds a value that was made just now, and takes it over.
+void tb_verify_add(struct verify *verify, json_t *array, json_t *value);
 
 // The question cannot be answered.
 void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -67,19 +72,9 @@ void tb_verify_host(struct verify *verify, const char *name, struct verify_host 
 void tb_verify_host_close(struct verify_host *host);
 
 // Are the runs of all records known? They may be other hosts': records are often written on one machine. And is every record filed?
-void tb_verify_records(struct verify *verify, const struct verify_host hosts[], size_t count);
+void tb_verify_records(struct verify *verify);
 
-// One run's log; and what does not belong below the host's folder: symbolic links, and logs that no run wrote.
-void tb_verify_log(struct verify *verify, struct verify_host *host, struct verify_run *run);
-void tb_verify_strays(struct verify *verify, const struct verify_host *host);
-
-// A packet's line of the ledger, with the files that it seals.
-void tb_verify_packet(struct verify *verify, struct verify_host *host, const json_t *entry, size_t line);
-
-// *report is the "git" member.
-void tb_verify_git(struct verify *verify, const struct verify_host hosts[], size_t hosts_count, json_t **report);
-
-// *signer is the "signed_by" member.
-void tb_verify_key(struct verify *verify, json_t **signer);
+// Fills in the report's member "git".
+void tb_verify_git(struct verify *verify);
 
 #endif

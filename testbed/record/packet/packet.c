@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// packet: from a host and its record to the archive. It begins with what the packet says of the machine: topology, hwloc's XML, and
+// the doctor's findings in their short form, as in the header of a log. What the doctor's commands say of devices and processes
+// stays on the host.
+//
+// Then the order is that of the seal: the files, the ledger's line that has their hashes, the checkpoint. The ledger stays locked
+// until the archive has its name, so nobody appends between. A crash leaves files that no ledger knows, or a packet that was sealed
+// and not archived: both are harmless, and the next call makes another one.
+#include "testbed/record/packet/packet.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "placement/base/version.h"
+#include "testbed/base/child.h"
+#include "testbed/base/json.h"
+#include "testbed/host/doctor/doctor.h"
+#include "testbed/host/environment.h"
+#include "testbed/host/host.h"
+#include "testbed/host/topology/topo_view.h"
+#include "testbed/record/names.h"
+#include "testbed/record/packet/tar.h"
+#include "testbed/record/verify/verify.h"
+#include "topo/topo.h"
+
+#define PATH_ROOM (PATH_MAX + 400)
+
+// --- the machine ---------------------------------------------------------------------------------------------------------------
+
+static char *dumped(json_t *object)
+{
+    char *text = object ? json_dumps(object, JSON_INDENT(1)) : NULL;
+    json_decref(object);
+    return text;
+}
+
+static char *topo_text(void)
+{
+    struct locus_topo *topo = NULL;
+    struct tb_topo_host host = {.numa_balancing = -1};
+    if (locus_topo_open(&topo, NULL, NULL, 0))
+        return NULL;
+    tb_topo_host_probe(topo, &host);
+    char *text = dumped(tb_topo_json(topo, NULL, &host));
+    locus_topo_close(topo);
+    return text;
+}
+
+static char *xml_text(void)
+{
+    struct tb_host host = {.root = ""};
+    json_t *hwloc = tb_environment_hwloc(&host);
+    const char *xml = tb_member_text(hwloc, "xml");
+    char *text = strncmp(xml, "<?xml", 5) == 0 ? strdup(xml) : NULL;
+    json_decref(hwloc);
+    return text;
+}
+
+static char *doctor_text(char kind[16])
+{
+    static const char *const kinds[][2] = {{"emulated", "emulated"}, {"virtual", "virtual"}, {"bare metal", "hardware"}};
+    struct tb_doctor *doctor = calloc(1, sizeof *doctor);
+    char *text = NULL;
+    if (doctor && tb_doctor_look("", doctor) == 0) {
+        const struct tb_finding *machine = tb_doctor_find(doctor, "machine");
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds && machine; i++)
+            if (strncmp(machine->now, kinds[i][0], strlen(kinds[i][0])) == 0)
+                snprintf(kind, 16, "%s", kinds[i][1]);
+        text = dumped(tb_doctor_header(doctor));
+        tb_doctor_close(doctor);
+    }
+    free(doctor);
+    return text;
+}
+
+void tb_packet_look(struct tb_packet *packet)
+{
+    snprintf(packet->kind, sizeof packet->kind, "unknown");
+    packet->parts[0] = (struct tb_packet_part){"topo.json", topo_text()};
+    packet->parts[1] = (struct tb_packet_part){"topo.xml", xml_text()};
+    packet->parts[2] = (struct tb_packet_part){"doctor.json", doctor_text(packet->kind)};
+}
+
+// --- the record ----------------------------------------------------------------------------------------------------------------
+
+static int failed(struct tb_packet *packet, const char *what, int rc)
+{
+    snprintf(packet->why, sizeof packet->why, "%.800s: %s%s", what, strerror(-rc),
+             rc == -ENOSPC || rc == -EDQUOT
+                 ? ". Make room, or name another place with -o. The record has everything: `locus packet --no-run` packs it"
+                 : "");
+    return rc;
+}
+
+static int names_make(struct tb_packet *packet)
+{
+    unsigned char random[3];
+    char stamp[24];
+    time_t now = time(NULL);
+    struct tm utc;
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random || !gmtime_r(&now, &utc))
+        return failed(packet, "the packet's name", -EIO);
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+    snprintf(packet->id, sizeof packet->id, "%s-%02x%02x%02x", stamp, random[0], random[1], random[2]);
+    int length = snprintf(packet->folder, sizeof packet->folder, "%s/%s", packet->root, packet->host);
+    return length < PATH_MAX - 256 ? 0 : failed(packet, packet->root, -ENAMETOOLONG);
+}
+
+// A record that is damaged here would be refused there.
+static int record_check(struct tb_packet *packet)
+{
+    const struct tb_verify_config config = {.root = packet->root, .host = packet->host};
+    json_t *report = NULL;
+    int rc = tb_verify(&config, &report, packet->why, sizeof packet->why);
+    const json_t *first = rc ? NULL : json_array_get(json_object_get(report, "findings"), 0);
+    if (first) {
+        snprintf(packet->why, sizeof packet->why,
+                 "%s: the record is not whole, so it was not packed: %s (see: locus verify --logs %s --host %s)",
+                 tb_member_text(first, "file"), tb_member_text(first, "what"), packet->root, packet->host);
+        rc = -EUCLEAN;
+    }
+    json_decref(report);
+    return rc;
+}
+
+// --- what goes into it ---------------------------------------------------------------------------------------------------------
+
+// Records lie where ledgers name them, everything else below the host's folder.
+static const char *folder_of(const struct tb_packet *packet, const char *name)
+{
+    return tb_record_below(name) ? "." : packet->folder;
+}
+
+static int part_write(struct tb_packet *packet, const struct tb_packet_part *part, const char *name)
+{
+    char path[PATH_ROOM];
+    struct tb_journal *journal = NULL;
+    snprintf(path, sizeof path, "%s/%s", packet->folder, name);
+    int rc = tb_journal_open(&journal, &(struct tb_journal_config){.path = path, .create = true});
+    if (!rc)
+        rc = tb_journal_append(journal, part->text, strlen(part->text));
+    tb_journal_close(journal);
+    return rc ? failed(packet, path, rc) : 0;
+}
+
+// Once, and a plain file.
+static int list(struct tb_packet *packet, const char *name, bool hash)
+{
+    char path[PATH_ROOM], sha256[TB_HASH_TEXT];
+    struct stat about;
+    size_t i;
+    json_t *known;
+    json_array_foreach (packet->names, i, known)
+        if (strcmp(json_string_value(known), name) == 0)
+            return 0;
+    snprintf(path, sizeof path, "%s/%.300s", folder_of(packet, name), name);
+    int rc = !tb_tar_name_valid(name) ? -EINVAL : lstat(path, &about) ? -errno : S_ISREG(about.st_mode) ? 0 : -EINVAL;
+    if (!rc && hash)
+        rc = tb_hash_file(path, sha256);
+    if (!rc && hash && json_object_set_new(packet->files, name, json_string(sha256)))
+        rc = -ENOMEM;
+    if (!rc && json_array_append_new(packet->names, json_string(name)))
+        rc = -ENOMEM;
+    return rc ? failed(packet, path, rc) : 0;
+}
+
+static int parts_list(struct tb_packet *packet)
+{
+    char name[TB_TAR_NAME];
+    int rc = 0;
+    for (size_t i = 0; i < TB_PACKET_PARTS && !rc; i++) {
+        const struct tb_packet_part *part = &packet->parts[i];
+        if (!part->text)
+            continue;
+        snprintf(name, sizeof name, TB_PACKET_FOLDER "/%s/%.30s", packet->id, part->name);
+        rc = part_write(packet, part, name);
+        if (!rc)
+            rc = list(packet, name, true);
+    }
+    return rc;
+}
+
+// A log that was closed has its last hash in the ledger. That earlier packets are as they were sealed has been verified.
+static int entry_list(struct tb_packet *packet, const json_t *entry)
+{
+    const char *type = tb_member_text(entry, "t"), *name;
+    json_t *sha256;
+    int rc = 0;
+    if (strcmp(type, "open") == 0)
+        return list(packet, tb_member_text(entry, "log"),
+                    !tb_ledger_find(packet->ledger, "close", "run", tb_member_text(entry, "run")));
+    if (strcmp(type, "record") == 0)
+        return list(packet, tb_member_text(entry, "path"), false);
+    json_object_foreach (strcmp(type, "packet") ? NULL : json_object_get(entry, "files"), name, sha256)
+        if (!rc)
+            rc = list(packet, name, false);
+    return rc;
+}
+
+static int files_list(struct tb_packet *packet)
+{
+    const struct tb_chain *chain = tb_ledger_chain(packet->ledger);
+    packet->names = json_pack("[s]", "ledger.jsonl");
+    packet->files = json_object();
+    int rc = packet->names && packet->files ? parts_list(packet) : failed(packet, "the list of files", -ENOMEM);
+    for (size_t i = 0; i < chain->count && !rc; i++)
+        rc = entry_list(packet, chain->entries[i].object);
+    return rc;
+}
+
+// --- ledger and seal -----------------------------------------------------------------------------------------------------------
+
+// From here on the record knows of the packet.
+static int seal(struct tb_packet *packet)
+{
+    json_t *environment = tb_environment("");
+    const json_t *build = json_object_get(environment, "build");
+    json_t *entry = json_pack("{s:s, s:s, s:i, s:s, s:{s:s, s:s, s:s, s:s}, s:O}", "t", "packet", "packet", packet->id, "format",
+                              TB_PACKET_FORMAT, "kind", packet->kind, "program", "version", LOCUS_VERSION, "commit",
+                              tb_member_text(build, "commit"), "dirty", tb_member_text(build, "dirty"), "binary_sha256",
+                              tb_member_text(build, "binary_sha256"), "files", packet->files);
+    int rc = entry ? tb_ledger_append(packet->ledger, entry) : -ENOMEM;
+    json_decref(entry);
+    json_decref(environment);
+    return rc ? failed(packet, packet->folder, rc) : 0;
+}
+
+static int sign(struct tb_packet *packet, const char *path)
+{
+    const char *const argv[] = {"ssh-keygen", "-Y", "sign", "-n", "locus-checkpoint", "-f", packet->sign, path, NULL};
+    int rc = tb_child_run(".", argv, "/dev/null", true);
+    if (rc)
+        snprintf(packet->why, sizeof packet->why, "--sign %s: ssh-keygen %s", packet->sign,
+                 rc == -ENOENT
+                     ? "is not installed: install OpenSSH's client, or leave --sign out"
+                     : "did not sign, so nothing was packed (try: ssh-keygen -Y sign -n locus-checkpoint -f KEY ANY-FILE)");
+    return rc;
+}
+
+static int seal_write(struct tb_packet *packet)
+{
+    char path[PATH_ROOM], text[256];
+    snprintf(path, sizeof path, "%s/%s/" TB_PACKET_SEAL, packet->scratch, packet->host);
+    tb_ledger_checkpoint(packet->ledger, &packet->checkpoint);
+    tb_checkpoint_text(&packet->checkpoint, text, sizeof text);
+    FILE *file = fopen(path, "we");
+    bool written = file && fprintf(file, "%s\n", text) > 0;
+    int rc = written ? 0 : -errno;
+    if (file && fclose(file) && !rc)
+        rc = -errno;
+    if (!rc)
+        rc = packet->sign ? sign(packet, path) : 0;
+    else
+        failed(packet, path, rc);
+    if (!rc && (json_array_append_new(packet->names, json_string(TB_PACKET_SEAL)) ||
+                (packet->sign && json_array_append_new(packet->names, json_string(TB_PACKET_SIGNATURE)))))
+        rc = failed(packet, path, -ENOMEM);
+    return rc;
+}
+
+// --- the archive ---------------------------------------------------------------------------------------------------------------
+
+static int scratch_make(struct tb_packet *packet)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[PATH_ROOM];
+    snprintf(packet->scratch, sizeof packet->scratch, "%.3000s/locus-packet-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (!mkdtemp(packet->scratch)) {
+        int rc = failed(packet, packet->scratch, -errno);
+        packet->scratch[0] = '\0';
+        return rc;
+    }
+    snprintf(path, sizeof path, "%s/%s", packet->scratch, packet->host);
+    return mkdir(path, 0777) ? failed(packet, path, -errno) : 0;
+}
+
+// The first part of a file's name, as a link to where it lies.
+static int link_make(struct tb_packet *packet, const char *name)
+{
+    char first[TB_TAR_NAME], from[PATH_ROOM], to[PATH_ROOM + TB_TAR_NAME], whole[PATH_MAX];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "/"), name);
+    snprintf(from, sizeof from, "%s/%s", folder_of(packet, name), first);
+    snprintf(to, sizeof to, "%s/%s/%s", packet->scratch, packet->host, first);
+    if (!realpath(from, whole) || (symlink(whole, to) && errno != EEXIST))
+        return failed(packet, from, -errno);
+    return 0;
+}
+
+static int archive_write(struct tb_packet *packet)
+{
+    char why[600];
+    struct stat about;
+    size_t i;
+    json_t *name;
+    int rc = scratch_make(packet);
+    json_array_foreach (packet->names, i, name)
+        if (!rc)
+            rc = link_make(packet, json_string_value(name));
+    if (!rc)
+        rc = seal_write(packet);
+    if (rc)
+        return rc;
+    rc = tb_tar_pack(packet->scratch, packet->host, packet->names, packet->output, why, sizeof why);
+    if (rc == -ECHILD || rc == -ENOPKG)
+        return snprintf(packet->why, sizeof packet->why, "%.400s: %s", packet->output, why), rc;
+    if (!rc && stat(packet->output, &about))
+        rc = -errno;
+    packet->bytes = rc ? 0 : (uint64_t)about.st_size;
+    return rc ? failed(packet, packet->output, rc) : 0;
+}
+
+int tb_packet_pack(struct tb_packet *packet)
+{
+    int rc = names_make(packet);
+    if (!rc)
+        rc = tb_ledger_open(&packet->ledger, packet->root, packet->host, false, packet->why, sizeof packet->why);
+    if (!rc)
+        rc = record_check(packet);
+    if (!rc)
+        rc = files_list(packet);
+    if (!rc)
+        rc = seal(packet);
+    return rc ? rc : archive_write(packet);
+}
+
+void tb_packet_close(struct tb_packet *packet)
+{
+    if (packet->scratch[0])
+        tb_child_remove(packet->scratch);
+    json_decref(packet->names);
+    json_decref(packet->files);
+    tb_ledger_close(packet->ledger);
+    for (size_t i = 0; i < TB_PACKET_PARTS; i++)
+        free(packet->parts[i].text);
+}
