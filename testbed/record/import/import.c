@@ -302,29 +302,16 @@ static int verify(struct tb_import *import)
 // --- does it go on? ------------------------------------------------------------------------------------------------------------
 
 // Is the shorter file the beginning of the longer one? Their lengths, and 1 or 0, or -errno.
-static int common(const char *here, const char *there, off_t bytes[2])
+static int common(const char *here, const char *there, size_t bytes[2])
 {
-    static char room[2][1 << 16];
-    const char *const paths[2] = {here, there};
-    struct stat about;
-    FILE *file[2] = {NULL};
-    int rc = 1;
-    for (int i = 0; i < 2 && rc == 1; i++) {
-        file[i] = fopen(paths[i], "re");
-        if (!file[i] || fstat(fileno(file[i]), &about))
-            rc = -errno;
-        bytes[i] = about.st_size;
-    }
-    off_t left = rc == 1 ? (bytes[0] < bytes[1] ? bytes[0] : bytes[1]) : 0;
-    while (rc == 1 && left > 0) {
-        size_t part = left < (off_t)sizeof room[0] ? (size_t)left : sizeof room[0];
-        bool read = fread(room[0], 1, part, file[0]) == part && fread(room[1], 1, part, file[1]) == part;
-        rc = !read ? -EIO : memcmp(room[0], room[1], part) == 0;
-        left -= (off_t)part;
-    }
-    for (int i = 0; i < 2; i++)
-        if (file[i])
-            fclose(file[i]);
+    char *ours = NULL, *theirs = NULL;
+    int rc = tb_file_read(here, &ours, &bytes[0]);
+    if (!rc)
+        rc = tb_file_read(there, &theirs, &bytes[1]);
+    if (!rc)
+        rc = memcmp(ours, theirs, bytes[0] < bytes[1] ? bytes[0] : bytes[1]) == 0;
+    free(ours);
+    free(theirs);
     return rc;
 }
 
@@ -352,7 +339,7 @@ static void compare(struct tb_import *import, const FTSENT *file, const char *na
 {
     const char *here = file->fts_path;
     struct tb_import_path there = path_of(import->folder, name);
-    off_t bytes[2] = {0};
+    size_t bytes[2] = {0};
     if (file->fts_info != FTS_F)
         return;
     if (access(there.text, F_OK)) {
@@ -368,8 +355,7 @@ static void compare(struct tb_import *import, const FTSENT *file, const char *na
     else if (!rc)
         found(import, "%s is here, and what came under that name does not begin with it: one of them was changed", here);
     else if (bytes[1] < bytes[0] && !import->older)
-        found(import, "%s has %lld bytes, and what came has %lld: what was written is never taken back", here, (long long)bytes[0],
-              (long long)bytes[1]);
+        found(import, "%s has %zu bytes, and what came has %zu: what was written is never taken back", here, bytes[0], bytes[1]);
     import->files_longer += bytes[1] > bytes[0];
 }
 
@@ -382,7 +368,7 @@ static void count_new(struct tb_import *import, const FTSENT *file, const char *
 static void compare_all(struct tb_import *import)
 {
     struct tb_import_path here = path_of(import->to, "ledger.jsonl"), there = path_of(import->folder, "ledger.jsonl");
-    off_t bytes[2] = {0};
+    size_t bytes[2] = {0};
     struct stat about;
     import->new_host = lstat(import->to, &about) != 0;
     if (!import->new_host && !S_ISDIR(about.st_mode)) {
@@ -490,25 +476,23 @@ static int place(struct tb_import *import)
 
 static int checkpoint_keep(struct tb_import *import)
 {
-    const char *text = tb_member_text(import->verified, "checkpoint");
-    char path[PATH_MAX], new[PATH_MAX + 8];
+    struct tb_import_path path = path_of(import->config->checkpoints, import->host);
+    char new[sizeof path.text + 8], text[256];
     struct tb_journal *journal = NULL;
-    snprintf(path, sizeof path, "%.3000s/%s", import->config->checkpoints, import->host);
-    snprintf(new, sizeof new, "%s.new", path);
+    snprintf(new, sizeof new, "%s.new", path.text);
+    snprintf(text, sizeof text, "%s\n", tb_member_text(import->verified, "checkpoint"));
     unlink(new);
     int rc = tb_journal_open(&journal, &(struct tb_journal_config){.path = new, .create = true});
     if (!rc)
         rc = tb_journal_append(journal, text, strlen(text));
-    if (!rc)
-        rc = tb_journal_append(journal, "\n", 1);
     tb_journal_close(journal);
-    if (!rc && rename(new, path))
+    if (!rc && rename(new, path.text))
         rc = -errno;
     if (!rc)
         rc = tb_child_sync(import->config->checkpoints);
     return !rc ? 0
                : refused(import, rc, "%s is home, but its checkpoint is not kept: %s: %s. Import it again when that is put right",
-                         import->host, path, strerror(-rc));
+                         import->host, path.text, strerror(-rc));
 }
 
 int tb_import_file(struct tb_import *import)

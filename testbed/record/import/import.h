@@ -8,8 +8,7 @@
 
 #include <limits.h>
 
-#include "testbed/record/ledger.h"
-#include "testbed/record/packet/tar.h"
+#include "testbed/record/packet/packet.h"
 
 struct tb_import_config {
     const char *source;         // a packet, or a folder HOST/

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// packet: what one host found out, in one archive to send (tar.h). `locus packet import` takes it home (import.h).
+// packet: what one host found out, in one archive to send. `locus packet import` takes it home (import.h).
 //
 //     HOST/seal                       the ledger's checkpoint: HOST BYTES HASH
 //     HOST/seal.sig                   somebody's signature of it, as of any checkpoint (ssh-keygen, namespace locus-checkpoint)
@@ -18,6 +18,7 @@
 #define TB_PACKET_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "testbed/record/ledger.h"
@@ -61,5 +62,28 @@ void tb_packet_close(struct tb_packet *packet);
 
 // Does a packet's line say all that it must, in a known format, with names that lead nowhere? 0 or -EINVAL: why. verify_host.c
 int tb_packet_line_check(const json_t *line, char *why, size_t why_bytes);
+
+// --- the archive ---
+//
+// Written and read by tar(1) in a process of its own. It is the one ustar that `tar` makes of its files by the options in packet.c:
+// plain files of mode 0644 of nobody, of no date, in the order of their names, each HOST/NAME. What is read is listed first, then
+// unpacked, then packed again, and refused unless both archives are the same to the byte. It is not compressed: no file can become
+// larger than the archive that it came in.
+//
+// Why not a library: libarchive would bring 15 more libraries into each process that is measured.
+
+#define TB_TAR_HOST 64 // with the NUL
+#define TB_TAR_NAME 256
+
+// Up to three parts between slashes, each of letters, digits, '.', '_' and '-', and none begins with a '.'.
+bool tb_tar_name_valid(const char *name);
+
+// Packs folder/HOST/NAME for each of `names` (an array of strings), following links, to `output`. List and words of tar lie in
+// `folder` afterwards. 0; -ENOSPC, -errno: nothing is left of the archive, and `why` is one sentence.
+int tb_tar_pack(const char *folder, const char *host, const json_t *names, const char *output, char *why, size_t why_bytes);
+
+// Unpacks an archive as folder/HOST, which must not be there, in an empty folder. All files have the same HOST, whose name is
+// returned. 0; -EINVAL: it is no such archive, or not to the byte; -errno: `why` is one sentence in either case.
+int tb_tar_unpack(const char *path, const char *folder, char host[TB_TAR_HOST], char *why, size_t why_bytes);
 
 #endif

@@ -20,7 +20,6 @@
 #include "testbed/record/ledger.h"
 #include "testbed/record/names.h"
 #include "testbed/record/packet/packet.h"
-#include "testbed/record/packet/tar.h"
 #include "testbed/record/verify/verify_internal.h"
 
 // --- lines of a ledger ---------------------------------------------------------------------------------------------------------
