@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // verify: which hosts there are, what older checkpoints say of their ledgers, and the report. The witnesses that lie within the
-// record itself are asked first (verify_ledger.c, verify_log.c), those outside it afterwards: only they can see a record whose end
+// record itself are asked first (verify_host.c), those outside it afterwards: only they can see a record whose end
 // was cut off or that was written anew as a whole.
 //
 // The folders are walked here and not by the store, which passes over what is no host: a link, a name that is too long, a folder of
