@@ -246,7 +246,7 @@ tests: $(unit_programs) $(call each,plain) $(preloads) $(if $(fuzz),$(call each,
 
 run: deps ## describe this machine, run a scoreboard and a replay; results in build/run (TRACE=file)
 	@$(MAKE) all
-	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run.sh
+	@LOCUS=$(B)/locus TRACE='$(TRACE)' OUT=build/run sh testbed/run/make_run.sh
 
 check: deps-check ## for every save: one build, its unit tests, layers, tidy (90 s)
 	@bash testbed/tests/suite.sh check

@@ -92,7 +92,7 @@ static const char documentation[] =
     "cancels: the interval holds how the samples scatter (rank-sum, unpaired), and not what else changed, so it is too narrow "
     "rather than too wide. What else changed is listed below it. Of two runs of one experiment each predicted figure is "
     "held against the other run's: it is reproduced when the two intervals overlap; an exact figure when it, or "
-    "what it means for the claim, is the same. testbed/reproduce.sh RUN makes a second run from the log of the first.\n\n"
+    "what it means for the claim, is the same. testbed/run/reproduce.sh RUN makes a second run from the log of the first.\n\n"
     "Examples:\n"
     "  locus report compare                             all hosts, all postulates\n"
     "  locus report compare 0005                        the predictions of one, by host\n"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# testbed/run.sh, which is `make run`: its steps with their seconds, its warning on a busy machine, its answer, and what happens
-# if a step fails. It is kept short: the measurements have one lap, and other steps are stubs. LOCUS=path/to/locus names the
-# program.
+# What `make run` does (testbed/run/make_run.sh): its steps with their seconds, its warning on a busy machine, its answer, and what
+# happens if a step fails. It is kept short: the measurements have one lap, and other steps are stubs. LOCUS=path/to/locus names
+# the program.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 cd "$(dirname "$0")/../.." || exit 1
@@ -31,7 +31,7 @@ chmod +x "$scratch/locus"
 run() { # ASSIGNMENT...
     rm -f "$scratch/calls"
     env REAL="$LOCUS" LOCUS="$scratch/locus" CALLS="$scratch/calls" OUT="$kept" ROUNDS=2 "$@" \
-        sh testbed/run.sh >"$out" 2>"$err"
+        sh testbed/run/make_run.sh >"$out" 2>"$err"
     status=$?
 }
 text() { holds "$1" "not in the text: $2" grep -qE -- "$2" "$out"; }

@@ -9,7 +9,7 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 LOCUS=$(realpath "$LOCUS")
-readme=$(realpath "$(dirname "$0")/../record/README.md") reproduce=$(realpath "$(dirname "$0")/../reproduce.sh")
+readme=$(realpath "$(dirname "$0")/../record/README.md") reproduce=$(realpath "$(dirname "$0")/../run/reproduce.sh")
 scenario=$(dirname "$LOCUS")/testbed/judge/tests/record_scenario
 . "$(dirname "$0")/cases.bash"
 export LOCUS_HOST=bm1 TMPDIR="$scratch/tmp"

@@ -143,7 +143,7 @@ holds and_says_so_at_its_top "$(head -n 8 "$scratch/out")" \
     eval "head -n 8 '$scratch/out' | grep -qF 'Made in an emulated machine (n2)'"
 prints compare_has_no_ratio 0 'made in an emulated guest (n2): counts, no times' "$LOCUS" report compare "$hardware" "$log"
 holds none_at_all "$(grep glibc "$scratch/out")" eval "grep -q 'glibc .* no times$' '$scratch/out'"
-prints reproducing_it_is_refused 2 'locus guest -m n2 -- run 0002 --seed' sh "$REPO/testbed/reproduce.sh" "$log"
+prints reproducing_it_is_refused 2 'locus guest -m n2 -- run 0002 --seed' sh "$REPO/testbed/run/reproduce.sh" "$log"
 prints report_counts_them 0 '2 of 7 runs were made in an emulated machine' \
     "$LOCUS" report --logs build/logs -o report.html
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Repeats a run from its log alone: sh testbed/reproduce.sh RUN [ROUNDS], at the top of a clone of the project.
+# Repeats a run from its log alone: sh testbed/run/reproduce.sh RUN [ROUNDS], at the top of a clone of the project.
 #
 # RUN is a run's id, its last six digits, or its log. The script builds the commit that the log names in a clone below $TMPDIR,
 # and runs the same experiment with the same seed and rounds (or ROUNDS), as a trial. The clone shares this repository's objects
@@ -16,7 +16,7 @@ refuse() { echo "reproduce: $*" >&2; exit 2; }
 give_up() { echo "reproduce: $*" >&2; exit 1; }
 header() { head -n 1 "$log" | jq -r "$1 // empty"; }
 
-[ $# -eq 1 ] || [ $# -eq 2 ] || refuse 'which run? (sh testbed/reproduce.sh a1b2c3, or with another number of rounds: a1b2c3 6)'
+[ $# -eq 1 ] || [ $# -eq 2 ] || refuse 'which run? (sh testbed/run/reproduce.sh a1b2c3, or with another number of rounds: a1b2c3 6)'
 command -v jq >/dev/null || refuse 'jq is not installed (apt-get install jq)'
 log=$("$LOCUS" report compare --json "$1" "$1") || exit 2
 log=$(printf '%s\n' "$log" | jq -r '.runs[0].path')
