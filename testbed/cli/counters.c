@@ -30,7 +30,7 @@ static const char doc[] =
     "socket, and *_snc the other half of this one; Arm counts accesses to another socket, to memory or caches.\n"
     "uncore      of whole packages and all that runs there; needs kernel.perf_event_paranoid <= 0 or CAP_PERFMON.\n"
     "\n"
-    "`locus run` counts them in laps of their own, behind those that are timed, because a thread that is counted runs slower, and "
+    "`locus run` counts them in laps of their own, after those that are timed, because a thread that is counted runs slower, and "
     "writes each value with the time it was wanted and the time it had the hardware; a value is never scaled. Software, "
     "cycles and instructions are counted in every round. The others take turns by rounds, one group of those that fit side by "
     "side, and what a prediction is about is counted in every round as well.\n"

@@ -112,7 +112,7 @@ static bool select_findings(struct tb_doctor *doctor, const struct arguments *ar
         if (is_asked_for(arguments, doctor->finding[i].id)) {
             struct tb_finding other = doctor->finding[kept];
             doctor->finding[kept++] = doctor->finding[i];
-            doctor->finding[i] = other; // behind the others, to be closed with them
+            doctor->finding[i] = other; // after the others, to be closed with them
         }
     tb_doctor_keep(doctor, kept);
     return true;

@@ -75,7 +75,7 @@ static const char documentation[] =
     "Measures this machine and leaves one sealed archive to send: what it is (topo), whether it is fit (doctor), what its memory "
     "costs (matrix), the runs of the flagship on several nodes, and LOCUS-EVAL.\v"
     "It takes a quarter of an hour or so; --list says what, and how long. NNNN... runs only these. An interrupted call loses "
-    "nothing that was sealed, and the next one goes on behind it. A machine with one node is welcome, too: what it cannot measure "
+    "nothing that was sealed, and the next one goes on after it. A machine with one node is welcome, too: what it cannot measure "
     "is recorded as that.\n\n"
     "Runs are official, as with `locus run --official`: in a clone of the project with nothing changed, built by make. An idle "
     "machine gives the better figures: see `locus doctor`. Nothing is installed or changed, and root is not needed.\n\n"

@@ -120,7 +120,7 @@ static void add_findings(struct tb_doc *doc, const json_t *report)
         json_array_foreach (tb_member(host, "crashed"), k, entry)
             tb_doc_line(doc, NULL, "%s:%zu: run %s crashed or is still running: no seal%s", tb_member_text(entry, "log"),
                         number(entry, "lines"), tb_member_text(entry, "run"),
-                        json_is_true(tb_member(entry, "cut")) ? ", and half a line behind this one" : "");
+                        json_is_true(tb_member(entry, "cut")) ? ", and half a line after this one" : "");
     json_array_foreach (tb_member(report, "remarks"), i, entry)
         tb_doc_line(doc, NULL, "%s:%zu: remark: %s", tb_member_text(entry, "file"), number(entry, "line"),
                     tb_member_text(entry, "what"));

@@ -83,7 +83,7 @@ static void put_works(struct tb_doc *doc, const struct tb_counter_set *set)
     }
 }
 
-// Each reason once, behind the names that share it.
+// Each reason once, after the names that share it.
 static void put_missing(struct tb_doc *doc, const struct tb_counter_set *set)
 {
     for (unsigned i = 0; i < set->count; i++) {

@@ -82,7 +82,7 @@ struct tb_curves {
 };
 
 struct tb_doc {
-    struct tb_memory *memory;   // all of it, one piece behind the other
+    struct tb_memory *memory;   // all of it, one piece after the other
     json_t *head, *values;      // owned; of the values that are JSON
     struct tb_block *blocks, *last;
     bool failed;

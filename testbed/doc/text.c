@@ -3,7 +3,7 @@
 // text: a document for a terminal or a pipe: ASCII, no line longer than the reader's width if that can be helped.
 //
 // A column is as wide as its widest cell. Where the line would be too long, the widest column of texts gives way; its texts keep
-// both ends, those of the first column their beginning. Figures end at the same place, and an interval begins behind them. Colour
+// both ends, those of the first column their beginning. Figures end at the same place, and an interval follows them. Colour
 // repeats what a sign or a word already says.
 #include <errno.h>
 #include <limits.h>
@@ -77,7 +77,7 @@ static void title_line(const struct layout *layout, size_t c, int line, char out
         snprintf(out, 128, "%s%s%s", name, *unit && *name ? " " : "", unit);
 }
 
-// What a cell shows. The figure of a heat map has behind it how far it is from the best.
+// What a cell shows. The figure of a heat map is followed by its distance from the best.
 static const struct tb_value *cell_text(const struct layout *layout, size_t c, const struct tb_row *row, struct tb_figure_text *out)
 {
     static const struct tb_value none = {.kind = TB_VALUE_NONE, .text = ""};

@@ -4,7 +4,7 @@
 //
 // A kernel parameter's value is taken away when its name or its look says that it names something: a disk, a host, an address, a
 // file, a key. What tunes the kernel (isolcpus=1-7, mitigations=off, nohz_full=1-7) looks like none of these and stays. Rather too
-// much than too little: the name always stays, so whoever needs the value knows that there was one. Words behind a lone "--" are
+// much than too little: the name always stays, so whoever needs the value knows that there was one. Words after a lone "--" are
 // for the first process and not for the kernel.
 
 #include <ctype.h>

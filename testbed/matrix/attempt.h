@@ -15,10 +15,13 @@
 
 #define TB_ATTEMPT_REGIONS 3u
 
+// The plan counts the bytes that a sample will move by these.
+#define TB_ATTEMPT_BLOCKS 32u   // of a request (PUSH, DRAIN): 512 tokens, a chunk of some engines
+#define TB_ATTEMPT_BATCHES 16u  // of round trips (LINE)
+
 struct tb_attempt {
     // given
     const struct locus_topo *topo;
-    const struct tb_matrix *matrix;
     const struct tb_matrix_cell *cell;
     const struct tb_kernels *kernels;
     struct tb_spans *spans;
@@ -54,7 +57,7 @@ void tb_attempt_fail(struct tb_attempt *attempt, enum tb_matrix_state state, con
 // The next span, whose region is then looked at, too. False: it failed, and that is said.
 bool tb_attempt_span(struct tb_attempt *attempt, unsigned which, enum tb_span_use use, int memory, uint64_t bytes);
 
-// The first `count` CPUs of a node, behind those that are there already. False: it has too few, and that is said.
+// The first `count` CPUs of a node, after those that are there already. False: it has too few, and that is said.
 bool tb_attempt_cpus(struct tb_attempt *attempt, int node, unsigned count);
 
 // Runs a gang on the attempt's CPUs. False: it could not, and that is said.

@@ -20,8 +20,7 @@
 #include "testbed/host/environment.h"
 #include "testbed/matrix/attempt.h"
 
-#define BLOCK_HANDLES_PER_TABLE 32u // of PUSH and DRAIN, as in sample_home.c
-#define HANDOFFS_PER_BATCHES 32u    // of LINE: whole trips in each of 16 batches, as in sample_line.c
+#define HANDOFFS (2u * TB_ATTEMPT_BATCHES) // of LINE: a whole trip in each batch
 
 #define CURVE_MAX 64u
 #define KIB ((uint64_t)1 << 10)
@@ -290,7 +289,7 @@ static void plan_home(struct planner *plan, enum tb_matrix_kind kind, int initia
 {
     struct tb_matrix_cell *cell = add(plan, kind, initiator, memory, -1);
     if (cell)
-        plan_bytes(plan, cell, plan->sizes.tables * BLOCK_HANDLES_PER_TABLE * sizeof(uint64_t));
+        plan_bytes(plan, cell, plan->sizes.tables * TB_ATTEMPT_BLOCKS * sizeof(uint64_t));
 }
 
 static void plan_line(struct planner *plan, int initiator, int target, int memory, unsigned cpus)
@@ -300,7 +299,7 @@ static void plan_line(struct planner *plan, int initiator, int target, int memor
         return;
     cell->threads = 2;
     cell->working_set_bytes = 64;
-    plan_bytes(plan, cell, plan->sizes.handoffs / HANDOFFS_PER_BATCHES * HANDOFFS_PER_BATCHES * 64);
+    plan_bytes(plan, cell, plan->sizes.handoffs / HANDOFFS * HANDOFFS * 64);
     if (initiator == target && cpus < 2)
         cannot(cell, "node %d has one CPU that this process may use: a line goes between two", initiator);
 }

@@ -140,7 +140,6 @@ static void sample_cell(struct running *run, struct tb_matrix_cell *cell)
 {
     struct tb_attempt attempt = {
         .topo = run->topo,
-        .matrix = run->matrix,
         .cell = cell,
         .kernels = tb_kernels_best(),
         .spans = &run->spans,

@@ -13,7 +13,6 @@
 #include "placement/blocks/owner.h"
 #include "testbed/matrix/kernels/gang.h"
 
-#define BLOCKS 32u              // of a request: 512 tokens, a chunk of some engines
 #define TABLES_MAX 256u
 #define BLOCK_BYTES 64u         // nobody touches a block here
 
@@ -36,7 +35,7 @@ struct home {
 static void own_turn(struct home *home, struct turn *turn)
 {
     for (unsigned i = 0; i < home->tables; i++) {
-        home->refused += locus_owner_grow(home->owner, home->table[i], BLOCKS) != 0;
+        home->refused += locus_owner_grow(home->owner, home->table[i], TB_ATTEMPT_BLOCKS) != 0;
         home->refused += locus_owner_retire(home->owner, home->table[i]) != 0;
     }
     tb_gang_meet(&turn->filled, THREADS);
@@ -76,7 +75,7 @@ static void work(void *context, unsigned who)
 static int open_pool(struct home *home, int memory)
 {
     struct locus_pool_config pool = {.size = sizeof pool,
-                                     .blocks = home->tables * BLOCKS,
+                                     .blocks = home->tables * TB_ATTEMPT_BLOCKS,
                                      .block_bytes = BLOCK_BYTES,
                                      .policy = LOCUS_POLICY_BIND,
                                      .node = memory,
@@ -90,11 +89,11 @@ static int open_pool(struct home *home, int memory)
 
 static int lay_tables(struct home *home, char *memory)
 {
-    size_t bytes = locus_table_bytes(1, BLOCKS);
+    size_t bytes = locus_table_bytes(1, TB_ATTEMPT_BLOCKS);
     int result = 0;
     for (unsigned i = 0; i < home->tables && !result; i++) {
         home->table[i] = (struct locus_table *)(void *)(memory + i * bytes);
-        result = locus_table_init(home->table[i], 1, BLOCKS, 16);
+        result = locus_table_init(home->table[i], 1, TB_ATTEMPT_BLOCKS, 16);
     }
     return result;
 }
@@ -116,7 +115,7 @@ static void open_home(struct tb_attempt *attempt)
     const struct tb_matrix_cell *cell = attempt->cell;
     struct home *home = calloc(1, sizeof *home);
     attempt->own = home;
-    unsigned tables = (unsigned)(attempt->bytes / (BLOCKS * sizeof(locus_block)));
+    unsigned tables = (unsigned)(attempt->bytes / (TB_ATTEMPT_BLOCKS * sizeof(locus_block)));
     if (!home || !(home->turn = calloc(tables / TABLES_MAX + 1, sizeof *home->turn))) {
         tb_attempt_fail(attempt, TB_MATRIX_UNMEASURABLE, "out of memory");
         return;
@@ -124,7 +123,7 @@ static void open_home(struct tb_attempt *attempt)
     home->tables = tables < TABLES_MAX ? tables : TABLES_MAX;
     home->turns = tables / home->tables;
     if (!take_cpus(attempt, tb_places_nearest_cpus(attempt->topo, cell->memory), cell->initiator) ||
-        !tb_attempt_span(attempt, 0, TB_SPAN_PAGES, cell->memory, home->tables * locus_table_bytes(1, BLOCKS)))
+        !tb_attempt_span(attempt, 0, TB_SPAN_PAGES, cell->memory, home->tables * locus_table_bytes(1, TB_ATTEMPT_BLOCKS)))
         return;
     int result = open_pool(home, cell->memory);
     if (!result)
@@ -146,7 +145,7 @@ static void measure(struct tb_attempt *attempt)
     bool push = attempt->cell->kind == TB_MATRIX_PUSH;
     attempt->bytes_moved = home->drained * sizeof(locus_block);
     attempt->time_ns = push ? home->push_ns : home->drain_ns;
-    attempt->value = (double)attempt->time_ns / (double)(push ? pushes : pushes * BLOCKS);
+    attempt->value = (double)attempt->time_ns / (double)(push ? pushes : pushes * TB_ATTEMPT_BLOCKS);
     if (home->refused > 0)
         tb_attempt_fail(attempt, TB_MATRIX_INVALID, "%lu calls of the pool's owner failed", (unsigned long)home->refused);
 }

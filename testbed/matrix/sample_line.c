@@ -13,14 +13,13 @@
 
 #include "testbed/matrix/kernels/gang.h"
 
-#define BATCHES 16u
 #define LOOKS_BEFORE_YIELD (1u << 12) // some microseconds
 #define LINE_REGION_BYTES 4096u
 
 struct trips {
     _Atomic uint64_t *line;
     uint64_t trips;             // of each batch
-    double batch_ns[BATCHES];
+    double batch_ns[TB_ATTEMPT_BATCHES];
 };
 
 static void wait_for(_Atomic uint64_t *line, uint64_t number)
@@ -41,7 +40,7 @@ static void hand_over(void *context, unsigned who)
 {
     struct trips *trips = context;
     uint64_t number = 0;
-    for (unsigned batch = 0; batch < BATCHES; batch++) {
+    for (unsigned batch = 0; batch < TB_ATTEMPT_BATCHES; batch++) {
         uint64_t start = tb_gang_now_ns();
         for (uint64_t trip = 0; trip < trips->trips; trip++, number += 2) {
             if (who == 0) {
@@ -70,12 +69,12 @@ static void open_line(struct tb_attempt *attempt)
 static void measure(struct tb_attempt *attempt)
 {
     struct trips trips = {.line = locus_region_base(attempt->span[0]->region),
-                          .trips = attempt->bytes / (2 * TB_LINE_BYTES * BATCHES)};
+                          .trips = attempt->bytes / (2 * TB_LINE_BYTES * TB_ATTEMPT_BATCHES)};
     struct tb_gang_job job = {.prepare = clear, .work = hand_over, .context = &trips};
     if (!tb_attempt_gang(attempt, &job))
         return;
     attempt->bytes_moved = atomic_load(trips.line) * TB_LINE_BYTES;
-    attempt->value = tb_median(trips.batch_ns, BATCHES) / (2.0 * (double)trips.trips);
+    attempt->value = tb_median(trips.batch_ns, TB_ATTEMPT_BATCHES) / (2.0 * (double)trips.trips);
 }
 
 const struct tb_attempt_ops tb_attempt_line = {.open = open_line, .measure = measure};

@@ -19,6 +19,6 @@
 const char *tb_need_name(const char *need, uint64_t *least);
 
 bool tb_gate_known(const char *gate);
-const char *tb_gate_at(unsigned i); // in the order of the manual; NULL behind the last
+const char *tb_gate_at(unsigned i); // in the order of the manual; NULL after the last
 
 #endif

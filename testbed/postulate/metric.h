@@ -25,7 +25,7 @@ struct tb_metric {
 // By name; NULL: there is no such metric.
 const struct tb_metric *tb_metric_find(const char *name);
 
-const struct tb_metric *tb_metric_at(unsigned i); // time_ns first; NULL behind the last
+const struct tb_metric *tb_metric_at(unsigned i); // time_ns first; NULL after the last
 
 // What a sample's number is divided by to be the metric: the peak or the metered laps of its cell, one of the header's; or 1.
 double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell);

@@ -205,7 +205,7 @@ static const struct tb_yaml_field fields[] = {
 
 // --- the file ---
 
-// The length of the line at text[0], and *next behind it; a CR before the newline is not part of it.
+// The length of the line at text[0], and *next after it; a CR before the newline is not part of it.
 static size_t line_bytes(const char *text, size_t bytes, size_t *next)
 {
     const char *newline = bytes ? memchr(text, '\n', bytes) : NULL;

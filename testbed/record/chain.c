@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // chain: one line's hash covers its bytes and the hash of the line before, so it covers the file up to there. Whoever changes,
-// takes away, adds or moves a line must write every hash behind it anew, and the last one is known elsewhere (the ledger, a
+// takes away, adds or moves a line must write every hash after it anew, and the last one is known elsewhere (the ledger, a
 // checkpoint).
 //
 // The hash has a fixed width and ends its line, so a line is cut into what is hashed and the hash by counting from its end, before
@@ -106,7 +106,7 @@ static bool follows(const struct tb_hash *before, const char *line, size_t lengt
     return tb_hash_behind(before, line, length - TAIL_BYTES, &computed) == 0 && memcmp(&computed, claimed, sizeof computed) == 0;
 }
 
-// A line with a wrong hash may be right behind another line of the file: the number of that line, or 0.
+// A line with a wrong hash may directly follow another line of the file: the number of that line, or 0.
 static size_t predecessor(const char *data, const char *end, const char *line, size_t length, const struct tb_hash *claimed)
 {
     const char *next;
@@ -142,7 +142,7 @@ static int line_take(struct tb_chain *chain, const char *data, const char *end, 
     if (!follows(head, line, length, &claimed)) {
         size_t before = predecessor(data, end, line, length, &claimed);
         broken(chain,
-               before ? "out of order: it was written right behind what is now line %zu"
+               before ? "out of order: it was written right after what is now line %zu"
                       : "changed, or what was before it is missing: its hash is wrong",
                before);
         return 0;
@@ -185,7 +185,7 @@ int tb_chain_load(const char *path, struct tb_chain *out)
 // them clean, and the next fsync would succeed about nothing (the "fsyncgate" of 2018). So what io_uring did not write, be it all
 // or the rest of a short write, is written by write(2), which also says the true reason if it cannot; but an fsync's error is
 // final for its append. Then the file is cut to its length before: that gives the space back after ENOSPC, and makes the last page
-// dirty again, so that the fsync behind the cut is about that page. If even this fails, the journal is of no more use.
+// dirty again, so that the fsync after the cut is about that page. If even this fails, the journal is of no more use.
 
 struct tb_journal {
     int fd;

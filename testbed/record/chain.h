@@ -50,7 +50,7 @@ int tb_chain_add(struct tb_chain *chain, json_t *object, const struct tb_hash *h
 
 // journal: appends that are on the disk when the call returns.
 //
-// Each append is one write with O_APPEND and an fsync linked behind it, submitted together through io_uring: one system call, and
+// Each append is one write with O_APPEND and an fsync linked to it, submitted together through io_uring: one system call, and
 // the kernel starts the fsync only after a whole write. Where io_uring is missing (ENOSYS), forbidden (EPERM by seccomp or
 // kernel.io_uring_disabled) or fails to set up, the same is done by write and fsync; journal_engine() says which. A short write or
 // an error (ENOSPC, EIO) is put right: the file is truncated to its length before, so that no half line stays, and the error is

@@ -111,7 +111,7 @@ static bool event_chosen(const struct profile *profile)
     return chosen;
 }
 
-// Options of perf record stand behind "--" for the other two, which pass them on.
+// Options of perf record come after "--" for the other two, which pass them on.
 static void words_make(const struct target *target, const char *words[WORDS_MAX])
 {
     const struct profile *profile = target->profile;

@@ -207,7 +207,7 @@ for bytes in 0 100 600 2000 9000 $(($(stat -c %s p.tar) - 1024)) $(($(stat -c %s
     wrong "cut_off_after_$([ "$bytes" -gt 9000 ] && echo -$(($(stat -c %s p.tar) - bytes)) || echo "$bytes")" \
         'cut off\|no archive' "$scratch/cut.tar"
 done
-{ cat p.tar; echo; } >"$scratch/longer.tar" && wrong something_behind_its_end 'behind its end' "$scratch/longer.tar"
+{ cat p.tar; echo; } >"$scratch/longer.tar" && wrong something_after_its_end 'after its end' "$scratch/longer.tar"
 for byte in $(($(block_of p.tar bm1/seal) * 512 + 1000)) $(($(stat -c %s p.tar) - 1)); do
     cp p.tar "$scratch/hidden.tar" && printf 'x' | dd of="$scratch/hidden.tar" bs=1 seek=$byte conv=notrunc status=none
     wrong "something_hidden_at_$byte" 'not as .locus packet. writes it' "$scratch/hidden.tar"

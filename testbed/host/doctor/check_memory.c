@@ -72,7 +72,7 @@ static void swap_judge(struct tb_exam *exam, struct tb_finding *finding, const c
     char *off = NULL, *on = NULL;
     size_t off_bytes = 0, on_bytes = 0;
     struct swap swap = {.off = open_memstream(&off, &off_bytes), .on = open_memstream(&on, &on_bytes)};
-    const char *line = swap.off && swap.on ? strchr(text, '\n') : NULL; // behind the heading
+    const char *line = swap.off && swap.on ? strchr(text, '\n') : NULL; // after the heading
     for (; line; line = strchr(line + 1, '\n'))
         swap_line(&swap, line + 1);
     bool failed = !swap.off || fclose(swap.off);

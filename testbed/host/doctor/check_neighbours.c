@@ -266,8 +266,7 @@ void tb_check_neighbours(struct tb_exam *exam)
         {"irqbalance", false, "not running",
          "It moves interrupts from CPU to CPU every ten seconds, and so the one that is measured may get them in mid-run.",
          check_daemons},
-        {"numad", true, "not running", "It moves processes and their pages between nodes, behind the back of what was placed.",
-         NULL},
+        {"numad", true, "not running", "It moves processes and their pages between nodes, wherever they were placed.", NULL},
     };
     tb_exam_run(exam, checks, sizeof checks / sizeof *checks);
 }

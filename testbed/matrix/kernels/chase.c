@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// chase: the cycle is the lines in shuffled order, each linked to the one behind it. That gives every cycle with the same chance,
+// chase: the cycle is the lines in shuffled order, each linked to the next. That gives every cycle with the same chance,
 // as Sattolo's algorithm does, and besides the number of each line for nothing; the stores do not wait for each other, as a walk
 // that numbers them would.
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // chase: loads that cannot be guessed. Each line of a buffer says where the next one is, all of them are one cycle in random
-// order, and the CPU must have a line before it can ask for the one behind it: the time of a step is the latency of a load.
+// order, and the CPU must have a line before it can ask for the next: the time of a step is the latency of a load.
 //
 // Each line also knows its number in the cycle. So a walk proves that it was taken: it ends where its steps say.
 //

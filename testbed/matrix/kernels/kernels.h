@@ -29,14 +29,14 @@ struct tb_kernels {
     struct tb_moved (*nt_write)(void *to, uint64_t lines, uint64_t first, uint64_t step);
 
     // mix[s - 1]: each line of `to` becomes the sum of the lines at the same place of s sources, plus `salt` in each word. The
-    // sources lie one behind the other, `lines` each. s = 1 is a copy.
+    // sources lie one after the other, `lines` each. s = 1 is a copy.
     struct tb_moved (*mix[TB_MIX_SOURCES_MAX])(void *to, const void *from, uint64_t lines, uint64_t salt);
 
     // Reads with `delay` turns of an empty loop after each line.
     struct tb_moved (*read_slowly)(const void *from, uint64_t lines, unsigned delay);
 };
 
-// Those that this CPU has, widest first; NULL behind the last. The best is the first.
+// Those that this CPU has, widest first; NULL after the last. The best is the first.
 const struct tb_kernels *tb_kernels_at(unsigned index);
 const struct tb_kernels *tb_kernels_best(void);
 

@@ -185,7 +185,7 @@ Test(nodes_books, sums_of_several_threads_add_up_point_by_point)
     tb_books_step(&other);
     tb_books_step(&books);
     cr_assert_eq(tb_books_sum(all, 2, &sample), 0);
-    cr_expect_eq(sample.points_count, 3, "the steps behind the last block are no points");
+    cr_expect_eq(sample.points_count, 3, "the steps after the last block are no points");
     cr_expect_eq(sample.points[0].allocated, 1 + 100);
     cr_expect_eq(sample.points[0].wandered, 1);
     cr_expect_eq(sample.points[1].allocated, 0);

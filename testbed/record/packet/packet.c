@@ -232,7 +232,7 @@ static int size_check(struct unpacking *unpacking)
         return snprintf(unpacking->why, unpacking->why_bytes, "%s: %s", unpacking->path, strerror(errno)), -errno;
     if ((uint64_t)about.st_size < wanted)
         return bad(unpacking, NULL, "it was cut off on its way: ask for it once more");
-    return (uint64_t)about.st_size > wanted ? bad(unpacking, NULL, "there is something behind its end") : 0;
+    return (uint64_t)about.st_size > wanted ? bad(unpacking, NULL, "there is something after its end") : 0;
 }
 
 // It has been listed: plain files with names that lead nowhere. What tar cannot unpack nevertheless is a file in place of a folder.

@@ -34,7 +34,7 @@ static void save(const char *data, size_t bytes)
     cr_assert(file && fwrite(data, 1, bytes, file) == bytes && fclose(file) == 0);
 }
 
-// Five lines, {"t":"s","round":0} to 4, as text. ends[i]: offset behind line i.
+// Five lines, {"t":"s","round":0} to 4, as text. ends[i]: offset after line i.
 static char *sample(size_t ends[LINES])
 {
     static char text[4096];
@@ -141,7 +141,7 @@ Test(record_chain, a_file_cut_within_a_line_is_torn_there_and_between_lines_it_i
     }
 }
 
-Test(record_chain, a_deleted_line_is_missed_by_the_one_behind_it)
+Test(record_chain, a_deleted_line_is_missed_by_the_next_one)
 {
     size_t ends[LINES];
     const char *text = sample(ends);
@@ -163,11 +163,11 @@ Test(record_chain, reordered_and_repeated_lines_are_found_and_their_place_is_nam
     memcpy(changed, text, ends[LINES - 1]);
     memcpy(changed + ends[1], text + ends[2], bytes);
     memcpy(changed + ends[2], text + ends[1], bytes);
-    struct tb_chain chain = expect(changed, ends[LINES - 1], 3, "right behind what is now line 4");
+    struct tb_chain chain = expect(changed, ends[LINES - 1], 3, "right after what is now line 4");
     tb_chain_close(&chain);
     memcpy(changed, text, ends[2]);
     memcpy(changed + ends[2], text + ends[1], bytes);
-    chain = expect(changed, ends[3], 4, "right behind what is now line 2");
+    chain = expect(changed, ends[3], 4, "right after what is now line 2");
     tb_chain_close(&chain);
 }
 

@@ -162,7 +162,7 @@ static void reach_parents(const struct history *history, const struct commit *co
     }
 }
 
-// Parents come behind their children, so one pass reaches all.
+// Parents come after their children, so one pass reaches all.
 static bool is_before(const struct history *history, const char *commit, const char *later)
 {
     const struct commit *first = find(history, later, 0), *wanted = find(history, commit, 0);
@@ -605,7 +605,7 @@ static int usable(struct verify *verify)
         tb_verify_impossible(verify, -EINVAL, "--git: %s is not below this folder. Run this in the clone that has it",
                              verify->config->root);
     else if (lstat(verify->config->root, &root) == 0 && S_ISLNK(root.st_mode))
-        tb_verify_impossible(verify, -EINVAL, "--git: %s is a symbolic link, and git keeps nothing behind it. Name the folder",
+        tb_verify_impossible(verify, -EINVAL, "--git: %s is a symbolic link, which git does not follow. Name the folder",
                              verify->config->root);
     else if (tb_git_line(NULL, shallow, answer, sizeof answer) || strcmp(answer, "false"))
         tb_verify_impossible(verify, -EINVAL,

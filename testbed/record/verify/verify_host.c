@@ -281,7 +281,7 @@ static bool seal_holds(struct verify *verify, const struct verify_run *run, cons
         json_int_t lines = json_integer_value(json_object_get(object, "lines"));
         *sealed = i + 1 == chain->count && !chain->broken_line;
         if (!*sealed)
-            tb_verify_finding(verify, WITNESS_LOG, run->log, i + 2, "the log goes on behind its seal");
+            tb_verify_finding(verify, WITNESS_LOG, run->log, i + 2, "the log goes on after its seal");
         else if (lines != (json_int_t)chain->count)
             tb_verify_finding(verify, WITNESS_LOG, run->log, i + 1, "the seal counts %lld lines, there are %zu", (long long)lines,
                               chain->count);
@@ -324,7 +324,7 @@ static void close_agrees(struct verify *verify, const struct verify_host *host, 
                           verdict, host->ledger, tb_member_text(run->close, "verdict"), run->id);
 }
 
-// A ledger whose chain is broken may well have closed the run behind the break.
+// A ledger whose chain is broken may well have closed the run after the break.
 static void never_closed(struct verify *verify, struct verify_host *host, const struct verify_run *run,
                          const struct tb_chain *chain, bool sealed)
 {
@@ -405,7 +405,7 @@ static void strays_check(struct verify *verify, const struct verify_host *host)
         else if (entry->fts_info == FTS_SL)
             tb_verify_link(verify, entry->fts_path, strlen(verify->config->root));
         else if (host->chain.broken_line || (entry->fts_info == FTS_F && entry->fts_statp->st_size == 0))
-            continue; // opened behind the break, perhaps; or of a process that died before it opened its run
+            continue; // opened after the break, perhaps; or of a process that died before it opened its run
         else if (entry->fts_info != FTS_DP && fnmatch("?*.jsonl", entry->fts_name, 0) == 0 && !is_known(host, entry->fts_path))
             tb_verify_finding(verify, WITNESS_LEDGER, entry->fts_path, 1, "a stray log: no run of %s wrote it", host->ledger);
     }
@@ -490,7 +490,7 @@ void tb_verify_host_close(struct verify_host *host)
 
 // --- records: their runs may be of another host --------------------------------------------------------------------------------
 
-// Was this run opened, in this host's own ledger above the record? A ledger that is broken may have opened it behind the break, and
+// Was this run opened, in this host's own ledger above the record? A ledger that is broken may have opened it after the break, and
 // so may one that was not asked for.
 static bool may_be_opened(const struct verify *verify, const struct verify_host *host, const char *id, size_t line)
 {

@@ -64,7 +64,7 @@ void tb_verify_add(struct verify *verify, json_t *array, json_t *value);
 // The question cannot be answered.
 void tb_verify_impossible(struct verify *verify, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-// A finding, once, if a part of the path behind its first `from` bytes is a symbolic link.
+// A finding, once, if a part of the path after its first `from` bytes is a symbolic link.
 void tb_verify_link(struct verify *verify, const char *path, size_t from);
 
 // Reads the ledger of root/name and checks it with all that it names. tb_verify_host_close() in any case.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// page: the record as a page that people open first, and a page for each run behind it. Each is a document (doc/doc.h) that the
+// page: the record as a page that people open first, and a page for each run. Each is a document (doc/doc.h) that the
 // HTML emitter writes into the frame page.html with style.css.
 //
 //   page     the index: the finding, the scoreboard, what fell, all hosts, the ledgers
@@ -53,7 +53,7 @@ struct tb_verdict_look {
     enum tb_tone tone;
 };
 const struct tb_verdict_look *tb_verdict_look(const char *verdict);
-const struct tb_verdict_look *tb_verdict_look_at(size_t i); // NULL behind the last
+const struct tb_verdict_look *tb_verdict_look_at(size_t i); // NULL after the last
 struct tb_value tb_verdict_value(const char *verdict);
 
 // "mimalloc takes at least 1.75 times as long as locus, in churn-touch/full", or its own `claim`, where it has one. Returns out.
