@@ -19,6 +19,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
+#include "testbed/base/stamp.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/forms.h"
 #include "testbed/base/words.h"
@@ -182,7 +183,7 @@ static int choose(struct visit *visit)
 static double seconds_of(const json_t *entry)
 {
     struct tm utc = {0};
-    const char *end = strptime(tb_member_text(entry, "time"), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    const char *end = strptime(tb_member_text(entry, "time"), TB_TIME_FORMAT, &utc);
     return end ? (double)timegm(&utc) : NAN;
 }
 
@@ -355,10 +356,8 @@ static int official_check(const struct visit *visit)
 // Asked before anything is measured: a visit of an hour must not end at a folder that is not there.
 static int output_choose(struct visit *visit)
 {
-    char stamp[24];
-    time_t now = time(NULL);
-    struct tm utc;
-    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
+    char stamp[TB_STAMP_BYTES];
+    tb_time_stamp(time(NULL), stamp);
     if (!visit->packet.output)
         mkdir("build", 0777);
     int length = visit->packet.output

@@ -237,14 +237,11 @@ static void add_summary(struct tb_doc *doc, const json_t *report)
 static struct tb_doc *verify_doc(json_t *head, const json_t *report)
 {
     struct tb_doc *doc = tb_doc_open(head);
-    const char *key;
     const json_t *host;
-    json_t *value;
     size_t i;
     if (!doc)
         return NULL;
-    json_object_foreach ((json_t *)report, key, value)
-        tb_doc_json(doc, key, json_incref(value));
+    tb_doc_members(doc, report);
     add_findings(doc, report);
     add_order(doc, tb_member(report, "git.order"));
     add_summary(doc, report);

@@ -37,7 +37,4 @@ void tb_counter_host_read(const char *root, struct tb_counter_host *out);
 // "not supported: ..." for what perf_event_open answered.
 void tb_counter_say(const struct tb_counter *counter, int error, const struct tb_counter_host *host, char *out, size_t bytes);
 
-// In the kernel alone does it happen: counted in user mode it would be 0, which is no answer.
-bool tb_counter_kernel_only(const struct tb_counter *counter);
-
 #endif

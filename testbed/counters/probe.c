@@ -41,7 +41,7 @@ void tb_counter_host_read(const char *root, struct tb_counter_host *out)
         out->paranoid = (int)strtol(text, NULL, 10);
 }
 
-bool tb_counter_kernel_only(const struct tb_counter *counter)
+static bool kernel_only(const struct tb_counter *counter)
 {
     return counter->attr.type == PERF_TYPE_SOFTWARE &&
            (counter->attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES || counter->attr.config == PERF_COUNT_SW_CPU_MIGRATIONS);
@@ -134,7 +134,7 @@ static int probe_thread(struct tb_counter *counter)
 {
     counter->attr.disabled = 1;
     int error = try_open(&counter->attr, 0, -1);
-    if (error != EACCES || tb_counter_kernel_only(counter))
+    if (error != EACCES || kernel_only(counter))
         return error;
     counter->attr.exclude_kernel = 1;
     return try_open(&counter->attr, 0, -1);

@@ -268,6 +268,14 @@ void tb_doc_json(struct tb_doc *doc, const char *key, json_t *value)
         json_decref(value);
 }
 
+void tb_doc_members(struct tb_doc *doc, const json_t *object)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value)
+        tb_doc_json(doc, key, json_incref(value));
+}
+
 // --- tables --------------------------------------------------------------------------------------------------------------------
 
 struct tb_table *tb_doc_table(struct tb_doc *doc, const char *key, const char *title, const struct tb_column columns[])

@@ -109,6 +109,7 @@ void tb_doc_anchor(struct tb_doc *doc, const char *name);
 
 // Any JSON, for programs only. Taken over.
 void tb_doc_json(struct tb_doc *doc, const char *key, json_t *value);
+void tb_doc_members(struct tb_doc *doc, const json_t *object); // each member of it; borrowed
 
 // --- tables --------------------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@
 
 #include "placement/base/version.h"
 #include "testbed/base/json.h"
+#include "testbed/base/stamp.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/environment.h"
 
@@ -67,11 +68,8 @@ static json_t *kernel_json(void)
 
 static json_t *time_json(void)
 {
-    char text[32];
-    time_t now = time(NULL);
-    struct tm utc;
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    return json_string(text);
+    char text[TB_STAMP_BYTES];
+    return json_string(tb_time_text(time(NULL), text));
 }
 
 json_t *tb_head_by(const char *what, const struct tb_doctor *doctor)
@@ -99,16 +97,4 @@ json_t *tb_head(const char *what)
         tb_doctor_close(doctor);
     free(doctor);
     return head;
-}
-
-json_t *tb_headed(json_t *head, json_t *body)
-{
-    const struct tb_json_member members[] = {{"head", head}};
-    json_t *whole = TB_JSON_OBJECT(members);
-    bool failed = !whole || !body || json_object_update(whole, body);
-    json_decref(body);
-    if (!failed)
-        return whole;
-    json_decref(whole);
-    return NULL;
 }

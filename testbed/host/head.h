@@ -26,9 +26,6 @@ json_t *tb_head(const char *what);
 // The same, with what the doctor found already; NULL: he could not look.
 json_t *tb_head_by(const char *what, const struct tb_doctor *doctor);
 
-// {"head": head, and then the members of body}. Takes over both; NULL if either is.
-json_t *tb_headed(json_t *head, json_t *body);
-
 // This host's name in the record: LOCUS_HOST, or the host name, with everything but letters, digits, '.', '_' and '-' replaced
 // by '-'. 0, or -EINVAL when nothing remains.
 int tb_host_name(char *out, size_t bytes);

@@ -50,7 +50,6 @@ void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
 
 // All parts of a prediction, not measured: one, unless a `*` makes it a conjunction. *parts is malloc'd. 0 or -ENOMEM.
 int tb_parts(const struct tb_postulate *postulate, const struct tb_prediction *prediction, struct tb_part **parts, size_t *count);
-bool tb_prediction_conjunction(const struct tb_prediction *prediction);
 
 // Do the blocks of rounds disagree about a ratio of this prediction? why: which, and how far.
 bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate,

@@ -74,6 +74,7 @@ static void arm_load(const json_t *arm, const struct tb_arm arms[], uint32_t cou
     text(out->key, sizeof out->key, arm, "key");
     text(out->library, sizeof out->library, arm, "library");
     out->contender = contender_of(arm, name);
+    out->cross_percent = (uint32_t)whole(arm, "cross_percent");
 }
 
 // --- cells ---------------------------------------------------------------------------------------------------------------------

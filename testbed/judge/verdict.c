@@ -301,7 +301,7 @@ static int gates_judge(const struct tb_log_view *view, const struct tb_postulate
 
 // --- parts ---
 
-bool tb_prediction_conjunction(const struct tb_prediction *prediction)
+static bool is_conjunction(const struct tb_prediction *prediction)
 {
     return strpbrk(prediction->cell, "*?[") || prediction->stat == TB_STAT_ORDER ||
            (tb_stat_is_ratio(prediction->stat) && strcmp(prediction->over, "*") == 0);
@@ -453,7 +453,7 @@ static int judge(const struct tb_log_view *view, const struct tb_postulate *post
 {
     struct tb_part *parts = NULL, nothing = {.figure = {.seen = {.estimate = NAN}, .confidence = confidence}};
     const struct tb_part *worst = &nothing;
-    bool conjunction = tb_prediction_conjunction(prediction);
+    bool conjunction = is_conjunction(prediction);
     size_t count;
     int rc = tb_parts(postulate, prediction, &parts, &count);
     for (size_t i = 0; i < count && rc == 0; i++) {

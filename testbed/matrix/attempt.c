@@ -30,8 +30,9 @@ bool tb_places_has_memory(const struct locus_topo_node *node)
     return node->kind == LOCUS_NODE_DRAM || node->kind == LOCUS_NODE_MEMORY_ONLY;
 }
 
+// The first `max` CPUs of a node into cpus[], one of each core first, the siblings of cores that are taken later. Returns how many.
 // Ranks are few, so a walk for each is cheap. A CPU of unknown rank counts as the first of its core.
-unsigned tb_places_cpus(const struct locus_topo *topo, int node, int cpus[], unsigned max)
+static unsigned places_cpus(const struct locus_topo *topo, int node, int cpus[], unsigned max)
 {
     const struct locus_topo_node *place = locus_topo_node(topo, node);
     unsigned count = 0, smt_max = locus_topo_info(topo)->smt_max;
@@ -114,7 +115,7 @@ bool tb_attempt_cpus(struct tb_attempt *attempt, int node, unsigned count)
         return false;
     }
     attempt->cpus = cpus;
-    unsigned found = tb_places_cpus(attempt->topo, node, cpus + attempt->cpus_count, count);
+    unsigned found = places_cpus(attempt->topo, node, cpus + attempt->cpus_count, count);
     attempt->cpus_count += found;
     if (found < count)
         tb_attempt_fail(attempt, TB_MATRIX_UNMEASURABLE, "node %d has %u CPUs that this process may use, and %u are needed", node,

@@ -26,7 +26,7 @@
 
 #include "testbed/matrix/attempt.h"
 #include "testbed/matrix/kernels/gang.h"
-#include "testbed/matrix/kernels/random.h"
+#include "testbed/stats/random.h"
 #include "topo/pin.h"
 
 #define CLOCK_HZ_MAX 8e9

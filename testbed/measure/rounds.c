@@ -28,6 +28,7 @@
 #include "testbed/base/words.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/sample.h"
+#include "testbed/stats/random.h"
 
 // A process that takes longer than this per block has hung. 20 us per block is twenty times the slowest seen.
 #define PATIENCE_NS_PER_BLOCK 20000u // plus a nanosecond for each of its bytes
@@ -44,26 +45,6 @@ struct runner {
     char lap[PATH_MAX]; // the process's program, if no tool starts it
     const char *const *words; // command line of a tool that starts the process, or NULL
 };
-
-// splitmix64 (S. Vigna, public domain reference): any seed is good, and the printed seed reproduces a measurement's order.
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static void shuffle(uint32_t order[], uint32_t count, uint64_t *random)
-{
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    for (uint32_t i = count; i > 1; i--) {
-        uint32_t j = (uint32_t)(random_next(random) % i), swap = order[i - 1];
-        order[i - 1] = order[j];
-        order[j] = swap;
-    }
-}
 
 static int write_all(int fd, const void *data, size_t bytes)
 {
@@ -332,7 +313,7 @@ int tb_rounds_run(struct tb_rounds *rounds, uint32_t first, uint32_t count, cons
         for (uint32_t cell = 0; cell < rounds->cells_count && !error; cell++) {
             if (rounds->cells_count > 1 || round == first)
                 error = schedule_share(&runner, rounds->cells[cell].schedule);
-            shuffle(order, rounds->arms_count, &random);
+            tb_random_order(order, rounds->arms_count, &random);
             if (!error)
                 error = cell_run(&runner, rounds, cell, round, order, hooks, &done);
         }

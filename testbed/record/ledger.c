@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "testbed/base/cli.h"
 #include "testbed/base/json.h"
+#include "testbed/base/stamp.h"
 #include "testbed/host/head.h"
 #include "testbed/record/ledger.h"
 
@@ -68,12 +68,10 @@ static int check(const struct tb_ledger *ledger, char *why, size_t why_bytes)
 // The first line. A crash before it was durable leaves an empty file, so this does not belong to the file's creation.
 static int begin(struct tb_ledger *ledger)
 {
-    unsigned char random[16];
-    char nonce[2 * sizeof random + 1];
-    if (getrandom(random, sizeof random, 0) != sizeof random)
-        return -EIO;
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(nonce + 2 * i, 3, "%02x", random[i]);
+    char nonce[33];
+    int rc = tb_random_digits(nonce, 32);
+    if (rc)
+        return rc;
     json_t *first = json_pack("{s:s, s:i, s:s, s:s}", "t", "ledger", "v", 1, "host", ledger->host, "nonce", nonce);
     int error = first ? tb_ledger_append(ledger, first) : -ENOMEM;
     json_decref(first);
@@ -136,12 +134,11 @@ int tb_ledger_append(struct tb_ledger *ledger, json_t *entry)
 {
     struct tb_chain *chain = &ledger->chain;
     struct tb_hash head = head_of(chain);
-    char now[32], *line = NULL;
+    char now[TB_STAMP_BYTES], *line = NULL;
     size_t bytes;
-    time_t seconds = time(NULL);
-    struct tm utc;
-    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &utc));
-    int error = json_object_set_new(entry, "time", json_string(now)) ? -ENOMEM : tb_chain_line(&head, entry, &line, &bytes);
+    int error = json_object_set_new(entry, "time", json_string(tb_time_text(time(NULL), now)))
+                    ? -ENOMEM
+                    : tb_chain_line(&head, entry, &line, &bytes);
     if (!error)
         error = tb_chain_add(chain, entry, &head, bytes);
     if (!error) {

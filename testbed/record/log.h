@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// log: the complete raw data of one run, one JSON object a line (chain.h), appended durably between rounds (chain.h).
+// log: the complete raw data of one run, one JSON object a line, appended durably between rounds (chain.h).
 //
 //     logs/HOST/NNNN-slug/YYYYMMDDTHHMMSSZ-RRRRRR.jsonl       RRRRRR: 6 hex digits; run id = "NNNN-YYYYMMDDTHHMMSSZ-RRRRRR"
 //

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
+#include "testbed/base/stamp.h"
 #include "testbed/base/terminal.h"
 #include "testbed/host/head.h"
 #include "testbed/run/run_lines.h"
@@ -25,21 +25,18 @@ struct measuring {
     struct tb_progress *progress;
     int unnamed;                // the temporary file, for reading; -1: the log is kept
     char path[4096], named[4096]; // as it is opened, and as it is called in a message
-    char stamp[24], time[24], nonce[33];
+    char stamp[TB_STAMP_BYTES], time[TB_STAMP_BYTES], nonce[33];
 };
 
 static int names_make(struct measuring *measuring)
 {
-    unsigned char random[16];
     const char *folder = getenv("TMPDIR");
     time_t now = time(NULL);
-    struct tm utc;
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random || !gmtime_r(&now, &utc))
-        return -EIO;
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(measuring->nonce + 2 * i, 3, "%02x", random[i]);
-    strftime(measuring->stamp, sizeof measuring->stamp, "%Y%m%dT%H%M%SZ", &utc);
-    strftime(measuring->time, sizeof measuring->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    tb_time_stamp(now, measuring->stamp);
+    tb_time_text(now, measuring->time);
+    int error = tb_random_digits(measuring->nonce, 32);
+    if (error)
+        return error;
     const struct tb_measured_config *config = measuring->config;
     int length = config->log ? snprintf(measuring->path, sizeof measuring->path, "%s", config->log)
                              : snprintf(measuring->path, sizeof measuring->path, "%s/locus-%s-%s.jsonl",

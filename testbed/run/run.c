@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "testbed/base/file.h"
+#include "testbed/base/stamp.h"
 #include "testbed/base/terminal.h"
 #include "testbed/host/environment.h"
 #include "testbed/run/needs.h"
@@ -43,17 +43,12 @@ static int names_make(struct running *running)
 {
     const struct tb_postulate *postulate = running->config->plan->postulate;
     struct tb_run_result *result = running->result;
-    unsigned char random[19];
-    char stamp[24];
+    char stamp[TB_STAMP_BYTES], random[7];
     time_t now = time(NULL);
-    struct tm utc;
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random || !gmtime_r(&now, &utc))
+    if (tb_random_digits(running->nonce, 32) || tb_random_digits(random, 6))
         return -EIO;
-    for (int i = 0; i < 16; i++)
-        snprintf(running->nonce + 2 * i, 3, "%02x", random[i]);
-    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
-    strftime(running->time, sizeof running->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(result->run, sizeof result->run, "%s-%s-%02x%02x%02x", postulate->id, stamp, random[16], random[17], random[18]);
+    tb_time_text(now, running->time);
+    snprintf(result->run, sizeof result->run, "%s-%s-%s", postulate->id, tb_time_stamp(now, stamp), random);
     int length = snprintf(result->log, sizeof result->log, "%s/%s/%s-%s/%s.jsonl", running->config->root, running->config->host,
                           postulate->id, postulate->slug, result->run + strlen(postulate->id) + 1);
     return length < (int)sizeof result->log ? 0 : -ENAMETOOLONG;

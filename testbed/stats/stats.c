@@ -37,6 +37,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/stats/random.h"
+
 static int compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
@@ -318,14 +320,6 @@ int tb_ratio_sign(const double a[], const double b[], size_t n, double confidenc
     return rc;
 }
 
-static uint64_t random_next(uint64_t *state) // splitmix64
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 int tb_median_bootstrap(const double values[], size_t n, double confidence, uint64_t seed, struct tb_ratio *out)
 {
     double *sorted = NULL;
@@ -336,7 +330,7 @@ int tb_median_bootstrap(const double values[], size_t n, double confidence, uint
     rc = resample && medians ? 0 : -ENOMEM;
     for (size_t r = 0; rc == 0 && r < BOOTSTRAP_RESAMPLES; r++) {
         for (size_t i = 0; i < n; i++)
-            resample[i] = sorted[random_next(&seed) % n];
+            resample[i] = sorted[tb_random_next(&seed) % n];
         qsort(resample, n, sizeof *resample, compare_doubles);
         medians[r] = quantile_of_sorted(resample, n, 0.5);
     }

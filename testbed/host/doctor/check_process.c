@@ -19,7 +19,8 @@
 
 // --- /proc/self/status ---------------------------------------------------------------------------------------------------------
 
-int tb_exam_status(struct tb_exam *exam, const char *key, char out[TB_VALUE_BYTES])
+// As text. 0 or -errno; -ENOENT: it has no such line.
+static int status_member(struct tb_exam *exam, const char *key, char out[TB_VALUE_BYTES])
 {
     char *text = NULL;
     int error = tb_host_read(&exam->host, "/proc/self/status", &text);
@@ -30,18 +31,18 @@ int tb_exam_status(struct tb_exam *exam, const char *key, char out[TB_VALUE_BYTE
     return error ? error : strcmp(out, "ABSENT") == 0 ? -ENOENT : 0;
 }
 
-bool tb_exam_capable(struct tb_exam *exam, unsigned capability)
+static bool capable(struct tb_exam *exam, unsigned capability)
 {
     char value[TB_VALUE_BYTES];
-    return tb_exam_status(exam, "CapEff", value) == 0 && (strtoull(value, NULL, 16) >> capability & 1);
+    return status_member(exam, "CapEff", value) == 0 && (strtoull(value, NULL, 16) >> capability & 1);
 }
 
 bool tb_exam_root_lacks(struct tb_exam *exam, unsigned capability)
 {
     char ids[TB_VALUE_BYTES];
     unsigned real, effective;
-    bool root = tb_exam_status(exam, "Uid", ids) == 0 && sscanf(ids, "%u %u", &real, &effective) == 2 && effective == 0;
-    return root && !tb_exam_capable(exam, capability);
+    bool root = status_member(exam, "Uid", ids) == 0 && sscanf(ids, "%u %u", &real, &effective) == 2 && effective == 0;
+    return root && !capable(exam, capability);
 }
 
 // --- cgroup --------------------------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ static void check_memory_limit(struct tb_exam *exam, struct tb_finding *finding)
 static int share_of(struct tb_exam *exam, struct tb_finding *finding, const char *key, const char *all_path, unsigned out[2])
 {
     char mine[TB_VALUE_BYTES], all[TB_VALUE_BYTES];
-    int error = tb_exam_status(exam, key, mine), count = error ? error : tb_id_list_count(mine);
+    int error = status_member(exam, key, mine), count = error ? error : tb_id_list_count(mine);
     if (count < 0) {
         tb_finding_unknown(finding, "/proc/self/status", count);
         return count;
@@ -193,14 +194,14 @@ static void check_cpuset(struct tb_exam *exam, struct tb_finding *finding)
 static void check_seccomp(struct tb_exam *exam, struct tb_finding *finding)
 {
     char mode[TB_VALUE_BYTES];
-    int error = tb_exam_status(exam, "Seccomp", mode);
+    int error = status_member(exam, "Seccomp", mode);
     if (tb_finding_missing(exam, finding, "/proc/self/status", error, "/proc/self", TB_FINDING_FIT, "this kernel has no seccomp"))
         return;
     bool filtered = strcmp(mode, "0") != 0;
     tb_finding_set(finding, filtered ? TB_FINDING_NOTE : TB_FINDING_FIT, "%.8s (%s)%s", mode, filtered ? "filtered" : "none",
-                   !filtered                                ? ""
-                   : tb_exam_capable(exam, TB_CAP_SYS_NICE) ? ", with CAP_SYS_NICE"
-                                                            : ", without CAP_SYS_NICE");
+                   !filtered                        ? ""
+                   : capable(exam, TB_CAP_SYS_NICE) ? ", with CAP_SYS_NICE"
+                                                    : ", without CAP_SYS_NICE");
     if (filtered)
         tb_finding_remedy(finding, "docker run --security-opt seccomp=unconfined --cap-add SYS_NICE, or outside of a container.");
 }
@@ -232,7 +233,7 @@ static void check_counters(struct tb_exam *exam, struct tb_finding *finding)
     char value[TB_VALUE_BYTES];
     if (!tb_exam_value(exam, finding, path, "/proc/sys/kernel", TB_FINDING_NOTE, "this kernel has no performance counters", value))
         return;
-    bool may = tb_exam_capable(exam, TB_CAP_PERFMON) || tb_exam_capable(exam, TB_CAP_SYS_ADMIN), fit = atoi(value) <= 0;
+    bool may = capable(exam, TB_CAP_PERFMON) || capable(exam, TB_CAP_SYS_ADMIN), fit = atoi(value) <= 0;
     tb_finding_set(finding, fit ? TB_FINDING_FIT : TB_FINDING_NOTE, "%.16s%s", value,
                    !fit && may ? " (this process may count all the same)" : "");
     tb_knob_alone(exam, finding, path, value, "0");

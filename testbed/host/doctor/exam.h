@@ -59,13 +59,9 @@ bool tb_exam_value(struct tb_exam *exam, struct tb_finding *finding, const char 
 
 bool tb_exam_has_folder(struct tb_exam *exam, const char *path);
 
-// Capabilities by their number (linux/capability.h): does this process have one; and is it a root without one, as in a container?
+// Capabilities by their number (linux/capability.h). Is this process a root without one, as in a container?
 enum { TB_CAP_SYS_ADMIN = 21, TB_CAP_SYS_NICE = 23, TB_CAP_PERFMON = 38 };
-bool tb_exam_capable(struct tb_exam *exam, unsigned capability);
 bool tb_exam_root_lacks(struct tb_exam *exam, unsigned capability);
-
-// A member of /proc/self/status as text. 0 or -errno; -ENOENT: it has no such line.
-int tb_exam_status(struct tb_exam *exam, const char *key, char out[TB_VALUE_BYTES]);
 
 // Is `word` one of those in `list`, which has blanks between them?
 bool tb_words_have(const char *list, const char *word);

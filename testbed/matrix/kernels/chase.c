@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "testbed/matrix/kernels/kernels.h"
-#include "testbed/matrix/kernels/random.h"
+#include "testbed/stats/random.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -5,6 +5,7 @@
 #include "testbed/measure/tests/stations_fixture.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 
 TestSuite(nodes_station, .timeout = 30);
 
@@ -298,6 +299,10 @@ Test(nodes_station, a_delay_makes_the_lap_longer)
 {
     if (getenv("LOCUS_GUEST"))
         cr_skip_test("an emulated machine's time means nothing");
-    double plain = shortest_lap(TB_FAULT_NONE), delayed = shortest_lap(TB_FAULT_DELAY);
+    double plain = INFINITY, delayed = INFINITY;
+    for (int i = 0; i < 5; i++) { // somebody else may have the CPU for all laps of one of them
+        plain = fmin(plain, shortest_lap(TB_FAULT_NONE));
+        delayed = fmin(delayed, shortest_lap(TB_FAULT_DELAY));
+    }
     cr_expect_gt(delayed, 3 * plain, "%g ns against %g", delayed, plain);
 }

@@ -301,17 +301,25 @@ static int verify(struct tb_import *import)
 
 // --- does it go on? ------------------------------------------------------------------------------------------------------------
 
-// Is the shorter file the beginning of the longer one? Their lengths, and 1 or 0, or -errno.
+// Is the shorter file the beginning of the longer one? Their lengths, and 1 or 0, or -errno. Read in pieces: perf's data may be
+// larger than memory.
 static int common(const char *here, const char *there, size_t bytes[2])
 {
-    char *ours = NULL, *theirs = NULL;
-    int rc = tb_file_read(here, &ours, &bytes[0]);
-    if (!rc)
-        rc = tb_file_read(there, &theirs, &bytes[1]);
-    if (!rc)
-        rc = memcmp(ours, theirs, bytes[0] < bytes[1] ? bytes[0] : bytes[1]) == 0;
-    free(ours);
-    free(theirs);
+    static char piece[2][1 << 16];
+    FILE *ours = fopen(here, "re"), *theirs = fopen(there, "re");
+    struct stat about[2];
+    int rc = ours && theirs && !fstat(fileno(ours), &about[0]) && !fstat(fileno(theirs), &about[1]) ? 1 : -errno;
+    for (int i = 0; i < 2 && rc == 1; i++)
+        bytes[i] = (size_t)about[i].st_size;
+    for (size_t left = rc == 1 ? bytes[bytes[1] < bytes[0]] : 0, part; left > 0 && rc == 1; left -= part) {
+        part = left < sizeof piece[0] ? left : sizeof piece[0];
+        bool read = fread(piece[0], 1, part, ours) == part && fread(piece[1], 1, part, theirs) == part;
+        rc = !read ? -EIO : memcmp(piece[0], piece[1], part) == 0;
+    }
+    if (ours)
+        fclose(ours);
+    if (theirs)
+        fclose(theirs);
     return rc;
 }
 
@@ -399,7 +407,8 @@ static int copy(struct tb_import *import, const char *from, const char *to)
     return tb_child_tool(argv, path_of(import->below, ".words").text, import->below, import->why, sizeof import->why);
 }
 
-// By a copy under another name, since experiments/ may lie on another file system. One that is here is the same (import.c).
+// By a copy under another name, since experiments/ may lie on another file system. One that is here is the same, as record_check()
+// saw to.
 static int record_place(struct tb_import *import, const char *name)
 {
     struct tb_import_path from = path_of(import->folder, name);

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "testbed/base/child.h"
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
+#include "testbed/base/stamp.h"
 #include "testbed/base/words.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/environment.h"
@@ -80,7 +80,7 @@ static int list_write(const char *path, const char *host, const json_t *names)
     return rc;
 }
 
-int tb_tar_pack(const char *folder, const char *host, const json_t *names, const char *output, char *why, size_t why_bytes)
+static int tar_pack(const char *folder, const char *host, const json_t *names, const char *output, char *why, size_t why_bytes)
 {
     char list[PATH_MAX], words[PATH_MAX], part[PATH_MAX + 8], copy[PATH_MAX];
     const char *const argv[] = {"tar",
@@ -258,7 +258,7 @@ static int same_check(struct unpacking *unpacking)
 {
     char again[PATH_MAX], theirs[TB_HASH_TEXT], ours[TB_HASH_TEXT];
     snprintf(again, sizeof again, "%.4000s/.again", unpacking->folder);
-    int rc = tb_tar_pack(unpacking->folder, unpacking->host, unpacking->names, again, unpacking->why, unpacking->why_bytes);
+    int rc = tar_pack(unpacking->folder, unpacking->host, unpacking->names, again, unpacking->why, unpacking->why_bytes);
     if (rc)
         return rc;
     rc = tb_hash_file(unpacking->path, theirs);
@@ -357,14 +357,10 @@ static int failed(struct tb_packet *packet, const char *what, int rc)
 
 static int names_make(struct tb_packet *packet)
 {
-    unsigned char random[3];
-    char stamp[24];
-    time_t now = time(NULL);
-    struct tm utc;
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random || !gmtime_r(&now, &utc))
+    char stamp[TB_STAMP_BYTES], random[7];
+    if (tb_random_digits(random, 6))
         return failed(packet, "the packet's name", -EIO);
-    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
-    snprintf(packet->id, sizeof packet->id, "%s-%02x%02x%02x", stamp, random[0], random[1], random[2]);
+    snprintf(packet->id, sizeof packet->id, "%s-%s", tb_time_stamp(time(NULL), stamp), random);
     int length = snprintf(packet->folder, sizeof packet->folder, "%s/%s", packet->root, packet->host);
     return length < PATH_MAX - 256 ? 0 : failed(packet, packet->root, -ENAMETOOLONG);
 }
@@ -560,7 +556,7 @@ static int archive_write(struct tb_packet *packet)
         rc = seal_write(packet);
     if (rc)
         return rc;
-    rc = tb_tar_pack(packet->scratch, packet->host, packet->names, packet->output, why, sizeof why);
+    rc = tar_pack(packet->scratch, packet->host, packet->names, packet->output, why, sizeof why);
     if (rc == -ECHILD || rc == -ENOPKG)
         return snprintf(packet->why, sizeof packet->why, "%.400s: %s", packet->output, why), rc;
     if (!rc && stat(packet->output, &about))

@@ -70,17 +70,13 @@ int tb_packet_line_check(const json_t *line, char *why, size_t why_bytes);
 // unpacked, then packed again, and refused unless both archives are the same to the byte. It is not compressed: no file can become
 // larger than the archive that it came in.
 //
-// Why not a library: libarchive would bring 15 more libraries into each process that is measured.
+// Why not a library: what a stranger sent is unpacked in a process of its own.
 
 #define TB_TAR_HOST 64 // with the NUL
 #define TB_TAR_NAME 256
 
 // Up to three parts between slashes, each of letters, digits, '.', '_' and '-', and none begins with a '.'.
 bool tb_tar_name_valid(const char *name);
-
-// Packs folder/HOST/NAME for each of `names` (an array of strings), following links, to `output`. List and words of tar lie in
-// `folder` afterwards. 0; -ENOSPC, -errno: nothing is left of the archive, and `why` is one sentence.
-int tb_tar_pack(const char *folder, const char *host, const json_t *names, const char *output, char *why, size_t why_bytes);
 
 // Unpacks an archive as folder/HOST, which must not be there, in an empty folder. All files have the same HOST, whose name is
 // returned. 0; -EINVAL: it is no such archive, or not to the byte; -errno: `why` is one sentence in either case.

@@ -38,7 +38,7 @@ struct tb_verify_config {
 //   remarks     [{file, line, what}]                       what is no damage and should be known: times of a ledger that go back
 //   hosts       [{host, ledger, runs, sealed, crashed [{run, log, lines, cut}], postulates, records, packets, checkpoint}]
 //   git         {commits, uncommitted [path], drafts [{path, changes}], order [...]}   or null; drafts: postulates of which other
-//               versions were committed before they were filed; order (verify_order.c), by host: {host, runs, proven,
+//               versions were committed before they were filed; order (verify_git.c), by host: {host, runs, proven,
 //               postulate_before_filing, filing_before_log, postulate_commit, build_commit: of how many official runs each is
 //               proven, postulate_commits_lost [commit], build_commits_lost [commit]}
 //   signed_by   principal                                  or null

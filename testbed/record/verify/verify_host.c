@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "testbed/base/file.h"
+#include "testbed/base/stamp.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/names.h"
 #include "testbed/record/packet/packet.h"
@@ -443,7 +444,7 @@ static void check_times(struct verify *verify, const struct verify_host *host)
         const char *before = tb_member_text(host->chain.entries[i - 1].object, "time");
         const char *now = tb_member_text(host->chain.entries[i].object, "time");
         struct tm before_parts = {0}, now_parts = {0};
-        if (!strptime(before, "%Y-%m-%dT%H:%M:%SZ", &before_parts) || !strptime(now, "%Y-%m-%dT%H:%M:%SZ", &now_parts))
+        if (!strptime(before, TB_TIME_FORMAT, &before_parts) || !strptime(now, TB_TIME_FORMAT, &now_parts))
             continue;
         long long back = (long long)timegm(&before_parts) - (long long)timegm(&now_parts);
         if (back > 0)

@@ -314,7 +314,7 @@ static json_t *nodes_json(const struct locus_nodes *nodes)
     return array;
 }
 
-static json_t *machine_json(const struct tb_advise_machine *machine)
+json_t *tb_advise_machine_json(const struct tb_advise_machine *machine)
 {
     const struct tb_json_member members[] = {
         {"emulated", tb_json_clean(machine->emulated)},
@@ -334,8 +334,7 @@ json_t *tb_advise_json(const struct tb_advise *advise)
         refusals = tb_json_appended(refusals, json_pack("{s:o, s:o}", "name", tb_json_clean(refusal->arm), "why",
                                                         tb_json_clean(refusal->why)));
     const struct tb_json_member members[] = {
-        {"machine", machine_json(&advise->machine)},
-        {"cross_percent", json_integer(advise->cross_percent)},
+        {"machine", tb_advise_machine_json(&advise->machine)},
         {"refusals", refusals},
     };
     return TB_JSON_OBJECT(members);
@@ -372,7 +371,7 @@ void tb_advise_load(const struct tb_log_view *view, const struct tb_rounds *roun
         .machine = machine_load(tb_member(advise, "machine")),
         .rounds = rounds,
         .workload = tb_member_text(view->header, "measured.about"),
-        .cross_percent = (uint32_t)json_integer_value(tb_member(advise, "cross_percent")),
+        .cross_percent = rounds->arms[0].cross_percent, // of all alike
         .pool_blocks = rounds->cells[0].schedule->pool_blocks,
         .block_bytes = rounds->block_bytes,
     };

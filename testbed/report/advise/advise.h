@@ -97,8 +97,10 @@ void tb_advise_work_out(const struct tb_advise *advise, struct tb_advise_result 
 // Can the machine run these arms, each home with a pool of `pool_bytes`? Moves those that it cannot from the list to the refusals.
 void tb_advise_refuse(uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count, struct tb_advise *advise);
 
-// What a log's header says of it besides (run/measured.h): {machine {...}, cross_percent, refusals [{name, why}]}. And what such a
-// log comes to: it borrows view and rounds.
+json_t *tb_advise_machine_json(const struct tb_advise_machine *machine);
+
+// What a log's header says of it besides (run/measured.h): {machine {...}, refusals [{name, why}]}. And what such a log comes to,
+// which borrows view and rounds.
 json_t *tb_advise_json(const struct tb_advise *advise);
 void tb_advise_load(const struct tb_log_view *view, const struct tb_rounds *rounds, struct tb_advise *out);
 

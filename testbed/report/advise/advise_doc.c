@@ -495,9 +495,7 @@ struct tb_doc *tb_advise_doc(json_t *head, const struct tb_advise *advise)
         tb_doc_say(page.doc, NULL, "EMULATED MACHINE %s: counts only; nothing here says how fast hardware is.",
                    advise->machine.emulated);
     tb_doc_fact(page.doc, "command", NULL, TB_AS_IS, tb_text_value("advise"));
-    json_t *about = tb_advise_json(advise);
-    tb_doc_json(page.doc, "machine", json_incref((json_t *)(uintptr_t)tb_member(about, "machine")));
-    json_decref(about);
+    tb_doc_json(page.doc, "machine", tb_advise_machine_json(&advise->machine));
     tb_doc_fact(page.doc, "measured", NULL, TB_AS_IS, tb_flag(measured));
     tb_doc_fact(page.doc, "why_not", NULL, TB_AS_IS,
                 tb_text_value(measured ? NULL : "one node: every placement is the same, nothing to choose"));

@@ -487,13 +487,10 @@ struct tb_doc *tb_compare_doc(json_t *head, json_t *comparison)
 {
     struct tb_doc *doc = tb_doc_open(head);
     const json_t *cell;
-    const char *key;
-    json_t *value;
     size_t i;
     if (!doc)
         return NULL;
-    json_object_foreach (comparison, key, value)
-        tb_doc_json(doc, key, json_incref(value));
+    tb_doc_members(doc, comparison);
     bool timed = add_runs(doc, comparison);
     json_array_foreach (tb_member(comparison, "cells"), i, cell)
         add_cell(doc, cell, timed);

@@ -172,12 +172,9 @@ static void add_postulate(struct tb_doc *doc, const json_t *fleet, const json_t 
 struct tb_doc *tb_fleet_doc(json_t *head, json_t *fleet, const char *const wanted[])
 {
     struct tb_doc *doc = tb_doc_open(head);
-    const char *key;
-    json_t *value;
     if (!doc)
         return NULL;
-    json_object_foreach (fleet, key, value)
-        tb_doc_json(doc, key, json_incref(value));
+    tb_doc_members(doc, fleet);
     if (!wanted || !*wanted)
         add_overview(doc, fleet);
     for (; wanted && *wanted; wanted++) {

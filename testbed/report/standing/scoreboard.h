@@ -60,8 +60,6 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool al
 void tb_scoreboard_put_table(struct tb_doc *doc, const json_t *table, const char *title, const char *link); // link: to its run
 void tb_scoreboard_put_missing(struct tb_doc *doc, const json_t *board);
 
-struct tb_value tb_scoreboard_times_faster(const json_t *row);
-struct tb_value tb_scoreboard_rank(const json_t *row, char text[16]); // "1=", "2", or why it has none
 const json_t *tb_scoreboard_find(const json_t *contenders, const char *name); // the first of that name, or NULL
 const char *tb_scoreboard_title(const json_t *table, char out[256]);
 

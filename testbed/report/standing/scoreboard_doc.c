@@ -101,13 +101,14 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool al
 // --- a cell --------------------------------------------------------------------------------------------------------------------
 
 // The baseline has no interval.
-struct tb_value tb_scoreboard_times_faster(const json_t *row)
+static struct tb_value faster_value(const json_t *row)
 {
     struct tb_value value = value_of(tb_member(row, "times_faster"));
     return value.kind == TB_VALUE_INTERVAL && value.low == value.high ? tb_number(value.number) : value;
 }
 
-struct tb_value tb_scoreboard_rank(const json_t *row, char text[16])
+// "1=", "2", or why it has none.
+static struct tb_value rank_value(const json_t *row, char text[16])
 {
     const char *kind = tb_member_text(row, "kind");
     if (*tb_member_text(row, "invalid"))
@@ -126,10 +127,10 @@ static void put_row(struct tb_table *table, const json_t *row)
     snprintf(claim, sizeof claim, "%.0f of %.0f", tb_member_number(row, "predicted_rank"), tb_member_number(row, "predicted_of"));
     tb_table_row(table, !ranked ? TB_ROW_ASIDE : strcmp(name, TB_SCOREBOARD_FOCUS) ? TB_ROW_PLAIN : TB_ROW_OURS);
     tb_table_put(table, tb_text_value(name));
-    tb_table_put(table, tb_scoreboard_rank(row, rank));
+    tb_table_put(table, rank_value(row, rank));
     tb_table_put(table, json_is_number(tb_member(row, "predicted_rank")) ? tb_text_value(claim) : tb_none(NULL));
     tb_table_put(table, number_of(row, "median_ns"));
-    tb_table_put(table, tb_scoreboard_times_faster(row));
+    tb_table_put(table, faster_value(row));
     tb_table_put(table, number_of(row, "mad_percent"));
     tb_table_put(table, number_of(row, "footprint.worst"));
     if (*invalid)
@@ -240,12 +241,9 @@ struct tb_doc *tb_scoreboard_doc(json_t *head, json_t *board, bool standing, boo
 {
     struct tb_doc *doc = tb_doc_open(head);
     bool nothing = json_array_size(tb_member(board, "tables")) == 0, all = (standing && cells) || nothing;
-    const char *key;
-    json_t *value;
     if (!doc)
         return NULL;
-    json_object_foreach (board, key, value)
-        tb_doc_json(doc, key, json_incref(value));
+    tb_doc_members(doc, board);
     tb_doc_heading(doc, 1, NULL, "Standings: all contenders on record");
     if (standing && !nothing)
         tb_scoreboard_put_standing(doc, board, all);

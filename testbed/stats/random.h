@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// random (private): splitmix64 (S. Vigna, public domain reference). Any seed is good, and the same seed gives the same order.
-#ifndef TB_MATRIX_RANDOM_H
-#define TB_MATRIX_RANDOM_H
+// random: splitmix64 (S. Vigna, public domain reference). Any seed is good, and the same seed gives the same order.
+#ifndef TB_RANDOM_H
+#define TB_RANDOM_H
 
 #include <stdint.h>
 
