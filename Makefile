@@ -35,8 +35,8 @@ endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
-ROOMS := topo $(addprefix placement/,base memory blocks domain) \
-         $(addprefix testbed/,stats base doc counters host workload measure contenders matrix) \
+ROOMS := topo $(addprefix placement/,base retention memory blocks domain) \
+         $(addprefix testbed/,stats base doc counters host workload strategies serving measure contenders matrix) \
          $(addprefix testbed/,record postulate judge run report cli)
 
 kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))
@@ -85,7 +85,7 @@ everything := $(foreach r,$(ROOMS),$($(r)_own))
 lib_objects := $(foreach r,$(filter topo placement/%,$(ROOMS)),$($(r)_own))
 public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
                  $(addprefix blocks/,block.h mailbox.h owner.h pool.h pool_report.h table.h) \
-                 $(addprefix domain/,domain.h domain_health.h locus.h)) topo/topo.h topo/pin.h
+                 $(addprefix domain/,domain.h domain_health.h locus.h) retention/evict.h) topo/topo.h topo/pin.h
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
@@ -187,9 +187,9 @@ $(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) 
 
 # The measured process: the contenders, and only the functions that they call. It is not linked with libraries for JSON, YAML or
 # hashes, so that none can come in unnoticed.
-$(B)/testbed/lap.a: $(filter-out $(testbed/contenders_own),$(testbed/contenders_all))
+$(B)/testbed/lap.a: $(filter-out $(testbed/contenders_own) $(testbed/strategies_own),$(testbed/contenders_all))
 	$(call quiet,AR)rm -f $@ && ar crsT $@ $^
-$(lap): $(B)/testbed/lap_main.o $(testbed/contenders_own) $(B)/testbed/lap.a
+$(lap): $(B)/testbed/lap_main.o $(testbed/contenders_own) $(testbed/strategies_own) $(B)/testbed/lap.a
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(placement_libs) -ldl -lm $(dpdk_libs)
 
 # --- tests ---------------------------------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ libexec := $(PREFIX)/libexec/locus
 install-share:
 	install -d $(addprefix $(DESTDIR)$(share)/,guest/plugin examples postulate workload)
 	install -m 644 LICENSE $(DESTDIR)$(share)
-	install -m 644 testbed/workload/sample.csv $(DESTDIR)$(share)/workload
+	install -m 644 testbed/workload/sample.csv testbed/workload/turns.jsonl $(DESTDIR)$(share)/workload
 	install -m 644 testbed/postulate/TEMPLATE.md $(DESTDIR)$(share)/postulate
 	install -m 644 $(wildcard testbed/guest/*.sh) testbed/guest/README.md $(DESTDIR)$(share)/guest
 	install -m 644 $(wildcard testbed/guest/plugin/*) $(DESTDIR)$(share)/guest/plugin

@@ -18,6 +18,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/measure/engine.h"
 #include "testbed/measure/nodes/engine.h"
+#include "testbed/measure/serve.h"
 
 enum { SCHEDULE_FD = 3, JOB_FD = 4 };
 
@@ -62,11 +63,13 @@ int main(void)
         return TB_EXIT_FAILED;
     }
     const struct tb_contender *contender = tb_contender_find(job->contender);
+    const struct tb_strategy *strategy = job->touch == TB_TOUCH_SERVE ? tb_strategy_find(job->contender) : NULL;
     if (!malloc_granted(job)) {
         job->sample.ran = true;
         return TB_EXIT_OK;
     }
-    int error = !contender        ? -ENOENT
+    int error = strategy          ? tb_serve_run(job, strategy, schedule)
+                : !contender      ? -ENOENT
                 : job->many_nodes ? tb_nodes_engine_run(job, contender, schedule)
                                   : tb_engine_run(job, contender, schedule);
     if (error)

@@ -3,7 +3,7 @@
 // All of LOCUS in one include, for C and C++. Read the headers in this order: owner.h (how the parts work together), domain.h
 // (many nodes as one place), table.h (what a request holds), pool.h and region.h (where blocks live), mailbox.h (how they
 // travel), block.h (what a handle is), domain_health.h (nodes that go offline), topo.h and pin.h (what the machine is and where a
-// thread runs), version.h (what may change), cpu_relax.h (how to spin).
+// thread runs), version.h (what may change), cpu_relax.h (how to spin), evict.h (what leaves a prefix cache first).
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 
@@ -11,6 +11,7 @@
 #include "cpu_relax.h"
 #include "domain.h"
 #include "domain_health.h"
+#include "evict.h"
 #include "mailbox.h"
 #include "owner.h"
 #include "pin.h"

@@ -24,6 +24,7 @@
 #include "testbed/measure/sample.h"
 #include "testbed/report/advise/advise.h"
 #include "testbed/report/board/board.h"
+#include "testbed/report/serve/serve.h"
 #include "testbed/run/measured.h"
 #include "topo/pin.h"
 
@@ -275,6 +276,14 @@ static int write_advise(const struct tb_options *options, const struct tb_log_vi
                           tb_advise_doc(json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head")), &advise));
 }
 
+// The log of `locus serve`.
+static int write_serve(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
+{
+    (void)rounds;
+    return tb_forms_write(&options->forms,
+                          tb_serve_doc(json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head")), view));
+}
+
 static int write_all(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
 {
     struct tb_forms forms = options->forms;
@@ -326,7 +335,12 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
         return TB_EXIT_FAILED;
     }
     bool advised = json_is_object(tb_member(view->header, "measured.advise"));
-    int status = (advised ? write_advise : write_all)(options, view, &loaded.rounds) ? TB_EXIT_FAILED : TB_EXIT_OK;
+    bool served = strcmp(tb_member_text(view->header, "kind"), "serve") == 0;
+    int status = (advised  ? write_advise
+                  : served ? write_serve
+                           : write_all)(options, view, &loaded.rounds)
+                     ? TB_EXIT_FAILED
+                     : TB_EXIT_OK;
     if (!all_valid(&loaded.rounds))
         status = TB_EXIT_FAILED;
     tb_loaded_close(&loaded);

@@ -42,7 +42,7 @@ static enum tb_dispatch dispatch_of(const json_t *object, const char *path)
 
 static enum tb_touch touch_of(const json_t *object)
 {
-    enum tb_touch touch = TB_TOUCH_LINE;
+    enum tb_touch touch = TB_TOUCH_SERVE;
     while (touch > 0 && strcmp(tb_touch_name(touch), tb_member_text(object, "touch")) != 0)
         touch--;
     return touch;
@@ -54,16 +54,18 @@ static enum tb_touch touch_of(const json_t *object)
 static const struct tb_contender *contender_of(const json_t *arm, const char *name)
 {
     static const struct tb_contender floor = {.name = "floor", .floor = true}, harness = {.name = "harness", .harness = true},
-                                     mallocs = {.name = "malloc", .is_malloc = true}, pool = {.name = "pool"};
+                                     mallocs = {.name = "malloc", .is_malloc = true}, pool = {.name = "pool"},
+                                     strategy = {.name = "strategy"};
     const char *role = tb_member_text(arm, "role");
     if (!*role) {
         const struct tb_contender *known = tb_contender_find(name);
         return known ? known : *tb_member_text(arm, "library") ? &mallocs : &pool;
     }
-    return strcmp(role, "floor") == 0     ? &floor
-           : strcmp(role, "harness") == 0 ? &harness
-           : strcmp(role, "malloc") == 0  ? &mallocs
-                                          : &pool;
+    return strcmp(role, "floor") == 0      ? &floor
+           : strcmp(role, "harness") == 0  ? &harness
+           : strcmp(role, "malloc") == 0   ? &mallocs
+           : strcmp(role, "strategy") == 0 ? &strategy
+                                           : &pool;
 }
 
 static void arm_load(const json_t *arm, const struct tb_arm arms[], uint32_t count, struct tb_arm *out)
@@ -134,6 +136,8 @@ static void sample_load(const json_t *line, struct tb_sample *out)
     out->waited_ns = whole(line, "waited_ns");
     for (int op = 0; op < TB_BENCH_COUNT; op++)
         out->bench_ns[op] = time_ns(tb_member(line, "bench_ns"), tb_bench_name(op));
+    for (const struct tb_served_field *field = tb_served_fields; field->name; field++)
+        tb_served_set(&out->served, field, time_ns(tb_member(line, "serving"), field->name));
     tb_loaded_nodes(line, &out->nodes);
 }
 

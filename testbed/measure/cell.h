@@ -7,6 +7,7 @@
 //     steady-decode/full/4w           4 workers
 //     steady-decode/full/64KiB        blocks of 64 KiB, in a pool of twice the theoretical peak: the workload's own pool is
 //                                     for 4 KiB, and thousands of larger blocks need more memory than hosts have
+//     azure-conv/serve/16t            a strategy under a scheduler; testbed/serving/plan.h has these settings
 #ifndef TB_CELL_H
 #define TB_CELL_H
 
@@ -17,5 +18,8 @@
 // 0: the name, and touch and settings in *out; the rest of *out is 0. -EINVAL: not of that form, or a setting occurs twice.
 // Whether the workload exists is not checked.
 int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_cell *out);
+
+// One sentence on why that was not a cell: it names the word.
+void tb_cell_why(const char *text, char *why, size_t why_bytes);
 
 #endif

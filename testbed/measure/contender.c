@@ -313,6 +313,37 @@ int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *w
     return 0;
 }
 
+static int strategy_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    static const struct tb_contender kind = {.name = "strategy"}, trap = {.name = "strategy", .harness = true};
+    char meant[128];
+    struct tb_nearest nearest = {.word = name};
+    *arm = (struct tb_arm){.strategy = tb_strategy_find(name)};
+    if (arm->strategy) {
+        arm->contender = arm->strategy->trap ? &trap : &kind;
+        snprintf(arm->label, sizeof arm->label, "%s", name);
+        return 0;
+    }
+    for (size_t i = 0; tb_strategy_at(i); i++)
+        tb_nearest_try(&nearest, tb_strategy_at(i)->name);
+    snprintf(why, why_bytes, "unknown strategy '%s'%s (`locus serve --help` lists them)", name,
+             tb_nearest_say(&nearest, "", meant, sizeof meant));
+    return -ENOENT;
+}
+
+int tb_strategies_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    if (*count == TB_ARMS_MAX) {
+        snprintf(why, why_bytes, "at most %u strategies", TB_ARMS_MAX);
+        return -E2BIG;
+    }
+    int error = strategy_find(text, &arms[*count], why, why_bytes);
+    if (!error)
+        error = twin_number(arms, *count, &arms[*count]);
+    *count += !error;
+    return error;
+}
+
 bool tb_arm_on_one_node(const struct tb_arm *arm)
 {
     return arm->contender->driver && arm->cross_percent == 0 && arm->fault != TB_FAULT_MISPLACE;

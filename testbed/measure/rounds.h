@@ -9,16 +9,18 @@
 #define TB_ROUNDS_H
 
 #include "testbed/measure/sample.h"
+#include "testbed/serving/plan.h"
 #include "testbed/workload/schedule.h"
 
 struct tb_contender;
 
-#define TB_ARMS_MAX 24
+#define TB_ARMS_MAX 48
 #define TB_BLOCK_BYTES_MIN 64u
 #define TB_BLOCK_BYTES_MAX (UINT64_C(1) << 30)
 
 struct tb_arm {
     const struct tb_contender *contender;
+    const struct tb_strategy *strategy; // in cells of touch `serve`; then the contender only says what it is
     char key[8];                // its key in a log ("A")
     const char *name;           // in a log; NULL: the label without "#2"
     char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so", the NAME of "NAME=malloc:..."
@@ -43,6 +45,7 @@ struct tb_cell {
     uint32_t pool_blocks;
     bool dispatch_given;
     enum tb_dispatch dispatch;
+    struct tb_serving_settings serving; // of touch `serve`
 };
 
 struct tb_rounds {

@@ -10,6 +10,7 @@
 
 #include "testbed/counters/counters.h"
 #include "testbed/measure/nodes/sample.h"
+#include "testbed/serving/serving.h"
 
 #define TB_WORKERS_MAX 64
 
@@ -17,8 +18,9 @@ enum tb_touch {
     TB_TOUCH_NONE,
     TB_TOUCH_BYTE,
     TB_TOUCH_FULL, // "none", "byte", "full"
-    TB_TOUCH_LINE
-}; // "line": a word in each cache line; runs of many nodes only
+    TB_TOUCH_LINE,  // "line": a word in each cache line; runs of many nodes only
+    TB_TOUCH_SERVE  // "serve": a strategy under a scheduler (testbed/serving), no blocks
+};
 enum tb_dispatch { TB_DISPATCH_INLINE, TB_DISPATCH_SPIN, TB_DISPATCH_FUTEX }; // "inline", "spin", "futex"
 
 enum tb_fault {                 // injected to see that the testbed notices: NAME@FAULT
@@ -55,6 +57,8 @@ struct tb_sample {
     uint64_t watched_ns;        // warm-up and timed laps; 0: not watched, or the threads share CPUs and wait for each other
     uint64_t waited_ns;         // sum over its threads: time ready to run while others had the CPU
     struct tb_nodes_sample nodes; // of a run of many nodes; otherwise all 0
+    struct tb_served served;    // of a strategy; otherwise all 0
+    uint64_t scenario_hash;     // the same for all strategies in a cell
     struct tb_counter_value counters[TB_COUNTERS_MAX]; // the measurement's set: all threads, all metered laps
     double metered_lap_ns;      // median of the metered laps; 0: none
 };

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "testbed/serving/served.h"
+
 #define PEAK(name, member, what)                                                                                                   \
     {                                                                                                                              \
         name, member, true, false, true, false, NULL, "ratio", what                                                                \
@@ -23,6 +25,10 @@
     {                                                                                                                              \
         name, "counters." name ".value", false, false, false, false, name, "count", what " per lap"                                \
     }
+
+// What is counted in virtual time is exact; real time, of which the unit is ns, is not.
+#define SERVED(type, member, unit, ratio, what)                                                                                    \
+    {#member, "serving." #member, false, false, ratio, sizeof(unit) == sizeof("ns"), NULL, unit, what},
 
 static const struct tb_metric metrics[] = {
     {"time_ns", "time_ns", false, false, true, true, NULL, "ns", "time per lap, left is faster"},
@@ -43,9 +49,11 @@ static const struct tb_metric metrics[] = {
     SOFTWARE("page_faults", "page faults"),
     SOFTWARE("cpu_migrations", "moves of a thread to another CPU"),
     SOFTWARE("context_switches", "context switches"),
+    TB_SERVED_FIELDS(SERVED) // of touch `serve`
 };
 
 #define COUNT (sizeof metrics / sizeof *metrics)
+_Static_assert(COUNT <= TB_METRICS_MAX, "lists of metrics have room for fewer");
 
 const struct tb_metric *tb_metric_at(unsigned i)
 {

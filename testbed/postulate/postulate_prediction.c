@@ -27,7 +27,7 @@ static const char *const ops[] = {
     [TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
     [TB_CLAIM_LT] = "<",  [TB_CLAIM_EQ] = "==", [TB_CLAIM_WITHIN] = "within",
 };
-static const char *const units[] = {"x", "ns", "ratio", "count", NULL};
+static const char *const units[] = {"x", "ns", "virtual_ns", "ratio", "count", NULL};
 
 const char *tb_stat_name(enum tb_stat stat)
 {
@@ -76,7 +76,7 @@ static bool operands_read(enum tb_stat stat, const char *text, struct tb_predict
 
 static int metric_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
-    const char *words[32] = {NULL};
+    const char *words[TB_METRICS_MAX + 1] = {NULL};
     for (unsigned i = 0; tb_metric_at(i); i++)
         words[i] = tb_metric_at(i)->name;
     const struct tb_yaml_field known = {field->key, NULL, field->offset, field->bytes, 0, 0, words, false};

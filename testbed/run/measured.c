@@ -130,8 +130,8 @@ static int log_write(struct measuring *measuring)
 
 static void arms_name(const struct tb_measured_config *config)
 {
-    for (uint32_t i = 0; i < config->rounds->arms_count; i++)
-        snprintf(config->arms[i].key, sizeof config->arms[i].key, "%c", 'A' + (int)i);
+    for (uint32_t i = 0; i < config->rounds->arms_count; i++) // A to Z, AA to AZ
+        snprintf(config->arms[i].key, sizeof config->arms[i].key, "%s%c", i < 26 ? "" : "A", 'A' + (int)(i % 26));
 }
 
 int tb_measured(const struct tb_measured_config *config, struct tb_log_view *out, char *why, size_t why_bytes)

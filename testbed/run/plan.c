@@ -13,6 +13,7 @@
 #include "testbed/measure/contender.h"
 #include "testbed/postulate/metric.h"
 #include "testbed/workload/known_trace.h"
+#include "testbed/workload/scenarios/scenario.h"
 #include "testbed/workload/suite.h"
 #include "testbed/workload/workload.h"
 
@@ -25,6 +26,8 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *n
 {
     const char *id = plan->postulate->id;
     bool many = plan->rounds.many_nodes;
+    if (arm->strategy)
+        return 0;
     if (many && !arm->contender->nodes)
         snprintf(why, why_bytes, "arm %s: %s runs on one node only, and experiment %s is of many", named->key, named->name, id);
     else if (!many && !arm->contender->driver)
@@ -37,13 +40,22 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *n
     return -EINVAL;
 }
 
+// Are its arms strategies? Then all of its cells are of touch `serve`: touch_fits().
+static bool serves(const struct tb_postulate *postulate)
+{
+    char workload[TB_WORKLOAD_NAME];
+    struct tb_cell cell;
+    return postulate->cells_count && tb_cell_parse(postulate->cells[0], workload, &cell) == 0 && cell.touch == TB_TOUCH_SERVE;
+}
+
 static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
 {
     int error = 0;
     for (uint32_t i = 0; i < plan->postulate->arms_count && !error; i++) {
         const struct tb_postulate_arm *arm = &plan->postulate->arms[i];
         uint32_t at = plan->rounds.arms_count;
-        error = tb_arms_add(plan->arms, &plan->rounds.arms_count, arm->name, why, why_bytes);
+        error = (serves(plan->postulate) ? tb_strategies_add : tb_arms_add)(plan->arms, &plan->rounds.arms_count, arm->name, why,
+                                                                            why_bytes);
         if (!error)
             error = arm_fits(plan, arm, &plan->arms[at], why, why_bytes);
         if (error)
@@ -80,6 +92,27 @@ static int trace_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_b
     return error == -ENOMEM ? error : error ? -EINVAL : 0;
 }
 
+// Of a strategy's cell: the scenario, and what the settings make of it.
+static int serving_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
+{
+    const struct tb_cell *cell = &plan->cells[at];
+    const char *name = plan->workloads[at];
+    struct tb_scenario *scenario = NULL;
+    struct tb_why reason = {""};
+    char path[4096];
+    int error = tb_scenario_open(name, cell->serving.requests, &scenario, &reason);
+    if (error == -ENOENT && tb_known_trace(name) && needs_traces(plan->postulate))
+        return 0;
+    if (!error)
+        error = tb_serving_plan(scenario, name, &cell->serving, &plan->schedules[at], &reason);
+    if (!error && tb_known_trace(name) && tb_known_trace_path(name, path, sizeof path) == 0)
+        error = tb_hash_file(path, plan->trace_sha256[at]);
+    if (error)
+        snprintf(why, why_bytes, "%s", reason.text[0] ? reason.text : strerror(-error));
+    tb_scenario_close(scenario);
+    return error == -ENOMEM ? error : error ? -EINVAL : 0;
+}
+
 static int workload_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
 {
     if (tb_known_trace(plan->workloads[at]))
@@ -94,14 +127,15 @@ static int workload_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 // A schedule that an earlier cell has already is shared.
 static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
 {
+    bool serves = plan->cells[at].touch == TB_TOUCH_SERVE;
     for (uint32_t i = 0; i < at; i++) {
-        if (strcmp(plan->workloads[i], plan->workloads[at]))
+        if (serves || strcmp(plan->workloads[i], plan->workloads[at]))
             continue;
         plan->cells[at].schedule = plan->cells[i].schedule;
         memcpy(plan->trace_sha256[at], plan->trace_sha256[i], sizeof plan->trace_sha256[at]);
         return 0;
     }
-    int error = workload_open(plan, at, why, why_bytes);
+    int error = (serves ? serving_open : workload_open)(plan, at, why, why_bytes);
     plan->cells[at].schedule = plan->schedules[at];
     return error;
 }
@@ -109,6 +143,11 @@ static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touch touch, char *why, size_t why_bytes)
 {
     bool many = plan->rounds.many_nodes;
+    if (serves(plan->postulate) != (touch == TB_TOUCH_SERVE)) {
+        snprintf(why, why_bytes, "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or in none",
+                 text);
+        return -EINVAL;
+    }
     if (many ? touch == TB_TOUCH_LINE || touch == TB_TOUCH_FULL : touch != TB_TOUCH_LINE)
         return 0;
     snprintf(why, why_bytes,
@@ -130,7 +169,7 @@ static int settings_fit(const struct tb_plan *plan, const char *text, const stru
 static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const char *workload, bool smoke)
 {
     uint32_t laps = smoke ? TB_SMOKE_LAPS : (uint32_t)plan->postulate->laps;
-    bool is_long = tb_known_trace(workload) || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
+    bool is_long = tb_known_trace(workload) || cell->touch == TB_TOUCH_SERVE || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
     cell->laps = laps;
     cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
     cell->laps_metered = laps / 4 + 1;
@@ -142,8 +181,12 @@ static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *w
 {
     uint32_t at = plan->rounds.cells_count;
     struct tb_cell *cell = &plan->cells[at];
-    if (at == TB_PLAN_CELLS_MAX || tb_cell_parse(text, plan->workloads[at], cell)) {
-        snprintf(why, why_bytes, "cell '%s' is not WORKLOAD/TOUCH (and /4w, /64KiB, /futex), or there are too many", text);
+    if (at == TB_PLAN_CELLS_MAX) {
+        snprintf(why, why_bytes, "cell '%s': there are more than %u", text, TB_PLAN_CELLS_MAX);
+        return -EINVAL;
+    }
+    if (tb_cell_parse(text, plan->workloads[at], cell)) {
+        tb_cell_why(text, why, why_bytes);
         return -EINVAL;
     }
     cell->name = text;

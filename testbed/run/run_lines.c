@@ -18,6 +18,7 @@
 #include "testbed/host/environment.h"
 #include "testbed/host/host.h"
 #include "testbed/measure/contender.h"
+#include "testbed/serving/shape.h"
 #include "testbed/workload/suite.h"
 
 static json_t *positive_or_null(double value)
@@ -31,6 +32,8 @@ static json_t *positive_or_null(double value)
 static const char *role(const struct tb_arm *arm)
 {
     const struct tb_contender *contender = arm->contender;
+    if (arm->strategy)
+        return arm->strategy->trap ? "harness" : "strategy";
     return contender->floor ? "floor" : contender->harness ? "harness" : contender->is_malloc ? "malloc" : "pool";
 }
 
@@ -47,6 +50,33 @@ static json_t *arm_json(const struct tb_arm *arm)
         {"library_sha256", tb_json_clean(sha256)},
         {"cross_percent", tb_json_whole(arm->cross_percent)},
         {"workers", arm->workers ? tb_json_whole(arm->workers) : json_null()},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+// Whole, so that the log alone says what was served, and when a step was over.
+static json_t *plan_json(const struct tb_schedule *schedule)
+{
+    struct tb_scenario scenario;
+    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
+    char settings[128];
+    tb_serving_settings_text(&plan->settings, settings, sizeof settings);
+    const struct tb_json_member members[] = {
+        {"settings", json_string(settings)},
+        {"requests", tb_json_whole(scenario.count)},
+        {"most_tokens", tb_json_whole(scenario.most_tokens)},
+        {"median_tokens", tb_json_whole(scenario.median_tokens)},
+        {"scenario", json_sprintf("%016llx", (unsigned long long)plan->scenario_hash)},
+        {"block_tokens", tb_json_whole(plan->settings.block_tokens)},
+        {"pool_tokens", tb_json_whole(plan->settings.pool_tokens)},
+        {"token_bytes", tb_json_whole(plan->token_bytes)},
+        {"shape", json_string(tb_serving_shape(&plan->settings)->name)},
+        {"capacity_per_s", positive_or_null(plan->capacity_per_s)},
+        {"speedup", tb_json_number(plan->speedup)},
+        {"step_ns", tb_json_whole(plan->clock.step_ns)},
+        {"read_ps", tb_json_whole(plan->clock.read_ps)},
+        {"prompt_ns", tb_json_whole(plan->clock.prompt_ns)},
+        {"prompt_tokens", tb_json_whole(plan->clock.prompt_tokens)},
     };
     return TB_JSON_OBJECT(members);
 }
@@ -81,6 +111,7 @@ static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
         {"workers", tb_json_whole(cell->workers ? cell->workers : rounds->workers)},
         {"block_bytes", tb_json_whole(tb_rounds_block_bytes(rounds, at))},
         {"dispatch", json_string(tb_dispatch_name(tb_rounds_dispatch(rounds, at)))},
+        {"serving", cell->touch == TB_TOUCH_SERVE && cell->schedule ? plan_json(cell->schedule) : json_null()},
     };
 #undef OF_SCHEDULE
     return TB_JSON_OBJECT(members);
@@ -407,6 +438,19 @@ static json_t *bench_json(const struct tb_sample *sample)
     return TB_JSON_OBJECT(members);
 }
 
+static json_t *served_json(const struct tb_sample *sample)
+{
+    json_t *object = json_object();
+    for (const struct tb_served_field *field = tb_served_fields; field->name && object; field++) {
+        double value = tb_served_get(&sample->served, field);
+        if (json_object_set_new(object, field->name, field->whole ? tb_json_whole((uint64_t)value) : tb_json_number(value))) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
 json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
                        uint32_t position)
 {
@@ -441,6 +485,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"watched_ns", tb_json_whole(s->watched_ns)},
         {"waited_ns", tb_json_whole(s->waited_ns)},
         {"counters", counters_json(rounds->counters, s)},
+        {"serving", rounds->cells[cell].touch == TB_TOUCH_SERVE && s->valid ? served_json(s) : json_null()},
     };
     json_t *line = TB_JSON_OBJECT(members);
     if (line && tb_line_nodes(line, &s->nodes) == 0)

@@ -46,6 +46,7 @@ hot)
     echo 400M >/sys/fs/cgroup/limited/memory.max
     echo \$\$ >/sys/fs/cgroup/limited/cgroup.procs
     units topo
+    echo 0 >/proc/sys/vm/nr_hugepages # of the tiny node they hold a third of what room_scenario needs
     [ \$LOCUS_GUEST != odd ] || { $build/placement/memory/tests/room_scenario /dev/nvme0n1 2>&1; echo "room exit \$?"; } ;;
 esac
 END

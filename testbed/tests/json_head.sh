@@ -25,6 +25,7 @@ counters counters counters counters --json
 eval eval cells eval -W cycle-256 '$few' --json
 replay replay cells replay testbed/tests/fixtures/small.csv '$few' --json
 bench bench cells bench -c locus -r 1 -q --json
+serve serve cells serve sample --strategies paged -q --json
 advise advise machine advise --workload churn-touch --json
 list list experiments postulate list --json
 verify verify findings verify --logs '$scratch/logs' --json

@@ -36,25 +36,11 @@ struct parse {
     struct text rest;           // what was not read yet
     struct text line;           // without its end of line, LF or CRLF
     uint32_t line_number;       // of `line`, from 1
-    struct tb_trace *trace;     // what was read; requests has room for `room`
-    size_t room;
+    struct tb_trace *trace;     // what was read; requests has room for `room`, ids for `ids_room`
+    size_t room, ids_room;
     uint64_t first_ns;          // of the first request, on the file's own clock
     struct tb_why *why;
 };
-
-void tb_why_set(struct tb_why *why, const char *path, uint32_t line, const char *format, ...)
-{
-    enum { PATH_SHOWN = 200 };
-    size_t length = strlen(path);
-    const char *shown = length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
-    const char *dots = length > PATH_SHOWN ? "..." : "";
-    int at = line ? snprintf(why->text, sizeof(why->text), "%s%s:%u: ", dots, shown, line)
-                  : snprintf(why->text, sizeof(why->text), "%s%s: ", dots, shown);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(why->text + at, sizeof(why->text) - (size_t)at, format, arguments);
-    va_end(arguments);
-}
 
 // Complains about the present line (line_number 0: about the file): "FILE:7: ...". Always -EINVAL.
 __attribute__((format(printf, 2, 3))) static int complain(struct parse *parse, const char *format, ...)
@@ -266,7 +252,8 @@ static int parse_azure(struct parse *parse)
 //
 // Only whole numbers are accepted: a timestamp with a fraction is in seconds, from a related format, and read as milliseconds it
 // would silently be wrong by a factor of a thousand. hash_ids is optional: it names shared prefixes, which a replay without prefix
-// sharing does not use. But a broken hash_ids means a broken file. Other keys are ignored.
+// sharing does not use. But a broken hash_ids means a broken file. Whether ids form chains is tb_trace_chained()'s question. Other
+// keys are ignored.
 
 // A whole number between 0 and max, which must be there.
 static int read_number(struct parse *parse, const json_t *request, const char *key, uint64_t max, uint64_t *out)
@@ -285,18 +272,39 @@ static int read_number(struct parse *parse, const json_t *request, const char *k
     return 0;
 }
 
-static int check_hash_ids(struct parse *parse, const json_t *request)
+static int room_for_ids(struct parse *parse, size_t count)
+{
+    size_t room = parse->ids_room ? parse->ids_room : 1024;
+    while (room - parse->trace->ids_count < count)
+        room *= 2;
+    if (room == parse->ids_room)
+        return 0;
+    uint64_t *ids = reallocarray(parse->trace->ids, room, sizeof(*ids));
+    if (!ids)
+        return -ENOMEM;
+    parse->trace->ids = ids;
+    parse->ids_room = room;
+    return 0;
+}
+
+// Appends the ids to the trace's. *count: how many there are.
+static int read_hash_ids(struct parse *parse, const json_t *request, uint32_t *count)
 {
     const json_t *ids = json_object_get(request, "hash_ids");
     size_t i;
     const json_t *id;
+    *count = (uint32_t)json_array_size(ids);
     if (!ids)
         return 0;
     if (!json_is_array(ids))
         return complain(parse, "hash_ids is not an array");
+    int error = room_for_ids(parse, *count);
+    if (error)
+        return error;
     json_array_foreach (ids, i, id) {
         if (!json_is_integer(id))
             return complain(parse, "hash_ids: element %zu is not a whole number", i + 1);
+        parse->trace->ids[parse->trace->ids_count++] = (uint64_t)json_integer_value(id);
     }
     return 0;
 }
@@ -304,6 +312,7 @@ static int check_hash_ids(struct parse *parse, const json_t *request)
 static int read_request(struct parse *parse, const json_t *request)
 {
     uint64_t time_ms = 0, prompt_tokens = 0, output_tokens = 0;
+    uint32_t ids_count = 0;
     if (!json_is_object(request))
         return complain(parse, "not a JSON object");
     int error = read_number(parse, request, "timestamp", UINT64_MAX / NS_PER_MS, &time_ms);
@@ -312,8 +321,15 @@ static int read_request(struct parse *parse, const json_t *request)
     if (!error)
         error = read_number(parse, request, "output_length", UINT32_MAX, &output_tokens);
     if (!error)
-        error = check_hash_ids(parse, request);
-    return error ? error : add_record(parse, time_ms * NS_PER_MS, (uint32_t)prompt_tokens, (uint32_t)output_tokens);
+        error = read_hash_ids(parse, request, &ids_count);
+    if (!error)
+        error = add_record(parse, time_ms * NS_PER_MS, (uint32_t)prompt_tokens, (uint32_t)output_tokens);
+    if (error)
+        return error;
+    struct tb_trace_request *added = &parse->trace->requests[parse->trace->count - 1];
+    added->ids_count = ids_count;
+    added->ids = parse->trace->ids_count - ids_count;
+    return 0;
 }
 
 static int read_object(struct parse *parse)
@@ -425,6 +441,7 @@ void tb_trace_close(struct tb_trace *trace)
     if (!trace)
         return;
     free(trace->requests);
+    free(trace->ids);
     free(trace);
 }
 

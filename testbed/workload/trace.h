@@ -8,6 +8,7 @@
 #ifndef TB_TRACE_H
 #define TB_TRACE_H
 
+#include "testbed/workload/why.h"
 #include "testbed/workload/schedule.h"
 
 struct tb_trace_request {
@@ -15,6 +16,8 @@ struct tb_trace_request {
     uint32_t prompt_tokens;
     uint32_t output_tokens;
     uint32_t line;              // in the file, from 1
+    uint32_t ids_count;         // blocks of its prompt that have an id; 0 in formats without ids
+    size_t ids;                 // the first one's place in tb_trace.ids
 };
 
 struct tb_trace {
@@ -22,14 +25,9 @@ struct tb_trace {
     char path[4096];
     size_t count;
     struct tb_trace_request *requests;
+    size_t ids_count;
+    uint64_t *ids;              // hash_ids of all requests: an id stands for a block of the prompt and all that is before it
 };
-
-struct tb_why {                 // one sentence for the user, without "locus: " and newline
-    char text[512];
-};
-
-// "FILE:7: " or, for line 0, "FILE: ", and then the message. Of a very long path only the end is shown.
-void tb_why_set(struct tb_why *why, const char *path, uint32_t line, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 // 0, or -errno with the reason in why: -ENOENT and the like for files, -EINVAL for contents (an empty file too).
 int tb_trace_load(const char *path, struct tb_trace **out, struct tb_why *why);
@@ -37,6 +35,11 @@ int tb_trace_load(const char *path, struct tb_trace **out, struct tb_why *why);
 // The same from memory; `path` is only for messages. The fuzzer calls it.
 int tb_trace_parse(const char *path, const char *text, size_t bytes, struct tb_trace **out, struct tb_why *why);
 void tb_trace_close(struct tb_trace *trace);
+
+// For those who ask for prefixes: does every id have one parent, which is the id before it in every request that has it, or none
+// if it is the first? Then equal ids are equal prefixes. 0; -EINVAL with the reason in why: an id has two parents (file and line
+// of the second), or no request has ids; -ENOMEM.
+int tb_trace_chained(const struct tb_trace *trace, struct tb_why *why);
 
 struct tb_replay_config {
     uint32_t tokens_per_block;

@@ -55,7 +55,7 @@ static void expect_stream(const struct tb_schedule *schedule, const char *expect
 //   tick 6   1 begins its third block with its last token and leaves.
 Test(replay, small_trace_goes_tick_by_tick)
 {
-    struct tb_trace_request requests[] = {{0, 5, 2, 2}, {0, 4, 5, 3}, {0, 1, 0, 4}, {0, 0, 1, 5}};
+    struct tb_trace_request requests[] = {{0, 5, 2, 2, 0, 0}, {0, 4, 5, 3, 0, 0}, {0, 1, 0, 4, 0, 0}, {0, 0, 1, 5, 0, 0}};
     struct tb_schedule *schedule = replay(requests, 4, &small);
 
     expect_stream(schedule, "d t0:2 d r0 d t1:1 t2:1 t1:1 r2 d t3:1 r3 d t1:1 r1 d ");
@@ -77,7 +77,7 @@ Test(replay, small_trace_goes_tick_by_tick)
 // A prompt that fills its blocks exactly: the first token decoded begins a new one. One token short: it does not.
 Test(replay, token_after_a_full_prompt_begins_a_block)
 {
-    struct tb_trace_request full[] = {{0, 8, 1, 2}}, short_by_one[] = {{0, 7, 1, 2}};
+    struct tb_trace_request full[] = {{0, 8, 1, 2, 0, 0}}, short_by_one[] = {{0, 7, 1, 2, 0, 0}};
     struct tb_schedule *schedule = replay(full, 1, &small);
 
     expect_stream(schedule, "d t0:2 t0:1 r0 d ");
@@ -90,7 +90,7 @@ Test(replay, token_after_a_full_prompt_begins_a_block)
 // Those who stay keep their order when one between them leaves.
 Test(replay, order_of_admission_is_kept)
 {
-    struct tb_trace_request requests[] = {{0, 1, 4, 2}, {0, 1, 1, 3}, {0, 1, 4, 4}};
+    struct tb_trace_request requests[] = {{0, 1, 4, 2, 0, 0}, {0, 1, 1, 3, 0, 0}, {0, 1, 4, 4, 0, 0}};
     struct tb_replay_config config = {.tokens_per_block = 1, .pool_blocks = 12, .tick_ns = 1, .speedup = INFINITY};
     struct tb_schedule *schedule = replay(requests, 3, &config);
 
@@ -103,7 +103,7 @@ Test(replay, order_of_admission_is_kept)
 // A reservation is released at the end of a tick, so it admits another request only in the next one.
 Test(replay, blocks_released_in_a_tick_are_reserved_in_the_next)
 {
-    struct tb_trace_request requests[] = {{0, 12, 4, 2}, {0, 12, 4, 3}};
+    struct tb_trace_request requests[] = {{0, 12, 4, 2, 0, 0}, {0, 12, 4, 3, 0, 0}};
     struct tb_schedule *schedule = replay(requests, 2, &small);
 
     expect_stream(schedule, "d t0:3 t0:1 d r0 d t1:3 t1:1 d r1 d ");
@@ -137,7 +137,7 @@ Test(replay, clock_jumps_when_nothing_is_alive_and_runs_when_something_is)
         struct tb_replay_config config = {4, 100, SECOND, cases[i].speedup, 0};
 
         for (uint32_t j = 0; j < 3; j++)
-            requests[j] = (struct tb_trace_request){cases[i].arrivals[j], 4, cases[i].outputs[j], j + 2};
+            requests[j] = (struct tb_trace_request){cases[i].arrivals[j], 4, cases[i].outputs[j], j + 2, 0, 0};
 
         struct tb_schedule *schedule = replay(requests, 3, &config);
 
@@ -151,7 +151,7 @@ Test(replay, clock_jumps_when_nothing_is_alive_and_runs_when_something_is)
 // A pool of one request: the second, which comes 2.5 ticks after the first, waits until that one has left.
 Test(replay, waiting_for_blocks_is_told_from_waiting_for_the_next_tick)
 {
-    struct tb_trace_request requests[] = {{0, 12, 4, 2}, {2500, 12, 1, 3}, {6500, 12, 1, 4}};
+    struct tb_trace_request requests[] = {{0, 12, 4, 2, 0, 0}, {2500, 12, 1, 3, 0, 0}, {6500, 12, 1, 4, 0, 0}};
     struct tb_replay_config config = {.tokens_per_block = 4, .pool_blocks = 4, .tick_ns = 1000, .speedup = 1};
     struct tb_schedule *schedule = replay(requests, 3, &config);
 
@@ -163,7 +163,7 @@ Test(replay, waiting_for_blocks_is_told_from_waiting_for_the_next_tick)
 
 Test(replay, only_the_first_requests_when_asked)
 {
-    struct tb_trace_request requests[] = {{0, 1, 1, 2}, {0, 1, 1, 3}, {0, 100, 1, 4}};
+    struct tb_trace_request requests[] = {{0, 1, 1, 2, 0, 0}, {0, 1, 1, 3, 0, 0}, {0, 100, 1, 4, 0, 0}};
     struct tb_replay_config config = small;
 
     config.requests = 2; // the third would not fit
@@ -180,7 +180,7 @@ Test(replay, only_the_first_requests_when_asked)
 
 Test(replay, request_larger_than_the_pool_names_its_line)
 {
-    struct tb_trace_request requests[] = {{0, 8, 8, 2}, {0, 8, 9, 3}, {0, UINT32_MAX, UINT32_MAX, 4}};
+    struct tb_trace_request requests[] = {{0, 8, 8, 2, 0, 0}, {0, 8, 9, 3, 0, 0}, {0, UINT32_MAX, UINT32_MAX, 4, 0, 0}};
     struct tb_trace trace = {.path = "t.csv", .count = 3, .requests = requests};
     struct tb_schedule *schedule = (struct tb_schedule *)1;
     struct tb_why why;
@@ -198,7 +198,7 @@ Test(replay, request_larger_than_the_pool_names_its_line)
 Test(replay, settings_out_of_range_are_explained)
 {
     struct tb_replay_config bad[] = {small, small, small, small, small, small, small};
-    struct tb_trace_request requests[] = {{0, 1, 1, 2}};
+    struct tb_trace_request requests[] = {{0, 1, 1, 2, 0, 0}};
     struct tb_trace trace = {.path = "t.csv", .count = 1, .requests = requests};
 
     bad[0].tokens_per_block = 0;

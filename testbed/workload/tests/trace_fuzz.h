@@ -48,6 +48,23 @@ static inline void trace_fuzz_records(const struct tb_trace *trace)
     }
 }
 
+static inline void trace_fuzz_ids(const struct tb_trace *trace)
+{
+    struct tb_why why;
+    size_t ids = 0;
+
+    for (size_t i = 0; i < trace->count; i++) {
+        trace_fuzz_hold(trace->requests[i].ids == ids);
+        ids += trace->requests[i].ids_count;
+    }
+    trace_fuzz_hold(ids == trace->ids_count);
+
+    int error = tb_trace_chained(trace, &why);
+
+    trace_fuzz_hold(error == 0 || error == -EINVAL);
+    trace_fuzz_hold((error == 0) == (why.text[0] == '\0') && !strchr(why.text, '\n'));
+}
+
 static inline void trace_fuzz_text(const char *text, size_t bytes)
 {
     struct tb_trace *trace = NULL;
@@ -59,6 +76,7 @@ static inline void trace_fuzz_text(const char *text, size_t bytes)
     trace_fuzz_hold(error == 0 || strncmp(why.text, "fuzz:", 5) == 0);
     if (trace) {
         trace_fuzz_records(trace);
+        trace_fuzz_ids(trace);
         trace_fuzz_replay(trace);
     }
     tb_trace_close(trace);

@@ -102,6 +102,58 @@ Test(trace, mooncake_is_read_with_and_without_hash_ids)
     tb_trace_close(trace);
 }
 
+static void expect_ids(const struct tb_trace *trace, size_t i, uint32_t count, const uint64_t ids[])
+{
+    cr_assert_eq(trace->requests[i].ids_count, count, "request %zu has %u ids", i, trace->requests[i].ids_count);
+    cr_assert_leq(trace->requests[i].ids + count, trace->ids_count);
+    for (uint32_t k = 0; k < count; k++)
+        cr_expect_eq(trace->ids[trace->requests[i].ids + k], ids[k], "request %zu, id %u", i, k);
+}
+
+#define CHAIN(ids) "{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[" ids "]}\n"
+
+Test(trace, hash_ids_are_kept_in_order)
+{
+    struct tb_trace *trace = parse_good(
+        CHAIN("5,3,9") CHAIN("") "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n" CHAIN("5,3,-1,9223372036854775807"));
+    struct tb_why why;
+
+    expect_ids(trace, 0, 3, (uint64_t[]){5, 3, 9});
+    expect_ids(trace, 1, 0, NULL);
+    expect_ids(trace, 2, 0, NULL);
+    expect_ids(trace, 3, 4, (uint64_t[]){5, 3, UINT64_MAX, INT64_MAX});
+    cr_expect_eq(trace->ids_count, 7);
+    cr_expect_eq(tb_trace_chained(trace, &why), 0, "%s", why.text);
+    cr_expect_str_empty(why.text);
+    tb_trace_close(trace);
+}
+
+// The order of the numbers says nothing; that an id follows always the same one does.
+Test(trace, ids_that_are_no_chains_are_explained_to_those_who_ask)
+{
+    static const struct {
+        const char *text, *why;
+    } traces[] = {
+        {CHAIN("9,4,7") CHAIN("9,1") CHAIN("2,4"), "t:3: hash_ids: 4 follows 2, and before that it follows 9: the ids are no "
+                                                   "chains"},
+        {CHAIN("1,2") CHAIN("2"), "t:2: hash_ids: 2 is the first, and before that it follows 1: the ids are no chains"},
+        {CHAIN("1") CHAIN("2") CHAIN("2,1"), "t:3: hash_ids: 1 follows 2, and before that it is the first: the ids are no "
+                                             "chains"},
+        {CHAIN("0,0"), "t:1: hash_ids: 0 follows 0, and before that it is the first: the ids are no chains"},
+        {CHAIN(""), "t: no request has hash_ids"},
+        {HEADER GOOD, "t: no request has hash_ids"},
+    };
+
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+        struct tb_trace *trace = parse_good(traces[i].text);
+        struct tb_why why;
+
+        cr_expect_eq(tb_trace_chained(trace, &why), -EINVAL);
+        cr_expect_str_eq(why.text, traces[i].why);
+        tb_trace_close(trace);
+    }
+}
+
 Test(trace, crlf_and_a_missing_last_newline_are_accepted)
 {
     struct tb_trace *csv = parse_good("TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:15:46.6805900,374,44\r\n"
@@ -403,6 +455,7 @@ Test(trace, mooncake_conversation_is_read_whole)
     struct tb_trace *trace = recorded("conversation_trace.jsonl");
 
     cr_expect_eq(trace->count, 12031);
+    cr_expect_eq(trace->ids_count, 288500);
     expect_record(trace, 0, 0, 6758, 500, 1);
     cr_expect_lt(trace->requests[12030].arrival_ns, UINT64_C(3600000000000));
     tb_trace_close(trace);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// evict: which kept block leaves a prefix cache first. A policy is a table of functions; one file each in this folder.
+//
+// A cache (prefix.h, or a model of one) tells the policy about every request and every block, and asks for a victim when it needs
+// room. Blocks are numbers below `blocks`; ids are what the engine calls their contents. An id names a block's contents together
+// with everything before them, so an id has always the same parent. Policies compare ids and never interpret them.
+//
+//     request(ids) -> take(found) ... miss(not found) ... -> victim() -> leave() ... -> keep(fresh) / keep(again) ...
+//
+// A block is *kept* from keep() until take() or leave(). Only kept blocks can be victims. Between take() and the next keep()
+// requests use the block, and the policy still remembers it: its place in a queue, how often it was used.
+//
+// The policy ranks. It is the cache that never lets a block leave before the kept blocks below it: if the victim has some, the
+// cache takes the deepest one of them instead.
+//
+// Threads: owner context, as all of a cache. A state may move to another thread together with its cache.
+// Memory: allocated by open(), bounded by `blocks`, freed by close(). Each policy's file says how many bytes a block costs.
+// Cost: each file states it; no policy needs more than O(log blocks) for an operation on a block, amortized.
+// Deterministic: equal calls have equal answers. No policy reads a clock or draws a random number.
+#ifndef LOCUS_EVICT_H
+#define LOCUS_EVICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LOCUS_EVICT_NONE UINT32_MAX // no block: a chain's first one has this parent
+
+struct locus_evict_ops {
+    const char *name;           // "lru"
+    const char *summary;        // one line
+    // State for blocks 0 .. blocks - 1, all empty; 0 < blocks < LOCUS_EVICT_NONE / 8. 0, -EINVAL (blocks) or -ENOMEM.
+    int (*open)(void **state, uint32_t blocks);
+    void (*close)(void *state); // close(NULL) is allowed
+    // A request's whole chain of ids, before the blocks that it finds are taken. May be NULL. now_ns never decreases.
+    void (*request)(void *state, uint64_t now_ns, const uint64_t ids[], uint32_t count);
+    // The request did not find `id`, for which room is wanted next. May be NULL. (A policy with a memory of what has left, such as
+    // ARC, adapts here: before the victim is chosen, and long before the contents are there to be kept.)
+    void (*miss)(void *state, uint64_t id);
+    void (*take)(void *state, uint32_t block); // a request found this kept block
+    // The last reference came home. `fresh`: its contents are new to the cache; otherwise it was taken before, and id and parent
+    // are those of the first time. `parent`: the block above it, kept or in use; LOCUS_EVICT_NONE: a chain's first block, or the
+    // block above it is no longer held.
+    void (*keep)(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh);
+    uint32_t (*victim)(void *state); // a kept block, or LOCUS_EVICT_NONE if none is kept. A second call returns the same one
+    void (*leave)(void *state, uint32_t block); // a kept block was evicted: the victim, or one below it
+};
+
+// The policies of the library by number, in no meaningful order; NULL: there is none with this number or this name.
+const struct locus_evict_ops *locus_evict_at(uint32_t i);
+const struct locus_evict_ops *locus_evict_find(const char *name);
+
+extern const struct locus_evict_ops locus_evict_arc, locus_evict_chain, locus_evict_fifo, locus_evict_lfu, locus_evict_lru,
+    locus_evict_s3fifo;
+
+// Puts a policy on the list of the library, or of the program that is linked with liblocus.a. (A cache also accepts a table that
+// is on no list.) The linker keeps the list; `used` and `retain` keep a pointer that nothing refers to.
+#define LOCUS_EVICT(variable)                                                                                                      \
+    static const struct locus_evict_ops *const variable##_entry __attribute__((used, retain, section("locus_evicts"))) = &(variable)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// locus serve: strategies side by side on a trace, under a scheduler that decides in virtual time.
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/words.h"
+#include "testbed/cli/command.h"
+#include "testbed/cli/options.h"
+#include "testbed/measure/cell.h"
+#include "testbed/measure/contender.h"
+#include "testbed/workload/known_trace.h"
+#include "testbed/workload/scenarios/scenario.h"
+
+enum { KEY_POOL = 2000, KEY_SHAPE, KEY_BLOCK, KEY_LOAD, KEY_WATERMARK, KEY_REQUESTS, KEY_VICTIM, KEY_SWAP };
+
+struct arguments {
+    struct tb_options options;
+    struct tb_cell cell;        // of the argument, if that is one
+    char name[256];             // of the scenario, or a path
+    const char *pool;           // tokens, or bytes of the shape
+    bool traps;
+};
+
+static const struct argp_option option_table[] = {
+    {"strategies", TB_KEY_CONTENDERS, "LIST", 0, "Which to run, comma-separated; `traps`: the faulty listings as well (all others)",
+     1},
+    {"pool", KEY_POOL, "SIZE", 0, "Of the region: tokens (131072t) or bytes (4GiB)", 1},
+    {"shape", KEY_SHAPE, "MODEL", 0, "Bytes of a token, and the clock of a step (" TB_SHAPE_DEFAULT ")", 1},
+    {"block", KEY_BLOCK, "TOKENS", 0, "Tokens per block, where a strategy has blocks (16)", 1},
+    {"load", KEY_LOAD, "PERCENT", 0, "Arrivals, in percent of what the pool can finish (90); `all`: everybody waits at the start",
+     1},
+    {"requests", KEY_REQUESTS, "N", 0, "Only the first N", 1},
+    {"watermark", KEY_WATERMARK, "PERCENT", 0, "What an admission leaves free, where a strategy has a watermark (5)", 1},
+    {"victim", KEY_VICTIM, "WHO", 0, "Who is thrown out for room: last, largest or cheapest (last)", 1},
+    {"swap", KEY_SWAP, NULL, 0, "Move a victim's tokens out and in, instead of computing them again", 1},
+    {"rounds", TB_KEY_ROUNDS, "N", 0, "Processes of each strategy, for the time of a call (1)", 2},
+    {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
+    {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
+    {0},
+};
+
+// One word as a cell would have it.
+static error_t setting(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
+                       const char *argument)
+{
+    char whole[64];
+    if (snprintf(whole, sizeof whole, "%s%s", word, argument) < (int)sizeof whole &&
+        tb_serving_setting(&arguments->cell.serving, whole))
+        return 0;
+    return tb_cli_bad(state, "--%s: '%s' is none of its values, or it was given before", option, argument);
+}
+
+static error_t parse_strategies(struct argp_state *state, struct arguments *arguments, const char *list)
+{
+    char copy[1024], why[256], *rest = NULL;
+    if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
+        return tb_cli_bad(state, "--strategies: the list is too long");
+    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        if (strcmp(name, "traps") == 0)
+            arguments->traps = true;
+        else if (tb_strategies_add(arguments->options.arms, &arguments->options.arms_count, name, why, sizeof why))
+            return tb_cli_bad(state, "--strategies: %s", why);
+    }
+    return 0;
+}
+
+// A scenario, a path, or a whole cell.
+static error_t parse_what(struct argp_state *state, struct arguments *arguments, const char *argument)
+{
+    char workload[TB_WORKLOAD_NAME], why[256];
+    if (arguments->name[0])
+        return tb_cli_bad(state, "one trace at a time: '%s' is one too many", argument);
+    if (!*argument || strlen(argument) >= sizeof arguments->name)
+        return tb_cli_bad(state, "which trace? '%.40s' is none (see: locus serve --help)", argument);
+    if (!strstr(argument, "/serve")) {
+        strcpy(arguments->name, argument);
+        return 0;
+    }
+    if (tb_cell_parse(argument, workload, &arguments->cell)) {
+        tb_cell_why(argument, why, sizeof why);
+        return tb_cli_bad(state, "%s", why);
+    }
+    strcpy(arguments->name, workload);
+    return 0;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    uint64_t number;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
+    case ARGP_KEY_ARG: return parse_what(state, arguments, argument);
+    case ARGP_KEY_NO_ARGS: return tb_cli_bad(state, "which trace? (locus serve TRACE; see: locus serve --help)");
+    case TB_KEY_CONTENDERS: return parse_strategies(state, arguments, argument);
+    case KEY_POOL: arguments->pool = argument; return 0;
+    case KEY_SHAPE: return setting(state, arguments, "shape", "", argument);
+    case KEY_BLOCK:
+        if (tb_cli_u64(argument, 1, TB_POOL_TOKENS_MAX, &number)) {
+            arguments->cell.serving.block_tokens = (uint32_t)number;
+            return 0;
+        }
+        return tb_cli_bad(state, "--block: '%s' is not a number of tokens", argument);
+    case KEY_LOAD:
+        return strcmp(argument, "all") ? setting(state, arguments, "load", "load", argument)
+                                       : setting(state, arguments, "load", "line", "");
+    case KEY_WATERMARK: return setting(state, arguments, "watermark", "watermark", argument);
+    case KEY_REQUESTS: return setting(state, arguments, "requests", "first", argument);
+    case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
+    case KEY_SWAP: return setting(state, arguments, "swap", "swap", "");
+    default: return tb_options_parse(key, argument, state, &arguments->options);
+    }
+}
+
+static const char documentation[] =
+    "Which placement of the KV cache does a trace want? Every strategy under the same scheduler, on the same requests.\v"
+    "TRACE is a name (azure-conv, azure-code, mooncake, sample; LOCUS_TRACES names the folder of the first three), a "
+    "scenario that is made (below), or a file. It may also be a whole cell, as in a postulate: "
+    "azure-conv/serve/16t/131072t/watermark5/load90.\n\n"
+    "The scheduler decides in virtual time: who is admitted, who waits, who is thrown out. Its counts are exact and the "
+    "same on every host. `load` is the rate of arrivals, over what the pool can finish when somebody always waits "
+    "(paged-full, blocks of 16 tokens). Each token's place is written and checked. The nanoseconds of a call are real: the "
+    "calls that were made are executed again, timed.\n\n"
+    "In use: tokens of live sequences, over the pool. Held: what is reserved for them. Blocked: admissions refused although "
+    "enough is free, but not in one piece. Thrown out: requests that lost their place. Hits: prompts' tokens that were in "
+    "the cache.\n\n"
+    "Examples:\n"
+    "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"
+    "  locus serve azure-conv --load all --requests 6000\n"
+    "  locus serve beam --strategies paged,first-fit -r 20 --log serve.jsonl\n\n"
+    "Exit status: 0 every strategy kept its contract, 1 one did not or the run failed, 2 bad input.";
+
+// --- what is run -----------------------------------------------------------------------------------------------------------------
+
+static char *help_filter(int key, const char *text, void *input)
+{
+    (void)input;
+    if (key != ARGP_KEY_HELP_EXTRA)
+        return (char *)(uintptr_t)text;
+    struct tb_words words = {0};
+    tb_say(&words, "Strategies:\n");
+    for (size_t i = 0; tb_strategy_at(i); i++)
+        tb_say(&words, "  %-20s %s%s\n", tb_strategy_at(i)->name, tb_strategy_at(i)->summary,
+               tb_strategy_at(i)->trap ? " (a trap)" : "");
+    tb_say(&words, "\nScenarios that are made:\n");
+    for (size_t i = 0; tb_scenario_at(i); i++)
+        tb_say(&words, "  %-20s %s\n", tb_scenario_at(i)->name, tb_scenario_at(i)->summary);
+    return strdup(words.text);
+}
+
+static int strategies_choose(struct arguments *arguments, const struct tb_scenario *scenario)
+{
+    struct tb_options *options = &arguments->options;
+    bool given = options->arms_count > 0;
+    char why[256];
+    for (size_t i = 0; tb_strategy_at(i); i++) {
+        const struct tb_strategy *strategy = tb_strategy_at(i);
+        if (strategy->trap ? !arguments->traps : given || (strategy->needs_ids && scenario->ids_count == 0))
+            continue;
+        if (tb_strategies_add(options->arms, &options->arms_count, strategy->name, why, sizeof why)) {
+            tb_error("%s", why);
+            return TB_EXIT_FAILED;
+        }
+    }
+    for (uint32_t i = 0; i < options->arms_count; i++) {
+        if (!options->arms[i].strategy->needs_ids || scenario->ids_count)
+            continue;
+        tb_error("strategy %s finds prompts by their ids, and %s has none", options->arms[i].label, scenario->name);
+        return TB_EXIT_USAGE;
+    }
+    return 0;
+}
+
+// "131072t" is tokens, "4GiB" bytes of this shape's tokens.
+static int pool_read(struct arguments *arguments)
+{
+    struct tb_serving_settings *settings = &arguments->cell.serving;
+    size_t token_bytes = tb_shape_token_bytes(tb_serving_shape(settings));
+    uint64_t bytes;
+    char *end;
+    if (!arguments->pool)
+        return 0;
+    unsigned long long tokens = strtoull(arguments->pool, &end, 10);
+    if (tb_cli_bytes(arguments->pool, token_bytes, TB_POOL_TOKENS_MAX * token_bytes, &bytes))
+        settings->pool_tokens = bytes / token_bytes;
+    else if (arguments->pool[0] >= '1' && arguments->pool[0] <= '9' && strcmp(end, "t") == 0 && tokens <= TB_POOL_TOKENS_MAX)
+        settings->pool_tokens = tokens;
+    else {
+        tb_error("--pool: '%s' is neither tokens (131072t) nor bytes of at least one token (4GiB)", arguments->pool);
+        return TB_EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int serve(struct arguments *arguments, const struct tb_scenario *scenario)
+{
+    struct tb_schedule *schedule = NULL;
+    struct tb_why why = {""};
+    char settings[128], name[400];
+    struct tb_cell *cell = &arguments->cell;
+    int error = tb_serving_plan(scenario, scenario->name, &cell->serving, &schedule, &why);
+    if (error) {
+        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+        return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
+    }
+    tb_serving_settings_text(&cell->serving, settings, sizeof settings);
+    snprintf(name, sizeof name, "%s/%s", scenario->name, settings);
+    *cell = (struct tb_cell){.schedule = schedule,
+                             .name = name,
+                             .workload = schedule->name,
+                             .touch = TB_TOUCH_SERVE,
+                             .laps = 1,
+                             .serving = cell->serving};
+    int status = tb_options_run(&arguments->options, cell, 1, "serve", NULL);
+    free(schedule);
+    return status;
+}
+
+static int scenario_serve(struct arguments *arguments)
+{
+    struct tb_scenario *scenario = NULL;
+    struct tb_why why = {""};
+    int error = tb_scenario_open(arguments->name, arguments->cell.serving.requests, &scenario, &why);
+    if (error) {
+        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+        return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
+    }
+    int status = strategies_choose(arguments, scenario);
+    if (!status)
+        status = serve(arguments, scenario);
+    tb_scenario_close(scenario);
+    return status;
+}
+
+static int command(int argc, char **argv)
+{
+    static struct arguments arguments;
+    const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
+    const struct argp argp = {option_table, parse, "TRACE", documentation, children, help_filter, NULL};
+    tb_options_init(&arguments.options);
+    arguments.options.rounds = 1;
+    arguments.options.dispatch = TB_DISPATCH_INLINE;
+    arguments.cell.serving.watermark_percent = -1;
+    int status = tb_cli_parse(&argp, "serve", argc, argv, &arguments);
+    if (status != TB_CLI_RUN)
+        return status;
+    status = pool_read(&arguments);
+    if (status)
+        return status;
+    struct tb_serving_settings *settings = &arguments.cell.serving;
+    if (arguments.cell.touch != TB_TOUCH_SERVE && settings->load_percent == 0 && !settings->line)
+        settings->load_percent = 90;
+    tb_serving_settings_fill(settings);
+    return scenario_serve(&arguments);
+}
+
+TB_COMMAND(65, "serve", "which placement of the KV cache does a trace want", command);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// serve: see serve.h.
+
+#include "testbed/measure/serve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/serving/plan.h"
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int execute(struct tb_job *job, const struct tb_calls *calls, const struct tb_serving_config *config, struct tb_why *why)
+{
+    struct tb_sample *sample = &job->sample;
+    uint64_t ns[TB_LAPS_MAX], warmup_ns;
+    size_t executed = 0;
+    int error = 0;
+    for (uint32_t i = 0; i < job->laps_warmup && !error; i++)
+        error = tb_calls_execute(calls, config, &warmup_ns, &executed, why);
+    for (uint32_t i = 0; i < job->laps && !error; i++)
+        error = tb_calls_execute(calls, config, &ns[i], &executed, why);
+    if (error)
+        return error;
+    qsort(ns, job->laps, sizeof *ns, compare_u64);
+    sample->lap_ns = (double)ns[job->laps / 2];
+    sample->lap_ns_min = (double)ns[0];
+    sample->served.call_ns = sample->lap_ns / (double)executed;
+    return 0;
+}
+
+int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const struct tb_schedule *schedule)
+{
+    struct tb_scenario scenario;
+    struct tb_calls calls = {0};
+    struct tb_serving_config config;
+    struct tb_why why = {""};
+    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
+    if (job->laps == 0 || job->laps > TB_LAPS_MAX)
+        return -EINVAL;
+    tb_serving_plan_config(plan, &scenario, strategy, &config);
+    config.tags = true;
+    int error = tb_serve(&config, &job->sample.served, &why);
+    config.tags = false;
+    config.calls = &calls;
+    if (!error)
+        error = tb_serve(&config, &job->sample.served, &why);
+    if (!error)
+        error = execute(job, &calls, &config, &why);
+    tb_calls_close(&calls);
+    job->sample.scenario_hash = tb_scenario_hash(&scenario);
+    if (job->sample.scenario_hash != plan->scenario_hash)
+        snprintf(job->sample.invalid, sizeof job->sample.invalid, "the scenario is not the one that the others got");
+    else if (error)
+        snprintf(job->sample.invalid, sizeof job->sample.invalid, "%s", why.text[0] ? why.text : strerror(-error));
+    job->sample.valid = !job->sample.invalid[0];
+    job->sample.ran = true;
+    return error == -ENOMEM ? error : 0;
+}

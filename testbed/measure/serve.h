@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// serve: one measured process of a strategy: it decides the whole scenario, untimed, with its calls recorded, and then executes
+// the record as often as there are laps.
+#ifndef TB_SERVE_H
+#define TB_SERVE_H
+
+#include "testbed/measure/sample.h"
+#include "testbed/workload/schedule.h"
+
+// 0 or -errno; what the strategy did wrong makes the sample invalid.
+int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const struct tb_schedule *schedule);
+
+#endif

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// serve: see serve.h.
+//
+// What a strategy decides is exact, so a figure of one sample is the figure, and a ratio of two needs no interval. Only the time of
+// a call is measured: its median over the rounds. The two never meet in one figure.
+//
+// The ranking: who refuses the fewest requests; then who lets the slowest hundredth wait least for the first token, or, when all
+// requests wait at the start, who needs the fewest steps.
+
+#include "testbed/report/serve/serve.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/json.h"
+#include "testbed/stats/stats.h"
+
+#define ROWS_MAX 64u
+#define LEVEL 1.01 // closer than this, two strategies are called level
+
+struct row {
+    const char *name, *invalid;
+    bool trap;
+    const json_t *served;       // of its first valid sample
+    double call_ns;             // median of all
+};
+
+struct cell {
+    const json_t *header;
+    struct row row[ROWS_MAX];   // the best first
+    uint32_t count, ranked;
+    bool loaded;                // requests arrive over time
+};
+
+static double figure(const struct row *row, const char *name)
+{
+    return row->served ? tb_member_number(row->served, name) : NAN;
+}
+
+static const char *rank_metric(const struct cell *cell)
+{
+    return cell->loaded ? "first_p99_ns" : "steps";
+}
+
+// --- rows ----------------------------------------------------------------------------------------------------------------------
+
+static void row_load(const struct tb_log_view *view, size_t cell, const json_t *arm, struct row *row)
+{
+    double *ns = NULL;
+    size_t count = 0;
+    *row = (struct row){.name = tb_member_text(arm, "name"), .trap = strcmp(tb_member_text(arm, "role"), "harness") == 0};
+    for (size_t i = 0; i < view->samples_count; i++) {
+        const json_t *line = view->samples[i].line;
+        if (view->samples[i].cell != cell || strcmp(view->samples[i].arm, tb_member_text(arm, "key")))
+            continue;
+        if (!json_is_true(tb_member(line, "valid")))
+            row->invalid = tb_member_text(line, "invalid");
+        else if (!row->served)
+            row->served = tb_member(line, "serving");
+    }
+    row->call_ns = NAN;
+    if (tb_log_values(view, cell, tb_member_text(arm, "key"), "serving.call_ns", &ns, &count) == 0 && count)
+        row->call_ns = tb_median(ns, count);
+    free(ns);
+}
+
+static const struct cell *sorted; // qsort has no context
+
+static int compare(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    const char *metric = rank_metric(sorted);
+    bool x_ranked = x->served && !x->invalid && !x->trap, y_ranked = y->served && !y->invalid && !y->trap;
+    if (x_ranked != y_ranked)
+        return y_ranked - x_ranked;
+    if (!x_ranked)
+        return strcmp(x->name, y->name);
+    double left = figure(x, "refused"), right = figure(y, "refused");
+    if (left == right) {
+        left = figure(x, metric);
+        right = figure(y, metric);
+    }
+    return left < right ? -1 : left > right ? 1 : strcmp(x->name, y->name);
+}
+
+static void cell_load(const struct tb_log_view *view, size_t index, const json_t *header, struct cell *cell)
+{
+    const json_t *arm;
+    size_t i;
+    *cell = (struct cell){.header = header, .loaded = isfinite(tb_member_number(header, "serving.speedup"))};
+    json_array_foreach (tb_member(view->header, "arms"), i, arm)
+        if (cell->count < ROWS_MAX)
+            row_load(view, index, arm, &cell->row[cell->count++]);
+    sorted = cell;
+    qsort(cell->row, cell->count, sizeof *cell->row, compare);
+    while (cell->ranked < cell->count && cell->row[cell->ranked].served && !cell->row[cell->ranked].invalid &&
+           !cell->row[cell->ranked].trap)
+        cell->ranked++;
+}
+
+// --- the table -----------------------------------------------------------------------------------------------------------------
+
+static const struct tb_column loaded_columns[] = {{NULL, "strategy", TB_AS_IS, false},
+                                                  {NULL, "in use\n", TB_AS_SHARE, false},
+                                                  {NULL, "held\n", TB_AS_SHARE, false},
+                                                  {NULL, "blocked\n", TB_AS_IS, false},
+                                                  {NULL, "thrown\nout", TB_AS_IS, false},
+                                                  {NULL, "hits\n", TB_AS_SHARE, false},
+                                                  {NULL, "first token\np50", TB_AS_TIME, false},
+                                                  {NULL, "\np99", TB_AS_TIME, true},
+                                                  {NULL, "next token\np99", TB_AS_TIME, false},
+                                                  {NULL, "ns per\ncall", TB_AS_IS, false},
+                                                  {NULL, NULL, TB_AS_IS, false}};
+
+static const struct tb_column line_columns[] = {{NULL, "strategy", TB_AS_IS, false},    {NULL, "in use\n", TB_AS_SHARE, false},
+                                                {NULL, "held\n", TB_AS_SHARE, false},   {NULL, "blocked\n", TB_AS_IS, false},
+                                                {NULL, "thrown\nout", TB_AS_IS, false}, {NULL, "hits\n", TB_AS_SHARE, false},
+                                                {NULL, "steps\n", TB_AS_IS, true},      {NULL, "tokens\nper step", TB_AS_IS, false},
+                                                {NULL, "live\n", TB_AS_IS, false},      {NULL, "ns per\ncall", TB_AS_IS, false},
+                                                {NULL, NULL, TB_AS_IS, false}};
+
+static struct tb_value count_of(const struct row *row, const char *name)
+{
+    double value = figure(row, name);
+    return isfinite(value) ? tb_count((uint64_t)value) : tb_none(NULL);
+}
+
+static void put_row(struct tb_table *table, const struct cell *cell, const struct row *row, bool ranked)
+{
+    tb_table_row(table, row == &cell->row[0] && ranked ? TB_ROW_OURS : ranked ? TB_ROW_PLAIN : TB_ROW_ASIDE);
+    tb_table_put(table, tb_text_value(row->name));
+    if (row->invalid) {
+        tb_table_put(table, tb_toned(tb_none("INVALID"), TB_TONE_POOR));
+        return;
+    }
+    tb_table_put(table, tb_number(figure(row, "live_use")));
+    tb_table_put(table, tb_number(figure(row, "reserved_use")));
+    tb_table_put(table, count_of(row, "blocked"));
+    tb_table_put(table, count_of(row, "preempted"));
+    tb_table_put(table, tb_number(figure(row, "hit_ratio")));
+    if (cell->loaded) {
+        tb_table_put(table, tb_number(figure(row, "first_p50_ns")));
+        tb_table_put(table, tb_number(figure(row, "first_p99_ns")));
+        tb_table_put(table, tb_number(figure(row, "between_p99_ns")));
+    } else {
+        tb_table_put(table, count_of(row, "steps"));
+        tb_table_put(table, tb_number(figure(row, "tokens_per_step")));
+        tb_table_put(table, tb_number(figure(row, "live")));
+    }
+    tb_table_put(table, tb_number(row->call_ns));
+}
+
+static void put_notes(struct tb_table *table, const struct cell *cell)
+{
+    for (uint32_t i = 0; i < cell->count; i++) {
+        const struct row *row = &cell->row[i];
+        if (row->invalid)
+            tb_table_note(table, "%s is INVALID: %s.", row->name, row->invalid);
+        else if (figure(row, "refused") > 0)
+            tb_table_note(table, "%s refuses %.0f request%s that could never fit.", row->name, figure(row, "refused"),
+                          figure(row, "refused") > 1 ? "s" : "");
+    }
+}
+
+static void put_cell(struct tb_doc *doc, const struct cell *cell)
+{
+    const json_t *serving = tb_member(cell->header, "serving");
+    double pool_tokens = tb_member_number(serving, "pool_tokens"), bytes = tb_member_number(serving, "token_bytes");
+    struct tb_table *table =
+        tb_doc_table(doc, NULL, tb_member_text(cell->header, "name"), cell->loaded ? loaded_columns : line_columns);
+    for (uint32_t i = 0; i < cell->count; i++)
+        put_row(table, cell, &cell->row[i], i < cell->ranked);
+    tb_table_note(table, "%.0f requests, a pool of %.0f tokens (%.2f GiB as %s)%s.", tb_member_number(serving, "requests"),
+                  pool_tokens, pool_tokens * bytes / (1 << 30), tb_member_text(serving, "shape"),
+                  cell->loaded ? "" : ", all waiting at the start; prompts cost no step");
+    if (cell->loaded)
+        tb_table_note(table,
+                      "The pool can finish %.3f requests a second; a step takes %.1f ms and %.0f ps for each byte of KV cache "
+                      "that it reads, a prompt's token %.2f ms. All of this time is virtual.",
+                      tb_member_number(serving, "capacity_per_s"), tb_member_number(serving, "step_ns") / 1e6,
+                      tb_member_number(serving, "read_ps"), tb_member_number(serving, "prompt_ns") / 1e6);
+    put_notes(table, cell);
+}
+
+// --- the answer ----------------------------------------------------------------------------------------------------------------
+
+static double times_worse(const struct cell *cell, uint32_t i)
+{
+    return figure(&cell->row[i], rank_metric(cell)) / figure(&cell->row[0], rank_metric(cell));
+}
+
+// The first that is not level with the best, among those that serve as many.
+static uint32_t runner_up(const struct cell *cell)
+{
+    uint32_t i = 1;
+    while (i < cell->ranked && times_worse(cell, i) < LEVEL && figure(&cell->row[i], "refused") == figure(&cell->row[0], "refused"))
+        i++;
+    return i;
+}
+
+static void put_answer(struct tb_doc *doc, const struct cell *cell)
+{
+    const char *what = cell->loaded ? "as long for the first token, at the 99th percentile" : "as many steps";
+    uint32_t next = runner_up(cell);
+    char level[512] = "";
+    if (cell->ranked == 0) {
+        tb_doc_answer(doc, "answer", "No strategy served these requests.");
+        return;
+    }
+    for (uint32_t i = 1; i < next; i++)
+        snprintf(level + strlen(level), sizeof level - strlen(level), "%s%s", i > 1 ? ", " : "", cell->row[i].name);
+    if (next == cell->ranked)
+        tb_doc_answer(doc, "answer", "Use any of %s%s%s: none is more than 1 %% ahead.", cell->row[0].name, *level ? ", " : "",
+                      level);
+    else if (figure(&cell->row[next], "refused") > figure(&cell->row[0], "refused"))
+        tb_doc_answer(doc, "answer", "Use %s%s%s%s: all others refuse requests.", cell->row[0].name,
+                      *level ? " (level with it: " : "", level, *level ? ")" : "");
+    else
+        tb_doc_answer(doc, "answer", "Use %s%s%s%s: %s, the next, takes %.2f times %s.", cell->row[0].name,
+                      *level ? " (level with it: " : "", level, *level ? ")" : "", cell->row[next].name, times_worse(cell, next),
+                      what);
+}
+
+// --- for programs --------------------------------------------------------------------------------------------------------------
+
+static json_t *strategies_json(const struct cell *cell)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < cell->count; i++) {
+        const struct row *row = &cell->row[i];
+        const struct tb_json_member members[] = {
+            {"name", json_string(row->name)},
+            {"ranked", json_boolean(i < cell->ranked)},
+            {"invalid", row->invalid ? json_string(row->invalid) : json_null()},
+            {"served", row->served ? json_deep_copy(row->served) : json_null()},
+            {"call_ns", tb_json_number(row->call_ns)},
+        };
+        all = tb_json_appended(all, TB_JSON_OBJECT(members));
+    }
+    return all;
+}
+
+static json_t *cell_json(const struct cell *cell)
+{
+    const struct tb_json_member members[] = {
+        {"name", json_string(tb_member_text(cell->header, "name"))},
+        {"serving", json_deep_copy(tb_member(cell->header, "serving"))},
+        {"strategies", strategies_json(cell)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+struct tb_doc *tb_serve_doc(json_t *head, const struct tb_log_view *view)
+{
+    struct tb_doc *doc = tb_doc_open(head);
+    json_t *cells = json_array();
+    static struct cell cell;
+    const json_t *header;
+    size_t i;
+    json_array_foreach (tb_member(view->header, "cells"), i, header) {
+        cell_load(view, i, header, &cell);
+        cells = tb_json_appended(cells, cell_json(&cell));
+        put_cell(doc, &cell);
+        put_answer(doc, &cell);
+    }
+    tb_doc_json(doc, "cells", cells);
+    return doc;
+}

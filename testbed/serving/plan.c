@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan: see plan.h.
+//
+//     | struct tb_schedule | struct flat | requests | ids |
+
+#include "testbed/serving/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/cli.h"
+
+const struct tb_serving_settings tb_serving_defaults = {.block_tokens = 16, .pool_tokens = 131072, .watermark_percent = 5};
+
+struct flat {
+    struct tb_serving_plan plan;
+    struct tb_scenario scenario; // its pointers mean nothing: what they pointed to follows
+};
+
+// --- settings ------------------------------------------------------------------------------------------------------------------
+
+// "16t": the first is a block's, the second is the pool's.
+static bool tokens_read(struct tb_serving_settings *settings, const char *word)
+{
+    char *end;
+    unsigned long long tokens = strtoull(word, &end, 10);
+    if (word[0] < '1' || word[0] > '9' || strcmp(end, "t") || tokens > TB_POOL_TOKENS_MAX)
+        return false;
+    if (settings->block_tokens == 0)
+        settings->block_tokens = (uint32_t)tokens;
+    else if (settings->pool_tokens == 0)
+        settings->pool_tokens = tokens;
+    else
+        return false;
+    return true;
+}
+
+// "load90": a number after a word.
+static bool number_read(const char *word, const char *name, double least, double most, double *out)
+{
+    size_t length = strlen(name);
+    char *end;
+    if (strncmp(word, name, length) || word[length] < '0' || word[length] > '9')
+        return false;
+    *out = strtod(word + length, &end);
+    return *end == '\0' && *out >= least && *out <= most;
+}
+
+static bool name_read(const char *word, char *out, size_t bytes)
+{
+    return out[0] == '\0' && (size_t)snprintf(out, bytes, "%s", word) < bytes;
+}
+
+static bool victim_read(struct tb_serving_settings *settings, const char *word)
+{
+    static const char *const names[] = {
+        [TB_VICTIM_LAST] = "last", [TB_VICTIM_LARGEST] = "largest", [TB_VICTIM_CHEAPEST] = "cheapest"};
+    for (int victim = TB_VICTIM_LAST; victim <= TB_VICTIM_CHEAPEST && !settings->victim_given; victim++)
+        if (strcmp(word, names[victim]) == 0) {
+            settings->victim = (enum tb_victim)victim;
+            return settings->victim_given = true;
+        }
+    return false;
+}
+
+bool tb_serving_setting(struct tb_serving_settings *settings, const char *word)
+{
+    double number;
+    if (tokens_read(settings, word) || victim_read(settings, word))
+        return true;
+    if (settings->watermark_percent < 0 && number_read(word, "watermark", 0, 99, &number)) {
+        settings->watermark_percent = number;
+        return true;
+    }
+    if (strcmp(word, "line") == 0 && !settings->load_percent && !settings->line)
+        return settings->line = true;
+    if (settings->load_percent == 0 && !settings->line && number_read(word, "load", 1, 1000, &number)) {
+        settings->load_percent = (uint32_t)number;
+        return true;
+    }
+    if (settings->requests == 0 && number_read(word, "first", 1, UINT32_MAX, &number)) {
+        settings->requests = (uint32_t)number;
+        return true;
+    }
+    if (strcmp(word, "swap") == 0 && !settings->swap)
+        return settings->swap = true;
+    return tb_shape_find(word) && name_read(word, settings->shape, sizeof settings->shape);
+}
+
+void tb_serving_settings_fill(struct tb_serving_settings *settings)
+{
+    if (settings->block_tokens == 0)
+        settings->block_tokens = tb_serving_defaults.block_tokens;
+    if (settings->pool_tokens == 0)
+        settings->pool_tokens = tb_serving_defaults.pool_tokens;
+    if (settings->watermark_percent < 0)
+        settings->watermark_percent = tb_serving_defaults.watermark_percent;
+}
+
+void tb_serving_settings_text(const struct tb_serving_settings *settings, char *out, size_t bytes)
+{
+    static const char *const victims[] = {
+        [TB_VICTIM_LAST] = "", [TB_VICTIM_LARGEST] = "/largest", [TB_VICTIM_CHEAPEST] = "/cheapest"};
+    char load[32] = "", first[32] = "";
+    if (settings->load_percent)
+        snprintf(load, sizeof load, "/load%u", settings->load_percent);
+    if (settings->requests)
+        snprintf(first, sizeof first, "/first%u", settings->requests);
+    snprintf(out, bytes, "serve/%ut/%llut/watermark%g%s%s%s%s%s%s%s%s", settings->block_tokens,
+             (unsigned long long)settings->pool_tokens, settings->watermark_percent, load, first, settings->shape[0] ? "/" : "",
+             settings->shape, settings->retention[0] ? "/" : "", settings->retention, victims[settings->victim],
+             settings->swap ? "/swap" : "");
+}
+
+// --- the flat block ------------------------------------------------------------------------------------------------------------
+
+static uint64_t mix(uint64_t hash, const void *data, size_t bytes) // FNV-1a
+{
+    const unsigned char *byte = data;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+uint64_t tb_scenario_hash(const struct tb_scenario *scenario)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    hash = mix(hash, scenario->requests, scenario->count * sizeof *scenario->requests);
+    hash = mix(hash, scenario->ids, scenario->ids_count * sizeof *scenario->ids);
+    hash = mix(hash, &scenario->seed, sizeof scenario->seed);
+    return mix(hash, &scenario->accept_percent, sizeof scenario->accept_percent);
+}
+
+static double rate_per_s(const struct tb_scenario *scenario)
+{
+    double end_s = (double)scenario->requests[scenario->count - 1].arrival_ns * 1e-9;
+    return end_s > 0 ? (double)scenario->count / end_s : INFINITY;
+}
+
+// `load` over the scenario's own rate. A scenario whose requests all arrive at once cannot be sped up.
+static int speedup_of(const struct tb_scenario *scenario, const char *name, struct tb_serving_plan *plan, struct tb_why *why)
+{
+    struct tb_serving_config config;
+    plan->speedup = INFINITY;
+    if (plan->settings.load_percent == 0)
+        return 0;
+    if (!isfinite(rate_per_s(scenario))) {
+        tb_why_set(why, name, 0, "all requests arrive at once, so load%u has no meaning", plan->settings.load_percent);
+        return -EINVAL;
+    }
+    tb_serving_plan_config(plan, scenario, NULL, &config);
+    int error = tb_serving_capacity(&config, &plan->capacity_per_s, why);
+    plan->speedup = plan->capacity_per_s * plan->settings.load_percent / 100 / rate_per_s(scenario);
+    return error;
+}
+
+const struct tb_shape *tb_serving_shape(const struct tb_serving_settings *settings)
+{
+    return tb_shape_find(settings->shape[0] ? settings->shape : TB_SHAPE_DEFAULT);
+}
+
+static int plan_make(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                     struct tb_serving_plan *plan, struct tb_why *why)
+{
+    const struct tb_shape *shape = tb_serving_shape(settings);
+    if (settings->pool_tokens < settings->block_tokens) {
+        tb_why_set(why, name, 0, "a pool of %llu tokens has no block of %u", (unsigned long long)settings->pool_tokens,
+                   settings->block_tokens);
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < scenario->count; i++) {
+        const struct tb_request *request = &scenario->requests[i];
+        uint64_t tokens = (uint64_t)request->prompt_tokens + request->output_tokens + request->drafts;
+        if (tokens <= settings->pool_tokens)
+            continue;
+        tb_why_set(why, scenario->file, request->line, "the request needs %llu tokens, and the pool has %llu (--pool)",
+                   (unsigned long long)tokens, (unsigned long long)settings->pool_tokens);
+        return -EINVAL;
+    }
+    *plan = (struct tb_serving_plan){
+        .settings = *settings,
+        .token_bytes = tb_shape_token_bytes(shape),
+        .clock = tb_shape_clock(shape),
+        .scenario_hash = tb_scenario_hash(scenario),
+    };
+    if (settings->load_percent == 0)
+        plan->clock.prompt_tokens = 0;
+    return speedup_of(scenario, name, plan, why);
+}
+
+int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                    struct tb_schedule **out, struct tb_why *why)
+{
+    struct tb_serving_plan plan;
+    int error = plan_make(scenario, name, settings, &plan, why);
+    if (error)
+        return error;
+    size_t requests_bytes = scenario->count * sizeof *scenario->requests, ids_bytes = scenario->ids_count * sizeof *scenario->ids;
+    size_t bytes = sizeof(struct tb_schedule) + sizeof(struct flat) + requests_bytes + ids_bytes;
+    struct tb_schedule *schedule = calloc(1, bytes);
+    if (!schedule)
+        return -ENOMEM;
+    *schedule = (struct tb_schedule){.bytes = bytes, .requests_per_lap = scenario->count, .blocks_per_lap = scenario->count};
+    snprintf(schedule->name, sizeof schedule->name, "%s", name);
+    schedule->pool_blocks = schedule->blocks_peak = (uint32_t)(settings->pool_tokens / settings->block_tokens);
+    struct flat *flat = (struct flat *)(void *)(schedule + 1);
+    flat->plan = plan;
+    flat->scenario = *scenario;
+    flat->scenario.requests = NULL;
+    flat->scenario.ids = NULL;
+    char *behind = (char *)(flat + 1);
+    memcpy(behind, scenario->requests, requests_bytes);
+    if (ids_bytes)
+        memcpy(behind + requests_bytes, scenario->ids, ids_bytes);
+    *out = schedule;
+    return 0;
+}
+
+const struct tb_serving_plan *tb_serving_plan_read(const struct tb_schedule *schedule, struct tb_scenario *scenario)
+{
+    const struct flat *flat = (const struct flat *)(const void *)(schedule + 1);
+    const char *behind = (const char *)(flat + 1);
+    *scenario = flat->scenario;
+    scenario->requests = (struct tb_request *)(uintptr_t)behind;
+    scenario->ids = (uint64_t *)(uintptr_t)(behind + scenario->count * sizeof *scenario->requests);
+    return &flat->plan;
+}
+
+void tb_serving_plan_config(const struct tb_serving_plan *plan, const struct tb_scenario *scenario,
+                            const struct tb_strategy *strategy, struct tb_serving_config *out)
+{
+    *out = (struct tb_serving_config){
+        .scenario = scenario,
+        .strategy = strategy,
+        .pool_tokens = plan->settings.pool_tokens,
+        .token_bytes = plan->token_bytes,
+        .block_tokens = plan->settings.block_tokens,
+        .watermark = plan->settings.watermark_percent / 100,
+        .retention = plan->settings.retention[0] ? plan->settings.retention : NULL,
+        .speedup = plan->speedup,
+        .clock = plan->clock,
+        .victim = plan->settings.victim,
+        .swap = plan->settings.swap,
+    };
+}

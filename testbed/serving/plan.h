@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan: a cell of the touch mode `serve`: its settings, and the scenario in one flat block, which the parent builds once and each
+// measured process maps, as it does a schedule.
+//
+//     azure-conv/serve                          all defaults: every request waits at the start
+//     azure-conv/serve/16t/131072t              tokens per block, and in the pool
+//     azure-conv/serve/watermark5               an admission leaves 5 % of the pool free (of those that have a watermark)
+//     azure-conv/serve/load90                   arrivals at 0.9 of what the pool can finish, on the clock of the shape
+//     azure-conv/serve/line                     the default: all requests wait at the start
+//     azure-conv/serve/first6000                only the first 6,000 requests
+//     azure-conv/serve/Llama-3-8B               bytes per token, and the clock of a step (shape.h)
+//     azure-conv/serve/swap/largest             the victim's tokens are moved out and in; victim: last, largest, cheapest
+//     mooncake/serve/arc                        retention of kept blocks
+#ifndef TB_SERVING_PLAN_H
+#define TB_SERVING_PLAN_H
+
+#include "testbed/serving/serving.h"
+#include "testbed/serving/shape.h"
+
+struct tb_serving_settings {
+    uint32_t block_tokens;      // 0: 16
+    uint64_t pool_tokens;       // 0: 131,072
+    double watermark_percent;   // -1: 5
+    uint32_t load_percent;      // 0: all requests wait at the start, and prompts cost no step
+    uint32_t requests;          // 0: all
+    enum tb_victim victim;
+    bool victim_given, swap, line; // line: the default of a cell, said
+    char shape[24];             // "": TB_SHAPE_DEFAULT
+    char retention[24];         // "": the strategy's default
+};
+
+#define TB_POOL_TOKENS_MAX (UINT64_C(1) << 30)
+
+extern const struct tb_serving_settings tb_serving_defaults;
+
+// One word of a cell, after the touch mode. False: not of any form above, or a setting that was made before.
+bool tb_serving_setting(struct tb_serving_settings *settings, const char *word);
+
+// Puts the defaults where no word was.
+void tb_serving_settings_fill(struct tb_serving_settings *settings);
+
+// Of a cell without its workload: "serve/16t/131072t/...", every setting in full.
+void tb_serving_settings_text(const struct tb_serving_settings *settings, char *out, size_t bytes);
+
+// A schedule without operations, with settings and scenario behind it. Computes what `load` means for this pool: once, so that all
+// strategies get the same arrivals. *out is malloc'd. 0, -ENOMEM, -EINVAL with a sentence in why.
+int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                    struct tb_schedule **out, struct tb_why *why);
+
+// What a plan says. Borrows the plan; *scenario has no memory of its own.
+struct tb_serving_plan {
+    struct tb_serving_settings settings;
+    double capacity_per_s;      // requests; 0: not asked for
+    double speedup;             // of the arrivals; INFINITY: all wait
+    uint64_t token_bytes;
+    struct tb_clock clock;
+    uint64_t scenario_hash;     // of every request and id: the same for all who get it
+};
+const struct tb_serving_plan *tb_serving_plan_read(const struct tb_schedule *schedule, struct tb_scenario *scenario);
+
+const struct tb_shape *tb_serving_shape(const struct tb_serving_settings *settings);
+
+// The scheduler's config for a strategy.
+void tb_serving_plan_config(const struct tb_serving_plan *plan, const struct tb_scenario *scenario,
+                            const struct tb_strategy *strategy, struct tb_serving_config *out);
+
+uint64_t tb_scenario_hash(const struct tb_scenario *scenario);
+
+#endif

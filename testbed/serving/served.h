@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// served: what the scheduler counts, in one table: the members of struct tb_served, of a sample's line in a log, and the metrics of
+// predictions. To add one, add a line here and fill it in (account.c).
+//
+// Times are virtual, but for call_ns. The means are over the steps in which requests waited, or over all steps if none ever did.
+#ifndef TB_SERVED_H
+#define TB_SERVED_H
+
+#include <stdint.h>
+
+//    type, member, unit, whether arms have a ratio of it (otherwise it may well be 0), what
+#define TB_SERVED_FIELDS(FIELD)                                                                                                    \
+    FIELD(uint64_t, steps, "count", true, "steps of decoding until the last request has left")                                     \
+    FIELD(uint64_t, requests, "count", true, "requests that were served to their last token")                                      \
+    FIELD(uint64_t, refused, "count", false, "requests that could never fit")                                                      \
+    FIELD(uint64_t, tokens, "count", true, "decoded tokens, those of each beam")                                                   \
+    FIELD(uint64_t, prompt_tokens, "count", false, "tokens of prompts computed, again after a preemption")                         \
+    FIELD(uint64_t, cached_tokens, "count", false, "tokens of prompts found in the cache")                                         \
+    FIELD(uint64_t, preempted, "count", false, "requests thrown out for room")                                                     \
+    FIELD(uint64_t, thrown_tokens, "count", false, "tokens that those had")                                                        \
+    FIELD(uint64_t, swapped_tokens, "count", false, "tokens moved out and back in")                                                \
+    FIELD(uint64_t, moved_tokens, "count", false, "tokens copied from one place of the region to another")                         \
+    FIELD(uint64_t, refusals, "count", false, "admissions answered with not now")                                                  \
+    FIELD(uint64_t, blocked, "count", false, "of those, with enough free tokens, but not in one piece")                            \
+    FIELD(uint64_t, live_max, "count", true, "sequences live at once, at most")                                                    \
+    FIELD(uint64_t, calls, "count", true, "calls to the strategy")                                                                 \
+    FIELD(uint64_t, end_ns, "virtual_ns", true, "when the last request left")                                                      \
+    FIELD(uint64_t, backlog_ns, "virtual_ns", false, "when requests waited for the last time")                                     \
+    FIELD(uint64_t, backlog_requests, "count", false, "requests served by then")                                                   \
+    FIELD(uint64_t, first_p50_ns, "virtual_ns", true, "time to the first token, median of all requests")                           \
+    FIELD(uint64_t, first_p99_ns, "virtual_ns", true, "time to the first token, 99th percentile")                                  \
+    FIELD(uint64_t, first_max_ns, "virtual_ns", true, "time to the first token, longest")                                          \
+    FIELD(uint64_t, between_p50_ns, "virtual_ns", true, "time between two tokens of a sequence, median")                           \
+    FIELD(uint64_t, between_p99_ns, "virtual_ns", true, "time between two tokens of a sequence, 99th percentile")                  \
+    FIELD(uint64_t, between_max_ns, "virtual_ns", true, "time between two tokens of a sequence, longest")                          \
+    FIELD(double, tokens_per_step, "count", true, "decoded tokens per step")                                                       \
+    FIELD(double, tokens_per_s, "count", true, "decoded tokens per second of virtual time")                                        \
+    FIELD(double, live_use, "ratio", true, "tokens of live sequences, over the pool")                                              \
+    FIELD(double, reserved_use, "ratio", false, "tokens reserved for live sequences, over the pool")                               \
+    FIELD(double, live, "count", true, "live sequences")                                                                           \
+    FIELD(double, largest_over_free, "ratio", false, "the longest sequence that would fit, over the free tokens")                  \
+    FIELD(double, holes, "ratio", false, "free tokens in holes below the median request, over the free tokens")                    \
+    FIELD(double, hit_ratio, "ratio", false, "tokens of prompts found in the cache, over all of them")                             \
+    FIELD(double, call_ns, "ns", true, "real time of one call, of all executed again")
+
+#define TB_SERVED_MEMBER(type, member, unit, ratio, what) type member;
+struct tb_served {
+    TB_SERVED_FIELDS(TB_SERVED_MEMBER)
+};
+
+struct tb_served_field {
+    const char *name, *unit, *what;
+    uint16_t offset;            // in struct tb_served
+    uint8_t whole;              // a uint64_t, else a double
+};
+
+extern const struct tb_served_field tb_served_fields[]; // ends with a NULL name
+
+static inline double tb_served_get(const struct tb_served *served, const struct tb_served_field *field)
+{
+    const char *at = (const char *)served + field->offset;
+    return field->whole ? (double)*(const uint64_t *)(const void *)at : *(const double *)(const void *)at;
+}
+
+static inline void tb_served_set(struct tb_served *served, const struct tb_served_field *field, double value)
+{
+    char *at = (char *)served + field->offset;
+    if (field->whole)
+        *(uint64_t *)(void *)at = (uint64_t)value;
+    else
+        *(double *)(void *)at = value;
+}
+
+#endif

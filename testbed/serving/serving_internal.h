@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// serving_internal: the scheduler's state, shared by serving.c (the steps), calls.c (the strategy behind it) and account.c (what is
+// counted).
+#ifndef TB_SERVING_INTERNAL_H
+#define TB_SERVING_INTERNAL_H
+
+#include "testbed/serving/serving.h"
+#include "testbed/strategies/check.h"
+
+// What a request has done, also before it was thrown out.
+struct progress {
+    uint32_t decoded;           // steps of decoding, in tokens of one beam
+    bool resumed;               // thrown out after its last token
+    bool swapped;
+    bool alone;                 // thrown out although nobody else was live, and has decoded nothing since
+    uint64_t last_ns;           // of its last token, if it was thrown out since
+};
+
+struct live {
+    uint32_t request;
+    uint32_t tokens;            // of each of its beams
+    uint32_t prompt_left;       // to compute
+    uint32_t extended;          // beams that have their room in this step
+    bool chosen;                // the beams of this step are chosen
+    bool gone;                  // thrown out in this step
+    uint32_t slot[TB_WIDTH_MAX];
+};
+
+struct gap {
+    uint64_t ns, weight;
+};
+
+struct samples {
+    struct gap *at;
+    size_t count, room;
+};
+
+struct sums {
+    double live_use, reserved_use, live, largest_over_free, holes;
+    uint64_t steps, steps_free; // with requests waiting; of these, with free tokens
+};
+
+struct server {
+    const struct tb_serving_config *config;
+    const struct tb_scenario *scenario;
+    struct tb_kv kv;
+    struct tb_strategy_setup setup;
+    void *state;                // the strategy's
+    struct tb_check check;      // with tags
+    struct tb_served *out;
+    struct tb_why *why;
+
+    struct progress *progress;  // [requests]
+    struct live *live;          // in order of admission
+    uint32_t live_count, live_room;
+    uint32_t *free_slots;
+    uint32_t free_slots_count;
+    uint32_t *thrown;           // requests at the head of the queue, the last one first
+    size_t thrown_count, next;  // next: the first one that was never admitted
+
+    uint64_t now_ns;
+    // In this step.
+    uint64_t read_tokens, prompt_tokens, swapped_tokens, moved_before;
+    uint64_t continued;         // sequences that decoded, and did so in the step before
+    uint32_t *first;            // requests that decoded their first token
+    uint32_t first_count;
+    uint64_t live_tokens, sequences;
+
+    struct samples firsts, gaps;
+    struct sums waiting, all;
+};
+
+// calls.c: the strategy, with a record of the calls, and the checks that a contract needs.
+int server_open(struct server *server);
+void server_close(struct server *server);
+struct tb_prompt server_prompt(const struct tb_scenario *scenario, uint32_t request, uint32_t tokens, uint64_t now_ns);
+int server_admit(struct server *server, uint32_t slot, uint32_t request, uint32_t tokens, uint32_t most, uint32_t *cached);
+int server_extend(struct server *server, uint32_t slot, uint32_t tokens);
+int server_fork(struct server *server, uint32_t from, uint32_t to, uint32_t request, uint32_t tokens, uint32_t most);
+int server_cut(struct server *server, uint32_t slot, uint32_t tokens);
+int server_release(struct server *server, uint32_t slot, uint32_t request);
+
+// account.c
+int account_step(struct server *server, uint64_t step_ns, bool waiting);
+int account_sample(struct samples *samples, uint64_t ns, uint64_t weight);
+void account_end(struct server *server);
+
+static inline uint64_t arrival_ns(const struct server *server, uint32_t request)
+{
+    return (uint64_t)((double)server->scenario->requests[request].arrival_ns / server->config->speedup);
+}
+
+static inline uint32_t most_of(const struct tb_request *request)
+{
+    return request->prompt_tokens + request->output_tokens + request->drafts;
+}
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// serving: the exact model, on recorded traces and on small ones whose answers can be worked out by hand.
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testbed/serving/serving.h"
+#include "testbed/workload/known_trace.h"
+
+static struct tb_served served;
+static struct tb_why why;
+
+static struct tb_serving_config config_of(const struct tb_scenario *scenario, const char *strategy)
+{
+    return (struct tb_serving_config){
+        .scenario = scenario,
+        .strategy = tb_strategy_find(strategy),
+        .pool_tokens = 131072,
+        .token_bytes = 64,
+        .block_tokens = 16,
+        .watermark = 0.05,
+        .speedup = INFINITY,
+    };
+}
+
+static const struct tb_served *serve(const struct tb_serving_config *config)
+{
+    int error = tb_serve(config, &served, &why);
+    cr_assert_eq(error, 0, "%s: %s (%s)", config->strategy->name, why.text, strerror(-error));
+    return &served;
+}
+
+static struct tb_scenario *recorded(const char *name, size_t requests)
+{
+    char path[4096], missing[512];
+    struct tb_trace *trace = NULL;
+    struct tb_scenario *scenario = NULL;
+    if (tb_known_trace_missing(name, missing, sizeof missing))
+        cr_skip_test("%s", missing);
+    cr_assert_eq(tb_known_trace_path(name, path, sizeof path), 0);
+    cr_assert_eq(tb_trace_load(path, &trace, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_scenario_of_trace(trace, requests, &scenario), 0);
+    tb_trace_close(trace);
+    return scenario;
+}
+
+// Computed apart from the project, for Azure conv's first 6,000 requests in a pool of 131,072 tokens.
+Test(serving, the_fixed_pool_model_gives_the_published_counts)
+{
+    static const struct {
+        const char *strategy;
+        uint32_t block_tokens;
+        uint64_t steps, blocked, preempted, thrown;
+    } rows[] = {
+        {"static-4096", 16, 46698, 0, 0, 0},
+        {"static-8192", 16, 94975, 0, 0, 0},
+        {"first-fit", 16, 20217, 19740, 0, 0},
+        {"paged-full", 16, 17038, 0, 0, 0},
+        {"paged-prompt", 16, 14908, 0, 1302, 1494188},
+        {"paged", 16, 15633, 0, 0, 0},
+        {"paged-prompt", 128, 15555, 0, 1278, 1479795},
+    };
+    struct tb_scenario *scenario = recorded("azure-conv", 6000);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tb_serving_config config = config_of(scenario, rows[i].strategy);
+        config.block_tokens = rows[i].block_tokens;
+        const struct tb_served *got = serve(&config);
+        cr_expect_eq(got->steps, rows[i].steps, "%s: %lu steps", rows[i].strategy, (unsigned long)got->steps);
+        cr_expect_eq(got->blocked, rows[i].blocked, "%s: %lu blocked", rows[i].strategy, (unsigned long)got->blocked);
+        cr_expect_eq(got->preempted, rows[i].preempted, "%s: %lu preempted", rows[i].strategy, (unsigned long)got->preempted);
+        cr_expect_eq(got->thrown_tokens, rows[i].thrown, "%s: %lu thrown out", rows[i].strategy, (unsigned long)got->thrown_tokens);
+    }
+    tb_scenario_close(scenario);
+}
+
+// --- by hand -------------------------------------------------------------------------------------------------------------------
+
+static struct tb_request wanted[8];
+static struct tb_scenario small;
+
+static struct tb_serving_config hand(const char *strategy, uint64_t pool_tokens, size_t count)
+{
+    small = (struct tb_scenario){.name = "hand", .requests = wanted, .count = count, .accept_percent = 50, .seed = 1};
+    for (size_t i = 0; i < count; i++)
+        wanted[i].width = wanted[i].width ? wanted[i].width : 1;
+    cr_assert_eq(tb_scenario_seal(&small), 0);
+    struct tb_serving_config config = config_of(&small, strategy);
+    config.pool_tokens = pool_tokens;
+    return config;
+}
+
+// Three requests of 2 blocks, one of 1, and a pool of 3 blocks: the fourth fits beside the first, but not past the second.
+Test(serving, nobody_overtakes_the_head_of_the_queue)
+{
+    for (size_t i = 0; i < 4; i++)
+        wanted[i] = (struct tb_request){.prompt_tokens = i == 3 ? 1 : 16, .output_tokens = i == 3 ? 1 : 16};
+    struct tb_serving_config config = hand("paged-full", 48, 4);
+    const struct tb_served *got = serve(&config);
+    cr_expect_eq(got->steps, 48); // the fourth would fit a pool of 5 at once
+    cr_expect_eq(got->requests, 4);
+    cr_expect_eq(got->refusals, 32);
+    cr_expect_eq(got->live_max, 2);
+}
+
+// Two prompts of 2 blocks, a pool of 5. The first request takes the fifth block at once. The second finds no room for its first
+// token, is thrown out with its 32 tokens, and is admitted again, in each of the 16 steps until the first one has left.
+Test(serving, who_was_admitted_last_is_thrown_out)
+{
+    for (size_t i = 0; i < 2; i++)
+        wanted[i] = (struct tb_request){.prompt_tokens = 32, .output_tokens = 16};
+    struct tb_serving_config config = hand("paged-prompt", 80, 2);
+    const struct tb_served *got = serve(&config);
+    cr_expect_eq(got->preempted, 16);
+    cr_expect_eq(got->thrown_tokens, 16 * 32);
+    cr_expect_eq(got->steps, 32);
+    config.watermark = 0.4; // 2 of 5 blocks: the second is not admitted beside the first
+    config.strategy = tb_strategy_find("paged");
+    cr_expect_eq(serve(&config)->preempted, 0);
+    cr_expect_eq(got->steps, 32);
+}
+
+Test(serving, the_clock_counts_weights_reads_and_prompts)
+{
+    wanted[0] = (struct tb_request){.prompt_tokens = 3000, .output_tokens = 2};
+    struct tb_serving_config config = hand("paged", 4096, 1);
+    config.speedup = 1;
+    config.clock = (struct tb_clock){.step_ns = 1000, .read_ps = 2000, .prompt_ns = 10, .prompt_tokens = 2048};
+    const struct tb_served *got = serve(&config);
+    uint64_t first_ns = 1000 + 2048 * 10 + 1000 + 952 * 10 + 3001 * 64 * 2;
+    cr_expect_eq(got->steps, 3);
+    cr_expect_eq(got->first_p50_ns, first_ns);
+    cr_expect_eq(got->between_max_ns, 1000 + 3002 * 64 * 2);
+    cr_expect_eq(got->end_ns, first_ns + 1000 + 3002 * 64 * 2);
+    cr_expect_eq(got->prompt_tokens, 3000);
+}
+
+Test(serving, a_request_that_can_never_fit_is_refused)
+{
+    wanted[0] = (struct tb_request){.prompt_tokens = 64, .output_tokens = 1, .line = 7};
+    wanted[1] = (struct tb_request){.prompt_tokens = 16, .output_tokens = 1};
+    static const char *const names[] = {"paged", "paged-full", "first-fit", "static-2048"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct tb_serving_config config = hand(names[i], 64, 2);
+        const struct tb_served *got = serve(&config);
+        cr_expect_eq(got->refused, i == 3 ? 2 : 1, "%s", names[i]);
+        cr_expect_eq(got->requests, i == 3 ? 0 : 1, "%s", names[i]);
+    }
+}
+
+Test(serving, a_swapped_victim_computes_nothing_again)
+{
+    for (size_t i = 0; i < 2; i++)
+        wanted[i] = (struct tb_request){.prompt_tokens = 32, .output_tokens = 16};
+    struct tb_serving_config config = hand("paged-prompt", 80, 2);
+    const struct tb_served *got = serve(&config);
+    cr_expect_eq(got->prompt_tokens, 32 + 17 * 32);
+    cr_expect_eq(got->swapped_tokens, 0);
+    config.swap = true;
+    got = serve(&config);
+    cr_expect_eq(got->prompt_tokens, 64);
+    cr_expect_eq(got->swapped_tokens, 2 * 16 * 32); // out and in
+}
+
+// The first has most tokens, the second has least.
+Test(serving, the_victim_can_be_chosen)
+{
+    static const uint64_t thrown[] = {[TB_VICTIM_LAST] = 32, [TB_VICTIM_LARGEST] = 64, [TB_VICTIM_CHEAPEST] = 16};
+    for (int victim = TB_VICTIM_LAST; victim <= TB_VICTIM_CHEAPEST; victim++) {
+        wanted[0] = (struct tb_request){.prompt_tokens = 64, .output_tokens = 8};
+        wanted[1] = (struct tb_request){.prompt_tokens = 16, .output_tokens = 8};
+        wanted[2] = (struct tb_request){.prompt_tokens = 32, .output_tokens = 8};
+        struct tb_serving_config config = hand("paged-prompt", 16 * 7, 3);
+        config.victim = (enum tb_victim)victim;
+        const struct tb_served *got = serve(&config);
+        cr_expect_geq(got->preempted, 1);
+        cr_expect_geq(got->thrown_tokens, thrown[victim], "victim %d: %lu", victim, (unsigned long)got->thrown_tokens);
+        cr_expect_eq(got->requests, 3);
+    }
+}
+
+// --- beams and drafts ----------------------------------------------------------------------------------------------------------
+
+Test(serving, every_strategy_serves_the_same_tokens)
+{
+    for (size_t i = 0; i < 8; i++)
+        wanted[i] = (struct tb_request){.prompt_tokens = 40 + (uint32_t)i * 13,
+                                        .output_tokens = 33,
+                                        .width = (uint16_t)(1 + i % 4),
+                                        .drafts = (uint16_t)(i % 3)};
+    for (size_t i = 0; tb_strategy_at(i); i++) {
+        const struct tb_strategy *strategy = tb_strategy_at(i);
+        struct tb_serving_config config = hand(strategy->name, 4096, 8);
+        if (strategy->trap || strategy->needs_ids)
+            continue;
+        const struct tb_served *got = serve(&config);
+        cr_expect_eq(got->tokens + 0, got->refused ? got->tokens : 33 * (1 + 2 + 3 + 4) * 2, "%s: %lu tokens", strategy->name,
+                     (unsigned long)got->tokens);
+    }
+}
+
+Test(serving, what_a_request_does_depends_on_nothing_else)
+{
+    wanted[0] = (struct tb_request){.prompt_tokens = 8, .output_tokens = 100, .width = 4, .drafts = 4};
+    hand("paged", 4096, 1);
+    uint32_t moved = 0, accepted = 0;
+    for (uint32_t step = 0; step < 1000; step++) {
+        for (uint32_t b = 0; b < 4; b++) {
+            uint32_t parent = tb_scenario_parent(&small, 0, step, b);
+            cr_assert_lt(parent, 4);
+            moved += parent != b;
+        }
+        accepted += tb_scenario_accepted(&small, 0, step);
+    }
+    cr_expect(moved > 4000 / 8 * 3 / 4 / 2 && moved < 4000 / 8, "%u of 4000 beams continue another one", moved);
+    cr_expect(accepted > 850 && accepted < 1000, "%u drafts of 4000 are accepted", accepted); // 1/2 + 1/4 + 1/8 + 1/16 a step
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// strategies: every member of the list keeps its contract through thousands of random calls, under the eyes of check.h; and a
+// member that does not is found, by the names of the tokens.
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "testbed/stats/random.h"
+#include "testbed/strategies/check.h"
+#include "testbed/strategies/extents.h"
+
+#define SEQUENCES 24u
+#define POOL_TOKENS 4096u
+#define SEQUENCE_TOKENS 700u
+#define CALLS 20000u
+
+struct bench {
+    struct tb_kv kv;
+    struct tb_strategy_setup setup;
+    struct tb_check check;
+    void *state;
+    char why[256];
+    uint32_t tokens[SEQUENCES], most[SEQUENCES]; // tokens 0: not live
+    uint64_t admitted, refused, digest;
+};
+
+static void bench_open(struct bench *bench, const struct tb_strategy *strategy, uint32_t block_tokens)
+{
+    *bench = (struct bench){0};
+    cr_assert_eq(tb_kv_open(&bench->kv, POOL_TOKENS, 64, true), 0);
+    bench->setup = (struct tb_strategy_setup){.strategy = strategy,
+                                              .kv = &bench->kv,
+                                              .block_tokens = block_tokens,
+                                              .sequences = SEQUENCES,
+                                              .sequence_tokens = SEQUENCE_TOKENS,
+                                              .watermark = 0.05};
+    cr_assert_eq(strategy->ops->open(&bench->setup, &bench->state), 0, "%s", strategy->name);
+    cr_assert_eq(tb_check_open(&bench->check, &bench->setup, bench->state, bench->why, sizeof bench->why), 0);
+}
+
+static void bench_close(struct bench *bench)
+{
+    tb_check_close(&bench->check);
+    bench->setup.strategy->ops->close(bench->state);
+    tb_kv_close(&bench->kv);
+}
+
+static void usage_adds_up(struct bench *bench)
+{
+    struct tb_usage usage;
+    uint64_t live = 0;
+    bench->setup.strategy->ops->usage(bench->state, 100, &usage);
+    for (uint32_t i = 0; i < SEQUENCES; i++)
+        live += bench->tokens[i];
+    const char *name = bench->setup.strategy->name;
+    cr_assert_leq(usage.reserved + usage.free + usage.kept, POOL_TOKENS, "%s", name);
+    cr_assert_leq(usage.largest, usage.free + usage.kept, "%s", name);
+    cr_assert_leq(usage.holes, usage.free, "%s", name);
+    if (!bench->setup.strategy->ops->fork)
+        cr_assert_leq(live, usage.reserved, "%s: %lu live, %lu reserved", name, (unsigned long)live, (unsigned long)usage.reserved);
+}
+
+static int admit(struct bench *bench, uint32_t at, uint32_t tokens, uint32_t most)
+{
+    const struct tb_prompt prompt = {.tokens = tokens};
+    uint32_t cached = 7;
+    int error = bench->setup.strategy->ops->admit(bench->state, at, &prompt, most, &cached);
+    cr_assert(error == 0 || error == -EAGAIN || error == -ENOSPC, "%s: %d", bench->setup.strategy->name, error);
+    bench->digest = bench->digest * 31 + (uint64_t)-error;
+    if (error) {
+        bench->refused++;
+        return error;
+    }
+    cr_assert_eq(cached, 0);
+    bench->tokens[at] = tokens;
+    bench->most[at] = most;
+    bench->admitted++;
+    return tb_check_admitted(&bench->check, at, &prompt, cached);
+}
+
+static int step(struct bench *bench, uint64_t *random)
+{
+    const struct tb_strategy_ops *ops = bench->setup.strategy->ops;
+    uint32_t at = (uint32_t)(tb_random_next(random) % SEQUENCES), tokens = bench->tokens[at];
+    uint32_t left = bench->most[at] - tokens, dice = (uint32_t)(tb_random_next(random) % 16);
+    int error;
+    if (tokens == 0) {
+        uint32_t most = 1 + (uint32_t)(tb_random_next(random) % SEQUENCE_TOKENS);
+        error = admit(bench, at, 1 + (uint32_t)(tb_random_next(random) % most), most);
+        return error == -EBADMSG ? error : 0;
+    }
+    if (dice < 10 && left) {
+        uint32_t more = 1 + (uint32_t)(tb_random_next(random) % (left < 9 ? left : 9));
+        error = ops->extend(bench->state, at, more);
+        cr_assert(error == 0 || error == -EAGAIN);
+        bench->digest = bench->digest * 31 + (uint64_t)-error;
+        if (error)
+            return 0;
+        bench->tokens[at] += more;
+        return tb_check_extended(&bench->check, at, more);
+    }
+    if (dice < 12 && tokens > 1) {
+        uint32_t keep = 1 + (uint32_t)(tb_random_next(random) % (tokens - 1));
+        error = tb_check_cut(&bench->check, at, keep);
+        ops->cut(bench->state, at, keep);
+        bench->tokens[at] = keep;
+        return error;
+    }
+    if (dice < 14) {
+        uint32_t to = (uint32_t)(tb_random_next(random) % SEQUENCES);
+        if (bench->tokens[to] || !ops->fork)
+            return 0;
+        error = ops->fork(bench->state, at, to, bench->most[at]);
+        cr_assert(error == 0 || error == -EAGAIN || error == -ENOTSUP);
+        if (error)
+            return 0;
+        bench->tokens[to] = tokens;
+        bench->most[to] = bench->most[at];
+        return tb_check_forked(&bench->check, at, to);
+    }
+    error = tb_check_release(&bench->check, at);
+    ops->release(bench->state, at, false);
+    bench->tokens[at] = 0;
+    return error;
+}
+
+static uint64_t random_calls(const struct tb_strategy *strategy, uint32_t block_tokens, uint64_t seed)
+{
+    struct bench bench;
+    struct tb_usage usage;
+    uint64_t random = seed;
+    bench_open(&bench, strategy, block_tokens);
+    for (uint32_t i = 0; i < CALLS; i++) {
+        cr_assert_eq(step(&bench, &random), 0, "%s, call %u: %s", strategy->name, i, bench.why);
+        usage_adds_up(&bench);
+    }
+    cr_assert_eq(strategy->ops->audit(bench.state, bench.why, sizeof bench.why), 0, "%s", bench.why);
+    for (uint32_t i = 0; i < SEQUENCES; i++) {
+        if (!bench.tokens[i])
+            continue;
+        cr_assert_eq(tb_check_release(&bench.check, i), 0, "%s", bench.why);
+        strategy->ops->release(bench.state, i, false);
+    }
+    cr_assert_eq(strategy->ops->audit(bench.state, bench.why, sizeof bench.why), 0, "%s", bench.why);
+    strategy->ops->usage(bench.state, 1, &usage);
+    cr_expect_eq(usage.reserved, 0, "%s: %lu are reserved for nobody", strategy->name, (unsigned long)usage.reserved);
+    bool narrow = !strncmp(strategy->name, "static-", 7) || !strncmp(strategy->name, "multi-slab", 10); // few or no seats of a size
+    cr_expect(narrow || bench.admitted > 100, "%s admitted %lu", strategy->name, (unsigned long)bench.admitted);
+    bench_close(&bench);
+    return bench.digest;
+}
+
+Test(strategies, every_member_keeps_every_token)
+{
+    size_t members = 0;
+    for (; tb_strategy_at(members); members++)
+        for (uint32_t block_tokens = 1; block_tokens <= 64 && !tb_strategy_at(members)->trap; block_tokens *= 8)
+            random_calls(tb_strategy_at(members), block_tokens, 5);
+    cr_expect_geq(members, 20);
+}
+
+Test(strategies, equal_calls_have_equal_answers)
+{
+    for (size_t i = 0; tb_strategy_at(i); i++)
+        if (!tb_strategy_at(i)->trap)
+            cr_expect_eq(random_calls(tb_strategy_at(i), 16, 9), random_calls(tb_strategy_at(i), 16, 9), "%s",
+                         tb_strategy_at(i)->name);
+}
+
+Test(strategies, the_list_is_in_order_and_every_name_is_found)
+{
+    for (size_t i = 0; tb_strategy_at(i); i++) {
+        cr_expect_eq(tb_strategy_find(tb_strategy_at(i)->name), tb_strategy_at(i));
+        cr_expect(i == 0 || strcmp(tb_strategy_at(i - 1)->name, tb_strategy_at(i)->name) < 0);
+    }
+    cr_expect_null(tb_strategy_find("no-such-strategy"));
+}
+
+// --- what a broken one does ------------------------------------------------------------------------------------------------------
+
+// Everybody gets the same place.
+static int broken_admit(void *state, uint32_t sequence, const struct tb_prompt *prompt, uint32_t most, uint32_t *cached)
+{
+    (void)state, (void)sequence, (void)prompt, (void)most;
+    *cached = 0;
+    return 0;
+}
+
+static void *broken_at(void *state, uint32_t sequence, uint32_t position, uint32_t *run)
+{
+    struct tb_kv *kv = *(struct tb_kv **)state;
+    (void)sequence;
+    *run = 1;
+    return tb_kv_at(kv, position);
+}
+
+Test(strategies, a_place_that_two_have_is_found_by_name)
+{
+    struct bench bench;
+    struct tb_strategy_ops ops = *tb_strategy_find("first-fit")->ops;
+    const struct tb_strategy broken = {.name = "broken", .ops = &ops};
+    const struct tb_prompt prompt = {.tokens = 20};
+    bench_open(&bench, tb_strategy_find("first-fit"), 16);
+    struct tb_kv *kv = &bench.kv;
+    ops.admit = broken_admit;
+    ops.at = broken_at;
+    bench.setup.strategy = &broken;
+    void *real = bench.check.state;
+    bench.check.state = &kv;
+    cr_expect_eq(tb_check_admitted(&bench.check, 1, &prompt, 0), 0);
+    cr_expect_eq(tb_check_admitted(&bench.check, 2, &prompt, 0), 0);
+    cr_expect_eq(tb_check_release(&bench.check, 1), -EBADMSG);
+    cr_expect_str_eq(bench.why, "strategy broken: token 0 of sequence 1 holds what token 0 of sequence 2 wrote");
+    bench.check.state = real;
+    bench.setup.strategy = tb_strategy_find("first-fit");
+    bench_close(&bench);
+}
+
+Test(strategies, what_a_copy_lost_is_found)
+{
+    struct bench bench;
+    bench_open(&bench, tb_strategy_find("first-fit"), 16);
+    cr_assert_eq(admit(&bench, 0, 30, 40), 0);
+    uint32_t run;
+    *tb_kv_tag(&bench.kv, bench.setup.strategy->ops->at(bench.state, 0, 7, &run)) = 0;
+    cr_expect_eq(tb_check_release(&bench.check, 0), -EBADMSG);
+    cr_expect_str_eq(bench.why,
+                     "strategy first-fit: token 7 of sequence 0 does not hold what was written (nobody ever wrote there)");
+    bench_close(&bench);
+}
+
+// --- members -----------------------------------------------------------------------------------------------------------------
+
+static void expect_admits(struct bench *bench, uint32_t at, uint32_t most, int answer)
+{
+    cr_expect_eq(admit(bench, at, 1, most), answer, "%s: %u tokens", bench->setup.strategy->name, most);
+}
+
+static void end(struct bench *bench, uint32_t at)
+{
+    cr_expect_eq(tb_check_release(&bench->check, at), 0, "%s", bench->why);
+    bench->setup.strategy->ops->release(bench->state, at, false);
+    bench->tokens[at] = 0;
+}
+
+// A hole of 100 tokens between two sequences, and 96 behind: 150 fit in total, but in no piece.
+Test(strategies, only_compact_gets_past_a_hole)
+{
+    static const char *const names[] = {"first-fit", "best-fit", "compact"};
+    for (size_t i = 0; i < 3; i++) {
+        struct bench bench;
+        bench_open(&bench, tb_strategy_find(names[i]), 16);
+        expect_admits(&bench, 0, 100, 0);
+        expect_admits(&bench, 1, 3900, 0);
+        end(&bench, 0);
+        expect_admits(&bench, 2, 150, i == 2 ? 0 : -EAGAIN);
+        cr_expect_eq(bench.kv.moved, i == 2 ? 1 : 0); // of the 3,900 tokens one is in use
+        bench_close(&bench);
+    }
+}
+
+Test(strategies, best_fit_takes_the_shortest_hole)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct bench bench;
+        uint32_t run;
+        bench_open(&bench, tb_strategy_find(i ? "best-fit" : "first-fit"), 16);
+        expect_admits(&bench, 0, 200, 0);
+        expect_admits(&bench, 1, 10, 0);
+        expect_admits(&bench, 2, 50, 0);
+        expect_admits(&bench, 3, 10, 0);
+        end(&bench, 0);
+        end(&bench, 2);
+        expect_admits(&bench, 4, 40, 0);
+        cr_expect_eq(bench.setup.strategy->ops->at(bench.state, 4, 0, &run), tb_kv_at(&bench.kv, i ? 210 : 0));
+        bench_close(&bench);
+    }
+}
+
+// 17 tokens are two units, so 32 tokens; halves join again when both are free.
+Test(strategies, buddies_split_and_join)
+{
+    struct bench bench;
+    struct tb_usage usage;
+    bench_open(&bench, tb_strategy_find("buddy"), 16);
+    expect_admits(&bench, 0, 17, 0);
+    expect_admits(&bench, 1, 16, 0);
+    bench.setup.strategy->ops->usage(bench.state, 64, &usage);
+    cr_expect_eq(usage.reserved, 48);
+    cr_expect_eq(usage.largest, 2048);
+    cr_expect_eq(usage.holes, 16);
+    end(&bench, 0);
+    end(&bench, 1);
+    bench.setup.strategy->ops->usage(bench.state, 64, &usage);
+    cr_expect_eq(usage.largest, POOL_TOKENS);
+    cr_expect_eq(usage.holes, 0);
+    bench_close(&bench);
+}
+
+// Blocks of 2, 16, 256 and 2,048 tokens have 10, 70, 15 and 5 % of 4,096: the last part is too small for a single block.
+Test(strategies, a_full_class_falls_through)
+{
+    struct bench bench;
+    bench_open(&bench, tb_strategy_find("multi-slab"), 16);
+    expect_admits(&bench, 0, 17, 0);   // 256
+    expect_admits(&bench, 1, 256, 0);  // the other 256
+    expect_admits(&bench, 2, 100, -EAGAIN);
+    expect_admits(&bench, 2, 257, -ENOSPC);
+    expect_admits(&bench, 2, 16, 0);
+    bench_close(&bench);
+    bench_open(&bench, tb_strategy_find("multi-slab-blocks"), 16);
+    expect_admits(&bench, 0, 600, 0);
+    expect_admits(&bench, 1, 600, 0);
+    bench_close(&bench);
+}
+
+// PageForge: 8 sequences of 44 tokens have 24 pages, and the second batch has the pages of the first.
+Test(strategies, the_second_batch_has_the_pages_of_the_first)
+{
+    struct bench bench;
+    void *pages[2][24];
+    bench_open(&bench, tb_strategy_find("slab"), 16);
+    for (uint32_t batch = 0; batch < 2; batch++) {
+        uint32_t run, count = 0;
+        for (uint32_t i = 0; i < 8; i++)
+            cr_assert_eq(admit(&bench, i, 10, 44), 0);
+        for (uint32_t token = 0; token < 30; token++)
+            for (uint32_t i = 0; i < 8; i++)
+                cr_assert_eq(bench.setup.strategy->ops->extend(bench.state, i, 1), 0);
+        for (uint32_t i = 0; i < 8; i++)
+            for (uint32_t page = 0; page < 3; page++)
+                pages[batch][count++] = bench.setup.strategy->ops->at(bench.state, i, page * 16, &run);
+        for (uint32_t i = 0; i < 8; i++) {
+            bench.setup.strategy->ops->release(bench.state, i, false);
+            bench.tokens[i] = 0;
+        }
+    }
+    for (uint32_t i = 0; i < 24; i++) {
+        uint32_t same = 0;
+        for (uint32_t j = 0; j < 24; j++)
+            same += pages[0][i] == pages[1][j];
+        cr_expect_eq(same, 1);
+    }
+    bench_close(&bench);
+}
+
+// --- extents ---------------------------------------------------------------------------------------------------------------------
+
+Test(extents, what_is_free_already_cannot_come_back)
+{
+    struct tb_extents extents;
+    cr_assert_eq(tb_extents_open(&extents, 100), 0);
+    cr_expect_eq(tb_extents_take_first(&extents, 40), 0);
+    cr_expect_eq(tb_extents_give(&extents, 30, 20), -EEXIST);
+    cr_expect_eq(tb_extents_give(&extents, 10, 10), 0);
+    cr_expect_eq(tb_extents_give(&extents, 15, 10), -EEXIST);
+    cr_expect_eq(tb_extents_give(&extents, 0, 10), 0);
+    cr_expect_eq(tb_extents_give(&extents, 20, 20), 0);
+    cr_expect_eq(extents.count, 1);
+    cr_expect_eq(extents.total, 100);
+    cr_expect_eq(tb_extents_take_first(&extents, 101), TB_EXTENT_NONE);
+    tb_extents_close(&extents);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// id_cache: a model of a prefix cache: how many blocks of a sequence of prompts does an eviction policy find? Counts, exact on
+// every host; no block has contents, and no time passes but that of the requests.
+//
+// The model. A request is the chain of ids of its prompt's blocks. They are looked at in order. An id that is held is touched:
+// take(), then keep(again). One that is not is missed and then inserted: miss(); if all blocks are held, the victim leaves; then
+// keep(fresh). References that are held before the request's first miss are hits; a held one after it was touched, but a prefix
+// cache could not use it. A victim may be a block of the same request.
+//
+// With `tree` the model comes closer to a cache of a running engine: the blocks of a request are in use until its last one was
+// looked at, and are then kept in the order of the chain; and a victim never leaves before kept blocks below it. If it has some,
+// the walk goes down from it, at each fork to the block that was kept longest ago, and the block at the end leaves instead. If
+// all blocks are in use, the rest of the request is not inserted.
+#ifndef TB_ID_CACHE_H
+#define TB_ID_CACHE_H
+
+#include "placement/retention/evict.h"
+
+#include <stddef.h>
+
+struct tb_trace;
+
+struct tb_id_request {
+    uint64_t arrival_ns;        // never decreasing
+    const uint64_t *ids;        // each of them has one parent (tb_trace_chained())
+    uint32_t count;
+};
+
+struct tb_id_cache_config {
+    const struct locus_evict_ops *ops; // may be tb_clairvoyant
+    uint32_t blocks;            // the capacity
+    bool tree;
+};
+
+struct tb_id_cache_result {
+    uint64_t references;        // ids of all requests
+    uint64_t held;              // references to held blocks
+    uint64_t hits;              // those before their request's first miss
+    uint64_t evictions;
+};
+
+// The requests of a trace that has ids, which stay the trace's. *out is malloc'd. 0 or -ENOMEM.
+int tb_id_requests(const struct tb_trace *trace, struct tb_id_request **out);
+
+// 0, -ENOMEM, or -EINVAL: the policy cannot have so many blocks.
+int tb_id_cache_run(const struct tb_id_request requests[], size_t count, const struct tb_id_cache_config *config,
+                    struct tb_id_cache_result *out);
+
+// The policy that knows the future: the block that is used again last leaves first; of those that are never used again, the one
+// that was kept last, which is the deepest. This is Belady's MIN, and no policy can find more held blocks, so none can have more
+// hits than MIN finds. This one must insert what it would rather not, so it finds at least what MIN finds with one block less; and
+// if the longest request fits in several times, nearly all that it finds are hits: an id is never used without those above it, so
+// blocks leave from the end of a chain. It says what is left to gain for somebody who knows all, and not how much of that can be
+// learned from the past.
+extern const struct locus_evict_ops tb_clairvoyant;
+
+// Tells a state of tb_clairvoyant all requests, before the first one. tb_id_cache_run() does it. 0 or -ENOMEM.
+int tb_clairvoyant_foresee(void *state, const struct tb_id_request requests[], size_t count);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// open: scenarios by name, made or recorded. Apart from scenario.c, because the measured process gets its scenario from its
+// parent, and links no reader of files.
+
+#include "testbed/workload/scenarios/scenario.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/workload/known_trace.h"
+
+#define TRACE_ID_TOKENS 512u // of Mooncake's traces
+
+extern const struct tb_scenario_kind *const __start_tb_scenarios[] __attribute__((weak));
+extern const struct tb_scenario_kind *const __stop_tb_scenarios[] __attribute__((weak));
+
+// The smallest name greater than `after`.
+static const struct tb_scenario_kind *next(const char *after)
+{
+    const struct tb_scenario_kind *found = NULL;
+    for (const struct tb_scenario_kind *const *entry = __start_tb_scenarios; entry < __stop_tb_scenarios; entry++)
+        if (strcmp((*entry)->name, after) > 0 && (!found || strcmp((*entry)->name, found->name) < 0))
+            found = *entry;
+    return found;
+}
+
+const struct tb_scenario_kind *tb_scenario_at(size_t i)
+{
+    const struct tb_scenario_kind *kind = next("");
+    for (; kind && i > 0; i--)
+        kind = next(kind->name);
+    return kind;
+}
+
+static int make(const struct tb_scenario_kind *kind, size_t requests, struct tb_scenario **out)
+{
+    struct tb_scenario *scenario = calloc(1, sizeof *scenario);
+    int error = scenario ? kind->make(scenario) : -ENOMEM;
+    if (!error && requests && requests < scenario->count)
+        scenario->count = requests;
+    if (!error)
+        error = tb_scenario_seal(scenario);
+    if (error)
+        tb_scenario_close(scenario);
+    else
+        *out = scenario;
+    return error;
+}
+
+static int open_trace(const char *path, size_t requests, struct tb_scenario **out, struct tb_why *why)
+{
+    struct tb_trace *trace = NULL;
+    int error = tb_trace_load(path, &trace, why);
+    if (error)
+        return error;
+    error = trace->ids_count ? tb_trace_chained(trace, why) : 0;
+    if (!error)
+        error = tb_scenario_of_trace(trace, requests, out);
+    if (error == -EINVAL && !why->text[0])
+        tb_why_set(why, path, 0, "no request has both a prompt and an output");
+    tb_trace_close(trace);
+    return error;
+}
+
+int tb_scenario_open(const char *name, size_t requests, struct tb_scenario **out, struct tb_why *why)
+{
+    char path[4096] = "";
+    int error = -ENOENT;
+    why->text[0] = '\0';
+    for (size_t i = 0; tb_scenario_at(i) && error == -ENOENT; i++)
+        if (strcmp(tb_scenario_at(i)->name, name) == 0)
+            error = make(tb_scenario_at(i), requests, out);
+    if (error == -ENOENT && tb_known_trace(name)) {
+        if (tb_known_trace_missing(name, why->text, sizeof why->text))
+            return -ENOENT;
+        error = tb_known_trace_path(name, path, sizeof path);
+        error = error ? error : open_trace(path, requests, out, why);
+    } else if (error == -ENOENT) {
+        error = open_trace(name, requests, out, why);
+    }
+    if (error)
+        return error;
+    const char *slash = strrchr(name, '/');
+    snprintf((*out)->name, sizeof((*out)->name), "%s", slash ? slash + 1 : name);
+    snprintf((*out)->file, sizeof((*out)->file), "%.255s", tb_known_trace(name) ? path : name);
+    return 0;
+}
+
+int tb_scenario_of_trace(const struct tb_trace *trace, size_t requests, struct tb_scenario **out)
+{
+    size_t count = requests && requests < trace->count ? requests : trace->count;
+    struct tb_scenario *scenario = calloc(1, sizeof *scenario);
+    int error = scenario ? 0 : -ENOMEM;
+    if (!error && trace->ids_count)
+        scenario->id_tokens = TRACE_ID_TOKENS;
+    for (size_t i = 0; i < count && !error; i++) {
+        const struct tb_trace_request *from = &trace->requests[i];
+        const struct tb_request request = {
+            .arrival_ns = from->arrival_ns,
+            .prompt_tokens = from->prompt_tokens,
+            .output_tokens = from->output_tokens,
+            .line = from->line,
+            .width = 1,
+        };
+        if (from->prompt_tokens == 0 || from->output_tokens == 0)
+            continue;
+        error = tb_scenario_add(scenario, &request);
+        for (uint32_t id = 0; id < from->ids_count && !error; id++)
+            error = tb_scenario_add_id(scenario, trace->ids[from->ids + id]);
+    }
+    if (!error)
+        error = tb_scenario_seal(scenario);
+    if (error) {
+        tb_scenario_close(scenario);
+        return error;
+    }
+    snprintf(scenario->name, sizeof scenario->name, "%s", trace->format);
+    *out = scenario;
+    return 0;
+}
