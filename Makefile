@@ -35,7 +35,7 @@ endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
-ROOMS := topo $(addprefix placement/,base retention memory blocks domain) \
+ROOMS := topo $(addprefix placement/,base retention memory blocks sharing domain) \
          $(addprefix testbed/,stats base doc counters host workload strategies serving measure contenders matrix) \
          $(addprefix testbed/,record postulate judge run report cli)
 
@@ -85,7 +85,8 @@ everything := $(foreach r,$(ROOMS),$($(r)_own))
 lib_objects := $(foreach r,$(filter topo placement/%,$(ROOMS)),$($(r)_own))
 public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
                  $(addprefix blocks/,block.h mailbox.h owner.h pool.h pool_report.h table.h) \
-                 $(addprefix domain/,domain.h domain_health.h locus.h) retention/evict.h) topo/topo.h topo/pin.h
+                 $(addprefix sharing/,share.h prefix.h promise.h) $(addprefix domain/,domain.h domain_health.h locus.h) \
+                 retention/evict.h) topo/topo.h topo/pin.h
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)

@@ -337,6 +337,8 @@ static __attribute__((cold, noinline)) int grow_fault(const struct locus_owner *
 // Never-used blocks, or too few.
 static __attribute__((noinline)) int take_unusual(struct locus_owner *owner, const struct locus_table *table, uint32_t count)
 {
+    if (owner->pool->top < count)
+        pool_reclaim(owner->pool, count);
     int error = must_wait(owner, count) ? grow_wait(owner, count) : 0;
     if (!error && count)
         pool_take_unusual(owner->pool, count, table->blocks + table->count, table->tag);

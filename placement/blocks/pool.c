@@ -57,6 +57,7 @@ static const char *const free_errors[LOCUS_FREE_ERRORS_COUNT] = {
     [LOCUS_FREE_STALE] = "freed with a handle of an older use",
     [LOCUS_FREE_FOREIGN] = "freed in another home",
     [LOCUS_FREE_RANGE] = "no block of this pool",
+    [LOCUS_FREE_NOT_HELD] = "others share the block, but this tag does not hold it",
 };
 
 static const char *handle_fault(const struct locus_pool *pool, locus_block block)
@@ -126,9 +127,10 @@ static int metadata_open(struct locus_pool *pool, const struct locus_pool_config
     size_t stack_bytes = (size_t)config->blocks * sizeof(locus_block);
     size_t tags_bytes = config->tags ? (size_t)config->blocks * sizeof(uint64_t) : 0;
     size_t generations_bytes = (size_t)config->blocks * sizeof(uint32_t);
+    size_t sharing_bytes = config->shared ? generations_bytes : 0, holders_bytes = config->tags ? sharing_bytes : 0;
     struct locus_region_config region = {
         .size = sizeof region,
-        .bytes = stack_bytes + tags_bytes + generations_bytes,
+        .bytes = stack_bytes + tags_bytes + generations_bytes + sharing_bytes + holders_bytes,
         .memory_class = LOCUS_CLASS_METADATA,
         .page = LOCUS_PAGE_4K,
         .policy = config->policy,
@@ -142,6 +144,10 @@ static int metadata_open(struct locus_pool *pool, const struct locus_pool_config
     pool->free = (locus_block *)(void *)base;
     pool->tags = config->tags ? (uint64_t *)(void *)(base + stack_bytes) : NULL;
     pool->generation = (uint32_t *)(void *)(base + stack_bytes + tags_bytes);
+    if (config->shared)
+        pool->sharing = pool->generation + config->blocks;
+    if (config->shared && config->tags)
+        pool->holders_first = pool->sharing + config->blocks;
     return 0;
 }
 
@@ -167,11 +173,13 @@ static void blocks_fill(struct locus_pool *pool)
     for (uint32_t i = 0; i < pool->blocks; i++) {
         pool->free[i] = locus_block_make(pool->home, i, pool->generation_first);
         pool->generation[i] = pool->generation_first;
+        if (pool->holders_first)
+            pool->holders_first[i] = POOL_NO_HOLDER;
     }
     pool_top_set(pool, pool->blocks);
     pool->fresh = pool->blocks;
     pool->all = pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks : POOL_NEVER;
-    pool->floor = pool->fresh; // no take is plain; with FIFO or tags that stays so
+    pool->floor = pool->fresh; // no take is plain; with FIFO, tags or sharing that stays so
 }
 
 int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *given)
@@ -190,7 +198,9 @@ int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *giv
         .blocks = config.blocks,
         .block_bytes = config.block_bytes,
         .stride_bytes = config.stride_bytes ? config.stride_bytes : config.block_bytes,
-        .reuse = config.reuse,
+        .reuse = (uint8_t)config.reuse,
+        .unusual_free = config.reuse != LOCUS_REUSE_LIFO || config.shared,
+        .holders_free = POOL_NO_HOLDER,
         .policy = config.policy,
         .node = config.node,
         .generation_first = generation_first(&config),
@@ -216,6 +226,7 @@ void locus_pool_close(struct locus_pool *pool)
         for (uint32_t i = 0; i < pool->blocks; i++)
             free(pool->heap[i]);
     free(pool->heap);
+    free(pool->holders);
     locus_region_close(pool->metadata);
     locus_region_close(pool->region);
     free(pool);
@@ -238,7 +249,7 @@ static void take_lifo(struct locus_pool *pool, uint32_t count, locus_block out[]
     if (pool->top >= pool->fresh)
         return;
     pool->fresh = pool->top;
-    if (!pool->tags)
+    if (!pool->tags && !pool->sharing)
         __atomic_store_n(&pool->floor, pool->top, __ATOMIC_RELAXED);
 }
 
@@ -250,7 +261,7 @@ __attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32
         take_lifo(pool, count, out);
     for (uint32_t i = 0; i < count && pool->tags; i++)
         pool_note_tag(pool, out[i], tag);
-    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->top;
+    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->counters.kept - pool->top;
     if (outstanding > pool->counters.outstanding_high)
         counter_set(&pool->counters.outstanding_high, outstanding);
     counter_set(&pool->counters.distinct_high, pool->blocks - pool->fresh);
@@ -259,7 +270,7 @@ __attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32
 static __attribute__((noinline)) locus_block alloc_unusual(struct locus_pool *pool)
 {
     locus_block block = LOCUS_BLOCK_NONE;
-    if (pool->top)
+    if (pool->top || pool_reclaim(pool, 1))
         pool_take_unusual(pool, 1, &block, 0);
     return block;
 }
@@ -274,7 +285,7 @@ locus_block locus_pool_alloc(struct locus_pool *pool)
 int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
     RULE(in_owner_context(pool), RULE_ROLE);
-    if (__builtin_expect(count - 1 >= pool->top, 0))
+    if (__builtin_expect(count - 1 >= pool->top, 0) && (count == 0 || !pool_reclaim(pool, count)))
         return count == 0 ? 0 : -ENOMEM;
     if (pool_plain(pool, count))
         pool_take_plain(pool, count, out);
@@ -292,7 +303,7 @@ static bool is_free(const struct locus_pool *pool, uint32_t index)
     return false;
 }
 
-static enum locus_free_error error_kind(const struct locus_pool *pool, locus_block block)
+enum locus_free_error pool_error_kind(const struct locus_pool *pool, locus_block block)
 {
     uint32_t index = locus_block_index(block);
     if (locus_block_home(block) != pool->home)
@@ -300,14 +311,16 @@ static enum locus_free_error error_kind(const struct locus_pool *pool, locus_blo
     if (index >= pool->blocks)
         return LOCUS_FREE_RANGE;
     uint32_t now = pool->generation[index], then = locus_block_generation(block);
+    if (pool_is_kept(pool, index) && now == then)
+        return LOCUS_FREE_DOUBLE;
     if (now == POOL_GENERATION_WORN)
         return then == LOCUS_GENERATION_MAX ? LOCUS_FREE_DOUBLE : LOCUS_FREE_STALE;
     return now - then == 1 && is_free(pool, index) ? LOCUS_FREE_DOUBLE : LOCUS_FREE_STALE;
 }
 
-static __attribute__((cold, noinline)) void refuse(struct locus_pool *pool, locus_block block, uint64_t tag)
+__attribute__((cold, noinline)) void pool_refuse(struct locus_pool *pool, enum locus_free_error error, locus_block block,
+                                                 uint64_t tag)
 {
-    enum locus_free_error error = error_kind(pool, block);
     RULE_OF("locus_pool_free_bulk", pool->on_error, "block %u of home %u, tag %llu: %s (locus_pool_on_error is not set)",
             locus_block_index(block), locus_block_home(block), (unsigned long long)tag, free_errors[error]);
     counter_add(&pool->counters.refused[error], 1);
@@ -345,28 +358,33 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
     return i;
 }
 
-// Frees one block, however unusual; 1 if it was accepted.
-static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t tag)
+void pool_put_home(struct locus_pool *pool, locus_block block)
 {
     uint32_t index = locus_block_index(block), generation = locus_block_generation(block);
-    bool none_is_out = pool->top + pool->counters.retired == pool->blocks;
-    if (none_is_out || locus_pool_check(pool, block)) {
-        refuse(pool, block, tag);
-        return 0;
-    }
     if (generation == LOCUS_GENERATION_MAX) {
         pool->generation[index] = POOL_GENERATION_WORN;
         counter_add(&pool->counters.retired, 1);
         pool->all -= pool->all != POOL_NEVER;
-        return 1;
+        return;
     }
     pool->generation[index] = generation + 1;
     give_back(pool, block + 1);
+}
+
+// Frees one block, however unusual; 1 if it was accepted.
+static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t tag)
+{
+    bool none_is_out = pool->top + pool->counters.retired == pool->blocks;
+    if (none_is_out || locus_pool_check(pool, block)) {
+        pool_refuse(pool, pool_error_kind(pool, block), block, tag);
+        return 0;
+    }
+    pool_put_home(pool, block);
     return 1;
 }
 
-// When everything is home: see the opening comment.
-static __attribute__((noinline)) void straighten(struct locus_pool *pool)
+// See the opening comment.
+__attribute__((noinline)) void pool_straighten(struct locus_pool *pool)
 {
     uint32_t used = pool->blocks - pool->fresh;
     locus_block *stack = pool->free + pool->blocks - pool->top;
@@ -392,15 +410,18 @@ uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const loc
     uint32_t accepted = 0, done = 0;
     while (done < count) {
         uint32_t room = pool->blocks - pool->top, left = count - done < room ? count - done : room;
-        uint32_t usual = pool->reuse == LOCUS_REUSE_LIFO ? free_usual(pool, left, blocks + done) : 0;
+        uint32_t usual = pool->unusual_free ? 0 : free_usual(pool, left, blocks + done);
         accepted += usual;
         done += usual;
-        if (done < count)
-            accepted += free_one(pool, blocks[done++], tag);
+        if (done == count)
+            break;
+        if (pool->sharing)
+            return pool_free_shared(pool, count, blocks, tag);
+        accepted += free_one(pool, blocks[done++], tag);
     }
     counter_add(&pool->counters.freed, accepted);
     if (__builtin_expect(pool->top == pool->all, 0))
-        straighten(pool);
+        pool_straighten(pool);
     return accepted;
 }
 
@@ -411,7 +432,8 @@ int locus_pool_check(const struct locus_pool *pool, locus_block block)
         return -EXDEV;
     if (index >= pool->blocks)
         return -ERANGE;
-    return pool->generation[index] == generation && generation != POOL_GENERATION_WORN ? 0 : -ESTALE;
+    bool live = pool->generation[index] == generation && generation != POOL_GENERATION_WORN;
+    return live && !pool_is_kept(pool, index) ? 0 : -ESTALE;
 }
 
 void *locus_pool_address(const struct locus_pool *pool, locus_block block)

@@ -55,6 +55,7 @@ struct locus_pool_config {
     uint32_t generations;       // uses until a block is worn out and never handed out again; 0: at least 2^32 - 2^28
     void *memory;               // for LOCUS_BACKING_CALLER only: whole pages that outlive the pool
     size_t memory_bytes;
+    bool shared;                // blocks may have several holders (share.h) and be kept (prefix.h); 4 bytes a block, 8 with tags
 };
 
 // Why a handle was refused. The pool does not change, and the other handles of the chunk are freed.
@@ -63,6 +64,7 @@ enum locus_free_error {
     LOCUS_FREE_STALE,           // the handle is of an older use of the block
     LOCUS_FREE_FOREIGN,         // the handle names another home
     LOCUS_FREE_RANGE,           // the pool has no such block
+    LOCUS_FREE_NOT_HELD,        // other tags share the block, but this one does not hold it (share.h)
     LOCUS_FREE_ERRORS_COUNT,
 };
 

@@ -24,7 +24,8 @@ struct locus_pool {
     uint64_t *tags;                        // [blocks], or NULL: the tag of the request that holds the block
     uint32_t blocks;
     uint32_t home;
-    enum locus_reuse reuse;
+    uint8_t reuse;                         // enum locus_reuse
+    bool unusual_free;                     // FIFO, or shared: free_usual() does not apply
     uint32_t generation_first;
 
     // Owner context.
@@ -45,12 +46,65 @@ struct locus_pool {
     int node;
     const struct locus_owner *owner; // the owner that is open on this pool, or NULL
 
+    // Of a shared pool (pool_shared.c), owner context.
+    uint32_t *sharing;               // [blocks]: sharers, POOL_PUBLISHED, POOL_KEPT; NULL: the pool is not shared
+    uint32_t *holders_first;         // [blocks]: the holders beyond the one in tags[]; NULL: no tags
+    struct pool_holder *holders;     // [holders_room]
+    uint32_t holders_room, holders_free;
+    const struct pool_keeper *keeper; // the prefix cache that is open on this pool, or NULL
+
     // Any thread reads these, and `top` as well: a copy of it would be a second store in each allocation, which cost 4 % of a
     // grow.
     _Alignas(COUNTERS_ALIGN_BYTES) struct {
-        uint64_t freed, refused[LOCUS_FREE_ERRORS_COUNT], retired, outstanding_high, distinct_high;
+        uint64_t freed, refused[LOCUS_FREE_ERRORS_COUNT], retired, outstanding_high, distinct_high, kept, sharers;
     } counters;
 };
+
+// --- a shared pool: pool_shared.c -----------------------------------------------------------------------------------------------
+
+#define POOL_PUBLISHED (1u << 31) // the prefix cache knows the block's contents: nobody may write it
+#define POOL_KEPT (1u << 30)      // and nobody holds it. Its handle keeps its generation
+#define POOL_KEPT_NOW (1u << 29)  // by the free that is running
+#define POOL_SHARERS (POOL_KEPT_NOW - 1)
+#define POOL_NO_HOLDER UINT32_MAX
+
+struct pool_holder {
+    uint64_t tag;
+    uint32_t next;              // of the same block, or of the free ones; POOL_NO_HOLDER: none
+};
+
+// The prefix cache, which is a layer above.
+struct pool_keeper {
+    void *context;
+    void (*keep)(void *context, locus_block block); // the last holder of a published block has left
+    void (*give)(void *context, uint32_t count);    // pool_evict() so many kept blocks, or all
+};
+
+// pre: the pool is shared. One holder more for each block: 0, -ENOMEM (for its tag), -EOVERFLOW (2^29 - 1 sharers), or what
+// locus_pool_check() says of one of them. Then nothing changes.
+int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
+
+// locus_pool_free_bulk() of a shared pool: one holder less for each.
+uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
+
+// Kept blocks become free until at least `count` are. False: there are too few.
+bool pool_reclaim(struct locus_pool *pool, uint32_t count);
+
+void pool_publish(struct locus_pool *pool, locus_block block);             // pre: live
+void pool_unpublish(struct locus_pool *pool, locus_block block);           // pre: published
+void pool_revive(struct locus_pool *pool, locus_block block, uint64_t tag); // pre: kept; the caller holds it now
+void pool_evict(struct locus_pool *pool, locus_block block);               // pre: kept; it is free and not published any more
+
+// In pool.c, for pool_shared.c.
+void pool_refuse(struct locus_pool *pool, enum locus_free_error error, locus_block block, uint64_t tag);
+enum locus_free_error pool_error_kind(const struct locus_pool *pool, locus_block block);
+void pool_put_home(struct locus_pool *pool, locus_block block); // pre: live, and held by nobody any more
+void pool_straighten(struct locus_pool *pool);                  // pre: every block is home
+
+static inline bool pool_is_kept(const struct locus_pool *pool, uint32_t index)
+{
+    return pool->sharing && pool->sharing[index] & POOL_KEPT;
+}
 
 // What is wrong with a config, in words; NULL: nothing that shows without asking the machine.
 const char *pool_config_fault(const struct locus_pool_config *config);
@@ -83,7 +137,8 @@ static inline uint64_t pool_free_at(const struct locus_pool *pool, uint32_t i)
 }
 
 // Are the top `count` blocks of a LIFO stack used ones, so that nothing has to be recorded when they leave? Then they are free,
-// and back-pressure does not apply. `floor` is `fresh`; with FIFO or tags it is more than any take can leave.
+// and back-pressure does not apply. `floor` is `fresh`; with FIFO, tags or sharing it is more than any
+// take can leave.
 static inline bool pool_plain(const struct locus_pool *pool, uint32_t count)
 {
     return __builtin_expect(pool->top >= count && pool->top - count >= pool->floor, 1);

@@ -13,45 +13,76 @@ void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *ou
     uint64_t freed = counter_read(&pool->counters.freed);
     uint32_t retired = (uint32_t)counter_read(&pool->counters.retired), most = pool->blocks - retired;
     uint32_t top = __atomic_load_n(&pool->top, __ATOMIC_RELAXED), outstanding = top < most ? most - top : 0;
+    uint32_t kept = (uint32_t)counter_read(&pool->counters.kept);
+    kept = kept < outstanding ? kept : outstanding;
+    outstanding -= kept;
     *out = (struct locus_pool_stats){
         .allocated = freed + outstanding,
         .freed = freed,
         .blocks = pool->blocks,
-        .blocks_free = most - outstanding,
+        .blocks_free = most - kept - outstanding,
         .blocks_worn = retired,
         .outstanding = outstanding,
         .outstanding_high = (uint32_t)counter_read(&pool->counters.outstanding_high),
         .distinct_high = (uint32_t)counter_read(&pool->counters.distinct_high),
+        .blocks_kept = kept,
+        .sharers = counter_read(&pool->counters.sharers),
     };
     counters_read(out->refused, pool->counters.refused, sizeof out->refused);
 }
 
-// Marks the free blocks, one bit each, because the stack is in no order; all others that are not worn are out. Their handles are
-// made before the first call, because a block that the function frees must not be listed with the handle of its next use.
-int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count)
+struct holding {
+    locus_block block;
+    uint64_t tag;
+};
+
+// Marks the free blocks, one bit each, because the stack is in no order.
+static unsigned char *free_bits(const struct locus_pool *pool)
 {
     unsigned char *is_free = calloc(pool->blocks / 8 + 1, 1);
-    locus_block *out = is_free ? malloc(pool->blocks * sizeof *out) : NULL;
-    uint32_t out_count = 0;
-    for (uint32_t i = 0; out && i < pool->top; i++) {
+    for (uint32_t i = 0; is_free && i < pool->top; i++) {
         uint32_t index = locus_block_index(pool->free[pool_free_at(pool, i)]);
         is_free[index / 8] |= (unsigned char)(1u << index % 8);
     }
-    for (uint32_t i = 0; out && i < pool->blocks; i++)
-        if (!(is_free[i / 8] >> i % 8 & 1 || pool->generation[i] == POOL_GENERATION_WORN))
-            out[out_count++] = locus_block_make(pool->home, i, pool->generation[i]);
+    return is_free;
+}
+
+// All holders of one block that is out; returns how many. Sharers without tags have the tag 0.
+static uint64_t holders_list(const struct locus_pool *pool, uint32_t index, struct holding list[])
+{
+    uint64_t count = 0, sharers = pool->sharing ? pool->sharing[index] & POOL_SHARERS : 0;
+    uint32_t next = pool->holders_first ? pool->holders_first[index] : POOL_NO_HOLDER;
+    list[count].tag = pool->tags ? __atomic_load_n(&pool->tags[index], __ATOMIC_RELAXED) : 0;
+    for (count = 1; count <= sharers; count++) {
+        list[count].tag = next == POOL_NO_HOLDER ? 0 : pool->holders[next].tag;
+        next = next == POOL_NO_HOLDER ? next : pool->holders[next].next;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        list[i].block = locus_block_make(pool->home, index, pool->generation[index]);
+    return count;
+}
+
+// What is neither free nor worn nor kept is out. The list is made before the first call, because a block that the function frees
+// must not be listed with the handle of its next use.
+int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count)
+{
+    unsigned char *is_free = free_bits(pool);
+    struct holding *list = is_free ? malloc((pool->blocks + counter_read(&pool->counters.sharers)) * sizeof *list) : NULL;
+    uint64_t length = 0;
+    for (uint32_t i = 0; list && i < pool->blocks; i++)
+        if (!(is_free[i / 8] >> i % 8 & 1 || pool->generation[i] == POOL_GENERATION_WORN || pool_is_kept(pool, i)))
+            length += holders_list(pool, i, list + length);
     free(is_free);
-    if (!out)
+    if (!list)
         return -ENOMEM;
     *count = 0;
-    for (uint32_t i = 0; i < out_count; i++) {
-        uint32_t index = locus_block_index(out[i]);
-        if (pool->generation[index] != locus_block_generation(out[i]))
+    for (uint64_t i = 0; i < length; i++) {
+        if (locus_pool_check(pool, list[i].block))
             continue;
         ++*count;
-        function(context, out[i], pool->tags ? __atomic_load_n(&pool->tags[index], __ATOMIC_RELAXED) : 0);
+        function(context, list[i].block, list[i].tag);
     }
-    free(out);
+    free(list);
     return 0;
 }
 

@@ -66,11 +66,12 @@ static uint32_t lendable(const struct locus_domain *domain, const struct home *h
     struct locus_owner_stats owner;
     locus_pool_stats(home->pool, &pool);
     locus_owner_stats(home->owner, &owner);
-    if (home->asked || avoided(home) || pool.blocks_free <= domain->config.spare)
+    uint32_t ready = pool.blocks_free + pool.blocks_kept;
+    if (home->asked || avoided(home) || ready <= domain->config.spare)
         return 0;
-    uint32_t most = pool.blocks_free - domain->config.spare;
+    uint32_t most = ready - domain->config.spare;
     if (domain->config.backpressure && owner.blocks_in_flight) // as in its own grow: no never-used ones before those are home
-        most = least(most, pool.blocks_free - (pool.blocks - pool.distinct_high));
+        most = least(most, ready - (pool.blocks - pool.distinct_high));
     return least(want, most);
 }
 
@@ -266,12 +267,12 @@ static int own_answer(const struct locus_domain *domain, const struct home *home
     struct locus_owner_stats owner;
     locus_pool_stats(home->pool, &pool);
     locus_owner_stats(home->owner, &owner);
-    *ready = pool.blocks_free;
-    if (pool.blocks_free + owner.blocks_in_flight < count)
+    *ready = pool.blocks_free + pool.blocks_kept;
+    if (*ready + owner.blocks_in_flight < count)
         return -ENOMEM;
-    if (pool.blocks_free < count)
+    if (*ready < count)
         return -EAGAIN;
-    bool new_ones = pool.blocks_free - count < pool.blocks - pool.distinct_high;
+    bool new_ones = *ready - count < pool.blocks - pool.distinct_high;
     return domain->config.backpressure && owner.blocks_in_flight && new_ones ? -EAGAIN : 0;
 }
 

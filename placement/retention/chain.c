@@ -61,7 +61,7 @@ enum { IDS_PER_BLOCK = 4, IDS_MIN = 1 << 16, IDS_PER_CHAIN = 4, STRAYS = 0 };
 #define NS_PER_S UINT64_C(1000000000)
 
 struct block {
-    uint64_t id;
+    uint64_t id, parent_id;     // parent_id: of `parent` when this one was kept; another block may be there now
     uint32_t parent;
     uint32_t children;          // that are kept
     uint32_t chain;             // LOCUS_EVICT_NONE: it is in use, or disowned
@@ -345,8 +345,9 @@ static uint32_t chain_of(struct policy *policy, uint32_t block)
 {
     uint32_t slot, above = block;
     while ((slot = ids_find(&policy->seen, policy->block[above].id)) == LOCUS_EVICT_NONE) {
-        above = policy->block[above].parent;
-        if (above == LOCUS_EVICT_NONE)
+        const struct block *below = &policy->block[above];
+        above = below->parent;
+        if (above == LOCUS_EVICT_NONE || policy->block[above].id != below->parent_id)
             return STRAYS;
     }
     uint32_t c = policy->seen_chain[slot];
@@ -359,7 +360,8 @@ static void chain_keep(void *state, uint32_t block, uint64_t id, uint32_t parent
 {
     struct policy *policy = state;
     struct block *kept = &policy->block[block];
-    *kept = (struct block){id, parent, fresh ? 0 : kept->children, LOCUS_EVICT_NONE, true};
+    uint64_t parent_id = parent == LOCUS_EVICT_NONE ? 0 : policy->block[parent].id;
+    *kept = (struct block){id, parent_id, parent, fresh ? 0 : kept->children, LOCUS_EVICT_NONE, true};
     if (parent != LOCUS_EVICT_NONE)
         policy->block[parent].children++;
     own(policy, chain_of(policy, block), block);

@@ -43,8 +43,8 @@ struct locus_evict_ops {
     void (*miss)(void *state, uint64_t id);
     void (*take)(void *state, uint32_t block); // a request found this kept block
     // The last reference came home. `fresh`: its contents are new to the cache; otherwise it was taken before, and id and parent
-    // are those of the first time. `parent`: the block above it, kept or in use; LOCUS_EVICT_NONE: a chain's first block, or the
-    // block above it is no longer held.
+    // are those of the first time. `parent`: the block above it, kept now or before; LOCUS_EVICT_NONE: a chain's first block, or
+    // the block above it has left, or was never kept so far.
     void (*keep)(void *state, uint32_t block, uint64_t id, uint32_t parent, bool fresh);
     uint32_t (*victim)(void *state); // a kept block, or LOCUS_EVICT_NONE if none is kept. A second call returns the same one
     void (*leave)(void *state, uint32_t block); // a kept block was evicted: the victim, or one below it

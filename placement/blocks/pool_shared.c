@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pool_shared: blocks with several holders, and blocks that are kept although nobody holds them.
+//
+//     free --alloc--> out --last holder leaves--> free
+//                     ^ |
+//        revive       | | last holder leaves, and the block is published
+//                     | v
+//                     kept --evict--> free
+//
+// One word a block says how many hold it beyond the first, whether a prefix cache has published it, and whether it is kept. The
+// words are plain integers: only the home's owner touches them. A handle stays the same from the alloc until the block is free
+// again, so all holders have the same one, and a handle that outlives its last holder is refused by its generation as in any pool.
+// A kept block's generation is that of its handle, so the bit tells a second free of it.
+//
+// With tags, a block's first holder is in tags[], the others are in a list, the last one first. A holder who leaves is looked for
+// by its tag, so a request that frees a shared block twice is refused, and does not take away what another one holds. Without tags
+// nobody can tell whose reference it was: the block would go home early, and the handle of the last one be refused.
+
+#include "pool_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// --- who holds a block ---------------------------------------------------------------------------------------------------------
+
+static int holders_grow(struct locus_pool *pool)
+{
+    uint32_t room = pool->holders_room ? 2 * pool->holders_room : 64;
+    struct pool_holder *holders = room < POOL_NO_HOLDER ? realloc(pool->holders, room * sizeof *holders) : NULL;
+    if (!holders)
+        return -ENOMEM;
+    for (uint32_t i = pool->holders_room; i < room; i++)
+        holders[i].next = i + 1 < room ? i + 1 : pool->holders_free;
+    pool->holders_free = pool->holders_room;
+    pool->holders_room = room;
+    pool->holders = holders;
+    return 0;
+}
+
+static int holder_add(struct locus_pool *pool, uint32_t index, uint64_t tag)
+{
+    int error = pool->holders_free == POOL_NO_HOLDER ? holders_grow(pool) : 0;
+    if (error)
+        return error;
+    uint32_t at = pool->holders_free;
+    pool->holders_free = pool->holders[at].next;
+    pool->holders[at] = (struct pool_holder){.tag = tag, .next = pool->holders_first[index]};
+    pool->holders_first[index] = at;
+    return 0;
+}
+
+// Takes the holder off the list that `link` begins, and returns its tag.
+static uint64_t holder_take(struct locus_pool *pool, uint32_t *link)
+{
+    uint32_t at = *link;
+    uint64_t tag = pool->holders[at].tag;
+    *link = pool->holders[at].next;
+    pool->holders[at].next = pool->holders_free;
+    pool->holders_free = at;
+    return tag;
+}
+
+// pre: the block has several holders. False: this tag is not among them.
+static bool holder_drop(struct locus_pool *pool, uint32_t index, uint64_t tag)
+{
+    uint32_t *link = &pool->holders_first[index];
+    if (pool->tags[index] == tag) {
+        __atomic_store_n(&pool->tags[index], holder_take(pool, link), __ATOMIC_RELAXED);
+        return true;
+    }
+    while (*link != POOL_NO_HOLDER && pool->holders[*link].tag != tag)
+        link = &pool->holders[*link].next;
+    if (*link == POOL_NO_HOLDER)
+        return false;
+    holder_take(pool, link);
+    return true;
+}
+
+// --- share and free ------------------------------------------------------------------------------------------------------------
+
+static void unshare(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = locus_block_index(blocks[i]);
+        pool->sharing[index]--;
+        if (pool->holders_first)
+            holder_take(pool, &pool->holders_first[index]);
+    }
+}
+
+// A handle that is not live is found before anything changes; a full list, or a block with too many holders, in between.
+int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+{
+    uint32_t *sharing = pool->sharing;
+    for (uint32_t i = 0; i < count; i++) {
+        int error = locus_pool_check(pool, blocks[i]);
+        if (error)
+            return error;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = locus_block_index(blocks[i]);
+        int error = (sharing[index] & POOL_SHARERS) == POOL_SHARERS ? -EOVERFLOW : 0;
+        if (!error && pool->holders_first)
+            error = holder_add(pool, index, tag);
+        if (error) {
+            unshare(pool, i, blocks);
+            return error;
+        }
+        sharing[index]++;
+    }
+    counter_add(&pool->counters.sharers, count);
+    return 0;
+}
+
+// 0: accepted; else why it is refused.
+static int release(struct locus_pool *pool, locus_block block, uint64_t tag, uint32_t *home)
+{
+    if (locus_pool_check(pool, block))
+        return (int)pool_error_kind(pool, block) + 1;
+    uint32_t index = locus_block_index(block), sharing = pool->sharing[index];
+    if (sharing & POOL_SHARERS) {
+        if (pool->holders_first && !holder_drop(pool, index, tag))
+            return LOCUS_FREE_NOT_HELD + 1;
+        pool->sharing[index]--;
+        counter_add(&pool->counters.sharers, UINT64_MAX);
+        return 0;
+    }
+    ++*home;
+    if (sharing & POOL_PUBLISHED) {
+        pool->sharing[index] |= POOL_KEPT | POOL_KEPT_NOW;
+        counter_add(&pool->counters.kept, 1);
+    } else {
+        pool_put_home(pool, block);
+    }
+    return 0;
+}
+
+// First to last: a policy hears of a block before it hears of those below it.
+static void tell_keeper(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = locus_block_index(blocks[i]);
+        if (locus_block_home(blocks[i]) != pool->home || index >= pool->blocks || !(pool->sharing[index] & POOL_KEPT_NOW))
+            continue;
+        pool->sharing[index] &= ~POOL_KEPT_NOW;
+        pool->keeper->keep(pool->keeper->context, blocks[i]);
+    }
+}
+
+// In the order in which the chunk shall leave again (pool.c): the first one is the last to go on the stack, or the first in the
+// ring.
+uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+{
+    uint32_t accepted = 0, home = 0;
+    uint64_t kept = pool->counters.kept;
+    for (uint32_t i = 0; i < count; i++) {
+        locus_block block = blocks[pool->reuse == LOCUS_REUSE_LIFO ? count - 1 - i : i];
+        bool none_is_out = pool->top + pool->counters.retired + pool->counters.kept == pool->blocks;
+        int refused = none_is_out ? (int)pool_error_kind(pool, block) + 1 : release(pool, block, tag, &home);
+        if (refused)
+            pool_refuse(pool, (enum locus_free_error)(refused - 1), block, tag);
+        else
+            accepted++;
+    }
+    if (pool->counters.kept != kept)
+        tell_keeper(pool, count, blocks);
+    counter_add(&pool->counters.freed, home);
+    if (pool->top == pool->all)
+        pool_straighten(pool);
+    return accepted;
+}
+
+// --- kept blocks ---------------------------------------------------------------------------------------------------------------
+
+bool pool_reclaim(struct locus_pool *pool, uint32_t count)
+{
+    if (pool->top < count && pool->keeper && pool->top + pool->counters.kept >= count)
+        pool->keeper->give(pool->keeper->context, count - pool->top);
+    return pool->top >= count;
+}
+
+void pool_publish(struct locus_pool *pool, locus_block block)
+{
+    pool->sharing[locus_block_index(block)] |= POOL_PUBLISHED;
+}
+
+void pool_unpublish(struct locus_pool *pool, locus_block block)
+{
+    pool->sharing[locus_block_index(block)] &= ~POOL_PUBLISHED;
+}
+
+void pool_revive(struct locus_pool *pool, locus_block block, uint64_t tag)
+{
+    pool->sharing[locus_block_index(block)] &= ~POOL_KEPT;
+    pool_note_tag(pool, block, tag);
+    counter_add(&pool->counters.kept, UINT64_MAX);
+    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->counters.kept - pool->top;
+    if (outstanding > pool->counters.outstanding_high)
+        counter_set(&pool->counters.outstanding_high, outstanding);
+}
+
+void pool_evict(struct locus_pool *pool, locus_block block)
+{
+    pool->sharing[locus_block_index(block)] = 0;
+    counter_add(&pool->counters.kept, UINT64_MAX);
+    pool_put_home(pool, block);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// share: fork, cut and write. The counts are the pool's (pool_shared.c); here is what they mean for tables.
+//
+// A write replaces shared blocks before it adds new ones, one after the other. If the pool runs out in between, the replaced ones
+// stay replaced: they hold the same first tokens.
+
+#include "share_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pool_internal.h"
+#include "rules.h"
+
+static uint64_t home_bit(const struct locus_owner *owner)
+{
+    return UINT64_C(1) << locus_owner_pool(owner)->home;
+}
+
+uint32_t locus_pool_holders(const struct locus_pool *pool, locus_block block)
+{
+    if (locus_pool_check(pool, block))
+        return 0;
+    return 1 + (pool->sharing ? pool->sharing[locus_block_index(block)] & POOL_SHARERS : 0);
+}
+
+// --- fork ----------------------------------------------------------------------------------------------------------------------
+
+static int fork_fault(const struct locus_owner *owner, const struct locus_table *from, const struct locus_table *to)
+{
+    if (!locus_owner_held_here(owner))
+        return -EPERM;
+    if (from->state != LOCUS_TABLE_LIVE || to->state != LOCUS_TABLE_LIVE || to->tokens_per_block != from->tokens_per_block)
+        return -EINVAL;
+    if (!locus_owner_pool(owner)->sharing || from == to)
+        return -EINVAL;
+    if (to->homes_max < LOCUS_HOMES_MAX && from->homes >> to->homes_max)
+        return -EXDEV;
+    return from->count > to->capacity ? -ENOSPC : 0;
+}
+
+int locus_owner_fork(struct locus_owner *owner, const struct locus_table *from, struct locus_table *to)
+{
+    RULE(locus_owner_held_here(owner), RULE_ROLE);
+    int error = fork_fault(owner, from, to);
+    if (!error && to->count)
+        error = -EINVAL;
+    if (!error && from->homes & ~home_bit(owner))
+        error = -EXDEV;
+    if (!error)
+        error = pool_share(locus_owner_pool(owner), from->count, from->blocks, to->tag);
+    if (error)
+        return error;
+    memcpy(to->blocks, from->blocks, from->count * sizeof *to->blocks);
+    to->count = from->count;
+    to->homes = from->homes;
+    return 0;
+}
+
+// The next run of blocks of this home, from *at on; its length, or 0.
+static uint32_t run_of(const struct locus_pool *pool, const struct locus_table *table, uint32_t end, uint32_t *at)
+{
+    uint32_t length = 0;
+    while (*at < end && locus_block_home(table->blocks[*at]) != pool->home)
+        ++*at;
+    while (*at + length < end && locus_block_home(table->blocks[*at + length]) == pool->home)
+        length++;
+    return length;
+}
+
+// Lets go of this home's blocks before `end`.
+static void unshare_until(struct locus_pool *pool, const struct locus_table *table, uint32_t end)
+{
+    for (uint32_t at = 0, length; (length = run_of(pool, table, end, &at)); at += length)
+        locus_pool_free_bulk(pool, length, table->blocks + at, table->tag);
+}
+
+int locus_owner_fork_at(struct locus_owner *owner, const struct locus_table *from, struct locus_table *to, uint64_t *homes_left)
+{
+    RULE(locus_owner_held_here(owner), RULE_ROLE);
+    struct locus_pool *pool = locus_owner_pool(owner);
+    int error = fork_fault(owner, from, to);
+    if (error)
+        return error;
+    if (to->count == 0) {
+        memcpy(to->blocks, from->blocks, from->count * sizeof *to->blocks);
+        to->count = from->count;
+        *homes_left = to->homes = from->homes;
+    }
+    if (!(*homes_left & home_bit(owner)))
+        return 0;
+    bool first = *homes_left == to->homes;
+    for (uint32_t at = 0, length; !error && (length = run_of(pool, to, to->count, &at)); at += length) {
+        error = pool_share(pool, length, to->blocks + at, to->tag);
+        if (error)
+            unshare_until(pool, to, at);
+    }
+    if (!error) {
+        *homes_left &= ~home_bit(owner);
+    } else if (first) {
+        to->count = 0;
+        to->homes = *homes_left = 0;
+    }
+    return error;
+}
+
+int locus_owner_unfork_at(struct locus_owner *owner, struct locus_table *to, uint64_t *homes_left)
+{
+    RULE(locus_owner_held_here(owner), RULE_ROLE);
+    if (!locus_owner_held_here(owner))
+        return -EPERM;
+    if (to->state != LOCUS_TABLE_LIVE || *homes_left & home_bit(owner))
+        return -EINVAL;
+    unshare_until(locus_owner_pool(owner), to, to->count);
+    *homes_left |= home_bit(owner);
+    if (*homes_left == to->homes) {
+        to->count = 0;
+        to->homes = *homes_left = 0;
+    }
+    return 0;
+}
+
+int locus_owner_cut(struct locus_owner *owner, struct locus_table *table, uint64_t tokens)
+{
+    uint64_t keep = locus_table_blocks_for(table, tokens);
+    return locus_owner_truncate(owner, table, keep < table->count ? (uint32_t)keep : table->count);
+}
+
+// --- write ---------------------------------------------------------------------------------------------------------------------
+
+static int write_fault(const struct share_write *write)
+{
+    const struct locus_table *table = write->table;
+    const struct locus_pool *pool = locus_owner_pool(write->owner);
+    uint64_t parts = (uint64_t)write->planes * table->tokens_per_block, needed = locus_table_blocks_for(table, write->first);
+    if (!locus_owner_held_here(write->owner))
+        return -EPERM;
+    if (table->state != LOCUS_TABLE_LIVE || parts == 0 || pool->block_bytes % parts || needed > table->count)
+        return -EINVAL;
+    if (locus_table_blocks_for(table, write->first + write->count) > table->capacity)
+        return -ENOSPC;
+    return 0;
+}
+
+static bool is_foreign(const struct share_write *write, locus_block block)
+{
+    return locus_block_home(block) != locus_owner_pool(write->owner)->home;
+}
+
+// The first `tokens` tokens of each plane.
+static void copy(const struct share_write *write, void *to, const void *from, uint64_t tokens)
+{
+    size_t plane_bytes = locus_owner_pool(write->owner)->block_bytes / write->planes;
+    size_t bytes = plane_bytes / write->table->tokens_per_block * tokens;
+    for (uint32_t i = 0; i < write->planes && bytes; i++)
+        memcpy((char *)to + i * plane_bytes, (const char *)from + i * plane_bytes, bytes);
+}
+
+// A block of this owner's, through the owner's grow, which waits, reclaims and notes the tag: the table's end is its only door, so
+// the new block is appended and then takes its place.
+static int replace(const struct share_write *write, uint32_t at, uint64_t tokens)
+{
+    struct locus_table *table = write->table;
+    struct locus_pool *pool = locus_owner_pool(write->owner);
+    locus_block old = table->blocks[at];
+    bool foreign = is_foreign(write, old);
+    if (foreign && (!write->leavers || write->leavers->count == write->leavers->capacity))
+        return write->leavers ? -ENOSPC : -EXDEV;
+    struct locus_table one = *table;
+    locus_block fresh;
+    one.blocks = &fresh;
+    one.count = 0;
+    one.capacity = 1;
+    int error = locus_owner_grow(write->owner, &one, 1);
+    if (error)
+        return error;
+    copy(write, pool_address(pool, fresh), foreign ? write->address(write->context, old) : pool_address(pool, old), tokens);
+    if (foreign)
+        error = locus_table_append(write->leavers, old);
+    else
+        locus_pool_free_bulk(pool, 1, &old, table->tag);
+    if (error) {
+        locus_pool_free_bulk(pool, 1, &fresh, table->tag);
+        return error;
+    }
+    table->blocks[at] = fresh;
+    table->homes = 0;
+    for (uint32_t i = 0; i < table->count; i++)
+        table->homes |= UINT64_C(1) << locus_block_home(table->blocks[i]);
+    return 0;
+}
+
+static bool may_write(const struct share_write *write, locus_block block)
+{
+    const struct locus_pool *pool = locus_owner_pool(write->owner);
+    return !is_foreign(write, block) && (!pool->sharing || pool->sharing[locus_block_index(block)] == 0);
+}
+
+uint32_t share_write_needs(const struct share_write *write)
+{
+    const struct locus_table *table = write->table;
+    uint64_t begin = write->first / table->tokens_per_block, end = locus_table_blocks_for(table, write->first + write->count);
+    uint32_t needs = end > table->count ? (uint32_t)(end - table->count) : 0;
+    for (uint64_t at = begin; write->count && at < end && at < table->count; at++)
+        needs += !may_write(write, table->blocks[at]);
+    return write->count ? needs : 0;
+}
+
+int share_write(const struct share_write *write)
+{
+    struct locus_table *table = write->table;
+    int error = write_fault(write);
+    if (error || write->count == 0)
+        return error;
+    uint32_t begin = (uint32_t)(write->first / table->tokens_per_block);
+    uint32_t end = (uint32_t)locus_table_blocks_for(table, write->first + write->count);
+    uint64_t used = write->first % table->tokens_per_block; // of the first block; nothing of the others
+    for (uint32_t at = begin; !error && at < end && at < table->count; at++)
+        if (!may_write(write, table->blocks[at]))
+            error = replace(write, at, at == begin ? used : 0);
+    if (!error && end > table->count)
+        error = locus_owner_grow(write->owner, table, end - table->count);
+    return error;
+}
+
+int locus_owner_write(struct locus_owner *owner, struct locus_table *table, uint64_t first, uint64_t count, uint32_t planes)
+{
+    RULE(locus_owner_held_here(owner), RULE_ROLE);
+    struct share_write write = {.owner = owner, .table = table, .first = first, .count = count, .planes = planes};
+    return share_write(&write);
+}
