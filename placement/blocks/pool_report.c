@@ -62,7 +62,7 @@ static uint64_t holders_list(const struct locus_pool *pool, uint32_t index, stru
     return count;
 }
 
-// What is neither free nor worn nor kept is out. The list is made before the first call, because a block that the function frees
+// What is neither free nor kept is out; a worn block has no handle that passes the check. The list is made before the first call, because a block that the function frees
 // must not be listed with the handle of its next use.
 int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count)
 {
@@ -70,7 +70,7 @@ int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *funct
     struct holding *list = is_free ? malloc((pool->blocks + counter_read(&pool->counters.sharers)) * sizeof *list) : NULL;
     uint64_t length = 0;
     for (uint32_t i = 0; list && i < pool->blocks; i++)
-        if (!(is_free[i / 8] >> i % 8 & 1 || pool->generation[i] == POOL_GENERATION_WORN || pool_is_kept(pool, i)))
+        if (!(is_free[i / 8] >> i % 8 & 1 || pool_is_kept(pool, i)))
             length += holders_list(pool, i, list + length);
     free(is_free);
     if (!list)

@@ -141,6 +141,7 @@ static struct locus_pool_config pool_config(const struct locus_domain_config *co
         .nodes = config->among,
         .populate = config->populate,
         .tags = config->tags,
+        .shared = config->shared,
     };
 }
 

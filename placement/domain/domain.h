@@ -25,7 +25,7 @@
 #ifndef LOCUS_DOMAIN_H
 #define LOCUS_DOMAIN_H
 
-#include "owner.h"
+#include "share.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +57,7 @@ struct locus_domain_config {
     uint64_t wait_ns;           // longest wait inside one grow; 0: never wait, return -EAGAIN
     uint32_t spare;             // free blocks that a home does not lend
     uint32_t chunk;             // most blocks that one home lends for one grow; 0: 256. Costs 8 bytes x homes x homes each
+    bool shared;                // as in pool.h: blocks may have several holders (share.h), on any home
 };
 
 // 0; -EINVAL: a field is out of range, or this process may not use a node; -E2BIG: more than LOCUS_HOMES_MAX nodes, or as in
@@ -94,6 +95,13 @@ void *locus_domain_address(const struct locus_domain *domain, locus_block block)
 // -ENOSPC, -EINVAL, -EXDEV, -EPERM  as locus_owner_grow(). Only a table laid out for all homes can borrow
 // Borrowed blocks leave a table only by retire and push: locus_owner_truncate() refuses them with -EXDEV.
 int locus_domain_grow(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint32_t count);
+
+// locus_owner_write() (share.h) for a table with blocks of several homes. Foreign blocks among those that are written are always
+// copied, to this home: so a copy lies on the writer's node, and no other owner is asked. Their handles are appended to `leavers`,
+// a LIVE table laid out for all homes, which gets the table's tag and still holds their blocks; retire and push it when it suits
+// you. New blocks are the home's own. -ENOSPC also if `leavers` is full, -EINVAL if it holds blocks of another tag. Owner context.
+int locus_domain_write(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint64_t first, uint64_t count,
+                       uint32_t planes, struct locus_table *leavers);
 
 // Withdraws all questions left open by -EAGAIN, and returns the blocks that were lent for them. Call it when you give up growing,
 // and before the owner leaves. 0, -EINVAL or -EPERM. Owner context.

@@ -195,7 +195,8 @@ void locus_promise_end(struct locus_promises *promises, struct locus_promise *mi
 void locus_promises_stats(const struct locus_promises *promises, struct locus_promises_stats *out)
 {
     bool anybody;
-    uint32_t promised = (uint32_t)atomic_load_explicit(&promises->word, memory_order_acquire), free_blocks = ready(promises, &anybody);
+    uint32_t promised = (uint32_t)atomic_load_explicit(&promises->word, memory_order_acquire),
+             free_blocks = ready(promises, &anybody);
     *out = (struct locus_promises_stats){
         .promised = promised,
         .available = free_blocks > promised ? free_blocks - promised : 0,

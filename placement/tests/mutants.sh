@@ -5,11 +5,12 @@
 # mutants.sh: are the tests of the library, and of the testbed's dispatch and queues, any good? mutants.bash has the method.
 . "$(dirname "$0")/mutants.bash"
 
-mutants_begin topo/*.c placement/{base,memory,blocks,domain}/*.c testbed/measure/dispatch.c
+mutants_begin topo/*.c placement/{base,retention,memory,blocks,sharing,domain}/*.c testbed/measure/dispatch.c
 controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
     lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test table_test owner_test \
     owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
-    homes_stress backpressure_stress domain_stress ring_stress
+    homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test promise_test share_stress promise_stress \
+    domain_share_test
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ mutant generation-wraps $pool pool_handles_test 's/ \|\| next [=<]= [01]//'
 mutant retired-block-reused $pool pool_handles_test '/counters\.retired, 1\);/{n;n;d}'
 mutant refused-block-ends-the-chunk $pool pool_handles_test \
     's/accepted \+= free_one\((.*)\);/if (!free_one(\1)) break; else accepted++;/'
-mutant refused-block-counted-as-freed $pool pool_handles_test '/refuse\(pool, block, tag\);/{n;s/return 0/return 1/}'
+mutant refused-block-counted-as-freed $pool pool_handles_test '/pool_refuse\(pool, pool_error_kind/{n;s/return 0/return 1/}'
 mutant fifo-returned-at-the-wrong-end $pool pool_test 's/LOCUS_REUSE_LIFO \? 0 : pool->top - 1/LOCUS_REUSE_LIFO ? 0 : 0/'
 mutant broken-chunk-leaves-a-gap $pool pool_test '/^static inline uint32_t free_usual/,/^}/s/memmove\(.*\);/;/'
 mutant straightened-with-old-generations $pool pool_test 's/ \+ generations\[i\];/ + pool->generation_first;/'
@@ -121,11 +122,10 @@ mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generati
 mutant table-extended-without-its-blocks $table table_test 's/memmove\(array, table->blocks, .*/;/'
 mutant table-extended-hands-out-its-own-array $table table_test 's/table->blocks != own && //'
 mutant table-extended-too-small $table table_test 's/ \|\| capacity < table->count\)/)/'
-mutant tags-forgotten-when-the-pool-deepens $pool pool_test 's/if \(!pool->tags\)/if (1)/'
+mutant tags-forgotten-when-the-pool-deepens $pool pool_test 's/if \(!pool->tags && !pool->sharing\)/if (1)/'
 mutant lent-blocks-lose-their-tag $borrow domain_borrow_test '/pool_note_tag/d'
 mutant free-blocks-are-out $report pool_test 's/is_free\[index \/ 8\] \|= /(void)/'
-mutant retired-blocks-are-out $report pool_test 's/ \|\| pool->generation\[i\] == POOL_GENERATION_WORN\)/)/'
-mutant what-a-report-frees-is-out $report pool_test 's/pool->generation\[index\] != locus_block_generation\(out\[i\]\)/false/'
+mutant what-a-report-frees-is-out $report pool_test 's/if \(locus_pool_check\(pool, list\[i\]\.block\)\)/if (false)/'
 mutant a-cancelled-join-joins-for-ever $owner owner_role_test '/^static void join_cancelled/,/^}/s/THREAD_RUNNING/THREAD_JOINING/'
 mutant config-of-no-size-refused placement/base/config.h pool_test 's/bytes == 0/0/'
 mutant overlong-config-accepted placement/base/config.h pool_test 's/return -E2BIG;/;/'
@@ -183,4 +183,43 @@ mutant shrunk-node-is-well $health domain_health_test 's/node_bytes_now < report
 mutant sizes-of-homes-ignored $domain domain_nodes_test 's/return config->blocks_of \? .*/return config->blocks;/'
 mutant callers-sizes-kept $domain domain_nodes_test '/domain->config.blocks_of = NULL;/d'
 mutant late-blocks-uncounted $borrow domain_litmus '/stats\.blocks_late, count/d'
+
+# --- sharing -------------------------------------------------------------------------------------------------------------------
+
+share=placement/sharing/share.c shared=placement/blocks/pool_shared.c prefix=placement/sharing/prefix.c
+promise=placement/sharing/promise.c
+
+mutant a-reference-too-few $shared share_stress 's/^        sharing\[index\]\+\+;/        sharing[index] += i > 0;/'
+mutant a-reference-too-many $shared share_stress 's/^        sharing\[index\]\+\+;/        sharing[index] += 1 + (i == 3);/'
+mutant a-failed-share-keeps-references $shared share_test 's/^        pool->sharing\[index\]--;$/        (void)index;/'
+mutant any-tag-frees $shared share_test \
+    's/holders_first && !holder_drop\(pool, index, tag\)\)/holders_first \&\& (holder_drop(pool, index, tag), 0))/'
+mutant sharers-are-not-reported $report share_test 's/count <= sharers; count/count < sharers; count/'
+mutant chunk-comes-home-backwards $shared share_test \
+    's/LOCUS_REUSE_LIFO \? count - 1 - i : i/LOCUS_REUSE_LIFO ? i : count - 1 - i/'
+mutant kept-block-is-freed-twice $pool prefix_test 's/return live && !pool_is_kept\(pool, index\)/return live/'
+mutant a-skipped-copy $share share_stress 's/^    copy\(write, pool_address/    if (0)\n        copy(write, pool_address/'
+mutant copies-what-is-not-in-use $share domain_share_test \
+    's/tokens_per_block \* tokens;/tokens_per_block * write->table->tokens_per_block;/'
+mutant first-plane-only $share share_test 's/i < write->planes && bytes/i < 1 \&\& bytes/'
+mutant taken-over-while-two-hold-it $share share_stress 's/\[locus_block_index\(block\)\] == 0\)/[locus_block_index(block)] <= 1)/'
+mutant published-block-is-written $share share_stress \
+    's/sharing\[locus_block_index\(block\)\] == 0\)/sharing[locus_block_index(block)] << 3 == 0)/'
+mutant foreign-block-is-taken-over $share domain_share_test 's/return !is_foreign\(write, block\) && /return /'
+mutant foreign-handle-is-lost $share domain_share_test 's/error = locus_table_append\(write->leavers, old\);/error = 0;/'
+mutant fork-counts-foreign-blocks-only-once $share domain_share_test 's/if \(!\(\*homes_left & home_bit\(owner\)\)\)/if (0)/'
+mutant victim-with-kept-blocks-below $prefix prefix_test 's/while \(prefix->entry\[block\]\.oldest != NONE\)/while (false)/'
+mutant way-down-of-another-victim $prefix prefix_test 's/bool again = victim == prefix->victim && /bool again = /'
+mutant gap-breaks-a-run $prefix prefix_test 's/< \(\(at - gap\) & prefix->mask\)\)/< ((at - gap - 1) \& prefix->mask))/'
+mutant id-is-published-twice $prefix prefix_test 's/ \|\| block_of\(prefix, ids\[i\]\) != NONE\)/)/'
+mutant salt-is-ignored $prefix prefix_test 's/parent \? 0 : salt/0/'
+mutant closed-cache-stays-published $prefix prefix_test 's/^            pool_unpublish.*/            ;/'
+mutant a-promise-is-not-kept $promise promise_test 's/uint64_t needed = promised \+ count/uint64_t needed = count/'
+mutant two-schedulers-pass-on-the-same $promise promise_stress \
+    '/^static int promise\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/; s/&word, changed.*/count) + 1)/;
+    /Q1, Q2$/d}'
+mutant watermark-binds-the-only-one $promise promise_test 's/anybody \|\| promised \? left : 0/left/'
+mutant a-match-takes-promised-blocks $promise promise_test \
+    's/begin_take\(promises, mine, kept, &more\)/begin_take(promises, mine, more = 0, \&more)/'
+mutant an-end-keeps-the-promise $promise promise_test '/^void locus_promise_end/,/^}/s/unpromise\(.*/;/'
 mutants_end

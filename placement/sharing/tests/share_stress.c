@@ -82,7 +82,8 @@ static uint32_t ids_of(const uint64_t value[], uint32_t tokens, uint64_t ids[])
 {
     uint32_t count = tokens / BLOCK_TOKENS;
     for (uint32_t i = 0; i < count; i++)
-        ids[i] = locus_prefix_id(i ? ids[i - 1] : 0, (const uint32_t *)(const void *)(value + i * BLOCK_TOKENS), 2 * BLOCK_TOKENS, 7);
+        ids[i] =
+            locus_prefix_id(i ? ids[i - 1] : 0, (const uint32_t *)(const void *)(value + i * BLOCK_TOKENS), 2 * BLOCK_TOKENS, 7);
     return count;
 }
 
@@ -290,8 +291,9 @@ static void round_open(struct round *round)
     STRESS_EXPECT(locus_route_add(&round->route, round->owner, 0) == 0);
     while (locus_evict_at(policies))
         policies++;
-    struct locus_prefix_config prefix = {
-        .size = sizeof prefix, .owner = round->owner, .evict = locus_evict_at(any(round, policies))};
+    struct locus_prefix_config prefix = {.size = sizeof prefix,
+                                         .owner = round->owner,
+                                         .evict = locus_evict_at(any(round, policies))};
     round->prefix = NULL;
     if (any(round, 4))
         STRESS_EXPECT(locus_prefix_open(&round->prefix, &prefix) == 0);

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/sharing/tests/sharing_test.h"
+
+#include <errno.h>
+
+// A table's full blocks under ids first, first + 1, ...
+static void published(struct world *world, unsigned table, uint64_t first, int64_t expected)
+{
+    uint64_t ids[CAPACITY];
+    for (uint64_t i = 0; i < world->tables[table]->count; i++)
+        ids[i] = first + i;
+    cr_assert_eq(locus_prefix_publish(world->prefix, ids, world->tables[table]->count, world->tables[table]), expected);
+}
+
+static int64_t matched(struct world *world, unsigned table, uint64_t first, uint32_t count)
+{
+    static uint64_t now_ns;
+    uint64_t ids[CAPACITY];
+    for (uint64_t i = 0; i < count; i++)
+        ids[i] = first + i;
+    return locus_prefix_match(world->prefix, ++now_ns, ids, count, world->tables[table]);
+}
+
+static struct locus_prefix_stats cache_of(const struct world *world)
+{
+    struct locus_prefix_stats stats;
+    locus_prefix_stats(world->prefix, &stats);
+    return stats;
+}
+
+Test(prefix, a_later_request_adopts_what_an_earlier_one_published)
+{
+    struct world world;
+    world_open(&world, 16, true);
+    cache_open(&world, "lru");
+    written(&world, 0, 0, 12, 'a');
+    published(&world, 0, 50, 3);
+    cr_assert_eq(matched(&world, 1, 50, 5), 3, "while the first one runs");
+    cr_assert_eq(stats_of(&world).sharers, 3);
+    released(&world, 0);
+    released(&world, 1);
+    cr_assert_eq(stats_of(&world).blocks_kept, 3);
+    cr_assert_eq(stats_of(&world).outstanding, 0);
+    cr_assert_eq(matched(&world, 2, 50, 2), 2, "and after it has ended");
+    holds(&world, 2, 0, 8, 'a');
+    cr_assert_eq(stats_of(&world).blocks_kept, 1);
+    cr_assert_eq(cache_of(&world).blocks_found, 5);
+    cr_assert_eq(cache_of(&world).blocks_asked, 7);
+    released(&world, 2);
+    world_close(&world);
+}
+
+Test(prefix, a_published_block_is_never_written)
+{
+    struct world world;
+    world_open(&world, 16, false);
+    cache_open(&world, NULL);
+    written(&world, 0, 0, 8, 'a');
+    published(&world, 0, 1, 2);
+    cr_assert_eq(locus_owner_cut(world.owner, world.tables[0], 6), 0);
+    written(&world, 0, 6, 2, 'b');
+    cr_assert_eq(matched(&world, 1, 1, 2), 2);
+    holds(&world, 1, 0, 8, 'a');
+    holds(&world, 0, 0, 6, 'a');
+    holds(&world, 0, 6, 2, 'b');
+    released(&world, 0);
+    released(&world, 1);
+    world_close(&world);
+}
+
+Test(prefix, a_grow_takes_kept_blocks_when_no_others_are_free)
+{
+    struct world world;
+    world_open(&world, 6, false);
+    cache_open(&world, "lru");
+    written(&world, 0, 0, 16, 'a');
+    published(&world, 0, 1, 4);
+    released(&world, 0);
+    written(&world, 1, 0, 12, 'b');
+    cr_assert_eq(stats_of(&world).blocks_kept, 3);
+    cr_assert_eq(cache_of(&world).blocks_evicted, 1);
+    cr_assert_eq(matched(&world, 2, 1, 4), 3, "the end of the chain has left");
+    released(&world, 2);
+    cr_assert_eq(locus_owner_write(world.owner, world.tables[1], 12, 13, PLANES), -ENOMEM);
+    cr_assert_eq(cache_of(&world).blocks_evicted, 1, "nothing is given up for what cannot succeed");
+    locus_block block = LOCUS_BLOCK_NONE, more[2];
+    cr_assert_eq(locus_pool_alloc_bulk(world.pool, 2, more), 0);
+    cr_assert_neq(block = locus_pool_alloc(world.pool), LOCUS_BLOCK_NONE);
+    cr_assert_eq(locus_pool_alloc(world.pool), LOCUS_BLOCK_NONE);
+    cr_assert_eq(locus_pool_free_bulk(world.pool, 2, more, 0), 2);
+    cr_assert_eq(locus_pool_free_bulk(world.pool, 1, &block, 0), 1);
+    released(&world, 1);
+    world_close(&world);
+}
+
+// For every policy: the head of a chain is often the one that it names.
+Test(prefix, no_block_leaves_before_the_kept_ones_below_it)
+{
+    for (uint32_t p = 0; locus_evict_at(p); p++) {
+        struct world world;
+        world_open(&world, 16, false);
+        cache_open(&world, locus_evict_at(p)->name);
+        written(&world, 0, 0, 32, 'a');
+        published(&world, 0, 1, 8);
+        forked(&world, 0, 1);
+        cr_assert_eq(locus_owner_cut(world.owner, world.tables[1], 12), 0);
+        written(&world, 1, 12, 12, 'b');
+        uint64_t ids[] = {1, 2, 3, 101, 102, 103}; // a branch
+        cr_assert_eq(locus_prefix_publish(world.prefix, ids, 6, world.tables[1]), 3);
+        released(&world, 0);
+        released(&world, 1);
+        for (uint32_t left = 11; left > 0; left--) {
+            uint32_t kept, chain = 0, branch = 0, all[] = {1, 2, 3, 4, 5, 6, 7, 8}, known = cache_of(&world).blocks_kept;
+            uint64_t straight[8];
+            for (unsigned i = 0; i < 8; i++)
+                straight[i] = all[i];
+            chain = locus_prefix_look(world.prefix, straight, 8, &kept);
+            branch = locus_prefix_look(world.prefix, ids, 6, &kept);
+            cr_assert_eq(known, chain + (branch > 3 ? branch - 3 : 0), "%s: all that is kept can be reached, with %u left",
+                         locus_evict_at(p)->name, left);
+            cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
+        }
+        cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 0);
+        cr_assert_eq(stats_of(&world).blocks_free, 16);
+        world_close(&world);
+    }
+}
+
+Test(prefix, fifo_names_the_first_block_and_the_last_one_leaves)
+{
+    struct world world;
+    locus_block found[4];
+    const uint64_t ids[] = {1, 2, 3, 4};
+    world_open(&world, 8, false);
+    cache_open(&world, "fifo");
+    written(&world, 0, 0, 16, 'a');
+    published(&world, 0, 1, 4);
+    released(&world, 0);
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
+    cr_assert_eq(locus_prefix_find(world.prefix, ids, 4, found), 3);
+    cr_assert(found[0] && found[1] && found[2] && !found[3]);
+    world_close(&world);
+}
+
+Test(prefix, another_victim_begins_another_way_down)
+{
+    struct world world;
+    uint32_t kept;
+    const uint64_t a[] = {1, 2, 3}, b[] = {11, 12, 13};
+    world_open(&world, 8, false);
+    cache_open(&world, "lru");
+    for (unsigned i = 0; i < 2; i++) {
+        written(&world, i, 0, 12, 'a');
+        published(&world, i, 1 + 10 * i, 3);
+        released(&world, i);
+    }
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
+    cr_assert_eq(locus_prefix_look(world.prefix, a, 3, &kept), 2, "the end of the older one");
+    cr_assert_eq(matched(&world, 2, 1, 2), 2);
+    released(&world, 2);
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 1), 1);
+    cr_assert_eq(locus_prefix_look(world.prefix, a, 3, &kept), 2, "it was used meanwhile");
+    cr_assert_eq(locus_prefix_look(world.prefix, b, 3, &kept), 2);
+    world_close(&world);
+}
+
+Test(prefix, an_id_that_is_there_stays_with_its_block)
+{
+    struct world world;
+    world_open(&world, 8, false);
+    cache_open(&world, "lru");
+    written(&world, 0, 0, 4, 'a');
+    written(&world, 1, 0, 4, 'a');
+    published(&world, 0, 9, 1);
+    published(&world, 1, 9, 0);
+    released(&world, 1);
+    cr_assert_eq(stats_of(&world).blocks_kept, 0, "it went home");
+    released(&world, 0);
+    cr_assert_eq(stats_of(&world).blocks_kept, 1);
+    world_close(&world);
+}
+
+Test(prefix, a_second_free_of_a_kept_block_is_refused)
+{
+    struct world world;
+    world_open(&world, 4, false);
+    cache_open(&world, "lru");
+    written(&world, 0, 0, 4, 'a');
+    published(&world, 0, 9, 1);
+    locus_block block = world.tables[0]->blocks[0], twice[2] = {block, block};
+    cr_assert_eq(locus_pool_free_bulk(world.pool, 2, twice, 0), 1);
+    cr_assert_eq(stats_of(&world).refused[LOCUS_FREE_DOUBLE], 1);
+    cr_assert_eq(locus_pool_check(world.pool, block), -ESTALE);
+    cr_assert_eq(locus_pool_holders(world.pool, block), 0);
+    cr_assert_eq(matched(&world, 1, 9, 1), 1);
+    cr_assert_eq(world.tables[1]->blocks[0], block, "its handle is the old one");
+    released(&world, 1);
+    world.tables[0]->count = 0;
+    world_close(&world);
+}
+
+Test(prefix, close_sets_everything_free)
+{
+    struct world world;
+    world_open(&world, 8, false);
+    cache_open(&world, NULL);
+    written(&world, 0, 0, 8, 'a');
+    written(&world, 1, 0, 4, 'b');
+    published(&world, 0, 1, 2);
+    published(&world, 1, 7, 1);
+    released(&world, 0);
+    cr_assert_eq(locus_prefix_close(world.prefix), 0);
+    world.prefix = NULL;
+    cr_assert_eq(stats_of(&world).blocks_kept, 0);
+    released(&world, 1);
+    cr_assert_eq(stats_of(&world).blocks_free, 8);
+    cache_open(&world, "lfu");
+    cr_assert_eq(matched(&world, 2, 1, 2), 0);
+    world_close(&world);
+}
+
+Test(prefix, the_index_is_right_at_any_load)
+{
+    enum { BLOCKS = 3000 };
+    struct world world;
+    locus_block all[BLOCKS];
+    world_open(&world, BLOCKS, false);
+    cache_open(&world, "lru");
+    struct locus_table *one = world.tables[0];
+    for (uint64_t i = 0; i < 4 * BLOCKS; i++) { // ids that lie side by side, and many that have left
+        const uint64_t id = 1 + i * 3;
+        written(&world, 0, 0, 4, 'a');
+        cr_assert_eq(locus_prefix_publish(world.prefix, &id, 1, one), 1);
+        released(&world, 0);
+    }
+    cr_assert_eq(cache_of(&world).blocks_known, BLOCKS);
+    uint32_t found = 0;
+    for (uint64_t i = 0; i < 4 * BLOCKS; i++) {
+        const uint64_t id = 1 + i * 3;
+        uint32_t here = locus_prefix_find(world.prefix, &id, 1, all);
+        cr_assert_eq(here, i >= 3 * BLOCKS, "id %u", (unsigned)id);
+        found += here;
+    }
+    cr_assert_eq(found, BLOCKS);
+    world_close(&world);
+}
+
+Test(prefix, ids_depend_on_all_tokens_their_order_what_is_before_and_the_salt)
+{
+    uint32_t tokens[16], changed[16];
+    for (uint32_t i = 0; i < 16; i++)
+        tokens[i] = 1000 + i;
+    uint64_t id = locus_prefix_id(0, tokens, 16, 5);
+    cr_assert_eq(id, locus_prefix_id(0, tokens, 16, 5));
+    cr_assert_neq(id, 0);
+    for (uint32_t i = 0; i < 16; i++) {
+        memcpy(changed, tokens, sizeof changed);
+        changed[i] ^= 1;
+        cr_assert_neq(id, locus_prefix_id(0, changed, 16, 5), "token %u", i);
+        cr_assert_neq(id, locus_prefix_id(0, tokens, i, 5), "the first %u", i);
+    }
+    memcpy(changed, tokens, sizeof changed);
+    changed[0] = tokens[1];
+    changed[1] = tokens[0];
+    cr_assert_neq(id, locus_prefix_id(0, changed, 16, 5));
+    cr_assert_neq(id, locus_prefix_id(0, tokens, 16, 6));
+    cr_assert_neq(id, locus_prefix_id(77, tokens, 16, 5));
+}
+
+Test(prefix, wrong_calls_are_refused)
+{
+    struct world world;
+    struct locus_prefix *second;
+    world_open(&world, 8, false);
+    cache_open(&world, "lru");
+    struct locus_prefix_config config = {.size = sizeof config, .owner = world.owner};
+    cr_assert_eq(locus_prefix_open(&second, &config), -EBUSY);
+    config.owner = NULL;
+    cr_assert_eq(locus_prefix_open(&second, &config), -EINVAL);
+    written(&world, 0, 0, 8, 'a');
+    const uint64_t ids[] = {1, 0}, good[] = {1, 2, 3};
+    cr_assert_eq(locus_prefix_publish(world.prefix, ids, 2, world.tables[0]), -EINVAL, "0 is no id");
+    cr_assert_eq(locus_prefix_publish(world.prefix, good, 3, world.tables[0]), -EINVAL, "it has two blocks");
+    cr_assert_eq(cache_of(&world).blocks_known, 0);
+    locus_owner_leave(world.owner);
+    cr_assert_eq(locus_prefix_publish(world.prefix, good, 2, world.tables[0]), -EPERM);
+    cr_assert_eq(locus_prefix_match(world.prefix, 1, good, 2, world.tables[1]), -EPERM);
+    cr_assert_eq(locus_prefix_close(world.prefix), -EPERM);
+    locus_owner_adopt(world.owner);
+    released(&world, 0);
+    world_close(&world);
+    struct locus_pool_config unshared = shared_config(4, false);
+    unshared.shared = false;
+    world_open_with(&world, &unshared);
+    config.owner = world.owner;
+    cr_assert_eq(locus_prefix_open(&second, &config), -EINVAL);
+    world_close(&world);
+}
