@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Can a newcomer add a contender, a workload, a view and a metric by the READMEs of their rooms? In a copy of the tree: one file
-# each and make, and all are there, run, and pass their gates. LOCUS=path/to/locus names the build whose objects the copy starts
-# with.
+# Can a newcomer add a contender, a workload, a strategy, a scenario, a view and a metric by the READMEs of their rooms? In a copy
+# of the tree: one file each and make, and all are there, run, and pass their gates. LOCUS=path/to/locus names the build whose
+# objects the copy starts with.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 repository=$(realpath "$(dirname "$0")/../..")
@@ -141,6 +141,12 @@ TB_CONTENDER(newcomer);
 C
 sed 's/cycle-256/newcomers-cycle/; s/REQUESTS 8u/REQUESTS 4u/' testbed/workload/cycle.c >testbed/workload/newcomer.c
 
+# As the READMEs say: a copy, with other names and something changed.
+sed 's/"first-fit"/"newcomers-fit"/; s/"best-fit"/"newcomers-best"/; s/"compact"/"newcomers-compact"/
+     s/the lowest that fits/by a newcomer/' testbed/strategies/fits.c >testbed/strategies/newcomer.c
+sed 's/{"beam"/{"newcomers-beam"/; s/{"speculative"/{"newcomers-drafts"/; s/REQUESTS 2000u/REQUESTS 30u/; s/64u, 2048u/16u, 64u/' \
+    testbed/workload/scenarios/generation.c >testbed/workload/scenarios/newcomer.c
+
 # A view: a command and its document.
 cat >testbed/cli/newcomer.c <<'C'
 // SPDX-License-Identifier: Apache-2.0
@@ -211,5 +217,15 @@ says it_is_one_of_two_contenders_on_two_workloads '[.cells[] | .arms | length] =
 says every_gate_passed '[.cells[].arms[].valid] | all'
 says the_workload_is_the_newcomers '.cells[0].workload == "newcomers-cycle"'
 check a_lost_request_is_noticed locus 1 eval -q -W newcomers-cycle -c newcomer@drop-chunk -r 1 --laps 2 -d inline
+
+check help_names_the_strategy locus 0 serve --help
+check and_says_what_it_is grep -q 'newcomers-fit  *one piece of the exact length, by a newcomer' "$out"
+check help_names_the_scenario grep -q 'newcomers-beam  *2 to 8 beams' "$out"
+check all_serve_the_scenario locus 0 serve newcomers-beam --pool 8192t -q --json
+says as_many_requests_as_the_newcomer_wants '.cells[0].serving.requests == 30'
+says the_strategy_is_one_of_them '[.cells[0].strategies[] | select(.name == "newcomers-fit" and .ranked)] | length == 1'
+says it_does_what_its_original_does \
+    '[.cells[0].strategies[] | select(.name == "newcomers-fit", .name == "first-fit") | .served | del(.call_ns)] |
+     length == 2 and .[0] == .[1]'
 
 done_testing
