@@ -18,7 +18,8 @@
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/scenarios/scenario.h"
 
-enum { KEY_POOL = 2000, KEY_SHAPE, KEY_BLOCK, KEY_LOAD, KEY_WATERMARK, KEY_VICTIM, KEY_SWAP, KEY_REQUESTS, KEY_POLICIES };
+// In this order: settings of strategies, then of policies as well.
+enum { KEY_BLOCK = 2000, KEY_LOAD, KEY_WATERMARK, KEY_VICTIM, KEY_SWAP, KEY_POOL, KEY_SHAPE, KEY_REQUESTS, KEY_POLICIES };
 
 // Blocks of the cache, where none are said: from far too few to more than most traces use.
 static const uint32_t kept_blocks[] = {1000, 3000, 10000, 30000, 50000, 100000};
@@ -31,8 +32,8 @@ struct arguments {
     const char *pool;           // tokens, or bytes of the shape
     bool traps;
     bool cell_given;            // the argument is one
-    const char *setting;        // the last option that says what a cell says, but for --requests
-    bool requests_given, strategies_given;
+    const char *setting, *scheduled; // the last option that is a setting, and the last that is one of strategies alone
+    bool strategies_given;
     bool policies;              // they are compared, not strategies
 };
 
@@ -40,7 +41,7 @@ static const struct argp_option option_table[] = {
     {"strategies", TB_KEY_CONTENDERS, "LIST", 0, "Which to run, comma-separated; `traps`: the faulty listings as well (all others)",
      1},
     {"policies", KEY_POLICIES, "LIST", OPTION_ARG_OPTIONAL,
-     "Instead of strategies, compare policies of retention: the part of its prompts that a prefix cache finds", 1},
+     "Compare policies of retention instead: which part of the prompts a prefix cache finds, by its size, or in --pool", 1},
     {"pool", KEY_POOL, "SIZE", 0, "Of the region: tokens (131072t) or bytes (4GiB)", 1},
     {"shape", KEY_SHAPE, "MODEL", 0, "Bytes of a token, and the clock of a step (" TB_SHAPE_DEFAULT ")", 1},
     {"block", KEY_BLOCK, "TOKENS", 0, "Tokens per block, where a strategy has blocks (16)", 1},
@@ -132,8 +133,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     uint64_t number;
     for (const struct argp_option *option = option_table; option->name; option++)
-        if (option->key == key && key >= KEY_POOL && key <= KEY_SWAP)
+        if (option->key == key && key >= KEY_BLOCK && key <= KEY_REQUESTS) {
             arguments->setting = option->name;
+            arguments->scheduled = key <= KEY_SWAP ? option->name : arguments->scheduled;
+        }
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
     case ARGP_KEY_ARG: return parse_what(state, arguments, argument);
@@ -151,7 +154,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return strcmp(argument, "all") ? setting(state, arguments, "load", "load", argument)
                                        : setting(state, arguments, "load", "line", "");
     case KEY_WATERMARK: return setting(state, arguments, "watermark", "watermark", argument);
-    case KEY_REQUESTS: arguments->requests_given = true; return setting(state, arguments, "requests", "first", argument);
+    case KEY_REQUESTS: return setting(state, arguments, "requests", "first", argument);
     case KEY_POLICIES: return parse_policies(state, arguments, argument);
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
     case KEY_SWAP: return setting(state, arguments, "swap", "swap", "");
@@ -240,16 +243,15 @@ static int policies_choose(struct arguments *arguments)
 static int arguments_fit(struct arguments *arguments)
 {
     bool keep = arguments->cell.touch == TB_TOUCH_KEEP;
-    const char *setting = arguments->setting ? arguments->setting : arguments->requests_given ? "requests" : NULL;
     arguments->policies |= keep;
     if (arguments->policies && arguments->cell.touch == TB_TOUCH_SERVE)
         tb_error("--policies: a cell of touch 'serve' has strategies");
     else if (arguments->policies && arguments->strategies_given)
         tb_error("strategies and policies are not compared with each other: --strategies or --policies");
-    else if (arguments->cell_given && setting)
-        tb_error("--%s: a whole cell has it as a word, or not at all", setting);
-    else if (arguments->policies && arguments->setting)
-        tb_error("--%s: of strategies; policies of retention have nothing of it", setting);
+    else if (arguments->cell_given && arguments->setting)
+        tb_error("--%s: a whole cell has it as a word, or not at all", arguments->setting);
+    else if (arguments->policies && arguments->scheduled)
+        tb_error("--%s: of strategies alone; policies of retention have --pool, --shape and --requests", arguments->scheduled);
     else
         return 0;
     return TB_EXIT_USAGE;
@@ -282,6 +284,19 @@ static int failed(int error, const struct tb_why *why)
     return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
 }
 
+// A pool of this shape has so many of the trace's blocks.
+static int keep_size(const struct arguments *arguments, const struct tb_scenario *scenario, struct tb_serving_settings *settings)
+{
+    if (!arguments->pool || !scenario->id_tokens)
+        return 0;
+    settings->kept_blocks = (uint32_t)(settings->pool_tokens / scenario->id_tokens);
+    if (settings->kept_blocks)
+        return 0;
+    tb_error("--pool: %llu tokens are less than one block of %s, %u", (unsigned long long)settings->pool_tokens, scenario->name,
+             scenario->id_tokens);
+    return TB_EXIT_USAGE;
+}
+
 // A cell for each size of the cache.
 static int keep(struct arguments *arguments, const struct tb_scenario *scenario)
 {
@@ -291,8 +306,10 @@ static int keep(struct arguments *arguments, const struct tb_scenario *scenario)
     struct tb_schedule *schedules[SIZES] = {NULL};
     struct tb_why why = {""};
     char words[64];
+    int error = keep_size(arguments, scenario, &settings);
+    if (error)
+        return error;
     uint32_t count = settings.kept_blocks ? 1 : SIZES;
-    int error = 0;
     for (uint32_t i = 0; i < count && !error; i++) {
         if (count > 1)
             settings.kept_blocks = kept_blocks[i];
