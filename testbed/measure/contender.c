@@ -376,6 +376,13 @@ int tb_policies_add(struct tb_arm arms[], uint32_t *count, const char *text, cha
     return found_add(arms, count, text, policy_find, why, why_bytes);
 }
 
+int tb_arms_add_for(enum tb_touch touch, struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return (touch == TB_TOUCH_SERVE  ? tb_strategies_add
+            : touch == TB_TOUCH_KEEP ? tb_policies_add
+                                     : tb_arms_add)(arms, count, text, why, why_bytes);
+}
+
 bool tb_arm_on_one_node(const struct tb_arm *arm)
 {
     return arm->contender->driver && arm->cross_percent == 0 && arm->fault != TB_FAULT_MISPLACE;

@@ -40,31 +40,23 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *n
     return -EINVAL;
 }
 
-// What are its arms: strategies (TB_TOUCH_SERVE), policies (TB_TOUCH_KEEP), or contenders (any other)? The first cell says it, and
-// all others have to agree: touch_fits().
-static enum tb_touch kind_of(enum tb_touch touch)
-{
-    return tb_touch_serves(touch) ? touch : TB_TOUCH_NONE;
-}
-
-static enum tb_touch arms_kind(const struct tb_postulate *postulate)
+// The other cells have to agree: touch_fits().
+enum tb_touch tb_plan_touch(const struct tb_postulate *postulate)
 {
     char workload[TB_WORKLOAD_NAME];
     struct tb_cell cell;
     bool known = postulate->cells_count && tb_cell_parse(postulate->cells[0], workload, &cell) == 0;
-    return known ? kind_of(cell.touch) : TB_TOUCH_NONE;
+    return known && tb_touch_serves(cell.touch) ? cell.touch : TB_TOUCH_NONE;
 }
 
 static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
 {
-    enum tb_touch kind = arms_kind(plan->postulate);
+    enum tb_touch touch = tb_plan_touch(plan->postulate);
     int error = 0;
     for (uint32_t i = 0; i < plan->postulate->arms_count && !error; i++) {
         const struct tb_postulate_arm *arm = &plan->postulate->arms[i];
         uint32_t at = plan->rounds.arms_count;
-        error = (kind == TB_TOUCH_SERVE  ? tb_strategies_add
-                 : kind == TB_TOUCH_KEEP ? tb_policies_add
-                                         : tb_arms_add)(plan->arms, &plan->rounds.arms_count, arm->name, why, why_bytes);
+        error = tb_arms_add_for(touch, plan->arms, &plan->rounds.arms_count, arm->name, why, why_bytes);
         if (!error)
             error = arm_fits(plan, arm, &plan->arms[at], why, why_bytes);
         if (error)
@@ -153,7 +145,7 @@ static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touch touch, char *why, size_t why_bytes)
 {
     bool many = plan->rounds.many_nodes;
-    if (arms_kind(plan->postulate) != kind_of(touch)) {
+    if (tb_plan_touch(plan->postulate) != (tb_touch_serves(touch) ? touch : TB_TOUCH_NONE)) {
         snprintf(why, why_bytes,
                  "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or policies and 'keep', or "
                  "neither",
