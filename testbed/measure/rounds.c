@@ -347,12 +347,8 @@ int tb_rounds_run_under(const struct tb_rounds *rounds, uint32_t cell, uint32_t 
 
 void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size_t size)
 {
-    static const char *const touches[] = {[TB_TOUCH_NONE] = "no",
-                                          [TB_TOUCH_BYTE] = "one-byte",
-                                          [TB_TOUCH_FULL] = "full",
-                                          [TB_TOUCH_LINE] = "line",
-                                          [TB_TOUCH_SERVE] = "no",
-                                          [TB_TOUCH_KEEP] = "no"};
+    static const char *const touches[] = {[TB_TOUCH_NONE] = "no",   [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full",
+                                          [TB_TOUCH_LINE] = "line", [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no"};
     const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);

@@ -233,8 +233,8 @@ says the_strategy_is_one_of_them '[.cells[0].strategies[] | select(.name == "new
 says it_does_what_its_original_does \
     '[.cells[0].strategies[] | select(.name == "newcomers-fit", .name == "first-fit") | .served | del(.call_ns)] |
      length == 2 and .[0] == .[1]'
-postulate 9302 'A: newcomers-fit' newcomers-beam/serve/8192t \
-    'metric: steps, cell: newcomers-beam/serve/8192t, stat: max, arm: A, op: ">=", value: 1, unit: count'
+postulate 9302 'A: newcomers-fit, B: newcomers-fit' newcomers-beam/serve/16t/8192t \
+    'metric: steps, cell: newcomers-beam/serve/16t/8192t, stat: max, arm: A, op: ">=", value: 1, unit: count'
 check a_postulate_may_name_both locus 0 postulate check 9302
 
 trace=testbed/workload/turns.jsonl
@@ -242,7 +242,7 @@ check policies_are_compared locus 0 serve $trace --policies --pool 51200t -q --j
 says the_newcomers_policy_is_one_and_does_something_else \
     '[.policies[] | select(.policy == "newcomers-mru", .policy == "lru") | .hit_ratio."100"] | length == 2 and .[0] != .[1]'
 check help_names_the_policy grep -q 'newcomers-mru ' <("$LOCUS" serve --help)
-postulate 9303 'A: newcomers-mru' turns/keep/100b \
+postulate 9303 'A: newcomers-mru, B: newcomers-mru' turns/keep/100b \
     'metric: hit_ratio, cell: turns/keep/100b, stat: max, arm: A, op: ">=", value: 0, unit: ratio'
 check a_postulate_may_name_the_policy locus 0 postulate check 9303
 
