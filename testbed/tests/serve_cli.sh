@@ -56,4 +56,47 @@ refused "an unknown strategy is named" "unknown strategy 'first-fitt', did you m
 refused "a broken line is named" 'broken-line-7.csv:7: ' testbed/tests/fixtures/broken-line-7.csv
 refused "a load is a number" "--load: 'much' is none of its values" sample --load much
 refused "one trace at a time" "one too many" sample beam
+
+# Policies of retention: `p(NAME)` is what NAME finds, in percent, by the blocks of the cache.
+kept() { # NAME FILTER ARGUMENT...
+    local name=$1 filter='def p(name): .policies[] | select(.policy == name) | .hit_ratio | map(. * 10000 | round / 100); '$2
+    if "$LOCUS" serve -q --json "${@:3}" >"$out" 2>"$err"; then says "$name" "$filter"; else fail "$name" "$(head -n 1 "$err")"; fi
+}
+turns=testbed/workload/turns.jsonl
+request='"input_length": 1000, "output_length": 9, "hash_ids"'
+printf '{"timestamp": 0, %s: [%s]}\n' "$request" 1,2 "$request" 3,2 >"$scratch/broken.jsonl"
+if [ -r "$traces/conversation_trace.jsonl" ]; then
+    kept "lru and chain find the published part of the recorded prompts, by size" \
+        'p("lru") == [4.45, 6.50, 21.12, 32.57, 35.46, 36.37] and p("chain") == [8.20, 13.32, 22.73, 32.86, 35.61, 36.25] and
+         p("clairvoyant")[0] == 19.06 and (.policies[-1].policy == "clairvoyant") and .cells[0].serving.ids == 288500' \
+        mooncake --policies=lru,clairvoyant,chain
+    holds "the answer names a policy that an engine can have" "$(jq .answer "$out")" jq -e '.answer | startswith("Use chain: ")' "$out"
+else
+    skip "lru and chain find the published part of the recorded prompts, by size" "there is no $traces"
+    skip "the answer names a policy that an engine can have" "there is no $traces"
+fi
+kept "each policy has a row, the same by a cell and by the bytes of a pool" \
+    '([.policies[].policy] | sort) == ["arc", "chain", "clairvoyant", "fifo", "lfu", "lru", "s3fifo"] and
+     (.policies[0].hit_ratio | keys) == ["3000"] and p("lru")[0] > 0 and p("lru")[0] < p("clairvoyant")[0]' turns/keep/3000b
+jq -c .policies "$out" >"$scratch/cell"
+kept "a pool of a shape has so many blocks" '.cells[0].serving.blocks == 3000' turns --policies --pool 1500MiB
+holds "and they hold what the cell's do" "$(cat "$out")" cmp "$scratch/cell" <(jq -c .policies "$out")
+kept "a file's prompts are found by its ids" 'p("lru") == [68.47]' $turns --policies=lru --pool 51200t
+"$LOCUS" serve $turns --policies -q --pool 51200t --log "$scratch/kept.jsonl" >"$scratch/first" 2>"$err"
+"$LOCUS" report "$scratch/kept.jsonl" >"$scratch/second" 2>"$err"
+holds "a kept log of policies is shown again to the byte" "they differ" cmp "$scratch/first" "$scratch/second"
+"$LOCUS" serve $turns --policies -q --pool 51200t --csv >"$out" 2>"$err"
+holds "policies are a table for programs" "$(head -n 1 "$out")" grep -qx 'policy,hit_ratio.100' "$out"
+
+refused "policies need a trace with ids" "sample: its prompts have no ids" sample --policies
+refused "in a cell, too" "beam: its prompts have no ids" beam/keep/1000b
+refused "an unknown policy is named" "unknown policy 'lruu', did you mean 'lru'" turns --policies=lruu
+refused "a policy is no strategy" "unknown policy 'paged'" turns/keep --policies=paged
+refused "a size that is none is named" "'0b' is no touch mode or setting" turns/keep/0b
+refused "a cache holds a block" '511 tokens are less than one block of turns.jsonl, 512' $turns --policies --pool 511t
+refused "policies are not scheduled" "--load: of strategies alone" turns --policies --load 80
+refused "policies and strategies are not mixed" "not compared with each other" turns --policies --strategies paged
+refused "a cell of strategies has no policies" "a cell of touch 'serve' has strategies" turns/serve --policies
+refused "ids that follow two ids have their line" 'broken.jsonl:2: ' "$scratch/broken.jsonl" --policies
+refused "a cell is whole" "--load: a whole cell has it as a word" sample/serve/16t --load 80
 done_testing
