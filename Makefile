@@ -185,8 +185,8 @@ $(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
 $(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) | $(lap)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed_libs)
 
-# The measured process: contenders, strategies and policies, and only the functions that they call. It is not linked with libraries for JSON, YAML or
-# hashes, so that none can come in unnoticed.
+# The measured process: contenders, strategies and policies, and only the functions that they call. It is not linked with
+# libraries for JSON, YAML or hashes, so that none can come in unnoticed.
 lap_found := $(testbed/contenders_own) $(testbed/strategies_own) $(placement/retention_own)
 $(B)/testbed/lap.a: $(filter-out $(lap_found),$(testbed/contenders_all))
 	$(call quiet,AR)rm -f $@ && ar crsT $@ $^

@@ -14,9 +14,10 @@
 //           (cell.h), workload, touch, laps, laps_warmup, laps_counted, laps_metered, blocks_peak, blocks_per_lap,
 //           requests_per_lap, ticks, decoded_tokens, requests_queued, queue_ns_max, live_max, pool_blocks, version (of the
 //           suite; these ten: null for a trace that is not here), trace_sha256|null, workers, block_bytes, dispatch,
-//           serving|null (of touch serve: serving/plan.h; keep: serving/keep.h)}], env {...} (environment.h), doctor {fit, findings {by id: {state,
-//           decides, now}}} (doctor.h), counters {cpu, id, probed, counters [...]} (counters/view.h: what can be counted
-//           here, and why not the rest), before {...} (what the kernel counts for the whole host)
+//           serving|null (of touch serve and keep: plan_json(), keep_json() in run/run_lines.c)}], env {...} (environment.h),
+//           doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), counters {cpu, id, probed, counters [...]}
+//           (counters/view.h: what can be counted here, and why not the rest), before {...} (what the kernel counts for the whole
+//           host)
 //   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
 //           time_ns, time_ns_min, time_ns_mean|null, time_ns_p90|null, bench_ns|null {alloc, bulk, push, free}, allocated,
 //           freed, pushed, drained, waits, touched_bytes, touched_bytes_expected, outstanding_high, distinct, workers_pinned,

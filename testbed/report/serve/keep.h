@@ -13,8 +13,8 @@
 // Are the log's cells of touch `keep`?
 bool tb_keep_is(const struct tb_log_view *view);
 
-// Programs get `policies`, each with its hit_ratio by the number of blocks, and `cells` with their settings. Takes over `head`. NULL
-// without memory.
+// Programs get `policies`, each with its hit_ratio by the number of blocks, and `cells` with their settings. Takes over `head`.
+// NULL without memory.
 struct tb_doc *tb_keep_doc(json_t *head, const struct tb_log_view *view);
 
 #endif
