@@ -77,7 +77,8 @@ else
 fi
 kept "each policy has a row, the same by a cell and by the bytes of a pool" \
     '([.policies[].policy] | sort) == ["arc", "chain", "clairvoyant", "fifo", "lfu", "lru", "s3fifo"] and
-     (.policies[0].hit_ratio | keys) == ["3000"] and p("lru")[0] > 0 and p("lru")[0] < p("clairvoyant")[0]' turns/keep/3000b
+     (.policies[0].hit_ratio | keys) == ["3000"] and p("lru")[0] > 0 and p("lru")[0] < p("clairvoyant")[0] and
+     .policies[-1].policy == "clairvoyant" and (.answer | test("^Use chain: .* 3.06 points ahead"))' turns/keep/3000b
 jq -c .policies "$out" >"$scratch/cell"
 kept "a pool of a shape has so many blocks" '.cells[0].serving.blocks == 3000' turns --policies --pool 1500MiB
 holds "and they hold what the cell's do" "$(cat "$out")" cmp "$scratch/cell" <(jq -c .policies "$out")
@@ -99,4 +100,35 @@ refused "policies and strategies are not mixed" "not compared with each other" t
 refused "a cell of strategies has no policies" "a cell of touch 'serve' has strategies" turns/serve --policies
 refused "ids that follow two ids have their line" 'broken.jsonl:2: ' "$scratch/broken.jsonl" --policies
 refused "a cell is whole" "--load: a whole cell has it as a word" sample/serve/16t --load 80
+
+# A postulate with policies as its arms.
+mkdir -p "$scratch/tree/postulates" && git -C "$scratch/tree" init -q
+most='id: P1, metric: hit_ratio, cell: turns/keep/3000b, stat: max'
+postulate() { # cells, arms
+    sed "s/\"NNNN\"/\"9401\"/; s/^title:.*/title: Kept/; s/^requires:.*/requires: []/
+         s/^arms:.*/arms: {$2}/; s|^cells:.*|cells: [$1]|
+         s/rounds: 20/rounds: 6/; s/laps: 20/laps: 1/; s/dispatch: spin/dispatch: inline/; s/^gates:.*/gates: []/
+         s/^prior:.*/prior: nothing/
+         s|^  - {id: P1.*|  - {$most, arm: A, op: \"<\", value: 0.9, unit: ratio}\n\
+  - {id: P2, metric: hit_ratio, cell: \"*\", stat: hl_ratio(*/A), op: within, value: [1.05, 1.5], unit: x}|" \
+        testbed/postulate/TEMPLATE.md >"$scratch/tree/postulates/9401-kept.md"
+}
+tried() { (cd "$scratch/tree" && LOCUS_HOST=test-host "$LOCUS" "$@" >"$out" 2>"$err"); }
+postulate turns/keep/3000b 'A: fifo, B: lru, C: clairvoyant'
+check "a postulate of policies can be checked" tried postulate check 9401
+holds "and run" "$(cat "$err")" tried run 9401 -q
+holds "its claims get verdicts; who knows the future is nobody's rival" "$(grep '^P' "$out")" \
+    test "$(grep -c '^P[12] .*observed.*survived$' "$out")" = 2
+log=$scratch/tree/$(sed -n 's/^log //p' "$out")
+says "the log has exact hits, and nothing that was not counted" \
+    '[inputs | select(.t == "s") | select(.arm == "A").serving] | length == 6 and (unique | length) == 1 and
+     (.[0] | keys) == ["hit_ratio", "requests"]' "$log"
+try() { # name, word
+    tried run 9401 -q
+    holds "$1" "$(cat "$err")" grep -q "$2" "$err"
+}
+postulate turns/keep/3000b,turns/serve 'A: fifo, B: lru, C: lru'
+try "strategies and policies are not in one experiment" "cell 'turns/serve': an experiment has strategies as its arms"
+sed -i 's|turns/keep/3000b|turns/keep|g; s|turns/serve|turns/keep/30b|' "$scratch/tree/postulates/9401-kept.md"
+try "a cell of policies has a size" "turns: touch 'keep' needs the blocks of the cache"
 done_testing
