@@ -186,11 +186,12 @@ $(B)/liblocus-checked.so.$(VERSION): $(checked_objects) $(B)/liblocus.map
 $(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) | $(lap)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed_libs)
 
-# The measured process: the contenders, and only the functions that they call. It is not linked with libraries for JSON, YAML or
-# hashes, so that none can come in unnoticed.
-$(B)/testbed/lap.a: $(filter-out $(testbed/contenders_own) $(testbed/strategies_own),$(testbed/contenders_all))
+# The measured process: contenders, strategies and policies, and only the functions that they call. It is not linked with
+# libraries for JSON, YAML or hashes, so that none can come in unnoticed.
+lap_found := $(testbed/contenders_own) $(testbed/strategies_own) $(placement/retention_own)
+$(B)/testbed/lap.a: $(filter-out $(lap_found),$(testbed/contenders_all))
 	$(call quiet,AR)rm -f $@ && ar crsT $@ $^
-$(lap): $(B)/testbed/lap_main.o $(testbed/contenders_own) $(testbed/strategies_own) $(B)/testbed/lap.a
+$(lap): $(B)/testbed/lap_main.o $(lap_found) $(B)/testbed/lap.a
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(placement_libs) -ldl -lm $(dpdk_libs)
 
 # --- tests ---------------------------------------------------------------------------------------------------------------------

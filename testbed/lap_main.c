@@ -19,6 +19,7 @@
 #include "testbed/measure/engine.h"
 #include "testbed/measure/nodes/engine.h"
 #include "testbed/measure/serve.h"
+#include "testbed/serving/keep.h"
 
 enum { SCHEDULE_FD = 3, JOB_FD = 4 };
 
@@ -64,11 +65,13 @@ int main(void)
     }
     const struct tb_contender *contender = tb_contender_find(job->contender);
     const struct tb_strategy *strategy = job->touch == TB_TOUCH_SERVE ? tb_strategy_find(job->contender) : NULL;
+    const struct locus_evict_ops *policy = job->touch == TB_TOUCH_KEEP ? tb_policy_find(job->contender) : NULL;
     if (!malloc_granted(job)) {
         job->sample.ran = true;
         return TB_EXIT_OK;
     }
     int error = strategy          ? tb_serve_run(job, strategy, schedule)
+                : policy          ? tb_keep_run(job, policy, schedule)
                 : !contender      ? -ENOENT
                 : job->many_nodes ? tb_nodes_engine_run(job, contender, schedule)
                                   : tb_engine_run(job, contender, schedule);

@@ -24,6 +24,7 @@
 #include "testbed/measure/sample.h"
 #include "testbed/report/advise/advise.h"
 #include "testbed/report/board/board.h"
+#include "testbed/report/serve/keep.h"
 #include "testbed/report/serve/serve.h"
 #include "testbed/run/measured.h"
 #include "topo/pin.h"
@@ -280,8 +281,8 @@ static int write_advise(const struct tb_options *options, const struct tb_log_vi
 static int write_serve(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
 {
     (void)rounds;
-    return tb_forms_write(&options->forms,
-                          tb_serve_doc(json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head")), view));
+    json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
+    return tb_forms_write(&options->forms, (tb_keep_is(view) ? tb_keep_doc : tb_serve_doc)(head, view));
 }
 
 static int write_all(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)

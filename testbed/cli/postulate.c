@@ -19,6 +19,7 @@
 #include "testbed/record/git.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/store.h"
+#include "testbed/run/plan.h"
 
 #define LOGS "logs"
 
@@ -43,13 +44,14 @@ static int ledgers_open(struct tb_store *out)
 // --- check ----------------------------------------------------------------------------------------------------------------------
 
 // A library that is not installed here is a need of the run, not a mistake in the prediction.
-static int contenders_check(const struct tb_postulate *postulate)
+static int arms_check(const struct tb_postulate *postulate)
 {
     char why[4500];
     int status = TB_EXIT_OK;
     for (uint32_t i = 0; i < postulate->arms_count; i++) {
         struct tb_arm arm;
-        int rc = tb_arm_parse(postulate->arms[i].name, &arm, why, sizeof why);
+        uint32_t count = 0;
+        int rc = tb_arms_add_for(tb_plan_touch(postulate), &arm, &count, postulate->arms[i].name, why, sizeof why);
         if (!rc || rc == -ENODEV)
             continue;
         tb_error("%s: arm %s: %s", postulate->path, postulate->arms[i].key, why);
@@ -58,13 +60,13 @@ static int contenders_check(const struct tb_postulate *postulate)
     return status;
 }
 
-// What can be known without a run. The parser has checked that the parts fit together; here, that the contenders exist, that the
+// What can be known without a run. The parser has checked that the parts fit together; here, that the arms exist, that the
 // postulate it supersedes is there, and that it is what was filed.
 static int postulate_check(const struct tb_postulate *postulate, const struct tb_store *filed)
 {
     const struct tb_store_host *other = tb_store_otherwise(filed, postulate->id, postulate->sha256);
     char path[4096];
-    int status = contenders_check(postulate);
+    int status = arms_check(postulate);
     if (postulate->supersedes[0] && tb_postulate_find(TB_POSTULATES, postulate->supersedes, path, sizeof path)) {
         tb_error("%s: it supersedes %s, which is not here", postulate->path, postulate->supersedes);
         status = TB_EXIT_FAILED;

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus serve: strategies side by side on a trace, under a scheduler that decides in virtual time.
+// locus serve: strategies side by side on a trace, under a scheduler that decides in virtual time; or policies of retention, in a
+// model of a prefix cache.
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "testbed/base/words.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
+#include "testbed/serving/keep.h"
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/scenarios/scenario.h"
 
-enum { KEY_POOL = 2000, KEY_SHAPE, KEY_BLOCK, KEY_LOAD, KEY_WATERMARK, KEY_REQUESTS, KEY_VICTIM, KEY_SWAP };
+// In this order: settings of strategies, then of policies as well.
+enum { KEY_BLOCK = 2000, KEY_LOAD, KEY_WATERMARK, KEY_VICTIM, KEY_SWAP, KEY_POOL, KEY_SHAPE, KEY_REQUESTS, KEY_POLICIES };
+
+// Blocks of the cache, where none are said: from far too few to more than most traces use.
+static const uint32_t kept_blocks[] = {1000, 3000, 10000, 30000, 50000, 100000};
+#define SIZES (sizeof kept_blocks / sizeof *kept_blocks)
 
 struct arguments {
     struct tb_options options;
@@ -23,11 +31,17 @@ struct arguments {
     char name[256];             // of the scenario, or a path
     const char *pool;           // tokens, or bytes of the shape
     bool traps;
+    bool cell_given;            // the argument is one
+    const char *setting, *scheduled; // the last option that is a setting, and the last that is one of strategies alone
+    bool strategies_given;
+    bool policies;              // they are compared, not strategies
 };
 
 static const struct argp_option option_table[] = {
     {"strategies", TB_KEY_CONTENDERS, "LIST", 0, "Which to run, comma-separated; `traps`: the faulty listings as well (all others)",
      1},
+    {"policies", KEY_POLICIES, "LIST", OPTION_ARG_OPTIONAL,
+     "Compare policies of retention instead: which part of the prompts a prefix cache finds, by its size, or in --pool", 1},
     {"pool", KEY_POOL, "SIZE", 0, "Of the region: tokens (131072t) or bytes (4GiB)", 1},
     {"shape", KEY_SHAPE, "MODEL", 0, "Bytes of a token, and the clock of a step (" TB_SHAPE_DEFAULT ")", 1},
     {"block", KEY_BLOCK, "TOKENS", 0, "Tokens per block, where a strategy has blocks (16)", 1},
@@ -57,6 +71,7 @@ static error_t setting(struct argp_state *state, struct arguments *arguments, co
 static error_t parse_strategies(struct argp_state *state, struct arguments *arguments, const char *list)
 {
     char copy[1024], why[256], *rest = NULL;
+    arguments->strategies_given = true;
     if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
         return tb_cli_bad(state, "--strategies: the list is too long");
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
@@ -68,6 +83,30 @@ static error_t parse_strategies(struct argp_state *state, struct arguments *argu
     return 0;
 }
 
+static error_t parse_policies(struct argp_state *state, struct arguments *arguments, const char *list)
+{
+    char copy[1024], why[256], *rest = NULL;
+    arguments->policies = true;
+    if (snprintf(copy, sizeof copy, "%s", list ? list : "") >= (int)sizeof copy)
+        return tb_cli_bad(state, "--policies: the list is too long");
+    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+        if (tb_policies_add(arguments->options.arms, &arguments->options.arms_count, name, why, sizeof why))
+            return tb_cli_bad(state, "--policies: %s", why);
+    return 0;
+}
+
+// A path may have such a folder, too.
+static bool is_cell(const char *argument)
+{
+    for (int touch = TB_TOUCH_SERVE; touch <= TB_TOUCH_KEEP; touch++) {
+        const char *name = tb_touch_name((enum tb_touch)touch), *at = strchr(argument, '/');
+        size_t length = strlen(name);
+        if (at && strncmp(at + 1, name, length) == 0 && (at[length + 1] == '/' || at[length + 1] == '\0'))
+            return access(argument, F_OK) != 0;
+    }
+    return false;
+}
+
 // A scenario, a path, or a whole cell.
 static error_t parse_what(struct argp_state *state, struct arguments *arguments, const char *argument)
 {
@@ -76,7 +115,8 @@ static error_t parse_what(struct argp_state *state, struct arguments *arguments,
         return tb_cli_bad(state, "one trace at a time: '%s' is one too many", argument);
     if (!*argument || strlen(argument) >= sizeof arguments->name)
         return tb_cli_bad(state, "which trace? '%.40s' is none (see: locus serve --help)", argument);
-    if (!strstr(argument, "/serve")) {
+    arguments->cell_given = is_cell(argument);
+    if (!arguments->cell_given) {
         strcpy(arguments->name, argument);
         return 0;
     }
@@ -92,6 +132,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     uint64_t number;
+    for (const struct argp_option *option = option_table; option->name; option++)
+        if (option->key == key && key >= KEY_BLOCK && key <= KEY_REQUESTS) {
+            arguments->setting = option->name;
+            arguments->scheduled = key <= KEY_SWAP ? option->name : arguments->scheduled;
+        }
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
     case ARGP_KEY_ARG: return parse_what(state, arguments, argument);
@@ -110,6 +155,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
                                        : setting(state, arguments, "load", "line", "");
     case KEY_WATERMARK: return setting(state, arguments, "watermark", "watermark", argument);
     case KEY_REQUESTS: return setting(state, arguments, "requests", "first", argument);
+    case KEY_POLICIES: return parse_policies(state, arguments, argument);
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
     case KEY_SWAP: return setting(state, arguments, "swap", "swap", "");
     default: return tb_options_parse(key, argument, state, &arguments->options);
@@ -119,8 +165,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "Which placement of the KV cache does a trace want? Every strategy under the same scheduler, on the same requests.\v"
     "TRACE is a name (azure-conv, azure-code, mooncake, sample; LOCUS_TRACES names the folder of the first three), a "
-    "scenario that is made (below), or a file. It may also be a whole cell, as in a postulate: "
-    "azure-conv/serve/16t/131072t/watermark5/load90.\n\n"
+    "scenario that is made (below), or a file. It may also be a whole cell, as in a postulate, without options that say what "
+    "its words do: azure-conv/serve/16t/131072t/watermark5/load90, mooncake/keep/1000b.\n\n"
     "The scheduler decides in virtual time: who is admitted, who waits, who is thrown out. Its counts are exact and the "
     "same on every host. `load` is the rate of arrivals, over what the pool can finish when somebody always waits "
     "(paged-full, blocks of 16 tokens). Each token's place is written and checked. The nanoseconds of a call are real: the "
@@ -128,10 +174,13 @@ static const char documentation[] =
     "In use: tokens of live sequences, over the pool. Held: what is reserved for them. Blocked: admissions refused although "
     "enough is free, but not in one piece. Thrown out: requests that lost their place. Hits: prompts' tokens that were in "
     "the cache.\n\n"
+    "With --policies nothing is scheduled: a prefix cache holds so many blocks, each request looks for its prompt's in order, "
+    "and what it finds before the first that is missing is a hit. `clairvoyant` knows the future.\n\n"
     "Examples:\n"
     "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"
     "  locus serve azure-conv --load all --requests 6000\n"
-    "  locus serve beam --strategies paged,first-fit -r 20 --log serve.jsonl\n\n"
+    "  locus serve beam --strategies paged,first-fit -r 20 --log serve.jsonl\n"
+    "  locus serve mooncake --policies\n\n"
     "Exit status: 0 every strategy kept its contract, 1 one did not or the run failed, 2 bad input.";
 
 // --- what is run -----------------------------------------------------------------------------------------------------------------
@@ -146,6 +195,9 @@ static char *help_filter(int key, const char *text, void *input)
     for (size_t i = 0; tb_strategy_at(i); i++)
         tb_say(&words, "  %-20s %s%s\n", tb_strategy_at(i)->name, tb_strategy_at(i)->summary,
                tb_strategy_at(i)->trap ? " (a trap)" : "");
+    tb_say(&words, "\nPolicies of retention:\n");
+    for (uint32_t i = 0; tb_policy_at(i); i++)
+        tb_say(&words, "  %-20s %s\n", tb_policy_at(i)->name, tb_policy_at(i)->summary);
     tb_say(&words, "\nScenarios that are made:\n");
     for (size_t i = 0; tb_scenario_at(i); i++)
         tb_say(&words, "  %-20s %s\n", tb_scenario_at(i)->name, tb_scenario_at(i)->summary);
@@ -175,6 +227,36 @@ static int strategies_choose(struct arguments *arguments, const struct tb_scenar
     return 0;
 }
 
+static int policies_choose(struct arguments *arguments)
+{
+    struct tb_options *options = &arguments->options;
+    char why[256];
+    for (uint32_t i = 0, given = options->arms_count; tb_policy_at(i) && !given; i++)
+        if (tb_policies_add(options->arms, &options->arms_count, tb_policy_at(i)->name, why, sizeof why)) {
+            tb_error("%s", why);
+            return TB_EXIT_FAILED;
+        }
+    return 0;
+}
+
+// Is one thing asked for, and in one way?
+static int arguments_fit(struct arguments *arguments)
+{
+    bool keep = arguments->cell.touch == TB_TOUCH_KEEP;
+    arguments->policies |= keep;
+    if (arguments->policies && arguments->cell.touch == TB_TOUCH_SERVE)
+        tb_error("--policies: a cell of touch 'serve' has strategies");
+    else if (arguments->policies && arguments->strategies_given)
+        tb_error("strategies and policies are not compared with each other: --strategies or --policies");
+    else if (arguments->cell_given && arguments->setting)
+        tb_error("--%s: a whole cell has it as a word, or not at all", arguments->setting);
+    else if (arguments->policies && arguments->scheduled)
+        tb_error("--%s: of strategies alone; policies of retention have --pool, --shape and --requests", arguments->scheduled);
+    else
+        return 0;
+    return TB_EXIT_USAGE;
+}
+
 // "131072t" is tokens, "4GiB" bytes of this shape's tokens.
 static int pool_read(struct arguments *arguments)
 {
@@ -196,6 +278,57 @@ static int pool_read(struct arguments *arguments)
     return 0;
 }
 
+static int failed(int error, const struct tb_why *why)
+{
+    tb_error("%s", why->text[0] ? why->text : strerror(-error));
+    return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
+}
+
+// A pool of this shape has so many of the trace's blocks.
+static int keep_size(const struct arguments *arguments, const struct tb_scenario *scenario, struct tb_serving_settings *settings)
+{
+    if (!arguments->pool || !scenario->id_tokens)
+        return 0;
+    settings->kept_blocks = (uint32_t)(settings->pool_tokens / scenario->id_tokens);
+    if (settings->kept_blocks)
+        return 0;
+    tb_error("--pool: %llu tokens are less than one block of %s, %u", (unsigned long long)settings->pool_tokens, scenario->name,
+             scenario->id_tokens);
+    return TB_EXIT_USAGE;
+}
+
+// A cell for each size of the cache.
+static int keep(struct arguments *arguments, const struct tb_scenario *scenario)
+{
+    static struct tb_cell cells[SIZES];
+    static char names[SIZES][128];
+    struct tb_serving_settings settings = arguments->cell.serving;
+    struct tb_schedule *schedules[SIZES] = {NULL};
+    struct tb_why why = {""};
+    char words[64];
+    int error = keep_size(arguments, scenario, &settings);
+    if (error)
+        return error;
+    uint32_t count = settings.kept_blocks ? 1 : SIZES;
+    for (uint32_t i = 0; i < count && !error; i++) {
+        if (count > 1)
+            settings.kept_blocks = kept_blocks[i];
+        tb_keep_settings_text(&settings, words, sizeof words);
+        snprintf(names[i], sizeof names[i], "%s/%s", scenario->name, words);
+        error = tb_keep_plan(scenario, scenario->name, &settings, &schedules[i], &why);
+        cells[i] = (struct tb_cell){.schedule = schedules[i],
+                                    .name = names[i],
+                                    .workload = scenario->name,
+                                    .touch = TB_TOUCH_KEEP,
+                                    .laps = 1,
+                                    .serving = settings};
+    }
+    int status = error ? failed(error, &why) : tb_options_run(&arguments->options, cells, count, "serve", NULL);
+    for (uint32_t i = 0; i < count; i++)
+        free(schedules[i]);
+    return status;
+}
+
 static int serve(struct arguments *arguments, const struct tb_scenario *scenario)
 {
     struct tb_schedule *schedule = NULL;
@@ -203,10 +336,8 @@ static int serve(struct arguments *arguments, const struct tb_scenario *scenario
     char settings[128], name[400];
     struct tb_cell *cell = &arguments->cell;
     int error = tb_serving_plan(scenario, scenario->name, &cell->serving, &schedule, &why);
-    if (error) {
-        tb_error("%s", why.text[0] ? why.text : strerror(-error));
-        return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
-    }
+    if (error)
+        return failed(error, &why);
     tb_serving_settings_text(&cell->serving, settings, sizeof settings);
     snprintf(name, sizeof name, "%s/%s", scenario->name, settings);
     *cell = (struct tb_cell){.schedule = schedule,
@@ -225,13 +356,11 @@ static int scenario_serve(struct arguments *arguments)
     struct tb_scenario *scenario = NULL;
     struct tb_why why = {""};
     int error = tb_scenario_open(arguments->name, arguments->cell.serving.requests, &scenario, &why);
-    if (error) {
-        tb_error("%s", why.text[0] ? why.text : strerror(-error));
-        return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
-    }
-    int status = strategies_choose(arguments, scenario);
+    if (error)
+        return failed(error, &why);
+    int status = arguments->policies ? policies_choose(arguments) : strategies_choose(arguments, scenario);
     if (!status)
-        status = serve(arguments, scenario);
+        status = (arguments->policies ? keep : serve)(arguments, scenario);
     tb_scenario_close(scenario);
     return status;
 }
@@ -248,11 +377,13 @@ static int command(int argc, char **argv)
     int status = tb_cli_parse(&argp, "serve", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    status = pool_read(&arguments);
+    status = arguments_fit(&arguments);
+    if (!status)
+        status = pool_read(&arguments);
     if (status)
         return status;
     struct tb_serving_settings *settings = &arguments.cell.serving;
-    if (arguments.cell.touch != TB_TOUCH_SERVE && settings->load_percent == 0 && !settings->line)
+    if (!arguments.cell_given && settings->load_percent == 0 && !settings->line)
         settings->load_percent = 90;
     tb_serving_settings_fill(settings);
     return scenario_serve(&arguments);

@@ -42,7 +42,7 @@ static enum tb_dispatch dispatch_of(const json_t *object, const char *path)
 
 static enum tb_touch touch_of(const json_t *object)
 {
-    enum tb_touch touch = TB_TOUCH_SERVE;
+    enum tb_touch touch = TB_TOUCH_KEEP;
     while (touch > 0 && strcmp(tb_touch_name(touch), tb_member_text(object, "touch")) != 0)
         touch--;
     return touch;
@@ -55,7 +55,7 @@ static const struct tb_contender *contender_of(const json_t *arm, const char *na
 {
     static const struct tb_contender floor = {.name = "floor", .floor = true}, harness = {.name = "harness", .harness = true},
                                      mallocs = {.name = "malloc", .is_malloc = true}, pool = {.name = "pool"},
-                                     strategy = {.name = "strategy"};
+                                     strategy = {.name = "strategy"}, policy = {.name = "policy"};
     const char *role = tb_member_text(arm, "role");
     if (!*role) {
         const struct tb_contender *known = tb_contender_find(name);
@@ -65,6 +65,7 @@ static const struct tb_contender *contender_of(const json_t *arm, const char *na
            : strcmp(role, "harness") == 0  ? &harness
            : strcmp(role, "malloc") == 0   ? &mallocs
            : strcmp(role, "strategy") == 0 ? &strategy
+           : strcmp(role, "policy") == 0   ? &policy
                                            : &pool;
 }
 

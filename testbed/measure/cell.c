@@ -10,10 +10,11 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/serving/keep.h"
 
 static bool touch_read(const char *word, enum tb_touch *out)
 {
-    for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_SERVE; touch++) {
+    for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_KEEP; touch++) {
         *out = (enum tb_touch)touch;
         if (strcmp(word, tb_touch_name(*out)) == 0)
             return true;
@@ -35,6 +36,8 @@ static bool setting_read(const char *word, struct tb_cell *out)
 {
     if (out->touch == TB_TOUCH_SERVE)
         return tb_serving_setting(&out->serving, word);
+    if (out->touch == TB_TOUCH_KEEP)
+        return tb_keep_setting(&out->serving, word);
     uint32_t workers = tb_workers_parse(word);
     if (workers) {
         bool first = out->workers == 0;

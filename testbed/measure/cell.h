@@ -8,6 +8,7 @@
 //     steady-decode/full/64KiB        blocks of 64 KiB, in a pool of twice the theoretical peak: the workload's own pool is
 //                                     for 4 KiB, and thousands of larger blocks need more memory than hosts have
 //     azure-conv/serve/16t            a strategy under a scheduler; testbed/serving/plan.h has these settings
+//     mooncake/keep/1000b             a policy of retention in a cache of 1,000 blocks; testbed/serving/keep.h has these
 #ifndef TB_CELL_H
 #define TB_CELL_H
 

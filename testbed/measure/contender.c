@@ -14,6 +14,7 @@
 
 #include "testbed/base/nearest.h"
 #include "testbed/measure/peer.h"
+#include "testbed/serving/keep.h"
 
 // The name of the multiarch folder in Debian and its derivatives.
 #if defined(__x86_64__)
@@ -331,17 +332,55 @@ static int strategy_find(const char *name, struct tb_arm *arm, char *why, size_t
     return -ENOENT;
 }
 
-int tb_strategies_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+// The bound that clairvoyant is measures the others; nobody can have it.
+static int policy_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    static const struct tb_contender kind = {.name = "policy"}, bound = {.name = "policy", .harness = true};
+    char meant[128];
+    struct tb_nearest nearest = {.word = name};
+    *arm = (struct tb_arm){.policy = tb_policy_find(name)};
+    if (arm->policy) {
+        arm->contender = arm->policy == &tb_clairvoyant ? &bound : &kind;
+        snprintf(arm->label, sizeof arm->label, "%s", name);
+        return 0;
+    }
+    for (uint32_t i = 0; tb_policy_at(i); i++)
+        tb_nearest_try(&nearest, tb_policy_at(i)->name);
+    snprintf(why, why_bytes, "unknown policy '%s'%s (`locus serve --help` lists them)", name,
+             tb_nearest_say(&nearest, "", meant, sizeof meant));
+    return -ENOENT;
+}
+
+typedef int find_fn(const char *name, struct tb_arm *arm, char *why, size_t why_bytes);
+
+static int found_add(struct tb_arm arms[], uint32_t *count, const char *text, find_fn *find, char *why, size_t why_bytes)
 {
     if (*count == TB_ARMS_MAX) {
-        snprintf(why, why_bytes, "at most %u strategies", TB_ARMS_MAX);
+        snprintf(why, why_bytes, "'%s' is one too many: at most %u", text, TB_ARMS_MAX);
         return -E2BIG;
     }
-    int error = strategy_find(text, &arms[*count], why, why_bytes);
+    int error = find(text, &arms[*count], why, why_bytes);
     if (!error)
         error = twin_number(arms, *count, &arms[*count]);
     *count += !error;
     return error;
+}
+
+int tb_strategies_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return found_add(arms, count, text, strategy_find, why, why_bytes);
+}
+
+int tb_policies_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return found_add(arms, count, text, policy_find, why, why_bytes);
+}
+
+int tb_arms_add_for(enum tb_touch touch, struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return (touch == TB_TOUCH_SERVE  ? tb_strategies_add
+            : touch == TB_TOUCH_KEEP ? tb_policies_add
+                                     : tb_arms_add)(arms, count, text, why, why_bytes);
 }
 
 bool tb_arm_on_one_node(const struct tb_arm *arm)

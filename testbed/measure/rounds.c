@@ -28,6 +28,7 @@
 #include "testbed/base/words.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/sample.h"
+#include "testbed/serving/keep.h"
 #include "testbed/stats/random.h"
 
 // A process that takes longer than this per block has hung. 20 us per block is twenty times the slowest seen.
@@ -119,7 +120,10 @@ static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_
     const struct tb_cell *cell = &rounds->cells[at_cell];
     const struct tb_arm *arm = &rounds->arms[at_arm];
     memset(job, 0, sizeof *job);
-    snprintf(job->contender, sizeof job->contender, "%s", arm->strategy ? arm->strategy->name : arm->contender->name);
+    snprintf(job->contender, sizeof job->contender, "%s",
+             arm->strategy ? arm->strategy->name
+             : arm->policy ? arm->policy->name
+                           : arm->contender->name);
     snprintf(job->library, sizeof job->library, "%s", arm->library);
     job->touch = cell->touch;
     job->dispatch = tb_rounds_dispatch(rounds, at_cell);
@@ -343,17 +347,14 @@ int tb_rounds_run_under(const struct tb_rounds *rounds, uint32_t cell, uint32_t 
 
 void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size_t size)
 {
-    static const char *const touches[] = {[TB_TOUCH_NONE] = "no",
-                                          [TB_TOUCH_BYTE] = "one-byte",
-                                          [TB_TOUCH_FULL] = "full",
-                                          [TB_TOUCH_LINE] = "line",
-                                          [TB_TOUCH_SERVE] = "no"};
+    static const char *const touches[] = {[TB_TOUCH_NONE] = "no",   [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full",
+                                          [TB_TOUCH_LINE] = "line", [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no"};
     const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);
     if (rounds->bench)
         snprintf(out, size, "%s", name[0] ? name : "single operations");
-    else if (rounds->cells[cell].touch == TB_TOUCH_SERVE)
+    else if (tb_touch_serves(rounds->cells[cell].touch))
         snprintf(out, size, "%s", rounds->cells[cell].name ? rounds->cells[cell].name : name);
     else
         snprintf(out, size, "%s, %s touch", name, touches[rounds->cells[cell].touch]);

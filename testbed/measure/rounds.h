@@ -12,6 +12,7 @@
 #include "testbed/serving/plan.h"
 #include "testbed/workload/schedule.h"
 
+struct locus_evict_ops;
 struct tb_contender;
 
 #define TB_ARMS_MAX 48
@@ -21,6 +22,7 @@ struct tb_contender;
 struct tb_arm {
     const struct tb_contender *contender;
     const struct tb_strategy *strategy; // in cells of touch `serve`; then the contender only says what it is
+    const struct locus_evict_ops *policy; // the same of touch `keep`
     char key[8];                // its key in a log ("A")
     const char *name;           // in a log; NULL: the label without "#2"
     char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so", the NAME of "NAME=malloc:..."
@@ -45,7 +47,7 @@ struct tb_cell {
     uint32_t pool_blocks;
     bool dispatch_given;
     enum tb_dispatch dispatch;
-    struct tb_serving_settings serving; // of touch `serve`
+    struct tb_serving_settings serving; // of touch `serve` or `keep`
 };
 
 struct tb_rounds {

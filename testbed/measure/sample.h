@@ -19,7 +19,8 @@ enum tb_touch {
     TB_TOUCH_BYTE,
     TB_TOUCH_FULL, // "none", "byte", "full"
     TB_TOUCH_LINE,  // "line": a word in each cache line; runs of many nodes only
-    TB_TOUCH_SERVE  // "serve": a strategy under a scheduler (testbed/serving), no blocks
+    TB_TOUCH_SERVE, // "serve": a strategy under a scheduler (testbed/serving), no blocks
+    TB_TOUCH_KEEP   // "keep": a policy of retention in a model of a prefix cache (testbed/serving/keep.h), no blocks
 };
 enum tb_dispatch { TB_DISPATCH_INLINE, TB_DISPATCH_SPIN, TB_DISPATCH_FUTEX }; // "inline", "spin", "futex"
 
@@ -57,8 +58,8 @@ struct tb_sample {
     uint64_t watched_ns;        // warm-up and timed laps; 0: not watched, or the threads share CPUs and wait for each other
     uint64_t waited_ns;         // sum over its threads: time ready to run while others had the CPU
     struct tb_nodes_sample nodes; // of a run of many nodes; otherwise all 0
-    struct tb_served served;    // of a strategy; otherwise all 0
-    uint64_t scenario_hash;     // the same for all strategies in a cell
+    struct tb_served served;    // of a strategy or a policy; otherwise all 0
+    uint64_t scenario_hash;     // the same for all of them in a cell
     struct tb_counter_value counters[TB_COUNTERS_MAX]; // the measurement's set: all threads, all metered laps
     double metered_lap_ns;      // median of the metered laps; 0: none
 };
@@ -91,6 +92,10 @@ struct tb_job {
 uint32_t tb_workers_parse(const char *text);
 
 const char *tb_touch_name(enum tb_touch touch);
+static inline bool tb_touch_serves(enum tb_touch touch) // of a scenario, not a schedule, and its arms are no contenders
+{
+    return touch >= TB_TOUCH_SERVE;
+}
 const char *tb_dispatch_name(enum tb_dispatch dispatch);
 const char *tb_fault_name(enum tb_fault fault); // NULL for none
 const char *tb_bench_name(int op);              // "lap" for any other

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/serving/plan.h"
+#include "testbed/measure/engine.h"
+#include "testbed/serving/keep.h"
 
 static int compare_u64(const void *a, const void *b)
 {
@@ -36,6 +37,21 @@ static int execute(struct tb_job *job, const struct tb_calls *calls, const struc
     return 0;
 }
 
+// What a process may say of its scenario: it is the one that its parent made.
+static int judge(struct tb_job *job, const struct tb_scenario *scenario, const struct tb_serving_plan *plan, int error,
+                 const struct tb_why *why)
+{
+    struct tb_sample *sample = &job->sample;
+    sample->scenario_hash = tb_scenario_hash(scenario);
+    if (sample->scenario_hash != plan->scenario_hash)
+        snprintf(sample->invalid, sizeof sample->invalid, "the scenario is not the one that the others got");
+    else if (error)
+        snprintf(sample->invalid, sizeof sample->invalid, "%.191s", why->text[0] ? why->text : strerror(-error));
+    sample->valid = !sample->invalid[0];
+    sample->ran = true;
+    return error == -ENOMEM ? error : 0;
+}
+
 int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const struct tb_schedule *schedule)
 {
     struct tb_scenario scenario;
@@ -55,12 +71,16 @@ int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const s
     if (!error)
         error = execute(job, &calls, &config, &why);
     tb_calls_close(&calls);
-    job->sample.scenario_hash = tb_scenario_hash(&scenario);
-    if (job->sample.scenario_hash != plan->scenario_hash)
-        snprintf(job->sample.invalid, sizeof job->sample.invalid, "the scenario is not the one that the others got");
-    else if (error)
-        snprintf(job->sample.invalid, sizeof job->sample.invalid, "%s", why.text[0] ? why.text : strerror(-error));
-    job->sample.valid = !job->sample.invalid[0];
-    job->sample.ran = true;
-    return error == -ENOMEM ? error : 0;
+    return judge(job, &scenario, plan, error, &why);
+}
+
+int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const struct tb_schedule *schedule)
+{
+    struct tb_scenario scenario;
+    struct tb_why why = {""};
+    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
+    uint64_t begin_ns = tb_now_ns();
+    int error = tb_keep(&scenario, &plan->settings, policy, &job->sample.served);
+    job->sample.lap_ns = job->sample.lap_ns_min = (double)(tb_now_ns() - begin_ns);
+    return judge(job, &scenario, plan, error, &why);
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // serve: one measured process of a strategy: it decides the whole scenario, untimed, with its calls recorded, and then executes
-// the record as often as there are laps.
+// the record as often as there are laps. Or one of a policy of retention, which has nothing to repeat: one pass through the model.
 #ifndef TB_SERVE_H
 #define TB_SERVE_H
 
 #include "testbed/measure/sample.h"
 #include "testbed/workload/schedule.h"
 
+struct locus_evict_ops;
+
 // 0 or -errno; what the strategy did wrong makes the sample invalid.
 int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const struct tb_schedule *schedule);
+int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const struct tb_schedule *schedule);
 
 #endif

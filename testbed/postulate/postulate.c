@@ -21,6 +21,7 @@
 #include "testbed/postulate/postulate_yaml.h"
 #include "testbed/record/names.h"
 #include "testbed/workload/known_trace.h"
+#include "testbed/workload/scenarios/scenario.h"
 #include "testbed/workload/workload.h"
 
 #define FILE_BYTES_MAX (1u << 20) // arbitrary; prose has room, and a slip (a log for a postulate) is noticed
@@ -52,7 +53,10 @@ static bool cell_known(const char *text)
 {
     char workload[TB_WORKLOAD_NAME];
     struct tb_cell cell;
-    return tb_cell_parse(text, workload, &cell) == 0 && (tb_workload_find(workload) || tb_known_trace(workload));
+    if (tb_cell_parse(text, workload, &cell))
+        return false;
+    return tb_known_trace(workload) ||
+           (tb_touch_serves(cell.touch) ? tb_scenario_find(workload) != NULL : tb_workload_find(workload) != NULL);
 }
 
 // A list of words that are known.
@@ -68,7 +72,7 @@ static const struct words cells = {
     offsetof(struct tb_postulate, cells_count), cell_known, "cell",
     "WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail, churn-touch or a recorded trace (sample, azure-conv, azure-code, "
     "mooncake), then /none, /byte or /full, or /line (many nodes); then what is otherwise than in 'design', such as /4w, /64KiB or "
-    "/futex"};
+    "/futex; or a recorded trace or a scenario, then /serve, where arms are strategies, or /keep, where they are policies"};
 
 static int words_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {

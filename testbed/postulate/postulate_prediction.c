@@ -14,6 +14,7 @@
 
 #include "testbed/measure/contender.h"
 #include "testbed/postulate/metric.h"
+#include "testbed/serving/keep.h"
 
 static const struct {
     const char *name;
@@ -186,8 +187,10 @@ bool tb_arm_is_rival(const char *name)
 {
     char bare[96];
     const struct tb_contender *contender = tb_contender_find(contender_of(name, bare));
+    const struct tb_strategy *strategy = tb_strategy_find(bare);
     bool fault = strchr(name, '@') && strncmp(name, "malloc:", 7) != 0;
-    return !fault && !(contender && (contender->harness || contender->floor));
+    return !fault && !(contender && (contender->harness || contender->floor)) && !(strategy && strategy->trap) &&
+           tb_policy_find(bare) != &tb_clairvoyant;
 }
 
 bool tb_prediction_compares(const struct tb_postulate *postulate, const struct tb_prediction *prediction, uint32_t arm)

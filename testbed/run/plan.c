@@ -26,7 +26,7 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *n
 {
     const char *id = plan->postulate->id;
     bool many = plan->rounds.many_nodes;
-    if (arm->strategy)
+    if (arm->strategy || arm->policy)
         return 0;
     if (many && !arm->contender->nodes)
         snprintf(why, why_bytes, "arm %s: %s runs on one node only, and experiment %s is of many", named->key, named->name, id);
@@ -40,22 +40,23 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *n
     return -EINVAL;
 }
 
-// Are its arms strategies? Then all of its cells are of touch `serve`: touch_fits().
-static bool serves(const struct tb_postulate *postulate)
+// The other cells have to agree: touch_fits().
+enum tb_touch tb_plan_touch(const struct tb_postulate *postulate)
 {
     char workload[TB_WORKLOAD_NAME];
     struct tb_cell cell;
-    return postulate->cells_count && tb_cell_parse(postulate->cells[0], workload, &cell) == 0 && cell.touch == TB_TOUCH_SERVE;
+    bool known = postulate->cells_count && tb_cell_parse(postulate->cells[0], workload, &cell) == 0;
+    return known && tb_touch_serves(cell.touch) ? cell.touch : TB_TOUCH_NONE;
 }
 
 static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
 {
+    enum tb_touch touch = tb_plan_touch(plan->postulate);
     int error = 0;
     for (uint32_t i = 0; i < plan->postulate->arms_count && !error; i++) {
         const struct tb_postulate_arm *arm = &plan->postulate->arms[i];
         uint32_t at = plan->rounds.arms_count;
-        error = (serves(plan->postulate) ? tb_strategies_add : tb_arms_add)(plan->arms, &plan->rounds.arms_count, arm->name, why,
-                                                                            why_bytes);
+        error = tb_arms_add_for(touch, plan->arms, &plan->rounds.arms_count, arm->name, why, why_bytes);
         if (!error)
             error = arm_fits(plan, arm, &plan->arms[at], why, why_bytes);
         if (error)
@@ -92,7 +93,7 @@ static int trace_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_b
     return error == -ENOMEM ? error : error ? -EINVAL : 0;
 }
 
-// Of a strategy's cell: the scenario, and what the settings make of it.
+// Of a strategy's cell, or a policy's: the scenario, and what the settings make of it.
 static int serving_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
 {
     const struct tb_cell *cell = &plan->cells[at];
@@ -104,7 +105,8 @@ static int serving_open(struct tb_plan *plan, uint32_t at, char *why, size_t why
     if (error == -ENOENT && tb_known_trace(name) && needs_traces(plan->postulate))
         return 0;
     if (!error)
-        error = tb_serving_plan(scenario, name, &cell->serving, &plan->schedules[at], &reason);
+        error = (cell->touch == TB_TOUCH_KEEP ? tb_keep_plan : tb_serving_plan)(scenario, name, &cell->serving,
+                                                                                &plan->schedules[at], &reason);
     if (!error && tb_known_trace(name) && tb_known_trace_path(name, path, sizeof path) == 0)
         error = tb_hash_file(path, plan->trace_sha256[at]);
     if (error)
@@ -127,7 +129,7 @@ static int workload_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 // A schedule that an earlier cell has already is shared.
 static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
 {
-    bool serves = plan->cells[at].touch == TB_TOUCH_SERVE;
+    bool serves = tb_touch_serves(plan->cells[at].touch);
     for (uint32_t i = 0; i < at; i++) {
         if (serves || strcmp(plan->workloads[i], plan->workloads[at]))
             continue;
@@ -143,8 +145,10 @@ static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touch touch, char *why, size_t why_bytes)
 {
     bool many = plan->rounds.many_nodes;
-    if (serves(plan->postulate) != (touch == TB_TOUCH_SERVE)) {
-        snprintf(why, why_bytes, "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or in none",
+    if (tb_plan_touch(plan->postulate) != (tb_touch_serves(touch) ? touch : TB_TOUCH_NONE)) {
+        snprintf(why, why_bytes,
+                 "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or policies and 'keep', or "
+                 "neither",
                  text);
         return -EINVAL;
     }
@@ -169,7 +173,7 @@ static int settings_fit(const struct tb_plan *plan, const char *text, const stru
 static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const char *workload, bool smoke)
 {
     uint32_t laps = smoke ? TB_SMOKE_LAPS : (uint32_t)plan->postulate->laps;
-    bool is_long = tb_known_trace(workload) || cell->touch == TB_TOUCH_SERVE || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
+    bool is_long = tb_known_trace(workload) || tb_touch_serves(cell->touch) || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
     cell->laps = laps;
     cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
     cell->laps_metered = laps / 4 + 1;

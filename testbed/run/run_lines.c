@@ -18,6 +18,7 @@
 #include "testbed/host/environment.h"
 #include "testbed/host/host.h"
 #include "testbed/measure/contender.h"
+#include "testbed/serving/keep.h"
 #include "testbed/serving/shape.h"
 #include "testbed/workload/suite.h"
 
@@ -32,8 +33,8 @@ static json_t *positive_or_null(double value)
 static const char *role(const struct tb_arm *arm)
 {
     const struct tb_contender *contender = arm->contender;
-    if (arm->strategy)
-        return arm->strategy->trap ? "harness" : "strategy";
+    if (arm->strategy || arm->policy)
+        return contender->harness ? "harness" : contender->name;
     return contender->floor ? "floor" : contender->harness ? "harness" : contender->is_malloc ? "malloc" : "pool";
 }
 
@@ -50,6 +51,24 @@ static json_t *arm_json(const struct tb_arm *arm)
         {"library_sha256", tb_json_clean(sha256)},
         {"cross_percent", tb_json_whole(arm->cross_percent)},
         {"workers", arm->workers ? tb_json_whole(arm->workers) : json_null()},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+static json_t *keep_json(const struct tb_schedule *schedule)
+{
+    struct tb_scenario scenario;
+    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
+    char settings[64];
+    tb_keep_settings_text(&plan->settings, settings, sizeof settings);
+    const struct tb_json_member members[] = {
+        {"settings", json_string(settings)},
+        {"requests", tb_json_whole(scenario.count)},
+        {"ids", tb_json_whole(scenario.ids_count)},
+        {"id_tokens", tb_json_whole(scenario.id_tokens)},
+        {"scenario", json_sprintf("%016llx", (unsigned long long)plan->scenario_hash)},
+        {"blocks", tb_json_whole(plan->settings.kept_blocks)},
+        {"tree", json_boolean(plan->settings.tree)},
     };
     return TB_JSON_OBJECT(members);
 }
@@ -111,7 +130,9 @@ static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
         {"workers", tb_json_whole(cell->workers ? cell->workers : rounds->workers)},
         {"block_bytes", tb_json_whole(tb_rounds_block_bytes(rounds, at))},
         {"dispatch", json_string(tb_dispatch_name(tb_rounds_dispatch(rounds, at)))},
-        {"serving", cell->touch == TB_TOUCH_SERVE && cell->schedule ? plan_json(cell->schedule) : json_null()},
+        {"serving", !tb_touch_serves(cell->touch) || !cell->schedule ? json_null()
+                    : cell->touch == TB_TOUCH_KEEP                   ? keep_json(cell->schedule)
+                                                                     : plan_json(cell->schedule)},
     };
 #undef OF_SCHEDULE
     return TB_JSON_OBJECT(members);
@@ -438,10 +459,13 @@ static json_t *bench_json(const struct tb_sample *sample)
     return TB_JSON_OBJECT(members);
 }
 
-static json_t *served_json(const struct tb_sample *sample)
+// The model of a cache fills in two of the members.
+static json_t *served_json(const struct tb_sample *sample, enum tb_touch touch)
 {
     json_t *object = json_object();
     for (const struct tb_served_field *field = tb_served_fields; field->name && object; field++) {
+        if (touch == TB_TOUCH_KEEP && strcmp(field->name, "requests") && strcmp(field->name, "hit_ratio"))
+            continue;
         double value = tb_served_get(&sample->served, field);
         if (json_object_set_new(object, field->name, field->whole ? tb_json_whole((uint64_t)value) : tb_json_number(value))) {
             json_decref(object);
@@ -455,6 +479,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
                        uint32_t position)
 {
     const struct tb_sample *s = tb_rounds_sample(rounds, cell, arm, round);
+    enum tb_touch touch = rounds->cells[cell].touch;
     const struct tb_json_member members[] = {
         {"t", json_string("s")},
         {"block", tb_json_whole(block)},
@@ -485,7 +510,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"watched_ns", tb_json_whole(s->watched_ns)},
         {"waited_ns", tb_json_whole(s->waited_ns)},
         {"counters", counters_json(rounds->counters, s)},
-        {"serving", rounds->cells[cell].touch == TB_TOUCH_SERVE && s->valid ? served_json(s) : json_null()},
+        {"serving", tb_touch_serves(touch) && s->valid ? served_json(s, touch) : json_null()},
     };
     json_t *line = TB_JSON_OBJECT(members);
     if (line && tb_line_nodes(line, &s->nodes) == 0)

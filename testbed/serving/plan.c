@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/serving/keep.h"
 
 const struct tb_serving_settings tb_serving_defaults = {.block_tokens = 16, .pool_tokens = 131072, .watermark_percent = 5};
 
@@ -192,13 +193,9 @@ static int plan_make(const struct tb_scenario *scenario, const char *name, const
     return speedup_of(scenario, name, plan, why);
 }
 
-int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
-                    struct tb_schedule **out, struct tb_why *why)
+static int flat_make(const struct tb_scenario *scenario, const char *name, const struct tb_serving_plan *plan,
+                     struct tb_schedule **out)
 {
-    struct tb_serving_plan plan;
-    int error = plan_make(scenario, name, settings, &plan, why);
-    if (error)
-        return error;
     size_t requests_bytes = scenario->count * sizeof *scenario->requests, ids_bytes = scenario->ids_count * sizeof *scenario->ids;
     size_t bytes = sizeof(struct tb_schedule) + sizeof(struct flat) + requests_bytes + ids_bytes;
     struct tb_schedule *schedule = calloc(1, bytes);
@@ -206,9 +203,8 @@ int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const 
         return -ENOMEM;
     *schedule = (struct tb_schedule){.bytes = bytes, .requests_per_lap = scenario->count, .blocks_per_lap = scenario->count};
     snprintf(schedule->name, sizeof schedule->name, "%s", name);
-    schedule->pool_blocks = schedule->blocks_peak = (uint32_t)(settings->pool_tokens / settings->block_tokens);
     struct flat *flat = (struct flat *)(void *)(schedule + 1);
-    flat->plan = plan;
+    flat->plan = *plan;
     flat->scenario = *scenario;
     flat->scenario.requests = NULL;
     flat->scenario.ids = NULL;
@@ -218,6 +214,30 @@ int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const 
         memcpy(behind + requests_bytes, scenario->ids, ids_bytes);
     *out = schedule;
     return 0;
+}
+
+int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                    struct tb_schedule **out, struct tb_why *why)
+{
+    struct tb_serving_plan plan;
+    int error = plan_make(scenario, name, settings, &plan, why);
+    if (!error)
+        error = flat_make(scenario, name, &plan, out);
+    if (!error)
+        (*out)->pool_blocks = (*out)->blocks_peak = (uint32_t)(settings->pool_tokens / settings->block_tokens);
+    return error;
+}
+
+int tb_keep_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                 struct tb_schedule **out, struct tb_why *why)
+{
+    const struct tb_serving_plan plan = {.settings = *settings, .speedup = 1, .scenario_hash = tb_scenario_hash(scenario)};
+    int error = tb_keep_check(scenario, name, settings, why);
+    if (!error)
+        error = flat_make(scenario, name, &plan, out);
+    if (!error)
+        (*out)->pool_blocks = (*out)->blocks_peak = settings->kept_blocks;
+    return error;
 }
 
 const struct tb_serving_plan *tb_serving_plan_read(const struct tb_schedule *schedule, struct tb_scenario *scenario)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // plan: a cell of the touch mode `serve`: its settings, and the scenario in one flat block, which the parent builds once and each
-// measured process maps, as it does a schedule.
+// measured process maps, as it does a schedule. Cells of `keep` (keep.h) have the same block.
 //
 //     azure-conv/serve                          all defaults: every request waits at the start
 //     azure-conv/serve/16t/131072t              tokens per block, and in the pool
@@ -28,6 +28,8 @@ struct tb_serving_settings {
     bool victim_given, swap, line; // line: the default of a cell, said
     char shape[24];             // "": TB_SHAPE_DEFAULT
     char retention[24];         // "": the strategy's default
+    uint32_t kept_blocks;       // these two of touch `keep`; 0: not of it, or not said
+    bool tree;
 };
 
 #define TB_POOL_TOKENS_MAX (UINT64_C(1) << 30)
@@ -44,9 +46,11 @@ void tb_serving_settings_fill(struct tb_serving_settings *settings);
 void tb_serving_settings_text(const struct tb_serving_settings *settings, char *out, size_t bytes);
 
 // A schedule without operations, with settings and scenario behind it. Computes what `load` means for this pool: once, so that all
-// strategies get the same arrivals. *out is malloc'd. 0, -ENOMEM, -EINVAL with a sentence in why.
+// strategies get the same arrivals. *out is malloc'd. 0, -ENOMEM, -EINVAL with a sentence in why. The second is of touch `keep`.
 int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
                     struct tb_schedule **out, struct tb_why *why);
+int tb_keep_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                 struct tb_schedule **out, struct tb_why *why);
 
 // What a plan says. Borrows the plan; *scenario has no memory of its own.
 struct tb_serving_plan {

@@ -41,7 +41,7 @@
     FIELD(double, live, "count", true, "live sequences")                                                                           \
     FIELD(double, largest_over_free, "ratio", false, "the longest sequence that would fit, over the free tokens")                  \
     FIELD(double, holes, "ratio", false, "free tokens in holes below the median request, over the free tokens")                    \
-    FIELD(double, hit_ratio, "ratio", false, "tokens of prompts found in the cache, over all of them")                             \
+    FIELD(double, hit_ratio, "ratio", true, "tokens (touch keep: blocks) of prompts found in the cache, over all of them")         \
     FIELD(double, call_ns, "ns", true, "real time of one call, of all executed again")
 
 #define TB_SERVED_MEMBER(type, member, unit, ratio, what) type member;

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Can a newcomer add a contender, a workload, a view and a metric by the READMEs of their rooms? In a copy of the tree: one file
-# each and make, and all are there, run, and pass their gates. LOCUS=path/to/locus names the build whose objects the copy starts
-# with.
+# Can a newcomer add a contender, a workload, a strategy, a policy of retention, a scenario, a view and a metric by the READMEs of
+# their rooms? In a copy of the tree: one file each and make, and all are there, run, and pass their gates. LOCUS=path/to/locus
+# names the build whose objects the copy starts with.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 repository=$(realpath "$(dirname "$0")/../..")
@@ -141,6 +141,15 @@ TB_CONTENDER(newcomer);
 C
 sed 's/cycle-256/newcomers-cycle/; s/REQUESTS 8u/REQUESTS 4u/' testbed/workload/cycle.c >testbed/workload/newcomer.c
 
+# As the READMEs say: a copy, with other names and something changed.
+sed 's/"first-fit"/"newcomers-fit"/; s/"best-fit"/"newcomers-best"/; s/"compact"/"newcomers-compact"/
+     s/the lowest that fits/by a newcomer/' testbed/strategies/fits.c >testbed/strategies/newcomer.c
+sed 's/{"beam"/{"newcomers-beam"/; s/{"speculative"/{"newcomers-drafts"/; s/REQUESTS 2000u/REQUESTS 30u/; s/64u, 2048u/16u, 64u/' \
+    testbed/workload/scenarios/generation.c >testbed/workload/scenarios/newcomer.c
+# The most recently used one leaves first.
+sed 's/"lru"/"newcomers-mru"/; s/^const struct locus_evict_ops locus_evict_lru/static const struct locus_evict_ops mru/
+     s/locus_evict_lru/mru/; s/list\.oldest/list.newest/' placement/retention/lru.c >placement/retention/newcomer.c
+
 # A view: a command and its document.
 cat >testbed/cli/newcomer.c <<'C'
 // SPDX-License-Identifier: Apache-2.0
@@ -201,9 +210,12 @@ check the_command_writes_csv locus 0 primes --csv
 check line_by_line grep -qx '7' "$out"
 check the_command_writes_json locus 0 primes --json
 says the_rows_have_keys '.primes[3].prime == 7'
-claim='{id: P1, metric: allocated, cell: churn-touch/full, stat: max, arm: A, op: ">=", value: 1, unit: count}'
-sed "s/\"NNNN\"/\"9301\"/; s/^title:.*/title: Blocks/; s|^  - {id: P1.*|  - $claim|; s/^prior:.*/prior: nothing/" \
-    testbed/postulate/TEMPLATE.md >postulates/9301-newcomer.md
+postulate() { # number, arms, cells, the rest of the claim
+    sed "s/\"NNNN\"/\"$1\"/; s/^title:.*/title: Blocks/; s|^  - {id: P1.*|  - {id: P1, $4}|; s/^prior:.*/prior: nothing/
+         s|^arms:.*|arms: {$2}|; s|^cells:.*|cells: [$3]|" testbed/postulate/TEMPLATE.md >"postulates/$1-newcomer.md"
+}
+postulate 9301 'A: locus, B: glibc, C: locus' churn-touch/full \
+    'metric: allocated, cell: churn-touch/full, stat: max, arm: A, op: ">=", value: 1, unit: count'
 check a_postulate_may_claim_the_metric locus 0 postulate check 9301
 
 check it_runs locus 0 eval -q -W newcomers-cycle,steady-decode -c newcomer,locus -r 2 --laps 2 -d inline --json
@@ -211,5 +223,27 @@ says it_is_one_of_two_contenders_on_two_workloads '[.cells[] | .arms | length] =
 says every_gate_passed '[.cells[].arms[].valid] | all'
 says the_workload_is_the_newcomers '.cells[0].workload == "newcomers-cycle"'
 check a_lost_request_is_noticed locus 1 eval -q -W newcomers-cycle -c newcomer@drop-chunk -r 1 --laps 2 -d inline
+
+check help_names_the_strategy locus 0 serve --help
+check and_says_what_it_is grep -q 'newcomers-fit  *one piece of the exact length, by a newcomer' "$out"
+check help_names_the_scenario grep -q 'newcomers-beam  *2 to 8 beams' "$out"
+check all_serve_the_scenario locus 0 serve newcomers-beam --pool 8192t -q --json
+says as_many_requests_as_the_newcomer_wants '.cells[0].serving.requests == 30'
+says the_strategy_is_one_of_them '[.cells[0].strategies[] | select(.name == "newcomers-fit" and .ranked)] | length == 1'
+says it_does_what_its_original_does \
+    '[.cells[0].strategies[] | select(.name == "newcomers-fit", .name == "first-fit") | .served | del(.call_ns)] |
+     length == 2 and .[0] == .[1]'
+postulate 9302 'A: newcomers-fit, B: newcomers-fit' newcomers-beam/serve/16t/8192t \
+    'metric: steps, cell: newcomers-beam/serve/16t/8192t, stat: max, arm: A, op: ">=", value: 1, unit: count'
+check a_postulate_may_name_both locus 0 postulate check 9302
+
+trace=testbed/workload/turns.jsonl
+check policies_are_compared locus 0 serve $trace --policies --pool 51200t -q --json
+says the_newcomers_policy_is_one_and_does_something_else \
+    '[.policies[] | select(.policy == "newcomers-mru", .policy == "lru") | .hit_ratio."100"] | length == 2 and .[0] != .[1]'
+check help_names_the_policy grep -q 'newcomers-mru ' <("$LOCUS" serve --help)
+postulate 9303 'A: newcomers-mru, B: newcomers-mru' turns/keep/100b \
+    'metric: hit_ratio, cell: turns/keep/100b, stat: max, arm: A, op: ">=", value: 0, unit: ratio'
+check a_postulate_may_name_the_policy locus 0 postulate check 9303
 
 done_testing

@@ -56,4 +56,79 @@ refused "an unknown strategy is named" "unknown strategy 'first-fitt', did you m
 refused "a broken line is named" 'broken-line-7.csv:7: ' testbed/tests/fixtures/broken-line-7.csv
 refused "a load is a number" "--load: 'much' is none of its values" sample --load much
 refused "one trace at a time" "one too many" sample beam
+
+# Policies of retention: `p(NAME)` is what NAME finds, in percent, by the blocks of the cache.
+kept() { # NAME FILTER ARGUMENT...
+    local name=$1 filter='def p(name): .policies[] | select(.policy == name) | .hit_ratio | map(. * 10000 | round / 100); '$2
+    if "$LOCUS" serve -q --json "${@:3}" >"$out" 2>"$err"; then says "$name" "$filter"; else fail "$name" "$(head -n 1 "$err")"; fi
+}
+turns=testbed/workload/turns.jsonl
+request='"input_length": 1000, "output_length": 9, "hash_ids"'
+printf '{"timestamp": 0, %s: [%s]}\n' "$request" 1,2 "$request" 3,2 >"$scratch/broken.jsonl"
+if [ -r "$traces/conversation_trace.jsonl" ]; then
+    kept "lru and chain find the published part of the recorded prompts, by size" \
+        'p("lru") == [4.45, 6.50, 21.12, 32.57, 35.46, 36.37] and p("chain") == [8.20, 13.32, 22.73, 32.86, 35.61, 36.25] and
+         p("clairvoyant")[0] == 19.06 and (.policies[-1].policy == "clairvoyant") and .cells[0].serving.ids == 288500' \
+        mooncake --policies=lru,clairvoyant,chain
+    says "the answer names a policy that an engine can have" '.answer | startswith("Use chain: ")'
+else
+    skip "lru and chain find the published part of the recorded prompts, by size" "there is no $traces"
+    skip "the answer names a policy that an engine can have" "there is no $traces"
+fi
+kept "each policy has a row, the same by a cell and by the bytes of a pool" \
+    '([.policies[].policy] | sort) == ["arc", "chain", "clairvoyant", "fifo", "lfu", "lru", "s3fifo"] and
+     (.policies[0].hit_ratio | keys) == ["3000"] and p("lru")[0] > 0 and p("lru")[0] < p("clairvoyant")[0] and
+     .policies[-1].policy == "clairvoyant" and (.answer | test("^Use chain: .* 3.06 points ahead"))' turns/keep/3000b
+jq -c .policies "$out" >"$scratch/cell"
+kept "a pool of a shape has so many blocks" '.cells[0].serving.blocks == 3000' turns --policies --pool 1500MiB
+holds "and they hold what the cell's do" "$(cat "$out")" cmp "$scratch/cell" <(jq -c .policies "$out")
+kept "a file's prompts are found by its ids" 'p("lru") == [68.47]' $turns --policies=lru --pool 51200t
+"$LOCUS" serve $turns --policies -q --pool 51200t --log "$scratch/kept.jsonl" >"$scratch/first" 2>"$err"
+"$LOCUS" report "$scratch/kept.jsonl" >"$scratch/second" 2>"$err"
+holds "a kept log of policies is shown again to the byte" "they differ" cmp "$scratch/first" "$scratch/second"
+"$LOCUS" serve $turns --policies -q --pool 51200t --csv >"$out" 2>"$err"
+holds "policies are a table for programs" "$(head -n 1 "$out")" grep -qx 'policy,hit_ratio.100' "$out"
+
+refused "policies need a trace with ids" "sample: its prompts have no ids" sample --policies
+refused "in a cell, too" "beam: its prompts have no ids" beam/keep/1000b
+refused "an unknown policy is named" "unknown policy 'lruu', did you mean 'lru'" turns --policies=lruu
+refused "a policy is no strategy" "unknown policy 'paged'" turns/keep --policies=paged
+refused "a size that is none is named" "'0b' is no touch mode or setting" turns/keep/0b
+refused "a cache holds a block" '511 tokens are less than one block of turns.jsonl, 512' $turns --policies --pool 511t
+refused "policies are not scheduled" "--load: of strategies alone" turns --policies --load 80
+refused "policies and strategies are not mixed" "not compared with each other" turns --policies --strategies paged
+refused "a cell of strategies has no policies" "a cell of touch 'serve' has strategies" turns/serve --policies
+refused "ids that follow two ids have their line" 'broken.jsonl:2: ' "$scratch/broken.jsonl" --policies
+refused "a cell is whole" "--load: a whole cell has it as a word" sample/serve/16t --load 80
+
+# A postulate with policies as its arms.
+mkdir -p "$scratch/tree/postulates" && git -C "$scratch/tree" init -q
+most='id: P1, metric: hit_ratio, cell: turns/keep/3000b, stat: max'
+postulate() { # cells, arms
+    sed "s/\"NNNN\"/\"9401\"/; s/^title:.*/title: Kept/; s/^requires:.*/requires: []/
+         s/^arms:.*/arms: {$2}/; s|^cells:.*|cells: [$1]|
+         s/rounds: 20/rounds: 6/; s/laps: 20/laps: 1/; s/dispatch: spin/dispatch: inline/; s/^gates:.*/gates: []/
+         s/^prior:.*/prior: nothing/
+         s|^  - {id: P1.*|  - {$most, arm: A, op: \"<\", value: 0.9, unit: ratio}\n\
+  - {id: P2, metric: hit_ratio, cell: \"*\", stat: hl_ratio(*/A), op: within, value: [1.05, 1.5], unit: x}|" \
+        testbed/postulate/TEMPLATE.md >"$scratch/tree/postulates/9401-kept.md"
+}
+tried() { (cd "$scratch/tree" && LOCUS_HOST=test-host "$LOCUS" "$@" >"$out" 2>"$err"); }
+postulate turns/keep/3000b 'A: fifo, B: lru, C: clairvoyant'
+check "a postulate of policies can be checked" tried postulate check 9401
+holds "and run" "$(cat "$err")" tried run 9401 -q
+holds "its claims get verdicts; who knows the future is nobody's rival" "$(grep '^P' "$out")" \
+    test "$(grep -c '^P[12] .*observed.*survived$' "$out")" = 2
+log=$scratch/tree/$(sed -n 's/^log //p' "$out")
+says "the log has exact hits, and nothing that was not counted" \
+    '[inputs | select(.t == "s") | select(.arm == "A").serving] | length == 6 and (unique | length) == 1 and
+     (.[0] | keys) == ["hit_ratio", "requests"]' "$log"
+try() { # name, word
+    tried run 9401 -q
+    holds "$1" "$(cat "$err")" grep -q "$2" "$err"
+}
+postulate turns/keep/3000b,turns/serve 'A: fifo, B: lru, C: lru'
+try "strategies and policies are not in one experiment" "cell 'turns/serve': an experiment has strategies as its arms"
+sed -i 's|turns/keep/3000b|turns/keep|g; s|turns/serve|turns/keep/30b|' "$scratch/tree/postulates/9401-kept.md"
+try "a cell of policies has a size" "turns: touch 'keep' needs the blocks of the cache"
 done_testing

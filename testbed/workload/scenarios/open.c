@@ -35,6 +35,14 @@ const struct tb_scenario_kind *tb_scenario_at(size_t i)
     return kind;
 }
 
+const struct tb_scenario_kind *tb_scenario_find(const char *name)
+{
+    size_t i = 0;
+    while (tb_scenario_at(i) && strcmp(tb_scenario_at(i)->name, name))
+        i++;
+    return tb_scenario_at(i);
+}
+
 static int make(const struct tb_scenario_kind *kind, size_t requests, struct tb_scenario **out)
 {
     struct tb_scenario *scenario = calloc(1, sizeof *scenario);
@@ -70,9 +78,8 @@ int tb_scenario_open(const char *name, size_t requests, struct tb_scenario **out
     char path[4096] = "";
     int error = -ENOENT;
     why->text[0] = '\0';
-    for (size_t i = 0; tb_scenario_at(i) && error == -ENOENT; i++)
-        if (strcmp(tb_scenario_at(i)->name, name) == 0)
-            error = make(tb_scenario_at(i), requests, out);
+    if (tb_scenario_find(name))
+        error = make(tb_scenario_find(name), requests, out);
     if (error == -ENOENT && tb_known_trace(name)) {
         if (tb_known_trace_missing(name, why->text, sizeof why->text))
             return -ENOENT;

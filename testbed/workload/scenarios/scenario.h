@@ -58,6 +58,7 @@ struct tb_scenario_kind {
         &(variable)
 
 const struct tb_scenario_kind *tb_scenario_at(size_t i); // by name; NULL after the last
+const struct tb_scenario_kind *tb_scenario_find(const char *name); // NULL: there is none
 
 int tb_scenario_add(struct tb_scenario *scenario, const struct tb_request *request); // 0 or -ENOMEM
 int tb_scenario_add_id(struct tb_scenario *scenario, uint64_t id); // to the last request's ids
