@@ -62,8 +62,8 @@ static uint64_t holders_list(const struct locus_pool *pool, uint32_t index, stru
     return count;
 }
 
-// What is neither free nor kept is out; a worn block has no handle that passes the check. The list is made before the first call, because a block that the function frees
-// must not be listed with the handle of its next use.
+// What is neither free nor kept is out; a worn block has no handle that passes the check. The list is made before the first call,
+// because a block that the function frees must not be listed with the handle of its next use.
 int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count)
 {
     unsigned char *is_free = free_bits(pool);

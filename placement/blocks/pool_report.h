@@ -25,14 +25,15 @@ struct locus_pool_stats {
 };
 
 // Any thread, at any time. Exact in owner context; elsewhere each figure is as of some moment, but blocks, blocks_free,
-// blocks_worn, blocks_kept and outstanding always add up. `freed` never decreases; `allocated` may, by what a running drain brings home, so
-// take rates from `freed`. Within on_error (pool.h) the chunk in question is half counted. A read costs the owner the transfer of
-// two cache lines.
+// blocks_worn, blocks_kept and outstanding always add up. `freed` never decreases; `allocated` may, by what a running drain brings
+// home, so take rates from `freed`. Within on_error (pool.h) the chunk in question is half counted. A read costs the owner the
+// transfer of two cache lines.
 void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *out);
 
 // Calls the function for each block that is out, in ascending order of index, so that an engine can report leaks when it shuts
-// down; for a shared block once for each of its holders. The tag is the table's at the time of the grow; 0 for a block without a table, and always 0 in a pool without `tags`. The
-// function may free this block and others; those that are home by then are skipped. It must not allocate.
+// down; for a shared block once for each of its holders. The tag is the table's at the time of the grow; 0 for a block without a
+// table, and always 0 in a pool without `tags`. The function may free this block and others; those that are home by then are
+// skipped. It must not allocate.
 // 0, with the number of calls in *count, or -ENOMEM. Owner context, or when the pool is at rest.
 typedef void locus_block_out_fn(void *context, locus_block block, uint64_t tag);
 int locus_pool_each_out(const struct locus_pool *pool, locus_block_out_fn *function, void *context, uint32_t *count);

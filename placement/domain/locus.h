@@ -3,8 +3,8 @@
 // All of LOCUS in one include, for C and C++. Read the headers in this order: owner.h (how the parts work together), domain.h
 // (many nodes as one place), table.h (what a request holds), pool.h and region.h (where blocks live), mailbox.h (how they
 // travel), block.h (what a handle is), domain_health.h (nodes that go offline), topo.h and pin.h (what the machine is and where a
-// thread runs), version.h (what may change), cpu_relax.h (how to spin). Of blocks that several requests hold: share.h (fork, cut, write), prefix.h
-// (the prefix cache), evict.h (what leaves it first), promise.h (admission that reserves).
+// thread runs), version.h (what may change), cpu_relax.h (how to spin). Of blocks that several requests hold: share.h (fork, cut,
+// write), prefix.h (the prefix cache), evict.h (what leaves it first), promise.h (admission that reserves).
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 

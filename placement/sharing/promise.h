@@ -17,8 +17,8 @@
 //     LOCUS_ADMIT_WATERMARK   its prompt, if the watermark stays free while others run: room for those to grow
 //
 // Everybody who takes blocks of this pool must do it through its promises: grow, write and match here do what the functions of the
-// same names do, under a promise. A match takes kept blocks; one that is in use costs nothing. Available is what is free or kept (prefix.h) and not
-// promised; blocks in mailboxes count when they are home.
+// same names do, under a promise. A match takes kept blocks; one that is in use costs nothing. Available is what is free or kept
+// (prefix.h) and not promised; blocks in mailboxes count when they are home.
 //
 // Threads: admit and end may be called by any thread, grow is owner context. A promise belongs to one thread at a time.
 #ifndef LOCUS_PROMISE_H
@@ -58,8 +58,8 @@ int locus_promise_admit(struct locus_promises *promises, struct locus_promise *p
 // locus_owner_grow(), but -EAGAIN if the blocks beyond the promise are promised to others.
 int locus_promise_grow(struct locus_promises *promises, struct locus_promise *promise, struct locus_table *table, uint32_t count);
 
-// locus_owner_write() and locus_prefix_match(), but -EAGAIN if blocks that they would take are promised to others. Then nothing has
-// changed.
+// locus_owner_write() and locus_prefix_match(), but -EAGAIN if blocks that they would take are promised to others. Then nothing
+// has changed.
 int locus_promise_write(struct locus_promises *promises, struct locus_promise *promise, struct locus_table *table, uint64_t first,
                         uint64_t count, uint32_t planes);
 int64_t locus_promise_match(struct locus_promises *promises, struct locus_promise *promise, struct locus_prefix *prefix,

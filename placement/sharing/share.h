@@ -49,8 +49,9 @@ int locus_owner_unfork_at(struct locus_owner *owner, struct locus_table *to, uin
 int locus_owner_cut(struct locus_owner *owner, struct locus_table *table, uint64_t tokens);
 
 // Makes room for tokens `first` .. `first + count - 1`, in blocks that only this table holds. The sequence has `first` tokens now:
-// what lies behind them may be lost, also if the call fails, and the first `first` ones never are. `planes`: in how many equal parts a block keeps its tokens in order (1: one token after
-// another; twice the layers if each layer's keys and values lie together). Of a shared block the parts' first tokens are copied.
+// what lies behind them may be lost, also if the call fails, and the first `first` ones never are. `planes`: in how many equal
+// parts a block keeps its tokens in order (1: one token after another; twice the layers if each layer's keys and values lie
+// together). Of a shared block the parts' first tokens are copied.
 // 0, or what locus_owner_grow() says; -EINVAL also if `planes` times
 // the table's tokens_per_block does not divide the block's bytes, or the table holds fewer than `first` tokens; -EXDEV: a foreign
 // block would have to be copied.

@@ -216,8 +216,8 @@ mutant salt-is-ignored $prefix prefix_test 's/parent \? 0 : salt/0/'
 mutant closed-cache-stays-published $prefix prefix_test 's/^            pool_unpublish.*/            ;/'
 mutant a-promise-is-not-kept $promise promise_test 's/uint64_t needed = promised \+ count/uint64_t needed = count/'
 mutant two-schedulers-pass-on-the-same $promise promise_stress \
-    '/^static int promise\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/; s/&word, changed.*/count) + 1)/;
-    /Q1, Q2$/d}'
+    '/^static int promise\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/
+     s/&word, changed.*/count) + 1)/; /Q1, Q2$/d}'
 mutant watermark-binds-the-only-one $promise promise_test 's/anybody \|\| promised \? left : 0/left/'
 mutant a-match-takes-promised-blocks $promise promise_test \
     's/begin_take\(promises, mine, kept, &more\)/begin_take(promises, mine, more = 0, \&more)/'

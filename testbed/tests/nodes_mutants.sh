@@ -8,7 +8,8 @@
 # which both sides exchange: none of our tools notices when they are weakened. The purpose of the exchange is tested here.
 . "$(dirname "$0")/../../placement/tests/mutants.bash"
 
-mutants_begin topo/*.c placement/{base,retention,memory,blocks,sharing,domain}/*.c testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
+mutants_begin topo/*.c placement/{base,retention,memory,blocks,sharing,domain}/*.c \
+    testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
     testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,peer}.c testbed/measure/{nodes,locality}/*.c \
     testbed/{stats/stats,workload/schedule,base/nearest,strategies/strategy}.c \
     testbed/counters/{cpu_id,parts,pfm,resolve,tables_intel,tables_others,thread}.c

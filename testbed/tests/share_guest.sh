@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# Requests of two nodes share a prefix, in the emulated machine n2 (testbed/contenders/tests/share_scenario.c). A shared block has one
-# home, so the remote touches are exactly those of the sharers abroad: by the program's own page map, and by QEMU's plugin, which
-# counts the stores from outside. A copy that a write makes lies on the writer's node. BUILD=folder of the build.
+# Requests of two nodes share a prefix, in the emulated machine n2 (testbed/contenders/tests/share_scenario.c). A shared block has
+# one home, so the remote touches are exactly those of the sharers abroad: by the program's own page map, and by QEMU's plugin,
+# which counts the stores from outside. A copy that a write makes lies on the writer's node. BUILD=folder of the build.
 set -u
 : "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/cases.bash"
@@ -21,7 +21,8 @@ $build/testbed/contenders/tests/share_scenario copies
 END
 window=window=200000000000-200000400000,section=2097152
 sh testbed/guest/boot.sh --machine n2 --stores "$BUILD/testbed/guest/plugin,$window,out=$scratch/stores" \
-    --with "$BUILD/testbed/contenders/tests/share_scenario" --with "$BUILD/testbed/measure/tests/window_inject.so" --timeout 120 -- \
+    --with "$BUILD/testbed/contenders/tests/share_scenario" --with "$BUILD/testbed/measure/tests/window_inject.so" \
+    --timeout 120 -- \
     "$scratch/run.sh" >"$scratch/out" 2>"$scratch/err"
 status=$?
 

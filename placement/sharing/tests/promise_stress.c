@@ -57,6 +57,16 @@ static void *scheduler_main(void *argument)
     return NULL;
 }
 
+// In owner context nothing comes home meanwhile, so at no moment may more be promised than is free.
+static void nothing_promised_twice(const struct shared *shared, const struct locus_pool *pool)
+{
+    struct locus_promises_stats stats;
+    struct locus_pool_stats free_now;
+    locus_promises_stats(shared->promises, &stats);
+    locus_pool_stats(pool, &free_now);
+    STRESS_EXPECT(stats.promised <= free_now.blocks_free);
+}
+
 // One step of one request: a block more, or its end.
 static void serve(struct shared *shared, struct locus_owner *owner, struct request *request, uint64_t *random)
 {
@@ -100,9 +110,11 @@ int main(int argc, char **argv)
     }
     uint64_t random = stress_fork(shared.stress.seed, 0), admitted = 0, refused = 0;
     while (stress_now_s() < shared.stress.end_s)
-        for (unsigned i = 0; i < 1000; i++)
-            serve(&shared, owner, &scheduler[stress_random(&random, SCHEDULERS)].request[stress_random(&random, REQUESTS)],
-                  &random);
+        for (unsigned i = 0; i < 1000; i++) {
+            struct scheduler *of = &scheduler[stress_random(&random, SCHEDULERS)];
+            serve(&shared, owner, &of->request[stress_random(&random, REQUESTS)], &random);
+            nothing_promised_twice(&shared, pool);
+        }
     atomic_store(&shared.stop, 1);
     for (unsigned s = 0; s < SCHEDULERS; s++) {
         pthread_join(scheduler[s].thread, NULL);
