@@ -19,7 +19,18 @@
 #include "testbed/workload/scenarios/scenario.h"
 
 // In this order: settings of strategies, then of policies as well.
-enum { KEY_BLOCK = 2000, KEY_LOAD, KEY_WATERMARK, KEY_VICTIM, KEY_SWAP, KEY_POOL, KEY_SHAPE, KEY_REQUESTS, KEY_POLICIES };
+enum {
+    KEY_BLOCK = 2000,
+    KEY_LOAD,
+    KEY_WATERMARK,
+    KEY_VICTIM,
+    KEY_RETENTION,
+    KEY_SWAP,
+    KEY_POOL,
+    KEY_SHAPE,
+    KEY_REQUESTS,
+    KEY_POLICIES
+};
 
 // Blocks of the cache, where none are said: from far too few to more than most traces use.
 static const uint32_t kept_blocks[] = {1000, 3000, 10000, 30000, 50000, 100000};
@@ -50,6 +61,7 @@ static const struct argp_option option_table[] = {
     {"requests", KEY_REQUESTS, "N", 0, "Only the first N", 1},
     {"watermark", KEY_WATERMARK, "PERCENT", 0, "What an admission leaves free, where a strategy has a watermark (5)", 1},
     {"victim", KEY_VICTIM, "WHO", 0, "Who is thrown out for room: last, largest or cheapest (last)", 1},
+    {"retention", KEY_RETENTION, "POLICY", 0, "What paged-shared keeps of prompts that nobody uses (chain); policies: below", 1},
     {"swap", KEY_SWAP, NULL, 0, "Move a victim's tokens out and in, instead of computing them again", 1},
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Processes of each strategy, for the time of a call (1)", 2},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
@@ -157,6 +169,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_REQUESTS: return setting(state, arguments, "requests", "first", argument);
     case KEY_POLICIES: return parse_policies(state, arguments, argument);
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
+    case KEY_RETENTION:
+        return setting(state, arguments, "retention", locus_evict_find(argument) ? "" : "no-such-policy ", argument);
     case KEY_SWAP: return setting(state, arguments, "swap", "swap", "");
     default: return tb_options_parse(key, argument, state, &arguments->options);
     }

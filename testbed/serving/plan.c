@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placement/retention/evict.h"
 #include "testbed/base/cli.h"
 #include "testbed/serving/keep.h"
 
@@ -89,6 +90,8 @@ bool tb_serving_setting(struct tb_serving_settings *settings, const char *word)
     }
     if (strcmp(word, "swap") == 0 && !settings->swap)
         return settings->swap = true;
+    if (locus_evict_find(word))
+        return name_read(word, settings->retention, sizeof settings->retention);
     return tb_shape_find(word) && name_read(word, settings->shape, sizeof settings->shape);
 }
 

@@ -1,229 +1,237 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// paged: blocks of the library's pool, a block table for each sequence. Three ways to admit: `paged-full` reserves the blocks of
-// the whole sequence, `paged-prompt` those of the prompt, and `paged` those of the prompt if the watermark stays free.
-//
-// A token takes a block when it is the first of one. The watermark binds only while anybody is live, so that a request which fits
-// the pool is admitted at last.
+// paged: blocks of the library's pool, a block table for each sequence. Three ways to admit (placement/sharing/promise.h):
+// `paged-full` reserves the blocks of the whole sequence, `paged-prompt` those of the prompt, and `paged` those of the prompt if
+// the watermark stays free. The watermark binds only while anybody is live, so that a request which fits the pool is admitted at
+// last.
+#include "testbed/strategies/paged.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "placement/blocks/owner.h"
-#include "testbed/strategies/strategy.h"
+#include "placement/sharing/share.h"
 
-enum { WATERMARK, PROMPT, FULL };
+// --- in common -----------------------------------------------------------------------------------------------------------------
 
-struct paged {
-    const struct tb_strategy_setup *setup;
-    struct locus_pool *pool;
-    struct locus_owner *owner;
-    uint32_t blocks, free, live; // `free`: neither taken nor reserved
-    uint32_t block_tokens;
-    struct sequence {
-        struct locus_table *table; // made for the longest sequence at the first admission in this place
-        uint32_t tokens;
-        uint32_t reserved;      // blocks beyond those in the table
-    } sequence[];               // [sequences]
-};
-
-static void paged_close(void *state)
+void tb_paged_close(void *state)
 {
-    struct paged *paged = state;
+    struct tb_paged *paged = state;
     if (!paged)
         return;
+    locus_prefix_close(paged->prefix);
+    locus_promises_close(paged->promises);
     if (paged->owner && locus_owner_held_here(paged->owner))
         locus_owner_leave(paged->owner);
     locus_owner_close(paged->owner);
     locus_pool_close(paged->pool);
-    for (uint32_t i = 0; i < paged->setup->sequences; i++)
+    for (uint32_t i = 0; i < paged->setup->sequences; i++) {
         free(paged->sequence[i].table);
+        free(paged->sequence[i].ids);
+    }
+    free(paged->ids);
     free(paged);
 }
 
-static int library_open(struct paged *paged, const struct tb_strategy_setup *setup)
+static int library_open(struct tb_paged *paged, enum locus_admission admission, bool shared)
 {
+    const struct tb_strategy_setup *setup = paged->setup;
+    size_t block_bytes = setup->kv->token_bytes * setup->block_tokens;
     struct locus_pool_config pool = {
         .size = sizeof pool,
         .blocks = paged->blocks,
-        .block_bytes = setup->kv->token_bytes * setup->block_tokens,
+        .block_bytes = shared && !setup->executes ? setup->block_tokens : block_bytes,
+        .stride_bytes = block_bytes,
         .backing = LOCUS_BACKING_CALLER,
         .memory = setup->kv->base,
         .memory_bytes = setup->kv->bytes,
         .node = LOCUS_NODE_ANY,
         .policy = LOCUS_POLICY_FIRST_TOUCH,
+        .shared = shared,
     };
     int error = locus_pool_open(&paged->pool, &pool);
     if (error)
         return error;
     struct locus_owner_config owner = {.size = sizeof owner, .pool = paged->pool, .lanes = 1};
     error = locus_owner_open(&paged->owner, &owner);
-    return error ? error : locus_owner_adopt(paged->owner);
+    if (!error)
+        error = locus_owner_adopt(paged->owner);
+    if (error)
+        return error;
+    struct locus_promises_config promises = {
+        .size = sizeof promises,
+        .owner = paged->owner,
+        .admission = admission,
+        .watermark_blocks = admission == LOCUS_ADMIT_WATERMARK ? (uint32_t)ceil(setup->watermark * paged->blocks) : 0,
+    };
+    return locus_promises_open(&paged->promises, &promises);
 }
 
-static int paged_open(const struct tb_strategy_setup *setup, void **state)
+int tb_paged_open(const struct tb_strategy_setup *setup, enum locus_admission admission, bool shared, struct tb_paged **out)
 {
-    struct paged *paged = calloc(1, sizeof *paged + setup->sequences * sizeof *paged->sequence);
+    struct tb_paged *paged = calloc(1, sizeof *paged + setup->sequences * sizeof *paged->sequence);
     if (!paged)
         return -ENOMEM;
     paged->setup = setup;
     paged->block_tokens = setup->block_tokens;
-    paged->blocks = paged->free = (uint32_t)(setup->kv->tokens / setup->block_tokens);
-    int error = library_open(paged, setup);
+    paged->blocks = (uint32_t)(setup->kv->tokens / setup->block_tokens);
+    int error = library_open(paged, admission, shared);
     if (error) {
-        paged_close(paged);
+        tb_paged_close(paged);
         return error;
     }
-    *state = paged;
+    *out = paged;
     return 0;
 }
 
-static uint32_t blocks_for(const struct paged *paged, uint32_t tokens)
+uint32_t tb_paged_blocks(const struct tb_paged *paged, uint64_t tokens)
 {
-    return (tokens + paged->block_tokens - 1) / paged->block_tokens;
+    return (uint32_t)((tokens + paged->block_tokens - 1) / paged->block_tokens);
 }
 
-static int table_make(const struct paged *paged, struct sequence *sequence)
+int tb_paged_table(struct tb_paged *paged, struct tb_paged_sequence *sequence)
 {
-    uint32_t capacity = blocks_for(paged, paged->setup->sequence_tokens);
+    uint32_t capacity = tb_paged_blocks(paged, paged->setup->sequence_tokens);
     if (sequence->table)
         return 0;
     sequence->table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, capacity));
     return sequence->table ? locus_table_init(sequence->table, 1, capacity, paged->block_tokens) : -ENOMEM;
 }
 
-static int paged_admit(void *state, uint32_t at, const struct tb_prompt *prompt, uint32_t most, uint32_t *cached)
+void *tb_paged_at(void *state, uint32_t at, uint32_t position, uint32_t *run)
 {
-    struct paged *paged = state;
-    struct sequence *sequence = &paged->sequence[at];
-    uint64_t kind = paged->setup->strategy->parameter;
-    uint32_t now = blocks_for(paged, prompt->tokens), needed = kind == FULL ? blocks_for(paged, most) : now;
-    double left = kind == WATERMARK && paged->live ? paged->setup->watermark * paged->blocks : 0;
-    *cached = 0;
-    if (blocks_for(paged, most) > paged->blocks)
-        return -ENOSPC;
-    if (needed > paged->free || paged->free - needed < left)
-        return -EAGAIN;
-    int error = table_make(paged, sequence);
-    if (!error)
-        error = locus_owner_grow(paged->owner, sequence->table, now);
-    if (error)
-        return error;
-    paged->free -= needed;
-    paged->live++;
-    sequence->tokens = prompt->tokens;
-    sequence->reserved = needed - now;
-    return 0;
-}
-
-static int paged_extend(void *state, uint32_t at, uint32_t tokens)
-{
-    struct paged *paged = state;
-    struct sequence *sequence = &paged->sequence[at];
-    uint32_t more = blocks_for(paged, sequence->tokens + tokens) - sequence->table->count;
-    if (more > 0) {
-        uint32_t unreserved = more > sequence->reserved ? more - sequence->reserved : 0;
-        if (unreserved > paged->free)
-            return -EAGAIN;
-        int error = locus_owner_grow(paged->owner, sequence->table, more);
-        if (error)
-            return error;
-        paged->free -= unreserved;
-        sequence->reserved -= more - unreserved;
-    }
-    sequence->tokens += tokens;
-    return 0;
-}
-
-static void paged_cut(void *state, uint32_t at, uint32_t tokens)
-{
-    struct paged *paged = state;
-    struct sequence *sequence = &paged->sequence[at];
-    uint32_t keep = blocks_for(paged, tokens), freed = sequence->table->count - keep;
-    locus_owner_truncate(paged->owner, sequence->table, keep);
-    if (paged->setup->strategy->parameter == FULL)
-        sequence->reserved += freed;
-    else
-        paged->free += freed;
-    sequence->tokens = tokens;
-}
-
-static void paged_release(void *state, uint32_t at, bool keep)
-{
-    struct paged *paged = state;
-    struct sequence *sequence = &paged->sequence[at];
-    (void)keep;
-    paged->free += sequence->table->count + sequence->reserved;
-    paged->live--;
-    locus_owner_truncate(paged->owner, sequence->table, 0);
-    sequence->tokens = sequence->reserved = 0;
-}
-
-static void *paged_at(void *state, uint32_t at, uint32_t position, uint32_t *run)
-{
-    const struct paged *paged = state;
+    const struct tb_paged *paged = state;
     uint32_t within = position % paged->block_tokens;
     char *block = locus_pool_address(paged->pool, locus_table_at(paged->sequence[at].table, position));
     *run = paged->block_tokens - within;
     return block + within * paged->setup->kv->token_bytes;
 }
 
-static void paged_usage(void *state, uint64_t below, struct tb_usage *out)
+void tb_paged_usage(void *state, uint64_t below, struct tb_usage *out)
 {
-    const struct paged *paged = state;
-    uint64_t free_tokens = (uint64_t)paged->free * paged->block_tokens;
+    const struct tb_paged *paged = state;
+    struct locus_promises_stats promises;
+    struct locus_pool_stats pool;
+    locus_promises_stats(paged->promises, &promises);
+    locus_pool_stats(paged->pool, &pool);
+    uint64_t kept = pool.blocks_kept < promises.available ? pool.blocks_kept : promises.available;
     (void)below;
     *out = (struct tb_usage){
-        .reserved = (uint64_t)(paged->blocks - paged->free) * paged->block_tokens,
-        .free = free_tokens,
-        .largest = free_tokens,
+        .reserved = (uint64_t)(paged->blocks - promises.available) * paged->block_tokens,
+        .free = (promises.available - kept) * paged->block_tokens,
+        .largest = (uint64_t)promises.available * paged->block_tokens,
+        .kept = kept * paged->block_tokens,
     };
 }
 
-static int paged_audit(void *state, char *why, size_t why_bytes)
+int tb_paged_audit(void *state, char *why, size_t why_bytes)
 {
-    const struct paged *paged = state;
-    struct locus_pool_stats stats;
-    uint64_t held = 0, reserved = 0;
-    locus_pool_stats(paged->pool, &stats);
+    const struct tb_paged *paged = state;
+    struct locus_promises_stats promises;
+    struct locus_pool_stats pool;
+    uint64_t held = 0, promised = 0;
+    locus_promises_stats(paged->promises, &promises);
+    locus_pool_stats(paged->pool, &pool);
     for (uint32_t i = 0; i < paged->setup->sequences; i++) {
         held += paged->sequence[i].table ? paged->sequence[i].table->count : 0;
-        reserved += paged->sequence[i].reserved;
+        promised += paged->sequence[i].promise.blocks;
     }
-    if (held == stats.outstanding && paged->free + reserved == stats.blocks_free)
+    if (held == pool.outstanding + pool.sharers && promised == promises.promised)
         return 0;
-    snprintf(why, why_bytes, "sequences hold %llu blocks of %u that are out, and %u + %llu reserved are free of %u",
-             (unsigned long long)held, stats.outstanding, paged->free, (unsigned long long)reserved, stats.blocks_free);
+    snprintf(why, why_bytes, "a reference too %s: sequences hold %llu blocks, and the pool counts %llu; %llu of %u are promised",
+             held > pool.outstanding + pool.sharers ? "few" : "many", (unsigned long long)held,
+             (unsigned long long)(pool.outstanding + pool.sharers), (unsigned long long)promised, promises.promised);
     return -EBADMSG;
+}
+
+// --- the members that share nothing --------------------------------------------------------------------------------------------
+
+static int paged_open(const struct tb_strategy_setup *setup, void **state)
+{
+    struct tb_paged *paged = NULL;
+    int error = tb_paged_open(setup, (enum locus_admission)setup->strategy->parameter, false, &paged);
+    *state = paged;
+    return error;
+}
+
+static int paged_admit(void *state, uint32_t at, const struct tb_prompt *prompt, uint32_t most, uint32_t *cached)
+{
+    struct tb_paged *paged = state;
+    struct tb_paged_sequence *sequence = &paged->sequence[at];
+    uint32_t now = tb_paged_blocks(paged, prompt->tokens);
+    *cached = 0;
+    int error = locus_promise_admit(paged->promises, &sequence->promise, now, tb_paged_blocks(paged, most));
+    if (error)
+        return error;
+    error = tb_paged_table(paged, sequence);
+    if (!error)
+        error = locus_promise_grow(paged->promises, &sequence->promise, sequence->table, now);
+    if (error)
+        locus_promise_end(paged->promises, &sequence->promise);
+    else
+        sequence->tokens = prompt->tokens;
+    return error;
+}
+
+static int paged_extend(void *state, uint32_t at, uint32_t tokens)
+{
+    struct tb_paged *paged = state;
+    struct tb_paged_sequence *sequence = &paged->sequence[at];
+    uint32_t more = tb_paged_blocks(paged, sequence->tokens + tokens) - sequence->table->count;
+    int error = more ? locus_promise_grow(paged->promises, &sequence->promise, sequence->table, more) : 0;
+    if (!error)
+        sequence->tokens += tokens;
+    return error;
+}
+
+static void paged_cut(void *state, uint32_t at, uint32_t tokens)
+{
+    struct tb_paged *paged = state;
+    struct tb_paged_sequence *sequence = &paged->sequence[at];
+    uint32_t freed = sequence->table->count - tb_paged_blocks(paged, tokens);
+    locus_owner_cut(paged->owner, sequence->table, tokens);
+    if (paged->setup->strategy->parameter == LOCUS_ADMIT_FULL)
+        locus_promise_renew(paged->promises, &sequence->promise, freed);
+    sequence->tokens = tokens;
+}
+
+static void paged_release(void *state, uint32_t at, bool keep)
+{
+    struct tb_paged *paged = state;
+    struct tb_paged_sequence *sequence = &paged->sequence[at];
+    (void)keep;
+    locus_promise_end(paged->promises, &sequence->promise);
+    locus_owner_truncate(paged->owner, sequence->table, 0);
+    sequence->tokens = 0;
 }
 
 static const struct tb_strategy_ops ops = {
     .open = paged_open,
-    .close = paged_close,
+    .close = tb_paged_close,
     .admit = paged_admit,
     .extend = paged_extend,
     .cut = paged_cut,
     .release = paged_release,
-    .at = paged_at,
-    .usage = paged_usage,
-    .audit = paged_audit,
+    .at = tb_paged_at,
+    .usage = tb_paged_usage,
+    .audit = tb_paged_audit,
 };
 
 static const struct tb_strategy watermark = {.name = "paged",
                                              .summary = "blocks; admits a prompt that leaves the watermark free",
                                              .ops = &ops,
-                                             .parameter = WATERMARK};
+                                             .parameter = LOCUS_ADMIT_WATERMARK};
 TB_STRATEGY(watermark);
 
 static const struct tb_strategy prompt = {.name = "paged-prompt",
                                           .summary = "blocks; admits when the prompt's are free",
                                           .ops = &ops,
-                                          .parameter = PROMPT};
+                                          .parameter = LOCUS_ADMIT_PROMPT};
 TB_STRATEGY(prompt);
 
 static const struct tb_strategy full = {.name = "paged-full",
                                         .summary = "blocks; reserves those of the whole sequence",
                                         .ops = &ops,
-                                        .parameter = FULL};
+                                        .parameter = LOCUS_ADMIT_FULL};
 TB_STRATEGY(full);
