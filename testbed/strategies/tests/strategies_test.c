@@ -25,10 +25,10 @@ struct bench {
     uint64_t admitted, refused, digest;
 };
 
-static void bench_open(struct bench *bench, const struct tb_strategy *strategy, uint32_t block_tokens)
+static void bench_open_bytes(struct bench *bench, const struct tb_strategy *strategy, uint32_t block_tokens, size_t token_bytes)
 {
     *bench = (struct bench){0};
-    cr_assert_eq(tb_kv_open(&bench->kv, POOL_TOKENS, 64, true), 0);
+    cr_assert_eq(tb_kv_open(&bench->kv, POOL_TOKENS, token_bytes, true), 0);
     bench->setup = (struct tb_strategy_setup){.strategy = strategy,
                                               .kv = &bench->kv,
                                               .block_tokens = block_tokens,
@@ -37,6 +37,11 @@ static void bench_open(struct bench *bench, const struct tb_strategy *strategy, 
                                               .watermark = 0.05};
     cr_assert_eq(strategy->ops->open(&bench->setup, &bench->state), 0, "%s", strategy->name);
     cr_assert_eq(tb_check_open(&bench->check, &bench->setup, bench->state, bench->why, sizeof bench->why), 0);
+}
+
+static void bench_open(struct bench *bench, const struct tb_strategy *strategy, uint32_t block_tokens)
+{
+    bench_open_bytes(bench, strategy, block_tokens, 64);
 }
 
 static void bench_close(struct bench *bench)
@@ -125,12 +130,12 @@ static int step(struct bench *bench, uint64_t *random)
     return error;
 }
 
-static uint64_t random_calls(const struct tb_strategy *strategy, uint32_t block_tokens, uint64_t seed)
+static uint64_t random_calls(const struct tb_strategy *strategy, uint32_t block_tokens, size_t token_bytes, uint64_t seed)
 {
     struct bench bench;
     struct tb_usage usage;
     uint64_t random = seed;
-    bench_open(&bench, strategy, block_tokens);
+    bench_open_bytes(&bench, strategy, block_tokens, token_bytes);
     for (uint32_t i = 0; i < CALLS; i++) {
         cr_assert_eq(step(&bench, &random), 0, "%s, call %u: %s", strategy->name, i, bench.why);
         usage_adds_up(&bench);
@@ -146,6 +151,7 @@ static uint64_t random_calls(const struct tb_strategy *strategy, uint32_t block_
     strategy->ops->usage(bench.state, 1, &usage);
     cr_expect_eq(usage.reserved, 0, "%s: %lu are reserved for nobody", strategy->name, (unsigned long)usage.reserved);
     bool narrow = !strncmp(strategy->name, "static-", 7) || !strncmp(strategy->name, "multi-slab", 10); // few or no seats of a size
+    narrow |= !strncmp(strategy->name, "caching", 7) && token_bytes * POOL_TOKENS < 20 << 20; // no segment
     cr_expect(narrow || bench.admitted > 100, "%s admitted %lu", strategy->name, (unsigned long)bench.admitted);
     bench_close(&bench);
     return bench.digest;
@@ -155,8 +161,10 @@ Test(strategies, every_member_keeps_every_token)
 {
     size_t members = 0;
     for (; tb_strategy_at(members); members++)
-        for (uint32_t block_tokens = 1; block_tokens <= 64 && !tb_strategy_at(members)->trap; block_tokens *= 8)
-            random_calls(tb_strategy_at(members), block_tokens, 5);
+        for (uint32_t block_tokens = 1; block_tokens <= 64 && !tb_strategy_at(members)->trap; block_tokens *= 8) {
+            random_calls(tb_strategy_at(members), block_tokens, 64, 5);
+            random_calls(tb_strategy_at(members), block_tokens, 36000, 6); // no multiple of anything in a strategy
+        }
     cr_expect_geq(members, 20);
 }
 
@@ -164,7 +172,7 @@ Test(strategies, equal_calls_have_equal_answers)
 {
     for (size_t i = 0; tb_strategy_at(i); i++)
         if (!tb_strategy_at(i)->trap)
-            cr_expect_eq(random_calls(tb_strategy_at(i), 16, 9), random_calls(tb_strategy_at(i), 16, 9), "%s",
+            cr_expect_eq(random_calls(tb_strategy_at(i), 16, 32768, 9), random_calls(tb_strategy_at(i), 16, 32768, 9), "%s",
                          tb_strategy_at(i)->name);
 }
 
@@ -343,6 +351,119 @@ Test(strategies, the_second_batch_has_the_pages_of_the_first)
         cr_expect_eq(same, 1);
     }
     bench_close(&bench);
+}
+
+// --- caching: tokens of 32 KiB, so 32 of them are 1 MiB and a segment of 20 MiB has 640 -----------------------------------------
+
+static void caching_open(struct bench *bench, const char *name)
+{
+    bench_open_bytes(bench, tb_strategy_find(name), 16, 32 << 10);
+}
+
+static uint64_t token_at(struct bench *bench, uint32_t at)
+{
+    uint32_t run;
+    char *address = bench->setup.strategy->ops->at(bench->state, at, 0, &run);
+    return (uint64_t)(address - bench->kv.base) / bench->kv.token_bytes;
+}
+
+// The first small one gets a segment of 64 tokens, the first large one of 640; the second ones lie in what is left of these.
+Test(caching, small_and_large_requests_have_segments_of_their_own)
+{
+    struct bench bench;
+    caching_open(&bench, "caching");
+    expect_admits(&bench, 0, 32, 0);
+    expect_admits(&bench, 1, 33, 0);
+    expect_admits(&bench, 2, 20, 0);
+    expect_admits(&bench, 3, 319, 0);
+    cr_expect_eq(token_at(&bench, 1), 64);
+    cr_expect_eq(token_at(&bench, 2), 32);
+    cr_expect_eq(token_at(&bench, 3), 64 + 33);
+    expect_admits(&bench, 4, 320, 0); // 10 MiB: a segment of its own
+    cr_expect_eq(token_at(&bench, 4), 64 + 640);
+    expect_admits(&bench, 5, 321, 0); // rounded up to 2 MiB, and what is left, 63 tokens, is split off
+    expect_admits(&bench, 6, 50, 0);
+    cr_expect_eq(token_at(&bench, 5), 64 + 640 + 320);
+    cr_expect_eq(token_at(&bench, 6), 64 + 640 + 320 + 321);
+    bench_close(&bench);
+}
+
+// Of 640 tokens 610 are wanted. The other 30 are less than 1 MiB and stay with it; 33 and more do not.
+Test(caching, a_remainder_of_less_than_a_mebibyte_is_not_split_off)
+{
+    struct bench bench;
+    struct tb_usage usage;
+    for (uint32_t i = 0; i < 2; i++) {
+        caching_open(&bench, "caching");
+        expect_admits(&bench, 0, 640, 0);
+        end(&bench, 0);
+        expect_admits(&bench, 1, i ? 607 : 610, 0);
+        bench.setup.strategy->ops->usage(bench.state, 1, &usage);
+        cr_expect_eq(usage.reserved, i ? 607 : 640);
+        bench_close(&bench);
+    }
+}
+
+// Two segments of 2,048 tokens are free. Neither is enough for 3,000: both go back to the region and are one piece again. While one
+// of them has a sequence in it, it stays.
+Test(caching, a_collection_makes_room_from_whole_segments)
+{
+    struct bench bench;
+    struct tb_usage usage;
+    caching_open(&bench, "caching");
+    expect_admits(&bench, 0, 2048, 0);
+    expect_admits(&bench, 1, 2048, 0);
+    end(&bench, 0);
+    expect_admits(&bench, 2, 40, 0);
+    end(&bench, 1);
+    bench.setup.strategy->ops->usage(bench.state, 1, &usage);
+    cr_expect_eq(usage.largest, 2048);
+    expect_admits(&bench, 0, 3000, -EAGAIN);
+    end(&bench, 2);
+    bench.setup.strategy->ops->usage(bench.state, 1, &usage);
+    cr_expect_eq(usage.largest, POOL_TOKENS);
+    expect_admits(&bench, 0, 3000, 0);
+    cr_expect_eq(token_at(&bench, 0), 0);
+    bench_close(&bench);
+}
+
+// The region is full but for a free segment of 128 MiB or 4,096 tokens, here all of it: 40 tokens are cut from it, or, when it
+// stays whole, it has to go back first, and the 40 get a segment of 640.
+Test(caching, a_block_of_128_mebibytes_stays_whole)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct bench bench;
+        caching_open(&bench, i ? "caching-max-split" : "caching");
+        expect_admits(&bench, 0, 4096, 0);
+        end(&bench, 0);
+        expect_admits(&bench, 1, 40, 0);
+        expect_admits(&bench, 2, 2000, 0); // from the region, or from the rest of the segment
+        end(&bench, 1);
+        expect_admits(&bench, 3, 640, 0); // the segment of 640, or the beginning of the old one: 40 and no more
+        cr_expect_eq(token_at(&bench, 3), i ? 0 : 2040);
+        bench_close(&bench);
+    }
+}
+
+// Six pieces of 640 tokens. Every other one is freed: first-fit and segments have no room for 1,500 in one piece; addresses have.
+Test(caching, mapped_pieces_need_not_lie_together)
+{
+    static const char *const names[] = {"first-fit", "caching", "caching-expandable"};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct bench bench;
+        caching_open(&bench, names[i]);
+        for (uint32_t s = 0; s < 6; s++)
+            expect_admits(&bench, s, 640, 0);
+        for (uint32_t s = 0; s < 6; s += 2)
+            end(&bench, s);
+        expect_admits(&bench, 0, 1900, i == 2 ? 0 : -EAGAIN);
+        if (i == 2)
+            cr_expect_eq(bench.setup.strategy->ops->extend(bench.state, 0, 1800), 0);
+        cr_expect_eq(i == 2 ? tb_check_extended(&bench.check, 0, 1800) : 0, 0);
+        for (uint32_t s = i == 2 ? 0 : 1; s < 6; s += s ? 2 : 1)
+            end(&bench, s);
+        bench_close(&bench);
+    }
 }
 
 // --- extents ---------------------------------------------------------------------------------------------------------------------
