@@ -249,11 +249,13 @@ static const struct tb_strategy_ops ops = {
 static const struct tb_strategy unlimited = {.name = "caching",
                                              .summary = "PyTorch's: blocks cut from cached segments, exact length",
                                              .ops = &ops,
-                                             .parameter = NO_MAX_SPLIT};
+                                             .parameter = NO_MAX_SPLIT,
+                                             .promises = true};
 TB_STRATEGY(unlimited);
 
 static const struct tb_strategy limited = {.name = "caching-max-split",
                                            .summary = "the same, but blocks from 128 MiB on stay whole",
                                            .ops = &ops,
-                                           .parameter = 128 * TB_MIB};
+                                           .parameter = 128 * TB_MIB,
+                                           .promises = true};
 TB_STRATEGY(limited);

@@ -336,5 +336,6 @@ static const struct tb_strategy_ops ops = {
 
 static const struct tb_strategy expandable = {.name = "caching-expandable",
                                               .summary = "the same in one range of addresses, with memory mapped by 20 MiB",
-                                              .ops = &ops};
+                                              .ops = &ops,
+                                              .promises = true};
 TB_STRATEGY(expandable);

@@ -225,5 +225,6 @@ TB_STRATEGY(prompt);
 static const struct tb_strategy full = {.name = "paged-full",
                                         .summary = "blocks; reserves those of the whole sequence",
                                         .ops = &ops,
-                                        .parameter = FULL};
+                                        .parameter = FULL,
+                                        .promises = true};
 TB_STRATEGY(full);
