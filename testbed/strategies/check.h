@@ -4,18 +4,20 @@
 //
 // Each token gets a tag when it appears: of the id that its prompt has at that place, else of its sequence and position. A fork
 // begins with the tags of the other. All tags of a sequence are compared before each fork and cut, when it is first extended after
-// a fork, and at its release. What a strategy holds is compared before and after a call that it refuses, an admission, and the first
-// extension of a sequence.
+// a fork, and at its release; and whose place a token gets is asked when it appears. What a strategy holds is compared before and
+// after a call that it refuses, an admission, and the first extension of a sequence.
 //
 // A finding begins with the name of the fault:
-//   two owners            a token holds what another live one wrote, or its place has two owners by the strategy's own books
-//   a skipped copy        of two that were forked, one wrote where the other reads, or one began without what it forked
-//   a reference too few   it was shared, another who shared it has left, and it went with them; or more is free than there is
-//   a reference too many  when nobody is live, something is held
-//   a place lost          a token does not hold what was written; an admission is refused although nobody is live
-//   a promise not kept    a strategy that admits for good (`promises`) refuses an extension
+//   two owners               a token holds what another sequence wrote
+//   a skipped copy           of two that were forked, one wrote where the other reads, or began without what it forked
+//   a reference too few      tokens that were shared have gone to somebody else; or, at the end, more is free than there is
+//   a reference too many     nobody is live, and something is held
+//   a place lost             a token does not hold what was written; an admission is refused although nobody is live
+//   a promise not kept       a strategy that admits for good (`promises`) refuses an extension
 //   kept by one that failed  a refused call left less free than before
-//   waste                 an extension took memory although the sequence had room
+//   waste                    an extension took memory although the sequence had room
+// What a strategy's own audit finds is in its words. Which of a fork's two should have copied is not known, so a copy that was
+// forgotten and a place that was taken over while two hold it have the same name.
 #ifndef TB_CHECK_H
 #define TB_CHECK_H
 
@@ -27,8 +29,11 @@ struct tb_check {
     struct tb_checked *sequence; // [sequences]
     uint32_t high;              // no higher one was ever live
     uint32_t live;
+    bool copying;               // what is compared now was forked and may just have been copied
     uint32_t audits;            // after a fork, so far: each may take long
     uint64_t serial;            // of the last writer
+    uint32_t *writer;           // sequences, by the lowest bits of their serials
+    uint32_t writer_mask;
     struct tb_usage empty;      // when it was opened
     struct tb_usage before;     // the call that was asked for
     bool asked;
