@@ -174,10 +174,13 @@ static int walk(const struct tb_check *check, uint32_t at, uint32_t from, uint32
             while (from >= part->end)
                 part++;
             uint64_t *tag = tb_kv_tag(kv, address), wanted = tag_of(part, from), before = *tag;
-            if (work == COMPARE && before != wanted)
-                return differs(check, at, from, before);
+            if (work == COMPARE) {
+                if (before != wanted)
+                    return differs(check, at, from, before);
+                continue;
+            }
             *tag = wanted;
-            if (work == WRITE && before && !(before & OF_ID) && before >> 33 != seen) {
+            if (before && !(before & OF_ID) && before >> 33 != seen) {
                 seen = before >> 33; // one of another's tokens is enough
                 error = taken(check, at, from, address, before);
             }
@@ -284,7 +287,7 @@ static int parts(struct tb_check *check, uint32_t at)
     check->copying = true;
     int error = walk(check, at, 0, check->sequence[at].tokens, COMPARE);
     check->copying = false;
-    if (error || check->audits == AUDITS_MAX)
+    if (error || check->audits >= AUDITS_MAX)
         return error;
     check->audits++;
     return check->setup->strategy->ops->audit(check->state, check->why, check->why_bytes);

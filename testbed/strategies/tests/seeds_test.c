@@ -73,7 +73,7 @@ Test(seeds, a_branch_that_leaves_frees_its_owners_pages)
 {
     struct bench bench;
     bench_open(&bench, tb_strategy_find("seed-refcount"), 16);
-    cr_expect_eq(admit(&bench, 0, 32, 64), 0);
+    cr_assert_eq(admit(&bench, 0, 32, 64), 0);
     cr_expect_eq(fork_of(&bench, 0, 1), 0);
     end(&bench, 1);
     cr_expect_eq(admit(&bench, 2, 16, 64), -EBADMSG);
@@ -95,8 +95,8 @@ Test(seeds, two_that_hold_half_each_never_go_on)
     const struct tb_prompt wanted = {.tokens = 150 * 16};
     uint32_t cached;
     bench_open(&bench, tb_strategy_find("seed-ensure-capacity"), 16);
-    cr_expect_eq(admit(&bench, 0, 100 * 16, 100 * 16), 0);
-    cr_expect_eq(admit(&bench, 1, 60 * 16, 60 * 16), 0);
+    cr_assert_eq(admit(&bench, 0, 100 * 16, 100 * 16), 0);
+    cr_assert_eq(admit(&bench, 1, 60 * 16, 60 * 16), 0);
     cr_expect_eq(admit(&bench, 2, 150 * 16, 150 * 16), -EBADMSG);
     cr_expect_str_eq(bench.why, "strategy seed-ensure-capacity: kept by one that failed: 1536 tokens are held for sequence 2, "
                                 "which was refused");
@@ -117,10 +117,10 @@ Test(seeds, a_page_that_is_freed_twice_has_two_owners)
 {
     struct bench bench;
     bench_open(&bench, tb_strategy_find("seed-free-page"), 16);
-    cr_expect_eq(admit(&bench, 0, 32, 64), 0);
+    cr_assert_eq(admit(&bench, 0, 32, 64), 0);
     cr_expect_eq(tb_check_cut(&bench.check, 0, 16), 0);
     bench.setup.strategy->ops->cut(bench.state, 0, 16);
-    cr_expect_eq(admit(&bench, 1, 16, 64), 0);
+    cr_assert_eq(admit(&bench, 1, 16, 64), 0);
     end(&bench, 0);
     cr_expect_eq(admit(&bench, 2, 32, 64), -EBADMSG);
     expect_fault(&bench, "two owners");
@@ -132,8 +132,8 @@ Test(seeds, two_are_admitted_on_the_same_pages)
 {
     struct bench bench;
     bench_open(&bench, tb_strategy_find("seed-can-admit"), 16);
-    cr_expect_eq(admit(&bench, 0, 16, 150 * 16), 0);
-    cr_expect_eq(admit(&bench, 1, 16, 150 * 16), 0);
+    cr_assert_eq(admit(&bench, 0, 16, 150 * 16), 0);
+    cr_assert_eq(admit(&bench, 1, 16, 150 * 16), 0);
     cr_expect_eq(extend(&bench, 0, 149 * 16), 0);
     cr_expect_eq(extend(&bench, 1, 105 * 16), 0);
     cr_expect_eq(extend(&bench, 1, 16), -EBADMSG);
@@ -148,7 +148,7 @@ Test(seeds, every_extension_takes_a_block)
     struct bench bench;
     struct tb_usage usage;
     bench_open(&bench, tb_strategy_find("seed-extend"), 16);
-    cr_expect_eq(admit(&bench, 0, 630, 830), 0);
+    cr_assert_eq(admit(&bench, 0, 630, 830), 0);
     cr_expect_eq(extend(&bench, 0, 1), -EBADMSG);
     cr_expect_str_eq(bench.why, "strategy seed-extend: waste: sequence 0 had room for 640 tokens, needs 631, and took room for "
                                 "16 more");
@@ -163,7 +163,7 @@ Test(seeds, a_copy_is_tagged_with_the_old_owner)
 {
     struct bench bench;
     bench_open(&bench, tb_strategy_find("seed-copy-on-write"), 16);
-    cr_expect_eq(admit(&bench, 0, 20, 64), 0);
+    cr_assert_eq(admit(&bench, 0, 20, 64), 0);
     cr_expect_eq(fork_of(&bench, 0, 1), 0);
     cr_expect_eq(extend(&bench, 1, 1), -EBADMSG);
     cr_expect_str_eq(bench.why, "strategy seed-copy-on-write: two owners: block 253 was taken for request 2 and is tagged as that "
@@ -176,13 +176,13 @@ Test(seeds, a_joined_block_is_given_to_two)
 {
     struct bench bench;
     bench_open_bytes(&bench, tb_strategy_find("seed-caching-free"), 16, 32 << 10);
-    cr_expect_eq(admit(&bench, 0, 192, 192), 0);
+    cr_assert_eq(admit(&bench, 0, 192, 192), 0);
     end(&bench, 0);
     for (uint32_t i = 0; i < 3; i++)
-        cr_expect_eq(admit(&bench, i, 64, 64), 0);
+        cr_assert_eq(admit(&bench, i, 64, 64), 0);
     end(&bench, 0);
     end(&bench, 1);
-    cr_expect_eq(admit(&bench, 3, 128, 128), 0);
+    cr_assert_eq(admit(&bench, 3, 128, 128), 0);
     cr_expect_eq(admit(&bench, 4, 64, 64), -EBADMSG);
     expect_fault(&bench, "two owners");
     bench_close(&bench);
@@ -194,7 +194,7 @@ Test(seeds, a_collection_skips_every_other_segment)
     struct bench bench;
     bench_open_bytes(&bench, tb_strategy_find("seed-collection"), 16, 32 << 10);
     for (uint32_t i = 0; i < 4; i++)
-        cr_expect_eq(admit(&bench, i, 1024, 1024), 0);
+        cr_assert_eq(admit(&bench, i, 1024, 1024), 0);
     for (uint32_t i = 0; i < 4; i++)
         end(&bench, i);
     cr_expect_eq(admit(&bench, 0, 2048, 2048), -EBADMSG);
@@ -211,7 +211,7 @@ Test(seeds, a_copy_that_is_forgotten_is_found)
     struct bench bench;
     uint32_t run;
     bench_open(&bench, tb_strategy_find("seed-refcount"), 16);
-    cr_expect_eq(admit(&bench, 0, 20, 64), 0);
+    cr_assert_eq(admit(&bench, 0, 20, 64), 0);
     cr_expect_eq(fork_of(&bench, 0, 1), 0);
     cr_assert_eq(bench.setup.strategy->ops->extend(bench.state, 1, 1), 0);
     *tb_kv_tag(&bench.kv, bench.setup.strategy->ops->at(bench.state, 1, 17, &run)) = 0; // the copy's second token
