@@ -179,7 +179,8 @@ static uint32_t whole_ones(struct caching *caching)
             if (whole(block) && count < caching->whole_room)
                 caching->whole[count++] = block;
         }
-    qsort(caching->whole, count, sizeof(struct tb_block *), by_start);
+    if (count)
+        qsort(caching->whole, count, sizeof(struct tb_block *), by_start);
     return count;
 }
 
