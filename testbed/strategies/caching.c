@@ -201,12 +201,14 @@ static uint64_t longest_piece(struct caching *caching)
     return longest;
 }
 
-// A cached block, or a new segment: 10 MiB or more may be all of it, else only small requests fit.
+// A cached block, or a new segment: all of it if that is 10 MiB in whole tokens, else only a small request.
 static uint64_t largest(struct caching *caching)
 {
-    uint64_t piece = longest_piece(caching), bytes = 0;
-    if (piece >= TB_CACHING_SMALL_SEGMENT)
-        bytes = piece >= OWN_SEGMENT ? piece / ROUND * ROUND : TB_CACHING_SMALL;
+    uint64_t piece = longest_piece(caching), bytes = piece / ROUND * ROUND, token_bytes = caching->base.setup->kv->token_bytes;
+    if (segment_bytes(tb_round_up(bytes / token_bytes * token_bytes, UNIT)) > piece)
+        bytes = TB_CACHING_SMALL;
+    if (piece < TB_CACHING_SMALL_SEGMENT)
+        bytes = 0;
     for (size_t i = 0; i < TB_CACHING_POOLS; i++) {
         const struct tb_block_set *set = &caching->base.set[i];
         uint64_t last = set->count ? set->block[set->count - 1]->bytes : 0;

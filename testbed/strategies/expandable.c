@@ -290,10 +290,11 @@ static void *expandable_at(void *state, uint32_t sequence, uint32_t position, ui
 
 // --- usage ---------------------------------------------------------------------------------------------------------------------
 
-// The longest run of addresses between two sequences, as far as there is memory after a collection.
-static uint64_t largest(const struct expandable *expandable)
+// The longest run of addresses between two sequences, as far as there is memory after a collection. Not exact: a collection of the
+// other pool may make a piece more, and the search for a hole stops at the first that is long enough, though another may lack less.
+static uint64_t largest_in(const struct expandable *expandable, uint8_t pool)
 {
-    const struct range *range = &expandable->range[TB_CACHING_POOL_LARGE];
+    const struct range *range = &expandable->range[pool];
     uint64_t pieces = pieces_free(expandable, range), run = 0, kept = 0, longest = 0;
     for (const struct tb_block *block = range->first; block; block = block->next)
         pieces += !block->taken && has_memory(block) ? whole_pieces(range, block) : 0;
@@ -307,6 +308,13 @@ static uint64_t largest(const struct expandable *expandable)
         longest = bytes > longest ? bytes : longest;
     }
     return longest;
+}
+
+static uint64_t largest(const struct expandable *expandable)
+{
+    uint64_t small = largest_in(expandable, TB_CACHING_POOL_SMALL), large = largest_in(expandable, TB_CACHING_POOL_LARGE);
+    small = small < TB_CACHING_SMALL ? small : TB_CACHING_SMALL;
+    return large > small ? large : small;
 }
 
 static void expandable_usage(void *state, uint64_t below, struct tb_usage *out)

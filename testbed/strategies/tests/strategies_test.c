@@ -48,6 +48,32 @@ Test(strategies, equal_calls_have_equal_answers)
                          tb_strategy_at(i)->name);
 }
 
+// Of a state that random calls made: the longest that is said to fit is admitted, and one token more is not.
+Test(strategies, the_largest_is_admitted_and_no_more)
+{
+    static const char *const names[] = {"first-fit", "best-fit", "caching", "caching-max-split"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (uint64_t seed = 1; seed <= 300; seed++) {
+            struct bench bench;
+            struct tb_usage usage;
+            uint64_t random = seed;
+            uint32_t at = 0;
+            bench_open_bytes(&bench, tb_strategy_find(names[i]), 16, 36000);
+            for (uint32_t call = 0; call < 20 + seed; call++)
+                cr_assert_eq(bench_step(&bench, &random), 0, "%s", bench.why);
+            while (at < SEQUENCES && bench.tokens[at])
+                at++;
+            bench.setup.strategy->ops->usage(bench.state, 1, &usage);
+            if (at < SEQUENCES) {
+                cr_expect_neq(admit(&bench, at, 1, (uint32_t)usage.largest + 1), 0, "%s", names[i]);
+                if (usage.largest > 0)
+                    cr_expect_eq(admit(&bench, at, 1, (uint32_t)usage.largest), 0, "%s: %lu", names[i],
+                                 (unsigned long)usage.largest);
+            }
+            bench_close(&bench);
+        }
+}
+
 Test(strategies, the_list_is_in_order_and_every_name_is_found)
 {
     for (size_t i = 0; tb_strategy_at(i); i++) {
