@@ -96,10 +96,9 @@ void *locus_domain_address(const struct locus_domain *domain, locus_block block)
 // Borrowed blocks leave a table only by retire and push: locus_owner_truncate() refuses them with -EXDEV.
 int locus_domain_grow(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint32_t count);
 
-// locus_owner_write() (share.h) for a table with blocks of several homes. Foreign blocks among those that are written are always
-// copied, to this home: so a copy lies on the writer's node, and no other owner is asked. Their handles are appended to `leavers`,
-// a LIVE table laid out for all homes, which gets the table's tag and still holds their blocks; retire and push it when it suits
-// you. New blocks are the home's own. -ENOSPC also if `leavers` is full, -EINVAL if it holds blocks of another tag. Owner context.
+// locus_owner_write() (share.h) for a table with blocks of several homes. A foreign block that is written is always copied, to this
+// home: no other owner is asked. Its handle goes into `leavers`, a LIVE table for all homes, which gets the table's tag; retire and
+// push it when it suits you. -ENOSPC also if `leavers` is full, -EINVAL if it holds blocks of another tag. Owner context.
 int locus_domain_write(struct locus_domain *domain, uint32_t home, struct locus_table *table, uint64_t first, uint64_t count,
                        uint32_t planes, struct locus_table *leavers);
 

@@ -120,23 +120,27 @@ int server_admit(struct server *server, uint32_t slot, uint32_t request, uint32_
     int error = prompt.ids_tokens ? record(server, (struct tb_call){now_us >> 32, 0, (uint32_t)now_us, TB_CALL_CLOCK, false}) : 0;
     if (error)
         return error;
+    if (server->config->tags)
+        tb_check_ask(&server->check, slot, 0);
     error = server->config->strategy->ops->admit(server->state, slot, &prompt, most, cached);
     if (error && error != -EAGAIN)
         return error;
     int failed = record(server, (struct tb_call){slot, tokens, request, TB_CALL_ADMIT, error == -EAGAIN});
-    if (!failed && !error && server->config->tags)
-        failed = tb_check_admitted(&server->check, slot, &prompt, *cached);
+    if (!failed && server->config->tags)
+        failed = error ? tb_check_refused(&server->check, slot) : tb_check_admitted(&server->check, slot, &prompt, *cached);
     return failed ? failed : error;
 }
 
 int server_extend(struct server *server, uint32_t slot, uint32_t tokens)
 {
+    if (server->config->tags)
+        tb_check_ask(&server->check, slot, tokens);
     int error = server->config->strategy->ops->extend(server->state, slot, tokens);
     if (error && error != -EAGAIN)
         return error;
     int failed = record(server, (struct tb_call){slot, tokens, 0, TB_CALL_EXTEND, error == -EAGAIN});
-    if (!failed && !error && server->config->tags)
-        failed = tb_check_extended(&server->check, slot, tokens);
+    if (!failed && server->config->tags)
+        failed = error ? tb_check_refused(&server->check, slot) : tb_check_extended(&server->check, slot, tokens);
     return failed ? failed : error;
 }
 

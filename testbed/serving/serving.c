@@ -384,9 +384,9 @@ static int serve(struct server *server)
     int error = 0;
     while (!error && (server->live_count || server->thrown_count || server->next < server->scenario->count))
         error = step(server);
-    if (!error && server->config->strategy->ops->audit(server->state, server->why->text, sizeof server->why->text))
-        error = -EBADMSG;
-    return error;
+    if (error || server->config->tags)
+        return error ? error : tb_check_end(&server->check);
+    return server->config->strategy->ops->audit(server->state, server->why->text, sizeof server->why->text);
 }
 
 int tb_serve(const struct tb_serving_config *config, struct tb_served *out, struct tb_why *why)

@@ -207,5 +207,8 @@ static const struct tb_strategy_ops ops = {
     .audit = buddy_audit,
 };
 
-static const struct tb_strategy buddies = {.name = "buddy", .summary = "a power of two of 16 tokens", .ops = &ops};
+static const struct tb_strategy buddies = {.name = "buddy",
+                                           .summary = "a power of two of 16 tokens",
+                                           .ops = &ops,
+                                           .promises = true};
 TB_STRATEGY(buddies);

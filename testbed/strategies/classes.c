@@ -302,17 +302,20 @@ static const struct tb_strategy_ops ops = {
 static const struct tb_strategy pow2 = {.name = "slab-pow2",
                                         .summary = "one block of a power of two of tokens, in slabs by size",
                                         .ops = &ops,
-                                        .parameter = POW2};
+                                        .parameter = POW2,
+                                        .promises = true};
 TB_STRATEGY(pow2);
 
 static const struct tb_strategy parts = {.name = "multi-slab",
                                          .summary = "one block of four sizes, each with its part of the region",
                                          .ops = &ops,
-                                         .parameter = PARTS};
+                                         .parameter = PARTS,
+                                         .promises = true};
 TB_STRATEGY(parts);
 
 static const struct tb_strategy many = {.name = "multi-slab-blocks",
                                         .summary = "many blocks of one of four sizes",
                                         .ops = &ops,
-                                        .parameter = PARTS_MANY};
+                                        .parameter = PARTS_MANY,
+                                        .promises = true};
 TB_STRATEGY(many);

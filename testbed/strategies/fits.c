@@ -79,17 +79,20 @@ static const struct tb_strategy_ops ops = {
 static const struct tb_strategy first = {.name = "first-fit",
                                          .summary = "one piece of the exact length, the lowest that fits",
                                          .ops = &ops,
-                                         .parameter = FIRST};
+                                         .parameter = FIRST,
+                                         .promises = true};
 TB_STRATEGY(first);
 
 static const struct tb_strategy best = {.name = "best-fit",
                                         .summary = "one piece of the exact length, from the shortest hole",
                                         .ops = &ops,
-                                        .parameter = BEST};
+                                        .parameter = BEST,
+                                        .promises = true};
 TB_STRATEGY(best);
 
 static const struct tb_strategy compacting = {.name = "compact",
                                               .summary = "first-fit that moves pieces together when it has to",
                                               .ops = &ops,
-                                              .parameter = COMPACT};
+                                              .parameter = COMPACT,
+                                              .promises = true};
 TB_STRATEGY(compacting);

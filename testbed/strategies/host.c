@@ -189,10 +189,8 @@ static const struct tb_strategy_ops ops = {
     .audit = host_audit,
 };
 
-static const struct tb_strategy mallocs = {.name = "malloc",
-                                           .summary = "one malloc of the exact length",
-                                           .ops = &ops,
-                                           .parameter = MALLOC};
+static const struct tb_strategy mallocs = {
+    .name = "malloc", .summary = "one malloc of the exact length", .ops = &ops, .parameter = MALLOC, .promises = true};
 TB_STRATEGY(mallocs);
 
 static const struct tb_strategy virtuals = {.name = "virtual",

@@ -233,5 +233,6 @@ TB_STRATEGY(prompt);
 static const struct tb_strategy full = {.name = "paged-full",
                                         .summary = "blocks; reserves those of the whole sequence",
                                         .ops = &ops,
-                                        .parameter = LOCUS_ADMIT_FULL};
+                                        .parameter = LOCUS_ADMIT_FULL,
+                                        .promises = true};
 TB_STRATEGY(full);

@@ -128,26 +128,18 @@ static const struct tb_strategy_ops ops = {
     .audit = static_audit,
 };
 
-static const struct tb_strategy longest = {.name = "static",
-                                           .summary = "room for the trace's longest request, for each",
-                                           .ops = &ops,
-                                           .parameter = 0};
+static const struct tb_strategy longest = {
+    .name = "static", .summary = "room for the trace's longest request, for each", .ops = &ops, .parameter = 0, .promises = true};
 TB_STRATEGY(longest);
 
-static const struct tb_strategy of_2048 = {.name = "static-2048",
-                                           .summary = "room for 2,048 tokens, for each",
-                                           .ops = &ops,
-                                           .parameter = 2048};
+static const struct tb_strategy of_2048 = {
+    .name = "static-2048", .summary = "room for 2,048 tokens, for each", .ops = &ops, .parameter = 2048, .promises = true};
 TB_STRATEGY(of_2048);
 
-static const struct tb_strategy of_4096 = {.name = "static-4096",
-                                           .summary = "room for 4,096 tokens, for each",
-                                           .ops = &ops,
-                                           .parameter = 4096};
+static const struct tb_strategy of_4096 = {
+    .name = "static-4096", .summary = "room for 4,096 tokens, for each", .ops = &ops, .parameter = 4096, .promises = true};
 TB_STRATEGY(of_4096);
 
-static const struct tb_strategy of_8192 = {.name = "static-8192",
-                                           .summary = "room for 8,192 tokens, for each",
-                                           .ops = &ops,
-                                           .parameter = 8192};
+static const struct tb_strategy of_8192 = {
+    .name = "static-8192", .summary = "room for 8,192 tokens, for each", .ops = &ops, .parameter = 8192, .promises = true};
 TB_STRATEGY(of_8192);

@@ -84,6 +84,7 @@ struct tb_strategy {
     const struct tb_strategy_ops *ops;
     uint64_t parameter;         // what tells the members of one file apart
     uint32_t calls_timed;       // execute only so many of a record, because each takes long; 0: all
+    bool promises;              // who is admitted has room for all of `most`: no extension is refused
     bool trap;                  // a faulty listing, kept to show how it fails: never ranked
     bool needs_ids;             // makes sense only with a trace that has ids
 };

@@ -58,6 +58,8 @@ Test(serving, the_fixed_pool_model_gives_the_published_counts)
         {"static-4096", 16, 46698, 0, 0, 0},
         {"static-8192", 16, 94975, 0, 0, 0},
         {"first-fit", 16, 20217, 19740, 0, 0},
+        {"caching", 16, 22316, 21842, 0, 0},
+        {"caching-max-split", 16, 20783, 20321, 0, 0},
         {"paged-full", 16, 17038, 0, 0, 0},
         {"paged-prompt", 16, 14908, 0, 1302, 1494188},
         {"paged", 16, 15633, 0, 0, 0},
@@ -67,6 +69,7 @@ Test(serving, the_fixed_pool_model_gives_the_published_counts)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tb_serving_config config = config_of(scenario, rows[i].strategy);
         config.block_tokens = rows[i].block_tokens;
+        config.token_bytes = 32 << 10; // the thresholds of `caching` are bytes
         const struct tb_served *got = serve(&config);
         cr_expect_eq(got->steps, rows[i].steps, "%s: %lu steps", rows[i].strategy, (unsigned long)got->steps);
         cr_expect_eq(got->blocked, rows[i].blocked, "%s: %lu blocked", rows[i].strategy, (unsigned long)got->blocked);
