@@ -31,9 +31,10 @@ class OwnerConfig(c.Structure):
 
 
 class PoolStats(c.Structure):
-    _fields_ = [("allocated", c.c_uint64), ("freed", c.c_uint64), ("refused", c.c_uint64 * 4), ("blocks", c.c_uint32),
+    _fields_ = [("allocated", c.c_uint64), ("freed", c.c_uint64), ("refused", c.c_uint64 * 5), ("blocks", c.c_uint32),
                 ("blocks_free", c.c_uint32), ("blocks_worn", c.c_uint32), ("outstanding", c.c_uint32),
-                ("outstanding_high", c.c_uint32), ("distinct_high", c.c_uint32)]
+                ("outstanding_high", c.c_uint32), ("distinct_high", c.c_uint32), ("blocks_kept", c.c_uint32),
+                ("sharers", c.c_uint64)]
 
 
 P, U32, U64 = c.c_void_p, c.c_uint32, c.c_uint64
