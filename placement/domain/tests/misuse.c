@@ -15,6 +15,9 @@ static struct locus_pool *pool;
 static struct locus_owner *owner;
 static struct locus_domain *domain;
 static struct locus_table *table;
+static struct locus_prefix *prefix;
+static struct locus_promises *promises;
+static struct locus_promise promise;
 
 // A mistake, and what liblocus answers to it.
 #define ANSWERS(name, right)                                                                                                       \
@@ -80,6 +83,15 @@ ANSWERS(home_node, locus_domain_node(domain, 5) == LOCUS_NODE_ANY)
 ANSWERS(role_domain_grow, locus_domain_grow(domain, 0, table, 1) == -EPERM)
 ANSWERS(role_domain_drain, locus_domain_drain(domain, 0) == 0)
 
+static const uint64_t id = 1;
+ANSWERS(share_fork, locus_owner_fork(owner, table, table) == -EPERM)
+ANSWERS(share_write, locus_owner_write(owner, table, 0, 1, 1) == -EPERM)
+ANSWERS(share_match, locus_prefix_match(prefix, 0, &id, 1, table) == -EPERM)
+ANSWERS(share_publish, locus_prefix_publish(prefix, &id, 1, table) == -EPERM)
+ANSWERS(share_shrink, locus_prefix_shrink(prefix, 1) == 0)
+ANSWERS(promise_grow, locus_promise_grow(promises, &promise, table, 1) == -EPERM)
+ANSWERS(home_write, locus_domain_write(domain, 5, table, 0, 1, 1, table) == -EINVAL)
+
 static const struct misuse {
     const char *name, *call, *rule;
     int (*make)(void); // answers whether the library's answer was the right one
@@ -101,6 +113,13 @@ static const struct misuse {
     {"close-a-pool-under-its-owner", "locus_pool_close", "owner", close_pool, 0},
     {"free-twice-and-tell-nobody", "locus_pool_free_bulk", "freed twice", free_twice, 0},
     {"address-of-a-free-block", "locus_pool_address", "not live", address_of_free, 0},
+    {"fork-without-the-role", "locus_owner_fork", "role", share_fork, 1},
+    {"write-without-the-role", "locus_owner_write", "role", share_write, 1},
+    {"match-without-the-role", "locus_prefix_match", "role", share_match, 1},
+    {"publish-without-the-role", "locus_prefix_publish", "role", share_publish, 1},
+    {"shrink-without-the-role", "locus_prefix_shrink", "role", share_shrink, 1},
+    {"promised-grow-without-the-role", "locus_promise_grow", "role", promise_grow, 1},
+    {"write-in-no-home", "locus_domain_write", "no home 5", home_write, 0},
     {"grow-in-no-home", "locus_domain_grow", "no home 5", home_grow, 0},
     {"drain-in-no-home", "locus_domain_drain", "no home 5", home_drain, 0},
     {"reclaimed-in-no-home", "locus_domain_next_reclaimed", "no home 5", home_reclaimed, 0},
@@ -124,10 +143,18 @@ static int make(const struct misuse *misuse)
            right;
 }
 
+static int set_up_sharing(void)
+{
+    struct locus_prefix_config cache = {.size = sizeof cache, .owner = owner};
+    struct locus_promises_config admission = {.size = sizeof admission, .owner = owner};
+    int error = locus_prefix_open(&prefix, &cache);
+    return error ? error : locus_promises_open(&promises, &admission);
+}
+
 // One pool with an owner, one domain of two homes; this thread holds all roles.
 static int set_up(void)
 {
-    struct locus_pool_config memory = {.size = sizeof memory, .blocks = 8, .block_bytes = 64};
+    struct locus_pool_config memory = {.size = sizeof memory, .blocks = 8, .block_bytes = 64, .shared = true};
     if (locus_pool_open(&pool, &memory))
         return 0;
     struct locus_owner_config role = {.size = sizeof role, .pool = pool, .lanes = 1};
@@ -139,7 +166,7 @@ static int set_up(void)
     table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(2, 4));
     return table && locus_table_init(table, 2, 4, 16) == 0 && locus_owner_open(&owner, &role) == 0 &&
            locus_owner_adopt(owner) == 0 && locus_owner_grow(owner, table, 1) == 0 && locus_domain_open(&domain, &homes) == 0 &&
-           locus_owner_adopt(locus_domain_owner(domain, 0)) == 0;
+           locus_owner_adopt(locus_domain_owner(domain, 0)) == 0 && set_up_sharing() == 0;
 }
 
 int main(int argc, char **argv)
