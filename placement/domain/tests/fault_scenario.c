@@ -3,9 +3,9 @@
 // One walk through the whole library, to be run once for every call that can fail (fault_sweep.sh with fault_inject.c).
 //
 // A mapped and bound pool of home 0, whose owner is a spawned thread, and a heap pool of home 1, whose owner is main, share one
-// table: both grow it, owner 0 retires it, main pushes it, both drain it. In every case: each function returns 0 or the injected
-// error, no thread waits for one that was never started, every block is home in the end, and all memory from the heap and the
-// kernel is given back.
+// table: both grow it, owner 0 retires it, main pushes it, both drain it. Before that the pool of home 1, which is shared, has a
+// fork, a copy, a prefix cache and a promise. In every case: each function returns 0 or the injected error, no thread waits for
+// one that was never started, every block is home in the end, and all memory from the heap and the kernel is given back.
 //
 // The walk is done twice. The first is never disturbed: it proves that the scenario works here, and lets the C library take
 // what it keeps for good (thread stacks, dynamic loading), which would otherwise look like leaks.
@@ -185,6 +185,7 @@ static int pools(struct scene *scene)
     config.reuse = LOCUS_REUSE_FIFO;
     config.policy = LOCUS_POLICY_FIRST_TOUCH;
     config.node = LOCUS_NODE_ANY;
+    config.tags = config.shared = true;
     return locus_pool_open(&scene->pool[1], &config);
 }
 
@@ -208,6 +209,52 @@ static int owners(struct scene *scene)
     if (!scene->table)
         return -ENOMEM;
     return locus_table_init(scene->table, 2, 16, TOKENS_PER_BLOCK);
+}
+
+static int share(struct scene *scene, struct locus_prefix *prefix, struct locus_promises *promises, struct locus_table *fork)
+{
+    struct locus_owner *owner = scene->owner[1];
+    struct locus_promise promise = {0};
+    const uint64_t ids[] = {1, 2};
+    int result = locus_promise_admit(promises, &promise, 3, 4);
+    if (!result)
+        result = locus_promise_grow(promises, &promise, scene->table, 3);
+    if (!result && !EXPECT(scene, locus_prefix_publish(prefix, ids, 2, scene->table) == 2))
+        result = -EIO;
+    if (!result)
+        result = locus_owner_fork(owner, scene->table, fork);
+    if (!result)
+        result = locus_owner_write(owner, fork, 2 * TOKENS_PER_BLOCK + 1, 1, 1);
+    EXPECT(scene, result || fork->blocks[2] != scene->table->blocks[2]);
+    EXPECT(scene, locus_owner_truncate(owner, fork, 0) == 0 && locus_owner_truncate(owner, scene->table, 0) == 0);
+    if (!result)
+        EXPECT(scene, locus_prefix_match(prefix, 1, ids, 2, fork) == 2 && locus_owner_truncate(owner, fork, 0) == 0);
+    locus_promise_end(promises, &promise);
+    return result;
+}
+
+static int sharing(struct scene *scene)
+{
+    struct locus_prefix_config cache = {.size = sizeof cache, .owner = scene->owner[1]};
+    struct locus_promises_config admission = {.size = sizeof admission, .owner = scene->owner[1]};
+    struct locus_prefix *prefix = NULL;
+    struct locus_promises *promises = NULL;
+    struct locus_table *fork = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(2, 16));
+    int result = fork ? locus_table_init(fork, 2, 16, TOKENS_PER_BLOCK) : -ENOMEM;
+    if (!result)
+        result = locus_owner_adopt(scene->owner[1]);
+    if (!result) {
+        result = locus_prefix_open(&prefix, &cache);
+        if (!result)
+            result = locus_promises_open(&promises, &admission);
+        if (!result)
+            result = share(scene, prefix, promises, fork);
+        locus_promises_close(promises);
+        EXPECT(scene, locus_prefix_close(prefix) == 0);
+        locus_owner_leave(scene->owner[1]);
+    }
+    free(fork);
+    return result;
 }
 
 static int region(struct scene *scene)
@@ -248,6 +295,8 @@ static int walk(struct scene *scene)
         result = pools(scene);
     if (!result)
         result = owners(scene);
+    if (!result)
+        result = sharing(scene);
     if (!result)
         result = threads(scene);
     locus_owner_close(scene->owner[0]);
