@@ -89,28 +89,77 @@ static void unshare(struct locus_pool *pool, uint32_t count, const locus_block b
     }
 }
 
-// A handle that is not live is found before anything changes; a full list, or a block with too many holders, in between.
+static int share_one(struct locus_pool *pool, locus_block block, uint64_t tag)
+{
+    int error = locus_pool_check(pool, block);
+    if (error)
+        return error;
+    uint32_t index = locus_block_index(block);
+    if ((pool->sharing[index] & POOL_SHARERS) == POOL_SHARERS)
+        return -EOVERFLOW;
+    error = pool->holders_first ? holder_add(pool, index, tag) : 0;
+    pool->sharing[index] += !error;
+    return error;
+}
+
+// A handle's block, if it is of this home; else a number that no pool has.
+static inline uint32_t own_index(uint32_t home, locus_block block)
+{
+    return (uint32_t)(block >> 32) - home * LOCUS_BLOCKS_MAX;
+}
+
+// Without tags: shares from the front as long as nothing is unusual (live handles of this home, few holders), and returns how many
+// it shared. Everything is in locals, as in free_usual().
+static uint32_t share_usual(const struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+{
+    uint32_t *sharing = pool->sharing, done = 0;
+    const uint32_t *generations = pool->generation;
+    uint32_t home = pool->home, blocks_max = pool->blocks;
+    for (; done < count; done++) {
+        uint32_t index = own_index(home, blocks[done]), generation = locus_block_generation(blocks[done]);
+        if (index >= blocks_max || generations[index] != generation || generation == POOL_GENERATION_WORN)
+            break;
+        uint32_t word = sharing[index];
+        if ((word & ~POOL_PUBLISHED) >= POOL_SHARERS) // or it is kept
+            break;
+        sharing[index] = word + 1;
+    }
+    return done;
+}
+
+// All or none: what was shared before an error is undone.
 int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
 {
-    uint32_t *sharing = pool->sharing;
-    for (uint32_t i = 0; i < count; i++) {
-        int error = locus_pool_check(pool, blocks[i]);
-        if (error)
-            return error;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t index = locus_block_index(blocks[i]);
-        int error = (sharing[index] & POOL_SHARERS) == POOL_SHARERS ? -EOVERFLOW : 0;
-        if (!error && pool->holders_first)
-            error = holder_add(pool, index, tag);
+    uint32_t done = 0;
+    while (done < count) {
+        done += pool->holders_first ? 0 : share_usual(pool, count - done, blocks + done);
+        if (done == count)
+            break;
+        int error = share_one(pool, blocks[done], tag);
         if (error) {
-            unshare(pool, i, blocks);
+            unshare(pool, done, blocks);
             return error;
         }
-        sharing[index]++;
+        done++;
     }
     counter_add(&pool->counters.sharers, count);
     return 0;
+}
+
+// Without tags: takes one holder each from blocks[0], blocks[step], ... as long as they have several, and returns from how many.
+static uint32_t release_usual(struct locus_pool *pool, uint32_t count, const locus_block *blocks, int step)
+{
+    uint32_t *sharing = pool->sharing, done = 0;
+    const uint32_t *generations = pool->generation;
+    uint32_t home = pool->home, blocks_max = pool->blocks;
+    for (; done < count; done++, blocks += step) {
+        uint32_t index = own_index(home, *blocks);
+        if (index >= blocks_max || generations[index] != locus_block_generation(*blocks) || !(sharing[index] & POOL_SHARERS))
+            break;
+        sharing[index]--;
+    }
+    counter_add(&pool->counters.sharers, -(uint64_t)done);
+    return done;
 }
 
 // 0: accepted; else why it is refused.
@@ -154,8 +203,15 @@ uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_b
 {
     uint32_t accepted = 0, home = 0;
     uint64_t kept = pool->counters.kept;
+    bool backwards = pool->reuse == LOCUS_REUSE_LIFO;
     for (uint32_t i = 0; i < count; i++) {
-        locus_block block = blocks[pool->reuse == LOCUS_REUSE_LIFO ? count - 1 - i : i];
+        const locus_block *at = &blocks[backwards ? count - 1 - i : i];
+        uint32_t usual = pool->holders_first ? 0 : release_usual(pool, count - i, at, backwards ? -1 : 1);
+        accepted += usual;
+        i += usual;
+        if (i == count)
+            break;
+        locus_block block = blocks[backwards ? count - 1 - i : i];
         bool none_is_out = pool->top + pool->counters.retired + pool->counters.kept == pool->blocks;
         int refused = none_is_out ? (int)pool_error_kind(pool, block) + 1 : release(pool, block, tag, &home);
         if (refused)

@@ -2,7 +2,8 @@
 //
 // prefix: an index from ids to blocks, and for each block its id, its parent's id, and the kept blocks below it.
 //
-//     slot[]      open addressing, linear probing; a slot that is vacated is filled from behind, so there are no tombstones
+//     slot[]      open addressing, linear probing from the start of a cache line, so that one in twenty looks into a second line
+//                 when the table is half full; a slot that is vacated is filled from behind, so there are no tombstones
 //     entry[]     by block: what it was published as, and its place among the kept children of its parent
 //
 // The parent is remembered by id and looked for when a block is kept. The block that had this id when the child was published may
@@ -30,8 +31,10 @@
 
 struct slot {
     uint64_t id;                // 0: empty
-    uint32_t block;
+    locus_block block;          // NONE if it is empty
 };
+
+#define LINE_SLOTS (LOCUS_CACHE_LINE / sizeof(struct slot))
 
 struct entry {
     uint64_t id, parent_id;     // 0: not published; a chain's first one
@@ -79,7 +82,7 @@ uint64_t locus_prefix_id(uint64_t parent, const uint32_t tokens[], uint32_t coun
 
 static inline uint64_t first_slot(const struct locus_prefix *prefix, uint64_t id)
 {
-    return (id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & prefix->mask;
+    return (id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & prefix->mask & ~(LINE_SLOTS - 1);
 }
 
 static inline uint64_t slot_of(const struct locus_prefix *prefix, uint64_t id)
@@ -90,10 +93,28 @@ static inline uint64_t slot_of(const struct locus_prefix *prefix, uint64_t id)
     return at;
 }
 
+static __attribute__((noinline)) locus_block find_further(const struct locus_prefix *prefix, uint64_t id)
+{
+    return prefix->slot[slot_of(prefix, id)].block;
+}
+
+// All ids of the line are compared, without a branch that depends on where it is or whether it is there. If the line's last slot
+// is empty, it is nowhere else. An id of 0 finds an empty slot, or goes on to one.
+static inline locus_block find(const struct locus_prefix *prefix, uint64_t id)
+{
+    const struct slot *line = &prefix->slot[first_slot(prefix, id)];
+    locus_block block = LOCUS_BLOCK_NONE;
+    for (unsigned i = 0; i < LINE_SLOTS; i++)
+        block |= line[i].block & -(uint64_t)(line[i].id == id);
+    if (__builtin_expect((block == LOCUS_BLOCK_NONE) & (line[LINE_SLOTS - 1].id != 0), 0))
+        return find_further(prefix, id);
+    return block;
+}
+
 static inline uint32_t block_of(const struct locus_prefix *prefix, uint64_t id)
 {
-    const struct slot *slot = &prefix->slot[slot_of(prefix, id)];
-    return slot->id && id ? slot->block : NONE;
+    locus_block block = find(prefix, id);
+    return block == LOCUS_BLOCK_NONE ? NONE : locus_block_index(block);
 }
 
 static inline void fetch(const struct locus_prefix *prefix, uint64_t id)
@@ -101,7 +122,7 @@ static inline void fetch(const struct locus_prefix *prefix, uint64_t id)
     __builtin_prefetch(&prefix->slot[first_slot(prefix, id)]);
 }
 
-static void index_add(struct locus_prefix *prefix, uint64_t id, uint32_t block)
+static void index_add(struct locus_prefix *prefix, uint64_t id, locus_block block)
 {
     prefix->slot[slot_of(prefix, id)] = (struct slot){.id = id, .block = block};
     counter_add(&prefix->counters.blocks_known, 1);
@@ -118,7 +139,7 @@ static void index_drop(struct locus_prefix *prefix, uint64_t id)
         prefix->slot[gap] = prefix->slot[at];
         gap = at;
     }
-    prefix->slot[gap].id = 0;
+    prefix->slot[gap] = (struct slot){0};
     counter_add(&prefix->counters.blocks_known, UINT64_MAX);
 }
 
@@ -244,14 +265,15 @@ static void prefix_free(struct locus_prefix *prefix)
 
 static int arrays_open(struct locus_prefix *prefix, uint32_t blocks)
 {
-    uint64_t slots = 2;
+    uint64_t slots = LINE_SLOTS;
     while (slots < 2 * (uint64_t)blocks)
         slots *= 2;
     prefix->mask = slots - 1;
-    prefix->slot = calloc(slots, sizeof *prefix->slot);
+    prefix->slot = aligned_alloc(LOCUS_CACHE_LINE, slots * sizeof *prefix->slot);
     prefix->entry = malloc(blocks * sizeof *prefix->entry);
     if (!prefix->slot || !prefix->entry)
         return -ENOMEM;
+    memset(prefix->slot, 0, slots * sizeof *prefix->slot);
     for (uint32_t i = 0; i < blocks; i++)
         prefix->entry[i] = (struct entry){.above = NONE, .oldest = NONE, .newest = NONE};
     return prefix->evict->open(&prefix->policy, blocks);
@@ -331,17 +353,16 @@ uint32_t locus_prefix_find(const struct locus_prefix *prefix, const uint64_t ids
     for (uint32_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             fetch(prefix, ids[i + AHEAD]);
-        uint32_t block = block_of(prefix, ids[i]);
-        blocks[i] = block == NONE ? LOCUS_BLOCK_NONE : handle(prefix, block);
-        found += block != NONE;
+        blocks[i] = find(prefix, ids[i]);
+        found += blocks[i] != LOCUS_BLOCK_NONE;
     }
     return found;
 }
 
 // The table's new end: a kept block is revived, one that is in use gets one more holder.
-static int adopt(struct locus_prefix *prefix, struct locus_table *table, uint32_t block)
+static int adopt(struct locus_prefix *prefix, struct locus_table *table, locus_block it)
 {
-    locus_block it = handle(prefix, block);
+    uint32_t block = locus_block_index(it);
     if (pool_is_kept(prefix->pool, block)) {
         take(prefix, block);
         pool_revive(prefix->pool, it, table->tag);
@@ -369,7 +390,7 @@ int64_t locus_prefix_match(struct locus_prefix *prefix, uint64_t now_ns, const u
     if (found > table->capacity - begin)
         found = table->capacity - begin;
     for (int error; done < found; done++) {
-        error = adopt(prefix, table, block_of(prefix, ids[done]));
+        error = adopt(prefix, table, find(prefix, ids[done]));
         if (error) {
             locus_owner_truncate(prefix->owner, table, begin);
             return error;
@@ -411,7 +432,7 @@ int64_t locus_prefix_publish(struct locus_prefix *prefix, const uint64_t ids[], 
         prefix->entry[block].id = ids[i];
         prefix->entry[block].parent_id = i ? ids[i - 1] : 0;
         prefix->entry[block].fresh = true;
-        index_add(prefix, ids[i], block);
+        index_add(prefix, ids[i], table->blocks[i]);
         pool_publish(prefix->pool, table->blocks[i]);
         published++;
     }
