@@ -162,6 +162,17 @@ static uint32_t release_usual(struct locus_pool *pool, uint32_t count, const loc
     return done;
 }
 
+// Only a stack of used blocks: a grow would neither wait nor have anything else to note.
+locus_block pool_replace_usual(struct locus_pool *pool, locus_block block)
+{
+    bool simple = pool->top > pool->fresh && pool->reuse == LOCUS_REUSE_LIFO && !pool->holders_first;
+    if (!simple || release_usual(pool, 1, &block, 1) == 0)
+        return LOCUS_BLOCK_NONE;
+    locus_block instead = pool_take_top(pool);
+    pool_note_outstanding(pool);
+    return instead;
+}
+
 // 0: accepted; else why it is refused.
 static int release(struct locus_pool *pool, locus_block block, uint64_t tag, uint32_t *home)
 {
@@ -251,9 +262,7 @@ void pool_revive(struct locus_pool *pool, locus_block block, uint64_t tag)
     pool->sharing[locus_block_index(block)] &= ~POOL_KEPT;
     pool_note_tag(pool, block, tag);
     counter_add(&pool->counters.kept, UINT64_MAX);
-    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->counters.kept - pool->top;
-    if (outstanding > pool->counters.outstanding_high)
-        counter_set(&pool->counters.outstanding_high, outstanding);
+    pool_note_outstanding(pool);
 }
 
 void pool_evict(struct locus_pool *pool, locus_block block)

@@ -224,12 +224,11 @@ static bool write_run(size_t block_bytes, uint32_t pairs)
 {
     char title[128];
     snprintf(title, sizeof title, "copy on write, %zu KiB%s, ns a block", block_bytes >> 10, pairs > 1 ? " in turn" : "");
-    struct contest contest = {
-        .title = title,
-        .rounds = rounds,
-        .arms = {{.name = "write", .measure = write_ours},
-                 {.name = "memcpy", .measure = write_memcpy, .goal = CONTEST_RATIO_AT_LEAST, .bound = 0.95}},
-        .arms_count = 2};
+    struct contest contest = {.title = title,
+                              .rounds = rounds,
+                              .arms = {{.name = "write", .measure = write_ours},
+                                       {.name = "memcpy", .measure = write_memcpy, .goal = CONTEST_RATIO_AT_LEAST, .bound = 0.95}},
+                              .arms_count = 2};
     world_open(2 * pairs, block_bytes);
     writes.pairs = pairs;
     writes.bytes = block_bytes / WRITE_TOKENS * (WRITE_TOKENS - 1);

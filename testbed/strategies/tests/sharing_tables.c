@@ -13,7 +13,7 @@ static struct {
     struct {
         uint64_t id;            // 0: empty
         locus_block block;
-    } *slot;
+    } * slot;
     uint64_t mask;
 } plain;
 
