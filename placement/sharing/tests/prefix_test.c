@@ -246,6 +246,28 @@ Test(prefix, the_index_is_right_at_any_load)
     world_close(&world);
 }
 
+// More blocks were in use one after the other than at once: only then does a copy into a used block set a new mark.
+Test(prefix, a_copy_into_a_block_that_was_kept_is_counted)
+{
+    struct world world;
+    world_open(&world, 4, false);
+    cache_open(&world, "lru");
+    for (uint64_t i = 0; i < 2; i++) {
+        written(&world, 0, 0, 4, 'a');
+        published(&world, 0, 1 + i, 1);
+        released(&world, 0);
+    }
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
+    written(&world, 0, 0, 2, 'b');
+    forked(&world, 0, 1);
+    cr_assert_eq(stats_of(&world).outstanding_high, 1);
+    written(&world, 1, 2, 1, 'c');
+    cr_assert_eq(stats_of(&world).outstanding_high, 2);
+    released(&world, 0);
+    released(&world, 1);
+    world_close(&world);
+}
+
 Test(prefix, ids_depend_on_all_tokens_their_order_what_is_before_and_the_salt)
 {
     uint32_t tokens[16], changed[16];

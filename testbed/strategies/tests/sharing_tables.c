@@ -10,7 +10,7 @@
 
 #include "contest.h"
 
-// --- an open-addressing table of 16-byte entries, at most half full, probed one id after the other; on huge pages, as ours is -----
+// --- an open-addressing table of 16-byte entries, at most half full, on huge pages as ours is; probed one id after the other -----
 
 #define HUGE_BYTES ((size_t)2 << 20)
 
