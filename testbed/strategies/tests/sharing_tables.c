@@ -10,7 +10,7 @@
 
 #include "contest.h"
 
-// --- an open-addressing table of 16-byte entries, at most half full, on huge pages as ours is; probed one id after the other -----
+// --- an open-addressing table of 16-byte entries, at most half full, on huge pages as ours is; probed one id after the other ----
 
 #define HUGE_BYTES ((size_t)2 << 20)
 
@@ -61,7 +61,7 @@ static uint32_t plain_find(const uint64_t ids[], uint32_t count, locus_block blo
     return found;
 }
 
-// --- glib: called through dlsym, because its development package brings a dozen others ------------------------------------------
+// --- glib: called through dlsym, because its development package brings a dozen others -----------------------------------------
 
 static struct {
     void *table;
@@ -131,7 +131,7 @@ static uint32_t glib_int64_find(const uint64_t ids[], uint32_t count, locus_bloc
     return found;
 }
 
-// --- ck_ht, direct keys ----------------------------------------------------------------------------------------------------------
+// --- ck_ht, direct keys ---------------------------------------------------------------------------------------------------------
 
 #if __has_include(<ck_ht.h>)
 #include <ck_ht.h>
@@ -178,7 +178,7 @@ static uint32_t ck_find(const uint64_t ids[], uint32_t count, locus_block blocks
 #define ck_find NULL
 #endif
 
-// --- liburcu's table, in the flavor whose readers pay nothing --------------------------------------------------------------------
+// --- liburcu's table, in the flavor whose readers pay nothing -------------------------------------------------------------------
 
 #if __has_include(<urcu/rculfhash.h>)
 #include <urcu-qsbr.h>
