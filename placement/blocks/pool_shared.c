@@ -110,7 +110,7 @@ static inline uint32_t own_index(uint32_t home, locus_block block)
 
 // Without tags: shares from the front as long as nothing is unusual (live handles of this home, few holders), and returns how many
 // it shared. Everything is in locals, as in free_usual().
-static uint32_t share_usual(const struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+static inline uint32_t share_usual(const struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
     uint32_t *sharing = pool->sharing, done = 0;
     const uint32_t *generations = pool->generation;
@@ -127,21 +127,28 @@ static uint32_t share_usual(const struct locus_pool *pool, uint32_t count, const
     return done;
 }
 
-// All or none: what was shared before an error is undone.
-int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+// After the first `done`. What was shared before an error is undone.
+static __attribute__((noinline)) int share_unusual(struct locus_pool *pool, uint32_t count, const locus_block blocks[],
+                                                   uint64_t tag, uint32_t done)
 {
-    uint32_t done = 0;
     while (done < count) {
-        done += pool->holders_first ? 0 : share_usual(pool, count - done, blocks + done);
-        if (done == count)
-            break;
         int error = share_one(pool, blocks[done], tag);
         if (error) {
             unshare(pool, done, blocks);
             return error;
         }
         done++;
+        done += pool->holders_first ? 0 : share_usual(pool, count - done, blocks + done);
     }
+    counter_add(&pool->counters.sharers, count);
+    return 0;
+}
+
+int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+{
+    uint32_t done = pool->holders_first ? 0 : share_usual(pool, count, blocks);
+    if (__builtin_expect(done < count, 0))
+        return share_unusual(pool, count, blocks, tag, done);
     counter_add(&pool->counters.sharers, count);
     return 0;
 }
