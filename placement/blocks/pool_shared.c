@@ -115,6 +115,7 @@ static inline uint32_t share_usual(const struct locus_pool *pool, uint32_t count
     uint32_t *sharing = pool->sharing, done = 0;
     const uint32_t *generations = pool->generation;
     uint32_t home = pool->home, blocks_max = pool->blocks;
+#pragma GCC unroll 4
     for (; done < count; done++) {
         uint32_t index = own_index(home, blocks[done]), generation = locus_block_generation(blocks[done]);
         if (index >= blocks_max || generations[index] != generation || generation == POOL_GENERATION_WORN)
