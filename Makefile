@@ -100,8 +100,8 @@ lap         := $(if $(program),$(B)/locus-lap)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench peers deps \
-        deps-check deps-test layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
+.PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing peers \
+        deps deps-check deps-test layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -224,6 +224,14 @@ $$($(1)_fuzz): %: %.o $($(1)_all)
 endef
 $(foreach r,$(ROOMS),$(eval $(call test_rules,$(r))))
 
+# What sharing costs, against other libraries' tables where these are installed (`optional` names their headers).
+sharing_bench := $(B)/testbed/strategies/tests/sharing_bench
+sharing_bench_own := $(sharing_bench).o $(addprefix $(B)/testbed/strategies/tests/,contest.o sharing_tables.o)
+$(B)/testbed/strategies/tests/sharing_tables.o: $(B)/optional
+$(sharing_bench): $(sharing_bench_own) $(testbed/strategies_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/strategies_libs) $(if $(filter ck_%,$(optional)),-lck) \
+	    $(if $(filter urcu/%,$(optional)),-lurcu-qsbr -lurcu-cds)
+
 # The witness that QEMU loads (testbed/guest/plugin). It needs no QEMU header. v1 is for QEMU 7.2.
 plugins := $(addprefix $(B)/testbed/guest/plugin/,stores.so stores-v1.so)
 $(plugins): testbed/guest/plugin/stores.c Makefile
@@ -279,6 +287,9 @@ soak: deps-test ## test-all, with SOAK_SECONDS for each program
 
 bench: all ## nanoseconds for each operation, against malloc
 	@$(B)/locus bench
+
+bench-sharing: $(sharing_bench) ## fork, copy-on-write and look-ups, against memcpy and other tables: are the goals met?
+	@$(sharing_bench)
 
 peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not installed (20 MB)
 	@sh testbed/measure/peers.sh

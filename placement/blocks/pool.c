@@ -261,9 +261,7 @@ __attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32
         take_lifo(pool, count, out);
     for (uint32_t i = 0; i < count && pool->tags; i++)
         pool_note_tag(pool, out[i], tag);
-    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->counters.kept - pool->top;
-    if (outstanding > pool->counters.outstanding_high)
-        counter_set(&pool->counters.outstanding_high, outstanding);
+    pool_note_outstanding(pool);
     counter_set(&pool->counters.distinct_high, pool->blocks - pool->fresh);
 }
 

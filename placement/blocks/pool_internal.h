@@ -84,6 +84,10 @@ struct pool_keeper {
 // locus_pool_check() says of one of them. Then nothing changes.
 int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
 
+// One holder of the block less, who gets a free block instead. NONE, and nothing has changed: that is not so simple (nobody else
+// holds it, there are tags, or a fresh or no block would leave).
+locus_block pool_replace_usual(struct locus_pool *pool, locus_block block);
+
 // locus_pool_free_bulk() of a shared pool: one holder less for each.
 uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
 
@@ -155,7 +159,14 @@ static inline void pool_top_set(struct locus_pool *pool, uint32_t top)
     __atomic_store_n(&pool->top, top, __ATOMIC_RELAXED);
 }
 
-// pre: pool_plain_one().
+static inline void pool_note_outstanding(struct locus_pool *pool)
+{
+    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->counters.kept - pool->top;
+    if (outstanding > pool->counters.outstanding_high)
+        counter_set(&pool->counters.outstanding_high, outstanding);
+}
+
+// pre: a LIFO pool has a free block, and nothing else is to be noted: pool_plain_one(), say.
 static inline locus_block pool_take_top(struct locus_pool *pool)
 {
     uint32_t top = pool->top;

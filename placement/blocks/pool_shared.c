@@ -89,28 +89,96 @@ static void unshare(struct locus_pool *pool, uint32_t count, const locus_block b
     }
 }
 
-// A handle that is not live is found before anything changes; a full list, or a block with too many holders, in between.
-int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+static int share_one(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
-    uint32_t *sharing = pool->sharing;
-    for (uint32_t i = 0; i < count; i++) {
-        int error = locus_pool_check(pool, blocks[i]);
-        if (error)
-            return error;
+    int error = locus_pool_check(pool, block);
+    if (error)
+        return error;
+    uint32_t index = locus_block_index(block);
+    if ((pool->sharing[index] & POOL_SHARERS) == POOL_SHARERS)
+        return -EOVERFLOW;
+    error = pool->holders_first ? holder_add(pool, index, tag) : 0;
+    pool->sharing[index] += !error;
+    return error;
+}
+
+// A handle's block, if it is of this home; else a number that no pool has.
+static inline uint32_t own_index(uint32_t home, locus_block block)
+{
+    return (uint32_t)(block >> 32) - home * LOCUS_BLOCKS_MAX;
+}
+
+// Without tags: shares from the front as long as nothing is unusual (live handles of this home, few holders), and returns how many
+// it shared. Everything is in locals, as in free_usual().
+static inline uint32_t share_usual(const struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+{
+    uint32_t *sharing = pool->sharing, done = 0;
+    const uint32_t *generations = pool->generation;
+    uint32_t home = pool->home, blocks_max = pool->blocks;
+#pragma GCC unroll 4
+    for (; done < count; done++) {
+        uint32_t index = own_index(home, blocks[done]), generation = locus_block_generation(blocks[done]);
+        if (index >= blocks_max || generations[index] != generation || generation == POOL_GENERATION_WORN)
+            break;
+        uint32_t word = sharing[index];
+        if ((word & ~POOL_PUBLISHED) >= POOL_SHARERS) // or it is kept
+            break;
+        sharing[index] = word + 1;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t index = locus_block_index(blocks[i]);
-        int error = (sharing[index] & POOL_SHARERS) == POOL_SHARERS ? -EOVERFLOW : 0;
-        if (!error && pool->holders_first)
-            error = holder_add(pool, index, tag);
+    return done;
+}
+
+// After the first `done`. What was shared before an error is undone.
+static __attribute__((noinline)) int share_unusual(struct locus_pool *pool, uint32_t count, const locus_block blocks[],
+                                                   uint64_t tag, uint32_t done)
+{
+    while (done < count) {
+        int error = share_one(pool, blocks[done], tag);
         if (error) {
-            unshare(pool, i, blocks);
+            unshare(pool, done, blocks);
             return error;
         }
-        sharing[index]++;
+        done++;
+        done += pool->holders_first ? 0 : share_usual(pool, count - done, blocks + done);
     }
     counter_add(&pool->counters.sharers, count);
     return 0;
+}
+
+int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+{
+    uint32_t done = pool->holders_first ? 0 : share_usual(pool, count, blocks);
+    if (__builtin_expect(done < count, 0))
+        return share_unusual(pool, count, blocks, tag, done);
+    counter_add(&pool->counters.sharers, count);
+    return 0;
+}
+
+// Without tags: takes one holder each from blocks[0], blocks[step], ... as long as they have several, and returns from how many.
+static uint32_t release_usual(struct locus_pool *pool, uint32_t count, const locus_block *blocks, int step)
+{
+    uint32_t *sharing = pool->sharing, done = 0;
+    const uint32_t *generations = pool->generation;
+    uint32_t home = pool->home, blocks_max = pool->blocks;
+    for (; done < count; done++, blocks += step) {
+        uint32_t index = own_index(home, *blocks);
+        if (index >= blocks_max || generations[index] != locus_block_generation(*blocks) || !(sharing[index] & POOL_SHARERS))
+            break;
+        sharing[index]--;
+    }
+    counter_add(&pool->counters.sharers, -(uint64_t)done);
+    return done;
+}
+
+// Only a stack of used blocks: a grow would neither wait nor have anything else to note.
+locus_block pool_replace_usual(struct locus_pool *pool, locus_block block)
+{
+    bool simple = pool->top > pool->fresh && pool->reuse == LOCUS_REUSE_LIFO && !pool->holders_first;
+    if (!simple || release_usual(pool, 1, &block, 1) == 0)
+        return LOCUS_BLOCK_NONE;
+    locus_block instead = pool_take_top(pool);
+    pool_note_outstanding(pool);
+    return instead;
 }
 
 // 0: accepted; else why it is refused.
@@ -154,8 +222,15 @@ uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_b
 {
     uint32_t accepted = 0, home = 0;
     uint64_t kept = pool->counters.kept;
+    bool backwards = pool->reuse == LOCUS_REUSE_LIFO;
     for (uint32_t i = 0; i < count; i++) {
-        locus_block block = blocks[pool->reuse == LOCUS_REUSE_LIFO ? count - 1 - i : i];
+        const locus_block *at = &blocks[backwards ? count - 1 - i : i];
+        uint32_t usual = pool->holders_first ? 0 : release_usual(pool, count - i, at, backwards ? -1 : 1);
+        accepted += usual;
+        i += usual;
+        if (i == count)
+            break;
+        locus_block block = blocks[backwards ? count - 1 - i : i];
         bool none_is_out = pool->top + pool->counters.retired + pool->counters.kept == pool->blocks;
         int refused = none_is_out ? (int)pool_error_kind(pool, block) + 1 : release(pool, block, tag, &home);
         if (refused)
@@ -195,9 +270,7 @@ void pool_revive(struct locus_pool *pool, locus_block block, uint64_t tag)
     pool->sharing[locus_block_index(block)] &= ~POOL_KEPT;
     pool_note_tag(pool, block, tag);
     counter_add(&pool->counters.kept, UINT64_MAX);
-    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->counters.kept - pool->top;
-    if (outstanding > pool->counters.outstanding_high)
-        counter_set(&pool->counters.outstanding_high, outstanding);
+    pool_note_outstanding(pool);
 }
 
 void pool_evict(struct locus_pool *pool, locus_block block)

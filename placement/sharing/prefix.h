@@ -15,8 +15,9 @@
 // An id names a block's contents and everything before them: locus_prefix_id() chains them, or the engine has its own. Equal ids
 // mean equal tokens; the cache never looks into a block. Ids of different models, adapters or tenants must differ: salt them.
 //
-// Cost. A look-up is one probe of an open-addressing table, 16 bytes an entry and at most half full. match() and look() fetch the
-// lines of later ids while they compare earlier ones, which hides most of the misses of a large table.
+// Cost. A look-up is one probe of an open-addressing table, 16 bytes an entry, at most half full and on the pool's node. All three
+// look-ups fetch the lines of later ids while they compare earlier ones, which hides most of the misses of a large table; find()
+// does best, 32 ids at a time.
 //
 // Threads: owner context, all of it, except locus_prefix_id() and locus_prefix_stats(). One cache per pool.
 #ifndef LOCUS_PREFIX_H
@@ -38,7 +39,7 @@ struct locus_prefix_config {
 };
 
 // 0; -EINVAL: no owner, or its pool is not shared, or has too many blocks for the policy; -EBUSY: the pool has a cache; -ENOMEM;
-// -E2BIG (version.h); -EPERM.
+// -E2BIG (version.h); -EPERM; the error of locus_region_open(), for the table.
 int locus_prefix_open(struct locus_prefix **out, const struct locus_prefix_config *config);
 
 // Kept blocks become free, and blocks that are held are published no longer. NULL is allowed. 0 or -EPERM.

@@ -27,13 +27,13 @@ uint32_t locus_pool_holders(const struct locus_pool *pool, locus_block block)
 
 // --- fork ----------------------------------------------------------------------------------------------------------------------
 
-static int fork_fault(const struct locus_owner *owner, const struct locus_table *from, const struct locus_table *to)
+static inline int fork_fault(const struct locus_owner *owner, const struct locus_table *from, const struct locus_table *to)
 {
     if (!locus_owner_held_here(owner))
         return -EPERM;
     if (from->state != LOCUS_TABLE_LIVE || to->state != LOCUS_TABLE_LIVE || to->tokens_per_block != from->tokens_per_block)
         return -EINVAL;
-    if (!locus_owner_pool(owner)->sharing || from == to)
+    if (from == to)
         return -EINVAL;
     if (to->homes_max < LOCUS_HOMES_MAX && from->homes >> to->homes_max)
         return -EXDEV;
@@ -43,17 +43,19 @@ static int fork_fault(const struct locus_owner *owner, const struct locus_table 
 int locus_owner_fork(struct locus_owner *owner, const struct locus_table *from, struct locus_table *to)
 {
     RULE(locus_owner_held_here(owner), RULE_ROLE);
+    struct locus_pool *pool = locus_owner_pool(owner);
+    uint32_t count = from->count;
     int error = fork_fault(owner, from, to);
-    if (!error && to->count)
+    if (!error && (to->count || !pool->sharing))
         error = -EINVAL;
-    if (!error && from->homes & ~home_bit(owner))
+    if (!error && from->homes & ~(UINT64_C(1) << pool->home))
         error = -EXDEV;
     if (!error)
-        error = pool_share(locus_owner_pool(owner), from->count, from->blocks, to->tag);
+        error = pool_share(pool, count, from->blocks, to->tag);
     if (error)
         return error;
-    memcpy(to->blocks, from->blocks, from->count * sizeof *to->blocks);
-    to->count = from->count;
+    memcpy(to->blocks, from->blocks, count * sizeof *to->blocks);
+    to->count = count;
     to->homes = from->homes;
     return 0;
 }
@@ -81,6 +83,8 @@ int locus_owner_fork_at(struct locus_owner *owner, const struct locus_table *fro
     RULE(locus_owner_held_here(owner), RULE_ROLE);
     struct locus_pool *pool = locus_owner_pool(owner);
     int error = fork_fault(owner, from, to);
+    if (!error && !pool->sharing)
+        error = -EINVAL;
     if (error)
         return error;
     if (to->count == 0) {
@@ -129,98 +133,126 @@ int locus_owner_cut(struct locus_owner *owner, struct locus_table *table, uint64
 
 // --- write ---------------------------------------------------------------------------------------------------------------------
 
-static int write_fault(const struct share_write *write)
+// Where it begins and ends, in blocks. Divisions are slow beside a copy of few bytes, so each is done once.
+struct extent {
+    uint64_t begin, end;
+    uint64_t used;              // tokens of the first block
+    size_t token_bytes;         // in each plane; 0: they do not divide the block
+};
+
+static inline struct extent extent_of(const struct share_write *write, const struct locus_pool *pool)
 {
-    const struct locus_table *table = write->table;
-    const struct locus_pool *pool = locus_owner_pool(write->owner);
-    uint64_t parts = (uint64_t)write->planes * table->tokens_per_block, needed = locus_table_blocks_for(table, write->first);
-    if (!locus_owner_held_here(write->owner))
-        return -EPERM;
-    if (table->state != LOCUS_TABLE_LIVE || parts == 0 || pool->block_bytes % parts || needed > table->count)
-        return -EINVAL;
-    if (locus_table_blocks_for(table, write->first + write->count) > table->capacity)
-        return -ENOSPC;
-    return 0;
+    uint64_t per_block = write->table->tokens_per_block, parts = write->planes * per_block;
+    struct extent extent = {.begin = write->first / per_block};
+    extent.used = write->first - extent.begin * per_block;
+    extent.end = extent.begin + (extent.used > 0 || write->count > 0);
+    if (write->count > per_block - extent.used)
+        extent.end = locus_table_blocks_for(write->table, write->first + write->count);
+    size_t token_bytes = parts ? pool->block_bytes / parts : 0;
+    extent.token_bytes = token_bytes * parts == pool->block_bytes ? token_bytes : 0;
+    return extent;
 }
 
-static bool is_foreign(const struct share_write *write, locus_block block)
+static inline int write_fault(const struct share_write *write, const struct extent *extent)
 {
-    return locus_block_home(block) != locus_owner_pool(write->owner)->home;
+    const struct locus_table *table = write->table;
+    if (!locus_owner_held_here(write->owner))
+        return -EPERM;
+    if (table->state != LOCUS_TABLE_LIVE || extent->token_bytes == 0 || extent->begin + (extent->used > 0) > table->count)
+        return -EINVAL;
+    return extent->end > table->capacity ? -ENOSPC : 0;
 }
 
 // The first `tokens` tokens of each plane.
-static void copy(const struct share_write *write, void *to, const void *from, uint64_t tokens)
+static void copy(const struct share_write *write, void *to, const void *from, size_t token_bytes, uint64_t tokens)
 {
-    size_t plane_bytes = locus_owner_pool(write->owner)->block_bytes / write->planes;
-    size_t bytes = plane_bytes / write->table->tokens_per_block * tokens;
+    size_t plane_bytes = token_bytes * write->table->tokens_per_block, bytes = token_bytes * tokens;
     for (uint32_t i = 0; i < write->planes && bytes; i++)
         memcpy((char *)to + i * plane_bytes, (const char *)from + i * plane_bytes, bytes);
 }
 
-// A block of this owner's, through the owner's grow, which waits, reclaims and notes the tag: the table's end is its only door, so
-// the new block is appended and then takes its place.
-static int replace(const struct share_write *write, uint32_t at, uint64_t tokens)
+static uint64_t homes_of(const struct locus_table *table)
 {
-    struct locus_table *table = write->table;
+    uint64_t homes = 0;
+    for (uint32_t i = 0; i < table->count; i++)
+        homes |= UINT64_C(1) << locus_block_home(table->blocks[i]);
+    return homes;
+}
+
+// A block of this owner's, through the owner's grow, which waits, reclaims and notes the tag: the table's end is its only door, so
+// the new block goes to the end of a table of one. And the old block is let go.
+static int replace_unusual(const struct share_write *write, locus_block old, bool foreign, locus_block *fresh)
+{
+    const struct locus_table *table = write->table;
     struct locus_pool *pool = locus_owner_pool(write->owner);
-    locus_block old = table->blocks[at];
-    bool foreign = is_foreign(write, old);
-    if (foreign && (!write->leavers || write->leavers->count == write->leavers->capacity))
-        return write->leavers ? -ENOSPC : -EXDEV;
-    struct locus_table one = *table;
-    locus_block fresh;
-    one.blocks = &fresh;
-    one.count = 0;
-    one.capacity = 1;
+    struct locus_table one = {.blocks = fresh,
+                              .homes = table->homes,
+                              .tag = table->tag,
+                              .capacity = 1,
+                              .state = table->state,
+                              .homes_max = table->homes_max};
     int error = locus_owner_grow(write->owner, &one, 1);
     if (error)
         return error;
-    copy(write, pool_address(pool, fresh), foreign ? write->address(write->context, old) : pool_address(pool, old), tokens);
     if (foreign)
         error = locus_table_append(write->leavers, old);
     else
         locus_pool_free_bulk(pool, 1, &old, table->tag);
-    if (error) {
-        locus_pool_free_bulk(pool, 1, &fresh, table->tag);
+    if (error)
+        locus_pool_free_bulk(pool, 1, fresh, table->tag);
+    return error;
+}
+
+// The copy is last: nobody else can take the old block before this call ends, and a copy drives out of the caches what the rest
+// works on.
+static int replace(const struct share_write *write, struct locus_pool *pool, uint32_t at, size_t token_bytes, uint64_t tokens)
+{
+    struct locus_table *table = write->table;
+    locus_block old = table->blocks[at], fresh;
+    bool foreign = locus_block_home(old) != pool->home;
+    if (foreign && (!write->leavers || write->leavers->count == write->leavers->capacity))
+        return write->leavers ? -ENOSPC : -EXDEV;
+    const void *from = foreign ? write->address(write->context, old) : pool_address(pool, old);
+    fresh = foreign ? LOCUS_BLOCK_NONE : pool_replace_usual(pool, old);
+    int error = fresh == LOCUS_BLOCK_NONE ? replace_unusual(write, old, foreign, &fresh) : 0;
+    if (error)
         return error;
-    }
     table->blocks[at] = fresh;
-    table->homes = 0;
-    for (uint32_t i = 0; i < table->count; i++)
-        table->homes |= UINT64_C(1) << locus_block_home(table->blocks[i]);
+    if (foreign)
+        table->homes = homes_of(table);
+    copy(write, pool_address(pool, fresh), from, token_bytes, tokens);
     return 0;
 }
 
-static bool may_write(const struct share_write *write, locus_block block)
+static inline bool may_write(const struct locus_pool *pool, locus_block block)
 {
-    const struct locus_pool *pool = locus_owner_pool(write->owner);
-    return !is_foreign(write, block) && (!pool->sharing || pool->sharing[locus_block_index(block)] == 0);
+    return locus_block_home(block) == pool->home && (!pool->sharing || pool->sharing[locus_block_index(block)] == 0);
 }
 
 uint32_t share_write_needs(const struct share_write *write)
 {
     const struct locus_table *table = write->table;
-    uint64_t begin = write->first / table->tokens_per_block, end = locus_table_blocks_for(table, write->first + write->count);
-    uint32_t needs = end > table->count ? (uint32_t)(end - table->count) : 0;
-    for (uint64_t at = begin; write->count && at < end && at < table->count; at++)
-        needs += !may_write(write, table->blocks[at]);
+    const struct locus_pool *pool = locus_owner_pool(write->owner);
+    struct extent extent = extent_of(write, pool);
+    uint32_t needs = extent.end > table->count ? (uint32_t)(extent.end - table->count) : 0;
+    for (uint64_t at = extent.begin; write->count && at < extent.end && at < table->count; at++)
+        needs += !may_write(pool, table->blocks[at]);
     return write->count ? needs : 0;
 }
 
 int share_write(const struct share_write *write)
 {
     struct locus_table *table = write->table;
-    int error = write_fault(write);
+    struct locus_pool *pool = locus_owner_pool(write->owner);
+    struct extent extent = extent_of(write, pool);
+    int error = write_fault(write, &extent);
     if (error || write->count == 0)
         return error;
-    uint32_t begin = (uint32_t)(write->first / table->tokens_per_block);
-    uint32_t end = (uint32_t)locus_table_blocks_for(table, write->first + write->count);
-    uint64_t used = write->first % table->tokens_per_block; // of the first block; nothing of the others
-    for (uint32_t at = begin; !error && at < end && at < table->count; at++)
-        if (!may_write(write, table->blocks[at]))
-            error = replace(write, at, at == begin ? used : 0);
-    if (!error && end > table->count)
-        error = locus_owner_grow(write->owner, table, end - table->count);
+    for (uint32_t at = (uint32_t)extent.begin; !error && at < extent.end && at < table->count; at++)
+        if (!may_write(pool, table->blocks[at]))
+            error = replace(write, pool, at, extent.token_bytes, at == extent.begin ? extent.used : 0);
+    if (!error && extent.end > table->count)
+        error = locus_owner_grow(write->owner, table, (uint32_t)extent.end - table->count);
     return error;
 }
 

@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-// Adds the blocks of `from` to `to`, which is LIVE and empty. About a nanosecond a block, and some more with tags.
+// Adds the blocks of `from` to `to`, which is LIVE and empty. About two nanoseconds a block, and some more with tags.
 // 0, or nothing has changed: -EINVAL (a table is not LIVE, `to` is not empty, the two have other tokens_per_block, or the pool is
 // not shared), -ENOSPC (`to` is too small), -EXDEV (a block of another home: locus_owner_fork_at), -ENOMEM (tags),
 // -EOVERFLOW (2^29 holders), -ESTALE (a damaged handle), -EPERM.

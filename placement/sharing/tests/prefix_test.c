@@ -223,25 +223,48 @@ Test(prefix, the_index_is_right_at_any_load)
 {
     enum { BLOCKS = 3000 };
     struct world world;
-    locus_block all[BLOCKS];
+    static locus_block was[4 * BLOCKS], one_by_one[1], all[4 * BLOCKS + 1];
+    static uint64_t ids[4 * BLOCKS + 1]; // and 0, which is nobody's
     world_open(&world, BLOCKS, false);
     cache_open(&world, "lru");
     struct locus_table *one = world.tables[0];
-    for (uint64_t i = 0; i < 4 * BLOCKS; i++) { // ids that lie side by side, and many that have left
-        const uint64_t id = 1 + i * 3;
+    for (uint64_t i = 0; i < 4 * BLOCKS; i++) { // many of them leave again
+        ids[i] = i % 4 ? locus_prefix_id(1 + i, NULL, 0, 0) : 1 + i * 3; // these fill some lines, those lie evenly
         written(&world, 0, 0, 4, 'a');
-        cr_assert_eq(locus_prefix_publish(world.prefix, &id, 1, one), 1);
+        was[i] = one->blocks[0];
+        cr_assert_eq(locus_prefix_publish(world.prefix, &ids[i], 1, one), 1);
         released(&world, 0);
     }
     cr_assert_eq(cache_of(&world).blocks_known, BLOCKS);
-    uint32_t found = 0;
+    cr_assert_eq(locus_prefix_find(world.prefix, ids, 4 * BLOCKS + 1, all), BLOCKS);
+    cr_assert_eq(all[4 * BLOCKS], LOCUS_BLOCK_NONE);
     for (uint64_t i = 0; i < 4 * BLOCKS; i++) {
-        const uint64_t id = 1 + i * 3;
-        uint32_t here = locus_prefix_find(world.prefix, &id, 1, all);
-        cr_assert_eq(here, i >= 3 * BLOCKS, "id %u", (unsigned)id);
-        found += here;
+        locus_block expected = i >= 3 * BLOCKS ? was[i] : LOCUS_BLOCK_NONE;
+        cr_assert_eq(locus_prefix_find(world.prefix, &ids[i], 1, one_by_one), expected != LOCUS_BLOCK_NONE);
+        cr_assert(*one_by_one == expected && all[i] == expected, "id %llx", (unsigned long long)ids[i]);
     }
-    cr_assert_eq(found, BLOCKS);
+    world_close(&world);
+}
+
+// More blocks were in use one after the other than at once: only then does a copy into a used block set a new mark.
+Test(prefix, a_copy_into_a_block_that_was_kept_is_counted)
+{
+    struct world world;
+    world_open(&world, 4, false);
+    cache_open(&world, "lru");
+    for (uint64_t i = 0; i < 2; i++) {
+        written(&world, 0, 0, 4, 'a');
+        published(&world, 0, 1 + i, 1);
+        released(&world, 0);
+    }
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
+    written(&world, 0, 0, 2, 'b');
+    forked(&world, 0, 1);
+    cr_assert_eq(stats_of(&world).outstanding_high, 1);
+    written(&world, 1, 2, 1, 'c');
+    cr_assert_eq(stats_of(&world).outstanding_high, 2);
+    released(&world, 0);
+    released(&world, 1);
     world_close(&world);
 }
 

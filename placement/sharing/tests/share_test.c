@@ -77,6 +77,31 @@ Test(share, a_write_that_finds_no_block_leaves_the_first_tokens)
     world_close(&world);
 }
 
+// Then the copy takes the next block of the stack, without the owner's grow.
+Test(share, a_copy_into_a_used_block_is_counted_like_any_other)
+{
+    struct world world;
+    world_open(&world, 4, false);
+    written(&world, 0, 0, 16, 'x');
+    written(&world, 0, 0, 16, 'y'); // in place
+    released(&world, 0);
+    written(&world, 0, 0, 10, 'a');
+    forked(&world, 0, 1);
+    written(&world, 1, 10, 1, 'b');
+    struct locus_pool_stats stats = stats_of(&world);
+    cr_assert(stats.outstanding == 4 && stats.sharers == 2 && stats.blocks_free == 0);
+    cr_assert_eq(locus_pool_holders(world.pool, world.tables[0]->blocks[2]), 1);
+    cr_assert_eq(locus_pool_holders(world.pool, world.tables[1]->blocks[2]), 1);
+    holds(&world, 0, 0, 10, 'a');
+    holds(&world, 1, 0, 10, 'a');
+    holds(&world, 1, 10, 1, 'b');
+    cr_assert_eq(locus_owner_write(world.owner, world.tables[1], 4, 1, PLANES), -ENOMEM, "no block is left");
+    holds(&world, 1, 0, 10, 'a');
+    released(&world, 0);
+    released(&world, 1);
+    world_close(&world);
+}
+
 Test(share, a_cut_drops_one_holder_of_what_lies_behind)
 {
     struct world world;
@@ -223,6 +248,7 @@ Test(share, wrong_calls_are_refused_and_change_nothing)
     world.tables[0]->blocks[1] = damaged + 1;
     cr_assert_eq(locus_owner_fork(world.owner, world.tables[0], world.tables[2]), -ESTALE);
     cr_assert_eq(stats_of(&world).sharers, 0);
+    cr_assert_eq(locus_pool_holders(world.pool, world.tables[0]->blocks[0]), 1, "the block before it was let go again");
     world.tables[0]->blocks[1] = damaged;
     locus_owner_leave(world.owner);
     cr_assert_eq(locus_owner_fork(world.owner, world.tables[0], world.tables[2]), -EPERM);

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sharing_bench: what references and the prefix cache cost, in paired rounds. Started by `make bench-sharing`.
+//
+//   sharing_bench [ROUNDS [fork|write|look]]        60 rounds of all
+//
+//   fork    tables of 8 to 512 blocks, against a memcpy of their handles; and their release
+//   write   of a shared block that is 63/64 full, against a memcpy of the same bytes between the same two blocks. "in turn": 16
+//           pairs of blocks one after the other, so that each is colder
+//   look    10^6 kept blocks in batches of 32 random ids, against the same call for one id each, a plain probe, and the tables of
+//           other libraries
+//
+// Ratios are the other way's time over ours, the median of the rounds' with the sign test's interval. Exit status: 0 all goals are
+// met, 1 one is not shown, 2 cannot measure.
+
+#include "contest.h"
+#include "sharing_tables.h"
+
+#include "prefix.h"
+#include "share.h"
+#include "testbed/stats/random.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t rounds = 60;
+
+// --- what all parts need --------------------------------------------------------------------------------------------------------
+
+static struct {
+    struct locus_pool *pool;
+    struct locus_owner *owner;
+} world;
+
+static void world_open(uint32_t blocks, size_t block_bytes)
+{
+    struct locus_pool_config pool = {.size = sizeof pool,
+                                     .blocks = blocks,
+                                     .block_bytes = block_bytes,
+                                     .node = LOCUS_NODE_ANY,
+                                     .populate = true,
+                                     .shared = true};
+    CONTEST_NEED(locus_pool_open(&world.pool, &pool));
+    struct locus_owner_config owner = {.size = sizeof owner, .pool = world.pool, .lanes = 1};
+    CONTEST_NEED(locus_owner_open(&world.owner, &owner));
+    CONTEST_NEED(locus_owner_adopt(world.owner));
+}
+
+static void world_close(void)
+{
+    locus_owner_leave(world.owner);
+    CONTEST_NEED(locus_owner_close(world.owner));
+    locus_pool_close(world.pool);
+}
+
+static struct locus_table *table_new(uint32_t capacity, uint32_t tokens_per_block)
+{
+    struct locus_table *table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, capacity));
+    if (!table)
+        contest_fail("table", ENOMEM);
+    CONTEST_NEED(locus_table_init(table, 1, capacity, tokens_per_block));
+    return table;
+}
+
+// --- fork -----------------------------------------------------------------------------------------------------------------------
+
+#define FORK_TABLES 32u
+#define FORK_REPEAT_BLOCKS (1u << 17) // forked in each measurement
+
+static struct {
+    struct locus_table *from, *to[FORK_TABLES];
+    uint32_t blocks;
+    double release_ns;
+} forks;
+
+static double fork_ours(void *context)
+{
+    (void)context;
+    uint32_t repeats = FORK_REPEAT_BLOCKS / (FORK_TABLES * forks.blocks);
+    double fork_ns = 0;
+    forks.release_ns = 0;
+    for (uint32_t r = 0; r < repeats; r++) {
+        double begin = contest_now_ns();
+        int error = 0;
+        for (uint32_t i = 0; i < FORK_TABLES; i++)
+            error |= locus_owner_fork(world.owner, forks.from, forks.to[i]);
+        double middle = contest_now_ns();
+        for (uint32_t i = 0; i < FORK_TABLES; i++)
+            error |= locus_owner_truncate(world.owner, forks.to[i], 0);
+        forks.release_ns += contest_now_ns() - middle;
+        fork_ns += middle - begin;
+        CONTEST_NEED(error);
+    }
+    double blocks = (double)repeats * FORK_TABLES * forks.blocks;
+    forks.release_ns /= blocks;
+    return fork_ns / blocks;
+}
+
+static double fork_memcpy(void *context)
+{
+    (void)context;
+    uint32_t repeats = FORK_REPEAT_BLOCKS / (FORK_TABLES * forks.blocks);
+    double begin = contest_now_ns();
+    for (uint32_t r = 0; r < repeats; r++)
+        for (uint32_t i = 0; i < FORK_TABLES; i++)
+            memcpy(forks.to[i]->blocks, forks.from->blocks, forks.blocks * sizeof *forks.from->blocks);
+    return (contest_now_ns() - begin) / ((double)repeats * FORK_TABLES * forks.blocks);
+}
+
+// In pairs: a fork is measured before it, and its release with it.
+static double release_ours(void *context)
+{
+    fork_ours(context);
+    return forks.release_ns;
+}
+
+static bool fork_run(uint32_t blocks)
+{
+    char title[128];
+    snprintf(title, sizeof title, "fork, %u blocks, ns a block", blocks);
+    struct contest contest = {.title = title,
+                              .rounds = rounds,
+                              .arms = {{.name = "fork", .measure = fork_ours, .goal = CONTEST_NS_AT_MOST, .bound = 2},
+                                       {.name = "memcpy of the handles", .measure = fork_memcpy},
+                                       {.name = "release", .measure = release_ours}},
+                              .arms_count = 3};
+    world_open(blocks, 64);
+    forks.blocks = blocks;
+    forks.from = table_new(blocks, 1);
+    CONTEST_NEED(locus_owner_grow(world.owner, forks.from, blocks));
+    for (uint32_t i = 0; i < FORK_TABLES; i++)
+        forks.to[i] = table_new(blocks, 1);
+    bool met = contest_run(&contest);
+    for (uint32_t i = 0; i < FORK_TABLES; i++)
+        free(forks.to[i]);
+    free(forks.from);
+    world_close();
+    return met;
+}
+
+static bool forks_run(void)
+{
+    bool met = true;
+    for (uint32_t blocks = 8; blocks <= 512; blocks *= 8)
+        met &= fork_run(blocks);
+    return met;
+}
+
+// --- copy on write --------------------------------------------------------------------------------------------------------------
+
+#define WRITE_TOKENS 64u        // a block; all but one of them are there
+#define WRITE_PAIRS_MAX 16u
+#define WRITE_BYTES (64u << 20) // copied in each measurement, at least
+
+static struct {
+    struct locus_table *from[WRITE_PAIRS_MAX], *to[WRITE_PAIRS_MAX];
+    void *address[2][WRITE_PAIRS_MAX]; // of the shared block, and of the copy
+    uint32_t pairs;
+    size_t bytes;
+} writes;
+
+static void writes_fork(void)
+{
+    for (uint32_t i = 0; i < writes.pairs; i++)
+        CONTEST_NEED(locus_owner_fork(world.owner, writes.from[i], writes.to[i]));
+}
+
+static double writes_once(void)
+{
+    int error = 0;
+    double begin = contest_now_ns();
+    for (uint32_t i = 0; i < writes.pairs; i++)
+        error |= locus_owner_write(world.owner, writes.to[i], WRITE_TOKENS - 1, 1, 1);
+    double ns = contest_now_ns() - begin;
+    CONTEST_NEED(error);
+    return ns;
+}
+
+// The last one first, so that the next round's copies lie where this one's do.
+static void writes_release(void)
+{
+    for (uint32_t i = writes.pairs; i-- > 0;)
+        CONTEST_NEED(locus_owner_truncate(world.owner, writes.to[i], 0));
+}
+
+static uint32_t writes_repeats(void)
+{
+    return 1 + (uint32_t)(WRITE_BYTES / (writes.pairs * writes.bytes));
+}
+
+static double write_ours(void *context)
+{
+    (void)context;
+    double ns = 0;
+    for (uint32_t r = 0; r < writes_repeats(); r++) {
+        writes_fork();
+        ns += writes_once();
+        for (uint32_t i = 0; i < writes.pairs; i++)
+            if (locus_pool_address(world.pool, writes.to[i]->blocks[0]) != writes.address[1][i])
+                contest_fail("the copies lie elsewhere", EINVAL);
+        writes_release();
+    }
+    return ns / (writes_repeats() * writes.pairs);
+}
+
+static double write_memcpy(void *context)
+{
+    (void)context;
+    double ns = 0;
+    for (uint32_t r = 0; r < writes_repeats(); r++) {
+        writes_fork();
+        double begin = contest_now_ns();
+        for (uint32_t i = 0; i < writes.pairs; i++)
+            memcpy(writes.address[1][i], writes.address[0][i], writes.bytes);
+        ns += contest_now_ns() - begin;
+        writes_release();
+    }
+    return ns / (writes_repeats() * writes.pairs);
+}
+
+static bool write_run(size_t block_bytes, uint32_t pairs)
+{
+    char title[128];
+    snprintf(title, sizeof title, "copy on write, %zu KiB%s, ns a block", block_bytes >> 10, pairs > 1 ? " in turn" : "");
+    struct contest contest = {.title = title,
+                              .rounds = rounds,
+                              .arms = {{.name = "write", .measure = write_ours},
+                                       {.name = "memcpy", .measure = write_memcpy, .goal = CONTEST_RATIO_AT_LEAST, .bound = 0.95}},
+                              .arms_count = 2};
+    world_open(2 * pairs, block_bytes);
+    writes.pairs = pairs;
+    writes.bytes = block_bytes / WRITE_TOKENS * (WRITE_TOKENS - 1);
+    for (uint32_t i = 0; i < pairs; i++) {
+        writes.from[i] = table_new(1, WRITE_TOKENS);
+        writes.to[i] = table_new(1, WRITE_TOKENS);
+        CONTEST_NEED(locus_owner_grow(world.owner, writes.from[i], 1));
+        writes.address[0][i] = locus_pool_address(world.pool, writes.from[i]->blocks[0]);
+        memset(writes.address[0][i], 'a', block_bytes);
+    }
+    writes_fork();
+    writes_once();
+    for (uint32_t i = 0; i < pairs; i++)
+        writes.address[1][i] = locus_pool_address(world.pool, writes.to[i]->blocks[0]);
+    writes_release();
+    bool met = contest_run(&contest);
+    for (uint32_t i = 0; i < pairs; i++) {
+        free(writes.from[i]);
+        free(writes.to[i]);
+    }
+    world_close();
+    return met;
+}
+
+static bool writes_run(void)
+{
+    bool met = true;
+    for (uint32_t pairs = 1; pairs <= WRITE_PAIRS_MAX; pairs *= WRITE_PAIRS_MAX)
+        for (size_t bytes = 64 << 10; bytes <= 512 << 10; bytes *= 8)
+            met &= write_run(bytes, pairs);
+    return met;
+}
+
+// --- look-ups -------------------------------------------------------------------------------------------------------------------
+
+#define LOOK_BLOCKS 1000000u
+#define LOOK_CHAIN 1000u        // blocks published at once
+#define LOOK_BATCH 32u
+#define LOOK_IDS (LOOK_BATCH * 2000u)
+
+static struct {
+    struct locus_prefix *prefix;
+    uint64_t *known;            // [LOOK_BLOCKS]
+    uint64_t ids[LOOK_IDS];     // of this round
+    uint64_t random;
+    uint32_t absent_of_2;
+    uint32_t found;             // of ids[]
+} looks = {.random = 7};
+
+static uint32_t look_ours(const uint64_t ids[], uint32_t count, locus_block blocks[])
+{
+    return locus_prefix_find(looks.prefix, ids, count, blocks);
+}
+
+static uint32_t look_singly(const uint64_t ids[], uint32_t count, locus_block blocks[])
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        found += locus_prefix_find(looks.prefix, &ids[i], 1, &blocks[i]);
+    return found;
+}
+
+static const struct sharing_table ours = {.name = "locus_prefix_find", .find = look_ours};
+static const struct sharing_table singly = {.name = "the same, one a call", .find = look_singly};
+
+static double look_measure(void *context)
+{
+    const struct sharing_table *table = context;
+    locus_block blocks[LOOK_BATCH];
+    uint32_t found = 0;
+    double begin = contest_now_ns();
+    for (uint32_t i = 0; i < LOOK_IDS; i += LOOK_BATCH)
+        found += table->find(looks.ids + i, LOOK_BATCH, blocks);
+    double ns = contest_now_ns() - begin;
+    if (found != looks.found)
+        contest_fail(table->name, EINVAL);
+    return ns / LOOK_IDS;
+}
+
+// New ids for each round: none is warm from the last one.
+static void look_prepare(void)
+{
+    looks.found = 0;
+    for (uint32_t i = 0; i < LOOK_IDS; i++) {
+        uint64_t random = tb_random_next(&looks.random);
+        bool absent = looks.absent_of_2 && random >> 63;
+        looks.ids[i] = absent ? random : looks.known[random % LOOK_BLOCKS];
+        looks.found += !absent;
+    }
+}
+
+static void look_keep(void)
+{
+    struct locus_prefix_config config = {.size = sizeof config, .owner = world.owner};
+    struct locus_table *table = table_new(LOOK_CHAIN, 1);
+    CONTEST_NEED(locus_prefix_open(&looks.prefix, &config));
+    looks.known = malloc(LOOK_BLOCKS * sizeof *looks.known);
+    if (!looks.known)
+        contest_fail("ids", ENOMEM);
+    for (uint32_t i = 0; i < LOOK_BLOCKS; i++)
+        looks.known[i] = tb_random_next(&looks.random);
+    for (uint32_t i = 0; i < LOOK_BLOCKS; i += LOOK_CHAIN) {
+        CONTEST_NEED(locus_owner_write(world.owner, table, 0, LOOK_CHAIN, 1));
+        if (locus_prefix_publish(looks.prefix, looks.known + i, LOOK_CHAIN, table) != LOOK_CHAIN)
+            contest_fail("publish", EINVAL);
+        CONTEST_NEED(locus_owner_truncate(world.owner, table, 0));
+    }
+    free(table);
+}
+
+static void look_fill(const struct sharing_table *table)
+{
+    for (uint32_t i = 0; i < LOOK_BLOCKS; i++) {
+        locus_block ours_says, it_says;
+        look_ours(&looks.known[i], 1, &ours_says);
+        table->add(looks.known[i], ours_says);
+        if (table->find(&looks.known[i], 1, &it_says) != 1 || it_says != ours_says)
+            contest_fail(table->name, EINVAL);
+    }
+}
+
+static void look_arm(struct contest *contest, const struct sharing_table *table, double at_least)
+{
+    contest->arms[contest->arms_count++] = (struct contest_arm){.name = table->name,
+                                                                .measure = look_measure,
+                                                                .context = (void *)(uintptr_t)table,
+                                                                .goal = at_least > 0 ? CONTEST_RATIO_AT_LEAST : CONTEST_NONE,
+                                                                .bound = at_least};
+}
+
+static bool looks_run(void)
+{
+    struct contest contest = {.prepare = look_prepare, .rounds = rounds};
+    world_open(LOOK_BLOCKS, 64);
+    look_keep();
+    look_arm(&contest, &ours, 0);
+    look_arm(&contest, &singly, 1.4);
+    for (uint32_t i = 0; i < sharing_tables_count; i++) {
+        const struct sharing_table *table = &sharing_tables[i];
+        if (table->open && table->open(LOOK_BLOCKS)) {
+            look_fill(table);
+            look_arm(&contest, table, i ? 1 : 1.4);
+        } else {
+            printf("%s is not installed, and left out\n", table->name);
+        }
+    }
+    contest.title = "look-up in 10^6 kept blocks, batches of 32, all present, ns an id";
+    bool met = contest_run(&contest);
+    contest.title = "look-up in 10^6 kept blocks, batches of 32, half absent, ns an id";
+    looks.absent_of_2 = 1;
+    met &= contest_run(&contest);
+    CONTEST_NEED(locus_prefix_close(looks.prefix));
+    free(looks.known);
+    world_close();
+    return met;
+}
+
+int main(int argc, char **argv)
+{
+    const char *part = argc > 2 ? argv[2] : "";
+    bool met = true;
+    rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : rounds;
+    if (rounds < 30 || rounds > CONTEST_ROUNDS_MAX)
+        contest_fail("ROUNDS: 30 to 2000", EINVAL);
+    if (!*part || !strcmp(part, "fork"))
+        met &= forks_run();
+    if (!*part || !strcmp(part, "write"))
+        met &= writes_run();
+    if (!*part || !strcmp(part, "look"))
+        met &= looks_run();
+    return met ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sharing_tables.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "contest.h"
+
+// --- an open-addressing table of 16-byte entries, at most half full, on huge pages as ours is; probed one id after the other ----
+
+#define HUGE_BYTES ((size_t)2 << 20)
+
+static struct {
+    struct {
+        uint64_t id;            // 0: empty
+        locus_block block;
+    } * slot;
+    uint64_t mask;
+} plain;
+
+static bool plain_open(uint32_t count)
+{
+    for (plain.mask = 2; plain.mask < 2 * (uint64_t)count;)
+        plain.mask *= 2;
+    size_t bytes = plain.mask-- * sizeof *plain.slot;
+    plain.slot = aligned_alloc(HUGE_BYTES, (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
+    if (!plain.slot)
+        contest_fail("plain probe", ENOMEM);
+    madvise(plain.slot, bytes, MADV_HUGEPAGE); // a kernel without them has none for ours either
+    memset(plain.slot, 0, bytes);
+    return true;
+}
+
+static inline uint64_t plain_slot(uint64_t id)
+{
+    uint64_t at = id & plain.mask;
+    while (plain.slot[at].id && plain.slot[at].id != id)
+        at = (at + 1) & plain.mask;
+    return at;
+}
+
+static void plain_add(uint64_t id, locus_block block)
+{
+    uint64_t at = plain_slot(id);
+    plain.slot[at].id = id;
+    plain.slot[at].block = block;
+}
+
+static uint32_t plain_find(const uint64_t ids[], uint32_t count, locus_block blocks[])
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t at = plain_slot(ids[i]);
+        blocks[i] = plain.slot[at].id ? plain.slot[at].block : LOCUS_BLOCK_NONE;
+        found += blocks[i] != LOCUS_BLOCK_NONE;
+    }
+    return found;
+}
+
+// --- glib: called through dlsym, because its development package brings a dozen others -----------------------------------------
+
+static struct {
+    void *table;
+    void *(*lookup)(void *table, const void *key);
+    int (*insert)(void *table, void *key, void *value);
+    void *int64_table;
+    uint64_t *keys;
+    uint32_t keys_used;
+} glib;
+
+static void *glib_new(const char *hash, const char *equal)
+{
+    void *library = dlopen("libglib-2.0.so.0", RTLD_NOW);
+    if (!library)
+        return NULL;
+    void *(*make)(void *hash, void *equal);
+    *(void **)&make = dlsym(library, "g_hash_table_new");
+    *(void **)&glib.lookup = dlsym(library, "g_hash_table_lookup");
+    *(void **)&glib.insert = dlsym(library, "g_hash_table_insert");
+    return make && glib.lookup && glib.insert ? make(dlsym(library, hash), equal ? dlsym(library, equal) : NULL) : NULL;
+}
+
+// The id is the key's pointer: nothing is followed.
+static bool glib_open(uint32_t count)
+{
+    (void)count;
+    glib.table = glib_new("g_direct_hash", NULL);
+    return glib.table;
+}
+
+static void glib_add(uint64_t id, locus_block block)
+{
+    glib.insert(glib.table, (void *)(uintptr_t)id, (void *)(uintptr_t)block);
+}
+
+static uint32_t glib_find(const uint64_t ids[], uint32_t count, locus_block blocks[])
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        blocks[i] = (uintptr_t)glib.lookup(glib.table, (void *)(uintptr_t)ids[i]);
+        found += blocks[i] != LOCUS_BLOCK_NONE;
+    }
+    return found;
+}
+
+static bool glib_int64_open(uint32_t count)
+{
+    glib.int64_table = glib_new("g_int64_hash", "g_int64_equal");
+    glib.keys = calloc(count, sizeof *glib.keys);
+    return glib.int64_table && glib.keys;
+}
+
+static void glib_int64_add(uint64_t id, locus_block block)
+{
+    uint64_t *key = &glib.keys[glib.keys_used++];
+    *key = id;
+    glib.insert(glib.int64_table, key, (void *)(uintptr_t)block);
+}
+
+static uint32_t glib_int64_find(const uint64_t ids[], uint32_t count, locus_block blocks[])
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        blocks[i] = (uintptr_t)glib.lookup(glib.int64_table, &ids[i]);
+        found += blocks[i] != LOCUS_BLOCK_NONE;
+    }
+    return found;
+}
+
+// --- ck_ht, direct keys ---------------------------------------------------------------------------------------------------------
+
+#if __has_include(<ck_ht.h>)
+#include <ck_ht.h>
+
+static ck_ht_t ck;
+
+static void ck_free(void *memory, size_t bytes, bool defer)
+{
+    (void)bytes;
+    (void)defer;
+    free(memory);
+}
+
+static bool ck_open(uint32_t count)
+{
+    static struct ck_malloc allocator = {.malloc = malloc, .free = ck_free};
+    return ck_ht_init(&ck, CK_HT_MODE_DIRECT, NULL, &allocator, 2 * (uint64_t)count, 0);
+}
+
+static void ck_add(uint64_t id, locus_block block)
+{
+    ck_ht_entry_t entry;
+    ck_ht_hash_t hash = {.value = id};
+    ck_ht_entry_set_direct(&entry, hash, id, block);
+    if (!ck_ht_put_spmc(&ck, hash, &entry))
+        contest_fail("ck_ht_put_spmc", 0);
+}
+
+static uint32_t ck_find(const uint64_t ids[], uint32_t count, locus_block blocks[])
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        ck_ht_entry_t entry;
+        ck_ht_entry_key_set_direct(&entry, ids[i]);
+        bool there = ck_ht_get_spmc(&ck, (ck_ht_hash_t){.value = ids[i]}, &entry);
+        blocks[i] = there ? ck_ht_entry_value_direct(&entry) : LOCUS_BLOCK_NONE;
+        found += there;
+    }
+    return found;
+}
+#else
+#define ck_open NULL
+#define ck_add NULL
+#define ck_find NULL
+#endif
+
+// --- liburcu's table, in the flavor whose readers pay nothing -------------------------------------------------------------------
+
+#if __has_include(<urcu/rculfhash.h>)
+#include <urcu-qsbr.h>
+#include <urcu/rculfhash.h>
+
+struct urcu_entry {
+    struct cds_lfht_node node;
+    uint64_t id;
+    locus_block block;
+};
+
+static struct {
+    struct cds_lfht *table;
+    struct urcu_entry *entries;
+    uint32_t used;
+} urcu;
+
+static bool urcu_open(uint32_t count)
+{
+    unsigned long buckets = 1;
+    while (buckets < 2 * (unsigned long)count)
+        buckets *= 2;
+    urcu_qsbr_register_thread();
+    urcu.table = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &urcu_qsbr_flavor, NULL);
+    urcu.entries = calloc(count, sizeof *urcu.entries);
+    return urcu.table && urcu.entries;
+}
+
+static void urcu_add(uint64_t id, locus_block block)
+{
+    struct urcu_entry *entry = &urcu.entries[urcu.used++];
+    entry->id = id;
+    entry->block = block;
+    urcu_qsbr_read_lock();
+    cds_lfht_add(urcu.table, id, &entry->node);
+    urcu_qsbr_read_unlock();
+}
+
+static int urcu_match(struct cds_lfht_node *node, const void *key)
+{
+    return caa_container_of(node, struct urcu_entry, node)->id == *(const uint64_t *)key;
+}
+
+static uint32_t urcu_find(const uint64_t ids[], uint32_t count, locus_block blocks[])
+{
+    uint32_t found = 0;
+    urcu_qsbr_read_lock();
+    for (uint32_t i = 0; i < count; i++) {
+        struct cds_lfht_iter at;
+        cds_lfht_lookup(urcu.table, ids[i], urcu_match, &ids[i], &at);
+        struct cds_lfht_node *node = cds_lfht_iter_get_node(&at);
+        blocks[i] = node ? caa_container_of(node, struct urcu_entry, node)->block : LOCUS_BLOCK_NONE;
+        found += node != NULL;
+    }
+    urcu_qsbr_read_unlock();
+    return found;
+}
+#else
+#define urcu_open NULL
+#define urcu_add NULL
+#define urcu_find NULL
+#endif
+
+const struct sharing_table sharing_tables[] = {
+    {"plain probe", plain_open, plain_add, plain_find},
+    {"ck_ht", ck_open, ck_add, ck_find},
+    {"liburcu lfht", urcu_open, urcu_add, urcu_find},
+    {"glib, direct keys", glib_open, glib_add, glib_find},
+    {"glib, int64 keys", glib_int64_open, glib_int64_add, glib_int64_find},
+};
+const uint32_t sharing_tables_count = sizeof sharing_tables / sizeof *sharing_tables;
