@@ -189,23 +189,21 @@ mutant late-blocks-uncounted $borrow domain_litmus '/stats\.blocks_late, count/d
 share=placement/sharing/share.c shared=placement/blocks/pool_shared.c prefix=placement/sharing/prefix.c
 promise=placement/sharing/promise.c
 
-mutant a-reference-too-few $shared share_stress 's/^        sharing\[index\]\+\+;/        sharing[index] += i > 0;/'
-mutant a-reference-too-many $shared share_stress 's/^        sharing\[index\]\+\+;/        sharing[index] += 1 + (i == 3);/'
+mutant a-reference-too-few $shared share_stress 's/sharing\[index\] = word \+ 1;/sharing[index] = word + (done > 0);/'
+mutant a-reference-too-many $shared share_stress 's/sharing\[index\] = word \+ 1;/sharing[index] = word + 1 + (done == 3);/'
 mutant a-failed-share-keeps-references $shared share_test 's/^        pool->sharing\[index\]--;$/        (void)index;/'
 mutant any-tag-frees $shared share_test \
     's/holders_first && !holder_drop\(pool, index, tag\)\)/holders_first \&\& (holder_drop(pool, index, tag), 0))/'
 mutant sharers-are-not-reported $report share_test 's/count <= sharers; count/count < sharers; count/'
-mutant chunk-comes-home-backwards $shared share_test \
-    's/LOCUS_REUSE_LIFO \? count - 1 - i : i/LOCUS_REUSE_LIFO ? i : count - 1 - i/'
+mutant chunk-comes-home-backwards $shared share_test 's/bool backwards = .*;/bool backwards = false;/'
 mutant kept-block-is-freed-twice $pool prefix_test 's/return live && !pool_is_kept\(pool, index\)/return live/'
 mutant a-skipped-copy $share share_stress 's/^    copy\(write, pool_address/    if (0)\n        copy(write, pool_address/'
-mutant copies-what-is-not-in-use $share domain_share_test \
-    's/tokens_per_block \* tokens;/tokens_per_block * write->table->tokens_per_block;/'
+mutant copies-what-is-not-in-use $share domain_share_test 's/bytes = token_bytes \* tokens;/bytes = plane_bytes;/'
 mutant first-plane-only $share share_test 's/i < write->planes && bytes/i < 1 \&\& bytes/'
 mutant taken-over-while-two-hold-it $share share_stress 's/\[locus_block_index\(block\)\] == 0\)/[locus_block_index(block)] <= 1)/'
 mutant published-block-is-written $share share_stress \
     's/sharing\[locus_block_index\(block\)\] == 0\)/sharing[locus_block_index(block)] << 3 == 0)/'
-mutant foreign-block-is-taken-over $share domain_share_test 's/return !is_foreign\(write, block\) && /return /'
+mutant foreign-block-is-taken-over $share domain_share_test 's/return locus_block_home\(block\) == pool->home && /return /'
 mutant foreign-handle-is-lost $share domain_share_test 's/error = locus_table_append\(write->leavers, old\);/error = 0;/'
 mutant fork-counts-foreign-blocks-only-once $share domain_share_test 's/if \(!\(\*homes_left & home_bit\(owner\)\)\)/if (0)/'
 mutant victim-with-kept-blocks-below $prefix prefix_test 's/while \(prefix->entry\[block\]\.oldest != NONE\)/while (false)/'
