@@ -203,6 +203,7 @@ static int entries_check(struct unpacking *unpacking)
                                 "--verbose",
                                 "--numeric-owner",
                                 "--full-time",
+                                "--warning=no-alone-zero-block", // the size says so, in plainer words
                                 "--quoting-style=escape",
                                 "--absolute-names",
                                 "--force-local",
