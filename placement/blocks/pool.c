@@ -402,20 +402,30 @@ __attribute__((noinline)) void pool_straighten(struct locus_pool *pool)
     pool->freed_straightened = pool->counters.freed;
 }
 
-uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+// From the first unusual handle on.
+static __attribute__((noinline)) uint32_t free_rest(struct locus_pool *pool, uint32_t count, const locus_block blocks[],
+                                                    uint64_t tag)
 {
-    RULE(in_owner_context(pool), RULE_ROLE);
     uint32_t accepted = 0, done = 0;
     while (done < count) {
+        accepted += free_one(pool, blocks[done++], tag);
         uint32_t room = pool->blocks - pool->top, left = count - done < room ? count - done : room;
         uint32_t usual = pool->unusual_free ? 0 : free_usual(pool, left, blocks + done);
         accepted += usual;
         done += usual;
-        if (done == count)
-            break;
+    }
+    return accepted;
+}
+
+uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+{
+    RULE(in_owner_context(pool), RULE_ROLE);
+    uint32_t room = pool->blocks - pool->top, left = count < room ? count : room;
+    uint32_t accepted = pool->unusual_free ? 0 : free_usual(pool, left, blocks);
+    if (__builtin_expect(accepted < count, 0)) {
         if (pool->sharing)
             return pool_free_shared(pool, count, blocks, tag);
-        accepted += free_one(pool, blocks[done++], tag);
+        accepted += free_rest(pool, count - accepted, blocks + accepted, tag);
     }
     counter_add(&pool->counters.freed, accepted);
     if (__builtin_expect(pool->top == pool->all, 0))
