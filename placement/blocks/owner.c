@@ -21,7 +21,7 @@
 #include "config.h"
 #include "cpu_relax.h"
 #include "owner_internal.h"
-#include "pool_internal.h"
+#include "pool_shared.h"
 #include "rules.h"
 #include "topo/pin.h"
 
@@ -380,14 +380,6 @@ int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint3
     return 0;
 }
 
-static uint64_t homes_of(const struct locus_table *table)
-{
-    uint64_t homes = 0;
-    for (uint32_t i = 0; i < table->count; i++)
-        homes |= UINT64_C(1) << locus_block_home(table->blocks[i]);
-    return homes;
-}
-
 int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, uint32_t keep)
 {
     RULE(holds_role(owner), RULE_ROLE);
@@ -402,7 +394,7 @@ int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, u
             return -EXDEV;
     locus_pool_free_bulk(owner->pool, table->count - keep, table->blocks + keep, table->tag);
     table->count = keep;
-    table->homes = homes_of(table);
+    table->homes = table_homes(table);
     return 0;
 }
 

@@ -39,7 +39,7 @@
 
 #include "config.h"
 #include "owner.h"
-#include "pool_internal.h"
+#include "pool_shared.h"
 #include "rules.h"
 
 #include <errno.h>

@@ -60,56 +60,6 @@ struct locus_pool {
     } counters;
 };
 
-// --- a shared pool: pool_shared.c -----------------------------------------------------------------------------------------------
-
-#define POOL_PUBLISHED (1u << 31) // the prefix cache knows the block's contents: nobody may write it
-#define POOL_KEPT (1u << 30)      // and nobody holds it. Its handle keeps its generation
-#define POOL_KEPT_NOW (1u << 29)  // by the free that is running
-#define POOL_SHARERS (POOL_KEPT_NOW - 1)
-#define POOL_NO_HOLDER UINT32_MAX
-
-struct pool_holder {
-    uint64_t tag;
-    uint32_t next;              // of the same block, or of the free ones; POOL_NO_HOLDER: none
-};
-
-// The prefix cache, which is a layer above.
-struct pool_keeper {
-    void *context;
-    void (*keep)(void *context, locus_block block); // the last holder of a published block has left
-    void (*give)(void *context, uint32_t count);    // pool_evict() so many kept blocks, or all
-};
-
-// pre: the pool is shared. One holder more for each block: 0, -ENOMEM (for its tag), -EOVERFLOW (2^29 - 1 sharers), or what
-// locus_pool_check() says of one of them. Then nothing changes.
-int pool_share(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
-
-// One holder of the block less, who gets a free block instead. NONE, and nothing has changed: that is not so simple (nobody else
-// holds it, there are tags, or a fresh or no block would leave).
-locus_block pool_replace_usual(struct locus_pool *pool, locus_block block);
-
-// locus_pool_free_bulk() of a shared pool: one holder less for each.
-uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
-
-// Kept blocks become free until at least `count` are. False: there are too few.
-bool pool_reclaim(struct locus_pool *pool, uint32_t count);
-
-void pool_publish(struct locus_pool *pool, locus_block block);             // pre: live
-void pool_unpublish(struct locus_pool *pool, locus_block block);           // pre: published
-void pool_revive(struct locus_pool *pool, locus_block block, uint64_t tag); // pre: kept; the caller holds it now
-void pool_evict(struct locus_pool *pool, locus_block block);               // pre: kept; it is free and not published any more
-
-// In pool.c, for pool_shared.c.
-void pool_refuse(struct locus_pool *pool, enum locus_free_error error, locus_block block, uint64_t tag);
-enum locus_free_error pool_error_kind(const struct locus_pool *pool, locus_block block);
-void pool_put_home(struct locus_pool *pool, locus_block block); // pre: live, and held by nobody any more
-void pool_straighten(struct locus_pool *pool);                  // pre: every block is home
-
-static inline bool pool_is_kept(const struct locus_pool *pool, uint32_t index)
-{
-    return pool->sharing && pool->sharing[index] & POOL_KEPT;
-}
-
 // What is wrong with a config, in words; NULL: nothing that shows without asking the machine.
 const char *pool_config_fault(const struct locus_pool_config *config);
 

@@ -2,7 +2,7 @@
 //
 // pool: its reports. Statistics for any thread, which blocks are out, and why it could not be opened.
 #include "config.h"
-#include "pool_internal.h"
+#include "pool_shared.h"
 
 #include <stdio.h>
 #include <stdlib.h>

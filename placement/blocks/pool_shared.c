@@ -17,7 +17,7 @@
 // by its tag, so a request that frees a shared block twice is refused, and does not take away what another one holds. Without tags
 // nobody can tell whose reference it was: the block would go home early, and the handle of the last one be refused.
 
-#include "pool_internal.h"
+#include "pool_shared.h"
 
 #include <errno.h>
 #include <stdlib.h>

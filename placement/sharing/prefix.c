@@ -23,7 +23,7 @@
 
 #include "config.h"
 #include "counters.h"
-#include "pool_internal.h"
+#include "pool_shared.h"
 #include "rules.h"
 
 #define AHEAD 32u               // ids whose lines are on their way

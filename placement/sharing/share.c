@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pool_internal.h"
+#include "owner_internal.h"
+#include "pool_shared.h"
 #include "rules.h"
 
 static uint64_t home_bit(const struct locus_owner *owner)
@@ -171,14 +172,6 @@ static void copy(const struct share_write *write, void *to, const void *from, si
         memcpy((char *)to + i * plane_bytes, (const char *)from + i * plane_bytes, bytes);
 }
 
-static uint64_t homes_of(const struct locus_table *table)
-{
-    uint64_t homes = 0;
-    for (uint32_t i = 0; i < table->count; i++)
-        homes |= UINT64_C(1) << locus_block_home(table->blocks[i]);
-    return homes;
-}
-
 // A block of this owner's, through the owner's grow, which waits, reclaims and notes the tag: the table's end is its only door, so
 // the new block goes to the end of a table of one. And the old block is let go.
 static int replace_unusual(const struct share_write *write, locus_block old, bool foreign, locus_block *fresh)
@@ -219,7 +212,7 @@ static int replace(const struct share_write *write, struct locus_pool *pool, uin
         return error;
     table->blocks[at] = fresh;
     if (foreign)
-        table->homes = homes_of(table);
+        table->homes = table_homes(table);
     copy(write, pool_address(pool, fresh), from, token_bytes, tokens);
     return 0;
 }

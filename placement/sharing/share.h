@@ -8,7 +8,8 @@
 //     cut(table, tokens)  the sequence ends there
 //
 // The pool counts how many tables hold each of its blocks. A block goes home when its last holder lets it go: by cut, by
-// locus_owner_truncate(), or by retire and push. Holders may leave in any order. All have the same handle.
+// locus_owner_truncate(), or by retire and push. Holders may leave in any order. All have the same handle. A grow that waits for
+// tables in flight may wait in vain, up to wait_ns, if others still hold their blocks.
 //
 // Copy on write. The first tokens of a block that is only partly filled are copied with as many bytes as are in use, and only if
 // somebody else holds the block; the last holder takes it over and writes in place. A block that is published (prefix.h) is always
@@ -32,7 +33,8 @@
 extern "C" {
 #endif
 
-// Adds the blocks of `from` to `to`, which is LIVE and empty. About two nanoseconds a block, and some more with tags.
+// Adds the blocks of `from` to `to`, which is LIVE and empty. About two nanoseconds a block, three in a table of few, and
+// more with tags.
 // 0, or nothing has changed: -EINVAL (a table is not LIVE, `to` is not empty, the two have other tokens_per_block, or the pool is
 // not shared), -ENOSPC (`to` is too small), -EXDEV (a block of another home: locus_owner_fork_at), -ENOMEM (tags),
 // -EOVERFLOW (2^29 holders), -ESTALE (a damaged handle), -EPERM.
@@ -52,9 +54,8 @@ int locus_owner_cut(struct locus_owner *owner, struct locus_table *table, uint64
 // what lies behind them may be lost, also if the call fails, and the first `first` ones never are. `planes`: in how many equal
 // parts a block keeps its tokens in order (1: one token after another; twice the layers if each layer's keys and values lie
 // together). Of a shared block the parts' first tokens are copied.
-// 0, or what locus_owner_grow() says; -EINVAL also if `planes` times
-// the table's tokens_per_block does not divide the block's bytes, or the table holds fewer than `first` tokens; -EXDEV: a foreign
-// block would have to be copied.
+// 0, or what locus_owner_grow() says; -EINVAL also if `planes` times the table's tokens_per_block does not divide the block's
+// bytes, or the table holds fewer than `first` tokens; -EXDEV: a foreign block would have to be copied.
 int locus_owner_write(struct locus_owner *owner, struct locus_table *table, uint64_t first, uint64_t count, uint32_t planes);
 
 // How many tables hold the block; 0: none, or the handle is not live. In a pool that is not shared 1 for a live one.

@@ -170,7 +170,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_POLICIES: return parse_policies(state, arguments, argument);
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
     case KEY_RETENTION:
-        return setting(state, arguments, "retention", locus_evict_find(argument) ? "" : "no-such-policy ", argument);
+        return locus_evict_find(argument)
+                   ? setting(state, arguments, "retention", "", argument)
+                   : tb_cli_bad(state, "--retention: there is no policy '%s' (see: locus serve --help)", argument);
     case KEY_SWAP: return setting(state, arguments, "swap", "swap", "");
     default: return tb_options_parse(key, argument, state, &arguments->options);
     }
