@@ -31,7 +31,7 @@
 
 struct slot {
     uint64_t id;                // 0: empty
-    locus_block block;          // NONE if it is empty
+    locus_block block;          // LOCUS_BLOCK_NONE if it is empty
 };
 
 #define HUGE_BYTES (UINT64_C(2) << 20)
