@@ -27,7 +27,8 @@ struct locus_placement {
     struct {
         int verify_errno;           // why move_pages could not answer (ENOSYS, EPERM), or 0
         uint64_t pages;             // units of 4 KiB in the whole span
-        uint64_t pages_present;     // of these, backed by memory; the others were never touched
+        uint64_t pages_present;     // of these, backed by memory; the others were never touched, or given back. Kernels since 6.12
+                                  // give back pages of zeros when they split a huge page
         uint64_t pages_allowed;     // present on a requested node; with FIRST_TOUCH every node is one
         uint64_t pages_elsewhere;   // present on another: 0 for a strict bind; PREFERRED and interleaving may spill
         bool expected_exact;        // on[].pages_expected is the kernel's own rule, page by page; false for transparent huge pages
