@@ -306,7 +306,7 @@ static bool all_valid(const struct tb_rounds *rounds)
 {
     uint64_t count = (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count;
     for (uint64_t i = 0; i < count; i++)
-        if (!rounds->samples[i].ran || !rounds->samples[i].valid)
+        if (!rounds->samples[i].ran || !rounds->samples[i].valid || rounds->samples[i].invalid[0])
             return false;
     return true;
 }

@@ -26,6 +26,7 @@ enum {
     KEY_VICTIM,
     KEY_RETENTION,
     KEY_SWAP,
+    KEY_RANDOM,
     KEY_POOL,
     KEY_SHAPE,
     KEY_REQUESTS,
@@ -58,6 +59,7 @@ static const struct argp_option option_table[] = {
     {"block", KEY_BLOCK, "TOKENS", 0, "Tokens per block, where a strategy has blocks (16)", 1},
     {"load", KEY_LOAD, "PERCENT", 0, "Arrivals, in percent of what the pool can finish (90); `all`: everybody waits at the start",
      1},
+    {"random", KEY_RANDOM, NULL, 0, "No scheduler: requests come and go at random, to see how that scatters what is free", 1},
     {"requests", KEY_REQUESTS, "N", 0, "Only the first N", 1},
     {"watermark", KEY_WATERMARK, "PERCENT", 0, "What an admission leaves free, where a strategy has a watermark (5)", 1},
     {"victim", KEY_VICTIM, "WHO", 0, "Who is thrown out for room: last, largest or cheapest (last)", 1},
@@ -147,7 +149,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     for (const struct argp_option *option = option_table; option->name; option++)
         if (option->key == key && key >= KEY_BLOCK && key <= KEY_REQUESTS) {
             arguments->setting = option->name;
-            arguments->scheduled = key <= KEY_SWAP ? option->name : arguments->scheduled;
+            arguments->scheduled = key <= KEY_RANDOM ? option->name : arguments->scheduled;
         }
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
@@ -173,6 +175,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return locus_evict_find(argument)
                    ? setting(state, arguments, "retention", "", argument)
                    : tb_cli_bad(state, "--retention: there is no policy '%s' (see: locus serve --help)", argument);
+    case KEY_RANDOM: return setting(state, arguments, "random", "random", "");
     case KEY_SWAP: return setting(state, arguments, "swap", "swap", "");
     default: return tb_options_parse(key, argument, state, &arguments->options);
     }
@@ -190,12 +193,16 @@ static const char documentation[] =
     "In use: tokens of live sequences, over the pool. Held: what is reserved for them. Blocked: admissions refused although "
     "enough is free, but not in one piece. Thrown out: requests that lost their place. Hits: prompts' tokens that were in "
     "the cache.\n\n"
+    "With --random nobody waits: in two of five steps one of the live requests leaves, otherwise one is drawn and wants all of its "
+    "tokens at once; without room for it, it is dropped. Scattered: free tokens outside the longest free piece, over the free "
+    "ones, at its worst.\n\n"
     "With --policies nothing is scheduled: a prefix cache holds so many blocks, each request looks for its prompt's in order, "
     "and what it finds before the first that is missing is a hit. `clairvoyant` knows the future.\n\n"
     "Examples:\n"
     "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"
     "  locus serve azure-conv --load all --requests 6000\n"
     "  locus serve beam --strategies paged,first-fit -r 20 --log serve.jsonl\n"
+    "  locus serve random-sizes --random --pool 163840t --block 2\n"
     "  locus serve mooncake --policies\n\n"
     "Exit status: 0 every strategy kept its contract, 1 one did not or the run failed, 2 bad input.";
 
@@ -399,7 +406,7 @@ static int command(int argc, char **argv)
     if (status)
         return status;
     struct tb_serving_settings *settings = &arguments.cell.serving;
-    if (!arguments.cell_given && settings->load_percent == 0 && !settings->line)
+    if (!arguments.cell_given && settings->load_percent == 0 && !settings->line && !settings->random)
         settings->load_percent = 90;
     tb_serving_settings_fill(settings);
     return scenario_serve(&arguments);

@@ -39,7 +39,7 @@ enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COU
 struct tb_sample {
     bool ran;                   // the process finished writing this
     bool valid;                 // every gate passed
-    char invalid[192];          // the first gate that failed, in words; "" when valid
+    char invalid[192];          // the first gate that failed, in words; "" when valid, but for the fault of a trap (served.h)
     char version[64];           // of the allocator that was really used, e.g. "mimalloc 2.0.9"
     double lap_ns;              // median of the timed laps
     double lap_ns_min;

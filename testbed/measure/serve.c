@@ -37,8 +37,9 @@ static int execute(struct tb_job *job, const struct tb_calls *calls, const struc
     return 0;
 }
 
-// What a process may say of its scenario: it is the one that its parent made.
-static int judge(struct tb_job *job, const struct tb_scenario *scenario, const struct tb_serving_plan *plan, int error,
+// What a process may say of its scenario: it is the one that its parent made. That a trap breaks its contract is what it is there
+// to show: the sample stands, with the fault in words and as a count.
+static int judge(struct tb_job *job, const struct tb_scenario *scenario, const struct tb_serving_plan *plan, bool trap, int error,
                  const struct tb_why *why)
 {
     struct tb_sample *sample = &job->sample;
@@ -47,7 +48,8 @@ static int judge(struct tb_job *job, const struct tb_scenario *scenario, const s
         snprintf(sample->invalid, sizeof sample->invalid, "the scenario is not the one that the others got");
     else if (error)
         snprintf(sample->invalid, sizeof sample->invalid, "%.191s", why->text[0] ? why->text : strerror(-error));
-    sample->valid = !sample->invalid[0];
+    sample->served.faults = trap && error == -EBADMSG && sample->scenario_hash == plan->scenario_hash;
+    sample->valid = !sample->invalid[0] || sample->served.faults;
     sample->ran = true;
     return error == -ENOMEM ? error : 0;
 }
@@ -71,7 +73,7 @@ int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const s
     if (!error)
         error = execute(job, &calls, &config, &why);
     tb_calls_close(&calls);
-    return judge(job, &scenario, plan, error, &why);
+    return judge(job, &scenario, plan, strategy->trap, error, &why);
 }
 
 int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const struct tb_schedule *schedule)
@@ -82,5 +84,5 @@ int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const 
     uint64_t begin_ns = tb_now_ns();
     int error = tb_keep(&scenario, &plan->settings, policy, &job->sample.served);
     job->sample.lap_ns = job->sample.lap_ns_min = (double)(tb_now_ns() - begin_ns);
-    return judge(job, &scenario, plan, error, &why);
+    return judge(job, &scenario, plan, false, error, &why);
 }

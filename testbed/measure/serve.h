@@ -10,7 +10,7 @@
 
 struct locus_evict_ops;
 
-// 0 or -errno; what the strategy did wrong makes the sample invalid.
+// 0 or -errno; what the strategy did wrong makes the sample invalid, unless it is a trap: then it is counted.
 int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const struct tb_schedule *schedule);
 int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const struct tb_schedule *schedule);
 

@@ -89,6 +89,7 @@ static json_t *plan_json(const struct tb_schedule *schedule)
         {"block_tokens", tb_json_whole(plan->settings.block_tokens)},
         {"pool_tokens", tb_json_whole(plan->settings.pool_tokens)},
         {"token_bytes", tb_json_whole(plan->token_bytes)},
+        {"random", json_boolean(plan->settings.random)},
         {"shape", json_string(tb_serving_shape(&plan->settings)->name)},
         {"capacity_per_s", positive_or_null(plan->capacity_per_s)},
         {"speedup", tb_json_number(plan->speedup)},

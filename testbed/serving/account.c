@@ -6,6 +6,7 @@
 // with a weight. The percentiles are those of all gaps, exactly.
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "testbed/serving/serving_internal.h"
@@ -43,6 +44,15 @@ static void add_usage(struct sums *sums, const struct server *server, const stru
     sums->steps_free++;
     sums->largest_over_free += (double)usage->largest / (double)usage->free;
     sums->holes += (double)usage->holes / (double)usage->free;
+    sums->scattered_max = fmax(sums->scattered_max, 1 - (double)usage->largest / (double)usage->free);
+}
+
+void account_refusal(struct server *server, uint32_t most)
+{
+    struct tb_usage usage;
+    server->config->strategy->ops->usage(server->state, server->scenario->median_tokens, &usage);
+    server->out->refusals++;
+    server->out->blocked += usage.free >= most && usage.largest < most;
 }
 
 static int resumed(struct server *server)
@@ -120,6 +130,8 @@ void account_end(struct server *server)
     double steps = (double)sums->steps, free_steps = (double)sums->steps_free;
     times_of(&server->firsts, &out->first_p50_ns, &out->first_p99_ns, &out->first_max_ns);
     times_of(&server->gaps, &out->between_p50_ns, &out->between_p99_ns, &out->between_max_ns);
+    if (out->first_p50_ns)
+        out->first_spread = (double)out->first_p99_ns / (double)out->first_p50_ns;
     out->moved_tokens = server->kv.moved;
     out->tokens_per_step = out->steps ? (double)out->tokens / (double)out->steps : 0;
     out->tokens_per_s = out->end_ns ? (double)out->tokens * 1e9 / (double)out->end_ns : 0;
@@ -129,7 +141,10 @@ void account_end(struct server *server)
         return;
     out->live_use = sums->live_use / steps;
     out->reserved_use = sums->reserved_use / steps;
+    if (sums->reserved_use > sums->live_use)
+        out->unfilled = 1 - sums->live_use / sums->reserved_use;
     out->live = sums->live / steps;
     out->largest_over_free = sums->steps_free ? sums->largest_over_free / free_steps : 1;
     out->holes = sums->steps_free ? sums->holes / free_steps : 0;
+    out->scattered_max = sums->scattered_max;
 }

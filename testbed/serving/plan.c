@@ -78,9 +78,12 @@ bool tb_serving_setting(struct tb_serving_settings *settings, const char *word)
         settings->watermark_percent = number;
         return true;
     }
-    if (strcmp(word, "line") == 0 && !settings->load_percent && !settings->line)
+    bool arrives = settings->load_percent || settings->line || settings->random; // in one way
+    if (strcmp(word, "line") == 0 && !arrives)
         return settings->line = true;
-    if (settings->load_percent == 0 && !settings->line && number_read(word, "load", 1, 1000, &number)) {
+    if (strcmp(word, "random") == 0 && !arrives)
+        return settings->random = true;
+    if (!arrives && number_read(word, "load", 1, 1000, &number)) {
         settings->load_percent = (uint32_t)number;
         return true;
     }
@@ -114,10 +117,10 @@ void tb_serving_settings_text(const struct tb_serving_settings *settings, char *
         snprintf(load, sizeof load, "/load%u", settings->load_percent);
     if (settings->requests)
         snprintf(first, sizeof first, "/first%u", settings->requests);
-    snprintf(out, bytes, "serve/%ut/%llut/watermark%g%s%s%s%s%s%s%s%s", settings->block_tokens,
-             (unsigned long long)settings->pool_tokens, settings->watermark_percent, load, first, settings->shape[0] ? "/" : "",
-             settings->shape, settings->retention[0] ? "/" : "", settings->retention, victims[settings->victim],
-             settings->swap ? "/swap" : "");
+    snprintf(out, bytes, "serve/%ut/%llut/watermark%g%s%s%s%s%s%s%s%s%s", settings->block_tokens,
+             (unsigned long long)settings->pool_tokens, settings->watermark_percent, load, settings->random ? "/random" : "", first,
+             settings->shape[0] ? "/" : "", settings->shape, settings->retention[0] ? "/" : "", settings->retention,
+             victims[settings->victim], settings->swap ? "/swap" : "");
 }
 
 // --- the flat block ------------------------------------------------------------------------------------------------------------
@@ -267,6 +270,7 @@ void tb_serving_plan_config(const struct tb_serving_plan *plan, const struct tb_
         .speedup = plan->speedup,
         .clock = plan->clock,
         .victim = plan->settings.victim,
+        .random = plan->settings.random,
         .swap = plan->settings.swap,
     };
 }

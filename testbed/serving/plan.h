@@ -8,6 +8,7 @@
 //     azure-conv/serve/watermark5               an admission leaves 5 % of the pool free (of those that have a watermark)
 //     azure-conv/serve/load90                   arrivals at 0.9 of what the pool can finish, on the clock of the shape
 //     azure-conv/serve/line                     the default: all requests wait at the start
+//     azure-conv/serve/random                   no scheduler and no clock: requests come and go at random (random.c)
 //     azure-conv/serve/first6000                only the first 6,000 requests
 //     azure-conv/serve/Llama-3-8B               bytes per token, and the clock of a step (shape.h)
 //     azure-conv/serve/swap/largest             the victim's tokens are moved out and in; victim: last, largest, cheapest
@@ -25,7 +26,7 @@ struct tb_serving_settings {
     uint32_t load_percent;      // 0: all requests wait at the start, and prompts cost no step
     uint32_t requests;          // 0: all
     enum tb_victim victim;
-    bool victim_given, swap, line; // line: the default of a cell, said
+    bool victim_given, swap, random, line; // line: the default of a cell, said
     char shape[24];             // "": TB_SHAPE_DEFAULT
     char retention[24];         // "": the strategy's default
     uint32_t kept_blocks;       // these two of touch `keep`; 0: not of it, or not said

@@ -24,6 +24,7 @@
     FIELD(uint64_t, refusals, "count", false, "admissions answered with not now")                                                  \
     FIELD(uint64_t, blocked, "count", false, "of those, with enough free tokens, but not in one piece")                            \
     FIELD(uint64_t, live_max, "count", true, "sequences live at once, at most")                                                    \
+    FIELD(uint64_t, faults, "count", false, "1: a trap broke its contract, and served nobody after that")                          \
     FIELD(uint64_t, calls, "count", true, "calls to the strategy")                                                                 \
     FIELD(uint64_t, end_ns, "virtual_ns", true, "when the last request left")                                                      \
     FIELD(uint64_t, backlog_ns, "virtual_ns", false, "when requests waited for the last time")                                     \
@@ -31,6 +32,7 @@
     FIELD(uint64_t, first_p50_ns, "virtual_ns", true, "time to the first token, median of all requests")                           \
     FIELD(uint64_t, first_p99_ns, "virtual_ns", true, "time to the first token, 99th percentile")                                  \
     FIELD(uint64_t, first_max_ns, "virtual_ns", true, "time to the first token, longest")                                          \
+    FIELD(double, first_spread, "ratio", true, "time to the first token, 99th percentile over the median")                         \
     FIELD(uint64_t, between_p50_ns, "virtual_ns", true, "time between two tokens of a sequence, median")                           \
     FIELD(uint64_t, between_p99_ns, "virtual_ns", true, "time between two tokens of a sequence, 99th percentile")                  \
     FIELD(uint64_t, between_max_ns, "virtual_ns", true, "time between two tokens of a sequence, longest")                          \
@@ -38,9 +40,11 @@
     FIELD(double, tokens_per_s, "count", true, "decoded tokens per second of virtual time")                                        \
     FIELD(double, live_use, "ratio", true, "tokens of live sequences, over the pool")                                              \
     FIELD(double, reserved_use, "ratio", false, "tokens reserved for live sequences, over the pool")                               \
+    FIELD(double, unfilled, "ratio", false, "of the tokens reserved for live sequences, the part that none has yet")               \
     FIELD(double, live, "count", true, "live sequences")                                                                           \
     FIELD(double, largest_over_free, "ratio", false, "the longest sequence that would fit, over the free tokens")                  \
     FIELD(double, holes, "ratio", false, "free tokens in holes below the median request, over the free tokens")                    \
+    FIELD(double, scattered_max, "ratio", false, "free tokens outside the longest free piece, over the free ones, at most")        \
     FIELD(double, hit_ratio, "ratio", true, "tokens (touch keep: blocks) of prompts found in the cache, over all of them")         \
     FIELD(double, call_ns, "ns", true, "real time of one call, of all executed again")
 

@@ -74,14 +74,6 @@ static int beams_open(struct server *server, struct live *live, uint32_t width, 
     return error;
 }
 
-static void count_refusal(struct server *server, uint32_t most)
-{
-    struct tb_usage usage;
-    server->config->strategy->ops->usage(server->state, server->scenario->median_tokens, &usage);
-    server->out->refusals++;
-    server->out->blocked += usage.free >= most && usage.largest < most;
-}
-
 static int live_room(struct server *server)
 {
     if (server->live_count < server->live_room)
@@ -110,7 +102,7 @@ static int admit(struct server *server, uint32_t request)
     *live = (struct live){.request = request, .tokens = tokens};
     error = beams_open(server, live, wanted->width, tokens, most);
     if (error == -EAGAIN)
-        count_refusal(server, most);
+        account_refusal(server, most);
     if (error == -ENOSPC)
         server->out->refused++;
     if (error && error != -ENOSPC)
@@ -381,8 +373,9 @@ static int step(struct server *server)
 
 static int serve(struct server *server)
 {
-    int error = 0;
-    while (!error && (server->live_count || server->thrown_count || server->next < server->scenario->count))
+    int error = server->config->random ? serve_at_random(server) : 0;
+    while (!error && !server->config->random &&
+           (server->live_count || server->thrown_count || server->next < server->scenario->count))
         error = step(server);
     if (error || server->config->tags)
         return error ? error : tb_check_end(&server->check);

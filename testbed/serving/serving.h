@@ -42,6 +42,7 @@ struct tb_serving_config {
     double speedup;             // arrivals come this many times faster; INFINITY: all wait at the start
     struct tb_clock clock;
     enum tb_victim victim;
+    bool random;                // nobody schedules: requests come and go at random (random.c), and no time passes
     bool swap;                  // a victim's tokens are moved out and back in, instead of computed again
     bool executes;              // of tb_calls_execute() alone
     bool tags;                  // write a tag into every token's place, and check it (testbed/strategies/check.h)

@@ -37,7 +37,7 @@ struct samples {
 };
 
 struct sums {
-    double live_use, reserved_use, live, largest_over_free, holes;
+    double live_use, reserved_use, live, largest_over_free, holes, scattered_max;
     uint64_t steps, steps_free; // with requests waiting; of these, with free tokens
 };
 
@@ -81,8 +81,12 @@ int server_fork(struct server *server, uint32_t from, uint32_t to, uint32_t requ
 int server_cut(struct server *server, uint32_t slot, uint32_t tokens);
 int server_release(struct server *server, uint32_t slot, uint32_t request);
 
+// random.c: without a scheduler. The requests that are left at the end leave.
+int serve_at_random(struct server *server);
+
 // account.c
 int account_step(struct server *server, uint64_t step_ns, bool waiting);
+void account_refusal(struct server *server, uint32_t most); // of an admission that wants so many tokens
 int account_sample(struct samples *samples, uint64_t ns, uint64_t weight);
 void account_end(struct server *server);
 

@@ -129,8 +129,8 @@ static int compare_starts(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-// Gives back all slabs of which every block is free. Slabs begin where their first block does: blocks lie in them one after
-// the other.
+// Gives back all slabs of which every block is free. All slabs have a multiple of SLAB_TOKENS, so each begins at one: free blocks
+// of two neighbours in a row are none.
 static void slabs_give(struct classes *all, struct slab_class *class)
 {
     uint32_t each = (uint32_t)(slab_tokens(class) / class->block_tokens), kept = 0;
@@ -140,7 +140,7 @@ static void slabs_give(struct classes *all, struct slab_class *class)
         while (run < each && i + run < class->free_count && class->free[i + run] + class->block_tokens == class->free[i + run - 1])
             run++;
         uint64_t start = class->free[i + run - 1];
-        if (run == each && tb_extents_give(&all->region, start, slab_tokens(class)) == 0) {
+        if (run == each && start % SLAB_TOKENS == 0 && tb_extents_give(&all->region, start, slab_tokens(class)) == 0) {
             class->blocks -= each;
             i += each;
         } else {

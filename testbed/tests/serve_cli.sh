@@ -42,6 +42,11 @@ served "but not when it is swapped" "s(\"paged-prompt\") | .swapped_tokens > 0 a
     sample --pool 16384t --load 130 --swap --strategies paged-prompt
 served "who is thrown out can be chosen" 's("paged-prompt").preempted > 0' sample --pool 16384t --load 130 --victim largest \
     --strategies paged-prompt
+served "at random nobody waits, and equal blocks are not scattered" \
+    '.cells[0].serving.random and s("first-fit").scattered_max > 0.9 and (s("paged") | .scattered_max == 0 and .blocked == 0)' \
+    random-sizes --random --pool 163840t --block 2 --strategies first-fit,paged
+random_says() { "$LOCUS" serve random-sizes/serve/2t/163840t/random -q --strategies first-fit,buddy | tail -n 1 | grep -q "$1"; }
+holds "and the last line says who refused least" "another line" random_says '^Use first-fit: 226 requests found no room. With buddy'
 
 "$LOCUS" serve sample -q --strategies paged,first-fit,static --log "$scratch/serve.jsonl" >"$scratch/first" 2>"$err"
 "$LOCUS" report "$scratch/serve.jsonl" >"$scratch/second" 2>"$err"
@@ -52,6 +57,7 @@ refused "a request beyond the pool has its file and line" \
     'sample.csv:[0-9]*: the request needs [0-9]* tokens, and the pool has 1024' sample --pool 1024t
 refused "an unknown word in a cell is named" "'watermrk5' is no touch mode or setting" azure-conv/serve/16t/watermrk5
 refused "a setting twice is named" "'load80' is no touch mode or setting, or one that was made before" sample/serve/load90/load80
+refused "who comes at random has no load" "'random' is no touch mode or setting, or one that was made" sample/serve/load90/random
 refused "an unknown strategy is named" "unknown strategy 'first-fitt', did you mean 'first-fit'" sample --strategies first-fitt
 refused "a broken line is named" 'broken-line-7.csv:7: ' testbed/tests/fixtures/broken-line-7.csv
 refused "a load is a number" "--load: 'much' is none of its values" sample --load much

@@ -6,7 +6,7 @@
 // a call is measured: its median over the rounds. The two never meet in one figure.
 //
 // The ranking: who refuses the fewest requests; then who lets the slowest hundredth wait least for the first token, or, when all
-// requests wait at the start, who needs the fewest steps.
+// requests wait at the start, who needs the fewest steps; and where nobody waits, who refuses the fewest admissions.
 
 #include "testbed/report/serve/serve.h"
 
@@ -32,6 +32,7 @@ struct cell {
     struct row row[ROWS_MAX];   // the best first
     uint32_t count, ranked;
     bool loaded;                // requests arrive over time
+    bool random;                // or at random, and nobody waits
 };
 
 static double figure(const struct row *row, const char *name)
@@ -41,7 +42,7 @@ static double figure(const struct row *row, const char *name)
 
 static const char *rank_metric(const struct cell *cell)
 {
-    return cell->loaded ? "first_p99_ns" : "steps";
+    return cell->random ? "refusals" : cell->loaded ? "first_p99_ns" : "steps";
 }
 
 // --- rows ----------------------------------------------------------------------------------------------------------------------
@@ -55,8 +56,8 @@ static void row_load(const struct tb_log_view *view, size_t cell, const json_t *
         const json_t *line = view->samples[i].line;
         if (view->samples[i].cell != cell || strcmp(view->samples[i].arm, tb_member_text(arm, "key")))
             continue;
-        if (!json_is_true(tb_member(line, "valid")))
-            row->invalid = tb_member_text(line, "invalid");
+        if (!json_is_true(tb_member(line, "valid")) || *tb_member_text(line, "invalid"))
+            row->invalid = tb_member_text(line, "invalid"); // of a trap, whose sample stands
         else if (!row->served)
             row->served = tb_member(line, "serving");
     }
@@ -89,7 +90,9 @@ static void cell_load(const struct tb_log_view *view, size_t index, const json_t
 {
     const json_t *arm;
     size_t i;
-    *cell = (struct cell){.header = header, .loaded = isfinite(tb_member_number(header, "serving.speedup"))};
+    *cell = (struct cell){.header = header,
+                          .loaded = isfinite(tb_member_number(header, "serving.speedup")),
+                          .random = json_is_true(tb_member(header, "serving.random"))};
     json_array_foreach (tb_member(view->header, "arms"), i, arm)
         if (cell->count < ROWS_MAX)
             row_load(view, index, arm, &cell->row[cell->count++]);
@@ -121,22 +124,30 @@ static const struct tb_column line_columns[] = {{NULL, "strategy", TB_AS_IS, fal
                                                 {NULL, "live\n", TB_AS_IS, false},      {NULL, "ns per\ncall", TB_AS_IS, false},
                                                 {NULL, NULL, TB_AS_IS, false}};
 
+static const struct tb_column random_columns[] = {
+    {NULL, "strategy", TB_AS_IS, false},      {NULL, "in use\n", TB_AS_SHARE, false},
+    {NULL, "held\n", TB_AS_SHARE, false},     {NULL, "dropped\n", TB_AS_IS, true},
+    {NULL, "blocked\n", TB_AS_IS, false},     {NULL, "scattered\nat most", TB_AS_SHARE, false},
+    {NULL, "in holes\n", TB_AS_SHARE, false}, {NULL, "live\n", TB_AS_IS, false},
+    {NULL, "ns per\ncall", TB_AS_IS, false},  {NULL, NULL, TB_AS_IS, false}};
+
 static struct tb_value count_of(const struct row *row, const char *name)
 {
     double value = figure(row, name);
     return isfinite(value) ? tb_count((uint64_t)value) : tb_none(NULL);
 }
 
-static void put_row(struct tb_table *table, const struct cell *cell, const struct row *row, bool ranked)
+static void put_random(struct tb_table *table, const struct row *row)
 {
-    tb_table_row(table, row == &cell->row[0] && ranked ? TB_ROW_OURS : ranked ? TB_ROW_PLAIN : TB_ROW_ASIDE);
-    tb_table_put(table, tb_text_value(row->name));
-    if (row->invalid) {
-        tb_table_put(table, tb_toned(tb_none("INVALID"), TB_TONE_POOR));
-        return;
-    }
-    tb_table_put(table, tb_number(figure(row, "live_use")));
-    tb_table_put(table, tb_number(figure(row, "reserved_use")));
+    tb_table_put(table, count_of(row, "refusals"));
+    tb_table_put(table, count_of(row, "blocked"));
+    tb_table_put(table, tb_number(figure(row, "scattered_max")));
+    tb_table_put(table, tb_number(figure(row, "holes")));
+    tb_table_put(table, tb_number(figure(row, "live")));
+}
+
+static void put_scheduled(struct tb_table *table, const struct cell *cell, const struct row *row)
+{
     tb_table_put(table, count_of(row, "blocked"));
     tb_table_put(table, count_of(row, "preempted"));
     tb_table_put(table, tb_number(figure(row, "hit_ratio")));
@@ -149,6 +160,22 @@ static void put_row(struct tb_table *table, const struct cell *cell, const struc
         tb_table_put(table, tb_number(figure(row, "tokens_per_step")));
         tb_table_put(table, tb_number(figure(row, "live")));
     }
+}
+
+static void put_row(struct tb_table *table, const struct cell *cell, const struct row *row, bool ranked)
+{
+    tb_table_row(table, row == &cell->row[0] && ranked ? TB_ROW_OURS : ranked ? TB_ROW_PLAIN : TB_ROW_ASIDE);
+    tb_table_put(table, tb_text_value(row->name));
+    if (row->invalid) {
+        tb_table_put(table, tb_toned(tb_none("INVALID"), TB_TONE_POOR));
+        return;
+    }
+    tb_table_put(table, tb_number(figure(row, "live_use")));
+    tb_table_put(table, tb_number(figure(row, "reserved_use")));
+    if (cell->random)
+        put_random(table, row);
+    else
+        put_scheduled(table, cell, row);
     tb_table_put(table, tb_number(row->call_ns));
 }
 
@@ -168,13 +195,17 @@ static void put_cell(struct tb_doc *doc, const struct cell *cell)
 {
     const json_t *serving = tb_member(cell->header, "serving");
     double pool_tokens = tb_member_number(serving, "pool_tokens"), bytes = tb_member_number(serving, "token_bytes");
-    struct tb_table *table =
-        tb_doc_table(doc, NULL, tb_member_text(cell->header, "name"), cell->loaded ? loaded_columns : line_columns);
+    struct tb_table *table = tb_doc_table(doc, NULL, tb_member_text(cell->header, "name"),
+                                          cell->random   ? random_columns
+                                          : cell->loaded ? loaded_columns
+                                                         : line_columns);
     for (uint32_t i = 0; i < cell->count; i++)
         put_row(table, cell, &cell->row[i], i < cell->ranked);
     tb_table_note(table, "%.0f requests, a pool of %.0f tokens (%.2f GiB as %s)%s.", tb_member_number(serving, "requests"),
                   pool_tokens, pool_tokens * bytes / (1 << 30), tb_member_text(serving, "shape"),
-                  cell->loaded ? "" : ", all waiting at the start; prompts cost no step");
+                  cell->random   ? ", which come and go at random"
+                  : cell->loaded ? ""
+                                 : ", all waiting at the start; prompts cost no step");
     if (cell->loaded)
         tb_table_note(table,
                       "The pool can finish %.3f requests a second; a step takes %.1f ms and %.0f ps for each byte of KV cache "
@@ -186,8 +217,11 @@ static void put_cell(struct tb_doc *doc, const struct cell *cell)
 
 // --- the answer ----------------------------------------------------------------------------------------------------------------
 
+// How many times what the best one has; where that is none at all, any is infinitely more.
 static double times_worse(const struct cell *cell, uint32_t i)
 {
+    if (figure(&cell->row[i], rank_metric(cell)) == figure(&cell->row[0], rank_metric(cell)))
+        return 1;
     return figure(&cell->row[i], rank_metric(cell)) / figure(&cell->row[0], rank_metric(cell));
 }
 
@@ -209,6 +243,10 @@ static void put_answer(struct tb_doc *doc, const struct cell *cell)
         tb_doc_answer(doc, "answer", "No strategy served these requests.");
         return;
     }
+    if (cell->ranked == 1) {
+        tb_doc_answer(doc, "answer", "%s has nobody to be compared with.", cell->row[0].name);
+        return;
+    }
     for (uint32_t i = 1; i < next; i++)
         snprintf(level + strlen(level), sizeof level - strlen(level), "%s%s", i > 1 ? ", " : "", cell->row[i].name);
     if (next == cell->ranked)
@@ -217,6 +255,10 @@ static void put_answer(struct tb_doc *doc, const struct cell *cell)
     else if (figure(&cell->row[next], "refused") > figure(&cell->row[0], "refused"))
         tb_doc_answer(doc, "answer", "Use %s%s%s%s: all others refuse requests.", cell->row[0].name,
                       *level ? " (level with it: " : "", level, *level ? ")" : "");
+    else if (cell->random)
+        tb_doc_answer(doc, "answer", "Use %s%s%s%s: %.0f requests found no room. With %s, the next, %.0f did.", cell->row[0].name,
+                      *level ? " (level with it: " : "", level, *level ? ")" : "", figure(&cell->row[0], "refusals"),
+                      cell->row[next].name, figure(&cell->row[next], "refusals"));
     else
         tb_doc_answer(doc, "answer", "Use %s%s%s%s: %s, the next, takes %.2f times %s.", cell->row[0].name,
                       *level ? " (level with it: " : "", level, *level ? ")" : "", cell->row[next].name, times_worse(cell, next),

@@ -216,7 +216,8 @@ static void add_cells(struct board *board)
     qsort(board->sources, board->sources_count, sizeof *board->sources, newest_first);
     for (size_t i = 0; i < board->sources_count; i++)
         for (size_t cell = 0; cell < board->sources[i].loaded->rounds.cells_count; cell++)
-            add_cell(board, &board->sources[i], cell);
+            if (!tb_touch_serves(board->sources[i].loaded->rounds.cells[cell].touch))
+                add_cell(board, &board->sources[i], cell);
 }
 
 // --- tables --------------------------------------------------------------------------------------------------------------------

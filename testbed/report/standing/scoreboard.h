@@ -7,6 +7,7 @@
 // may have several tables; the one with the most rivals is its main one, and the standing is made of main tables alone. A run gives
 // figures when it is official, sealed, complete and closed in its host's ledger, of real hardware, valid, and no noise gate failed;
 // an invalid run gives its gates alone, where no other run has the cell. All others are left out, each by name and with its reason.
+// Cells of touch serve and keep have no place here: their arms are strategies and policies, and no lap of theirs is a time.
 //
 // Times faster is the baseline's time over the contender's, by the rounds' pairs (stats.h): the baseline is mimalloc, and where a
 // cell has none, the first valid contender of the run. Places are for rivals alone (postulate.h) that are no twin, at the cell's
