@@ -131,13 +131,14 @@ static int official_check(const struct arguments *arguments, const struct tb_pos
     return same ? 0 : TB_EXIT_FAILED;
 }
 
+// An exact figure in full.
 static void print_interval(const json_t *prediction)
 {
     const json_t *low = json_object_get(prediction, "low"), *high = json_object_get(prediction, "high");
     const json_t *estimate = json_object_get(prediction, "estimate");
     if (json_is_number(estimate))
-        printf("  observed %.4g", json_number_value(estimate));
-    if (json_is_number(low) && json_is_number(high))
+        printf("  observed %.*g", json_equal(low, high) ? 12 : 4, json_number_value(estimate));
+    if (json_is_number(low) && json_is_number(high) && !json_equal(low, high))
         printf(" [%.4g, %.4g]", json_number_value(low), json_number_value(high));
 }
 
@@ -156,9 +157,9 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     json_array_foreach (predictions, i, prediction) {
         const char *part_why = json_string_value(json_object_get(prediction, "why"));
         const char *claim = json_string_value(json_object_get(prediction, "claim"));
-        printf("%-6s  %s%s%s on %s%s", json_string_value(json_object_get(prediction, "id")), claim ? claim : "", claim ? " (" : "",
-               json_string_value(json_object_get(prediction, "text")), json_string_value(json_object_get(prediction, "cell")),
-               claim ? ")" : "");
+        const char *cell = json_string_value(json_object_get(prediction, "cell"));
+        printf("%-6s  %s%s%s%s%s%s", json_string_value(json_object_get(prediction, "id")), claim ? claim : "", claim ? " (" : "",
+               json_string_value(json_object_get(prediction, "text")), *cell ? " on " : "", cell, claim ? ")" : "");
         print_interval(prediction);
         printf("  %s%s%s\n", json_string_value(json_object_get(prediction, "verdict")), part_why ? ": " : "",
                part_why ? part_why : "");

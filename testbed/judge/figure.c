@@ -14,18 +14,19 @@
 #include <string.h>
 
 #include "testbed/postulate/metric.h"
+#include "testbed/postulate/sum.h"
 #include "testbed/stats/stats.h"
 
 #define BLOCKS_APART_MAX 1.05 // the paper's five percent
 #define BOOTSTRAP_SEED 1 // the same log gives the same summary
 
-// The largest and the smallest of the rounds are what they are; so is everything about a count. A ratio is an estimate, and so is
-// the median of what differs from process to process: a time, cycles, cache misses.
+// The largest and the smallest of the rounds are what they are; so is everything about a count. A ratio is an estimate, unless
+// every round must have the same; and so is the median of what differs from process to process: a time, cycles, cache misses.
 bool tb_prediction_exact(const struct tb_prediction *prediction)
 {
-    if (tb_stat_is_ratio(prediction->stat))
-        return false;
     const struct tb_metric *metric = tb_metric_find(prediction->metric);
+    if (tb_stat_is_ratio(prediction->stat))
+        return metric && metric->fixed;
     return prediction->stat != TB_STAT_MEDIAN || !metric || !metric->estimate;
 }
 
@@ -201,20 +202,23 @@ static void say_unbounded(struct tb_figure *figure)
 }
 
 // A round without a figure (nothing was counted in it) leaves the whole one unknown: fmax alone would pass over it.
-static void take_exact(enum tb_stat stat, const struct tb_pair *pair, struct tb_figure *figure)
+static void take_exact(enum tb_stat stat, struct tb_pair *pair, struct tb_figure *figure)
 {
-    double value = pair->over[0];
+    double least = INFINITY, most = -INFINITY;
     bool whole = true;
     for (size_t i = 0; i < pair->n; i++) {
-        value = stat == TB_STAT_MAX ? fmax(value, pair->over[i]) : fmin(value, pair->over[i]);
-        whole = whole && !isnan(pair->over[i]);
+        if (tb_stat_is_ratio(stat))
+            pair->over[i] /= pair->under[i];
+        least = fmin(least, pair->over[i]);
+        most = fmax(most, pair->over[i]);
+        whole = whole && isfinite(pair->over[i]);
     }
-    if (stat == TB_STAT_MEDIAN)
-        value = tb_median(pair->over, pair->n);
-    value = whole ? value : NAN;
-    figure->seen = (struct tb_ratio){value, value, value, 1, pair->n, isfinite(value)};
+    double middle = stat == TB_STAT_MAX ? most : stat == TB_STAT_MIN ? least : tb_median(pair->over, pair->n);
+    if (!tb_stat_is_ratio(stat))
+        least = most = middle;
+    figure->known = whole && pair->n > 0;
+    figure->seen = (struct tb_ratio){figure->known ? middle : NAN, least, most, 1, pair->n, figure->known};
     figure->confidence = 1;
-    figure->known = isfinite(value);
 }
 
 static int estimate(enum tb_stat stat, const struct tb_pair *pair, double confidence, struct tb_ratio *out)
@@ -224,11 +228,24 @@ static int estimate(enum tb_stat stat, const struct tb_pair *pair, double confid
     return (stat == TB_STAT_MEDIAN_RATIO ? tb_ratio_sign : tb_ratio)(pair->under, pair->over, pair->n, confidence, out);
 }
 
+// No round has a part in it: n is 0.
+static void work_out(const char *sum, struct tb_figure *figure)
+{
+    double value;
+    figure->known = tb_sum(sum, &value, figure->why, sizeof figure->why) == 0;
+    if (figure->known)
+        figure->seen = (struct tb_ratio){.estimate = value, .low = value, .high = value, .confidence = 1, .bounded = true};
+}
+
 int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, double confidence, struct tb_part *part)
 {
     struct tb_figure *figure = &part->figure;
     struct tb_pair pair;
     *figure = (struct tb_figure){.seen = {.estimate = NAN, .low = -INFINITY, .high = INFINITY}, .confidence = confidence};
+    if (prediction->stat == TB_STAT_SUM) {
+        work_out(prediction->sum, figure);
+        return 0;
+    }
     if (tb_unmeasurable(view, prediction, figure->why, sizeof figure->why))
         return 0;
     int rc = tb_pair_load(view, prediction->metric, part->cell, part->over, part->under, &pair, figure->why, sizeof figure->why);
@@ -327,8 +344,8 @@ bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulat
     struct tb_part *parts = NULL;
     size_t count = 0;
     bool found = false;
-    if (!tb_stat_is_ratio(prediction->stat) || tb_unmeasurable(view, prediction, why, why_bytes) ||
-        tb_parts(postulate, prediction, &parts, &count) < 0)
+    if (!tb_stat_is_ratio(prediction->stat) || tb_prediction_exact(prediction) ||
+        tb_unmeasurable(view, prediction, why, why_bytes) || tb_parts(postulate, prediction, &parts, &count) < 0)
         return false;
     for (size_t i = 0; i < count && !found; i++) {
         struct tb_pair pair;

@@ -329,11 +329,14 @@ static size_t cell_parts(const struct tb_postulate *postulate, const struct tb_p
 
 int tb_parts(const struct tb_postulate *postulate, const struct tb_prediction *prediction, struct tb_part **parts, size_t *count)
 {
+    bool sum = prediction->stat == TB_STAT_SUM;
     *count = 0;
     *parts = calloc((postulate->cells_count + (size_t)1) * (postulate->arms_count + (size_t)1), sizeof **parts);
     if (!*parts)
         return -ENOMEM;
-    for (uint32_t cell = 0; cell < postulate->cells_count; cell++)
+    if (sum)
+        (*parts)[(*count)++] = (struct tb_part){.cell = "", .over = ""};
+    for (uint32_t cell = 0; cell < postulate->cells_count && !sum; cell++)
         if (tb_prediction_covers(prediction, postulate->cells[cell]))
             *count += cell_parts(postulate, prediction, postulate->cells[cell], *parts + *count);
     return 0;

@@ -11,32 +11,34 @@
 
 #define PEAK(name, member, what)                                                                                                   \
     {                                                                                                                              \
-        name, member, true, false, true, false, NULL, "ratio", what                                                                \
+        name, member, true, false, true, false, false, NULL, "ratio", what                                                         \
     }
 #define NODES(name, what)                                                                                                          \
     {                                                                                                                              \
-        name, name, false, true, false, false, NULL, "ratio", what                                                                 \
+        name, name, false, true, false, false, false, NULL, "ratio", what                                                          \
     }
 #define HARDWARE(name, what)                                                                                                       \
     {                                                                                                                              \
-        name, "counters." name ".value", false, false, true, true, name, "count", what " per lap"                                  \
+        name, "counters." name ".value", false, false, true, true, false, name, "count", what " per lap"                           \
     }
 #define SOFTWARE(name, what)                                                                                                       \
     {                                                                                                                              \
-        name, "counters." name ".value", false, false, false, false, name, "count", what " per lap"                                \
+        name, "counters." name ".value", false, false, false, false, false, name, "count", what " per lap"                         \
     }
 
 // What is counted in virtual time is exact; real time, of which the unit is ns, is not.
 #define SERVED(type, member, unit, ratio, what)                                                                                    \
-    {#member, "serving." #member, false, false, ratio, sizeof(unit) == sizeof("ns"), NULL, unit, what},
+    {#member, "serving." #member, false, false, ratio, sizeof(unit) == sizeof("ns"), sizeof(unit) != sizeof("ns"), NULL, unit,     \
+     what},
 
 static const struct tb_metric metrics[] = {
-    {"time_ns", "time_ns", false, false, true, true, NULL, "ns", "time per lap, left is faster"},
-    {"time_ns_mean", "time_ns_mean", false, false, true, true, NULL, "ns", "mean time per lap in a process, left is faster"},
-    {"time_ns_p90", "time_ns_p90", false, false, true, true, NULL, "ns", "slowest tenth of the laps begins here, left is faster"},
+    {"time_ns", "time_ns", false, false, true, true, false, NULL, "ns", "time per lap, left is faster"},
+    {"time_ns_mean", "time_ns_mean", false, false, true, true, false, NULL, "ns", "mean time per lap in a process, left is faster"},
+    {"time_ns_p90", "time_ns_p90", false, false, true, true, false, NULL, "ns",
+     "slowest tenth of the laps begins here, left is faster"},
     PEAK("outstanding_ratio", "outstanding_high", "blocks out at once, over the theoretical peak"),
     PEAK("distinct_ratio", "distinct", "distinct blocks touched, over the theoretical peak"),
-    {"waits", "waits", false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
+    {"waits", "waits", false, false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
     NODES("remote_touch_ratio", "touches of pages on another node than the CPU"),
     NODES("wandered_ratio", "blocks on another node than their scheduler"),
     NODES("abroad_free_ratio", "freed blocks kept on another node than their own"),

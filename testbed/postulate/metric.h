@@ -17,6 +17,7 @@ struct tb_metric {
     bool many_nodes;            // counted in runs of many nodes only, null in others
     bool ratio;                 // arms have a ratio of it; otherwise it may well be 0
     bool estimate;              // it differs from process to process, so a median is one of a sample; otherwise a count, and exact
+    bool fixed;                 // decided in virtual time: each round must have the same, so that a ratio of arms is exact, too
     const char *counter;        // its name there (counters/counters.h), or NULL
     const char *unit;           // of one arm's figure
     const char *what;           // under a drawing of the samples

@@ -33,6 +33,9 @@
 // confidence: of an interval, 0.95 when left out. margin: an equivalence margin, left out or such as 0.02. claim: the prediction in
 // words, one line of at most 160 bytes, or left out; it is shown, and nothing is judged by it.
 //
+// A claim that plain arithmetic decides has a sum in place of metric, cell, stat, arm and unit: {id: S1, sum: "0.7 * 80", op:
+// "==", value: 56} (sum.h). It is judged beside what was measured, as exact, by twelve digits.
+//
 // All other keys must be there; requires and gates may be []. prior may be several lines (`prior: |`).
 //
 // It comes in one commit, and is filed then: `locus postulate file` refuses one of which other versions were committed.
@@ -50,10 +53,10 @@
 #include "testbed/record/names.h"
 
 #define TB_POSTULATES "postulates"
-#define TB_PREDICTIONS_MAX 16
+#define TB_PREDICTIONS_MAX 24
 #define TB_LIST_MAX 24
 
-enum tb_stat { TB_STAT_HL_RATIO, TB_STAT_MEDIAN_RATIO, TB_STAT_MAX, TB_STAT_MIN, TB_STAT_MEDIAN, TB_STAT_ORDER };
+enum tb_stat { TB_STAT_HL_RATIO, TB_STAT_MEDIAN_RATIO, TB_STAT_MAX, TB_STAT_MIN, TB_STAT_MEDIAN, TB_STAT_ORDER, TB_STAT_SUM };
 enum tb_relation { TB_CLAIM_GE, TB_CLAIM_LE, TB_CLAIM_GT, TB_CLAIM_LT, TB_CLAIM_EQ, TB_CLAIM_WITHIN };
 
 const char *tb_stat_name(enum tb_stat stat);
@@ -69,6 +72,7 @@ struct tb_prediction {
     char over[8], under[8];     // arm keys of a ratio; over may be "*"
     char order[TB_LIST_MAX][8]; // arm keys of an order, the first one has the least
     uint32_t order_count;
+    char sum[128];              // of plain arithmetic; then there is no metric, no cell and no arm
     char arm[8];                // of the other statistics
     enum tb_relation op;
     double low, high;           // `within`; otherwise low is the value

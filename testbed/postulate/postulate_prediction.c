@@ -14,6 +14,7 @@
 
 #include "testbed/measure/contender.h"
 #include "testbed/postulate/metric.h"
+#include "testbed/postulate/sum.h"
 #include "testbed/serving/keep.h"
 
 static const struct {
@@ -23,6 +24,7 @@ static const struct {
     [TB_STAT_HL_RATIO] = {"hl_ratio", true, false}, [TB_STAT_MEDIAN_RATIO] = {"median_ratio", true, false},
     [TB_STAT_MAX] = {"max", false, true},           [TB_STAT_MIN] = {"min", false, true},
     [TB_STAT_MEDIAN] = {"median", false, false},    [TB_STAT_ORDER] = {"order", true, false},
+    [TB_STAT_SUM] = {"sum", false, true},
 };
 static const char *const ops[] = {
     [TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
@@ -91,7 +93,7 @@ static int stat_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_y
     int rc = tb_yaml_text(yaml, value, field->key, text, sizeof text);
     if (rc)
         return rc;
-    for (size_t i = 0; i < COUNT(stats); i++) {
+    for (size_t i = 0; i < TB_STAT_SUM; i++) {
         size_t length = strlen(stats[i].name);
         out->stat = (enum tb_stat)i;
         if (strncmp(text, stats[i].name, length) == 0 && operands_read(out->stat, text + length, out))
@@ -143,7 +145,24 @@ static int share_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
     return rc;
 }
 
+static int sum_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    struct tb_prediction *out = object;
+    char why[96];
+    double ignored;
+    int rc = tb_yaml_text(yaml, value, field->key, out->sum, sizeof out->sum);
+    if (!rc && tb_sum(out->sum, &ignored, why, sizeof why))
+        rc = tb_yaml_refuse(yaml, value, "'sum' cannot be worked out: %s", why);
+    return rc;
+}
+
 #define MEMBER(name) offsetof(struct tb_prediction, name), sizeof((struct tb_prediction *)0)->name
+static const struct tb_yaml_field sum_fields[] = {
+    {"id", tb_yaml_field_text, MEMBER(id), 0, 0, NULL, false}, {"claim", tb_yaml_field_text, MEMBER(claim), 0, 0, NULL, true},
+    {"sum", sum_read, MEMBER(sum), 0, 0, NULL, false},         {"op", op_read, MEMBER(op), 0, 0, NULL, false},
+    {"value", value_read, MEMBER(low), 0, 0, NULL, false},     {NULL, NULL, 0, 0, 0, 0, NULL, false},
+};
+
 static const struct tb_yaml_field fields[] = {
     {"id", tb_yaml_field_text, MEMBER(id), 0, 0, NULL, false},
     {"claim", tb_yaml_field_text, MEMBER(claim), 0, 0, NULL, true},
@@ -253,6 +272,10 @@ static int arm_check(struct tb_yaml *yaml, const struct tb_postulate *postulate,
         return tb_yaml_bad(yaml, out->line, "%s: there is no arm '%s'", out->id, out->arm);
     if (out->margin > 0)
         return tb_yaml_bad(yaml, out->line, "%s: 'margin' is for ratios of two arms", out->id);
+    const struct tb_strategy *strategy = tb_strategy_find(arm_find(postulate, out->arm)->name);
+    if (strcmp(out->metric, "faults") == 0 && !(strategy && strategy->trap))
+        return tb_yaml_bad(yaml, out->line, "%s: faults are counted of traps alone: another arm's would make the run invalid",
+                           out->id);
     return 0;
 }
 
@@ -284,15 +307,26 @@ static int check(struct tb_yaml *yaml, const struct tb_postulate *postulate, con
     return ratio ? ratio_check(yaml, postulate, out) : arm_check(yaml, postulate, out);
 }
 
+// Is this entry plain arithmetic? It has then other keys, none of which speaks of a measurement.
+static bool is_sum(struct tb_yaml *yaml, const yaml_node_t *entry)
+{
+    bool found = false;
+    for (size_t i = 0; entry->type == YAML_MAPPING_NODE && i < tb_yaml_count(entry); i++)
+        found |= strcmp(tb_yaml_raw(tb_yaml_key_at(yaml, entry, i)), "sum") == 0;
+    return found;
+}
+
 int tb_prediction_read(struct tb_yaml *yaml, yaml_node_t *entry, struct tb_postulate *postulate)
 {
     struct tb_prediction *out = &postulate->predictions[postulate->predictions_count];
-    *out = (struct tb_prediction){.confidence = 0.95, .line = tb_yaml_line(yaml, entry)};
-    int rc = tb_yaml_fields(yaml, entry, "a prediction", fields, out);
+    bool sum = is_sum(yaml, entry);
+    *out = (struct tb_prediction){
+        .confidence = 0.95, .line = tb_yaml_line(yaml, entry), .metric = "sum", .unit = "number", .stat = TB_STAT_SUM};
+    int rc = sum ? tb_yaml_fields(yaml, entry, "a sum", sum_fields, out) : tb_yaml_fields(yaml, entry, "a prediction", fields, out);
     for (uint32_t i = 0; !rc && i < postulate->predictions_count; i++)
         if (strcmp(postulate->predictions[i].id, out->id) == 0)
             rc = tb_yaml_bad(yaml, out->line, "two predictions are called %s", out->id);
-    if (!rc)
+    if (!rc && !sum)
         rc = check(yaml, postulate, out);
     postulate->predictions_count += !rc;
     return rc;
@@ -320,6 +354,9 @@ const char *tb_prediction_text(const struct tb_prediction *prediction, char *out
         snprintf(value, sizeof value, "[%.12g, %.12g]", prediction->low, prediction->high);
     else
         snprintf(value, sizeof value, "%.12g", prediction->low);
-    snprintf(out, bytes, "%s(%s)%s %s %s", stats[prediction->stat].name, subject, metric, ops[prediction->op], value);
+    if (prediction->stat == TB_STAT_SUM)
+        snprintf(out, bytes, "%s %s %s", prediction->sum, ops[prediction->op], value);
+    else
+        snprintf(out, bytes, "%s(%s)%s %s %s", stats[prediction->stat].name, subject, metric, ops[prediction->op], value);
     return out;
 }

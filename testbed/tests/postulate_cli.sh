@@ -29,6 +29,7 @@ expect() {
     fi
 }
 
+line_of() { grep -n -m 1 -- "$1" "${2:-$file}" | cut -d : -f 1; } # pattern, file
 mkdir "$scratch/work" && cd "$scratch/work" || exit 1
 expect without_its_folder 2 'no postulates/ here' "$LOCUS" postulate check
 mkdir postulates
@@ -51,7 +52,7 @@ file=postulates/9001-churn.md
 rm $file
 expect new_with_a_title 0 "$file" "$LOCUS" postulate new churn --title 'glibc: "pays" \ too'
 rm postulates/9000-old.md
-expect prior_must_be_told 1 "9001-churn.md:48: 'prior' has to say" "$LOCUS" postulate check 9001
+expect prior_must_be_told 1 "9001-churn.md:$(line_of '^prior:'): 'prior' has to say" "$LOCUS" postulate check 9001
 sed -i 's/^prior:$/prior: nothing/' $file
 expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
 expect list_shows_it 0 '9001    no          1  none yet      churn' "$LOCUS" postulate list
@@ -61,8 +62,9 @@ sed -i 's/{id: P1, /&claim: glibc takes a quarter longer, /' $file
 expect json_has_the_claim_in_words 0 '"claim": "glibc takes a quarter longer"' "$LOCUS" postulate list --json
 expect without_a_question_the_title_stands_for_it 0 '"question": "glibc: \"pays\" \\ too"' "$LOCUS" postulate list --json
 sed 's/metric:/methric:/; s/9001/9002/' $file >postulates/9002-broken.md
-expect check_names_file_and_line 1 "postulates/9002-broken.md:41: unknown key 'methric' in a prediction" "$LOCUS" postulate check
-expect list_names_file_and_line 1 "9002-broken.md:41: unknown key" "$LOCUS" postulate list
+line=$(line_of methric: postulates/9002-broken.md)
+expect check_names_file_and_line 1 "postulates/9002-broken.md:$line: unknown key 'methric' in a prediction" "$LOCUS" postulate check
+expect list_names_file_and_line 1 "9002-broken.md:$line: unknown key" "$LOCUS" postulate list
 expect check_of_one_sees_only_it 0 'ok' "$LOCUS" postulate check 9001
 sed 's/B: glibc/B: nosuch/; s/9001/9002/' $file >postulates/9002-broken.md
 expect unknown_contender 1 "arm B: unknown contender 'nosuch'" "$LOCUS" postulate check

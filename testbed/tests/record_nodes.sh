@@ -154,18 +154,31 @@ holds counts_are_judged_as_ever "$(grep '^P' "$scratch/out")" \
 # --- the logs of this project ---------------------------------------------------------------------------------------------------
 
 cd "$REPO" || exit 1
-# Each prediction with its verdict, of a filed record and of what is shown now.
-filed() { sed -n 's/^| \(P[0-9]*\) | `.* | \*\*\(.*\)\*\* |$/\1 \2/p' "$1"; }
-shown() { sed -n 's/^| \(P[0-9]*\) | .* | \([^|]*\) | [0-9-]* | [0-9.-]* |$/\1 \2/p' "$1"; }
+# What was judged, with its verdict, in a filed record and in what is shown now. The records of the first runs have each prediction
+# in a table; in later ones, which leave the tables to the log, there is the run alone.
+filed() {
+    if grep -q '^## Prediction and observation' "$1"; then
+        sed -n 's/^| \(P[0-9]*\) | `.* | \*\*\(.*\)\*\* |$/\1 \2/p' "$1"
+    else
+        sed -n 's/^\*\*Verdict: \(.*\)\*\*.*/the run \1/p' "$1"
+    fi
+}
+shown() { # RECORD
+    if grep -q '^## Prediction and observation' "$1"; then
+        sed -n 's/^| \(P[0-9]*\) | .* | \([^|]*\) | [0-9-]* | [0-9.-]* |$/\1 \2/p' "$scratch/out"
+    else
+        sed -n 's/^- verdict: /the run /p' "$scratch/out"
+    fi
+}
 for old in logs/*/*/*.jsonl; do
     [ -e "$old" ] || continue
     name="old_log_$(basename "$(dirname "$old")" | cut -c 1-4)_$(basename "$old" .jsonl)"
     record=experiments/$(basename "$(dirname "$old")").md
     prints "$name: show" 0 '^## Predictions' "$LOCUS" record show "$old"
-    # The records of the first runs have the verdicts in them. An experiment has one record, of the log that it names.
+    # An experiment has one record, of the log that it names.
     if grep -qF "$old" "$record"; then
-        holds "$name: what is shown is what was filed" "$(diff <(filed "$record") <(shown "$scratch/out") | head -n 2)" \
-            cmp <(filed "$record") <(shown "$scratch/out")
+        holds "$name: what is shown is what was filed" "$(diff <(filed "$record") <(shown "$record") | head -n 2)" \
+            eval '[ -n "$(filed "$record")" ] && cmp <(filed "$record") <(shown "$record")'
     fi
     prints "$name: compare" 0 'Nothing else differs' "$LOCUS" report compare "$old" "$old"
 done

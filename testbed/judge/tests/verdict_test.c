@@ -176,6 +176,54 @@ Test(verdict, exact_predictions_take_no_confidence_from_the_others)
     world_close(&w);
 }
 
+Test(verdict, a_sum_is_worked_out_and_judged_beside_what_was_measured)
+{
+    struct world w;
+    world_open(&w, 1, 1);
+    struct tb_prediction *p = world_predict_arm(&w, "sum", TB_STAT_SUM, TB_CLAIM_EQ, 56);
+    p->cell[0] = p->arm[0] = '\0';
+    snprintf(p->sum, sizeof p->sum, "0.7 * 80");
+    SAYS(world_judge(&w), "verdict", "survived");
+    const json_t *said = world_prediction(&w, 0);
+    SAYS(said, "text", "0.7 * 80 == 56");
+    CLOSE(number_at(said, "estimate"), 56, 0);
+    CLOSE(number_at(said, "n"), 0, 0);
+    cr_assert(json_is_null(json_object_get(said, "arm")) && json_array_size(json_object_get(said, "parts")) == 0);
+    p->low = 57;
+    SAYS(world_judge(&w), "verdict", "falsified");
+    SAYS(world_prediction(&w, 0), "why", "56");
+    world_close(&w);
+}
+
+static void set_steps(const struct world *w, uint32_t arm, uint32_t round, int steps)
+{
+    json_object_set_new(world_sample(w, 0, arm, round), "serving", json_pack("{s:i}", "steps", steps));
+}
+
+Test(verdict, a_ratio_of_what_was_decided_in_virtual_time_is_exact)
+{
+    struct world w;
+    world_open(&w, 2, 1);
+    struct tb_prediction *p = world_predict(&w, TB_CLAIM_WITHIN, 1.5);
+    p->high = 1.6;
+    snprintf(p->metric, sizeof p->metric, "steps");
+    for (uint32_t round = 0; round < 2; round++) {
+        set_steps(&w, 0, round, 100);
+        set_steps(&w, 1, round, 150);
+    }
+    SAYS(world_judge(&w), "verdict", "survived");
+    CLOSE(number_at(world_prediction(&w, 0), "low"), 1.5, 0);
+    CLOSE(number_at(world_prediction(&w, 0), "high"), 1.5, 0);
+    CLOSE(number_at(world_prediction(&w, 0), "confidence"), 1, 0);
+    set_steps(&w, 1, 1, 190); // one round is another: neither inside nor outside
+    SAYS(world_judge(&w), "verdict", "inconclusive");
+    CLOSE(number_at(world_prediction(&w, 0), "high"), 1.9, 1e-12);
+    set_steps(&w, 0, 0, 0);
+    SAYS(world_judge(&w), "verdict", "inconclusive");
+    WHY_HAS(world_prediction(&w, 0), "a round in churn-touch/full has no steps to compare");
+    world_close(&w);
+}
+
 Test(verdict, one_round_of_twenty_falsifies_an_exact_claim)
 {
     struct world w;

@@ -29,6 +29,7 @@ Test(record_metric, only_time_is_a_time_and_only_blocks_are_of_the_peak)
         cr_expect(served || time || metric->of_peak || metric->counter || strcmp(metric->name, metric->member) == 0, "%s",
                   metric->name);
         cr_expect(!metric->estimate || time || metric->counter, "%s", metric->name);
+        cr_expect_eq(metric->fixed, served && !time, "%s", metric->name);
     }
 }
 

@@ -4,6 +4,7 @@
 //
 // The broken ones are made from one good text by replacing a line's part, so that a case shows its mistake and nothing else.
 #include "testbed/postulate/postulate.h"
+#include "testbed/postulate/sum.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -151,6 +152,71 @@ Test(postulate, a_claim_in_words_is_kept_and_may_be_left_out)
     cr_expect_str_empty(p->predictions[1].claim);
     tb_postulate_close(p);
     free(text);
+}
+
+#define P2_FROM "  - {id: P2, metric: outstanding_ratio, cell: \"*\",\n     stat: max, arm: A, op: \"==\", value: 1, unit: ratio}\n"
+
+Test(postulate, a_sum_is_arithmetic_in_place_of_a_measurement)
+{
+    size_t bytes;
+    char shown[256],
+        *text = changed(P2_FROM, "  - {id: S1, sum: \"0.7 * 80\", op: \"==\", value: 56, claim: 30 % of 80}\n", &bytes);
+    struct tb_postulate *p = parse_good(text, bytes);
+    cr_assert_eq(p->predictions_count, 3);
+    cr_expect_eq(p->predictions[1].stat, TB_STAT_SUM);
+    cr_expect_str_eq(p->predictions[1].claim, "30 % of 80");
+    cr_expect_str_eq(tb_prediction_text(&p->predictions[1], shown, sizeof shown), "0.7 * 80 == 56");
+    tb_postulate_close(p);
+    free(text);
+    static const struct {
+        const char *entry, *words;
+    } bad[] = {
+        {"  - {id: S1, sum: \"0.7 * x\", op: \"==\", value: 56}\n", "'sum' cannot be worked out: at character 7, 'x'"},
+        {"  - {id: S1, sum: \"1 / 0\", op: \"==\", value: 56}\n", "no finite value"},
+        {"  - {id: S1, sum: \"1\", op: \"==\", value: 56, cell: \"*\"}\n", "unknown key 'cell' in a sum"},
+        {"  - {id: P2, metric: faults, cell: \"*\", stat: max, arm: A, op: \"==\", value: 0, unit: count}\n",
+         "P2: faults are counted of traps alone"},
+        {"  - {id: P1, sum: \"1\", op: \"==\", value: 56}\n", "two predictions are called P1"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        text = changed(P2_FROM, bad[i].entry, &bytes);
+        expect_error(PATH, text, bytes, 15, bad[i].words);
+        free(text);
+    }
+}
+
+Test(postulate, a_sum_has_the_usual_precedence_and_twelve_digits)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } good_sums[] = {
+        {"1 + 2 * 3", 7},
+        {"(1+2)*3", 9},
+        {"10 - 4 - 3", 3},
+        {"64 / 4 / 2", 8},
+        {"-2 * -3", 6},
+        {"0.1 * 3", 0.3},
+        {"ceil(1000 / 16)", 63},
+        {"floor(-0.5)", -1},
+        {" ceil ( 2 * floor(3.7) / 4 ) ", 2},
+        {"7e1", 70},
+        {"1 - 0.7 - 0.15 - 0.1 - 0.05", 0},
+        {"1e-15 + 1e-16", 1.1e-15},
+    };
+    static const char *const bad_sums[] = {"",     "1 +",    "(1",      "1)",    "1 2",    "inf",
+                                           "0x10", "1 // 2", "floor 3", "0 / 0", "ceil()", "* 3"};
+    char why[96], deep[80];
+    double value;
+    for (size_t i = 0; i < sizeof good_sums / sizeof *good_sums; i++) {
+        cr_expect_eq(tb_sum(good_sums[i].text, &value, why, sizeof why), 0, "%s", good_sums[i].text);
+        cr_expect_eq(value, good_sums[i].value, "%s is %.17g", good_sums[i].text, value);
+    }
+    for (size_t i = 0; i < sizeof bad_sums / sizeof *bad_sums; i++)
+        cr_expect_eq(tb_sum(bad_sums[i], &value, why, sizeof why), -EINVAL, "%s", bad_sums[i]);
+    memset(deep, '(', sizeof deep - 1);
+    deep[sizeof deep - 1] = '\0';
+    cr_expect_eq(tb_sum(deep, &value, why, sizeof why), -EINVAL);
 }
 
 Test(postulate, a_conjunction_knows_its_parts)

@@ -162,6 +162,8 @@ const char *tb_claim_words(const json_t *header, const json_t *prediction, struc
         say_ratio(out, header, prediction);
     else if (json_is_array(tb_member(prediction, "order")))
         say_order(out, header, prediction);
+    else if (strcmp(tb_member_text(prediction, "stat"), "sum") == 0)
+        tb_say(out, "%s", tb_member_text(prediction, "text"));
     else
         say_one(out, header, prediction);
     if (strcmp(cell, "*") == 0)
