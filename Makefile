@@ -135,8 +135,9 @@ $(B)/testbed/report/page/files.o: $(addprefix testbed/report/page/,page.html sty
 
 # Contenders that need another package's header are empty without it. Dependency files do not list missing headers, so this stamp
 # lists those present, and the contenders are recompiled when a package is installed or removed.
+hash := \#
 optional := $(foreach header,urcu/lfstack.h urcu/wfcqueue.h ck_stack.h,\
-    $(shell echo '\#include <$(header)>' | $(CC) -E -x c -o /dev/null - 2>/dev/null && echo $(header)))
+    $(shell echo '$(hash)include <$(header)>' | $(CC) -E -x c -o /dev/null - 2>/dev/null && echo $(header)))
 $(B)/optional: FORCE
 	@mkdir -p $(@D)
 	@echo '$(optional)' | cmp -s - $@ || echo '$(optional)' >$@
