@@ -26,7 +26,7 @@
 #include "pool_shared.h"
 #include "rules.h"
 
-#define AHEAD 32u               // ids whose lines are on their way
+#define AHEAD 64u               // ids whose lines are on their way, at most as many as a word has bits
 #define NONE LOCUS_EVICT_NONE
 
 struct slot {
@@ -125,10 +125,11 @@ static inline uint32_t block_of(const struct locus_prefix *prefix, uint64_t id)
     return block == LOCUS_BLOCK_NONE ? NONE : locus_block_index(block);
 }
 
-// Into the second cache: it has room for more lines on their way than the first one, which made 32 look-ups half as fast again.
+// Into the first cache. Into the second one (locality 2) is a little faster on some processors; on Zen 5 it was without any effect
+// in one process of four, and a look-up took 40 ns in place of 14.
 static inline void fetch(const struct locus_prefix *prefix, uint64_t id)
 {
-    __builtin_prefetch(&prefix->slot[first_slot(prefix, id)], 0, 2);
+    __builtin_prefetch(&prefix->slot[first_slot(prefix, id)]);
 }
 
 static void index_add(struct locus_prefix *prefix, uint64_t id, locus_block block)
@@ -376,24 +377,26 @@ uint32_t locus_prefix_look(const struct locus_prefix *prefix, const uint64_t ids
     return found;
 }
 
-// At most AHEAD ids. The few that are further wait until all others are done, while their second lines are on their way.
+// At most AHEAD ids. The few that are further are looked for at the end, their second lines all on their way at once. Which ones
+// these are is kept in a register: a store whose place depends on what is not here yet would hold back the loads behind it.
 static uint32_t find_batch(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, locus_block blocks[])
 {
-    uint32_t waiting[AHEAD], waiting_count = 0, found = 0;
+    uint64_t far = 0;
+    uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++)
         fetch(prefix, ids[i]);
     for (uint32_t i = 0; i < count; i++) {
-        const struct slot *line = &prefix->slot[first_slot(prefix, ids[i])];
         bool further;
-        blocks[i] = find_near(line, ids[i], &further);
+        blocks[i] = find_near(&prefix->slot[first_slot(prefix, ids[i])], ids[i], &further);
         found += blocks[i] != LOCUS_BLOCK_NONE;
-        waiting[waiting_count] = i;
-        waiting_count += further;
-        __builtin_prefetch(line + (further ? LINE_SLOTS : 0), 0, 2);
+        far |= (uint64_t)further << i;
     }
-    for (uint32_t i = 0; i < waiting_count; i++) {
-        blocks[waiting[i]] = find_further(prefix, ids[waiting[i]]);
-        found += blocks[waiting[i]] != LOCUS_BLOCK_NONE;
+    for (uint64_t left = far; left; left &= left - 1)
+        __builtin_prefetch(&prefix->slot[(first_slot(prefix, ids[__builtin_ctzll(left)]) + LINE_SLOTS) & prefix->mask]);
+    for (; far; far &= far - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(far);
+        blocks[i] = find_further(prefix, ids[i]);
+        found += blocks[i] != LOCUS_BLOCK_NONE;
     }
     return found;
 }

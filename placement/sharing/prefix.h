@@ -17,7 +17,7 @@
 //
 // Cost. A look-up is one probe of an open-addressing table, 16 bytes an entry, at most half full and on the pool's node. All three
 // look-ups fetch the lines of later ids while they compare earlier ones, which hides most of the misses of a large table; find()
-// does best, 32 ids at a time.
+// does best, 64 ids at a time.
 //
 // Threads: owner context, all of it, except locus_prefix_id() and locus_prefix_stats(). One cache per pool.
 #ifndef LOCUS_PREFIX_H

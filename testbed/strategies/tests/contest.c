@@ -40,10 +40,10 @@ bool contest_run(const struct contest *contest)
     bool met = true;
     for (uint32_t round = 0; round < contest->rounds; round++) {
         tb_random_order(order, contest->arms_count, &random);
-        if (contest->prepare)
-            contest->prepare();
         for (uint32_t i = 0; i < contest->arms_count; i++) {
             const struct contest_arm *arm = &contest->arms[order[i]];
+            if (contest->prepare)
+                contest->prepare();
             times[order[i]][round] = arm->measure(arm->context);
         }
     }

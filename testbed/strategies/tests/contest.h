@@ -25,7 +25,7 @@ struct contest_arm {
 
 struct contest {
     const char *title;
-    void (*prepare)(void);      // before each round, or NULL
+    void (*prepare)(void);      // before each arm of each round, or NULL
     struct contest_arm arms[CONTEST_ARMS_MAX];
     uint32_t arms_count, rounds;
 };

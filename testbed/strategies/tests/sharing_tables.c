@@ -5,14 +5,12 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "contest.h"
+#include "region.h"
 
-// --- an open-addressing table of 16-byte entries, at most half full, on huge pages as ours is; probed one id after the other ----
-
-#define HUGE_BYTES ((size_t)2 << 20)
+// --- an open-addressing table of 16-byte entries, at most half full, in the same kind of memory as ours; probed one id after the
+// other
 
 static struct {
     struct {
@@ -26,12 +24,15 @@ static bool plain_open(uint32_t count)
 {
     for (plain.mask = 2; plain.mask < 2 * (uint64_t)count;)
         plain.mask *= 2;
-    size_t bytes = plain.mask-- * sizeof *plain.slot;
-    plain.slot = aligned_alloc(HUGE_BYTES, (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
-    if (!plain.slot)
-        contest_fail("plain probe", ENOMEM);
-    madvise(plain.slot, bytes, MADV_HUGEPAGE); // a kernel without them has none for ours either
-    memset(plain.slot, 0, bytes);
+    struct locus_region_config config = {.size = sizeof config,
+                                         .bytes = plain.mask-- * sizeof *plain.slot,
+                                         .memory_class = LOCUS_CLASS_METADATA,
+                                         .page = LOCUS_PAGE_THP,
+                                         .node = LOCUS_NODE_ANY,
+                                         .populate = true};
+    struct locus_region *region;
+    CONTEST_NEED(locus_region_open(&region, &config));
+    plain.slot = locus_region_base(region);
     return true;
 }
 
