@@ -163,7 +163,7 @@ tables() { # PAGE: all rows of those with figures; how many there were is in $ro
 # --- figures in a text ---------------------------------------------------------------------------------------------------------
 
 number='[0-9]+(\.[0-9]+)?'
-cell='[a-z0-9-]+(/[A-Za-z0-9]+)+'
+cell='[a-z0-9-]+(/[A-Za-z0-9.-]+)+'
 source="([0-9]{4}(\\.add[0-9]+)?)(/([PS][0-9]+)( ($cell))?| ($cell) ([A-Z])/([A-Z]))"
 form="($number( \\[$number, $number\\])?) \\($source\\)"
 
