@@ -301,7 +301,7 @@ static int write_all(const struct tb_options *options, const struct tb_log_view 
     return failed | (printed ? tb_forms_write_files(&forms, doc) : tb_forms_write(&forms, doc));
 }
 
-// Every sample ran and passed its gates.
+// Every sample ran and passed its gates, and no trap broke its contract.
 static bool all_valid(const struct tb_rounds *rounds)
 {
     uint64_t count = (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count;

@@ -136,9 +136,10 @@ static void print_interval(const json_t *prediction)
 {
     const json_t *low = json_object_get(prediction, "low"), *high = json_object_get(prediction, "high");
     const json_t *estimate = json_object_get(prediction, "estimate");
+    bool bounded = json_is_number(low) && json_is_number(high), exact = bounded && json_equal(low, high);
     if (json_is_number(estimate))
-        printf("  observed %.*g", json_equal(low, high) ? 12 : 4, json_number_value(estimate));
-    if (json_is_number(low) && json_is_number(high) && !json_equal(low, high))
+        printf("  observed %.*g", exact ? 12 : 4, json_number_value(estimate));
+    if (bounded && !exact)
         printf(" [%.4g, %.4g]", json_number_value(low), json_number_value(high));
 }
 

@@ -79,7 +79,10 @@ static error_t setting(struct argp_state *state, struct arguments *arguments, co
     if (snprintf(whole, sizeof whole, "%s%s", word, argument) < (int)sizeof whole &&
         tb_serving_setting(&arguments->cell.serving, whole))
         return 0;
-    return tb_cli_bad(state, "--%s: '%s' is none of its values, or it was given before", option, argument);
+    if (!*argument)
+        return tb_cli_bad(state, "--%s was given before, or does not go with an option before it", option);
+    return tb_cli_bad(state, "--%s: '%s' is none of its values, was given before, or does not go with an option before it", option,
+                      argument);
 }
 
 static error_t parse_strategies(struct argp_state *state, struct arguments *arguments, const char *list)

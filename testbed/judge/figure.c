@@ -201,23 +201,27 @@ static void say_unbounded(struct tb_figure *figure)
              100 * figure->confidence, ceil(1 - log2(1 - figure->confidence)));
 }
 
-// A round without a figure (nothing was counted in it) leaves the whole one unknown: fmax alone would pass over it.
-static void take_exact(enum tb_stat stat, struct tb_pair *pair, struct tb_figure *figure)
+// A round without a figure (nothing was counted in it, or nothing to divide by) leaves the whole one unknown: fmax alone would
+// pass over it. So do rounds that differ in what must be the same in all.
+static void take_exact(const struct tb_prediction *prediction, struct tb_pair *pair, struct tb_figure *figure)
 {
-    double least = INFINITY, most = -INFINITY;
-    bool whole = true;
+    bool ratio = tb_stat_is_ratio(prediction->stat), whole = pair->n > 0, same = true;
+    double value = pair->over[0];
     for (size_t i = 0; i < pair->n; i++) {
-        if (tb_stat_is_ratio(stat))
-            pair->over[i] /= pair->under[i];
-        least = fmin(least, pair->over[i]);
-        most = fmax(most, pair->over[i]);
-        whole = whole && isfinite(pair->over[i]);
+        same = same && pair->over[i] == pair->over[0] && (!ratio || pair->under[i] == pair->under[0]);
+        value = prediction->stat == TB_STAT_MAX ? fmax(value, pair->over[i]) : fmin(value, pair->over[i]);
+        whole = whole && isfinite(ratio ? pair->over[i] / pair->under[i] : pair->over[i]);
     }
-    double middle = stat == TB_STAT_MAX ? most : stat == TB_STAT_MIN ? least : tb_median(pair->over, pair->n);
-    if (!tb_stat_is_ratio(stat))
-        least = most = middle;
-    figure->known = whole && pair->n > 0;
-    figure->seen = (struct tb_ratio){figure->known ? middle : NAN, least, most, 1, pair->n, figure->known};
+    if (ratio)
+        value = pair->over[0] / pair->under[0];
+    else if (prediction->stat == TB_STAT_MEDIAN)
+        value = tb_median(pair->over, pair->n);
+    figure->known = whole && (same || !tb_metric_find(prediction->metric)->fixed);
+    if (whole && !figure->known)
+        snprintf(figure->why, sizeof figure->why, "rounds differ in %s, which is decided in virtual time", prediction->metric);
+    if (!figure->known)
+        value = NAN;
+    figure->seen = (struct tb_ratio){value, value, value, 1, pair->n, figure->known};
     figure->confidence = 1;
 }
 
@@ -253,13 +257,13 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
         return rc == -ENODATA ? 0 : rc;
     figure->seen.n = pair.n;
     if (tb_prediction_exact(prediction))
-        take_exact(prediction->stat, &pair, figure);
+        take_exact(prediction, &pair, figure);
     else
         figure->known = (rc = estimate(prediction->stat, &pair, confidence, &figure->seen)) == 0;
     tb_pair_close(&pair);
     const struct tb_metric *metric = tb_metric_find(prediction->metric);
     bool said = !figure->known && metric->counter && counter_unknown(view, metric, part, figure->why, sizeof figure->why);
-    if (!figure->known && !said)
+    if (!figure->known && !said && !figure->why[0])
         snprintf(figure->why, sizeof figure->why, "a round in %s has no %s to compare", part->cell, prediction->metric);
     else if (figure->known && !figure->seen.bounded)
         say_unbounded(figure);

@@ -126,13 +126,13 @@ static int proof_gates(const struct tb_log_view *view, struct gates *gates)
 
 // --- gates: noise --------------------------------------------------------------------------------------------------------------
 
-// How far from 1 the least of the claimed ratios is. A claim of mere order has no size: 0.
+// How far from 1 the least of the claimed ratios of measured values is. A claim of mere order has no size: 0.
 static double smallest_effect(const struct tb_postulate *postulate)
 {
     double smallest = INFINITY;
     for (uint32_t i = 0; i < postulate->predictions_count; i++) {
         const struct tb_prediction *p = &postulate->predictions[i];
-        if (!tb_stat_is_ratio(p->stat))
+        if (!tb_stat_is_ratio(p->stat) || tb_prediction_exact(p))
             continue;
         smallest = fmin(smallest, fabs(p->low - 1));
         if (p->op == TB_CLAIM_WITHIN)

@@ -4,7 +4,8 @@
 //
 // For `>= T` on an interval [low, high]: low >= T survived, high < T falsified, else inconclusive; `<=` mirrored, `within [a, b]`
 // by inclusion or disjointness. max, min, counts, ratios of what was decided in virtual time, and sums are exact: every round is
-// compared, and low and high are the least and the most of them. A conjunction (a `*`) is falsified when one part is, survives when
+// compared, and low and high are the figure itself. Rounds that differ in what was decided in virtual time leave it inconclusive:
+// that is a fault of the testbed's. A conjunction (a `*`) is falsified when one part is, survives when
 // all do; its parts keep full confidence. With m predictions that need intervals each has confidence 1 - (1 - c) / m. An interval
 // that n rounds cannot reach is unbounded, and the verdict inconclusive. Where a margin m is stated and a ratio's interval lies
 // inside [1 / (1 + m), 1 + m], and the claim is not of sameness (`within [a, b]` with 1 in it), the verdict is no-difference.

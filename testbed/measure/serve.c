@@ -5,6 +5,7 @@
 #include "testbed/measure/serve.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,8 @@ static int judge(struct tb_job *job, const struct tb_scenario *scenario, const s
     else if (error)
         snprintf(sample->invalid, sizeof sample->invalid, "%.191s", why->text[0] ? why->text : strerror(-error));
     sample->served.faults = trap && error == -EBADMSG && sample->scenario_hash == plan->scenario_hash;
+    if (sample->served.faults)
+        sample->lap_ns = sample->lap_ns_min = NAN; // nothing was executed
     sample->valid = !sample->invalid[0] || sample->served.faults;
     sample->ran = true;
     return error == -ENOMEM ? error : 0;

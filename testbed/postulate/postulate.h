@@ -34,7 +34,8 @@
 // words, one line of at most 160 bytes, or left out; it is shown, and nothing is judged by it.
 //
 // A claim that plain arithmetic decides has a sum in place of metric, cell, stat, arm and unit: {id: S1, sum: "0.7 * 80", op:
-// "==", value: 56} (sum.h). It is judged beside what was measured, as exact, by twelve digits.
+// "==", value: 56} (sum.h). It is judged beside what was measured, as exact, by
+// twelve digits on both sides.
 //
 // All other keys must be there; requires and gates may be []. prior may be several lines (`prior: |`).
 //

@@ -130,8 +130,15 @@ static int value_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
     out->high = out->low;
     if (!rc && within)
         rc = tb_yaml_number(yaml, tb_yaml_at(yaml, value, 1), field->key, &out->high);
-    if (!rc && (out->low < 0 || out->high < out->low || (within && out->high == out->low)))
-        rc = tb_yaml_refuse(yaml, value, "'value' must not be negative%s", within ? ", and the first below the second" : "");
+    bool sum = out->stat == TB_STAT_SUM;
+    if (!rc && within && out->high <= out->low)
+        rc = tb_yaml_refuse(yaml, value, "'value' of within is [low, high], the first below the second");
+    else if (!rc && !sum && out->low < 0)
+        rc = tb_yaml_refuse(yaml, value, "'value' must not be negative");
+    if (!rc && sum) {
+        out->low = tb_sum_rounded(out->low);
+        out->high = tb_sum_rounded(out->high);
+    }
     return rc;
 }
 
@@ -351,9 +358,9 @@ const char *tb_prediction_text(const struct tb_prediction *prediction, char *out
     if (strcmp(prediction->metric, "time_ns") != 0)
         snprintf(metric, sizeof metric, " of %s", prediction->metric);
     if (prediction->op == TB_CLAIM_WITHIN)
-        snprintf(value, sizeof value, "[%.12g, %.12g]", prediction->low, prediction->high);
+        snprintf(value, sizeof value, "[%.15g, %.15g]", prediction->low, prediction->high);
     else
-        snprintf(value, sizeof value, "%.12g", prediction->low);
+        snprintf(value, sizeof value, "%.15g", prediction->low);
     if (prediction->stat == TB_STAT_SUM)
         snprintf(out, bytes, "%s %s %s", prediction->sum, ops[prediction->op], value);
     else

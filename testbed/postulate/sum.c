@@ -21,11 +21,21 @@
 struct reader {
     const char *text, *at;
     int depth;
-    double most;                // the largest number on the way, to tell a difference from a round-off
     bool bad;                   // at the character where it stands
+    bool infinite;              // a number or a quotient on the way
 };
 
 static double sum(struct reader *reader);
+
+// To twelve digits; whole numbers stay what they are, up to 2^53.
+double tb_sum_rounded(double value)
+{
+    char digits[40];
+    if (floor(value) == value && fabs(value) <= 0x1p53)
+        return value;
+    snprintf(digits, sizeof digits, "%.12g", value);
+    return strtod(digits, NULL);
+}
 
 static bool take(struct reader *reader, const char *word)
 {
@@ -56,7 +66,7 @@ static double number(struct reader *reader)
     }
     double value = strtod(reader->at, &end);
     reader->at = end;
-    reader->most = fmax(reader->most, value);
+    reader->infinite |= !isfinite(value);
     return value;
 }
 
@@ -68,9 +78,9 @@ static double factor(struct reader *reader)
     else if (take(reader, "-"))
         value = -factor(reader);
     else if (take(reader, "floor"))
-        value = floor(in_parentheses(reader));
+        value = floor(tb_sum_rounded(in_parentheses(reader)));
     else if (take(reader, "ceil"))
-        value = ceil(in_parentheses(reader));
+        value = ceil(tb_sum_rounded(in_parentheses(reader)));
     else
         value = *reader->at == '(' ? in_parentheses(reader) : number(reader);
     reader->depth--;
@@ -82,44 +92,44 @@ static double product(struct reader *reader)
     double value = factor(reader);
     while (!reader->bad) {
         if (take(reader, "*"))
-            reader->most = fmax(reader->most, fabs(value *= factor(reader)));
+            value *= factor(reader);
         else if (take(reader, "/"))
             value /= factor(reader);
         else
             break;
+        reader->infinite |= !isfinite(value);
     }
     return value;
 }
 
+// What is left of terms that cancel is 0, where it is less than their round-off.
 static double sum(struct reader *reader)
 {
-    double value = product(reader);
+    double value = product(reader), most = fabs(value);
     while (!reader->bad) {
-        if (take(reader, "+"))
-            value += product(reader);
-        else if (take(reader, "-"))
-            value -= product(reader);
-        else
+        double sign = take(reader, "+") ? 1 : take(reader, "-") ? -1 : 0;
+        if (sign == 0)
             break;
+        double term = product(reader);
+        value += sign * term;
+        most = fmax(most, fmax(fabs(term), fabs(value)));
     }
-    return value;
+    return fabs(value) < 1e-14 * most ? 0 : value;
 }
 
 int tb_sum(const char *text, double *out, char *why, size_t why_bytes)
 {
     struct reader reader = {.text = text, .at = text};
-    char digits[40];
     double value = sum(&reader);
     take(&reader, "");
     if (reader.bad || *reader.at) {
         snprintf(why, why_bytes, "at character %td, '%.12s': numbers, + - * / ( ) floor() ceil()", reader.at - text + 1, reader.at);
         return -EINVAL;
     }
-    if (!isfinite(value)) {
+    if (reader.infinite || !isfinite(value)) {
         snprintf(why, why_bytes, "it has no finite value");
         return -EINVAL;
     }
-    snprintf(digits, sizeof digits, "%.12g", fabs(value) < 1e-14 * reader.most ? 0 : value);
-    *out = strtod(digits, NULL);
+    *out = tb_sum_rounded(value);
     return 0;
 }

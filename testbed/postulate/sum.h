@@ -7,8 +7,11 @@
 
 #include <stddef.h>
 
-// Rounded to twelve digits, so that 0.1 * 3 is 0.3; what is left of a difference by round-off is 0. 0; -EINVAL: why says at which
-// character it ends, or that it divides by 0.
+// Rounded by tb_sum_rounded(), and so is what floor() and ceil() take: 0.1 * 3 is 0.3, and floor(0.57 * 100) is 57. What round-off
+// leaves of a difference is 0. 0; -EINVAL: why says at which character it ends, or that it divides by 0.
 int tb_sum(const char *text, double *out, char *why, size_t why_bytes);
+
+// To twelve digits, but for whole numbers up to 2^53. What a sum is compared with is rounded in the same way.
+double tb_sum_rounded(double value);
 
 #endif

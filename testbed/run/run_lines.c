@@ -460,15 +460,17 @@ static json_t *bench_json(const struct tb_sample *sample)
     return TB_JSON_OBJECT(members);
 }
 
-// The model of a cache fills in two of the members.
+// The model of a cache fills in two of the members. Of a trap that broke its contract only that is known.
 static json_t *served_json(const struct tb_sample *sample, enum tb_touch touch)
 {
     json_t *object = json_object();
     for (const struct tb_served_field *field = tb_served_fields; field->name && object; field++) {
         if (touch == TB_TOUCH_KEEP && strcmp(field->name, "requests") && strcmp(field->name, "hit_ratio"))
             continue;
-        double value = tb_served_get(&sample->served, field);
-        if (json_object_set_new(object, field->name, field->whole ? tb_json_whole((uint64_t)value) : tb_json_number(value))) {
+        double number = tb_served_get(&sample->served, field);
+        bool known = !sample->served.faults || strcmp(field->name, "faults") == 0;
+        json_t *value = !known ? json_null() : field->whole ? tb_json_whole((uint64_t)number) : tb_json_number(number);
+        if (json_object_set_new(object, field->name, value)) {
             json_decref(object);
             return NULL;
         }

@@ -61,7 +61,7 @@ static bool victim_read(struct tb_serving_settings *settings, const char *word)
 {
     static const char *const names[] = {
         [TB_VICTIM_LAST] = "last", [TB_VICTIM_LARGEST] = "largest", [TB_VICTIM_CHEAPEST] = "cheapest"};
-    for (int victim = TB_VICTIM_LAST; victim <= TB_VICTIM_CHEAPEST && !settings->victim_given; victim++)
+    for (int victim = TB_VICTIM_LAST; victim <= TB_VICTIM_CHEAPEST && !settings->victim_given && !settings->random; victim++)
         if (strcmp(word, names[victim]) == 0) {
             settings->victim = (enum tb_victim)victim;
             return settings->victim_given = true;
@@ -81,7 +81,7 @@ bool tb_serving_setting(struct tb_serving_settings *settings, const char *word)
     bool arrives = settings->load_percent || settings->line || settings->random; // in one way
     if (strcmp(word, "line") == 0 && !arrives)
         return settings->line = true;
-    if (strcmp(word, "random") == 0 && !arrives)
+    if (strcmp(word, "random") == 0 && !arrives && !settings->swap && !settings->victim_given)
         return settings->random = true;
     if (!arrives && number_read(word, "load", 1, 1000, &number)) {
         settings->load_percent = (uint32_t)number;
@@ -91,7 +91,7 @@ bool tb_serving_setting(struct tb_serving_settings *settings, const char *word)
         settings->requests = (uint32_t)number;
         return true;
     }
-    if (strcmp(word, "swap") == 0 && !settings->swap)
+    if (strcmp(word, "swap") == 0 && !settings->swap && !settings->random)
         return settings->swap = true;
     if (locus_evict_find(word))
         return name_read(word, settings->retention, sizeof settings->retention);

@@ -8,7 +8,8 @@
 //     azure-conv/serve/watermark5               an admission leaves 5 % of the pool free (of those that have a watermark)
 //     azure-conv/serve/load90                   arrivals at 0.9 of what the pool can finish, on the clock of the shape
 //     azure-conv/serve/line                     the default: all requests wait at the start
-//     azure-conv/serve/random                   no scheduler and no clock: requests come and go at random (random.c)
+//     azure-conv/serve/random                   no scheduler and no clock: requests come and go at random (random.c), and none is
+//                                               thrown out
 //     azure-conv/serve/first6000                only the first 6,000 requests
 //     azure-conv/serve/Llama-3-8B               bytes per token, and the clock of a step (shape.h)
 //     azure-conv/serve/swap/largest             the victim's tokens are moved out and in; victim: last, largest, cheapest

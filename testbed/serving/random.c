@@ -4,7 +4,8 @@
 //
 // A step: in two of five, when anybody is live, one of the live sequences leaves, each as likely; otherwise one of the requests is
 // drawn and wants all of its tokens at once. It is admitted, or dropped and never asked again. There are as many steps as
-// requests. The draws are a function of the scenario alone; which of the live ones leaves depends on who was admitted, too.
+// requests. The draws are a function of the scenario alone; which of the live ones leaves depends on who was admitted, too. A
+// request is one sequence, whatever its width.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,12 +16,13 @@
 static int enter(struct server *server, uint32_t request)
 {
     struct live *live = &server->live[server->live_count];
-    uint32_t tokens = most_of(&server->scenario->requests[request]), cached;
-    if (server->free_slots_count == 0)
-        return -ENOSPC;
+    uint32_t tokens = most_of(&server->scenario->requests[request]), cached = 0;
+    int error = server->free_slots_count ? 0 : -EAGAIN; // as many tokens live as the pool has: a trap
     *live = (struct live){.request = request, .tokens = tokens};
-    live->slot[0] = server->free_slots[server->free_slots_count - 1];
-    int error = server_admit(server, live->slot[0], request, tokens, tokens, &cached);
+    if (!error) {
+        live->slot[0] = server->free_slots[server->free_slots_count - 1];
+        error = server_admit(server, live->slot[0], request, tokens, tokens, &cached);
+    }
     if (error == -EAGAIN)
         account_refusal(server, tokens);
     server->out->refused += error == -ENOSPC;
@@ -30,6 +32,10 @@ static int enter(struct server *server, uint32_t request)
     server->live_count++;
     server->sequences++;
     server->live_tokens += tokens;
+    server->out->cached_tokens += cached;
+    server->out->prompt_tokens += tokens - cached;
+    if (server->sequences > server->out->live_max)
+        server->out->live_max = server->sequences;
     return 0;
 }
 

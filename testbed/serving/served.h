@@ -3,7 +3,8 @@
 // served: what the scheduler counts, in one table: the members of struct tb_served, of a sample's line in a log, and the metrics of
 // predictions. To add one, add a line here and fill it in (account.c).
 //
-// Times are virtual, but for call_ns. The means are over the steps in which requests waited, or over all steps if none ever did.
+// Times are virtual, but for call_ns. The means and scattered_max are over the steps in which requests waited, or over all steps
+// if none ever did.
 #ifndef TB_SERVED_H
 #define TB_SERVED_H
 

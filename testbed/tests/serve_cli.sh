@@ -53,11 +53,19 @@ holds "and the last line says who refused least" "another line" random_says '^Us
 holds "a kept log is shown again to the byte" "they differ" cmp "$scratch/first" "$scratch/second"
 holds "the last line says which to use" "$(tail -n 1 "$scratch/first")" grep -q '^Use ' "$scratch/first"
 
+"$LOCUS" serve beam/serve/16t/98304t/first100 -q --strategies seed-refcount,paged --log "$scratch/trap.jsonl" \
+    >"$scratch/first" 2>"$err"
+holds "a trap's fault is in its log, and nothing else of what it did" "another line" jq -es '[.[] | select(.t == "s" and .invalid)]
+    | length == 1 and (.[0] | .valid and .time_ns == null and (.serving | .faults == 1 and (del(.faults) | all(. == null))))' \
+    "$scratch/trap.jsonl"
 refused "a request beyond the pool has its file and line" \
     'sample.csv:[0-9]*: the request needs [0-9]* tokens, and the pool has 1024' sample --pool 1024t
 refused "an unknown word in a cell is named" "'watermrk5' is no touch mode or setting" azure-conv/serve/16t/watermrk5
 refused "a setting twice is named" "'load80' is no touch mode or setting, or one that was made before" sample/serve/load90/load80
 refused "who comes at random has no load" "'random' is no touch mode or setting, or one that was made" sample/serve/load90/random
+refused "at random nobody is thrown out" "'swap' is no touch mode or setting" sample/serve/random/swap
+refused "an option that another excludes is named" "--random was given before, or does not go with an option before it" sample \
+    --load 80 --random
 refused "an unknown strategy is named" "unknown strategy 'first-fitt', did you mean 'first-fit'" sample --strategies first-fitt
 refused "a broken line is named" 'broken-line-7.csv:7: ' testbed/tests/fixtures/broken-line-7.csv
 refused "a load is a number" "--load: 'much' is none of its values" sample --load much

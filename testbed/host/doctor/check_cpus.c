@@ -111,8 +111,8 @@ static void check_boost(struct tb_exam *exam, struct tb_finding *finding)
             return;
         }
         bool off = strcmp(value, switches[i].off) == 0;
-        tb_finding_set(finding, off ? TB_FINDING_FIT : TB_FINDING_UNFIT, "%s (%s %s)", off ? "off" : "on",
-                       strrchr(path, '/') + 1, value);
+        tb_finding_set(finding, off ? TB_FINDING_FIT : TB_FINDING_UNFIT, "%s (%s %s)", off ? "off" : "on", strrchr(path, '/') + 1,
+                       value);
         if (off && switches[i].firmware)
             return;
         tb_knob_alone(exam, finding, path, value, switches[i].off);

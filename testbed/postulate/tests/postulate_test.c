@@ -168,6 +168,12 @@ Test(postulate, a_sum_is_arithmetic_in_place_of_a_measurement)
     cr_expect_str_eq(tb_prediction_text(&p->predictions[1], shown, sizeof shown), "0.7 * 80 == 56");
     tb_postulate_close(p);
     free(text);
+    text = changed(P2_FROM, "  - {id: S1, sum: \"-2 / 3\", op: within, value: [-0.66666666666666666, 1099511627776]}\n", &bytes);
+    p = parse_good(text, bytes);
+    cr_expect_eq(p->predictions[1].low, -0.666666666667);
+    cr_expect_eq(p->predictions[1].high, 1099511627776);
+    tb_postulate_close(p);
+    free(text);
     static const struct {
         const char *entry, *words;
     } bad[] = {
@@ -203,9 +209,15 @@ Test(postulate, a_sum_has_the_usual_precedence_and_twelve_digits)
         {"7e1", 70},
         {"1 - 0.7 - 0.15 - 0.1 - 0.05", 0},
         {"1e-15 + 1e-16", 1.1e-15},
+        {"3 / 100000000", 3e-8},
+        {"131072 / (64 * 1024 * 1024 * 1024)", 1.90734863281e-06},
+        {"1024 * 1024 * 1024 * 1024", 1099511627776},
+        {"floor(0.57 * 100)", 57},
+        {"ceil(1.1 * 1.1 * 100)", 121},
+        {"122 - 168", -46},
     };
-    static const char *const bad_sums[] = {"",     "1 +",    "(1",      "1)",    "1 2",    "inf",
-                                           "0x10", "1 // 2", "floor 3", "0 / 0", "ceil()", "* 3"};
+    static const char *const bad_sums[] = {"",       "1 +",     "(1",    "1)",     "1 2", "inf",         "0x10",
+                                           "1 // 2", "floor 3", "0 / 0", "ceil()", "* 3", "1 / (1 / 0)", "5 + 1 / 1e999"};
     char why[96], deep[80];
     double value;
     for (size_t i = 0; i < sizeof good_sums / sizeof *good_sums; i++) {

@@ -283,12 +283,13 @@ static void put_predictions(struct tb_doc *doc, const struct tb_log_view *view)
         if (!tb_prediction_measured(view->header, prediction))
             continue;
         const char *claim = tb_member_text(prediction, "claim"), *text = tb_member_text(prediction, "text");
+        const char *cell = tb_member_text(prediction, "cell");
         snprintf(title, sizeof title, "%s %s: %s", id, *claim ? claim : text, look->verdict);
         tb_doc_folded(doc, 3, NULL, title);
         tb_doc_tone(doc, look->tone);
         tb_doc_anchor(doc, id);
         if (*claim)
-            tb_doc_say(doc, NULL, "%s on %s", text, tb_member_text(prediction, "cell"));
+            tb_doc_say(doc, NULL, "%s%s%s", text, *cell ? " on " : "", cell);
         if (why[strcspn(why, "abcdefghijklmnopqrstuvwxyz")]) // not only the figures again
             tb_doc_say(doc, NULL, "%s", why);
         put_parts(doc, view->header, prediction);
@@ -371,11 +372,11 @@ static void put_invalid(struct tb_doc *doc, const struct tb_log_view *view)
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *sample = view->samples[i].line;
         char name[160];
-        if (json_is_true(tb_member(sample, "valid")))
+        if (json_is_true(tb_member(sample, "valid")) && !*tb_member_text(sample, "invalid"))
             continue;
         if (!table)
-            table = tb_doc_grid(doc, "invalid", "Samples that are not valid",
-                                "cell=cell|arm=arm|round=round|invalid=why it counts for nothing");
+            table = tb_doc_grid(doc, "invalid", "Samples that are not valid, and faults of traps",
+                                "cell=cell|arm=arm|round=round|invalid=why");
         tb_table_add(table, TB_ROW_PLAIN, tb_text_value(cell_name(view->header, (size_t)tb_member_number(sample, "cell"), name)),
                      tb_member_value(sample, "arm"), tb_member_value(sample, "round"),
                      tb_toned(tb_member_value(sample, "invalid"), TB_TONE_POOR));

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-
 #define NEAR(actual, expected, tolerance)                                                                                          \
     cr_assert(fabs((actual) - (expected)) <= (tolerance), "%s is %.12g, not %.12g", #actual, (double)(actual), (double)(expected))
 

@@ -272,7 +272,7 @@ static bool writes_run(void)
 static struct {
     struct locus_prefix *prefix;
     uint64_t *known;            // [LOOK_BLOCKS]
-    uint64_t ids[LOOK_IDS];     // of this round
+    uint64_t ids[LOOK_IDS];     // of this arm in this round
     uint64_t random;
     uint32_t batch;
     uint32_t absent_of_2;

@@ -9,8 +9,7 @@
 #include "contest.h"
 #include "region.h"
 
-// --- an open-addressing table of 16-byte entries, at most half full, in the same kind of memory as ours; probed one id after the
-// other
+// --- a table like ours, in the same kind of memory, probed one id after the other -----------------------------------------------
 
 static struct {
     struct {
@@ -18,6 +17,7 @@ static struct {
         locus_block block;
     } * slot;
     uint64_t mask;
+    struct locus_region *region;
 } plain;
 
 static bool plain_open(uint32_t count)
@@ -30,9 +30,8 @@ static bool plain_open(uint32_t count)
                                          .page = LOCUS_PAGE_THP,
                                          .node = LOCUS_NODE_ANY,
                                          .populate = true};
-    struct locus_region *region;
-    CONTEST_NEED(locus_region_open(&region, &config));
-    plain.slot = locus_region_base(region);
+    CONTEST_NEED(locus_region_open(&plain.region, &config));
+    plain.slot = locus_region_base(plain.region);
     return true;
 }
 

@@ -27,5 +27,5 @@ static int make(struct tb_scenario *scenario)
     return error;
 }
 
-static const struct tb_scenario_kind sizes = {"random-sizes", "prompts of 1 to 511 tokens, each length as likely", make};
+static const struct tb_scenario_kind sizes = {"random-sizes", "requests of 2, 4, ... 512 tokens, each as likely", make};
 TB_SCENARIO(sizes);
