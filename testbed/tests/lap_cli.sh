@@ -41,7 +41,7 @@ printf '%s\n' '#!/bin/sh' "'$lap' & pid=\$!" \
 chmod +x "$scratch/looker"
 looked_at() { # a library that is mapped, contender
     rm -f "$scratch/maps"
-    LOCUS_LAP=$scratch/looker locus 0 eval -W steady-decode -c "$2" -r 1 -d inline --laps 100 -q || return
+    LOCUS_LAP=$scratch/looker locus 0 eval -W steady-decode -c "$2" -r 1 -d inline --laps 1000 -q || return
     why='it was not seen' && grep -q '/locus-lap$' "$scratch/maps" && why="$1 is not mapped" && grep -q "$1" "$scratch/maps" &&
         none "$unwanted" "$scratch/maps"
 }
