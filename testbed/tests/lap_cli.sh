@@ -35,15 +35,15 @@ else
     skip dpdk-is-not-in-locus 'the build found no DPDK'
 fi
 
-# Inspects a measured process while it runs.
-printf '%s\n' '#!/bin/sh' "'$lap' & pid=\$!" \
-    "while kill -0 \$pid; do grep -o '/[^ ]*\$' /proc/\$pid/maps >>'$scratch/maps'; done 2>/dev/null" 'wait $pid' >"$scratch/looker"
+# The dynamic linker writes down what each measured process loads, however short its life is.
+printf '%s\n' '#!/bin/sh' "LD_DEBUG=files LD_DEBUG_OUTPUT='$scratch/loads' exec '$lap'" >"$scratch/looker"
 chmod +x "$scratch/looker"
-looked_at() { # a library that is mapped, contender
-    rm -f "$scratch/maps"
-    LOCUS_LAP=$scratch/looker locus 0 eval -W steady-decode -c "$2" -r 1 -d inline --laps 1000 -q || return
-    why='it was not seen' && grep -q '/locus-lap$' "$scratch/maps" && why="$1 is not mapped" && grep -q "$1" "$scratch/maps" &&
-        none "$unwanted" "$scratch/maps"
+looked_at() { # a library that is loaded, contender
+    rm -f "$scratch"/loads*
+    LOCUS_LAP=$scratch/looker locus 0 eval -W steady-decode -c "$2" -r 1 -d inline --laps 2 -q || return
+    cat "$scratch"/loads.* >"$scratch/loads"
+    why='it was not seen' && grep -q 'initialize program: .*/locus-lap$' "$scratch/loads" && why="$1 is not loaded" &&
+        grep -q "calling init: .*$1" "$scratch/loads" && none "$unwanted" "$scratch/loads"
 }
 check a-measured-process-maps-none looked_at libc locus
 if "$LOCUS" eval -W cycle-256 -c mimalloc -r 1 -d inline --laps 2 -q >/dev/null 2>&1; then
