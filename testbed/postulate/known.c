@@ -20,8 +20,17 @@ static const struct need {
 };
 
 static const char *const gates[] = {
-    "allocated == freed",      "pushed == drained", "touched == expected", "handles home", "aa_ratio_ci contains 1",
-    "aa_ratio_ci inside band", "paired_spread",     "throttle == 0",       "host_fit",     NULL,
+    "allocated == freed",
+    "pushed == drained",
+    "touched == expected",
+    "handles home",
+    "aa_ratio_ci contains 1",
+    "aa_ratio_ci inside band",
+    "paired_spread",
+    "throttle == 0",
+    "host_fit",
+    "aa_equivalent",
+    NULL,
 };
 
 const char *tb_need_name(const char *need, uint64_t *least)

@@ -12,7 +12,7 @@
     "cpus >= N, numa_nodes >= N, cpu_nodes >= N, hardware, mbind_ok, move_pages_ok, policies, workers_pinned, libraries or traces"
 #define TB_GATES                                                                                                                   \
     "allocated == freed, pushed == drained, touched == expected, handles home, paired_spread, throttle == 0, host_fit, "           \
-    "aa_ratio_ci contains 1 or aa_ratio_ci inside band"
+    "aa_ratio_ci contains 1, aa_ratio_ci inside band or aa_equivalent"
 
 // The name of a need, "NAME" or "NAME >= N", with one blank around the sign and nothing else; *least is N, else 1. NULL: it is no
 // need.

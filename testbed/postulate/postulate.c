@@ -126,13 +126,53 @@ static int arms_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_y
 
 #define MEMBER(name) offsetof(struct tb_postulate, name), sizeof((struct tb_postulate *)0)->name
 
+static int rounds_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    struct tb_postulate *out = object;
+    bool until_decided = value->type == YAML_SEQUENCE_NODE;
+    struct tb_yaml_field one = *field;
+    int rc = 0;
+    if (until_decided && tb_yaml_count(value) != 2)
+        return tb_yaml_refuse(yaml, value, "'rounds' is a number, or [first, last]: rounds until decided");
+    rc = tb_yaml_field_count(yaml, until_decided ? tb_yaml_at(yaml, value, 0) : value, &one, object);
+    out->rounds_max = out->rounds;
+    one.offset = offsetof(struct tb_postulate, rounds_max);
+    if (!rc && until_decided)
+        rc = tb_yaml_field_count(yaml, tb_yaml_at(yaml, value, 1), &one, object);
+    if (!rc && until_decided && out->rounds_max <= out->rounds)
+        rc = tb_yaml_refuse(yaml, value, "'rounds' is [first, last], the first below the last");
+    return rc;
+}
+
+static int pairing_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    static const char *const pairings[] = {"rounds", "laps", NULL};
+    char word[8];
+    const struct tb_yaml_field known = {field->key, NULL, 0, sizeof word, 0, 0, pairings, true};
+    int rc = tb_yaml_field_word(yaml, value, &known, word);
+    if (!rc)
+        ((struct tb_postulate *)object)->pair_laps = strcmp(word, "laps") == 0;
+    return rc;
+}
+
+// A share of 1, or a distance from it: above 0, below 1.
+static int share_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    double *out = (double *)((char *)object + field->offset);
+    int rc = tb_yaml_number(yaml, value, field->key, out);
+    if (!rc && !(*out > 0 && *out < 1))
+        rc = tb_yaml_refuse(yaml, value, "'%s' has to be above 0 and below 1", field->key);
+    return rc;
+}
+
 static int design_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {
     static const char *const units[] = {"process", NULL}, *const orders[] = {"random", NULL};
     static const char *const dispatches[] = {"inline", "spin", "futex", NULL};
     static const struct tb_yaml_field fields[] = {
         {"unit", tb_yaml_field_word, MEMBER(unit), 0, 0, units, false},
-        {"rounds", tb_yaml_field_count, MEMBER(rounds), 1, 10000, NULL, false},
+        {"rounds", rounds_read, MEMBER(rounds), 1, 10000, NULL, false},
+        {"pairing", pairing_read, 0, 0, 0, 0, NULL, true},
         {"order", tb_yaml_field_word, MEMBER(order), 0, 0, orders, false},
         {"dispatch", tb_yaml_field_word, MEMBER(dispatch), 0, 0, dispatches, false},
         {"workers", tb_yaml_field_count, MEMBER(workers), 1, TB_WORKERS_MAX, NULL, false},
@@ -140,9 +180,41 @@ static int design_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb
         {"laps", tb_yaml_field_count, MEMBER(laps), 1, TB_LAPS_MAX, NULL, false},
         {"laps_counted", tb_yaml_field_count, MEMBER(laps_counted), 1, TB_LAPS_MAX, NULL, true},
         {"seed", tb_yaml_field_count, MEMBER(seed), 0, INT64_MAX, NULL, false}, // JSON's whole numbers end here
+        {"aa_band", share_read, MEMBER(aa_band), 0, 0, NULL, true},
+        {"repeat_lost", share_read, MEMBER(repeat_lost), 0, 0, NULL, true},
+        {"repeat_times", tb_yaml_field_count, MEMBER(repeat_times), 1, 10, NULL, true},
         {NULL, NULL, 0, 0, 0, 0, NULL, false},
     };
-    return tb_yaml_fields(yaml, value, field->key, fields, object);
+    struct tb_postulate *out = object;
+    int rc = tb_yaml_fields(yaml, value, field->key, fields, object);
+    if (!rc && (out->repeat_lost > 0) != (out->repeat_times > 0))
+        rc = tb_yaml_refuse(yaml, value, "'repeat_lost' and 'repeat_times' go together");
+    bool newer = out->rounds_max > out->rounds || out->pair_laps || out->repeat_times || out->aa_band > 0;
+    if (!rc && newer && out->rules < 2)
+        rc = tb_yaml_refuse(yaml, value, "rounds until decided, pairing by laps, repeats and aa_band need the key rules: 2");
+    return rc;
+}
+
+// 'none', or what was tried. Another seed is the least that tells a pilot from the run.
+static int pilot_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    static const struct words tried = {offsetof(struct tb_postulate, pilot.cells_count), cell_known, "cell", "a cell"};
+    static const struct tb_yaml_field fields[] = {
+        {"host", tb_yaml_field_text, MEMBER(pilot.host), 0, 0, NULL, false},
+        {"seed", tb_yaml_field_count, MEMBER(pilot.seed), 0, INT64_MAX, NULL, false},
+        {"cells", words_read, MEMBER(pilot.cells), 0, 0, &tried, false},
+        {NULL, NULL, 0, 0, 0, 0, NULL, false},
+    };
+    struct tb_postulate *out = object;
+    if (value->type == YAML_SCALAR_NODE && strcmp(tb_yaml_raw(value), "none") == 0)
+        return 0;
+    if (value->type == YAML_SCALAR_NODE)
+        return tb_yaml_refuse(yaml, value, "'pilot' is none, or has host, seed and cells of what was tried");
+    int rc = tb_yaml_fields(yaml, value, field->key, fields, object);
+    out->pilot.tried = !rc;
+    if (!rc && out->pilot.seed == out->seed)
+        rc = tb_yaml_refuse(yaml, value, "the pilot's seed is the run's: take another for what is filed");
+    return rc;
 }
 
 static int predictions_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
@@ -173,6 +245,9 @@ static int gates_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_
         if (strncmp(out->gates[i], "aa_ratio_ci", strlen("aa_ratio_ci")) == 0 && !has_twins(out))
             rc =
                 tb_yaml_refuse(yaml, tb_yaml_at(yaml, value, i), "gate '%s' needs two arms with the same contender", out->gates[i]);
+        else if (strcmp(out->gates[i], "aa_equivalent") == 0 && !(has_twins(out) && out->aa_band > 0))
+            rc = tb_yaml_refuse(yaml, tb_yaml_at(yaml, value, i),
+                                "gate 'aa_equivalent' needs two arms with the same contender, and aa_band in 'design'");
     return rc;
 }
 
@@ -197,10 +272,12 @@ static const struct tb_yaml_field fields[] = {
     {"reproduces", id_read, MEMBER(reproduces), 0, 0, NULL, true},
     {"supersedes", id_read, MEMBER(supersedes), 0, 0, NULL, true},
     {"suite", tb_yaml_field_count, MEMBER(suite), 1, 2, NULL, true},
+    {"rules", tb_yaml_field_count, MEMBER(rules), 2, 2, NULL, true},
     {"requires", words_read, MEMBER(needs), 0, 0, &needs, false},
     {"arms", arms_read, MEMBER(arms), 0, 0, NULL, false},
     {"cells", cells_read, MEMBER(cells), 0, 0, &cells, false},
     {"design", design_read, 0, 0, 0, 0, NULL, false},
+    {"pilot", pilot_read, 0, 0, 0, 0, NULL, true},
     {"predictions", predictions_read, MEMBER(predictions), 0, 0, NULL, false},
     {"gates", gates_read, MEMBER(gates), 0, 0, &gates, false},
     {"prior", prior_read, MEMBER(prior), 0, 0, NULL, false},
@@ -240,6 +317,19 @@ static int split(const struct tb_yaml *yaml, const char *text, size_t bytes, siz
     return tb_yaml_bad(yaml, 1, "the front matter is not closed by a second line '---'");
 }
 
+// By rules 2 it says what was tried, and only by these.
+static int pilot_check(struct tb_yaml *yaml, const yaml_node_t *root, uint64_t rules)
+{
+    bool there = false;
+    for (size_t i = 0; i < tb_yaml_count(root); i++)
+        there |= strcmp(tb_yaml_raw(tb_yaml_key_at(yaml, root, i)), "pilot") == 0;
+    if (there == (rules > 1))
+        return 0;
+    return tb_yaml_refuse(yaml, root,
+                          there ? "'pilot' needs the key rules: 2"
+                                : "the front matter has no key 'pilot': what was tried before, or none");
+}
+
 static int front_read(struct tb_yaml *yaml, const char *text, size_t bytes, struct tb_postulate *out)
 {
     char number[8];
@@ -248,12 +338,15 @@ static int front_read(struct tb_yaml *yaml, const char *text, size_t bytes, stru
         return rc;
     yaml_node_t *root = yaml_document_get_root_node(&yaml->document);
     memcpy(number, out->id, sizeof number);
+    out->rules = 1;
     tb_postulate_early(out);
     rc = tb_yaml_fields(yaml, root, "the front matter", fields, out);
     if (!rc && strcmp(number, out->id) != 0)
         rc = tb_yaml_refuse(yaml, root, "the id is \"%s\", and the file's name says %s", out->id, number);
     if (!rc && out->supersedes[0] && strcmp(out->supersedes, out->id) >= 0)
         rc = tb_yaml_refuse(yaml, root, "it cannot supersede \"%s\": only an earlier number", out->supersedes);
+    if (!rc)
+        rc = pilot_check(yaml, root, out->rules);
     if (!rc && !out->question[0])
         snprintf(out->question, sizeof out->question, "%s", out->title);
     tb_yaml_close(yaml);

@@ -11,11 +11,14 @@
 //   requires: [cpus >= 2, workers_pinned]
 //   arms: {A: locus, B: glibc}          # key: contender as `locus eval -c` takes it; the same twice: an A/A control
 //   cells: [churn-touch/full]           # WORKLOAD/TOUCH (cell.h); a workload is also a recorded trace (known_trace.h)
-//   design: {unit: process, rounds: 20, order: random, dispatch: spin, workers: 1, block_bytes: 4096, laps: 20, seed: 7}
+//   design: {unit: process, rounds: [30, 600], pairing: laps, order: random, dispatch: spin, workers: 1, block_bytes: 4096,
+//            laps: 100, seed: 7, aa_band: 0.02, repeat_lost: 0.05, repeat_times: 2}
 //   # and laps_counted: 2               # or left out; makes it a run on every node at once (below)
 //   predictions:
 //     - {id: P1, metric: time_ns, cell: churn-touch/full, stat: hl_ratio(B/A), op: ">=", value: 1.25, unit: x, confidence: 0.95}
-//   gates: [allocated == freed, pushed == drained, aa_ratio_ci contains 1]
+//   gates: [allocated == freed, pushed == drained, aa_equivalent, host_fit]
+//   rules: 2                            # of judgement (verdict.h); or left out: the first ones
+//   pilot: {host: zen5-vm, seed: 8, cells: [churn-touch/byte]}    # by rules 2: what was tried before, or `none`
 //   prior: what was known when this was written
 //
 // It is the whole design: `locus run NNNN` runs what it says, and no file of code goes with it. laps_counted: laps in which every
@@ -36,6 +39,15 @@
 // A claim that plain arithmetic decides has a sum in place of metric, cell, stat, arm and unit: {id: S1, sum: "0.7 * 80", op:
 // "==", value: 56} (sum.h). It is judged beside what was measured, as exact, by
 // twelve digits on both sides.
+//
+// By rules 2, and by them alone, there are more keys. rounds: [first, last]: rounds until decided, with looks at fixed counts
+// (stats/looks.h). pairing: laps: arms that can share a process do, lap by lap (measure/rounds.h). repeat_lost, repeat_times: all
+// arms of a round's cell are run again, so many times at most, when one of its processes waited, or was robbed of its CPU, for more
+// than that share of its time. aa_band: how far from 1 an A/A interval may reach (gate aa_equivalent). zone, of a prediction with
+// >=, >, <= or <: the far end of an indifference zone, within which a ratio is neither claimed nor denied. gate: true: the
+// prediction cannot fail but by a bug; it is judged, but counted apart, and makes the run invalid when it is falsified. pilot:
+// the host, seed and cells of what was tried before this was filed; its seed must be another. A prediction none of whose cells
+// was tried is blind.
 //
 // All other keys must be there; requires and gates may be []. prior may be several lines (`prior: |`).
 //
@@ -80,12 +92,23 @@ struct tb_prediction {
     char unit[16];
     double confidence;          // 0.95 when left out
     double margin;              // 0: none
+    double zone;                // the far end of the indifference zone; 0: none
+    bool gate;                  // it cannot fail but by a bug
     unsigned line;
 };
 
 struct tb_postulate_arm {
     char key[8];
     char name[96];
+};
+
+// What was tried before it was filed.
+struct tb_pilot {
+    bool tried;                 // false: nothing, or the rules did not ask
+    char host[64];
+    uint64_t seed;
+    char cells[TB_LIST_MAX][64];
+    uint32_t cells_count;
 };
 
 struct tb_postulate {
@@ -98,7 +121,14 @@ struct tb_postulate {
     struct tb_postulate_arm arms[TB_LIST_MAX];
     struct tb_prediction predictions[TB_PREDICTIONS_MAX];
     uint32_t needs_count, gates_count, cells_count, arms_count, predictions_count;
-    uint64_t rounds, seed, block_bytes, laps, workers;
+    uint64_t rules;             // of judgement: 1 or 2
+    uint64_t rounds, rounds_max; // at least and at most; the same where the count is fixed
+    uint64_t seed, block_bytes, laps, workers;
+    bool pair_laps;
+    double repeat_lost;         // 0: a round is never repeated
+    uint64_t repeat_times;
+    double aa_band;             // 0: none
+    struct tb_pilot pilot;
     uint64_t laps_counted;      // 0: a run on one node
     uint64_t suite;             // 0: of none
     char dispatch[16], unit[16], order[16];
@@ -138,6 +168,9 @@ const char *tb_prediction_text(const struct tb_prediction *prediction, char *out
 // this arm (by index) with `under`, or with the one before it in the order?
 bool tb_prediction_covers(const struct tb_prediction *prediction, const char *cell);
 bool tb_prediction_compares(const struct tb_postulate *postulate, const struct tb_prediction *prediction, uint32_t arm);
+
+// Was no cell of this prediction tried before it was filed? False as well where nobody asked: by rules 1.
+bool tb_prediction_blind(const struct tb_postulate *postulate, const struct tb_prediction *prediction);
 
 // Has this contender rivals? Not what measures the testbed, the floor that knows all blocks beforehand, what has a fault put in.
 bool tb_arm_is_rival(const char *name);

@@ -163,6 +163,29 @@ static int sum_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_ya
     return rc;
 }
 
+static int zone_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    struct tb_prediction *out = object;
+    bool least = out->op == TB_CLAIM_GE || out->op == TB_CLAIM_GT, most = out->op == TB_CLAIM_LE || out->op == TB_CLAIM_LT;
+    int rc = tb_yaml_number(yaml, value, field->key, &out->zone);
+    if (!rc && !least && !most)
+        rc = tb_yaml_refuse(yaml, value, "'zone' is for >=, >, <= and <");
+    else if (!rc && (out->zone <= 0 || (least ? out->zone >= out->low : out->zone <= out->low)))
+        rc = tb_yaml_refuse(yaml, value, "'zone' has to be above 0, and %s 'value': between them the claim is not decided against",
+                            least ? "below" : "above");
+    return rc;
+}
+
+static int gate_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
+{
+    static const char *const words[] = {"true", NULL};
+    char word[8];
+    const struct tb_yaml_field known = {field->key, NULL, 0, sizeof word, 0, 0, words, true};
+    int rc = tb_yaml_field_word(yaml, value, &known, word);
+    ((struct tb_prediction *)object)->gate = !rc;
+    return rc;
+}
+
 #define MEMBER(name) offsetof(struct tb_prediction, name), sizeof((struct tb_prediction *)0)->name
 static const struct tb_yaml_field sum_fields[] = {
     {"id", tb_yaml_field_text, MEMBER(id), 0, 0, NULL, false}, {"claim", tb_yaml_field_text, MEMBER(claim), 0, 0, NULL, true},
@@ -182,6 +205,8 @@ static const struct tb_yaml_field fields[] = {
     {"unit", tb_yaml_field_word, MEMBER(unit), 0, 0, units, false},
     {"confidence", share_read, MEMBER(confidence), 50, 0, NULL, true},
     {"margin", share_read, MEMBER(margin), 0, 0, NULL, true},
+    {"zone", zone_read, 0, 0, 0, 0, NULL, true},
+    {"gate", gate_read, 0, 0, 0, 0, NULL, true},
     {NULL, NULL, 0, 0, 0, 0, NULL, false},
 };
 
@@ -198,6 +223,15 @@ static const struct tb_postulate_arm *arm_find(const struct tb_postulate *postul
 bool tb_prediction_covers(const struct tb_prediction *prediction, const char *cell)
 {
     return fnmatch(prediction->cell, cell, FNM_NOESCAPE) == 0;
+}
+
+bool tb_prediction_blind(const struct tb_postulate *postulate, const struct tb_prediction *prediction)
+{
+    const struct tb_pilot *pilot = &postulate->pilot;
+    bool tried = postulate->rules < 2 || prediction->stat == TB_STAT_SUM;
+    for (uint32_t i = 0; i < pilot->cells_count; i++)
+        tried |= tb_prediction_covers(prediction, pilot->cells[i]);
+    return !tried;
 }
 
 // An arm's name without the share of requests that finish on another node ("home-steered%50") and without its workers
@@ -305,6 +339,8 @@ static int check(struct tb_yaml *yaml, const struct tb_postulate *postulate, con
         return tb_yaml_bad(yaml, out->line,
                            "%s: %s is counted in runs of many nodes: say in 'design' in how many laps, laps_counted", out->id,
                            out->metric);
+    if (out->zone > 0 && (stats[out->stat].exact || metric->fixed))
+        return tb_yaml_bad(yaml, out->line, "%s: 'zone' is for estimates: %s is exact", out->id, out->metric);
     if (out->op == TB_CLAIM_EQ && !stats[out->stat].exact)
         return tb_yaml_bad(yaml, out->line, "%s: an interval never equals one value: claim 'within'", out->id);
     if (ratio && out->low <= 0)
@@ -333,6 +369,8 @@ int tb_prediction_read(struct tb_yaml *yaml, yaml_node_t *entry, struct tb_postu
     for (uint32_t i = 0; !rc && i < postulate->predictions_count; i++)
         if (strcmp(postulate->predictions[i].id, out->id) == 0)
             rc = tb_yaml_bad(yaml, out->line, "two predictions are called %s", out->id);
+    if (!rc && postulate->rules < 2 && (out->zone > 0 || out->gate))
+        rc = tb_yaml_bad(yaml, out->line, "%s: 'zone' and 'gate' need the key rules: 2", out->id);
     if (!rc && !sum)
         rc = check(yaml, postulate, out);
     postulate->predictions_count += !rc;
@@ -353,7 +391,7 @@ static void subject_text(const struct tb_prediction *prediction, char out[SUBJEC
 
 const char *tb_prediction_text(const struct tb_prediction *prediction, char *out, size_t bytes)
 {
-    char subject[SUBJECT_BYTES], metric[64] = "", value[64];
+    char subject[SUBJECT_BYTES], metric[64] = "", value[64], zone[48] = "";
     subject_text(prediction, subject);
     if (strcmp(prediction->metric, "time_ns") != 0)
         snprintf(metric, sizeof metric, " of %s", prediction->metric);
@@ -361,9 +399,11 @@ const char *tb_prediction_text(const struct tb_prediction *prediction, char *out
         snprintf(value, sizeof value, "[%.15g, %.15g]", prediction->low, prediction->high);
     else
         snprintf(value, sizeof value, "%.15g", prediction->low);
+    if (prediction->zone > 0)
+        snprintf(zone, sizeof zone, ", zone to %.15g", prediction->zone);
     if (prediction->stat == TB_STAT_SUM)
         snprintf(out, bytes, "%s %s %s", prediction->sum, ops[prediction->op], value);
     else
-        snprintf(out, bytes, "%s(%s)%s %s %s", stats[prediction->stat].name, subject, metric, ops[prediction->op], value);
+        snprintf(out, bytes, "%s(%s)%s %s %s%s", stats[prediction->stat].name, subject, metric, ops[prediction->op], value, zone);
     return out;
 }
