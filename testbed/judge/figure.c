@@ -2,9 +2,9 @@
 //
 // figure: pairs, estimates and claims.
 //
-// A claim is about a set of numbers: at least T, less than T, between a and b. The figure is an interval (a single point, where it
-// is exact). The claim survives when the interval lies inside that set, is refuted when it lies outside, and otherwise the run
-// cannot tell. So a run that is too short or too noisy is never counted for or against anybody.
+// A claim is about a set of numbers: at least T, less than T, between a and b. The figure is an interval (a single point, where
+// it is exact). The claim survives when the interval lies inside that set, is refuted when it lies outside, and otherwise the
+// run cannot tell. So a run that is too short or too noisy is never counted for or against anybody.
 #include "testbed/judge/figure.h"
 
 #include <errno.h>
@@ -197,8 +197,10 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
 // 1 - 2^(1 - n) is the most that n rounds can reach.
 static void say_unbounded(struct tb_figure *figure)
 {
-    snprintf(figure->why, sizeof figure->why, "%zu rounds cannot reach a %.4g %% interval, it takes %.0f", figure->seen.n,
-             100 * figure->confidence, ceil(1 - log2(1 - figure->confidence)));
+    size_t n = figure->drifted ? figure->halves[0].n : figure->seen.n;
+    snprintf(figure->why, sizeof figure->why, "%s%zu rounds cannot reach a %.4g %% interval, it takes %.0f",
+             figure->drifted ? "the halves of the rounds differ, and " : "", n, 100 * figure->confidence,
+             ceil(1 - log2(1 - figure->confidence)));
 }
 
 // A round without a figure (nothing was counted in it, or nothing to divide by) leaves the whole one unknown: fmax alone would
@@ -232,6 +234,54 @@ static int estimate(enum tb_stat stat, const struct tb_pair *pair, double confid
     return (stat == TB_STAT_MEDIAN_RATIO ? tb_ratio_sign : tb_ratio)(pair->under, pair->over, pair->n, confidence, out);
 }
 
+// --- halves ---
+//
+// Noise makes the halves of the rounds differ as well, so whether they do is asked of a test, and not of a percentage: unlike
+// any threshold it says so of one run in twenty under pure noise, whatever the noise is. What differs is not yet useless: where
+// both halves stand on one side of the claim, the interval is widened until it holds those of both.
+
+int tb_drift(enum tb_stat stat, const struct tb_pair *pair, double confidence, bool *drifted, struct tb_ratio halves[2])
+{
+    size_t first = pair->n / 2, second = pair->n - first;
+    bool ratio = tb_stat_is_ratio(stat);
+    struct tb_ratio change;
+    double *values = first ? malloc(pair->n * sizeof *values) : NULL;
+    *drifted = false;
+    if (!values)
+        return first ? -ENOMEM : 0;
+    for (size_t i = 0; i < pair->n; i++)
+        values[i] = ratio ? pair->over[i] / pair->under[i] : pair->over[i];
+    int rc = tb_ratio_unpaired(values, first, values + first, second, TB_CONFIDENCE, &change);
+    free(values);
+    *drifted = rc == 0 && change.bounded && (change.low > 1 || change.high < 1);
+    for (size_t half = 0; *drifted && rc == 0 && half < 2; half++) {
+        size_t begin = half ? first : 0;
+        struct tb_pair part = {.over = pair->over + begin, .under = ratio ? pair->under + begin : NULL, .n = half ? second : first};
+        rc = estimate(stat, &part, confidence, &halves[half]);
+    }
+    return rc;
+}
+
+static void widen(struct tb_ratio *seen, const struct tb_ratio halves[2])
+{
+    for (size_t half = 0; half < 2; half++) {
+        seen->low = fmin(seen->low, halves[half].low);
+        seen->high = fmax(seen->high, halves[half].high);
+        seen->bounded = seen->bounded && halves[half].bounded;
+    }
+}
+
+// What rules 2 add to an estimate.
+static int look_closer(enum tb_stat stat, const struct tb_pair *pair, double confidence, struct tb_figure *figure)
+{
+    int rc = tb_drift(stat, pair, confidence, &figure->drifted, figure->halves);
+    if (rc == 0 && figure->drifted)
+        widen(&figure->seen, figure->halves);
+    if (rc == 0 && stat == TB_STAT_HL_RATIO)
+        rc = tb_ratio_sign(pair->under, pair->over, pair->n, confidence, &figure->sign);
+    return rc;
+}
+
 // No round has a part in it: n is 0.
 static void work_out(const char *sum, struct tb_figure *figure)
 {
@@ -241,7 +291,8 @@ static void work_out(const char *sum, struct tb_figure *figure)
         figure->seen = (struct tb_ratio){.estimate = value, .low = value, .high = value, .confidence = 1, .bounded = true};
 }
 
-int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, double confidence, struct tb_part *part)
+int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, unsigned rules, double confidence,
+                    struct tb_part *part)
 {
     struct tb_figure *figure = &part->figure;
     struct tb_pair pair;
@@ -252,6 +303,10 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
     }
     if (tb_unmeasurable(view, prediction, figure->why, sizeof figure->why))
         return 0;
+    if (isnan(confidence)) {
+        snprintf(figure->why, sizeof figure->why, "the run ended after a number of rounds at which nobody was to look");
+        return 0;
+    }
     int rc = tb_pair_load(view, prediction->metric, part->cell, part->over, part->under, &pair, figure->why, sizeof figure->why);
     if (rc < 0)
         return rc == -ENODATA ? 0 : rc;
@@ -260,6 +315,8 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
         take_exact(prediction, &pair, figure);
     else
         figure->known = (rc = estimate(prediction->stat, &pair, confidence, &figure->seen)) == 0;
+    if (rc == 0 && rules >= 2 && !tb_prediction_exact(prediction))
+        rc = look_closer(prediction->stat, &pair, confidence, figure);
     tb_pair_close(&pair);
     const struct tb_metric *metric = tb_metric_find(prediction->metric);
     bool said = !figure->known && metric->counter && counter_unknown(view, metric, part, figure->why, sizeof figure->why);
@@ -297,27 +354,68 @@ static bool claims_sameness(const struct claim *claim)
     return isfinite(claim->from) && isfinite(claim->to) && claim->from <= 1 && claim->to >= 1;
 }
 
+// On which side of the claim is a number? 1: within it; -1: beyond it, and beyond the zone of indifference; 0: in that zone.
+static int side_of(const struct tb_prediction *prediction, const struct claim *claim, double value)
+{
+    bool within = claim->open ? value > claim->from && value < claim->to : value >= claim->from && value <= claim->to;
+    double zone = prediction->zone;
+    bool indifferent = zone > 0 && (zone < prediction->low ? value >= zone : value <= zone);
+    return within ? 1 : indifferent ? 0 : -1;
+}
+
+// Is an interval inside the claim (1), beyond it (-1), or, where there is a zone, of which it does not hold both ends, in
+// between (0)? Otherwise it tells nothing: 2.
+static int place_of(const struct tb_prediction *prediction, const struct claim *claim, const struct tb_ratio *seen)
+{
+    int low = side_of(prediction, claim, seen->low), high = side_of(prediction, claim, seen->high);
+    bool outside =
+        claim->open ? seen->high <= claim->from || seen->low >= claim->to : seen->high < claim->from || seen->low > claim->to;
+    if (low == 1 && high == 1)
+        return 1;
+    if (prediction->zone > 0)
+        return low == -1 && high == -1 ? -1 : low * high == -1 ? 2 : 0;
+    return outside ? -1 : 2;
+}
+
+static bool contradicts(const struct tb_prediction *prediction, const struct claim *claim, const struct tb_ratio *sign, int place)
+{
+    return sign->n > 0 && sign->bounded && place * place_of(prediction, claim, sign) == -1;
+}
+
 void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
 {
-    const struct tb_ratio *seen = &part->figure.seen;
+    struct tb_figure *figure = &part->figure;
+    const struct tb_ratio *seen = &figure->seen;
     struct claim claim = claim_of(prediction);
-    bool inside = claim.open ? seen->low > claim.from && seen->high < claim.to : seen->low >= claim.from && seen->high <= claim.to;
-    bool outside = claim.open ? seen->high <= claim.from || seen->low >= claim.to : seen->high < claim.from || seen->low > claim.to;
-    bool told = part->figure.known && seen->bounded;
-    part->refuted = told && outside;
+    bool told = figure->known && seen->bounded;
+    int place = told ? place_of(prediction, &claim, seen) : 2;
     part->slack = told ? fmin(seen->low - claim.from, claim.to - seen->high) : -INFINITY;
-    if (told && tb_stat_is_ratio(prediction->stat) && !claims_sameness(&claim) && tb_equivalent(seen, prediction->margin))
+    part->refuted = place == -1;
+    if (figure->drifted &&
+        side_of(prediction, &claim, figure->halves[0].estimate) * side_of(prediction, &claim, figure->halves[1].estimate) == -1) {
+        part->verdict = TB_VERDICT_UNSTABLE;
+        part->refuted = false;
+        snprintf(figure->why, sizeof figure->why, "%.4g in the first half of the rounds, %.4g in the second",
+                 figure->halves[0].estimate, figure->halves[1].estimate);
+    } else if (contradicts(prediction, &claim, &figure->sign, place)) {
+        part->verdict = TB_VERDICT_INCONCLUSIVE;
+        part->refuted = false;
+        snprintf(figure->why, sizeof figure->why, "the sign interval, [%.4g, %.4g], says the opposite", figure->sign.low,
+                 figure->sign.high);
+    } else if (told && tb_stat_is_ratio(prediction->stat) && !claims_sameness(&claim) && tb_equivalent(seen, prediction->margin)) {
         part->verdict = TB_VERDICT_NO_DIFFERENCE;
-    else if (part->refuted)
-        part->verdict = TB_VERDICT_FALSIFIED;
-    else
-        part->verdict = told && inside ? TB_VERDICT_SURVIVED : TB_VERDICT_INCONCLUSIVE;
+    } else {
+        part->verdict = place == 1    ? TB_VERDICT_SURVIVED
+                        : place == -1 ? TB_VERDICT_FALSIFIED
+                        : place == 0  ? TB_VERDICT_IN_BETWEEN
+                                      : TB_VERDICT_INCONCLUSIVE;
+    }
 }
 
 // --- blocks ---
 
-// Estimates of the ratio in each block of rounds: the last one must be within five percent of one before it. (Of two blocks: they
-// agree. Of three, the third of which was added because the first two did not: it sides with one of them.)
+// Estimates of the ratio in each block of rounds: the last one must be within five percent of one before it. (Of two blocks:
+// they agree. Of three, the third of which was added because the first two did not: it sides with one of them.)
 static bool part_disagrees(const struct tb_prediction *prediction, const struct tb_part *part, const struct tb_pair *pair,
                            char *why, size_t why_bytes)
 {
@@ -397,7 +495,7 @@ static uint32_t cells_timed(const struct tb_log_view *view, const struct tb_post
     return tb_log_emulated(view) ? 0 : postulate->cells_count;
 }
 
-json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *postulate)
+json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *postulate, double confidence)
 {
     json_t *rows = json_array();
     for (uint32_t cell = 0; cell < cells_timed(view, postulate); cell++) {
@@ -406,7 +504,7 @@ json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *p
                 const struct tb_postulate_arm *over = &postulate->arms[second], *under = &postulate->arms[first];
                 struct tb_ratio ratio;
                 if (strcmp(over->name, under->name) == 0 &&
-                    time_ratio(view, postulate->cells[cell], over->key, under->key, TB_AA_CONFIDENCE, &ratio))
+                    time_ratio(view, postulate->cells[cell], over->key, under->key, confidence, &ratio))
                     rows = tb_json_appended(rows, ratio_row(postulate->cells[cell], over->key, under->key, &ratio));
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// figure: what the samples say about one comparison, and what that says about a claim. The parts of which verdict.c makes verdicts.
+// figure: what the samples say about one comparison, and what that says about a claim. The parts of which verdict.c makes
+// verdicts.
 #ifndef TB_FIGURE_H
 #define TB_FIGURE_H
 
@@ -25,6 +26,10 @@ struct tb_figure {
     double confidence;          // asked for
     bool known;                 // otherwise only `why` is
     char why[200];              // that it is unknown or unbounded; "" otherwise
+    // By rules 2, of an estimate:
+    bool drifted;               // the first and the second half of the rounds differ; seen is widened to hold both
+    struct tb_ratio halves[2];
+    struct tb_ratio sign;       // of an hl_ratio: median and sign interval; n is 0 otherwise
 };
 
 bool tb_prediction_exact(const struct tb_prediction *prediction); // every round is compared; the figure is no estimate
@@ -35,15 +40,20 @@ bool tb_unmeasurable(const struct tb_log_view *view, const struct tb_prediction 
 // One part of a prediction: a cell, and two arms or one.
 struct tb_part {
     const char *cell, *over, *under; // under: NULL but for a ratio
+    const char *held;           // the gate that keeps its times from being judged (gates.h); NULL or "": none
     struct tb_figure figure;
     enum tb_verdict verdict;
     bool refuted;               // the figure contradicts the claim, whatever the verdict is called
     double slack;               // how far inside the claim the figure's worse end is; negative: outside
 };
 
-// Works out part->figure at `confidence`. 0 or -ENOMEM.
-int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, double confidence,
+// Works out part->figure at `confidence`, by these rules (verdict.h). 0 or -ENOMEM.
+int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, unsigned rules, double confidence,
                     struct tb_part *part);
+
+// By rules 2: do the halves of the rounds differ, as a rank-sum test at 95 % says? Then halves[] are their estimates with
+// intervals of `confidence`. `stat` is a ratio's or a median's. 0 or -errno.
+int tb_drift(enum tb_stat stat, const struct tb_pair *pair, double confidence, bool *drifted, struct tb_ratio halves[2]);
 
 // Fills verdict, refuted and slack from the figure.
 void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part);
@@ -51,13 +61,13 @@ void tb_part_judge(const struct tb_prediction *prediction, struct tb_part *part)
 // All parts of a prediction, not measured: one, unless a `*` makes it a conjunction. *parts is malloc'd. 0 or -ENOMEM.
 int tb_parts(const struct tb_postulate *postulate, const struct tb_prediction *prediction, struct tb_part **parts, size_t *count);
 
-// Do the blocks of rounds disagree about a ratio of this prediction? why: which, and how far.
+// By rules 1: do the blocks of rounds disagree about a ratio of this prediction? why: which, and how far.
 bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulate *postulate,
                         const struct tb_prediction *prediction, char *why, size_t why_bytes);
 
 // The summary's "aa", "arms" and "positive_control". New references, or NULL without memory.
-#define TB_AA_CONFIDENCE 0.99
-json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *postulate);
+#define TB_AA_CONFIDENCE 0.99 // by rules 1
+json_t *tb_table_aa(const struct tb_log_view *view, const struct tb_postulate *postulate, double confidence);
 json_t *tb_table_arms(const struct tb_log_view *view, const struct tb_postulate *postulate);
 json_t *tb_table_positive_control(const struct tb_log_view *view, const struct tb_postulate *postulate);
 

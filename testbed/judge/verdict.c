@@ -3,13 +3,9 @@
 // verdict: may the samples be judged at all, and what do they say? Gates first; then predictions taken apart, judged, and put
 // together again.
 //
-// Proof gates say that the work was done: the measured process counts, and one sample that does not add up makes the whole run
-// invalid, because what lost a block may have disturbed all. Noise gates say that the host was fit to measure. They look at
-// the paired log-ratios and not at the arms' times: pairing removes what a whole round suffers.
-//
-// Arms and cells are those of the postulate and not those of the log: what was promised and not run cannot survive. A conjunction
-// needs no correction for the number of its parts: each further part can only make it harder to survive. Predictions that
-// are judged side by side do, because the record would show whichever of them came true by chance.
+// Arms and cells are those of the postulate and not those of the log: what was promised and not run cannot survive. A
+// conjunction needs no correction for the number of its parts: each further part can only make it harder to survive.
+// Predictions that are judged side by side do, because the record would show whichever of them came true by chance.
 #include "testbed/judge/figure.h"
 
 #include <errno.h>
@@ -18,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/host/doctor/doctor.h"
-#include "testbed/host/environment.h"
+#include "testbed/judge/gates.h"
 #include "testbed/postulate/metric.h"
+#include "testbed/stats/looks.h"
 
 const char *tb_verdict_name(enum tb_verdict verdict)
 {
@@ -31,6 +27,7 @@ const char *tb_verdict_name(enum tb_verdict verdict)
         [TB_VERDICT_NOISE] = "inconclusive (noise)",
         [TB_VERDICT_UNSTABLE] = "inconclusive (unstable)",
         [TB_VERDICT_NO_DIFFERENCE] = "no-difference",
+        [TB_VERDICT_IN_BETWEEN] = "in-between",
         [TB_VERDICT_INVALID] = "invalid",
         [TB_VERDICT_UNMEASURABLE] = "unmeasurable-on-host",
         [TB_VERDICT_SMOKE] = "none (smoke)",
@@ -41,262 +38,6 @@ const char *tb_verdict_name(enum tb_verdict verdict)
 static json_t *text_or_null(const char *text)
 {
     return *text ? json_string(text) : json_null();
-}
-
-// --- gates: proof --------------------------------------------------------------------------------------------------------------
-
-#define AA_BAND_MIN 0.01
-#define SPREAD_SD_MAX 0.10
-#define SPREAD_EXTREME_MAX 0.50
-
-// The two counts that must be equal; "handles home" stands for everything else that makes a sample invalid: a handle that did
-// not come home or was refused, a block that lost its content, a process that crashed.
-static const struct proof {
-    const char *gate, *left, *right;
-} proofs[] = {
-    {"allocated == freed", "allocated", "freed"},
-    {"pushed == drained", "pushed", "drained"},
-    {"touched == expected", "touched_bytes", "touched_bytes_expected"},
-    {"handles home", NULL, NULL},
-};
-
-enum { PROOFS = sizeof proofs / sizeof *proofs };
-
-static json_int_t count_of(const json_t *sample, const char *member)
-{
-    return json_integer_value(json_object_get(sample, member));
-}
-
-// The proof that this sample fails, or PROOFS.
-static size_t sample_failure(const json_t *sample)
-{
-    for (size_t i = 0; i < PROOFS; i++)
-        if (proofs[i].left && count_of(sample, proofs[i].left) != count_of(sample, proofs[i].right))
-            return i;
-    return json_is_true(tb_member(sample, "ran")) && json_is_true(tb_member(sample, "valid")) ? PROOFS : PROOFS - 1;
-}
-
-static void sample_reason(const json_t *sample, const struct proof *proof, char *out, size_t bytes)
-{
-    const char *invalid = tb_member_text(sample, "invalid");
-    char counts[96] = "the process did not end well";
-    if (proof->left)
-        snprintf(counts, sizeof counts, "%s %lld, %s %lld", proof->left, (long long)count_of(sample, proof->left), proof->right,
-                 (long long)count_of(sample, proof->right));
-    snprintf(out, bytes, "arm %s, cell %lld, round %lld: %.120s", tb_member_text(sample, "arm"),
-             (long long)count_of(sample, "cell"), (long long)count_of(sample, "round"), *invalid ? invalid : counts);
-}
-
-struct gates {
-    json_t *list;               // the summary's "gates"
-    char failed_proof[256], failed_noise[256]; // the first that failed; ""
-};
-
-static int gate_add(struct gates *gates, const char *gate, bool proof, bool passed, const char *reason)
-{
-    char *failed = proof ? gates->failed_proof : gates->failed_noise;
-    if (!passed && !*failed)
-        snprintf(failed, sizeof gates->failed_proof, "%s: %s", gate, reason);
-    return json_array_append_new(gates->list, json_pack("{s:s, s:s, s:b, s:o}", "gate", gate, "kind", proof ? "proof" : "noise",
-                                                        "passed", passed, "reason", text_or_null(reason))) < 0
-               ? -ENOMEM
-               : 0;
-}
-
-// All of them, whatever the postulate lists.
-static int proof_gates(const struct tb_log_view *view, struct gates *gates)
-{
-    char reasons[PROOFS][224] = {0};
-    size_t failures[PROOFS + 1] = {0};
-    for (size_t i = 0; i < view->samples_count; i++) {
-        const json_t *sample = view->samples[i].line;
-        size_t failure = sample_failure(sample);
-        if (failures[failure]++ == 0 && failure < PROOFS)
-            sample_reason(sample, &proofs[failure], reasons[failure], sizeof reasons[failure]);
-    }
-    int rc = 0;
-    for (size_t i = 0; i < PROOFS && rc == 0; i++) {
-        size_t length = strlen(reasons[i]);
-        if (failures[i] > 1)
-            snprintf(reasons[i] + length, sizeof reasons[i] - length, " (and %zu more)", failures[i] - 1);
-        rc = gate_add(gates, proofs[i].gate, true, failures[i] == 0, reasons[i]);
-    }
-    return rc;
-}
-
-// --- gates: noise --------------------------------------------------------------------------------------------------------------
-
-// How far from 1 the least of the claimed ratios of measured values is. A claim of mere order has no size: 0.
-static double smallest_effect(const struct tb_postulate *postulate)
-{
-    double smallest = INFINITY;
-    for (uint32_t i = 0; i < postulate->predictions_count; i++) {
-        const struct tb_prediction *p = &postulate->predictions[i];
-        if (!tb_stat_is_ratio(p->stat) || tb_prediction_exact(p))
-            continue;
-        smallest = fmin(smallest, fabs(p->low - 1));
-        if (p->op == TB_CLAIM_WITHIN)
-            smallest = fmin(smallest, fabs(p->high - 1));
-    }
-    return isfinite(smallest) ? smallest : 0;
-}
-
-// `inside`: the interval must lie inside the band. Otherwise it may also be wider, if it contains 1: then no difference between the
-// two is shown, and how wide it is tells in the other intervals.
-static bool aa_gate(const struct tb_log_view *view, const struct tb_postulate *postulate, bool inside, char *reason, size_t bytes)
-{
-    double band = fmax(AA_BAND_MIN, smallest_effect(postulate) / 4);
-    json_t *rows = tb_table_aa(view, postulate), *row;
-    bool passed = json_array_size(rows) > 0;
-    size_t i;
-    if (!passed)
-        snprintf(reason, bytes, "no contender is there twice, so nothing shows what the testbed adds");
-    json_array_foreach (rows, i, row) {
-        double low = tb_member_number(row, "low"), high = tb_member_number(row, "high");
-        const char *cell = tb_member_text(row, "cell"), *arms = tb_member_text(row, "arms");
-        if ((low >= 1 - band && high <= 1 + band) || (!inside && low <= 1 && high >= 1))
-            continue;
-        passed = false;
-        if (isnan(low) || isnan(high))
-            snprintf(reason, bytes, "%s in %s: too few rounds for a %.0f %% interval", arms, cell, 100 * TB_AA_CONFIDENCE);
-        else
-            snprintf(reason, bytes, "%s in %s: [%.4f, %.4f] %s 1 +/- %.4f", arms, cell, low, high,
-                     inside ? "is not inside" : "excludes 1 and is not inside", band);
-        break;
-    }
-    json_decref(rows);
-    return passed;
-}
-
-static bool aa_contains_1(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
-{
-    return aa_gate(view, postulate, false, reason, bytes);
-}
-
-static bool aa_inside_band(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
-{
-    return aa_gate(view, postulate, true, reason, bytes);
-}
-
-static bool part_is_calm(const struct tb_log_view *view, const struct tb_part *part, char *reason, size_t bytes)
-{
-    struct tb_pair pair;
-    struct tb_spread spread;
-    if (tb_pair_load(view, "time_ns", part->cell, part->over, part->under, &pair, reason, bytes))
-        return false;
-    int rc = tb_spread(pair.under, pair.over, pair.n, &spread);
-    tb_pair_close(&pair);
-    bool calm = rc == 0 && !(spread.sd >= SPREAD_SD_MAX) && expm1(spread.extreme) < SPREAD_EXTREME_MAX;
-    if (!calm && rc == 0)
-        snprintf(reason, bytes, "%s/%s in %s: sd %.1f %%, the farthest round %.0f %% off", part->over, part->under, part->cell,
-                 100 * spread.sd, 100 * expm1(spread.extreme));
-    else if (!calm)
-        snprintf(reason, bytes, "%s/%s in %s: a round has no time", part->over, part->under, part->cell);
-    return calm;
-}
-
-static bool paired_spread(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
-{
-    bool calm = true;
-    for (uint32_t p = 0; p < postulate->predictions_count && calm; p++) {
-        const struct tb_prediction *prediction = &postulate->predictions[p];
-        struct tb_part *parts = NULL;
-        size_t count = 0;
-        if (!tb_stat_is_ratio(prediction->stat) || !tb_metric_is_time(prediction->metric))
-            continue;
-        calm = tb_parts(postulate, prediction, &parts, &count) == 0;
-        for (size_t i = 0; i < count && calm; i++)
-            calm = part_is_calm(view, &parts[i], reason, bytes);
-        free(parts);
-    }
-    return calm;
-}
-
-static bool throttle(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
-{
-    (void)postulate;
-    const json_t *before = json_object_get(view->header, "before"), *after = json_object_get(view->after, "counters");
-    bool known = json_is_object(before) && json_is_object(after);
-    if (!known)
-        snprintf(reason, bytes, "the counters before or after the run are missing");
-    else if (tb_environment_throttled(before, after))
-        snprintf(reason, bytes, "the host throttled during the run");
-    return known && !*reason;
-}
-
-// What was there before the first sample. What came up meanwhile shows in the other gates.
-static bool host_fit(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes)
-{
-    (void)postulate;
-    bool fit = tb_doctor_header_says(view->header, reason, bytes);
-    if (fit)
-        reason[0] = '\0';
-    else if (!reason[0])
-        snprintf(reason, bytes, "the log does not say whether the host was fit");
-    return fit;
-}
-
-static const struct noise {
-    const char *gate;
-    bool of_time;               // looks at times: an emulated machine has none, and no prediction rests on them there
-    bool (*passes)(const struct tb_log_view *view, const struct tb_postulate *postulate, char *reason, size_t bytes);
-} noises[] = {
-    {"aa_ratio_ci contains 1", true, aa_contains_1},
-    {"aa_ratio_ci inside band", true, aa_inside_band},
-    {"paired_spread", true, paired_spread},
-    {"throttle == 0", false, throttle},
-    {"host_fit", true, host_fit},
-};
-
-static bool noise_passes(const struct noise *noise, const struct tb_log_view *view, const struct tb_postulate *postulate,
-                         char *reason, size_t bytes)
-{
-    const char *guest = tb_log_emulated(view);
-    if (!guest || !noise->of_time)
-        return noise->passes(view, postulate, reason, bytes);
-    snprintf(reason, bytes, "not asked: nothing is judged by the clock of an emulated machine (%.64s)", guest);
-    return true;
-}
-
-static bool is_proof(const char *gate)
-{
-    for (size_t i = 0; i < PROOFS; i++)
-        if (strcmp(gate, proofs[i].gate) == 0)
-            return true;
-    return false;
-}
-
-// Those that the postulate lists. One that nobody knows cannot have passed.
-static int noise_gates(const struct tb_log_view *view, const struct tb_postulate *postulate, struct gates *gates)
-{
-    int rc = 0;
-    for (uint32_t g = 0; g < postulate->gates_count && rc == 0; g++) {
-        const char *gate = postulate->gates[g];
-        const struct noise *noise = noises, *end = noises + sizeof noises / sizeof *noises;
-        char reason[200] = "";
-        while (noise < end && strcmp(gate, noise->gate))
-            noise++;
-        if (noise < end) {
-            bool passed = noise_passes(noise, view, postulate, reason, sizeof reason);
-            rc = gate_add(gates, gate, false, passed, reason);
-        } else if (!is_proof(gate)) {
-            rc = gate_add(gates, gate, true, false, "there is no such gate");
-        }
-    }
-    return rc;
-}
-
-static int gates_judge(const struct tb_log_view *view, const struct tb_postulate *postulate, struct gates *out)
-{
-    *out = (struct gates){.list = json_array()};
-    int rc = out->list ? proof_gates(view, out) : -ENOMEM;
-    if (rc == 0)
-        rc = noise_gates(view, postulate, out);
-    if (rc < 0) {
-        json_decref(out->list);
-        out->list = NULL;
-    }
-    return rc;
 }
 
 // --- parts ---
@@ -366,7 +107,9 @@ static void say_part(const struct tb_part *part, bool conjunction, char *out, si
     if (conjunction)
         snprintf(place, sizeof place, "%s, %s%s%s: ", part->cell, part->over, part->under ? "/" : "",
                  part->under ? part->under : "");
-    if (figure->why[0])
+    if (part->held && *part->held)
+        snprintf(out, bytes, "%s%s", place, part->held);
+    else if (figure->why[0])
         snprintf(out, bytes, "%s%s", place, figure->why);
     else if (figure->seen.low == figure->seen.high)
         snprintf(out, bytes, "%s%.4g", place, figure->seen.estimate);
@@ -374,10 +117,39 @@ static void say_part(const struct tb_part *part, bool conjunction, char *out, si
         snprintf(out, bytes, "%s%.4g, [%.4g, %.4g]", place, figure->seen.estimate, figure->seen.low, figure->seen.high);
 }
 
-// Two parts of a conjunction may be undecided in different ways; only all of them together are without a difference.
-static struct judgement combine(const struct tb_part parts[], size_t count, const struct tb_part *worst, bool conjunction)
+// What the parts come to together. They may be undecided in different ways; only all of them are without a difference.
+static enum tb_verdict joint(const size_t of[TB_VERDICT_COUNT], size_t refuted, size_t count)
 {
-    size_t of[TB_VERDICT_COUNT] = {0}, refuted = 0;
+    if (of[TB_VERDICT_NO_DIFFERENCE] == count)
+        return TB_VERDICT_NO_DIFFERENCE;
+    if (refuted > 0)
+        return TB_VERDICT_FALSIFIED;
+    if (of[TB_VERDICT_SURVIVED] == count)
+        return TB_VERDICT_SURVIVED;
+    if (of[TB_VERDICT_SURVIVED] + of[TB_VERDICT_IN_BETWEEN] == count)
+        return TB_VERDICT_IN_BETWEEN;
+    return of[TB_VERDICT_UNSTABLE] > 0 ? TB_VERDICT_UNSTABLE
+           : of[TB_VERDICT_NOISE] > 0  ? TB_VERDICT_NOISE
+                                       : TB_VERDICT_INCONCLUSIVE;
+}
+
+// "13 survived, 2 inconclusive; " of a conjunction by rules 2.
+static size_t say_counts(const size_t of[TB_VERDICT_COUNT], char *out, size_t bytes)
+{
+    size_t used = 0;
+    for (int i = 0; i < TB_VERDICT_COUNT; i++)
+        if (of[i] && used < bytes)
+            used += (size_t)snprintf(out + used, bytes - used, "%s%zu %s", used ? ", " : "", of[i],
+                                     tb_verdict_name((enum tb_verdict)i));
+    if (used < bytes)
+        used += (size_t)snprintf(out + used, bytes - used, "; ");
+    return used < bytes ? used : bytes;
+}
+
+static struct judgement combine(const struct tb_part parts[], size_t count, const struct tb_part *worst, bool conjunction,
+                                unsigned rules)
+{
+    size_t of[TB_VERDICT_COUNT] = {0}, refuted = 0, used = 0;
     struct judgement out = {.verdict = TB_VERDICT_INCONCLUSIVE};
     for (size_t i = 0; i < count; i++) {
         of[parts[i].verdict]++;
@@ -385,14 +157,13 @@ static struct judgement combine(const struct tb_part parts[], size_t count, cons
     }
     if (count == 0)
         snprintf(out.why, sizeof out.why, "there is nothing to compare");
-    else if (of[TB_VERDICT_NO_DIFFERENCE] == count)
-        out.verdict = TB_VERDICT_NO_DIFFERENCE;
-    else if (refuted > 0)
-        out.verdict = TB_VERDICT_FALSIFIED;
-    else if (of[TB_VERDICT_SURVIVED] == count)
-        out.verdict = TB_VERDICT_SURVIVED;
-    if (count > 0 && out.verdict != TB_VERDICT_SURVIVED)
-        say_part(worst, conjunction, out.why, sizeof out.why);
+    else
+        out.verdict = joint(of, refuted, count);
+    if (count > 0 && out.verdict != TB_VERDICT_SURVIVED) {
+        if (conjunction && rules >= 2)
+            used = say_counts(of, out.why, sizeof out.why);
+        say_part(worst, conjunction, out.why + used, sizeof out.why - used);
+    }
     return out;
 }
 
@@ -413,6 +184,22 @@ static json_t *joined(json_t *object, json_t *more)
     return NULL;
 }
 
+// What rules 2 say of an estimate beside the figure: its halves where they differ, and the sign interval where it and
+// Hodges-Lehmann's exclude one another's estimate. NULL without memory.
+static json_t *closer_json(const struct tb_figure *figure)
+{
+    const struct tb_ratio *sign = &figure->sign, *seen = &figure->seen;
+    json_t *out = json_object();
+    bool disagree = sign->n && (sign->estimate < seen->low || sign->estimate > seen->high || seen->estimate < sign->low ||
+                                seen->estimate > sign->high);
+    if (out && figure->drifted)
+        out = joined(out, json_pack("{s:[o, o]}", "halves", tb_json_number(figure->halves[0].estimate),
+                                    tb_json_number(figure->halves[1].estimate)));
+    if (out && disagree)
+        out = joined(out, json_pack("{s:o}", "sign", seen_json(sign)));
+    return out;
+}
+
 // `under` is said by the prediction, unless each of its parts has another.
 static json_t *parts_json(const struct tb_part parts[], size_t count, bool under)
 {
@@ -421,7 +208,7 @@ static json_t *parts_json(const struct tb_part parts[], size_t count, bool under
         const struct tb_part *part = &parts[i];
         json_t *object = json_pack("{s:s, s:s, s:s*, s:s}", "cell", part->cell, "over", part->over, "under",
                                    under ? part->under : NULL, "verdict", tb_verdict_name(part->verdict));
-        array = tb_json_appended(array, joined(object, seen_json(&part->figure.seen)));
+        array = tb_json_appended(array, joined(joined(object, seen_json(&part->figure.seen)), closer_json(&part->figure)));
     }
     return array;
 }
@@ -448,26 +235,62 @@ static json_t *prediction_json(const struct tb_prediction *p, const struct tb_pa
                   p->unit, "order", order_json(p));
     json_t *figures = json_pack("{s:o, s:I, s:o}", "confidence", tb_json_number(shown->figure.confidence), "n",
                                 (json_int_t)shown->figure.seen.n, "parts", parts);
-    return joined(joined(claim, figures), seen_json(&shown->figure.seen));
+    json_t *seen = joined(seen_json(&shown->figure.seen), closer_json(&shown->figure));
+    if (p->gate)
+        seen = joined(seen, json_pack("{s:b}", "gate", 1));
+    return joined(joined(claim, figures), seen);
+}
+
+// By rules 2 a conjunction has no figures but those of its parts: the worst one, shown alone, is quoted as if it were all.
+static struct tb_part all_of(const struct tb_part *worst)
+{
+    struct tb_part out = {
+        .figure = {.seen = {.estimate = NAN, .n = worst->figure.seen.n, .confidence = worst->figure.seen.confidence}}};
+    out.figure.confidence = worst->figure.confidence;
+    return out;
+}
+
+// The gate that holds back what a prediction says of a cell, or NULL.
+static const char *held_by(const struct tb_postulate *postulate, const struct tb_prediction *prediction,
+                           const struct tb_gates *gates, const char *cell)
+{
+    bool rests_on_time = postulate->rules >= 2 && tb_metric_is_time(prediction->metric) && !tb_prediction_exact(prediction);
+    for (uint32_t i = 0; rests_on_time && i < postulate->cells_count; i++)
+        if (strcmp(postulate->cells[i], cell) == 0)
+            return gates->held[i];
+    return NULL;
+}
+
+static int part_judge(const struct tb_log_view *view, const struct tb_postulate *postulate, const struct tb_prediction *prediction,
+                      const struct tb_gates *gates, double confidence, struct tb_part *part)
+{
+    int rc = tb_part_measure(view, prediction, (unsigned)postulate->rules, confidence, part);
+    tb_part_judge(prediction, part);
+    part->held = held_by(postulate, prediction, gates, part->cell);
+    if (part->held && *part->held) {
+        part->verdict = TB_VERDICT_NOISE;
+        part->refuted = false;
+    }
+    return rc;
 }
 
 static int judge(const struct tb_log_view *view, const struct tb_postulate *postulate, const struct tb_prediction *prediction,
-                 double confidence, struct judgement *judgement, json_t **out)
+                 const struct tb_gates *gates, double confidence, struct judgement *judgement, json_t **out)
 {
-    struct tb_part *parts = NULL, nothing = {.figure = {.seen = {.estimate = NAN}, .confidence = confidence}};
+    struct tb_part *parts = NULL, nothing = {.figure = {.seen = {.estimate = NAN}, .confidence = confidence}}, whole;
     const struct tb_part *worst = &nothing;
     bool conjunction = is_conjunction(prediction);
     size_t count;
     int rc = tb_parts(postulate, prediction, &parts, &count);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        rc = tb_part_measure(view, prediction, confidence, &parts[i]);
-        tb_part_judge(prediction, &parts[i]);
+        rc = part_judge(view, postulate, prediction, gates, confidence, &parts[i]);
         if (i == 0 || stands_worse(&parts[i], worst))
             worst = &parts[i];
     }
     if (rc == 0) {
-        *judgement = combine(parts, count, worst, conjunction);
-        *out = prediction_json(prediction, worst, parts_json(parts, conjunction ? count : 0, prediction->stat == TB_STAT_ORDER));
+        *judgement = combine(parts, count, worst, conjunction, (unsigned)postulate->rules);
+        whole = conjunction && postulate->rules >= 2 ? all_of(worst) : *worst;
+        *out = prediction_json(prediction, &whole, parts_json(parts, conjunction ? count : 0, prediction->stat == TB_STAT_ORDER));
         rc = *out ? 0 : -ENOMEM;
     }
     free(parts);
@@ -477,7 +300,7 @@ static int judge(const struct tb_log_view *view, const struct tb_postulate *post
 // --- the run ---
 
 // What makes all predictions moot; TB_VERDICT_COUNT: nothing does.
-static struct judgement overruling(const struct tb_log_view *view, const struct gates *gates)
+static struct judgement overruling(const struct tb_log_view *view, const struct tb_gates *gates, bool noise_overrules)
 {
     struct judgement out = {.verdict = TB_VERDICT_COUNT};
     const char *unmet = json_string_value(json_object_get(view->header, "unmet"));
@@ -491,7 +314,7 @@ static struct judgement overruling(const struct tb_log_view *view, const struct 
     } else if (kind && strcmp(kind, "smoke") == 0) {
         out.verdict = TB_VERDICT_SMOKE;
         snprintf(out.why, sizeof out.why, "a smoke run is too short to say anything");
-    } else if (view->samples_count > 0 && gates->failed_noise[0]) {
+    } else if (noise_overrules && view->samples_count > 0 && gates->failed_noise[0]) {
         out.verdict = TB_VERDICT_NOISE;
         snprintf(out.why, sizeof out.why, "%s", gates->failed_noise);
     }
@@ -523,32 +346,59 @@ static void say_unmeasurable(const struct tb_postulate *postulate, const struct 
              survived, *survived ? ")" : "");
 }
 
-// A postulate stands or falls with each of its predictions.
+// A postulate stands or falls with each of its predictions. Those that cannot fail but by a bug are not among them, unless there
+// are no others.
 static struct judgement overall(const struct tb_postulate *postulate, const struct judgement each[])
 {
-    size_t of[TB_VERDICT_COUNT] = {0}, count = postulate->predictions_count;
+    size_t of[TB_VERDICT_COUNT] = {0}, count = 0, gates = 0;
     struct judgement out = {.verdict = TB_VERDICT_INCONCLUSIVE};
-    for (size_t i = 0; i < count; i++)
-        of[each[i].verdict]++;
+    for (size_t i = 0; i < postulate->predictions_count; i++)
+        gates += postulate->predictions[i].gate;
+    bool all_gates = gates == postulate->predictions_count;
+    for (size_t i = 0; i < postulate->predictions_count; i++) {
+        bool counts = all_gates || !postulate->predictions[i].gate;
+        count += counts;
+        of[each[i].verdict] += counts;
+    }
+    size_t decided_for = of[TB_VERDICT_SURVIVED] + of[TB_VERDICT_IN_BETWEEN];
     if (of[TB_VERDICT_FALSIFIED] > 0)
         out.verdict = TB_VERDICT_FALSIFIED;
     else if (count > 0 && of[TB_VERDICT_SURVIVED] == count)
         out.verdict = TB_VERDICT_SURVIVED;
-    else if (count > 0 && of[TB_VERDICT_SURVIVED] + of[TB_VERDICT_UNMEASURABLE] == count)
+    else if (count > 0 && decided_for == count)
+        out.verdict = TB_VERDICT_IN_BETWEEN;
+    else if (count > 0 && decided_for + of[TB_VERDICT_UNMEASURABLE] == count)
         out.verdict = TB_VERDICT_UNMEASURABLE;
     else if (count > 0 && of[TB_VERDICT_NO_DIFFERENCE] == count)
         out.verdict = TB_VERDICT_NO_DIFFERENCE;
     else if (count > 0 && of[TB_VERDICT_UNSTABLE] == count)
         out.verdict = TB_VERDICT_UNSTABLE;
+    else if (count > 0 && of[TB_VERDICT_NOISE] == count)
+        out.verdict = TB_VERDICT_NOISE;
     if (out.verdict == TB_VERDICT_UNMEASURABLE)
         say_unmeasurable(postulate, each, &out);
     bool mixed = out.verdict == TB_VERDICT_INCONCLUSIVE;
-    for (size_t i = 0; i < count && !out.why[0] && out.verdict != TB_VERDICT_SURVIVED; i++)
-        if (each[i].verdict == out.verdict ||
-            (mixed && each[i].verdict != TB_VERDICT_SURVIVED && each[i].verdict != TB_VERDICT_UNMEASURABLE))
+    for (size_t i = 0; i < postulate->predictions_count && !out.why[0] && out.verdict != TB_VERDICT_SURVIVED; i++)
+        if ((all_gates || !postulate->predictions[i].gate) &&
+            (each[i].verdict == out.verdict ||
+             (mixed && each[i].verdict != TB_VERDICT_SURVIVED && each[i].verdict != TB_VERDICT_UNMEASURABLE)))
             snprintf(out.why, sizeof out.why, "%s %s: %.260s", postulate->predictions[i].id, tb_verdict_name(each[i].verdict),
                      each[i].why);
     return out;
+}
+
+// A prediction that cannot fail but by a bug has failed: nothing of the run counts.
+static bool gate_fell(const struct tb_postulate *postulate, const struct judgement each[], struct judgement *out)
+{
+    for (size_t i = 0; i < postulate->predictions_count; i++) {
+        if (!postulate->predictions[i].gate || each[i].verdict != TB_VERDICT_FALSIFIED)
+            continue;
+        out->verdict = TB_VERDICT_INVALID;
+        snprintf(out->why, sizeof out->why, "%s, which cannot fail but by a bug: %.260s", postulate->predictions[i].id,
+                 each[i].why);
+        return true;
+    }
+    return false;
 }
 
 static int verdict_set(json_t *object, const struct judgement *judgement)
@@ -569,8 +419,8 @@ static int overrule_parts(json_t *prediction, const struct judgement *overruled)
     return rc ? -ENOMEM : 0;
 }
 
-// What makes one prediction moot, where nothing stronger makes them all so. A noise gate that failed keeps every figure from being
-// judged; but of a time without a clock there is no figure, quiet or not.
+// What makes one prediction moot, where nothing stronger makes them all so. A noise gate that failed keeps every figure from
+// being judged; but of a time without a clock there is no figure, quiet or not.
 static struct judgement overruling_one(const struct tb_log_view *view, const struct tb_postulate *postulate,
                                        const struct tb_prediction *prediction, const struct judgement *all)
 {
@@ -579,37 +429,10 @@ static struct judgement overruling_one(const struct tb_log_view *view, const str
         return out;
     if (tb_unmeasurable(view, prediction, out.why, sizeof out.why))
         out.verdict = TB_VERDICT_UNMEASURABLE;
-    else if (all->verdict == TB_VERDICT_COUNT && tb_blocks_disagree(view, postulate, prediction, out.why, sizeof out.why))
+    else if (postulate->rules < 2 && all->verdict == TB_VERDICT_COUNT &&
+             tb_blocks_disagree(view, postulate, prediction, out.why, sizeof out.why))
         out.verdict = TB_VERDICT_UNSTABLE;
     return out;
-}
-
-static int predictions(const struct tb_log_view *view, const struct tb_postulate *postulate, const struct judgement *overruled,
-                       struct judgement *run, json_t *list)
-{
-    struct judgement each[TB_PREDICTIONS_MAX];
-    unsigned intervals = 0;
-    int rc = 0;
-    for (uint32_t i = 0; i < postulate->predictions_count; i++)
-        intervals += !tb_prediction_exact(&postulate->predictions[i]);
-    for (uint32_t i = 0; i < postulate->predictions_count && rc == 0; i++) {
-        const struct tb_prediction *prediction = &postulate->predictions[i];
-        bool exact = tb_prediction_exact(prediction);
-        json_t *object = NULL;
-        rc = judge(view, postulate, prediction, exact ? 1 : 1 - (1 - prediction->confidence) / intervals, &each[i], &object);
-        struct judgement overrule = overruling_one(view, postulate, prediction, overruled);
-        if (rc == 0 && overrule.verdict != TB_VERDICT_COUNT) {
-            each[i] = overrule;
-            rc = overrule_parts(object, &overrule);
-        }
-        if (rc == 0)
-            rc = verdict_set(object, &each[i]);
-        if (json_array_append_new(list, object) < 0)
-            rc = -ENOMEM;
-    }
-    if (rc == 0)
-        *run = overruled->verdict != TB_VERDICT_COUNT ? *overruled : overall(postulate, each);
-    return rc;
 }
 
 // Rounds and blocks that have a sample: the highest number, and one, since both count from 0.
@@ -623,19 +446,85 @@ static json_int_t counted(const struct tb_log_view *view, const char *member)
     return count;
 }
 
+// Which look the run ended with: the header has the counts of rounds at which to look; a log of before has none.
+struct looking {
+    uint64_t looks[TB_LOOKS_MAX];
+    size_t count, at;           // at: count, where the rounds are none of these
+};
+
+static struct looking looking_of(const struct tb_log_view *view)
+{
+    const json_t *looks = tb_member(view->header, "design.looks");
+    struct looking out = {.count = json_array_size(looks)};
+    out.count = out.count < TB_LOOKS_MAX ? out.count : TB_LOOKS_MAX;
+    out.at = out.count;
+    json_int_t rounds = counted(view, "round");
+    for (size_t i = 0; i < out.count; i++) {
+        json_int_t look = json_integer_value(json_array_get(looks, i));
+        out.looks[i] = (uint64_t)look;
+        out.at = look == rounds ? i : out.at;
+    }
+    return out;
+}
+
+// The confidence of one prediction's intervals: shared by those that have any, and by the looks of the run. NAN: the run ended
+// where nobody was to look.
+static double confidence_of(const struct tb_prediction *prediction, unsigned intervals, const struct looking *looking)
+{
+    double shared = 1 - (1 - prediction->confidence) / intervals;
+    if (tb_prediction_exact(prediction))
+        return 1;
+    return looking->count == 0             ? shared
+           : looking->at == looking->count ? (double)NAN
+                                           : tb_look_confidence(shared, looking->looks, looking->count, looking->at);
+}
+
+static int predictions(const struct tb_log_view *view, const struct tb_postulate *postulate, const struct tb_gates *gates,
+                       const struct judgement *overruled, struct judgement *run, json_t *list)
+{
+    struct judgement each[TB_PREDICTIONS_MAX];
+    struct looking looking = looking_of(view);
+    unsigned intervals = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < postulate->predictions_count; i++)
+        intervals += !tb_prediction_exact(&postulate->predictions[i]);
+    for (uint32_t i = 0; i < postulate->predictions_count && rc == 0; i++) {
+        const struct tb_prediction *prediction = &postulate->predictions[i];
+        json_t *object = NULL;
+        rc = judge(view, postulate, prediction, gates, confidence_of(prediction, intervals, &looking), &each[i], &object);
+        struct judgement overrule = overruling_one(view, postulate, prediction, overruled);
+        if (rc == 0 && overrule.verdict != TB_VERDICT_COUNT) {
+            each[i] = overrule;
+            rc = overrule_parts(object, &overrule);
+        }
+        if (rc == 0)
+            rc = verdict_set(object, &each[i]);
+        if (json_array_append_new(list, object) < 0)
+            rc = -ENOMEM;
+    }
+    if (rc == 0 && overruled->verdict != TB_VERDICT_COUNT)
+        *run = *overruled;
+    else if (rc == 0 && !gate_fell(postulate, each, run))
+        *run = overall(postulate, each);
+    return rc;
+}
+
 int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate *postulate, json_t **out)
 {
-    struct gates gates;
+    struct tb_gates gates;
     struct judgement run;
-    int rc = gates_judge(view, postulate, &gates);
+    bool first_rules = postulate->rules < 2;
+    int rc = tb_gates_judge(view, postulate, &gates);
     if (rc < 0)
         return rc;
     json_t *list = json_array();
-    struct judgement overruled = overruling(view, &gates);
-    rc = list ? predictions(view, postulate, &overruled, &run, list) : -ENOMEM;
-    json_t *sum = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "t", "sum", "rounds", counted(view, "round"), "blocks",
-                            counted(view, "block"), "gates", gates.list, "predictions", list, "aa", tb_table_aa(view, postulate),
-                            "arms", tb_table_arms(view, postulate), "positive_control", tb_table_positive_control(view, postulate));
+    struct judgement overruled = overruling(view, &gates, first_rules);
+    rc = list ? predictions(view, postulate, &gates, &overruled, &run, list) : -ENOMEM;
+    json_t *sum = json_pack("{s:s, s:o*, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "t", "sum", "rules",
+                            first_rules ? NULL : json_integer((json_int_t)postulate->rules), "rounds", counted(view, "round"),
+                            "blocks", counted(view, "block"), "gates", gates.list, "predictions", list, "aa",
+                            tb_table_aa(view, postulate, first_rules ? TB_AA_CONFIDENCE : TB_CONFIDENCE), "arms",
+                            tb_table_arms(view, postulate), "positive_control", tb_table_positive_control(view, postulate));
     if (rc == 0)
         rc = sum ? verdict_set(sum, &run) : -ENOMEM;
     if (rc < 0)
@@ -643,6 +532,24 @@ int tb_verdict_summary(const struct tb_log_view *view, const struct tb_postulate
     else
         *out = sum;
     return rc;
+}
+
+// Would more rounds help one of these? What is exact is what it is, and an unfit host stays unfit.
+bool tb_verdict_open(const json_t *summary)
+{
+    const json_t *entry;
+    bool helpless = false;
+    size_t i;
+    json_array_foreach (tb_member(summary, "gates"), i, entry)
+        helpless |= !json_is_true(tb_member(entry, "passed")) && strncmp(tb_member_text(entry, "gate"), "aa_", 3) != 0;
+    json_array_foreach (tb_member(summary, "predictions"), i, entry) {
+        const char *verdict = tb_member_text(entry, "verdict");
+        bool noise = strcmp(verdict, tb_verdict_name(TB_VERDICT_NOISE)) == 0;
+        if (strncmp(verdict, "inconclusive", strlen("inconclusive")) == 0 && tb_member_number(entry, "confidence") < 1 &&
+            !(noise && helpless))
+            return true;
+    }
+    return false;
 }
 
 bool tb_verdict_unstable(const struct tb_log_view *view, const struct tb_postulate *postulate)

@@ -56,6 +56,7 @@ struct tb_rounds {
     const struct tb_cell *cells;
     uint32_t cells_count;
     uint32_t count;             // rounds
+    uint32_t kept;              // how many of them have room in `samples`, the last ones; 0: all
     uint64_t seed;
     enum tb_dispatch dispatch;
     uint32_t workers;
@@ -70,7 +71,8 @@ struct tb_rounds {
 
 static inline struct tb_sample *tb_rounds_sample(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round)
 {
-    return &rounds->samples[((uint64_t)cell * rounds->arms_count + arm) * rounds->count + round];
+    uint32_t room = rounds->kept ? rounds->kept : rounds->count;
+    return &rounds->samples[((uint64_t)cell * rounds->arms_count + arm) * room + round % room];
 }
 
 // The settings of a process: the arm's, else the cell's, else the measurement's.

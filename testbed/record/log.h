@@ -8,28 +8,28 @@
 //   hdr     v 1, run, nonce (32 hex), kind "official" | "trial" | "smoke", or the command ("eval", ...: run/measured.h), time
 //           (ISO 8601, UTC), emulated|null (the guest's name), postulate|null {path, sha256, commit|null}, experiment|null
 //           {id, slug, question, reproduces|null, suite|null {version, sha256} (suite.h)}, measured|null, design {rounds,
-//           block_rounds, seed, block_bytes, dispatch, workers (of many nodes: of each), order, many_nodes, bench},
-//           unmet|null (a need that was not met), arms [{key, name, role "floor" | "harness" | "malloc" | "pool" |
-//           "strategy" | "policy", library|null, library_sha256|null, cross_percent, workers|null (as the cell)}], cells [{name
-//           (cell.h), workload, touch, laps, laps_warmup, laps_counted, laps_metered, blocks_peak, blocks_per_lap,
-//           requests_per_lap, ticks, decoded_tokens, requests_queued, queue_ns_max, live_max, pool_blocks, version (of the
-//           suite; these ten: null for a trace that is not here), trace_sha256|null, workers, block_bytes, dispatch,
-//           serving|null (of touch serve and keep: plan_json(), keep_json() in run/run_lines.c)}], env {...} (environment.h),
-//           doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), counters {cpu, id, probed, counters [...]}
-//           (counters/view.h: what can be counted here, and why not the rest), before {...} (what the kernel counts for the whole
-//           host)
+//           block_rounds, looks|null [rounds] (stats/looks.h), seed, block_bytes, dispatch, workers (of many nodes: of each),
+//           order, many_nodes, bench}, unmet|null (a need that was not met), arms [{key, name, role "floor" | "harness" |
+//           "malloc" | "pool" | "strategy" | "policy", library|null, library_sha256|null, cross_percent, workers|null (as the
+//           cell)}], cells [{name (cell.h), workload, touch, laps, laps_warmup, laps_counted, laps_metered, blocks_peak,
+//           blocks_per_lap, requests_per_lap, ticks, decoded_tokens, requests_queued, queue_ns_max, live_max, pool_blocks,
+//           version (of the suite; these ten: null for a trace that is not here), trace_sha256|null, workers, block_bytes,
+//           dispatch, serving|null (of touch serve and keep: plan_json(), keep_json() in run/run_lines.c)}], env {...}
+//           (environment.h), doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), counters {cpu, id, probed,
+//           counters [...]} (counters/view.h: what can be counted here, and why not the rest), before {...} (what the kernel
+//           counts for the whole host)
 //   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
 //           time_ns, time_ns_min, time_ns_mean|null, time_ns_p90|null, bench_ns|null {alloc, bulk, push, free}, allocated,
 //           freed, pushed, drained, waits, touched_bytes, touched_bytes_expected, outstanding_high, distinct, workers_pinned,
 //           watched_ns, waited_ns (sample.h), counters {NAME {value|null, enabled_ns, running_ns, or why}} of those on: sums
 //           over all threads and metered laps, less than whole where running_ns < enabled_ns, and never scaled, serving|null
-//           (of touch serve and keep: serving/served.h), time_ns_metered|null (of such a lap, which counting makes longer); and of
-//           a run of many nodes, otherwise null (the ratios also where nothing was counted): remote_touch_ratio, wandered_ratio
-//           (of allocations), abroad_free_ratio, nodes {os [number], homes [{node, allocated, freed, pushed, drained}],
-//           touches {local, remote, unknown, pairs [[from, to, count]]}, allocations {the same}, frees {the same, abroad|null
-//           (a malloc does not say)}, drift [[allocated, wandered]], before and after [{station, requested, granted|null,
-//           why|null, present, elsewhere, on [[node, pages]], numa_maps|null, granted_errno, verify_errno (0: none)}],
-//           pages_moved, pages_repaired, balancing|null {pte_updates, hint_faults, pages_migrated}} (nodes/sample.h)
+//           (of touch serve and keep: serving/served.h), time_ns_metered|null (of such a lap, which counting makes longer); and
+//           of a run of many nodes, otherwise null (the ratios also where nothing was counted): remote_touch_ratio,
+//           wandered_ratio (of allocations), abroad_free_ratio, nodes {os [number], homes [{node, allocated, freed, pushed,
+//           drained}], touches {local, remote, unknown, pairs [[from, to, count]]}, allocations {the same}, frees {the same,
+//           abroad|null (a malloc does not say)}, drift [[allocated, wandered]], before and after [{station, requested,
+//           granted|null, why|null, present, elsewhere, on [[node, pages]], numa_maps|null, granted_errno, verify_errno (0:
+//           none)}], pages_moved, pages_repaired, balancing|null {pte_updates, hint_faults, pages_migrated}} (nodes/sample.h)
 //   after   counters {...}
 //   sum     rounds, blocks, gates [{gate, kind "proof"|"noise", passed, reason|null}], predictions [...] and arms [...]
 //           (verdict.h), aa [{cell, arms, estimate, low, high, confidence}], positive_control|null, verdict, why|null
@@ -74,8 +74,8 @@ struct tb_log_view {
     size_t samples_count;
 };
 
-// 0, -errno, or -EINVAL when it is no log, or its first line is broken (why names file and line): there is always a header. A chain
-// that is broken further down or a missing seal is not an error here: look at the view.
+// 0, -errno, or -EINVAL when it is no log, or its first line is broken (why names file and line): there is always a header. A
+// chain that is broken further down or a missing seal is not an error here: look at the view.
 int tb_log_load(const char *path, struct tb_log_view *out, char *why, size_t why_bytes);
 void tb_log_view_close(struct tb_log_view *view);
 

@@ -236,9 +236,15 @@ static int suite_fits(const struct tb_plan *plan, char *why, size_t why_bytes)
 
 static void rounds_lay_out(struct tb_plan *plan, const struct tb_plan_options *options)
 {
-    uint64_t rounds = options->rounds ? options->rounds : plan->postulate->rounds;
-    if (options->smoke)
-        rounds = TB_SMOKE_ROUNDS;
+    const struct tb_postulate *postulate = plan->postulate;
+    uint64_t rounds = options->smoke ? TB_SMOKE_ROUNDS : options->rounds ? options->rounds : postulate->rounds;
+    bool as_filed = !options->smoke && !options->rounds;
+    plan->rounds.kept = 1;
+    if (postulate->rules >= 2) {
+        plan->looks_count = tb_looks(rounds, as_filed ? postulate->rounds_max : rounds, plan->looks);
+        plan->rounds.count = plan->block_rounds = (uint32_t)rounds;
+        return;
+    }
     plan->block_rounds = (uint32_t)(rounds > 1 ? (rounds + 1) / 2 : 1);
     plan->rounds.count = rounds > 1 ? 2 * plan->block_rounds : 1;
 }
@@ -275,7 +281,7 @@ int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, con
         error = suite_fits(plan, why, why_bytes);
     size_t processes = (size_t)plan->rounds.cells_count * plan->rounds.arms_count;
     if (!error) {
-        plan->rounds.samples = calloc(processes * (plan->rounds.count + plan->block_rounds), sizeof *plan->rounds.samples);
+        plan->rounds.samples = calloc(processes * plan->rounds.kept, sizeof *plan->rounds.samples);
         error = plan->rounds.samples ? 0 : -ENOMEM;
     }
     if (error) {

@@ -102,7 +102,7 @@ static int on_round(void *context, const struct tb_rounds *rounds, uint32_t roun
     return tb_log_flush(((struct running *)context)->log);
 }
 
-static int block_run(struct running *running)
+static int block_run(struct running *running, uint32_t first, uint32_t count)
 {
     struct tb_plan *plan = running->config->plan;
     const struct tb_rounds_hooks hooks = {
@@ -112,8 +112,7 @@ static int block_run(struct running *running)
         .round = on_round,
         .context = running,
     };
-    uint32_t first = running->block * plan->block_rounds;
-    int error = tb_rounds_run(&plan->rounds, first, plan->block_rounds, &hooks);
+    int error = tb_rounds_run(&plan->rounds, first, count, &hooks);
     running->block++;
     return error;
 }
@@ -130,18 +129,50 @@ static int is_unstable(const struct running *running, bool *unstable)
     return 0;
 }
 
+// Is anything undecided, as far as the rounds on the disk go?
+static int is_open(const struct running *running, bool *open)
+{
+    struct tb_log_view view;
+    char why[200];
+    json_t *summary = NULL;
+    int error = tb_log_load(running->result->log, &view, why, sizeof why);
+    if (error)
+        return error;
+    error = tb_verdict_summary(&view, running->config->plan->postulate, &summary);
+    *open = !error && tb_verdict_open(summary);
+    json_decref(summary);
+    tb_log_view_close(&view);
+    return error;
+}
+
+static int looks_run(struct running *running)
+{
+    struct tb_plan *plan = running->config->plan;
+    bool open = true;
+    int error = 0;
+    for (size_t look = 0; look < plan->looks_count && open && !error; look++) {
+        uint32_t first = look ? (uint32_t)plan->looks[look - 1] : 0;
+        plan->rounds.count = (uint32_t)plan->looks[look];
+        error = block_run(running, first, plan->rounds.count - first);
+        if (!error && look + 1 < plan->looks_count)
+            error = is_open(running, &open);
+    }
+    return error;
+}
+
 static int blocks_run(struct running *running)
 {
     struct tb_plan *plan = running->config->plan;
+    uint32_t block = plan->block_rounds;
     bool unstable = false;
-    int error = block_run(running);
+    int error = block_run(running, 0, block);
     if (!error && plan->rounds.count > 1)
-        error = block_run(running);
+        error = block_run(running, block, block);
     if (!error && running->config->kind != TB_RUN_SMOKE)
         error = is_unstable(running, &unstable);
     if (!error && unstable) { // the samples of the first two blocks are in the log
-        plan->rounds.count += plan->block_rounds;
-        error = block_run(running);
+        plan->rounds.count += block;
+        error = block_run(running, 2 * block, block);
     }
     return error;
 }
@@ -207,6 +238,8 @@ static int log_begin(struct running *running)
         .postulate = tb_line_postulate(postulate, config->commit),
         .experiment = tb_line_experiment(postulate),
         .block_rounds = config->plan->block_rounds,
+        .looks = config->plan->looks,
+        .looks_count = config->plan->looks_count,
     };
     json_t *header = tb_line_header(&head, &config->plan->rounds);
     int error = header ? tb_log_create(&running->log, path, NULL) : -ENOMEM; // looking at the host takes long, so only then
@@ -230,7 +263,7 @@ static int log_write(struct running *running)
 {
     int error = log_begin(running);
     if (!error && !running->unmet[0])
-        error = blocks_run(running);
+        error = running->config->plan->looks_count ? looks_run(running) : blocks_run(running);
     if (!error)
         error = log_add(running, tb_line_after());
     if (!error)

@@ -155,11 +155,20 @@ static json_t *cells_json(const struct tb_rounds *rounds)
     return cells;
 }
 
-static json_t *design_json(const struct tb_rounds *rounds, uint32_t block_rounds)
+static json_t *looks_json(const struct tb_line_head *head)
+{
+    json_t *looks = head->looks_count ? json_array() : json_null();
+    for (size_t i = 0; i < head->looks_count; i++)
+        looks = tb_json_appended(looks, tb_json_whole(head->looks[i]));
+    return looks;
+}
+
+static json_t *design_json(const struct tb_rounds *rounds, const struct tb_line_head *head)
 {
     const struct tb_json_member members[] = {
         {"rounds", tb_json_whole(rounds->count)},
-        {"block_rounds", tb_json_whole(block_rounds)},
+        {"block_rounds", tb_json_whole(head->block_rounds)},
+        {"looks", looks_json(head)},
         {"seed", tb_json_whole(rounds->seed)},
         {"block_bytes", tb_json_whole(rounds->block_bytes)},
         {"dispatch", json_string(tb_dispatch_name(rounds->dispatch))},
@@ -234,7 +243,7 @@ json_t *tb_line_header(const struct tb_line_head *head, const struct tb_rounds *
         {"experiment", head->experiment ? head->experiment : json_null()},
         {"measured", head->measured ? head->measured : json_null()},
         {"unmet", tb_json_clean(head->unmet)},
-        {"design", design_json(rounds, head->block_rounds)},
+        {"design", design_json(rounds, head)},
         {"arms", arms_json(rounds)},
         {"cells", cells_json(rounds)},
         {"env", tb_line_environment("", rounds->arms, rounds->arms_count)},

@@ -19,6 +19,8 @@ struct tb_line_head {
     json_t *measured;           // of what was measured without a postulate (measured.h)
     const struct tb_doctor *doctor; // NULL: he looks now
     uint32_t block_rounds;
+    const uint64_t *looks;      // counts of rounds after which the run is looked at (by rules 2)
+    size_t looks_count;
 };
 
 // Each arm of the measurement has a key.
