@@ -271,13 +271,15 @@ static void widen(struct tb_ratio *seen, const struct tb_ratio halves[2])
     }
 }
 
-// What rules 2 add to an estimate.
-static int look_closer(enum tb_stat stat, const struct tb_pair *pair, double confidence, struct tb_figure *figure)
+int tb_figure_estimate(enum tb_stat stat, unsigned rules, const struct tb_pair *pair, double confidence, struct tb_figure *figure)
 {
-    int rc = tb_drift(stat, pair, confidence, &figure->drifted, figure->halves);
+    int rc = estimate(stat, pair, confidence, &figure->seen);
+    figure->known = rc == 0;
+    if (rc == 0 && rules >= 2)
+        rc = tb_drift(stat, pair, confidence, &figure->drifted, figure->halves);
     if (rc == 0 && figure->drifted)
         widen(&figure->seen, figure->halves);
-    if (rc == 0 && stat == TB_STAT_HL_RATIO)
+    if (rc == 0 && rules >= 2 && stat == TB_STAT_HL_RATIO)
         rc = tb_ratio_sign(pair->under, pair->over, pair->n, confidence, &figure->sign);
     return rc;
 }
@@ -314,9 +316,7 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
     if (tb_prediction_exact(prediction))
         take_exact(prediction, &pair, figure);
     else
-        figure->known = (rc = estimate(prediction->stat, &pair, confidence, &figure->seen)) == 0;
-    if (rc == 0 && rules >= 2 && !tb_prediction_exact(prediction))
-        rc = look_closer(prediction->stat, &pair, confidence, figure);
+        rc = tb_figure_estimate(prediction->stat, rules, &pair, confidence, figure);
     tb_pair_close(&pair);
     const struct tb_metric *metric = tb_metric_find(prediction->metric);
     bool said = !figure->known && metric->counter && counter_unknown(view, metric, part, figure->why, sizeof figure->why);

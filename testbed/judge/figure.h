@@ -51,6 +51,9 @@ struct tb_part {
 int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, unsigned rules, double confidence,
                     struct tb_part *part);
 
+// The estimate of a pair of arms, or of one, and by rules 2 what is said beside it. 0, -ENOMEM, or -EINVAL: a round has no value.
+int tb_figure_estimate(enum tb_stat stat, unsigned rules, const struct tb_pair *pair, double confidence, struct tb_figure *figure);
+
 // By rules 2: do the halves of the rounds differ, as a rank-sum test at 95 % says? Then halves[] are their estimates with
 // intervals of `confidence`. `stat` is a ratio's or a median's. 0 or -errno.
 int tb_drift(enum tb_stat stat, const struct tb_pair *pair, double confidence, bool *drifted, struct tb_ratio halves[2]);
