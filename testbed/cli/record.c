@@ -16,11 +16,13 @@
 #include "testbed/record/store.h"
 #include "testbed/report/page/page.h"
 #include "testbed/report/record/record.h"
+#include "testbed/report/record/rejudge.h"
 
 struct arguments {
-    const char *words[3]; // draft NNNN RUN, file NNNN DRAFT, show RUN
+    const char *words[3]; // draft NNNN RUN, file NNNN DRAFT, show RUN, rejudge [RUN]
     int count;
     const char *output;
+    struct tb_forms forms; // of rejudge
 };
 
 static const struct argp_option options[] = {
@@ -28,13 +30,16 @@ static const struct argp_option options[] = {
     {0},
 };
 
+static const struct argp_child children[] = {{&tb_forms_argp, 0, "Output of rejudge:", 1}, {0}};
+
 static const struct form {
     const char *action, *missing;
-    int words;
+    int words, words_least;
 } forms[] = {
-    {"draft", "which experiment, and which run? (locus record draft 0002 a1b2c3)", 3},
-    {"file", "which experiment, and which draft? (locus record file 0002 FILE)", 3},
-    {"show", "which run? (locus record show a1b2c3)", 2},
+    {"draft", "which experiment, and which run? (locus record draft 0002 a1b2c3)", 3, 3},
+    {"file", "which experiment, and which draft? (locus record file 0002 FILE)", 3, 3},
+    {"show", "which run? (locus record show a1b2c3)", 2, 2},
+    {"rejudge", "", 2, 1},
 };
 
 static const struct form *form_of(const struct arguments *arguments)
@@ -50,16 +55,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     const struct form *form = form_of(arguments);
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case 'o': arguments->output = argument; return 0;
     case ARGP_KEY_ARG:
         if (form && arguments->count == form->words)
             return tb_cli_bad(state, "unexpected argument '%s' (see: locus record --help)", argument);
         arguments->words[arguments->count++] = argument;
         if (!form_of(arguments))
-            return tb_cli_bad(state, "locus record: '%s' is not draft, file or show (see: locus record --help)", argument);
+            return tb_cli_bad(state, "locus record: '%s' is not draft, file, show or rejudge (see: locus record --help)", argument);
         return 0;
     case ARGP_KEY_END:
-        if (!form || arguments->count < form->words)
+        if (!form || arguments->count < form->words_least)
             return tb_cli_bad(state, "locus record %s: %s", form ? form->action : forms[0].action, (form ? form : forms)->missing);
         if (form != forms && arguments->output)
             return tb_cli_bad(state, "--output is for draft: a record is filed as experiments/NNNN-slug.md, and shown here");
@@ -75,10 +81,13 @@ static const char documentation[] =
     "`draft` begins the record of an official run: verdict, log and last hash, and two empty sections, \"Interpretation\" and "
     "\"Next question\". Write them, then `file` the draft: it becomes experiments/NNNN-slug.md for good, a later one "
     "NNNN-slug.add1.md, and is entered in the ledger. What was changed in its head by hand is noticed, and refused.\n\n"
+    "`rejudge` shows what the second rules of judgement would say of runs that were filed under the first, of one RUN or of all below "
+    "logs/: predictions that were open, and those that get another word. The sealed verdicts stay.\n\n"
     "Filing works on a clone of the project's repository: call it at the top of one.\n\n"
     "RUN is a run's id, the last six digits of it, or its log.\n\n"
     "Examples:\n"
     "  locus record show a1b2c3\n"
+    "  locus record rejudge --csv\n"
     "  locus record draft 0002 a1b2c3\n"
     "  editor build/records/0002-glibc-churn-a1b2c3.md\n"
     "  locus record file 0002 build/records/0002-glibc-churn-a1b2c3.md\n"
@@ -117,6 +126,21 @@ static int show(const char *name)
         tb_error("%s", why);
     else
         status = tb_forms_write(&(struct tb_forms){.markdown.wanted = true}, tb_run_doc(&store.runs[0], false));
+    tb_store_close(&store);
+    return status;
+}
+
+static int rejudge(const struct arguments *arguments)
+{
+    struct tb_store store = {0};
+    char why[1024];
+    int status = TB_EXIT_OK;
+    if (arguments->count < 2)
+        status = tb_logs_open(&store, NULL);
+    else if (tb_store_add_run(&store, arguments->words[1], why, sizeof why))
+        status = (tb_error("%s", why), TB_EXIT_USAGE);
+    if (status == TB_EXIT_OK)
+        status = tb_forms_write(&arguments->forms, tb_rejudge_doc(&store));
     tb_store_close(&store);
     return status;
 }
@@ -204,12 +228,15 @@ static int with_run(const struct arguments *arguments)
 static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
-    const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT\nshow RUN", documentation, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT\nshow RUN\nrejudge [RUN]", documentation, children,
+                              NULL,    NULL};
     int status = tb_cli_parse(&argp, "record", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
     if (strcmp(arguments.words[0], "show") == 0)
         return show(arguments.words[1]);
+    if (strcmp(arguments.words[0], "rejudge") == 0)
+        return rejudge(&arguments);
     status = strcmp(arguments.words[0], "file") == 0 ? tb_cli_clone("record file") : TB_EXIT_OK;
     return status ? status : with_run(&arguments);
 }

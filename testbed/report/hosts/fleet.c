@@ -36,6 +36,7 @@ static const struct tb_fleet_word words[] = {
     {"survived", "survived", TB_FLEET_SURVIVED},
     {"falsified", "falsified", TB_FLEET_FALSIFIED},
     {"no-difference", "no diff.", TB_FLEET_SAME},
+    {"in-between", "in between", TB_FLEET_SAME},
     {"inconclusive", "inconclusive", TB_FLEET_OPEN},
     {"inconclusive (unstable)", "unstable", TB_FLEET_OPEN},
     {"inconclusive (noise)", "noise", TB_FLEET_SPOILT},

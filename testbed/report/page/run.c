@@ -21,6 +21,7 @@ static const struct tb_verdict_look looks[] = {
     {"survived", "the figures bear it out", TB_TONE_GOOD},
     {"falsified", "the figures refute it", TB_TONE_BAD},
     {"no-difference", "the two are the same within the margin that was named", TB_TONE_OPEN},
+    {"in-between", "it lies in the zone that was named, in which the claim is neither made nor denied", TB_TONE_OPEN},
     {"inconclusive", "the interval holds the threshold: more rounds may tell", TB_TONE_OPEN},
     {"inconclusive (noise)", "the machine was not quiet enough: its controls failed", TB_TONE_OPEN},
     {"inconclusive (unstable)", "the figures drifted while they were taken", TB_TONE_OPEN},
@@ -184,7 +185,7 @@ struct tb_value tb_observed(const json_t *header, const json_t *prediction)
     double estimate = tb_member_number(prediction, "estimate");
     if (tb_prediction_measured(header, prediction)) {
         if (isnan(estimate))
-            return tb_none("no figure");
+            return tb_none(json_array_size(tb_member(prediction, "parts")) ? "see its parts" : "no figure");
         return low == high ? tb_number(estimate)
                            : tb_interval_of(estimate, isnan(low) ? -INFINITY : low, isnan(high) ? INFINITY : high,
                                             tb_member_number(prediction, "achieved"));
