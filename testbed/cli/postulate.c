@@ -20,6 +20,7 @@
 #include "testbed/record/ledger.h"
 #include "testbed/record/store.h"
 #include "testbed/run/plan.h"
+#include "testbed/run/power.h"
 
 #define LOGS "logs"
 
@@ -79,12 +80,56 @@ static int postulate_check(const struct tb_postulate *postulate, const struct tb
     return status;
 }
 
+// Gates among the predictions are counted apart, and so are those of which nothing was tried.
+static void say_counts(const struct tb_postulate *postulate)
+{
+    uint32_t gates = 0, blind = 0;
+    for (uint32_t i = 0; i < postulate->predictions_count; i++) {
+        gates += postulate->predictions[i].gate;
+        blind += !postulate->predictions[i].gate && tb_prediction_blind(postulate, &postulate->predictions[i]);
+    }
+    uint32_t count = postulate->predictions_count - gates;
+    printf("%s: ok, %u prediction%s", postulate->path, count, count == 1 ? "" : "s");
+    if (postulate->rules >= 2)
+        printf(", %u of %s blind", blind, count == 1 ? "it" : "them");
+    if (gates)
+        printf(", and %u gate%s", gates, gates == 1 ? "" : "s");
+    printf("\n");
+}
+
 static int check_one(const struct tb_postulate *postulate, const struct tb_store *filed)
 {
     if (postulate_check(postulate, filed))
         return TB_EXIT_FAILED;
-    printf("%s: ok, %u prediction%s\n", postulate->path, postulate->predictions_count,
-           postulate->predictions_count == 1 ? "" : "s");
+    say_counts(postulate);
+    return TB_EXIT_OK;
+}
+
+// What the design can tell on this host, and how long it takes, as far as runs of this host show.
+static int say_power(const struct tb_postulate *postulate)
+{
+    struct tb_store store = {0};
+    struct tb_power power;
+    char host[64];
+    int rc = tb_host_name(host, sizeof host);
+    if (rc || tb_store_add(&store, LOGS) || tb_store_add(&store, "build/logs")) {
+        tb_store_close(&store);
+        return rc ? TB_EXIT_OK : TB_EXIT_FAILED; // a host without a name has no runs
+    }
+    tb_power(postulate, &store, host, &power);
+    if (!power.from)
+        printf("  no run of %s has two equal arms, so nothing is known of its noise: a trial would show it\n", host);
+    else
+        printf("  two equal arms differ by %.2g to %.2g %% from round to round on %s (sd, %s%s)\n", 100 * power.sd_least,
+               100 * power.sd_most, host, power.from->run, power.paired_by_laps ? ", paired by laps" : "");
+    for (size_t i = 0; i < power.looks_count; i++) {
+        printf("  after %llu rounds a ratio is known within +/- %.2g %%", (unsigned long long)power.looks[i],
+               100 * power.half_width[i]);
+        if (power.process_s > 0)
+            printf(", which takes about %.2g min", power.seconds[i] / 60);
+        printf("\n");
+    }
+    tb_store_close(&store);
     return TB_EXIT_OK;
 }
 
@@ -122,6 +167,8 @@ static int check(const char *const numbers[], int count)
         int one = postulate_get(numbers[i], &postulate);
         if (!one)
             one = check_one(postulate, &filed);
+        if (!one)
+            one = say_power(postulate);
         status = one ? one : status;
         tb_postulate_close(postulate);
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/json.h"
 #include "testbed/base/share.h"
 #include "testbed/cli/command.h"
 #include "testbed/host/environment.h"
@@ -143,6 +144,22 @@ static void print_interval(const json_t *prediction)
         printf(" [%.4g, %.4g]", json_number_value(low), json_number_value(high));
 }
 
+// A conjunction by rules 2 has its figures in its parts, and all of them are shown.
+static void print_parts(const json_t *prediction)
+{
+    const json_t *part;
+    size_t i;
+    if (json_is_number(json_object_get(prediction, "estimate")))
+        return;
+    json_array_foreach (json_object_get(prediction, "parts"), i, part) {
+        const char *over = tb_member_text(part, "over"), *under = tb_member_text(part, "under");
+        under = *under ? under : tb_member_text(prediction, "under");
+        printf("          %s, %s%s%s", tb_member_text(part, "cell"), over, *under ? "/" : "", under);
+        print_interval(part);
+        printf("  %s\n", tb_member_text(part, "verdict"));
+    }
+}
+
 static void print_result(const struct tb_plan *plan, const struct tb_run_result *result, const char *commit, enum tb_run_kind kind)
 {
     const json_t *predictions = json_object_get(result->summary, "predictions"), *prediction;
@@ -164,6 +181,7 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
         print_interval(prediction);
         printf("  %s%s%s\n", json_string_value(json_object_get(prediction, "verdict")), part_why ? ": " : "",
                part_why ? part_why : "");
+        print_parts(prediction);
     }
     printf("verdict %s%s%s\n", tb_verdict_name(result->verdict), why ? ": " : "", why ? why : "");
     printf("log %s\n", result->log);

@@ -52,9 +52,11 @@ file=postulates/9001-churn.md
 rm $file
 expect new_with_a_title 0 "$file" "$LOCUS" postulate new churn --title 'glibc: "pays" \ too'
 rm postulates/9000-old.md
+expect pilot_must_be_told 1 "9001-churn.md:$(line_of '^pilot:'): 'pilot' is none, or has" "$LOCUS" postulate check 9001
+sed -i 's/^pilot:$/pilot: {host: elsewhere, seed: 8, cells: [burst-storm\/byte]}/' $file
 expect prior_must_be_told 1 "9001-churn.md:$(line_of '^prior:'): 'prior' has to say" "$LOCUS" postulate check 9001
 sed -i 's/^prior:$/prior: nothing/' $file
-expect filled_in_it_is_good 0 "$file: ok, 1 prediction" "$LOCUS" postulate check
+expect filled_in_it_is_good 0 "$file: ok, 1 prediction, 1 of it blind" "$LOCUS" postulate check
 expect list_shows_it 0 '9001    no          1  none yet      churn' "$LOCUS" postulate list
 expect title_survives_quoting 0 '"title": "glibc: \"pays\" \\ too"' "$LOCUS" postulate list --json
 expect json_says_what_is_claimed 0 '"text": "hl_ratio(B/A) >= 1.25"' "$LOCUS" postulate list --json
@@ -147,6 +149,7 @@ expect list_has_the_latest_verdict 0 " 1  falsified " "$LOCUS" postulate list
 
 # A postulate is the whole experiment: what is filled in runs, and no file of code goes with it.
 rm postulates/* && expect new_to_run 0 'postulates/0001-mine.md' "$LOCUS" postulate new mine --title 'glibc pays'
+sed -i 's/^pilot:$/pilot: none/' postulates/0001-mine.md
 sed -i 's/^prior:$/prior: nothing/; s/^# question: .*/question: Does it run as it is?/; s/B: glibc, C: locus/B: "null", C: locus/
     s/steady-decode/churn-touch/; s/workers_pinned\]/hardware]/; s/dispatch: spin/dispatch: inline/' postulates/0001-mine.md
 sed -i 's/- {id: P1, /&claim: glibc pays a quarter, /' postulates/0001-mine.md

@@ -43,6 +43,17 @@ case_() {
     fi
 }
 
+# --- of this repository's own record ---
+
+# Its logs and postulates are filed, so what is said of them stays.
+tree=$PWD
+cd "$(dirname "$readme")/../.." || exit 1
+LOCUS_HOST=emr-vm case_ what_a_design_can_tell_is_said 0 'after 20 rounds a ratio is known within +/- 6.1 %' postulate check 24
+LOCUS_HOST=emr-vm case_ and_what_it_takes 0 'which takes about' postulate check 24
+LOCUS_HOST=nobody case_ nothing_is_known_of_a_host_without_runs 0 'no run of nobody has two equal arms' postulate check 24
+case_ rejudged_beside_what_was_sealed 0 'runs 2 were open' record rejudge 1bbabe
+cd "$tree" || exit 1
+
 # --- record --------------------------------------------------------------------------------------------------------------------
 
 "$scenario" official bm1 0002-20261121T101500Z-aaaaaa >/dev/null
@@ -56,6 +67,8 @@ fill() { # DRAFT: writes both sections
 
 case_ draft_is_written 0 "$draft" record draft 2 aaaaaa
 case_ draft_keeps_what_a_person_wrote 2 'is there already' record draft 0002 aaaaaa
+case_ rejudge_of_no_run 2 'no run dddddd' record rejudge dddddd
+case_ rejudge_without_its_postulate 0 '1 runs were passed over' record rejudge aaaaaa
 case_ draft_of_another_experiment 2 'of experiment 0002, not of 7' record draft 7 aaaaaa
 case_ draft_of_no_run 2 'no run dddddd' record draft 0002 dddddd
 case_ empty_sections_are_refused 2 'is empty' record file 0002 "$draft"
@@ -85,7 +98,7 @@ case_ a_file_that_is_no_draft 2 'is not a draft' record file 0002 /etc/passwd
 case_ a_binary_file 2 'not text' record file 0002 "$LOCUS"
 case_ missing_draft 2 'No such file' record file 0002 nothing.md
 case_ record_without_words 2 'which experiment' record
-case_ record_with_another_word 2 "'write' is not draft, file or show" record write 0002 aaaaaa
+case_ record_with_another_word 2 "'write' is not draft, file, show or rejudge" record write 0002 aaaaaa
 case_ record_help 0 'locus record draft 0002 a1b2c3' record --help
 "$scenario" official bm1 0002-20261121T131500Z-eeeeee 1 '' no 20 1 glibc unsealed >/dev/null
 case_ draft_of_a_crashed_run 2 'has no seal' record draft 0002 eeeeee

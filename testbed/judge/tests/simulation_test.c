@@ -2,9 +2,9 @@
 //
 // simulation: how often the rules of judgement are wrong, where the truth is known because it was drawn.
 //
-// Each trial draws the rounds of a pair of arms: a common factor that drifts, and noise of each arm, a tenth of whose processes are
-// slow ones. The counts asserted are binomial: their bounds are wide enough that a correct rule fails one seed in thousands, and the
-// seed is fixed.
+// Each trial draws the rounds of a pair of arms: a common factor that drifts, and noise of each arm, a tenth of whose processes
+// are slow ones. The counts asserted are binomial: their bounds are wide enough that a correct rule fails one seed in
+// thousands, and the seed is fixed.
 #include "testbed/judge/figure.h"
 
 #include <criterion/criterion.h>
