@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-lap: the measured process. It is a program of its own, so that the libraries with which `locus` reads and reports are not
-// mapped where times are taken. Users do not start it: tb_rounds_run() does, with the schedule at file descriptor 3 and
-// the job at 4, and reads the result from the job. The Makefile links it with the contenders and what they may use, but with no
-// library for JSON, YAML or hashes: code that calls one does not link.
+// mapped where times are taken. Users do not start it: tb_rounds_run() does, with the schedule at file descriptor 3 and its jobs at
+// 4, one for each arm, and reads the results from them. The Makefile links it with the contenders and what they may use, but with
+// no library for JSON, YAML or hashes: code that calls one does not link.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,8 +43,27 @@ static bool malloc_granted(struct tb_job *job)
     return same;
 }
 
+// One contender for each job; a strategy or a policy is none, and its job has no company.
+static int jobs_run(struct tb_job jobs[], const struct tb_schedule *schedule)
+{
+    const struct tb_contender *contenders[TB_PROCESS_ARMS];
+    const struct tb_strategy *strategy = jobs->touch == TB_TOUCH_SERVE ? tb_strategy_find(jobs->contender) : NULL;
+    const struct locus_evict_ops *policy = jobs->touch == TB_TOUCH_KEEP ? tb_policy_find(jobs->contender) : NULL;
+    if (strategy)
+        return tb_serve_run(jobs, strategy, schedule);
+    if (policy)
+        return tb_keep_run(jobs, policy, schedule);
+    for (uint32_t i = 0; i < TB_PROCESS_ARMS && (i == 0 || i < jobs->arms); i++) {
+        contenders[i] = tb_contender_find(jobs[i].contender);
+        if (!contenders[i])
+            return -ENOENT;
+    }
+    return jobs->many_nodes ? tb_nodes_engine_run(jobs, contenders[0], schedule) : tb_engine_run_all(jobs, contenders, schedule);
+}
+
 int main(void)
 {
+    const size_t jobs_bytes = TB_PROCESS_ARMS * sizeof(struct tb_job);
     struct stat schedule_stat, job_stat;
     prctl(PR_SET_PDEATHSIG, SIGKILL); // an interrupted measurement leaves nothing behind
     if (fstat(SCHEDULE_FD, &schedule_stat) || fstat(JOB_FD, &job_stat) ||
@@ -52,29 +71,22 @@ int main(void)
         tb_error("locus-lap is internal: it is started by `locus eval`, `locus replay` and `locus bench`");
         return TB_EXIT_USAGE;
     }
-    if (job_stat.st_size != (off_t)sizeof(struct tb_job)) {
+    if (job_stat.st_size != (off_t)jobs_bytes) {
         tb_error("locus and locus-lap are from different builds: make or install both");
         return TB_EXIT_USAGE;
     }
     const struct tb_schedule *schedule =
         mmap(NULL, (size_t)schedule_stat.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, SCHEDULE_FD, 0);
-    struct tb_job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED, JOB_FD, 0);
+    struct tb_job *job = mmap(NULL, jobs_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, JOB_FD, 0);
     if (schedule == MAP_FAILED || job == MAP_FAILED) {
         tb_error("cannot map the job: %s", strerror(errno));
         return TB_EXIT_FAILED;
     }
-    const struct tb_contender *contender = tb_contender_find(job->contender);
-    const struct tb_strategy *strategy = job->touch == TB_TOUCH_SERVE ? tb_strategy_find(job->contender) : NULL;
-    const struct locus_evict_ops *policy = job->touch == TB_TOUCH_KEEP ? tb_policy_find(job->contender) : NULL;
     if (!malloc_granted(job)) {
         job->sample.ran = true;
         return TB_EXIT_OK;
     }
-    int error = strategy          ? tb_serve_run(job, strategy, schedule)
-                : policy          ? tb_keep_run(job, policy, schedule)
-                : !contender      ? -ENOENT
-                : job->many_nodes ? tb_nodes_engine_run(job, contender, schedule)
-                                  : tb_engine_run(job, contender, schedule);
+    int error = jobs_run(job, schedule);
     if (error)
         tb_error("%s: %s", job->contender, strerror(-error));
     return error ? TB_EXIT_FAILED : TB_EXIT_OK;

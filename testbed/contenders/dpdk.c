@@ -317,6 +317,7 @@ static const struct tb_contender ring_contender = {
     .name = "dpdk-ring",
     .summary = "DPDK's rte_mempool with its defaults: a ring, 512 blocks cached per thread; blocks 64-byte aligned",
     .frees_on_worker = true,
+    .alone = true, // EAL gets its memory once, for one pool
     .driver = &ring_ops_driver,
 };
 TB_CONTENDER(ring_contender);
@@ -325,6 +326,7 @@ static const struct tb_contender stack_contender = {
     .name = "dpdk-stack",
     .summary = "the same with rte_mempool's stack instead of the ring",
     .frees_on_worker = true,
+    .alone = true,
     .driver = &stack_ops_driver,
 };
 TB_CONTENDER(stack_contender);

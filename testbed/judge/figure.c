@@ -96,8 +96,8 @@ static bool counter_unknown(const struct tb_log_view *view, const struct tb_metr
         const char *arm = tb_member_text(sample, "arm");
         const json_t *counter = tb_member(tb_member(sample, "counters"), metric->counter);
         double running = tb_member_number(counter, "running_ns"), enabled = tb_member_number(counter, "enabled_ns");
-        if ((size_t)tb_member_number(sample, "cell") != cell || !json_is_true(tb_member(sample, "valid")) ||
-            (strcmp(arm, part->over) && (!part->under || strcmp(arm, part->under))) ||
+        if (view->samples[i].superseded || (size_t)tb_member_number(sample, "cell") != cell ||
+            !json_is_true(tb_member(sample, "valid")) || (strcmp(arm, part->over) && (!part->under || strcmp(arm, part->under))) ||
             isfinite(tb_log_number(sample, metric->member)))
             continue;
         if (running < enabled)

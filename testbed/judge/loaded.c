@@ -135,6 +135,12 @@ static void sample_load(const json_t *line, struct tb_sample *out)
     out->workers_pinned = json_is_true(tb_member(line, "workers_pinned"));
     out->watched_ns = whole(line, "watched_ns");
     out->waited_ns = whole(line, "waited_ns");
+    out->switches = whole(line, "switches");
+    out->steal_ns = whole(line, "steal_ns");
+    out->steal_known = json_is_integer(tb_member(line, "steal_ns"));
+    out->lap_ratio = time_ns(line, "time_rel");
+    out->process = (uint32_t)whole(line, "process");
+    out->attempt = (uint32_t)whole(line, "attempt");
     for (int op = 0; op < TB_BENCH_COUNT; op++)
         out->bench_ns[op] = time_ns(tb_member(line, "bench_ns"), tb_bench_name(op));
     for (const struct tb_served_field *field = tb_served_fields; field->name; field++)
@@ -243,12 +249,22 @@ static uint32_t arm_of(const struct tb_rounds *rounds, const char *key)
 static void samples_load(const struct tb_log_view *view, struct tb_rounds *rounds)
 {
     for (size_t i = 0; i < view->samples_count; i++) {
+        if (view->samples[i].superseded)
+            continue;
         const json_t *line = view->samples[i].line;
         uint64_t cell = whole(line, "cell"), round = whole(line, "round");
         uint32_t arm = arm_of(rounds, tb_member_text(line, "arm"));
         if (cell < rounds->cells_count && arm < rounds->arms_count && round < rounds->count)
             sample_load(line, tb_rounds_sample(rounds, (uint32_t)cell, arm, (uint32_t)round));
     }
+}
+
+static size_t samples_counted(const struct tb_log_view *view)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < view->samples_count; i++)
+        count += !view->samples[i].superseded;
+    return count;
 }
 
 // What the doctor said before something was measured without a postulate, as it was said; of a run his findings.
@@ -278,13 +294,14 @@ int tb_loaded(const struct tb_log_view *view, struct tb_loaded *out, char *why, 
         .arms = out->arms,
         .arms_count = (uint32_t)arms_count,
         .cells_count = (uint32_t)cells_count,
-        .count = (uint32_t)(view->samples_count / (arms_count * cells_count)),
+        .count = (uint32_t)(samples_counted(view) / (arms_count * cells_count)),
         .seed = whole(design, "seed"),
         .dispatch = dispatch_of(design, "dispatch"),
         .workers = (uint32_t)whole(design, "workers"),
         .block_bytes = whole(design, "block_bytes"),
         .bench = json_is_true(tb_member(design, "bench")),
         .many_nodes = json_is_true(tb_member(design, "many_nodes")),
+        .pair_laps = strcmp(tb_member_text(design, "pairing"), "laps") == 0,
     };
     rounds->cells = out->cells = calloc(cells_count, sizeof *out->cells);
     out->schedules = calloc(cells_count, sizeof *out->schedules);

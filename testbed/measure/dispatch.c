@@ -111,6 +111,14 @@ int tb_crew_start(struct tb_crew *crew, uint32_t count, enum tb_dispatch dispatc
     return error;
 }
 
+void tb_crew_assign(struct tb_crew *crew, void (*finish)(void *, uint32_t, struct locus_table *), void *context)
+{
+    for (uint32_t i = 0; i < crew->count; i++) {
+        crew->workers[i].finish = finish;
+        crew->workers[i].context = context;
+    }
+}
+
 void tb_crew_stop(struct tb_crew *crew)
 {
     for (uint32_t i = 0; i < crew->count; i++) {

@@ -34,6 +34,7 @@ struct tb_worker {
     enum tb_dispatch dispatch;
     uint32_t number;
     int cpu;                    // -1: no CPU of its own
+    // Whose requests it finishes: written by the owner while the worker is idle (tb_crew_assign).
     void (*finish)(void *context, uint32_t worker, struct locus_table *table);
     void *context;
     pthread_t thread;
@@ -50,6 +51,13 @@ struct tb_crew {
 int tb_crew_start(struct tb_crew *crew, uint32_t count, enum tb_dispatch dispatch,
                   void (*finish)(void *, uint32_t, struct locus_table *), void *context);
 void tb_crew_stop(struct tb_crew *crew); // when every worker is idle
+
+// From now on the crew finishes requests of another contender. It is for the arms of one process, which share a crew because a
+// spinning worker of one arm would take the CPU of another's.
+// pre: tb_worker_idle() was true of every worker after its last request (a lap ends so). Then the plain stores race with nothing:
+// the worker's last reads came before its W1, which the owner saw by W2; its next come after the R2 that takes the next request,
+// which the owner sends by R1, after these stores. Between them the worker reads only its ring.
+void tb_crew_assign(struct tb_crew *crew, void (*finish)(void *, uint32_t, struct locus_table *), void *context);
 void tb_worker_wake(struct tb_worker *worker);
 
 // W2 (acquire), partner W1: if this is true, everything that the worker freed and pushed is visible.

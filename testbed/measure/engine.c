@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// engine: one measured process, from the job to the sample. The timed part is in driver.h.
+// engine: one measured process, from its jobs to their samples. The timed part is in driver.h.
+//
+// Arms that share a process share its caches, too: a lap finds there what the lap before it left, which may have been another
+// arm's. That makes laps longer than in a process of their own, but of all arms alike, since turns are in random order.
 
 #include "testbed/measure/engine.h"
 
@@ -11,10 +14,19 @@
 #include <time.h>
 
 #include "placement/base/cpu_relax.h"
+#include "testbed/measure/pairing/turns.h"
 #include "testbed/measure/watch.h"
 
 // Repetitions of `locus bench`. Arbitrary, but odd, so that the median is one of them.
 #define BENCH_REPETITIONS 101u
+
+struct process {
+    struct tb_engine engines[TB_PROCESS_ARMS];
+    uint32_t count;
+    uint32_t probe_laps;
+    struct tb_crew crew;
+    struct tb_turns turns;
+};
 
 uint64_t tb_now_ns(void)
 {
@@ -105,36 +117,67 @@ static void spin_ns(uint64_t duration_ns)
         locus_cpu_relax();
 }
 
-static double run_lap(struct tb_engine *engine, void *context, uint64_t lap, uint64_t delay_ns)
+static double run_lap(struct tb_engine *engine, uint64_t delay_ns)
 {
-    const struct tb_span *span = tb_schedule_lap(engine->schedule, lap);
+    const struct tb_span *span = tb_schedule_lap(engine->schedule, engine->lap++);
     uint64_t start_ns = tb_now_ns();
-    engine->contender->driver->span(engine, context, span);
+    engine->contender->driver->span(engine, engine->context, span);
     if (delay_ns)
         spin_ns(delay_ns);
     return (double)(tb_now_ns() - start_ns);
 }
 
-static void laps_timed(struct tb_engine *engine, void *context, uint64_t *lap)
+// An arm that is alone has had the crew from the start.
+static void take_crew(struct process *process, const struct tb_engine *engine)
+{
+    if (process->count > 1)
+        tb_crew_assign(&process->crew, engine->contender->driver->ops->finish, engine->context);
+}
+
+// A lap of each arm, the i-th of its job. Their times take the place of those of the warm-up.
+static void turn_run(struct process *process, uint32_t i)
+{
+    uint32_t order[TB_PROCESS_ARMS];
+    tb_turns_next(&process->turns, order);
+    for (uint32_t at = 0; at < process->count; at++) {
+        struct tb_engine *engine = &process->engines[order[at]];
+        if (engine->out)
+            continue;
+        take_crew(process, engine);
+        engine->job->lap_ns[i] = run_lap(engine, engine->delay_ns);
+    }
+}
+
+static void delay_set(struct tb_engine *engine)
 {
     struct tb_job *job = engine->job;
-    bool once = job->fault == TB_FAULT_DROP_CHUNK || job->fault == TB_FAULT_DOUBLE_FREE;
-    double warmup_ns[TB_LAPS_MAX];
+    if (job->fault == TB_FAULT_DELAY && job->laps_warmup)
+        engine->delay_ns = (uint64_t)(median_of(job->lap_ns, job->laps_warmup) * job->fault_percent / 100);
+}
+
+static void fault_arm(struct tb_engine *engine)
+{
+    if (engine->job->fault == TB_FAULT_DROP_CHUNK || engine->job->fault == TB_FAULT_DOUBLE_FREE)
+        engine->fault_countdown = 1;
+}
+
+static void laps_timed(struct process *process)
+{
+    const struct tb_job *job = process->engines[0].job; // as many laps for all
     for (uint32_t i = 0; i < job->laps_warmup; i++)
-        warmup_ns[i] = run_lap(engine, context, (*lap)++, 0);
-    uint64_t delay_ns = job->fault == TB_FAULT_DELAY && job->laps_warmup
-                            ? (uint64_t)(median_of(warmup_ns, job->laps_warmup) * job->fault_percent / 100)
-                            : 0;
+        turn_run(process, i);
+    for (uint32_t arm = 0; arm < process->count; arm++)
+        delay_set(&process->engines[arm]);
     for (uint32_t i = 0; i < job->laps; i++) {
-        if (once && i + 1 == job->laps)
-            engine->fault_countdown = 1;
-        job->lap_ns[i] = run_lap(engine, context, (*lap)++, delay_ns);
+        for (uint32_t arm = 0; arm < process->count && i + 1 == job->laps; arm++)
+            fault_arm(&process->engines[arm]);
+        turn_run(process, i);
     }
 }
 
 // Opened only here, because counters make every switch to or from a thread of this process slower. If memory runs out, nothing is
 // counted.
-static void laps_metered(struct tb_engine *engine, void *context, uint64_t *lap)
+static void laps_metered(struct tb_engine *engine)
 {
     struct tb_job *job = engine->job;
     struct tb_counters *counters = NULL;
@@ -143,7 +186,7 @@ static void laps_metered(struct tb_engine *engine, void *context, uint64_t *lap)
         return;
     tb_counters_start(counters);
     for (uint32_t i = 0; i < job->laps_metered; i++)
-        ns[i] = run_lap(engine, context, (*lap)++, 0);
+        ns[i] = run_lap(engine, 0);
     tb_counters_stop(counters);
     tb_counters_read(counters, job->sample.counters);
     tb_counters_close(counters);
@@ -151,13 +194,13 @@ static void laps_metered(struct tb_engine *engine, void *context, uint64_t *lap)
 }
 
 // Blocks that live requests already hold are also in use.
-static void probe_begin(struct tb_engine *engine, void *context)
+static void probe_begin(struct tb_engine *engine)
 {
     const struct tb_ops *ops = engine->contender->driver->ops;
     for (uint32_t slot = 0; slot < engine->schedule->slots; slot++) {
         const struct locus_table *table = engine->tables[slot];
         for (uint32_t i = 0; table->state == LOCUS_TABLE_LIVE && i < table->count && engine->seen_count < engine->seen_max; i++)
-            engine->seen[engine->seen_count++] = (uint64_t)(uintptr_t)ops->address(context, table->blocks[i]);
+            engine->seen[engine->seen_count++] = (uint64_t)(uintptr_t)ops->address(engine->context, table->blocks[i]);
     }
 }
 
@@ -176,27 +219,27 @@ static uint32_t distinct_seen(struct tb_engine *engine)
     return distinct;
 }
 
-static void measure_laps(struct tb_engine *engine, void *context, uint32_t probe_laps)
+// From the last timed lap to the end of the schedule.
+static void laps_end(struct process *process, struct tb_engine *engine)
+{
+    const struct tb_driver *driver = engine->contender->driver;
+    const struct tb_schedule *schedule = engine->schedule;
+    if (engine->error || engine->job->fault == TB_FAULT_DROP_CHUNK) // after a dropped chunk only its gate matters
+        return;
+    take_crew(process, engine);
+    probe_begin(engine);
+    for (uint32_t i = 0; i < process->probe_laps; i++)
+        driver->probe(engine, engine->context, tb_schedule_lap(schedule, engine->lap++));
+    laps_metered(engine);
+    while (engine->lap % schedule->laps_count) // the epilogue expects the slots as after whole rotations
+        driver->span(engine, engine->context, tb_schedule_lap(schedule, engine->lap++));
+    driver->span(engine, engine->context, &schedule->epilogue);
+}
+
+static void laps_sum(struct tb_engine *engine)
 {
     struct tb_job *job = engine->job;
-    const struct tb_driver *driver = engine->contender->driver;
     struct tb_sample *sample = &job->sample;
-    struct tb_watch watch;
-    uint64_t lap = 0;
-    driver->span(engine, context, &engine->schedule->prologue);
-    tb_watch_start(&watch);
-    laps_timed(engine, context, &lap);
-    if (engine->crew.pinned)
-        tb_watch_stop(&watch, sample);
-    if (!engine->error && job->fault != TB_FAULT_DROP_CHUNK) { // after a dropped chunk only its gate matters
-        probe_begin(engine, context);
-        for (uint32_t i = 0; i < probe_laps; i++)
-            driver->probe(engine, context, tb_schedule_lap(engine->schedule, lap++));
-        laps_metered(engine, context, &lap);
-        while (lap % engine->schedule->laps_count) // the epilogue expects the slots as after whole rotations
-            driver->span(engine, context, tb_schedule_lap(engine->schedule, lap++));
-        driver->span(engine, context, &engine->schedule->epilogue);
-    }
     double sorted_ns[TB_LAPS_MAX];
     memcpy(sorted_ns, job->lap_ns, job->laps * sizeof *sorted_ns);
     sample->lap_ns = median_of(sorted_ns, job->laps);
@@ -205,6 +248,53 @@ static void measure_laps(struct tb_engine *engine, void *context, uint32_t probe
     sample->lap_ns_p90 = sorted_ns[(job->laps * 9 + 9) / 10 - 1];
     sample->outstanding_high = (uint32_t)engine->outstanding_high;
     sample->distinct = distinct_seen(engine);
+}
+
+// The median of the ratios, and not the ratio of the medians: a disturbance that lasted for a turn is in both of its laps.
+static void ratios_form(struct process *process)
+{
+    const struct tb_job *first = process->engines[0].job;
+    double ratios[TB_LAPS_MAX];
+    for (uint32_t arm = 0; arm < process->count && process->count > 1 && !process->engines[0].out; arm++) {
+        struct tb_job *job = process->engines[arm].job;
+        for (uint32_t i = 0; i < job->laps; i++)
+            ratios[i] = job->lap_ns[i] / first->lap_ns[i];
+        job->sample.lap_ratio = process->engines[arm].out ? 0 : median_of(ratios, job->laps);
+    }
+}
+
+static void watch_copy(struct tb_sample *out, const struct tb_sample *from)
+{
+    out->watched_ns = from->watched_ns;
+    out->waited_ns = from->waited_ns;
+    out->switches = from->switches;
+    out->steal_ns = from->steal_ns;
+    out->steal_known = from->steal_known;
+}
+
+static void measure_laps(struct process *process)
+{
+    struct tb_watch watch;
+    for (uint32_t arm = 0; arm < process->count; arm++) {
+        struct tb_engine *engine = &process->engines[arm];
+        if (engine->out)
+            continue;
+        take_crew(process, engine);
+        engine->contender->driver->span(engine, engine->context, &engine->schedule->prologue);
+    }
+    tb_watch_start(&watch);
+    laps_timed(process);
+    if (process->crew.pinned)
+        tb_watch_stop(&watch, &process->engines[0].job->sample);
+    for (uint32_t arm = 0; arm < process->count; arm++) {
+        struct tb_engine *engine = &process->engines[arm];
+        watch_copy(&engine->job->sample, &process->engines[0].job->sample);
+        if (engine->out)
+            continue;
+        laps_end(process, engine);
+        laps_sum(engine);
+    }
+    ratios_form(process);
 }
 
 static double clock_cost_ns(void)
@@ -286,14 +376,10 @@ static void judge(struct tb_engine *engine, const struct tb_audit *audit)
     s->ran = true;
 }
 
-static int measure(struct tb_engine *engine)
+// Tables, blocks and lanes of one arm. A contender that has said what this host lacks is out, and the others run.
+static int arm_open(struct process *process, struct tb_engine *engine)
 {
     struct tb_job *job = engine->job;
-    const struct tb_ops *ops = engine->contender->driver->ops;
-    bool long_laps = engine->schedule->laps_count == 1 && job->laps <= 2;
-    uint32_t probe_laps = long_laps ? 1 : TB_PROBE_LAPS;
-    struct tb_audit audit = {0};
-    void *context = NULL;
     struct tb_setup setup = {
         .schedule = engine->schedule,
         .block_bytes = job->block_bytes,
@@ -302,38 +388,101 @@ static int measure(struct tb_engine *engine)
         .why = job->sample.invalid,
         .why_bytes = sizeof job->sample.invalid,
     };
-    int error = engine_open(engine, probe_laps);
+    int error = engine_open(engine, process->probe_laps);
     if (!error)
-        error = ops->open(&setup, &context);
-    if (!error)
-        error = tb_crew_start(&engine->crew, job->workers, job->bench ? TB_DISPATCH_INLINE : job->dispatch, ops->finish, context);
-    if (error && job->sample.invalid[0]) { // the contender has said what this host lacks
-        job->sample.ran = true;
-        error = 0;
-        goto out;
-    }
-    if (error)
-        goto out;
-    job->sample.workers_pinned = engine->crew.pinned;
-    if (job->bench)
-        measure_bench(engine, context);
-    else
-        measure_laps(engine, context, probe_laps);
-    tb_crew_stop(&engine->crew);
-    ops->audit(context, &audit);
-    judge(engine, &audit);
-out:
-    if (context)
-        ops->close(context);
-    engine_close(engine);
+        error = engine->contender->driver->ops->open(&setup, &engine->context);
+    engine->out = job->sample.ran = error && job->sample.invalid[0];
+    return engine->out ? 0 : error;
+}
+
+// In random order: what is opened first gets other memory than what follows.
+static int arms_open(struct process *process)
+{
+    uint64_t random = ~process->turns.random;
+    uint32_t order[TB_PROCESS_ARMS];
+    int error = 0;
+    tb_random_order(order, process->count, &random);
+    for (uint32_t i = 0; i < process->count && !error; i++)
+        error = arm_open(process, &process->engines[order[i]]);
     return error;
+}
+
+static int crew_open(struct process *process)
+{
+    const struct tb_engine *first = &process->engines[0];
+    const struct tb_job *job = first->job;
+    int error = tb_crew_start(&process->crew, job->workers, job->bench ? TB_DISPATCH_INLINE : job->dispatch,
+                              first->contender->driver->ops->finish, first->context);
+    for (uint32_t arm = 0; arm < process->count; arm++) {
+        process->engines[arm].crew = process->crew;
+        process->engines[arm].job->sample.workers_pinned = process->crew.pinned;
+    }
+    return error;
+}
+
+static void arms_judge(struct process *process)
+{
+    for (uint32_t arm = 0; arm < process->count; arm++) {
+        struct tb_engine *engine = &process->engines[arm];
+        struct tb_audit audit = {0};
+        if (engine->out)
+            continue;
+        engine->contender->driver->ops->audit(engine->context, &audit);
+        judge(engine, &audit);
+    }
+}
+
+static int measure(struct process *process)
+{
+    struct tb_engine *first = &process->engines[0];
+    bool long_laps = first->schedule->laps_count == 1 && first->job->laps <= 2;
+    process->probe_laps = long_laps ? 1 : TB_PROBE_LAPS;
+    int error = arms_open(process);
+    bool runs = false;
+    for (uint32_t arm = 0; arm < process->count; arm++)
+        runs |= !process->engines[arm].out;
+    if (!error && runs)
+        error = crew_open(process);
+    if (!error && runs) {
+        first->job->bench ? measure_bench(first, first->context) : measure_laps(process);
+        tb_crew_stop(&process->crew);
+        arms_judge(process);
+    }
+    for (uint32_t arm = 0; arm < process->count; arm++) {
+        struct tb_engine *engine = &process->engines[arm];
+        if (engine->context)
+            engine->contender->driver->ops->close(engine->context);
+        engine_close(engine);
+    }
+    return error;
+}
+
+static bool job_possible(const struct tb_job *job, const struct tb_job *first)
+{
+    bool laps = job->laps > 0 && job->laps <= TB_LAPS_MAX && job->laps_warmup <= TB_LAPS_MAX && job->laps_metered <= TB_LAPS_MAX;
+    bool alike = job->laps == first->laps && job->laps_warmup == first->laps_warmup && job->workers == first->workers &&
+                 job->dispatch == first->dispatch;
+    return laps && alike && (first->arms <= 1 || !job->bench);
+}
+
+int tb_engine_run_all(struct tb_job jobs[], const struct tb_contender *const contenders[], const struct tb_schedule *schedule)
+{
+    struct process process = {.count = jobs[0].arms ? jobs[0].arms : 1};
+    if (process.count > TB_PROCESS_ARMS)
+        return -EINVAL;
+    for (uint32_t arm = 0; arm < process.count; arm++) {
+        struct tb_engine *engine = &process.engines[arm];
+        *engine = (struct tb_engine){.job = &jobs[arm], .contender = contenders[arm], .schedule = schedule};
+        if (!job_possible(&jobs[arm], &jobs[0]))
+            return -EINVAL;
+        engine->touch_bytes = jobs[arm].fault == TB_FAULT_SKIP_TOUCH ? 0 : touch_bytes(&jobs[arm]);
+    }
+    tb_turns_begin(&process.turns, process.count, jobs[0].seed);
+    return measure(&process);
 }
 
 int tb_engine_run(struct tb_job *job, const struct tb_contender *contender, const struct tb_schedule *schedule)
 {
-    struct tb_engine engine = {.job = job, .contender = contender, .schedule = schedule};
-    if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX || job->laps_metered > TB_LAPS_MAX)
-        return -EINVAL;
-    engine.touch_bytes = job->fault == TB_FAULT_SKIP_TOUCH ? 0 : touch_bytes(job);
-    return measure(&engine);
+    job->arms = 1;
+    return tb_engine_run_all(job, &contender, schedule);
 }

@@ -2,9 +2,11 @@
 //
 // engine: one measured process: its state, and what it does before and after the timed driver (driver.h).
 //
-// Order in a process: prologue, warm-up laps, timed laps, probe laps, metered laps, epilogue, gates (engine.c). Probe laps do the
-// same work and also record the blocks outstanding after every take and the addresses used, and check at each retirement that
-// blocks still hold what was written. They are not timed, and are the same for all. Only in metered laps are the kernel's
+// Order in a process: prologue, warm-up laps, timed laps, probe laps, metered laps, epilogue, gates (engine.c). Of several arms in
+// one process (rounds.h) each has its engine. They take turns in warm-up and timed laps (pairing/turns.h); what follows each does
+// by itself. Between two laps every worker is idle, and the crew is assigned to the next arm before the clock is read. Probe laps
+// do the same work and also record the blocks outstanding after every take and the addresses used, and check at each retirement
+// that blocks still hold what was written. They are not timed, and are the same for all. Only in metered laps are the kernel's
 // counters on: they slow every thread switch down, which made laps of a sleeping arm a fifth longer.
 #ifndef TB_ENGINE_H
 #define TB_ENGINE_H
@@ -19,7 +21,7 @@ struct tb_engine {
     const struct tb_schedule *schedule;
     struct locus_table **tables;    // by slot
     char *tables_memory;
-    struct tb_crew crew;
+    struct tb_crew crew;            // the process's, as all its engines have it: who started it stops it
     uint32_t next_worker;
     size_t touch_bytes;             // per block: 0, 1 or block_bytes (also 0 if the fault skips touches)
 
@@ -28,6 +30,11 @@ struct tb_engine {
     uint64_t touched_bytes;
     uint64_t fault_countdown;       // retirements until the fault is injected; 0: never
     int error;                      // the first error of a contender's function
+
+    void *context;                  // the contender's
+    uint64_t lap;                   // laps run so far
+    uint64_t delay_ns;              // injected into each timed lap
+    bool out;                       // the contender has said that it cannot run here
 
     // Probe laps.
     uint64_t *seen;                 // addresses in use, in order of use; in a bench, the blocks that are out
@@ -38,6 +45,8 @@ struct tb_engine {
 
 // In engine.c, because it need not be inlined.
 int tb_engine_run(struct tb_job *job, const struct tb_contender *contender, const struct tb_schedule *schedule);
+// The same for jobs[0].arms arms, that differ in contender and fault at most. pre: they can share a process (pairing/process.h).
+int tb_engine_run_all(struct tb_job jobs[], const struct tb_contender *const contenders[], const struct tb_schedule *schedule);
 bool tb_engine_fault(struct tb_engine *engine, struct locus_table *table); // true: do not dispatch this one
 uint64_t tb_now_ns(void);
 

@@ -5,7 +5,7 @@
 // The unit of replication is a fresh process: heap layout, physical pages and the state of an allocator differ from one process to
 // the next far more than from one lap to the next. Each round visits the cells in order and, within a cell, all arms in a
 // random order, so that the arms of a ratio run within seconds of each other. A process that crashes or hangs is an
-// invalid sample with its reason, never a missing one.
+// invalid sample with its reason, of each of its arms, never a missing one.
 
 #include "testbed/measure/rounds.h"
 
@@ -27,6 +27,7 @@
 #include "testbed/base/terminal.h"
 #include "testbed/base/words.h"
 #include "testbed/measure/contender.h"
+#include "testbed/measure/pairing/process.h"
 #include "testbed/measure/sample.h"
 #include "testbed/serving/keep.h"
 #include "testbed/stats/random.h"
@@ -42,7 +43,7 @@ struct runner {
     int schedule_fd;
     int job_fd;
     int stderr_fd;
-    struct tb_job *job; // shared with the process
+    struct tb_job *jobs; // TB_PROCESS_ARMS of them, shared with the process
     char lap[PATH_MAX]; // the process's program, if no tool starts it
     const char *const *words; // command line of a tool that starts the process, or NULL
 };
@@ -66,22 +67,24 @@ static int schedule_share(struct runner *runner, const struct tb_schedule *sched
     return runner->schedule_fd < 0 ? -errno : write_all(runner->schedule_fd, schedule, schedule->bytes);
 }
 
+static const size_t jobs_bytes = TB_PROCESS_ARMS * sizeof(struct tb_job);
+
 static int runner_open(struct runner *runner, const struct tb_rounds *rounds)
 {
-    *runner = (struct runner){.rounds = rounds, .schedule_fd = -1, .job_fd = -1, .stderr_fd = -1, .job = MAP_FAILED};
+    *runner = (struct runner){.rounds = rounds, .schedule_fd = -1, .job_fd = -1, .stderr_fd = -1, .jobs = MAP_FAILED};
     runner->job_fd = memfd_create("locus-job", MFD_CLOEXEC);
     runner->stderr_fd = memfd_create("locus-stderr", MFD_CLOEXEC);
-    if (runner->job_fd < 0 || runner->stderr_fd < 0 || ftruncate(runner->job_fd, sizeof *runner->job))
+    if (runner->job_fd < 0 || runner->stderr_fd < 0 || ftruncate(runner->job_fd, (off_t)jobs_bytes))
         return -errno;
-    runner->job = mmap(NULL, sizeof *runner->job, PROT_READ | PROT_WRITE, MAP_SHARED, runner->job_fd, 0);
-    return runner->job == MAP_FAILED ? -errno : 0;
+    runner->jobs = mmap(NULL, jobs_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, runner->job_fd, 0);
+    return runner->jobs == MAP_FAILED ? -errno : 0;
 }
 
 static void runner_close(struct runner *runner)
 {
     int fds[] = {runner->schedule_fd, runner->job_fd, runner->stderr_fd};
-    if (runner->job != MAP_FAILED)
-        munmap(runner->job, sizeof *runner->job);
+    if (runner->jobs != MAP_FAILED)
+        munmap(runner->jobs, jobs_bytes);
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -246,12 +249,9 @@ static void last_words(const struct runner *runner, char *out, size_t bytes)
     snprintf(out, bytes, "%s%.120s", text[0] ? ": " : "", text);
 }
 
-static void process_judge(const struct runner *runner, int status, bool hung, uint64_t patience_ms)
+static void sample_judge(const struct runner *runner, struct tb_sample *sample, int status, bool hung, uint64_t patience_ms)
 {
-    struct tb_sample *sample = &runner->job->sample;
     char words[128];
-    if (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0 && sample->ran)
-        return;
     last_words(runner, words, sizeof words);
     sample->ran = false;
     sample->valid = false;
@@ -263,41 +263,116 @@ static void process_judge(const struct runner *runner, int status, bool hung, ui
         snprintf(sample->invalid, sizeof sample->invalid, "did not finish, exit status %d%s", WEXITSTATUS(status), words);
 }
 
-static int sample_take(struct runner *runner, uint32_t at_cell, uint32_t at_arm, uint32_t round, struct tb_sample *out)
+// Whose fault it was cannot be told, so all arms of the process have lost their samples.
+static void process_judge(const struct runner *runner, uint32_t arms, int status, bool hung, uint64_t patience_ms)
 {
-    const struct tb_cell *cell = &runner->rounds->cells[at_cell];
+    bool well = !hung && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    for (uint32_t i = 0; i < arms; i++)
+        well = well && runner->jobs[i].sample.ran;
+    for (uint32_t i = 0; i < arms && !well; i++)
+        sample_judge(runner, &runner->jobs[i].sample, status, hung, patience_ms);
+}
+
+// Where a measurement is.
+struct place {
+    uint32_t cell, round, attempt;
+};
+
+// The same of every run of the measurement, however many of its rounds are repeated.
+static uint64_t seed_of(const struct tb_rounds *rounds, const struct place *at, uint32_t number)
+{
+    const uint64_t parts[] = {at->round, at->cell, at->attempt, number};
+    uint64_t state = rounds->seed;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        state = tb_random_next(&state) + parts[i];
+    return tb_random_next(&state);
+}
+
+static uint64_t patience(const struct tb_rounds *rounds, uint32_t at_cell, uint32_t arms)
+{
+    const struct tb_cell *cell = &rounds->cells[at_cell];
     uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
-    uint64_t patience_ns = PATIENCE_NS_PER_BLOCK + tb_rounds_block_bytes(runner->rounds, at_cell);
-    uint64_t patience_ms = PATIENCE_MS_BASE + laps * cell->schedule->blocks_per_lap * patience_ns / 1000000;
+    uint64_t patience_ns = PATIENCE_NS_PER_BLOCK + tb_rounds_block_bytes(rounds, at_cell);
+    return PATIENCE_MS_BASE + arms * laps * cell->schedule->blocks_per_lap * patience_ns / 1000000;
+}
+
+// Leaves the samples in the jobs. Arms that share a process need the same library and environment: the first one's.
+static int process_run(struct runner *runner, const struct place *at, const struct tb_process *process, uint32_t number)
+{
+    const struct tb_rounds *rounds = runner->rounds;
+    uint64_t patience_ms = patience(rounds, at->cell, process->count);
     pid_t pid = 0;
     int status = 0;
     bool hung = false;
-    job_fill(runner->job, runner->rounds, at_cell, at_arm);
-    if (!runner->words) // a tool that observes the process needs the hardware counters for itself
-        counters_fill(runner->job, runner->rounds, cell, round);
-    int error = process_start(runner, &runner->rounds->arms[at_arm], &pid);
+    for (uint32_t i = 0; i < process->count; i++) {
+        job_fill(&runner->jobs[i], rounds, at->cell, process->arms[i]);
+        if (!runner->words) // a tool that observes the process needs the hardware counters for itself
+            counters_fill(&runner->jobs[i], rounds, &rounds->cells[at->cell], at->round);
+    }
+    runner->jobs[0].arms = process->count;
+    runner->jobs[0].seed = seed_of(rounds, at, number);
+    int error = process_start(runner, &rounds->arms[process->arms[0]], &pid);
     if (!error)
         error = process_wait(pid, patience_ms, &status, &hung);
-    if (error)
-        return error;
-    process_judge(runner, status, hung, patience_ms);
-    *out = runner->job->sample;
-    return 0;
+    if (!error)
+        process_judge(runner, process->count, status, hung, patience_ms);
+    for (uint32_t i = 0; i < process->count; i++) {
+        runner->jobs[i].sample.process = number;
+        runner->jobs[i].sample.attempt = at->attempt;
+    }
+    return error;
+}
+
+static int process_take(struct runner *runner, struct tb_rounds *rounds, const struct place *at, const struct tb_process *process,
+                        uint32_t number, uint32_t *position, const struct tb_rounds_hooks *hooks)
+{
+    int error = process_run(runner, at, process, number);
+    for (uint32_t i = 0; i < process->count && !error; i++)
+        *tb_rounds_sample(rounds, at->cell, process->arms[i], at->round) = runner->jobs[i].sample;
+    for (uint32_t i = 0; i < process->count && !error && hooks->sample; i++)
+        error = hooks->sample(hooks->context, rounds, at->cell, process->arms[i], at->round, (*position)++);
+    return error;
 }
 
 // One cell of one round: every arm once, in random order.
-static int cell_run(struct runner *runner, struct tb_rounds *rounds, uint32_t cell, uint32_t round, const uint32_t order[],
+static int cell_run(struct runner *runner, struct tb_rounds *rounds, const struct place *at, uint64_t *random,
                     const struct tb_rounds_hooks *hooks, uint64_t *done)
 {
+    struct tb_process processes[TB_ARMS_MAX];
     uint64_t total = (uint64_t)rounds->cells_count * rounds->arms_count * rounds->count;
+    uint32_t count = tb_rounds_order(rounds, at->cell, random, processes), position = 0;
     int error = 0;
-    for (uint32_t i = 0; i < rounds->arms_count && !error; i++) {
-        struct tb_sample *sample = tb_rounds_sample(rounds, cell, order[i], round);
-        error = sample_take(runner, cell, order[i], round, sample);
-        if (!error && hooks->sample)
-            error = hooks->sample(hooks->context, rounds, cell, order[i], round, i);
+    for (uint32_t i = 0; i < count && !error; i++) {
+        error = process_take(runner, rounds, at, &processes[i], i, &position, hooks);
+        for (uint32_t arm = 0; arm < processes[i].count && !error && at->attempt == 0; arm++)
+            ++*done;
         if (!error && hooks->progress)
-            hooks->progress(hooks->progress_context, rounds, cell, ++*done, total);
+            hooks->progress(hooks->progress_context, rounds, at->cell, *done, total);
+    }
+    return error;
+}
+
+bool tb_rounds_disturbed(const struct tb_rounds *rounds, uint32_t cell, uint32_t round)
+{
+    bool disturbed = false;
+    for (uint32_t arm = 0; arm < rounds->arms_count; arm++) {
+        const struct tb_sample *sample = tb_rounds_sample(rounds, cell, arm, round);
+        disturbed |= sample->watched_ns > 0 &&
+                     (double)(sample->waited_ns + sample->steal_ns) / (double)sample->watched_ns > rounds->repeat_lost;
+    }
+    return disturbed;
+}
+
+// A repeat draws its order from another source, so that the orders of later rounds do not depend on it.
+static int cell_repeat(struct runner *runner, struct tb_rounds *rounds, struct place at, const struct tb_rounds_hooks *hooks,
+                       uint64_t *done)
+{
+    int error = 0;
+    while (!error && rounds->repeat_lost > 0 && at.attempt < rounds->repeat_times &&
+           tb_rounds_disturbed(rounds, at.cell, at.round)) {
+        at.attempt++;
+        uint64_t random = seed_of(rounds, &at, TB_ARMS_MAX);
+        error = cell_run(runner, rounds, &at, &random, hooks, done);
     }
     return error;
 }
@@ -306,7 +381,6 @@ int tb_rounds_run(struct tb_rounds *rounds, uint32_t first, uint32_t count, cons
 {
     struct runner runner;
     char why[400];
-    uint32_t order[TB_ARMS_MAX];
     uint64_t random = rounds->seed + first, done = (uint64_t)first * rounds->cells_count * rounds->arms_count;
     if (rounds->arms_count == 0 || rounds->arms_count > TB_ARMS_MAX || rounds->workers > TB_WORKERS_MAX)
         return -EINVAL;
@@ -317,9 +391,11 @@ int tb_rounds_run(struct tb_rounds *rounds, uint32_t first, uint32_t count, cons
         for (uint32_t cell = 0; cell < rounds->cells_count && !error; cell++) {
             if (rounds->cells_count > 1 || round == first)
                 error = schedule_share(&runner, rounds->cells[cell].schedule);
-            tb_random_order(order, rounds->arms_count, &random);
+            struct place at = {.cell = cell, .round = round};
             if (!error)
-                error = cell_run(&runner, rounds, cell, round, order, hooks, &done);
+                error = cell_run(&runner, rounds, &at, &random, hooks, &done);
+            if (!error)
+                error = cell_repeat(&runner, rounds, at, hooks, &done);
         }
         if (!error && hooks->round)
             error = hooks->round(hooks->context, rounds, round);
@@ -337,8 +413,11 @@ int tb_rounds_run_under(const struct tb_rounds *rounds, uint32_t cell, uint32_t 
     said[0] = '\0';
     if (!error)
         error = schedule_share(&runner, rounds->cells[cell].schedule);
+    const struct tb_process alone = {.arms = {arm}, .count = 1};
     if (!error)
-        error = sample_take(&runner, cell, arm, 0, out);
+        error = process_run(&runner, &(struct place){.cell = cell}, &alone, 0);
+    if (!error)
+        *out = runner.jobs[0].sample;
     ssize_t n = error ? 0 : pread(runner.stderr_fd, said, said_bytes - 1, 0);
     said[n > 0 ? n : 0] = '\0';
     runner_close(&runner);

@@ -4,7 +4,13 @@
 //
 // An *arm* is a contender as it is run (the same contender may be two arms: the A/A control, or an injected fault). A *cell* is a
 // schedule with a touch mode. In a round every arm runs once per cell, in random order, each in a fresh process. A *sample* is
-// the result of one such process. Ratios are formed within a round, never across rounds.
+// the result of an arm in such a process. Ratios are formed within a round, never across rounds.
+//
+// With pair_laps, arms that can share a process do so, up to three (pairing/process.h): each has its own pool and tables, they
+// share the workers, and run a lap each in turns of random order (pairing/turns.h). The unit of replication is still the process.
+//
+// With repeat_lost, all arms of a cell are run again in a round in which the host took the CPU from one of them. The rule sees
+// only that, never a time. Each attempt is a sample for the hook, and the last is the one that counts.
 #ifndef TB_ROUNDS_H
 #define TB_ROUNDS_H
 
@@ -67,6 +73,9 @@ struct tb_rounds {
     uint64_t counters_wanted;   // always on (tb_counters_want)
     struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_rounds_run()
     const char *unfit;          // the doctor's findings on this host, in a line; NULL: none, or not asked
+    bool pair_laps;
+    double repeat_lost;         // (waited_ns + steal_ns) / watched_ns of a sample above this; 0: nothing is repeated
+    uint32_t repeat_times;      // at most, for each cell and round
 };
 
 static inline struct tb_sample *tb_rounds_sample(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round)
@@ -80,11 +89,14 @@ uint32_t tb_rounds_workers(const struct tb_rounds *rounds, uint32_t cell, uint32
 uint64_t tb_rounds_block_bytes(const struct tb_rounds *rounds, uint32_t cell);
 enum tb_dispatch tb_rounds_dispatch(const struct tb_rounds *rounds, uint32_t cell);
 
-// Called after each process; `done` of `total`.
+// Did the host take more than repeat_lost of the CPU from any arm of this cell in this round?
+bool tb_rounds_disturbed(const struct tb_rounds *rounds, uint32_t cell, uint32_t round);
+
+// Called after each process; `done` of `total` samples. One that is repeated is counted once.
 typedef void tb_progress_fn(void *context, const struct tb_rounds *rounds, uint32_t cell, uint64_t done, uint64_t total);
 
 // Hooks: each may be NULL, and is called between two processes, never while one runs. Any result but 0 ends the measurement with
-// that result. `position`: the arm's place in the order of its round and cell.
+// that result. `position`: the arm's place in the order of its round and cell; arms of one process follow each other.
 struct tb_rounds_hooks {
     tb_progress_fn *progress;
     void *progress_context;

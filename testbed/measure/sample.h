@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sample: the settings of a measured process (the job) and its results (the sample), in memory that it shares with its parent.
-// Plain data without pointers: parent and process are two programs (lap_main.c) of one build. A job of a different size shows that
-// they are not.
+// sample: the settings of an arm in a measured process (the job) and its results (the sample), in memory that the process shares
+// with its parent: an array of TB_PROCESS_ARMS jobs, of which the first says how many are used. Plain data without pointers:
+// parent and process are two programs (lap_main.c) of one build. An array of a different size shows that they are not.
 #ifndef TB_SAMPLE_H
 #define TB_SAMPLE_H
 
@@ -35,7 +35,7 @@ enum tb_fault {                 // injected to see that the testbed notices: NAM
 
 enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COUNT };
 
-// The results of one process.
+// The results of one arm in one process.
 struct tb_sample {
     bool ran;                   // the process finished writing this
     bool valid;                 // every gate passed
@@ -44,6 +44,11 @@ struct tb_sample {
     double lap_ns;              // median of the timed laps
     double lap_ns_min;
     double lap_ns_mean, lap_ns_p90; // of the same laps: these show what a median hides; 0 in runs of many nodes
+    // Of arms that share a process (rounds.h): the median over the turns of this arm's lap / the first arm's in the same turn. 1
+    // for the first itself, 0 for an arm that was alone. Two of them have a ratio only if they are of one process.
+    double lap_ratio;
+    uint32_t process;           // its number in its cell, round and attempt
+    uint32_t attempt;           // 0; more: its cell was run again in this round (rounds.h)
     uint64_t allocated;         // blocks, by the contender's own counter where it has one
     uint64_t freed;
     uint64_t pushed;            // requests retired by the driver
@@ -57,6 +62,9 @@ struct tb_sample {
     bool workers_pinned;        // every worker had a CPU of its own
     uint64_t watched_ns;        // warm-up and timed laps; 0: not watched, or the threads share CPUs and wait for each other
     uint64_t waited_ns;         // sum over its threads: time ready to run while others had the CPU
+    uint64_t switches;          // of its threads, against their will
+    uint64_t steal_ns;          // a hypervisor ran something else: all CPUs of the host, in the kernel's ticks (10 ms)
+    bool steal_known;           // the kernel says so; these four are of one span, and the same for all arms of a process
     struct tb_nodes_sample nodes; // of a run of many nodes; otherwise all 0
     struct tb_served served;    // of a strategy or a policy; otherwise all 0
     uint64_t scenario_hash;     // the same for all of them in a cell
@@ -65,10 +73,13 @@ struct tb_sample {
 };
 
 // What a process is asked to do.
+#define TB_PROCESS_ARMS 3u      // that can share it; arbitrary: each has a pool of its own
 #define TB_LAPS_MAX 4096u
 #define TB_PROBE_LAPS 5u        // laps that check footprint and contents; 1 for a replay, whose lap is long
 
 struct tb_job {
+    uint32_t arms;              // in the first job: of this process, each a job; 0 is 1
+    uint64_t seed;              // in the first job: of the order in which arms take turns
     char contender[64];
     char library[4096];         // must be the process's malloc; "": any
     enum tb_touch touch;

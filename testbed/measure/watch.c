@@ -5,7 +5,8 @@
 // A process that shares its CPU takes several times as long, and does so in every round: with an endless loop on each of two CPUs
 // all rounds of a malloc took two time slices to the microsecond. So the times have no spread and a narrow interval, and do not
 // show it. The scheduler does: /proc/PID/task/TID/schedstat has the nanoseconds for which a thread was ready to run but did not.
-// It does not include interrupts, a hypervisor that runs another machine, or a shared cache or memory bus.
+// It does not include interrupts or a shared cache or memory bus, nor a hypervisor that runs another machine: that is in
+// /proc/stat, for all CPUs of the host, because the CPU of a thread that is not pinned cannot be told from the others.
 #include "testbed/measure/watch.h"
 
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "testbed/measure/engine.h"
@@ -57,17 +59,62 @@ static bool threads_waited(uint64_t *sum)
     return known && bytes == 0 && turns > 0;
 }
 
+bool tb_watch_steal(const char *line, uint64_t *ns)
+{
+    static const char begin[] = "cpu ";
+    enum { BEFORE = 7 }; // user, nice, system, idle, iowait, irq, softirq
+    const char *field = line + sizeof begin - 1;
+    char *end;
+    long ticks_per_s = sysconf(_SC_CLK_TCK);
+    uint64_t ticks = 0;
+    if (strncmp(line, begin, sizeof begin - 1) != 0 || ticks_per_s <= 0)
+        return false;
+    for (int i = 0; i <= BEFORE; i++, field = end) {
+        ticks = strtoull(field, &end, 10);
+        if (end == field || (*end != ' ' && *end != '\n'))
+            return false;
+    }
+    *ns = ticks * (UINT64_C(1000000000) / (uint64_t)ticks_per_s);
+    return true;
+}
+
+static bool host_steal(uint64_t *ns)
+{
+    char text[512];
+    int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    if (file >= 0)
+        close(file);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    char *end = strchr(text, '\n');
+    if (!end)
+        return false;
+    end[1] = '\0'; // not the lines of single CPUs
+    return tb_watch_steal(text, ns);
+}
+
+static uint64_t switches(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_nivcsw : 0;
+}
+
 void tb_watch_start(struct tb_watch *watch)
 {
+    watch->steal_known = host_steal(&watch->steal_ns);
+    watch->switches = switches();
     watch->known = threads_waited(&watch->waited_ns);
     watch->begun_ns = tb_now_ns();
 }
 
 void tb_watch_stop(const struct tb_watch *watch, struct tb_sample *out)
 {
-    uint64_t now_ns = tb_now_ns(), waited_ns;
+    uint64_t now_ns = tb_now_ns(), lost = switches(), waited_ns, steal_ns = 0;
     if (!watch->known || !threads_waited(&waited_ns) || waited_ns < watch->waited_ns) // a thread ended, and its waits with it
         return;
     out->watched_ns = now_ns - watch->begun_ns;
     out->waited_ns = waited_ns - watch->waited_ns;
+    out->switches = lost - watch->switches;
+    out->steal_known = watch->steal_known && host_steal(&steal_ns) && steal_ns >= watch->steal_ns;
+    out->steal_ns = out->steal_known ? steal_ns - watch->steal_ns : 0;
 }

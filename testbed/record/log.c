@@ -137,14 +137,34 @@ static size_t sort_lines(struct tb_log_view *view)
     return 0;
 }
 
+static json_int_t number_of(const struct tb_log_sample *sample, const char *member)
+{
+    return json_integer_value(json_object_get(sample->line, member)); // 0 where an older log has none
+}
+
+// Attempts of a cell and round follow each other: from the back, the first one seen of each is the last that was made.
+static void mark_superseded(struct tb_log_view *view)
+{
+    const struct tb_log_sample *later = NULL;
+    for (size_t i = view->samples_count; i-- > 0;) {
+        struct tb_log_sample *sample = &view->samples[i];
+        bool same = later && later->cell == sample->cell && number_of(later, "round") == number_of(sample, "round");
+        sample->superseded = same && number_of(sample, "attempt") < number_of(later, "attempt");
+        if (!sample->superseded)
+            later = sample;
+    }
+}
+
 static int index_samples(struct tb_log_view *view)
 {
     view->samples = calloc(view->samples_count + 1, sizeof *view->samples);
     for (size_t i = 0; view->samples && i < view->samples_count; i++) { // they follow the header
         json_t *line = view->chain.entries[1 + i].object;
         size_t cell = (size_t)json_integer_value(json_object_get(line, "cell"));
-        view->samples[i] = (struct tb_log_sample){cell, tb_member_text(line, "arm"), line};
+        view->samples[i] = (struct tb_log_sample){.cell = cell, .arm = tb_member_text(line, "arm"), .line = line};
     }
+    if (view->samples)
+        mark_superseded(view);
     return view->samples ? 0 : -ENOMEM;
 }
 
@@ -225,7 +245,7 @@ int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, 
     *count = 0;
     for (size_t i = 0; i < view->samples_count; i++) {
         const struct tb_log_sample *sample = &view->samples[i];
-        if (sample->cell == cell && strcmp(sample->arm, arm) == 0)
+        if (!sample->superseded && sample->cell == cell && strcmp(sample->arm, arm) == 0)
             found[(*count)++] =
                 json_is_true(json_object_get(sample->line, "valid")) ? tb_log_number(sample->line, member) : (double)NAN;
     }

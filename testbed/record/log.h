@@ -9,7 +9,8 @@
 //           (ISO 8601, UTC), emulated|null (the guest's name), postulate|null {path, sha256, commit|null}, experiment|null
 //           {id, slug, question, reproduces|null, suite|null {version, sha256} (suite.h)}, measured|null, design {rounds,
 //           block_rounds, looks|null [rounds] (stats/looks.h), seed, block_bytes, dispatch, workers (of many nodes: of each),
-//           order, many_nodes, bench}, unmet|null (a need that was not met), arms [{key, name, role "floor" | "harness" |
+//           order, pairing "laps" | "rounds" (measure/rounds.h),
+//           many_nodes, bench}, unmet|null (a need that was not met), arms [{key, name, role "floor" | "harness" |
 //           "malloc" | "pool" | "strategy" | "policy", library|null, library_sha256|null, cross_percent, workers|null (as the
 //           cell)}], cells [{name (cell.h), workload, touch, laps, laps_warmup, laps_counted, laps_metered, blocks_peak,
 //           blocks_per_lap, requests_per_lap, ticks, decoded_tokens, requests_queued, queue_ns_max, live_max, pool_blocks,
@@ -18,10 +19,14 @@
 //           (environment.h), doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), counters {cpu, id, probed,
 //           counters [...]} (counters/view.h: what can be counted here, and why not the rest), before {...} (what the kernel
 //           counts for the whole host)
-//   s       block, round, cell (index), pos (order within the round and cell), arm (key), ran, valid, invalid|null, version,
-//           time_ns, time_ns_min, time_ns_mean|null, time_ns_p90|null, bench_ns|null {alloc, bulk, push, free}, allocated,
+//   s       block, round, cell (index), pos (order within the round, cell and attempt),
+//           attempt (0; more: all arms of this cell were run again in this round; the last attempt counts),
+//           process (number within the attempt), arm (key), ran, valid, invalid|null, version,
+//           time_ns, time_rel|null (median over turns of this arm's lap / that of its process's first arm; null: it was alone),
+//           time_ns_min, time_ns_mean|null, time_ns_p90|null, bench_ns|null {alloc, bulk, push, free}, allocated,
 //           freed, pushed, drained, waits, touched_bytes, touched_bytes_expected, outstanding_high, distinct, workers_pinned,
-//           watched_ns, waited_ns (sample.h), counters {NAME {value|null, enabled_ns, running_ns, or why}} of those on: sums
+//           watched_ns, waited_ns, switches, steal_ns|null (sample.h),
+//           counters {NAME {value|null, enabled_ns, running_ns, or why}} of those on: sums
 //           over all threads and metered laps, less than whole where running_ns < enabled_ns, and never scaled, serving|null
 //           (of touch serve and keep: serving/served.h), time_ns_metered|null (of such a lap, which counting makes longer); and
 //           of a run of many nodes, otherwise null (the ratios also where nothing was counted): remote_touch_ratio,
@@ -63,6 +68,7 @@ struct tb_log_sample {
     size_t cell;
     const char *arm;
     json_t *line;               // the chain's
+    bool superseded;            // a later attempt of its round and cell counts in its place
 };
 
 // A log in memory, for those who read it. The parts point into the chain.
@@ -85,8 +91,8 @@ const char *tb_log_emulated(const struct tb_log_view *view);
 // A number of a sample by its path. NAN: there is none; or it is a counter's that had the hardware for a part of its time only.
 double tb_log_number(const json_t *sample, const char *path);
 
-// Samples of one cell and arm in the order of the rounds: `member` ("time_ns", "outstanding_high", ...) as doubles; NAN for a
-// sample that is not valid. *values is malloc'd. 0 or -errno.
+// Samples of one cell and arm that count, in the order of the rounds: `member` ("time_ns", "outstanding_high", ...) as doubles; NAN
+// for a sample that is not valid. *values is malloc'd. 0 or -errno.
 int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double **values, size_t *count);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
+#include "testbed/measure/pairing/process.h"
 #include "testbed/postulate/metric.h"
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/scenarios/scenario.h"
@@ -234,6 +235,17 @@ static int suite_fits(const struct tb_plan *plan, char *why, size_t why_bytes)
     return 0;
 }
 
+// Who files pairing: laps expects intervals as narrow as that makes them.
+static int pairing_fits(const struct tb_plan *plan, char *why, size_t why_bytes)
+{
+    if (!plan->rounds.pair_laps || tb_rounds_paired(&plan->rounds))
+        return 0;
+    snprintf(why, why_bytes,
+             "'pairing: laps', but no two arms can share a process: that takes two in a cell with the same workers, on one node, "
+             "without a library or an environment of their own");
+    return -EINVAL;
+}
+
 static void rounds_lay_out(struct tb_plan *plan, const struct tb_plan_options *options)
 {
     const struct tb_postulate *postulate = plan->postulate;
@@ -272,6 +284,9 @@ int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, con
         .workers = (uint32_t)postulate->workers,
         .block_bytes = postulate->block_bytes,
         .many_nodes = postulate->laps_counted > 0,
+        .pair_laps = postulate->pair_laps,
+        .repeat_lost = postulate->repeat_lost,
+        .repeat_times = (uint32_t)postulate->repeat_times,
     };
     rounds_lay_out(plan, options);
     int error = arms_open(plan, why, why_bytes);
@@ -279,6 +294,8 @@ int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, con
         error = cell_open(plan, postulate->cells[i], options->smoke, why, why_bytes);
     if (!error)
         error = suite_fits(plan, why, why_bytes);
+    if (!error)
+        error = pairing_fits(plan, why, why_bytes);
     size_t processes = (size_t)plan->rounds.cells_count * plan->rounds.arms_count;
     if (!error) {
         plan->rounds.samples = calloc(processes * plan->rounds.kept, sizeof *plan->rounds.samples);

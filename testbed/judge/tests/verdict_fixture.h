@@ -70,7 +70,9 @@ static inline void world_run(struct world *w, uint32_t rounds, uint32_t blocks)
     for (uint32_t round = 0; round < rounds; round++)
         for (uint32_t cell = 0; cell < w->postulate.cells_count; cell++)
             for (uint32_t arm = 0; arm < w->postulate.arms_count; arm++, sample++) {
-                *sample = (struct tb_log_sample){cell, w->postulate.arms[arm].key, world_line(w, cell, arm, round, blocks)};
+                *sample = (struct tb_log_sample){.cell = cell,
+                                                 .arm = w->postulate.arms[arm].key,
+                                                 .line = world_line(w, cell, arm, round, blocks)};
                 cr_assert(sample->line);
             }
 }

@@ -28,8 +28,8 @@ static const json_t *row_next(const struct rows *rows, bool valid, size_t *i)
         const struct tb_log_sample *own = &rows->view->samples[(*i)++];
         const json_t *sample = own->line, *row;
         size_t r;
-        if (own->cell != rows->cell || strcmp(own->arm, rows->arm) || !json_is_object(tb_member(sample, "nodes")) ||
-            json_is_true(tb_member(sample, "valid")) != valid)
+        if (own->superseded || own->cell != rows->cell || strcmp(own->arm, rows->arm) ||
+            !json_is_object(tb_member(sample, "nodes")) || json_is_true(tb_member(sample, "valid")) != valid)
             continue;
         if (!rows->list)
             return sample;
