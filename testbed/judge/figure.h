@@ -15,7 +15,8 @@ struct tb_pair {
     size_t n;
 };
 
-// `metric`: by its name (metric.h). 0, -ENOMEM, or -ENODATA (why is a sentence): the cell or an
+// `metric`: by its name (metric.h). Times of two arms that took turns in one process in every round are those relative to the
+// process's first arm (time_rel): their ratios are those of turns. 0, -ENOMEM, or -ENODATA (why is a sentence): the cell or an
 // arm was not run, or the rounds of the two do not match.
 int tb_pair_load(const struct tb_log_view *view, const char *metric, const char *cell, const char *over, const char *under,
                  struct tb_pair *out, char *why, size_t why_bytes);
@@ -51,7 +52,8 @@ struct tb_part {
 int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, unsigned rules, double confidence,
                     struct tb_part *part);
 
-// The estimate of a pair of arms, or of one, and by rules 2 what is said beside it. 0, -ENOMEM, or -EINVAL: a round has no value.
+// The estimate of a pair of arms, or of one, and by rules 2 what is said beside it. 0, -ENOMEM, or -EINVAL: a round has no
+// value.
 int tb_figure_estimate(enum tb_stat stat, unsigned rules, const struct tb_pair *pair, double confidence, struct tb_figure *figure);
 
 // By rules 2: do the halves of the rounds differ, as a rank-sum test at 95 % says? Then halves[] are their estimates with

@@ -43,6 +43,10 @@
 //   gates         A prediction with `gate: true` is not counted in the run's verdict, unless all have it; falsified, it makes
 //                 the run invalid.
 //   A/A           The summary's table has 95 %.
+//
+// By either rules a ratio of time_ns of two arms that took turns in one process (the same `process` and a time_rel in both, in
+// every round) is that of their time_rel; and of samples that were taken again only the last attempt counts, but for the proof
+// gates.
 #ifndef TB_VERDICT_H
 #define TB_VERDICT_H
 

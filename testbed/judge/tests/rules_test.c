@@ -181,6 +181,25 @@ Test(rules, each_look_has_its_share_of_the_confidence)
     world_close(&w);
 }
 
+Test(rules, arms_that_took_turns_are_compared_by_turns)
+{
+    struct world w;
+    second_open(&w, 20);
+    world_pace(&w, 0, 1, 1.5, 0.1);
+    world_predict(&w, TB_CLAIM_GE, 1.2);
+    for (uint32_t round = 0; round < 20; round++)
+        for (uint32_t arm = 0; arm < 2; arm++) {
+            json_object_set_new(world_sample(&w, 0, arm, round), "time_rel", json_real(arm ? 1.1 : 1));
+            json_object_set_new(world_sample(&w, 0, arm, round), "process", json_integer(3));
+        }
+    world_judge(&w);
+    CLOSE(number_at(world_prediction(&w, 0), "estimate"), 1.1, 1e-12);
+    json_object_set_new(world_sample(&w, 0, 1, 7), "process", json_integer(2)); // not together in that round
+    world_judge(&w);
+    CLOSE(number_at(world_prediction(&w, 0), "estimate"), 1.5, 0.05);
+    world_close(&w);
+}
+
 Test(rules, more_rounds_help_only_what_is_open_and_can_be_decided)
 {
     struct world w;
