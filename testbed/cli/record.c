@@ -23,10 +23,12 @@ struct arguments {
     int count;
     const char *output;
     struct tb_forms forms; // of rejudge
+    bool samples;
 };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "where the draft goes (build/records/NNNN-slug-RUN.md)", 0},
+    {"samples", 's', NULL, 0, "with show: the log's lines, each sample as a JSON object (for jq)", 0},
     {0},
 };
 
@@ -57,6 +59,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->forms; return 0;
     case 'o': arguments->output = argument; return 0;
+    case 's': arguments->samples = true; return 0;
     case ARGP_KEY_ARG:
         if (form && arguments->count == form->words)
             return tb_cli_bad(state, "unexpected argument '%s' (see: locus record --help)", argument);
@@ -69,6 +72,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return tb_cli_bad(state, "locus record %s: %s", form ? form->action : forms[0].action, (form ? form : forms)->missing);
         if (form != forms && arguments->output)
             return tb_cli_bad(state, "--output is for draft: a record is filed as experiments/NNNN-slug.md, and shown here");
+        if (arguments->samples && strcmp(form->action, "show"))
+            return tb_cli_bad(state, "--samples is for show (locus record show --samples a1b2c3)");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -77,7 +82,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "The record of a run: what a person makes of it, beside the log that it is of.\v"
     "`show` writes what follows from the log, as Markdown: question, prediction against observation, arms, gates, environment. Any "
-    "run can be shown, a trial, too.\n\n"
+    "run can be shown, a trial, too. With --samples it writes the log's lines for other programs, as testbed/record/log.h lists them: a "
+    "JSON object a line, without hashes, whatever the log's version; as far as the log goes, if its run crashed.\n\n"
     "`draft` begins the record of an official run: verdict, log and last hash, and two empty sections, \"Interpretation\" and "
     "\"Next question\". Write them, then `file` the draft: it becomes experiments/NNNN-slug.md for good, a later one "
     "NNNN-slug.add1.md, and is entered in the ledger. What was changed in its head by hand is noticed, and refused.\n\n"
@@ -88,6 +94,7 @@ static const char documentation[] =
     "Examples:\n"
     "  locus record show a1b2c3\n"
     "  locus record rejudge --csv\n"
+    "  locus record show --samples a1b2c3 | jq 'select(.t == \"s\") | .time_ns'\n"
     "  locus record draft 0002 a1b2c3\n"
     "  editor build/records/0002-glibc-churn-a1b2c3.md\n"
     "  locus record file 0002 build/records/0002-glibc-churn-a1b2c3.md\n"
@@ -142,6 +149,35 @@ static int rejudge(const struct arguments *arguments)
     if (status == TB_EXIT_OK)
         status = tb_forms_write(&arguments->forms, tb_rejudge_doc(&store));
     tb_store_close(&store);
+    return status;
+}
+
+// What only the log's own form needs is left out.
+static bool is_of_the_run(const json_t *line)
+{
+    const char *type = tb_member_text(line, "t");
+    return strcmp(type, "cols") && strcmp(type, "round");
+}
+
+static int show_samples(const char *name)
+{
+    struct tb_log_view view;
+    char why[1024], path[4096];
+    if (tb_store_find(name, path, sizeof path, why, sizeof why) || tb_log_load(path, &view, why, sizeof why)) {
+        tb_error("%s", why);
+        return TB_EXIT_USAGE;
+    }
+    const struct tb_chain *chain = &view.chain;
+    bool failed = false;
+    for (size_t i = 0; i < chain->count && !failed; i++)
+        if (is_of_the_run(chain->entries[i].object))
+            failed = json_dumpf(chain->entries[i].object, stdout, JSON_COMPACT) || putchar('\n') == EOF;
+    int status = tb_cli_flush();
+    if (chain->broken_line && !chain->torn && !status) {
+        tb_error("%s:%zu: %s", view.path, chain->broken_line, chain->broken);
+        status = TB_EXIT_USAGE;
+    }
+    tb_log_view_close(&view);
     return status;
 }
 
@@ -228,13 +264,14 @@ static int with_run(const struct arguments *arguments)
 static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
-    const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT\nshow RUN\nrejudge [RUN]", documentation, children,
-                              NULL,    NULL};
+    const struct argp argp = {options,       parse,    "draft NNNN RUN\nfile NNNN DRAFT\nshow [--samples] RUN\nrejudge [RUN]",
+                              documentation, children, NULL,
+                              NULL};
     int status = tb_cli_parse(&argp, "record", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
     if (strcmp(arguments.words[0], "show") == 0)
-        return show(arguments.words[1]);
+        return arguments.samples ? show_samples(arguments.words[1]) : show(arguments.words[1]);
     if (strcmp(arguments.words[0], "rejudge") == 0)
         return rejudge(&arguments);
     status = strcmp(arguments.words[0], "file") == 0 ? tb_cli_clone("record file") : TB_EXIT_OK;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// chain: one line's hash covers its bytes and the hash of the line before, so it covers the file up to there. Whoever changes,
-// takes away, adds or moves a line must write every hash after it anew, and the last one is known elsewhere (the ledger, a
-// checkpoint).
+// chain: one line's hash covers its bytes, the lines without a hash before it, and the hash before those, so it covers the file up
+// to there. Whoever changes, takes away, adds or moves a line must write every hash after it anew, and the last one is known
+// elsewhere (the ledger, a checkpoint).
+//
+// A hash is as long as a third of a sample and cannot be compressed, and what is written together is lost together: one hash for all
+// samples of a round says no less than one for each, but where in the round a byte was changed.
 //
 // The hash has a fixed width and ends its line, so a line is cut into what is hashed and the hash by counting from its end, before
 // anything is parsed: no byte of the file, be it a blank or the case of a hexadecimal digit, can change unnoticed.
@@ -33,26 +36,33 @@ enum {
 
 int tb_chain_line(struct tb_hash *head, const json_t *object, char **line, size_t *bytes)
 {
+    return tb_chain_group(head, "", 0, object, line, bytes);
+}
+
+int tb_chain_group(struct tb_hash *head, const char *rows, size_t rows_bytes, const json_t *object, char **lines, size_t *bytes)
+{
     if (!json_is_object(object) || json_object_size(object) == 0 || json_object_get(object, "h"))
         return -EINVAL;
     struct tb_hash next;
-    char hex[TB_HASH_TEXT];
     char *text = json_dumps(object, JSON_COMPACT);
-    if (!text)
-        return -ENOMEM;
-    size_t hashed = strlen(text) - 1; // up to the closing brace
-    int error = tb_hash_behind(head, text, hashed, &next), length = -1;
-    if (!error) {
-        tb_hash_text(&next, hex);
-        text[hashed] = '\0';
-        length = asprintf(line, "%s%s%s%s\n", text, tail_begin, hex, tail_end);
-        error = length < 0 ? -ENOMEM : 0;
+    size_t hashed = rows_bytes + (text ? strlen(text) - 1 : 0); // up to the closing brace
+    char *all = text ? malloc(hashed + TAIL_BYTES + sizeof "\n") : NULL;
+    int error = all ? 0 : -ENOMEM;
+    if (all) {
+        memcpy(all, rows, rows_bytes);
+        memcpy(all + rows_bytes, text, hashed - rows_bytes);
+        error = tb_hash_behind(head, all, hashed, &next);
     }
     free(text);
-    if (error)
+    if (error) {
+        free(all);
         return error;
+    }
+    char hex[TB_HASH_TEXT];
+    tb_hash_text(&next, hex);
+    *bytes = hashed + (size_t)sprintf(all + hashed, "%s%s%s\n", tail_begin, hex, tail_end);
+    *lines = all;
     *head = next;
-    *bytes = (size_t)length;
     return 0;
 }
 
@@ -106,61 +116,85 @@ static bool follows(const struct tb_hash *before, const char *line, size_t lengt
     return tb_hash_behind(before, line, length - TAIL_BYTES, &computed) == 0 && memcmp(&computed, claimed, sizeof computed) == 0;
 }
 
-// A line with a wrong hash may directly follow another line of the file: the number of that line, or 0.
-static size_t predecessor(const char *data, const char *end, const char *line, size_t length, const struct tb_hash *claimed)
+// Lines with a wrong hash may directly follow another line of the file: the number of that line, or 0.
+static size_t predecessor(const char *data, const char *end, const char *lines, size_t length, const struct tb_hash *claimed)
 {
     const char *next;
     size_t number = 1;
     for (const char *other = data; other < end && (next = line_end(other, end)); other = next + 1, number++) {
         struct tb_hash before;
-        if (hash_claimed(other, (size_t)(next - other), &before) && follows(&before, line, length, claimed))
+        if (hash_claimed(other, (size_t)(next - other), &before) && follows(&before, lines, length, claimed))
             return number;
     }
     return 0;
 }
 
-static void broken(struct tb_chain *chain, const char *what, size_t number)
+static void broken(struct tb_chain *chain, size_t behind, const char *what, size_t number)
 {
-    chain->broken_line = chain->count + 1;
+    chain->broken_line = chain->count + 1 + behind;
     snprintf(chain->broken, sizeof chain->broken, what, number);
 }
 
-static int line_take(struct tb_chain *chain, const char *data, const char *end, struct tb_hash *head)
+static int line_take(struct tb_chain *chain, const char *line, size_t length, bool array, const struct tb_hash *head)
 {
-    const char *line = data + chain->bytes, *newline = line_end(line, end);
-    struct tb_hash claimed;
-    chain->torn = !newline;
-    if (!newline) {
-        broken(chain, "cut off: the file ends within this line", 0);
-        return 0;
-    }
-    size_t length = (size_t)(newline - line);
-    if (!hash_claimed(line, length, &claimed)) {
-        broken(chain, "changed: it does not end with its hash", 0);
-        return 0;
-    }
-    if (!follows(head, line, length, &claimed)) {
-        size_t before = predecessor(data, end, line, length, &claimed);
-        broken(chain,
-               before ? "out of order: it was written right after what is now line %zu"
-                      : "changed, or what was before it is missing: its hash is wrong",
-               before);
-        return 0;
-    }
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    if (!json_is_object(object)) {
-        json_decref(object);
-        broken(chain, "no JSON object, though its hash is right", 0);
-        return 0;
+    int error = 0;
+    if (array ? json_is_array(object) : json_is_object(object)) {
+        json_object_del(object, "h");
+        error = tb_chain_add(chain, object, head, length + 1);
+    } else {
+        broken(chain, 0, array ? "no JSON array, though its hash is right" : "no JSON object, though its hash is right", 0);
     }
-    json_object_del(object, "h");
-    int error = tb_chain_add(chain, object, &claimed, length + 1);
     json_decref(object);
+    return error;
+}
+
+// Behind the entries there are `rows` lines without a hash, and one with: do they follow? If not, the chain is broken.
+static bool group_follows(struct tb_chain *chain, const char *data, const char *end, const char *last, size_t rows,
+                          const struct tb_hash *head, struct tb_hash *claimed)
+{
+    const char *first = data + chain->bytes, *newline = line_end(last, end);
+    if (!hash_claimed(last, (size_t)(newline - last), claimed)) {
+        broken(chain, rows, "changed: it does not end with its hash", 0);
+        return false;
+    }
+    size_t length = (size_t)(newline - first);
+    if (follows(head, first, length, claimed))
+        return true;
+    size_t before = predecessor(data, end, first, length, claimed);
+    if (before)
+        broken(chain, 0, "out of order: it was written right after what is now line %zu", before);
+    else if (rows)
+        broken(chain, 0, "this line or one up to line %zu was changed, or what was before it is missing: the hash there is wrong",
+               chain->count + 1 + rows);
+    else
+        broken(chain, 0, "changed, or what was before it is missing: its hash is wrong", 0);
+    return false;
+}
+
+static int group_take(struct tb_chain *chain, const char *data, const char *end, bool groups, struct tb_hash *head)
+{
+    const char *line = data + chain->bytes, *last = line, *newline;
+    size_t rows = 0;
+    for (; (newline = last < end ? line_end(last, end) : NULL) && groups && *last == '['; last = newline + 1)
+        rows++;
+    chain->torn = !newline;
+    if (!newline)
+        broken(chain, 0, rows ? "cut off: the file ends before the hash of this line" : "cut off: the file ends within this line",
+               0);
+    struct tb_hash claimed;
+    if (!newline || !group_follows(chain, data, end, last, rows, head, &claimed))
+        return 0;
+    int error = 0;
+    for (; !error && !chain->broken_line && line <= last; line = newline + 1) {
+        newline = line_end(line, end);
+        error = line_take(chain, line, (size_t)(newline - line), line < last, &claimed);
+    }
     *head = claimed;
     return error;
 }
 
-int tb_chain_load(const char *path, struct tb_chain *out)
+static int load(const char *path, bool groups, struct tb_chain *out)
 {
     struct tb_hash head = {{0}};
     char *data;
@@ -170,11 +204,21 @@ int tb_chain_load(const char *path, struct tb_chain *out)
     if (error)
         return error;
     while (!error && !out->broken_line && out->bytes < bytes)
-        error = line_take(out, data, data + bytes, &head);
+        error = group_take(out, data, data + bytes, groups, &head);
     free(data);
     if (error)
         tb_chain_close(out);
     return error;
+}
+
+int tb_chain_load(const char *path, struct tb_chain *out)
+{
+    return load(path, false, out);
+}
+
+int tb_chain_load_groups(const char *path, struct tb_chain *out)
+{
+    return load(path, true, out);
 }
 
 // --- journal --------------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// chain: JSON Lines in which every line carries the hash of all before it.
+// chain: JSON Lines in which a hash covers all lines before it.
 //
-//     {"t":"hdr", ... ,"h":"<64 hex>"}\n        h_k = SHA-256(h_(k-1) || the line's bytes before `,"h":`), h_(-1) = 32 zero bytes
+//     {"t":"hdr", ... ,"h":"<64 hex>"}\n
+//     [0,12,7.5]\n
+//     {"t":"round","rows":1,"h":"<64 hex>"}\n
 //
-// Raw bytes are hashed, so no canonical form of JSON is needed, and whoever has sha256sum can check a file. The hash is the last
-// member of its line. A file is only ever appended to, by a journal (below).
-// Functions of chains are pure: any thread.
+// A line without a hash begins with '[': it is an array. The hash of the k-th line that has one is
+// h_k = SHA-256(h_(k-1) || the lines without a hash before it, newlines included || its own bytes before `,"h":`), h_(-1) = 32 zero
+// bytes. In a ledger and in a log of version 1 every line has one. The hash is the last member of its line. Raw bytes are hashed, so
+// no canonical form of JSON is needed, and whoever has sha256sum can check a file. In any POSIX shell, this names each line whose
+// hash is wrong, and prints nothing when all are right:
+//
+//     check() {
+//         before=$(printf %064d 0) rows=
+//         while IFS= read -r line; do
+//             case $line in '['*) rows="$rows$line
+//     " && continue ;; esac
+//             hash=$({ printf %s "$before" | tr a-f A-F | basenc --base16 -d
+//                 printf %s "$rows${line%,\"h\":*}"; } | sha256sum | cut -c 1-64)
+//             [ "$line" = "${line%,\"h\":*},\"h\":\"$hash\"}" ] || printf '%s\n' "$line"
+//             before=$hash rows=
+//         done
+//         [ -z "$rows" ] || printf %s "$rows"
+//     }
+//     check <LOG
+//
+// A file is only ever appended to, by a journal (below). Functions of chains are pure: any thread.
 #ifndef TB_CHAIN_H
 #define TB_CHAIN_H
 
@@ -20,15 +40,19 @@
 // becomes the one after. *line is malloc'd. 0, -ENOMEM, -EINVAL (not an object, an empty one, or it has an "h").
 int tb_chain_line(struct tb_hash *head, const json_t *object, char **line, size_t *bytes);
 
+// The same behind lines without a hash: `rows` are their bytes, each line an array that ends with a newline. *lines is all of them.
+int tb_chain_group(struct tb_hash *head, const char *rows, size_t rows_bytes, const json_t *object, char **lines, size_t *bytes);
+
 struct tb_chain_entry {
-    json_t *object;         // owned by the chain; without "h"
-    struct tb_hash head;    // after this line
+    json_t *object;         // owned by the chain; without "h". Of a line without a hash it is an array
+    struct tb_hash head;    // after this line, or after the one whose hash covers it
     size_t offset;          // of the line in the file
 };
 
-// A file as far as its chain holds. `broken_line` (from 1; 0: all is well) is the first line that is not what was written:
-// changed, missing before it, out of order, cut off or no JSON; `broken` says so in words. `torn`: the file ends within that line,
-// as a crash leaves it.
+// A file as far as its chain holds, one entry a line. `broken_line` (from 1; 0: all is well) is the first line that is not what was
+// written: changed, missing before it, out of order, cut off or no JSON; `broken` says so in words. Where a hash covers several
+// lines and is wrong, it is the first of them, or one that has no form at all. `torn`: the file ends within that line or before the
+// hash that covers it, as a crash leaves it.
 struct tb_chain {
     struct tb_chain_entry *entries;
     size_t count;
@@ -39,8 +63,9 @@ struct tb_chain {
 };
 
 // Reads the file. 0 also when the chain is broken (see broken_line), -errno when it cannot be read at all. An empty file is a
-// chain of no entries.
+// chain of no entries. tb_chain_load() takes a line without a hash for a broken one, tb_chain_load_groups() does not.
 int tb_chain_load(const char *path, struct tb_chain *out);
+int tb_chain_load_groups(const char *path, struct tb_chain *out);
 void tb_chain_close(struct tb_chain *chain);
 
 // For who appends to what was read: one more entry, a line of `bytes` bytes. Takes a reference to `object`. 0 or -ENOMEM.

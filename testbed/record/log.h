@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// log: the complete raw data of one run, one JSON object a line, appended durably between rounds (chain.h).
+// log: the complete raw data of one run, lines of JSON that are appended durably between rounds (chain.h).
 //
 //     logs/HOST/NNNN-slug/YYYYMMDDTHHMMSSZ-RRRRRR.jsonl       RRRRRR: 6 hex digits; run id = "NNNN-YYYYMMDDTHHMMSSZ-RRRRRR"
 //
 // Line by line ("t" tells what it is; a member without a value is null, never left out, but by logs older than the member):
-//   hdr     v 1, run, nonce (32 hex), kind "official" | "trial" | "smoke", or the command ("eval", ...: run/measured.h), time
+//   hdr     v 2, run, nonce (32 hex), kind "official" | "trial" | "smoke", or the command ("eval", ...: run/measured.h), time
 //           (ISO 8601, UTC), emulated|null (the guest's name), postulate|null {path, sha256, commit|null}, experiment|null
 //           {id, slug, question, reproduces|null, suite|null {version, sha256} (suite.h)}, measured|null, design {rounds,
 //           block_rounds, looks|null [rounds] (stats/looks.h), seed, block_bytes, dispatch, workers (of many nodes: of each),
@@ -40,11 +40,20 @@
 //           (verdict.h), aa [{cell, arms, estimate, low, high, confidence}], positive_control|null, verdict, why|null
 //   seal    lines (with this one), status "complete" | "stopped", why|null
 //
+// In a log of version 1 each sample is such a line, with a hash. In one of version 2, as logs are written now, it is a row of
+// values (rows.h), and a round's rows are covered by the hash of the line that ends it, so that a change is located to a round:
+//   cols    shape (0, 1, ...: its number), of [PATH or [PATH, VALUE]] (rows.h): before the first row of the shape
+//   [K, ..] a sample of shape K
+//   round   rows (how many this round has)
+// Readers see the same samples in both; `locus record show --samples RUN` prints them as lines of version 1, without hashes.
+//
 // A log without a seal is a run that crashed: it stays, and is counted as such.
 #ifndef TB_LOG_H
 #define TB_LOG_H
 
 #include "testbed/record/chain.h"
+
+#define TB_LOG_VERSION 2 // of new logs
 
 struct tb_log;
 
@@ -52,7 +61,8 @@ struct tb_log;
 // file is durably there and empty. 0 or -errno.
 int tb_log_create(struct tb_log **out, const char *path, const json_t *header);
 
-// Adds a line to those of the current round, in memory. 0 or -ENOMEM.
+// Adds a line to those of the current round, in memory; a sample as a row, where the header says "v":2. 0, -ENOMEM, -EINVAL (no
+// object, or one that has an "h"; a sample with a dot in the name of a member of its own).
 int tb_log_add(struct tb_log *log, const json_t *object);
 
 // Makes the added lines durable, in one append. 0 or -errno.
@@ -67,11 +77,12 @@ const char *tb_log_engine(const struct tb_log *log);
 struct tb_log_sample {
     size_t cell;
     const char *arm;
-    json_t *line;               // the chain's
+    json_t *line;               // the chain's, as it was added
     bool superseded;            // a later attempt of its round and cell counts in its place
 };
 
-// A log in memory, for those who read it. The parts point into the chain.
+// A log in memory, for those who read it. The parts point into the chain, which has one entry a line; that of a row is its
+// sample.
 struct tb_log_view {
     struct tb_chain chain;
     char path[4096];
@@ -91,8 +102,8 @@ const char *tb_log_emulated(const struct tb_log_view *view);
 // A number of a sample by its path. NAN: there is none; or it is a counter's that had the hardware for a part of its time only.
 double tb_log_number(const json_t *sample, const char *path);
 
-// Samples of one cell and arm that count, in the order of the rounds: `member` ("time_ns", "outstanding_high", ...) as doubles; NAN
-// for a sample that is not valid. *values is malloc'd. 0 or -errno.
+// Samples of one cell and arm that count, in the order of the rounds: `member` ("time_ns", "outstanding_high", ...) as doubles;
+// NAN for a sample that is not valid. *values is malloc'd. 0 or -errno.
 int tb_log_values(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double **values, size_t *count);
 
 #endif

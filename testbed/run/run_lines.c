@@ -18,6 +18,7 @@
 #include "testbed/host/environment.h"
 #include "testbed/host/host.h"
 #include "testbed/measure/contender.h"
+#include "testbed/record/log.h"
 #include "testbed/serving/keep.h"
 #include "testbed/serving/shape.h"
 #include "testbed/workload/suite.h"
@@ -234,7 +235,7 @@ json_t *tb_line_header(const struct tb_line_head *head, const struct tb_rounds *
 {
     const struct tb_json_member members[] = {
         {"t", json_string("hdr")},
-        {"v", json_integer(1)},
+        {"v", json_integer(TB_LOG_VERSION)},
         {"run", json_string(head->run)},
         {"nonce", json_string(head->nonce)},
         {"kind", json_string(head->kind)},

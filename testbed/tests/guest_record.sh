@@ -89,7 +89,8 @@ holds it_says_what_stays "$(remark killed)" grep -q "^locus: guest: .*$ledger" "
 holds it_is_not_started_again "$(remark killed)" eval "grep -q 'not started again' '$scratch/killed.err' &&
     [ \$(grep -c ' try (' '$scratch/killed.err') -eq $((tries + 1)) ]"
 holds its_run_is_opened_and_not_closed "$(entries)" test "$(entries)" = 'ledger, postulate 0003, open'
-holds its_log_has_come_so_far "$log: $(wc -l <"$log")" jq -es '.[0].t == "hdr" and .[1].t == "s"' "$log"
+holds its_log_has_come_so_far "$log: $(wc -l <"$log")" jq -es '.[0].t == "hdr" and .[1].t == "s"' \
+    <("$LOCUS" record show --samples "$log")
 prints its_run_has_crashed 0 '1 host, 1 run (0 sealed, 1 crashed), .*: all is well' "$LOCUS" verify
 
 # --- the next one, and a clock that is off -------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ mkdir "$scratch/ours" && cp -a postulates "$scratch/ours/" && cd "$scratch/ours"
 packet smoke build/logs
 why=
 check its_counts_are_there jq -es '[.[] | select(.t == "s")] | length == 8 and all(.[]; .valid and .allocated == .freed)' \
-    build/logs/guest-packet/0003-*/*.jsonl
+    <("$LOCUS" record show --samples build/logs/guest-packet/0003-*/*.jsonl)
 if [ $official = yes ]; then
     packet official logs
     why=

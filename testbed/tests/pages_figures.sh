@@ -4,7 +4,7 @@
 #
 # pages_figures.sh [FOLDER]: do README.md, testbed/measure/nodes/README.md, experiments/README.md and experiments/corrections.md
 # agree with the sealed logs? Every figure in one of these forms is compared, digit by digit, with the log of the record beside
-# it: with its samples, by independent arithmetic, or with its sealed verdicts. One line a case.
+# it: with its samples, by independent arithmetic, or with its sealed verdicts. One line a case. LOCUS=path/to/locus.
 #
 #   | times as fast as `X` | record | WORKLOAD ...         X's time over that of the row's contender: Hodges-Lehmann over the pairs
 #                                                         of all rounds, with its 95 % interval where one is printed
@@ -18,6 +18,7 @@
 # 0018.add1 is experiments/0018-*.add1.md, which names the log. A row's contender and cell are its words: `dpdk-stack`, one byte,
 # four workers on futexes. "-" is for what the record does not have. A row says the record's verdict as well.
 set -u
+: "${LOCUS:?LOCUS must name the program}"
 repository=$(realpath "$(dirname "$0")/../..")
 pages=$(realpath "${1:-$repository}")
 . "$(dirname "$0")/cases.bash"
@@ -56,7 +57,7 @@ digest() {
     *) record=$(compgen -G "experiments/$1-*.md" | grep -v '\.add[0-9]*\.md$') ;;
     esac
     log=$(grep -m 1 -o 'logs/[^`]*\.jsonl' "${record:-/dev/null}") || return
-    jq -cn --arg verdict "$(sed -n 's/^\*\*Verdict: \([a-z-]*\).*/\1/p' "$record" | head -n 1)" '
+    "$LOCUS" record show --samples "$log" | jq -cn --arg verdict "$(sed -n 's/^\*\*Verdict: \([a-z-]*\).*/\1/p' "$record" | head -n 1)" '
         reduce inputs as $l ({samples: []};
             if $l.t == "hdr" then .arms = $l.arms | $l.design as $d | .cells = [$l.cells[]
                 | {name: (.name // .workload + "/" + .touch), workload, touch, blocks_peak, dispatch: (.dispatch // $d.dispatch),
@@ -64,7 +65,7 @@ digest() {
             elif $l.t == "s" then .samples += [$l | select(.valid)
                 | {round: "\(.block)/\(.round)", cell, arm, time: .time_ns, held: .outstanding_high, remote: .remote_touch_ratio}]
             elif $l.t == "sum" then .predictions = $l.predictions
-            else . end) | .verdict = $verdict' "$log" >"$out"
+            else . end) | .verdict = $verdict' >"$out"
 }
 
 asks() { # RECORD FILTER ARGUMENT...: the filter's lines

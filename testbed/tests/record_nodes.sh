@@ -59,7 +59,7 @@ plan no_such_workload "^refused cell 'nothing/full': there is no such workload$"
 # --- what a host does not meet -------------------------------------------------------------------------------------------------
 
 log() { sed -n 's/^log //p' "$scratch/out"; }
-lines() { jq -es "$1" "$(log)"; }
+lines() { "$LOCUS" record show --samples "$(log)" | jq -es "$1"; }
 plan a_trace_is_missed \
     "^unmet unmeasurable-on-host: needs traces, and there is no azure-conv: set LOCUS_TRACES to the folder that has Azure" \
     many home-steered azure-conv/line traces
@@ -107,7 +107,7 @@ trial() { # name, pattern, command...: a trial's output stays in $scratch/NAME, 
     cp "$scratch/out" "$scratch/$name"
     log=$(sed -n 's/^log //p' "$scratch/out")
 }
-entries() { jq -es "$1" "$log"; }
+entries() { "$LOCUS" record show --samples "$log" | jq -es "$1"; }
 trial trial_on_hardware 0 '^verdict ' "$LOCUS" run 0002 --rounds 6
 hardware=$log
 holds hardware_is_not_called_a_guest "$(grep -i guest "$scratch/trial_on_hardware")" \

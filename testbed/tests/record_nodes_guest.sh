@@ -79,7 +79,7 @@ for case in steered:0 crossing:1; do
         .nodes.os == [0, 1] and
         .remote_touch_ratio == '"${case#*:}"' and (.nodes.homes | map(.node) == [0, 1] and all(.[]; .allocated == .freed)) and
         (.nodes.before | all(.[]; .granted == "bind" and .elsewhere == 0 and .numa_maps == true)))' \
-        "$log"
+        <("$LOCUS" record show --samples "$log")
 done
 
 said a_run_says_where_it_was_made run '^guest   made in an emulated guest \(n2\): counts, no times$'

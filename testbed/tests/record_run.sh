@@ -36,7 +36,7 @@ check a-refused-run-leaves-nothing [ ! -e logs ]
 if locus 0 run 0002 --rounds 6 --seed 5; then
     cp "$scratch/out" "$scratch/trial"
     log=$(sed -n 's/^log //p' "$scratch/trial")
-    lines() { jq -es "$1" "$log"; }
+    lines() { "$LOCUS" record show --samples "$log" | jq -es "$1"; }
     why="the table lacks a line"
     check trial-prints-verdict-log-and-checkpoint eval "grep -q '^P1 ' '$scratch/trial' && grep -q '^verdict ' '$scratch/trial' &&
         grep -q '^checkpoint test-host [0-9]* [0-9a-f]\{64\}$' '$scratch/trial'"
@@ -53,24 +53,14 @@ if locus 0 run 0002 --rounds 6 --seed 5; then
     check samples-hold-what-was-measured lines \
         '[.[] | select(.t == "s")] | all(.[]; .valid and .ran and .time_ns > 0 and .allocated == .freed)'
     check order-is-random lines '[.[] | select(.t == "s" and .pos == 0) | .arm] | unique | length > 1'
-    check seal-counts-the-lines lines 'length == .[-1].lines and .[-1].status == "complete"'
-    hash_of_line() { # number, hash before
-        local line bytes
-        line=$(sed -n "$1p" "$log")
-        bytes=${line%,\"h\":\"*}
-        # shellcheck disable=SC2059 # the hash before becomes raw bytes
-        { printf "$(sed 's/../\\x&/g' <<<"$2")"; printf '%s' "$bytes"; } | sha256sum | cut -d ' ' -f 1
-    }
-    chained() { # by sha256sum, as anybody could
-        local before n h
-        before=$(printf '0%.0s' {1..64})
-        for n in $(seq "$(wc -l <"$log")"); do
-            h=$(sed -n "$n"'s/.*,"h":"\([0-9a-f]*\)"}$/\1/p' "$log")
-            [ "$(hash_of_line "$n" "$before")" = "$h" ] || { echo "line $n"; return 1; }
-            before=$h
-        done
-    }
+    check seal-counts-the-lines eval "[ \$(tail -n 1 '$log' | jq 'select(.status == \"complete\").lines') = \$(wc -l <'$log') ]"
+    eval "$(sed -n '/^\/\/     check() {$/,/^\/\/     }$/s|^//     ||p' "$REPO/testbed/record/chain.h" | sed '1s/check/sums/')"
+    chained() { [ "$(sums <"$log" | cut -c 1-80 | tee "$scratch/sums" | wc -l)" = 0 ] || { cat "$scratch/sums"; return 1; }; }
     check chain-agrees-with-sha256sum chained
+    damaged() { ! diff <(sed "$1" "$log" | sums) /dev/null >/dev/null; }
+    check sha256sum-finds-a-changed-row eval "grep -q '^\[' '$log' && damaged '0,/^\[0,/s//[0,1/'"
+    check sha256sum-finds-a-row-that-is-gone damaged '0,/^\[0,.*/{//d}'
+    check sha256sum-finds-rows-without-an-end damaged '/^{"t":"round"/,$d'
     ledger=build/logs/test-host/ledger.jsonl
     check ledger-opened-before-and-closed-after eval "jq -es 'map(.t) == [\"ledger\", \"postulate\", \"open\", \"close\"]' $ledger"
     head=$(jq -r 'select(.t == "close").log_head' $ledger)
@@ -95,7 +85,7 @@ counted_predictions() {
 if ! "$LOCUS" counters --json | jq -e '.counters[] | select(.name == "page_faults") | .why == null' >/dev/null; then
     skip counters-in-a-run "this host counts no page faults"
 elif counted_predictions; then
-    lines() { jq -es "$1" "$counted"; }
+    lines() { "$LOCUS" record show --samples "$counted" | jq -es "$1"; }
     judged() { grep -E "^$1 " "$scratch/counted" | grep "$2"; }
     why=
     check counted-header-names-each-counter-and-why-not lines \
@@ -127,7 +117,8 @@ if [ -x "$deny" ] && "$deny" EPERM perf_event_open -- true; then
     check refused-counters-do-not-stop-a-run "$deny" EPERM perf_event_open -- "$LOCUS" run 0002 --smoke
     newest=$(ls -t build/logs/test-host/*/*.jsonl | head -n 1)
     check refused-counters-say-why jq -es '(.[0].counters.counters | map(select(.kind == "software")) |
-        all(.[]; .why | contains("EPERM"))) and ([.[] | select(.t == "s")] | all(.[]; .valid and .counters == {}))' "$newest"
+        all(.[]; .why | contains("EPERM"))) and ([.[] | select(.t == "s")] | all(.[]; .valid and .counters == {}))' \
+        <("$LOCUS" record show --samples "$newest")
 else
     skip refused-counters-do-not-stop-a-run "no seccomp filter can be set here"
 fi

@@ -57,7 +57,7 @@ holds "the last line says which to use" "$(tail -n 1 "$scratch/first")" grep -q 
     >"$scratch/first" 2>"$err"
 holds "a trap's fault is in its log, and nothing else of what it did" "another line" jq -es '[.[] | select(.t == "s" and .invalid)]
     | length == 1 and (.[0] | .valid and .time_ns == null and (.serving | .faults == 1 and (del(.faults) | all(. == null))))' \
-    "$scratch/trap.jsonl"
+    <("$LOCUS" record show --samples "$scratch/trap.jsonl")
 refused "a request beyond the pool has its file and line" \
     'sample.csv:[0-9]*: the request needs [0-9]* tokens, and the pool has 1024' sample --pool 1024t
 refused "an unknown word in a cell is named" "'watermrk5' is no touch mode or setting" azure-conv/serve/16t/watermrk5
@@ -136,7 +136,7 @@ holds "its claims get verdicts; who knows the future is nobody's rival" "$(grep 
 log=$scratch/tree/$(sed -n 's/^log //p' "$out")
 says "the log has exact hits, and nothing that was not counted" \
     '[inputs | select(.t == "s") | select(.arm == "A").serving] | length == 6 and (unique | length) == 1 and
-     (.[0] | keys) == ["hit_ratio", "requests"]' "$log"
+     (.[0] | keys) == ["hit_ratio", "requests"]' <("$LOCUS" record show --samples "$log")
 try() { # name, word
     tried run 9401 -q
     holds "$1" "$(cat "$err")" grep -q "$2" "$err"

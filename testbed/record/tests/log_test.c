@@ -224,7 +224,7 @@ Test(record_log, valid_chains_that_no_run_writes_are_no_logs)
         {{"hdr", "s", "after", "s"}, 1, ":4: not a log: a line of type 's'"},
         {{"hdr", "sum", "sum"}, 1, ":3: not a log: a line of type 'sum'"},
         {{"hdr", "s", "comment"}, 1, ":3: not a log: a line of type 'comment'"},
-        {{"hdr", "s"}, 2, ":1: not a log of version 1"},
+        {{"hdr", "s"}, 3, ":1: not a log of version 1 or 2"},
         {{"hdr", "s", "seal"}, 1, ":3: the seal is for another number of lines than 3"},
         {{NULL}, 1, ":1: not a log: the file is empty"},
     };

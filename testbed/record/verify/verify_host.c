@@ -366,7 +366,7 @@ static void commits_take(struct verify_run *run, const struct tb_chain *chain)
 static void log_check(struct verify *verify, struct verify_host *host, struct verify_run *run)
 {
     struct tb_chain chain;
-    int rc = tb_chain_load(run->log, &chain);
+    int rc = tb_chain_load_groups(run->log, &chain);
     if (rc) {
         unreadable(verify, host, run, rc);
         return;

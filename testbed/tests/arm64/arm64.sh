@@ -6,8 +6,9 @@
 # and takes ten minutes. Emulation on x86 keeps x86's memory order, so reorderings of an Arm processor do not show here; the
 # litmus programs under ThreadSanitizer test those.
 #
-# Needs gcc-aarch64-linux-gnu; without it everything is skipped.
+# Needs gcc-aarch64-linux-gnu; without it everything is skipped. LOCUS=path/to/locus, of this machine.
 set -u
+: "${LOCUS:?LOCUS must name the program}"
 cd "$(dirname "$0")/../../.." || exit 2
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN
 compiler=aarch64-linux-gnu-gcc
@@ -61,7 +62,7 @@ if in_guest 300 "$build/locus" run 0005 --smoke && grep -q '^log ' "$scratch/out
         jq -es --arg name "$1" --argjson ratio "$2" '[.[0].arms[] | select(.name | startswith($name)) | .key] as $keys |
             [.[] | select(.t == "s" and (.arm | IN($keys[])))] |
             length > 0 and all(.[]; .valid and .remote_touch_ratio == $ratio)' \
-            "$log" >"$scratch/jq"
+            <("$LOCUS" record show --samples "$log") >"$scratch/jq"
     }
     if remote home-steered 0; then pass "flagship: home-steered touches nothing remote"; else fail "flagship" "see $log"; fi
     if remote cross-node 1; then pass "flagship: cross-node touches nothing local"; else fail "flagship" "see $log"; fi

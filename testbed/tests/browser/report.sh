@@ -126,7 +126,7 @@ check "the page is written" "locus report failed" "$LOCUS" report "${roots[@]}" 
 cp "$here/report_probe.html" "$out/probe.html"
 sed 's/<details/<details open=""/g' "$out/report.html" >"$out/open.html"
 find "$@" -name '*.jsonl' ! -name ledger.jsonl | while IFS= read -r log; do
-    jq -c --arg file "$log" '. + {file: $file}' "$log"
+    "$LOCUS" record show --samples "$log" | jq -c --arg file "$log" '. + {file: $file}'
 done >"$out/all.jsonl"
 expected >"$out/expected.json"
 
