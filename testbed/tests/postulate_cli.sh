@@ -158,7 +158,8 @@ expect it_runs_without_a_line_of_code 0 'P1      glibc pays a quarter (hl_ratio(
 log=$(sed -n 's/^log //p' "$scratch/out")
 if head -n 1 "$log" | jq -e '.experiment.question == "Does it run as it is?" and .experiment.suite == null and
     .design.dispatch == "inline" and (.arms | map(.name)) == ["locus", "null", "locus"]' >/dev/null &&
-    jq -se 'map(select(.t == "sum"))[0].predictions[0].claim == "glibc pays a quarter"' "$log" >/dev/null; then
+    "$LOCUS" record show --samples "$log" |
+        jq -se 'map(select(.t == "sum"))[0].predictions[0].claim == "glibc pays a quarter"' >/dev/null; then
     pass and_its_log_says_the_design
 else
     fail and_its_log_says_the_design "$(head -n 1 "$log" | cut -c 1-300)"

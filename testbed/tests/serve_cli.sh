@@ -121,8 +121,9 @@ most='id: P1, metric: hit_ratio, cell: turns/keep/3000b, stat: max'
 postulate() { # cells, arms
     sed "s/\"NNNN\"/\"9401\"/; s/^title:.*/title: Kept/; s/^requires:.*/requires: []/
          s/^arms:.*/arms: {$2}/; s|^cells:.*|cells: [$1]|
-         s/rounds: 20/rounds: 6/; s/laps: 20/laps: 1/; s/dispatch: spin/dispatch: inline/; s/^gates:.*/gates: []/
-         s/^prior:.*/prior: nothing/
+         s/rounds: \[30, 600\]/rounds: 6/; s/laps: 100/laps: 1/; s/dispatch: spin/dispatch: inline/; s/^gates:.*/gates: []/
+        s/^prior:.*/prior: nothing/
+        s/^pilot:.*/pilot: none/
          s|^  - {id: P1.*|  - {$most, arm: A, op: \"<\", value: 0.9, unit: ratio}\n\
   - {id: P2, metric: hit_ratio, cell: \"*\", stat: hl_ratio(*/A), op: within, value: [1.05, 1.5], unit: x}|" \
         testbed/postulate/TEMPLATE.md >"$scratch/tree/postulates/9401-kept.md"
