@@ -29,7 +29,7 @@ serve serve cells serve sample --strategies paged -q --json
 advise advise machine advise --workload churn-touch --json
 list list experiments postulate list --json
 verify verify findings verify --logs '$scratch/logs' --json
-rejudge rejudge predictions record rejudge 4cfbfd --json
+record rejudge predictions record rejudge 4cfbfd --json
 scoreboard scoreboard tables report standings --host milan-vm --json
 compare compare postulates report compare --json 0005
 report eval cells report --json '$scratch/eval.jsonl'
