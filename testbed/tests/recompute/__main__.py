@@ -11,7 +11,7 @@ import collections, copy, glob, hashlib, itertools, json, math, os, statistics, 
 import yaml
 from predictions import (SURVIVED, FALSIFIED, OPEN, UNMEASURABLE, UNSTABLE, NOISE, BETWEEN, SAME, TIMES, Run, is_ratio, is_exact,
                          places, claim, prediction_of, predicted)
-from stats import estimate, logs, quantile, resampled
+from stats import Figure, estimate, logs, quantile, resampled
 
 PROOFS = (("allocated == freed", "allocated", "freed"), ("pushed == drained", "pushed", "drained"),
           ("touched == expected", "touched_bytes", "touched_bytes_expected"))
@@ -48,7 +48,7 @@ def aa_table(run, confidence):
         if series:
             f = estimate("hl_ratio", series, confidence)
             rows.append({"cell": run.cells[cell], "arms": y + "/" + x, "estimate": f.estimate, "low": f.low, "high": f.high,
-                         "confidence": f.achieved})
+                         "confidence": f.achieved or None})
     return rows
 
 def noisy_cells(run, gate):
@@ -112,10 +112,12 @@ def control(run):
     for y, x in itertools.product(run.names, run.names):
         name, _, percent = run.names[y].partition("@delay:")
         if percent and run.names[x] == name and not run.emulated:
-            found = [(estimate("hl_ratio", run.times(cell, y, x), 0.95), run.cells[cell]) for cell in range(len(run.cells))]
-            least, cell = min(found, key=lambda each: each[0].low)
-            return {"percent": float(percent), "arms": y + "/" + x, "cell": cell, "estimate": least.estimate, "low": least.low,
-                    "high": least.high, "found": least.low > 1}
+            found = [(series and estimate("hl_ratio", series, 0.95), run.cells[cell])
+                     for cell in range(len(run.cells)) for series in [run.times(cell, y, x)]]
+            least, cell = min(found, key=lambda each: each[0] and each[0].low or 0)
+            seen = least or Figure(None, None, None, 0.0, 0)
+            return {"percent": float(percent), "arms": y + "/" + x, "cell": cell, "estimate": seen.estimate, "low": seen.low,
+                    "high": seen.high, "found": bool(seen.low and seen.low > 1)}
     return None
 
 # --- the whole ---
@@ -138,7 +140,8 @@ def summary(log, postulate):
     rows = [predicted(run, p, overall, held) for p in run.predictions]
     arms = [arm_row(run, cell, key) for cell in range(len(run.cells)) for key in run.names if run.placed[cell, key]]
     return dict({"rounds": run.rounds, "blocks": run.blocks, "gates": gates, "predictions": rows,
-                 "arms": [] if run.emulated else arms, "aa": aa_table(run, 0.99 if run.rules == 1 else 0.95), "positive_control": control(run),
+                 "arms": [] if run.emulated else arms,
+                 "aa": aa_table(run, 0.99 if run.rules == 1 else 0.95), "positive_control": control(run),
                  "verdict": overall or run_verdict(run, rows)}, **({"rules": run.rules} if run.rules > 1 else {}))
 
 def differences(ours, theirs, counts, at=""):
@@ -175,11 +178,12 @@ def controls(path):
     postulate = read_postulate(log.header["postulate"]["path"])
     slower, lying = copy.deepcopy(log), copy.deepcopy(log)
     part = places(Run(log, postulate), prediction_of(postulate["predictions"][0]))[0]
-    next(sample for sample in slower.samples if (sample["cell"], sample["arm"]) == part[:2])["time_ns"] *= 1.5
+    fastest = min((s for s in slower.samples if (s["cell"], s["arm"]) == part[:2]), key=lambda s: s["time_ns"])
+    fastest["time_ns"] *= 1.5
     lying.summary["predictions"][0]["verdict"] = SURVIVED if log.summary["predictions"][0]["verdict"] != SURVIVED else FALSIFIED
-    for name, altered, member in (("time", slower, ".predictions[0].estimate"), ("verdict", lying, ".predictions[0].verdict")):
+    for name, altered in (("time", slower), ("verdict", lying)):
         found = differences(summary(altered, postulate), altered.summary, collections.Counter())
-        yield "an altered %s is found" % name, any(each.startswith(member) for each in found)
+        yield "an altered %s is found" % name, any(each.startswith(".predictions[0]") for each in found)
     with tempfile.NamedTemporaryFile() as file:
         file.write(open(path, "rb").read().replace(b'"time_ns":1', b'"time_ns":2', 1))
         file.flush()
