@@ -28,8 +28,10 @@ class Run:
         self.cells = [cell.get("name", cell["workload"] + "/" + cell["touch"]) for cell in log.header["cells"]]
         self.names = {arm["key"]: arm["name"] for arm in log.header["arms"]}
         self.placed = collections.defaultdict(list)
-        for sample in log.samples:
-            self.placed[sample["cell"], sample["arm"]].append(sample)
+        last = {(s["cell"], s["round"]): s.get("attempt", 0) for s in log.samples} # of a repeated round the last attempt counts
+        for s in log.samples:
+            if s.get("attempt", 0) == last[s["cell"], s["round"]]:
+                self.placed[s["cell"], s["arm"]].append(s)
         self.rounds, self.blocks = (1 + max((s[what] for s in log.samples), default=-1) for what in ("round", "block"))
 
     def series(self, metric, cell, *arms, block=None):
