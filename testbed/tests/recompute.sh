@@ -48,7 +48,8 @@ predictions:
   - {id: P5, metric: cycles, cell: "*", stat: hl_ratio(B/A), op: "<=", value: 3, unit: x}
   - {id: P6, metric: time_ns, cell: "*/byte", stat: hl_ratio(*/A), op: ">", value: 1, unit: x}
   - {id: P7, metric: outstanding_ratio, cell: "*", stat: hl_ratio(B/A), op: within, value: [0.9, 1.1], unit: x}
-  - {id: P8, metric: time_ns, cell: churn-touch/byte, stat: hl_ratio(B/A), op: within, value: [0.99999, 1.00001], unit: x}
+  - {id: P8, metric: time_ns, cell: churn-touch/byte, stat: hl_ratio(B/A), op: within, value: [0.99999, 1.00001], unit: x,
+     confidence: 0.99999} # more than 20 rounds can reach
   - {id: S1, sum: "-(0.1 * 3 - 0.3) + floor(0.57 * 100)", op: "==", value: 57}
 gates: [allocated == freed, $3]
 ${4-}prior: none
