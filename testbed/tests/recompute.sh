@@ -62,6 +62,7 @@ postulate 0902 20 'throttle == 0'
 postulate 0903 '[10, 20]' 'throttle == 0' $'rules: 2\npilot: none\n'
 postulate 0904 '[10, 20]' 'throttle == 0, host_fit, aa_equivalent' $'rules: 2\npilot: none\n'
 sed -i 's/seed: 7/seed: 7, aa_band: 0.05/' postulates/0904-fresh.md
+sed -i 's/seed: 7/seed: 7, pairing: laps, repeat_lost: 0.05, repeat_times: 2/' postulates/0903-fresh.md
 sed -i 's/value: 1.25,/value: 8, zone: 1.1,/; /id: P4/s/}$/, gate: true}/' postulates/090[34]-fresh.md
 git add -A && git commit -qm 'postulates' || exit 1
 for number in '0901 --rounds 10' '0902 --rounds 10' 0903 '0904 --smoke'; do

@@ -7,7 +7,7 @@ logs from their samples and postulates, and compares them with each log's "sum" 
 It follows the words of judge/verdict.h, judge/gates.h, postulate/postulate.h, stats/*.h and record/*.h. So a difference is a fault
 of the program, of those words, or of this file. Sentences (text, why, reason, claim) are not compared.
 """
-import collections, copy, glob, hashlib, itertools, json, math, os, statistics, sys, tempfile
+import collections, copy, functools, glob, hashlib, itertools, json, math, os, statistics, sys, tempfile
 import yaml
 from predictions import (SURVIVED, FALSIFIED, OPEN, UNMEASURABLE, UNSTABLE, NOISE, BETWEEN, SAME, TIMES, Run, is_ratio, is_exact,
                          places, claim, prediction_of, predicted)
@@ -19,20 +19,35 @@ Log = collections.namedtuple("Log", "header samples after summary seal head line
 
 # --- reading ---
 def chain(path, chained=True):
-    """The entries of a file of hashed lines, and the last hash: each is that of the one before and of the line up to `,"h":`."""
-    entries, head = [], bytes(32)
+    """The lines of a file as JSON, and the last hash: each is that of the hash before, of the rows since, and of its line."""
+    entries, head, rows = [], bytes(32), b""
     for number, line in enumerate(open(path, "rb").read().splitlines(), 1):
+        entries.append(json.loads(line))
+        if line.startswith(b"["):
+            rows += line + b"\n"
+            continue
         body, _, tail = line.rpartition(b',"h":"')
-        head = hashlib.sha256(head + body).digest()
+        head, rows = hashlib.sha256(head + rows + body).digest(), b""
         if chained and tail.decode() != head.hex() + '"}':
             raise ValueError("%s:%d: the chain is broken" % (path, number))
-        entries.append(json.loads(line))
     return entries, head.hex()
+
+def sample_of(of, row):
+    """A row of a log of version 2 as a sample: `of` has the paths of its values, and members that are the same in all rows."""
+    sample, values = {}, iter(row)
+    for entry in of:
+        path, value = entry if isinstance(entry, list) else (entry, next(values))
+        *folders, name = path.split(".")
+        functools.reduce(lambda node, folder: node.setdefault(folder, {}), folders, sample)[name] = value
+    return sample
 
 def read_log(path, chained=True):
     entries, head = chain(path, chained)
-    one = {entry["t"]: entry for entry in entries if entry["t"] != "s"}
-    return Log(one["hdr"], [e for e in entries if e["t"] == "s"], one.get("after"), one["sum"], one["seal"], head, len(entries))
+    one = {entry["t"]: entry for entry in entries if isinstance(entry, dict) and entry["t"] not in ("s", "cols", "round")}
+    shapes = {entry["shape"]: entry["of"] for entry in entries if isinstance(entry, dict) and entry["t"] == "cols"}
+    samples = [sample_of(shapes[entry[0]], entry[1:]) if isinstance(entry, list) else entry
+               for entry in entries if isinstance(entry, list) or entry["t"] == "s"]
+    return Log(one["hdr"], samples, one.get("after"), one["sum"], one["seal"], head, len(entries))
 
 def read_postulate(path):
     """The front matter, with all scalars as text: what YAML takes for a number or a truth is left to the grammar here."""
@@ -179,13 +194,13 @@ def controls(path):
     slower, lying = copy.deepcopy(log), copy.deepcopy(log)
     part = places(Run(log, postulate), prediction_of(postulate["predictions"][0]))[0]
     fastest = min((s for s in slower.samples if (s["cell"], s["arm"]) == part[:2]), key=lambda s: s["time_ns"])
-    fastest["time_ns"] *= 1.5
+    fastest.update({key: fastest[key] * 1.5 for key in ("time_ns", "time_rel") if fastest.get(key)})
     lying.summary["predictions"][0]["verdict"] = SURVIVED if log.summary["predictions"][0]["verdict"] != SURVIVED else FALSIFIED
     for name, altered in (("time", slower), ("verdict", lying)):
         found = differences(summary(altered, postulate), altered.summary, collections.Counter())
         yield "an altered %s is found" % name, any(each.startswith(".predictions[0]") for each in found)
     with tempfile.NamedTemporaryFile() as file:
-        file.write(open(path, "rb").read().replace(b'"time_ns":1', b'"time_ns":2', 1))
+        file.write(open(path, "rb").read().replace(b"1", b"2", 1))
         file.flush()
         try:
             read_log(file.name)

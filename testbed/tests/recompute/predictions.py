@@ -35,9 +35,14 @@ class Run:
         self.rounds, self.blocks = (1 + max((s[what] for s in log.samples), default=-1) for what in ("round", "block"))
 
     def series(self, metric, cell, *arms, block=None):
-        """Of each arm the values by round; None if it was not run, or a sample has none."""
-        found = [[value_of(metric, sample, self.header["cells"][cell]) for sample in self.placed[cell, arm]
-                  if block is None or sample["block"] == block] for arm in arms]
+        """Of each arm the values by round; None if it was not run, or a sample has none. Of two arms that took turns in one
+        process, in every round, the times relative to that process's first arm."""
+        placed = [self.placed[cell, arm] for arm in arms]
+        if metric == "time_ns" and len(arms) == 2 and all(a.get("time_rel") and b.get("time_rel") and a["valid"] and b["valid"] and
+                                                          a["process"] == b["process"] for a, b in zip(*placed)):
+            metric = "time_rel"
+        found = [[value_of(metric, sample, self.header["cells"][cell]) for sample in samples
+                  if block is None or sample["block"] == block] for samples in placed]
         return found if found[0] and not any(None in values for values in found) else None
 
     def times(self, cell, *arms):
