@@ -121,9 +121,9 @@ void tb_pair_close(struct tb_pair *pair)
     *pair = (struct tb_pair){0};
 }
 
-// Values of one arm, scaled, and the rounds and blocks that they belong to.
-static int arm_load(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double scale, double **values,
-                    double **rounds, double **blocks, size_t *n)
+// Values of one arm, over `divisor`, and the rounds and blocks that they belong to. (49 * (1 / 49.0) is less than 1.)
+static int arm_load(const struct tb_log_view *view, size_t cell, const char *arm, const char *member, double divisor,
+                    double **values, double **rounds, double **blocks, size_t *n)
 {
     size_t rounds_n = 0, blocks_n = 0;
     int rc = tb_log_values(view, cell, arm, member, values, n);
@@ -134,7 +134,7 @@ static int arm_load(const struct tb_log_view *view, size_t cell, const char *arm
     if (rc == 0 && (rounds_n != *n || blocks_n != *n))
         rc = -EINVAL;
     for (size_t i = 0; rc == 0 && i < *n; i++)
-        (*values)[i] *= scale;
+        (*values)[i] /= divisor;
     return rc;
 }
 
@@ -145,16 +145,16 @@ static bool same_round(double a, double b) // an invalid sample has no number, a
 
 // Of the arms' rounds only those of both are a pair; they must be the same ones from the first on.
 static int pair_load(const struct tb_log_view *view, size_t cell, const char *over, const char *under, const char *member,
-                     double scale, struct tb_pair *out)
+                     double divisor, struct tb_pair *out)
 {
     double *rounds = NULL, *under_rounds = NULL, *under_blocks = NULL;
     size_t under_n = 0;
-    int rc = arm_load(view, cell, over, member, scale, &out->over, &rounds, &out->block, &out->n);
+    int rc = arm_load(view, cell, over, member, divisor, &out->over, &rounds, &out->block, &out->n);
     if (rc == 0 && out->n == 0)
         rc = -ENOENT;
     if (rc < 0 || !under)
         goto out;
-    rc = arm_load(view, cell, under, member, scale, &out->under, &under_rounds, &under_blocks, &under_n);
+    rc = arm_load(view, cell, under, member, divisor, &out->under, &under_rounds, &under_blocks, &under_n);
     if (rc == 0 && under_n != out->n)
         rc = under_n == 0 ? -ENOENT : -ENODATA;
     for (size_t i = 0; rc == 0 && i < out->n; i++)
@@ -202,8 +202,7 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
         snprintf(why, why_bytes, known ? "the cell %s was not run" : "there is no metric %s", known ? cell : metric);
         return -ENODATA;
     }
-    double scale = 1 / tb_metric_divisor(known, entry);
-    int rc = pair_load(view, index, over, under, known->member, scale, out);
+    int rc = pair_load(view, index, over, under, known->member, tb_metric_divisor(known, entry), out);
     if (rc == 0 && under && strcmp(known->member, "time_ns") == 0)
         rc = turns_load(view, index, over, under, out);
     if (rc == -ENODATA)

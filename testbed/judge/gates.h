@@ -8,11 +8,13 @@
 // Noise gates, those that the postulate lists:
 //
 //   aa_ratio_ci contains 1    the 99 % interval of each A/A pair is inside 1 +/- max(1 %, a quarter of the smallest effect
-//                             claimed), or contains 1
+//                             claimed), or contains 1. That effect is the least |T - 1| of all predicted ratios with
+//                             intervals (of `within`, of its nearer end). Without a pair it fails
 //   aa_ratio_ci inside band   inside, and no other way
 //   aa_equivalent             an equivalence test: the 95 % interval of each A/A pair is inside [1 / (1 + b), 1 + b], b being
 //                             the postulate's aa_band. A wide interval fails it: noise earns nothing
-//   paired_spread             sd of the paired log-ratios < 10 %, none 50 % off or more
+//   paired_spread             of time_ns, for each part of each prediction of a ratio of times: sd of the log ratios < 0.1,
+//                             and none is 1.5 times their median or more, or the reverse
 //   throttle == 0             from the counters
 //   host_fit                  the header's "doctor": nothing can spoil a figure, or cannot be seen
 //

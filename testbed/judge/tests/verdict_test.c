@@ -224,6 +224,19 @@ Test(verdict, a_ratio_of_what_was_decided_in_virtual_time_is_exact)
     world_close(&w);
 }
 
+// 49 * (1 / 49.0) is less than 1: a peak must divide.
+Test(verdict, as_many_blocks_as_the_peak_are_exactly_one)
+{
+    struct world w;
+    world_open(&w, 20, 2);
+    world_predict_arm(&w, "outstanding_ratio", TB_STAT_MAX, TB_CLAIM_EQ, 1);
+    json_object_set_new(json_array_get(json_object_get(w.header, "cells"), 0), "blocks_peak", json_integer(49));
+    for (uint32_t round = 0; round < 20; round++)
+        json_object_set_new(world_sample(&w, 0, 0, round), "outstanding_high", json_integer(49));
+    SAYS(world_judge(&w), "verdict", "survived");
+    world_close(&w);
+}
+
 Test(verdict, one_round_of_twenty_falsifies_an_exact_claim)
 {
     struct world w;
