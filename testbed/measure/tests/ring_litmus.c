@@ -2,7 +2,8 @@
 //
 // R1/R2 and W1/W2: a worker sees the table as the owner sent it, and an owner that sees the worker idle sees the table as the
 // worker left it. Odd runs spin, even runs sleep. Each pair is the only edge in its direction: with futex a worker's `asleep`
-// (S2) also reaches the owner, but only with the next send, when the data has been read already.
+// (S2) also reaches the owner, but only with the next send, when the data has been read already. In each turn the request is
+// finished for another contender (tb_crew_assign): the same two pairs order the plain stores of that.
 #include "placement/base/tests/litmus.h"
 #include "testbed/measure/dispatch.h"
 
@@ -10,10 +11,11 @@
 
 static struct locus_table *table;
 static unsigned finished;
+static unsigned turns[2];
 
 static void finish(void *context, uint32_t worker, struct locus_table *sent)
 {
-    (void)context;
+    litmus_expect(context == &turns[finished % 2], "the request is finished for the contender whose turn it is");
     litmus_expect(worker == 0 && sent == table, "the message is whole");
     litmus_expect(sent->tag == finished + 1, "the table is as the owner sent it");
     sent->count = ++finished;
@@ -23,7 +25,7 @@ static void finish(void *context, uint32_t worker, struct locus_table *sent)
 static void run_once(enum tb_dispatch dispatch)
 {
     struct tb_crew crew;
-    litmus_expect(tb_crew_start(&crew, 1, dispatch, finish, NULL) == 0, "a worker starts");
+    litmus_expect(tb_crew_start(&crew, 1, dispatch, finish, &turns[0]) == 0, "a worker starts");
     struct tb_worker *worker = &crew.workers[0];
     for (unsigned turn = 0; turn < TURNS; turn++) {
         for (unsigned spin = 1; dispatch == TB_DISPATCH_FUTEX && turn % 2; spin++) {
@@ -31,6 +33,7 @@ static void run_once(enum tb_dispatch dispatch)
                 break;
             litmus_pause(spin);
         }
+        tb_crew_assign(&crew, finish, &turns[finished % 2]);
         table->tag++;
         tb_worker_send(worker, table);
         for (unsigned spin = 1; !tb_worker_idle(worker); spin++)

@@ -55,6 +55,14 @@ static json_t *sample(int round, int cell, const char *arm, bool valid)
                      "time_ns", 100.5 + round, "distinct", 7 + round, "touched_bytes");
 }
 
+static void add_attempt(struct tb_log *log, int round, int cell, const char *arm, int attempt, double time_ns)
+{
+    json_t *line = sample(round, cell, arm, true);
+    json_object_set_new(line, "attempt", json_integer(attempt));
+    json_object_set_new(line, "time_ns", json_real(time_ns));
+    add(log, line);
+}
+
 static void seal(struct tb_log *log)
 {
     struct tb_hash head;
@@ -265,5 +273,41 @@ Test(record_log, values_are_those_of_one_cell_and_arm_and_nan_where_there_is_non
     cr_assert_eq(tb_log_values(&view, 2, "A", "time_ns", &values, &count), 0);
     cr_assert_eq(count, 0);
     free(values);
+    tb_log_view_close(&view);
+}
+
+static void expect_values(size_t cell, const char *arm, const double wanted[], size_t count)
+{
+    double *values = NULL;
+    size_t found = 0;
+    cr_assert_eq(tb_log_values(&view, cell, arm, "time_ns", &values, &found), 0);
+    cr_expect_eq(found, count);
+    for (size_t i = 0; i < count && i < found; i++)
+        cr_expect_eq(values[i], wanted[i], "%s, value %zu is %g", arm, i, values[i]);
+    free(values);
+}
+
+Test(record_log, only_the_last_attempt_of_a_round_and_cell_counts)
+{
+    struct tb_log *log = create();
+    for (int attempt = 0; attempt < 3; attempt++) { // one arm is first in one attempt, the other in the next
+        add_attempt(log, 0, 0, attempt % 2 ? "A" : "B", attempt, 10 + attempt);
+        add_attempt(log, 0, 0, attempt % 2 ? "B" : "A", attempt, 20 + attempt);
+    }
+    for (int round = 0; round < 2; round++) {
+        add_attempt(log, round, 1, "A", 0, 30 + round);
+        add_attempt(log, round, 1, "B", 0, 40 + round);
+    }
+    add_attempt(log, 1, 1, "A", 1, 50);
+    add_attempt(log, 1, 1, "B", 1, 60);
+    seal(log);
+    cr_assert_eq(tb_log_load(path, &view, why, sizeof why), 0, "%s", why);
+    cr_assert_eq(view.samples_count, 12);
+    for (size_t i = 0; i < 12; i++)
+        cr_expect_eq(view.samples[i].superseded, i < 4 || i == 8 || i == 9, "sample %zu", i);
+    expect_values(0, "A", (const double[]){22}, 1);
+    expect_values(0, "B", (const double[]){12}, 1);
+    expect_values(1, "A", (const double[]){30, 50}, 2);
+    expect_values(1, "B", (const double[]){40, 60}, 2);
     tb_log_view_close(&view);
 }
