@@ -66,22 +66,12 @@ static const char documentation[] =
     "Exit status: 0 nothing is wrong, though history may not prove the order of each run; 1 something is; 2 bad input, or the "
     "question cannot be answered here.";
 
-// Paths are compared as text, with git's, so "./logs/" becomes "logs".
-static void root_set(struct arguments *arguments, const char *root)
-{
-    while (strncmp(root, "./", 2) == 0)
-        root += 2 + strspn(root + 2, "/");
-    snprintf(arguments->root, sizeof arguments->root, "%s", *root ? root : ".");
-    for (size_t length = strlen(arguments->root); length > 1 && arguments->root[length - 1] == '/'; length--)
-        arguments->root[length - 1] = '\0';
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     struct tb_verify_config *config = &arguments->config;
     switch (key) {
-    case KEY_LOGS: root_set(arguments, argument); return 0;
+    case KEY_LOGS: tb_cli_root(argument, arguments->root, sizeof arguments->root); return 0;
     case KEY_HOST: config->host = argument; return 0;
     case KEY_CHECKPOINT: config->checkpoint = argument; return 0;
     case KEY_GIT: config->git = true; return 0;
