@@ -138,6 +138,15 @@ error_t tb_cli_folder(struct argp_state *state, const char *option, const char *
                                                              : tb_cli_bad(state, "%s %s: there is no such folder", option, path);
 }
 
+void tb_cli_root(const char *root, char *out, size_t bytes)
+{
+    while (strncmp(root, "./", 2) == 0)
+        root += 2 + strspn(root + 2, "/");
+    snprintf(out, bytes, "%s", *root ? root : ".");
+    for (size_t length = strlen(out); length > 1 && out[length - 1] == '/'; length--)
+        out[length - 1] = '\0';
+}
+
 int tb_logs_open(struct tb_store *store, const char *logs)
 {
     int rc = tb_store_add(store, logs ? logs : "logs");

@@ -40,6 +40,8 @@ int tb_forms_write_files(const struct tb_forms *forms, struct tb_doc *doc); // t
 
 struct tb_store;
 error_t tb_cli_folder(struct argp_state *state, const char *option, const char *path); // 0, or what tb_cli_bad() returns
+// The folder as git writes it, with whose paths it is compared as text: "./logs/" becomes "logs".
+void tb_cli_root(const char *root, char *out, size_t bytes);
 int tb_logs_open(struct tb_store *store, const char *logs); // NULL: logs. TB_EXIT_OK, or TB_EXIT_FAILED after a report
 int tb_ledgers_whole(const struct tb_store *store); // complains of each ledger that is broken. TB_EXIT_OK, or TB_EXIT_FAILED
 

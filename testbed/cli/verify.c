@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/cli.h"
@@ -43,12 +44,15 @@ static const char documentation[] =
     "each official run's postulate came in a commit before the one with its log. Then a table of how many official runs of each "
     "host have an order that history proves: the postulate was committed before its filing, and the filing before the log; and the "
     "two commits that the log names, its postulate's and its source's, are in this history and contain that postulate. A lost "
-    "commit is not tampering, but it leaves the order unproven, and the summary says so.\n\n"
+    "commit is not tampering, but it leaves the order unproven: the runs are named, by host; those of which no commit says that "
+    "the filing came first are witnessed by the ledger's chain alone. The summary does not call that well, but as nothing is known "
+    "to be wrong, the exit status stays 0; --json has the runs in git.order[].unproven.\n\n"
     "A record in experiments/ that no ledger has entered is wrong, too, and so is a symbolic link in place of a file or folder of "
     "the record.\n\n"
     "A run that was opened and never closed, and whose log has no seal, crashed or is still running: it is listed and counted, "
     "and is no finding. Neither is a remark: that a ledger's times go back, so that a clock was wrong; that something is not "
-    "committed yet, or was committed as a draft.\n\n"
+    "committed yet, or was committed as a draft. A note lists the verdicts of a postulate that has several official runs on one "
+    "host, so that nobody runs until the verdict pleases and shows the last one only.\n\n"
     "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus verify\n"
@@ -58,24 +62,16 @@ static const char documentation[] =
     "  locus verify --checkpoint bm1.checkpoint\n"
     "  ssh-keygen -Y sign -n locus-checkpoint -f ~/.ssh/id_ed25519 bm1.checkpoint\n"
     "  locus verify --checkpoint bm1.checkpoint --key allowed_signers\n\n"
-    "Exit status: 0 nothing is wrong, 1 something is, 2 bad input, or the question cannot be answered here.";
-
-// Paths are compared as text, with git's, so "./logs/" becomes "logs".
-static void root_set(struct arguments *arguments, const char *root)
-{
-    while (strncmp(root, "./", 2) == 0)
-        root += 2 + strspn(root + 2, "/");
-    snprintf(arguments->root, sizeof arguments->root, "%s", *root ? root : ".");
-    for (size_t length = strlen(arguments->root); length > 1 && arguments->root[length - 1] == '/'; length--)
-        arguments->root[length - 1] = '\0';
-}
+    "`locus witness` makes a checkpoint that a tag or a time stamp vouches for.\n\n"
+    "Exit status: 0 nothing is wrong, though history may not prove the order of each run; 1 something is; 2 bad input, or the "
+    "question cannot be answered here.";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     struct tb_verify_config *config = &arguments->config;
     switch (key) {
-    case KEY_LOGS: root_set(arguments, argument); return 0;
+    case KEY_LOGS: tb_cli_root(argument, arguments->root, sizeof arguments->root); return 0;
     case KEY_HOST: config->host = argument; return 0;
     case KEY_CHECKPOINT: config->checkpoint = argument; return 0;
     case KEY_GIT: config->git = true; return 0;
@@ -109,6 +105,19 @@ static size_t total(const json_t *hosts, const char *key)
     return sum;
 }
 
+// A postulate with several runs on one host.
+static void add_sought(struct tb_doc *doc, const json_t *entry)
+{
+    const json_t *verdict;
+    struct tb_words words = {0};
+    size_t i;
+    json_array_foreach (tb_member(entry, "verdicts"), i, verdict)
+        tb_say(&words, "%s%s", i ? ", " : "", json_string_value(verdict));
+    tb_doc_line(doc, NULL, "%s:%zu: note: postulate %s has %zu official runs on %s, with these verdicts in their order: %s",
+                tb_member_text(entry, "file"), number(entry, "line"), tb_member_text(entry, "postulate"), number(entry, "runs"),
+                tb_member_text(entry, "host"), words.text);
+}
+
 static void add_findings(struct tb_doc *doc, const json_t *report)
 {
     const json_t *entry, *host;
@@ -124,6 +133,8 @@ static void add_findings(struct tb_doc *doc, const json_t *report)
     json_array_foreach (tb_member(report, "remarks"), i, entry)
         tb_doc_line(doc, NULL, "%s:%zu: remark: %s", tb_member_text(entry, "file"), number(entry, "line"),
                     tb_member_text(entry, "what"));
+    json_array_foreach (tb_member(report, "sought"), i, entry)
+        add_sought(doc, entry);
     json_array_foreach (tb_member(report, "git.uncommitted"), i, entry)
         tb_doc_line(doc, NULL, "%s:1: remark: not committed yet, so history says nothing of it", json_string_value(entry));
     json_array_foreach (tb_member(report, "git.drafts"), i, entry)
@@ -143,6 +154,62 @@ static const struct {
     {"build_commit", "build_commits_lost", "name no build commit that is in this history"},
 };
 enum { PROOFS = sizeof proofs / sizeof *proofs };
+
+// --- which runs ---
+
+// The run's last six digits, by which every command finds it.
+static const char *digits(const json_t *run)
+{
+    const char *id = tb_member_text(run, "run");
+    return strlen(id) > 6 ? id + strlen(id) - 6 : id;
+}
+
+// Of several runs of one postulate each is named by its digits; an only one goes by the postulate's number.
+static bool is_only(const json_t *run)
+{
+    return number(run, "of") == 1;
+}
+
+static unsigned long postulate(const json_t *run)
+{
+    return run ? strtoul(tb_member_text(run, "postulate"), NULL, 10) : 0;
+}
+
+// "0013 to 0015, 0016 (b8eca2, c706f7), 0017": the runs, in their order.
+static void say_runs(struct tb_words *words, const json_t *runs)
+{
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *run = json_array_get(runs, i), *before = i ? json_array_get(runs, i - 1) : NULL;
+        const json_t *next = json_array_get(runs, i + 1);
+        bool same = postulate(before) == postulate(run), same_next = postulate(next) == postulate(run);
+        bool follows = before && is_only(before) && is_only(run) && postulate(before) + 1 == postulate(run);
+        bool leads = next && is_only(run) && is_only(next) && postulate(run) + 1 == postulate(next);
+        if (follows && !leads)
+            tb_say(words, " to ");
+        else if (before && !follows)
+            tb_say(words, ", ");
+        if (!same && !(follows && leads))
+            tb_say(words, "%s", tb_member_text(run, "postulate"));
+        if (!is_only(run))
+            tb_say(words, "%s%s%s", same ? "" : " (", digits(run), same_next ? "" : ")");
+    }
+}
+
+static void add_runs(struct tb_doc *doc, const json_t *host, bool chain_alone)
+{
+    json_t *run, *runs = json_array();
+    struct tb_words words = {0};
+    size_t i;
+    json_array_foreach (tb_member(host, "unproven"), i, run)
+        if (json_is_true(tb_member(run, "chain_alone")) == chain_alone)
+            json_array_append(runs, run);
+    size_t count = json_array_size(runs);
+    say_runs(&words, runs);
+    json_decref(runs);
+    if (count)
+        tb_doc_line(doc, NULL, "%s: %zu run%s %s: %s", tb_member_text(host, "host"), count, count == 1 ? " is" : "s are",
+                    chain_alone ? "witnessed by the ledger's chain alone" : "proven in part", words.text);
+}
 
 // "25 of 25 logs name no ..., what was measured cannot be looked up".
 static void add_unproven(struct tb_doc *doc, const json_t *host)
@@ -175,8 +242,11 @@ static void add_order(struct tb_doc *doc, const json_t *order)
         for (size_t k = 0; k < PROOFS; k++)
             tb_table_put(table, tb_count(number(host, proofs[k].key)));
     }
-    json_array_foreach (order, i, host)
+    json_array_foreach (order, i, host) {
+        add_runs(doc, host, true);
+        add_runs(doc, host, false);
         add_unproven(doc, host);
+    }
 }
 
 // --- the last lines ---

@@ -21,7 +21,7 @@ extern char **environ;
 // Of git's own variables only those that name no other repository.
 static bool is_kept(const char *variable)
 {
-    static const char *const kept[] = {"GIT_CONFIG_",
+    static const char *const kept[] = {"GIT_CONFIG_", "GIT_COMMITTER_",
                                        "GIT_CEILING_DIRECTORIES=", "GIT_DISCOVERY_ACROSS_FILESYSTEM=", "GIT_EXEC_PATH="};
     bool fits = strncmp(variable, "GIT_", 4) != 0;
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -45,7 +45,7 @@ static const char **environment_make(void)
     return out;
 }
 
-static int ask(const char *folder, const char *const arguments[], int in, char **output, size_t *bytes)
+static int ask(const char *folder, const char *const arguments[], int in, bool words, char **output, size_t *bytes)
 {
     const char *argv[ARGUMENTS_MAX + 4] = {"git", "-c", "core.commitGraph=false"};
     for (size_t i = 0; arguments[i]; i++) {
@@ -57,7 +57,8 @@ static int ask(const char *folder, const char *const arguments[], int in, char *
     *output = NULL;
     if (!environment)
         return -ENOMEM;
-    int error = tb_child_ask(&(struct tb_child){argv, environment, folder, in, .errors = TB_CHILD_ERRORS_DROPPED}, output, bytes);
+    struct tb_child child = {argv, environment, folder, in, .errors = words ? TB_CHILD_ERRORS_PRINTED : TB_CHILD_ERRORS_DROPPED};
+    int error = tb_child_ask(&child, output, bytes);
     free(environment);
     return error;
 }
@@ -67,11 +68,11 @@ static int ask(const char *folder, const char *const arguments[], int in, char *
 int tb_git(const char *folder, const char *const arguments[], char **output)
 {
     size_t bytes;
-    return ask(folder, arguments, -1, output, &bytes);
+    return ask(folder, arguments, -1, false, output, &bytes);
 }
 
 // By a file in memory: a pipe would have to be fed while the answer is read.
-int tb_git_filter(const char *const arguments[], const char *input, char **output, size_t *bytes)
+static int feed(const char *const arguments[], const char *input, bool words, char **output, size_t *bytes)
 {
     int in = memfd_create("git-input", MFD_CLOEXEC);
     *output = NULL;
@@ -81,9 +82,20 @@ int tb_git_filter(const char *const arguments[], const char *input, char **outpu
     if (!error && lseek(in, 0, SEEK_SET) < 0)
         error = -errno;
     if (!error)
-        error = ask(NULL, arguments, in, output, bytes);
+        error = ask(NULL, arguments, in, words, output, bytes);
     close(in);
     return error;
+}
+
+int tb_git_filter(const char *const arguments[], const char *input, char **output, size_t *bytes)
+{
+    return feed(arguments, input, false, output, bytes);
+}
+
+int tb_git_tell(const char *const arguments[], const char *input, char **output)
+{
+    size_t bytes;
+    return feed(arguments, input, true, output, &bytes);
 }
 
 int tb_git_line(const char *folder, const char *const arguments[], char *out, size_t bytes)

@@ -19,6 +19,9 @@ int tb_git(const char *folder, const char *const arguments[], char **output);
 // The same in the current folder with `input` to read, and for an answer that may hold NULs (-z): it has *bytes bytes.
 int tb_git_filter(const char *const arguments[], const char *input, char **output, size_t *bytes);
 
+// The same with its words on stderr among the output, for a command that says there why it did not, or how it knows.
+int tb_git_tell(const char *const arguments[], const char *input, char **output);
+
 // The same for one short answer without its newline ("rev-parse HEAD"). -ENOSPC when it is longer.
 int tb_git_line(const char *folder, const char *const arguments[], char *out, size_t bytes);
 

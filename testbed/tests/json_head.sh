@@ -11,6 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1 # where the record is
 "$LOCUS" run 0002 --smoke -q --host here --logs "$scratch/logs" >"$out" 2>"$err"
 log=$(sed -n 's/^log //p' "$out")
 [ -n "$log" ] || { fail a-run-for-what-follows "$(head -n 1 "$err")"; exit 1; }
+"$LOCUS" verify --logs "$scratch/logs" 2>"$err" | tail -n 1 >"$scratch/checkpoint"
 few='-c locus,null -r 1 -d inline --laps 1 -q'
 begun=$(date +%s)
 # shellcheck disable=SC2086 # separate flags
@@ -29,7 +30,11 @@ serve serve cells serve sample --strategies paged -q --json
 advise advise machine advise --workload churn-touch --json
 list list experiments postulate list --json
 verify verify findings verify --logs '$scratch/logs' --json
+<<<<<<< HEAD
 record rejudge predictions record rejudge 4cfbfd --json
+=======
+witness witness findings witness check '$scratch/checkpoint' --logs '$scratch/logs' --json
+>>>>>>> 0ee9cf7eda40d76329ecf36d50d718165065d238
 scoreboard scoreboard tables report standings --host milan-vm --json
 compare compare postulates report compare --json 0005
 report eval cells report --json '$scratch/eval.jsonl'

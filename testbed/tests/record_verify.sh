@@ -437,7 +437,14 @@ for said in 'filing:3 of 3 logs did not come in a commit after the one with thei
     'source:3 of 3 logs name no build commit that is in this history (2 commits): what was measured cannot be looked up'; do
     holds "order_says_what_is_missing_of_the_${said%%:*}" "$(cat "$scratch/out")" grep -q "^bm1: ${said#*:}" "$scratch/out"
 done
+alone="witnessed by the ledger's chain alone"
+line() { holds "$1" "$(cat "$scratch/out")" grep -qxF -- "$2" "$scratch/out"; }
+line order_says_which_runs "bm1: 3 runs are $alone: 0001 (aaaaaa, cccccc), 0002"
 finds order_as_json 0 0 -- --git --json
+says order_as_json_names_the_runs '.git.order[0].unproven | map([.run, .postulate, .of]) == [
+    ["0001-20260101T000001Z-aaaaaa", "0001", 2], ["0001-20260101T000002Z-cccccc", "0001", 2],
+    ["0002-20260101T000003Z-bbbbbb", "0002", 1]] and
+    all(.[]; .chain_alone and .lacks == ["filing_before_log", "postulate_commit", "build_commit"])'
 says order_as_json_counts '.git.order[0] | .host == "bm1" and .runs == 3 and .proven == 0 and .postulate_before_filing == 3 and
     .filing_before_log == 0 and .postulate_commit == 0 and .build_commit == 0 and (.postulate_commits_lost | length) == 1 and
     (.build_commits_lost | length) == 2'
@@ -450,12 +457,21 @@ summary order_of_one_host_only 'verified; history proves the order for 1 of 2 ho
 damage_order_built_from_a_lost_commit() { git reset -q --soft HEAD~3 && commit together; }
 finds order_built_from_a_lost_commit 0 0 -- --git
 row order_built_from_a_lost_commit_is_not_proven bm1 3 3 3 3 2
+line order_built_from_a_lost_commit_names_the_run "bm1: 1 run is proven in part: 0002"
+summary order_built_from_a_lost_commit_is_not_all_well \
+    'verified; history proves the order for 0 of 1 hosts, not for bm1 (2 of 3 runs)'
 damage_order_of_a_branch() { # for the merge the log is new, and the filing old
     git checkout -q -b side HEAD~4 && "$forge" file && "$forge" first && commit together && git checkout -q -b trunk HEAD~1 &&
         git merge -q --no-ff -m merge side
 }
 finds order_of_a_branch 0 0 -- --git
 row order_of_a_branch_is_not_proven bm1 2 2 0 2 2
+damage_order_filed_with_its_log() { git reset -q --hard HEAD~4 && "$forge" file && "$forge" first && commit together; }
+finds order_filed_with_its_log 0 0 -- --git
+row order_filed_with_its_log_is_not_proven bm1 2 2 0 2 2
+line order_filed_with_its_log_names_the_runs 'bm1: 2 runs are proven in part: 0001 (aaaaaa, cccccc)'
+summary order_filed_with_its_log_is_not_all_well \
+    'verified; history proves the order for 0 of 1 hosts, not for bm1 (0 of 2 runs)'
 damage_order_uncommitted() { git reset -q --soft HEAD~1 && git reset -q; }
 finds order_uncommitted 0 0 -- --git
 row order_uncommitted_is_not_proven bm1 3 3 2 3 3
@@ -469,6 +485,46 @@ damage_order_commit_of_a_draft() { again "\"commit\":\"$(git rev-parse HEAD~4)" 
 finds order_commit_of_a_draft 1 2 "$one:1|$history" "$crashed:1|$history" -- --git
 damage_order_built_from_a_draft() { again "$(git rev-parse HEAD~3)" "$(git rev-parse HEAD~5)"; }
 finds order_built_from_a_draft 1 2 "$one:1|$history" "$crashed:1|$history" -- --git
+
+# A commit that is nowhere; and one that has the postulate, but did not bring it.
+nowhere=$(printf '%040d' 7)
+damage_order_forged_commit() { again "\"commit\":\"$(git rev-parse HEAD~4)" "\"commit\":\"$nowhere"; }
+finds order_forged_commit 0 0 -- --git
+row order_forged_commit_is_not_proven bm1 2 2 2 0 2
+line order_forged_commit_is_named "bm1: 2 of 2 logs name no commit of their postulate that is in this history (${nowhere:0:12})"
+line order_forged_commit_names_the_runs 'bm1: 2 runs are proven in part: 0001 (aaaaaa, cccccc)'
+damage_order_forged_build() { again "$(git rev-parse HEAD~3)" "$nowhere"; }
+finds order_forged_build 0 0 -- --git
+row order_forged_build_is_not_proven bm1 2 2 2 2 0
+damage_order_commit_of_another_change() {
+    again "\"commit\":\"$(git rev-parse HEAD~4)" "\"commit\":\"$(git rev-parse HEAD~3)"
+}
+finds order_commit_of_another_change 0 0 -- --git
+row order_commit_of_another_change_proves bm1 2 2 2 2 2
+line order_commit_of_another_change_is_named "$one:1: remark: it names commit $(git rev-parse --short=12 HEAD~1) for its \
+postulate, and $postulate came in another one"
+summary order_commit_of_another_change_is_not_all_well 'verified, with 2 remarks'
+# In a log that was committed already such a header is a change like any other.
+damage_order_forged_in_place() { edit $one "1s/\"commit\":\"./\"commit\":\"x/"; }
+finds order_forged_in_place 1 2 "$one:1|$seal" "$one:1|$history" -- --git
+damage_order_forged_consistently() { damage_order_forged_in_place && "$forge" chain $one && "$forge" ledger && commit forged; }
+finds order_forged_consistently 1 2 "$one:1|$history" "$ledger:5|$history" -- --git
+
+# --- how often a verdict was sought --------------------------------------------------------------------------------------------
+
+finds sought_once 0 0 --
+holds sought_once_is_not_said "$(cat "$scratch/out")" eval "! grep -q ': note: ' '$scratch/out'"
+damage_sought_again() {
+    edit $ledger '5{p;s/000001Z-aaaaaa/000002Z-cccccc/;s/survived/falsified/;h;d};$G' &&
+        cp $one $crashed && edit $crashed '1s/000001Z-aaaaaa/000002Z-cccccc/; 1s/"a0"/"c0"/; s/survived/falsified/' &&
+        "$forge" chain $crashed && "$forge" ledger
+}
+finds sought_again 0 0 --
+line sought_again_is_noted "$ledger:6: note: postulate 0001 has 2 official runs on bm1, with these verdicts in their order: \
+survived, falsified"
+finds sought_again_as_json 0 0 -- --json
+says sought_again_in_json '.sought == [{"host": "bm1", "postulate": "0001", "file": "logs/bm1/ledger.jsonl",
+    "line": 6, "runs": 2, "verdicts": ["survived", "falsified"]}]'
 
 # --- 17: the key ---------------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,21 @@ static void compare(struct verify *verify, const struct verify_host *host, const
                           checkpoint->bytes);
 }
 
+// "commit ID", as git writes it: the head of history when the checkpoint was made. History is asked later (verify_git.c).
+static bool commit_line(struct verify *verify, const char *text, size_t line)
+{
+    static const char word[] = "commit ", digits[] = "0123456789abcdef";
+    const char *id = text + strlen(word);
+    if (strncmp(text, word, strlen(word)) || verify->witnessed[0])
+        return false;
+    size_t length = strspn(id, digits);
+    if ((length != 40 && length != 64) || id[length + strspn(id + length, " \t\r")])
+        return false;
+    snprintf(verify->witnessed, sizeof verify->witnessed, "%.*s", (int)length, id);
+    verify->witnessed_line = line;
+    return true;
+}
+
 static void checkpoint_line(struct verify *verify, const char *text, size_t line)
 {
     const struct tb_verify_config *config = verify->config;
@@ -134,8 +150,8 @@ static void checkpoint_line(struct verify *verify, const char *text, size_t line
 
 static void verify_checkpoint(struct verify *verify)
 {
-    const char *path = verify->config->checkpoint;
-    FILE *file = fopen(path, "re");
+    const char *path = verify->config->checkpoint, *kept = verify->config->checkpoint_text;
+    FILE *file = kept ? fmemopen((void *)(uintptr_t)kept, strlen(kept), "r") : fopen(path, "re");
     char *text = NULL;
     size_t room = 0, line = 0, used = 0;
     if (!file) {
@@ -145,7 +161,7 @@ static void verify_checkpoint(struct verify *verify)
     while (!verify->rc && getline(&text, &room, file) >= 0) {
         line++;
         text[strcspn(text, "\n")] = '\0';
-        if (!text[strspn(text, " \t\r")])
+        if (!text[strspn(text, " \t\r")] || commit_line(verify, text, line))
             continue;
         checkpoint_line(verify, text, line);
         used++;
@@ -257,6 +273,50 @@ static void hosts_load(struct verify *verify)
         tb_verify_impossible(verify, -EINVAL, "--host: there is no %s/%s", config->root, config->host);
 }
 
+// --- how often a verdict was sought --------------------------------------------------------------------------------------------
+//
+// Whoever runs until the verdict pleases has every run in the ledger, but a reader of the last one does not see that.
+
+static bool is_sought(const struct verify_run *run, const char *postulate)
+{
+    return run->close && strcmp(run->kind, "official") == 0 && strcmp(run->postulate_id, postulate) == 0;
+}
+
+// All closed official runs of the postulate whose first is runs[first].
+static void sought_add(struct verify *verify, const struct verify_host *host, size_t first)
+{
+    const char *postulate = host->runs[first].postulate_id;
+    json_t *verdicts = json_array();
+    size_t line = 0;
+    for (size_t i = first; i < host->runs_count; i++) {
+        const struct verify_run *run = &host->runs[i];
+        if (!is_sought(run, postulate))
+            continue;
+        const char *verdict = tb_member_text(run->close, "verdict"), *status = tb_member_text(run->close, "status");
+        tb_verify_add(verify, verdicts, json_string(*verdict ? verdict : status));
+        line = run->line;
+    }
+    size_t count = json_array_size(verdicts);
+    if (count > 1)
+        tb_verify_add(verify, json_object_get(verify->report, "sought"),
+                      json_pack("{s:s, s:s, s:s, s:I, s:I, s:O}", "host", host->name, "postulate", postulate, "file", host->ledger,
+                                "line", (json_int_t)line, "runs", (json_int_t)count, "verdicts", verdicts));
+    json_decref(verdicts);
+}
+
+static void sought_count(struct verify *verify, const struct verify_host *host)
+{
+    for (size_t i = 0; i < host->runs_count; i++) {
+        bool first = is_sought(&host->runs[i], host->runs[i].postulate_id);
+        for (size_t before = 0; before < i && first; before++)
+            first = !is_sought(&host->runs[before], host->runs[i].postulate_id);
+        if (first)
+            sought_add(verify, host, i);
+    }
+}
+
+// --- the report ----------------------------------------------------------------------------------------------------------------
+
 static json_t *host_report(const struct verify_host *host)
 {
     struct tb_checkpoint checkpoint = {.bytes = host->chain.bytes};
@@ -274,7 +334,7 @@ static json_t *host_report(const struct verify_host *host)
 int tb_verify(const struct tb_verify_config *config, json_t **report, char *why, size_t why_bytes)
 {
     struct verify verify = {.config = config};
-    verify.report = json_pack("{s:[], s:[], s:[], s:n, s:n}", "findings", "remarks", "hosts", "git", "signed_by");
+    verify.report = json_pack("{s:[], s:[], s:[], s:[], s:n, s:n}", "findings", "remarks", "sought", "hosts", "git", "signed_by");
     hosts_load(&verify);
     if (!verify.rc)
         tb_verify_records(&verify);
@@ -285,6 +345,7 @@ int tb_verify(const struct tb_verify_config *config, json_t **report, char *why,
     if (!verify.rc && config->git)
         tb_verify_git(&verify);
     for (size_t i = 0; i < verify.hosts_count; i++) {
+        sought_count(&verify, &verify.hosts[i]);
         if (verify.hosts[i].chain.count)
             tb_verify_add(&verify, json_object_get(verify.report, "hosts"), host_report(&verify.hosts[i]));
         tb_verify_host_close(&verify.hosts[i]);

@@ -13,6 +13,9 @@
 //   the key                        a checkpoint that was not signed by whom it should be
 //   the file system                a symbolic link in place of a file or a folder of the record: it may lead elsewhere tomorrow
 //
+// That history cannot prove something is no damage. So it is no finding either, and does not change an exit status: it is said, by
+// host and run (git.order below).
+//
 // A run that was opened and never closed, and whose log has no seal, crashed (or is still running): counted, and no finding.
 // Paths in a ledger are taken from the current folder, those of logs from the host's.
 #ifndef TB_VERIFY_H
@@ -25,7 +28,8 @@
 struct tb_verify_config {
     const char *root;           // "logs"
     const char *host;           // or NULL: all below root
-    const char *checkpoint;     // a file of lines "HOST BYTES HASH", or NULL
+    const char *checkpoint;     // a file of lines "HOST BYTES HASH" and at most one "commit ID", or NULL
+    const char *checkpoint_text; // what it says, so that `checkpoint` is no more than its name; NULL: read it
     const char *key;            // allowed signers: the checkpoint must have a valid signature beside it, CHECKPOINT.sig; or NULL
     const char *records;        // the folder whose experiments/ is asked for a record before that of the current one; or NULL
     bool git;                   // look into the history of the current folder, too
@@ -36,11 +40,15 @@ struct tb_verify_config {
 //
 //   findings    [{file, line, what, witness}]              empty: nothing is wrong
 //   remarks     [{file, line, what}]                       what is no damage and should be known: times of a ledger that go back
+//   sought      [{host, postulate, file, line, runs, verdicts [text]}]   postulates with several official runs that were closed on
+//               one host, so that each verdict stands beside those that came before; file and line: where the last was opened
 //   hosts       [{host, ledger, runs, sealed, crashed [{run, log, lines, cut}], postulates, records, packets, checkpoint}]
 //   git         {commits, uncommitted [path], drafts [{path, changes}], order [...]}   or null; drafts: postulates of which other
 //               versions were committed before they were filed; order (verify_git.c), by host: {host, runs, proven,
 //               postulate_before_filing, filing_before_log, postulate_commit, build_commit: of how many official runs each is
-//               proven, postulate_commits_lost [commit], build_commits_lost [commit]}
+//               proven, postulate_commits_lost [commit], build_commits_lost [commit], unproven [{run, postulate, of (so many
+//               official runs of it on this host), chain_alone (no commit says that the filing came first), lacks [which of the
+//               four]}]}
 //   signed_by   principal                                  or null
 int tb_verify(const struct tb_verify_config *config, json_t **report, char *why, size_t why_bytes);
 

@@ -23,8 +23,10 @@
 //   postulate_commit          the commit of the postulate that the log names is in this history, and has the filed postulate
 //   build_commit              so is the commit that the program was built from: the source that was measured
 //
-// A commit that is not here proves nothing and refutes nothing: it is counted. One that is here with another postulate refutes what
-// the log says, and is a finding.
+// A commit that is not here proves nothing and refutes nothing: it is counted, and the run is listed. A run of which the last three
+// fail is witnessed by the ledger's chain alone. A commit that is here with another postulate refutes what the log says, and is a
+// finding. One that has it, but did not bring it, is not what `locus run` writes in a whole clone: that is a remark, since in a
+// shallow clone it is.
 //
 // History that was rewritten as a whole is beyond this witness: keep a checkpoint. So are objects that are not what their names
 // say, as long as they lie where they were forged: a clone checks each one.
@@ -441,11 +443,30 @@ static bool has_postulate(struct order *order, const struct verify_run *run, enu
     return false;
 }
 
+// Did the commit that the log names bring the postulate? Asked as `locus run` asks (tb_git_commit_of()), which also names a commit
+// that changed the file's mode alone.
+static bool brought(const struct history *history, const struct verify_run *run, const char *filed)
+{
+    const char *commit = run->commits[0];
+    const char *const arguments[] = {"rev-list", "-1", commit, "--", run->postulate_path, NULL};
+    char last[TB_HASH_TEXT];
+    for (size_t i = 0; i < history->count; i++)
+        if (is_of(history, i, run->postulate_path) && strcmp(history->changes[i].commit, commit) == 0 &&
+            strcmp(history->changes[i].new, filed) == 0)
+            return true;
+    return tb_git_line(NULL, arguments, last, sizeof last) == 0 && strcmp(last, commit) == 0;
+}
+
 static bool commit_proves(struct order *order, const struct verify_run *run, enum proof which, const char *filed)
 {
     const char *commit = run->commits[which - POSTULATE_COMMIT], *blob = strsep(&order->blob, "\n");
-    if (find(order->history, commit, 0))
-        return has_postulate(order, run, which, blob ? blob : "", filed);
+    if (find(order->history, commit, 0)) {
+        bool proves = has_postulate(order, run, which, blob ? blob : "", filed);
+        if (proves && which == POSTULATE_COMMIT && !brought(order->history, run, filed))
+            tb_verify_remark(order->verify, run->log, 1, "it names commit %.12s for its postulate, and %s came in another one",
+                             commit, run->postulate_path);
+        return proves;
+    }
     json_t *lost = json_object_get(order->report, proof_keys[which].lost), *known;
     size_t i;
     json_array_foreach (lost, i, known)
@@ -500,6 +521,27 @@ static void count(json_t *report, const char *key, bool more)
     json_object_set_new(report, key, json_integer(json_integer_value(json_object_get(report, key)) + more));
 }
 
+// By run, so by postulate and time. `of`: so many official runs of the postulate there are on this host.
+static void unproven_add(const struct order *order, const struct verify_run *run, const bool proofs[PROOFS])
+{
+    json_t *lacks = json_array();
+    json_int_t of = 0;
+    for (size_t i = 0; i < order->host->runs_count; i++)
+        of += counts(&order->host->runs[i]) && strcmp(order->host->runs[i].postulate_id, run->postulate_id) == 0;
+    for (enum proof which = 0; which < PROOFS; which++)
+        if (!proofs[which])
+            tb_verify_add(order->verify, lacks, json_string(proof_keys[which].name));
+    bool alone = !proofs[FILING_BEFORE_LOG] && !proofs[POSTULATE_COMMIT] && !proofs[BUILD_COMMIT];
+    json_t *unproven = json_object_get(order->report, "unproven");
+    size_t at = json_array_size(unproven);
+    while (at && strcmp(tb_member_text(json_array_get(unproven, at - 1), "run"), run->id) > 0)
+        at--;
+    if (json_array_insert_new(unproven, at,
+                              json_pack("{s:s, s:s, s:I, s:b, s:o}", "run", run->id, "postulate", run->postulate_id, "of", of,
+                                        "chain_alone", (int)alone, "lacks", lacks)))
+        tb_verify_impossible(order->verify, -ENOMEM, "out of memory");
+}
+
 static void run_count(struct order *order, const struct verify_run *run)
 {
     char filed[TB_HASH_TEXT];
@@ -516,13 +558,15 @@ static void run_count(struct order *order, const struct verify_run *run)
     }
     count(order->report, "runs", true);
     count(order->report, "proven", all);
+    if (!all)
+        unproven_add(order, run, proofs);
 }
 
 static void order_check(struct verify *verify, const struct history *history, const struct verify_host *host)
 {
     struct order order = {.verify = verify, .history = history, .host = host};
-    order.report = json_pack("{s:s, s:i, s:i, s:[], s:[]}", "host", host->name, "runs", 0, "proven", 0,
-                             proof_keys[POSTULATE_COMMIT].lost, proof_keys[BUILD_COMMIT].lost);
+    order.report = json_pack("{s:s, s:i, s:i, s:[], s:[], s:[]}", "host", host->name, "runs", 0, "proven", 0,
+                             proof_keys[POSTULATE_COMMIT].lost, proof_keys[BUILD_COMMIT].lost, "unproven");
     int rc = beginnings_make(host->ledger, history->count ? strlen(history->changes[0].new) : 40, &order.ledger);
     if (!rc)
         rc = blobs_load(&order);
@@ -588,6 +632,15 @@ static void check_host(struct verify *verify, struct history *history, const str
         note_path(verify, history, host->ledger);
 }
 
+// The head of history when a checkpoint was made must be in it.
+static void check_witnessed(struct verify *verify, const struct history *history)
+{
+    if (verify->witnessed[0] && !find(history, verify->witnessed, 0))
+        tb_verify_finding(verify, WITNESS_CHECKPOINT, verify->config->checkpoint, verify->witnessed_line,
+                          "commit %.12s is not in this history: it was written anew since, or this is another branch",
+                          verify->witnessed);
+}
+
 // 0 when there is a whole history to look into.
 static int usable(struct verify *verify)
 {
@@ -628,6 +681,7 @@ void tb_verify_git(struct verify *verify)
             check_host(verify, &history, &verify->hosts[i]);
             order_check(verify, &history, &verify->hosts[i]);
         }
+        check_witnessed(verify, &history);
         json_object_set_new(history.report, "commits", json_integer((json_int_t)history.touching));
         json_object_set(verify->report, "git", history.report);
     }

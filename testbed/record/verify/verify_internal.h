@@ -48,6 +48,8 @@ struct verify {
     json_t *report;             // what tb_verify() returns
     struct verify_host *hosts;
     size_t hosts_count;
+    char witnessed[TB_HASH_TEXT]; // the commit that the checkpoint names, in its line witnessed_line; ""
+    size_t witnessed_line;
     int rc;
     char why[512];
 };
