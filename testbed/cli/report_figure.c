@@ -26,11 +26,11 @@ struct arguments {
 
 static const char documentation[] =
     "The figure at an address: what is behind 1.34 [1.29, 1.37] (0013/P3) in a README.\v"
-    "An ADDRESS is one argument. A record, 0013, alone has a verdict, 0013.add1 being what the second run of 0013 added. 0013/P3 is "
-    "a prediction as it was sealed; where it is about several cells, 0018/P3 steady-decode/none names one. 0018 steady-decode/none "
-    "D/A is the time of arm D over that of arm A in a cell, by rounds, and 0024 churn-touch/full/futex/4w/4KiB max(locus) of "
-    "outstanding_ratio another statistic of another metric. Arms have keys and names. - alone: one address a line, from standard "
-    "input.\n\n"
+    "An ADDRESS is one argument. Of a record alone there is the verdict: 0013, or 0013.add1 for what the second run of 0013 added. "
+    "0013/P3 is a prediction as it was sealed; where it is about several cells, 0018/P3 steady-decode/none names one. 0018 "
+    "steady-decode/none D/A is the time of arm D over that of arm A in a cell, by rounds; 0024 churn-touch/full/futex/4w/4KiB "
+    "max(locus) of outstanding_ratio is another statistic of another metric. An arm is a key or a name. - alone: one address a "
+    "line, from standard input.\n\n"
     "It works on a clone of the project: the record is in experiments/, and its log in logs/.\n\n"
     "Examples:\n"
     "  locus report figure 0013/P3\n"

@@ -31,6 +31,7 @@ list list experiments postulate list --json
 verify verify findings verify --logs '$scratch/logs' --json
 scoreboard scoreboard tables report standings --host milan-vm --json
 compare compare postulates report compare --json 0005
+report figure figures report figure --json 0013/P3
 report eval cells report --json '$scratch/eval.jsonl'
 compare compare-runs cells report compare --json '$log' '$log
 
