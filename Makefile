@@ -100,7 +100,7 @@ lap         := $(if $(program),$(B)/locus-lap)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing peers \
+.PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing peers figures \
         deps deps-check deps-test layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -294,6 +294,9 @@ bench-sharing: $(sharing_bench) ## fork, copy-on-write and look-ups, against mem
 
 peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not installed (20 MB)
 	@sh testbed/measure/peers.sh
+
+figures: all ## write every figure that has an address into the READMEs, from the sealed logs
+	@LOCUS=$(B)/locus perl testbed/report/figures.pl
 
 deps: ## install what the build and `make run` need (Debian, Ubuntu)
 	@sh .ci/deps.sh build

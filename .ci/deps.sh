@@ -19,11 +19,7 @@ build='gcc libc6-dev make git libhwloc-dev libnuma-dev libjansson-dev libyaml-de
        libtcmalloc-minimal4|libtcmalloc-minimal4t64 libtbbmalloc2|libtbb2'
 check='libcriterion-dev universal-ctags perl'
 test='g++ clang liburcu-dev libck-dev libdpdk-dev pkg-config|pkgconf r-mathlib jq e2fsprogs openssh-client
-<<<<<<< HEAD
-      hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint iproute2 python3-yaml'
-=======
-      openssl hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint iproute2'
->>>>>>> 0ee9cf7eda40d76329ecf36d50d718165065d238
+      openssl python3-yaml hwloc-nox|hwloc linux-perf|linux-tools-generic ansible-core ansible-lint iproute2'
 
 case ${1-} in
 build) needs=$build ;;

@@ -9,6 +9,7 @@
 
 #include "testbed/base/json.h"
 #include "testbed/postulate/metric.h"
+#include "testbed/postulate/postulate.h"
 
 // --- cells and arms ---
 
@@ -75,6 +76,12 @@ const char *tb_prediction_verdict(const json_t *header, const json_t *prediction
 {
     const char *verdict = tb_member_text(prediction, "verdict");
     return is_emulated_time(header, prediction) && is_judgement(verdict) ? "unmeasurable-on-host" : verdict;
+}
+
+bool tb_prediction_gate(const json_t *header, const json_t *prediction)
+{
+    return json_is_true(tb_member(prediction, "gate")) ||
+           tb_early_gate(tb_member_text(header, "experiment.id"), tb_member_text(prediction, "id"));
 }
 
 bool tb_prediction_measured(const json_t *header, const json_t *prediction)

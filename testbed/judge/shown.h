@@ -26,6 +26,7 @@ const char *tb_run_verdict(const struct tb_store_run *run);
 
 const char *tb_emulated(const json_t *header);    // the emulated machine that a run was made in, or ""
 const char *tb_prediction_verdict(const json_t *header, const json_t *prediction);
+bool tb_prediction_gate(const json_t *header, const json_t *prediction); // it cannot fail but by a bug, and says nothing new
 bool tb_prediction_measured(const json_t *header, const json_t *prediction); // else its figures mean nothing and are not shown
 
 #endif

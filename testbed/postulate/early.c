@@ -61,6 +61,23 @@ static const struct early {
     {"0031-goals", 2, 0, "Does this library reach the goals that were set from what is physically possible?"},
 };
 
+// Gates, from before a prediction could be filed as one. A pool of 1.00 times the peak holds at most 1.00; bound pages are where
+// they were bound; who may hold no more waits.
+static const char *const gates[] = {"0003/P2", "0005/P1", "0005/P2", "0005/P3", "0005/P4", "0005/P5", "0005/P6",
+                                    "0006/P1", "0006/P2", "0008/P1", "0008/P2", "0008/P3", "0008/P4", "0008/P7",
+                                    "0009/P1", "0009/P5", "0009/P6", "0012/P1", "0012/P2", "0012/P3", "0012/P4",
+                                    "0012/P7", "0023/P4", "0025/P3", "0025/P4", "0029/P3", "0029/P4", "0031/P14"};
+
+bool tb_early_gate(const char *postulate, const char *prediction)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s/%s", postulate, prediction);
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
+        if (strcmp(gates[i], name) == 0)
+            return true;
+    return false;
+}
+
 void tb_postulate_early(struct tb_postulate *postulate)
 {
     char name[sizeof postulate->id + sizeof postulate->slug];

@@ -172,6 +172,9 @@ bool tb_prediction_compares(const struct tb_postulate *postulate, const struct t
 // Was no cell of this prediction tried before it was filed? False as well where nobody asked: by rules 1.
 bool tb_prediction_blind(const struct tb_postulate *postulate, const struct tb_prediction *prediction);
 
+// Of the first 31 postulates ("0005", "P1"): is it what `gate: true` says today?
+bool tb_early_gate(const char *postulate, const char *prediction);
+
 // Has this contender rivals? Not what measures the testbed, the floor that knows all blocks beforehand, what has a fault put in.
 bool tb_arm_is_rival(const char *name);
 

@@ -21,6 +21,24 @@ bool tb_record_below(const char *path)
     return strncmp(path, below, sizeof below - 1) == 0 && !strchr(path + sizeof below - 1, '/');
 }
 
+int tb_record_find(const char *record, char *path, size_t bytes)
+{
+    const char *added = strchr(record, '.');
+    int rc = -ENOENT;
+    DIR *dir = opendir(TB_RECORD_FOLDER);
+    if (!dir)
+        return -errno;
+    for (const struct dirent *entry; rc == -ENOENT && (entry = readdir(dir));) {
+        const char *dot = strchr(entry->d_name, '.');
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "%s.md", added ? added : "");
+        if (tb_record_named(entry->d_name) && strncmp(entry->d_name, record, 4) == 0 && strcmp(dot, wanted) == 0)
+            rc = (size_t)snprintf(path, bytes, "%s/%s", TB_RECORD_FOLDER, entry->d_name) < bytes ? 0 : -ENAMETOOLONG;
+    }
+    closedir(dir);
+    return rc;
+}
+
 bool tb_postulate_name(const char *name, char id[8], char slug[64])
 {
     size_t digits = strspn(name, "0123456789");

@@ -16,6 +16,9 @@ bool tb_record_named(const char *name);
 // Does the path lie in the folder of records? False for any other folder, also below it.
 bool tb_record_below(const char *path);
 
+// The file of a record below TB_RECORD_FOLDER: of "0018" NNNN-slug.md, of "0018.add1" what was added to it. 0 or -ENOENT.
+int tb_record_find(const char *record, char *path, size_t bytes);
+
 // "NNNN-slug.md", a postulate: the number and the slug. false: it is no such name.
 bool tb_postulate_name(const char *name, char id[8], char slug[64]);
 

@@ -30,13 +30,11 @@ serve serve cells serve sample --strategies paged -q --json
 advise advise machine advise --workload churn-touch --json
 list list experiments postulate list --json
 verify verify findings verify --logs '$scratch/logs' --json
-<<<<<<< HEAD
 record rejudge predictions record rejudge 4cfbfd --json
-=======
 witness witness findings witness check '$scratch/checkpoint' --logs '$scratch/logs' --json
->>>>>>> 0ee9cf7eda40d76329ecf36d50d718165065d238
 scoreboard scoreboard tables report standings --host milan-vm --json
 compare compare postulates report compare --json 0005
+report figure figures report figure --json 0013/P3
 report eval cells report --json '$scratch/eval.jsonl'
 compare compare-runs cells report compare --json '$log' '$log
 

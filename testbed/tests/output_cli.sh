@@ -29,7 +29,7 @@ printing=( # a line is a command with its arguments, which hold no blanks but th
     "report --logs $scratch/logs -o -" "report standings --host milan-vm" "report standings --host milan-vm --json"
     "report standings --host milan-vm --csv" "report standings --host milan-vm --markdown" 'report compare 0005'
     'report compare --json 0005' "report compare $log $log" "report compare --json $log $log" "record show $log"
-    'packet --list --host here')
+    'report figure 0013/P3' 'report figure --csv 0013/P3' 'packet --list --host here')
 
 once() { # to where, word of the reason, command...
     local to=$1 word=$2 got

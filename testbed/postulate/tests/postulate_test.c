@@ -655,3 +655,9 @@ Test(postulate, is_found_by_its_number_and_loaded)
     snprintf(command, sizeof command, "rm -r %s", folder);
     cr_expect_eq(system(command), 0);
 }
+
+Test(postulate, gates_of_the_first_postulates_are_known)
+{
+    cr_assert(tb_early_gate("0005", "P6") && tb_early_gate("0031", "P14"));
+    cr_assert(!tb_early_gate("0005", "P7") && !tb_early_gate("0031", "P1") && !tb_early_gate("", ""));
+}

@@ -26,8 +26,8 @@ struct tb_fleet_wanted {
 //     kernel|null, runs (official ones), changed (older runs were made on another machine), broken|null (of its ledger)}]:
 //     by group and name
 //   postulates [{id, slug|null, question|null, results, survived, falsified, measured, sentence, ids (of all its predictions),
-//     predictions (those wanted) [{id, text|null, about|null, arms|null, unit|null, results, survived, falsified, measured,
-//     sentence}]}]
+//     predictions (those wanted) [{id, text|null, about|null, arms|null, unit|null, gate (it cannot fail but by a bug),
+//     results, survived, falsified, measured, sentence}]}]
 //   results [{host, verdict (as in a summary, or "not run", "crashed", "not in the ledger", ...), run|null, time|null, commit|null,
 //     postulate_sha256|null, why|null, estimate|null, low|null, high|null (of predictions that were measured), older [{run,
 //     verdict}], unfit [{run, verdict}]}]: one for each host, in their order

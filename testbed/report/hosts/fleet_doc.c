@@ -154,8 +154,9 @@ static void add_postulate(struct tb_doc *doc, const json_t *fleet, const json_t 
         const char *arms = tb_member_text(prediction, "arms"), *id = tb_member_text(prediction, "id");
         if (*wanted && strcmp(wanted, id))
             continue;
-        snprintf(text, sizeof text, "%.300s; %.200s%s%.150s", tb_member_text(prediction, "text"),
-                 tb_member_text(prediction, "about"), *arms ? "; " : "", arms);
+        snprintf(text, sizeof text, "%.300s; %.200s%s%.150s%s", tb_member_text(prediction, "text"),
+                 tb_member_text(prediction, "about"), *arms ? "; " : "", arms,
+                 json_is_true(tb_member(prediction, "gate")) ? "; a gate, which cannot fail but by a bug" : "");
         tb_doc_fact(doc, NULL, id, TB_AS_IS, tb_text_value(text));
         answer = *wanted ? prediction : answer;
     }

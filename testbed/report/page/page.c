@@ -53,23 +53,29 @@ static bool speaks(const struct tb_store_run *run)
     return run->state == TB_RUN_WHOLE && strcmp(tb_member_text(run->view.header, "kind"), "smoke");
 }
 
-// NULL: all of them.
-static size_t count_of_run(const struct tb_store_run *run, const char *verdict)
+// Predictions, or the gates among them, which are counted apart. NULL: all of them.
+static size_t count_of_run(const struct tb_store_run *run, bool gates, const char *verdict)
 {
     const json_t *prediction;
     size_t count = 0, i;
     if (speaks(run))
         json_array_foreach (tb_member(run->view.summary, "predictions"), i, prediction)
-            count += !verdict || strcmp(tb_prediction_verdict(run->view.header, prediction), verdict) == 0;
+            count += tb_prediction_gate(run->view.header, prediction) == gates &&
+                     (!verdict || strcmp(tb_prediction_verdict(run->view.header, prediction), verdict) == 0);
+    return count;
+}
+
+static size_t count_all(const struct tb_store *store, bool gates, const char *verdict)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < store->runs_count; r++)
+        count += count_of_run(&store->runs[r], gates, verdict);
     return count;
 }
 
 static size_t count_predictions(const struct tb_store *store, const char *verdict)
 {
-    size_t count = 0;
-    for (size_t r = 0; r < store->runs_count; r++)
-        count += count_of_run(&store->runs[r], verdict);
-    return count;
+    return count_all(store, false, verdict);
 }
 
 static size_t count_speaking(const struct tb_store *store, bool emulated)
@@ -84,13 +90,16 @@ static void say_predictions(struct tb_words *out, const struct tb_store *store, 
 {
     size_t all = count_predictions(store, NULL), survived = count_predictions(store, "survived");
     size_t falsified = count_predictions(store, "falsified"), beyond = count_predictions(store, "unmeasurable-on-host");
-    size_t open = all - survived - falsified - beyond;
+    size_t open = all - survived - falsified - beyond, gates = count_all(store, true, NULL);
     tb_say(out, "Of %zu prediction%s in %zu run%s, %zu survived, %zu %s falsified%s %zu remain%s open", all, all == 1 ? "" : "s",
            runs, runs == 1 ? "" : "s", survived, falsified, falsified == 1 ? "was" : "were", beyond > 0 ? "," : " and", open,
            open == 1 ? "s" : "");
     if (beyond > 0)
         tb_say(out, " and %zu could not be measured here", beyond);
     tb_say(out, ".");
+    if (gates > 0)
+        tb_say(out, " Besides, %zu of %zu gate%s, which cannot fail but by a bug, held.", count_all(store, true, "survived"), gates,
+               gates == 1 ? "" : "s");
 }
 
 void tb_page_answer(struct tb_words *out, const struct tb_store *store)
@@ -159,7 +168,7 @@ static void put_fallen_of(struct tb_table *table, const struct tb_page *page, co
 static void put_fallen(struct tb_doc *doc, const struct tb_page *page)
 {
     const struct tb_store *store = page->store;
-    if (count_predictions(store, "falsified") == 0)
+    if (count_predictions(store, "falsified") + count_all(store, true, "falsified") == 0)
         return;
     tb_doc_heading(doc, 2, "fallen", "What fell");
     for (size_t first = 0, end; first < store->runs_count; first = end) {
@@ -167,8 +176,9 @@ static void put_fallen(struct tb_doc *doc, const struct tb_page *page)
         size_t fallen = 0, all = 0;
         char title[400];
         for (end = first; end < store->runs_count && strcmp(id_of(&store->runs[end]), id_of(run)) == 0; end++) {
-            fallen += count_of_run(&store->runs[end], "falsified");
-            all += count_of_run(&store->runs[end], NULL);
+            size_t gates = count_of_run(&store->runs[end], true, "falsified"); // a bug, which nobody should overlook
+            fallen += gates + count_of_run(&store->runs[end], false, "falsified");
+            all += gates + count_of_run(&store->runs[end], false, NULL);
         }
         if (fallen == 0)
             continue;

@@ -29,6 +29,13 @@ static void as_old_log(json_t *line) // from before most members of the header
                         json_pack("{s:{s:s, s:s}, s:s}", "cpu", "model", "ABSENT", "online", "ABSENT", "nodes", "UNREADABLE"));
 }
 
+static void as_gated(json_t *line) // P2 is a gate
+{
+    as_hardware(line);
+    if (strcmp(tb_member_text(line, "t"), "sum") == 0)
+        json_object_set_new(json_array_get(tb_member(line, "predictions"), 1), "gate", json_true());
+}
+
 // --- who they are --------------------------------------------------------------------------------------------------------------
 
 Test(fleet, puts_machines_that_are_alike_side_by_side)
@@ -77,6 +84,18 @@ Test(fleet, says_when_a_host_was_another_machine)
 }
 
 // --- what they say -------------------------------------------------------------------------------------------------------------
+
+Test(fleet, counts_gates_apart)
+{
+    runs("bm1", 1, as_gated);
+    runs("bm2", 1, as_gated);
+    look(NULL, NULL);
+    cr_assert(json_is_true(tb_member(prediction_of("P2"), "gate")) && json_is_false(tb_member(prediction_of("P1"), "gate")));
+    const json_t *answer = tb_member(fleet, "answer");
+    const char *shared = json_string_value(json_array_get(answer, 1)), *gates = json_string_value(json_array_get(answer, 2));
+    cr_assert(strstr(shared, "more than one machine measured: 2."), "%s", shared);
+    cr_assert(gates && strstr(gates, "counted apart: 1, of which 0 failed"), "%s", gates);
+}
 
 Test(fleet, answers_on_which_machines_a_prediction_survives)
 {

@@ -182,6 +182,22 @@ Test(html_page, counts_runs_that_crashed_or_were_damaged_or_are_gone)
     cr_assert_eq(occurrences("Of 3 predictions in 1 run,"), 1);
 }
 
+static void as_gated(json_t *line)
+{
+    if (strcmp(tb_member_text(line, "t"), "sum") == 0)
+        json_object_set_new(json_array_get(tb_member(line, "predictions"), 1), "gate", json_true());
+}
+
+Test(html_page, counts_gates_apart)
+{
+    struct record_fixture gated = usual;
+    gated.dress = as_gated;
+    make_run(gated);
+    make_page();
+    cr_assert_eq(occurrences("Of 2 predictions in 1 run,"), 1);
+    cr_assert_eq(occurrences("Besides, 1 of 1 gate, which cannot fail but by a bug, held."), 1);
+}
+
 Test(html_page, a_copy_of_a_log_has_a_page_of_its_own)
 {
     static const char log[] = "logs/bm1/0002-glibc-churn/20261121T101500Z-a1b2c3";
