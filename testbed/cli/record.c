@@ -240,7 +240,8 @@ static int with_run(const struct arguments *arguments)
 static int command(int argc, char **argv)
 {
     struct arguments arguments = {0};
-    const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT\nshow [--samples] RUN", documentation, NULL, NULL, NULL};
+    const struct argp argp = {options, parse, "draft NNNN RUN\nfile NNNN DRAFT\nshow [--samples] RUN", documentation, NULL,
+                              NULL,    NULL};
     int status = tb_cli_parse(&argp, "record", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;

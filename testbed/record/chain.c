@@ -4,8 +4,8 @@
 // to there. Whoever changes, takes away, adds or moves a line must write every hash after it anew, and the last one is known
 // elsewhere (the ledger, a checkpoint).
 //
-// A hash is as long as a third of a sample and cannot be compressed, and what is written together is lost together: one hash for all
-// samples of a round says no less than one for each, but where in the round a byte was changed.
+// A hash is as long as a third of a sample and cannot be compressed, and what is written together is lost together: one hash for
+// all samples of a round says no less than one for each, but where in the round a byte was changed.
 //
 // The hash has a fixed width and ends its line, so a line is cut into what is hashed and the hash by counting from its end, before
 // anything is parsed: no byte of the file, be it a blank or the case of a hexadecimal digit, can change unnoticed.

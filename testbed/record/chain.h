@@ -6,11 +6,11 @@
 //     [0,12,7.5]\n
 //     {"t":"round","rows":1,"h":"<64 hex>"}\n
 //
-// A line without a hash begins with '[': it is an array. The hash of the k-th line that has one is
-// h_k = SHA-256(h_(k-1) || the lines without a hash before it, newlines included || its own bytes before `,"h":`), h_(-1) = 32 zero
-// bytes. In a ledger and in a log of version 1 every line has one. The hash is the last member of its line. Raw bytes are hashed, so
-// no canonical form of JSON is needed, and whoever has sha256sum can check a file. In any POSIX shell, this names each line whose
-// hash is wrong, and prints nothing when all are right:
+// A line without a hash begins with '[': it is an array. The hash of the k-th line that has one is h_k = SHA-256(h_(k-1) || the
+// lines without a hash before it, newlines included || its own bytes before `,"h":`), h_(-1) = 32 zero bytes. In a ledger and in a
+// log of version 1 every line has one. The hash is the last member of its line. Raw bytes are hashed, so no canonical form of JSON
+// is needed, and whoever has sha256sum can check a file. In any POSIX shell, this names each line whose hash is wrong, and prints
+// nothing when all are right:
 //
 //     check() {
 //         before=$(printf %064d 0) rows=

@@ -57,7 +57,8 @@ digest() {
     *) record=$(compgen -G "experiments/$1-*.md" | grep -v '\.add[0-9]*\.md$') ;;
     esac
     log=$(grep -m 1 -o 'logs/[^`]*\.jsonl' "${record:-/dev/null}") || return
-    "$LOCUS" record show --samples "$log" | jq -cn --arg verdict "$(sed -n 's/^\*\*Verdict: \([a-z-]*\).*/\1/p' "$record" | head -n 1)" '
+    "$LOCUS" record show --samples "$log" |
+        jq -cn --arg verdict "$(sed -n 's/^\*\*Verdict: \([a-z-]*\).*/\1/p' "$record" | head -n 1)" '
         reduce inputs as $l ({samples: []};
             if $l.t == "hdr" then .arms = $l.arms | $l.design as $d | .cells = [$l.cells[]
                 | {name: (.name // .workload + "/" + .touch), workload, touch, blocks_peak, dispatch: (.dispatch // $d.dispatch),

@@ -34,19 +34,21 @@ TestSuite(record_rows, .init = folder_make, .fini = folder_remove);
 // Every kind of value, numbers at the ends of their ranges, and what looks like the log's own form.
 static const char *const samples[] = {
     "{\"t\":\"s\",\"round\":0,\"cell\":0,\"arm\":\"A\",\"valid\":true,\"invalid\":null,\"time_ns\":289169.84999999998,\"n\":3.0,"
-    "\"counters\":{\"cycles\":{\"value\":9223372036854775807,\"why\":null},\"faults\":{\"value\":-9223372036854775808}},\"empty\":{}}",
-    "{\"t\":\"s\",\"round\":0,\"cell\":1,\"arm\":\"B\",\"valid\":true,\"invalid\":null,\"time_ns\":1e300,\"n\":-0.0,"
-    "\"counters\":{\"cycles\":{\"value\":0,\"why\":null},\"faults\":{\"value\":1}},\"empty\":{}}",
-    "{\"t\":\"s\",\"round\":1,\"cell\":0,\"arm\":\"A\",\"valid\":false,\"invalid\":\",\\\"h\\\":\\\"\\n[0]\",\"time_ns\":null,\"n\":5e-324,"
-    "\"counters\":{},\"empty\":[]}",
+    "\"counters\":{\"cycles\":{\"value\":9223372036854775807,\"why\":null},\"faults\":{\"value\":-9223372036854775808}},"
+    "\"empty\":{}}",
+    "{\"t\":\"s\",\"round\":0,\"cell\":1,\"arm\":\"B\",\"valid\":true,\"invalid\":null,\"time_ns\":1e300,"
+    "\"n\":-0.0,\"counters\":{\"cycles\":{\"value\":0,\"enabled_ns\":7,\"running_ns\":7},\"faults\":{\"value\":7,\"enabled_ns\":7,"
+    "\"running_ns\":5},\"late\":{\"value\":1,\"enabled_ns\":7,\"running_ns\":5.0}},\"empty\":{}}",
+    "{\"t\":\"s\",\"round\":1,\"cell\":0,\"arm\":\"A\",\"valid\":false,\"invalid\":\",\\\"h\\\":\\\"\\n[0]\","
+    "\"time_ns\":null,\"n\":5e-324,\"counters\":{},\"empty\":[]}",
     "{\"t\":\"s\",\"round\":1,\"cell\":1,\"arm\":\"B\",\"nodes\":{\"on\":[[0,1.5],[1,null]],\"a\":{\"b\":{\"c\":{\"d\":{\"e\":"
     "{\"f\":{\"g\":{\"h\":{\"i\":{\"j\":1}}}}}}}}},\"dotted\":{\"a.b\":1,\"\":2}}}",
-    "{\"t\":\"s\",\"round\":2,\"cell\":0,\"arm\":\"A\",\"valid\":true,\"invalid\":null,\"time_ns\":0.1,\"n\":100000000000000000000.0,"
-    "\"counters\":{\"cycles\":{\"value\":0.30000000000000004,\"why\":null},\"faults\":{\"value\":\"many\"}},\"empty\":{}}",
+    "{\"t\":\"s\",\"round\":2,\"cell\":0,\"arm\":\"A\",\"valid\":true,\"invalid\":null,\"time_ns\":0.1,"
+    "\"n\":100000000000000000000.0,\"counters\":{\"cycles\":{\"value\":0.30000000000000004,\"why\":null},\"faults\":{\"value\":\"many\"}},\"empty\":{}}",
 };
 enum {
     SAMPLES = sizeof samples / sizeof *samples,
-    LINES = 1 + 3 + SAMPLES + 3 + 1, // header, shapes, rows, ends of rounds, seal
+    LINES = 1 + 4 + SAMPLES + 3 + 1, // header, shapes, rows, ends of rounds, seal
 };
 
 static void add(struct tb_log *log, const char *text)
@@ -281,6 +283,9 @@ Test(record_rows, valid_chains_that_no_run_writes_are_no_logs)
         {"{\"t\":\"cols\",\"shape\":0,\"of\":[7]}\n", ":2: not a log"},
         {"{\"t\":\"cols\",\"shape\":0,\"of\":[\"a.b.c.d.e.f.g.h.i.j\"]}\n", ":2: not a log"},
         {"{\"t\":\"cols\",\"shape\":0}\n", ":2: not a log"},
+        {"{\"t\":\"cols\",\"shape\":0,\"of\":[\"a\",[\"b\",\"=\",\"c\"]]}\n", ":2: not a log"},
+        {"{\"t\":\"cols\",\"shape\":0,\"of\":[[\"b\",\"=\",\"b\"]]}\n", ":2: not a log"},
+        {"{\"t\":\"cols\",\"shape\":0,\"of\":[[\"a\"]]}\n", ":2: not a log"},
         {"{\"t\":\"cols\",\"shape\":0,\"of\":[\"a\"]}\n[0]\n{\"t\":\"round\",\"rows\":1}\n", ":3: not a log"},
         {"{\"t\":\"cols\",\"shape\":0,\"of\":[\"a\"]}\n[0,1,2]\n{\"t\":\"round\",\"rows\":1}\n", ":3: not a log"},
         {"{\"t\":\"cols\",\"shape\":0,\"of\":[\"a\"]}\n[-1,1]\n{\"t\":\"round\",\"rows\":1}\n", ":3: not a log"},
