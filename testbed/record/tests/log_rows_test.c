@@ -44,7 +44,8 @@ static const char *const samples[] = {
     "{\"t\":\"s\",\"round\":1,\"cell\":1,\"arm\":\"B\",\"nodes\":{\"on\":[[0,1.5],[1,null]],\"a\":{\"b\":{\"c\":{\"d\":{\"e\":"
     "{\"f\":{\"g\":{\"h\":{\"i\":{\"j\":1}}}}}}}}},\"dotted\":{\"a.b\":1,\"\":2}}}",
     "{\"t\":\"s\",\"round\":2,\"cell\":0,\"arm\":\"A\",\"valid\":true,\"invalid\":null,\"time_ns\":0.1,"
-    "\"n\":100000000000000000000.0,\"counters\":{\"cycles\":{\"value\":0.30000000000000004,\"why\":null},\"faults\":{\"value\":\"many\"}},\"empty\":{}}",
+    "\"n\":100000000000000000000.0,\"counters\":{\"cycles\":{\"value\":0.30000000000000004,\"why\":null},"
+    "\"faults\":{\"value\":\"many\"}},\"empty\":{}}",
 };
 enum {
     SAMPLES = sizeof samples / sizeof *samples,
