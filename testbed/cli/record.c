@@ -82,8 +82,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "The record of a run: what a person makes of it, beside the log that it is of.\v"
     "`show` writes what follows from the log, as Markdown: question, prediction against observation, arms, gates, environment. Any "
-    "run can be shown, a trial, too. With --samples it writes the log's lines for other programs, as testbed/record/log.h lists them: "
-    "a JSON object a line, without hashes, whatever the log's version; as far as the log goes, if its run crashed.\n\n"
+    "run can be shown, a trial, too. With --samples it writes the log's lines for other programs, as testbed/record/log.h lists "
+    "them: a JSON object a line, without hashes, whatever the log's version; as far as the log goes, if its run crashed.\n\n"
     "`draft` begins the record of an official run: verdict, log and last hash, and two empty sections, \"Interpretation\" and "
     "\"Next question\". Write them, then `file` the draft: it becomes experiments/NNNN-slug.md for good, a later one "
     "NNNN-slug.add1.md, and is entered in the ledger. What was changed in its head by hand is noticed, and refused.\n\n"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// chain: one line's hash covers its bytes, the lines without a hash before it, and the hash before those, so it covers the file
-// up to there. Whoever changes, takes away, adds or moves a line must write every hash after it anew, and the last one is known
+// chain: one line's hash covers its bytes, the lines without a hash before it, and the hash before those, so it covers the file up
+// to there. Whoever changes, takes away, adds or moves a line must write every hash after it anew, and the last one is known
 // elsewhere (the ledger, a checkpoint).
 //
-// A hash is as long as a third of a sample and cannot be compressed, and what is written together is lost together: one hash
-// for all samples of a round says no less than one for each, but where in the round a byte was changed.
+// A hash is as long as a third of a sample and cannot be compressed, and what is written together is lost together: one hash for
+// all samples of a round says no less than one for each, but where in the round a byte was changed.
 //
-// The hash has a fixed width and ends its line, so a line is cut into what is hashed and the hash by counting from its end,
-// before anything is parsed: no byte of the file, be it a blank or the case of a hexadecimal digit, can change unnoticed.
+// The hash has a fixed width and ends its line, so a line is cut into what is hashed and the hash by counting from its end, before
+// anything is parsed: no byte of the file, be it a blank or the case of a hexadecimal digit, can change unnoticed.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +32,7 @@ enum {
     TAIL_BYTES = TAIL_BEGIN_BYTES + TB_HASH_TEXT - 1 + TAIL_END_BYTES,
 };
 
-// --- writing
-// -------------------------------------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------------------------------------
 
 int tb_chain_line(struct tb_hash *head, const json_t *object, char **line, size_t *bytes)
 {
@@ -67,8 +66,7 @@ int tb_chain_group(struct tb_hash *head, const char *rows, size_t rows_bytes, co
     return 0;
 }
 
-// --- reading
-// -------------------------------------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------------------------------------
 
 // The array grows when its count is a power of two, so that its capacity need not be kept.
 int tb_chain_add(struct tb_chain *chain, json_t *object, const struct tb_hash *head, size_t bytes)
@@ -223,17 +221,15 @@ int tb_chain_load_groups(const char *path, struct tb_chain *out)
     return load(path, true, out);
 }
 
-// --- journal
-// --------------------------------------------------------------------------------------------------------------------
+// --- journal --------------------------------------------------------------------------------------------------------------------
 //
 // One rule above all: acknowledge nothing that a power cut could take back.
 //
-// The write may be tried again, the fsync never: when it fails, the kernel has dropped the pages that it could not write and
-// calls them clean, and the next fsync would succeed about nothing (the "fsyncgate" of 2018). So what io_uring did not write,
-// be it all or the rest of a short write, is written by write(2), which also says the true reason if it cannot; but an fsync's
-// error is final for its append. Then the file is cut to its length before: that gives the space back after ENOSPC, and makes
-// the last page dirty again, so that the fsync after the cut is about that page. If even this fails, the journal is of no more
-// use.
+// The write may be tried again, the fsync never: when it fails, the kernel has dropped the pages that it could not write and calls
+// them clean, and the next fsync would succeed about nothing (the "fsyncgate" of 2018). So what io_uring did not write, be it all
+// or the rest of a short write, is written by write(2), which also says the true reason if it cannot; but an fsync's error is
+// final for its append. Then the file is cut to its length before: that gives the space back after ENOSPC, and makes the last page
+// dirty again, so that the fsync after the cut is about that page. If even this fails, the journal is of no more use.
 
 struct tb_journal {
     int fd;
@@ -244,8 +240,7 @@ struct tb_journal {
     struct io_uring ring;
 };
 
-// --- folders
-// -------------------------------------------------------------------------------------------------------------------
+// --- folders -------------------------------------------------------------------------------------------------------------------
 
 // Makes the name `path` durable: fsync of the folder that it is in.
 static int name_sync(const char *path)
@@ -279,8 +274,7 @@ static int folders_make(const char *path)
     return error;
 }
 
-// --- the copy
-// ------------------------------------------------------------------------------------------------------------------
+// --- the copy ------------------------------------------------------------------------------------------------------------------
 
 #define COPY_TRIES 10000 // of a millisecond each: a virtio port is open for one process at a time
 
@@ -327,8 +321,7 @@ static int copy_begin(struct tb_journal *journal, const struct tb_journal_config
     return config->create ? copy(journal, "", 0) : 0;
 }
 
-// --- open, close
-// ---------------------------------------------------------------------------------------------------------------
+// --- open, close ---------------------------------------------------------------------------------------------------------------
 
 static int file_open(struct tb_journal *journal, const struct tb_journal_config *config)
 {
@@ -391,8 +384,7 @@ const char *tb_journal_engine(const struct tb_journal *journal)
     return journal->ring_open ? "io_uring" : "write+fsync";
 }
 
-// --- appends
-// -------------------------------------------------------------------------------------------------------------------
+// --- appends -------------------------------------------------------------------------------------------------------------------
 
 // Submits write and fsync, and waits for both. results[0] of the write, [1] of the fsync: -ECANCELED where it was not begun.
 static int ring_run(struct tb_journal *journal, const void *data, size_t bytes, int results[2])

@@ -42,7 +42,7 @@
 //
 // In a log of version 1 each sample is such a line, with a hash. In one of version 2, as logs are written now, it is a row of
 // values (rows.h), and a round's rows are covered by the hash of the line that ends it, so that a change is located to a round:
-//   cols    shape (0, 1, ...: its number), of [PATH or [PATH, VALUE]] (rows.h): before the first row of the shape
+//   cols    shape (0, 1, ...: its number), of [PATH, or [PATH, VALUE], or [PATH, "=", OTHER]] (rows.h): before its first row
 //   [K, ..] a sample of shape K
 //   round   rows (how many this round has)
 // Readers see the same samples in both; `locus record show --samples RUN` prints them as lines of version 1, without hashes.

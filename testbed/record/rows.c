@@ -2,7 +2,8 @@
 //
 // rows: most of a sample's text is the names of its members, which are the same in all samples of a log, and most of the rest is
 // null. Both are told once, as a shape. null, true, false, {} and [] say no more than what kind of value there is, so they count as
-// part of the shape: a sample in which another member is null just has another one.
+// part of the shape: a sample in which another member is null just has another one. So is it that counters which were on together
+// have the same times: half of a row would be these. Other numbers may be equal by chance, and would make shapes without end.
 //
 // A shape is read into steps: open an object, put a value into it, close it. Paths of one object follow each other, as they were
 // made, so no object needs to be looked up for each value.
@@ -21,6 +22,8 @@ struct making {
     json_t *of;
     FILE *values;
     bool fixed;
+    const json_t *time; // the last of a counter that is in the row, and its path
+    char *time_path;
 };
 
 // The fewest digits that give the same number again; jansson would always write 17. With a dot or an exponent it is read as a real.
@@ -59,6 +62,31 @@ static bool has_paths(const json_t *object)
     return json_object_size(object) > 0;
 }
 
+static bool is_time(const char *key)
+{
+    return strcmp(key, "enabled_ns") == 0 || strcmp(key, "running_ns") == 0;
+}
+
+static int put_member(struct making *making, const char *path, const char *key, const json_t *value)
+{
+    json_t *entry;
+    bool time = making->fixed && is_time(key) && json_is_integer(value);
+    if (making->fixed && is_only_a_kind(value))
+        return json_array_append_new(making->of, json_pack("[s, O]", path, value)) ? -ENOMEM : 0;
+    if (time && making->time && json_equal(value, making->time)) {
+        entry = json_pack("[s, s, s]", path, "=", making->time_path);
+        return json_array_append_new(making->of, entry) ? -ENOMEM : 0;
+    }
+    if (time) {
+        free(making->time_path);
+        making->time = value;
+        making->time_path = strdup(path);
+    }
+    if ((time && !making->time_path) || json_array_append_new(making->of, json_string(path)))
+        return -ENOMEM;
+    return put_value(making->values, value);
+}
+
 static int flatten(struct making *making, const char *above, int depth, const json_t *object)
 {
     const char *key;
@@ -69,15 +97,8 @@ static int flatten(struct making *making, const char *above, int depth, const js
             continue;
         if (asprintf(&path, "%s%s%s", above, *above ? "." : "", key) < 0)
             return -ENOMEM;
-        int error = 0;
-        if (depth < TB_ROW_DEPTH && has_paths(value))
-            error = flatten(making, path, depth + 1, value);
-        else if (making->fixed && is_only_a_kind(value))
-            error = json_array_append_new(making->of, json_pack("[s, O]", path, value)) ? -ENOMEM : 0;
-        else if (json_array_append_new(making->of, json_string(path)))
-            error = -ENOMEM;
-        else
-            error = put_value(making->values, value);
+        int error = depth < TB_ROW_DEPTH && has_paths(value) ? flatten(making, path, depth + 1, value)
+                                                             : put_member(making, path, key, value);
         free(path);
         if (error)
             return error;
@@ -95,6 +116,7 @@ int tb_row_make(const json_t *sample, bool fixed, json_t **of, char **values)
     int error = making.of && making.values ? flatten(&making, "", 0, sample) : -ENOMEM;
     if (making.values && fclose(making.values) && !error)
         error = -ENOMEM;
+    free(making.time_path);
     if (error) {
         json_decref(making.of);
         free(*values);
@@ -117,6 +139,7 @@ struct step {
     enum step_kind kind;
     const char *key;    // in the shape's `paths`
     const json_t *fixed;
+    size_t column;      // of a value, in the row
 };
 
 struct tb_shape {
@@ -165,7 +188,7 @@ static int member_add(struct tb_shape *shape, struct reading *reading, struct st
 }
 
 // Closes what is open and not on the path, opens what is on it and not open, adds the member.
-static int path_add(struct tb_shape *shape, struct reading *reading, char *path, const json_t *fixed)
+static int path_add(struct tb_shape *shape, struct reading *reading, char *path, struct step step)
 {
     int depth = 0, error = 0;
     char *key = path, *dot;
@@ -182,32 +205,51 @@ static int path_add(struct tb_shape *shape, struct reading *reading, char *path,
         *dot = '\0';
         error = reading->depth < TB_ROW_DEPTH ? member_add(shape, reading, (struct step){.kind = OPEN, .key = key}) : -EINVAL;
     }
-    if (error)
-        return error;
-    shape->values += !fixed;
-    return member_add(shape, reading, (struct step){.kind = fixed ? FIXED : VALUE, .key = key, .fixed = fixed});
+    step.key = key;
+    return error ? error : member_add(shape, reading, step);
+}
+
+// The column of the member with this path, or 0: none of the first `count` entries.
+static size_t column_of(const json_t *of, size_t count, const char *path)
+{
+    size_t column = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *other = json_string_value(json_array_get(of, i));
+        column += other != NULL;
+        if (other && path && strcmp(other, path) == 0)
+            return column;
+    }
+    return 0;
+}
+
+static int entry_add(struct tb_shape *shape, struct reading *reading, size_t number)
+{
+    const json_t *entry = json_array_get(shape->of, number);
+    size_t parts = json_array_size(entry); // of a string 0
+    const char *path = json_string_value(parts ? json_array_get(entry, 0) : entry);
+    struct step step = {.kind = parts == 2 ? FIXED : VALUE, .fixed = json_array_get(entry, 1)};
+    if (parts == 0)
+        step.column = ++shape->values;
+    else if (parts == 3)
+        step.column = column_of(shape->of, number, json_string_value(json_array_get(entry, 2)));
+    if (!path || (step.kind == VALUE && !step.column))
+        return -EINVAL;
+    shape->paths[number] = strdup(path);
+    return shape->paths[number] ? path_add(shape, reading, shape->paths[number], step) : -ENOMEM;
 }
 
 int tb_shape_make(struct tb_shape **out, const json_t *of)
 {
     struct tb_shape *shape = calloc(1, sizeof *shape);
     struct reading reading = {.objects = {json_pack("{s:n}", "t")}}; // a row has a "t" of its own
-    size_t i;
-    json_t *entry;
     int error = !json_is_array(of) ? -EINVAL : shape && reading.objects[0] ? 0 : -ENOMEM;
     if (!error) {
         shape->of = json_deep_copy(of);
         shape->paths = calloc(json_array_size(of) + 1, sizeof *shape->paths);
         error = shape->of && shape->paths ? 0 : -ENOMEM;
     }
-    json_array_foreach (error ? NULL : shape->of, i, entry) {
-        bool fixed = json_is_array(entry) && json_array_size(entry) == 2;
-        const char *path = json_string_value(fixed ? json_array_get(entry, 0) : entry);
-        shape->paths[i] = strdup(path ? path : "");
-        error = shape->paths[i] ? path_add(shape, &reading, shape->paths[i], fixed ? json_array_get(entry, 1) : NULL) : -ENOMEM;
-        if (error)
-            break;
-    }
+    for (size_t i = 0; !error && i < json_array_size(shape->of); i++)
+        error = entry_add(shape, &reading, i);
     json_decref(reading.objects[0]);
     if (error)
         tb_shape_free(shape);
@@ -231,7 +273,7 @@ void tb_shape_free(struct tb_shape *shape)
 int tb_shape_sample(const struct tb_shape *shape, const json_t *row, json_t **sample)
 {
     json_t *objects[TB_ROW_DEPTH + 1] = {json_pack("{s:s}", "t", "s")};
-    size_t depth = 0, next = 1;
+    size_t depth = 0;
     int failed = !objects[0];
     if (failed || json_array_size(row) != 1 + shape->values) {
         json_decref(objects[0]);
@@ -242,7 +284,7 @@ int tb_shape_sample(const struct tb_shape *shape, const json_t *row, json_t **sa
         switch (step->kind) {
         case OPEN: objects[++depth] = value = json_object(); break;
         case CLOSE: depth--; continue;
-        case VALUE: value = json_incref(json_array_get(row, next++)); break;
+        case VALUE: value = json_incref(json_array_get(row, step->column)); break;
         case FIXED: value = json_deep_copy(step->fixed); break; // whoever changes one sample changes no other
         }
         failed = json_object_set_new_nocheck(into, step->key, value);

@@ -6,7 +6,8 @@
 //     of   ["round",["valid",true],"counters.cycles.value",["counters.cycles.why",null]]       the shape, common to many samples
 //     row  [K,3,7]                                                                             K is the shape's number
 //
-// An entry of `of` is the path of a member whose value is in the row, or [PATH, VALUE] of one that has this value in all its rows.
+// An entry of `of` is the path of a member whose value is in the row; or [PATH, VALUE] of one that has this value in all its rows;
+// or [PATH, "=", OTHER] of one that is equal to a member before it, whose value is in the row: counters have the same times.
 // Objects are flattened, so that a path leads to each of their members; an array is one value, and so is an object without
 // members, with a member whose name is empty or has a dot in it, or below TB_ROW_DEPTH others.
 //
@@ -21,7 +22,8 @@
 #define TB_ROW_DEPTH 8
 
 // `sample`'s shape as a new reference, and its row's values as text, ",3,7" (malloc'd). `fixed`: null, true, false, {} and [] are
-// values of the shape; otherwise the row has all. 0, -ENOMEM, -EINVAL (no sample, or no path leads to one of its members).
+// values of the shape, and equal times are told once; otherwise the row has all. 0, -ENOMEM, -EINVAL (no sample, or no path leads
+// to one of its members).
 int tb_row_make(const json_t *sample, bool fixed, json_t **of, char **values);
 
 // The shape for reading rows.

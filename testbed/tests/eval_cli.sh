@@ -150,7 +150,7 @@ check a-log-holds-each-sample [ "$("$LOCUS" record show --samples "$kept" | grep
 locus 0 report "$kept" --json="$scratch/now.json"
 why="it shows other figures than eval did"
 check a-log-is-shown-once-more cmp "$scratch/then.json" "$scratch/now.json"
-head -n 20 "$kept" >"$scratch/crashed.jsonl"
+head -n 25 "$kept" >"$scratch/crashed.jsonl"
 locus 0 report "$scratch/crashed.jsonl" --json="$scratch/part.json"
 why="$(cat "$err")"
 check a-log-of-a-crash-has-its-whole-rounds eval \

@@ -126,7 +126,8 @@ case_ compare_one_run 2 'which two runs' report compare aaaaaa
 
 # The recipe of record/README.md, as it stands there.
 if command -v jq >/dev/null; then
-    sed -n '/^    jq -s/,/>run.json$/p' "$readme" | sed 's|LOG|logs/bm1/*/*-aaaaaa.jsonl|' >recipe.sh
+    sed -n '/^    locus record show --samples LOG/,/>run.json$/p' "$readme" |
+        sed 's|LOG|logs/bm1/*/*-aaaaaa.jsonl|; s|^ *locus|"$LOCUS"|' >recipe.sh
     sh recipe.sh
     own=$("$LOCUS" report compare --json aaaaaa bbbbbb | jq '.cells[0].arms[1].medians_ns[0]')
     if jq -e --argjson own "$own" '.benchmarks | length == 6 and (.[1] | .metadata.name == "churn-touch/full B glibc" and

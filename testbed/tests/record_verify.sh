@@ -554,6 +554,35 @@ else
     skip 17_signature "needs ssh-keygen"
 fi
 
+# --- logs of version 2: header, columns, four rows, the end of their round, counters, summary, seal ------------------------------
+
+mv "$scratch/good" "$scratch/good_1"
+export LOG_VERSION=2
+make_good || fail good_record_2 "cannot be made"
+damage_rows_undamaged() { grep -q '^\[0,1,"A",1001]$' $one && grep -q '^{"t":"round","rows":4,' $one; }
+finds rows_undamaged 0 0 -- --git
+damage_rows_changed() { edit $one '4s/1001/1003/'; }
+finds rows_changed 1 1 "$one:3|$seal" --
+damage_rows_one_gone() { edit $one '5d'; }
+finds rows_one_gone 1 1 "$one:3|$seal" --
+damage_rows_swapped() { swap_lines $one 4; }
+finds rows_swapped 1 1 "$one:3|$seal" --
+damage_rows_without_their_end() { edit $one '7d'; }
+finds rows_without_their_end 1 1 "$one:3|$seal" --
+damage_rows_of_other_columns() { edit $one '2s/time_ns/mine_ns/'; }
+finds rows_of_other_columns 1 1 "$one:2|$seal" --
+damage_rows_cut() { edit $one '6,$d'; }
+finds rows_cut 1 1 "$one:3|$seal" --
+damage_rows_cut_behind_them() { edit $one '8,$d'; }
+finds rows_cut_behind_them 1 1 "$one:8|$seal" --
+damage_rows_behind_the_seal() { echo '[0,9,"A",9]' >>$one; }
+finds rows_behind_the_seal 1 1 "$one:11|$seal" --
+damage_rows_of_a_crash() { edit $crashed '$d' && echo '[0,4,"A",1004]' >>$crashed; }
+finds rows_of_a_crash 0 0 --
+damage_rows_committed() { edit $one '4s/1001/1003/' && commit changed; }
+finds rows_committed 1 2 "$one:3|$seal" "$one:4|$history" -- --git
+unset LOG_VERSION
+
 # --- bad input -----------------------------------------------------------------------------------------------------------------
 
 damage_no_logs() { rm -r logs; }

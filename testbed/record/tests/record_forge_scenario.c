@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // record_forge: makes a good record in the current folder with the modules that a run uses, and forges what a patient liar would:
-// valid hashes for changed lines. For record_verify.sh.
+// valid hashes for changed lines. For record_verify.sh. Its logs are of version 1, or of LOG_VERSION in the environment.
 //
 //     record_forge_scenario file      ledger, two postulates
 //     record_forge_scenario first     a sealed run, and one that crashed within a line
@@ -91,6 +91,8 @@ static void run(const struct forged_run *forged, bool crash)
     json_t *header =
         json_pack("{s:s, s:i, s:s, s:s, s:s, s:{s:s, s:s}, s:{s:{}}}", "t", "hdr", "v", 1, "run", forged->id, "nonce",
                   forged->nonce, "kind", forged->kind, "postulate", "path", forged->postulate, "sha256", sha256, "env", "build");
+    if (getenv("LOG_VERSION"))
+        json_object_set_new(header, "v", json_integer(atoi(getenv("LOG_VERSION"))));
     name_commits(header, forged->postulate);
     must(tb_log_create(&log, path, header), path);
     json_decref(header);
