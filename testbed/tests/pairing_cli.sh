@@ -69,6 +69,8 @@ says every-attempt-is-logged-with-all-arms "$attempts | length == 6 and all(.[];
     and all(.[]; map(.arm) | sort == [\"A\", \"B\"]))" "$scratch/lines"
 says those-and-only-those-in-which-something-was-lost-are-followed-by-another "$attempts | all(.[]; length as \$n | \$n <= 3
     and all(.[]; (any(.[]; .waited_ns + (.steal_ns // 0) > 0) and .[0].attempt < 2) == (.[0].attempt + 1 < \$n)))" "$scratch/lines"
-says the-last-attempts-count "($attempts | map(last[] | select(.arm == \"A\").time_ns) | sort | (.[2] + .[3]) / 2) as \$wanted
-    | .[] | select(.t == \"sum\").arms[] | select(.arm == \"A\") | .n == 6 and (.median / \$wanted - 1 | fabs) < 1e-9" "$scratch/lines"
+says the-last-attempts-count "($attempts | map(last[] | select(.arm == \"A\").time_ns) | sort
+    | (.[2] + .[3]) / 2) as \$wanted
+    | .[] | select(.t == \"sum\").arms[] | select(.arm == \"A\")
+    | .n == 6 and (.median / \$wanted - 1 | fabs) < 1e-9" "$scratch/lines"
 done_testing

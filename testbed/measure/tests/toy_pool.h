@@ -13,11 +13,13 @@
 
 #define TOY_POOL_BLOCKS 64u
 #define TOY_POOL_BLOCK_BYTES 64u
+#define TOY_POOL_PATIENCE_NS 3000000000u // arbitrary; a worker may wait for its CPU
 
 struct toy_pool {
     pthread_mutex_t lock;
     uint32_t free[TOY_POOL_BLOCKS], free_count;
     bool out[TOY_POOL_BLOCKS];
+    bool starved;               // it has waited in vain, and does not again
     uint64_t taken, freed, requests, refused; // refused: of another pool, or free already
     char memory[TOY_POOL_BLOCKS][TOY_POOL_BLOCK_BYTES];
 };
@@ -42,11 +44,16 @@ static inline void toy_pool_close(void *context)
     free(context);
 }
 
-// It waits for blocks that are on their way home.
+// It waits for blocks that are on their way home, but not for ever: where they do not come, a test has to fail and not to hang.
 static inline int toy_pool_take(void *context, struct locus_table *table, uint32_t count)
 {
     struct toy_pool *pool = context;
+    uint64_t begun_ns = tb_now_ns();
     while (count) {
+        if (pool->starved || tb_now_ns() - begun_ns > TOY_POOL_PATIENCE_NS) {
+            pool->starved = true;
+            return -ENOBUFS;
+        }
         pthread_mutex_lock(&pool->lock);
         for (; count && pool->free_count; count--, pool->taken++) {
             uint32_t block = pool->free[--pool->free_count];
@@ -54,6 +61,8 @@ static inline int toy_pool_take(void *context, struct locus_table *table, uint32
             table->blocks[table->count++] = (locus_block)(uintptr_t)pool->memory[block];
         }
         pthread_mutex_unlock(&pool->lock);
+        if (count)
+            sched_yield();
     }
     return 0;
 }
