@@ -92,6 +92,9 @@ holds its_run_is_opened_and_not_closed "$(entries)" test "$(entries)" = 'ledger,
 holds its_log_has_come_so_far "$log: $(wc -l <"$log")" jq -es '.[0].t == "hdr" and .[1].t == "s"' \
     <("$LOCUS" record show --samples "$log")
 prints its_run_has_crashed 0 '1 host, 1 run (0 sealed, 1 crashed), .*: all is well' "$LOCUS" verify
+cp -a . "$scratch/without" && cd "$scratch/without" && rm "$log" # the line that opens it is home first
+prints without_its_log_it_was_opened_and_dropped 1 "^$ledger:3: run .* was opened and dropped: " "$LOCUS" verify
+cd "$scratch/home" || exit 1
 
 # --- the next one, and a clock that is off -------------------------------------------------------------------------------------
 
