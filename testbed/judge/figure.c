@@ -167,22 +167,27 @@ out:
     return rc;
 }
 
-// Did the two arms take turns in one process, in every round? Then a turn's ratio says more than that of two medians: it
-// cancels what the host did to both. out: time_rel in place of the times.
+// Where two arms took turns in one process a turn's ratio says more than that of two medians: it cancels what the host did to
+// both. out: time_rel in place of the times. Where both were alone in their processes the times stay. Whoever shares a process
+// finds its caches as others left them, so one that was alone looks faster for that reason: -EXDEV, they are no pair.
 static int turns_load(const struct tb_log_view *view, size_t cell, const char *over, const char *under, struct tb_pair *out)
 {
     double *values[4] = {NULL};
     const char *const members[2] = {"time_rel", "process"};
-    bool together = true;
-    size_t n = out->n;
+    size_t n = out->n, shared = 0, together = 0;
     int rc = 0;
     for (int i = 0; i < 4 && rc == 0; i++) {
         rc = tb_log_values(view, cell, i % 2 ? under : over, members[i / 2], &values[i], &n);
-        together = together && n == out->n;
+        if (rc == 0 && n != out->n)
+            rc = -ENODATA;
     }
-    for (size_t i = 0; i < out->n && rc == 0 && together; i++)
-        together = values[0][i] > 0 && values[1][i] > 0 && values[2][i] == values[3][i];
-    if (rc == 0 && together) {
+    for (size_t i = 0; i < out->n && rc == 0; i++) {
+        shared += values[0][i] > 0 || values[1][i] > 0;
+        together += values[0][i] > 0 && values[1][i] > 0 && values[2][i] == values[3][i];
+    }
+    if (rc == 0 && together < shared)
+        rc = -EXDEV;
+    if (rc == 0 && shared > 0 && together == out->n) {
         memcpy(out->over, values[0], out->n * sizeof *out->over);
         memcpy(out->under, values[1], out->n * sizeof *out->under);
     }
@@ -205,6 +210,8 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
     int rc = pair_load(view, index, over, under, known->member, tb_metric_divisor(known, entry), out);
     if (rc == 0 && under && strcmp(known->member, "time_ns") == 0)
         rc = turns_load(view, index, over, under, out);
+    if (rc == -EXDEV)
+        snprintf(why, why_bytes, "%s and %s in %s did not take turns in one process, and one of them had company", over, under, cell);
     if (rc == -ENODATA)
         snprintf(why, why_bytes, "the rounds of %s and %s in %s do not match", over, under, cell);
     else if (rc == -ENOENT)

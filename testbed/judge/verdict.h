@@ -46,8 +46,8 @@
 //   A/A           The summary's table has 95 %.
 //
 // By either rules a ratio of time_ns of two arms that took turns in one process (the same `process` and a time_rel in both, in
-// every round) is that of their time_rel; and of samples that were taken again only the last attempt counts, but for the proof
-// gates.
+// every round) is that of their time_rel; where only one of them had company, or they were of two shared processes, in any
+// round, there is no figure. And of samples that were taken again only the last attempt counts, but for the proof gates.
 #ifndef TB_VERDICT_H
 #define TB_VERDICT_H
 

@@ -52,15 +52,15 @@ def cell($workload; $touch; $dispatch; $workers): # its number, or null
 
 # digest RECORD: what is wanted of its log, in $scratch/RECORD.json, and the record's verdict. Status 1 if there is no such record.
 digest() {
-    local out=$scratch/$1.json record log
+    local out=$scratch/$1.json record log verdict
     [ ! -e "$out" ] || return 0
     case $1 in
     *.add*) record=$(compgen -G "experiments/${1%%.*}-*.${1#*.}.md") ;;
     *) record=$(compgen -G "experiments/$1-*.md" | grep -v '\.add[0-9]*\.md$') ;;
     esac
     log=$(grep -m 1 -o 'logs/[^`]*\.jsonl' "${record:-/dev/null}") || return
-    "$LOCUS" record show --samples "$log" |
-        jq -cn --arg verdict "$(sed -n 's/^\*\*Verdict: \([a-z-]*\).*/\1/p' "$record" | head -n 1)" '
+    verdict=$(sed -n 's/^\*\*Verdict: \([a-z-]*\).*/\1/p' "$record" | head -n 1)
+    "$LOCUS" record show --samples "$log" | jq -cn --arg verdict "$verdict" '
         reduce inputs as $l ({samples: []};
             if $l.t == "hdr" then .arms = $l.arms | $l.design as $d | .cells = [$l.cells[]
                 | {name: (.name // .workload + "/" + .touch), workload, touch, blocks_peak, dispatch: (.dispatch // $d.dispatch),

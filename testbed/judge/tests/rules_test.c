@@ -195,6 +195,11 @@ Test(rules, arms_that_took_turns_are_compared_by_turns)
     world_judge(&w);
     CLOSE(number_at(world_prediction(&w, 0), "estimate"), 1.1, 1e-12);
     json_object_set_new(world_sample(&w, 0, 1, 7), "process", json_integer(2)); // not together in that round
+    SAYS(world_judge(&w), "verdict", "inconclusive");
+    WHY_HAS(world_prediction(&w, 0), "did not take turns in one process");
+    for (uint32_t round = 0; round < 20; round++) // neither had company
+        for (uint32_t arm = 0; arm < 2; arm++)
+            json_object_set_new(world_sample(&w, 0, arm, round), "time_rel", json_null());
     world_judge(&w);
     CLOSE(number_at(world_prediction(&w, 0), "estimate"), 1.5, 0.05);
     world_close(&w);

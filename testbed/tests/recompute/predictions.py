@@ -36,11 +36,14 @@ class Run:
 
     def series(self, metric, cell, *arms, block=None):
         """Of each arm the values by round; None if it was not run, or a sample has none. Of two arms that took turns in one
-        process, in every round, the times relative to that process's first arm."""
+        process, in every round, the times relative to that process's first arm; None, where one of them had company and they did not."""
         placed = [self.placed[cell, arm] for arm in arms]
-        if metric == "time_ns" and len(arms) == 2 and all(a.get("time_rel") and b.get("time_rel") and a["valid"] and b["valid"] and
-                                                          a["process"] == b["process"] for a, b in zip(*placed)):
-            metric = "time_rel"
+        if metric == "time_ns" and len(arms) == 2:
+            pairs = [(a.get("time_rel"), b.get("time_rel"), a.get("process") == b.get("process")) for a, b in zip(*placed)]
+            if any(a or b for a, b, _ in pairs):
+                if not all(a and b and same for a, b, same in pairs):
+                    return None
+                metric = "time_rel"
         found = [[value_of(metric, sample, self.header["cells"][cell]) for sample in samples
                   if block is None or sample["block"] == block] for samples in placed]
         return found if found[0] and not any(None in values for values in found) else None
