@@ -7,8 +7,8 @@
 # allowed only
 #
 #   - with its address behind it, 1.34 [1.29, 1.37] (0013/P3), or in a table between <!-- figures --> and <!-- end of figures -->:
-#     `make figures` writes both, and the first case below holds them to the logs (pages_figures.sh holds them to the samples once
-#     more, without the program);
+#     `make figures` writes both, and a case below holds them to the logs (pages_figures.sh does so once more, by arithmetic of its
+#     own);
 #   - in a column "claim" or "its result" of a table, which says what others found;
 #   - in `code`: settings, commands, names;
 #   - as a version, behind the name of a program;
