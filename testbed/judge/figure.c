@@ -211,7 +211,8 @@ int tb_pair_load(const struct tb_log_view *view, const char *metric, const char 
     if (rc == 0 && under && strcmp(known->member, "time_ns") == 0)
         rc = turns_load(view, index, over, under, out);
     if (rc == -EXDEV)
-        snprintf(why, why_bytes, "%s and %s in %s did not take turns in one process, and one of them had company", over, under, cell);
+        snprintf(why, why_bytes, "%s and %s in %s did not take turns in one process, and one of them had company", over, under,
+                 cell);
     if (rc == -ENODATA)
         snprintf(why, why_bytes, "the rounds of %s and %s in %s do not match", over, under, cell);
     else if (rc == -ENOENT)
