@@ -253,7 +253,7 @@ static void take_exact(const struct tb_prediction *prediction, struct tb_pair *p
         value = tb_median(pair->over, pair->n);
     figure->known = whole && (same || !tb_metric_find(prediction->metric)->fixed);
     if (whole && !figure->known)
-        snprintf(figure->why, sizeof figure->why, "rounds differ in %s, which is decided in virtual time", prediction->metric);
+        snprintf(figure->why, sizeof figure->why, "rounds differ in %s, which must be the same in each", prediction->metric);
     if (!figure->known)
         value = NAN;
     figure->seen = (struct tb_ratio){value, value, value, 1, pair->n, figure->known};

@@ -306,7 +306,9 @@ static int process_run(struct runner *runner, const struct place *at, const stru
     bool hung = false;
     for (uint32_t i = 0; i < process->count; i++) {
         job_fill(&runner->jobs[i], rounds, at->cell, process->arms[i]);
-        if (!runner->words) // a tool that observes the process needs the hardware counters for itself
+        if (runner->words) // a tool that observes the process needs the hardware counters for itself
+            runner->jobs[i].laps_marked = rounds->cells[at->cell].laps_metered;
+        else
             counters_fill(&runner->jobs[i], rounds, &rounds->cells[at->cell], at->round);
     }
     runner->jobs[0].arms = process->count;

@@ -20,6 +20,7 @@
 
 struct locus_evict_ops;
 struct tb_contender;
+struct tb_count;
 
 #define TB_ARMS_MAX 48
 #define TB_BLOCK_BYTES_MIN 64u
@@ -47,7 +48,7 @@ struct tb_cell {
     uint32_t laps;              // timed laps in each process, the same for all arms
     uint32_t laps_warmup;
     uint32_t laps_counted;      // many nodes: laps that account for every touch, before all others
-    uint32_t laps_metered;      // laps with the kernel's counters on, after all others: counting slows a thread down
+    uint32_t laps_metered;      // laps with the kernel's counters on, the last ones; of a tool: between marks (counters/mark.h)
     uint32_t workers;           // these four: 0 or false means as the measurement or the schedule (cell.h)
     uint64_t block_bytes;
     uint32_t pool_blocks;
@@ -72,6 +73,9 @@ struct tb_rounds {
     const struct tb_counter_set *counters; // probed; NULL: nothing is counted
     uint64_t counters_wanted;   // always on (tb_counters_want)
     struct tb_sample *samples;  // [cells][arms][rounds], filled by tb_rounds_run()
+    const char *emulator;       // its version; NULL: none counts (run/emulate.h)
+    struct tb_count *counts;    // [round - counts_first][cell][arm], or NULL
+    uint32_t counts_first;
     const char *unfit;          // the doctor's findings on this host, in a line; NULL: none, or not asked
     bool pair_laps;
     double repeat_lost;         // (waited_ns + steal_ns) / watched_ns of a sample above this; 0: nothing is repeated

@@ -88,6 +88,7 @@ struct tb_job {
     double fault_percent;
     uint32_t workers;
     uint32_t laps, laps_warmup, laps_counted, laps_metered;
+    uint32_t laps_marked;       // between marks (counters/mark.h), for a tool that looks for them
     uint64_t block_bytes;
     uint32_t pool_blocks;       // 0: the schedule's
     uint32_t cross_percent;

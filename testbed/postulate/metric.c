@@ -11,34 +11,40 @@
 
 #define PEAK(name, member, what)                                                                                                   \
     {                                                                                                                              \
-        name, member, true, false, true, false, false, NULL, "ratio", what                                                         \
+        name, member, true, false, true, false, false, false, NULL, "ratio", what                                                  \
     }
 #define NODES(name, what)                                                                                                          \
     {                                                                                                                              \
-        name, name, false, true, false, false, false, NULL, "ratio", what                                                          \
+        name, name, false, true, false, false, false, false, NULL, "ratio", what                                                   \
     }
 #define HARDWARE(name, what)                                                                                                       \
     {                                                                                                                              \
-        name, "counters." name ".value", false, false, true, true, false, name, "count", what " per lap"                           \
+        name, "counters." name ".value", false, false, true, true, false, false, name, "count", what " per lap"                    \
     }
 #define SOFTWARE(name, what)                                                                                                       \
     {                                                                                                                              \
-        name, "counters." name ".value", false, false, false, false, false, name, "count", what " per lap"                         \
+        name, "counters." name ".value", false, false, false, false, false, false, name, "count", what " per lap"                  \
+    }
+
+#define EMULATED(name, member, exact, what)                                                                                        \
+    {                                                                                                                              \
+        name, "emulated." member, false, false, exact, !(exact), exact, true, NULL, "count", what " per block, in an emulator"     \
     }
 
 // What is counted in virtual time is exact; real time, of which the unit is ns, is not.
+#define IS_TIME(unit) (sizeof(unit) == sizeof("ns"))
 #define SERVED(type, member, unit, ratio, what)                                                                                    \
-    {#member, "serving." #member, false, false, ratio, sizeof(unit) == sizeof("ns"), sizeof(unit) != sizeof("ns"), NULL, unit,     \
-     what},
+    {#member, "serving." #member, false, false, ratio, IS_TIME(unit), !IS_TIME(unit), false, NULL, unit, what},
 
 static const struct tb_metric metrics[] = {
-    {"time_ns", "time_ns", false, false, true, true, false, NULL, "ns", "time per lap, left is faster"},
-    {"time_ns_mean", "time_ns_mean", false, false, true, true, false, NULL, "ns", "mean time per lap in a process, left is faster"},
-    {"time_ns_p90", "time_ns_p90", false, false, true, true, false, NULL, "ns",
+    {"time_ns", "time_ns", false, false, true, true, false, false, NULL, "ns", "time per lap, left is faster"},
+    {"time_ns_mean", "time_ns_mean", false, false, true, true, false, false, NULL, "ns",
+     "mean time per lap in a process, left is faster"},
+    {"time_ns_p90", "time_ns_p90", false, false, true, true, false, false, NULL, "ns",
      "slowest tenth of the laps begins here, left is faster"},
     PEAK("outstanding_ratio", "outstanding_high", "blocks out at once, over the theoretical peak"),
     PEAK("distinct_ratio", "distinct", "distinct blocks touched, over the theoretical peak"),
-    {"waits", "waits", false, false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
+    {"waits", "waits", false, false, false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
     NODES("remote_touch_ratio", "touches of pages on another node than the CPU"),
     NODES("wandered_ratio", "blocks on another node than their scheduler"),
     NODES("abroad_free_ratio", "freed blocks kept on another node than their own"),
@@ -51,6 +57,9 @@ static const struct tb_metric metrics[] = {
     SOFTWARE("page_faults", "page faults"),
     SOFTWARE("cpu_migrations", "moves of a thread to another CPU"),
     SOFTWARE("context_switches", "context switches"),
+    EMULATED("instructions_per_block", "instructions", true, "instructions"),
+    EMULATED("locked_per_block", "locked", true, "instructions that lock memory"),
+    EMULATED("failed_per_block", "failed", false, "exchanges that failed"),
     TB_SERVED_FIELDS(SERVED) // of touch `serve`
 };
 
@@ -74,7 +83,8 @@ double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell)
 {
     if (metric->of_peak)
         return json_number_value(json_object_get(cell, "blocks_peak"));
-    return metric->counter ? json_number_value(json_object_get(cell, "laps_metered")) : 1;
+    double laps = metric->counter || metric->emulated ? json_number_value(json_object_get(cell, "laps_metered")) : 1;
+    return metric->emulated ? laps * json_number_value(json_object_get(cell, "blocks_per_lap")) : laps;
 }
 
 bool tb_metric_is_time(const char *name)

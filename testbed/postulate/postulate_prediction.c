@@ -320,6 +320,14 @@ static int arm_check(struct tb_yaml *yaml, const struct tb_postulate *postulate,
     return 0;
 }
 
+static bool needs_emulator(const struct tb_postulate *postulate)
+{
+    bool needs = false;
+    for (uint32_t i = 0; i < postulate->needs_count; i++)
+        needs |= strcmp(postulate->needs[i], "emulator") == 0;
+    return needs;
+}
+
 static int check(struct tb_yaml *yaml, const struct tb_postulate *postulate, const struct tb_prediction *out)
 {
     bool ratio = stats[out->stat].ratio, covered = false;
@@ -338,6 +346,9 @@ static int check(struct tb_yaml *yaml, const struct tb_postulate *postulate, con
     if (metric->many_nodes && postulate->laps_counted == 0)
         return tb_yaml_bad(yaml, out->line,
                            "%s: %s is counted in runs of many nodes: say in 'design' in how many laps, laps_counted", out->id,
+                           out->metric);
+    if (metric->emulated && !needs_emulator(postulate))
+        return tb_yaml_bad(yaml, out->line, "%s: %s is counted by an emulator: say so in 'requires', emulator", out->id,
                            out->metric);
     if (out->zone > 0 && (stats[out->stat].exact || metric->fixed))
         return tb_yaml_bad(yaml, out->line, "%s: 'zone' is for estimates: %s is exact", out->id, out->metric);

@@ -17,8 +17,8 @@
 //           version (of the suite; these ten: null for a trace that is not here), trace_sha256|null, workers, block_bytes,
 //           dispatch, serving|null (of touch serve and keep: plan_json(), keep_json() in run/run_lines.c)}], env {...}
 //           (environment.h), doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), counters {cpu, id, probed,
-//           counters [...]} (counters/view.h: what can be counted here, and why not the rest), before {...} (what the kernel
-//           counts for the whole host)
+//           counters [...]} (counters/view.h: what can be counted here, and why not the rest), emulator|null (its version),
+//           before {...} (what the kernel counts for the whole host)
 //   s       block, round, cell (index), pos (order within the round, cell and attempt),
 //           attempt (0; more: all arms of this cell were run again in this round; the last attempt counts),
 //           process (number within the attempt), arm (key), ran, valid, invalid|null, version,
@@ -27,7 +27,9 @@
 //           freed, pushed, drained, waits, touched_bytes, touched_bytes_expected, outstanding_high, distinct, workers_pinned,
 //           watched_ns, waited_ns, switches, steal_ns|null (sample.h),
 //           counters {NAME {value|null, enabled_ns, running_ns, or why}} of those on: sums
-//           over all threads and metered laps, less than whole where running_ns < enabled_ns, and never scaled, serving|null
+//           over all threads and metered laps, less than whole where running_ns < enabled_ns, and never scaled, emulated|null
+//           {instructions|null, locked|null, exchanges|null, failed|null, untold|null, why|null} (of another process, under the
+//           header's emulator, in as many laps as the cell's metered ones: counters/count.h; null: not counted), serving|null
 //           (of touch serve and keep: serving/served.h), time_ns_metered|null (of such a lap, which counting makes longer); and
 //           of a run of many nodes, otherwise null (the ratios also where nothing was counted): remote_touch_ratio,
 //           wandered_ratio (of allocations), abroad_free_ratio, nodes {os [number], homes [{node, allocated, freed, pushed,

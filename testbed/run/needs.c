@@ -16,6 +16,7 @@
 #include "testbed/measure/contender.h"
 #include "testbed/measure/nodes/ops.h"
 #include "testbed/postulate/known.h"
+#include "testbed/run/emulate.h"
 #include "testbed/workload/known_trace.h"
 #include "topo/pin.h"
 #include "topo/topo.h"
@@ -199,6 +200,11 @@ static int need_traces(const struct asked *asked)
     return 1;
 }
 
+static int need_emulator(const struct asked *asked)
+{
+    return tb_emulate_check(NULL, 0, asked->found, asked->found_bytes);
+}
+
 // --- by name ---
 
 static const struct need {
@@ -211,6 +217,7 @@ static const struct need {
     {"mbind_ok", NULL, mbind_works},     {"move_pages_ok", need_move_pages, NULL},
     {"policies", need_policies, NULL},   {"workers_pinned", need_workers_pinned, NULL},
     {"libraries", need_libraries, NULL}, {"traces", need_traces, NULL},
+    {"emulator", need_emulator, NULL},
 };
 
 int tb_need_met(const char *need, const struct tb_needing *run, char *found, size_t bytes)

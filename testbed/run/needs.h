@@ -11,6 +11,7 @@
 //   policies          the kernel has the memory policy of every arm that uses one
 //   workers_pinned    a CPU for each worker and one for the owner; in a run of many nodes, on every node with CPUs
 //   libraries         each arm's is installed
+//   emulator          QEMU's user-mode emulation, with the plugin that counts (emulate.h)
 //   traces            each recorded trace that is a cell is here (known_trace.h)
 #ifndef TB_NEEDS_H
 #define TB_NEEDS_H

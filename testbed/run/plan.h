@@ -28,6 +28,7 @@ struct tb_plan {
     uint64_t looks[TB_LOOKS_MAX]; // counts of rounds; by rules 1 there are none
     size_t looks_count;
     struct tb_counter_set counters; // empty until tb_plan_counters()
+    char emulator[128];             // empty until tb_emulate_plan()
 };
 
 struct tb_plan_options {

@@ -18,6 +18,7 @@
 #include "testbed/base/stamp.h"
 #include "testbed/base/terminal.h"
 #include "testbed/host/environment.h"
+#include "testbed/run/emulate.h"
 #include "testbed/run/needs.h"
 #include "testbed/run/run_lines.h"
 
@@ -112,7 +113,10 @@ static int block_run(struct running *running, uint32_t first, uint32_t count)
         .round = on_round,
         .context = running,
     };
-    int error = tb_rounds_run(&plan->rounds, first, count, &hooks);
+    int error = tb_emulate(&plan->rounds, first, count);
+    if (!error)
+        error = tb_rounds_run(&plan->rounds, first, count, &hooks);
+    tb_emulate_close(&plan->rounds);
     running->block++;
     return error;
 }
@@ -311,6 +315,8 @@ int tb_run(const struct tb_run_config *config, struct tb_run_result *out, char *
         error = needs_check(&running);
     if (!error)
         tb_plan_counters(config->plan);
+    if (!error)
+        tb_emulate_plan(config->plan);
     if (!error && !config->quiet)
         error = tb_progress_open(&running.progress, stderr);
     if (!error)

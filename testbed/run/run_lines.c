@@ -13,6 +13,7 @@
 #include "placement/memory/policy.h"
 #include "testbed/base/json.h"
 #include "testbed/base/sha256.h"
+#include "testbed/counters/count.h"
 #include "testbed/counters/view.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/environment.h"
@@ -251,6 +252,7 @@ json_t *tb_line_header(const struct tb_line_head *head, const struct tb_rounds *
         {"env", tb_line_environment("", rounds->arms, rounds->arms_count)},
         {"doctor", head->doctor ? tb_doctor_header(head->doctor) : doctor_json()},
         {"counters", rounds->counters ? tb_counters_json(rounds->counters) : json_null()},
+        {"emulator", tb_json_clean(rounds->emulator)},
         {"before", tb_environment_counters("")},
     };
     return TB_JSON_OBJECT(members);
@@ -471,6 +473,25 @@ static json_t *bench_json(const struct tb_sample *sample)
     return TB_JSON_OBJECT(members);
 }
 
+// Of threads that wait an emulator counts instructions that say nothing. A failure that it did not see leaves their number unknown.
+static json_t *count_json(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round)
+{
+    if (!rounds->counts)
+        return json_null();
+    const struct tb_count *count =
+        &rounds->counts[((size_t)(round - rounds->counts_first) * rounds->cells_count + cell) * rounds->arms_count + arm];
+    bool alone = tb_rounds_dispatch(rounds, cell) == TB_DISPATCH_INLINE;
+    const struct tb_json_member members[] = {
+        {"instructions", count->known && alone ? tb_json_whole(count->instructions) : json_null()},
+        {"locked", count->known ? tb_json_whole(count->locked) : json_null()},
+        {"exchanges", count->known ? tb_json_whole(count->exchanges) : json_null()},
+        {"failed", count->known && !count->untold ? tb_json_whole(count->failed) : json_null()},
+        {"untold", count->known ? tb_json_whole(count->untold) : json_null()},
+        {"why", tb_json_clean(count->why)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
 // The model of a cache fills in two of the members. Of a trap that broke its contract only that is known.
 static json_t *served_json(const struct tb_sample *sample, enum tb_touch touch)
 {
@@ -529,6 +550,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"switches", tb_json_whole(s->switches)},
         {"steal_ns", s->steal_known ? tb_json_whole(s->steal_ns) : json_null()},
         {"counters", counters_json(rounds->counters, s)},
+        {"emulated", count_json(rounds, cell, arm, round)},
         {"serving", tb_touch_serves(touch) && s->valid ? served_json(s, touch) : json_null()},
     };
     json_t *line = TB_JSON_OBJECT(members);

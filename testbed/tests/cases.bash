@@ -28,10 +28,11 @@ done_testing() {
     [ $failures -eq 0 ]
 }
 
-# needs_guest NAME: if no emulated machine is available, the script ends here, with one case that says why.
+# needs_guest NAME [FETCH]: if no emulated machine is available, or not what FETCH fetches, the script ends here, with one case that
+# says why.
 needs_guest() {
     local line
-    line=$(sh testbed/guest/or-skip.sh "$1") && return
+    line=$(sh testbed/guest/or-skip.sh "$@") && return
     tap "${line%% - *}" "${line#* - }"
     [[ $line == ok* ]] || failures=$((failures + 1))
     done_testing

@@ -217,7 +217,7 @@ Test(verdict, a_ratio_of_what_was_decided_in_virtual_time_is_exact)
     CLOSE(number_at(world_prediction(&w, 0), "confidence"), 1, 0);
     set_steps(&w, 1, 1, 190);
     SAYS(world_judge(&w), "verdict", "inconclusive");
-    WHY_HAS(world_prediction(&w, 0), "rounds differ in steps, which is decided in virtual time");
+    WHY_HAS(world_prediction(&w, 0), "rounds differ in steps, which must be the same in each");
     set_steps(&w, 0, 1, 0);
     SAYS(world_judge(&w), "verdict", "inconclusive");
     WHY_HAS(world_prediction(&w, 0), "a round in churn-touch/full has no steps to compare");

@@ -12,7 +12,7 @@ Test(record_metric, each_is_found_by_its_name)
     unsigned i = 0;
     for (; tb_metric_at(i); i++)
         cr_expect_eq(tb_metric_find(tb_metric_at(i)->name), tb_metric_at(i));
-    cr_expect_eq(i, 18u + 36u); // of laps, and of serving (served.h)
+    cr_expect_eq(i, 21u + 36u); // of laps, and of serving (served.h)
     cr_expect_null(tb_metric_find("time"));
 }
 
@@ -23,13 +23,15 @@ Test(record_metric, only_time_is_a_time_and_only_blocks_are_of_the_peak)
         bool served = strncmp(metric->member, "serving.", 8) == 0;
         bool time = strncmp(metric->name, "time_ns", 7) == 0 || strcmp(metric->name, "call_ns") == 0;
         cr_expect_eq(tb_metric_is_time(metric->name), time);
+        bool counted = metric->counter || metric->emulated || strcmp(metric->name, "waits") == 0;
         if (!served)
-            cr_expect_str_eq(metric->unit, time ? "ns" : metric->counter || strcmp(metric->name, "waits") == 0 ? "count" : "ratio");
-        cr_expect_leq(metric->of_peak + metric->many_nodes + (metric->counter != NULL), 1, "%s", metric->name);
-        cr_expect(served || time || metric->of_peak || metric->counter || strcmp(metric->name, metric->member) == 0, "%s",
+            cr_expect_str_eq(metric->unit, time ? "ns" : counted ? "count" : "ratio");
+        cr_expect_leq(metric->of_peak + metric->many_nodes + (metric->counter != NULL) + metric->emulated, 1, "%s", metric->name);
+        bool other = served || time || metric->of_peak || counted;
+        cr_expect(other || strcmp(metric->name, metric->member) == 0, "%s", metric->name);
+        cr_expect(!metric->estimate || time || metric->counter || strcmp(metric->name, "failed_per_block") == 0, "%s",
                   metric->name);
-        cr_expect(!metric->estimate || time || metric->counter, "%s", metric->name);
-        cr_expect_eq(metric->fixed, served && !time, "%s", metric->name);
+        cr_expect_eq(metric->fixed, (served && !time) || (metric->emulated && metric->ratio), "%s", metric->name);
     }
 }
 
@@ -52,7 +54,8 @@ Test(record_metric, each_counter_is_one_or_says_why_not)
 
 Test(record_metric, of_a_counter_is_per_lap)
 {
-    json_t *cell = json_pack("{s:i, s:i}", "laps_metered", 20, "blocks_peak", 100);
+    json_t *cell = json_pack("{s:i, s:i, s:i}", "laps_metered", 20, "blocks_peak", 100, "blocks_per_lap", 300);
+    cr_expect_float_eq(tb_metric_divisor(tb_metric_find("locked_per_block"), cell), 20 * 300, 0);
     cr_expect_float_eq(tb_metric_divisor(tb_metric_find("cycles"), cell), 20, 0);
     cr_expect_float_eq(tb_metric_divisor(tb_metric_find("distinct_ratio"), cell), 100, 0);
     cr_expect_float_eq(tb_metric_divisor(tb_metric_find("time_ns"), cell), 1, 0);
