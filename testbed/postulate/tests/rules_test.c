@@ -65,12 +65,11 @@ Test(rules, the_first_ones_are_meant_where_none_are_named)
 
 Test(rules, each_mistake_is_named)
 {
-#define WITH(member, value, words)                                                                                                 \
-    {                                                                                                                              \
-        whole, offsetof(struct text, member), value, words                                                                         \
+#define WITH(member, value, words) {offsetof(struct text, member), value, words}
+    {
+        whole, offsetof(struct text, member), value, words
     }
     static const struct {
-        struct text text;
         size_t member;
         const char *value, *words;
     } cases[] = {
@@ -92,7 +91,7 @@ Test(rules, each_mistake_is_named)
         WITH(pilot, "pilot: {host: here, seed: 8, cells: [nowhere/full]}\n", "cell 'nowhere/full' is not a cell"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct text text = cases[i].text;
+        struct text text = whole;
         struct tb_postulate *p = NULL;
         struct tb_postulate_why why = {""};
         memcpy((char *)&text + cases[i].member, &cases[i].value, sizeof cases[i].value);
