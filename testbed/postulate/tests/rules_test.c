@@ -65,9 +65,9 @@ Test(rules, the_first_ones_are_meant_where_none_are_named)
 
 Test(rules, each_mistake_is_named)
 {
-#define WITH(member, value, words) {offsetof(struct text, member), value, words}
-    {
-        whole, offsetof(struct text, member), value, words
+#define WITH(member, value, words)                                                                                                 \
+    {                                                                                                                              \
+        offsetof(struct text, member), value, words                                                                                \
     }
     static const struct {
         size_t member;
