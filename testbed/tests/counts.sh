@@ -60,6 +60,7 @@ predictions:
   - {id: P4, metric: instructions_per_block, cell: churn-touch/none, stat: hl_ratio(D/A), op: ">", value: 1, unit: x}
   - {id: P5, metric: failed_per_block, cell: churn-touch/none, stat: max, arm: C, op: "==", value: 0, unit: count}
   - {id: P6, metric: instructions_per_block, cell: churn-touch/none/spin, stat: max, arm: A, op: ">", value: 0, unit: count}
+  - {id: P7, metric: locked_per_block, cell: churn-touch/none, stat: min, arm: D, op: ">", value: 0, unit: count}
 gates: [allocated == freed, pushed == drained]
 prior: |
   nothing
@@ -79,7 +80,7 @@ log=$(sed -n 's/^log //p' "$out")
 line() { "$LOCUS" record show --samples "$log" | jq -cs "$@"; }
 verdicts=$(line '[.[] | select(.t == "sum").predictions[].verdict] | join(" ")')
 why="verdicts: $verdicts"
-check counts-are-exact-and-decide [ "$verdicts" = '"survived survived survived survived survived inconclusive"' ]
+check counts-are-exact-and-decide [ "$verdicts" = '"survived survived survived survived survived inconclusive survived"' ]
 why=$(line '.[0].emulator')
 check the-log-names-the-emulator eval '[[ $why == *qemu-x86_64\ version* ]]'
 counts=$(line '[.[] | select(.t == "s" and .cell == 0) | [.arm, .emulated]] | unique | length')
