@@ -9,7 +9,7 @@
 //           (ISO 8601, UTC), emulated|null (the guest's name), postulate|null {path, sha256, commit|null}, experiment|null
 //           {id, slug, question, reproduces|null, suite|null {version, sha256} (suite.h)}, measured|null, design {rounds,
 //           block_rounds, looks|null [rounds] (stats/looks.h), seed, block_bytes, dispatch, workers (of many nodes: of each),
-//           order, pairing "laps" | "rounds" (measure/rounds.h),
+//           order, pairing "laps" | "rounds", repeat_lost|null, repeat_times|null (measure/rounds.h),
 //           many_nodes, bench}, unmet|null (a need that was not met), arms [{key, name, role "floor" | "harness" |
 //           "malloc" | "pool" | "strategy" | "policy", library|null, library_sha256|null, cross_percent, workers|null (as the
 //           cell)}], cells [{name (cell.h), workload, touch, laps, laps_warmup, laps_counted, laps_metered, blocks_peak,

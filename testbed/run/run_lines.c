@@ -177,6 +177,8 @@ static json_t *design_json(const struct tb_rounds *rounds, const struct tb_line_
         {"workers", tb_json_whole(rounds->workers)},
         {"order", json_string("random")},
         {"pairing", json_string(rounds->pair_laps ? "laps" : "rounds")},
+        {"repeat_lost", positive_or_null(rounds->repeat_lost)},
+        {"repeat_times", rounds->repeat_times ? tb_json_whole(rounds->repeat_times) : json_null()},
         {"many_nodes", json_boolean(rounds->many_nodes)},
         {"bench", json_boolean(rounds->bench)},
     };
