@@ -33,7 +33,8 @@ To see it run.
 END
 }
 trial() { # number
-    locus "${2:-0}" run -q "$1" && log=$(sed -n 's/^log //p' "$out") && jq -es . "$log" >"$scratch/lines"
+    locus "${2:-0}" run -q "$1" && log=$(sed -n 's/^log //p' "$out") &&
+        "$LOCUS" record show --samples "$log" | jq -es . >"$scratch/lines"
 }
 samples='[.[] | select(.t == "s")]'
 
