@@ -55,11 +55,12 @@ shows "LOCUS_CPU is taken for the host's" "an event of Neoverse N1, and this hos
 query "of a CPU that is not here no event is opened" \
     '[.counters[] | select(.kind == "memory")] | length > 0 and all(.why)' env LOCUS_CPU=IBM:9:0 "$LOCUS" counters --json
 
-# denied ERRNO WORDS: every counter of a thread ends with this reason, and the command goes on.
+# denied ERRNO WORDS: every counter of a thread that this CPU has ends with this reason, and the command goes on.
 denied() {
     shows "$1 is named" "not supported: .*$2" "$deny" "$1" perf_event_open -- "$LOCUS" counters
     query "$1 ends as not supported" \
-        "[.counters[] | select(.kind != \"uncore\")] | all(.why | startswith(\"not supported: \") and contains(\"$1\"))" \
+        "[.counters[] | select(.kind != \"uncore\" and .event != null)] | length > 0
+            and all(.why | startswith(\"not supported: \") and contains(\"$1\"))" \
         "$deny" "$1" perf_event_open -- "$LOCUS" counters --json
 }
 "$deny" EPERM perf_event_open -- true

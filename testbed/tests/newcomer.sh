@@ -189,7 +189,7 @@ static int command(int argc, char **argv)
 TB_COMMAND(45, "primes", "the primes below ten", command);
 C
 # A metric: a line of the table, on a value that samples already have.
-row='{"allocated", "allocated", false, false, false, false, false, NULL, "count", "handed out"},'
+row='{"allocated", "allocated", false, false, false, false, false, false, NULL, "count", "handed out"},'
 sed -i 's|^    {"waits", "waits".*|&\n    '"$row|" testbed/postulate/metric.c
 
 check builds_with_one_file_each make DPDK="${DPDK-}" CC="${CC:-gcc}" build/gcc/locus

@@ -33,10 +33,12 @@ def chain(path, chained=True):
     return entries, head.hex()
 
 def sample_of(of, row):
-    """A row of a log of version 2 as a sample: `of` has the paths of its values, and members that are the same in all rows."""
-    sample, values = {}, iter(row)
+    """A row of a log of version 2 as a sample: `of` has the paths of its values, [path, value] of members that are the same in all
+    rows, and [path, "=", other] of those that are equal to one before them."""
+    sample, values, told = {}, iter(row), {}
     for entry in of:
-        path, value = entry if isinstance(entry, list) else (entry, next(values))
+        path, *rest = entry if isinstance(entry, list) else (entry, next(values))
+        value = told[path] = told[rest[1]] if len(rest) == 2 else rest[0]
         *folders, name = path.split(".")
         functools.reduce(lambda node, folder: node.setdefault(folder, {}), folders, sample)[name] = value
     return sample
