@@ -212,7 +212,8 @@ check the_command_writes_json locus 0 primes --json
 says the_rows_have_keys '.primes[3].prime == 7'
 postulate() { # number, arms, cells, the rest of the claim
     sed "s/\"NNNN\"/\"$1\"/; s/^title:.*/title: Blocks/; s|^  - {id: P1.*|  - {id: P1, $4}|; s/^prior:.*/prior: nothing/
-         s/^pilot:.*/pilot: none/; s|^arms:.*|arms: {$2}|; s|^cells:.*|cells: [$3]|" testbed/postulate/TEMPLATE.md >"postulates/$1-newcomer.md"
+         s/^pilot:.*/pilot: none/
+         s|^arms:.*|arms: {$2}|; s|^cells:.*|cells: [$3]|" testbed/postulate/TEMPLATE.md >"postulates/$1-newcomer.md"
 }
 postulate 9301 'A: locus, B: glibc, C: locus' churn-touch/full \
     'metric: allocated, cell: churn-touch/full, stat: max, arm: A, op: ">=", value: 1, unit: count'
