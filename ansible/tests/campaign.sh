@@ -101,7 +101,7 @@ check 'collecting in check mode says what would come, and brings nothing' planne
 log=$(log_of bm3)
 cp -p "$log" "$fleet/kept.jsonl"
 victim=bm3/$(basename "$(dirname "$log")")/$(basename "$log")
-fleet_on bm3 "sed -i '5s/\"time_ns\":/&9/' /opt/locus/logs/$victim"
+fleet_on bm3 "sed -i '5s/,/&9/' /opt/locus/logs/$victim"
 tampered() {
     play 2 collect.yml && said "bm3 is refused, it says itself: logs/$victim:5: " && said 'bm1: 1 runs, 1 sealed' &&
         why='bm3 is here' && [ ! -e "$home/logs/bm3" ]

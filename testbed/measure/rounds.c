@@ -43,7 +43,8 @@ struct runner {
     int schedule_fd;
     int job_fd;
     int stderr_fd;
-    struct tb_job *jobs; // TB_PROCESS_ARMS of them, shared with the process
+    struct tb_job *jobs; // shared with the process: TB_PROCESS_ARMS of them where arms may share one, else one
+    size_t jobs_bytes;
     char lap[PATH_MAX]; // the process's program, if no tool starts it
     const char *const *words; // command line of a tool that starts the process, or NULL
 };
@@ -67,16 +68,15 @@ static int schedule_share(struct runner *runner, const struct tb_schedule *sched
     return runner->schedule_fd < 0 ? -errno : write_all(runner->schedule_fd, schedule, schedule->bytes);
 }
 
-static const size_t jobs_bytes = TB_PROCESS_ARMS * sizeof(struct tb_job);
-
 static int runner_open(struct runner *runner, const struct tb_rounds *rounds)
 {
     *runner = (struct runner){.rounds = rounds, .schedule_fd = -1, .job_fd = -1, .stderr_fd = -1, .jobs = MAP_FAILED};
+    runner->jobs_bytes = (rounds->pair_laps ? TB_PROCESS_ARMS : 1) * sizeof *runner->jobs;
     runner->job_fd = memfd_create("locus-job", MFD_CLOEXEC);
     runner->stderr_fd = memfd_create("locus-stderr", MFD_CLOEXEC);
-    if (runner->job_fd < 0 || runner->stderr_fd < 0 || ftruncate(runner->job_fd, (off_t)jobs_bytes))
+    if (runner->job_fd < 0 || runner->stderr_fd < 0 || ftruncate(runner->job_fd, (off_t)runner->jobs_bytes))
         return -errno;
-    runner->jobs = mmap(NULL, jobs_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, runner->job_fd, 0);
+    runner->jobs = mmap(NULL, runner->jobs_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, runner->job_fd, 0);
     return runner->jobs == MAP_FAILED ? -errno : 0;
 }
 
@@ -84,7 +84,7 @@ static void runner_close(struct runner *runner)
 {
     int fds[] = {runner->schedule_fd, runner->job_fd, runner->stderr_fd};
     if (runner->jobs != MAP_FAILED)
-        munmap(runner->jobs, jobs_bytes);
+        munmap(runner->jobs, runner->jobs_bytes);
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);

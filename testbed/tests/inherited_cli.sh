@@ -168,7 +168,7 @@ limited size-limit-of-the-matrix 1 "$scratch/matrix.json" "$LOCUS" matrix -k pus
 
 # A log is no half file: what is in it stays, as after a crash, and the ledger knows of it.
 limited_log() {
-    (ulimit -f 64 && exec "$LOCUS" run 0002 -q -r 150 --host here --logs "$scratch/short") >"$out" 2>"$err" </dev/null
+    (ulimit -f 80 && exec "$LOCUS" run 0002 -q -r 700 --host here --logs "$scratch/short") >"$out" 2>"$err" </dev/null
     local got=$?
     why="exit $got, not 1: $(head -n 1 "$err")"
     [ $got -eq 1 ] && one_line "$scratch/short/here/0002-.*jsonl.*(ulimit -f)" &&
