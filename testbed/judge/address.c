@@ -187,7 +187,7 @@ static int measure_cell(const struct tb_log_view *view, const struct tb_address 
     for (size_t i = 0; (over = arm_key(view, address->over, i)) && (i == 0 || several); i++) {
         struct tb_part part = {.cell = cell, .over = over, .under = several ? NULL : arm_key(view, address->under, 0)};
         const struct tb_ratio *seen = &part.figure.seen;
-        int rc = tb_part_measure(view, &prediction, 1, TB_CONFIDENCE, &part); // rules 2 add halves, and no other figure
+        int rc = tb_part_measure(view, &prediction, 1, TB_CONFIDENCE, &part); // nobody claimed it: the plain interval
         if (rc)
             return rc;
         if (!part.figure.known) {

@@ -59,7 +59,7 @@ Test(rules, blocks_of_rounds_that_differ_by_noise_are_not_unstable)
         json_object_set_new(w.view.samples[i].line, "block", json_integer(i >= w.view.samples_count / 2));
     world_pace(&w, 0, 1, 1.5, 0.4);
     world_slow(&w, 0, 1, 19, 1.3);
-    struct tb_prediction *p = world_predict(&w, TB_CLAIM_GE, 1.1);
+    world_predict(&w, TB_CLAIM_GE, 1.1);
     w.postulate.rules = 1;
     for (uint32_t round = 10; round < 20; round++)
         world_slow(&w, 0, 1, round, 1.1);
@@ -68,7 +68,6 @@ Test(rules, blocks_of_rounds_that_differ_by_noise_are_not_unstable)
     w.postulate.rules = 2;
     world_judge(&w);
     cr_expect_str_eq(verdict_of(&w, 0), "survived", "%s", tb_member_text(world_prediction(&w, 0), "why"));
-    cr_expect_eq(p->low, 1.1);
     world_close(&w);
 }
 
@@ -117,7 +116,6 @@ Test(rules, a_noisy_cell_holds_back_its_times_and_nothing_else)
     cr_expect_str_eq(verdict_of(&w, 2), "inconclusive (noise)");
     WHY_HAS(world_prediction(&w, 2), "1 survived, 1 inconclusive (noise)");
     cr_expect_str_eq(verdict_of(&w, 3), "survived", "a count");
-    world_pace(&w, 1, 2, 1 / 1.05, 0); // narrow now in its middle, and not at 1: still no
     world_close(&w);
 }
 
