@@ -87,4 +87,5 @@ void tb_library_audit(void *context, struct tb_audit *out)
     locus_owner_stats(library->owner, &owner);
     out->drained = owner.tables_drained;
     out->waits = owner.waits;
+    out->wait_ns = owner.wait_ns;
 }

@@ -40,6 +40,7 @@ struct tb_audit {               // at rest, after the last drain
     uint64_t refused;           // frees that were refused
     uint64_t not_home;          // blocks that should be free and are not
     uint64_t waits;             // takes that had to wait for blocks on their way home
+    uint64_t wait_ns;           // time spent in them; 0: none, or it is not measured
     char version[64];           // "" for the project's own
 };
 

@@ -4,8 +4,8 @@
 //
 // TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: calls into the contender are direct, and
 // the driver costs all contenders the same (the contender `null` shows how much). Nothing in a timed lap allocates, prints or
-// reads a clock. With `probe` the operations also record the outstanding blocks and their addresses, and check that blocks still
-// hold what was written.
+// reads a clock. In a probe lap the operations also record the outstanding blocks and their addresses, and check that blocks still
+// hold what was written; in a clocked one each take is timed.
 #ifndef TB_DRIVER_H
 #define TB_DRIVER_H
 
@@ -16,6 +16,8 @@
 #include "testbed/measure/engine.h"
 
 #define TB_INLINE static inline __attribute__((always_inline))
+
+enum tb_lap { TB_LAP_TIMED, TB_LAP_PROBE, TB_LAP_CLOCKED };
 
 // --- a take, a touch, a retirement ---
 
@@ -40,11 +42,14 @@ TB_INLINE bool tb_intact(const void *block, size_t bytes, uint32_t slot)
     return byte[0] == tb_tag(slot) && memcmp(byte, byte + 1, bytes - 1) == 0; // all equal the first
 }
 
-TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, bool probe)
+TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, enum tb_lap lap)
 {
     struct locus_table *table = engine->tables[op.slot];
     uint32_t first = table->count;
+    uint64_t start_ns = lap == TB_LAP_CLOCKED ? tb_now_ns() : 0;
     int error = ops->take(context, table, op.count);
+    if (lap == TB_LAP_CLOCKED && engine->clocked_count < engine->clocked_max)
+        engine->clocked_ns[engine->clocked_count++] = tb_now_ns() - start_ns;
     if (__builtin_expect(error != 0, 0)) {
         engine->error = engine->error ? engine->error : error;
         return false;
@@ -53,7 +58,7 @@ TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, vo
     if (engine->touch_bytes)
         for (uint32_t i = first; i < table->count; i++)
             tb_touch(engine, ops->address(context, table->blocks[i]), op.slot);
-    if (!probe)
+    if (lap != TB_LAP_PROBE)
         return true;
     uint64_t outstanding = engine->taken - ops->freed(context);
     if (outstanding > engine->outstanding_high)
@@ -76,10 +81,10 @@ TB_INLINE void tb_dispatch(struct tb_engine *engine, const struct tb_ops *ops, v
     tb_worker_send(worker, table);
 }
 
-TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, bool probe)
+TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, enum tb_lap lap)
 {
     struct locus_table *table = engine->tables[op.slot];
-    if (probe && engine->touch_bytes)
+    if (lap == TB_LAP_PROBE && engine->touch_bytes)
         for (uint32_t i = 0; i < table->count; i++)
             engine->damaged += !tb_intact(ops->address(context, table->blocks[i]), engine->touch_bytes, op.slot);
     int error = ops->retire(context, table);
@@ -119,7 +124,7 @@ TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, voi
 }
 
 TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, void *context, const struct tb_span *span,
-                           bool probe)
+                           enum tb_lap lap)
 {
     const struct tb_op *op = tb_schedule_ops(engine->schedule) + span->begin;
     const struct tb_op *end = tb_schedule_ops(engine->schedule) + span->end;
@@ -127,8 +132,8 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
         if (op->kind == TB_OP_DRAIN)
             ops->step ? ops->step(context) : ops->drain(context);
         else if (op->kind == TB_OP_RETIRE)
-            tb_op_retire(engine, ops, context, *op, probe);
-        else if (!tb_op_take(engine, ops, context, *op, probe))
+            tb_op_retire(engine, ops, context, *op, lap);
+        else if (!tb_op_take(engine, ops, context, *op, lap))
             break; // the run is invalid: do not wait for blocks that will not come
     }
     tb_settle(engine, ops, context);
@@ -156,20 +161,21 @@ TB_INLINE void tb_run_stage(struct tb_engine *engine, const struct tb_ops *ops, 
     engine->error = engine->error ? engine->error : error;
 }
 
+#define TB_DRIVER_SPAN(ops, name, lap)                                                                                             \
+    static __attribute__((noinline)) void ops##_##name(struct tb_engine *engine, void *context, const struct tb_span *span)        \
+    {                                                                                                                              \
+        tb_run_span(engine, &(ops), context, span, lap);                                                                           \
+    }
+
 #define TB_DRIVER(ops)                                                                                                             \
-    static __attribute__((noinline)) void ops##_span(struct tb_engine *engine, void *context, const struct tb_span *span)          \
-    {                                                                                                                              \
-        tb_run_span(engine, &(ops), context, span, false);                                                                         \
-    }                                                                                                                              \
-    static __attribute__((noinline)) void ops##_probe(struct tb_engine *engine, void *context, const struct tb_span *span)         \
-    {                                                                                                                              \
-        tb_run_span(engine, &(ops), context, span, true);                                                                          \
-    }                                                                                                                              \
+    TB_DRIVER_SPAN(ops, span, TB_LAP_TIMED)                                                                                        \
+    TB_DRIVER_SPAN(ops, probe, TB_LAP_PROBE)                                                                                       \
+    TB_DRIVER_SPAN(ops, clocked, TB_LAP_CLOCKED)                                                                                   \
     static                                                                                                                         \
         __attribute__((noinline)) void ops##_stage(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables)  \
     {                                                                                                                              \
         tb_run_stage(engine, &(ops), context, stage, tables);                                                                      \
     }                                                                                                                              \
-    static const struct tb_driver ops##_driver = {&(ops), ops##_span, ops##_probe, ops##_stage}
+    static const struct tb_driver ops##_driver = {&(ops), ops##_span, ops##_probe, ops##_clocked, ops##_stage}
 
 #endif

@@ -8,6 +8,7 @@
 #include "testbed/measure/engine.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,9 @@ static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
     const struct tb_schedule *schedule = engine->schedule;
     engine->seen_max = schedule->blocks_per_lap * probe_laps + schedule->blocks_peak + TB_BENCH_BLOCKS;
     engine->seen = calloc(engine->seen_max, sizeof *engine->seen);
-    if (!engine->seen)
+    engine->clocked_max = schedule->blocks_per_lap * engine->job->laps_clocked; // a take has a block at least
+    engine->clocked_ns = calloc(engine->clocked_max + 1, sizeof *engine->clocked_ns);
+    if (!engine->seen || !engine->clocked_ns)
         return -ENOMEM;
     if (engine->job->bench)
         return tables_open(engine, TB_BENCH_BLOCKS / TB_BENCH_BULK_BLOCKS, NULL);
@@ -74,6 +77,7 @@ static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
 static void engine_close(struct tb_engine *engine)
 {
     free(engine->seen);
+    free(engine->clocked_ns);
     free(engine->tables);
     free(engine->tables_memory);
 }
@@ -214,6 +218,45 @@ static void laps_marked(struct tb_engine *engine)
     }
 }
 
+static double clock_cost_ns(void)
+{
+    double cost_ns[101];
+    for (int i = 0; i < 101; i++) {
+        uint64_t start_ns = tb_now_ns();
+        cost_ns[i] = (double)(tb_now_ns() - start_ns);
+    }
+    return median_of(cost_ns, 101);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// The least of the sorted times that at least a share `of` of all takes kept.
+static double take_quantile_ns(const struct tb_engine *engine, double of)
+{
+    uint64_t rank = (uint64_t)ceil(of * (double)engine->clocked_count);
+    return (double)engine->clocked_ns[rank - 1];
+}
+
+static void laps_clocked(struct tb_engine *engine)
+{
+    struct tb_sample *sample = &engine->job->sample;
+    for (uint32_t i = 0; i < engine->job->laps_clocked; i++)
+        engine->contender->driver->clocked(engine, engine->context, tb_schedule_lap(engine->schedule, engine->lap++));
+    sample->take.takes = engine->clocked_count;
+    if (engine->clocked_count == 0)
+        return;
+    qsort(engine->clocked_ns, engine->clocked_count, sizeof *engine->clocked_ns, compare_u64);
+    sample->take.p50_ns = take_quantile_ns(engine, 0.5);
+    sample->take.p99_ns = take_quantile_ns(engine, 0.99);
+    sample->take.p999_ns = take_quantile_ns(engine, 0.999);
+    sample->take.max_ns = take_quantile_ns(engine, 1);
+    sample->take.clock_ns = clock_cost_ns();
+}
+
 // Blocks that live requests already hold are also in use.
 static void probe_begin(struct tb_engine *engine)
 {
@@ -223,12 +266,6 @@ static void probe_begin(struct tb_engine *engine)
         for (uint32_t i = 0; table->state == LOCUS_TABLE_LIVE && i < table->count && engine->seen_count < engine->seen_max; i++)
             engine->seen[engine->seen_count++] = (uint64_t)(uintptr_t)ops->address(engine->context, table->blocks[i]);
     }
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
 }
 
 static uint32_t distinct_seen(struct tb_engine *engine)
@@ -248,6 +285,7 @@ static void laps_end(struct process *process, struct tb_engine *engine)
     if (engine->error || engine->job->fault == TB_FAULT_DROP_CHUNK) // after a dropped chunk only its gate matters
         return;
     take_crew(process, engine);
+    laps_clocked(engine);
     probe_begin(engine);
     for (uint32_t i = 0; i < process->probe_laps; i++)
         driver->probe(engine, engine->context, tb_schedule_lap(schedule, engine->lap++));
@@ -294,6 +332,14 @@ static void watch_copy(struct tb_sample *out, const struct tb_sample *from)
     out->steal_known = from->steal_known;
 }
 
+// What several arms have is not told apart.
+static void resident_note(struct tb_engine *engine, uint32_t arms)
+{
+    uint64_t now_bytes = tb_watch_resident_bytes();
+    if (arms == 1 && engine->resident_before_bytes && now_bytes > engine->resident_before_bytes)
+        engine->job->sample.resident_bytes = now_bytes - engine->resident_before_bytes;
+}
+
 static void measure_laps(struct process *process)
 {
     struct tb_watch watch;
@@ -308,6 +354,7 @@ static void measure_laps(struct process *process)
     laps_timed(process);
     if (process->crew.pinned)
         tb_watch_stop(&watch, &process->engines[0].job->sample);
+    resident_note(&process->engines[0], process->count);
     for (uint32_t arm = 0; arm < process->count; arm++) {
         struct tb_engine *engine = &process->engines[arm];
         watch_copy(&engine->job->sample, &process->engines[0].job->sample);
@@ -317,16 +364,6 @@ static void measure_laps(struct process *process)
         laps_sum(engine);
     }
     ratios_form(process);
-}
-
-static double clock_cost_ns(void)
-{
-    double cost_ns[101];
-    for (int i = 0; i < 101; i++) {
-        uint64_t start_ns = tb_now_ns();
-        cost_ns[i] = (double)(tb_now_ns() - start_ns);
-    }
-    return median_of(cost_ns, 101);
 }
 
 static double stage_ns(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables, double clock_ns)
@@ -374,6 +411,7 @@ static void judge(struct tb_engine *engine, const struct tb_audit *audit)
     s->pushed = engine->retired;
     s->drained = audit->drained;
     s->waits = audit->waits;
+    s->wait_ns = audit->wait_ns;
     s->touched_bytes = engine->touched_bytes;
     s->touched_bytes_expected = engine->job->bench ? 0 : engine->taken * touch_bytes(engine->job);
     memcpy(s->version, audit->version, sizeof s->version);
@@ -411,6 +449,7 @@ static int arm_open(struct process *process, struct tb_engine *engine)
         .why_bytes = sizeof job->sample.invalid,
     };
     int error = engine_open(engine, process->probe_laps);
+    engine->resident_before_bytes = tb_watch_resident_bytes();
     if (!error)
         error = engine->contender->driver->ops->open(&setup, &engine->context);
     engine->out = job->sample.ran = error && job->sample.invalid[0];
@@ -481,7 +520,8 @@ static int measure(struct process *process)
 
 static bool job_possible(const struct tb_job *job, const struct tb_job *first)
 {
-    bool laps = job->laps > 0 && job->laps <= TB_LAPS_MAX && job->laps_warmup <= TB_LAPS_MAX && job->laps_metered <= TB_LAPS_MAX;
+    bool laps = job->laps > 0 && job->laps <= TB_LAPS_MAX && job->laps_warmup <= TB_LAPS_MAX && job->laps_metered <= TB_LAPS_MAX &&
+                job->laps_clocked <= TB_LAPS_MAX;
     bool alike = job->laps == first->laps && job->laps_warmup == first->laps_warmup && job->workers == first->workers &&
                  job->dispatch == first->dispatch;
     return laps && alike && (first->arms <= 1 || !job->bench);

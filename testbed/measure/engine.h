@@ -2,7 +2,7 @@
 //
 // engine: one measured process: its state, and what it does before and after the timed driver (driver.h).
 //
-// Order in a process: prologue, warm-up laps, timed laps, probe laps, metered laps, epilogue, gates (engine.c). Of several arms in
+// Order in a process: prologue, warm-up, timed, clocked, probe and metered laps, epilogue, gates (engine.c). Of several arms in
 // one process (rounds.h) each has its engine. They take turns in warm-up and timed laps (pairing/turns.h); what follows each does
 // by itself. Between two laps every worker is idle, and the crew is assigned to the next arm before the clock is read. Probe laps
 // do the same work and also record the blocks outstanding after every take and the addresses used, and check at each retirement
@@ -35,12 +35,17 @@ struct tb_engine {
     uint64_t lap;                   // laps run so far
     uint64_t delay_ns;              // injected into each timed lap
     bool out;                       // the contender has said that it cannot run here
+    uint64_t resident_before_bytes; // the process's, before the contender was opened
 
     // Probe laps.
     uint64_t *seen;                 // addresses in use, in order of use; in a bench, the blocks that are out
     uint64_t seen_count, seen_max;
     uint64_t outstanding_high;
     uint64_t damaged;               // blocks that had lost their contents at retirement
+
+    // Clocked laps.
+    uint64_t *clocked_ns;           // of each take, with a reading of the clock
+    uint64_t clocked_count, clocked_max;
 };
 
 // In engine.c, because it need not be inlined.
@@ -62,6 +67,7 @@ struct tb_driver {
     const struct tb_ops *ops;
     void (*span)(struct tb_engine *engine, void *context, const struct tb_span *span);
     void (*probe)(struct tb_engine *engine, void *context, const struct tb_span *span);
+    void (*clocked)(struct tb_engine *engine, void *context, const struct tb_span *span);
     void (*stage)(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables);
 };
 

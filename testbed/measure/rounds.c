@@ -137,6 +137,7 @@ static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_
     job->laps_warmup = cell->laps_warmup;
     job->block_bytes = tb_rounds_block_bytes(rounds, at_cell);
     job->pool_blocks = cell->pool_blocks;
+    job->laps_clocked = cell->laps_clocked;
     job->laps_counted = cell->laps_counted;
     job->cross_percent = arm->cross_percent;
     job->bench = rounds->bench;
@@ -291,7 +292,7 @@ static uint64_t seed_of(const struct tb_rounds *rounds, const struct place *at, 
 static uint64_t patience(const struct tb_rounds *rounds, uint32_t at_cell, uint32_t arms)
 {
     const struct tb_cell *cell = &rounds->cells[at_cell];
-    uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
+    uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_clocked + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
     uint64_t patience_ns = PATIENCE_NS_PER_BLOCK + tb_rounds_block_bytes(rounds, at_cell);
     return PATIENCE_MS_BASE + arms * laps * cell->schedule->blocks_per_lap * patience_ns / 1000000;
 }

@@ -47,6 +47,7 @@ struct tb_cell {
     enum tb_touch touch;
     uint32_t laps;              // timed laps in each process, the same for all arms
     uint32_t laps_warmup;
+    uint32_t laps_clocked;      // laps in which each take is timed, after the timed ones
     uint32_t laps_counted;      // many nodes: laps that account for every touch, before all others
     uint32_t laps_metered;      // laps with the kernel's counters on, the last ones; of a tool: between marks (counters/mark.h)
     uint32_t workers;           // these four: 0 or false means as the measurement or the schedule (cell.h)

@@ -58,6 +58,14 @@ struct tb_sample {
     uint64_t touched_bytes_expected;
     uint32_t outstanding_high;  // most blocks out at once, in the probe laps
     uint32_t distinct;          // distinct blocks ever touched in the probe laps
+    uint64_t wait_ns;           // time spent in these waits; 0: none, or the contender does not say
+    // Of clocked laps: single takes, without the touch, but with a reading of the clock (clock_ns), which is longer than many a
+    // take: subtracted it would leave noise, and ratios of it. 0 takes: there were no such laps.
+    struct {
+        uint64_t takes;
+        double p50_ns, p99_ns, p999_ns, max_ns, clock_ns;
+    } take;
+    uint64_t resident_bytes;    // after the timed laps, beyond those before the contender was opened; 0: unknown, or several arms
     double bench_ns[TB_BENCH_COUNT]; // `locus bench` only: per block, per block, per chunk, per block
     bool workers_pinned;        // every worker had a CPU of its own
     uint64_t watched_ns;        // warm-up and timed laps; 0: not watched, or the threads share CPUs and wait for each other
@@ -87,7 +95,7 @@ struct tb_job {
     enum tb_fault fault;
     double fault_percent;
     uint32_t workers;
-    uint32_t laps, laps_warmup, laps_counted, laps_metered;
+    uint32_t laps, laps_warmup, laps_clocked, laps_counted, laps_metered;
     uint32_t laps_marked;       // between marks (counters/mark.h), for a tool that looks for them
     uint64_t block_bytes;
     uint32_t pool_blocks;       // 0: the schedule's

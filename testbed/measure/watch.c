@@ -93,6 +93,19 @@ static bool host_steal(uint64_t *ns)
     return tb_watch_steal(text, ns);
 }
 
+uint64_t tb_watch_resident_bytes(void)
+{
+    static const char name[] = "\nRss:";
+    char text[2048];
+    int file = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    if (file >= 0)
+        close(file);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    const char *line = strstr(text, name);
+    return line ? strtoull(line + sizeof name - 1, NULL, 10) * 1024 : 0; // in kB
+}
+
 static uint64_t switches(void)
 {
     struct rusage usage;

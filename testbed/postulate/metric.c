@@ -36,6 +36,11 @@
 #define SERVED(type, member, unit, ratio, what)                                                                                    \
     {#member, "serving." #member, false, false, ratio, IS_TIME(unit), !IS_TIME(unit), false, NULL, unit, what},
 
+#define TAKE(name, member, what)                                                                                                   \
+    {                                                                                                                              \
+        name, "take." member, false, false, true, true, false, false, NULL, "ns", what ", clock included"                          \
+    }
+
 static const struct tb_metric metrics[] = {
     {"time_ns", "time_ns", false, false, true, true, false, false, NULL, "ns", "time per lap, left is faster"},
     {"time_ns_mean", "time_ns_mean", false, false, true, true, false, false, NULL, "ns",
@@ -45,6 +50,13 @@ static const struct tb_metric metrics[] = {
     PEAK("outstanding_ratio", "outstanding_high", "blocks out at once, over the theoretical peak"),
     PEAK("distinct_ratio", "distinct", "distinct blocks touched, over the theoretical peak"),
     {"waits", "waits", false, false, false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
+    {"wait_ns", "wait_ns", false, false, true, true, false, false, NULL, "ns", "mean time of such a wait"},
+    TAKE("take_ns_p50", "p50_ns", "half of all takes are done in this"),
+    TAKE("take_ns_p99", "p99_ns", "of 100 takes the slowest begin here"),
+    TAKE("take_ns_p999", "p999_ns", "of 1000 takes the slowest begin here"),
+    TAKE("take_ns_max", "max_ns", "the slowest take of a process"),
+    {"resident_ratio", "resident_blocks", true, false, true, true, false, false, NULL, "ratio",
+     "memory resident after the timed laps, over that of the blocks at the theoretical peak"},
     NODES("remote_touch_ratio", "touches of pages on another node than the CPU"),
     NODES("wandered_ratio", "blocks on another node than their scheduler"),
     NODES("abroad_free_ratio", "freed blocks kept on another node than their own"),
@@ -85,6 +97,11 @@ double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell)
         return json_number_value(json_object_get(cell, "blocks_peak"));
     double laps = metric->counter || metric->emulated ? json_number_value(json_object_get(cell, "laps_metered")) : 1;
     return metric->emulated ? laps * json_number_value(json_object_get(cell, "blocks_per_lap")) : laps;
+}
+
+bool tb_metric_is_clocked(const struct tb_metric *metric)
+{
+    return strncmp(metric->member, "take.", 5) == 0;
 }
 
 bool tb_metric_is_time(const char *name)

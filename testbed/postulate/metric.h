@@ -41,4 +41,7 @@ double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell);
 
 bool tb_metric_is_time(const char *name);
 
+// Of laps in which each take is timed: a run has them if a prediction asks for such a metric.
+bool tb_metric_is_clocked(const struct tb_metric *metric);
+
 #endif

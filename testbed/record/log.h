@@ -12,9 +12,9 @@
 //           order, pairing "laps" | "rounds", repeat_lost|null, repeat_times|null (measure/rounds.h),
 //           many_nodes, bench}, unmet|null (a need that was not met), arms [{key, name, role "floor" | "harness" |
 //           "malloc" | "pool" | "strategy" | "policy", library|null, library_sha256|null, cross_percent, workers|null (as the
-//           cell)}], cells [{name (cell.h), workload, touch, laps, laps_warmup, laps_counted, laps_metered, blocks_peak,
-//           blocks_per_lap, requests_per_lap, ticks, decoded_tokens, requests_queued, queue_ns_max, live_max, pool_blocks,
-//           version (of the suite; these ten: null for a trace that is not here), trace_sha256|null, workers, block_bytes,
+//           cell)}], cells [{name (cell.h), workload, touch, laps, laps_warmup, laps_clocked, laps_counted, laps_metered,
+//           blocks_peak, blocks_per_lap, requests_per_lap, ticks, decoded_tokens, requests_queued, queue_ns_max, live_max,
+//           pool_blocks, version (of the suite; these ten: null for a trace that is not here), trace_sha256|null, workers, block_bytes,
 //           dispatch, serving|null (of touch serve and keep: plan_json(), keep_json() in run/run_lines.c)}], env {...}
 //           (environment.h), doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), counters {cpu, id, probed,
 //           counters [...]} (counters/view.h: what can be counted here, and why not the rest), emulator|null (its version),
@@ -24,7 +24,9 @@
 //           process (number within the attempt), arm (key), ran, valid, invalid|null, version,
 //           time_ns, time_rel|null (median over turns of this arm's lap / that of its process's first arm; null: it was alone),
 //           time_ns_min, time_ns_mean|null, time_ns_p90|null, bench_ns|null {alloc, bulk, push, free}, allocated,
-//           freed, pushed, drained, waits, touched_bytes, touched_bytes_expected, outstanding_high, distinct, workers_pinned,
+//           freed, pushed, drained, waits, wait_ns|null (mean; null: no wait, or not measured), touched_bytes,
+//           touched_bytes_expected, outstanding_high, distinct, resident_blocks|null (sample.h: in blocks of the cell),
+//           take|null {takes, p50_ns, p99_ns, p999_ns, max_ns, clock_ns} (of clocked laps), workers_pinned,
 //           watched_ns, waited_ns, switches, steal_ns|null (sample.h),
 //           counters {NAME {value|null, enabled_ns, running_ns, or why}} of those on: sums
 //           over all threads and metered laps, less than whole where running_ns < enabled_ns, and never scaled, emulated|null

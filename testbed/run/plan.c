@@ -170,6 +170,16 @@ static int settings_fit(const struct tb_plan *plan, const char *text, const stru
     return -EINVAL;
 }
 
+static bool is_clocked(const struct tb_postulate *postulate)
+{
+    for (uint32_t i = 0; i < postulate->predictions_count; i++) {
+        const struct tb_metric *metric = tb_metric_find(postulate->predictions[i].metric);
+        if (metric && tb_metric_is_clocked(metric))
+            return true;
+    }
+    return false;
+}
+
 // The laps of a recorded trace are long, and one warms up, as in `locus replay`; those of large blocks as well.
 static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const char *workload, bool smoke)
 {
@@ -178,6 +188,7 @@ static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const ch
     cell->laps = laps;
     cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
     cell->laps_metered = laps / 4 + 1;
+    cell->laps_clocked = is_clocked(plan->postulate) ? laps : 0;
     if (plan->rounds.many_nodes)
         cell->laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : (uint32_t)plan->postulate->laps_counted;
 }

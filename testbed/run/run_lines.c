@@ -117,6 +117,7 @@ static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
         {"touch", json_string(touch)},
         {"laps", tb_json_whole(cell->laps)},
         {"laps_warmup", tb_json_whole(cell->laps_warmup)},
+        {"laps_clocked", tb_json_whole(cell->laps_clocked)},
         {"laps_counted", tb_json_whole(cell->laps_counted)},
         {"laps_metered", tb_json_whole(cell->laps_metered)},
         {"blocks_peak", OF_SCHEDULE(s->blocks_peak)},
@@ -512,6 +513,16 @@ static json_t *served_json(const struct tb_sample *sample, enum tb_touch touch)
     return object;
 }
 
+static json_t *take_json(const struct tb_sample *sample)
+{
+    const struct tb_json_member members[] = {
+        {"takes", tb_json_whole(sample->take.takes)},    {"p50_ns", tb_json_number(sample->take.p50_ns)},
+        {"p99_ns", tb_json_number(sample->take.p99_ns)}, {"p999_ns", tb_json_number(sample->take.p999_ns)},
+        {"max_ns", tb_json_number(sample->take.max_ns)}, {"clock_ns", tb_json_number(sample->take.clock_ns)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
 json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
                        uint32_t position)
 {
@@ -542,10 +553,13 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"pushed", tb_json_whole(s->pushed)},
         {"drained", tb_json_whole(s->drained)},
         {"waits", tb_json_whole(s->waits)},
+        {"wait_ns", s->waits && s->wait_ns ? tb_json_number((double)s->wait_ns / (double)s->waits) : json_null()},
         {"touched_bytes", tb_json_whole(s->touched_bytes)},
         {"touched_bytes_expected", tb_json_whole(s->touched_bytes_expected)},
         {"outstanding_high", tb_json_whole(s->outstanding_high)},
         {"distinct", tb_json_whole(s->distinct)},
+        {"resident_blocks", positive_or_null((double)s->resident_bytes / (double)tb_rounds_block_bytes(rounds, cell))},
+        {"take", s->take.takes ? take_json(s) : json_null()},
         {"workers_pinned", json_boolean(s->workers_pinned)},
         {"watched_ns", tb_json_whole(s->watched_ns)},
         {"waited_ns", tb_json_whole(s->waited_ns)},

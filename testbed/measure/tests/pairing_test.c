@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pairing: arms that share a process take turns, and each keeps its own books; which arms share; what becomes of a process that
-// crashes; and which rounds are repeated.
+// crashes; and which rounds are repeated. And of a process: what single takes took, and the memory that it has.
 //
 // This program is also the measured process of its rounds: as such it runs toys, and says that the host was calm or not, as its
 // environment tells it.
@@ -311,6 +311,92 @@ Test(pairing, a_delay_in_one_arm_is_seen_in_its_ratio, .timeout = 60)
     free(jobs);
 }
 
+// Every 20th take is late, and there are 20 in a lap.
+static int toy_late_take(void *context, struct locus_table *table, uint32_t count)
+{
+    static uint32_t takes;
+    uint64_t begun_ns = tb_now_ns();
+    if (count == 5 && ++takes % 20 == 0)
+        while (tb_now_ns() - begun_ns < 2000000)
+            ;
+    return toy_pool_take(context, table, count);
+}
+
+static const struct tb_ops toy_late_ops = {
+    .open = toy_pool_open,
+    .close = toy_pool_close,
+    .take = toy_late_take,
+    .address = toy_pool_address,
+    .retire = toy_pool_retire,
+    .finish = toy_pool_finish,
+    .drain = toy_pool_drain,
+    .freed = toy_pool_freed,
+    .audit = toy_pool_audit,
+};
+TB_DRIVER(toy_late_ops);
+static const struct tb_contender late = {.name = "late", .frees_on_worker = true, .driver = &toy_late_ops_driver};
+
+Test(pairing, takes_are_timed_in_clocked_laps_alone, .timeout = 60)
+{
+    struct tb_job *jobs = jobs_make(1, TB_DISPATCH_INLINE);
+    const struct tb_sample *sample = &jobs[0].sample;
+    jobs_run(jobs, (const struct tb_contender *const[]){&late});
+    cr_expect_eq(sample->take.takes, 0);
+    jobs[0].laps_clocked = 10;
+    jobs_run(jobs, (const struct tb_contender *const[]){&late});
+    cr_expect(sample->valid, "%s", sample->invalid);
+    cr_expect_eq(sample->take.takes, 200);
+    cr_expect_lt(sample->take.p50_ns, 2e6, "19 of 20 are not late");
+    cr_expect_geq(sample->take.p99_ns, 2e6, "1 of 20 is");
+    cr_expect_geq(sample->take.p999_ns, sample->take.p99_ns);
+    cr_expect_geq(sample->take.max_ns, sample->take.p999_ns);
+    cr_expect_gt(sample->take.clock_ns, 0);
+    free(jobs);
+}
+
+enum { TOY_LARGE_BYTES = 16 << 20 };
+static void *toy_large_memory;
+
+static int toy_large_open(const struct tb_setup *setup, void **out)
+{
+    toy_large_memory = mmap(NULL, TOY_LARGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return toy_large_memory == MAP_FAILED ? -ENOMEM : toy_pool_open(setup, out);
+}
+
+static void toy_large_close(void *context)
+{
+    munmap(toy_large_memory, TOY_LARGE_BYTES);
+    toy_pool_close(context);
+}
+
+static const struct tb_ops toy_large_ops = {
+    .open = toy_large_open,
+    .close = toy_large_close,
+    .take = toy_pool_take,
+    .address = toy_pool_address,
+    .retire = toy_pool_retire,
+    .finish = toy_pool_finish,
+    .drain = toy_pool_drain,
+    .freed = toy_pool_freed,
+    .audit = toy_pool_audit,
+};
+TB_DRIVER(toy_large_ops);
+static const struct tb_contender large = {.name = "large", .frees_on_worker = true, .driver = &toy_large_ops_driver};
+
+Test(pairing, the_memory_of_an_arm_is_known_when_it_is_alone, .timeout = 60)
+{
+    struct tb_job *jobs = jobs_make(1, TB_DISPATCH_SPIN);
+    jobs_run(jobs, (const struct tb_contender *const[]){&large});
+    cr_expect_geq(jobs[0].sample.resident_bytes, TOY_LARGE_BYTES);
+    cr_expect_lt(jobs[0].sample.resident_bytes, TOY_LARGE_BYTES + (1 << 20));
+    free(jobs);
+    jobs = jobs_make(2, TB_DISPATCH_SPIN);
+    jobs_run(jobs, (const struct tb_contender *const[]){&large, &toy});
+    cr_expect_eq(jobs[0].sample.resident_bytes, 0);
+    cr_expect_eq(jobs[1].sample.resident_bytes, 0);
+    free(jobs);
+}
+
 Test(pairing, an_arm_that_this_host_lacks_does_not_keep_the_others_from_running, .timeout = 60)
 {
     struct tb_job *jobs = jobs_make(3, TB_DISPATCH_SPIN);
@@ -389,7 +475,7 @@ Test(pairing, a_crash_takes_all_samples_of_its_process_and_no_other, .timeout = 
 
 struct attempts {
     uint32_t seen, done, calm_from; // calm_from: the attempt from which on nothing is lost
-    uint64_t bits;              // a bit for each attempt and arm, of round 0
+    uint64_t bits;                  // a bit for each attempt and arm, of round 0
 };
 
 static int on_sample(void *context, const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, uint32_t round, uint32_t position)

@@ -5,11 +5,15 @@ from stats import Figure, estimate, interval, logs, rounded, sum_of
 
 SURVIVED, FALSIFIED, OPEN, UNMEASURABLE = "survived", "falsified", "inconclusive", "unmeasurable-on-host"
 UNSTABLE, NOISE, BETWEEN, SAME = "inconclusive (unstable)", "inconclusive (noise)", "in-between", "no-difference"
-TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "call_ns")
+TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", "take_ns_p50", "take_ns_p99", "take_ns_p999", "take_ns_max",
+         "call_ns")
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
 SOFTWARE = ("page_faults", "cpu_migrations", "context_switches")
-PEAKS = {"outstanding_ratio": "outstanding_high", "distinct_ratio": "distinct"}
-PLAIN = ("waits", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio", *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
+PEAKS = {"outstanding_ratio": "outstanding_high", "distinct_ratio": "distinct", "resident_ratio": "resident_blocks"}
+EMULATED = {"instructions_per_block": "instructions", "locked_per_block": "locked", "failed_per_block": "failed"}
+PLAIN = ("waits", "failed_per_block", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio",
+         *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
+ESTIMATES = ("failed_per_block", "resident_ratio", *TIMES, *HARDWARE)
 Part = collections.namedtuple("Part", "cell over under figure verdict refuted slack more")
 
 def prediction_of(front):
@@ -56,7 +60,13 @@ def value_of(metric, sample, cell):
     if not sample["valid"]:
         return None
     if metric in PEAKS:
-        return sample[PEAKS[metric]] / cell["blocks_peak"]
+        value = sample.get(PEAKS[metric])
+        return None if value is None else value / cell["blocks_peak"]
+    if metric in EMULATED:
+        value = (sample.get("emulated") or {}).get(EMULATED[metric])
+        return None if value is None else value / (cell["laps_metered"] * cell["blocks_per_lap"])
+    if metric.startswith("take_ns_"):
+        return (sample.get("take") or {}).get(metric[len("take_ns_"):] + "_ns")
     if metric in HARDWARE + SOFTWARE:
         counter = sample.get("counters", {}).get(metric, {})
         whole = counter.get("value") is not None and counter["running_ns"] >= counter["enabled_ns"]
@@ -69,7 +79,7 @@ def is_ratio(p):
 
 def is_exact(p):
     """Ratios of what was decided in virtual time (by the serving scheduler), max, min, and medians of counts."""
-    return p["metric"] not in PLAIN if is_ratio(p) else p["stat"] != "median" or p["metric"] not in TIMES + HARDWARE
+    return p["metric"] not in PLAIN if is_ratio(p) else p["stat"] != "median" or p["metric"] not in ESTIMATES
 
 def is_conjunction(p):
     return any(c in p["cell"] for c in "*?[") or p["stat"] == "order" or p["over"] == "*"
