@@ -229,8 +229,9 @@ bool tb_prediction_blind(const struct tb_postulate *postulate, const struct tb_p
 {
     const struct tb_pilot *pilot = &postulate->pilot;
     bool tried = postulate->rules < 2 || prediction->stat == TB_STAT_SUM;
-    for (uint32_t i = 0; i < pilot->cells_count; i++)
-        tried |= tb_prediction_covers(prediction, pilot->cells[i]);
+    for (uint32_t i = 0; i < postulate->cells_count; i++)
+        for (uint32_t j = 0; j < pilot->cells_count && tb_prediction_covers(prediction, postulate->cells[i]); j++)
+            tried |= strcmp(postulate->cells[i], pilot->cells[j]) == 0;
     return !tried;
 }
 

@@ -52,6 +52,20 @@ Test(rules, all_keys_are_read)
     tb_postulate_close(p);
 }
 
+Test(rules, a_pattern_is_blind_to_what_was_tried_in_cells_that_the_postulate_has_not)
+{
+    struct text other = whole;
+    struct tb_postulate *p;
+    struct tb_postulate_why why;
+    other.pilot = "pilot: {host: here, seed: 8, cells: [long-tail/full]}\n";
+    cr_assert_eq(parse(&other, &p, &why), 0, "%s", why.text);
+    strcpy(p->predictions[0].cell, "*/full");
+    cr_expect(tb_prediction_blind(p, &p->predictions[0]));
+    strcpy(p->pilot.cells[0], "churn-touch/full");
+    cr_expect_not(tb_prediction_blind(p, &p->predictions[0]));
+    tb_postulate_close(p);
+}
+
 Test(rules, the_first_ones_are_meant_where_none_are_named)
 {
     static const struct text plain = {"", "20", "", "", "host_fit", ""};
