@@ -220,9 +220,8 @@ bool tb_ledger_answered(const json_t *close)
 
 int tb_ledger_replicated(const struct tb_chain *chain, size_t above, const char *postulate, json_t **runs)
 {
-    size_t count = above > chain->count ? chain->count : above - 1;
     *runs = NULL;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < chain->count; i++) {
         const json_t *open = chain->entries[i].object;
         if (strcmp(tb_member_text(open, "postulate_id"), postulate)) // before the search, which is long
             continue;
