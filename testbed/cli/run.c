@@ -14,6 +14,7 @@
 #include "testbed/cli/command.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/head.h"
+#include "testbed/judge/shown.h"
 #include "testbed/record/git.h"
 #include "testbed/run/official.h"
 #include "testbed/run/profile.h"
@@ -96,7 +97,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "Runs an experiment, writes a sealed log, and computes the verdict on each filed prediction.\v"
     "Without --official everything goes to build/logs and proves nothing to others. An official run wants the postulate filed "
-    "(locus postulate file) and committed, and a clean tree, and its ledger entry stands before the first sample is taken. "
+    "(locus postulate file) and committed, and a clean tree, and its ledger entry stands before the first sample is taken. Where "
+    "this host's ledger has a verdict on the postulate from an earlier official run, the new one is a replication: its log, its "
+    "page and its record name that run. "
     "Rounds come in two blocks; when they differ by more than five percent, a third is added.\n\n"
     "What an experiment needs and this host lacks is said, and no sample is taken. Recorded traces are looked for in the folder "
     "that LOCUS_TRACES names (../shared/traces). In an emulated guest predictions of counts are judged, those of times are not.\n\n"
@@ -111,7 +114,20 @@ static const char documentation[] =
     "  locus run 0002 --perf-record='-F 10000 -g' --profile-arm A\n\n"
     "Exit status: 0 the run was sealed, whatever it says; 1 it could not be; 2 bad input.";
 
-static int official_check(const struct arguments *arguments, const struct tb_postulate *postulate, const char *host)
+// Nobody should learn afterwards that what he ran was no first run. The log's header says it again (tb_run).
+static int replication_tell(const struct tb_ledger *ledger, const char *id, struct tb_words *replicated)
+{
+    json_t *runs = NULL;
+    int error = tb_ledger_replicated(tb_ledger_chain(ledger), SIZE_MAX, id, &runs);
+    if (tb_replicated_words(runs, tb_ledger_chain(ledger), replicated)[0])
+        printf("%s was run here before, %s: this run is a replication\n", id, replicated->text);
+    json_decref(runs);
+    fflush(stdout); // if it cannot be written, that is said at the end
+    return error;
+}
+
+static int official_check(const struct arguments *arguments, const struct tb_postulate *postulate, const char *host,
+                          struct tb_words *replicated)
 {
     struct tb_ledger *ledger = NULL;
     char why[300];
@@ -128,6 +144,8 @@ static int official_check(const struct arguments *arguments, const struct tb_pos
     else if (!same)
         tb_error("%s is not what was filed. A filed postulate is never edited: write a new one that supersedes it",
                  postulate->path);
+    else if (replication_tell(ledger, postulate->id, replicated))
+        same = (tb_error("out of memory"), false);
     tb_ledger_close(ledger);
     return same ? 0 : TB_EXIT_FAILED;
 }
@@ -160,7 +178,8 @@ static void print_parts(const json_t *prediction)
     }
 }
 
-static void print_result(const struct tb_plan *plan, const struct tb_run_result *result, const char *commit, enum tb_run_kind kind)
+static void print_result(const struct tb_plan *plan, const struct tb_run_result *result, const char *commit, enum tb_run_kind kind,
+                         const char *replicated)
 {
     const json_t *predictions = json_object_get(result->summary, "predictions"), *prediction;
     const char *why = json_string_value(json_object_get(result->summary, "why"));
@@ -169,6 +188,8 @@ static void print_result(const struct tb_plan *plan, const struct tb_run_result 
     printf("%s  %s\n", plan->postulate->id, plan->postulate->title);
     printf("run     %s, %s, postulate %s%.12s\n", result->run, tb_run_kind_name(kind), commit ? "of commit " : "not committed",
            commit ? commit : "");
+    if (replicated[0])
+        printf("        replication of %s\n", replicated);
     printf("rounds  %u, randomised (seed %llu)\n", result->rounds, (unsigned long long)plan->rounds.seed);
     if (tb_environment_guest())
         printf("guest   made in an emulated guest (%s): counts, no times\n", tb_environment_guest());
@@ -208,7 +229,7 @@ static int profile(const struct arguments *arguments, const struct tb_plan *plan
     return error;
 }
 
-static int execute(const struct arguments *arguments, struct tb_plan *plan, const char *host)
+static int execute(const struct arguments *arguments, struct tb_plan *plan, const char *host, const char *replicated)
 {
     char commit[48], why[400];
     bool committed = tb_git_committed(plan->postulate->path) && tb_git_commit_of(plan->postulate->path, commit, sizeof commit) == 0;
@@ -229,7 +250,7 @@ static int execute(const struct arguments *arguments, struct tb_plan *plan, cons
         return TB_EXIT_FAILED;
     }
     error = profiles(arguments) ? profile(arguments, plan, &result) : 0;
-    print_result(plan, &result, config.commit, config.kind);
+    print_result(plan, &result, config.commit, config.kind, replicated);
     json_decref(result.summary);
     return tb_cli_flush() || error ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
@@ -239,6 +260,7 @@ static int run(struct arguments *arguments)
     struct tb_postulate *postulate = NULL;
     struct tb_postulate_why postulate_why;
     struct tb_plan *plan = NULL;
+    struct tb_words replicated = {.used = 0};
     char why[512] = "", host[64], lap[PATH_MAX];
     int status = TB_EXIT_USAGE;
     if (tb_postulate_open(arguments->id, &postulate, &postulate_why))
@@ -251,9 +273,9 @@ static int run(struct arguments *arguments)
     else if (profiles(arguments) && tb_profile_check(&arguments->profile, plan, why, sizeof why))
         tb_error("%s", why);
     else
-        status = arguments->official ? official_check(arguments, postulate, host) : 0;
+        status = arguments->official ? official_check(arguments, postulate, host, &replicated) : 0;
     if (status == 0)
-        status = execute(arguments, plan, host);
+        status = execute(arguments, plan, host, replicated.text);
     tb_plan_close(plan);
     tb_postulate_close(postulate);
     return status;

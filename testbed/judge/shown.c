@@ -10,6 +10,7 @@
 #include "testbed/base/json.h"
 #include "testbed/postulate/metric.h"
 #include "testbed/postulate/postulate.h"
+#include "testbed/record/ledger.h"
 
 // --- cells and arms ---
 
@@ -55,6 +56,20 @@ int tb_log_largest(const struct tb_log_view *view, size_t cell, const char *arm,
 }
 
 // --- verdicts ---
+
+const char *tb_replicated_words(const json_t *runs, const struct tb_chain *ledger, struct tb_words *out)
+{
+    const json_t *run;
+    size_t i;
+    *out = (struct tb_words){.used = 0};
+    json_array_foreach (runs, i, run) {
+        const char *id = json_is_string(run) ? json_string_value(run) : "?";
+        size_t line = tb_ledger_last(ledger, SIZE_MAX, "close", "run", id);
+        const char *verdict = line ? tb_member_text(ledger->entries[line - 1].object, "verdict") : "";
+        tb_say(out, "%s%s (%s)", i ? ", " : "", id, verdict[0] ? verdict : "not in the ledger");
+    }
+    return out->text;
+}
 
 const char *tb_emulated(const json_t *header)
 {

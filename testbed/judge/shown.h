@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "testbed/base/words.h"
 #include "testbed/record/store.h"
 
 size_t tb_cells_count(const struct tb_log_view *view);
@@ -23,6 +24,10 @@ int tb_log_largest(const struct tb_log_view *view, size_t cell, const char *arm,
 
 // The one word for what came of a run: its summary's verdict, or the state that keeps it from counting ("crashed", "stopped", ...).
 const char *tb_run_verdict(const struct tb_store_run *run);
+
+// "0013-20261121T101500Z-a1b2c3 (falsified)": what a run replicates (the header's `replicates`, or what the ledger has), each with
+// the verdict that its host's ledger has of it. "": nothing. Returns out->text.
+const char *tb_replicated_words(const json_t *runs, const struct tb_chain *ledger, struct tb_words *out);
 
 const char *tb_emulated(const json_t *header);    // the emulated machine that a run was made in, or ""
 const char *tb_prediction_verdict(const json_t *header, const json_t *prediction);

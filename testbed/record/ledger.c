@@ -203,6 +203,39 @@ const json_t *tb_ledger_filed(const struct tb_ledger *ledger, const char *id)
     return entry_at(&ledger->chain, tb_ledger_filing(&ledger->chain, SIZE_MAX, id));
 }
 
+// --- replications --------------------------------------------------------------------------------------------------------------
+
+bool tb_ledger_sought(const json_t *open, const json_t *close, const char *postulate)
+{
+    return close && strcmp(tb_member_text(open, "t"), "open") == 0 && strcmp(tb_member_text(open, "kind"), "official") == 0 &&
+           strcmp(tb_member_text(open, "postulate_id"), postulate) == 0;
+}
+
+bool tb_ledger_answered(const json_t *close)
+{
+    const char *verdict = tb_member_text(close, "verdict");
+    return strcmp(tb_member_text(close, "status"), "complete") == 0 && strcmp(verdict, "invalid") &&
+           strcmp(verdict, "unmeasurable-on-host");
+}
+
+int tb_ledger_replicated(const struct tb_chain *chain, size_t above, const char *postulate, json_t **runs)
+{
+    *runs = NULL;
+    for (size_t i = 0; i < chain->count; i++) {
+        const json_t *open = chain->entries[i].object;
+        if (strcmp(tb_member_text(open, "postulate_id"), postulate)) // before the search, which is long
+            continue;
+        const char *run = tb_member_text(open, "run");
+        const json_t *close = entry_at(chain, tb_ledger_last(chain, above, "close", "run", run));
+        if (!tb_ledger_sought(open, close, postulate) || !tb_ledger_answered(close))
+            continue;
+        *runs = tb_json_appended(*runs ? *runs : json_array(), json_string(run));
+        if (!*runs)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 // --- checkpoints ---------------------------------------------------------------------------------------------------------------
 
 void tb_ledger_checkpoint(const struct tb_ledger *ledger, struct tb_checkpoint *out)

@@ -47,6 +47,15 @@ bool tb_ledger_binds(const struct tb_chain *chain, size_t line);
 const json_t *tb_ledger_filed(const struct tb_ledger *ledger, const char *id);
 size_t tb_ledger_filing(const struct tb_chain *chain, size_t above, const char *id);
 
+// Did the run that these two entries opened and closed (NULL: never) seek a verdict on this postulate for the record? And has it
+// one, so that a later run replicates it? One that was stopped, is invalid or cannot be measured on the host answered nothing.
+bool tb_ledger_sought(const json_t *open, const json_t *close, const char *postulate);
+bool tb_ledger_answered(const json_t *close);
+
+// What an official run that is opened at line `above` (SIZE_MAX: now) replicates: the runs that sought a verdict on this postulate
+// and had one by then, oldest first. *runs is an array of their ids, a new reference, or NULL: there is none. 0 or -ENOMEM.
+int tb_ledger_replicated(const struct tb_chain *chain, size_t above, const char *postulate, json_t **runs);
+
 struct tb_checkpoint {
     char host[64];
     size_t bytes;

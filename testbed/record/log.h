@@ -4,7 +4,8 @@
 //
 //     logs/HOST/NNNN-slug/YYYYMMDDTHHMMSSZ-RRRRRR.jsonl       RRRRRR: 6 hex digits; run id = "NNNN-YYYYMMDDTHHMMSSZ-RRRRRR"
 //
-// Line by line ("t" tells what it is; a member without a value is null, never left out, but by logs older than the member):
+// Line by line ("t" tells what it is; a member without a value is null, and never left out, but for `replicates` and by logs older
+// than the member):
 //   hdr     v 2, run, nonce (32 hex), kind "official" | "trial" | "smoke", or the command ("eval", ...: run/measured.h), time
 //           (ISO 8601, UTC), emulated|null (the guest's name), postulate|null {path, sha256, commit|null}, experiment|null
 //           {id, slug, question, reproduces|null, suite|null {version, sha256} (suite.h)}, measured|null, design {rounds,
@@ -18,7 +19,8 @@
 //           dispatch, serving|null (of touch serve and keep: plan_json(), keep_json() in run/run_lines.c)}], env {...}
 //           (environment.h), doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), counters {cpu, id, probed,
 //           counters [...]} (counters/view.h: what can be counted here, and why not the rest), emulator|null (its version),
-//           before {...} (what the kernel counts for the whole host)
+//           before {...} (what the kernel counts for the whole host), replicates [RUN] (official runs of this postulate that had a
+//           verdict on this host before, oldest first (ledger.h); left out where there are none)
 //   s       block, round, cell (index), pos (order within the round, cell and attempt),
 //           attempt (0; more: all arms of this cell were run again in this round; the last attempt counts),
 //           process (number within the attempt), arm (key), ran, valid, invalid|null, version,

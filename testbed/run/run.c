@@ -237,7 +237,7 @@ static int log_begin(struct running *running)
     const char *path = running->result->log;
     const struct tb_run_config *config = running->config;
     const struct tb_postulate *postulate = config->plan->postulate;
-    const struct tb_line_head head = {
+    struct tb_line_head head = {
         .run = running->result->run,
         .nonce = running->nonce,
         .time = running->time,
@@ -249,8 +249,11 @@ static int log_begin(struct running *running)
         .looks = config->plan->looks,
         .looks_count = config->plan->looks_count,
     };
+    bool official = config->kind == TB_RUN_OFFICIAL;
+    int error = official ? tb_ledger_replicated(tb_ledger_chain(running->ledger), SIZE_MAX, postulate->id, &head.replicates) : 0;
     json_t *header = tb_line_header(&head, &config->plan->rounds);
-    int error = header ? tb_log_create(&running->log, path, NULL) : -ENOMEM; // looking at the host takes long, so only then
+    if (!error)
+        error = header ? tb_log_create(&running->log, path, NULL) : -ENOMEM; // looking at the host takes long, so only then
     int opened = error ? error : ledger_open_run(running);
     if (!error && opened) {
         tb_log_abandon(running->log);

@@ -257,8 +257,9 @@ json_t *tb_line_header(const struct tb_line_head *head, const struct tb_rounds *
         {"counters", rounds->counters ? tb_counters_json(rounds->counters) : json_null()},
         {"emulator", tb_json_clean(rounds->emulator)},
         {"before", tb_environment_counters("")},
+        {"replicates", head->replicates}, // the last: it may be left out
     };
-    return TB_JSON_OBJECT(members);
+    return tb_json_object(members, sizeof members / sizeof *members - !head->replicates);
 }
 
 json_t *tb_line_postulate(const struct tb_postulate *postulate, const char *commit)

@@ -11,12 +11,14 @@
 
 struct tb_doctor;
 
-// What a header says beside the measurement. Of postulate and experiment, and of measured, one is NULL; all are taken over.
+// What a header says beside the measurement. Of postulate and experiment, and of measured, one is NULL; they are taken over, and so
+// is replicates.
 struct tb_line_head {
     const char *run, *nonce, *time, *kind;
     const char *unmet;          // NULL or "": every need was met
     json_t *postulate, *experiment; // of a run
     json_t *measured;           // of what was measured without a postulate (measured.h)
+    json_t *replicates;         // ids of runs (ledger.h), or NULL
     const struct tb_doctor *doctor; // NULL: he looks now
     uint32_t block_rounds;
     const uint64_t *looks;      // counts of rounds after which the run is looked at (by rules 2)

@@ -158,5 +158,33 @@ check nor-hide-that-what-was-filed-changed eval "! '$LOCUS' verify >'$scratch/ou
     grep -q '^postulates/0002-churn-against-glibc.md:1: changed: not the postulate filed at' '$scratch/out'"
 git checkout -q .
 why=
+
+# --- a second official run -----------------------------------------------------------------------------------------------------
+
+# An official run is of a program that was built from what is committed: so in a clone of the project. 0041 is counted in half a
+# second, and has the same verdict everywhere.
+twice() {
+    "$LOCUS" run 0041 --official -q >"$scratch/first" 2>&1 && "$LOCUS" run 0041 --official -q >"$scratch/second" 2>&1
+}
+if ! git clone -q --shared "$REPO" "$scratch/clone" 2>/dev/null || ! cd "$scratch/clone" ||
+    ! "$LOCUS" postulate file 0041 >/dev/null || { ! twice && grep -q 'not built from what is committed' "$scratch/first"; }; then
+    skip a-second-official-run "this program was not built from what is committed"
+else
+    first=$(sed -n 's/^run     \([^,]*\), official.*/\1/p' "$scratch/first")
+    second=$(sed -n 's/^run     \([^,]*\), official.*/\1/p' "$scratch/second")
+    header() { head -n 1 logs/test-host/0041-*/"${1#*-}.jsonl" | jq -e "$2"; }
+    why="$(cat "$scratch/first" "$scratch/second")"
+    check the-first-replicates-nothing eval "header '$first' 'has(\"replicates\") | not' && ! grep -qi replication '$scratch/first'"
+    check the-second-is-announced-as-a-replication eval "head -n 1 '$scratch/second' |
+        grep -qx '0041 was run here before, $first (falsified): this run is a replication'"
+    check and-called-one-at-its-end grep -qx "        replication of $first (falsified)" "$scratch/second"
+    check its-log-names-the-first header "$second" ".replicates == [\"$first\"]"
+    said="This is a replication of $first (falsified)."
+    check it-is-shown-as-a-replication eval "'$LOCUS' record show '$second' | grep -qxF '$said'"
+    check and-drafted-as-one eval "'$LOCUS' record draft 0041 '$second' -o build.md && grep -qxF '$said' build.md"
+    check verify-agrees-on-replications locus 0 verify --host test-host
+fi
+cd "$tree" || exit 1
+why=
 refuses a-folder-that-may-not-be-written 1 'proc' run 0002 --smoke --logs /proc/nowhere
 done_testing

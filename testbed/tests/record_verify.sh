@@ -526,6 +526,24 @@ finds sought_again_as_json 0 0 -- --json
 says sought_again_in_json '.sought == [{"host": "bm1", "postulate": "0001", "file": "logs/bm1/ledger.jsonl",
     "line": 6, "runs": 2, "verdicts": ["survived", "falsified"]}]'
 
+# --- what a header says that its run replicates --------------------------------------------------------------------------------
+
+replicates() { # FILE RUNS: what its header says
+    edit "$1" "1s/\"kind\"/\"replicates\":[$2],&/" && "$forge" chain "$1" && "$forge" ledger
+}
+damage_replication() { damage_sought_again && replicates $crashed '"0001-20260101T000001Z-aaaaaa"'; }
+finds replication 0 0 --
+damage_replication_of_another_run() { damage_sought_again && replicates $crashed '"0002-20260101T000003Z-bbbbbb"'; }
+finds replication_of_another_run 1 1 "$crashed:1|$book" --
+holds replication_says_where "$(cat "$scratch/out")" grep -q "replicates other runs than $ledger:6 has above it" "$scratch/out"
+damage_replication_of_a_later_run() { damage_sought_again && replicates $one '"0001-20260101T000002Z-cccccc"'; }
+finds replication_of_a_later_run 1 1 "$one:1|$book" --
+damage_replication_of_what_answered_nothing() {
+    damage_sought_again && edit $one 's/survived/invalid/' && "$forge" chain $one && edit $ledger '5s/survived/invalid/' &&
+        replicates $crashed '"0001-20260101T000001Z-aaaaaa"'
+}
+finds replication_of_what_answered_nothing 1 1 "$crashed:1|$book" --
+
 # --- 17: the key ---------------------------------------------------------------------------------------------------------------
 
 if command -v ssh-keygen >/dev/null; then

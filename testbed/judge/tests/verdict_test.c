@@ -4,6 +4,7 @@
 #include "testbed/judge/tests/verdict_fixture.h"
 
 #include "testbed/judge/figure.h"
+#include "testbed/record/ledger.h"
 #include "testbed/stats/stats.h"
 
 // --- claims against figures ----------------------------------------------------------------------------------------------------
@@ -44,6 +45,17 @@ Test(verdict, each_claim_is_judged_on_both_sides_of_its_threshold)
         struct tb_part part = judged(cases[i].op, cases[i].from, cases[i].to, 0, cases[i].low, cases[i].high, true);
         cr_expect_eq(part.verdict, cases[i].expected, "case %zu: %s", i, tb_verdict_name(part.verdict));
         cr_expect_eq(part.refuted, part.verdict == TB_VERDICT_FALSIFIED, "case %zu", i);
+    }
+}
+
+// The ledger has the names of those that do not in its own words.
+Test(verdict, each_but_two_answers_a_postulate)
+{
+    for (int i = 0; i < TB_VERDICT_COUNT; i++) {
+        json_t *close = json_pack("{s:s, s:s}", "status", "complete", "verdict", tb_verdict_name((enum tb_verdict)i));
+        cr_expect_eq(tb_ledger_answered(close), i != TB_VERDICT_INVALID && i != TB_VERDICT_UNMEASURABLE, "%s",
+                     tb_verdict_name((enum tb_verdict)i));
+        json_decref(close);
     }
 }
 

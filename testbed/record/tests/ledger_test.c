@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,53 @@ Test(record_ledger, another_hosts_ledger_is_not_taken_for_ones_own)
     refused("..", true, -EINVAL, "cannot name a host");
     refused("", true, -EINVAL, "cannot name a host");
     refused("a-name-of-sixty-four-characters-is-one-more-than-there-is-room-fo", true, -EINVAL, "cannot name a host");
+}
+
+static void add_run(struct tb_ledger *ledger, const char *kind, const char *postulate, const char *run, const char *status,
+                    const char *verdict)
+{
+    json_t *open = json_pack("{s:s, s:s, s:s, s:s}", "t", "open", "run", run, "kind", kind, "postulate_id", postulate);
+    json_t *close = json_pack("{s:s, s:s, s:s, s:s}", "t", "close", "run", run, "status", status, "verdict", verdict);
+    cr_assert_eq(tb_ledger_append(ledger, open), 0);
+    cr_assert(!*status || tb_ledger_append(ledger, close) == 0);
+    json_decref(open);
+    json_decref(close);
+}
+
+// The ids that are expected, each with a blank behind it.
+static void replicates(struct tb_ledger *ledger, size_t above, const char *postulate, const char *expected)
+{
+    char found[256] = "";
+    json_t *runs, *run;
+    size_t i;
+    cr_assert_eq(tb_ledger_replicated(tb_ledger_chain(ledger), above, postulate, &runs), 0);
+    cr_expect_eq(runs == NULL, !*expected, "an array that is empty");
+    json_array_foreach (runs, i, run)
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%s ", json_string_value(run));
+    cr_expect_str_eq(found, expected, "%s above %zu: %s", postulate, above, found);
+    json_decref(runs);
+}
+
+Test(record_ledger, a_run_replicates_the_official_ones_that_had_a_verdict_before_it)
+{
+    struct tb_ledger *ledger = open_or_create(true);
+    replicates(ledger, SIZE_MAX, "0001", "");
+    add_run(ledger, "trial", "0001", "a", "complete", "survived");
+    add_run(ledger, "official", "0001", "b", "stopped", "none (stopped)");
+    add_run(ledger, "official", "0001", "c", "complete", "invalid");
+    add_run(ledger, "official", "0001", "d", "complete", "unmeasurable-on-host");
+    add_run(ledger, "official", "0001", "e", "", "");
+    add_run(ledger, "official", "0002", "f", "complete", "survived");
+    replicates(ledger, SIZE_MAX, "0001", "");
+    add_run(ledger, "official", "0001", "g", "complete", "falsified");
+    size_t closed = tb_ledger_chain(ledger)->count;
+    add_run(ledger, "official", "0001", "h", "complete", "inconclusive (noise)");
+    replicates(ledger, SIZE_MAX, "0001", "g h ");
+    replicates(ledger, SIZE_MAX, "0002", "f ");
+    replicates(ledger, SIZE_MAX, "0003", "");
+    replicates(ledger, closed + 1, "0001", "g ");
+    replicates(ledger, closed, "0001", "");
+    tb_ledger_close(ledger);
 }
 
 Test(record_ledger, a_checkpoint_is_the_files_size_and_last_hash)

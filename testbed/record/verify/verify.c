@@ -277,9 +277,9 @@ static void hosts_load(struct verify *verify)
 //
 // Whoever runs until the verdict pleases has every run in the ledger, but a reader of the last one does not see that.
 
-static bool is_sought(const struct verify_run *run, const char *postulate)
+static bool is_sought(const struct verify_host *host, size_t run, const char *postulate)
 {
-    return run->close && strcmp(run->kind, "official") == 0 && strcmp(run->postulate_id, postulate) == 0;
+    return tb_ledger_sought(host->chain.entries[host->runs[run].line - 1].object, host->runs[run].close, postulate);
 }
 
 // All closed official runs of the postulate whose first is runs[first].
@@ -290,7 +290,7 @@ static void sought_add(struct verify *verify, const struct verify_host *host, si
     size_t line = 0;
     for (size_t i = first; i < host->runs_count; i++) {
         const struct verify_run *run = &host->runs[i];
-        if (!is_sought(run, postulate))
+        if (!is_sought(host, i, postulate))
             continue;
         const char *verdict = tb_member_text(run->close, "verdict"), *status = tb_member_text(run->close, "status");
         tb_verify_add(verify, verdicts, json_string(*verdict ? verdict : status));
@@ -307,9 +307,9 @@ static void sought_add(struct verify *verify, const struct verify_host *host, si
 static void sought_count(struct verify *verify, const struct verify_host *host)
 {
     for (size_t i = 0; i < host->runs_count; i++) {
-        bool first = is_sought(&host->runs[i], host->runs[i].postulate_id);
+        bool first = is_sought(host, i, host->runs[i].postulate_id);
         for (size_t before = 0; before < i && first; before++)
-            first = !is_sought(&host->runs[before], host->runs[i].postulate_id);
+            first = !is_sought(host, before, host->runs[i].postulate_id);
         if (first)
             sought_add(verify, host, i);
     }

@@ -6,7 +6,8 @@
 //
 //   a log's own chain and seal     a changed, missing or moved line, a cut tail
 //   the ledger                     a log that is missing, swapped, stray or of another run; a postulate that was edited, or filed
-//                                  after its run was opened; a run that was opened and dropped; a record that was never filed
+//                                  after its run was opened; a run that was opened and dropped; a record that was never filed; a
+//                                  run that says it replicates other runs than came before it
 //   the ledger's chain             the same done to the ledger itself
 //   an older checkpoint            the ledger's end cut off together with its logs; everything written anew, consistently
 //   git history                    the same, as far as it had been committed; a postulate that did not come before its log

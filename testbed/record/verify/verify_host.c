@@ -272,6 +272,25 @@ static bool header_agrees(struct verify *verify, const struct verify_host *host,
     return false;
 }
 
+// Logs older than this member lack it, and so do runs that replicate nothing.
+static bool replicates_agree(struct verify *verify, const struct verify_host *host, const struct verify_run *run,
+                             const struct tb_chain *chain)
+{
+    const json_t *said = chain->count ? json_object_get(chain->entries[0].object, "replicates") : NULL;
+    json_t *before = NULL;
+    if (!said)
+        return true;
+    if (tb_ledger_replicated(&host->chain, run->line, run->postulate_id, &before))
+        tb_verify_impossible(verify, -ENOMEM, "out of memory");
+    bool agrees = before && json_equal(said, before);
+    if (!agrees)
+        tb_verify_finding(verify, WITNESS_LEDGER, run->log, 1,
+                          "run %s says that it replicates other runs than %s:%zu has above it with a verdict on postulate %s",
+                          run->id, host->ledger, run->line, run->postulate_id);
+    json_decref(before);
+    return agrees;
+}
+
 // *sealed: there is a seal, and it is the last line.
 static bool seal_holds(struct verify *verify, const struct verify_run *run, const struct tb_chain *chain, bool *sealed)
 {
@@ -373,7 +392,8 @@ static void log_check(struct verify *verify, struct verify_host *host, struct ve
     }
     bool sealed = false;
     commits_take(run, &chain);
-    if (chain_holds(verify, run, &chain) && header_agrees(verify, host, run, &chain) && seal_holds(verify, run, &chain, &sealed)) {
+    if (chain_holds(verify, run, &chain) && header_agrees(verify, host, run, &chain) &&
+        replicates_agree(verify, host, run, &chain) && seal_holds(verify, run, &chain, &sealed)) {
         if (run->close)
             close_agrees(verify, host, run, &chain, sealed);
         else

@@ -583,6 +583,7 @@ static void put_answer(struct tb_doc *doc, const struct tb_store_run *run)
     const char *verdict = tb_run_verdict(run), *question = tb_member_text(view->header, "experiment.question");
     const char *why = tb_member_text(view->summary, "why"), *emulated = tb_emulated(view->header);
     const char *kind = tb_member_text(view->header, "kind");
+    struct tb_words replicated;
     char title[300];
     snprintf(title, sizeof title, "%.16s %.200s (%.64s)", tb_member_text(view->header, "experiment.id"),
              question[0] ? question : run->run, run->host->name);
@@ -591,6 +592,8 @@ static void put_answer(struct tb_doc *doc, const struct tb_store_run *run)
     tb_doc_tone(doc, tb_verdict_look(verdict)->tone);
     if (kind[0] && strcmp(kind, "official"))
         tb_doc_say(doc, NULL, "This is a %s run. It proves nothing and cannot be filed.", kind);
+    if (tb_replicated_words(tb_member(view->header, "replicates"), &run->host->ledger, &replicated)[0])
+        tb_doc_say(doc, "replication", "This is a replication of %s.", replicated.text);
     if (emulated[0]) {
         tb_doc_say(doc, "emulation",
                    "Made in an emulated machine (%s). What is counted here is evidence; times are not, and are "

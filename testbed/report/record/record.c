@@ -16,7 +16,7 @@
 #include "testbed/base/file.h"
 #include "testbed/base/json.h"
 #include "testbed/host/head.h"
-#include "testbed/judge/verdict.h"
+#include "testbed/judge/shown.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/store.h"
 
@@ -25,6 +25,23 @@ static const char folder[] = TB_RECORD_FOLDER;
 // --- the draft -----------------------------------------------------------------------------------------------------------------
 
 static const char interpretation[] = "\n## Interpretation\n", next_question[] = "\n## Next question\n";
+
+// What the run replicates, with the verdicts that its host's ledger has.
+static void put_replication(FILE *out, const struct tb_log_view *view)
+{
+    const json_t *runs = json_object_get(view->header, "replicates");
+    struct tb_chain ledger = {.count = 0};
+    struct tb_words words;
+    char host[64], path[128];
+    if (!runs)
+        return;
+    tb_store_host_of(view->path, host, sizeof host);
+    snprintf(path, sizeof path, "logs/%s/ledger.jsonl", host);
+    bool loaded = tb_chain_load(path, &ledger) == 0;
+    fprintf(out, "This is a replication of %s.\n\n", tb_replicated_words(runs, &ledger, &words));
+    if (loaded)
+        tb_chain_close(&ledger);
+}
 
 char *tb_record_draft(const struct tb_log_view *view)
 {
@@ -48,6 +65,7 @@ char *tb_record_draft(const struct tb_log_view *view)
                 emulated);
     fprintf(out, "**Question:** %s\n\n", tb_member_text(header, "experiment.question"));
     fprintf(out, "**Verdict: %s**%s%s%s\n\n", tb_member_text(summary, "verdict"), *why ? " (" : "", why, *why ? ")" : "");
+    put_replication(out, view);
     if (*paper)
         fprintf(out, "Repeats experiment %s of the LOCUS paper.\n\n", paper);
     fprintf(out,

@@ -221,6 +221,27 @@ Test(html_page, says_when_a_log_is_not_the_one_that_was_closed)
     expect_state(0, TB_RUN_BROKEN, "log broken");
 }
 
+static void replicate_usual(json_t *line)
+{
+    if (strcmp(tb_member_text(line, "t"), "hdr") == 0)
+        json_object_set_new(line, "replicates", json_pack("[s]", usual.run));
+}
+
+Test(html_page, says_which_run_it_is_a_replication_of)
+{
+    struct record_fixture second = usual;
+    second.run = "0002-20261121T111500Z-a1b2c4";
+    second.dress = replicate_usual;
+    make_run(usual);
+    make_run(second);
+    make_page();
+    turn_to(0);
+    cr_expect_eq(occurrences("a replication of"), 0);
+    turn_to(1);
+    cr_expect_eq(occurrences("This is a replication of 0002-20261121T101500Z-a1b2c3 (survived)."), 1);
+    well_formed();
+}
+
 Test(html_page, shows_a_log_without_a_ledger_and_says_so)
 {
     make_run(usual);

@@ -124,6 +124,30 @@ Test(record, is_thin, .fini = clean_up)
     tb_log_view_close(&view);
 }
 
+static void replicate_official(json_t *line)
+{
+    if (strcmp(tb_member_text(line, "t"), "hdr") == 0)
+        json_object_set_new(line, "replicates", json_pack("[s, s]", RUN, "0002-20261121T101500Z-000000"));
+}
+
+Test(record, says_which_runs_it_replicates_and_what_came_of_them, .fini = clean_up)
+{
+    struct record_fixture fixture = official();
+    struct tb_log_view view = view_of(&fixture);
+    char *text = drafted(&view);
+    cr_expect_null(strstr(text, "replication"));
+    free(text);
+    tb_log_view_close(&view);
+    fixture.run = "0002-20261121T111500Z-a1b2c4";
+    fixture.dress = replicate_official;
+    view = view_of(&fixture);
+    text = filled(&view);
+    SAYS(text, "This is a replication of " RUN " (survived), 0002-20261121T101500Z-000000 (not in the ledger).\n");
+    cr_expect_eq(tb_record_check(&view, text, why, sizeof why), 0, "%s", why);
+    free(text);
+    tb_log_view_close(&view);
+}
+
 static void refused(const struct tb_log_view *view, char *draft, const char *reason)
 {
     why[0] = '\0';
