@@ -9,6 +9,7 @@
 //     locus_spsc.c      a ring with a single producer and a single consumer
 //     locus_urcu.c      lock-free stack and wait-free queue of liburcu
 //     locus_ck.c        the stack of Concurrency Kit
+//     locus_bare.c      the mailbox again (mailboxes.h), with pools that do less
 //
 // The frame does what owner.c does for one home: it counts blocks in flight, frees a table's blocks at the drain and hands the
 // table back. It saves the list of reclaimed tables, because the driver knows its tables by slot. Except with the ring, the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mailboxes: the library's own mailbox as the way home in the frame of carrier.h, for pools that are compared with each other
-// (locus_treiber.c). Threads as there.
+// (locus_treiber.c, locus_bare.c). Threads as there.
 #ifndef TB_MAILBOXES_H
 #define TB_MAILBOXES_H
 
