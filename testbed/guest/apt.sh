@@ -1,19 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # apt.sh: apt with private lists, for scripts that fetch packages and unpack them: a guest, newer mallocs, programs of fake hosts.
-# It installs nothing and needs no root; apt verifies signatures and checksums as usual. The caller defines $work, an empty
-# folder, $log, a file, and a function cannot.
+# It installs nothing and needs no root; apt verifies signatures and checksums as usual.
 #
+# A script's call is [--again] [DIR]. Its result is one folder, complete or not there, so that two that run at once do not spoil it.
+#
+#   arguments DEFAULT "$@"    sets $again ("" or yes), $folder, and $call, the command that a remedy ends with
+#   cannot WHY                "locus: guest: WHY, then run: $call", exit status 77. Another script than the guest's sets $subject
+#   lock_folder               makes $folder absolute and waits for its lock. If the caller's function complete() holds, it ends the
+#                             script with status 0, unless $again
+#   work_open FOLDER...       sets $work, a new folder with these in it, which is gone at the end, and $log, a file in it
+#   apt_tools                 cannot, if a tool is missing; lock_folder and apt_open begin with it
 #   apt_open ARCHITECTURE     private lists under $work/ARCHITECTURE, from the mirror in this machine's own sources
 #   sources RELEASE...        reads the lists of these releases; false on failure
 #   newest RELEASE PACKAGE    prints the package's version there, or nothing
 #   private apt-get ...       any of apt's commands
 
-for tool in apt-get apt-cache dpkg-deb flock; do
-    command -v $tool >/dev/null || cannot "there is no $tool here, and what is fetched are Debian packages: take Debian 12 or newer"
-done
+subject=guest
+
+arguments() {
+    default=$1
+    shift
+    call="sh $0${*:+ $*}"
+    again=
+    [ "${1-}" != --again ] || { again=yes; shift; }
+    folder=${1:-$default}
+}
+
+cannot() { # why, and the remedy
+    echo "locus: $subject: $1, then run: $call" >&2
+    exit 77
+}
+
+lock_folder() {
+    apt_tools
+    mkdir -p "$(dirname "$folder")"
+    folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
+    exec 9>"$folder.lock"
+    flock 9
+    [ -n "$again" ] || ! complete || exit 0
+}
+
+work_open() {
+    work=$folder.part
+    log=$work/log
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' HUP INT TERM
+    rm -rf "$work"
+    mkdir -p "$work"
+    for name; do mkdir "$work/$name"; done
+}
+
+apt_tools() {
+    for tool in apt-get apt-cache dpkg-deb flock; do
+        command -v $tool >/dev/null ||
+            cannot "there is no $tool here, and what is fetched are Debian packages: take Debian 12 or newer"
+    done
+}
 
 apt_open() {
+    apt_tools
     architecture=$1
     lists=$work/$architecture
     mkdir -p "$lists/lists/partial" "$lists/parts"

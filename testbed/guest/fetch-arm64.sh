@@ -9,24 +9,17 @@
 set -eu
 here=$(dirname "$0")
 folder=$(pwd)/build/guest-arm64 shared=$(pwd)/build/guest
-
-cannot() { # why, and the remedy
-    echo "locus: guest: $1, then run: sh testbed/guest/fetch-arm64.sh" >&2
-    exit 77
-}
-
 . "$here/apt.sh"
-sh "$here/fetch.sh" "$shared"
-exec 9>"$folder.lock"
-flock 9
-[ "${1-}" = --again ] || [ ! -s "$folder/VERSIONS" ] || exit 0
 
-work=$folder.part
-log=$work/log
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-rm -rf "$work"
-mkdir -p "$work/qemu" "$work/debs" "$work/kernel" "$work/guest/sysroot"
+call='sh testbed/guest/fetch-arm64.sh' again=
+[ "${1-}" != --again ] || again=yes
+
+complete() { [ -s "$folder/VERSIONS" ]; }
+
+apt_tools
+sh "$here/fetch.sh" "$shared"
+lock_folder
+work_open qemu debs kernel guest guest/sysroot
 release=$(sed -n 's/^release //p' "$shared/VERSIONS")
 
 fetch() { # folder, package...: for the architecture of apt_open

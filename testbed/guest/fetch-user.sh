@@ -13,33 +13,14 @@
 # Exit status: 0 it is there; 77 it is not available here (one line says why, and the remedy).
 set -eu
 here=$(dirname "$0")
-
-call="sh $0${*:+ $*}"
-again=
-[ "${1-}" != --again ] || { again=yes; shift; }
-folder=${1:-build/guest-user}
-
-cannot() { # why, and the remedy
-    echo "locus: guest: $1, then run: $call" >&2
-    exit 77
-}
+. "$here/apt.sh"
+arguments build/guest-user "$@"
 
 complete() { [ -s "$folder/VERSIONS" ] && "$folder/qemu-user" --help 2>/dev/null | grep -q '^-plugin'; }
 
 [ "$(uname -m)" = x86_64 ] || cannot "this is a $(uname -m) host, and the plugin reads x86-64 instructions: take an x86-64 host"
-. "$here/apt.sh"
-mkdir -p "$(dirname "$folder")"
-folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
-exec 9>"$folder.lock"
-flock 9
-[ -n "$again" ] || ! complete || exit 0
-
-work=$folder.part
-log=$work/log
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-rm -rf "$work"
-mkdir -p "$work/debs" "$work/user"
+lock_folder
+work_open debs user
 apt_open amd64
 sources "$codename" || cannot "apt cannot read the mirror ($(grep -m 1 '^[WE]: ' "$log")): see that 'apt-get update' works"
 qemu=$(newest "$codename" qemu-user)

@@ -16,16 +16,8 @@
 # Exit status: 0 it is there; 77 it is not available here (one line says why, and the remedy).
 set -eu
 here=$(dirname "$0")
-
-call="sh $0${*:+ $*}"
-again=
-[ "${1-}" != --again ] || { again=yes; shift; }
-folder=${1:-build/guest}
-
-cannot() { # why, and the remedy
-    echo "locus: guest: $1, then run: $call" >&2
-    exit 77
-}
+. "$here/apt.sh"
+arguments build/guest "$@"
 
 complete() {
     [ -x "$folder/qemu" ] && [ -s "$folder/vmlinux" ] && [ -x "$folder/busybox" ] && [ -s "$folder/VERSIONS" ] &&
@@ -33,19 +25,8 @@ complete() {
 }
 
 [ "$(uname -m)" = x86_64 ] || cannot "this is a $(uname -m) host, the guest an x86-64 machine: take an x86-64 host"
-. "$here/apt.sh"
-mkdir -p "$(dirname "$folder")"
-folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
-exec 9>"$folder.lock"
-flock 9
-[ -n "$again" ] || ! complete || exit 0
-
-work=$folder.part
-log=$work/log
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-rm -rf "$work"
-mkdir -p "$work/debs" "$work/guest" "$work/kernel" "$work/tools"
+lock_folder
+work_open debs guest kernel tools
 apt_open amd64
 
 major() { echo "$1" | sed 's/^[0-9]*://; s/[^0-9].*//'; }

@@ -16,14 +16,9 @@ set -eu
 here=$(dirname "$0")
 releases='bookworm trixie forky' # oldest first; add new ones
 
-again=
-[ "${1-}" != --again ] || { again=yes; shift; }
-folder=${1:-build/peers}
-
-cannot() { # why, and the remedy
-    echo "locus: peers: $1, then run: make peers" >&2
-    exit 77
-}
+. "$here/../guest/apt.sh"
+arguments build/peers "$@"
+subject=peers call='make peers'
 
 # Name, packages that may have it (the first that a release knows is used), and its library.
 mallocs='mimalloc libmimalloc3|libmimalloc2.1|libmimalloc2.0 libmimalloc.so.[0-9]
@@ -52,13 +47,7 @@ fetch_one() { # release, name, packages, library: into $work/all
 }
 
 fetch() {
-    work=$folder.part
-    log=$work/log
-    trap 'rm -rf "$work"' EXIT
-    trap 'exit 1' HUP INT TERM
-    rm -rf "$work"
-    mkdir -p "$work/all"
-    . "$here/../guest/apt.sh"
+    work_open all
     apt_open "$(dpkg --print-architecture)"
     later=${releases#*"$codename"}
     [ -n "$later" ] && [ "$later" != "$releases" ] || cannot "measure/peers.sh knows no release of Debian after $codename: add it"

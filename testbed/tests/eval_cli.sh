@@ -132,6 +132,10 @@ for dispatch in inline spin futex; do
     invalid "gate-drop-chunk-$dispatch" 'pushed [0-9]+, drained [0-9]+' locus@drop-chunk -d $dispatch
     invalid "gate-double-free-$dispatch" '[0-9]+ frees? w(as|ere) refused' locus@double-free -d $dispatch
 done
+for dispatch in inline futex; do
+    invalid "gate-double-free-generations-$dispatch" '[0-9]+ frees? w(as|ere) refused' locus-generations@double-free -d $dispatch
+    invalid "gate-drop-chunk-bare-$dispatch" 'pushed [0-9]+, drained [0-9]+' locus-bare@drop-chunk -d $dispatch
+done
 invalid gate-skip-touch-malloc 'touched 0 bytes of' glibc@skip-touch -d inline
 invalid gate-drop-chunk-malloc 'pushed [0-9]+, drained [0-9]+' glibc@drop-chunk -d inline
 invalid gate-drop-chunk-published 'pushed [0-9]+, drained [0-9]+' locus-published@drop-chunk -d spin

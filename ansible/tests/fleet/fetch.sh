@@ -7,31 +7,23 @@
 #
 # Exit status: 0 it is there; 77 it is not available here (one line says why, and the remedy).
 set -eu
+. "$(dirname "$0")/../../../testbed/guest/apt.sh"
 
 again=
 [ "${1-}" != --again ] || { again=yes; shift; }
 folder=$1
 shift
+wanted=$*
 
 cannot() { # why, and the remedy
     echo "locus: fleet: $1, then run: sh ansible/tests/fleet/fetch.sh $folder $wanted" >&2
     exit 77
 }
-wanted=$*
 
-. "$(dirname "$0")/../../../testbed/guest/apt.sh"
-mkdir -p "$(dirname "$folder")"
-folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
-exec 9>"$folder.lock"
-flock 9
-[ -n "$again" ] || [ "$(head -n 1 "$folder/VERSIONS" 2>/dev/null)" != "$wanted" ] || exit 0
+complete() { [ "$(head -n 1 "$folder/VERSIONS" 2>/dev/null)" = "$wanted" ]; }
 
-work=$folder.part
-log=$work/log
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-rm -rf "$work"
-mkdir -p "$work/debs" "$work/all/root"
+lock_folder
+work_open debs all all/root
 apt_open "$(dpkg --print-architecture)"
 sources "$codename" || cannot "apt cannot read the mirror ($(grep -m 1 '^[WE]: ' "$log")): see that 'apt-get update' works"
 packages=$(private apt-get -s --no-install-recommends install $wanted 2>"$log" | sed -n 's/^Inst \([^ ]*\) .*/\1/p') ||

@@ -311,7 +311,8 @@ Test(contenders_library, a_ring_has_room_for_all_tables_and_whole_lines)
 // The worker checks the table, as locus_table_push() does, or the owner does when it arrives.
 Test(contenders_library, a_table_that_was_not_declared_does_not_leave)
 {
-    static const char *const names[] = {"locus", "locus-treiber", "locus-spsc", "locus-lfstack", "locus-wfcqueue", "locus-ckstack"};
+    static const char *const names[] = {"locus",      "locus-treiber", "locus-generations", "locus-bare",
+                                        "locus-spsc", "locus-lfstack", "locus-wfcqueue",    "locus-ckstack"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct play play;
         if (!tb_contender_find(names[i]))
@@ -325,6 +326,99 @@ Test(contenders_library, a_table_that_was_not_declared_does_not_leave)
         expect_home(&play, 0);
         play_close(&play);
     }
+}
+
+// --- pools that do less --------------------------------------------------------------------------------------------------------
+
+static bool is_held(const struct play *play, uint32_t slot)
+{
+    return play->tables[slot]->count && play->tables[slot]->state == LOCUS_TABLE_LIVE;
+}
+
+// Where the blocks are, from the pool's first byte, in the order in which they leave. In this history the pool is now shallow and
+// now deep, tables come home singly and several at once, and all of them do after many steps, or after few.
+static void history_of(const char *name, uint32_t steps, ptrdiff_t left[], uint32_t *count)
+{
+    struct play play;
+    uint32_t random = 1, deep = 4;
+    char *base = NULL;
+    play_begin(&play, name);
+    *count = 0;
+    for (uint32_t step = 0; step < steps; step++) {
+        random = random * 1664525u + 1013904223u;
+        uint32_t slot = random >> 30, first = play.tables[slot]->count, want = 1 + (random >> 20) % deep;
+        if (random >> 10 & 1 && play_take(&play, slot, want) == 0) {
+            for (uint32_t i = first; i < play.tables[slot]->count; i++) {
+                base = base ? base : (char *)play_address(&play, slot, i); // the lowest leaves first
+                left[(*count)++] = (char *)play_address(&play, slot, i) - base;
+            }
+        } else if (is_held(&play, slot)) {
+            play_retire(&play, slot);
+            play.ops->finish(play.context, 0, play.tables[slot]);
+            if (random >> 9 & 1)
+                play.ops->drain(play.context);
+        }
+        if (step % 64 != 0 && step % 101 != 0)
+            continue;
+        deep = 2 + step % 7;
+        for (slot = 0; slot < TABLES; slot++)
+            if (is_held(&play, slot))
+                play_home(&play, slot);
+        play.ops->drain(play.context);
+    }
+    play_close(&play);
+}
+
+Test(contenders_library, pools_that_do_less_hand_out_the_same_blocks)
+{
+    static const char *const names[] = {"locus-generations", "locus-bare"};
+    static ptrdiff_t expected[16384], left[16384];
+    uint32_t expected_count, count;
+    history_of("locus-treiber", 2000, expected, &expected_count);
+    cr_assert_gt(expected_count, 2000);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        history_of(names[i], 2000, left, &count);
+        cr_assert_eq(count, expected_count, "%s: %u blocks instead of %u", names[i], count, expected_count);
+        for (uint32_t b = 0; b < count; b++)
+            cr_assert_eq(left[b], expected[b], "%s: block %u is at %td instead of %td", names[i], b, left[b], expected[b]);
+    }
+}
+
+static struct tb_audit audit_of(const struct play *play)
+{
+    struct tb_audit audit = {0};
+    play->ops->audit(play->context, &audit);
+    return audit;
+}
+
+Test(contenders_library, bare_misses_the_block_that_another_was_freed_for)
+{
+    struct play play;
+    play_begin(&play, "locus-bare");
+    cr_assert_eq(play_take(&play, 0, 5), 0);
+    cr_assert_eq(play_take(&play, 1, 1), 0);
+    play.tables[0]->blocks[1] = play.tables[0]->blocks[0];
+    play_home(&play, 0);
+    cr_expect_eq(audit_of(&play).refused, 0, "it cannot know");
+    cr_expect_eq(audit_of(&play).not_home, 2, "the one that is out, and the lost one");
+    play_home(&play, 1);
+    expect_home(&play, 0); // putting the stack in order mends it
+    play_close(&play);
+}
+
+Test(contenders_library, bare_takes_back_no_more_than_is_out)
+{
+    struct play play;
+    play_begin(&play, "locus-bare");
+    cr_assert_eq(play_take(&play, 0, 2), 0);
+    play_retire(&play, 0);
+    play.tables[0]->blocks[2] = play.tables[0]->blocks[0];
+    play.tables[0]->count = 3;
+    play.ops->finish(play.context, 0, play.tables[0]);
+    play.ops->drain(play.context);
+    cr_expect_eq(audit_of(&play).refused, 1);
+    cr_expect_eq(audit_of(&play).not_home, 0);
+    play_close(&play);
 }
 
 Test(contenders_library, what_is_not_built_in_names_its_package)

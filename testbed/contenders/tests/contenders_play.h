@@ -134,4 +134,10 @@ static inline bool is_pool(const struct tb_contender *contender)
     return strncmp(contender->name, "locus", 5) == 0;
 }
 
+// A pool whose handles are valid only once.
+static inline bool has_generations(const struct tb_contender *contender)
+{
+    return is_pool(contender) && strcmp(contender->name, "locus-bare") != 0;
+}
+
 #endif

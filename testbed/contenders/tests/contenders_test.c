@@ -2,7 +2,7 @@
 //
 // contenders: everything in the linker section keeps the contract of contender.h. The tests distinguish only three kinds: the
 // harness's own (all their blocks may be the same), floors (their blocks are exactly the schedule's) and this project's pools,
-// whose handles are checked and whose size is a limit.
+// whose size is a limit and whose handles are checked; only locus-bare checks none (contenders_library_test.c).
 #include "testbed/contenders/tests/contenders_lap.h"
 
 #include <dirent.h>
@@ -54,7 +54,7 @@ Test(contenders, pools_refuse_a_double_free_and_keep_the_rest)
         EACH(entry)
         {
             struct play play;
-            if (!is_pool(*entry))
+            if (!has_generations(*entry))
                 continue;
             pools++;
             if (!play_open(&play, *entry, POOL_BLOCKS))
@@ -77,7 +77,7 @@ Test(contenders, pools_refuse_the_handle_of_an_older_use)
         EACH(entry)
         {
             struct play play;
-            if (!is_pool(*entry))
+            if (!has_generations(*entry))
                 continue;
             if (!play_open(&play, *entry, POOL_BLOCKS))
                 continue;
@@ -175,6 +175,12 @@ Test(contenders, locus_gives_up_on_a_chunk_that_never_comes, .timeout = 20)
 Test(contenders, locus_spsc_gives_up_on_a_chunk_that_never_comes, .timeout = 20)
 {
     gives_up_and_keeps_count("locus-spsc");
+}
+
+Test(contenders, locus_bare_gives_up_on_a_chunk_that_never_comes, .timeout = 20)
+{
+    gives_up_and_keeps_count("locus-generations");
+    gives_up_and_keeps_count("locus-bare");
 }
 
 Test(contenders, locus_published_gives_up_on_a_chunk_that_never_comes, .timeout = 20)
