@@ -15,11 +15,8 @@ static inline int tb_mailboxes_open(const struct tb_carrier_pool *calls, const s
     return error;
 }
 
-// name_finish() and name_drain() on a frame, see TB_CARRIER_FRAME(). The take of TB_CARRIER_OPS_OF() stays a function: gcc 12 made
-// it part of the driver for some pools and not for others, which is worth more than what is compared (a factor of 1.2 on
-// steady-decode without touch).
+// name_finish() and name_drain() on a frame, see TB_CARRIER_FRAME().
 #define TB_MAILBOXES(name, frame)                                                                                                  \
-    static __attribute__((noinline)) int name##_take(void *context, struct locus_table *table, uint32_t count);                    \
     static void name##_finish(void *context, uint32_t worker, struct locus_table *table)                                           \
     {                                                                                                                              \
         if (tb_carrier_leaves(table))                                                                                              \
