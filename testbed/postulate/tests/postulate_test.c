@@ -469,7 +469,7 @@ static const struct wrong {
     {"id: P1", "id: P1, claim: " TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "x", 13,
      "'claim' is longer than 160 bytes"},
     {"metric: outstanding_ratio", "metric: outstanding_ratio, margin: 0.1", 15, "'margin' is for ratios of two arms"},
-    {"metric: time_ns", "metric: time", 13, "distinct_ratio, waits, remote_touch"},
+    {"metric: time_ns", "metric: time", 13, "resident_ratio, remote_touch"},
     {"hl_ratio(B/A)", "hl_ratio(B)", 14, "stat 'hl_ratio(B)'"},
     {"hl_ratio(B/A)", "hl_ratio(B/A", 14, "stat 'hl_ratio(B/A'"},
     {"hl_ratio(B/A)", "hl_ratio(B/A) x", 14, "stat"},
