@@ -50,7 +50,8 @@ def cell($workload; $touch; $dispatch; $workers): # its number, or null
         and ($dispatch == "inline" or .workers == $workers)) | index(true);
 '
 
-# digest RECORD: what is wanted of its log, in $scratch/RECORD.json, and the record's verdict. Status 1 if there is no such record.
+# digest RECORD: what is wanted of its log, in $scratch/RECORD.json, and the record's verdict; of a round that was repeated in a cell
+# the last attempt. Status 1 if there is no such record.
 digest() {
     local out=$scratch/$1.json record log verdict
     [ ! -e "$out" ] || return 0
@@ -67,9 +68,10 @@ digest() {
                    workers: (.workers // $d.workers), block_bytes: (.block_bytes // $d.block_bytes)}]
             elif $l.t == "s" then .samples += [$l | select(.valid)
                 | {round: "\(.block)/\(.round)", cell, arm, time: .time_ns, held: .outstanding_high, remote: .remote_touch_ratio,
-                   found: .serving.hit_ratio}]
+                   found: .serving.hit_ratio, attempt: (.attempt // 0)}]
             elif $l.t == "sum" then .predictions = $l.predictions
-            else . end) | .verdict = $verdict' >"$out"
+            else . end) | .verdict = $verdict
+        | .samples |= [group_by([.cell, .round])[] | (map(.attempt) | max) as $last | .[] | select(.attempt == $last)]' >"$out"
 }
 
 asks() { # RECORD FILTER ARGUMENT...: the filter's lines
