@@ -50,7 +50,7 @@ def cell($workload; $touch; $dispatch; $workers): # its number, or null
         and ($dispatch == "inline" or .workers == $workers)) | index(true);
 '
 
-# digest RECORD: what is wanted of its log, in $scratch/RECORD.json, and the record's verdict; of a round that was repeated in a cell
+# digest RECORD: what is wanted of its log, in $scratch/RECORD.json, and the record's verdict; where a round was repeated in a cell,
 # the last attempt. Status 1 if there is no such record.
 digest() {
     local out=$scratch/$1.json record log verdict
