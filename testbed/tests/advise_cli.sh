@@ -95,7 +95,7 @@ part page $build/locus advise $few -r 1
 part suite $build/locus advise -W churn-touch -d futex -r 1 -c home-steered,unsteered,interleave --json
 part invalid $build/locus advise $few -r 1 -c home-steered,home-steered@misplace
 part large $build/locus advise --block-bytes 64KiB
-part crowd $build/locus advise --requests 40 -r 1 --pool-blocks 50000 -c home-steered,one-node
+part crowd $build/locus advise --requests 40 -r 1 --pool-blocks 36000 -c home-steered,one-node
 part pinned taskset 1 $build/locus advise $few
 part unbound $build/testbed/host/tests/deny_scenario EPERM mbind -- $build/locus advise $few -r 1
 part unseen $build/testbed/host/tests/deny_scenario ENOSYS move_pages -- $build/locus advise $few -r 1
