@@ -333,10 +333,10 @@ static void watch_copy(struct tb_sample *out, const struct tb_sample *from)
 }
 
 // What several arms have is not told apart.
-static void resident_note(struct tb_engine *engine, uint32_t arms)
+static void resident_note(struct tb_engine *engine)
 {
-    uint64_t now_bytes = tb_watch_resident_bytes();
-    if (arms == 1 && engine->resident_before_bytes && now_bytes > engine->resident_before_bytes)
+    uint64_t now_bytes = engine->resident_before_bytes ? tb_watch_resident_bytes() : 0;
+    if (now_bytes > engine->resident_before_bytes)
         engine->job->sample.resident_bytes = now_bytes - engine->resident_before_bytes;
 }
 
@@ -354,7 +354,7 @@ static void measure_laps(struct process *process)
     laps_timed(process);
     if (process->crew.pinned)
         tb_watch_stop(&watch, &process->engines[0].job->sample);
-    resident_note(&process->engines[0], process->count);
+    resident_note(&process->engines[0]);
     for (uint32_t arm = 0; arm < process->count; arm++) {
         struct tb_engine *engine = &process->engines[arm];
         watch_copy(&engine->job->sample, &process->engines[0].job->sample);
@@ -449,7 +449,7 @@ static int arm_open(struct process *process, struct tb_engine *engine)
         .why_bytes = sizeof job->sample.invalid,
     };
     int error = engine_open(engine, process->probe_laps);
-    engine->resident_before_bytes = tb_watch_resident_bytes();
+    engine->resident_before_bytes = process->count == 1 && !job->bench ? tb_watch_resident_bytes() : 0;
     if (!error)
         error = engine->contender->driver->ops->open(&setup, &engine->context);
     engine->out = job->sample.ran = error && job->sample.invalid[0];

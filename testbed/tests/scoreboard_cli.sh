@@ -115,7 +115,7 @@ cd "$repository" || exit 1
 if [ -d logs/zen5-vm ]; then
     case_ the_record_is_short 0 '^On zen5-vm locus is '
     hosts=$(grep -c '^On .* locus is ' "$out")
-    holds twenty_lines_a_host "$(wc -l <"$out") of $hosts" test "$(wc -l <"$out")" -le $((12 + 20 * hosts))
+    holds fourteen_lines_a_host "$(wc -l <"$out") of $hosts" test "$(wc -l <"$out")" -le $((12 + 14 * hosts))
     case_ the_record_has_figures 0 '^zen5-vm steady-decode/full/spin' --host zen5-vm --cell '*/full/spin/*'
     case_ the_record_as_json 0 tables --json
     # by its own tables, or by those of a newer run with at least its contenders
