@@ -60,7 +60,7 @@ void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folde
     char link[256];
     tb_doc_heading(doc, 2, NULL, "Scoreboard");
     tb_doc_anchor(doc, "scoreboard");
-    tb_scoreboard_put_standing(doc, board, false);
+    tb_scoreboard_put_standing(doc, board, UINT32_MAX); // a page is no screen
     tb_doc_folded(doc, 3, NULL, "What has no figure yet");
     tb_scoreboard_put_missing(doc, board);
     tb_doc_heading(doc, 3, NULL, NULL);

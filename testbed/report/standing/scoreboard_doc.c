@@ -8,6 +8,8 @@
 
 #include "testbed/base/json.h"
 
+#define SCREEN_ROWS 5u // of a host, beside locus and the baseline: four hosts fit a screen
+
 static struct tb_value number_of(const json_t *object, const char *path)
 {
     return tb_number(tb_member_number(object, path));
@@ -60,11 +62,20 @@ static void put_contender(struct tb_table *table, const json_t *row, const json_
     tb_table_put(table, number_of(there, "cells"));
 }
 
+// A host's best `rows`, and whom all are compared with. Of those on a quarter of its cells or fewer a mean says little.
+static bool is_shown(const json_t *group, const json_t *row, uint32_t before, uint32_t rows)
+{
+    const char *name = tb_member_text(row, "name");
+    bool named = strcmp(name, TB_SCOREBOARD_FOCUS) == 0 || strcmp(name, TB_SCOREBOARD_BASELINE) == 0;
+    return 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells") && (named || before < rows);
+}
+
 // A host's first group, at index `at`, and beside it the one without touch, or its second.
-static void put_host(struct tb_doc *doc, const json_t *board, size_t at, bool all)
+static void put_host(struct tb_doc *doc, const json_t *board, size_t at, uint32_t rows)
 {
     const json_t *standing = tb_member(board, "standing"), *group = json_array_get(standing, at), *other = NULL, *row;
     const char *host = tb_member_text(group, "host");
+    uint32_t shown = 0;
     size_t i;
     for (i = at + 1; same_host(json_array_get(standing, i), group); i++)
         if (!other || strcmp(tb_member_text(json_array_get(standing, i), "touch"), "none") == 0)
@@ -80,11 +91,13 @@ static void put_host(struct tb_doc *doc, const json_t *board, size_t at, bool al
     struct tb_table *table = tb_doc_table(doc, NULL, host, columns);
     tb_table_scale(table, tb_member_text(group, "touch"));
     json_array_foreach (tb_member(group, "contenders"), i, row)
-        if (all || 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells"))
+        if (rows == 0 || is_shown(group, row, shown, rows)) {
             put_contender(table, row, other);
+            shown++;
+        }
 }
 
-void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool all)
+void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, uint32_t rows)
 {
     const json_t *group;
     size_t i;
@@ -95,7 +108,7 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool al
                "has one.");
     json_array_foreach (tb_member(board, "standing"), i, group)
         if (is_first_of_host(board, i))
-            put_host(doc, board, i, all);
+            put_host(doc, board, i, rows);
 }
 
 // --- a cell --------------------------------------------------------------------------------------------------------------------
@@ -233,8 +246,8 @@ static void put_answer(struct tb_doc *doc, const json_t *board, bool more)
     if (more)
         tb_doc_say(
             doc, NULL,
-            "Cells in full, with intervals: --cell 'churn-touch/full/*'. With --all: every cell, contenders that are on a quarter "
-            "of a host's cells or fewer, what was left out, and what has no figure yet.");
+            "Cells in full, with intervals: --cell 'churn-touch/full/*'. With --all: every cell and contender, what was left out, "
+            "and what has no figure yet.");
 }
 
 struct tb_doc *tb_scoreboard_doc(json_t *head, json_t *board, bool standing, bool cells)
@@ -246,7 +259,7 @@ struct tb_doc *tb_scoreboard_doc(json_t *head, json_t *board, bool standing, boo
     tb_doc_members(doc, board);
     tb_doc_heading(doc, 1, NULL, "Standings: all contenders on record");
     if (standing && !nothing)
-        tb_scoreboard_put_standing(doc, board, all);
+        tb_scoreboard_put_standing(doc, board, all ? 0 : SCREEN_ROWS);
     if (cells)
         put_tables(doc, board);
     if (all)
