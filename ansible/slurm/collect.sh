@@ -72,11 +72,19 @@ there() {
     fi
 }
 
-# perf's raw data stay on the node; git does not keep them either.
+# Under load, srun of Slurm 22.05 loses the end of a command's output about once in a thousand times, and still exits with 0. The
+# checksum at the end of gzip notices it wherever the cut is, and what was cut is asked for again. perf's raw data stay on the node;
+# git does not keep them either.
 fetch() {
-    there "tar -c --exclude='*.perf/*.data' 'logs/$host'" 2>"$stage/err" | tar -x -C "$stage" --no-same-owner 2>>"$stage/err"
-    [ "${PIPESTATUS[*]}" = '0 0' ] ||
-        { why="$folder/logs/$host cannot be read ($(sed -n '1s/^[a-z]*: //p' "$stage/err")). Is a run still writing? Try again"; return 1; }
+    local tries=3 status
+    while :; do
+        there "tar -cz --exclude='*.perf/*.data' 'logs/$host'" 2>"$stage/err" | tar -xz -C "$stage" --no-same-owner 2>>"$stage/err"
+        status=${PIPESTATUS[*]}
+        [ "$status" = '0 0' ] && return
+        [ "${status% *}" = 0 ] && [ $((tries -= 1)) -gt 0 ] || break
+    done
+    why="$folder/logs/$host cannot be read ($(sed -n 's/^[a-z]*: //p' "$stage/err" | head -n 1)). Is a run still writing? Try again"
+    return 1
 }
 
 collect() {

@@ -126,10 +126,20 @@ ln -s /etc/passwd "$far/bm1/0030-link"
 check a-link-is-refused collect 1 "${own[@]}" bm1
 restored
 mkdir "$scratch/bin"
-printf '%s\n' '#!/bin/sh' "$(command -v srun) \"\$@\" | sed 's/\"t\":\"sum\"/\"t\":\"SUM\"/'" >"$scratch/bin/srun"
-chmod +x "$scratch/bin/srun"
+srun_that() { # COMMAND...: from now on, srun's output passes through it
+    printf '%s\n' '#!/bin/sh' "$(command -v srun) \"\$@\" | $*" >"$scratch/bin/srun" && chmod +x "$scratch/bin/srun"
+}
+changed="gzip -d | sed 's/\"t\":\"sum\"/\"t\":\"SUM\"/' | gzip"
+cut_once="if [ -e $scratch/cut ]; then cat; else : >$scratch/cut; head -c 1024; fi"
+srun_that "$changed"
 check a-log-changed-on-its-way-is-refused eval 'PATH=$scratch/bin:$PATH collect 1 --local "${own[@]}" bm1'
 said what-changed-on-its-way-is-said '^bm1 is not home: bm1/0030-.*jsonl:[0-9]*: '
+srun_that "$cut_once"
+check an-end-that-srun-lost-is-fetched-again eval 'PATH=$scratch/bin:$PATH collect 0 --local "${own[@]}" bm2'
+holds it-was-lost "nothing was cut" [ -e "$scratch/cut" ]
+srun_that head -c 1024
+check an-end-that-srun-always-loses-is-refused eval 'PATH=$scratch/bin:$PATH collect 1 --local "${own[@]}" bm2'
+said what-was-lost-is-said 'logs/bm2 cannot be read (.*unexpected end of file)'
 check no-logs-is-said collect 1 "${own[@]}" bm9
 said no-logs-where 'nodes/bm9/locus/logs/bm9 cannot be read'
 
