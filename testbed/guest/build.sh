@@ -7,7 +7,7 @@
 #   /bin       busybox and its names, offline-node
 #   /locus     the project without ignored files, and .git: the command's working directory
 #   and each FILE at its PATH, a program's shared libraries at theirs; git; GNU tar, for packets;
-#   the compared mallocs, which are loaded by name
+#   what is loaded by name: the compared mallocs; libgcc_s, by glibc where a thread ends before its function does
 #
 # For a guest of another architecture SYSROOT is the folder with its libraries, and PACKER is a busybox that runs here. Such a
 # guest gets no git, tar or mallocs.
@@ -18,6 +18,10 @@ here=$(dirname "$0")
 
 sysroot=${SYSROOT-}
 
+in_sysroot() { # library's name: its path in the guest
+    (cd "$sysroot" && find ./lib ./usr/lib -name "$1" | head -n 1 | cut -c 2-)
+}
+
 libraries() { # program: its libraries' paths in the guest
     if [ -z "$sysroot" ]; then
         ldd "$1" 2>/dev/null | sed -n 's,^[^/]*\(/[^ ]*\).*,\1,p'
@@ -27,7 +31,7 @@ libraries() { # program: its libraries' paths in the guest
         while read -r name; do
             case $name in
             /*) echo "$name" ;;
-            *) (cd "$sysroot" && find ./lib ./usr/lib -name "$name" | head -n 1 | cut -c 2-) ;;
+            *) in_sysroot "$name" ;;
             esac
         done
 }
@@ -73,9 +77,15 @@ if [ -n "${PROJECT-}" ] && [ -d .git ] && command -v git >/dev/null; then
     [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi
 [ -n "$sysroot" ] || ! tar --version 2>/dev/null | grep -q '^tar (GNU' || take "$(command -v tar)" /bin/tar
-mallocs() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/lib(jemalloc|mimalloc|tcmalloc|tbbmalloc)[^/]*)$,\1,p'; }
-[ -n "$sysroot" ] || for library in $(mallocs); do
-    take "$library" "$library"
+by_name() { # their paths in the guest
+    if [ -n "$sysroot" ]; then
+        in_sysroot libgcc_s.so.1
+    else
+        PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -nE 's,.*=> (.*/lib(gcc_s|jemalloc|mimalloc|tcmalloc|tbbmalloc)[^/]*)$,\1,p'
+    fi
+}
+for library in $(by_name); do
+    take "$sysroot$library" "$library"
 done
 
 while [ $# -gt 0 ]; do

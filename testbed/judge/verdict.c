@@ -342,7 +342,7 @@ static void say_unmeasurable(const struct tb_postulate *postulate, const struct 
     char unknown[TB_PREDICTIONS_MAX * 18], survived[TB_PREDICTIONS_MAX * 18];
     size_t first = those_with(TB_VERDICT_UNMEASURABLE, postulate, each, unknown, sizeof unknown);
     those_with(TB_VERDICT_SURVIVED, postulate, each, survived, sizeof survived);
-    snprintf(out->why, sizeof out->why, "%s: %.260s%s%s%s", unknown, each[first].why, *survived ? "; the rest survived (" : "",
+    snprintf(out->why, sizeof out->why, "%s: %.260s%s%.300s%s", unknown, each[first].why, *survived ? "; the rest survived (" : "",
              survived, *survived ? ")" : "");
 }
 

@@ -138,9 +138,18 @@ Test(counters, have_the_codes_that_the_makers_publish)
 static const char *const all_cpus[] = {
     SPR, EMR, GNR, ICX, SKX, CLX, SRF, CWF, ZEN2, ZEN3, ZEN4, ZEN5, ZEN6, "ARM:0x41:0xd0c", "ARM:0x48:0xd01", "IBM:9:0"};
 
+// Debian's libpfm4 knows the CPUs of one architecture, its own.
+static void needs_libpfm4_of_x86(void)
+{
+#ifndef __x86_64__
+    cr_skip_test("needs a libpfm4 that knows x86 CPUs");
+#endif
+}
+
 // What libpfm4 was asked is what the table says, so that a newer libpfm4 changes nothing but the source.
 Test(counters, of_libpfm4_and_of_the_tables_are_the_same)
 {
+    needs_libpfm4_of_x86();
     unsigned compared = 0;
     for (size_t c = 0; c < sizeof all_cpus / sizeof *all_cpus; c++) {
         struct tb_counter_set set;
@@ -161,6 +170,7 @@ Test(counters, of_libpfm4_and_of_the_tables_are_the_same)
 
 Test(counters, are_known_to_libpfm4_where_it_knows_the_cpu)
 {
+    needs_libpfm4_of_x86();
     static const char *const cpus[] = {ICX, SPR, ZEN2, ZEN3, ZEN4};
     for (size_t c = 0; c < sizeof cpus / sizeof *cpus; c++) {
         struct tb_counter_set set;

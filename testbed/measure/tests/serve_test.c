@@ -12,11 +12,11 @@
 static struct tb_schedule *planned(const char *name)
 {
     struct tb_scenario *scenario = NULL;
-    struct tb_serving_settings settings = {.requests = 100, .watermark_percent = -1, .line = true, .pool_tokens = 16384};
+    struct tb_serving_settings settings = {.requests = 20, .watermark_percent = -1, .line = true, .pool_tokens = 16384};
     struct tb_schedule *schedule = NULL;
     struct tb_why why = {""};
     tb_serving_settings_fill(&settings);
-    cr_assert_eq(tb_scenario_open(name, 0, &scenario, &why), 0, "%s", why.text);
+    cr_assert_eq(tb_scenario_open(name, settings.requests, &scenario, &why), 0, "%s", why.text);
     cr_assert_eq(tb_serving_plan(scenario, name, &settings, &schedule, &why), 0, "%s", why.text);
     tb_scenario_close(scenario);
     return schedule;
