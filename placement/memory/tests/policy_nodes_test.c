@@ -190,7 +190,8 @@ Test(policy, weights_of_3_and_1_give_384_and_128_of_512_pages)
 
 // --- repair --------------------------------------------------------------------------------------------------------------------
 
-// Moves `count` pages from page `from` on to the node, behind the region's back.
+// Moves `count` pages from page `from` on to the node, behind the region's back. A page that the kernel holds at this moment, to
+// reclaim it on a node that is nearly full, stays; it is asked for again.
 static void lead_astray(const struct locus_region *region, unsigned from, unsigned count, int node)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -201,9 +202,15 @@ static void lead_astray(const struct locus_region *region, unsigned from, unsign
         address[i] = (char *)locus_region_base(region) + (from + i) * page;
         target[i] = node;
     }
-    cr_assert_eq(syscall(SYS_move_pages, 0, (unsigned long)count, address, target, status, MPOL_MF_MOVE), 0);
-    for (unsigned i = 0; i < count; i++)
-        cr_assert_eq(status[i], node);
+    unsigned there = 0;
+    for (int tries = 0; there < count && tries < 200; tries++) {
+        usleep(tries ? 5000 : 0);
+        cr_assert_geq(syscall(SYS_move_pages, 0, (unsigned long)count, address, target, status, MPOL_MF_MOVE), 0);
+        there = 0;
+        for (unsigned i = 0; i < count; i++)
+            there += status[i] == node;
+    }
+    cr_assert_eq(there, count, "%u of %u pages went to node %d", there, count, node);
 }
 
 Test(policy, repair_brings_back_what_was_moved_away_and_touches_nothing_else)
