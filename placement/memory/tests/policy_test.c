@@ -371,10 +371,11 @@ Test(policy, two_nodes_hold_together_what_neither_holds_alone)
         cr_skip_test(NEEDS_TWO);
     while (!look(node, &held) && --tries > 0)
         usleep(10000);
-    for (int i = 0; i < 2; i++) {
-        cr_assert_gt(held.kept_both, held.kept[i]);
+    // A kernel that counted a node's pages late has no watermarks there, and keeps back nothing on it.
+    cr_assert_gt(held.kept_both, 0);
+    cr_assert_lt(llabs((long long)(held.kept_both - held.kept[0] - held.kept[1])), (long long)MIB);
+    for (int i = 0; i < 2; i++)
         cr_assert_eq(held.error[i], -ENOMEM);
-    }
     uint64_t sum = held.there[0] + held.there[1];
     if (sum < held.room_bytes + held.room_bytes / 256 + held.kept_both + 16 * MIB)
         cr_skip_test("the second node is too small to make up for what the first keeps back");
