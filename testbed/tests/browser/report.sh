@@ -70,8 +70,8 @@ probe() {
         sed -n 's|.*<pre id="found">\([^<]*\)</pre>.*|\1|p' | base64 -d >"$out/$name.json" && jq -e . "$out/$name.json" >/dev/null
 }
 
-# What the page ought to say, from the logs alone: whole logs' predictions and arms, every valid sample of each log, and what
-# share of blocks wandered. Of an emulated machine no time.
+# What the page ought to say, from the logs alone: whole logs' predictions and arms, every valid sample of each log that has a
+# time (of a round that was repeated the last attempt's), and what share of blocks wandered. Of an emulated machine no time.
 expected() {
     jq -n --slurpfile lines "$out/all.jsonl" '
         ($lines | group_by(.file) | map({hdr: map(select(.t == "hdr"))[0], sum: map(select(.t == "sum"))[0],
@@ -90,7 +90,9 @@ expected() {
              {run: $run, cell, arm, median, low, high}],
          shares: [$logs[] | .hdr.run as $run | .s | map(select(.nodes)) | group_by([.cell, .arm])[] | . as $of |
              map(.wandered_ratio) | {run: $run, arm: $of[0].arm, wandered_ratio: median, low: min, high: max}],
-         samples: [$logs[] | select(.hdr.emulated == null) | .hdr.run as $run | cells(.hdr) as $cells | .s[] |
+         samples: [$logs[] | select(.hdr.emulated == null) | .hdr.run as $run | cells(.hdr) as $cells |
+             (.s | group_by([.cell, .round])[] | (map(.attempt // 0) | max) as $last | .[] |
+                 select((.attempt // 0) == $last and .time_ns != null)) |
              {run: $run, cell: $cells[.cell], arm, time_ns}]}'
 }
 
