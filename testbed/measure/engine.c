@@ -332,7 +332,6 @@ static void watch_copy(struct tb_sample *out, const struct tb_sample *from)
     out->steal_known = from->steal_known;
 }
 
-// What several arms have is not told apart.
 static void resident_note(struct tb_engine *engine)
 {
     uint64_t now_bytes = engine->resident_before_bytes ? tb_watch_resident_bytes() : 0;
@@ -449,6 +448,7 @@ static int arm_open(struct process *process, struct tb_engine *engine)
         .why_bytes = sizeof job->sample.invalid,
     };
     int error = engine_open(engine, process->probe_laps);
+    // What several arms have is not told apart.
     engine->resident_before_bytes = process->count == 1 && !job->bench ? tb_watch_resident_bytes() : 0;
     if (!error)
         error = engine->contender->driver->ops->open(&setup, &engine->context);

@@ -35,7 +35,7 @@ struct tb_engine {
     uint64_t lap;                   // laps run so far
     uint64_t delay_ns;              // injected into each timed lap
     bool out;                       // the contender has said that it cannot run here
-    uint64_t resident_before_bytes; // the process's, before the contender was opened; 0: it is not asked
+    uint64_t resident_before_bytes; // the process's, before the contender was opened; 0: not asked
 
     // Probe laps.
     uint64_t *seen;                 // addresses in use, in order of use; in a bench, the blocks that are out

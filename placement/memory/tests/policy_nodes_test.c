@@ -204,7 +204,8 @@ static void lead_astray(const struct locus_region *region, unsigned from, unsign
     }
     unsigned there = 0;
     for (int tries = 0; there < count && tries < 200; tries++) {
-        usleep(tries ? 5000 : 0);
+        if (tries > 0)
+            usleep(5000);
         cr_assert_geq(syscall(SYS_move_pages, 0, (unsigned long)count, address, target, status, MPOL_MF_MOVE), 0);
         there = 0;
         for (unsigned i = 0; i < count; i++)

@@ -60,7 +60,9 @@ void tb_page_standing(struct tb_doc *doc, const json_t *board, const char *folde
     char link[256];
     tb_doc_heading(doc, 2, NULL, "Scoreboard");
     tb_doc_anchor(doc, "scoreboard");
-    tb_scoreboard_put_standing(doc, board, UINT32_MAX); // a page is no screen
+    tb_scoreboard_put_standing(doc, board, false);
+    tb_doc_folded(doc, 3, NULL, "All contenders");
+    tb_scoreboard_put_standing(doc, board, true);
     tb_doc_folded(doc, 3, NULL, "What has no figure yet");
     tb_scoreboard_put_missing(doc, board);
     tb_doc_heading(doc, 3, NULL, NULL);
@@ -102,6 +104,9 @@ static void put_matrix(struct tb_doc *doc, const json_t *fleet, const char *fold
 {
     const json_t *postulate, *result, *host;
     size_t i, j;
+    char title[64];
+    snprintf(title, sizeof title, "Each postulate on each machine: %zu", json_array_size(tb_member(fleet, "postulates")));
+    tb_doc_folded(doc, 3, NULL, title); // it grows by a row with each experiment
     struct tb_table *table = tb_doc_table(doc, "hosts", NULL, NULL);
     tb_table_column(table, (struct tb_column){"postulate", "postulate", TB_AS_IS, false});
     json_array_foreach (tb_member(fleet, "hosts"), i, host) {
@@ -109,11 +114,11 @@ static void put_matrix(struct tb_doc *doc, const json_t *fleet, const char *fold
         const char *cpu = tb_member_text(group, "cpu"), *topology = tb_member_text(group, "topology");
         const char *kind = tb_member_text(host, "kind"), *guest = tb_member_text(host, "guest"),
                    *name = tb_member_text(host, "host");
-        char title[400];
-        snprintf(title, sizeof title, "%.60s\n%.80s\n%.80s; %s%s%.40s", name, *cpu ? cpu : "a CPU that its logs do not name",
+        char machine[400];
+        snprintf(machine, sizeof machine, "%.60s\n%.80s\n%.80s; %s%s%.40s", name, *cpu ? cpu : "a CPU that its logs do not name",
                  *topology ? topology : "topology not told", strcmp(kind, "unknown") ? kind : "kind not told", *guest ? ": " : "",
                  guest);
-        tb_table_column(table, (struct tb_column){name, title, TB_AS_IS, false});
+        tb_table_column(table, (struct tb_column){name, machine, TB_AS_IS, false});
     }
     json_array_foreach (tb_member(fleet, "postulates"), i, postulate) {
         char link[256], more[32];

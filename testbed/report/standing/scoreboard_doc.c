@@ -8,7 +8,7 @@
 
 #include "testbed/base/json.h"
 
-#define SCREEN_ROWS 5u // of a host, beside locus and the baseline: four hosts fit a screen
+#define BEST 5u // of a host, beside locus and the baseline: four hosts fit a screen
 
 static struct tb_value number_of(const json_t *object, const char *path)
 {
@@ -62,16 +62,16 @@ static void put_contender(struct tb_table *table, const json_t *row, const json_
     tb_table_put(table, number_of(there, "cells"));
 }
 
-// A host's best `rows`, and whom all are compared with. Of those on a quarter of its cells or fewer a mean says little.
-static bool is_shown(const json_t *group, const json_t *row, uint32_t before, uint32_t rows)
+// The best, and whom all are compared with. Of those on a quarter of its cells or fewer a mean says little.
+static bool is_shown(const json_t *group, const json_t *row, uint32_t before)
 {
     const char *name = tb_member_text(row, "name");
     bool named = strcmp(name, TB_SCOREBOARD_FOCUS) == 0 || strcmp(name, TB_SCOREBOARD_BASELINE) == 0;
-    return 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells") && (named || before < rows);
+    return 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells") && (named || before < BEST);
 }
 
 // A host's first group, at index `at`, and beside it the one without touch, or its second.
-static void put_host(struct tb_doc *doc, const json_t *board, size_t at, uint32_t rows)
+static void put_host(struct tb_doc *doc, const json_t *board, size_t at, bool all)
 {
     const json_t *standing = tb_member(board, "standing"), *group = json_array_get(standing, at), *other = NULL, *row;
     const char *host = tb_member_text(group, "host");
@@ -91,13 +91,13 @@ static void put_host(struct tb_doc *doc, const json_t *board, size_t at, uint32_
     struct tb_table *table = tb_doc_table(doc, NULL, host, columns);
     tb_table_scale(table, tb_member_text(group, "touch"));
     json_array_foreach (tb_member(group, "contenders"), i, row)
-        if (rows == 0 || is_shown(group, row, shown, rows)) {
+        if (all || is_shown(group, row, shown)) {
             put_contender(table, row, other);
             shown++;
         }
 }
 
-void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, uint32_t rows)
+void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool all)
 {
     const json_t *group;
     size_t i;
@@ -108,7 +108,7 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, uint32_
                "has one.");
     json_array_foreach (tb_member(board, "standing"), i, group)
         if (is_first_of_host(board, i))
-            put_host(doc, board, i, rows);
+            put_host(doc, board, i, all);
 }
 
 // --- a cell --------------------------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ struct tb_doc *tb_scoreboard_doc(json_t *head, json_t *board, bool standing, boo
     tb_doc_members(doc, board);
     tb_doc_heading(doc, 1, NULL, "Standings: all contenders on record");
     if (standing && !nothing)
-        tb_scoreboard_put_standing(doc, board, all ? 0 : SCREEN_ROWS);
+        tb_scoreboard_put_standing(doc, board, all);
     if (cells)
         put_tables(doc, board);
     if (all)
