@@ -36,7 +36,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
 ROOMS := topo $(addprefix placement/,base retention memory blocks sharing domain) \
-         $(addprefix testbed/,stats base doc counters host workload strategies serving measure contenders matrix) \
+         $(addprefix testbed/,stats base doc counters host loops decode workload strategies serving measure contenders matrix) \
          $(addprefix testbed/,record postulate judge run report cli)
 
 kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))

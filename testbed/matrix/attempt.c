@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/matrix/kernels/gang.h"
+#include "testbed/loops/gang.h"
 
 // --- places --------------------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@
 #ifndef TB_ATTEMPT_H
 #define TB_ATTEMPT_H
 
-#include "testbed/matrix/kernels/kernels.h"
+#include "testbed/loops/kernels.h"
 #include "testbed/matrix/matrix.h"
 #include "testbed/matrix/spans.h"
 #include "topo/topo.h"

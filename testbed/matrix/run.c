@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #include "testbed/matrix/attempt.h"
-#include "testbed/matrix/kernels/gang.h"
+#include "testbed/loops/gang.h"
 #include "testbed/stats/random.h"
 #include "topo/pin.h"
 

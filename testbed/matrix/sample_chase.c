@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "testbed/matrix/kernels/gang.h"
+#include "testbed/loops/gang.h"
 
 #define CHUNK_LINES 1024u       // 64 KiB between two looks at whether the walk is over: some microseconds
 

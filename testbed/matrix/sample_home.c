@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "placement/blocks/owner.h"
-#include "testbed/matrix/kernels/gang.h"
+#include "testbed/loops/gang.h"
 
 #define TABLES_MAX 256u
 #define BLOCK_BYTES 64u         // nobody touches a block here

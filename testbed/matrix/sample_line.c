@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "testbed/matrix/kernels/gang.h"
+#include "testbed/loops/gang.h"
 
 #define LOOKS_BEFORE_YIELD (1u << 12) // some microseconds
 #define LINE_REGION_BYTES 4096u

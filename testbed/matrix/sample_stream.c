@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "testbed/matrix/kernels/gang.h"
+#include "testbed/loops/gang.h"
 
 // Words of one pass differ from those of the next by more than any line's number.
 #define PASS_STEP (UINT64_C(1) << 40)

@@ -8,7 +8,7 @@
 #define TB_SPANS_H
 
 #include "placement/memory/region.h"
-#include "testbed/matrix/kernels/chase.h"
+#include "testbed/loops/chase.h"
 #include "testbed/matrix/matrix.h"
 
 enum tb_span_use {

@@ -21,7 +21,7 @@
 #include "testbed/measure/contender.h"
 #include "testbed/record/log.h"
 #include "testbed/serving/keep.h"
-#include "testbed/serving/shape.h"
+#include "testbed/decode/shape.h"
 #include "testbed/workload/suite.h"
 
 static json_t *positive_or_null(double value)

@@ -191,7 +191,7 @@ static int plan_make(const struct tb_scenario *scenario, const char *name, const
     *plan = (struct tb_serving_plan){
         .settings = *settings,
         .token_bytes = tb_shape_token_bytes(shape),
-        .clock = tb_shape_clock(shape),
+        .clock = tb_clock_of(shape),
         .scenario_hash = tb_scenario_hash(scenario),
     };
     if (settings->load_percent == 0)

@@ -18,7 +18,7 @@
 #define TB_SERVING_PLAN_H
 
 #include "testbed/serving/serving.h"
-#include "testbed/serving/shape.h"
+#include "testbed/decode/shape.h"
 
 struct tb_serving_settings {
     uint32_t block_tokens;      // 0: 16

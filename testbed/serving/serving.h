@@ -20,6 +20,7 @@
 
 #include "testbed/serving/served.h"
 #include "testbed/strategies/strategy.h"
+#include "testbed/decode/shape.h"
 #include "testbed/workload/scenarios/scenario.h"
 
 enum tb_victim { TB_VICTIM_LAST, TB_VICTIM_LARGEST, TB_VICTIM_CHEAPEST }; // admitted last; most tokens; fewest tokens to recompute
@@ -30,6 +31,10 @@ struct tb_clock {
     uint64_t prompt_ns;         // for each token of a prompt
     uint32_t prompt_tokens;     // computed in one step, at most; 0: prompts cost no step, and no time
 };
+
+// On a machine that reads 100 GB/s and computes 2 Tflop/s: a step reads all weights once; a prompt's token takes two operations for
+// each. At most 2,048 tokens of prompts in a step. All of it is stated, not measured.
+struct tb_clock tb_clock_of(const struct tb_shape *shape);
 
 struct tb_serving_config {
     const struct tb_scenario *scenario;

@@ -6,12 +6,12 @@
 //
 // The order is over all lines, not within pages: with huge pages the page tables of a buffer fit into the TLB, and with base pages
 // their cost belongs to what a program would see. One step a line: a second word in the same line would be a hit.
-#include "testbed/matrix/kernels/chase.h"
+#include "testbed/loops/chase.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "testbed/matrix/kernels/kernels.h"
+#include "testbed/loops/kernels.h"
 #include "testbed/stats/random.h"
 
 #if defined(__x86_64__)

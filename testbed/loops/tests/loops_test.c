@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// matrix kernels: each moves what it was told to, its sum shows a line that was left out, and the walk meets every line.
-#include "testbed/matrix/kernels/chase.h"
-#include "testbed/matrix/kernels/gang.h"
-#include "testbed/matrix/kernels/kernels.h"
+// loops: each kernel moves what it was told to, its sum shows a line that was left out, and the walk meets every line.
+#include "testbed/loops/chase.h"
+#include "testbed/loops/gang.h"
+#include "testbed/loops/kernels.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 // and none works.
 //
 // Synchronization: M1 below. What a thread prepared is seen by all that work, and what it worked by all that check.
-#include "testbed/matrix/kernels/gang.h"
+#include "testbed/loops/gang.h"
 
 #include <errno.h>
 #include <pthread.h>

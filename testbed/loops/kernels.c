@@ -2,7 +2,7 @@
 //
 // kernels: one set for each width of register that a CPU may have, chosen when the program runs, because a binary that is built
 // for the oldest CPU must still draw what the newest can. See kernels.h and kernels_body.h.
-#include "testbed/matrix/kernels/kernels.h"
+#include "testbed/loops/kernels.h"
 
 #include <stdbool.h>
 
@@ -29,14 +29,14 @@
 #define KERNEL_TARGET __attribute__((target("avx512f")))
 #define KERNEL_BYTES 64
 #define KERNEL_NT(to, value) _mm512_stream_si512((void *)(to), (__m512i)(value))
-#include "testbed/matrix/kernels/kernels_body.h"
+#include "testbed/loops/kernels_body.h"
 
 #define KERNEL(name) avx2_##name
 #define KERNEL_NAME "avx2"
 #define KERNEL_TARGET __attribute__((target("avx2")))
 #define KERNEL_BYTES 32
 #define KERNEL_NT(to, value) _mm256_stream_si256((void *)(to), (__m256i)(value))
-#include "testbed/matrix/kernels/kernels_body.h"
+#include "testbed/loops/kernels_body.h"
 
 #define KERNEL_NT(to, value) _mm_stream_si128((void *)(to), (__m128i)(value))
 
@@ -59,7 +59,7 @@
 #define KERNEL_NAME "base"
 #define KERNEL_TARGET
 #define KERNEL_BYTES 16
-#include "testbed/matrix/kernels/kernels_body.h"
+#include "testbed/loops/kernels_body.h"
 
 // The compiler's test asks the system, too: registers that it does not save are as good as missing.
 static bool usable(const struct tb_kernels *kernels)

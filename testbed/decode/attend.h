@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// attend: one layer's attention of a batch of sequences over their block tables, by one thread or by all.
+//
+// Order of the loops: block by block, and inside a block head by head, so that memory is read in the order in which it lies. (Head
+// by head over all blocks drew a third to a half of it.) With several threads each takes a part of every sequence's positions, from
+// a multiple of TB_TILE_TOKENS on, and the parts are merged in order of position. So the result depends on the number of
+// threads, and on nothing else: not on blocks, layout, or who was first.
+#ifndef TB_ATTEND_H
+#define TB_ATTEND_H
+
+#include "testbed/decode/kernel.h"
+#include "testbed/decode/team.h"
+
+struct tb_sequence {
+    char *const *blocks;        // addresses, in the order of tb_cache_block()
+    uint32_t tokens;            // > 0: attended are [0, tokens)
+};
+
+struct tb_attention;
+
+// cache and team are the caller's and outlive it. batch: sequences of one call, at most. 0 or -ENOMEM.
+int tb_attention_open(struct tb_attention **out, const struct tb_cache *cache, const struct tb_kernel *kernel, struct tb_team *team,
+                      uint32_t batch);
+void tb_attention_close(struct tb_attention *attention); // NULL is allowed
+
+// out[i][head][dim] of sequence i, from q[i][head][dim]; both are floats, and q is not yet scaled. The caller is the team's.
+void tb_attend(struct tb_attention *attention, uint32_t layer, const struct tb_sequence sequences[], uint32_t count, const float *q,
+               float *out);
+
+#endif

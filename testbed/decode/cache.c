@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cache: see cache.h. The list of layouts, and the one function that writes.
+
+#include "testbed/decode/cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "testbed/decode/layouts/layouts.h"
+
+static const struct tb_layout *const layouts[] = {
+    &tb_layout_contiguous, &tb_layout_runs, &tb_layout_interleaved, &tb_layout_columns, &tb_layout_layers, &tb_layout_tokens,
+};
+
+const struct tb_layout *tb_layout_at(size_t i)
+{
+    return i < sizeof layouts / sizeof *layouts ? layouts[i] : NULL;
+}
+
+const struct tb_layout *tb_layout_find(const char *name)
+{
+    for (size_t i = 0; tb_layout_at(i); i++)
+        if (strcasecmp(layouts[i]->name, name) == 0)
+            return layouts[i];
+    return NULL;
+}
+
+int tb_cache_open(struct tb_cache *out, const struct tb_shape *shape, enum tb_value value, const struct tb_layout *layout,
+                  uint32_t block_tokens, char *why, size_t why_bytes)
+{
+    if (block_tokens == 0 || block_tokens % TB_TILE_TOKENS || block_tokens > TB_BLOCK_TOKENS_MAX) {
+        snprintf(why, why_bytes, "a block has a multiple of %u tokens, up to %u, and not %u", TB_TILE_TOKENS, TB_BLOCK_TOKENS_MAX,
+                 block_tokens);
+        return -EINVAL;
+    }
+    *out = (struct tb_cache){
+        .shape = *shape,
+        .value = value,
+        .layout = layout,
+        .block_tokens = block_tokens,
+        .group = shape->heads / shape->kv_heads,
+        .row_bytes = shape->head_dim * tb_value_bytes(value),
+    };
+    out->shape.value_bytes = (uint32_t)tb_value_bytes(value);
+    layout->place(out);
+    return 0;
+}
+
+static void k_write(const struct tb_cache *cache, char *to, const char *row)
+{
+    size_t bytes = tb_value_bytes(cache->value);
+    if (cache->k_value_bytes == bytes) {
+        memcpy(to, row, cache->row_bytes);
+        return;
+    }
+    for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
+        memcpy(to + dim * cache->k_value_bytes, row + dim * bytes, bytes);
+}
+
+void tb_cache_append(const struct tb_cache *cache, char *const blocks[], uint32_t layer, uint32_t position, const void *k,
+                     const void *v)
+{
+    char *block = tb_cache_block(cache, blocks, layer, position / cache->block_tokens);
+    uint32_t token = position % cache->block_tokens;
+    for (uint32_t head = 0; head < cache->shape.kv_heads; head++) {
+        k_write(cache, tb_cache_k(cache, block, head, token), (const char *)k + head * cache->row_bytes);
+        memcpy(tb_cache_v(cache, block, head, token), (const char *)v + head * cache->row_bytes, cache->row_bytes);
+    }
+}

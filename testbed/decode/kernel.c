@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// kernel: which kernels this CPU can run. See kernel.h.
+
+#include "testbed/decode/kernel.h"
+
+static const struct tb_kernel *const best_first[] = {
+    &tb_kernel_scalar,
+};
+
+const struct tb_kernel *tb_kernel_at(size_t i)
+{
+    for (size_t k = 0; k < sizeof best_first / sizeof *best_first; k++)
+        if (best_first[k]->usable() && i-- == 0)
+            return best_first[k];
+    return NULL;
+}
+
+const struct tb_kernel *tb_kernel_find(const char *name)
+{
+    for (size_t i = 0; tb_kernel_at(i); i++)
+        if (strcmp(tb_kernel_at(i)->name, name) == 0)
+            return tb_kernel_at(i);
+    return NULL;
+}
