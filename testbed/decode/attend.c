@@ -9,12 +9,17 @@
 #include <math.h>
 #include <stdlib.h>
 
+struct tally {
+    _Alignas(64) uint64_t rows; // of one KV head each; its thread's alone while a team works
+};
+
 struct tb_attention {
     const struct tb_cache *cache;
     const struct tb_kernel *kernel;
     struct tb_team *team;
     uint32_t batch;
     float *q;                   // [batch][heads][head_dim], scaled
+    struct tally tallies[TB_TEAM_MAX];
     float *parts[TB_TEAM_MAX];  // of each thread: [batch] of part_floats
     size_t part_floats;         // acc, sum and max of all heads of a sequence
 };
@@ -35,7 +40,7 @@ int tb_attention_open(struct tb_attention **out, const struct tb_cache *cache, c
                       uint32_t batch)
 {
     size_t heads = cache->shape.heads, q_floats = batch * heads * cache->shape.head_dim;
-    struct tb_attention *attention = calloc(1, sizeof *attention);
+    struct tb_attention *attention = aligned_alloc(64, sizeof *attention);
     if (!attention)
         return -ENOMEM;
     *attention = (struct tb_attention){.cache = cache, .kernel = kernel, .team = team, .batch = batch};
@@ -104,6 +109,7 @@ static void block_attend(const struct call *call, uint32_t who, uint32_t sequenc
             .ahead_bytes = cache->run_bytes,
         };
         attention->kernel->attend[cache->value](cache, &gather, &rows);
+        call->attention->tallies[who].rows += tokens;
         begin += tokens;
     }
 }
@@ -181,4 +187,12 @@ void tb_attend(struct tb_attention *attention, uint32_t layer, const struct tb_s
         attention->q[i] = q[i] * scale;
     tb_team_run(attention->team, parts_gather, &call);
     tb_team_run(attention->team, parts_merge, &call);
+}
+
+uint64_t tb_attended_tokens(const struct tb_attention *attention)
+{
+    uint64_t rows = 0;
+    for (uint32_t who = 0; who < TB_TEAM_MAX; who++)
+        rows += attention->tallies[who].rows;
+    return rows / attention->cache->shape.kv_heads;
 }

@@ -28,4 +28,7 @@ void tb_attention_close(struct tb_attention *attention); // NULL is allowed
 void tb_attend(struct tb_attention *attention, uint32_t layer, const struct tb_sequence sequences[], uint32_t count, const float *q,
                float *out);
 
+// Positions that were read so far, of all sequences and layers, once for all heads: counted where they are read.
+uint64_t tb_attended_tokens(const struct tb_attention *attention);
+
 #endif

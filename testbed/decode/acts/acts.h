@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// acts: the list is in act.c (../act.h).
+#ifndef TB_ACTS_H
+#define TB_ACTS_H
+
+#include "testbed/decode/act.h"
+
+extern const struct tb_act tb_act_attend, tb_act_no_attend, tb_act_no_append, tb_act_blocks, tb_act_stream, tb_act_cached;
+
+#endif
