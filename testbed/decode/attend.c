@@ -108,7 +108,7 @@ static void block_attend(const struct call *call, uint32_t who, uint32_t sequenc
             .ahead = next,
             .ahead_bytes = cache->run_bytes,
         };
-        attention->kernel->attend[cache->value](cache, &gather, &rows);
+        attention->kernel->attend[cache->dtype](cache, &gather, &rows);
         call->attention->tallies[who].rows += tokens;
         begin += tokens;
     }
@@ -189,10 +189,19 @@ void tb_attend(struct tb_attention *attention, uint32_t layer, const struct tb_s
     tb_team_run(attention->team, parts_merge, &call);
 }
 
-uint64_t tb_attended_tokens(const struct tb_attention *attention)
+void tb_attend_head_again(struct tb_attention *attention, uint32_t layer, const struct tb_sequence *sequence)
+{
+    const struct tb_cache *cache = attention->cache;
+    struct call call = {attention, layer, 1, sequence, NULL};
+    uint32_t tokens = sequence->tokens < cache->block_tokens ? sequence->tokens : cache->block_tokens;
+    part_clear(attention, 0, 0);
+    block_attend(&call, 0, 0, 0, tb_cache_block(cache, sequence->blocks, layer, 0), 0, tokens, NULL);
+}
+
+uint64_t tb_attended_rows(const struct tb_attention *attention)
 {
     uint64_t rows = 0;
     for (uint32_t who = 0; who < TB_TEAM_MAX; who++)
         rows += attention->tallies[who].rows;
-    return rows / attention->cache->shape.kv_heads;
+    return rows;
 }

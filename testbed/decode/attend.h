@@ -28,7 +28,10 @@ void tb_attention_close(struct tb_attention *attention); // NULL is allowed
 void tb_attend(struct tb_attention *attention, uint32_t layer, const struct tb_sequence sequences[], uint32_t count, const float *q,
                float *out);
 
-// Positions that were read so far, of all sequences and layers, once for all heads: counted where they are read.
-uint64_t tb_attended_tokens(const struct tb_attention *attention);
+// The fault: reads the first KV head's part of the sequence's first block, and forgets what it gathered.
+void tb_attend_head_again(struct tb_attention *attention, uint32_t layer, const struct tb_sequence *sequence);
+
+// Rows of K, and as many of V, that were read so far, of all KV heads: counted where they are read.
+uint64_t tb_attended_rows(const struct tb_attention *attention);
 
 #endif

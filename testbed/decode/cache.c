@@ -27,7 +27,7 @@ const struct tb_layout *tb_layout_find(const char *name)
     return NULL;
 }
 
-int tb_cache_open(struct tb_cache *out, const struct tb_shape *shape, enum tb_value value, const struct tb_layout *layout,
+int tb_cache_open(struct tb_cache *out, const struct tb_shape *shape, enum tb_dtype dtype, const struct tb_layout *layout,
                   uint32_t block_tokens, char *why, size_t why_bytes)
 {
     if (block_tokens == 0 || block_tokens % TB_TILE_TOKENS || block_tokens > TB_BLOCK_TOKENS_MAX) {
@@ -37,20 +37,20 @@ int tb_cache_open(struct tb_cache *out, const struct tb_shape *shape, enum tb_va
     }
     *out = (struct tb_cache){
         .shape = *shape,
-        .value = value,
+        .dtype = dtype,
         .layout = layout,
         .block_tokens = block_tokens,
         .group = shape->heads / shape->kv_heads,
-        .row_bytes = shape->head_dim * tb_value_bytes(value),
+        .row_bytes = shape->head_dim * tb_dtype_bytes(dtype),
     };
-    out->shape.value_bytes = (uint32_t)tb_value_bytes(value);
+    out->shape.value_bytes = (uint32_t)tb_dtype_bytes(dtype);
     layout->place(out);
     return 0;
 }
 
 static void k_write(const struct tb_cache *cache, char *to, const char *row)
 {
-    size_t bytes = tb_value_bytes(cache->value);
+    size_t bytes = tb_dtype_bytes(cache->dtype);
     if (cache->k_value_bytes == bytes) {
         memcpy(to, row, cache->row_bytes);
         return;
@@ -67,5 +67,40 @@ void tb_cache_append(const struct tb_cache *cache, char *const blocks[], uint32_
     for (uint32_t head = 0; head < cache->shape.kv_heads; head++) {
         k_write(cache, tb_cache_k(cache, block, head, token), (const char *)k + head * cache->row_bytes);
         memcpy(tb_cache_v(cache, block, head, token), (const char *)v + head * cache->row_bytes, cache->row_bytes);
+    }
+}
+
+// One run's rows of K or V: one span where they follow each other.
+static void rows_visit(const struct tb_cache *cache, char *at, size_t token_bytes, uint32_t tokens, tb_cache_span_fn *visit,
+                       void *context)
+{
+    if (token_bytes == cache->row_bytes) {
+        visit(context, at, tokens * cache->row_bytes);
+        return;
+    }
+    for (uint32_t token = 0; token < tokens; token++)
+        visit(context, at + token * token_bytes, cache->row_bytes);
+}
+
+static void columns_visit(const struct tb_cache *cache, char *at, uint32_t tokens, tb_cache_span_fn *visit, void *context)
+{
+    for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
+        visit(context, at + dim * cache->k_value_bytes, tokens * cache->k_token_bytes);
+}
+
+void tb_cache_spans(const struct tb_cache *cache, char *block, uint32_t begin, uint32_t end, tb_cache_span_fn *visit, void *context)
+{
+    bool columns = cache->k_value_bytes != tb_dtype_bytes(cache->dtype);
+    for (uint32_t tokens; begin < end; begin += tokens) {
+        uint32_t run_end = (begin / cache->run_tokens + 1) * cache->run_tokens;
+        tokens = (run_end < end ? run_end : end) - begin;
+        for (uint32_t head = 0; head < cache->shape.kv_heads; head++) {
+            char *k = tb_cache_k(cache, block, head, begin);
+            if (columns)
+                columns_visit(cache, k, tokens, visit, context);
+            else
+                rows_visit(cache, k, cache->k_token_bytes, tokens, visit, context);
+            rows_visit(cache, tb_cache_v(cache, block, head, begin), cache->v_token_bytes, tokens, visit, context);
+        }
     }
 }

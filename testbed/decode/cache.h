@@ -15,7 +15,7 @@
 #define TB_CACHE_H
 
 #include "testbed/decode/shape.h"
-#include "testbed/decode/value.h"
+#include "testbed/decode/dtype.h"
 
 // A softmax is summed in tiles of so many positions, whatever the layout. So all layouts have the same order of sums, and a block
 // and a run are a multiple of it.
@@ -35,7 +35,7 @@ const struct tb_layout *tb_layout_find(const char *name);
 
 struct tb_cache {
     struct tb_shape shape;
-    enum tb_value value;
+    enum tb_dtype dtype;
     const struct tb_layout *layout;
     uint32_t block_tokens;
     uint32_t group;             // query heads of a KV head
@@ -53,7 +53,7 @@ struct tb_cache {
 };
 
 // 0, or -EINVAL with why: block_tokens is no multiple of TB_TILE_TOKENS or too large, or the layout cannot have it.
-int tb_cache_open(struct tb_cache *out, const struct tb_shape *shape, enum tb_value value, const struct tb_layout *layout,
+int tb_cache_open(struct tb_cache *out, const struct tb_shape *shape, enum tb_dtype dtype, const struct tb_layout *layout,
                   uint32_t block_tokens, char *why, size_t why_bytes);
 
 // K and V of one token in all layers.
@@ -91,5 +91,10 @@ static inline char *tb_cache_v(const struct tb_cache *cache, char *block, uint32
 // Writes K and V of one position and layer: kv_heads rows each, of the model's values.
 void tb_cache_append(const struct tb_cache *cache, char *const blocks[], uint32_t layer, uint32_t position, const void *k,
                      const void *v);
+
+// Visits the memory of the positions [begin, end) of a block, for one layer (tb_cache_block): all of K and V, every byte once.
+typedef void tb_cache_span_fn(void *context, char *at, size_t bytes);
+void tb_cache_spans(const struct tb_cache *cache, char *block, uint32_t begin, uint32_t end, tb_cache_span_fn *visit,
+                    void *context);
 
 #endif

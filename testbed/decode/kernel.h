@@ -33,7 +33,7 @@ typedef void tb_attend_fn(const struct tb_cache *cache, const struct tb_gather *
 struct tb_kernel {
     const char *name;           // of the instructions: "avx512", "avx2", "neon", "scalar"
     bool (*usable)(void);
-    tb_attend_fn *attend[TB_VALUES_COUNT];
+    tb_attend_fn *attend[TB_DTYPES_COUNT];
 };
 
 // Those that this CPU can run, best first; NULL after the last. The last is scalar, which all can.

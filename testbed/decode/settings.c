@@ -42,7 +42,7 @@ bool tb_decode_setting(struct tb_decode_settings *settings, const char *word)
 {
     char why[160];
     struct tb_shape shape;
-    enum tb_value value;
+    enum tb_dtype dtype;
     uint32_t tokens = number_read(word, 't', TB_BLOCK_TOKENS_MAX), threads = number_read(word, 'c', TB_TEAM_MAX);
     if (tokens)
         return tokens % TB_TILE_TOKENS == 0 && number_set(&settings->block_tokens, tokens);
@@ -50,10 +50,10 @@ bool tb_decode_setting(struct tb_decode_settings *settings, const char *word)
         return number_set(&settings->threads, threads);
     if (tb_layout_find(word))
         return name_set(settings->layout, sizeof settings->layout, tb_layout_find(word)->name);
-    if (tb_value_parse(word, &value)) {
-        bool first = !settings->value_given;
-        settings->value = value;
-        settings->value_given = true;
+    if (tb_dtype_parse(word, &dtype)) {
+        bool first = !settings->dtype_given;
+        settings->dtype = dtype;
+        settings->dtype_given = true;
         return first;
     }
     return tb_shape_parse(word, &shape, why, sizeof why) == 0 && name_set(settings->shape, sizeof settings->shape, shape.name);
@@ -65,9 +65,9 @@ void tb_decode_settings_fill(struct tb_decode_settings *settings)
         strcpy(settings->shape, TB_SHAPE_DEFAULT);
     if (!settings->layout[0])
         strcpy(settings->layout, tb_layout_runs.name);
-    if (!settings->value_given)
-        settings->value = TB_VALUE_BF16;
-    settings->value_given = true;
+    if (!settings->dtype_given)
+        settings->dtype = TB_DTYPE_BF16;
+    settings->dtype_given = true;
     settings->block_tokens = settings->block_tokens ? settings->block_tokens : BLOCK_TOKENS;
     settings->threads = settings->threads ? settings->threads : 1;
 }
@@ -85,5 +85,5 @@ int tb_decode_cache(const struct tb_decode_settings *settings, uint32_t tokens_m
         return -EINVAL;
     }
     uint32_t whole = (tokens_max + TB_TILE_TOKENS - 1) / TB_TILE_TOKENS * TB_TILE_TOKENS;
-    return tb_cache_open(out, &shape, settings->value, layout, layout->whole ? whole : settings->block_tokens, why, why_bytes);
+    return tb_cache_open(out, &shape, settings->dtype, layout, layout->whole ? whole : settings->block_tokens, why, why_bytes);
 }

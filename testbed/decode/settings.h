@@ -6,7 +6,7 @@
 //     batch-8x4096/decode/Llama-3-8B            the shape (shape.h): 32x32x8x128 is one as well
 //     batch-8x4096/decode/128t                  tokens in a block
 //     batch-8x4096/decode/columns               the layout (layouts/)
-//     batch-8x4096/decode/f16                   the type of K and V (value.h)
+//     batch-8x4096/decode/f16                   the type of K and V (dtype.h)
 //     batch-8x4096/decode/2c                    CPUs that compute: threads which share the positions
 //
 // Plain data without pointers, so that a job can carry it into another process.
@@ -18,8 +18,8 @@
 struct tb_decode_settings {
     char shape[24];             // "": TB_SHAPE_DEFAULT
     char layout[16];            // "": runs
-    enum tb_value value;
-    bool value_given;           // false: bf16
+    enum tb_dtype dtype;
+    bool dtype_given;           // false: bf16
     uint32_t block_tokens;      // 0: 16
     uint32_t threads;           // 0: 1
 };

@@ -40,6 +40,9 @@ struct tb_step {
     uint64_t serials;
     void *own;                  // the act's
     struct mirror mirror;
+    tb_step_watch_fn *watch;
+    void *watch_context;
+    bool watch_written;         // what is visited now
     struct tb_step_sums sums;
 };
 
@@ -68,7 +71,7 @@ static size_t numbers_count(const struct tb_step *step, uint32_t batch)
 static int rows_make(struct tb_step *step)
 {
     const struct tb_cache *cache = step->config.cache;
-    size_t bytes = tb_value_bytes(cache->value);
+    size_t bytes = tb_dtype_bytes(cache->dtype);
     step->row_bytes = cache->shape.kv_heads * cache->row_bytes;
     step->rows = malloc(2 * ROWS * step->row_bytes);
     step->q = malloc(numbers_count(step, step->config.batch) * sizeof(float));
@@ -76,7 +79,7 @@ static int rows_make(struct tb_step *step)
     if (!step->rows || !step->q || !step->out)
         return -ENOMEM;
     for (size_t i = 0; i < 2 * ROWS * step->row_bytes / bytes; i++)
-        tb_value_store(cache->value, step->rows + i * bytes, number_at(i));
+        tb_dtype_store(cache->dtype, step->rows + i * bytes, number_at(i));
     for (size_t i = 0; i < numbers_count(step, step->config.batch); i++)
         step->q[i] = number_at(UINT64_C(1) << 40 | i);
     return 0;
@@ -109,10 +112,10 @@ static int mirror_open(struct tb_step *step)
     struct mirror *mirror = &step->mirror;
     struct tb_shape shape = cache->shape;
     char why[8];
-    bool columns = cache->k_value_bytes != tb_value_bytes(cache->value);
+    bool columns = cache->k_value_bytes != tb_dtype_bytes(cache->dtype);
     uint32_t tokens = (step->config.tokens_max + TB_TILE_TOKENS - 1) / TB_TILE_TOKENS * TB_TILE_TOKENS;
     shape.layers = 1;
-    int error = tb_cache_open(&mirror->cache, &shape, cache->value, columns ? cache->layout : tb_layout_find("contiguous"), tokens,
+    int error = tb_cache_open(&mirror->cache, &shape, cache->dtype, columns ? cache->layout : tb_layout_find("contiguous"), tokens,
                               why, sizeof why);
     if (error)
         return error;
@@ -232,6 +235,42 @@ static void layer_run(struct tb_step *step, uint32_t layer)
         config->act->read(step->own, &read);
 }
 
+void tb_step_watch(struct tb_step *step, tb_step_watch_fn *watch, void *context)
+{
+    step->watch = watch;
+    step->watch_context = context;
+}
+
+static void span_tell(void *context, char *at, size_t bytes)
+{
+    struct tb_step *step = context;
+    step->watch(step->watch_context, step->watch_written, at, bytes);
+}
+
+static void positions_tell(struct tb_step *step, const struct slot *slot, uint32_t layer, uint32_t begin, bool written)
+{
+    const struct tb_cache *cache = step->config.cache;
+    step->watch_written = written;
+    while (begin < slot->tokens) {
+        uint32_t number = begin / cache->block_tokens, first = number * cache->block_tokens;
+        uint32_t end = slot->tokens - first < cache->block_tokens ? slot->tokens : first + cache->block_tokens;
+        tb_cache_spans(cache, tb_cache_block(cache, slot->blocks, layer, number), begin - first, end - first, span_tell, step);
+        begin = end;
+    }
+}
+
+static void layer_tell(struct tb_step *step, uint32_t layer)
+{
+    const struct tb_act *act = step->config.act;
+    for (uint32_t i = 0; i < step->extended_count; i++) {
+        const struct slot *slot = &step->slots[step->extended[i]];
+        if (act->appends)
+            positions_tell(step, slot, layer, slot->appended, true);
+        if (act->attends)
+            positions_tell(step, slot, layer, 0, false);
+    }
+}
+
 void tb_step_run(struct tb_step *step, bool check)
 {
     const struct tb_step_config *config = &step->config;
@@ -241,6 +280,8 @@ void tb_step_run(struct tb_step *step, bool check)
     }
     for (uint32_t layer = 0; layer < config->cache->shape.layers; layer++) {
         layer_run(step, layer);
+        if (step->watch)
+            layer_tell(step, layer);
         if (check && step->extended_count && config->act->attends && layer == step->sums.steps % config->cache->shape.layers)
             check_one(step, layer, (uint32_t)(step->sums.steps % step->extended_count));
     }
@@ -256,6 +297,6 @@ void tb_step_run(struct tb_step *step, bool check)
 struct tb_step_sums tb_step_sums(const struct tb_step *step)
 {
     struct tb_step_sums sums = step->sums;
-    sums.attended_bytes = tb_attended_tokens(step->attention) * 2 * step->row_bytes;
+    sums.attended_bytes = tb_attended_rows(step->attention) * 2 * step->config.cache->row_bytes;
     return sums;
 }

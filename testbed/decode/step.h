@@ -48,6 +48,10 @@ void tb_step_retire(struct tb_step *step, uint32_t slot);
 // check: one sequence and layer of this step is attended again in contiguous memory, and must give the same bits. Slow.
 void tb_step_run(struct tb_step *step, bool check);
 
+// Who watches is told of each piece of K and V that a step has written or read, layer by layer, right after it. Untimed.
+typedef void tb_step_watch_fn(void *context, bool written, char *at, size_t bytes);
+void tb_step_watch(struct tb_step *step, tb_step_watch_fn *watch, void *context); // NULL: nobody
+
 struct tb_step_sums tb_step_sums(const struct tb_step *step);
 
 #endif

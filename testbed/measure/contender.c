@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "testbed/base/nearest.h"
+#include "testbed/decode/act.h"
 #include "testbed/measure/peer.h"
 #include "testbed/serving/keep.h"
 
@@ -126,6 +127,12 @@ static int fault_parse(const char *text, struct tb_arm *arm)
             return 0;
         }
     }
+    const struct tb_act *act = tb_act_find(text);
+    if (act) {
+        arm->fault = TB_FAULT_ACT;
+        snprintf(arm->act, sizeof arm->act, "%s", act->name);
+        return 0;
+    }
     char *end;
     if (strncmp(text, "delay:", 6))
         return -EINVAL;
@@ -164,7 +171,10 @@ static int suffixes_parse(char *name, const char *text, struct tb_arm *arm, char
 {
     char *at = strrchr(name, '@');
     if (at && fault_parse(at + 1, arm)) {
-        snprintf(why, why_bytes, "unknown fault '%s' (skip-touch, drop-chunk, double-free, delay:PERCENT, misplace)", at + 1);
+        int length = snprintf(why, why_bytes,
+                              "unknown fault or act '%s' (skip-touch, drop-chunk, double-free, delay:PERCENT, misplace", at + 1);
+        for (size_t i = 0; tb_act_at(i) && length > 0 && (size_t)length < why_bytes; i++)
+            length += snprintf(why + length, why_bytes - (size_t)length, tb_act_at(i + 1) ? ", %s" : ", %s)", tb_act_at(i)->name);
         return -EINVAL;
     }
     if (at)

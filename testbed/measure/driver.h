@@ -5,7 +5,8 @@
 // TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: calls into the contender are direct, and
 // the driver costs all contenders the same (the contender `null` shows how much). Nothing in a timed lap allocates, prints or
 // reads a clock. In a probe lap the operations also record the outstanding blocks and their addresses, and check that blocks still
-// hold what was written; in a clocked one each take is timed.
+// hold what was written; in a clocked one each take is timed. In touch mode `decode` a lap executes the steps of the model, too
+// (testbed/decode/step.h).
 #ifndef TB_DRIVER_H
 #define TB_DRIVER_H
 
@@ -17,7 +18,13 @@
 
 #define TB_INLINE static inline __attribute__((always_inline))
 
-enum tb_lap { TB_LAP_TIMED, TB_LAP_PROBE, TB_LAP_CLOCKED };
+enum tb_lap { TB_LAP_TIMED, TB_LAP_PROBE, TB_LAP_CLOCKED, TB_LAP_DECODE };
+
+// Of a decode lap only its engine knows whether it is a probe: a branch is nothing beside a step.
+TB_INLINE bool tb_lap_probes(const struct tb_engine *engine, enum tb_lap lap)
+{
+    return lap == TB_LAP_PROBE || (lap == TB_LAP_DECODE && engine->probing);
+}
 
 // --- a take, a touch, a retirement ---
 
@@ -58,7 +65,9 @@ TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, vo
     if (engine->touch_bytes)
         for (uint32_t i = first; i < table->count; i++)
             tb_touch(engine, ops->address(context, table->blocks[i]), op.slot);
-    if (lap != TB_LAP_PROBE)
+    for (uint32_t i = first; i < table->count && lap == TB_LAP_DECODE; i++)
+        tb_step_take(engine->decode.step, op.slot, ops->address(context, table->blocks[i]));
+    if (!tb_lap_probes(engine, lap))
         return true;
     uint64_t outstanding = engine->taken - ops->freed(context);
     if (outstanding > engine->outstanding_high)
@@ -84,6 +93,8 @@ TB_INLINE void tb_dispatch(struct tb_engine *engine, const struct tb_ops *ops, v
 TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, enum tb_lap lap)
 {
     struct locus_table *table = engine->tables[op.slot];
+    if (lap == TB_LAP_DECODE)
+        tb_step_retire(engine->decode.step, op.slot);
     if (lap == TB_LAP_PROBE && engine->touch_bytes)
         for (uint32_t i = 0; i < table->count; i++)
             engine->damaged += !tb_intact(ops->address(context, table->blocks[i]), engine->touch_bytes, op.slot);
@@ -96,6 +107,15 @@ TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, 
     if (__builtin_expect(engine->fault_countdown && --engine->fault_countdown == 0, 0) && tb_engine_fault(engine, table))
         return;
     tb_dispatch(engine, ops, context, table);
+}
+
+// What a model does with the blocks.
+TB_INLINE void tb_op_decode(struct tb_engine *engine, struct tb_op op)
+{
+    if (op.kind == TB_OP_EXTEND)
+        tb_step_extend(engine->decode.step, op.slot, op.count);
+    else
+        tb_step_run(engine->decode.step, engine->probing);
 }
 
 // --- a lap ---
@@ -133,8 +153,11 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
             ops->step ? ops->step(context) : ops->drain(context);
         else if (op->kind == TB_OP_RETIRE)
             tb_op_retire(engine, ops, context, *op, lap);
-        else if (!tb_op_take(engine, ops, context, *op, lap))
-            break; // the run is invalid: do not wait for blocks that will not come
+        else if (op->kind == TB_OP_TAKE) {
+            if (!tb_op_take(engine, ops, context, *op, lap))
+                break; // the run is invalid: do not wait for blocks that will not come
+        } else if (lap == TB_LAP_DECODE)
+            tb_op_decode(engine, *op);
     }
     tb_settle(engine, ops, context);
 }
@@ -171,11 +194,12 @@ TB_INLINE void tb_run_stage(struct tb_engine *engine, const struct tb_ops *ops, 
     TB_DRIVER_SPAN(ops, span, TB_LAP_TIMED)                                                                                        \
     TB_DRIVER_SPAN(ops, probe, TB_LAP_PROBE)                                                                                       \
     TB_DRIVER_SPAN(ops, clocked, TB_LAP_CLOCKED)                                                                                   \
+    TB_DRIVER_SPAN(ops, decode, TB_LAP_DECODE)                                                                                     \
     static                                                                                                                         \
         __attribute__((noinline)) void ops##_stage(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables)  \
     {                                                                                                                              \
         tb_run_stage(engine, &(ops), context, stage, tables);                                                                      \
     }                                                                                                                              \
-    static const struct tb_driver ops##_driver = {&(ops), ops##_span, ops##_probe, ops##_clocked, ops##_stage}
+    static const struct tb_driver ops##_driver = {&(ops), ops##_span, ops##_probe, ops##_clocked, ops##_decode, ops##_stage}
 
 #endif

@@ -28,6 +28,8 @@ struct process {
     uint32_t count;
     uint32_t probe_laps;
     struct tb_crew crew;
+    struct tb_team *team;       // of touch `decode`, as the crew shared by all arms; else NULL
+    bool team_pinned;
     struct tb_turns turns;
 };
 
@@ -93,7 +95,7 @@ bool tb_engine_fault(struct tb_engine *engine, struct locus_table *table)
 
 static size_t touch_bytes(const struct tb_job *job)
 {
-    return job->touch == TB_TOUCH_NONE ? 0 : job->touch == TB_TOUCH_BYTE ? 1 : job->block_bytes;
+    return job->touch == TB_TOUCH_NONE || job->touch == TB_TOUCH_DECODE ? 0 : job->touch == TB_TOUCH_BYTE ? 1 : job->block_bytes;
 }
 
 static int compare_double(const void *a, const void *b)
@@ -123,11 +125,17 @@ static void spin_ns(uint64_t duration_ns)
         locus_cpu_relax();
 }
 
+static void run_span(struct tb_engine *engine, const struct tb_span *span)
+{
+    const struct tb_driver *driver = engine->contender->driver;
+    (engine->decode.step ? driver->decode : driver->span)(engine, engine->context, span);
+}
+
 static double run_lap(struct tb_engine *engine, uint64_t delay_ns)
 {
     const struct tb_span *span = tb_schedule_lap(engine->schedule, engine->lap++);
     uint64_t start_ns = tb_now_ns();
-    engine->contender->driver->span(engine, engine->context, span);
+    run_span(engine, span);
     if (delay_ns)
         spin_ns(delay_ns);
     return (double)(tb_now_ns() - start_ns);
@@ -213,7 +221,7 @@ static void laps_marked(struct tb_engine *engine)
     for (uint32_t i = 0; i < engine->job->laps_marked; i++) {
         const struct tb_span *span = tb_schedule_lap(engine->schedule, engine->lap++);
         tb_mark_begin();
-        engine->contender->driver->span(engine, engine->context, span);
+        run_span(engine, span);
         tb_mark_end();
     }
 }
@@ -287,13 +295,16 @@ static void laps_end(struct process *process, struct tb_engine *engine)
     take_crew(process, engine);
     laps_clocked(engine);
     probe_begin(engine);
+    engine->probing = true;
     for (uint32_t i = 0; i < process->probe_laps; i++)
-        driver->probe(engine, engine->context, tb_schedule_lap(schedule, engine->lap++));
+        (engine->decode.step ? driver->decode : driver->probe)(engine, engine->context, tb_schedule_lap(schedule, engine->lap++));
+    engine->probing = false;
     laps_metered(engine);
     laps_marked(engine);
     while (engine->lap % schedule->laps_count) // the epilogue expects the slots as after whole rotations
-        driver->span(engine, engine->context, tb_schedule_lap(schedule, engine->lap++));
-    driver->span(engine, engine->context, &schedule->epilogue);
+        run_span(engine, tb_schedule_lap(schedule, engine->lap++));
+    run_span(engine, &schedule->epilogue);
+    engine->ended = true;
 }
 
 static void laps_sum(struct tb_engine *engine)
@@ -347,7 +358,7 @@ static void measure_laps(struct process *process)
         if (engine->out)
             continue;
         take_crew(process, engine);
-        engine->contender->driver->span(engine, engine->context, &engine->schedule->prologue);
+        run_span(engine, &engine->schedule->prologue);
     }
     tb_watch_start(&watch);
     laps_timed(process);
@@ -361,6 +372,8 @@ static void measure_laps(struct process *process)
             continue;
         laps_end(process, engine);
         laps_sum(engine);
+        if (engine->decode.step)
+            tb_decode_sum(&engine->decode, engine->schedule, engine->lap, engine->ended, &engine->job->sample.decode);
     }
     ratios_form(process);
 }
@@ -431,6 +444,8 @@ static void judge(struct tb_engine *engine, const struct tb_audit *audit)
                  (unsigned long long)s->touched_bytes_expected);
     else if (engine->damaged && !engine->contender->harness)
         snprintf(why, n, "%llu blocks did not hold what was written", (unsigned long long)engine->damaged);
+    else if (engine->decode.step)
+        tb_decode_judge(engine->job, engine->contender->harness, why, n);
     s->valid = why[0] == '\0';
     s->ran = true;
 }
@@ -452,6 +467,8 @@ static int arm_open(struct process *process, struct tb_engine *engine)
     engine->resident_before_bytes = process->count == 1 && !job->bench ? tb_watch_resident_bytes() : 0;
     if (!error)
         error = engine->contender->driver->ops->open(&setup, &engine->context);
+    if (!error)
+        error = tb_decode_open(&engine->decode, job, engine->schedule, process->team, setup.why, setup.why_bytes);
     engine->out = job->sample.ran = error && job->sample.invalid[0];
     return engine->out ? 0 : error;
 }
@@ -476,7 +493,7 @@ static int crew_open(struct process *process)
                               first->contender->driver->ops->finish, first->context);
     for (uint32_t arm = 0; arm < process->count; arm++) {
         process->engines[arm].crew = process->crew;
-        process->engines[arm].job->sample.workers_pinned = process->crew.pinned;
+        process->engines[arm].job->sample.workers_pinned = process->crew.pinned && process->team_pinned;
     }
     return error;
 }
@@ -498,8 +515,10 @@ static int measure(struct process *process)
     struct tb_engine *first = &process->engines[0];
     bool long_laps = first->schedule->laps_count == 1 && first->job->laps <= 2;
     process->probe_laps = long_laps ? 1 : TB_PROBE_LAPS;
-    int error = arms_open(process);
+    int error = tb_decode_team(first->job, &process->team, &process->team_pinned);
     bool runs = false;
+    if (!error)
+        error = arms_open(process);
     for (uint32_t arm = 0; arm < process->count; arm++)
         runs |= !process->engines[arm].out;
     if (!error && runs)
@@ -511,10 +530,12 @@ static int measure(struct process *process)
     }
     for (uint32_t arm = 0; arm < process->count; arm++) {
         struct tb_engine *engine = &process->engines[arm];
+        tb_decode_close(&engine->decode);
         if (engine->context)
             engine->contender->driver->ops->close(engine->context);
         engine_close(engine);
     }
+    tb_team_close(process->team);
     return error;
 }
 
@@ -529,7 +550,7 @@ static bool job_possible(const struct tb_job *job, const struct tb_job *first)
 
 int tb_engine_run_all(struct tb_job jobs[], const struct tb_contender *const contenders[], const struct tb_schedule *schedule)
 {
-    struct process process = {.count = jobs[0].arms ? jobs[0].arms : 1};
+    struct process process = {.count = jobs[0].arms ? jobs[0].arms : 1, .team_pinned = true};
     if (process.count > TB_PROCESS_ARMS)
         return -EINVAL;
     for (uint32_t arm = 0; arm < process.count; arm++) {

@@ -129,9 +129,11 @@ static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_
                            : arm->contender->name);
     snprintf(job->library, sizeof job->library, "%s", arm->library);
     job->touch = cell->touch;
+    job->decode = cell->decode;
     job->dispatch = tb_rounds_dispatch(rounds, at_cell);
     job->fault = arm->fault;
     job->fault_percent = arm->fault_percent;
+    snprintf(job->act, sizeof job->act, "%s", arm->act);
     job->workers = tb_rounds_workers(rounds, at_cell, at_arm);
     job->laps = cell->laps;
     job->laps_warmup = cell->laps_warmup;
@@ -429,14 +431,15 @@ int tb_rounds_run_under(const struct tb_rounds *rounds, uint32_t cell, uint32_t 
 
 void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size_t size)
 {
-    static const char *const touches[] = {[TB_TOUCH_NONE] = "no",   [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full",
-                                          [TB_TOUCH_LINE] = "line", [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no"};
+    static const char *const touches[] = {
+        [TB_TOUCH_NONE] = "no",   [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line",
+        [TB_TOUCH_DECODE] = "no", [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no"};
     const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);
     if (rounds->bench)
         snprintf(out, size, "%s", name[0] ? name : "single operations");
-    else if (tb_touch_serves(rounds->cells[cell].touch))
+    else if (tb_touch_serves(rounds->cells[cell].touch) || rounds->cells[cell].touch == TB_TOUCH_DECODE)
         snprintf(out, size, "%s", rounds->cells[cell].name ? rounds->cells[cell].name : name);
     else
         snprintf(out, size, "%s, %s touch", name, touches[rounds->cells[cell].touch]);

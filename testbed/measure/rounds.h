@@ -36,6 +36,7 @@ struct tb_arm {
     char library[4096];         // for LD_PRELOAD; "": none
     enum tb_fault fault;
     double fault_percent;
+    char act[16];               // of TB_FAULT_ACT: NAME@ACT
     uint32_t cross_percent;     // many nodes: percentage of requests that finish on another node than they began on (NAME%50)
     uint32_t workers;           // 0: the cell's (NAME+4w)
 };
@@ -56,6 +57,7 @@ struct tb_cell {
     bool dispatch_given;
     enum tb_dispatch dispatch;
     struct tb_serving_settings serving; // of touch `serve` or `keep`
+    struct tb_decode_settings decode; // of touch `decode`
 };
 
 struct tb_rounds {

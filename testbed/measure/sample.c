@@ -9,7 +9,7 @@
 
 const char *tb_touch_name(enum tb_touch touch)
 {
-    static const char *const names[] = {"none", "byte", "full", "line", "serve", "keep"};
+    static const char *const names[] = {"none", "byte", "full", "line", "decode", "serve", "keep"};
     return (size_t)touch < sizeof names / sizeof *names ? names[touch] : "?";
 }
 
@@ -21,7 +21,7 @@ const char *tb_dispatch_name(enum tb_dispatch dispatch)
 
 const char *tb_fault_name(enum tb_fault fault)
 {
-    static const char *const names[] = {NULL, "skip-touch", "drop-chunk", "double-free", "delay", "misplace"};
+    static const char *const names[] = {NULL, "skip-touch", "drop-chunk", "double-free", "delay", "misplace", "act"};
     return (size_t)fault < sizeof names / sizeof *names ? names[fault] : "?";
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "testbed/counters/counters.h"
+#include "testbed/decode/settings.h"
 #include "testbed/measure/nodes/sample.h"
 #include "testbed/serving/serving.h"
 
@@ -19,6 +20,7 @@ enum tb_touch {
     TB_TOUCH_BYTE,
     TB_TOUCH_FULL, // "none", "byte", "full"
     TB_TOUCH_LINE,  // "line": a word in each cache line; runs of many nodes only
+    TB_TOUCH_DECODE, // "decode": the steps of a model (testbed/decode), in schedules that have them
     TB_TOUCH_SERVE, // "serve": a strategy under a scheduler (testbed/serving), no blocks
     TB_TOUCH_KEEP   // "keep": a policy of retention in a model of a prefix cache (testbed/serving/keep.h), no blocks
 };
@@ -31,6 +33,17 @@ enum tb_fault {                 // injected to see that the testbed notices: NAM
     TB_FAULT_DOUBLE_FREE,       // one handle is freed twice
     TB_FAULT_DELAY,             // every lap is slowed down by fault_percent
     TB_FAULT_MISPLACE,          // many nodes: the blocks' pages are not where their handles say
+    TB_FAULT_ACT,               // none: touch `decode` does something else than attention with the blocks (testbed/decode/act.h)
+};
+
+// Of touch `decode`, all laps.
+struct tb_decode_sample {
+    uint64_t steps;             // 0: another touch mode
+    uint64_t appended_bytes, appended_expected; // K and V that were written
+    uint64_t attended_bytes, attended_expected; // and read
+    uint64_t checked, wrong;    // results that were compared with contiguous memory's, in probe laps, and differed
+    uint32_t threads;
+    char kernel[16];
 };
 
 enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COUNT };
@@ -74,6 +87,7 @@ struct tb_sample {
     uint64_t steal_ns;          // a hypervisor ran something else: all CPUs of the host, in the kernel's ticks (10 ms)
     bool steal_known;           // the kernel says so; these four are of one span, and the same for all arms of a process
     struct tb_nodes_sample nodes; // of a run of many nodes; otherwise all 0
+    struct tb_decode_sample decode; // of touch `decode`
     struct tb_served served;    // of a strategy or a policy; otherwise all 0
     uint64_t scenario_hash;     // the same for all of them in a cell
     struct tb_counter_value counters[TB_COUNTERS_MAX]; // the measurement's set: all threads, all metered laps
@@ -90,7 +104,9 @@ struct tb_job {
     uint64_t seed;              // in the first job: of the order in which arms take turns
     char contender[64];
     char library[4096];         // must be the process's malloc; "": any
+    char act[16];               // of touch `decode`; "": attention
     enum tb_touch touch;
+    struct tb_decode_settings decode; // of touch `decode`
     enum tb_dispatch dispatch;
     enum tb_fault fault;
     double fault_percent;

@@ -70,6 +70,11 @@ bool tb_known_trace_missing(const char *name, char *why, size_t why_bytes)
 
 int tb_known_trace_schedule(const char *name, struct tb_schedule **out, struct tb_why *why)
 {
+    return tb_known_trace_replay(name, &tb_replay_defaults, out, why);
+}
+
+int tb_known_trace_replay(const char *name, const struct tb_replay_config *config, struct tb_schedule **out, struct tb_why *why)
+{
     struct tb_trace *trace = NULL;
     char path[4096];
     *out = NULL;
@@ -80,7 +85,7 @@ int tb_known_trace_schedule(const char *name, struct tb_schedule **out, struct t
         error = tb_trace_load(path, &trace, why);
     if (error)
         return error;
-    error = tb_schedule_replay(trace, &tb_replay_defaults, out, why);
+    error = tb_schedule_replay(trace, config, out, why);
     if (!error)
         snprintf((*out)->name, sizeof(*out)->name, "%s", name);
     tb_trace_close(trace);

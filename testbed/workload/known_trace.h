@@ -26,5 +26,6 @@ bool tb_known_trace_missing(const char *name, char *why, size_t why_bytes);
 
 // Its replay with the defaults of `locus replay`, under its name. *out is malloc'd. 0, or -errno with the reason in why.
 int tb_known_trace_schedule(const char *name, struct tb_schedule **out, struct tb_why *why);
+int tb_known_trace_replay(const char *name, const struct tb_replay_config *config, struct tb_schedule **out, struct tb_why *why);
 
 #endif

@@ -25,12 +25,14 @@ struct request {
     uint32_t slot;     // place in the trace
     uint32_t left;     // tokens still to be decoded
     uint32_t to_block; // tokens until one begins a new block; 0: the next one
+    uint32_t prompt;   // tokens that the next step appends first
 };
 
 struct replay {
     const struct tb_trace_request *requests;
     size_t count;
     struct tb_replay_config config;
+    uint32_t take_tokens, take_blocks; // blocks taken together, and what they hold
     struct tb_builder *builder;
     struct request *live; // in order of admission
     size_t live_count;
@@ -42,15 +44,15 @@ struct replay {
     bool drained;         // the last operation in the stream is a drain
 };
 
-static uint64_t blocks_for(const struct replay *replay, uint64_t tokens)
+static uint64_t blocks_for(uint64_t tokens, uint32_t per_block)
 {
-    uint32_t per_block = replay->config.tokens_per_block;
     return tokens / per_block + (tokens % per_block != 0);
 }
 
+// The model's blocks, which are reserved.
 static uint64_t blocks_of(const struct replay *replay, const struct tb_trace_request *recorded)
 {
-    return blocks_for(replay, (uint64_t)recorded->prompt_tokens + recorded->output_tokens);
+    return blocks_for((uint64_t)recorded->prompt_tokens + recorded->output_tokens, replay->config.tokens_per_block);
 }
 
 // When the request arrives on the virtual clock.
@@ -88,7 +90,7 @@ static void admit(struct replay *replay)
 {
     while (replay->admitted < replay->count) {
         const struct tb_trace_request *recorded = &replay->requests[replay->admitted];
-        uint64_t blocks = blocks_of(replay, recorded), prompt_blocks = blocks_for(replay, recorded->prompt_tokens);
+        uint64_t blocks = blocks_of(replay, recorded), groups = blocks_for(recorded->prompt_tokens, replay->take_tokens);
         uint32_t slot = (uint32_t)replay->admitted;
 
         if (arrival_ns(replay, recorded) > replay->now_ns || replay->reserved + blocks > replay->config.pool_blocks)
@@ -99,28 +101,41 @@ static void admit(struct replay *replay)
         replay->live[replay->live_count++] = (struct request){
             .slot = slot,
             .left = recorded->output_tokens,
-            .to_block = (uint32_t)(prompt_blocks * replay->config.tokens_per_block - recorded->prompt_tokens),
+            .to_block = (uint32_t)(groups * replay->take_tokens - recorded->prompt_tokens),
+            .prompt = recorded->prompt_tokens,
         };
-        if (prompt_blocks > 0)
-            add(replay, TB_OP_TAKE, slot, prompt_blocks);
+        if (groups > 0)
+            add(replay, TB_OP_TAKE, slot, groups * replay->take_blocks);
     }
+}
+
+// Without output there is none: such a request leaves at the end of its first tick.
+static void decode_one(struct replay *replay, struct request *request)
+{
+    if (request->left == 0)
+        return;
+    if (request->to_block == 0) {
+        add(replay, TB_OP_TAKE, request->slot, replay->take_blocks);
+        request->to_block = replay->take_tokens;
+    }
+    request->to_block--;
+    request->left--;
+    replay->decoded_tokens++;
 }
 
 static void decode(struct replay *replay)
 {
     for (size_t i = 0; i < replay->live_count; i++) {
         struct request *request = &replay->live[i];
+        uint64_t tokens = (uint64_t)request->prompt + (request->left > 0);
 
-        if (request->left == 0) // only a request without output: it leaves at the end of its first tick
-            continue;
-        if (request->to_block == 0) {
-            add(replay, TB_OP_TAKE, request->slot, 1);
-            request->to_block = replay->config.tokens_per_block;
-        }
-        request->to_block--;
-        request->left--;
-        replay->decoded_tokens++;
+        decode_one(replay, request);
+        if (replay->config.block_tokens)
+            add(replay, TB_OP_EXTEND, request->slot, tokens);
+        request->prompt = 0;
     }
+    if (replay->config.block_tokens)
+        add(replay, TB_OP_STEP, 0, 0);
 }
 
 // Finished requests leave; the others close the gaps, so that the order of admission is kept.
@@ -178,6 +193,8 @@ static int check_config(const struct tb_replay_config *config, struct tb_why *wh
         bad = "a tick must last at least one nanosecond";
     else if (!(config->speedup > 0)) // NaN is refused as well
         bad = "the speed-up must be greater than zero";
+    else if (config->block_tokens > 0 && config->blocks_per_group == 0)
+        bad = "a group must have at least one block";
     if (bad)
         strcpy(why->text, bad);
     return bad ? -EINVAL : 0;
@@ -208,16 +225,42 @@ static void name_of(const char *path, char *name, size_t bytes)
     name[length] = '\0';
 }
 
-static int build(struct replay *replay, const struct tb_trace *trace, struct tb_schedule **out)
+// In touch `decode`: of the layout's blocks, for the same tokens.
+static int pool_size(const struct replay *replay, struct tb_schedule *schedule)
+{
+    uint64_t tokens = (uint64_t)replay->config.pool_blocks * replay->config.tokens_per_block, peak = schedule->blocks_peak;
+    uint64_t blocks = blocks_for(tokens, replay->take_tokens) * replay->take_blocks;
+    if (blocks < peak)
+        blocks = peak + peak / 4;
+    schedule->pool_blocks = (uint32_t)blocks;
+    return blocks <= UINT32_MAX ? 0 : -EOVERFLOW;
+}
+
+static int pack(struct replay *replay, const struct tb_trace *trace, struct tb_schedule **out)
 {
     char name[sizeof((*out)->name)];
+    bool decodes = replay->config.block_tokens > 0;
+    name_of(trace->path, name, sizeof(name));
+    int error = tb_builder_pack(replay->builder, name, decodes ? UINT32_MAX : replay->config.pool_blocks, out);
+    if (!error && decodes)
+        error = pool_size(replay, *out);
+    if (error) {
+        free(*out);
+        *out = NULL;
+    }
+    return error;
+}
+
+static int build(struct replay *replay, const struct tb_trace *trace, struct tb_schedule **out)
+{
     int error;
     replay->live = calloc(replay->count, sizeof(*replay->live));
     error = replay->live ? tb_builder_open(&replay->builder) : -ENOMEM;
+    if (!error && replay->config.block_tokens)
+        error = tb_builder_decodes(replay->builder, replay->config.block_tokens, replay->config.blocks_per_group);
     if (!error) {
         run(replay);
-        name_of(trace->path, name, sizeof(name));
-        error = tb_builder_pack(replay->builder, name, replay->config.pool_blocks, out);
+        error = pack(replay, trace, out);
     }
     if (!error) {
         (*out)->ticks = replay->ticks;
@@ -237,6 +280,8 @@ int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_conf
     struct replay replay = {.requests = trace->requests, .count = trace->count, .config = *config};
     *out = NULL;
     why->text[0] = '\0';
+    replay.take_tokens = config->block_tokens ? config->block_tokens : config->tokens_per_block;
+    replay.take_blocks = config->block_tokens ? config->blocks_per_group : 1;
     if (config->requests > 0 && config->requests < replay.count)
         replay.count = config->requests;
 

@@ -25,6 +25,7 @@ struct tb_builder {
     uint64_t epilogue; // index of its first operation
     bool epilogue_marked;
     uint32_t slots;
+    uint32_t block_tokens, blocks_per_group; // 0: no schedule of touch `decode`
     int error; // the first
 };
 
@@ -62,11 +63,34 @@ static void *with_room(void *items, uint64_t count, uint64_t *room, size_t item_
     return grown;
 }
 
+int tb_builder_decodes(struct tb_builder *builder, uint32_t block_tokens, uint32_t blocks_per_group)
+{
+    if (block_tokens == 0 || blocks_per_group == 0 || builder->ops_count > 0)
+        return failed(builder, -EINVAL);
+    builder->block_tokens = block_tokens;
+    builder->blocks_per_group = blocks_per_group;
+    return 0;
+}
+
+static bool is_possible(const struct tb_builder *builder, enum tb_op_kind kind, uint32_t slot, uint32_t count)
+{
+    if (slot == UINT32_MAX) // `slots` could not count it
+        return kind == TB_OP_DRAIN || (kind == TB_OP_STEP && builder->block_tokens);
+    switch (kind) {
+    case TB_OP_DRAIN:
+    case TB_OP_RETIRE: return true;
+    case TB_OP_STEP: return builder->block_tokens > 0;
+    case TB_OP_EXTEND: return builder->block_tokens > 0 && count > 0 && count <= OP_COUNT_MAX;
+    case TB_OP_TAKE:
+        return count > 0 && count <= OP_COUNT_MAX && (!builder->block_tokens || count % builder->blocks_per_group == 0);
+    }
+    return false;
+}
+
 int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t slot, uint32_t count)
 {
-    bool takes = kind == TB_OP_TAKE, has_slot = takes || kind == TB_OP_RETIRE;
-    // `slots` could not count slot UINT32_MAX.
-    if ((!has_slot && kind != TB_OP_DRAIN) || (has_slot && slot == UINT32_MAX) || (takes && (count == 0 || count > OP_COUNT_MAX)))
+    bool counts = kind == TB_OP_TAKE || kind == TB_OP_EXTEND, has_slot = counts || kind == TB_OP_RETIRE;
+    if (!is_possible(builder, kind, slot, count))
         return failed(builder, -EINVAL);
     struct tb_op *ops = with_room(builder->ops, builder->ops_count, &builder->ops_room, sizeof(*ops));
     if (!ops)
@@ -75,7 +99,7 @@ int tb_builder_add(struct tb_builder *builder, enum tb_op_kind kind, uint32_t sl
     ops[builder->ops_count++] = (struct tb_op){
         .slot = has_slot ? slot : 0,
         .kind = (unsigned)kind & 15u,
-        .count = takes ? count & OP_COUNT_MAX : 0,
+        .count = counts ? count & OP_COUNT_MAX : 0,
     };
     if (has_slot && slot >= builder->slots)
         builder->slots = slot + 1;
@@ -103,16 +127,33 @@ int tb_builder_mark_epilogue(struct tb_builder *builder)
     return 0;
 }
 
+// What must be the same in each lap.
+struct work {
+    uint64_t blocks, requests, tokens, steps, attended;
+};
+
+// A slot, and the live request in it.
+struct slot {
+    uint64_t tokens;      // with those that the next step appends
+    uint64_t extended_at; // number of the step that appends its last tokens, from 1; 0: it has none
+    uint64_t retired_in;  // number of the phase in which the slot was last retired, from 1; 0: never
+};
+
 // The state of the simulation, and its results so far.
 struct simulation {
+    uint32_t block_tokens, blocks_per_group;
     uint32_t *held;       // by slot: blocks of its live request, 0 when there is none
     uint32_t *held_first; // the same after the prologue
     uint32_t *capacity;   // by slot: most blocks it ever held
-    uint64_t *retired_in; // by slot: number of the phase in which it was last retired, from 1; 0: never
+    struct slot *slots;
+    uint64_t *tokens_first; // by slot: tokens after the prologue
     uint64_t phase;       // 1: the prologue, then the laps, then the epilogue
+    uint64_t step;          // number of the next step
     uint64_t blocks, blocks_peak, blocks_max;
     uint64_t live, live_max;
-    uint64_t phase_blocks, phase_requests; // taken and retired in this phase
+    uint64_t tokens, tokens_peak, tokens_live_peak; // of all live requests; of one, and of all, at most
+    uint64_t waiting, waiting_tokens;               // requests that were extended and attend in the next step, and their tokens
+    struct work work;                               // of this phase
 };
 
 static void simulation_close(struct simulation *simulation)
@@ -120,17 +161,24 @@ static void simulation_close(struct simulation *simulation)
     free(simulation->held);
     free(simulation->held_first);
     free(simulation->capacity);
-    free(simulation->retired_in);
+    free(simulation->slots);
+    free(simulation->tokens_first);
 }
 
-static int simulation_open(struct simulation *simulation, uint32_t slots, uint32_t pool_blocks)
+static int simulation_open(struct simulation *simulation, const struct tb_builder *builder, uint32_t pool_blocks)
 {
-    *simulation = (struct simulation){.blocks_max = pool_blocks};
-    simulation->held = calloc(slots, sizeof(*simulation->held));
-    simulation->held_first = calloc(slots, sizeof(*simulation->held_first));
-    simulation->capacity = calloc(slots, sizeof(*simulation->capacity));
-    simulation->retired_in = calloc(slots, sizeof(*simulation->retired_in));
-    if (simulation->held && simulation->held_first && simulation->capacity && simulation->retired_in)
+    *simulation = (struct simulation){
+        .block_tokens = builder->block_tokens,
+        .blocks_per_group = builder->blocks_per_group,
+        .step = 1,
+        .blocks_max = pool_blocks,
+    };
+    simulation->held = calloc(builder->slots, sizeof(*simulation->held));
+    simulation->held_first = calloc(builder->slots, sizeof(*simulation->held_first));
+    simulation->capacity = calloc(builder->slots, sizeof(*simulation->capacity));
+    simulation->slots = calloc(builder->slots, sizeof(*simulation->slots));
+    simulation->tokens_first = calloc(builder->slots, sizeof(*simulation->tokens_first));
+    if (simulation->held && simulation->held_first && simulation->capacity && simulation->slots && simulation->tokens_first)
         return 0;
     simulation_close(simulation);
     return -ENOMEM;
@@ -139,13 +187,13 @@ static int simulation_open(struct simulation *simulation, uint32_t slots, uint32
 static int simulate_take(struct simulation *simulation, uint32_t slot, uint32_t count)
 {
     if (simulation->held[slot] == 0) {
-        if (simulation->retired_in[slot] == simulation->phase)
+        if (simulation->slots[slot].retired_in == simulation->phase)
             return -EINVAL; // the request before it may still be on its way home
         if (++simulation->live > simulation->live_max)
             simulation->live_max = simulation->live;
     }
     simulation->blocks += count;
-    simulation->phase_blocks += count;
+    simulation->work.blocks += count;
     if (simulation->blocks > simulation->blocks_max)
         return -EINVAL;
     if (simulation->blocks > simulation->blocks_peak)
@@ -158,32 +206,69 @@ static int simulate_take(struct simulation *simulation, uint32_t slot, uint32_t 
 
 static int simulate_retire(struct simulation *simulation, uint32_t slot)
 {
-    if (simulation->held[slot] == 0)
+    struct slot *request = &simulation->slots[slot];
+    if (simulation->held[slot] == 0 || request->extended_at == simulation->step)
         return -EINVAL;
     simulation->blocks -= simulation->held[slot];
+    simulation->tokens -= request->tokens;
     simulation->held[slot] = 0;
-    simulation->retired_in[slot] = simulation->phase;
+    *request = (struct slot){.retired_in = simulation->phase};
     simulation->live--;
-    simulation->phase_requests++;
+    simulation->work.requests++;
     return 0;
+}
+
+static int simulate_extend(struct simulation *simulation, uint32_t slot, uint32_t count)
+{
+    struct slot *request = &simulation->slots[slot];
+    uint64_t room = (uint64_t)simulation->held[slot] / simulation->blocks_per_group * simulation->block_tokens;
+    if (request->extended_at == simulation->step || request->tokens + count > room || request->tokens + count > UINT32_MAX)
+        return -EINVAL;
+    request->tokens += count;
+    request->extended_at = simulation->step;
+    simulation->work.tokens += count;
+    simulation->waiting++;
+    simulation->waiting_tokens += request->tokens;
+    simulation->tokens += count;
+    if (simulation->tokens > simulation->tokens_live_peak)
+        simulation->tokens_live_peak = simulation->tokens;
+    if (request->tokens > simulation->tokens_peak)
+        simulation->tokens_peak = request->tokens;
+    return 0;
+}
+
+static int simulate_step(struct simulation *simulation)
+{
+    if (simulation->waiting == 0)
+        return -EINVAL;
+    simulation->work.attended += simulation->waiting_tokens;
+    simulation->work.steps++;
+    simulation->waiting = simulation->waiting_tokens = 0;
+    simulation->step++;
+    return 0;
+}
+
+static int simulate_op(struct simulation *simulation, struct tb_op op)
+{
+    switch ((enum tb_op_kind)op.kind) {
+    case TB_OP_DRAIN: return 0;
+    case TB_OP_TAKE: return simulate_take(simulation, op.slot, op.count);
+    case TB_OP_RETIRE: return simulate_retire(simulation, op.slot);
+    case TB_OP_EXTEND: return simulate_extend(simulation, op.slot, op.count);
+    case TB_OP_STEP: return simulate_step(simulation);
+    }
+    return -EINVAL;
 }
 
 // One phase from its beginning to its end.
 static int simulate_span(struct simulation *simulation, const struct tb_op *ops, struct tb_span span)
 {
+    int error = 0;
     simulation->phase++;
-    simulation->phase_blocks = simulation->phase_requests = 0;
-    for (uint64_t i = span.begin; i < span.end; i++) {
-        int error = 0;
-
-        if (ops[i].kind == TB_OP_TAKE)
-            error = simulate_take(simulation, ops[i].slot, ops[i].count);
-        else if (ops[i].kind == TB_OP_RETIRE)
-            error = simulate_retire(simulation, ops[i].slot);
-        if (error)
-            return error;
-    }
-    return 0;
+    simulation->work = (struct work){0};
+    for (uint64_t i = span.begin; i < span.end && !error; i++)
+        error = simulate_op(simulation, ops[i]);
+    return error ? error : simulation->waiting ? -EINVAL : 0;
 }
 
 static struct tb_span builder_lap(const struct tb_builder *builder, uint64_t lap)
@@ -195,42 +280,57 @@ static struct tb_span builder_lap(const struct tb_builder *builder, uint64_t lap
     };
 }
 
-// All laps. Each must do the same work, not none, and leave everything as it was; otherwise they could not be repeated.
-static int simulate_laps(struct simulation *simulation, const struct tb_builder *builder, struct tb_schedule *found)
+// Does every slot have the blocks and tokens that it had after the prologue?
+static bool as_at_first(const struct simulation *simulation, uint32_t slots)
 {
-    size_t held_bytes = builder->slots * sizeof(*simulation->held);
-    memcpy(simulation->held_first, simulation->held, held_bytes);
+    for (uint32_t i = 0; i < slots; i++)
+        if (simulation->held[i] != simulation->held_first[i] || simulation->slots[i].tokens != simulation->tokens_first[i])
+            return false;
+    return true;
+}
+
+// All laps. Each must do the same work, not none, and leave everything as it was; otherwise they could not be repeated.
+static int simulate_laps(struct simulation *simulation, const struct tb_builder *builder, struct work *first)
+{
+    for (uint32_t i = 0; i < builder->slots; i++) {
+        simulation->held_first[i] = simulation->held[i];
+        simulation->tokens_first[i] = simulation->slots[i].tokens;
+    }
     for (uint64_t lap = 0; lap < builder->laps_count; lap++) {
         int error = simulate_span(simulation, builder->ops, builder_lap(builder, lap));
 
         if (error)
             return error;
-        if (lap == 0) {
-            found->blocks_per_lap = simulation->phase_blocks;
-            found->requests_per_lap = simulation->phase_requests;
-        }
-        if (simulation->phase_blocks != found->blocks_per_lap || simulation->phase_requests != found->requests_per_lap)
+        if (lap == 0)
+            *first = simulation->work;
+        if (memcmp(&simulation->work, first, sizeof *first) != 0)
             return -EINVAL;
     }
-    if (found->blocks_per_lap == 0 || memcmp(simulation->held, simulation->held_first, held_bytes) != 0)
-        return -EINVAL;
-    return 0;
+    return first->blocks && as_at_first(simulation, builder->slots) ? 0 : -EINVAL;
 }
 
 static int simulate(struct simulation *simulation, const struct tb_builder *builder, struct tb_schedule *found)
 {
+    struct work work = {0};
     found->prologue.end = builder->laps[0];
     found->epilogue.begin = builder_lap(builder, builder->laps_count - 1).end;
     found->epilogue.end = builder->ops_count;
     int error = simulate_span(simulation, builder->ops, found->prologue);
     if (!error)
-        error = simulate_laps(simulation, builder, found);
+        error = simulate_laps(simulation, builder, &work);
     if (!error)
         error = simulate_span(simulation, builder->ops, found->epilogue);
     if (!error && simulation->live != 0)
         error = -EINVAL;
+    found->blocks_per_lap = work.blocks;
+    found->requests_per_lap = work.requests;
+    found->tokens_per_lap = work.tokens;
+    found->steps_per_lap = work.steps;
+    found->attended_per_lap = work.attended;
     found->blocks_peak = (uint32_t)simulation->blocks_peak; // at most blocks_max, which has 32 bits
     found->live_max = simulation->live_max;
+    found->tokens_peak = (uint32_t)simulation->tokens_peak; // simulate_extend() refuses more than 32 bits
+    found->tokens_live_peak = simulation->tokens_live_peak;
     return error;
 }
 
@@ -269,13 +369,15 @@ int tb_builder_pack(struct tb_builder *builder, const char *name, uint32_t pool_
         .laps_count = builder->laps_count,
         .slots = builder->slots,
         .pool_blocks = pool_blocks,
+        .block_tokens = builder->block_tokens,
+        .blocks_per_group = builder->blocks_per_group,
     };
     struct simulation simulation;
     *out = NULL;
     if (builder->error || builder->laps_count == 0 || builder->slots == 0)
         return builder->error ? builder->error : -EINVAL;
     snprintf(found.name, sizeof(found.name), "%s", name);
-    int error = simulation_open(&simulation, builder->slots, pool_blocks);
+    int error = simulation_open(&simulation, builder, pool_blocks);
     if (error)
         return error;
     error = simulate(&simulation, builder, &found);

@@ -47,6 +47,7 @@ struct tb_replay_config {
     uint64_t tick_ns;           // virtual time of one decode step
     double speedup;             // arrivals come this many times faster; INFINITY: all wait at the start
     size_t requests;            // only the first `requests`; 0: all
+    uint32_t block_tokens, blocks_per_group; // of touch `decode`, as in tb_builder_decodes(); 0: another touch mode
 };
 
 // The defaults of `locus replay`, and of each trace that is a cell of an experiment: 16 tokens, 8192 blocks, 50 ms, the recorded
@@ -59,6 +60,11 @@ extern const struct tb_replay_config tb_replay_defaults;
 // leaves at the end of that tick: it retires, and its reservation is released. When no request is alive or waiting, the clock
 // jumps to the next arrival. In the stream each tick begins and ends with a drain; two drains with no take or retirement between
 // them become one, so an idle tick adds nothing to the stream.
+//
+// With `block_tokens` each tick that has live requests extends them all, a new one by its prompt as well, and ends its decoding with
+// a step. Who is admitted when is still decided by the blocks of tokens_per_block, so the same tokens are decoded whatever the
+// layout. Only what is taken is in its blocks. The pool has room for as many tokens as the model's; if larger blocks have a higher
+// peak, a quarter more than that.
 //
 // -ENOSPC: a request needs more blocks than the pool has (why names file and line); -EINVAL: the config is out of range.
 int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_config *config, struct tb_schedule **out,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "testbed/base/nearest.h"
+#include "testbed/workload/batch.h"
 
 extern const struct tb_workload *const __start_tb_workloads[];
 extern const struct tb_workload *const __stop_tb_workloads[];
@@ -27,6 +28,13 @@ const struct tb_workload *tb_workload_find(const char *name)
     return NULL;
 }
 
+bool tb_workload_known(const char *name)
+{
+    struct tb_batch batch;
+    struct tb_why why;
+    return tb_workload_find(name) || tb_batch_read(name, &batch, &why) == 0;
+}
+
 const char *tb_workload_meant(const char *name, char *out, size_t bytes)
 {
     struct tb_nearest nearest = {.word = name};
@@ -40,10 +48,11 @@ int tb_workload_schedule(const char *name, struct tb_schedule **out)
 {
     const struct tb_workload *workload = tb_workload_find(name);
     struct tb_builder *builder = NULL;
+    struct tb_why why;
     uint64_t ticks = 0;
     *out = NULL;
     if (!workload)
-        return -ENOENT;
+        return tb_batch_schedule(name, out, &why);
     int error = tb_builder_open(&builder);
     if (!error)
         error = workload->build(builder, &ticks);

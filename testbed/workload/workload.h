@@ -7,6 +7,8 @@
 #ifndef TB_WORKLOAD_H
 #define TB_WORKLOAD_H
 
+#include <stdbool.h>
+
 #include "testbed/workload/schedule.h"
 
 struct tb_workload {
@@ -25,7 +27,11 @@ const struct tb_workload *tb_workload_at(size_t i); // NULL after the last
 const struct tb_workload *tb_workload_find(const char *name);
 const char *tb_workload_meant(const char *name, char *out, size_t bytes); // ", did you mean 'NAME'?", or ""; `out`
 
-// Its schedule, malloc'd. 0, -ENOENT (no such workload), -ENOMEM, or -EINVAL (the stream is unsound: tb_builder_pack).
+// Is there such a workload: in the list, or a batch (batch.h)?
+bool tb_workload_known(const char *name);
+
+// Its schedule for a plain touch mode, malloc'd. 0, -ENOENT (no such workload), -ENOMEM, or -EINVAL (the stream is unsound:
+// tb_builder_pack; or a batch that tb_batch_read() refuses).
 int tb_workload_schedule(const char *name, struct tb_schedule **out);
 
 // --- what several workloads are made of ---

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attend, no-attend, no-append: the step as it is, and without one of its parts.
+// attend, no-attend, no-append: the step as it is, and without one of its parts. one-head-more: a fault, to see that it is noticed.
 
 #include "testbed/decode/acts/acts.h"
 
@@ -28,4 +28,19 @@ const struct tb_act tb_act_no_append = {
     .name = "no-append",
     .summary = "attends over whatever the blocks hold, and writes nothing",
     .read = attend,
+};
+
+// As a kernel would that goes one KV head too far: the first sequence's first block is read once more.
+static void attend_and_more(void *own, const struct tb_step_layer *layer)
+{
+    attend(own, layer);
+    tb_attend_head_again(layer->attention, layer->layer, &layer->sequences[0]);
+}
+
+const struct tb_act tb_act_one_head_more = {
+    .name = "one-head-more",
+    .summary = "a fault: attends, and reads a head of one block twice",
+    .appends = true,
+    .attends = true,
+    .read = attend_and_more,
 };

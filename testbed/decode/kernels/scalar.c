@@ -10,7 +10,7 @@ static float dot(const struct tb_cache *cache, const float *q, const char *k)
 {
     float sum = 0;
     for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
-        sum += q[dim] * tb_value_load(cache->value, k + dim * cache->k_value_bytes);
+        sum += q[dim] * tb_dtype_load(cache->dtype, k + dim * cache->k_value_bytes);
     return sum;
 }
 
@@ -40,7 +40,7 @@ static void tile(const struct tb_cache *cache, const struct tb_gather *gather, u
         float weight = expf(score[token] - max);
         gather->sum[query * TB_TILE_TOKENS + token] += weight;
         for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
-            acc[dim] += weight * tb_value_load(cache->value, v + token * cache->v_token_bytes + dim * tb_value_bytes(cache->value));
+            acc[dim] += weight * tb_dtype_load(cache->dtype, v + token * cache->v_token_bytes + dim * tb_dtype_bytes(cache->dtype));
     }
 }
 

@@ -10,7 +10,7 @@ static void place(struct tb_cache *cache)
 {
     size_t half_bytes = cache->block_tokens * cache->row_bytes; // a head's K
     cache->run_tokens = cache->block_tokens;
-    cache->k_token_bytes = tb_value_bytes(cache->value);
+    cache->k_token_bytes = tb_dtype_bytes(cache->dtype);
     cache->k_value_bytes = cache->block_tokens * cache->k_token_bytes;
     cache->v_token_bytes = cache->row_bytes;
     cache->head_bytes = half_bytes;

@@ -14,7 +14,7 @@ static inline void tb_layout_rows(struct tb_cache *cache, uint32_t run_tokens)
 {
     cache->run_tokens = run_tokens;
     cache->k_token_bytes = cache->v_token_bytes = cache->row_bytes;
-    cache->k_value_bytes = tb_value_bytes(cache->value);
+    cache->k_value_bytes = tb_dtype_bytes(cache->dtype);
     cache->v_bytes = run_tokens * cache->row_bytes;
     cache->run_bytes = 2 * cache->v_bytes;
     cache->head_bytes = cache->block_tokens / run_tokens * cache->run_bytes;

@@ -8,7 +8,7 @@
 static void place(struct tb_cache *cache)
 {
     cache->run_tokens = cache->block_tokens;
-    cache->k_value_bytes = tb_value_bytes(cache->value);
+    cache->k_value_bytes = tb_dtype_bytes(cache->dtype);
     cache->head_bytes = cache->row_bytes;
     cache->layer_bytes = cache->shape.kv_heads * cache->row_bytes;
     cache->v_bytes = cache->shape.layers * cache->layer_bytes;

@@ -33,32 +33,32 @@ static inline float world_number(uint32_t kind, uint32_t layer, uint32_t head, u
 static inline float world_k(const struct world *world, uint32_t layer, uint32_t head, uint32_t token, uint32_t dim)
 {
     char kept[4];
-    tb_value_store(world->cache.value, kept, world->spread * world_number(0, layer, head, world->equal ? 0 : token, dim));
-    return tb_value_load(world->cache.value, kept);
+    tb_dtype_store(world->cache.dtype, kept, world->spread * world_number(0, layer, head, world->equal ? 0 : token, dim));
+    return tb_dtype_load(world->cache.dtype, kept);
 }
 
 static inline float world_v(const struct world *world, uint32_t layer, uint32_t head, uint32_t token, uint32_t dim)
 {
     char kept[4];
-    tb_value_store(world->cache.value, kept, world_number(1, layer, head, token, dim));
-    return tb_value_load(world->cache.value, kept);
+    tb_dtype_store(world->cache.dtype, kept, world_number(1, layer, head, token, dim));
+    return tb_dtype_load(world->cache.dtype, kept);
 }
 
 static inline void world_append(struct world *world, uint32_t layer, uint32_t token)
 {
     const struct tb_cache *cache = &world->cache;
-    size_t bytes = tb_value_bytes(cache->value), head_dim = cache->shape.head_dim;
+    size_t bytes = tb_dtype_bytes(cache->dtype), head_dim = cache->shape.head_dim;
     char k[TB_SHAPE_HEADS_MAX * TB_SHAPE_DIM_MAX * 4], v[sizeof k];
     for (uint32_t head = 0; head < cache->shape.kv_heads; head++)
         for (uint32_t dim = 0; dim < head_dim; dim++) {
-            tb_value_store(cache->value, k + (head * head_dim + dim) * bytes, world_k(world, layer, head, token, dim));
-            tb_value_store(cache->value, v + (head * head_dim + dim) * bytes, world_v(world, layer, head, token, dim));
+            tb_dtype_store(cache->dtype, k + (head * head_dim + dim) * bytes, world_k(world, layer, head, token, dim));
+            tb_dtype_store(cache->dtype, v + (head * head_dim + dim) * bytes, world_v(world, layer, head, token, dim));
         }
     tb_cache_append(cache, world->blocks, layer, token, k, v);
 }
 
 // The blocks lie in memory in an order that has nothing to do with their positions, and what nobody wrote is NaN in every type.
-static inline void world_open(struct world *world, const char *shape, enum tb_value value, const char *layout,
+static inline void world_open(struct world *world, const char *shape, enum tb_dtype value, const char *layout,
                               uint32_t block_tokens, uint32_t tokens)
 {
     char why[160];

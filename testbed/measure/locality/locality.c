@@ -323,6 +323,18 @@ void tb_locality_note_write(struct tb_locality *locality, const void *address, s
     }
 }
 
+void tb_locality_note_bytes(struct tb_locality *locality, enum tb_locality_what what, const void *address, size_t bytes)
+{
+    uintptr_t at = (uintptr_t)address, end = at + bytes, next;
+    uint16_t from = here(locality);
+    for (; at < end; at = next) {
+        uintptr_t number = at >> locality->page_shift;
+        next = (number + 1) << locality->page_shift;
+        next = next < end ? next : end;
+        note(locality, number, (struct event){.what = what, .from = from, .kept = from, .count = next - at});
+    }
+}
+
 void tb_locality_note_alloc(struct tb_locality *locality, const void *address)
 {
     uint16_t from = here(locality);

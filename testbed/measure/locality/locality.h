@@ -49,6 +49,16 @@ struct tb_locality_config {
 int tb_locality_open(struct tb_locality **out, const struct tb_locality_config *config);
 void tb_locality_close(struct tb_locality *locality); // NULL is allowed
 
+enum tb_locality_what {
+    TB_LOCALITY_TOUCHES,
+    TB_LOCALITY_ALLOCATIONS,
+    TB_LOCALITY_FREES,              // from the freeing thread's node to the page's node
+    TB_LOCALITY_FREES_ABROAD,       // of these, kept on a node other than the page's
+    TB_LOCALITY_BYTES_WRITTEN,
+    TB_LOCALITY_BYTES_READ,
+    TB_LOCALITY_WHATS,
+};
+
 // Adds the pages of a range to the map, so that after the next refresh no note on them is pending. -ENOSPC: pages_max.
 int tb_locality_watch(struct tb_locality *locality, const void *base, size_t bytes);
 
@@ -67,6 +77,9 @@ int tb_locality_look(struct tb_locality *locality, size_t count, void *const add
 // Notes one tb_locality_touch() of the same range: as many touches, each on its line's page.
 void tb_locality_note_write(struct tb_locality *locality, const void *address, size_t bytes);
 
+// Notes bytes that the calling thread wrote or read (TB_LOCALITY_BYTES_*), each on its page.
+void tb_locality_note_bytes(struct tb_locality *locality, enum tb_locality_what what, const void *address, size_t bytes);
+
 // Notes that the calling thread allocated, or frees, the block at this address; its first page decides the block's node. A block
 // allocated on another node than its own has wandered: the drift curve. `kept_on` is the OS node whose free list gets the block:
 // the home to which it was pushed, TB_LOCALITY_HERE if the thread's own allocator keeps it, or TB_LOCALITY_UNKNOWN. If its page
@@ -81,14 +94,6 @@ int tb_locality_refresh(struct tb_locality *locality);
 // Adds the counts of `from` to `into`, point by point. -EINVAL: other nodes, or fewer points. Each instance counts its own pages:
 // a page that two threads use counts twice in pages and pages_moved.
 int tb_locality_add(struct tb_locality *into, const struct tb_locality *from);
-
-enum tb_locality_what {
-    TB_LOCALITY_TOUCHES,
-    TB_LOCALITY_ALLOCATIONS,
-    TB_LOCALITY_FREES,              // from the freeing thread's node to the page's node
-    TB_LOCALITY_FREES_ABROAD,       // of these, kept on a node other than the page's
-    TB_LOCALITY_WHATS,
-};
 
 struct tb_locality_sums {
     uint64_t local, remote, unknown;

@@ -44,6 +44,19 @@ void tb_books_written(struct tb_books *books, const struct locus_table *table, u
     }
 }
 
+void tb_books_taken(struct tb_books *books, const struct locus_table *table, uint32_t first)
+{
+    for (uint32_t i = first; i < table->count; i++)
+        tb_locality_note_alloc(books->locality, books->ops->address(books->context, table->blocks[i]));
+}
+
+void tb_books_bytes(struct tb_books *books, bool written, void *at, size_t bytes)
+{
+    int error = written ? tb_locality_look(books->locality, 1, &at, bytes) : 0;
+    books->error = books->error ? books->error : error;
+    tb_locality_note_bytes(books->locality, written ? TB_LOCALITY_BYTES_WRITTEN : TB_LOCALITY_BYTES_READ, at, bytes);
+}
+
 void tb_books_finishing(struct tb_books *books, uint32_t station, const struct locus_table *table)
 {
     void *addresses[BATCH];
@@ -88,6 +101,8 @@ int tb_books_sum(struct tb_books *const books[], uint32_t count, struct tb_nodes
         counts_add(locality, TB_LOCALITY_TOUCHES, out, &out->touches);
         counts_add(locality, TB_LOCALITY_ALLOCATIONS, out, &out->allocations);
         counts_add(locality, TB_LOCALITY_FREES, out, &out->frees);
+        counts_add(locality, TB_LOCALITY_BYTES_WRITTEN, out, &out->written);
+        counts_add(locality, TB_LOCALITY_BYTES_READ, out, &out->read);
         out->frees_abroad += abroad(locality);
         out->pages_moved += tb_locality_map(locality).pages_moved;
         if (points > TB_DRIFT_POINTS_MAX)

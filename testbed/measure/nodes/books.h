@@ -26,6 +26,10 @@ void tb_books_close(struct tb_books *books);
 // The thread has taken and written the table's blocks from `first` on.
 void tb_books_written(struct tb_books *books, const struct locus_table *table, uint32_t first);
 
+// Touch `decode`: it has taken blocks, and has written or read so many bytes of K and V. A page is located after it is written.
+void tb_books_taken(struct tb_books *books, const struct locus_table *table, uint32_t first);
+void tb_books_bytes(struct tb_books *books, bool written, void *at, size_t bytes);
+
 // The thread, a worker of `station`, is about to finish this table.
 void tb_books_finishing(struct tb_books *books, uint32_t station, const struct locus_table *table);
 

@@ -211,6 +211,8 @@ static void run_close(struct tb_nodes_run *run)
         free(station->tables);
         free(station->tables_memory);
         free(station->parcels);
+        tb_decode_close(&station->decode);
+        tb_team_close(station->team);
     }
     if (run->context)
         run->ops->close(run->context);
@@ -241,7 +243,7 @@ static int job_check(const struct tb_job *job, uint32_t workers)
         return -EINVAL;
     if (workers == 0 || workers > TB_WORKERS_MAX || job->cross_percent > 100)
         return -EINVAL;
-    return job->touch == TB_TOUCH_LINE || job->touch == TB_TOUCH_FULL ? 0 : -EINVAL;
+    return job->touch == TB_TOUCH_LINE || job->touch == TB_TOUCH_FULL || job->touch == TB_TOUCH_DECODE ? 0 : -EINVAL;
 }
 
 int tb_nodes_engine_run(struct tb_job *job, const struct tb_contender *contender, const struct tb_schedule *schedule)

@@ -155,7 +155,9 @@ static void audit_add(const struct tb_station *station, const struct tb_audit *a
     sample->pushed += row->pushed;
     sample->drained += row->drained;
     sample->touched_bytes += station->touched_bytes;
-    sample->touched_bytes_expected += station->taken * station->run->job->block_bytes;
+    sample->touched_bytes_expected += station->decode.step ? 0 : station->taken * station->run->job->block_bytes;
+    if (station->decode.step)
+        tb_decode_sum(&station->decode, station->run->schedule, station->laps, station->ended, &sample->decode);
     sample->nodes.pages_repaired += station->repaired;
     memcpy(sample->version, audit->version, sizeof sample->version);
 }
@@ -195,7 +197,8 @@ static bool home_whole(const struct tb_station *station, const struct tb_audit *
 static bool known(const struct tb_nodes_run *run, char *why, size_t why_bytes)
 {
     const struct tb_nodes_sample *nodes = &run->job->sample.nodes;
-    uint64_t unknown = nodes->touches.unknown + nodes->allocations.unknown + nodes->frees.unknown;
+    uint64_t unknown =
+        nodes->touches.unknown + nodes->allocations.unknown + nodes->frees.unknown + nodes->written.unknown + nodes->read.unknown;
     int error = 0;
     for (uint32_t s = 0; s < run->count; s++)
         error = error ? error : run->stations[s].books.error;
@@ -225,6 +228,8 @@ void tb_nodes_judge(struct tb_nodes_run *run)
     }
     good = good && strictly_placed(run, sample->nodes.before, "before", why, n) &&
            strictly_placed(run, sample->nodes.after, "after", why, n) && known(run, why, n) && undisturbed(run, why, n);
-    sample->valid = good;
+    if (good && run->job->touch == TB_TOUCH_DECODE)
+        tb_decode_judge(run->job, false, why, n);
+    sample->valid = good && why[0] == '\0';
     sample->ran = true;
 }

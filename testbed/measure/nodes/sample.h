@@ -44,6 +44,7 @@ struct tb_nodes_sample {
     uint32_t count;             // nodes; 0: not a run of many nodes
     struct tb_node_row node[TB_NODES_MAX];
     struct tb_node_counts touches, allocations, frees;
+    struct tb_node_counts written, read; // of touch `decode`: bytes of K and V
     bool abroad_known;          // false: a malloc, which does not say where it keeps freed blocks
     uint64_t frees_abroad;      // kept on a node other than the block's
     uint32_t points_count;

@@ -95,6 +95,32 @@ static int take_waiting(struct tb_station *self, struct locus_table *table, uint
     return error == -EAGAIN ? -ETIMEDOUT : error;
 }
 
+static void decode_take(struct tb_station *self, uint32_t slot, const struct locus_table *table, uint32_t first)
+{
+    struct tb_nodes_run *run = self->run;
+    for (uint32_t i = first; i < table->count; i++)
+        tb_step_take(self->decode.step, slot, run->ops->address(run->context, table->blocks[i]));
+    if (run->counting)
+        tb_books_taken(&self->books, table, first);
+}
+
+static void bytes_note(void *context, bool written, char *at, size_t bytes)
+{
+    struct tb_station *self = context;
+    tb_books_bytes(&self->books, written, at, bytes);
+}
+
+// What a model does with the blocks. In counted laps it is checked and watched.
+static void op_decode(struct tb_station *self, struct tb_op op)
+{
+    if (op.kind == TB_OP_EXTEND) {
+        tb_step_extend(self->decode.step, op.slot, op.count);
+        return;
+    }
+    tb_step_watch(self->decode.step, self->run->counting ? bytes_note : NULL, self);
+    tb_step_run(self->decode.step, self->run->counting);
+}
+
 static void op_take(struct tb_station *self, struct tb_op op)
 {
     struct tb_nodes_run *run = self->run;
@@ -107,6 +133,10 @@ static void op_take(struct tb_station *self, struct tb_op op)
     if (error)
         return;
     self->taken += op.count;
+    if (self->decode.step) {
+        decode_take(self, op.slot, table, first);
+        return;
+    }
     for (uint32_t i = first; i < table->count; i++)
         touch(self, run->ops->address(run->context, table->blocks[i]), op.slot, i);
     if (run->counting)
@@ -140,7 +170,9 @@ static void op_retire(struct tb_station *self, struct tb_op op)
 {
     struct tb_nodes_run *run = self->run;
     struct locus_table *table = self->tables[op.slot];
-    for (uint32_t i = 0; run->counting && i < table->count; i++)
+    if (self->decode.step)
+        tb_step_retire(self->decode.step, op.slot);
+    for (uint32_t i = 0; run->counting && !self->decode.step && i < table->count; i++)
         self->damaged += !intact(self, run->ops->address(run->context, table->blocks[i]), op.slot, i);
     int error = run->ops->retire(run->context, self->number, table);
     fail(self, "retire a request", error);
@@ -180,8 +212,10 @@ static void run_span(struct tb_station *self, const struct tb_span *span)
             op_drain(self);
         else if (op->kind == TB_OP_TAKE)
             op_take(self, *op);
-        else
+        else if (op->kind == TB_OP_RETIRE)
             op_retire(self, *op);
+        else if (self->decode.step)
+            op_decode(self, *op);
     }
 }
 
@@ -292,12 +326,15 @@ static void all_laps(struct tb_station *self)
     if (self->number == 0)
         run->counting = false;
     timed_laps(self, &at);
+    self->laps = at;
     if (run->job->fault == TB_FAULT_DROP_CHUNK) // its table is lost, but would be needed again
         return;
     metered_laps(self, &at);
     while (at % run->schedule->laps_count) // the epilogue expects the slots as after whole rotations
         lap(self, tb_schedule_lap(run->schedule, at++), 0);
     lap(self, &run->schedule->epilogue, 0);
+    self->laps = at;
+    self->ended = true;
 }
 
 // --- the thread ----------------------------------------------------------------------------------------------------------------
@@ -331,9 +368,14 @@ void *tb_station_main(void *argument)
 {
     struct tb_station *self = argument;
     struct tb_nodes_run *run = self->run;
+    char why[160];
     int error = self->cpu >= 0 ? locus_pin_cpu(self->cpu) : locus_pin_node(self->node);
     if (!error)
         error = tables_open(self);
+    if (!error && run->job->touch == TB_TOUCH_DECODE)
+        error = tb_team_open(&self->team, 1, NULL);
+    if (!error)
+        error = tb_decode_open(&self->decode, run->job, run->schedule, self->team, why, sizeof why);
     if (!error && run->ops->enter)
         error = run->ops->enter(run->context, self->number);
     fail(self, "begin", error);

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 
 #include "placement/blocks/mailbox.h"
-#include "testbed/measure/sample.h"
+#include "testbed/measure/decode.h"
 #include "testbed/measure/nodes/books.h"
 
 struct tb_station;
@@ -71,6 +71,10 @@ struct tb_station {
     struct locus_table **tables; // by slot
     char *tables_memory;
     struct tb_parcel *parcels;  // by slot
+    struct tb_team *team;       // of touch `decode`: this thread alone; else NULL
+    struct tb_decode decode;
+    uint64_t laps;              // executed
+    bool ended;                 // and the epilogue
     pthread_t thread;
     bool running;
     bool entered;               // may call the contender

@@ -27,7 +27,7 @@ static struct tb_schedule *replay(struct tb_trace_request *requests, size_t coun
     return schedule;
 }
 
-// The stream in letters: d, and t or r with slot and count.
+// The stream in letters: d, s, and t, e or r with slot and count.
 static void expect_stream(const struct tb_schedule *schedule, const char *expected)
 {
     char found[512] = "";
@@ -40,6 +40,10 @@ static void expect_stream(const struct tb_schedule *schedule, const char *expect
             snprintf(found + at, sizeof(found) - at, "d ");
         else if (ops[i].kind == TB_OP_RETIRE)
             snprintf(found + at, sizeof(found) - at, "r%u ", ops[i].slot);
+        else if (ops[i].kind == TB_OP_STEP)
+            snprintf(found + at, sizeof(found) - at, "s ");
+        else if (ops[i].kind == TB_OP_EXTEND)
+            snprintf(found + at, sizeof(found) - at, "e%u:%u ", ops[i].slot, ops[i].count);
         else
             snprintf(found + at, sizeof(found) - at, "t%u:%u ", ops[i].slot, ops[i].count);
     }
@@ -71,6 +75,44 @@ Test(replay, small_trace_goes_tick_by_tick)
     cr_expect_eq(schedule->slots, 4);
     cr_expect_eq(schedule->pool_blocks, 4);
     cr_expect_str_eq(schedule->name, "t.csv");
+    free(schedule);
+}
+
+// The same trace in blocks of 2 tokens, 3 for the same positions: who is admitted when is the same, and each token is appended.
+Test(replay, decode_extends_all_that_are_alive_in_every_tick)
+{
+    struct tb_trace_request requests[] = {{0, 5, 2, 2, 0, 0}, {0, 4, 5, 3, 0, 0}, {0, 1, 0, 4, 0, 0}, {0, 0, 1, 5, 0, 0}};
+    struct tb_replay_config config = small;
+    config.block_tokens = 2;
+    config.blocks_per_group = 3;
+    struct tb_schedule *schedule = replay(requests, 4, &config);
+
+    expect_stream(schedule, "d t0:9 e0:6 s d t0:3 e0:1 s r0 d t1:6 t2:3 t1:3 e1:5 e2:1 s r2 d e1:1 t3:3 e3:1 s r3 d "
+                            "t1:3 e1:1 s d e1:1 s d t1:3 e1:1 s r1 d ");
+    cr_expect_eq(schedule->ticks, 7);
+    cr_expect_eq(schedule->steps_per_lap, 7);
+    cr_expect_eq(schedule->decoded_tokens, 8);
+    cr_expect_eq(schedule->tokens_per_lap, 18); // 8 decoded, 10 of prompts
+    cr_expect_eq(schedule->attended_per_lap, 6 + 7 + (5 + 1) + (6 + 1) + 7 + 8 + 9);
+    cr_expect_eq(schedule->tokens_peak, 9);
+    cr_expect_eq(schedule->tokens_live_peak, 9);
+    cr_expect_eq(schedule->blocks_peak, 15);
+    cr_expect_eq(schedule->pool_blocks, 24); // 4 blocks of 4 tokens are 8 groups of 2
+    free(schedule);
+}
+
+// What is reserved is of the model's blocks, so larger ones may need more than its pool: then there is a quarter more than the peak.
+Test(replay, decode_has_the_pool_that_its_blocks_need)
+{
+    struct tb_trace_request requests[] = {{0, 3, 1, 2, 0, 0}, {0, 3, 1, 3, 0, 0}, {0, 3, 1, 4, 0, 0}, {0, 3, 1, 5, 0, 0}};
+    struct tb_replay_config config = small;
+    config.block_tokens = 16;
+    config.blocks_per_group = 2;
+    struct tb_schedule *schedule = replay(requests, 4, &config);
+
+    cr_expect_eq(schedule->live_max, 4);
+    cr_expect_eq(schedule->blocks_peak, 8);
+    cr_expect_eq(schedule->pool_blocks, 10);
     free(schedule);
 }
 
@@ -134,7 +176,7 @@ Test(replay, clock_jumps_when_nothing_is_alive_and_runs_when_something_is)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct tb_trace_request requests[3];
-        struct tb_replay_config config = {4, 100, SECOND, cases[i].speedup, 0};
+        struct tb_replay_config config = {4, 100, SECOND, cases[i].speedup, 0, 0, 0};
 
         for (uint32_t j = 0; j < 3; j++)
             requests[j] = (struct tb_trace_request){cases[i].arrivals[j], 4, cases[i].outputs[j], j + 2, 0, 0};
@@ -197,7 +239,7 @@ Test(replay, request_larger_than_the_pool_names_its_line)
 
 Test(replay, settings_out_of_range_are_explained)
 {
-    struct tb_replay_config bad[] = {small, small, small, small, small, small, small};
+    struct tb_replay_config bad[] = {small, small, small, small, small, small, small, small};
     struct tb_trace_request requests[] = {{0, 1, 1, 2, 0, 0}};
     struct tb_trace trace = {.path = "t.csv", .count = 1, .requests = requests};
 
@@ -208,6 +250,7 @@ Test(replay, settings_out_of_range_are_explained)
     bad[4].speedup = 0;
     bad[5].speedup = -1;
     bad[6].speedup = NAN;
+    bad[7].block_tokens = 16;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct tb_schedule *schedule = NULL;
         struct tb_why why;
@@ -236,7 +279,7 @@ static struct tb_trace *recorded(const char *name)
 Test(replay, azure_conv_equals_the_model_exactly)
 {
     struct tb_trace *trace = recorded("AzureLLMInferenceTrace_conv.csv");
-    struct tb_replay_config config = {16, 8192, 30000000, INFINITY, 6000};
+    struct tb_replay_config config = {16, 8192, 30000000, INFINITY, 6000, 0, 0};
     struct tb_schedule *schedule = replay(trace->requests, trace->count, &config);
 
     cr_expect_eq(schedule->ticks, 17038, "%llu ticks", (unsigned long long)schedule->ticks);
@@ -263,7 +306,7 @@ static void check_all_sizes(const char *name, double speedup)
     struct tb_trace *trace = recorded(name);
 
     for (uint32_t per_block = 8; per_block <= 128; per_block *= 2) {
-        struct tb_replay_config config = {per_block, 131072 / per_block, 30000000, speedup, 0};
+        struct tb_replay_config config = {per_block, 131072 / per_block, 30000000, speedup, 0, 0, 0};
         struct tb_schedule *schedule = replay(trace->requests, trace->count, &config);
         uint64_t blocks = 0, tokens = 0;
 

@@ -293,6 +293,109 @@ Test(schedule, builder_refuses_operations_that_do_not_fit)
     tb_builder_close(NULL);
 }
 
+// Small streams of touch `decode`, in blocks of 2 tokens, 3 for the same positions: t takes such a group into slot 0, T into slot 1;
+// digits extend slot 0 by so many tokens, a to e slot 1 by 1 to 5; s is a step; the rest is as in pack().
+static int pack_decode(const char *stream, struct tb_schedule **out)
+{
+    struct tb_builder *builder = NULL;
+    int error = tb_builder_open(&builder);
+    if (!error)
+        error = tb_builder_decodes(builder, 2, 3);
+    for (*out = NULL; !error && *stream; stream++) {
+        switch (*stream) {
+        case 't': error = tb_builder_add(builder, TB_OP_TAKE, 0, 3); break;
+        case 'T': error = tb_builder_add(builder, TB_OP_TAKE, 1, 3); break;
+        case 'r': error = tb_builder_add(builder, TB_OP_RETIRE, 0, 0); break;
+        case 'R': error = tb_builder_add(builder, TB_OP_RETIRE, 1, 0); break;
+        case 's': error = tb_builder_add(builder, TB_OP_STEP, 0, 0); break;
+        case '|': error = tb_builder_mark_lap(builder); break;
+        case ';': error = tb_builder_mark_epilogue(builder); break;
+        default:
+            error = *stream < 'a' ? tb_builder_add(builder, TB_OP_EXTEND, 0, (uint32_t)(*stream - '0'))
+                                  : tb_builder_add(builder, TB_OP_EXTEND, 1, (uint32_t)(*stream - 'a' + 1));
+        }
+    }
+    if (!error)
+        error = tb_builder_pack(builder, "tokens", 100, out);
+    tb_builder_close(builder);
+    return error;
+}
+
+Test(schedule, steps_append_and_attend_what_was_extended)
+{
+    struct tb_schedule *schedule = NULL;
+
+    // 0 begins with 3 tokens; 1 with 2 in the step in which 0 has a fourth; then 1 has a third.
+    cr_assert_eq(pack_decode("|tt3sTTb1sasrR;", &schedule), 0);
+    cr_expect_eq(schedule->block_tokens, 2);
+    cr_expect_eq(schedule->blocks_per_group, 3);
+    cr_expect_eq(schedule->steps_per_lap, 3);
+    cr_expect_eq(schedule->tokens_per_lap, 3 + (2 + 1) + 1);
+    cr_expect_eq(schedule->attended_per_lap, 3 + (2 + 4) + 3);
+    cr_expect_eq(schedule->tokens_peak, 4);
+    cr_expect_eq(schedule->tokens_live_peak, 7);
+    cr_expect_eq(schedule->blocks_peak, 12);
+    free(schedule);
+}
+
+Test(schedule, builder_refuses_unsound_tokens)
+{
+    static const struct {
+        const char *stream, *why;
+    } unsound[] = {
+        {"|t3sr;", "more tokens than blocks"},
+        {"|2tsr;", "tokens before blocks"},
+        {"|t1s2sr;", "more tokens than blocks, step by step"},
+        {"|t1ssr;", "a step without tokens"},
+        {"|tsr;", "the same, of a request without any"},
+        {"|t11sr;", "extended twice before a step"},
+        {"|t1rs;", "retired before the step"},
+        {"|t1;sr", "no step in the lap"},
+        {"t1|Tar;sR", "the same, of a prologue"},
+        {"|t2srT|t2sr;R", "laps differ in requests"},
+        {"|t2sr|t1sr;", "laps differ in tokens"},
+        {"|tT2sasrR|tT2asrR;", "laps differ in steps"},
+        {"|tt1s2sr|tt2s1sr;", "laps differ in positions that are read"},
+        {"t1s|Tas1sR;r", "the live request has more tokens than at first"},
+        {"|t0sr;", "extended by nothing"},
+    };
+
+    for (size_t i = 0; i < sizeof unsound / sizeof *unsound; i++) {
+        struct tb_schedule *schedule = NULL;
+
+        cr_expect_eq(pack_decode(unsound[i].stream, &schedule), -EINVAL, "%s: %s", unsound[i].stream, unsound[i].why);
+        cr_expect_null(schedule);
+        free(schedule);
+    }
+}
+
+// A request that follows another in its slot begins without tokens.
+Test(schedule, retirement_clears_tokens)
+{
+    struct tb_schedule *schedule = NULL;
+
+    cr_assert_eq(pack_decode("|t2sr|t2sr;", &schedule), 0);
+    cr_expect_eq(schedule->tokens_peak, 2);
+    cr_expect_eq(schedule->tokens_live_peak, 2);
+    free(schedule);
+}
+
+Test(schedule, tokens_are_for_decode_alone)
+{
+    struct tb_builder *builder = NULL;
+
+    cr_assert_eq(tb_builder_open(&builder), 0);
+    cr_expect_eq(tb_builder_add(builder, TB_OP_EXTEND, 0, 1), -EINVAL);
+    cr_expect_eq(tb_builder_add(builder, TB_OP_STEP, 0, 0), -EINVAL);
+    cr_expect_eq(tb_builder_decodes(builder, 16, 0), -EINVAL);
+    cr_expect_eq(tb_builder_decodes(builder, 0, 1), -EINVAL);
+    cr_expect_eq(tb_builder_decodes(builder, 16, 2), 0);
+    cr_expect_eq(tb_builder_add(builder, TB_OP_TAKE, 0, 3), -EINVAL, "a group and a half");
+    cr_expect_eq(tb_builder_add(builder, TB_OP_TAKE, 0, 4), 0);
+    cr_expect_eq(tb_builder_decodes(builder, 16, 2), -EINVAL, "too late");
+    tb_builder_close(builder);
+}
+
 // Without what was refused this stream would be sound, and do less than was meant.
 Test(schedule, builder_that_refused_an_operation_is_not_packed)
 {

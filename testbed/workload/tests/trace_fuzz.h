@@ -22,7 +22,7 @@ static inline void trace_fuzz_hold(int truth)
 // Small requests only: what a replay costs is proportional to the tokens, and one number of ten digits would be the whole run.
 static inline void trace_fuzz_replay(const struct tb_trace *trace)
 {
-    struct tb_replay_config config = {7, 600, 1000000, trace->count % 2 ? INFINITY : 3, 0};
+    struct tb_replay_config config = {7, 600, 1000000, trace->count % 2 ? INFINITY : 3, 0, 0, 0};
     struct tb_schedule *schedule = NULL;
     struct tb_why why;
     uint64_t blocks = 0;

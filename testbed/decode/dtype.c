@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// value: see value.h. By bits, because not every compiler here has a type of 16 bits on every machine.
+// dtype: see dtype.h. By bits, because not every compiler here has a type of 16 bits on every machine.
 
-#include "testbed/decode/value.h"
+#include "testbed/decode/dtype.h"
 
-static const char *const names[TB_VALUES_COUNT] = {"f32", "f16", "bf16"};
+static const char *const names[TB_DTYPES_COUNT] = {"f32", "f16", "bf16"};
 
-const char *tb_value_name(enum tb_value value)
+const char *tb_dtype_name(enum tb_dtype dtype)
 {
-    return names[value];
+    return names[dtype];
 }
 
-bool tb_value_parse(const char *text, enum tb_value *out)
+bool tb_dtype_parse(const char *text, enum tb_dtype *out)
 {
-    for (int i = 0; i < TB_VALUES_COUNT; i++)
+    for (int i = 0; i < TB_DTYPES_COUNT; i++)
         if (strcmp(text, names[i]) == 0) {
-            *out = (enum tb_value)i;
+            *out = (enum tb_dtype)i;
             return true;
         }
     return false;
@@ -54,23 +54,23 @@ static uint16_t half_store(float number)
     return (uint16_t)(sign | ((rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13));
 }
 
-float tb_value_load(enum tb_value value, const void *from)
+float tb_dtype_load(enum tb_dtype dtype, const void *from)
 {
     uint16_t word;
     float number;
-    if (value == TB_VALUE_F32) {
+    if (dtype == TB_DTYPE_F32) {
         memcpy(&number, from, sizeof number);
         return number;
     }
     memcpy(&word, from, sizeof word);
-    return value == TB_VALUE_F16 ? half_load(word) : float_of((uint32_t)word << 16);
+    return dtype == TB_DTYPE_F16 ? half_load(word) : float_of((uint32_t)word << 16);
 }
 
-void tb_value_store(enum tb_value value, void *to, float number)
+void tb_dtype_store(enum tb_dtype dtype, void *to, float number)
 {
     uint32_t bits = bits_of(number);
-    uint16_t word = value == TB_VALUE_F16 ? half_store(number) : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-    if (value == TB_VALUE_F32)
+    uint16_t word = dtype == TB_DTYPE_F16 ? half_store(number) : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    if (dtype == TB_DTYPE_F32)
         memcpy(to, &number, sizeof number);
     else
         memcpy(to, &word, sizeof word);
