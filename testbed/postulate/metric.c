@@ -17,6 +17,10 @@
     {                                                                                                                              \
         name, name, false, true, false, false, false, false, NULL, "ratio", what                                                   \
     }
+#define DECODE(name, what)                                                                                                         \
+    {                                                                                                                              \
+        name, "decode." name, false, true, false, false, false, false, NULL, "ratio", what                                         \
+    }
 #define HARDWARE(name, what)                                                                                                       \
     {                                                                                                                              \
         name, "counters." name ".value", false, false, true, true, false, false, name, "count", what " per lap"                    \
@@ -60,6 +64,8 @@ static const struct tb_metric metrics[] = {
     NODES("remote_touch_ratio", "touches of pages on another node than the CPU"),
     NODES("wandered_ratio", "blocks on another node than their scheduler"),
     NODES("abroad_free_ratio", "freed blocks kept on another node than their own"),
+    DECODE("remote_read_ratio", "bytes of K and V that were read on another node than the CPU"),
+    DECODE("remote_write_ratio", "bytes of K and V that were written on another node than the CPU"),
     HARDWARE("cycles", "cycles of all threads"),
     HARDWARE("instructions", "instructions of all threads"),
     HARDWARE("llc_misses", "misses of the last-level cache"),

@@ -27,8 +27,8 @@
 //
 // metric: time_ns, time_ns_mean, time_ns_p90, outstanding_ratio (high-water over theoretical peak), distinct_ratio, resident_ratio
 // (memory over that of this peak), waits (takes), wait_ns (one of these), take_ns_p50, _p99, _p999, _max (one take); of runs of
-// many nodes remote_touch_ratio, wandered_ratio, abroad_free_ratio (metric.h), of which max, min and median can be claimed,
-// because they may be 0. stat: hl_ratio(X/Y), median_ratio(X/Y): how many times as much of the metric X has as
+// many nodes remote_touch_ratio, wandered_ratio, abroad_free_ratio, remote_read_ratio, remote_write_ratio (metric.h), of which
+// max, min and median can be claimed, because they may be 0. stat: hl_ratio(X/Y), median_ratio(X/Y): how many times as much of the metric X has as
 // Y (of time_ns: how many times as long X takes); X may be *, every other ranked arm that is another contender than Y: a
 // conjunction. order(X<Y<Z): the arms with the least of the metric first, hl_ratio(Y/X) and hl_ratio(Z/Y), a conjunction, too; of
 // time_ns it is the predicted rank in its cells (where several cover one, the first of them); op > or >=, value 1 or more. max,

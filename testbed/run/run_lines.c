@@ -524,6 +524,34 @@ static json_t *take_json(const struct tb_sample *sample)
     return TB_JSON_OBJECT(members);
 }
 
+// Of which node's memory K and V were, in runs of many nodes.
+static json_t *bytes_json(const struct tb_nodes_sample *nodes, const struct tb_node_counts *counts)
+{
+    return nodes->count ? counts_json(nodes, counts) : json_null();
+}
+
+static json_t *decode_json(const struct tb_sample *sample)
+{
+    const struct tb_decode_sample *decode = &sample->decode;
+    struct split written = split_of(&sample->nodes, &sample->nodes.written), read = split_of(&sample->nodes, &sample->nodes.read);
+    const struct tb_json_member members[] = {
+        {"steps", tb_json_whole(decode->steps)},
+        {"appended_bytes", tb_json_whole(decode->appended_bytes)},
+        {"appended_bytes_expected", tb_json_whole(decode->appended_expected)},
+        {"attended_bytes", tb_json_whole(decode->attended_bytes)},
+        {"attended_bytes_expected", tb_json_whole(decode->attended_expected)},
+        {"checked", tb_json_whole(decode->checked)},
+        {"wrong", tb_json_whole(decode->wrong)},
+        {"threads", tb_json_whole(decode->threads)},
+        {"kernel", tb_json_clean(decode->kernel)},
+        {"written", bytes_json(&sample->nodes, &sample->nodes.written)},
+        {"read", bytes_json(&sample->nodes, &sample->nodes.read)},
+        {"remote_write_ratio", share(written.remote, written)},
+        {"remote_read_ratio", share(read.remote, read)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
 json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t cell, uint32_t arm, uint32_t round,
                        uint32_t position)
 {
@@ -569,6 +597,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"counters", counters_json(rounds->counters, s)},
         {"emulated", count_json(rounds, cell, arm, round)},
         {"serving", tb_touch_serves(touch) && s->valid ? served_json(s, touch) : json_null()},
+        {"decode", touch == TB_TOUCH_DECODE && s->ran ? decode_json(s) : json_null()},
     };
     json_t *line = TB_JSON_OBJECT(members);
     if (line && tb_line_nodes(line, &s->nodes) == 0)

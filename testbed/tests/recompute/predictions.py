@@ -9,9 +9,10 @@ TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", "take_ns_p50", "ta
          "call_ns")
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
 SOFTWARE = ("page_faults", "cpu_migrations", "context_switches")
+DECODE = ("remote_read_ratio", "remote_write_ratio")
 PEAKS = {"outstanding_ratio": "outstanding_high", "distinct_ratio": "distinct", "resident_ratio": "resident_blocks"}
 EMULATED = {"instructions_per_block": "instructions", "locked_per_block": "locked", "failed_per_block": "failed"}
-PLAIN = ("waits", "failed_per_block", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio",
+PLAIN = ("waits", "failed_per_block", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio", *DECODE,
          *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
 ESTIMATES = ("failed_per_block", "resident_ratio", *TIMES, *HARDWARE)
 Part = collections.namedtuple("Part", "cell over under figure verdict refuted slack more")
@@ -65,6 +66,8 @@ def value_of(metric, sample, cell):
     if metric in EMULATED:
         value = (sample.get("emulated") or {}).get(EMULATED[metric])
         return None if value is None else value / (cell["laps_metered"] * cell["blocks_per_lap"])
+    if metric in DECODE:
+        return (sample.get("decode") or {}).get(metric)
     if metric.startswith("take_ns_"):
         return (sample.get("take") or {}).get(metric[len("take_ns_"):] + "_ns")
     if metric in HARDWARE + SOFTWARE:

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// decode: every contender carries a model's steps, and the results are those of contiguous memory; acts do what they say, and what
+// is wrong with the memory or the reading is noticed.
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/measure/driver.h"
+#include "testbed/workload/batch.h"
+
+#define SHAPE "2x4x2x64"
+
+static struct tb_schedule *schedule_of(uint32_t blocks_per_group)
+{
+    struct tb_schedule *schedule = NULL;
+    struct tb_why why;
+    cr_assert_eq(tb_decode_schedule("batch-3x40x16", 16, blocks_per_group, &schedule, &why), 0);
+    return schedule;
+}
+
+static const struct tb_sample *run(struct tb_job *job, const struct tb_contender *contender, const char *layout, const char *act,
+                                   uint32_t threads, const struct tb_schedule *schedule)
+{
+    *job = (struct tb_job){
+        .touch = TB_TOUCH_DECODE,
+        .dispatch = TB_DISPATCH_SPIN,
+        .workers = 1,
+        .laps = 3,
+        .laps_warmup = 1,
+        .decode = {.shape = SHAPE, .threads = threads},
+        .block_bytes = 16 * 512 * (strcmp(layout, "runs") ? 2 : 1), // 512 bytes a token and layer
+    };
+    strcpy(job->decode.layout, layout);
+    tb_decode_settings_fill(&job->decode);
+    snprintf(job->act, sizeof job->act, "%s", act);
+    cr_assert_eq(tb_engine_run(job, contender, schedule), 0, "%s", contender->name);
+    return &job->sample;
+}
+
+Test(decode, every_contender_carries_the_steps_of_a_model, .timeout = 120)
+{
+    struct tb_schedule *schedule = schedule_of(2), *all = schedule_of(1);
+    struct tb_job *job = malloc(sizeof *job);
+    uint32_t tried = 0;
+    for (const struct tb_contender *const *entry = __start_tb_contenders; entry < __stop_tb_contenders; entry++) {
+        if (!(*entry)->driver)
+            continue;
+        for (uint32_t threads = 1; threads <= 2; threads++) {
+            const struct tb_sample *sample =
+                run(job, *entry, threads == 1 ? "runs" : "tokens", "", threads, threads == 1 ? schedule : all);
+            if (strstr(sample->invalid, "huge pages"))
+                continue; // this host has none to spare
+            cr_expect(sample->valid, "%s: %s", (*entry)->name, sample->invalid);
+            cr_expect_gt(sample->decode.checked, 10);
+            cr_expect_eq(sample->decode.wrong != 0, (*entry)->harness, "%s", (*entry)->name);
+            cr_expect_eq(sample->decode.attended_bytes, sample->decode.attended_expected);
+            cr_expect_gt(sample->decode.attended_bytes, sample->decode.appended_bytes);
+            cr_expect_eq(sample->decode.threads, threads);
+            tried++;
+        }
+    }
+    cr_expect_gt(tried, 40, "only %u were tried", tried);
+    free(job);
+    free(schedule);
+    free(all);
+}
+
+Test(decode, acts_are_valid_and_a_kernel_that_reads_too_much_is_not, .timeout = 120)
+{
+    struct tb_schedule *schedule = schedule_of(2);
+    struct tb_job *job = malloc(sizeof *job);
+    for (size_t i = 0; tb_act_at(i); i++) {
+        const char *act = tb_act_at(i)->name;
+        const struct tb_sample *sample = run(job, tb_contender_find("locus"), "runs", act, 1, schedule);
+        cr_expect_eq(sample->valid, strcmp(act, "one-head-more") != 0, "%s: %s", act, sample->invalid);
+    }
+    free(job);
+    free(schedule);
+}
+
+static struct tb_ops lying;
+
+// The second block of a pool is said to be where the first one is.
+static void *address_lie(void *context, locus_block block)
+{
+    char *address = tb_contender_find("locus")->driver->ops->address(context, block);
+    return locus_block_index(block) == 1 ? address - 16 * 512 : address;
+}
+
+static void lying_decode(struct tb_engine *engine, void *context, const struct tb_span *span)
+{
+    tb_run_span(engine, &lying, context, span, TB_LAP_DECODE);
+}
+
+Test(decode, a_handle_that_lies_is_noticed, .timeout = 120)
+{
+    const struct tb_contender *locus = tb_contender_find("locus");
+    struct tb_driver driver = *locus->driver;
+    struct tb_contender liar = *locus;
+    struct tb_schedule *schedule = schedule_of(2);
+    struct tb_job *job = malloc(sizeof *job);
+    lying = *driver.ops;
+    lying.address = address_lie;
+    driver.ops = &lying;
+    driver.decode = lying_decode;
+    liar.driver = &driver;
+    const struct tb_sample *sample = run(job, &liar, "runs", "", 1, schedule);
+    cr_expect_not(sample->valid);
+    cr_expect_gt(sample->decode.wrong, 0);
+    free(job);
+    free(schedule);
+}
