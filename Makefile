@@ -235,11 +235,11 @@ $(sharing_bench): $(sharing_bench_own) $(testbed/strategies_all)
 	    $(if $(filter urcu/%,$(optional)),-lurcu-qsbr -lurcu-cds)
 
 # The witness that QEMU loads (testbed/guest/plugin). It needs no QEMU header. v1 is for QEMU 7.2.
-plugins := $(addprefix $(B)/testbed/guest/plugin/,stores.so stores-v1.so)
-$(plugins): testbed/guest/plugin/stores.c Makefile
+plugins := $(addprefix $(B)/testbed/guest/plugin/,accesses.so accesses-v1.so)
+$(plugins): testbed/guest/plugin/accesses.c testbed/counters/mark.h testbed/counters/window.h Makefile
 	@mkdir -p $(@D)
 	$(call quiet,LD)$(CC) $(CPPFLAGS) $(filter-out -fsanitize%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -o $@ $<
-$(B)/testbed/guest/plugin/stores-v1.so: override CPPFLAGS += -DSTORES_PLUGIN_VERSION=1
+$(B)/testbed/guest/plugin/accesses-v1.so: override CPPFLAGS += -DACCESSES_PLUGIN_VERSION=1
 # The one that counts what locus-lap executes, beside which it lies (testbed/guest/counted.sh).
 $(B)/locus-counts.so: testbed/guest/plugin/counts.c testbed/counters/mark.h Makefile
 	@mkdir -p $(@D)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mark: two instructions that do nothing, between which a plugin of an emulator counts (testbed/guest/plugin/counts.c).
+// mark: two instructions that do nothing, between which a plugin of an emulator counts: instructions
+// (testbed/guest/plugin/counts.c), or accesses to memory that the program names (window.h).
 //
 // Both are a 7-byte NOP, `nopl DISPLACEMENT(%rax)`, which the processor ignores whatever is in rax; the displacement says which of
 // the two it is. No compiler emits these displacements. On other architectures the marks are empty, and nothing is counted.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # boot.sh [--machine NAME] [--timeout SECONDS] [--with FILE|FOLDER]... [--balancing] [--keep] [--qemu WORDS]
-#         [--stores FOLDER,window=LO-HI,section=BYTES,out=FILE] -- PROGRAM [ARGUMENT...]
+#         [--accesses FOLDER,out=FILE[,window=LO-HI[,section=BYTES]]] -- PROGRAM [ARGUMENT...]
 #
 # Boots an emulated machine (machines.sh), runs PROGRAM there, prints its output and exits with its status. `locus guest` is this
 # script with a help text. In the guest, LOCUS_GUEST is the machine's name, the host's name is guest-NAME, and the working
@@ -19,7 +19,8 @@
 #   --balancing  boots with automatic NUMA balancing, which is otherwise off because it moves the pages that a run counts.
 #   --keep       keeps everything else (console, dmesg, vmstat, the tar) in build/guest/NAME/.
 #   --qemu       adds words to QEMU's command line (a disk).
-#   --stores     counts stores in a window of addresses by pairs of nodes, in FILE (plugin/stores.c, built in FOLDER).
+#   --accesses   counts loads and stores by pairs of nodes, in FILE: in the windows of addresses that the program names
+#                (testbed/counters/window.h), and in those given here (plugin/accesses.c, built in FOLDER).
 #
 # A failing program is not a failing machine. PROGRAM's time-out runs inside the guest and ends it with status 124. The machine's
 # own time-out runs outside; a machine without a result (QEMU exits with 0 after a panic) is started once more, unless part of its
@@ -36,7 +37,7 @@ die() { # status, message
     exit "$1"
 }
 
-machine=n2 limit=600 keep='' with='' more='' stores='' boot_seconds=60 balancing=disable
+machine=n2 limit=600 keep='' with='' more='' accesses='' boot_seconds=60 balancing=disable
 newline='
 '
 while [ $# -gt 0 ]; do
@@ -45,7 +46,7 @@ while [ $# -gt 0 ]; do
     --timeout) limit=${2-}; shift 2 ;;
     --with) with=$with${2-}$newline; shift 2 ;;
     --qemu) more=${2-}; shift 2 ;;
-    --stores) stores=${2-}; shift 2 ;;
+    --accesses) accesses=${2-}; shift 2 ;;
     --keep) keep=yes; shift ;;
     --balancing) balancing=enable; shift ;;
     --) shift; break ;;
@@ -135,11 +136,11 @@ for part in qemu vmlinux busybox; do
 done
 version=$("$parts/qemu" --version 2>/dev/null) || die 77 "$parts/qemu does not start: run '$fetch --again$into', $why"
 
-if [ -n "$stores" ]; then
-    plugin=${stores%%,*}/stores.so
-    case $version in *' version '[5-8].*) plugin=${stores%%,*}/stores-v1.so ;; esac # the fallback pair's
-    [ -e "$plugin" ] || die 2 "--stores: there is no $plugin: make tests"
-    more="$more -plugin $plugin,${stores#*,},cpus=$cpu_nodes,memory=$node_bytes"
+if [ -n "$accesses" ]; then
+    plugin=${accesses%%,*}/accesses.so
+    case $version in *' version '[5-8].*) plugin=${accesses%%,*}/accesses-v1.so ;; esac # the fallback pair's
+    [ -e "$plugin" ] || die 2 "--accesses: there is no $plugin: make tests"
+    more="$more -plugin $plugin,${accesses#*,},cpus=$cpu_nodes,memory=$node_bytes"
 fi
 
 # Two machines of the same name would write the same ledger.

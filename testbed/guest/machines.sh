@@ -10,8 +10,8 @@
 #
 # The result is in $qemu (QEMU's arguments), $append (the kernel's), $memory_bytes (without plugged modules), $files_of (the
 # folder below build/ with QEMU and the kernel) and $sysroot (the folder with a program's libraries, "" for this machine's own).
-# For the witness of stores (plugin/stores.c), $cpu_nodes and $node_bytes have a number for each CPU and each node, separated by
-# colons.
+# For the witness of reads and writes (plugin/accesses.c), $cpu_nodes and $node_bytes have a number for each CPU and each node,
+# separated by colons.
 
 machines='n1 n2 n4 cxl odd hot arm'
 

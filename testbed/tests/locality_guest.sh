@@ -13,9 +13,10 @@ cd "$(dirname "$0")/../.." || exit 1
 needs_guest two_witnesses
 
 machine() {
-    sh testbed/guest/boot.sh --machine "$1" --stores "$BUILD/testbed/guest/plugin,$window,out=$scratch/$1.stores" -- \
+    sh testbed/guest/boot.sh --machine "$1" --accesses "$BUILD/testbed/guest/plugin,$window,out=$scratch/$1.accesses" -- \
         "$BUILD/testbed/measure/tests/locality_scenario" >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
+    awk '$6 > 0 { print $1, $2, $3, $6 }' "$scratch/$1.accesses" >"$scratch/$1.stores"
 }
 
 window=window=200000000000-200001000000,section=2097152 # as in locality_scenario.c, with room for all its sections

@@ -93,7 +93,7 @@ boot() { # name, machine, seconds, options of boot.sh
 {
     boot n2 n2 300 --with "$scenario"
     boot stores n2 300 --with "$scenario" --with "$window" \
-        --stores "$build/testbed/guest/plugin,window=200000000000-200200000000,section=$section_bytes,out=$scratch/matrix"
+        --accesses "$build/testbed/guest/plugin,window=200000000000-200200000000,section=$section_bytes,out=$scratch/accesses"
     boot mallocs n2 300 --with "$scenario"
 } &
 boot n4 n4 300 --with "$scenario"
@@ -130,6 +130,7 @@ done
 
 # --- the two witnesses ---------------------------------------------------------------------------------------------------------
 
+awk '$6 > 0 { print $1, $2, $3, $6 }' "$scratch/accesses" >"$scratch/matrix"
 bad=$(awk '/^case/ && $3 != ($4 ~ /misplace/)' "$scratch/stores" | few)
 holds "stores: all cases are valid but the misplaced, which are not" "$(remark stores) $bad" \
     test "$(cat "$scratch/stores.status")$bad$(grep -c ^case "$scratch/stores")" = 018

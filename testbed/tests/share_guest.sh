@@ -20,11 +20,12 @@ LD_PRELOAD=\$PWD/$build/testbed/measure/tests/window_inject.so LOCUS_WINDOW=2000
 $build/testbed/contenders/tests/share_scenario copies
 END
 window=window=200000000000-200000400000,section=2097152
-sh testbed/guest/boot.sh --machine n2 --stores "$BUILD/testbed/guest/plugin,$window,out=$scratch/stores" \
+sh testbed/guest/boot.sh --machine n2 --accesses "$BUILD/testbed/guest/plugin,$window,out=$scratch/accesses" \
     --with "$BUILD/testbed/contenders/tests/share_scenario" --with "$BUILD/testbed/measure/tests/window_inject.so" \
     --timeout 120 -- \
     "$scratch/run.sh" >"$scratch/out" 2>"$scratch/err"
 status=$?
+awk '$6 > 0 { print $1, $2, $3, $6 }' "$scratch/accesses" >"$scratch/stores"
 
 title="the requests of two nodes share a prefix and everything comes home"
 if [ $status -eq 0 ]; then pass "$title"; else fail "$title" "exit $status: $(tail -n 3 "$scratch/err" | tr '\n' ';')"; fi

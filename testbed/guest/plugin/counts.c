@@ -23,7 +23,7 @@
 // Threads: each virtual CPU, which is a thread of the program, calls from that thread. The thread at a mark adds up all rows; other
 // threads' rows are then exact if these threads wait, as workers do between laps but for the instructions of their waiting.
 //
-// The interface of QEMU 7.2, version 1, declared here as in stores.c. Later versions kept what is used here; Debian links the
+// The interface of QEMU 7.2, version 1, declared here as in accesses.c. Later versions kept what is used here; Debian links the
 // user-mode emulator of its later releases statically, without plugins.
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locality_scenario: a program whose stores are known in advance, for two witnesses. Its own accounting prints one matrix, the
-// QEMU plugin (testbed/guest/plugin/stores.c) writes another; locality_guest.sh compares them.
+// QEMU plugin (testbed/guest/plugin/accesses.c) writes another; locality_guest.sh compares them.
 //
 // The window is mapped where the plugin looks, in sections of 2 MiB, and nothing else lies there:
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// window_inject: a library to preload. It puts only the pools' blocks where the witness looks (testbed/guest/plugin/stores.c),
+// window_inject: a library to preload. It puts only the pools' blocks where the witness looks (testbed/guest/plugin/accesses.c),
 // one pool after the other from the address in LOCUS_WINDOW (hexadecimal).
 //
 // Which mapping is a pool's? A region reserves its span as PROT_NONE, private and anonymous, at an address of the kernel's
