@@ -298,7 +298,7 @@ bench-sharing: $(sharing_bench) ## fork, copy-on-write and look-ups, against mem
 	@$(sharing_bench)
 
 peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not installed (20 MB)
-	@sh testbed/measure/peers.sh
+	@sh testbed/measure/peers/peers.sh
 
 figures: all ## write every figure that has an address into the READMEs, from the sealed logs
 	@LOCUS=$(B)/locus perl testbed/report/figures.pl

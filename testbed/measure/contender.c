@@ -14,7 +14,7 @@
 
 #include "testbed/base/nearest.h"
 #include "testbed/decode/act.h"
-#include "testbed/measure/peer.h"
+#include "testbed/measure/peers/peer.h"
 #include "testbed/serving/keep.h"
 
 // The name of the multiarch folder in Debian and its derivatives.

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "testbed/measure/contender.h"
-#include "testbed/measure/peer.h"
+#include "testbed/measure/peers/peer.h"
 
 enum { INDENT = 25, COLUMNS = 78, LISTED_MAX = 256 };
 

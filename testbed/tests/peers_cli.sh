@@ -77,10 +77,10 @@ library "$scratch/libc/libc.so.6" -nostdlib -Wl,-soname,libc.so.6 -Wl,--version-
     library "$peers/jemalloc-9.1.so" -nostdlib "$scratch/use.c" "$scratch/libc/libc.so.6" &&
     library "$peers/tcmalloc-9.2.so" "$scratch/use.c" && cp "$fake" "$peers/mimalloc-9.8.7.refused" && echo >"$peers/VERSIONS" ||
     { fail libraries "$(head -n 1 "$scratch/cc")"; exit 1; }
-tried() { sh "$REPO/testbed/measure/peers.sh" "$peers" >"$out" 2>"$err"; }
+tried() { sh "$REPO/testbed/measure/peers/peers.sh" "$peers" >"$out" 2>"$err"; }
 check what-was-fetched-is-tried tried
 mkdir "$scratch/mine" && echo mine >"$scratch/mine/file"
-sh "$REPO/testbed/measure/peers.sh" "$scratch/mine" >"$out" 2>"$err"
+sh "$REPO/testbed/measure/peers/peers.sh" "$scratch/mine" >"$out" 2>"$err"
 holds a-folder-of-something-else-is-refused "exit $?: $(cat "$err")" \
     eval "grep -q 'has other contents' '$err' && [ -s '$scratch/mine/file' ]"
 tried # what was said is looked at next
@@ -99,7 +99,7 @@ check where-none-loads-it-says-so none
 unread() { # without a mirror that has anything
     mkdir -p "$scratch/none/parts" && : >"$scratch/none/list" && printf '%s\n' "Dir::Etc::sourcelist \"$scratch/none/list\";" \
         "Dir::Etc::sourceparts \"$scratch/none/parts\";" >"$scratch/none/apt.conf"
-    env APT_CONFIG="$scratch/none/apt.conf" sh "$REPO/testbed/measure/peers.sh" "$scratch/none/peers" >"$out" 2>"$err"
+    env APT_CONFIG="$scratch/none/apt.conf" sh "$REPO/testbed/measure/peers/peers.sh" "$scratch/none/peers" >"$out" 2>"$err"
     [ $? -eq 77 ] && [ "$(grep -c '^locus: peers: ' "$err")" = 1 ] && [ ! -e "$scratch/none/peers" ]
 }
 check without-a-mirror-one-line-says-why unread
@@ -108,7 +108,7 @@ check without-a-mirror-one-line-says-why unread
 
 unset LOCUS_PEERS
 cd "$REPO" || exit 1
-if ! sh testbed/measure/peers.sh >"$scratch/tried" 2>"$err"; then
+if ! sh testbed/measure/peers/peers.sh >"$scratch/tried" 2>"$err"; then
     skip peers "$(tail -n 1 "$err" | sed 's/^locus: peers: //')"
     done_testing
     exit

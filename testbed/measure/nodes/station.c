@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "placement/base/cpu_relax.h"
+#include "testbed/counters/window.h"
 #include "testbed/measure/engine.h"
 #include "testbed/stats/stats.h"
 #include "topo/pin.h"
@@ -313,18 +314,38 @@ static void metered_laps(struct tb_station *self, uint64_t *at)
         job->sample.metered_lap_ns = tb_median(ns, job->laps_metered);
 }
 
+// Station 0 tells the plugin while the others wait at the next gate: it has one place for what it is told.
+static void count_begin(struct tb_nodes_run *run)
+{
+    for (uint32_t s = 0; s < run->count; s++) {
+        const struct locus_region *region = run->ops->region ? run->ops->region(run->context, s) : NULL;
+        if (region)
+            tb_window_open(run->job->window + s, locus_region_base(region), locus_region_bytes(region));
+    }
+    run->counting = true;
+    tb_mark_begin();
+}
+
+static void count_end(struct tb_nodes_run *run)
+{
+    tb_mark_end();
+    run->counting = false;
+    for (uint32_t s = 0; s < run->count; s++)
+        tb_window_close(run->job->window + s);
+}
+
 static void all_laps(struct tb_station *self)
 {
     struct tb_nodes_run *run = self->run;
     uint64_t at = 0;
     lap(self, &run->schedule->prologue, 0);
     if (self->number == 0)
-        run->counting = true;
+        count_begin(run);
     for (uint32_t i = 0; i < run->job->laps_counted; i++)
         lap(self, tb_schedule_lap(run->schedule, at++), 0);
     tb_books_step(&self->books);
     if (self->number == 0)
-        run->counting = false;
+        count_end(run);
     timed_laps(self, &at);
     self->laps = at;
     if (run->job->fault == TB_FAULT_DROP_CHUNK) // its table is lost, but would be needed again

@@ -50,7 +50,7 @@ fetch() {
     work_open all
     apt_open "$(dpkg --print-architecture)"
     later=${releases#*"$codename"}
-    [ -n "$later" ] && [ "$later" != "$releases" ] || cannot "measure/peers.sh knows no release of Debian after $codename: add it"
+    [ -n "$later" ] && [ "$later" != "$releases" ] || cannot "peers/peers.sh knows no release of Debian after $codename: add it"
     for release in $later; do
         if ! sources "$release"; then
             why="apt cannot read $release ($(grep -m 1 '^[WE]: ' "$log"))"

@@ -2,7 +2,7 @@
 //
 // peer: see peer.h. The folder is read on each call, so a peer exists as soon as its file does.
 
-#include "testbed/measure/peer.h"
+#include "testbed/measure/peers/peer.h"
 
 #include <dirent.h>
 #include <errno.h>
