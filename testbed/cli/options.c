@@ -20,25 +20,30 @@
 #include "testbed/doc/emit.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/judge/loaded.h"
+#include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
+#include "testbed/measure/decoding/decoding.h"
 #include "testbed/measure/sample.h"
 #include "testbed/report/advise/advise.h"
 #include "testbed/report/board/board.h"
 #include "testbed/report/serve/keep.h"
 #include "testbed/report/serve/serve.h"
 #include "testbed/run/measured.h"
+#include "testbed/workload/known_trace.h"
 #include "topo/pin.h"
 
 static const struct argp_option option_table[] = {
     {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Which to run, comma-separated. NAME@FAULT puts a fault in on purpose (below)", 1},
     {"touch", TB_KEY_TOUCH, "MODE", 0,
-     "none, byte (one per block), full (every byte), or all: what is written into each block (full)", 1},
+     "none, byte (one per block), full (every byte), or all: what is written into each block (full); or decode, or "
+     "decode/SETTING...: tokens, with attention over them",
+     1},
     {"dispatch", TB_KEY_DISPATCH, "HOW", 0,
      "inline, spin or futex: how a finished request reaches a worker (spin; inline on one CPU)", 1},
     {"workers", TB_KEY_WORKERS, "N", 0, "Workers that send blocks home, 1 to 64 (1)", 1},
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: every contender once each, in random order, in a fresh process (20)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
-    {"laps", TB_KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay: 1)", 2},
+    {"laps", TB_KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay, decode: 1)", 2},
     {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (4KiB)", 2},
     {"summary", TB_KEY_SUMMARY, "FILE", 0, "Write the answer in plain words to FILE as well", 3},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
@@ -59,15 +64,32 @@ static error_t parse_arms(struct argp_state *state, struct tb_options *options, 
     return options->arms_count ? 0 : tb_cli_bad(state, "--contenders: the list is empty");
 }
 
+// As a cell has it behind its workload.
+static error_t parse_decode(struct argp_state *state, struct tb_options *options, const char *argument)
+{
+    char text[96], workload[TB_WORKLOAD_NAME], why[640];
+    struct tb_cell cell;
+    if (options->decode)
+        return tb_cli_bad(state, "--touch: '%s' is one decode too many: whole cells may have more", argument);
+    if (snprintf(text, sizeof text, "WORKLOAD/%s", argument) < (int)sizeof text && tb_cell_parse(text, workload, &cell) == 0) {
+        options->decode = argument;
+        return 0;
+    }
+    tb_cell_why(text, why, sizeof why);
+    return tb_cli_bad(state, "--touch: %s", why);
+}
+
 static error_t parse_touch(struct argp_state *state, struct tb_options *options, const char *argument)
 {
     bool known = strcmp(argument, "all") == 0;
+    if (strncmp(argument, "decode", strlen("decode")) == 0)
+        return parse_decode(state, options, argument);
     for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_FULL; touch++) {
         bool named = strcmp(argument, tb_touch_name((enum tb_touch)touch)) == 0;
         options->touch[touch] |= named || strcmp(argument, "all") == 0;
         known |= named;
     }
-    return known ? 0 : tb_cli_bad(state, "--touch: '%s' is not none, byte, full or all", argument);
+    return known ? 0 : tb_cli_bad(state, "--touch: '%s' is not none, byte, full, all or decode", argument);
 }
 
 static error_t parse_dispatch(struct argp_state *state, struct tb_options *options, const char *argument)
@@ -139,7 +161,7 @@ void tb_options_init(struct tb_options *options)
 int tb_options_arms(struct tb_options *options, const char *const defaults[])
 {
     char why[4500];
-    options->touch[TB_TOUCH_FULL] |= !options->touch[TB_TOUCH_NONE] && !options->touch[TB_TOUCH_BYTE];
+    options->touch[TB_TOUCH_FULL] |= !options->touch[TB_TOUCH_NONE] && !options->touch[TB_TOUCH_BYTE] && !options->decode;
     if (options->arms_count)
         return 0;
     for (; *defaults; defaults++) {
@@ -160,8 +182,9 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[])
 
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
 {
-    cell->laps = options->laps ? (uint32_t)options->laps : cell->touch == TB_TOUCH_FULL ? 20 : 60;
-    cell->laps_warmup = cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
+    bool is_long = cell->touch == TB_TOUCH_DECODE || (cell->workload && tb_known_trace(cell->workload));
+    cell->laps = options->laps ? (uint32_t)options->laps : is_long ? 1 : cell->touch == TB_TOUCH_FULL ? 20 : 60;
+    cell->laps_warmup = is_long ? 1 : cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
 }
 
 // --- a recorded trace ----------------------------------------------------------------------------------------------------------
@@ -248,6 +271,28 @@ int tb_options_trace_load(const struct tb_options_trace *options, const char *pa
     else
         headline_make(trace, &options->replay, *out, headline, headline_bytes);
     tb_trace_close(trace);
+    return !error ? 0 : error == -EINVAL ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+}
+
+int tb_options_trace_decode(const struct tb_options_trace *trace, const char *path, const struct tb_options *options,
+                            struct tb_cell *cell, struct tb_schedule **out)
+{
+    char text[96], workload[TB_WORKLOAD_NAME];
+    struct tb_decoding_source source = {.replay = &trace->replay};
+    struct tb_trace *loaded = NULL;
+    struct tb_why why = {""};
+    snprintf(text, sizeof text, "WORKLOAD/%s", options->decode);
+    int error = tb_cell_parse(text, workload, cell);
+    if (!error)
+        error = tb_trace_load(path, &loaded, &why);
+    source.trace = loaded;
+    if (!error)
+        error = tb_decoding_open(cell, &source, out, &why);
+    if (!error)
+        error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
+    if (error)
+        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+    tb_trace_close(loaded);
     return !error ? 0 : error == -EINVAL ? TB_EXIT_USAGE : TB_EXIT_FAILED;
 }
 

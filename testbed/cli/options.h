@@ -16,7 +16,8 @@
 struct tb_options {
     struct tb_arm arms[TB_ARMS_MAX];
     uint32_t arms_count;        // 0: the command's defaults, as far as they are installed
-    bool touch[3];              // by enum tb_touch; none given: full
+    bool touch[3];              // by enum tb_touch; none given, and no `decode`: full
+    const char *decode;         // touch `decode` with its settings, as in a cell: "decode/128t"; NULL: not given
     enum tb_dispatch dispatch;
     bool dispatch_given;
     uint64_t workers, rounds, seed, block_bytes, laps; // laps 0: by touch mode
@@ -51,7 +52,8 @@ error_t tb_options_parse(int key, char *argument, struct argp_state *state, stru
 // installed is left out with a word on stderr. 0 or an exit status.
 int tb_options_arms(struct tb_options *options, const char *const defaults[]);
 
-// Laps of one process: enough that a median of them is steady, few enough that a round takes seconds.
+// Laps of one process: enough that a median of them is steady, few enough that a round takes seconds. Where laps are long (touch
+// `decode`, recorded traces) one, after one that warms up.
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell);
 
 // Measures into a log (run/measured.h), reads it back and shows it. `about` (or NULL): what is measured, in words, for people. The
@@ -73,5 +75,10 @@ extern const struct argp tb_options_trace_argp; // a child parser; its input is 
 // Loads the trace and works out its schedule (free it). `headline`: three lines on what it is. 0, or an exit status after a report.
 int tb_options_trace_load(const struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
                           size_t headline_bytes);
+
+// Another one of it, in a layout's blocks, for touch `decode` with the settings of options->decode (free it). Fills in a cell, but
+// for laps and name. The same results; it also fails if memory has no room for the pool.
+int tb_options_trace_decode(const struct tb_options_trace *trace, const char *path, const struct tb_options *options,
+                            struct tb_cell *cell, struct tb_schedule **out);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
+#include "testbed/measure/cell.h"
 
 static const char *const default_contenders[] = {"locus",          "locus#2",  "locus-backpressure", "locus-published",
                                                  "oracle",         "mimalloc", "mimalloc#2",         "jemalloc",
@@ -47,27 +48,37 @@ static const char documentation[] =
     "Examples:\n"
     "  locus replay trace.csv\n"
     "  locus replay trace.csv --tokens-per-block 32 --pool-blocks 4096\n"
+    "  locus replay trace.csv -t decode/128t   its tokens, and attention over them\n"
     "  locus replay trace.jsonl --speedup all --requests 1000 -d inline\n\n"
     "Exit status: 0 all gates passed, 1 an arm is INVALID, a request is larger than the pool, or the run failed, 2 bad input.";
 
 static int replay(struct arguments *arguments)
 {
-    struct tb_schedule *schedule = NULL;
-    struct tb_cell cells[3];
-    uint32_t cells_count = 0;
-    char headline[512];
+    struct tb_schedule *schedule = NULL, *decoded = NULL;
+    struct tb_cell cells[4];
+    uint32_t cells_count = 0, laps = arguments->options.laps ? (uint32_t)arguments->options.laps : 1;
+    char headline[512], name[160];
     int status = tb_options_trace_load(&arguments->trace, arguments->path, &schedule, headline, sizeof headline);
     if (status)
         return status;
     for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_FULL; touch++) {
         if (arguments->options.touch[touch]) {
-            uint32_t laps = arguments->options.laps ? (uint32_t)arguments->options.laps : 1;
             cells[cells_count++] =
                 (struct tb_cell){.schedule = schedule, .touch = (enum tb_touch)touch, .laps = laps, .laps_warmup = 1};
         }
     }
-    status = tb_options_run(&arguments->options, cells, cells_count, "replay", headline);
+    if (arguments->options.decode) {
+        struct tb_cell *cell = &cells[cells_count++];
+        status = tb_options_trace_decode(&arguments->trace, arguments->path, &arguments->options, cell, &decoded);
+        cell->laps = laps;
+        cell->laps_warmup = 1;
+        cell->name = name;
+        tb_cell_text(decoded ? decoded->name : "", cell, name, sizeof name);
+    }
+    if (!status)
+        status = tb_options_run(&arguments->options, cells, cells_count, "replay", headline);
     free(schedule);
+    free(decoded);
     return status;
 }
 

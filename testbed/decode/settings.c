@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "testbed/decode/layouts/layouts.h"
 #include "testbed/decode/team.h"
@@ -38,7 +39,7 @@ static bool name_set(char *to, size_t bytes, const char *name)
     return first;
 }
 
-bool tb_decode_setting(struct tb_decode_settings *settings, const char *word)
+static bool word_set(struct tb_decode_settings *settings, const char *word)
 {
     char why[160];
     struct tb_shape shape;
@@ -57,6 +58,94 @@ bool tb_decode_setting(struct tb_decode_settings *settings, const char *word)
         return first;
     }
     return tb_shape_parse(word, &shape, why, sizeof why) == 0 && name_set(settings->shape, sizeof settings->shape, shape.name);
+}
+
+static bool is_whole(const struct tb_decode_settings *settings)
+{
+    const struct tb_layout *layout = tb_layout_find(settings->layout);
+    return layout && layout->whole;
+}
+
+bool tb_decode_setting(struct tb_decode_settings *settings, const char *word)
+{
+    return word_set(settings, word) && !(is_whole(settings) && settings->block_tokens);
+}
+
+// "a, b or c"; what does not fit is left out.
+static void names_say(char *out, size_t bytes, const char *(*name)(size_t i))
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; name(i) && at < bytes; i++)
+        at += (size_t)snprintf(out + at, bytes - at, "%s%s", i == 0 ? "" : name(i + 1) ? ", " : " or ", name(i));
+}
+
+static const char *layout_name(size_t i)
+{
+    return tb_layout_at(i) ? tb_layout_at(i)->name : NULL;
+}
+
+static const char *shape_name(size_t i)
+{
+    return tb_shape_at(i) ? tb_shape_at(i)->name : NULL;
+}
+
+static const char *dtype_name(size_t i)
+{
+    return i < TB_DTYPES_COUNT ? tb_dtype_name((enum tb_dtype)i) : NULL;
+}
+
+static void unknown_say(const char *word, char *why, size_t why_bytes)
+{
+    char shapes[120], layouts[100], types[40];
+    names_say(shapes, sizeof shapes, shape_name);
+    names_say(layouts, sizeof layouts, layout_name);
+    names_say(types, sizeof types, dtype_name);
+    snprintf(why, why_bytes,
+             "'%.40s' is no shape (%s; or LAYERSxHEADSxKVHEADSxSIZE), no layout (%s), no type (%s), and no other setting of decode",
+             word, shapes, layouts, types);
+}
+
+void tb_decode_setting_why(const struct tb_decode_settings *settings, const char *word, char *why, size_t why_bytes)
+{
+    struct tb_decode_settings alone = {0}, all = *settings;
+    struct tb_shape shape;
+    size_t digits = strspn(word, "0123456789");
+    const char *unit = word + digits;
+    if (word_set(&alone, word) && word_set(&all, word))
+        snprintf(why, why_bytes, "a block of layout '%s' is as long as a sequence becomes: leave '%ut' out", all.layout,
+                 all.block_tokens);
+    else if (word_set(&(struct tb_decode_settings){0}, word))
+        snprintf(why, why_bytes, "'%.40s' is of a kind that was given before", word);
+    else if (digits && strcmp(unit, "t") == 0)
+        snprintf(why, why_bytes, "'%.40s': a block has a multiple of %u tokens, up to %u", word, TB_TILE_TOKENS,
+                 TB_BLOCK_TOKENS_MAX);
+    else if (digits && strcmp(unit, "c") == 0)
+        snprintf(why, why_bytes, "'%.40s': 1 to %u CPUs compute", word, TB_TEAM_MAX);
+    else if (digits && unit[0] == 'x')
+        tb_shape_parse(word, &shape, why, why_bytes);
+    else if (digits)
+        snprintf(why, why_bytes, "'%.40s': the bytes of a block follow from its tokens: say these, such as 128t", word);
+    else
+        unknown_say(word, why, why_bytes);
+}
+
+void tb_decode_settings_text(const struct tb_decode_settings *settings, char *out, size_t bytes)
+{
+    struct tb_decode_settings usual = {0};
+    char tokens[16], threads[16];
+    tb_decode_settings_fill(&usual);
+    snprintf(tokens, sizeof tokens, "%ut", settings->block_tokens);
+    snprintf(threads, sizeof threads, "%uc", settings->threads);
+    const char *words[] = {strcmp(settings->shape, usual.shape) ? settings->shape : "",
+                           settings->block_tokens != usual.block_tokens ? tokens : "",
+                           strcmp(settings->layout, usual.layout) ? settings->layout : "",
+                           settings->dtype != usual.dtype ? tb_dtype_name(settings->dtype) : "",
+                           settings->threads != usual.threads ? threads : ""};
+    size_t at = (size_t)snprintf(out, bytes, "decode");
+    for (size_t i = 0; i < sizeof words / sizeof *words && at < bytes; i++)
+        if (words[i][0])
+            at += (size_t)snprintf(out + at, bytes - at, "/%s", words[i]);
 }
 
 void tb_decode_settings_fill(struct tb_decode_settings *settings)

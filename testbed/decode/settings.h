@@ -24,8 +24,14 @@ struct tb_decode_settings {
     uint32_t threads;           // 0: 1
 };
 
-// False: the word is none of these, or of a kind that was given before.
+// False: the word is none of these, of a kind that was given before, or the tokens of a block for a layout that has none: whole.
 bool tb_decode_setting(struct tb_decode_settings *settings, const char *word);
+
+// One clause on why that was no setting after those before it: it names the word, and what is one.
+void tb_decode_setting_why(const struct tb_decode_settings *settings, const char *word, char *why, size_t why_bytes);
+
+// pre: filled. Of a cell without its workload: "decode/Llama-3-8B/128t", without what is as by default.
+void tb_decode_settings_text(const struct tb_decode_settings *settings, char *out, size_t bytes);
 
 // What was not given gets its default, so that equal settings are equal bytes.
 void tb_decode_settings_fill(struct tb_decode_settings *settings);

@@ -11,6 +11,7 @@
 
 #include "placement/memory/policy.h"
 #include "testbed/base/json.h"
+#include "testbed/decode/settings.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/measure/contender.h"
 
@@ -82,6 +83,28 @@ static void arm_load(const json_t *arm, const struct tb_arm arms[], uint32_t cou
 
 // --- cells ---------------------------------------------------------------------------------------------------------------------
 
+// Settings and tokens of touch `decode`. Of another touch, or a trace that was not there, the member is null.
+static void decode_load(const json_t *decode, struct tb_cell *out, struct tb_schedule *schedule)
+{
+    struct tb_decode_settings *settings = &out->decode;
+    if (!json_is_object(decode))
+        return;
+    text(settings->shape, sizeof settings->shape, decode, "shape");
+    text(settings->layout, sizeof settings->layout, decode, "layout");
+    settings->dtype_given = tb_dtype_parse(tb_member_text(decode, "dtype"), &settings->dtype);
+    settings->threads = (uint32_t)whole(decode, "threads");
+    const struct tb_layout *layout = tb_layout_find(settings->layout);
+    schedule->block_tokens = (uint32_t)whole(decode, "block_tokens");
+    settings->block_tokens = layout && layout->whole ? 0 : schedule->block_tokens; // 0: the usual one
+    tb_decode_settings_fill(settings);
+    schedule->blocks_per_group = (uint32_t)whole(decode, "blocks_per_group");
+    schedule->tokens_peak = (uint32_t)whole(decode, "tokens_peak");
+    schedule->tokens_live_peak = whole(decode, "tokens_live_peak");
+    schedule->tokens_per_lap = whole(decode, "tokens_per_lap");
+    schedule->steps_per_lap = whole(decode, "steps_per_lap");
+    schedule->attended_per_lap = whole(decode, "attended_per_lap");
+}
+
 static void cell_load(const struct tb_rounds *rounds, const json_t *cell, struct tb_cell *out, struct tb_schedule *schedule)
 {
     *schedule = (struct tb_schedule){
@@ -109,6 +132,7 @@ static void cell_load(const struct tb_rounds *rounds, const json_t *cell, struct
         .dispatch_given = tb_member_text(cell, "dispatch")[0],
         .dispatch = tb_member(cell, "dispatch") ? dispatch_of(cell, "dispatch") : rounds->dispatch,
     };
+    decode_load(tb_member(cell, "decode"), out, schedule);
 }
 
 // --- samples -------------------------------------------------------------------------------------------------------------------

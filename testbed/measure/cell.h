@@ -7,6 +7,8 @@
 //     steady-decode/full/4w           4 workers
 //     steady-decode/full/64KiB        blocks of 64 KiB, in a pool of twice the theoretical peak: the workload's own pool is
 //                                     for 4 KiB, and thousands of larger blocks need more memory than hosts have
+//     batch-8x4096/decode/128t        tokens, with attention over them; testbed/decode/settings.h has these settings, and workers
+//                                     and dispatch are settings as well; the bytes of a block follow from the layout
 //     azure-conv/serve/16t            a strategy under a scheduler; testbed/serving/plan.h has these settings
 //     mooncake/keep/1000b             a policy of retention in a cache of 1,000 blocks; testbed/serving/keep.h has these
 #ifndef TB_CELL_H
@@ -22,5 +24,8 @@ int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_c
 
 // One sentence on why that was not a cell: it names the word.
 void tb_cell_why(const char *text, char *why, size_t why_bytes);
+
+// The shortest text that tb_cell_parse() reads as this cell. pre: its arms are contenders (not tb_touch_serves).
+void tb_cell_text(const char *workload, const struct tb_cell *cell, char *out, size_t bytes);
 
 #endif

@@ -35,6 +35,7 @@
 // A process that takes longer than this per block has hung. 20 us per block is twenty times the slowest seen.
 #define PATIENCE_NS_PER_BLOCK 20000u // plus a nanosecond for each of its bytes
 #define PATIENCE_MS_BASE 60000u
+#define PATIENCE_NS_PER_READ_BYTE 32u // of K and V: eight times a plain loop on one CPU, which others may want as well
 
 extern char **environ;
 
@@ -295,8 +296,13 @@ static uint64_t patience(const struct tb_rounds *rounds, uint32_t at_cell, uint3
 {
     const struct tb_cell *cell = &rounds->cells[at_cell];
     uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_clocked + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
-    uint64_t patience_ns = PATIENCE_NS_PER_BLOCK + tb_rounds_block_bytes(rounds, at_cell);
-    return PATIENCE_MS_BASE + arms * laps * cell->schedule->blocks_per_lap * patience_ns / 1000000;
+    const struct tb_schedule *schedule = cell->schedule;
+    uint64_t block_bytes = tb_rounds_block_bytes(rounds, at_cell);
+    uint64_t lap_ns = schedule->blocks_per_lap * (PATIENCE_NS_PER_BLOCK + block_bytes);
+    if (schedule->block_tokens)
+        lap_ns += schedule->attended_per_lap * (schedule->blocks_per_group * block_bytes / schedule->block_tokens) *
+                  PATIENCE_NS_PER_READ_BYTE;
+    return PATIENCE_MS_BASE + arms * laps * lap_ns / 1000000;
 }
 
 // Leaves the samples in the jobs. Arms that share a process need the same library and environment: the first one's.

@@ -57,7 +57,7 @@ struct tb_cell {
     bool dispatch_given;
     enum tb_dispatch dispatch;
     struct tb_serving_settings serving; // of touch `serve` or `keep`
-    struct tb_decode_settings decode; // of touch `decode`
+    struct tb_decode_settings decode; // of touch `decode`, filled; schedule and block_bytes are then of its layout (decoding/)
 };
 
 struct tb_rounds {

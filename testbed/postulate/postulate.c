@@ -20,6 +20,7 @@
 #include "testbed/postulate/known.h"
 #include "testbed/postulate/postulate_yaml.h"
 #include "testbed/record/names.h"
+#include "testbed/workload/batch.h"
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/scenarios/scenario.h"
 #include "testbed/workload/workload.h"
@@ -55,8 +56,13 @@ static bool cell_known(const char *text)
     struct tb_cell cell;
     if (tb_cell_parse(text, workload, &cell))
         return false;
-    return tb_known_trace(workload) ||
-           (tb_touch_serves(cell.touch) ? tb_scenario_find(workload) != NULL : tb_workload_find(workload) != NULL);
+    struct tb_batch batch;
+    struct tb_why why;
+    if (tb_known_trace(workload))
+        return true;
+    return tb_touch_serves(cell.touch)     ? tb_scenario_find(workload) != NULL
+           : cell.touch == TB_TOUCH_DECODE ? tb_batch_read(workload, &batch, &why) == 0
+                                           : tb_workload_known(workload);
 }
 
 // A list of words that are known.
@@ -70,9 +76,11 @@ static const struct words needs = {offsetof(struct tb_postulate, needs_count), n
 static const struct words gates = {offsetof(struct tb_postulate, gates_count), tb_gate_known, "gate", TB_GATES};
 static const struct words cells = {
     offsetof(struct tb_postulate, cells_count), cell_known, "cell",
-    "WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail, churn-touch or a recorded trace (sample, azure-conv, azure-code, "
-    "mooncake), then /none, /byte or /full, or /line (many nodes); then what is otherwise than in 'design', such as /4w, /64KiB or "
-    "/futex; or a recorded trace or a scenario, then /serve, where arms are strategies, or /keep, where they are policies"};
+    "WORKLOAD/TOUCH: steady-decode, burst-storm, long-tail, churn-touch, batch-SEQUENCESxCONTEXT or a recorded trace (sample, "
+    "azure-conv, azure-code, mooncake), then /none, /byte or /full, or /line (many nodes); then what is otherwise than in "
+    "'design', such as /4w, /64KiB or /futex; or such a batch or a recorded trace, then /decode and its settings, such as "
+    "/Llama-3-8B/128t; or a recorded trace or a scenario, then /serve, where arms are strategies, or /keep, where they are "
+    "policies"};
 
 static int words_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {

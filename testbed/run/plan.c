@@ -11,6 +11,7 @@
 
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
+#include "testbed/measure/decoding/decoding.h"
 #include "testbed/measure/pairing/process.h"
 #include "testbed/postulate/metric.h"
 #include "testbed/workload/known_trace.h"
@@ -116,6 +117,31 @@ static int serving_open(struct tb_plan *plan, uint32_t at, char *why, size_t why
     return error == -ENOMEM ? error : error ? -EINVAL : 0;
 }
 
+// How many pools a process may have at once.
+static uint32_t pools_of(const struct tb_plan *plan)
+{
+    uint32_t arms = plan->rounds.arms_count;
+    return !plan->rounds.pair_laps ? 1 : arms < TB_PROCESS_ARMS ? arms : TB_PROCESS_ARMS;
+}
+
+// Of a cell with tokens: the workload in the blocks of its layout, if memory has room for them.
+static int decoding_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
+{
+    const char *name = plan->workloads[at];
+    struct tb_why reason = {""};
+    char path[4096];
+    int error = tb_decoding_open(&plan->cells[at], &(struct tb_decoding_source){.workload = name}, &plan->schedules[at], &reason);
+    if (error == -ENOENT && tb_known_trace(name) && needs_traces(plan->postulate))
+        return 0;
+    if (!error)
+        error = tb_decoding_fits(&plan->cells[at], pools_of(plan), tb_decoding_available(), &reason);
+    if (!error && tb_known_trace(name) && tb_known_trace_path(name, path, sizeof path) == 0)
+        error = tb_hash_file(path, plan->trace_sha256[at]);
+    if (error)
+        snprintf(why, why_bytes, "cell '%s': %s", plan->cells[at].name, reason.text[0] ? reason.text : strerror(-error));
+    return error == -ENOMEM ? error : error ? -EINVAL : 0;
+}
+
 static int workload_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
 {
     if (tb_known_trace(plan->workloads[at]))
@@ -130,15 +156,16 @@ static int workload_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 // A schedule that an earlier cell has already is shared.
 static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
 {
-    bool serves = tb_touch_serves(plan->cells[at].touch);
+    enum tb_touch touch = plan->cells[at].touch;
+    bool plain = touch < TB_TOUCH_DECODE;
     for (uint32_t i = 0; i < at; i++) {
-        if (serves || strcmp(plan->workloads[i], plan->workloads[at]))
+        if (!plain || plan->cells[i].touch >= TB_TOUCH_DECODE || strcmp(plan->workloads[i], plan->workloads[at]))
             continue;
         plan->cells[at].schedule = plan->cells[i].schedule;
         memcpy(plan->trace_sha256[at], plan->trace_sha256[i], sizeof plan->trace_sha256[at]);
         return 0;
     }
-    int error = (serves ? serving_open : workload_open)(plan, at, why, why_bytes);
+    int error = (plain ? workload_open : touch == TB_TOUCH_DECODE ? decoding_open : serving_open)(plan, at, why, why_bytes);
     plan->cells[at].schedule = plan->schedules[at];
     return error;
 }
@@ -153,10 +180,11 @@ static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touc
                  text);
         return -EINVAL;
     }
-    if (many ? touch == TB_TOUCH_LINE || touch == TB_TOUCH_FULL : touch != TB_TOUCH_LINE)
+    if (many ? touch == TB_TOUCH_LINE || touch == TB_TOUCH_FULL || touch == TB_TOUCH_DECODE : touch != TB_TOUCH_LINE)
         return 0;
     snprintf(why, why_bytes,
-             many ? "cell '%s': runs of many nodes touch 'line' or 'full'" : "cell '%s': only runs of many nodes touch 'line'",
+             many ? "cell '%s': runs of many nodes touch 'line', 'full' or 'decode'"
+                  : "cell '%s': only runs of many nodes touch 'line'",
              text);
     return -EINVAL;
 }
@@ -180,11 +208,11 @@ static bool is_clocked(const struct tb_postulate *postulate)
     return false;
 }
 
-// The laps of a recorded trace are long, and one warms up, as in `locus replay`; those of large blocks as well.
+// The laps of a recorded trace are long, and one warms up, as in `locus replay`; those of large blocks and of decoding as well.
 static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const char *workload, bool smoke)
 {
     uint32_t laps = smoke ? TB_SMOKE_LAPS : (uint32_t)plan->postulate->laps;
-    bool is_long = tb_known_trace(workload) || tb_touch_serves(cell->touch) || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
+    bool is_long = tb_known_trace(workload) || cell->touch >= TB_TOUCH_DECODE || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
     cell->laps = laps;
     cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
     cell->laps_metered = laps / 4 + 1;
@@ -212,7 +240,7 @@ static int cell_open(struct tb_plan *plan, const char *text, bool smoke, char *w
     int error = settings_fit(plan, text, cell, why, why_bytes);
     if (!error)
         error = schedule_open(plan, at, why, why_bytes);
-    if (!error && cell->block_bytes && cell->schedule)
+    if (!error && cell->block_bytes && cell->touch < TB_TOUCH_DECODE && cell->schedule)
         cell->pool_blocks = 2 * cell->schedule->blocks_peak;
     plan->rounds.cells_count += !error;
     return error;

@@ -15,13 +15,13 @@
 #include "testbed/base/sha256.h"
 #include "testbed/counters/count.h"
 #include "testbed/counters/view.h"
+#include "testbed/decode/settings.h"
 #include "testbed/host/doctor/doctor.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/host.h"
 #include "testbed/measure/contender.h"
 #include "testbed/record/log.h"
 #include "testbed/serving/keep.h"
-#include "testbed/decode/shape.h"
 #include "testbed/workload/suite.h"
 
 static json_t *positive_or_null(double value)
@@ -103,6 +103,29 @@ static json_t *plan_json(const struct tb_schedule *schedule)
     return TB_JSON_OBJECT(members);
 }
 
+// Of touch `decode`. The work is the same in each layout, block size and type of value, and so is what depends on it alone.
+static json_t *cell_decode_json(const struct tb_cell *cell)
+{
+    const struct tb_schedule *schedule = cell->schedule;
+    char settings[96];
+    tb_decode_settings_text(&cell->decode, settings, sizeof settings);
+    const struct tb_json_member members[] = {
+        {"settings", json_string(settings)},
+        {"shape", json_string(cell->decode.shape)},
+        {"layout", json_string(cell->decode.layout)},
+        {"dtype", json_string(tb_dtype_name(cell->decode.dtype))},
+        {"threads", tb_json_whole(cell->decode.threads)},
+        {"block_tokens", tb_json_whole(schedule->block_tokens)},
+        {"blocks_per_group", tb_json_whole(schedule->blocks_per_group)},
+        {"tokens_peak", tb_json_whole(schedule->tokens_peak)},
+        {"tokens_live_peak", tb_json_whole(schedule->tokens_live_peak)},
+        {"tokens_per_lap", tb_json_whole(schedule->tokens_per_lap)},
+        {"steps_per_lap", tb_json_whole(schedule->steps_per_lap)},
+        {"attended_per_lap", tb_json_whole(schedule->attended_per_lap)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
 // A recorded trace that is not here has no schedule, and the run no samples.
 static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
 {
@@ -137,6 +160,7 @@ static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
         {"serving", !tb_touch_serves(cell->touch) || !cell->schedule ? json_null()
                     : cell->touch == TB_TOUCH_KEEP                   ? keep_json(cell->schedule)
                                                                      : plan_json(cell->schedule)},
+        {"decode", cell->touch == TB_TOUCH_DECODE && cell->schedule ? cell_decode_json(cell) : json_null()},
     };
 #undef OF_SCHEDULE
     return TB_JSON_OBJECT(members);

@@ -32,6 +32,17 @@ refuses missing-library 2 '/nonexistent/lib.so' eval -c malloc:/nonexistent/lib.
 refuses library-that-is-none 2 'small.csv' eval -c "malloc:$fixtures/small.csv"
 refuses block-bytes-of-no-size 2 '--block-bytes' eval --block-bytes 12q
 refuses superfluous-word 2 "'steady'" eval steady
+refuses cell-without-a-workload 2 "'warp'" eval warp/full
+refuses cell-of-strategies 2 'locus serve beam/serve' eval beam/serve
+refuses cell-of-many-nodes 2 "'line'" eval churn-touch/line
+refuses touch-beside-a-whole-cell 2 '--touch' eval -t byte churn-touch/full
+refuses tokens-of-a-workload-without-any 2 'churn-touch.*batch-SEQUENCESxCONTEXT' eval churn-touch/decode
+refuses shape-that-is-none 2 "'Lama'.*Llama-3-8B" eval batch-2x64/decode/Lama
+refuses block-that-is-no-multiple-of-a-tile 2 "'100t'.*multiple of 16" eval batch-2x64/decode/100t
+refuses touch-with-a-shape-that-is-none 2 "'2x2x2x8'.*multiple of 16" eval -W batch-2x64 -t decode/2x2x2x8
+refuses batch-that-is-too-large 2 '1 to 64 sequences' eval -W batch-65x64
+refuses batch-without-a-prompt 2 'batch-2x16x16' eval batch-2x16/decode
+refuses pool-that-memory-does-not-have 2 'batch-64x131072: .*MiB.*available' eval batch-64x131072/decode/80x64x8x128
 refuses json-and-csv-to-stdout 2 'standard output' eval --json --csv
 refuses replay-of-nothing 2 'FILE' replay
 refuses replay-of-a-missing-file 2 'nosuch.csv' replay "$scratch/nosuch.csv"
@@ -92,6 +103,26 @@ if locus 0 eval -t all -c $pools,glibc "${few[@]}" -s 7 --json; then
 else
     fail eval-of-all-pools "$why"
 fi
+# The sums of batch-4x64x8 by hand: prompts of 60 tokens; 60 to 67 tokens are 4 or 5 blocks of 16.
+if locus 0 eval batch-4x64x8/full/4w batch-4x64x8/full churn-touch/byte/64KiB -c locus,null "${few[@]}" --json; then
+    says whole-cells-are-what-is-run '[.cells[] | [.workload, .touch, .blocks_per_lap, .requests_per_lap]] ==
+        [["batch-4x64x8","full",20,4],["batch-4x64x8","full",20,4],["churn-touch","byte",1024,64]]'
+    says whole-cells-are-valid '[.cells[].arms[].valid] | all'
+else
+    fail whole-cells-are-what-is-run "$why"
+fi
+kept=$scratch/decode.jsonl
+if locus 0 eval batch-4x64x8/decode/1x2x2x16/columns/2c -W batch-4x64x8 -t decode/2x4x2x16 -c locus -r 1 -d inline \
+    --log "$kept"; then
+    head -n 1 "$kept" >"$scratch/header"
+    why="$(jq -c '.cells[] | [.name, .decode]' "$scratch/header")"
+    check a-log-says-what-is-decoded jq -e '[.cells[] | [.name, .decode.layout, .decode.steps_per_lap, .decode.tokens_per_lap,
+        .decode.attended_per_lap, .decode.threads]] == [["batch-4x64x8/decode/2x4x2x16","runs",8,268,2032,1],
+        ["batch-4x64x8/decode/1x2x2x16/columns/2c","columns",8,268,2032,2]]' "$scratch/header"
+else
+    fail a-log-says-what-is-decoded "$why"
+fi
+why=
 for contender in {jemalloc,mimalloc,tcmalloc,glibc}{,-tuned} tbbmalloc dpdk-ring dpdk-stack; do
     if locus 0 eval -W churn-touch -t full -c $contender -r 1 -d futex -w 2 --laps 2 --json; then
         says "$contender-passes-its-gates" '.cells[0].arms[0] | .valid and .touched_bytes == 4096 * .allocated'

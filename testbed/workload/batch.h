@@ -42,9 +42,9 @@ int tb_batch_schedule(const char *name, struct tb_schedule **out, struct tb_why 
 
 // --- touch `decode` --------------------------------------------------------------------------------------------------------------
 
-// The schedule of a batch or a recorded trace (known_trace.h) in blocks of so many tokens, `blocks_per_group` for the same positions
-// (a block for each layer, or 1). *out is malloc'd. 0, or -errno with the reason in why; -ENOENT: there is no such workload, or the
-// trace is not here (tb_known_trace_missing).
+// The schedule of a batch or a recorded trace (known_trace.h) in blocks of so many tokens, `blocks_per_group` for the same
+// positions (a block for each layer, or 1). *out is malloc'd. 0, or -errno with the reason in why; -ENOENT: there is no such
+// workload, or the trace is not here (tb_known_trace_missing).
 int tb_decode_schedule(const char *workload, uint32_t block_tokens, uint32_t blocks_per_group, struct tb_schedule **out,
                        struct tb_why *why);
 

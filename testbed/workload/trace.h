@@ -61,10 +61,10 @@ extern const struct tb_replay_config tb_replay_defaults;
 // jumps to the next arrival. In the stream each tick begins and ends with a drain; two drains with no take or retirement between
 // them become one, so an idle tick adds nothing to the stream.
 //
-// With `block_tokens` each tick that has live requests extends them all, a new one by its prompt as well, and ends its decoding with
-// a step. Who is admitted when is still decided by the blocks of tokens_per_block, so the same tokens are decoded whatever the
-// layout. Only what is taken is in its blocks. The pool has room for as many tokens as the model's; if larger blocks have a higher
-// peak, a quarter more than that.
+// With `block_tokens` each tick that has live requests extends them all, a new one by its prompt as well, and then makes a step.
+// Who is admitted when is still decided by the blocks of tokens_per_block, so the same tokens are decoded whatever the layout.
+// Only what is taken is in its blocks. The pool has room for as many tokens as the model's; if larger blocks have a higher peak, a
+// quarter more than that.
 //
 // -ENOSPC: a request needs more blocks than the pool has (why names file and line); -EINVAL: the config is out of range.
 int tb_schedule_replay(const struct tb_trace *trace, const struct tb_replay_config *config, struct tb_schedule **out,

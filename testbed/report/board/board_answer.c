@@ -109,10 +109,12 @@ void tb_say_resolution(struct tb_words *words, const struct tb_rounds *rounds, u
 
 // --- the touches -----------------------------------------------------------------------------------------------------------------
 
-static const enum tb_touch touches[] = {TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE}; // what means most, first
+static const enum tb_touch touches[] = {TB_TOUCH_DECODE, TB_TOUCH_FULL, TB_TOUCH_BYTE, TB_TOUCH_NONE}; // what means most, first
 enum { TOUCHES = sizeof touches / sizeof *touches };
-static const char *const titles[] = {
-    [TB_TOUCH_NONE] = "No touch", [TB_TOUCH_BYTE] = "One byte touched", [TB_TOUCH_FULL] = "Full touch"};
+static const char *const titles[] = {[TB_TOUCH_NONE] = "No touch",
+                                     [TB_TOUCH_BYTE] = "One byte touched",
+                                     [TB_TOUCH_FULL] = "Full touch",
+                                     [TB_TOUCH_DECODE] = "Decoding"};
 
 static uint32_t cells_of(const struct tb_rounds *rounds, enum tb_touch touch)
 {
@@ -255,14 +257,15 @@ static void put_workload(struct tb_table *table, const struct tb_rounds *rounds,
 {
     int locus = tb_rounds_arm(rounds, "locus");
     struct tb_fastest best = tb_best_malloc(rounds, cell, TB_LAP);
-    const struct tb_schedule *schedule = rounds->cells[cell].schedule;
+    const struct tb_cell *of = &rounds->cells[cell];
+    const char *where = of->touch == TB_TOUCH_DECODE && of->name ? of->name : of->schedule ? of->schedule->name : "";
     char name[128] = "";
     struct tb_row row;
     if (best.rival < 0 && best.arm >= 0) {
         tb_row_alone(rounds, cell, (uint32_t)best.arm, &row);
         tb_text_arm(&row, name, sizeof name);
     }
-    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(schedule ? schedule->name : ""), floor_value(rounds, cell),
+    tb_table_add(table, TB_ROW_PLAIN, tb_text_value(where), floor_value(rounds, cell),
                  sure_value(rounds, cell, locus, tb_floor(rounds)),
                  best.rival >= 0 ? tb_none("noisy") : sure_value(rounds, cell, best.arm, locus), tb_text_value(name));
 }

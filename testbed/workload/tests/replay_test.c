@@ -101,7 +101,7 @@ Test(replay, decode_extends_all_that_are_alive_in_every_tick)
     free(schedule);
 }
 
-// What is reserved is of the model's blocks, so larger ones may need more than its pool: then there is a quarter more than the peak.
+// What is reserved is of the model's blocks, so larger ones may need more than its pool: then it has a quarter more than the peak.
 Test(replay, decode_has_the_pool_that_its_blocks_need)
 {
     struct tb_trace_request requests[] = {{0, 3, 1, 2, 0, 0}, {0, 3, 1, 3, 0, 0}, {0, 3, 1, 4, 0, 0}, {0, 3, 1, 5, 0, 0}};

@@ -293,7 +293,7 @@ Test(schedule, builder_refuses_operations_that_do_not_fit)
     tb_builder_close(NULL);
 }
 
-// Small streams of touch `decode`, in blocks of 2 tokens, 3 for the same positions: t takes such a group into slot 0, T into slot 1;
+// Small streams of touch `decode`, in blocks of 2 tokens, 3 for the same positions: t takes such a group into slot 0, T into 1;
 // digits extend slot 0 by so many tokens, a to e slot 1 by 1 to 5; s is a step; the rest is as in pack().
 static int pack_decode(const char *stream, struct tb_schedule **out)
 {
@@ -351,7 +351,7 @@ Test(schedule, builder_refuses_unsound_tokens)
         {"|t11sr;", "extended twice before a step"},
         {"|t1rs;", "retired before the step"},
         {"|t1;sr", "no step in the lap"},
-        {"t1|Tar;sR", "the same, of a prologue"},
+        {"t1|sTasR;r", "the step for the prologue is in the lap, which could not be repeated"},
         {"|t2srT|t2sr;R", "laps differ in requests"},
         {"|t2sr|t1sr;", "laps differ in tokens"},
         {"|tT2sasrR|tT2asrR;", "laps differ in steps"},

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// decode_lines: cells of touch `decode` from a postulate's words to a log's header, and read back from it.
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testbed/base/json.h"
+#include "testbed/judge/loaded.h"
+#include "testbed/run/plan.h"
+#include "testbed/run/run_lines.h"
+
+static struct tb_postulate postulate = {.id = "9102",
+                                        .dispatch = "inline",
+                                        .workers = 1,
+                                        .rounds = 2,
+                                        .laps = 8,
+                                        .block_bytes = 4096,
+                                        .arms_count = 1,
+                                        .cells_count = 4};
+
+static struct tb_plan *plan_open(int expected, char *why, size_t why_bytes)
+{
+    struct tb_plan *plan = NULL;
+    strcpy(postulate.arms[0].key, "A");
+    strcpy(postulate.arms[0].name, postulate.laps_counted ? "home-steered" : "locus");
+    why[0] = '\0';
+    cr_assert_eq(tb_plan_open(&plan, &postulate, &(struct tb_plan_options){.seed = 1}, why, why_bytes), expected, "%s", why);
+    return plan;
+}
+
+static void expect_same(const struct tb_cell *found, const struct tb_cell *planned)
+{
+    const struct tb_schedule *read = found->schedule, *made = planned->schedule;
+    cr_expect_eq(found->touch, planned->touch);
+    cr_expect_str_eq(found->name, planned->name);
+    cr_expect_str_eq(found->workload, planned->workload);
+    cr_expect_arr_eq(&found->decode, &planned->decode, sizeof found->decode, "%s", planned->name);
+    cr_expect_eq(read->block_tokens, made->block_tokens);
+    cr_expect_eq(read->blocks_per_group, made->blocks_per_group);
+    cr_expect_eq(read->tokens_peak, made->tokens_peak);
+    cr_expect_eq(read->tokens_live_peak, made->tokens_live_peak);
+    cr_expect_eq(read->tokens_per_lap, made->tokens_per_lap);
+    cr_expect_eq(read->steps_per_lap, made->steps_per_lap);
+    cr_expect_eq(read->attended_per_lap, made->attended_per_lap);
+    cr_expect_eq(read->pool_blocks, made->pool_blocks);
+}
+
+Test(decode_lines, a_header_says_what_is_decoded)
+{
+    char why[4500];
+    struct tb_loaded loaded;
+    strcpy(postulate.cells[0], "batch-2x64/decode");
+    strcpy(postulate.cells[1], "batch-2x64/decode/GPT-2/128t/columns/f16/2c/4w");
+    strcpy(postulate.cells[2], "batch-2x64/decode/contiguous");
+    strcpy(postulate.cells[3], "batch-2x64/full");
+    struct tb_plan *plan = plan_open(0, why, sizeof why);
+    struct tb_line_head head = {.run = "r", .nonce = "n", .kind = "trial", .time = "t"};
+    json_t *header = tb_line_header(&head, &plan->rounds);
+    struct tb_log_view view = {.header = header};
+
+    cr_assert_not_null(header);
+    cr_assert_eq(tb_loaded(&view, &loaded, why, sizeof why), 0, "%s", why);
+    for (uint32_t i = 0; i < 4; i++)
+        expect_same(&loaded.rounds.cells[i], &plan->cells[i]);
+    const json_t *plain = json_array_get(json_object_get(header, "cells"), 3);
+    cr_expect(json_is_null(json_object_get(plain, "decode")));
+    cr_expect_eq(plan->cells[0].schedule->blocks_per_group, 16);
+    cr_expect_eq(tb_rounds_block_bytes(&loaded.rounds, 0), 16 * 2048);
+    cr_expect_eq(tb_rounds_workers(&loaded.rounds, 1, 0), 4);
+    cr_expect_eq(plan->cells[0].pool_blocks, 0, "the schedule's");
+    cr_expect_eq(plan->cells[0].laps_warmup, 1);
+    cr_expect_eq(plan->cells[3].schedule->block_tokens, 0, "a plain cell of the same workload has its own");
+    tb_loaded_close(&loaded);
+    json_decref(header);
+    tb_plan_close(plan);
+}
+
+Test(decode_lines, a_cell_that_cannot_be_is_named)
+{
+    char why[4500];
+    postulate.cells_count = 1;
+    strcpy(postulate.cells[0], "batch-64x131072/decode/80x64x8x128"); // terabytes
+    cr_expect_null(plan_open(-EINVAL, why, sizeof why));
+    cr_expect(strstr(why, postulate.cells[0]) && strstr(why, "MiB"), "%s", why);
+    strcpy(postulate.cells[0], "churn-touch/decode");
+    cr_expect_null(plan_open(-EINVAL, why, sizeof why));
+    cr_expect(strstr(why, postulate.cells[0]), "%s", why);
+    strcpy(postulate.cells[0], "batch-2x64/decode/100t");
+    cr_expect_null(plan_open(-EINVAL, why, sizeof why));
+    cr_expect(strstr(why, "'100t'"), "%s", why);
+}
+
+// Where each node runs the schedule, too, although not with workers of its own.
+Test(decode_lines, many_nodes_may_decode)
+{
+    char why[4500];
+    postulate.cells_count = 1;
+    postulate.laps_counted = 2;
+    strcpy(postulate.cells[0], "batch-2x64/decode/2c");
+    struct tb_plan *plan = plan_open(0, why, sizeof why);
+    cr_expect_eq(plan->cells[0].schedule->steps_per_lap, 64);
+    tb_plan_close(plan);
+    strcpy(postulate.cells[0], "batch-2x64/decode/4w");
+    cr_expect_null(plan_open(-EINVAL, why, sizeof why));
+}
