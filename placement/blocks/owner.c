@@ -21,6 +21,7 @@
 #include "config.h"
 #include "cpu_relax.h"
 #include "owner_internal.h"
+#include "pool_runs.h"
 #include "pool_shared.h"
 #include "rules.h"
 #include "topo/pin.h"
@@ -111,7 +112,7 @@ static const char *config_fault(const struct locus_owner_config *config)
     if (config->lanes == 0)
         return "lanes is 0: nothing could come home";
     if (config->backpressure && config->pool->reuse != LOCUS_REUSE_LIFO)
-        return "backpressure needs a LIFO pool: FIFO hands out all never-used blocks first";
+        return "backpressure needs a LIFO pool: the others hand out never-used blocks before used ones";
     return NULL;
 }
 
@@ -334,14 +335,22 @@ static __attribute__((cold, noinline)) int grow_fault(const struct locus_owner *
     return owner->pool->home >= table->homes_max ? -EXDEV : -ENOSPC;
 }
 
-// Never-used blocks, or too few.
+// Where a run goes on; a handle in a table may be damaged.
+static uint32_t last_of(const struct locus_pool *pool, const struct locus_table *table)
+{
+    if (!pool->runs || !table->count)
+        return POOL_NOWHERE;
+    return pool_runs_index(pool, (uint32_t)(table->blocks[table->count - 1] >> 32));
+}
+
+// Never-used blocks, runs, or too few.
 static __attribute__((noinline)) int take_unusual(struct locus_owner *owner, const struct locus_table *table, uint32_t count)
 {
     if (owner->pool->top < count)
         pool_reclaim(owner->pool, count);
     int error = must_wait(owner, count) ? grow_wait(owner, count) : 0;
     if (!error && count)
-        pool_take_unusual(owner->pool, count, table->blocks + table->count, table->tag);
+        pool_take_unusual(owner->pool, count, table->blocks + table->count, table->tag, last_of(owner->pool, table));
     return error;
 }
 
@@ -364,6 +373,18 @@ static __attribute__((noinline)) int grow_many(struct locus_owner *owner, struct
     return 0;
 }
 
+// The usual case of a pool with runs: the block behind the table's last one is free. pre: as asked for in locus_owner_grow(), but
+// for the role.
+static __attribute__((noinline)) int grow_run(struct locus_owner *owner, struct locus_table *table)
+{
+    uint32_t at = table->count;
+    uint32_t next = at ? (uint32_t)(table->blocks[at - 1] >> 32) + 1 : 0;
+    if (!at || !holds_role(owner) || !pool_runs_next(owner->pool, next, &table->blocks[at]))
+        return grow_many(owner, table, 1);
+    table->count = at + 1;
+    return 0;
+}
+
 // A decode step asks for one block for a table that already has some. The usual case is these few lines; grow_many() does
 // everything else, including the detailed checks.
 int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count)
@@ -371,10 +392,10 @@ int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint3
     RULE(holds_role(owner), RULE_ROLE);
     struct locus_pool *pool = owner->pool;
     uint32_t at = table->count;
-    bool usual = count == 1 && table->state == LOCUS_TABLE_LIVE && (table->homes & owner->home_bit) && at < table->capacity &&
-                 pool_plain_one(pool) && holds_role(owner);
+    bool one = count == 1 && table->state == LOCUS_TABLE_LIVE && (table->homes & owner->home_bit) && at < table->capacity;
+    bool usual = one && pool_plain_one(pool) && holds_role(owner);
     if (__builtin_expect(!usual, 0))
-        return grow_many(owner, table, count);
+        return one && pool->runs ? grow_run(owner, table) : grow_many(owner, table, count);
     table->blocks[at] = pool_take_top(pool);
     table->count = at + 1;
     return 0;

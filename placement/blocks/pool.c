@@ -29,6 +29,8 @@
 // FIFO reuse turns the same array into a ring: taken at `head`, returned at the other end. It serves comparisons (experiment
 // 0358) and debugging, and may be slower.
 //
+// Runs have no stack, but a bit for each free block: pool_runs.c. All else here is the same for them.
+//
 // A handle of a closed pool, or of another pool with this home's number, looks like one of this pool's. So each pool draws its
 // first generation at random: such a handle fits a block only if both have reached the same generation, one case in
 // POOL_FIRST_GENERATIONS, and the good path pays nothing.
@@ -39,6 +41,7 @@
 
 #include "config.h"
 #include "owner.h"
+#include "pool_runs.h"
 #include "pool_shared.h"
 #include "rules.h"
 
@@ -121,10 +124,11 @@ static int blocks_open_heap(struct locus_pool *pool, const struct locus_pool_con
     return 0;
 }
 
-// Stack, tags and generations have guard pages of their own, and are on the pool's node: the owner uses them all the time.
+// Stack or spans, tags and generations have guard pages of their own, and are on the pool's node: the owner uses them all the time.
 static int metadata_open(struct locus_pool *pool, const struct locus_pool_config *config)
 {
-    size_t stack_bytes = (size_t)config->blocks * sizeof(locus_block);
+    bool runs = config->reuse == LOCUS_REUSE_RUNS;
+    size_t stack_bytes = runs ? pool_runs_bytes(config->blocks) : (size_t)config->blocks * sizeof(locus_block);
     size_t tags_bytes = config->tags ? (size_t)config->blocks * sizeof(uint64_t) : 0;
     size_t generations_bytes = (size_t)config->blocks * sizeof(uint32_t);
     size_t sharing_bytes = config->shared ? generations_bytes : 0, holders_bytes = config->tags ? sharing_bytes : 0;
@@ -141,7 +145,8 @@ static int metadata_open(struct locus_pool *pool, const struct locus_pool_config
     if (error)
         return error;
     char *base = locus_region_base(pool->metadata);
-    pool->free = (locus_block *)(void *)base;
+    pool->free = runs ? NULL : (locus_block *)(void *)base;
+    pool->runs = runs ? (struct pool_runs *)(void *)base : NULL;
     pool->tags = config->tags ? (uint64_t *)(void *)(base + stack_bytes) : NULL;
     pool->generation = (uint32_t *)(void *)(base + stack_bytes + tags_bytes);
     if (config->shared)
@@ -171,7 +176,8 @@ static uint32_t generation_first(const struct locus_pool_config *config)
 static void blocks_fill(struct locus_pool *pool)
 {
     for (uint32_t i = 0; i < pool->blocks; i++) {
-        pool->free[i] = locus_block_make(pool->home, i, pool->generation_first);
+        if (pool->free)
+            pool->free[i] = locus_block_make(pool->home, i, pool->generation_first);
         pool->generation[i] = pool->generation_first;
         if (pool->holders_first)
             pool->holders_first[i] = POOL_NO_HOLDER;
@@ -179,7 +185,9 @@ static void blocks_fill(struct locus_pool *pool)
     pool_top_set(pool, pool->blocks);
     pool->fresh = pool->blocks;
     pool->all = pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks : POOL_NEVER;
-    pool->floor = pool->fresh; // no take is plain; with FIFO, tags or sharing that stays so
+    pool->floor = pool->fresh; // no take is plain; with FIFO, runs, tags or sharing that stays so
+    if (pool->runs)
+        pool_runs_fill(pool);
 }
 
 int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *given)
@@ -253,9 +261,12 @@ static void take_lifo(struct locus_pool *pool, uint32_t count, locus_block out[]
         __atomic_store_n(&pool->floor, pool->top, __ATOMIC_RELAXED);
 }
 
-__attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag)
+__attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag,
+                                                 uint32_t after)
 {
-    if (pool->reuse == LOCUS_REUSE_FIFO)
+    if (pool->runs)
+        pool_runs_take(pool, count, out, after);
+    else if (pool->reuse == LOCUS_REUSE_FIFO)
         take_fifo(pool, count, out);
     else
         take_lifo(pool, count, out);
@@ -265,18 +276,41 @@ __attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32
     counter_set(&pool->counters.distinct_high, pool->blocks - pool->fresh);
 }
 
+// Without a table, what is taken at one time or another is one run, as long as its last block is out.
+static void take_run(struct locus_pool *pool, uint32_t count, locus_block out[])
+{
+    uint32_t last = pool->runs ? pool->runs->last : POOL_NOWHERE, index = pool_runs_index(pool, last);
+    bool goes_on = last != POOL_NOWHERE && !pool_runs_is_free(pool, index);
+    pool_take_unusual(pool, count, out, 0, goes_on ? index : POOL_NOWHERE);
+    if (pool->runs)
+        pool->runs->last = (uint32_t)(out[count - 1] >> 32);
+}
+
 static __attribute__((noinline)) locus_block alloc_unusual(struct locus_pool *pool)
 {
     locus_block block = LOCUS_BLOCK_NONE;
     if (pool->top || pool_reclaim(pool, 1))
-        pool_take_unusual(pool, 1, &block, 0);
+        take_run(pool, 1, &block);
+    return block;
+}
+
+static __attribute__((noinline)) locus_block alloc_run(struct locus_pool *pool)
+{
+    struct pool_runs *runs = pool->runs;
+    uint32_t next = runs->last + 1;
+    locus_block block;
+    if (!pool_runs_next(pool, next, &block))
+        return alloc_unusual(pool);
+    runs->last = next;
     return block;
 }
 
 locus_block locus_pool_alloc(struct locus_pool *pool)
 {
     RULE(in_owner_context(pool), RULE_ROLE);
-    return pool_plain_one(pool) ? pool_take_top(pool) : alloc_unusual(pool);
+    if (pool_plain_one(pool))
+        return pool_take_top(pool);
+    return pool->runs ? alloc_run(pool) : alloc_unusual(pool);
 }
 
 // With count 0 `out` may be NULL, which memcpy must not get; one comparison finds both that and too large a count.
@@ -288,13 +322,15 @@ int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block o
     if (pool_plain(pool, count))
         pool_take_plain(pool, count, out);
     else
-        pool_take_unusual(pool, count, out, 0);
+        take_run(pool, count, out);
     return 0;
 }
 
 // Only on the error path: see the opening comment.
 static bool is_free(const struct locus_pool *pool, uint32_t index)
 {
+    if (pool->runs)
+        return pool_runs_is_free(pool, index);
     for (uint32_t i = 0; i < pool->top; i++)
         if (locus_block_index(pool->free[pool_free_at(pool, i)]) == index)
             return true;
@@ -326,9 +362,13 @@ __attribute__((cold, noinline)) void pool_refuse(struct locus_pool *pool, enum l
         pool->on_error(pool->on_error_context, error, block, tag);
 }
 
-// Puts one block that came home into its place: before all others, or with FIFO after them.
+// Puts one block that came home into its place: before all others, with FIFO after them, with runs where it lies.
 static void give_back(struct locus_pool *pool, locus_block block)
 {
+    if (pool->runs) {
+        pool_runs_put(pool, locus_block_index(block));
+        return;
+    }
     pool_top_set(pool, pool->top + 1);
     pool->free[pool_free_at(pool, pool->reuse == LOCUS_REUSE_LIFO ? 0 : pool->top - 1)] = block;
 }
@@ -354,6 +394,11 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
         memmove(stack + count - i, stack, i * sizeof *stack);
     pool_top_set(pool, pool->top + i);
     return i;
+}
+
+static __attribute__((noinline)) uint32_t free_runs(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
+{
+    return pool->runs && !pool->sharing ? pool_runs_free(pool, count, blocks) : 0;
 }
 
 void pool_put_home(struct locus_pool *pool, locus_block block)
@@ -410,7 +455,7 @@ static __attribute__((noinline)) uint32_t free_rest(struct locus_pool *pool, uin
     while (done < count) {
         accepted += free_one(pool, blocks[done++], tag);
         uint32_t room = pool->blocks - pool->top, left = count - done < room ? count - done : room;
-        uint32_t usual = pool->unusual_free ? 0 : free_usual(pool, left, blocks + done);
+        uint32_t usual = pool->unusual_free ? free_runs(pool, left, blocks + done) : free_usual(pool, left, blocks + done);
         accepted += usual;
         done += usual;
     }
@@ -421,7 +466,7 @@ uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const loc
 {
     RULE(in_owner_context(pool), RULE_ROLE);
     uint32_t room = pool->blocks - pool->top, left = count < room ? count : room;
-    uint32_t accepted = pool->unusual_free ? 0 : free_usual(pool, left, blocks);
+    uint32_t accepted = pool->unusual_free ? free_runs(pool, left, blocks) : free_usual(pool, left, blocks);
     if (__builtin_expect(accepted < count, 0)) {
         if (pool->sharing)
             return pool_free_shared(pool, count, blocks, tag);

@@ -36,6 +36,7 @@ enum locus_backing {
 enum locus_reuse {
     LOCUS_REUSE_LIFO,           // last chunk home, first out: warm
     LOCUS_REUSE_FIFO,           // first home, first out: cold, and a quarantine against use after free
+    LOCUS_REUSE_RUNS,           // a table's blocks are neighbours in memory, and room is kept for its growth: for attention
 };
 
 struct locus_pool_config {

@@ -13,27 +13,29 @@
 #define POOL_GENERATION_WORN 0u // of a worn block; no handle has it
 #define POOL_FIRST_GENERATIONS (1u << 28) // how many a pool's first one is drawn from: more wear a block out sooner
 #define POOL_NEVER UINT32_MAX // more free blocks than any pool has
+#define POOL_NOWHERE UINT32_MAX // no block, no span, no class (pool_runs.h)
 
 struct locus_pool {
     // Never changes after open. On a line of its own: workers read it while the owner writes the next line.
     _Alignas(LOCUS_CACHE_LINE) char *base; // NULL for heap backing
     void **heap;                           // NULL for mapped backing
     size_t stride_bytes;
-    locus_block *free;                     // [blocks]
+    locus_block *free;                     // [blocks]; NULL with runs
     uint32_t *generation;                  // [blocks]
     uint64_t *tags;                        // [blocks], or NULL: the tag of the request that holds the block
     uint32_t blocks;
     uint32_t home;
     uint8_t reuse;                         // enum locus_reuse
-    bool unusual_free;                     // FIFO, or shared: free_usual() does not apply
+    bool unusual_free;                     // not LIFO, or shared: free_usual() does not apply
     uint32_t generation_first;
 
     // Owner context.
     _Alignas(LOCUS_CACHE_LINE) uint32_t top; // free blocks: the stack is free[blocks - top .. blocks)
     uint32_t fresh;                          // of these, the last `fresh` were never handed out
     uint32_t floor;                          // a take that leaves at least this many is plain: pool_plain()
-    uint32_t all;                            // blocks that are not worn out; FIFO: POOL_NEVER, as it is never put in order
+    uint32_t all;                            // blocks that are not worn out; not LIFO: POOL_NEVER, as it is never put in order
     uint32_t head;                           // FIFO: where the ring starts
+    struct pool_runs *runs;      // pool_runs.h; NULL: not LOCUS_REUSE_RUNS. Never changes after open
     uint64_t in_flight;          // blocks in retired tables that were not drained; owner.c counts them
     uint64_t freed_straightened; // `freed` when the stack was last put in order
 
@@ -66,9 +68,9 @@ const char *pool_config_fault(const struct locus_pool_config *config);
 // The config of the region that open makes for the blocks.
 void pool_region_config(const struct locus_pool_config *config, struct locus_region_config *out);
 
-// Takes `count` free blocks when copying them is not enough: never-used blocks, a ring, tags to keep. pre: at least that many are
-// free.
-void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag);
+// Takes `count` free blocks when copying them is not enough: never-used blocks, a ring, runs, tags to keep. With runs they go
+// behind block `after` if they can; POOL_NOWHERE: anywhere. pre: at least that many are free.
+void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag, uint32_t after);
 
 // Called by the block's holder, who may have another home's role. Relaxed: a tag says who had the block at some moment, and
 // nothing is concluded from it.
@@ -91,7 +93,7 @@ static inline uint64_t pool_free_at(const struct locus_pool *pool, uint32_t i)
 }
 
 // Are the top `count` blocks of a LIFO stack used ones, so that nothing has to be recorded when they leave? Then they are free,
-// and back-pressure does not apply. `floor` is `fresh`; with FIFO, tags or sharing it is more than any
+// and back-pressure does not apply. `floor` is `fresh`; with FIFO, runs, tags or sharing it is more than any
 // take can leave.
 static inline bool pool_plain(const struct locus_pool *pool, uint32_t count)
 {

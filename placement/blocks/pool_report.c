@@ -2,6 +2,7 @@
 //
 // pool: its reports. Statistics for any thread, which blocks are out, and why it could not be opened.
 #include "config.h"
+#include "pool_runs.h"
 #include "pool_shared.h"
 
 #include <stdio.h>
@@ -40,7 +41,9 @@ struct holding {
 static unsigned char *free_bits(const struct locus_pool *pool)
 {
     unsigned char *is_free = calloc(pool->blocks / 8 + 1, 1);
-    for (uint32_t i = 0; is_free && i < pool->top; i++) {
+    for (uint32_t i = 0; is_free && pool->runs && i < pool->blocks; i++)
+        is_free[i / 8] |= (unsigned char)(pool_runs_is_free(pool, i) << i % 8);
+    for (uint32_t i = 0; is_free && pool->free && i < pool->top; i++) {
         uint32_t index = locus_block_index(pool->free[pool_free_at(pool, i)]);
         is_free[index / 8] |= (unsigned char)(1u << index % 8);
     }
@@ -97,7 +100,7 @@ const char *pool_config_fault(const struct locus_pool_config *config)
         return "block_bytes is 0";
     if (stride_bytes < config->block_bytes)
         return "stride_bytes is less than block_bytes: blocks would overlap";
-    if ((unsigned)config->backing > LOCUS_BACKING_CALLER || (unsigned)config->reuse > LOCUS_REUSE_FIFO)
+    if ((unsigned)config->backing > LOCUS_BACKING_CALLER || (unsigned)config->reuse > LOCUS_REUSE_RUNS)
         return "backing or reuse is out of range";
     if (__builtin_mul_overflow(stride_bytes, (size_t)config->blocks, &bytes))
         return "blocks times block_bytes exceeds the address space";

@@ -87,7 +87,7 @@ affected() { # file, program
     case $1 in
     *.c) echo "$1" ;;
     testbed/*.h) echo testbed/measure/dispatch.c "$(source_of "$2")" ;;
-    placement/*.h) echo placement/blocks/{pool,pool_report,table,owner}.c placement/memory/region.c "$(source_of "$2")" ;;
+    placement/*.h) echo placement/blocks/{pool,pool_runs,pool_report,table,owner}.c placement/memory/region.c "$(source_of "$2")" ;;
     esac
 }
 

@@ -7,7 +7,7 @@
 
 mutants_begin topo/*.c placement/{base,retention,memory,blocks,sharing,domain}/*.c testbed/measure/dispatch.c
 controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
-    lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test table_test owner_test \
+    lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test pool_runs_test table_test owner_test \
     owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
     homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test promise_test share_stress promise_stress \
     domain_share_test
@@ -15,7 +15,8 @@ controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus coun
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
 mailbox=placement/blocks/mailbox.h owner=placement/blocks/owner.c table=placement/blocks/table.c pool=placement/blocks/pool.c
-report=placement/blocks/pool_report.c borrow=placement/domain/domain_borrow.c domain=placement/domain/domain.c
+runs=placement/blocks/pool_runs.c report=placement/blocks/pool_report.c
+borrow=placement/domain/domain_borrow.c domain=placement/domain/domain.c
 health=placement/domain/domain_health.c
 ring=testbed/measure/dispatch.h worker=testbed/measure/dispatch.c lane=testbed/contenders/counting.h
 rings=testbed/contenders/rings.h handles=testbed/contenders/handle_queue.h
@@ -122,6 +123,23 @@ mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generati
 mutant table-extended-without-its-blocks $table table_test 's/memmove\(array, table->blocks, .*/;/'
 mutant table-extended-hands-out-its-own-array $table table_test 's/table->blocks != own && //'
 mutant table-extended-too-small $table table_test 's/ \|\| capacity < table->count\)/)/'
+mutant run-does-not-go-on $runs pool_runs_test 's/bool goes_on = after != POOL_NOWHERE && /bool goes_on = count == 0 \&\& /'
+mutant run-starts-beside-another $runs pool_runs_test 's/at \+= \(stretch - first\) \/ 2;/;/'
+mutant run-starts-anywhere $runs pool_runs_test 's/~0u << class, false/~0u, false/'
+mutant run-starts-in-the-largest-stretch $runs pool_runs_test 's/~0u << class, false/~0u << class, true/'
+mutant last-span-is-whole $runs pool_runs_test 's/^    if \(behind\)/    if (behind \&\& false)/'
+mutant span-that-came-home-is-not-found $runs pool_runs_test 's/span->class >= class\)/span->class + 1 >= class)/'
+mutant first-use-is-not-counted $runs pool_runs_test 's/pool->fresh -= .*;/;/'
+mutant blocks-after-a-refused-one-stay-out $runs pool_runs_test \
+    '/^uint32_t pool_runs_free/,/^}/s/^    if \(home\)/    if (home \&\& i == count)/'
+mutant guessed-handle-makes-a-block $runs pool_runs_test 's/\(span_bits\(span\) & blocks\) != 0, 0/false, 0/'
+mutant spans-of-a-chunk-leave-backwards $runs pool_runs_test 's/bool in_front = behind == POOL_NOWHERE/bool in_front = true/'
+mutant run-lets-a-block-out-twice placement/blocks/pool_runs.h pool_runs_test 's/span->free = free & ~\(.*\);/;/'
+mutant peak-is-not-noted placement/blocks/pool_runs.h pool_runs_test 's/ \|\| top <= runs->low\)/)/'
+mutant run-forgets-tags $runs pool_test 's/ && runs->low != POOL_NEVER\)/)/'
+mutant run-of-a-table-goes-on-elsewhere $owner pool_runs_test \
+    's/table->blocks\[at - 1\] >> 32\) \+ 1/table->blocks[at - 1] >> 32) + 2/'
+mutant free-runs-are-out $report pool_test 's/pool_runs_is_free\(pool, i\) << i % 8/false << i % 8/'
 mutant tags-forgotten-when-the-pool-deepens $pool pool_test 's/if \(!pool->tags && !pool->sharing\)/if (1)/'
 mutant lent-blocks-lose-their-tag $borrow domain_borrow_test '/pool_note_tag/d'
 mutant free-blocks-are-out $report pool_test 's/is_free\[index \/ 8\] \|= /(void)/'

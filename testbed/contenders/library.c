@@ -38,10 +38,13 @@ void tb_library_close(void *context)
 
 int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config *pool, bool backpressure, void **out)
 {
-    struct tb_library *library = calloc(1, sizeof *library);
-    if (!library)
-        return -ENOMEM;
-    *out = library;
+    *out = calloc(1, sizeof(struct tb_library));
+    return *out ? tb_library_open_in(*out, setup, pool, backpressure) : -ENOMEM;
+}
+
+int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup, const struct locus_pool_config *pool,
+                       bool backpressure)
+{
     library->routes = calloc(setup->workers, sizeof *library->routes);
     int error = library->routes ? locus_pool_open(&library->pool, pool) : -ENOMEM;
     if (error)

@@ -6,6 +6,7 @@
 //
 //     locus.c          as it is, and with back-pressure
 //     locus_pools.c    another pool: reuse, backing, pages, colour
+//     locus_order.c    another order of its blocks in memory
 //     locus_drains.c   other times to drain, or a cap
 //     carrier.h        another way home than the mailbox
 //
@@ -24,6 +25,9 @@ struct tb_library {
 
 struct locus_pool_config tb_library_pool(const struct tb_setup *setup); // the usual pool, for a contender to change
 int tb_library_open(const struct tb_setup *setup, const struct locus_pool_config *pool, bool backpressure, void **out);
+// The same in zeroed memory of the caller's that tb_library_close() shall free: what begins with a tb_library, say.
+int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup, const struct locus_pool_config *pool,
+                       bool backpressure);
 void tb_library_close(void *context);
 uint64_t tb_library_freed(void *context);
 void tb_library_audit(void *context, struct tb_audit *out);
@@ -69,6 +73,8 @@ static inline void tb_library_drain(void *context)
 
 // step_blocks: NULL, or called between two steps instead of draining.
 #define TB_LIBRARY_OPS(name, open_pool, take_blocks, step_blocks)                                                                  \
+    TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, tb_library_freed, tb_library_audit)
+#define TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, freed_blocks, audit_blocks)                                   \
     static const struct tb_ops name = {                                                                                            \
         .open = open_pool,                                                                                                         \
         .close = tb_library_close,                                                                                                 \
@@ -80,8 +86,8 @@ static inline void tb_library_drain(void *context)
         .finish = tb_library_finish,                                                                                               \
         .drain = tb_library_drain,                                                                                                 \
         .step = step_blocks,                                                                                                       \
-        .freed = tb_library_freed,                                                                                                 \
-        .audit = tb_library_audit,                                                                                                 \
+        .freed = freed_blocks,                                                                                                     \
+        .audit = audit_blocks,                                                                                                     \
     };                                                                                                                             \
     TB_DRIVER(name)
 

@@ -33,6 +33,7 @@ struct tb_row {
     double outstanding_ratio;   // worst round's high-water over the theoretical peak
     double outstanding_ratio_mean;
     double distinct_ratio;      // worst round's distinct blocks over the theoretical peak
+    double adjacency;           // worst round's (sample.h); NAN: unknown
     double bench_ns[TB_BENCH_COUNT], bench_mad[TB_BENCH_COUNT];
     enum tb_noise bench_noise[TB_BENCH_COUNT];
     struct tb_ratio bench_vs_base[TB_BENCH_COUNT];

@@ -156,6 +156,8 @@ static void sample_load(const json_t *line, struct tb_sample *out)
     out->touched_bytes_expected = whole(line, "touched_bytes_expected");
     out->outstanding_high = (uint32_t)whole(line, "outstanding_high");
     out->distinct = (uint32_t)whole(line, "distinct");
+    out->adjacency_known = json_is_number(tb_member(line, "adjacency"));
+    out->adjacency = json_number_value(tb_member(line, "adjacency"));
     out->workers_pinned = json_is_true(tb_member(line, "workers_pinned"));
     out->watched_ns = whole(line, "watched_ns");
     out->waited_ns = whole(line, "waited_ns");

@@ -121,16 +121,19 @@ static void fill_footprint(const struct tb_rounds *rounds, uint32_t cell, uint32
     const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     double peak = schedule && schedule->blocks_peak > 0 ? schedule->blocks_peak : NAN;
     uint32_t outstanding = 0, distinct = 0;
-    double sum = 0;
+    double sum = 0, adjacency = NAN;
     for (uint32_t round = 0; round < rounds->count; round++) {
         const struct tb_sample *sample = tb_rounds_sample(rounds, cell, arm, round);
         outstanding = sample->outstanding_high > outstanding ? sample->outstanding_high : outstanding;
         distinct = sample->distinct > distinct ? sample->distinct : distinct;
         sum += sample->outstanding_high;
+        if (sample->adjacency_known)
+            adjacency = fmin(adjacency, sample->adjacency); // not of a NAN
     }
     row->outstanding_ratio = outstanding / peak;
     row->outstanding_ratio_mean = sum / rounds->count / peak;
     row->distinct_ratio = distinct / peak;
+    row->adjacency = adjacency;
 }
 
 // A block of a bulk allocation and a block of a single one do the same for their caller, so both are held against the

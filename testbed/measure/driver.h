@@ -5,8 +5,8 @@
 // TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: calls into the contender are direct, and
 // the driver costs all contenders the same (the contender `null` shows how much). Nothing in a timed lap allocates, prints or
 // reads a clock. In a probe lap the operations also record the outstanding blocks and their addresses, and check that blocks still
-// hold what was written; in a clocked one each take is timed. In touch mode `decode` a lap executes the steps of the model, too
-// (testbed/decode/step.h).
+// hold what was written, and which lie beside each other; in a clocked one each take is timed. In touch mode `decode` a lap executes
+// the steps of the model, too (testbed/decode/step.h).
 #ifndef TB_DRIVER_H
 #define TB_DRIVER_H
 
@@ -47,6 +47,17 @@ TB_INLINE bool tb_intact(const void *block, size_t bytes, uint32_t slot)
 {
     const unsigned char *byte = block;
     return byte[0] == tb_tag(slot) && memcmp(byte, byte + 1, bytes - 1) == 0; // all equal the first
+}
+
+// Counts which blocks of a table are followed by their neighbour (sample.h): what attention would read in one stream.
+TB_INLINE void tb_look_at_order(struct tb_engine *engine, const struct tb_ops *ops, void *context, const struct locus_table *table)
+{
+    for (uint32_t i = 1; i < table->count; i++) {
+        const char *block = ops->address(context, table->blocks[i - 1]), *next = ops->address(context, table->blocks[i]);
+        uintptr_t end = (uintptr_t)block + engine->job->block_bytes;
+        engine->adjacent += (uintptr_t)next - end <= LOCUS_CACHE_LINE; // of a next one that lies before, it is huge
+        engine->followed++;
+    }
 }
 
 TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, enum tb_lap lap)
@@ -98,6 +109,8 @@ TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, 
     if (lap == TB_LAP_PROBE && engine->touch_bytes)
         for (uint32_t i = 0; i < table->count; i++)
             engine->damaged += !tb_intact(ops->address(context, table->blocks[i]), engine->touch_bytes, op.slot);
+    if (lap == TB_LAP_PROBE)
+        tb_look_at_order(engine, ops, context, table);
     int error = ops->retire(context, table);
     if (__builtin_expect(error != 0, 0)) {
         engine->error = engine->error ? engine->error : error;

@@ -319,6 +319,8 @@ static void laps_sum(struct tb_engine *engine)
     sample->lap_ns_p90 = sorted_ns[(job->laps * 9 + 9) / 10 - 1];
     sample->outstanding_high = (uint32_t)engine->outstanding_high;
     sample->distinct = distinct_seen(engine);
+    sample->adjacency_known = engine->followed > 0;
+    sample->adjacency = sample->adjacency_known ? (double)engine->adjacent / (double)engine->followed : 0;
 }
 
 // The median of the ratios, and not the ratio of the medians: a disturbance that lasted for a turn is in both of its laps.

@@ -6,8 +6,8 @@
 // one process (rounds.h) each has its engine. They take turns in warm-up and timed laps (pairing/turns.h); what follows each does
 // by itself. Between two laps every worker is idle, and the crew is assigned to the next arm before the clock is read. Probe laps
 // do the same work and also record the blocks outstanding after every take and the addresses used, and check at each retirement
-// that blocks still hold what was written. They are not timed, and are the same for all. Only in metered laps are the kernel's
-// counters on: they slow every thread switch down, which made laps of a sleeping arm a fifth longer.
+// that blocks still hold what was written, and which lie beside each other. They are not timed, and are the same for all. Only in
+// metered laps are the kernel's counters on: they slow every thread switch down, which made laps of a sleeping arm a fifth longer.
 #ifndef TB_ENGINE_H
 #define TB_ENGINE_H
 
@@ -46,6 +46,7 @@ struct tb_engine {
     uint64_t seen_count, seen_max;
     uint64_t outstanding_high;
     uint64_t damaged;               // blocks that had lost their contents at retirement
+    uint64_t followed, adjacent;    // blocks that had a successor at retirement; those of which it was the neighbour in memory
 
     // Clocked laps.
     uint64_t *clocked_ns;           // of each take, with a reading of the clock

@@ -71,6 +71,10 @@ struct tb_sample {
     uint64_t touched_bytes_expected;
     uint32_t outstanding_high;  // most blocks out at once, in the probe laps
     uint32_t distinct;          // distinct blocks ever touched in the probe laps
+    // Of the blocks in tables that retire in the probe laps and are not their table's last, the share whose successor is their
+    // neighbour in memory: it begins where they end, or no more than a cache line behind that (colour, a malloc's header).
+    double adjacency;
+    bool adjacency_known;       // there were such blocks
     uint64_t wait_ns;           // time spent in these waits; 0: none, or the contender does not say
     // Of clocked laps: single takes, without the touch, but with a reading of the clock (clock_ns), which is longer than many a
     // take: subtracted it would leave noise, and ratios of it. 0 takes: there were no such laps.

@@ -53,6 +53,8 @@ static const struct tb_metric metrics[] = {
      "slowest tenth of the laps begins here, left is faster"},
     PEAK("outstanding_ratio", "outstanding_high", "blocks out at once, over the theoretical peak"),
     PEAK("distinct_ratio", "distinct", "distinct blocks touched, over the theoretical peak"),
+    {"adjacency", "adjacency", false, false, false, false, false, false, NULL, "ratio",
+     "blocks whose successor in their table is their neighbour in memory, right is better"},
     {"waits", "waits", false, false, false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
     {"wait_ns", "wait_ns", false, false, true, true, false, false, NULL, "ns", "mean time of such a wait"},
     TAKE("take_ns_p50", "p50_ns", "half of all takes are done in this"),

@@ -611,6 +611,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"touched_bytes_expected", tb_json_whole(s->touched_bytes_expected)},
         {"outstanding_high", tb_json_whole(s->outstanding_high)},
         {"distinct", tb_json_whole(s->distinct)},
+        {"adjacency", s->adjacency_known ? tb_json_number(s->adjacency) : json_null()},
         {"resident_blocks", positive_or_null((double)s->resident_bytes / (double)tb_rounds_block_bytes(rounds, cell))},
         {"take", s->take.takes ? take_json(s) : json_null()},
         {"workers_pinned", json_boolean(s->workers_pinned)},

@@ -174,7 +174,7 @@ static void home_open(struct home *home, uint32_t ordinal, uint64_t seed)
     *home = (struct home){.ordinal = ordinal, .random = stress_fork(seed, ordinal + 1)};
     struct locus_pool_config pool = {
         .size = sizeof pool, .home = ordinal, .blocks = BLOCKS, .block_bytes = 64, .node = LOCUS_NODE_ANY};
-    pool.reuse = stress_random(&home->random, 2) ? LOCUS_REUSE_LIFO : LOCUS_REUSE_FIFO;
+    pool.reuse = (enum locus_reuse)stress_random(&home->random, LOCUS_REUSE_RUNS + 1);
     STRESS_EXPECT(locus_pool_open(&home->pool, &pool) == 0);
     struct locus_owner_config owner = {.size = sizeof owner,
                                        .pool = home->pool,

@@ -60,7 +60,7 @@ static void pool_make(struct round *round)
         .block_bytes = 64,
         .stride_bytes = stress_random(random, 2) ? 192 : 0,
         .backing = stress_random(random, 4) ? LOCUS_BACKING_MAPPED : LOCUS_BACKING_HEAP,
-        .reuse = stress_random(random, 2) ? LOCUS_REUSE_LIFO : LOCUS_REUSE_FIFO,
+        .reuse = (enum locus_reuse)stress_random(random, LOCUS_REUSE_RUNS + 1),
         .node = LOCUS_NODE_ANY,
         .populate = true, // and so zeroed, which a heap block is not otherwise
         .generations = stress_random(random, 4) ? 0 : 20,

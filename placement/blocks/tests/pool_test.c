@@ -42,7 +42,7 @@ Test(pool, open_refuses_fields_out_of_their_range)
     bad[3].block_bytes = 0;
     bad[4].stride_bytes = bad[4].block_bytes - 1;
     bad[5].backing = 3;
-    bad[6].reuse = 2;
+    bad[6].reuse = 3;
     bad[7].page = 99;
     bad[8].policy = 99;
     bad[9].block_bytes = SIZE_MAX / 2;
@@ -242,7 +242,7 @@ Test(pool, fifo_hands_out_what_came_home_first_and_never_used_blocks_before)
 
 Test(pool, bulk_and_single_allocation_serve_from_the_same_stack)
 {
-    for (unsigned reuse = LOCUS_REUSE_LIFO; reuse <= LOCUS_REUSE_FIFO; reuse++) {
+    for (unsigned reuse = LOCUS_REUSE_LIFO; reuse <= LOCUS_REUSE_RUNS; reuse++) {
         struct locus_pool *pool = worn_by(0, BLOCKS, reuse);
         locus_block blocks[BLOCKS];
         cr_assert_eq(locus_pool_alloc_bulk(pool, 5, blocks), 0);
@@ -303,7 +303,7 @@ Test(pool, an_exhausted_pool_answers_none_until_a_block_is_home)
 
 Test(pool, high_water_marks_count_peaks_and_distinct_blocks)
 {
-    for (unsigned reuse = LOCUS_REUSE_LIFO; reuse <= LOCUS_REUSE_FIFO; reuse++) {
+    for (unsigned reuse = LOCUS_REUSE_LIFO; reuse <= LOCUS_REUSE_RUNS; reuse++) {
         struct locus_pool *pool = worn_by(0, BLOCKS, reuse);
         locus_block blocks[3];
         for (unsigned turn = 0; turn < 3; turn++) {
@@ -314,7 +314,7 @@ Test(pool, high_water_marks_count_peaks_and_distinct_blocks)
         cr_assert_eq(stats.allocated, 9);
         cr_assert_eq(stats.freed, 9);
         cr_assert_eq(stats.outstanding_high, 3);
-        cr_assert_eq(stats.distinct_high, reuse == LOCUS_REUSE_LIFO ? 3 : BLOCKS);
+        cr_assert_eq(stats.distinct_high, reuse == LOCUS_REUSE_FIFO ? BLOCKS : 3);
         locus_pool_close(pool);
     }
 }
@@ -461,8 +461,8 @@ Test(pool, what_a_report_of_leaks_frees_is_not_reported_after_that)
 
 Test(pool, what_is_out_is_named_and_what_is_free_or_retired_is_not)
 {
-    const enum locus_reuse reuses[] = {LOCUS_REUSE_LIFO, LOCUS_REUSE_FIFO};
-    for (unsigned r = 0; r < 2; r++) {
+    const enum locus_reuse reuses[] = {LOCUS_REUSE_LIFO, LOCUS_REUSE_FIFO, LOCUS_REUSE_RUNS};
+    for (unsigned r = 0; r < 3; r++) {
         struct locus_pool *pool = worn_by(1, BLOCKS, reuses[r]);
         locus_block blocks[BLOCKS];
         cr_assert_eq(out_of(pool).count, 0);
@@ -477,10 +477,11 @@ Test(pool, what_is_out_is_named_and_what_is_free_or_retired_is_not)
 }
 
 // Single blocks, blocks of a table, and a block that goes to another request later.
-Test(pool, the_request_of_a_block_that_is_out_is_known_where_tags_are_kept)
+static void expect_tags(enum locus_reuse reuse)
 {
     struct locus_pool_config config = config_of(BLOCKS);
     config.tags = true;
+    config.reuse = reuse;
     struct locus_pool *pool = opened(&config);
     cr_assert_eq(locus_pool_free_bulk(pool, 1, (locus_block[]){locus_pool_alloc(pool)}, 0), 1);
     struct locus_owner_config role = {.size = sizeof role, .pool = pool, .lanes = 1};
@@ -505,6 +506,12 @@ Test(pool, the_request_of_a_block_that_is_out_is_known_where_tags_are_kept)
     locus_owner_close(owner);
     locus_pool_close(pool);
     free(table);
+}
+
+Test(pool, the_request_of_a_block_that_is_out_is_known_where_tags_are_kept)
+{
+    for (unsigned reuse = LOCUS_REUSE_LIFO; reuse <= LOCUS_REUSE_RUNS; reuse++)
+        expect_tags((enum locus_reuse)reuse);
 }
 
 // --- fork ----------------------------------------------------------------------------------------------------------------------

@@ -275,7 +275,7 @@ static void round_open(struct round *round)
         .home = any(round, 2),
         .blocks = 8 + any(round, BLOCKS - 8),
         .block_bytes = BLOCK_TOKENS * TOKEN_BYTES,
-        .reuse = any(round, 4) ? LOCUS_REUSE_LIFO : LOCUS_REUSE_FIFO,
+        .reuse = any(round, 4) ? (any(round, 2) ? LOCUS_REUSE_LIFO : LOCUS_REUSE_RUNS) : LOCUS_REUSE_FIFO,
         .node = LOCUS_NODE_ANY,
         .populate = true,
         .tags = any(round, 2),

@@ -52,6 +52,50 @@ Test(contenders_library, only_fifo_lets_a_warm_block_wait)
     cr_expect(reuses_at_once("locus-spsc"));
 }
 
+// Blocks that follow their neighbour, of 16 that one table takes one by one beside another.
+static uint32_t neighbours_of(const char *name)
+{
+    struct play play;
+    uint32_t neighbours = 0;
+    play_begin(&play, name);
+    for (int turn = 0; turn < 2; turn++) { // in memory that was used before
+        for (uint32_t i = 0; i < 16; i++)
+            cr_assert(play_take(&play, 0, 1) == 0 && play_take(&play, 1, 1) == 0);
+        neighbours = 0;
+        for (uint32_t i = 1; i < 16; i++)
+            neighbours += (char *)play_address(&play, 0, i) - (char *)play_address(&play, 0, i - 1) == BLOCK_BYTES;
+        play_home(&play, 0);
+        play_home(&play, 1);
+    }
+    play_close(&play);
+    return neighbours;
+}
+
+Test(contenders_library, runs_are_in_order_like_ascending_and_a_stack_is_not)
+{
+    cr_expect_eq(neighbours_of("locus-ascending"), 15);
+    cr_expect_eq(neighbours_of("locus-runs"), 15);
+    cr_expect_eq(neighbours_of("locus"), 0, "the other table has every other block");
+    cr_expect_leq(neighbours_of("locus-shuffled"), 2);
+}
+
+// At rest, where the library puts its stack in order.
+Test(contenders_library, a_shuffled_stack_stays_shuffled)
+{
+    struct play play;
+    uint32_t neighbours = 0;
+    play_begin(&play, "locus-shuffled");
+    for (int turn = 0; turn < 5; turn++) {
+        cr_assert_eq(play_take(&play, 0, POOL_BLOCKS), 0, "all of the pool");
+        cr_assert_eq(play_take(&play, 1, 1), -ENOMEM, "and no more");
+        for (uint32_t i = 1; i < POOL_BLOCKS; i++)
+            neighbours += (char *)play_address(&play, 0, i) - (char *)play_address(&play, 0, i - 1) == BLOCK_BYTES;
+        play_home(&play, 0);
+    }
+    cr_expect_leq(neighbours, 5 * POOL_BLOCKS / 8, "%u", neighbours);
+    play_close(&play);
+}
+
 // Bytes from one block to the next.
 static ptrdiff_t stride_of(const char *name)
 {

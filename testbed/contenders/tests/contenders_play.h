@@ -131,7 +131,7 @@ static inline bool is_oracle(const struct tb_contender *contender)
 
 static inline bool is_pool(const struct tb_contender *contender)
 {
-    return strncmp(contender->name, "locus", 5) == 0;
+    return strncmp(contender->name, "locus", 5) == 0 && !contender->floor;
 }
 
 // A pool whose handles are valid only once.

@@ -117,6 +117,21 @@ Test(row, footprint_is_that_of_the_worst_round)
     NEAR(row.distinct_ratio, 1.04, 1e-12);
 }
 
+Test(row, adjacency_is_that_of_the_worst_round_that_knows_it)
+{
+    struct tb_rounds *rounds = FIXTURE(f, usual, 3);
+    struct tb_row row;
+    tb_rounds_row(rounds, 0, LOCUS, &row);
+    cr_expect(isnan(row.adjacency));
+    const double adjacency[] = {0.9, 0.8};
+    for (uint32_t round = 0; round < 2; round++) {
+        tb_rounds_sample(rounds, 0, LOCUS, round)->adjacency_known = true;
+        tb_rounds_sample(rounds, 0, LOCUS, round)->adjacency = adjacency[round];
+    }
+    tb_rounds_row(rounds, 0, LOCUS, &row);
+    NEAR(row.adjacency, 0.8, 1e-12);
+}
+
 Test(row, version_is_what_was_really_there)
 {
     struct tb_rounds *rounds = FIXTURE(f, usual, 3);

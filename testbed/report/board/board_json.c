@@ -147,6 +147,7 @@ static json_t *arm_json(const struct tb_rounds *rounds, uint32_t cell, const str
         {"vs_twin", tb_json_ratio(row->has_vs_aa ? &board->vs_twin[i] : NULL)},
         {"outstanding_high_ratio", tb_json_number(row->outstanding_ratio)},
         {"distinct_ratio", tb_json_number(row->distinct_ratio)},
+        {"adjacency", tb_json_number(row->adjacency)},
         {"allocated", count_or_null(c, cell, a, offsetof(struct tb_sample, allocated))},
         {"freed", count_or_null(c, cell, a, offsetof(struct tb_sample, freed))},
         {"pushed", count_or_null(c, cell, a, offsetof(struct tb_sample, pushed))},
@@ -253,6 +254,7 @@ static void put_sample(struct tb_table *table, const struct tb_rounds *rounds, u
     tb_table_put(table, tb_count(sample->workers_pinned));
     tb_table_put(table, tb_count(sample->watched_ns));
     tb_table_put(table, tb_count(sample->waited_ns));
+    tb_table_put(table, tb_number(sample->adjacency_known ? sample->adjacency : NAN));
 }
 
 struct tb_doc *tb_board_samples_doc(const struct tb_rounds *rounds)
@@ -262,7 +264,7 @@ struct tb_doc *tb_board_samples_doc(const struct tb_rounds *rounds)
         doc, "samples", NULL,
         "workload|touch|dispatch|workers|block_bytes|seed|laps|blocks_peak|arm|library|fault|fault_percent|round|version|"
         "ran|valid|invalid|lap_ns|lap_ns_min|allocated|freed|pushed|drained|touched_bytes|touched_bytes_expected|"
-        "outstanding_high|distinct|alloc_ns|bulk_ns|push_ns|free_ns|workers_pinned|watched_ns|waited_ns");
+        "outstanding_high|distinct|alloc_ns|bulk_ns|push_ns|free_ns|workers_pinned|watched_ns|waited_ns|adjacency");
     for (uint32_t cell = 0; cell < rounds->cells_count; cell++)
         for (uint32_t arm = 0; arm < rounds->arms_count; arm++)
             for (uint32_t round = 0; round < rounds->count; round++)

@@ -319,6 +319,8 @@ Test(report, json_reads_back_as_what_was_measured)
     struct tb_rounds *rounds = FIXTURE(f, usual, 30);
     rounds->cells_count = 2;
     f.schedules[0].ticks = 17038;
+    tb_rounds_sample(rounds, 0, LOCUS, 7)->adjacency_known = true;
+    tb_rounds_sample(rounds, 0, LOCUS, 7)->adjacency = 0.25;
     json_t *root = json_of(rounds), *locus = json_arm(root, 0, "locus");
     struct tb_row row;
     tb_rounds_row(rounds, 0, LOCUS, &row);
@@ -334,6 +336,7 @@ Test(report, json_reads_back_as_what_was_measured)
     cr_assert_eq(json_at(locus, "vs_oracle", "low"), row.vs_oracle.low);
     cr_assert(fabs(json_at(locus, "vs_best_malloc", "estimate") - 1.8) < 0.005);
     cr_assert_eq(json_at(locus, "outstanding_high_ratio", NULL), 1.02);
+    cr_assert_eq(json_at(locus, "adjacency", NULL), 0.25);
     cr_assert_eq(json_at(locus, "allocated", NULL), 2688);
     json_t *samples = json_object_get(locus, "samples_ns");
     cr_assert_eq(json_array_size(samples), 30);
@@ -354,6 +357,7 @@ Test(report, json_says_null_for_what_is_absent_or_no_number)
     cr_assert(json_is_null(json_object_get(json_object_get(locus, "vs_mimalloc"), "high")), "unbounded");
     cr_assert(json_is_null(json_object_get(json_object_get(locus, "vs_mimalloc"), "low")));
     cr_assert(json_is_null(json_object_get(locus, "outstanding_high_ratio")), "no peak to compare with");
+    cr_assert(json_is_null(json_object_get(locus, "adjacency")), "as from a log that lacks it");
     cr_assert(json_is_null(json_object_get(locus, "invalid")) && json_is_true(json_object_get(locus, "valid")));
     cr_assert(json_is_false(json_object_get(shared, "valid")));
     cr_assert_str_eq(json_string_value(json_object_get(shared, "invalid")), "lost one (round 1)");
