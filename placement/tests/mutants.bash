@@ -86,6 +86,7 @@ control() { # program
 affected() { # file, program
     case $1 in
     *.c) echo "$1" ;;
+    testbed/decode/kernels/*.h) echo testbed/decode/kernels/*.c ;;
     testbed/*.h) echo testbed/measure/dispatch.c "$(source_of "$2")" ;;
     placement/*.h) echo placement/blocks/{pool,pool_runs,pool_report,table,owner}.c placement/memory/region.c "$(source_of "$2")" ;;
     esac

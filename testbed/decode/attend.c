@@ -44,7 +44,7 @@ int tb_attention_open(struct tb_attention **out, const struct tb_cache *cache, c
     if (!attention)
         return -ENOMEM;
     *attention = (struct tb_attention){.cache = cache, .kernel = kernel, .team = team, .batch = batch};
-    attention->part_floats = heads * (cache->shape.head_dim + TB_TILE_TOKENS) + floats_in_lines(heads);
+    attention->part_floats = heads * cache->shape.head_dim + 2 * floats_in_lines(heads);
     attention->q = aligned_alloc(64, q_floats * sizeof(float));
     bool enough = attention->q;
     for (uint32_t who = 0; who < tb_team_count(team) && enough; who++) {
@@ -78,8 +78,8 @@ static struct tb_gather gather_at(const struct tb_attention *attention, uint32_t
     return (struct tb_gather){
         .q = attention->q + (sequence * heads + first) * dims,
         .acc = part + first * dims,
-        .sum = part + heads * dims + first * TB_TILE_TOKENS,
-        .max = part + heads * (dims + TB_TILE_TOKENS) + first,
+        .sum = part + heads * dims + first,
+        .max = part + heads * dims + floats_in_lines(heads) + first,
     };
 }
 
@@ -87,47 +87,75 @@ static void part_clear(const struct tb_attention *attention, uint32_t who, uint3
 {
     const struct tb_cache *cache = attention->cache;
     struct tb_gather all = gather_at(attention, who, sequence, 0);
-    memset(all.acc, 0, cache->shape.heads * (cache->shape.head_dim + TB_TILE_TOKENS) * sizeof(float)); // sum follows acc
-    for (uint32_t head = 0; head < cache->shape.heads; head++)
+    memset(all.acc, 0, (size_t)cache->shape.heads * cache->shape.head_dim * sizeof(float));
+    for (uint32_t head = 0; head < cache->shape.heads; head++) {
+        all.sum[head] = 0;
         all.max[head] = -INFINITY;
-}
-
-// Positions of one block that one head's queries read, run by run.
-static void block_attend(const struct call *call, uint32_t who, uint32_t sequence, uint32_t kv_head, char *block, uint32_t begin,
-                         uint32_t end, const char *next)
-{
-    const struct tb_attention *attention = call->attention;
-    const struct tb_cache *cache = attention->cache;
-    struct tb_gather gather = gather_at(attention, who, sequence, kv_head);
-    while (begin < end) {
-        uint32_t run_end = (begin / cache->run_tokens + 1) * cache->run_tokens, tokens = (run_end < end ? run_end : end) - begin;
-        struct tb_rows rows = {
-            .k = tb_cache_k(cache, block, kv_head, begin),
-            .v = tb_cache_v(cache, block, kv_head, begin),
-            .tokens = tokens,
-            .ahead = next,
-            .ahead_bytes = cache->run_bytes,
-        };
-        attention->kernel->attend[cache->dtype](cache, &gather, &rows);
-        call->attention->tallies[who].rows += tokens;
-        begin += tokens;
     }
 }
 
-static void sequence_attend(const struct call *call, uint32_t who, uint32_t sequence, uint32_t begin, uint32_t end)
+// Where a thread is in its part of a sequence: block by block, inside a block head by head, and inside a head tile by tile.
+struct place {
+    const char *k, *v;
+    char *block;                // NULL: behind the part
+    uint32_t number, head;      // the block's, and the KV head
+    uint32_t token, begin, end; // in the block
+    uint32_t left;              // positions of the part that lie in later blocks
+};
+
+static void tile_find(const struct tb_cache *cache, struct place *place)
+{
+    place->k = tb_cache_k(cache, place->block, place->head, place->token);
+    place->v = tb_cache_v(cache, place->block, place->head, place->token);
+}
+
+// Enters the block of position `first`, of a part that has `tokens` more from there on.
+static void block_enter(const struct call *call, const struct tb_sequence *sequence, struct place *place, uint32_t first,
+                        uint32_t tokens)
 {
     const struct tb_cache *cache = call->attention->cache;
-    char *const *blocks = call->sequences[sequence].blocks;
-    while (begin < end) {
-        uint32_t number = begin / cache->block_tokens, first = number * cache->block_tokens;
-        uint32_t block_end = end < first + cache->block_tokens ? end : first + cache->block_tokens;
-        char *block = tb_cache_block(cache, blocks, call->layer, number);
-        const char *next = block_end < end ? tb_cache_block(cache, blocks, call->layer, number + 1) : NULL;
-        for (uint32_t head = 0; head < cache->shape.kv_heads; head++)
-            block_attend(call, who, sequence, head, block, begin - first, block_end - first,
-                         head + 1 < cache->shape.kv_heads ? block + (head + 1) * cache->head_bytes : next);
-        begin = block_end;
+    uint32_t number = first / cache->block_tokens, begin = first % cache->block_tokens, room = cache->block_tokens - begin;
+    *place = (struct place){.number = number, .token = begin, .begin = begin, .end = begin + (tokens < room ? tokens : room)};
+    place->left = tokens - (place->end - begin);
+    place->block = tb_cache_block(cache, sequence->blocks, call->layer, number);
+    tile_find(cache, place);
+}
+
+static void tile_next(const struct call *call, const struct tb_sequence *sequence, struct place *place)
+{
+    const struct tb_cache *cache = call->attention->cache;
+    place->token += TB_TILE_TOKENS;
+    if (place->token >= place->end) {
+        place->token = place->begin;
+        if (++place->head == cache->shape.kv_heads) {
+            if (place->left)
+                block_enter(call, sequence, place, (place->number + 1) * cache->block_tokens, place->left);
+            else
+                place->block = NULL;
+            return;
+        }
     }
+    tile_find(cache, place);
+}
+
+static void sequence_attend(const struct call *call, uint32_t who, uint32_t number, uint32_t begin, uint32_t end)
+{
+    const struct tb_attention *attention = call->attention;
+    const struct tb_sequence *sequence = &call->sequences[number];
+    tb_attend_fn *attend = attention->kernel->attend[attention->cache->dtype];
+    struct place now, next;
+    if (begin == end)
+        return;
+    block_enter(call, sequence, &next, begin, end - begin);
+    do {
+        now = next;
+        tile_next(call, sequence, &next);
+        struct tb_gather gather = gather_at(attention, who, number, now.head);
+        uint32_t left = now.end - now.token;
+        struct tb_tile tile = {now.k, now.v, left < TB_TILE_TOKENS ? left : TB_TILE_TOKENS, next.k, next.v};
+        attend(attention->cache, &gather, &tile);
+        call->attention->tallies[who].rows += tile.tokens;
+    } while (next.block);
 }
 
 // The positions of a sequence from which thread `who` of `count` on reads.
@@ -162,8 +190,7 @@ static void head_merge(const struct call *call, uint32_t sequence, uint32_t head
         float scale = expf(part.max[head] - max); // 0 of a part that read nothing
         for (uint32_t dim = 0; dim < dims; dim++)
             out[dim] += scale * part.acc[head * dims + dim];
-        for (uint32_t place = 0; place < TB_TILE_TOKENS; place++)
-            sum += scale * part.sum[head * TB_TILE_TOKENS + place];
+        sum += scale * part.sum[head];
     }
     for (uint32_t dim = 0; dim < dims; dim++)
         out[dim] /= sum;
@@ -192,10 +219,13 @@ void tb_attend(struct tb_attention *attention, uint32_t layer, const struct tb_s
 void tb_attend_head_again(struct tb_attention *attention, uint32_t layer, const struct tb_sequence *sequence)
 {
     const struct tb_cache *cache = attention->cache;
-    struct call call = {attention, layer, 1, sequence, NULL};
-    uint32_t tokens = sequence->tokens < cache->block_tokens ? sequence->tokens : cache->block_tokens;
+    char *block = tb_cache_block(cache, sequence->blocks, layer, 0);
+    const char *k = tb_cache_k(cache, block, 0, 0), *v = tb_cache_v(cache, block, 0, 0);
+    struct tb_gather gather = gather_at(attention, 0, 0, 0);
+    struct tb_tile tile = {k, v, sequence->tokens < TB_TILE_TOKENS ? sequence->tokens : TB_TILE_TOKENS, k, v};
     part_clear(attention, 0, 0);
-    block_attend(&call, 0, 0, 0, tb_cache_block(cache, sequence->blocks, layer, 0), 0, tokens, NULL);
+    attention->kernel->attend[cache->dtype](cache, &gather, &tile);
+    attention->tallies[0].rows += tile.tokens;
 }
 
 uint64_t tb_attended_rows(const struct tb_attention *attention)

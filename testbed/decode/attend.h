@@ -28,7 +28,7 @@ void tb_attention_close(struct tb_attention *attention); // NULL is allowed
 void tb_attend(struct tb_attention *attention, uint32_t layer, const struct tb_sequence sequences[], uint32_t count, const float *q,
                float *out);
 
-// The fault: reads the first KV head's part of the sequence's first block, and forgets what it gathered.
+// The fault: reads the first tile of the sequence's first KV head again, and forgets what it gathered.
 void tb_attend_head_again(struct tb_attention *attention, uint32_t layer, const struct tb_sequence *sequence);
 
 // Rows of K, and as many of V, that were read so far, of all KV heads: counted where they are read.

@@ -2,9 +2,15 @@
 //
 // kernel: which kernels this CPU can run. See kernel.h.
 
-#include "testbed/decode/kernel.h"
+#include "testbed/decode/kernels/kernels.h"
 
 static const struct tb_kernel *const best_first[] = {
+#if defined(__x86_64__)
+    &tb_kernel_avx512,
+    &tb_kernel_avx2,
+#elif defined(__aarch64__)
+    &tb_kernel_neon,
+#endif
     &tb_kernel_scalar,
 };
 

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kernel: attention of the queries that share one KV head, over consecutive positions of it, once for each kind of instructions.
+// kernel: attention of the queries that share one KV head, over a tile of its positions, once for each kind of instructions.
 //
 // K and V are read once for all queries of the group. Softmax is summed online, in tiles of TB_TILE_TOKENS positions (Milakov and
 // Gimelshein, "Online normalizer calculation for softmax", 2018): a tile's scores are computed; if their maximum is a new one,
-// what was gathered is scaled down to it; then the tile's V are added, weighted, in order of position. Rows begin at the first
-// position of a tile, and only a sequence's last tile has fewer positions. So the order of sums depends on the positions alone, and
-// a kernel gives the same bits whatever the layout's runs and blocks are - but for K in columns, whose dot products are summed
-// in another order than rows'. Kernels differ from each other in the last bits.
+// what was gathered is scaled down to it; then the tile's V are added, weighted, in order of position. A tile begins at a multiple
+// of TB_TILE_TOKENS, and only a sequence's last one has fewer positions. So the order of sums depends on the positions alone, and a
+// kernel gives the same bits whatever the layout's runs and blocks are - but for K in columns, whose dot products are summed in
+// another order than rows'. Kernels differ from each other in the last bits.
 #ifndef TB_KERNEL_H
 #define TB_KERNEL_H
 
 #include "testbed/decode/cache.h"
 
-struct tb_rows {                // positions of one KV head that lie in one run
+struct tb_tile {                // positions of one KV head that lie in one run
     const char *k, *v;
-    uint32_t tokens;            // 0 < tokens
-    const char *ahead;          // what is read next: a kernel may fetch it; NULL: nothing
-    size_t ahead_bytes;
+    uint32_t tokens;            // 1 to TB_TILE_TOKENS
+    const char *k_ahead, *v_ahead; // of the tile that is read next: a kernel may fetch it
 };
 
-// The queries of one KV head, and what they have gathered so far: at first acc and sum 0, max -INFINITY. All aligned to a line.
+// The queries of one KV head, and what they have gathered so far: at first acc and sum 0, max -INFINITY. q and acc are
+// aligned to a line.
 struct tb_gather {
     const float *q;             // [group][head_dim], scaled by 1 / sqrt(head_dim)
     float *acc;                 // [group][head_dim]: sum of weights times V
-    float *sum;                 // [group][TB_TILE_TOKENS]: sum of weights, by place in the tile
+    float *sum;                 // [group]: sum of weights; those of a tile are summed first
     float *max;                 // [group]
 };
 
-typedef void tb_attend_fn(const struct tb_cache *cache, const struct tb_gather *gather, const struct tb_rows *rows);
+typedef void tb_attend_fn(const struct tb_cache *cache, const struct tb_gather *gather, const struct tb_tile *tile);
 
 struct tb_kernel {
     const char *name;           // of the instructions: "avx512", "avx2", "neon", "scalar"
@@ -39,7 +39,5 @@ struct tb_kernel {
 // Those that this CPU can run, best first; NULL after the last. The last is scalar, which all can.
 const struct tb_kernel *tb_kernel_at(size_t i);
 const struct tb_kernel *tb_kernel_find(const char *name); // NULL: no such, or this CPU cannot
-
-extern const struct tb_kernel tb_kernel_scalar;
 
 #endif

@@ -30,7 +30,7 @@ const struct tb_act tb_act_no_append = {
     .read = attend,
 };
 
-// As a kernel would that goes one KV head too far: the first sequence's first block is read once more.
+// As a kernel would that goes one KV head too far: the first tile of the first sequence is read once more.
 static void attend_and_more(void *own, const struct tb_step_layer *layer)
 {
     attend(own, layer);
@@ -39,7 +39,7 @@ static void attend_and_more(void *own, const struct tb_step_layer *layer)
 
 const struct tb_act tb_act_one_head_more = {
     .name = "one-head-more",
-    .summary = "a fault: attends, and reads a head of one block twice",
+    .summary = "a fault: attends, and reads one tile of a head twice",
     .appends = true,
     .attends = true,
     .read = attend_and_more,

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "testbed/decode/kernel.h"
+#include "testbed/decode/kernels/kernels.h"
 
 static float dot(const struct tb_cache *cache, const float *q, const char *k)
 {
@@ -20,37 +20,34 @@ static void scale_down(const struct tb_cache *cache, const struct tb_gather *gat
     float scale = expf(gather->max[query] - max);
     for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
         gather->acc[query * cache->shape.head_dim + dim] *= scale;
-    for (uint32_t place = 0; place < TB_TILE_TOKENS; place++)
-        gather->sum[query * TB_TILE_TOKENS + place] *= scale;
+    gather->sum[query] *= scale;
     gather->max[query] = max;
 }
 
-static void tile(const struct tb_cache *cache, const struct tb_gather *gather, uint32_t query, const char *k, const char *v,
-                 uint32_t tokens)
+static void query_attend(const struct tb_cache *cache, const struct tb_gather *gather, uint32_t query, const struct tb_tile *tile)
 {
     const float *q = gather->q + query * cache->shape.head_dim;
-    float *acc = gather->acc + query * cache->shape.head_dim, score[TB_TILE_TOKENS], max = gather->max[query];
-    for (uint32_t token = 0; token < tokens; token++) {
-        score[token] = dot(cache, q, k + token * cache->k_token_bytes);
+    float *acc = gather->acc + query * cache->shape.head_dim, score[TB_TILE_TOKENS], max = gather->max[query], sum = 0;
+    for (uint32_t token = 0; token < tile->tokens; token++) {
+        score[token] = dot(cache, q, tile->k + token * cache->k_token_bytes);
         max = score[token] > max ? score[token] : max;
     }
     if (max > gather->max[query])
         scale_down(cache, gather, query, max);
-    for (uint32_t token = 0; token < tokens; token++) {
+    for (uint32_t token = 0; token < tile->tokens; token++) {
+        const char *v = tile->v + token * cache->v_token_bytes;
         float weight = expf(score[token] - max);
-        gather->sum[query * TB_TILE_TOKENS + token] += weight;
+        sum += weight;
         for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
-            acc[dim] += weight * tb_dtype_load(cache->dtype, v + token * cache->v_token_bytes + dim * tb_dtype_bytes(cache->dtype));
+            acc[dim] += weight * tb_dtype_load(cache->dtype, v + dim * tb_dtype_bytes(cache->dtype));
     }
+    gather->sum[query] += sum;
 }
 
-static void attend(const struct tb_cache *cache, const struct tb_gather *gather, const struct tb_rows *rows)
+static void attend(const struct tb_cache *cache, const struct tb_gather *gather, const struct tb_tile *tile)
 {
-    for (uint32_t begin = 0; begin < rows->tokens; begin += TB_TILE_TOKENS) {
-        uint32_t tokens = rows->tokens - begin < TB_TILE_TOKENS ? rows->tokens - begin : TB_TILE_TOKENS;
-        for (uint32_t query = 0; query < cache->group; query++)
-            tile(cache, gather, query, rows->k + begin * cache->k_token_bytes, rows->v + begin * cache->v_token_bytes, tokens);
-    }
+    for (uint32_t query = 0; query < cache->group; query++)
+        query_attend(cache, gather, query, tile);
 }
 
 static bool usable(void)

@@ -18,6 +18,7 @@ struct world {
     float *q, *out;
     float spread;               // of the values; large ones make scores large
     bool equal;                 // all K are the same: equal scores
+    double score_least, score_most; // as world_error() found them
 };
 
 // A number from -1 to 1 for each value of K and V, from its place alone.
@@ -108,28 +109,38 @@ static inline void world_attend(struct world *world, const struct tb_kernel *ker
     tb_team_close(team);
 }
 
+static inline double world_score(const struct world *world, uint32_t layer, uint32_t head, uint32_t token)
+{
+    const struct tb_shape *shape = &world->cache.shape;
+    double score = 0;
+    for (uint32_t dim = 0; dim < shape->head_dim; dim++)
+        score += (double)world->q[head * shape->head_dim + dim] * world_k(world, layer, head / world->cache.group, token, dim);
+    return score / sqrt(shape->head_dim);
+}
+
 // The most that a result differs from the one in double, relative to the largest V (1).
-static inline double world_error(const struct world *world, uint32_t layer)
+static inline double world_error(struct world *world, uint32_t layer)
 {
     const struct tb_shape *shape = &world->cache.shape;
     double *weights = malloc(world->tokens * sizeof *weights), worst = 0;
+    world->score_least = INFINITY;
+    world->score_most = -INFINITY;
     for (uint32_t head = 0; head < shape->heads; head++) {
-        uint32_t kv_head = head / world->cache.group;
         double max = -INFINITY, sum = 0;
         for (uint32_t token = 0; token < world->tokens; token++) {
-            double score = 0;
-            for (uint32_t dim = 0; dim < shape->head_dim; dim++)
-                score += (double)world->q[head * shape->head_dim + dim] * world_k(world, layer, kv_head, token, dim);
-            weights[token] = score / sqrt(shape->head_dim);
+            weights[token] = world_score(world, layer, head, token);
             max = fmax(max, weights[token]);
+            world->score_least = fmin(world->score_least, weights[token]);
         }
+        world->score_most = fmax(world->score_most, max);
         for (uint32_t token = 0; token < world->tokens; token++)
             sum += weights[token] = exp(weights[token] - max);
         for (uint32_t dim = 0; dim < shape->head_dim; dim++) {
-            double value = 0;
+            double value = 0, differs;
             for (uint32_t token = 0; token < world->tokens; token++)
-                value += weights[token] / sum * world_v(world, layer, kv_head, token, dim);
-            worst = fmax(worst, fabs(value - world->out[head * shape->head_dim + dim]));
+                value += weights[token] / sum * world_v(world, layer, head / world->cache.group, token, dim);
+            differs = fabs(value - world->out[head * shape->head_dim + dim]);
+            worst = differs <= worst ? worst : differs; // also of no number
         }
     }
     free(weights);
