@@ -170,10 +170,13 @@ void tb_step_close(struct tb_step *step)
     free(step);
 }
 
-void tb_step_take(struct tb_step *step, uint32_t slot, void *address)
+void tb_step_take(struct tb_step *step, uint32_t slot, uint32_t i, uint32_t count, void *address)
 {
+    const struct tb_cache *cache = step->config.cache;
     struct slot *at = &step->slots[slot];
-    at->blocks[at->blocks_count++] = address;
+    uint32_t layers = cache->shape.layers / cache->block_layers, groups = count / layers;
+    at->blocks[at->blocks_count + i % groups * layers + i / groups] = address;
+    at->blocks_count += i + 1 == count ? count : 0;
 }
 
 void tb_step_extend(struct tb_step *step, uint32_t slot, uint32_t tokens)

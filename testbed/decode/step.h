@@ -41,7 +41,9 @@ struct tb_step;
 int tb_step_open(struct tb_step **out, const struct tb_step_config *config);
 void tb_step_close(struct tb_step *step); // NULL is allowed
 
-void tb_step_take(struct tb_step *step, uint32_t slot, void *address);      // one more block
+// The i-th block of a take of `count`, which is of all layers, or a multiple of them. They are dealt layer by layer: those that
+// follow each other in the take follow each other in a layer, as they would if each layer had memory of its own.
+void tb_step_take(struct tb_step *step, uint32_t slot, uint32_t i, uint32_t count, void *address);
 void tb_step_extend(struct tb_step *step, uint32_t slot, uint32_t tokens);  // and it is in the next step
 void tb_step_retire(struct tb_step *step, uint32_t slot);
 

@@ -5,8 +5,8 @@
 // TB_DRIVER(ops) instantiates it for one contender, with `ops` a compile-time constant: calls into the contender are direct, and
 // the driver costs all contenders the same (the contender `null` shows how much). Nothing in a timed lap allocates, prints or
 // reads a clock. In a probe lap the operations also record the outstanding blocks and their addresses, and check that blocks still
-// hold what was written, and which lie beside each other; in a clocked one each take is timed. In touch mode `decode` a lap executes
-// the steps of the model, too (testbed/decode/step.h).
+// hold what was written, and which lie beside each other; in a clocked one each take is timed. In touch mode `decode` a lap
+// executes the steps of the model, too (testbed/decode/step.h).
 #ifndef TB_DRIVER_H
 #define TB_DRIVER_H
 
@@ -76,8 +76,8 @@ TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, vo
     if (engine->touch_bytes)
         for (uint32_t i = first; i < table->count; i++)
             tb_touch(engine, ops->address(context, table->blocks[i]), op.slot);
-    for (uint32_t i = first; i < table->count && lap == TB_LAP_DECODE; i++)
-        tb_step_take(engine->decode.step, op.slot, ops->address(context, table->blocks[i]));
+    for (uint32_t i = 0; i < op.count && lap == TB_LAP_DECODE; i++)
+        tb_step_take(engine->decode.step, op.slot, i, op.count, ops->address(context, table->blocks[first + i]));
     if (!tb_lap_probes(engine, lap))
         return true;
     uint64_t outstanding = engine->taken - ops->freed(context);

@@ -515,7 +515,7 @@ static void arms_judge(struct process *process)
 static int measure(struct process *process)
 {
     struct tb_engine *first = &process->engines[0];
-    bool long_laps = first->schedule->laps_count == 1 && first->job->laps <= 2;
+    bool long_laps = (first->schedule->laps_count == 1 && first->job->laps <= 2) || process->team;
     process->probe_laps = long_laps ? 1 : TB_PROBE_LAPS;
     int error = tb_decode_team(first->job, &process->team, &process->team_pinned);
     bool runs = false;

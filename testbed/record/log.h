@@ -38,8 +38,9 @@
 //           header's emulator, in as many laps as the cell's metered ones: counters/count.h; null: not counted), serving|null
 //           (of touch serve and keep: serving/served.h), decode|null (of touch decode: steps, appended_bytes and attended_bytes,
 //           of K and V in all laps, and both _expected of the schedule, checked and wrong results, threads, kernel; of many nodes
-//           written and read {as touches, in bytes}|null, remote_write_ratio, remote_read_ratio), time_ns_metered|null (of such a lap, which counting makes longer); and
-//           of a run of many nodes, otherwise null (the ratios also where nothing was counted): remote_touch_ratio,
+//           written and read {as touches, in bytes}|null, remote_write_ratio, remote_read_ratio), time_ns_metered|null (of a
+//           metered lap, which counting makes longer); and of a run of many nodes, otherwise null (the ratios also where nothing
+//           was counted): remote_touch_ratio,
 //           wandered_ratio (of allocations), abroad_free_ratio, nodes {os [number], homes [{node, allocated, freed, pushed,
 //           drained}], touches {local, remote, unknown, pairs [[from, to, count]]}, allocations {the same}, frees {the same,
 //           abroad|null (a malloc does not say)}, drift [[allocated, wandered]], before and after [{station, requested,

@@ -58,7 +58,7 @@ static void extend(struct fixture *f, uint32_t slot, uint32_t tokens)
     uint32_t before = tb_cache_blocks(&f->cache, f->tokens[slot]), after = tb_cache_blocks(&f->cache, f->tokens[slot] + tokens);
     for (uint32_t i = before; i < after; i++) {
         f->next = (f->next + 7) % (SLOTS * CAPACITY); // coprime: no block twice
-        tb_step_take(f->step, slot, f->memory + f->next * f->cache.block_bytes);
+        tb_step_take(f->step, slot, i - before, after - before, f->memory + f->next * f->cache.block_bytes);
     }
     f->tokens[slot] += tokens;
     tb_step_extend(f->step, slot, tokens);
@@ -106,7 +106,7 @@ Test(step, two_sequences_in_one_block_are_noticed)
     struct fixture f;
     open_fixture(&f, "layers", "attend", 1);
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
-        tb_step_take(f.step, slot, f.memory + (slot / 2) * f.cache.block_bytes); // 0 and 1 share
+        tb_step_take(f.step, slot, 0, 1, f.memory + (slot / 2) * f.cache.block_bytes); // 0 and 1 share
         tb_step_extend(f.step, slot, 10 + slot);
     }
     tb_step_run(f.step, true);

@@ -99,8 +99,8 @@ static int take_waiting(struct tb_station *self, struct locus_table *table, uint
 static void decode_take(struct tb_station *self, uint32_t slot, const struct locus_table *table, uint32_t first)
 {
     struct tb_nodes_run *run = self->run;
-    for (uint32_t i = first; i < table->count; i++)
-        tb_step_take(self->decode.step, slot, run->ops->address(run->context, table->blocks[i]));
+    for (uint32_t i = 0, count = table->count - first; i < count; i++)
+        tb_step_take(self->decode.step, slot, i, count, run->ops->address(run->context, table->blocks[first + i]));
     if (run->counting)
         tb_books_taken(&self->books, table, first);
 }
