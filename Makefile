@@ -101,8 +101,9 @@ counts      := $(if $(program),$(if $(SAN),,$(B)/locus-counts.so))
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
-.PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing peers figures \
-        deps deps-check deps-test layers tidy syntax libs format format-check install install-share uninstall list clean help FORCE
+.PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
+        peers figures deps deps-check deps-test layers tidy syntax libs format format-check install install-share uninstall list \
+        clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -226,13 +227,22 @@ $$($(1)_fuzz): %: %.o $($(1)_all)
 endef
 $(foreach r,$(ROOMS),$(eval $(call test_rules,$(r))))
 
+# Benches of ways that take turns in one process (testbed/stats/tests/contest.h).
+contest := $(B)/testbed/stats/tests/contest.o
+
 # What sharing costs, against other libraries' tables where these are installed (`optional` names their headers).
 sharing_bench := $(B)/testbed/strategies/tests/sharing_bench
-sharing_bench_own := $(sharing_bench).o $(addprefix $(B)/testbed/strategies/tests/,contest.o sharing_tables.o)
+sharing_bench_own := $(sharing_bench).o $(B)/testbed/strategies/tests/sharing_tables.o $(contest)
 $(B)/testbed/strategies/tests/sharing_tables.o: $(B)/optional
 $(sharing_bench): $(sharing_bench_own) $(testbed/strategies_all)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/strategies_libs) $(if $(filter ck_%,$(optional)),-lck) \
 	    $(if $(filter urcu/%,$(optional)),-lurcu-qsbr -lurcu-cds)
+
+# What copies of paged K and V cost, and the steps that they are part of, also in PyTorch where it is installed.
+copies_bench := $(B)/testbed/decode/tests/copies_bench
+copies_bench_own := $(copies_bench).o $(B)/testbed/decode/tests/copies_steps.o $(contest)
+$(copies_bench): $(copies_bench_own) $(testbed/decode_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/decode_libs)
 
 # The witness that QEMU loads (testbed/guest/plugin). It needs no QEMU header. v1 is for QEMU 7.2.
 plugins := $(addprefix $(B)/testbed/guest/plugin/,accesses.so accesses-v1.so)
@@ -296,6 +306,9 @@ bench: all ## nanoseconds for each operation, against malloc
 
 bench-sharing: $(sharing_bench) ## fork, copy-on-write and look-ups, against memcpy and other tables: are the goals met?
 	@$(sharing_bench)
+
+bench-copies: $(copies_bench) ## gather, scatter and growth of paged K and V, against memcpy and PyTorch: are the goals met?
+	@$(copies_bench)
 
 peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not installed (20 MB)
 	@sh testbed/measure/peers/peers.sh

@@ -6,7 +6,7 @@
 // A sequence has a list of blocks. A block holds `block_tokens` consecutive positions, of one layer or of all. Inside a block,
 // positions lie in runs: `run_tokens` of them have their K together, and their V. So the place of a value is
 //
-//     K  layer * layer_bytes + head * head_bytes + run * run_bytes           + token * k_token_bytes + dim * k_value_bytes
+//     K  layer * layer_bytes + head * head_bytes + run * run_bytes + k_bytes + token * k_token_bytes + dim * k_value_bytes
 //     V  layer * layer_bytes + head * head_bytes + run * run_bytes + v_bytes + token * v_token_bytes + dim * value
 //
 // where `layer` is 0 in a block of one layer, and `token` counts from the run's first. Contiguous memory is one block that is as
@@ -47,7 +47,8 @@ struct tb_cache {
     size_t head_bytes;
     uint32_t run_tokens;
     size_t run_bytes;
-    size_t v_bytes;
+    size_t k_bytes,
+        v_bytes; // k_bytes is 0 in all layouts; memory that grows by copying (copies/) has K and V where malloc put them
     size_t k_token_bytes, k_value_bytes;
     size_t v_token_bytes;
 };
@@ -78,7 +79,7 @@ static inline char *tb_cache_block(const struct tb_cache *cache, char *const blo
 // The first K of a position: of a block's part for one layer, as tb_cache_block() gives it.
 static inline char *tb_cache_k(const struct tb_cache *cache, char *block, uint32_t head, uint32_t token)
 {
-    return block + head * cache->head_bytes + token / cache->run_tokens * cache->run_bytes +
+    return block + head * cache->head_bytes + token / cache->run_tokens * cache->run_bytes + cache->k_bytes +
            token % cache->run_tokens * cache->k_token_bytes;
 }
 

@@ -22,6 +22,12 @@
 #if defined(__x86_64__)
 
 #define FENCE() _mm_sfence()
+#define KERNEL_NT_LINE                                                                                                             \
+    do {                                                                                                                           \
+        UNROLL                                                                                                                     \
+        for (unsigned i = 0; i < PARTS; i++)                                                                                       \
+            KERNEL_NT(at + i, a[i]);                                                                                               \
+    } while (0)
 #define LOADED(vector) __asm__ volatile("" : "+v"(vector))
 
 #define KERNEL(name) avx512_##name
@@ -50,6 +56,12 @@
         if (i % 2 == 0)                                                                                                            \
             __asm__ volatile("stnp %q1, %q1, [%0]" : : "r"(to), "w"(value) : "memory");                                            \
     } while (0)
+#define KERNEL_NT_LINE                                                                                                             \
+    do {                                                                                                                           \
+        UNROLL                                                                                                                     \
+        for (unsigned i = 0; i < PARTS; i += 2)                                                                                    \
+            __asm__ volatile("stnp %q1, %q2, [%0]" : : "r"(at + i), "w"(a[i]), "w"(a[i + 1]) : "memory");                          \
+    } while (0)
 
 #else
 #error "kernels: no store that passes the caches by is known for this machine"
@@ -60,6 +72,11 @@
 #define KERNEL_TARGET
 #define KERNEL_BYTES 16
 #include "testbed/loops/kernels_body.h"
+
+void tb_nt_fence(void)
+{
+    FENCE();
+}
 
 // The compiler's test asks the system, too: registers that it does not save are as good as missing.
 static bool usable(const struct tb_kernels *kernels)

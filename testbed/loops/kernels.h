@@ -28,6 +28,10 @@ struct tb_kernels {
     struct tb_moved (*write)(void *to, uint64_t lines, uint64_t first, uint64_t step);
     struct tb_moved (*nt_write)(void *to, uint64_t lines, uint64_t first, uint64_t step);
 
+    // A copy past the caches, without the fence: tb_nt_fence() after the last one. ahead: what is read next, of which as many lines
+    // are fetched; or NULL.
+    struct tb_moved (*nt_copy)(void *to, const void *from, uint64_t lines, const void *ahead);
+
     // mix[s - 1]: each line of `to` becomes the sum of the lines at the same place of s sources, plus `salt` in each word. The
     // sources lie one after the other, `lines` each. s = 1 is a copy.
     struct tb_moved (*mix[TB_MIX_SOURCES_MAX])(void *to, const void *from, uint64_t lines, uint64_t salt);
@@ -39,6 +43,8 @@ struct tb_kernels {
 // Those that this CPU has, widest first; NULL after the last. The best is the first.
 const struct tb_kernels *tb_kernels_at(unsigned index);
 const struct tb_kernels *tb_kernels_best(void);
+
+void tb_nt_fence(void); // what nt_copy() stored is seen before anything that this thread stores from here on
 
 // Sum of all words of `lines` lines of the pattern.
 static inline uint64_t tb_pattern_sum(uint64_t lines, uint64_t first, uint64_t step)

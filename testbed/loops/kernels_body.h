@@ -6,6 +6,7 @@
 //     KERNEL_TARGET      attribute that turns the instructions on
 //     KERNEL_BYTES       of a register; PARTS of them are a line
 //     KERNEL_NT(p, v)    stores one register past the caches
+//     KERNEL_NT_LINE     stores the line that `a` points to at `at` past the caches
 //
 // Included, not inlined: gcc splits a vector that is wider than its function's target before it inlines, and all sets would be the
 // narrowest. Reads go to four accumulators, because additions to one would wait for each other, and each line is loaded before it
@@ -95,6 +96,18 @@ KERNEL_TARGET static struct tb_moved KERNEL(nt_write)(void *to, uint64_t lines, 
     return (struct tb_moved){.bytes = BYTES(to, at)};
 }
 
+KERNEL_TARGET static struct tb_moved KERNEL(nt_copy)(void *to, const void *from, uint64_t lines, const void *ahead)
+{
+    vector *at = to, *end = at + lines * PARTS;
+    const vector *a = from, *next = ahead ? ahead : from;
+    for (; at < end; at += PARTS, a += PARTS, next += PARTS) {
+        __builtin_prefetch(next);
+        KERNEL_NT_LINE;
+        SETTLE(at);
+    }
+    return (struct tb_moved){.bytes = BYTES(to, at) + BYTES(from, a)};
+}
+
 KERNEL_TARGET static struct tb_moved KERNEL(mix1)(void *to, const void *from, uint64_t lines, uint64_t salt)
 {
     vector *at = to, *end = at + lines * PARTS, more = (vector){0} + salt;
@@ -139,6 +152,7 @@ static const struct tb_kernels KERNEL(kernels) = {
     .read = KERNEL(read),
     .write = KERNEL(write),
     .nt_write = KERNEL(nt_write),
+    .nt_copy = KERNEL(nt_copy),
     .mix = {KERNEL(mix1), KERNEL(mix2), KERNEL(mix3)},
     .read_slowly = KERNEL(read_slowly),
 };

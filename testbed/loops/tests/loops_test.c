@@ -121,6 +121,24 @@ Test(matrix_kernels, mix_just_their_lines, .init = open_buffer, .fini = close_bu
         }
 }
 
+Test(matrix_kernels, nt_copy_just_their_lines, .init = open_buffer, .fini = close_buffer)
+{
+    for (unsigned set = 0; tb_kernels_at(set); set++)
+        for (uint64_t lines = 0; lines <= 100; lines++)
+            for (int ahead = 0; ahead < 2; ahead++) {
+                uint64_t target = 2 + lines;
+                memset(buffer, GUARD, 5 * LINES * TB_LINE_BYTES);
+                for (uint64_t i = 0; i < lines * TB_LINE_WORDS; i++)
+                    buffer[TB_LINE_WORDS + i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
+                struct tb_moved moved = tb_kernels_at(set)->nt_copy(line_at(target), line_at(1), lines, ahead ? line_at(3) : NULL);
+                tb_nt_fence();
+                cr_assert_eq(moved.bytes, 2 * lines * TB_LINE_BYTES);
+                cr_assert(untouched(0, 1) && untouched(1 + lines, target) && untouched(target + lines, target + lines + 2));
+                cr_assert_eq(memcmp(line_at(target), line_at(1), lines * TB_LINE_BYTES), 0, "%s, %u lines",
+                             tb_kernels_at(set)->name, (unsigned)lines);
+            }
+}
+
 // Any line that is left out, or taken for another, shows in the sum.
 Test(matrix_kernels, sum_shows_a_line_that_was_left_out, .init = open_buffer, .fini = close_buffer)
 {

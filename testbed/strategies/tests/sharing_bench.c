@@ -13,7 +13,7 @@
 // Ratios are the other way's time over ours, the median of the rounds' with the sign test's interval. Exit status: 0 all goals are
 // met, 1 one is not shown, 2 cannot measure.
 
-#include "contest.h"
+#include "testbed/stats/tests/contest.h"
 #include "sharing_tables.h"
 
 #include "prefix.h"

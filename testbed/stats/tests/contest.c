@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "contest.h"
+#include "testbed/stats/tests/contest.h"
 
 #include "testbed/stats/random.h"
 #include "testbed/stats/stats.h"
