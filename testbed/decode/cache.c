@@ -48,21 +48,13 @@ int tb_cache_open(struct tb_cache *out, const struct tb_shape *shape, enum tb_dt
     return 0;
 }
 
-// Each byte is stored once, which libc's memcpy does not do, so that an emulator's count of stores is that of K and V. The compiler
-// must not see a memcpy in it, either.
-static void row_write(char *to, const char *row, size_t bytes)
-{
-    for (const char *end = row + bytes; row < end; row += TB_SHAPE_DIM_UNIT * 2, to += TB_SHAPE_DIM_UNIT * 2) {
-        memcpy(to, row, TB_SHAPE_DIM_UNIT * 2);
-        __asm__ volatile("" : "+r"(to) : : "memory");
-    }
-}
+#define ROW_UNIT (2 * TB_SHAPE_DIM_UNIT)
 
 static void k_write(const struct tb_cache *cache, char *to, const char *row)
 {
     size_t bytes = tb_dtype_bytes(cache->dtype);
     if (cache->k_value_bytes == bytes) {
-        row_write(to, row, cache->row_bytes);
+        tb_cache_copy(to, row, cache->row_bytes, ROW_UNIT);
         return;
     }
     for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
@@ -76,7 +68,7 @@ void tb_cache_append(const struct tb_cache *cache, char *const blocks[], uint32_
     uint32_t token = position % cache->block_tokens;
     for (uint32_t head = 0; head < cache->shape.kv_heads; head++) {
         k_write(cache, tb_cache_k(cache, block, head, token), (const char *)k + head * cache->row_bytes);
-        row_write(tb_cache_v(cache, block, head, token), (const char *)v + head * cache->row_bytes, cache->row_bytes);
+        tb_cache_copy(tb_cache_v(cache, block, head, token), (const char *)v + head * cache->row_bytes, cache->row_bytes, ROW_UNIT);
     }
 }
 

@@ -6,11 +6,18 @@
 
 #include "testbed/decode/kernels/kernels.h"
 
-static float dot(const struct tb_cache *cache, const float *q, const char *k)
+// A row of values as floats: read once, for all queries of the group.
+static void row_load(const struct tb_cache *cache, const char *row, size_t value_bytes, float out[])
+{
+    for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
+        out[dim] = tb_dtype_load(cache->dtype, row + dim * value_bytes);
+}
+
+static float dot(uint32_t dims, const float *q, const float *k)
 {
     float sum = 0;
-    for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
-        sum += q[dim] * tb_dtype_load(cache->dtype, k + dim * cache->k_value_bytes);
+    for (uint32_t dim = 0; dim < dims; dim++)
+        sum += q[dim] * k[dim];
     return sum;
 }
 
@@ -24,30 +31,36 @@ static void scale_down(const struct tb_cache *cache, const struct tb_gather *gat
     gather->max[query] = max;
 }
 
-static void query_attend(const struct tb_cache *cache, const struct tb_gather *gather, uint32_t query, const struct tb_tile *tile)
+// Scores to weights.
+static void softmax(const struct tb_cache *cache, const struct tb_gather *gather, uint32_t query, uint32_t tokens, float weight[])
 {
-    const float *q = gather->q + query * cache->shape.head_dim;
-    float *acc = gather->acc + query * cache->shape.head_dim, score[TB_TILE_TOKENS], max = gather->max[query], sum = 0;
-    for (uint32_t token = 0; token < tile->tokens; token++) {
-        score[token] = dot(cache, q, tile->k + token * cache->k_token_bytes);
-        max = score[token] > max ? score[token] : max;
-    }
+    float max = gather->max[query], sum = 0;
+    for (uint32_t token = 0; token < tokens; token++)
+        max = weight[token] > max ? weight[token] : max;
     if (max > gather->max[query])
         scale_down(cache, gather, query, max);
-    for (uint32_t token = 0; token < tile->tokens; token++) {
-        const char *v = tile->v + token * cache->v_token_bytes;
-        float weight = expf(score[token] - max);
-        sum += weight;
-        for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
-            acc[dim] += weight * tb_dtype_load(cache->dtype, v + dim * tb_dtype_bytes(cache->dtype));
-    }
+    for (uint32_t token = 0; token < tokens; token++)
+        sum += weight[token] = expf(weight[token] - max);
     gather->sum[query] += sum;
 }
 
 static void attend(const struct tb_cache *cache, const struct tb_gather *gather, const struct tb_tile *tile)
 {
+    uint32_t dims = cache->shape.head_dim;
+    float row[TB_SHAPE_DIM_MAX], weight[TB_SHAPE_GROUP_MAX][TB_TILE_TOKENS];
+    for (uint32_t token = 0; token < tile->tokens; token++) {
+        row_load(cache, tile->k + token * cache->k_token_bytes, cache->k_value_bytes, row);
+        for (uint32_t query = 0; query < cache->group; query++)
+            weight[query][token] = dot(dims, gather->q + query * dims, row);
+    }
     for (uint32_t query = 0; query < cache->group; query++)
-        query_attend(cache, gather, query, tile);
+        softmax(cache, gather, query, tile->tokens, weight[query]);
+    for (uint32_t token = 0; token < tile->tokens; token++) {
+        row_load(cache, tile->v + token * cache->v_token_bytes, tb_dtype_bytes(cache->dtype), row);
+        for (uint32_t query = 0; query < cache->group; query++)
+            for (uint32_t dim = 0; dim < dims; dim++)
+                gather->acc[query * dims + dim] += weight[query][token] * row[dim];
+    }
 }
 
 static bool usable(void)

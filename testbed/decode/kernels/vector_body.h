@@ -238,13 +238,13 @@ FN void copy(struct part *part, enum tb_dtype value, char k[], char v[])
     memset(k, 0, TB_TILE_TOKENS * cache->row_bytes);
     memset(v, 0, TB_TILE_TOKENS * cache->row_bytes);
     for (uint32_t token = 0; token < tokens; token++)
-        memcpy(v + token * cache->row_bytes, part->tile.v + token * cache->v_token_bytes, cache->row_bytes);
+        tb_cache_copy(v + token * cache->row_bytes, part->tile.v + token * cache->v_token_bytes, cache->row_bytes, 32);
     if (cache->k_value_bytes == bytes)
         for (uint32_t token = 0; token < tokens; token++)
-            memcpy(k + token * cache->row_bytes, part->tile.k + token * cache->k_token_bytes, cache->row_bytes);
+            tb_cache_copy(k + token * cache->row_bytes, part->tile.k + token * cache->k_token_bytes, cache->row_bytes, 32);
     else
         for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
-            memcpy(k + dim * TB_TILE_TOKENS * bytes, part->tile.k + dim * cache->k_value_bytes, tokens * bytes);
+            tb_cache_copy(k + dim * TB_TILE_TOKENS * bytes, part->tile.k + dim * cache->k_value_bytes, tokens * bytes, bytes);
     part->tile.k = k;
     part->tile.v = v;
     part->k_token_bytes = part->v_token_bytes = cache->row_bytes;
