@@ -9,6 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+// So many positions are read head by head before the next ones (attend.h): several blocks, where blocks are small.
+#define SPAN_TOKENS 64u
+
 struct tally {
     _Alignas(64) uint64_t rows; // of one KV head each; its thread's alone while a team works
 };
@@ -94,48 +97,49 @@ static void part_clear(const struct tb_attention *attention, uint32_t who, uint3
     }
 }
 
-// Where a thread is in its part of a sequence: block by block, inside a block head by head, and inside a head tile by tile.
+// Where a thread is in its part of a sequence: span by span, inside a span head by head, and inside a head tile by tile.
 struct place {
     const char *k, *v;
-    char *block;                // NULL: behind the part
-    uint32_t number, head;      // the block's, and the KV head
-    uint32_t token, begin, end; // in the block
-    uint32_t left;              // positions of the part that lie in later blocks
+    uint32_t head, position;
+    uint32_t first, end;        // positions of the span
+    uint32_t part_end;
 };
 
-static void tile_find(const struct tb_cache *cache, struct place *place)
-{
-    place->k = tb_cache_k(cache, place->block, place->head, place->token);
-    place->v = tb_cache_v(cache, place->block, place->head, place->token);
-}
-
-// Enters the block of position `first`, of a part that has `tokens` more from there on.
-static void block_enter(const struct call *call, const struct tb_sequence *sequence, struct place *place, uint32_t first,
-                        uint32_t tokens)
+static void tile_find(const struct call *call, const struct tb_sequence *sequence, struct place *place)
 {
     const struct tb_cache *cache = call->attention->cache;
-    uint32_t number = first / cache->block_tokens, begin = first % cache->block_tokens, room = cache->block_tokens - begin;
-    *place = (struct place){.number = number, .token = begin, .begin = begin, .end = begin + (tokens < room ? tokens : room)};
-    place->left = tokens - (place->end - begin);
-    place->block = tb_cache_block(cache, sequence->blocks, call->layer, number);
-    tile_find(cache, place);
+    uint32_t number = place->position / cache->block_tokens, token = place->position % cache->block_tokens;
+    char *block = tb_cache_block(cache, sequence->blocks, call->layer, number);
+    place->k = tb_cache_k(cache, block, place->head, token);
+    place->v = tb_cache_v(cache, block, place->head, token);
 }
 
-static void tile_next(const struct call *call, const struct tb_sequence *sequence, struct place *place)
+// A span has whole blocks, and ends where its part does.
+static uint32_t span_end(const struct call *call, uint32_t first, uint32_t part_end)
 {
-    const struct tb_cache *cache = call->attention->cache;
-    place->token += TB_TILE_TOKENS;
-    if (place->token >= place->end) {
-        place->token = place->begin;
-        if (++place->head == cache->shape.kv_heads) {
-            if (place->left)
-                block_enter(call, sequence, place, (place->number + 1) * cache->block_tokens, place->left);
-            else
-                place->block = NULL;
-            return;
+    uint32_t block_tokens = call->attention->cache->block_tokens, blocks = (SPAN_TOKENS + block_tokens - 1) / block_tokens;
+    uint32_t end = (first / block_tokens + blocks) * block_tokens;
+    return end < part_end ? end : part_end;
+}
+
+// False behind the last tile; then the place stays.
+static bool tile_next(const struct call *call, const struct tb_sequence *sequence, struct place *place)
+{
+    struct place next = *place;
+    next.position += TB_TILE_TOKENS;
+    if (next.position >= next.end) {
+        next.position = next.first;
+        if (++next.head == call->attention->cache->shape.kv_heads) {
+            if (next.end == next.part_end)
+                return false;
+            next.head = 0;
+            next.position = next.first = next.end;
+            next.end = span_end(call, next.first, next.part_end);
         }
     }
-    tile_find(cache, place);
+    tile_find(call, sequence, &next);
+    *place = next;
+    return true;
 }
 
 static void sequence_attend(const struct call *call, uint32_t who, uint32_t number, uint32_t begin, uint32_t end)
@@ -143,19 +147,19 @@ static void sequence_attend(const struct call *call, uint32_t who, uint32_t numb
     const struct tb_attention *attention = call->attention;
     const struct tb_sequence *sequence = &call->sequences[number];
     tb_attend_fn *attend = attention->kernel->attend[attention->cache->dtype];
-    struct place now, next;
-    if (begin == end)
-        return;
-    block_enter(call, sequence, &next, begin, end - begin);
-    do {
+    struct place next = {.position = begin, .first = begin, .end = span_end(call, begin, end), .part_end = end}, now;
+    bool more = begin < end;
+    if (more)
+        tile_find(call, sequence, &next);
+    while (more) {
         now = next;
-        tile_next(call, sequence, &next);
+        more = tile_next(call, sequence, &next);
         struct tb_gather gather = gather_at(attention, who, number, now.head);
-        uint32_t left = now.end - now.token;
+        uint32_t left = now.end - now.position;
         struct tb_tile tile = {now.k, now.v, left < TB_TILE_TOKENS ? left : TB_TILE_TOKENS, next.k, next.v};
         attend(attention->cache, &gather, &tile);
         call->attention->tallies[who].rows += tile.tokens;
-    } while (next.block);
+    }
 }
 
 // The positions of a sequence from which thread `who` of `count` on reads.

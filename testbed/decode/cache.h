@@ -89,8 +89,8 @@ static inline char *tb_cache_v(const struct tb_cache *cache, char *block, uint32
            token % cache->run_tokens * cache->v_token_bytes;
 }
 
-// Copies `bytes`, a multiple of `unit`, and touches each byte once, which libc's memcpy does not do: so an emulator's count of loads
-// and stores is that of K and V. The compiler must not see a memcpy in it, either.
+// Copies `bytes`, a multiple of `unit`, and touches each byte once, which libc's memcpy does not do: so an emulator's count of
+// loads and stores is that of K and V. The compiler must not see a memcpy in it, either.
 static inline void tb_cache_copy(char *to, const char *from, size_t bytes, size_t unit)
 {
     for (const char *end = from + bytes; from < end; from += unit, to += unit) {

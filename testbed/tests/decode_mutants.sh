@@ -4,24 +4,27 @@
 #
 # decode_mutants.sh: are the tests of attention on paged memory any good? placement/tests/mutants.bash has the method.
 #
-# The mutants of the vector kernels are in the body that all of them share, and in the kernel that this machine finds first.
+# Most mutants of the vector kernels are in the body that all of them share; a kernel that this machine cannot run has none.
 . "$(dirname "$0")/../../placement/tests/mutants.bash"
 
-mutants_begin topo/*.c placement/base/*.c testbed/loops/*.c testbed/decode/*.c testbed/decode/{kernels,layouts}/*.c
+mutants_begin topo/*.c placement/base/*.c testbed/loops/*.c testbed/decode/{attend,cache,dtype,kernel,shape,team}.c \
+    testbed/decode/{kernels,layouts}/*.c
 controls attend_test value_test team_litmus team_stress
 
-attend=testbed/decode/attend.c cache=testbed/decode/cache.c header=testbed/decode/cache.h team=testbed/decode/team.c
-value=testbed/decode/value.c body=testbed/decode/kernels/vector_body.h scalar=testbed/decode/kernels/scalar.c
+attend=testbed/decode/attend.c cache=testbed/decode/cache.c team=testbed/decode/team.c
+value=testbed/decode/dtype.c body=testbed/decode/kernels/vector_body.h scalar=testbed/decode/kernels/scalar.c
 
 # --- where things lie ----------------------------------------------------------------------------------------------------------
 
 mutant position-off-by-one $attend attend_test \
-    's/(place->k = tb_cache_k\(.*)place->token\)/\1(place->token + 1) % cache->block_tokens)/'
+    's/(place->k = tb_cache_k\(cache, block, place->head), token/\1, (token + 1) % cache->block_tokens/'
 mutant v-for-k $attend attend_test 's/place->k = tb_cache_k\(/place->k = tb_cache_v(/'
 mutant last-block-in-full $attend attend_test 's/left < TB_TILE_TOKENS \? left : TB_TILE_TOKENS/TB_TILE_TOKENS/'
 mutant same-block-again $attend attend_test 's/call->layer, number\);/call->layer, number \& ~1u);/'
-mutant last-head-left-out $attend attend_test \
-    's/\+\+place->head == cache->shape.kv_heads/++place->head + 1 == cache->shape.kv_heads/'
+mutant last-head-is-left-out $attend attend_test 's/\+\+next\.head ==/++next.head + 1 >=/'
+mutant next-head-goes-on-where-the-last-ended $attend attend_test \
+    '/next\.position >= next\.end/,/if/s/next\.position = next\.first;/;/'
+mutant span-is-left-out $attend attend_test 's/next\.first = next\.end;/next.first = next.end + TB_TILE_TOKENS;/'
 mutant part-ends-a-tile-early $attend attend_test \
     's/tiles \* who \/ count \* TB_TILE_TOKENS/(tiles * who \/ count - (who == count)) * TB_TILE_TOKENS/'
 mutant append-writes-the-next-token $cache attend_test \
@@ -75,7 +78,7 @@ mutant seventh-query-is-left-out $body attend_test \
 mutant last-dims-are-left-out $body attend_test 's/vectors > 1 \&\& dim < dims/vectors > 1 \&\& dim + WIDTH < dims/'
 if grep -q avx512f /proc/cpuinfo; then
     mutant lanes-change-places testbed/decode/kernels/avx512.c attend_test \
-        's/fold\(fold\(a, b, 4\), fold\(c, d, 4\), 8\)/fold(fold(a, c, 4), fold(b, d, 4), 8)/'
+        's/fold\(quarters\(v\), quarters\(v \+ 4\)\)/fold(quarters(v + 4), quarters(v))/'
 fi
 if grep -q avx2 /proc/cpuinfo; then
     mutant a-half-of-the-sum testbed/decode/kernels/avx2.c attend_test 's/(low, high, 0x20\)) \+ .*/\1;/'

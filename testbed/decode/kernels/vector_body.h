@@ -60,7 +60,9 @@ FN vector exponential(vector x)
     return p * (vector)((words)shifted << 23);
 }
 
-// The lines that the next tile has where this one has `bytes` from `offset` on.
+// The lines that the next tile has where this one has `bytes` from `offset` on, into the second-level cache: into the first, blocks
+// of 16 tokens were read 0.05 slower. All lines: with every other one it was 0.2 slower. Two tiles ahead contiguous memory was 0.1
+// slower, and blocks no faster. (One query for a KV head, bf16, Sapphire Rapids-class VM.)
 FN void fetch(const char *ahead, size_t offset, uint32_t bytes)
 {
     for (uint32_t at = 0; at < bytes; at += 64)

@@ -47,18 +47,19 @@ Test(attend, every_layout_gives_the_bits_of_contiguous_memory, .timeout = 300)
             }
 }
 
-// All kernels, on the same memory.
+// All kernels on the same memory, by one thread and by two.
 static void compare_with_double(const char *shape, enum tb_dtype value, const char *layout, uint32_t tokens, float spread,
                                 bool equal)
 {
     struct world world = {.spread = spread, .equal = equal};
     world_open(&world, shape, value, layout, 16, tokens);
-    for (size_t k = 0; tb_kernel_at(k); k++) {
-        world_attend(&world, tb_kernel_at(k), 1, 0);
-        double error = world_error(&world, 0);
-        cr_expect_lt(error, 1e-5, "%s %s %s %s: %u tokens, spread %g: off by %g", tb_kernel_at(k)->name, shape,
-                     tb_dtype_name(value), layout, tokens, (double)spread, error);
-    }
+    for (size_t k = 0; tb_kernel_at(k); k++)
+        for (uint32_t threads = 1; threads <= 2; threads++) {
+            world_attend(&world, tb_kernel_at(k), threads, 0);
+            double error = world_error(&world, 0);
+            cr_expect_lt(error, 1e-5, "%s %s %s %s: %u tokens, spread %g, %u threads: off by %g", tb_kernel_at(k)->name, shape,
+                         tb_dtype_name(value), layout, tokens, (double)spread, threads, error);
+        }
     if (spread > 1 && tokens > 1000) {
         cr_expect_lt(world.score_least, -80, "the least score is %g", world.score_least);
         cr_expect_lt(80, world.score_most, "the largest score is %g", world.score_most);
