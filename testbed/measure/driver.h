@@ -161,6 +161,8 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
 {
     const struct tb_op *op = tb_schedule_ops(engine->schedule) + span->begin;
     const struct tb_op *end = tb_schedule_ops(engine->schedule) + span->end;
+    if (lap == TB_LAP_DECODE && engine->error)
+        end = op; // where a take failed, requests and their tokens no longer fit
     for (; op < end; op++) {
         if (op->kind == TB_OP_DRAIN)
             ops->step ? ops->step(context) : ops->drain(context);

@@ -24,8 +24,9 @@ static const struct tb_sample *run(struct tb_job *job, const struct tb_contender
 {
     *job = (struct tb_job){
         .touch = TB_TOUCH_DECODE,
-        .dispatch = TB_DISPATCH_SPIN,
+        .dispatch = threads == 1 ? TB_DISPATCH_FUTEX : TB_DISPATCH_INLINE, // three spinning threads would starve on two CPUs
         .workers = 1,
+        .pool_blocks = 64,
         .laps = 3,
         .laps_warmup = 1,
         .decode = {.shape = SHAPE, .threads = threads},
