@@ -9,6 +9,7 @@
 
 #define ROWS 16u // arbitrary: 64 KiB of K and V of Llama-3-8B
 #define PAGE_BYTES 4096u
+#define LINE_BYTES 64u
 
 struct slot {
     char **blocks;              // [capacity]
@@ -194,6 +195,18 @@ void tb_step_retire(struct tb_step *step, uint32_t slot)
 {
     struct slot *at = &step->slots[slot];
     at->blocks_count = at->tokens = at->appended = 0;
+}
+
+void tb_step_adjacent(const struct tb_step *step, uint32_t slot, uint64_t *adjacent, uint64_t *followed)
+{
+    const struct tb_cache *cache = step->config.cache;
+    const struct slot *at = &step->slots[slot];
+    uint32_t layers = cache->shape.layers / cache->block_layers;
+    for (uint32_t i = layers; i < at->blocks_count; i++) {
+        uintptr_t end = (uintptr_t)at->blocks[i - layers] + cache->block_bytes;
+        *adjacent += (uintptr_t)at->blocks[i] - end <= LINE_BYTES; // of a next one that lies before, it is huge
+        *followed += 1;
+    }
 }
 
 static void append(struct tb_step *step, const struct slot *slot, uint32_t layer)

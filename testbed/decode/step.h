@@ -47,6 +47,10 @@ void tb_step_take(struct tb_step *step, uint32_t slot, uint32_t i, uint32_t coun
 void tb_step_extend(struct tb_step *step, uint32_t slot, uint32_t tokens);  // and it is in the next step
 void tb_step_retire(struct tb_step *step, uint32_t slot);
 
+// Counts a sequence's blocks that have a next one of the same layer (*followed), and those that end where it begins, or a cache
+// line before at most (*adjacent): what attention reads in one stream.
+void tb_step_adjacent(const struct tb_step *step, uint32_t slot, uint64_t *adjacent, uint64_t *followed);
+
 // check: one sequence and layer of this step is attended again in contiguous memory, and must give the same bits. Slow.
 void tb_step_run(struct tb_step *step, bool check);
 

@@ -104,6 +104,8 @@ TB_INLINE void tb_dispatch(struct tb_engine *engine, const struct tb_ops *ops, v
 TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, enum tb_lap lap)
 {
     struct locus_table *table = engine->tables[op.slot];
+    if (lap == TB_LAP_DECODE && engine->probing)
+        tb_step_adjacent(engine->decode.step, op.slot, &engine->adjacent, &engine->followed);
     if (lap == TB_LAP_DECODE)
         tb_step_retire(engine->decode.step, op.slot);
     if (lap == TB_LAP_PROBE && engine->touch_bytes)

@@ -133,6 +133,29 @@ Test(step, acts_read_and_write_what_they_say)
     cr_expect_null(tb_act_find("nothing"));
 }
 
+// Blocks of a prompt's take that lie in order: those of a layer follow each other. Of a growing sequence, those of a group do.
+Test(step, blocks_of_one_take_are_dealt_layer_by_layer)
+{
+    struct fixture f;
+    uint64_t adjacent = 0, followed = 0;
+    open_fixture(&f, "runs", "attend", 1);
+    for (uint32_t i = 0; i < 12; i++) // 4 groups of 3 layers
+        tb_step_take(f.step, 0, i, 12, f.memory + i * f.cache.block_bytes);
+    tb_step_extend(f.step, 0, 64);
+    tb_step_adjacent(f.step, 0, &adjacent, &followed);
+    cr_expect_eq(followed, 9);
+    cr_expect_eq(adjacent, 9);
+    for (uint32_t i = 0; i < 3; i++)
+        tb_step_take(f.step, 0, i, 3, f.memory + (20 + i) * f.cache.block_bytes);
+    adjacent = followed = 0;
+    tb_step_adjacent(f.step, 0, &adjacent, &followed);
+    cr_expect_eq(followed, 12);
+    cr_expect_eq(adjacent, 9);
+    tb_step_run(f.step, true);
+    cr_expect_eq(tb_step_sums(f.step).wrong, 0);
+    close_fixture(&f);
+}
+
 struct watched {
     size_t written, read;
 };
