@@ -82,6 +82,8 @@ static const char documentation[] =
     "(sample, azure-conv, azure-code, mooncake) it may be batch-8x4096/decode: K and V of each token are appended, and a step "
     "attends over all of its sequence. Its settings are a shape (Llama-3-8B, 32x32x8x128), tokens of a block (128t), a layout, a "
     "type of values (f32, f16, bf16), CPUs that compute (2c), workers (4w) and dispatch.\n\n"
+    "-c bill stands for the arms of the bill of a step: locus, and locus that leaves out attention, or appending, or both; "
+    "bill:NAME for those of NAME. Below the table stands what each part of a step costs, and what the parts add up to.\n\n"
     "Mallocs have their default settings; those called -tuned keep their memory and pass on more blocks at once. "
     "The same name twice is an A/A control; NAME+4w has 4 workers. Faults, to see that they are noticed: NAME@skip-touch, "
     "NAME@drop-chunk, NAME@double-free, NAME@delay:PERCENT.\n\n"
@@ -91,6 +93,7 @@ static const char documentation[] =
     "  locus eval -d futex -w 4        four workers that sleep when idle\n"
     "  locus eval -W churn-touch -c locus,locus@delay:3,mimalloc -r 30\n"
     "  locus eval batch-8x4096/decode/Llama-3-8B batch-8x4096/decode/Llama-3-8B/contiguous\n"
+    "  locus eval batch-8x512/decode -c bill,mimalloc\n"
     "  locus eval -c locus,mimalloc,snmalloc=malloc:/opt/lib/libsnmalloc.so\n\n"
     "Exit status: 0 all gates passed, 1 an arm is INVALID or the run failed, 2 bad input.";
 

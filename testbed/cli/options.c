@@ -19,6 +19,7 @@
 #include "testbed/base/share.h"
 #include "testbed/doc/emit.h"
 #include "testbed/host/doctor/doctor.h"
+#include "testbed/judge/bill.h"
 #include "testbed/judge/loaded.h"
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
@@ -51,13 +52,35 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
+// `bill` and `bill:NAME`: the arms of the bill of locus, or of NAME. One that is there already is not added again, as a twin.
+static int bill_add(struct tb_options *options, const char *word, char *why, size_t why_bytes)
+{
+    const char *name = word[strlen("bill")] ? word + strlen("bill:") : "locus";
+    char label[sizeof options->arms->label];
+    int error = 0;
+    options->bill = true;
+    for (size_t i = 0; !error && tb_bill_arm(name, i, label, sizeof label); i++) {
+        bool there = false;
+        for (uint32_t arm = 0; arm < options->arms_count; arm++)
+            there |= strcmp(options->arms[arm].label, label) == 0;
+        error = there ? 0 : tb_arms_add(options->arms, &options->arms_count, label, why, why_bytes);
+    }
+    return error;
+}
+
+static int arms_add(struct tb_options *options, const char *word, char *why, size_t why_bytes)
+{
+    bool bill = strcmp(word, "bill") == 0 || strncmp(word, "bill:", strlen("bill:")) == 0;
+    return bill ? bill_add(options, word, why, why_bytes) : tb_arms_add(options->arms, &options->arms_count, word, why, why_bytes);
+}
+
 static error_t parse_arms(struct argp_state *state, struct tb_options *options, const char *list)
 {
     char copy[4096], why[4500], *rest = NULL;
     if (snprintf(copy, sizeof copy, "%s", list) >= (int)sizeof copy)
         return tb_cli_bad(state, "--contenders: the list is too long");
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-        if (tb_arms_add(options->arms, &options->arms_count, name, why, sizeof why))
+        if (arms_add(options, name, why, sizeof why))
             return tb_cli_bad(state, "--contenders: %s", why);
         else if (!options->many_nodes && !tb_arm_on_one_node(&options->arms[options->arms_count - 1]))
             return tb_cli_bad(state, "--contenders: '%s' is for several nodes: locus advise, or locus run 0005", name);
@@ -478,6 +501,13 @@ int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uin
                    const char *about)
 {
     struct tb_log_view view;
+    bool decodes = false;
+    for (uint32_t i = 0; i < cells_count; i++)
+        decodes |= cells[i].touch == TB_TOUCH_DECODE;
+    if (options->bill && !decodes) {
+        tb_error("--contenders: a bill is one of a model's step: --touch decode, or a cell such as batch-8x4096/decode");
+        return TB_EXIT_USAGE;
+    }
     if (measure(options, cells, cells_count, command, about, &view))
         return TB_EXIT_FAILED;
     int status = tb_options_show(options, &view);

@@ -7,7 +7,7 @@
 
 #include "testbed/decode/attend.h"
 
-struct tb_step_layer {          // what is read in one layer of one step
+struct tb_step_layer { // what is read in one layer of one step
     struct tb_attention *attention;
     struct tb_team *team;
     uint32_t layer;
@@ -19,8 +19,9 @@ struct tb_step_layer {          // what is read in one layer of one step
 
 struct tb_act {
     const char *name, *summary;
-    bool appends;               // false: no K and V are written
-    bool attends;               // its results are those of attention
+    bool appends; // false: no K and V are written
+    bool attends; // its results are those of attention
+    bool floor;   // nothing that attends can be faster
     // own: NULL, or what open() made for `bytes`, as many as are alive at once, and sequences of `tokens_max`. 0 or -ENOMEM.
     int (*open)(const struct tb_cache *cache, size_t bytes, uint32_t tokens_max, void **own);
     void (*close)(void *own);

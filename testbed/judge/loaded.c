@@ -137,6 +137,13 @@ static void cell_load(const struct tb_rounds *rounds, const json_t *cell, struct
 
 // --- samples -------------------------------------------------------------------------------------------------------------------
 
+static void sample_decode_load(const json_t *decode, struct tb_decode_sample *out)
+{
+    out->steps = whole(decode, "steps");
+    out->threads = (uint32_t)whole(decode, "threads");
+    text(out->kernel, sizeof out->kernel, decode, "kernel");
+}
+
 static void sample_load(const json_t *line, struct tb_sample *out)
 {
     out->ran = json_is_true(tb_member(line, "ran"));
@@ -171,6 +178,7 @@ static void sample_load(const json_t *line, struct tb_sample *out)
         out->bench_ns[op] = time_ns(tb_member(line, "bench_ns"), tb_bench_name(op));
     for (const struct tb_served_field *field = tb_served_fields; field->name; field++)
         tb_served_set(&out->served, field, time_ns(tb_member(line, "serving"), field->name));
+    sample_decode_load(tb_member(line, "decode"), &out->decode);
     tb_loaded_nodes(line, &out->nodes);
 }
 

@@ -163,23 +163,47 @@ static void walsh_averages(const double d[], size_t n, double walsh[])
     qsort(walsh, count, sizeof *walsh, compare_doubles);
 }
 
-int tb_ratio(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out)
+// Hodges and Lehmann's estimate of the centre of d, with its interval. 0, -EINVAL (n == 0), -ENOMEM.
+static int centre_of(const double d[], size_t n, double confidence, struct tb_ratio *out)
 {
     if (n == 0 || n > UINT32_MAX || !(confidence > 0 && confidence < 1))
         return -EINVAL;
     size_t walsh_count = n * (n + 1) / 2, k = 0;
-    double achieved = 0, *d = NULL, *walsh = NULL;
+    double achieved = 0;
+    int rc = tb_signed_rank_k(n, confidence, &k, &achieved);
+    if (rc < 0)
+        return rc;
+    double *walsh = malloc(walsh_count * sizeof *walsh);
+    if (!walsh)
+        return -ENOMEM;
+    walsh_averages(d, n, walsh);
+    *out = interval_of(walsh, walsh_count, median_of_sorted(walsh, walsh_count), k, achieved, n);
+    free(walsh);
+    return 0;
+}
+
+int tb_ratio(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out)
+{
+    double *d = NULL;
     int rc = log_ratios(a, b, n, &d);
     if (rc == 0)
-        rc = tb_signed_rank_k(n, confidence, &k, &achieved);
-    if (rc == 0 && !(walsh = malloc(walsh_count * sizeof *walsh)))
-        rc = -ENOMEM;
-    if (rc == 0) {
-        walsh_averages(d, n, walsh);
-        *out = interval_of(walsh, walsh_count, median_of_sorted(walsh, walsh_count), k, achieved, n);
+        rc = centre_of(d, n, confidence, out);
+    if (rc == 0)
         of_logarithms(out);
+    free(d);
+    return rc;
+}
+
+int tb_difference(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out)
+{
+    double *d = n > 0 ? malloc(n * sizeof *d) : NULL;
+    int rc = n == 0 ? -EINVAL : d ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        d[i] = b[i] - a[i];
+        rc = isfinite(d[i]) ? 0 : -EINVAL;
     }
-    free(walsh);
+    if (rc == 0)
+        rc = centre_of(d, n, confidence, out);
     free(d);
     return rc;
 }

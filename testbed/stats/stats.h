@@ -15,10 +15,10 @@
 
 #define TB_CONFIDENCE 0.95 // of every interval shown
 
-struct tb_ratio {               // or a median
-    double estimate;            // exp(Hodges-Lehmann of ln ratios)
-    double low, high;           // 0 (of a median -INFINITY) and INFINITY when unbounded
-    double confidence;          // achieved, e.g. 0.9516; 0 when unbounded
+struct tb_ratio {      // or a difference, or a median
+    double estimate;   // exp(Hodges-Lehmann of ln ratios)
+    double low, high;  // 0 (of the others -INFINITY) and INFINITY when unbounded
+    double confidence; // achieved, e.g. 0.9516; 0 when unbounded
     size_t n;
     bool bounded;
 };
@@ -31,6 +31,10 @@ double tb_mad(const double values[], size_t n);
 
 // Ratio b over a, round by round. confidence in (0, 1). 0, -EINVAL (n == 0, a value that is not positive and finite), -ENOMEM.
 int tb_ratio(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out);
+
+// Difference b - a, round by round, of what adds up: Hodges and Lehmann's estimate of the differences themselves. Values need only
+// be finite; unbounded, low is -INFINITY. Results as tb_ratio.
+int tb_difference(const double a[], const double b[], size_t n, double confidence, struct tb_ratio *out);
 
 // The largest k for which the open interval between the k-th smallest and the k-th largest Walsh average has at least
 // `confidence`; 0 if even k = 1 has less. *achieved is that interval's exact confidence. 0 or -ENOMEM.
@@ -63,8 +67,8 @@ int tb_median_bootstrap(const double values[], size_t n, double confidence, uint
 
 // Values beyond Tukey's fences, of quartiles interpolated likewise. Severe ones are not counted as mild. 0, -EINVAL, -ENOMEM.
 struct tb_outliers {
-    size_t mild;                // more than 1.5 interquartile ranges outside the quartiles
-    size_t severe;              // more than 3
+    size_t mild;   // more than 1.5 interquartile ranges outside the quartiles
+    size_t severe; // more than 3
 };
 int tb_outliers(const double values[], size_t n, struct tb_outliers *out);
 

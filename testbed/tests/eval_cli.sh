@@ -42,6 +42,8 @@ refuses block-that-is-no-multiple-of-a-tile 2 "'100t'.*multiple of 16" eval batc
 refuses touch-with-a-shape-that-is-none 2 "'2x2x2x8'.*multiple of 16" eval -W batch-2x64 -t decode/2x2x2x8
 refuses batch-that-is-too-large 2 '1 to 64 sequences' eval -W batch-65x64
 refuses batch-without-a-prompt 2 'batch-2x16x16' eval batch-2x16/decode
+refuses bill-without-a-step 2 'bill.*decode' eval -W churn-touch -c bill
+refuses bill-of-nobody 2 "'nosuch'" eval batch-2x64/decode -c bill:nosuch
 refuses pool-that-memory-does-not-have 2 'batch-64x131072: .*MiB.*available' eval batch-64x131072/decode/80x64x8x128
 refuses json-and-csv-to-stdout 2 'standard output' eval --json --csv
 refuses replay-of-nothing 2 'FILE' replay
@@ -121,6 +123,20 @@ if locus 0 eval batch-4x64x8/decode/1x2x2x16/columns/2c -W batch-4x64x8 -t decod
         ["batch-4x64x8/decode/1x2x2x16/columns/2c","columns",8,268,2032,2]]' "$scratch/header"
 else
     fail a-log-says-what-is-decoded "$why"
+fi
+# A model so small that the figures say nothing: only that each part has one, and the arms are there once.
+if locus 0 eval batch-4x64x8/decode/1x2x2x16 -c locus,bill,locus@blocks -r 6 -d inline --json; then
+    says a-bill-is-of-six-arms '[.cells[0].arms[].name] | sort == ["locus","locus-4k","locus@blocks","locus@no-append",
+        "locus@no-attend","locus@nothing","oracle@nothing"]'
+    says a-bill-has-all-its-lines '.cells[0].decode.bills | length == 1 and (.[0] | .arm == "locus" and
+        ([.attention, .append, .allocator, .harness, .sum, .step, .small_pages | .ns.estimate] | map(type) | unique == ["number"]))'
+    says a-bill-is-of-steps '.cells[0] as $c | $c.decode.bills[0].step.ns as $step | ($c.arms[] | select(.name == "locus")) as $a |
+        $step.low * 8 <= ($a.samples_ns | max) and $step.high * 8 >= ($a.samples_ns | min)'
+    says tokens-a-second-are-those-of-a-lap '.cells[0].arms[] | select(.name == "locus") |
+        (.tokens_per_s * .median_ns / 1e9 - 32 | fabs) < 1e-6 and .floor == "locus@blocks" and .of_floor.estimate > 0'
+    says who-computed-is-said '.cells[0].decode | .threads == 1 and (.kernel | length > 0)'
+else
+    fail a-bill-is-of-six-arms "$why"
 fi
 why=
 for contender in {jemalloc,mimalloc,tcmalloc,glibc}{,-tuned} tbbmalloc dpdk-ring dpdk-stack; do

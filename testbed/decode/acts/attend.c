@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attend, no-attend, no-append: the step as it is, and without one of its parts. one-head-more: a fault, to see that it is noticed.
+// attend, no-attend, no-append, nothing: the step as it is, without one of its parts, and without both. one-head-more: a fault, to
+// see that it is noticed.
 
 #include "testbed/decode/acts/acts.h"
 
@@ -28,6 +29,11 @@ const struct tb_act tb_act_no_append = {
     .name = "no-append",
     .summary = "attends over whatever the blocks hold, and writes nothing",
     .read = attend,
+};
+
+const struct tb_act tb_act_nothing = {
+    .name = "nothing",
+    .summary = "neither appends nor reads: blocks are taken, retired and drained",
 };
 
 // As a kernel would that goes one KV head too far: the first tile of the first sequence is read once more.

@@ -19,17 +19,17 @@
 struct reading {
     const struct tb_step_layer *layer;
     const struct tb_cache *cache;
-    const char *stream;         // NULL: blocks
+    const char *stream; // NULL: blocks
     size_t stream_bytes;
-    uint64_t *sum;              // keeps the reads alive
+    uint64_t *sum; // keeps the reads alive
 };
 
 struct floor {
     const struct tb_cache *cache;
     char *memory;
     size_t bytes;
-    char **blocks;              // cached: a table of a sequence of tokens_max
-    size_t at;                  // stream: where the next layer's bytes are
+    char **blocks; // cached: a table of a sequence of tokens_max
+    size_t at;     // stream: where the next layer's bytes are
     uint64_t sum;
 };
 
@@ -121,6 +121,7 @@ const struct tb_act tb_act_blocks = {
     .name = "blocks",
     .summary = "a floor: reads the same blocks in the same order, and computes nothing",
     .appends = true,
+    .floor = true,
     .open = blocks_open,
     .close = floor_close,
     .read = blocks_read,
@@ -159,6 +160,7 @@ const struct tb_act tb_act_stream = {
     .name = "stream",
     .summary = "a floor: reads as many bytes in one stream, and computes nothing",
     .appends = true,
+    .floor = true,
     .open = stream_open,
     .close = floor_close,
     .read = stream_read,
@@ -200,6 +202,7 @@ const struct tb_act tb_act_cached = {
     .name = "cached",
     .summary = "a floor: attends over as many tokens, in blocks that stay in the second-level cache",
     .appends = true,
+    .floor = true,
     .open = cached_open,
     .close = floor_close,
     .read = cached_read,

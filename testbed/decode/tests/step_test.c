@@ -16,7 +16,7 @@ struct fixture {
     struct tb_team *team;
     struct tb_step *step;
     char *memory;
-    size_t next;                // block
+    size_t next; // block
     uint32_t tokens[SLOTS];
 };
 
@@ -130,7 +130,7 @@ Test(step, acts_read_and_write_what_they_say)
         cr_expect_eq(sums.checked > 0, act->attends, "%s", act->name);
         close_fixture(&f);
     }
-    cr_expect_null(tb_act_find("nothing"));
+    cr_expect_null(tb_act_find("something"));
 }
 
 // Blocks of a prompt's take that lie in order: those of a layer follow each other. Of a growing sequence, those of a group do.

@@ -36,6 +36,9 @@ bool tb_board_finding(const struct tb_rounds *rounds, struct tb_words *out);
 
 // Its parts: a table for each cell; the overview, who is ahead, and what a reader must know beside that.
 void tb_board_put_cells(struct tb_doc *doc, const struct tb_rounds *rounds);
+void tb_board_put_bills(struct tb_doc *doc, const struct tb_rounds *rounds,
+                        uint32_t cell); // of each arm that has one (board_bill.c)
+json_t *tb_board_bills_json(const struct tb_rounds *rounds, uint32_t cell);
 void tb_board_put_answer(struct tb_doc *doc, const struct tb_rounds *rounds);
 struct tb_value tb_told_value(enum tb_told told, const struct tb_ratio *ratio); // a ratio, or what keeps it from being said
 void tb_board_json(struct tb_doc *doc, const struct tb_rounds *rounds, const char *command);

@@ -133,10 +133,10 @@ static bool may_lead(const struct tb_arm *arm)
 }
 
 struct leaders {
-    uint32_t cells;                 // in which somebody leads
-    uint32_t noisy;                 // in which somebody may who is noisy, or in which the lead is
-    uint32_t first[TB_ARMS_MAX];    // by arm: in how many of them
-    uint32_t close;                 // in how many the lead over the next is none that could be seen
+    uint32_t cells;              // in which somebody leads
+    uint32_t noisy;              // in which somebody may who is noisy, or in which the lead is
+    uint32_t first[TB_ARMS_MAX]; // by arm: in how many of them
+    uint32_t close;              // in how many the lead over the next is none that could be seen
 };
 
 // Who comes next of those that are not noisy, or -1.

@@ -6,11 +6,14 @@
 // would hold (noise.c). Below the ranking stand what is INVALID and the harness, which measures the testbed and no allocator; below
 // the table the A/A controls, which malloc was the best, how small a difference that cell could have shown, and what the doctor has
 // against this host.
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/decode/act.h"
+#include "testbed/judge/decoded.h"
 #include "testbed/report/board/board.h"
 
 // A ratio, or what keeps it from being said.
@@ -33,11 +36,19 @@ static struct tb_value number_of(struct tb_value value)
     return value.kind == TB_VALUE_INTERVAL ? tb_number(value.number) : value;
 }
 
+// What an arm does that leaves out a part of a step, or computes nothing: it is no rival. NULL: it does the work.
+static const struct tb_act *no_rival(const struct tb_arm *arm)
+{
+    const struct tb_act *act = tb_arm_act(arm);
+    return act && !act->attends ? act : NULL;
+}
+
 static void put_name(struct tb_table *table, const struct tb_board *board, uint32_t i)
 {
     char name[128];
     bool ours = strcmp(board->row[i].arm->label, "locus") == 0;
-    tb_table_row(table, ours ? TB_ROW_OURS : board->place[i] == TB_PLACE_RANKED ? TB_ROW_PLAIN : TB_ROW_ASIDE);
+    bool rival = board->place[i] == TB_PLACE_RANKED && !no_rival(board->row[i].arm);
+    tb_table_row(table, ours ? TB_ROW_OURS : rival ? TB_ROW_PLAIN : TB_ROW_ASIDE);
     tb_text_arm(&board->row[i], name, sizeof name);
     tb_table_put(table, tb_toned(tb_text_value(name), ours ? TB_TONE_OURS : TB_TONE_PLAIN));
 }
@@ -54,6 +65,18 @@ static const struct tb_column lap_columns[] = {{NULL, "contender", TB_AS_IS, fal
                                                {NULL, "a lap of each process", TB_AS_TIME, true},
                                                {NULL, NULL, TB_AS_IS, false}};
 
+// Of a model's steps. No oracle knows how fast attention could be; an arm's own floors do (decoded.h). Names are long, as they tell
+// what is left out, so there is no room for mimalloc's column.
+static const struct tb_column decode_columns[] = {{NULL, "contender", TB_AS_IS, false},
+                                                  {NULL, "median\n", TB_AS_TIME, false},
+                                                  {NULL, "spread\n", TB_AS_SHARE, false},
+                                                  {NULL, "tokens\na second", TB_AS_IS, false},
+                                                  {NULL, "times faster than\nthe best malloc", TB_AS_RATIO, true},
+                                                  {NULL, "of its\nfloor", TB_AS_RATIO, false},
+                                                  {NULL, "held\n/peak", TB_AS_RATIO, false},
+                                                  {NULL, "a lap of each process", TB_AS_TIME, true},
+                                                  {NULL, NULL, TB_AS_IS, false}};
+
 // How many times faster it is than the best malloc. A noisy row says why, one beside a noisy row that there is nothing to say.
 static struct tb_value best_value(const struct tb_rounds *rounds, uint32_t cell, const struct tb_board *board, uint32_t i)
 {
@@ -63,6 +86,10 @@ static struct tb_value best_value(const struct tb_rounds *rounds, uint32_t cell,
         return tb_toned(tb_none("INVALID"), TB_TONE_POOR);
     if (board->place[i] == TB_PLACE_HARNESS)
         return tb_none("(harness only)");
+    if (no_rival(board->row[i].arm))
+        return tb_none(no_rival(board->row[i].arm)->floor ? noise ? "(a floor, noisy)" : "(a floor)"
+                       : noise                            ? "(in part, noisy)"
+                                                          : "(in part)");
     if (noise)
         return tb_toned(tb_none(noises[noise]), TB_TONE_FAINT);
     if (board->best.rival >= 0)
@@ -78,14 +105,20 @@ static void put_lap_row(struct tb_table *table, const struct tb_rounds *rounds, 
     const struct tb_row *row = &board->row[i];
     int arm = (int)board->arm[i];
     bool valid = board->place[i] != TB_PLACE_INVALID, ranked = board->place[i] == TB_PLACE_RANKED;
+    bool decodes = tb_decodes(rounds, cell), rival = ranked && !no_rival(row->arm);
+    int floor = decodes ? tb_own_floor(rounds, cell, board->arm[i]) : tb_floor(rounds);
     double *ns = valid ? tb_times(rounds, cell, board->arm[i], TB_LAP) : NULL;
     put_name(table, board, i);
     tb_table_put(table, tb_number(valid ? row->ns_median : NAN));
     tb_table_put(table, tb_number(valid ? row->ns_mad / row->ns_median : NAN));
+    if (decodes)
+        tb_table_put(table, tb_number(rival ? tb_tokens_per_s(rounds, cell, row->ns_median) : NAN));
     tb_table_put(table, best_value(rounds, cell, board, i));
-    tb_table_put(table, ranked ? number_of(pair_value(rounds, cell, tb_rounds_arm(rounds, "mimalloc"), TB_LAP, arm, TB_LAP))
+    if (!decodes)
+        tb_table_put(table, ranked ? number_of(pair_value(rounds, cell, tb_rounds_arm(rounds, "mimalloc"), TB_LAP, arm, TB_LAP))
+                                   : tb_none(NULL));
+    tb_table_put(table, ranked ? number_of(pair_value(rounds, cell, decodes ? floor : arm, TB_LAP, decodes ? arm : floor, TB_LAP))
                                : tb_none(NULL));
-    tb_table_put(table, ranked ? number_of(pair_value(rounds, cell, arm, TB_LAP, tb_floor(rounds), TB_LAP)) : tb_none(NULL));
     tb_table_put(table, tb_number(ranked ? row->outstanding_ratio : NAN));
     tb_table_put(table, ns ? tb_samples(ns, rounds->count) : tb_none(NULL));
     free(ns);
@@ -94,7 +127,7 @@ static void put_lap_row(struct tb_table *table, const struct tb_rounds *rounds, 
 static struct tb_table *put_laps(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell, const char *title,
                                  const struct tb_board *board)
 {
-    struct tb_table *table = tb_doc_table(doc, NULL, title, lap_columns);
+    struct tb_table *table = tb_doc_table(doc, NULL, title, tb_decodes(rounds, cell) ? decode_columns : lap_columns);
     for (uint32_t i = 0; i < board->count; i++)
         if (board->place[i] != TB_PLACE_CONTROL)
             put_lap_row(table, rounds, cell, board, i);
@@ -198,6 +231,31 @@ static void note_best(struct tb_table *table, const struct tb_rounds *rounds, ui
         tb_table_note(table, "The best malloc%s%s: %s.", at, operation, name);
 }
 
+// Which instructions computed, and an arm's floor, by name.
+static void note_decoded(struct tb_table *table, const struct tb_rounds *rounds, uint32_t cell)
+{
+    const struct tb_decode_sample *by = tb_decoded_by(rounds, cell);
+    if (!by)
+        return;
+    tb_table_note(table, "Attention: %s, %" PRIu32 " thread%s. Tokens are those decoded; those of prompts are not counted.",
+                  by->kernel, by->threads, by->threads == 1 ? "" : "s");
+    if (strcmp(by->kernel, "scalar") == 0)
+        tb_table_note(table,
+                      "Scalar code computed, as this CPU has no instructions for which there is a kernel (AVX-512, AVX2 with FMA "
+                      "and F16C, NEON): attention weighs more here than elsewhere, and memory less.");
+    for (uint32_t arm = 0; arm < rounds->arms_count; arm++) {
+        int floor = tb_own_floor(rounds, cell, arm);
+        struct tb_words words = {0};
+        if (floor < 0)
+            continue;
+        tb_say(&words, "The floor of ");
+        tb_say_arm(&words, &rounds->arms[arm]);
+        tb_say(&words, " is ");
+        tb_say_arm(&words, &rounds->arms[floor]);
+        tb_table_note(table, "%s.", words.text);
+    }
+}
+
 static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell)
 {
     struct tb_board board;
@@ -209,6 +267,7 @@ static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_
         rounds->bench ? put_bench(doc, rounds, cell, title, &board) : put_laps(doc, rounds, cell, title, &board);
     note_invalid(table, &board);
     note_controls(table, rounds, &board);
+    note_decoded(table, rounds, cell);
     note_best(table, rounds, cell, rounds->bench ? TB_BENCH_ALLOC : TB_LAP);
     if (rounds->bench)
         note_best(table, rounds, cell, TB_BENCH_FREE);
@@ -216,6 +275,7 @@ static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_
     tb_table_note(table, "%s", seen.text);
     if (rounds->unfit)
         tb_table_note(table, "%s", rounds->unfit);
+    tb_board_put_bills(doc, rounds, cell);
 }
 
 // --- the whole -----------------------------------------------------------------------------------------------------------------

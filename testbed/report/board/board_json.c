@@ -15,6 +15,8 @@
 #include <jansson.h>
 
 #include "testbed/base/json.h"
+#include "testbed/decode/act.h"
+#include "testbed/judge/decoded.h"
 #include "testbed/measure/contender.h"
 #include "testbed/report/board/board.h"
 
@@ -120,6 +122,26 @@ static double told(const struct tb_row *row, double ns)
     return row->valid && row->ns_median > 0 ? ns : NAN;
 }
 
+// Of touch `decode`: what its own floor takes, over what it takes. Null: it has none.
+static json_t *of_floor_json(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm)
+{
+    struct tb_ratio ratio;
+    bool known = tb_pair_ratio(rounds, cell, tb_own_floor(rounds, cell, arm), TB_LAP, (int)arm, TB_LAP, &ratio);
+    return tb_json_ratio(known ? &ratio : NULL);
+}
+
+static json_t *floor_json(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm)
+{
+    int floor = tb_own_floor(rounds, cell, arm);
+    return tb_json_clean(floor < 0 ? NULL : rounds->arms[floor].label);
+}
+
+static double tokens_per_s(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, double ns)
+{
+    const struct tb_act *act = tb_arm_act(&rounds->arms[arm]);
+    return act && !act->attends ? NAN : tb_tokens_per_s(rounds, cell, ns);
+}
+
 static json_t *arm_json(const struct tb_rounds *rounds, uint32_t cell, const struct tb_board *board, uint32_t i)
 {
     const struct tb_rounds *c = rounds;
@@ -138,6 +160,7 @@ static json_t *arm_json(const struct tb_rounds *rounds, uint32_t cell, const str
         {"median_ns", tb_json_number(told(row, row->ns_median))},
         {"mad_ns", tb_json_number(told(row, row->ns_mad))},
         {"min_ns", tb_json_number(told(row, row->ns_min))},
+        {"tokens_per_s", tb_json_number(tokens_per_s(rounds, cell, a, told(row, row->ns_median)))},
         {"noisy", noise_json(row->valid ? row->noise : TB_NOISE_NONE)},
         {"rounds_waited", tb_json_number(row->rounds_waited)},
         {"vs_mimalloc", tb_json_ratio(row->has_vs_base ? &row->vs_base : NULL)},
@@ -145,6 +168,8 @@ static json_t *arm_json(const struct tb_rounds *rounds, uint32_t cell, const str
         {"vs_best_malloc", vs_best_json(rounds, cell, a, TB_LAP)},
         {"vs_mallocs", vs_mallocs_json(rounds, cell, a, TB_LAP)},
         {"vs_twin", tb_json_ratio(row->has_vs_aa ? &board->vs_twin[i] : NULL)},
+        {"floor", floor_json(c, cell, a)},
+        {"of_floor", of_floor_json(c, cell, a)},
         {"outstanding_high_ratio", tb_json_number(row->outstanding_ratio)},
         {"distinct_ratio", tb_json_number(row->distinct_ratio)},
         {"adjacency", tb_json_number(row->adjacency)},
@@ -183,6 +208,24 @@ static json_t *resolutions_json(const struct tb_rounds *rounds, uint32_t cell)
     return rounds->bench ? TB_JSON_OBJECT(members) : json_null();
 }
 
+// Null: another touch mode.
+static json_t *decode_json(const struct tb_rounds *rounds, uint32_t index)
+{
+    const struct tb_decode_sample *by = tb_decoded_by(rounds, index);
+    const struct tb_schedule *schedule = rounds->cells[index].schedule;
+    if (!tb_decodes(rounds, index))
+        return json_null();
+    const struct tb_json_member members[] = {
+        {"kernel", tb_json_clean(by ? by->kernel : NULL)},
+        {"threads", by ? tb_json_whole(by->threads) : json_null()},
+        {"steps_per_lap", tb_json_whole(schedule->steps_per_lap)},
+        {"tokens_per_lap", tb_json_whole(schedule->tokens_per_lap)},
+        {"attended_per_lap", tb_json_whole(schedule->attended_per_lap)},
+        {"bills", tb_board_bills_json(rounds, index)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
 static json_t *cell_json(const struct tb_rounds *rounds, uint32_t index)
 {
     static const struct tb_schedule nothing = {0};
@@ -205,6 +248,7 @@ static json_t *cell_json(const struct tb_rounds *rounds, uint32_t index)
         {"resolution", resolution_json(tb_rounds_resolution(rounds, index))},
         {"resolutions", resolutions_json(rounds, index)},
         {"best_malloc", tb_json_clean(best.arm >= 0 && best.rival < 0 ? rounds->arms[best.arm].label : NULL)},
+        {"decode", decode_json(rounds, index)},
         {"arms", arms_json(rounds, index)},
     };
     return TB_JSON_OBJECT(members);
@@ -255,6 +299,10 @@ static void put_sample(struct tb_table *table, const struct tb_rounds *rounds, u
     tb_table_put(table, tb_count(sample->watched_ns));
     tb_table_put(table, tb_count(sample->waited_ns));
     tb_table_put(table, tb_number(sample->adjacency_known ? sample->adjacency : NAN));
+    tb_table_put(table, tb_count(schedule ? schedule->steps_per_lap : 0));
+    tb_table_put(table, tb_number(tokens_per_s(rounds, cell, at, sample->lap_ns)));
+    tb_table_put(table, tb_text_value(sample->decode.kernel));
+    tb_table_put(table, tb_count(sample->decode.threads));
 }
 
 struct tb_doc *tb_board_samples_doc(const struct tb_rounds *rounds)
@@ -264,7 +312,8 @@ struct tb_doc *tb_board_samples_doc(const struct tb_rounds *rounds)
         doc, "samples", NULL,
         "workload|touch|dispatch|workers|block_bytes|seed|laps|blocks_peak|arm|library|fault|fault_percent|round|version|"
         "ran|valid|invalid|lap_ns|lap_ns_min|allocated|freed|pushed|drained|touched_bytes|touched_bytes_expected|"
-        "outstanding_high|distinct|alloc_ns|bulk_ns|push_ns|free_ns|workers_pinned|watched_ns|waited_ns|adjacency");
+        "outstanding_high|distinct|alloc_ns|bulk_ns|push_ns|free_ns|workers_pinned|watched_ns|waited_ns|adjacency|"
+        "steps_per_lap|tokens_per_s|kernel|threads");
     for (uint32_t cell = 0; cell < rounds->cells_count; cell++)
         for (uint32_t arm = 0; arm < rounds->arms_count; arm++)
             for (uint32_t round = 0; round < rounds->count; round++)

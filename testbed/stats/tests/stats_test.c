@@ -212,3 +212,34 @@ Test(stats, interval_covers_the_truth_as_often_as_it_says_under_drift)
     double share = (double)covered / trials;
     cr_assert(share > 0.93 && share < 0.97, "covered in %.2f %% of the trials", 100 * share);
 }
+
+// By hand: of 1, 2, ..., 6 and 36 the Walsh averages' median is 4, and k is 3.
+Test(stats, difference_is_the_centre_of_the_differences)
+{
+    double a[] = {10, 20, 30, 40, 50, 60, 70}, b[] = {11, 22, 33, 44, 55, 66, 106}, below[7];
+    struct tb_ratio difference;
+    cr_assert_eq(tb_difference(a, b, 7, 0.95, &difference), 0);
+    NEAR(difference.estimate, 4, 0);
+    NEAR(difference.low, 2, 0);
+    NEAR(difference.high, 20.5, 0);
+    cr_assert(difference.bounded && difference.n == 7);
+    cr_assert_eq(tb_difference(b, a, 7, 0.95, &difference), 0);
+    NEAR(difference.estimate, -4, 0);
+    NEAR(difference.high, -2, 0);
+    for (int i = 0; i < 7; i++)
+        below[i] = -a[i];
+    cr_assert_eq(tb_difference(below, a, 7, 0.95, &difference), 0, "signs are as they are");
+    NEAR(difference.estimate, 80, 0);
+}
+
+Test(stats, difference_of_few_is_unbounded_and_of_what_is_no_number_none)
+{
+    double a[] = {1, 2, 3}, b[] = {2, 3, NAN};
+    struct tb_ratio difference;
+    cr_assert_eq(tb_difference(a, b, 2, 0.95, &difference), 0);
+    NEAR(difference.estimate, 1, 0);
+    cr_assert(!difference.bounded && isinf(difference.low) && difference.low < 0 && isinf(difference.high));
+    cr_assert_eq(tb_difference(a, b, 3, 0.95, &difference), -EINVAL);
+    cr_assert_eq(tb_difference(a, b, 0, 0.95, &difference), -EINVAL);
+    cr_assert_eq(tb_difference(a, b, 2, 1, &difference), -EINVAL);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bill: what each part of a decode step costs, by arms that leave it out (decode/act.h).
+//
+//     attention   NAME - NAME@no-attend
+//     append      NAME - NAME@no-append
+//     allocator   NAME@nothing - oracle@nothing: takes, retirements, the way home and drains
+//     harness     oracle@nothing: the walk over the schedule, and the oracle's block numbers
+//
+// The differences are formed within each round. Nothing makes the four add up to NAME's own time: how near they come says how far
+// the parts can be told apart at all. What K and V bring into the caches for attention is in none of them, for one.
+#ifndef TB_JUDGE_BILL_H
+#define TB_JUDGE_BILL_H
+
+#include "testbed/judge/board.h"
+
+#define TB_BILL_GAP_MAX 0.05 // of the step; arbitrary: a bill that is farther off does not close
+
+enum tb_bill_line {
+    TB_BILL_ATTENTION,
+    TB_BILL_APPEND,
+    TB_BILL_ALLOCATOR,
+    TB_BILL_HARNESS,
+    TB_BILL_SUM,         // of these four
+    TB_BILL_WHOLE,       // NAME as it is
+    TB_BILL_SMALL_PAGES, // what pages of 4 KiB would add (locus-4k - locus): no part of it; only for locus
+    TB_BILL_LINES,
+};
+
+struct tb_bill_figure {
+    bool known;            // its arms are there
+    struct tb_ratio ns;    // of one step
+    struct tb_ratio share; // of NAME's step, round by round
+};
+
+struct tb_bill {
+    struct tb_bill_figure line[TB_BILL_LINES];
+    int noisy;   // an arm of it that is (noise.c); -1: none
+    int invalid; // one that is; -1: none. Then no line is known
+};
+
+// The i-th arm that a bill of NAME is made of, as on the command line. false after the last.
+bool tb_bill_arm(const char *name, size_t i, char *out, size_t bytes);
+
+// Of the arm NAME. false: the cell is of another touch mode, or an arm is missing (locus-4k may be).
+bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struct tb_bill *out);
+
+const char *tb_bill_word(enum tb_bill_line line);       // "attention", for people and programs
+bool tb_bill_told(const struct tb_bill_figure *figure); // its interval is bounded, and 0 is outside
+bool tb_bill_closes(const struct tb_bill *bill);        // the sum is within TB_BILL_GAP_MAX of the step
+
+#endif

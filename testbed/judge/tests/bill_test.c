@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bill: parts of known size are found, with their intervals, within rounds; and what keeps a bill from being one.
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "testbed/judge/bill.h"
+#include "testbed/judge/tests/decode_fixture.h"
+
+#define NEAR(actual, expected, tolerance)                                                                                          \
+    cr_assert(fabs((actual) - (expected)) <= (tolerance), "%s is %.9g, not %.9g", #actual, (double)(actual), (double)(expected))
+
+static struct fixture f;
+
+// Rounds are 0 to 19 % slower than the first: 9.5 % in the mean.
+Test(bill, parts_are_differences_of_a_step)
+{
+    static const double us[] = {
+        [TB_BILL_ATTENTION] = 900, [TB_BILL_APPEND] = 60,  [TB_BILL_ALLOCATOR] = 30,   [TB_BILL_HARNESS] = 10,
+        [TB_BILL_SUM] = 1000,      [TB_BILL_WHOLE] = 1000, [TB_BILL_SMALL_PAGES] = 200};
+    struct tb_rounds *rounds = decode_fixture(&f, 20);
+    struct tb_bill bill;
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    for (int line = 0; line < TB_BILL_LINES; line++) {
+        const struct tb_bill_figure *figure = &bill.line[line];
+        cr_assert(figure->known && figure->ns.bounded && tb_bill_told(figure), "%s", tb_bill_word((enum tb_bill_line)line));
+        NEAR(figure->ns.estimate, us[line] * 1e3 * 1.095, 3e3);
+        NEAR(figure->share.estimate, us[line] / 1000, 0.003);
+        cr_assert(figure->share.low < figure->share.estimate || line == TB_BILL_WHOLE);
+        cr_assert_leq(figure->ns.low, figure->ns.estimate);
+        cr_assert_geq(figure->ns.high, figure->ns.estimate);
+    }
+    NEAR(bill.line[TB_BILL_WHOLE].share.high, 1, 0);
+    cr_assert(tb_bill_closes(&bill));
+    cr_assert_eq(bill.noisy, -1);
+    cr_assert_eq(bill.invalid, -1);
+}
+
+// Half of the rounds take three times as long. A share of each does not notice.
+Test(bill, shares_are_formed_within_a_round)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_bill bill;
+    for (uint32_t arm = 0; arm < rounds->arms_count; arm++)
+        fixture_scatter(rounds, 0, arm, 3);
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    NEAR(bill.line[TB_BILL_ATTENTION].share.low, 0.9, 0.003);
+    NEAR(bill.line[TB_BILL_ATTENTION].share.high, 0.9, 0.003);
+    cr_assert_geq(bill.noisy, 0);
+}
+
+Test(bill, a_part_lost_in_noise_cannot_be_told_from_0)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_bill bill;
+    fixture_scatter(rounds, 0, NO_APPEND, 1.2);
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_lt(bill.line[TB_BILL_APPEND].ns.estimate, 0);
+    cr_expect_not(tb_bill_told(&bill.line[TB_BILL_APPEND]));
+    fixture_scatter(rounds, 0, NO_APPEND, 1.1 / 1.2);
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_gt(bill.line[TB_BILL_APPEND].ns.estimate, 0);
+    cr_expect_not(tb_bill_told(&bill.line[TB_BILL_APPEND]));
+    cr_expect(tb_bill_told(&bill.line[TB_BILL_ATTENTION]));
+    rounds = decode_fixture(&f, 5);
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect(bill.line[TB_BILL_ATTENTION].known && !tb_bill_told(&bill.line[TB_BILL_ATTENTION]), "five rounds have no interval");
+}
+
+Test(bill, closes_within_5_percent_of_the_step)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_bill bill;
+    fixture_slow(rounds, 0, NO_ATTEND, 1.4); // 40 us that are neither attention nor anything else
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    NEAR(bill.line[TB_BILL_SUM].share.estimate, 0.96, 0.003);
+    cr_expect(tb_bill_closes(&bill));
+    fixture_slow(rounds, 0, NOTHING, 3.5); // and 100 that are there twice
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    NEAR(bill.line[TB_BILL_SUM].share.estimate, 1.06, 0.003);
+    cr_expect_not(tb_bill_closes(&bill));
+}
+
+Test(bill, is_there_where_its_arms_are)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 8);
+    struct tb_bill bill;
+    for (uint32_t arm = NO_ATTEND; arm < rounds->arms_count; arm++)
+        cr_expect_not(tb_bill(rounds, 0, arm, &bill), "%s", rounds->arms[arm].label);
+    fixture_invalidate(rounds, 0, SMALL, 2, "lost one");
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_eq(bill.invalid, -1);
+    cr_expect_not(bill.line[TB_BILL_SMALL_PAGES].known);
+    cr_expect(bill.line[TB_BILL_SUM].known);
+    fixture_invalidate(rounds, 0, NOTHING, 2, "lost one");
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_eq(bill.invalid, NOTHING);
+    cr_expect_not(bill.line[TB_BILL_ATTENTION].known || tb_bill_closes(&bill));
+    f.cells[0].touch = TB_TOUCH_FULL;
+    cr_expect_not(tb_bill(rounds, 0, LOCUS, &bill), "no steps");
+    decode_fixture(&f, 8);
+    snprintf(f.arms[ORACLE].label, sizeof f.arms[ORACLE].label, "oracle@no-append");
+    cr_expect_not(tb_bill(rounds, 0, LOCUS, &bill), "one is missing");
+}
+
+Test(bill, names_the_arms_that_it_needs)
+{
+    static const char *const locus[] = {"locus",         "locus@no-attend", "locus@no-append",
+                                        "locus@nothing", "oracle@nothing",  "locus-4k"};
+    char label[64];
+    size_t count = 0;
+    for (; tb_bill_arm("locus", count, label, sizeof label); count++)
+        cr_expect_str_eq(label, locus[count]);
+    cr_expect_eq(count, 6);
+    cr_expect(tb_bill_arm("mimalloc", 3, label, sizeof label));
+    cr_expect_str_eq(label, "mimalloc@nothing");
+    cr_expect_not(tb_bill_arm("mimalloc", 5, label, sizeof label));
+}
