@@ -91,9 +91,9 @@ OP vector sums(const vector v[])
 
 #include "testbed/decode/kernels/vector_body.h"
 
-static bool usable(void)
+static bool usable(void) // compilers add what each such CPU has: all of them AVX2, and clang FMA and F16C
 {
-    return __builtin_cpu_supports("avx512f");
+    return __builtin_cpu_supports("avx512f") && tb_kernel_avx2.usable();
 }
 
 const struct tb_kernel tb_kernel_avx512 = {"avx512", usable, {attend_f32, attend_f16, attend_bf16}};
