@@ -4,7 +4,6 @@
 // counts against it, round by round.
 #include "testbed/judge/bill.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,10 +48,15 @@ bool tb_bill_told(const struct tb_bill_figure *figure)
     return figure->ns.bounded && (figure->ns.low > 0 || figure->ns.high < 0);
 }
 
-bool tb_bill_closes(const struct tb_bill *bill)
+enum tb_bill_closing tb_bill_closing(const struct tb_bill *bill)
 {
     const struct tb_bill_figure *sum = &bill->line[TB_BILL_SUM];
-    return sum->known && fabs(sum->share.estimate - 1) <= TB_BILL_GAP_MAX;
+    const double least = 1 - TB_BILL_GAP_MAX, most = 1 + TB_BILL_GAP_MAX;
+    if (!sum->known || !sum->share.bounded)
+        return TB_BILL_OPEN;
+    if (sum->share.high < least || sum->share.low > most)
+        return TB_BILL_MISSES;
+    return sum->share.low >= least && sum->share.high <= most ? TB_BILL_CLOSES : TB_BILL_OPEN;
 }
 
 // Of one line in one round, in ns of a lap.

@@ -14,7 +14,7 @@
 
 #include "testbed/judge/board.h"
 
-#define TB_BILL_GAP_MAX 0.05 // of the step; arbitrary: a bill that is farther off does not close
+#define TB_BILL_GAP_MAX 0.05 // of the step; arbitrary: a sum that is farther off is not the step
 
 enum tb_bill_line {
     TB_BILL_ATTENTION,
@@ -47,6 +47,12 @@ bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struc
 
 const char *tb_bill_word(enum tb_bill_line line);       // "attention", for people and programs
 bool tb_bill_told(const struct tb_bill_figure *figure); // its interval is bounded, and 0 is outside
-bool tb_bill_closes(const struct tb_bill *bill);        // the sum is within TB_BILL_GAP_MAX of the step
+
+enum tb_bill_closing {
+    TB_BILL_OPEN,   // the interval of the sum is too wide to say, or there is none
+    TB_BILL_CLOSES, // all of it is within TB_BILL_GAP_MAX of the step
+    TB_BILL_MISSES, // none of it is
+};
+enum tb_bill_closing tb_bill_closing(const struct tb_bill *bill);
 
 #endif

@@ -31,7 +31,7 @@ Test(bill, parts_are_differences_of_a_step)
         cr_assert_geq(figure->ns.high, figure->ns.estimate);
     }
     NEAR(bill.line[TB_BILL_WHOLE].share.high, 1, 0);
-    cr_assert(tb_bill_closes(&bill));
+    cr_assert_eq(tb_bill_closing(&bill), TB_BILL_CLOSES);
     cr_assert_eq(bill.noisy, -1);
     cr_assert_eq(bill.invalid, -1);
 }
@@ -74,11 +74,16 @@ Test(bill, closes_within_5_percent_of_the_step)
     fixture_slow(rounds, 0, NO_ATTEND, 1.4); // 40 us that are neither attention nor anything else
     cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
     NEAR(bill.line[TB_BILL_SUM].share.estimate, 0.96, 0.003);
-    cr_expect(tb_bill_closes(&bill));
+    cr_expect_eq(tb_bill_closing(&bill), TB_BILL_CLOSES);
     fixture_slow(rounds, 0, NOTHING, 3.5); // and 100 that are there twice
     cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
     NEAR(bill.line[TB_BILL_SUM].share.estimate, 1.06, 0.003);
-    cr_expect_not(tb_bill_closes(&bill));
+    cr_expect_eq(tb_bill_closing(&bill), TB_BILL_MISSES);
+    fixture_slow(rounds, 0, NO_ATTEND, 1.14); // the middle of the interval is within, and its end is not
+    fixture_scatter(rounds, 0, NO_ATTEND, 0.9);
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    NEAR(bill.line[TB_BILL_SUM].share.estimate, 1.05, 0.02);
+    cr_expect_eq(tb_bill_closing(&bill), TB_BILL_OPEN);
 }
 
 Test(bill, is_there_where_its_arms_are)
@@ -95,7 +100,8 @@ Test(bill, is_there_where_its_arms_are)
     fixture_invalidate(rounds, 0, NOTHING, 2, "lost one");
     cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
     cr_expect_eq(bill.invalid, NOTHING);
-    cr_expect_not(bill.line[TB_BILL_ATTENTION].known || tb_bill_closes(&bill));
+    cr_expect_not(bill.line[TB_BILL_ATTENTION].known);
+    cr_expect_eq(tb_bill_closing(&bill), TB_BILL_OPEN);
     f.cells[0].touch = TB_TOUCH_FULL;
     cr_expect_not(tb_bill(rounds, 0, LOCUS, &bill), "no steps");
     decode_fixture(&f, 8);

@@ -57,18 +57,23 @@ static void note_sum(struct tb_table *table, const struct tb_bill *bill)
 {
     const struct tb_ratio *share = &bill->line[TB_BILL_SUM].share;
     char sum[16], low[16], high[16], off[16];
+    enum tb_bill_closing closing = tb_bill_closing(bill);
     if (!bill->line[TB_BILL_SUM].known)
         return;
     tb_text_number(sum, 100 * share->estimate);
+    tb_text_number(low, 100 * share->low);
+    tb_text_number(high, 100 * share->high);
+    tb_text_number(off, 100 * fabs(share->estimate - 1));
     if (!share->bounded)
         tb_table_note(table, "The parts are %s %% of the step; the rounds are too few for an interval.", sum);
-    else if (tb_bill_closes(bill))
-        tb_table_note(table, "The parts are %s %% of the step [%s, %s]: the bill closes within %g %%.", sum,
-                      tb_text_number(low, 100 * share->low), tb_text_number(high, 100 * share->high), 100 * TB_BILL_GAP_MAX);
+    else if (closing == TB_BILL_CLOSES)
+        tb_table_note(table, "The parts are %s %% of the step [%s, %s]: the bill closes within %g %%.", sum, low, high,
+                      100 * TB_BILL_GAP_MAX);
+    else if (closing == TB_BILL_MISSES)
+        tb_table_note(table, "The parts are %s %% of the step [%s, %s]: the bill does not close, by %s %%.", sum, low, high, off);
     else
-        tb_table_note(table, "The parts are %s %% of the step [%s, %s]: the bill does not close, by %s %%.", sum,
-                      tb_text_number(low, 100 * share->low), tb_text_number(high, 100 * share->high),
-                      tb_text_number(off, 100 * fabs(share->estimate - 1)));
+        tb_table_note(table, "The parts are %s %% of the step [%s, %s]: whether the bill closes within %g %% cannot be told.", sum,
+                      low, high, 100 * TB_BILL_GAP_MAX);
 }
 
 static void put_bill(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, const struct tb_bill *bill)
@@ -115,9 +120,10 @@ static json_t *figure_json(const struct tb_bill_figure *figure)
 
 static json_t *bill_json(const struct tb_rounds *rounds, uint32_t arm, const struct tb_bill *bill)
 {
+    enum tb_bill_closing closing = tb_bill_closing(bill);
     struct tb_json_member members[TB_BILL_LINES + 4] = {
         {"arm", tb_json_clean(rounds->arms[arm].label)},
-        {"closes", bill->line[TB_BILL_SUM].known ? json_boolean(tb_bill_closes(bill)) : json_null()},
+        {"closes", closing == TB_BILL_OPEN ? json_null() : json_boolean(closing == TB_BILL_CLOSES)},
         {"noisy", tb_json_clean(bill->noisy < 0 ? NULL : rounds->arms[bill->noisy].label)},
         {"invalid", tb_json_clean(bill->invalid < 0 ? NULL : rounds->arms[bill->invalid].label)},
     };

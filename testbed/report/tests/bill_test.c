@@ -71,6 +71,9 @@ Test(bill, what_cannot_be_told_and_what_does_not_close_is_said)
     tb_text_number(number, 100 * fabs(1 - bill.line[TB_BILL_SUM].share.estimate));
     snprintf(words, sizeof words, "]: the bill does not close, by %s %%.", number);
     says(rounds, words, true);
+    fixture_slow(rounds, 0, NO_ATTEND, 0.7);
+    fixture_scatter(rounds, 0, NO_ATTEND, 1.2);
+    says(rounds, "]: whether the bill closes within 5 % cannot be told.", true);
     rounds = decode_fixture(&f, 4);
     says(rounds, "the rounds are too few for an interval", true);
     rounds = decode_fixture(&f, 12);
