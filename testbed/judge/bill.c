@@ -45,7 +45,8 @@ const char *tb_bill_word(enum tb_bill_line line)
 
 bool tb_bill_told(const struct tb_bill_figure *figure)
 {
-    return figure->ns.bounded && (figure->ns.low > 0 || figure->ns.high < 0);
+    const struct tb_ratio *ns = &figure->ns, *share = &figure->share;
+    return ns->bounded && ((ns->low > 0 && share->low > 0) || (ns->high < 0 && share->high < 0));
 }
 
 enum tb_bill_closing tb_bill_closing(const struct tb_bill *bill)

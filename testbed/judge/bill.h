@@ -46,7 +46,7 @@ bool tb_bill_arm(const char *name, size_t i, char *out, size_t bytes);
 bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struct tb_bill *out);
 
 const char *tb_bill_word(enum tb_bill_line line);       // "attention", for people and programs
-bool tb_bill_told(const struct tb_bill_figure *figure); // its interval is bounded, and 0 is outside
+bool tb_bill_told(const struct tb_bill_figure *figure); // its intervals are bounded, and 0 is outside both
 
 enum tb_bill_closing {
     TB_BILL_OPEN,   // the interval of the sum is too wide to say, or there is none
