@@ -16,7 +16,7 @@ set -eu
 here=$(dirname "$0")
 releases='bookworm trixie forky' # oldest first; add new ones
 
-. "$here/../guest/apt.sh"
+. "$here/../../guest/apt.sh"
 arguments build/peers "$@"
 subject=peers call='make peers'
 
