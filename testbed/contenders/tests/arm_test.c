@@ -74,7 +74,7 @@ Test(arm, a_fault_follows_the_share)
     cr_expect_float_eq(arm.fault_percent, 2.5, 1e-9);
     cr_assert_eq(parse("unsteered@double-free"), 0);
     cr_expect_eq(arm.fault, TB_FAULT_DOUBLE_FREE);
-    cr_assert_eq(parse("locus@no-attend"), 0);
+    cr_assert_eq(parse("unsteered@no-attend"), 0);
     cr_expect_eq(arm.fault, TB_FAULT_ACT);
     cr_expect_str_eq(arm.act, "no-attend");
     const char *const bad[] = {"glibc@misplace%50", "glibc@", "glibc@misplac", "glibc@misplaced", "glibc@delay", "glibc@delay:0"};

@@ -228,8 +228,10 @@ void tb_nodes_judge(struct tb_nodes_run *run)
     }
     good = good && strictly_placed(run, sample->nodes.before, "before", why, n) &&
            strictly_placed(run, sample->nodes.after, "after", why, n) && known(run, why, n) && undisturbed(run, why, n);
-    if (good && run->job->touch == TB_TOUCH_DECODE)
+    if (good && run->job->touch == TB_TOUCH_DECODE) {
         tb_decode_judge(run->job, false, why, n);
-    sample->valid = good && why[0] == '\0';
+        good = why[0] == '\0';
+    }
+    sample->valid = good;
     sample->ran = true;
 }
