@@ -121,7 +121,7 @@ struct tb_job {
     uint32_t pool_blocks;       // 0: the schedule's
     uint32_t cross_percent;
     bool bench, many_nodes;
-    uint64_t window;            // many nodes: an emulator's plugin is told of the pools as windows from this number on
+    uint64_t window;            // many nodes: number of the first pool's window for an emulator's plugin; 0: it is not told
     struct tb_counter_set counters; // resolved and probed by the parent; empty: nothing is counted
     uint64_t counters_on;
 

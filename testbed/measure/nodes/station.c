@@ -317,19 +317,23 @@ static void metered_laps(struct tb_station *self, uint64_t *at)
 // Station 0 tells the plugin while the others wait at the next gate: it has one place for what it is told.
 static void count_begin(struct tb_nodes_run *run)
 {
+    run->counting = true;
+    if (!run->job->window)
+        return;
     for (uint32_t s = 0; s < run->count; s++) {
         const struct locus_region *region = run->ops->region ? run->ops->region(run->context, s) : NULL;
         if (region)
             tb_window_open(run->job->window + s, locus_region_base(region), locus_region_bytes(region));
     }
-    run->counting = true;
     tb_mark_begin();
 }
 
 static void count_end(struct tb_nodes_run *run)
 {
-    tb_mark_end();
     run->counting = false;
+    if (!run->job->window)
+        return;
+    tb_mark_end();
     for (uint32_t s = 0; s < run->count; s++)
         tb_window_close(run->job->window + s);
 }
