@@ -53,7 +53,8 @@ int locus_owner_cut(struct locus_owner *owner, struct locus_table *table, uint64
 // Makes room for tokens `first` .. `first + count - 1`, in blocks that only this table holds. The sequence has `first` tokens now:
 // what lies behind them may be lost, also if the call fails, and the first `first` ones never are. `planes`: in how many equal
 // parts a block keeps its tokens in order (1: one token after another; twice the layers if each layer's keys and values lie
-// together). Of a shared block the parts' first tokens are copied.
+// together). Of a shared block the parts' first tokens are copied. A layout whose parts are not equal (K kept column by column) has
+// no such number: where others hold the block, write from its first token on, and copy the old block as a whole.
 // 0, or what locus_owner_grow() says; -EINVAL also if `planes` times the table's tokens_per_block does not divide the block's
 // bytes, or the table holds fewer than `first` tokens; -EXDEV: a foreign block would have to be copied.
 int locus_owner_write(struct locus_owner *owner, struct locus_table *table, uint64_t first, uint64_t count, uint32_t planes);

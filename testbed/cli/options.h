@@ -15,19 +15,19 @@
 
 struct tb_options {
     struct tb_arm arms[TB_ARMS_MAX];
-    uint32_t arms_count; // 0: the command's defaults, as far as they are installed
-    bool bill;           // some of them are those of a bill (judge/bill.h)
-    bool touch[3];       // by enum tb_touch; none given, and no `decode`: full
-    const char *decode;  // touch `decode` with its settings, as in a cell: "decode/128t"; NULL: not given
+    uint32_t arms_count;        // 0: the command's defaults, as far as they are installed
+    bool bill;                  // some of them are those of a bill (judge/bill.h)
+    bool touch[3];              // by enum tb_touch; none given, and no `decode`: full
+    const char *decode;         // touch `decode` with its settings, as in a cell: "decode/128t"; NULL: not given
     enum tb_dispatch dispatch;
     bool dispatch_given;
     uint64_t workers, rounds, seed, block_bytes, laps; // laps 0: by touch mode
     struct tb_forms forms;
-    const char *summary_path; // NULL: the summary follows the tables
-    const char *log_path;     // NULL: the log is not kept
-    bool quiet;               // no progress
-    bool bench, many_nodes;   // of the command, not of a flag: as in struct tb_rounds
-    json_t *advise;           // the same: of its log's header (run/measured.h), or NULL; borrowed
+    const char *summary_path;   // NULL: the summary follows the tables
+    const char *log_path;       // NULL: the log is not kept
+    bool quiet;                 // no progress
+    bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_rounds
+    json_t *advise;             // the same: of its log's header (run/measured.h), or NULL; borrowed
 };
 
 void tb_options_init(struct tb_options *options);
@@ -68,7 +68,7 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
 // The flags by which a recorded trace becomes a schedule, of replay and advise.
 struct tb_options_trace {
     struct tb_replay_config replay; // begin with tb_replay_defaults
-    bool given;                     // one of the flags was
+    bool given;                 // one of the flags was
 };
 
 extern const struct argp tb_options_trace_argp; // a child parser; its input is the struct tb_options_trace

@@ -7,7 +7,7 @@
 
 #include "testbed/decode/attend.h"
 
-struct tb_step_layer { // what is read in one layer of one step
+struct tb_step_layer {          // what is read in one layer of one step
     struct tb_attention *attention;
     struct tb_team *team;
     uint32_t layer;
@@ -17,13 +17,19 @@ struct tb_step_layer { // what is read in one layer of one step
     float *out;
 };
 
+struct tb_act_sizes {           // of what an act must have room for
+    const struct tb_cache *cache;
+    size_t live_bytes;          // K and V of all sequences at once
+    uint32_t tokens_max;        // of one of them
+    uint32_t batch;             // sequences in one step
+};
+
 struct tb_act {
     const char *name, *summary;
-    bool appends; // false: no K and V are written
-    bool attends; // its results are those of attention
-    bool floor;   // nothing that attends can be faster
-    // own: NULL, or what open() made for `bytes`, as many as are alive at once, and sequences of `tokens_max`. 0 or -ENOMEM.
-    int (*open)(const struct tb_cache *cache, size_t bytes, uint32_t tokens_max, void **own);
+    bool appends;               // false: no K and V are written
+    bool attends;               // its results are those of attention
+    bool floor;                 // nothing that attends can be faster
+    int (*open)(const struct tb_act_sizes *sizes, void **own); // NULL: own is NULL. 0 or -ENOMEM
     void (*close)(void *own);
     void (*read)(void *own, const struct tb_step_layer *layer); // NULL: nothing is read
 };

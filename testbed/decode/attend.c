@@ -20,7 +20,6 @@ struct tb_attention {
     const struct tb_cache *cache;
     const struct tb_kernel *kernel;
     struct tb_team *team;
-    uint32_t batch;
     float *q;                   // [batch][heads][head_dim], scaled
     struct tally tallies[TB_TEAM_MAX];
     float *parts[TB_TEAM_MAX];  // of each thread: [batch] of part_floats
@@ -46,7 +45,7 @@ int tb_attention_open(struct tb_attention **out, const struct tb_cache *cache, c
     struct tb_attention *attention = aligned_alloc(64, sizeof *attention);
     if (!attention)
         return -ENOMEM;
-    *attention = (struct tb_attention){.cache = cache, .kernel = kernel, .team = team, .batch = batch};
+    *attention = (struct tb_attention){.cache = cache, .kernel = kernel, .team = team};
     attention->part_floats = heads * cache->shape.head_dim + 2 * floats_in_lines(heads);
     attention->q = aligned_alloc(64, q_floats * sizeof(float));
     bool enough = attention->q;

@@ -3,13 +3,13 @@
 // attend: one layer's attention of a batch of sequences over their block tables, by one thread or by all.
 //
 // Order of the loops: span by span, and inside a span head by head. A span is a block, or several where these are small: when the
-// first lines of one block are late, those of three others are on their way. On a Sapphire Rapids-class VM shuffled blocks of
-// 16 tokens were read at 0.90 of the pace of plain reads, and at 0.85 when each block was a span; spans of 256 tokens were slower
-// where blocks have 32 or more. (Head by head over all blocks drew a third to a half.)
+// first lines of one block are late, those of three others are on their way. On a Sapphire Rapids-class VM, in one session,
+// shuffled blocks of 16 tokens were read at 0.94 of the pace of plain reads, and at 0.88 when each block was a span; spans of 256
+// tokens were slower where blocks have 32 or more. (Head by head over all blocks drew a third to a half, on a Zen 4 CPU.)
 //
-// With several threads each takes a part of every sequence's positions, from
-// a multiple of TB_TILE_TOKENS on, and the parts are merged in order of position. So the result depends on the number of
-// threads, and on nothing else: not on blocks, layout, or who was first.
+// With several threads each takes a part of every sequence's positions, from a multiple of TB_TILE_TOKENS on, and the parts are
+// merged in order of position. So the result depends on the number of threads, and on nothing else: not on blocks, layout, or who
+// was first.
 #ifndef TB_ATTEND_H
 #define TB_ATTEND_H
 

@@ -50,7 +50,7 @@ int tb_cache_open(struct tb_cache *out, const struct tb_shape *shape, enum tb_dt
 
 #define ROW_UNIT (2 * TB_SHAPE_DIM_UNIT)
 
-static void k_write(const struct tb_cache *cache, char *to, const char *row)
+void tb_cache_k_store(const struct tb_cache *cache, char *to, const char *row)
 {
     size_t bytes = tb_dtype_bytes(cache->dtype);
     if (cache->k_value_bytes == bytes) {
@@ -61,14 +61,19 @@ static void k_write(const struct tb_cache *cache, char *to, const char *row)
         memcpy(to + dim * cache->k_value_bytes, row + dim * bytes, bytes);
 }
 
+void tb_cache_v_store(const struct tb_cache *cache, char *to, const char *row)
+{
+    tb_cache_copy(to, row, cache->row_bytes, ROW_UNIT);
+}
+
 void tb_cache_append(const struct tb_cache *cache, char *const blocks[], uint32_t layer, uint32_t position, const void *k,
                      const void *v)
 {
     char *block = tb_cache_block(cache, blocks, layer, position / cache->block_tokens);
     uint32_t token = position % cache->block_tokens;
     for (uint32_t head = 0; head < cache->shape.kv_heads; head++) {
-        k_write(cache, tb_cache_k(cache, block, head, token), (const char *)k + head * cache->row_bytes);
-        tb_cache_copy(tb_cache_v(cache, block, head, token), (const char *)v + head * cache->row_bytes, cache->row_bytes, ROW_UNIT);
+        tb_cache_k_store(cache, tb_cache_k(cache, block, head, token), (const char *)k + head * cache->row_bytes);
+        tb_cache_v_store(cache, tb_cache_v(cache, block, head, token), (const char *)v + head * cache->row_bytes);
     }
 }
 

@@ -99,6 +99,10 @@ static inline void tb_cache_copy(char *to, const char *from, size_t bytes, size_
     }
 }
 
+// Writes the row of one position and head where tb_cache_k() or tb_cache_v() says.
+void tb_cache_k_store(const struct tb_cache *cache, char *to, const char *row);
+void tb_cache_v_store(const struct tb_cache *cache, char *to, const char *row);
+
 // Writes K and V of one position and layer: kv_heads rows each, of the model's values.
 void tb_cache_append(const struct tb_cache *cache, char *const blocks[], uint32_t layer, uint32_t position, const void *k,
                      const void *v);

@@ -21,11 +21,3 @@ const struct tb_kernel *tb_kernel_at(size_t i)
             return best_first[k];
     return NULL;
 }
-
-const struct tb_kernel *tb_kernel_find(const char *name)
-{
-    for (size_t i = 0; tb_kernel_at(i); i++)
-        if (strcmp(tb_kernel_at(i)->name, name) == 0)
-            return tb_kernel_at(i);
-    return NULL;
-}

@@ -38,6 +38,5 @@ struct tb_kernel {
 
 // Those that this CPU can run, best first; NULL after the last. The last is scalar, which all can.
 const struct tb_kernel *tb_kernel_at(size_t i);
-const struct tb_kernel *tb_kernel_find(const char *name); // NULL: no such, or this CPU cannot
 
 #endif

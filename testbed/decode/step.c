@@ -140,9 +140,14 @@ int tb_step_open(struct tb_step **out, const struct tb_step_config *config)
         error = tb_attention_open(&step->attention, config->cache, config->kernel, config->team, config->batch);
     if (!error)
         error = mirror_open(step);
+    struct tb_act_sizes sizes = {
+        .cache = config->cache,
+        .live_bytes = config->tokens_live * tb_cache_token_bytes(config->cache),
+        .tokens_max = config->tokens_max,
+        .batch = config->batch,
+    };
     if (!error && config->act->open)
-        error = config->act->open(config->cache, config->tokens_live * tb_cache_token_bytes(config->cache), config->tokens_max,
-                                  &step->own);
+        error = config->act->open(&sizes, &step->own);
     if (error) {
         tb_step_close(step);
         return error;

@@ -125,10 +125,21 @@ static void spin_ns(uint64_t duration_ns)
         locus_cpu_relax();
 }
 
-static void run_span(struct tb_engine *engine, const struct tb_span *span)
+static void run_span_as(struct tb_engine *engine, const struct tb_span *span, enum tb_lap lap)
 {
     const struct tb_driver *driver = engine->contender->driver;
-    (engine->decode.step ? driver->decode : driver->span)(engine, engine->context, span);
+    engine->decoding_as = lap;
+    if (engine->decode.step)
+        driver->decode(engine, engine->context, span);
+    else
+        (lap == TB_LAP_PROBE     ? driver->probe
+         : lap == TB_LAP_CLOCKED ? driver->clocked
+                                 : driver->span)(engine, engine->context, span);
+}
+
+static void run_span(struct tb_engine *engine, const struct tb_span *span)
+{
+    run_span_as(engine, span, TB_LAP_TIMED);
 }
 
 static double run_lap(struct tb_engine *engine, uint64_t delay_ns)
@@ -253,7 +264,7 @@ static void laps_clocked(struct tb_engine *engine)
 {
     struct tb_sample *sample = &engine->job->sample;
     for (uint32_t i = 0; i < engine->job->laps_clocked; i++)
-        engine->contender->driver->clocked(engine, engine->context, tb_schedule_lap(engine->schedule, engine->lap++));
+        run_span_as(engine, tb_schedule_lap(engine->schedule, engine->lap++), TB_LAP_CLOCKED);
     sample->take.takes = engine->clocked_count;
     if (engine->clocked_count == 0)
         return;
@@ -288,17 +299,14 @@ static uint32_t distinct_seen(struct tb_engine *engine)
 // From the last timed lap to the end of the schedule.
 static void laps_end(struct process *process, struct tb_engine *engine)
 {
-    const struct tb_driver *driver = engine->contender->driver;
     const struct tb_schedule *schedule = engine->schedule;
     if (engine->error || engine->job->fault == TB_FAULT_DROP_CHUNK) // after a dropped chunk only its gate matters
         return;
     take_crew(process, engine);
     laps_clocked(engine);
     probe_begin(engine);
-    engine->probing = true;
     for (uint32_t i = 0; i < process->probe_laps; i++)
-        (engine->decode.step ? driver->decode : driver->probe)(engine, engine->context, tb_schedule_lap(schedule, engine->lap++));
-    engine->probing = false;
+        run_span_as(engine, tb_schedule_lap(schedule, engine->lap++), TB_LAP_PROBE);
     laps_metered(engine);
     laps_marked(engine);
     while (engine->lap % schedule->laps_count) // the epilogue expects the slots as after whole rotations

@@ -12,9 +12,11 @@
 #define TB_ENGINE_H
 
 #include "testbed/measure/contender.h"
-#include "testbed/measure/decode.h"
+#include "testbed/measure/decoding/process.h"
 #include "testbed/measure/dispatch.h"
 #include "testbed/measure/sample.h"
+
+enum tb_lap { TB_LAP_TIMED, TB_LAP_PROBE, TB_LAP_CLOCKED, TB_LAP_DECODE };
 
 struct tb_engine {
     struct tb_job *job;
@@ -36,7 +38,7 @@ struct tb_engine {
     uint64_t lap;                   // laps run so far
     uint64_t delay_ns;              // injected into each timed lap
     struct tb_decode decode;
-    bool probing;                   // it is a probe lap
+    enum tb_lap decoding_as;        // what a lap of it is besides
     bool ended;                     // the epilogue was executed
     bool out;                       // the contender has said that it cannot run here
     uint64_t resident_before_bytes; // the process's, before the contender was opened; 0: not asked
@@ -73,7 +75,7 @@ struct tb_driver {
     void (*span)(struct tb_engine *engine, void *context, const struct tb_span *span);
     void (*probe)(struct tb_engine *engine, void *context, const struct tb_span *span);
     void (*clocked)(struct tb_engine *engine, void *context, const struct tb_span *span);
-    void (*decode)(struct tb_engine *engine, void *context, const struct tb_span *span); // touch `decode`: timed and probe laps
+    void (*decode)(struct tb_engine *engine, void *context, const struct tb_span *span); // touch `decode`: all laps
     void (*stage)(struct tb_engine *engine, void *context, enum tb_stage stage, uint32_t tables);
 };
 

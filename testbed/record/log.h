@@ -28,7 +28,7 @@
 //           time_ns, time_rel|null (median over turns of this arm's lap / that of its process's first arm; null: it was alone),
 //           time_ns_min, time_ns_mean|null, time_ns_p90|null, bench_ns|null {alloc, bulk, push, free}, allocated,
 //           freed, pushed, drained, waits, wait_ns|null (mean; null: no wait, or not measured), touched_bytes,
-//           touched_bytes_expected, outstanding_high, distinct, adjacency|null (sample.h; logs of before 2026-11-25 lack it),
+//           touched_bytes_expected, outstanding_high, distinct, adjacency|null (sample.h; older logs lack it),
 //           resident_blocks|null (sample.h: in blocks of the cell),
 //           take|null {takes, p50_ns, p99_ns, p999_ns, max_ns, clock_ns} (of clocked laps), workers_pinned,
 //           watched_ns, waited_ns, switches, steal_ns|null (sample.h),

@@ -192,6 +192,11 @@ static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touc
 // On many nodes each node has its own workers and pools, and all cells are alike.
 static int settings_fit(const struct tb_plan *plan, const char *text, const struct tb_cell *cell, char *why, size_t why_bytes)
 {
+    if (plan->rounds.many_nodes && cell->decode.threads > 1) {
+        snprintf(why, why_bytes, "cell '%s': in runs of many nodes each scheduler computes alone: leave '%uc' out", text,
+                 cell->decode.threads);
+        return -EINVAL;
+    }
     if (!plan->rounds.many_nodes || !(cell->workers || cell->block_bytes || cell->dispatch_given))
         return touch_fits(plan, text, cell->touch, why, why_bytes);
     snprintf(why, why_bytes, "cell '%s': in runs of many nodes all cells have the workers, blocks and dispatch of 'design'", text);

@@ -15,10 +15,10 @@
 
 #define TB_CONFIDENCE 0.95 // of every interval shown
 
-struct tb_ratio {      // or a difference, or a median
-    double estimate;   // exp(Hodges-Lehmann of ln ratios)
-    double low, high;  // 0 (of the others -INFINITY) and INFINITY when unbounded
-    double confidence; // achieved, e.g. 0.9516; 0 when unbounded
+struct tb_ratio {               // or a difference, or a median
+    double estimate;            // exp(Hodges-Lehmann of ln ratios)
+    double low, high;           // 0 (of the others -INFINITY) and INFINITY when unbounded
+    double confidence;          // achieved, e.g. 0.9516; 0 when unbounded
     size_t n;
     bool bounded;
 };
@@ -67,8 +67,8 @@ int tb_median_bootstrap(const double values[], size_t n, double confidence, uint
 
 // Values beyond Tukey's fences, of quartiles interpolated likewise. Severe ones are not counted as mild. 0, -EINVAL, -ENOMEM.
 struct tb_outliers {
-    size_t mild;   // more than 1.5 interquartile ranges outside the quartiles
-    size_t severe; // more than 3
+    size_t mild;                // more than 1.5 interquartile ranges outside the quartiles
+    size_t severe;              // more than 3
 };
 int tb_outliers(const double values[], size_t n, struct tb_outliers *out);
 

@@ -19,8 +19,7 @@ static struct tb_schedule *schedule_of(uint32_t blocks_per_group)
     return schedule;
 }
 
-static const struct tb_sample *run(struct tb_job *job, const struct tb_contender *contender, const char *layout, const char *act,
-                                   uint32_t threads, const struct tb_schedule *schedule)
+static void job_make(struct tb_job *job, const char *layout, const char *act, uint32_t threads)
 {
     *job = (struct tb_job){
         .touch = TB_TOUCH_DECODE,
@@ -35,6 +34,12 @@ static const struct tb_sample *run(struct tb_job *job, const struct tb_contender
     strcpy(job->decode.layout, layout);
     tb_decode_settings_fill(&job->decode);
     snprintf(job->act, sizeof job->act, "%s", act);
+}
+
+static const struct tb_sample *run(struct tb_job *job, const struct tb_contender *contender, const char *layout, const char *act,
+                                   uint32_t threads, const struct tb_schedule *schedule)
+{
+    job_make(job, layout, act, threads);
     cr_assert_eq(tb_engine_run(job, contender, schedule), 0, "%s", contender->name);
     return &job->sample;
 }
@@ -76,6 +81,22 @@ Test(decode, acts_are_valid_and_a_kernel_that_reads_too_much_is_not, .timeout = 
         const struct tb_sample *sample = run(job, tb_contender_find("locus"), "runs", act, 1, schedule);
         cr_expect_eq(sample->valid, strcmp(act, "one-head-more") != 0, "%s: %s", act, sample->invalid);
     }
+    free(job);
+    free(schedule);
+}
+
+// A take has two blocks or more here: one for each layer.
+Test(decode, takes_are_clocked_and_the_steps_go_on, .timeout = 120)
+{
+    struct tb_schedule *schedule = schedule_of(2);
+    struct tb_job *job = malloc(sizeof *job);
+    job_make(job, "runs", "", 1);
+    job->laps_clocked = 2;
+    cr_assert_eq(tb_engine_run(job, tb_contender_find("locus"), schedule), 0);
+    cr_expect(job->sample.valid, "%s", job->sample.invalid);
+    cr_expect_gt(job->sample.take.takes, 0);
+    cr_expect_leq(job->sample.take.takes, schedule->blocks_per_lap);
+    cr_expect_geq(job->sample.take.max_ns, job->sample.take.p50_ns);
     free(job);
     free(schedule);
 }

@@ -11,26 +11,26 @@
 #include "testbed/decode/acts/acts.h"
 #include "testbed/loops/kernels.h"
 
-// Lines of the next block that are fetched while a block is read. With 16 one CPU read shuffled blocks of 64 KiB at 0.78 of one
-// stream, with none at 0.7, with all of them at less.
+// Lines of the next block that are fetched while a block is read. With 16 a Zen 4 CPU read shuffled blocks of 64 KiB at 0.78 of
+// one stream, with none at 0.7, with all of them at less.
 #define AHEAD_LINES 16u
 #define CACHED_BYTES (UINT64_C(1) << 20) // half of a second-level cache of 2 MiB
 
 struct reading {
     const struct tb_step_layer *layer;
     const struct tb_cache *cache;
-    const char *stream; // NULL: blocks
+    const char *stream;         // NULL: blocks
     size_t stream_bytes;
-    uint64_t *sum; // keeps the reads alive
+    uint64_t *sum;              // keeps the reads alive
 };
 
 struct floor {
     const struct tb_cache *cache;
     char *memory;
     size_t bytes;
-    char **blocks; // cached: a table of a sequence of tokens_max
-    size_t at;     // stream: where the next layer's bytes are
-    uint64_t sum;
+    size_t at;                  // stream: where the next layer's bytes are
+    char **blocks;              // cached: a table of a sequence of tokens_max
+    struct tb_sequence *sequences; // cached: [batch], all of that table
 };
 
 static void floor_close(void *own)
@@ -39,6 +39,7 @@ static void floor_close(void *own)
     if (floor->memory)
         munmap(floor->memory, floor->bytes);
     free(floor->blocks);
+    free(floor->sequences);
     free(floor);
 }
 
@@ -76,11 +77,9 @@ static size_t layer_token_bytes(const struct tb_cache *cache)
 
 // --- blocks --------------------------------------------------------------------------------------------------------------------
 
-static int blocks_open(const struct tb_cache *cache, size_t bytes, uint32_t tokens_max, void **own)
+static int blocks_open(const struct tb_act_sizes *sizes, void **own)
 {
-    (void)bytes;
-    (void)tokens_max;
-    return floor_open(cache, 0, (struct floor **)own);
+    return floor_open(sizes->cache, 0, (struct floor **)own);
 }
 
 // A block of all layers is read as a whole with the first of them.
@@ -100,9 +99,8 @@ static void blocks_read_part(void *context, uint32_t who, uint32_t count)
             uint32_t left = sequence->tokens - number * cache->block_tokens;
             for (uint32_t line = 0; line < AHEAD_LINES; line++)
                 __builtin_prefetch(next + line * TB_LINE_BYTES);
-            sum += tb_kernels_best()
-                       ->read(block, (left < cache->block_tokens ? left : cache->block_tokens) * token_bytes / TB_LINE_BYTES)
-                       .sum;
+            size_t bytes = (left < cache->block_tokens ? left : cache->block_tokens) * token_bytes;
+            sum += tb_kernels_best()->read(block, bytes / TB_LINE_BYTES).sum;
         }
     }
     reading->sum[who] = sum;
@@ -129,10 +127,9 @@ const struct tb_act tb_act_blocks = {
 
 // --- stream --------------------------------------------------------------------------------------------------------------------
 
-static int stream_open(const struct tb_cache *cache, size_t bytes, uint32_t tokens_max, void **own)
+static int stream_open(const struct tb_act_sizes *sizes, void **own)
 {
-    (void)tokens_max;
-    return floor_open(cache, bytes, (struct floor **)own);
+    return floor_open(sizes->cache, sizes->live_bytes, (struct floor **)own);
 }
 
 static void stream_read_part(void *context, uint32_t who, uint32_t count)
@@ -168,17 +165,18 @@ const struct tb_act tb_act_stream = {
 
 // --- cached --------------------------------------------------------------------------------------------------------------------
 
-static int cached_open(const struct tb_cache *cache, size_t bytes, uint32_t tokens_max, void **own)
+static int cached_open(const struct tb_act_sizes *sizes, void **own)
 {
+    const struct tb_cache *cache = sizes->cache;
     struct floor *floor;
     size_t few = CACHED_BYTES / cache->block_bytes ? CACHED_BYTES / cache->block_bytes : 1;
-    uint32_t blocks = tb_cache_blocks(cache, tokens_max);
+    uint32_t blocks = tb_cache_blocks(cache, sizes->tokens_max);
     int error = floor_open(cache, few * cache->block_bytes, &floor);
-    (void)bytes;
     if (error)
         return error;
     floor->blocks = calloc(blocks, sizeof *floor->blocks);
-    if (!floor->blocks) {
+    floor->sequences = calloc(sizes->batch, sizeof *floor->sequences);
+    if (!floor->blocks || !floor->sequences) {
         floor_close(floor);
         return -ENOMEM;
     }
@@ -191,11 +189,9 @@ static int cached_open(const struct tb_cache *cache, size_t bytes, uint32_t toke
 static void cached_read(void *own, const struct tb_step_layer *layer)
 {
     struct floor *floor = own;
-    for (uint32_t i = 0; i < layer->count; i++) {
-        struct tb_sequence sequence = {floor->blocks, layer->sequences[i].tokens};
-        size_t first = (size_t)i * floor->cache->shape.heads * floor->cache->shape.head_dim;
-        tb_attend(layer->attention, layer->layer, &sequence, 1, layer->q + first, layer->out + first);
-    }
+    for (uint32_t i = 0; i < layer->count; i++)
+        floor->sequences[i] = (struct tb_sequence){floor->blocks, layer->sequences[i].tokens};
+    tb_attend(layer->attention, layer->layer, floor->sequences, layer->count, layer->q, layer->out);
 }
 
 const struct tb_act tb_act_cached = {

@@ -8,17 +8,6 @@
 
 #include "testbed/decode/copies/copies.h"
 
-static void k_store(const struct tb_cache *cache, char *to, const char *row)
-{
-    size_t bytes = tb_dtype_bytes(cache->dtype);
-    if (cache->k_value_bytes == bytes) {
-        memcpy(to, row, cache->row_bytes);
-        return;
-    }
-    for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
-        memcpy(to + dim * cache->k_value_bytes, row + dim * bytes, bytes);
-}
-
 static size_t row_at(const struct tb_scatter *scatter, uint32_t layer, uint32_t sequence)
 {
     return ((size_t)layer * scatter->count + sequence) * scatter->cache->shape.kv_heads * scatter->cache->row_bytes;
@@ -42,7 +31,7 @@ static void k_launched(const struct tb_scatter *scatter, uint32_t layer)
         char *block = block_of(scatter, layer, i, &token);
         const char *row = scatter->k + row_at(scatter, layer, i);
         for (uint32_t head = 0; head < cache->shape.kv_heads; head++)
-            k_store(cache, tb_cache_k(cache, block, head, token), row + head * cache->row_bytes);
+            tb_cache_k_store(cache, tb_cache_k(cache, block, head, token), row + head * cache->row_bytes);
     }
 }
 
@@ -54,7 +43,7 @@ static void v_launched(const struct tb_scatter *scatter, uint32_t layer)
         char *block = block_of(scatter, layer, i, &token);
         const char *row = scatter->v + row_at(scatter, layer, i);
         for (uint32_t head = 0; head < cache->shape.kv_heads; head++)
-            memcpy(tb_cache_v(cache, block, head, token), row + head * cache->row_bytes, cache->row_bytes);
+            tb_cache_v_store(cache, tb_cache_v(cache, block, head, token), row + head * cache->row_bytes);
     }
 }
 
@@ -101,8 +90,8 @@ static void spot_store(const struct tb_scatter *scatter, const struct spot *spot
     char *block = tb_cache_block(cache, scatter->sequences[sequence].blocks, layer, spot->number);
     const char *k = scatter->k + row_at(scatter, layer, sequence), *v = scatter->v + row_at(scatter, layer, sequence);
     for (uint32_t head = 0; head < cache->shape.kv_heads; head++, block += cache->head_bytes) {
-        k_store(cache, block + spot->k, k + head * cache->row_bytes);
-        memcpy(block + spot->v, v + head * cache->row_bytes, cache->row_bytes);
+        tb_cache_k_store(cache, block + spot->k, k + head * cache->row_bytes);
+        tb_cache_v_store(cache, block + spot->v, v + head * cache->row_bytes);
     }
 }
 
@@ -117,10 +106,9 @@ void tb_scatter_fused(const struct tb_scatter *scatter)
 
 void tb_scatter_layer(const struct tb_scatter *scatter, uint32_t layer)
 {
-    for (uint32_t i = 0; i < scatter->count; i++) {
-        struct spot spot = spot_of(scatter, i);
-        spot_store(scatter, &spot, layer, i);
-    }
+    for (uint32_t i = 0; i < scatter->count; i++)
+        tb_cache_append(scatter->cache, scatter->sequences[i].blocks, layer, scatter->sequences[i].tokens - 1,
+                        scatter->k + row_at(scatter, layer, i), scatter->v + row_at(scatter, layer, i));
 }
 
 void tb_scatter_attend(const struct tb_scatter *scatter, struct tb_attention *attention, uint32_t layer, const float *q, float *out)
@@ -150,8 +138,8 @@ void tb_scatter_plain(const struct tb_scatter *scatter, const struct tb_scatter_
         for (uint32_t layer = 0; layer < cache->shape.layers; layer++) {
             const char *k = scatter->k + row_at(scatter, layer, i), *v = scatter->v + row_at(scatter, layer, i);
             for (uint32_t head = 0; head < cache->shape.kv_heads; head++, places++) {
-                k_store(cache, places->k, k + head * cache->row_bytes);
-                memcpy(places->v, v + head * cache->row_bytes, cache->row_bytes);
+                tb_cache_k_store(cache, places->k, k + head * cache->row_bytes);
+                tb_cache_v_store(cache, places->v, v + head * cache->row_bytes);
             }
         }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // interleaved: as runs, but K and V take turns every 4 KiB. Where a run of K is longer than a page, reading K and V alternately
-// is two streams and not one: a CPU drew 0.45 of one stream's bandwidth from runs of 8 KiB, and all of it from runs of 4 KiB.
+// is two streams and not one: a Zen 4 CPU drew 0.45 of one stream's bandwidth from runs of 8 KiB, and all of it from runs of 4 KiB.
 
 #include "testbed/decode/layouts/layouts.h"
 

@@ -109,8 +109,3 @@ uint64_t tb_decoding_available(void)
         available_bytes = room_bytes;
     return available_bytes;
 }
-
-int tb_decoding_cache(const struct tb_cell *cell, struct tb_cache *out, char *why, size_t why_bytes)
-{
-    return tb_decode_cache(&cell->decode, cell->schedule->block_tokens, out, why, why_bytes);
-}

@@ -24,7 +24,4 @@ int tb_decoding_fits(const struct tb_cell *cell, uint32_t pools, uint64_t availa
 // Bytes that can be had without swapping: the kernel's MemAvailable, and not more than the control group has left. 0: unknown.
 uint64_t tb_decoding_available(void);
 
-// The layout's numbers: pre as above, and the cell has its schedule. 0 or -EINVAL with why.
-int tb_decoding_cache(const struct tb_cell *cell, struct tb_cache *out, char *why, size_t why_bytes);
-
 #endif

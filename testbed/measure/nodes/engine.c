@@ -241,7 +241,7 @@ static int job_check(const struct tb_job *job, uint32_t workers)
     if (job->laps > TB_LAPS_MAX || job->laps_warmup > TB_LAPS_MAX || job->laps_counted > TB_LAPS_MAX ||
         job->laps_metered > TB_LAPS_MAX)
         return -EINVAL;
-    if (workers == 0 || workers > TB_WORKERS_MAX || job->cross_percent > 100)
+    if (workers == 0 || workers > TB_WORKERS_MAX || job->cross_percent > 100 || job->decode.threads > 1)
         return -EINVAL;
     return job->touch == TB_TOUCH_LINE || job->touch == TB_TOUCH_FULL || job->touch == TB_TOUCH_DECODE ? 0 : -EINVAL;
 }

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 
 #include "placement/blocks/mailbox.h"
-#include "testbed/measure/decode.h"
+#include "testbed/measure/decoding/process.h"
 #include "testbed/measure/nodes/books.h"
 
 struct tb_station;

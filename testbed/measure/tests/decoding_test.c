@@ -103,9 +103,6 @@ Test(decoding, blocks_are_the_layouts)
     struct tb_cell runs = cell_of("a/decode"), layers = cell_of("a/decode/layers/32t"), whole = cell_of("a/decode/contiguous");
     struct tb_schedule *of_runs = schedule_of("batch-3x100", &runs), *of_layers = schedule_of("batch-3x100", &layers),
                        *of_whole = schedule_of("batch-3x100", &whole);
-    struct tb_cache cache;
-    char why[160];
-
     cr_expect_eq(runs.block_bytes, 16 * 2048);
     cr_expect_eq(of_runs->blocks_per_group, 16);
     cr_expect_eq(layers.block_bytes, 32 * 2048 * 16);
@@ -116,8 +113,6 @@ Test(decoding, blocks_are_the_layouts)
     cr_expect_eq(whole.block_bytes, 144 * 2048);
     cr_expect_eq(of_whole->blocks_peak, 3 * 16);
     cr_expect_eq(of_whole->attended_per_lap, of_runs->attended_per_lap);
-    cr_assert_eq(tb_decoding_cache(&whole, &cache, why, sizeof why), 0);
-    cr_expect_eq(cache.block_bytes, whole.block_bytes);
     free(of_runs);
     free(of_layers);
     free(of_whole);

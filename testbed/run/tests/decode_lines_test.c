@@ -99,10 +99,12 @@ Test(decode_lines, many_nodes_may_decode)
     char why[4500];
     postulate.cells_count = 1;
     postulate.laps_counted = 2;
-    strcpy(postulate.cells[0], "batch-2x64/decode/2c");
+    strcpy(postulate.cells[0], "batch-2x64/decode");
     struct tb_plan *plan = plan_open(0, why, sizeof why);
     cr_expect_eq(plan->cells[0].schedule->steps_per_lap, 64);
     tb_plan_close(plan);
     strcpy(postulate.cells[0], "batch-2x64/decode/4w");
+    cr_expect_null(plan_open(-EINVAL, why, sizeof why));
+    strcpy(postulate.cells[0], "batch-2x64/decode/2c"); // a scheduler computes alone
     cr_expect_null(plan_open(-EINVAL, why, sizeof why));
 }

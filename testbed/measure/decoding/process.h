@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode: what touch `decode` adds to a measured process: the threads that compute, a step for each arm or station, its sums and
+// process: what touch `decode` adds to a measured process: the threads that compute, a step for each arm or station, its sums and
 // gates.
-#ifndef TB_MEASURE_DECODE_H
-#define TB_MEASURE_DECODE_H
+#ifndef TB_DECODING_PROCESS_H
+#define TB_DECODING_PROCESS_H
 
 #include "testbed/decode/step.h"
 #include "testbed/measure/sample.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode: see decode.h. What should have been appended and attended is computed from the schedule alone, and compared with what the
-// loops have counted.
+// process: see process.h. What should have been appended and attended is computed from the schedule alone, and compared with what
+// the loops have counted.
 
-#include "testbed/measure/decode.h"
+#include "testbed/measure/decoding/process.h"
 
 #include <errno.h>
 #include <stdio.h>
