@@ -2,6 +2,9 @@
 //
 // attend: every layout gives the bits of contiguous memory, and every kernel the numbers of a reference in double.
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <stdio.h>
 
 #include "testbed/decode/tests/decode_world.h"
@@ -162,7 +165,9 @@ Test(attend, scalar_is_the_last_kernel_and_what_the_cpu_has_is_there)
     cr_assert(count > 0);
     cr_expect_str_eq(tb_kernel_at(count - 1)->name, "scalar");
 #if defined(__x86_64__)
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    unsigned a, b, c = 0, d;
+    bool f16c = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c;
     cr_expect_eq(kernel_is_there("avx2"), avx2);
     cr_expect_eq(kernel_is_there("avx512"), avx2 && __builtin_cpu_supports("avx512f"));
 #elif defined(__aarch64__)
