@@ -49,7 +49,7 @@ plan a_share_of_nothing '^met ' one glibc%0 sample/full 'cpus >= 1'
 plan a_share_on_many_nodes '^met ' many home-steered%50 sample/line 'cpus >= 1'
 holds header_has_the_share "$(header .arms)" header '.arms[0] | .name == "home-steered%50" and .cross_percent == 50'
 for touch in none byte; do
-    plan "many_nodes_touch_no_$touch" "^refused cell 'sample/$touch': runs of many nodes touch 'line' or 'full'$" \
+    plan "many_nodes_touch_no_$touch" "^refused cell 'sample/$touch': runs of many nodes touch 'line', 'full' or 'decode'$" \
         many home-steered sample/$touch 'cpus >= 1'
 done
 plan many_nodes_touch_full '^met ' many home-steered sample/full 'cpus >= 1'
