@@ -143,18 +143,25 @@ static bool same_round(double a, double b) // an invalid sample has no number, a
     return a == b || isnan(a) || isnan(b);
 }
 
+// An arm in a cell, and what its values are divided by there.
+struct side {
+    size_t cell;
+    const char *arm;
+    double divisor;
+};
+
 // Of the arms' rounds only those of both are a pair; they must be the same ones from the first on.
-static int pair_load(const struct tb_log_view *view, size_t cell, const char *over, const char *under, const char *member,
-                     double divisor, struct tb_pair *out)
+static int pair_load(const struct tb_log_view *view, const char *member, const struct side *over, const struct side *under,
+                     struct tb_pair *out)
 {
     double *rounds = NULL, *under_rounds = NULL, *under_blocks = NULL;
     size_t under_n = 0;
-    int rc = arm_load(view, cell, over, member, divisor, &out->over, &rounds, &out->block, &out->n);
+    int rc = arm_load(view, over->cell, over->arm, member, over->divisor, &out->over, &rounds, &out->block, &out->n);
     if (rc == 0 && out->n == 0)
         rc = -ENOENT;
-    if (rc < 0 || !under)
+    if (rc < 0 || !under->arm)
         goto out;
-    rc = arm_load(view, cell, under, member, divisor, &out->under, &under_rounds, &under_blocks, &under_n);
+    rc = arm_load(view, under->cell, under->arm, member, under->divisor, &out->under, &under_rounds, &under_blocks, &under_n);
     if (rc == 0 && under_n != out->n)
         rc = under_n == 0 ? -ENOENT : -ENODATA;
     for (size_t i = 0; rc == 0 && i < out->n; i++)
@@ -196,33 +203,51 @@ static int turns_load(const struct tb_log_view *view, size_t cell, const char *o
     return rc;
 }
 
-int tb_pair_load(const struct tb_log_view *view, const char *metric, const char *cell, const char *over, const char *under,
-                 struct tb_pair *out, char *why, size_t why_bytes)
+int tb_pair_load_across(const struct tb_log_view *view, const char *metric, const char *cell, const char *over,
+                        const char *cell_under, const char *under, struct tb_pair *out, char *why, size_t why_bytes)
 {
     const struct tb_metric *known = tb_metric_find(metric);
-    size_t index = 0;
-    const json_t *entry = cell_find(view, cell, &index);
+    struct side sides[2] = {{.arm = over}, {.arm = under}};
+    const json_t *entries[2] = {cell_find(view, cell, &sides[0].cell), cell_find(view, cell_under, &sides[1].cell)};
     *out = (struct tb_pair){0};
-    if (!known || !entry) {
-        snprintf(why, why_bytes, known ? "the cell %s was not run" : "there is no metric %s", known ? cell : metric);
+    if (!known || !entries[0] || !entries[1]) {
+        snprintf(why, why_bytes, known ? "the cell %s was not run" : "there is no metric %s",
+                 !known       ? metric
+                 : entries[0] ? cell_under
+                              : cell);
         return -ENODATA;
     }
-    int rc = pair_load(view, index, over, under, known->member, tb_metric_divisor(known, entry), out);
-    if (rc == 0 && under && strcmp(known->member, "time_ns") == 0)
-        rc = turns_load(view, index, over, under, out);
+    for (int i = 0; i < 2; i++)
+        sides[i].divisor = tb_metric_divisor(known, entries[i]);
+    int rc = pair_load(view, known->member, &sides[0], &sides[1], out);
+    if (rc == 0 && under && sides[0].cell == sides[1].cell && strcmp(known->member, "time_ns") == 0)
+        rc = turns_load(view, sides[0].cell, over, under, out);
     if (rc == -EXDEV)
         snprintf(why, why_bytes, "%s and %s in %s did not take turns in one process, and one of them had company", over, under,
                  cell);
     if (rc == -ENODATA)
         snprintf(why, why_bytes, "the rounds of %s and %s in %s do not match", over, under, cell);
     else if (rc == -ENOENT)
-        snprintf(why, why_bytes, "arm %s was not run in %s", out->n == 0 ? over : under, cell);
+        snprintf(why, why_bytes, "arm %s was not run in %s", out->n == 0 ? over : under, out->n == 0 ? cell : cell_under);
     else if (rc == -EINVAL)
         snprintf(why, why_bytes, "the samples of %s in %s cannot be read", over, cell);
     if (rc == 0)
         return 0;
     tb_pair_close(out);
     return rc == -ENOMEM ? rc : -ENODATA;
+}
+
+int tb_pair_load(const struct tb_log_view *view, const char *metric, const char *cell, const char *over, const char *under,
+                 struct tb_pair *out, char *why, size_t why_bytes)
+{
+    return tb_pair_load_across(view, metric, cell, over, cell, under, out, why, why_bytes);
+}
+
+int tb_part_load(const struct tb_log_view *view, const char *metric, const struct tb_part *part, struct tb_pair *out, char *why,
+                 size_t why_bytes)
+{
+    return tb_pair_load_across(view, metric, part->cell, part->over, part->cell_under ? part->cell_under : part->cell, part->under,
+                               out, why, why_bytes);
 }
 
 // --- figures ---
@@ -342,7 +367,7 @@ int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *
         snprintf(figure->why, sizeof figure->why, "the run ended after a number of rounds at which nobody was to look");
         return 0;
     }
-    int rc = tb_pair_load(view, prediction->metric, part->cell, part->over, part->under, &pair, figure->why, sizeof figure->why);
+    int rc = tb_part_load(view, prediction->metric, part, &pair, figure->why, sizeof figure->why);
     if (rc < 0)
         return rc == -ENODATA ? 0 : rc;
     figure->seen.n = pair.n;
@@ -485,7 +510,7 @@ bool tb_blocks_disagree(const struct tb_log_view *view, const struct tb_postulat
     for (size_t i = 0; i < count && !found; i++) {
         struct tb_pair pair;
         char ignored[200];
-        if (tb_pair_load(view, prediction->metric, parts[i].cell, parts[i].over, parts[i].under, &pair, ignored, sizeof ignored))
+        if (tb_part_load(view, prediction->metric, &parts[i], &pair, ignored, sizeof ignored))
             continue;
         found = part_disagrees(prediction, &parts[i], &pair, why, why_bytes);
         tb_pair_close(&pair);

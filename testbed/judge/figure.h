@@ -20,6 +20,10 @@ struct tb_pair {
 // arm was not run, or the rounds of the two do not match.
 int tb_pair_load(const struct tb_log_view *view, const char *metric, const char *cell, const char *over, const char *under,
                  struct tb_pair *out, char *why, size_t why_bytes);
+
+// The same of two cells, which no process shares: the lower arm as it was in `cell_under`.
+int tb_pair_load_across(const struct tb_log_view *view, const char *metric, const char *cell, const char *over,
+                        const char *cell_under, const char *under, struct tb_pair *out, char *why, size_t why_bytes);
 void tb_pair_close(struct tb_pair *pair);
 
 struct tb_figure {
@@ -41,12 +45,17 @@ bool tb_unmeasurable(const struct tb_log_view *view, const struct tb_prediction 
 // One part of a prediction: a cell, and two arms or one.
 struct tb_part {
     const char *cell, *over, *under; // under: NULL but for a ratio
+    const char *cell_under;     // NULL: of both arms the same cell
     const char *held;           // the gate that keeps its times from being judged (gates.h); NULL or "": none
     struct tb_figure figure;
     enum tb_verdict verdict;
     bool refuted;               // the figure contradicts the claim, whatever the verdict is called
     double slack;               // how far inside the claim the figure's worse end is; negative: outside
 };
+
+// The rounds of a part, as tb_pair_load() or tb_pair_load_across().
+int tb_part_load(const struct tb_log_view *view, const char *metric, const struct tb_part *part, struct tb_pair *out, char *why,
+                 size_t why_bytes);
 
 // Works out part->figure at `confidence`, by these rules (verdict.h). 0 or -ENOMEM.
 int tb_part_measure(const struct tb_log_view *view, const struct tb_prediction *prediction, unsigned rules, double confidence,

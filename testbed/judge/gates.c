@@ -182,7 +182,7 @@ static bool part_is_calm(const struct tb_log_view *view, const struct tb_part *p
 {
     struct tb_pair pair;
     struct tb_spread spread;
-    if (tb_pair_load(view, "time_ns", part->cell, part->over, part->under, &pair, reason, bytes))
+    if (tb_part_load(view, "time_ns", part, &pair, reason, bytes))
         return false;
     int rc = tb_spread(pair.under, pair.over, pair.n, &spread);
     tb_pair_close(&pair);

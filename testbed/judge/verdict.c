@@ -60,6 +60,7 @@ static size_t cell_parts(const struct tb_postulate *postulate, const struct tb_p
     if (!ratio || strcmp(prediction->over, "*")) {
         parts[0] = (struct tb_part){.cell = cell, .over = ratio ? prediction->over : prediction->arm};
         parts[0].under = ratio ? prediction->under : NULL;
+        parts[0].cell_under = prediction->cell_under[0] ? prediction->cell_under : NULL;
         return 1;
     }
     for (uint32_t arm = 0; arm < postulate->arms_count; arm++)
@@ -228,11 +229,11 @@ static json_t *prediction_json(const struct tb_prediction *p, const struct tb_pa
     char text[256];
     json_t *value = p->op == TB_CLAIM_WITHIN ? json_pack("[f, f]", p->low, p->high) : json_real(p->low);
     json_t *claim =
-        json_pack("{s:s, s:s*, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:o*}", "id", p->id, "claim",
+        json_pack("{s:s, s:s*, s:s, s:s, s:s, s:s*, s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:o*}", "id", p->id, "claim",
                   *p->claim ? p->claim : NULL, "text", tb_prediction_text(p, text, sizeof text), "metric", p->metric, "cell",
-                  p->cell, "over", text_or_null(ratio ? p->over : ""), "under", text_or_null(ratio ? p->under : ""), "arm",
-                  text_or_null(ratio ? "" : p->arm), "stat", tb_stat_name(p->stat), "op", tb_op_name(p->op), "value", value, "unit",
-                  p->unit, "order", order_json(p));
+                  p->cell, "cell_under", *p->cell_under ? p->cell_under : NULL, "over", text_or_null(ratio ? p->over : ""), "under",
+                  text_or_null(ratio ? p->under : ""), "arm", text_or_null(ratio ? "" : p->arm), "stat", tb_stat_name(p->stat),
+                  "op", tb_op_name(p->op), "value", value, "unit", p->unit, "order", order_json(p));
     json_t *figures = json_pack("{s:o, s:I, s:o}", "confidence", tb_json_number(shown->figure.confidence), "n",
                                 (json_int_t)shown->figure.seen.n, "parts", parts);
     json_t *seen = joined(seen_json(&shown->figure.seen), closer_json(&shown->figure));
@@ -267,6 +268,8 @@ static int part_judge(const struct tb_log_view *view, const struct tb_postulate 
     int rc = tb_part_measure(view, prediction, (unsigned)postulate->rules, confidence, part);
     tb_part_judge(prediction, part);
     part->held = held_by(postulate, prediction, gates, part->cell);
+    if (part->cell_under && !(part->held && *part->held))
+        part->held = held_by(postulate, prediction, gates, part->cell_under);
     if (part->held && *part->held) {
         part->verdict = TB_VERDICT_NOISE;
         part->refuted = false;

@@ -31,12 +31,13 @@
 // (metric.h); of these and of adjacency max, min and median can be claimed, because they may be 0. stat: hl_ratio(X/Y),
 // median_ratio(X/Y): how many times as much of the metric X has as Y (of time_ns: how many times as long X takes); X may be *,
 // every other ranked arm that is another contender than Y: a conjunction. order(X<Y<Z): the arms with the least of the metric
-// first, hl_ratio(Y/X) and hl_ratio(Z/Y), a conjunction, too; of time_ns it is the predicted rank in its cells (where several
-// cover one, the first of them); op > or >=, value 1 or more. max, min, median: with `arm`. op: >=, <=, >, <, within (then `value:
-// [low, high]`), and == for max and min, which are exact. cell: one of the cells; a pattern, "*" or "*/full": a conjunction. unit:
-// x for ratios of arms, otherwise ns (time_ns) or ratio. confidence: of an interval, 0.95 when left out. margin: an equivalence
-// margin, left out or such as 0.02. claim: the prediction in words, one line of at most 160 bytes, or left out; it is shown, and
-// nothing is judged by it.
+// first, hl_ratio(Y/X) and hl_ratio(Z/Y), a conjunction, too; of time_ns it is the predicted rank in its cells (where several cover
+// one, the first of them); op > or >=, value 1 or more. max, min, median: with `arm`. op: >=, <=, >, <, within (then `value: [low,
+// high]`), and == for max and min, which are exact. cell: one of the cells; a pattern, "*" or "*/full": a conjunction. cell_under:
+// another cell of the same workload, or left out: hl_ratio(A/A) is then an arm's ratio in `cell` over that in `cell_under`, round
+// by round (design.pairing has no effect on it: the two are never in one process). unit: x for ratios of arms, otherwise ns
+// (time_ns) or ratio. confidence: of an interval, 0.95 when left out. margin: an equivalence margin, left out or such as 0.02.
+// claim: the prediction in words, one line of at most 160 bytes, or left out; it is shown, and nothing is judged by it.
 //
 // A claim that plain arithmetic decides has a sum in place of metric, cell, stat, arm and unit: {id: S1, sum: "0.7 * 80", op:
 // "==", value: 56} (sum.h). It is judged beside what was measured, as exact, by
@@ -83,6 +84,7 @@ struct tb_prediction {
     char claim[161];            // the same in words; "": it was filed without any
     char metric[32];
     char cell[64];              // "churn-touch/full", "*/full" or "*"
+    char cell_under[64];        // of a ratio's lower arm; "": the same
     enum tb_stat stat;
     char over[8], under[8];     // arm keys of a ratio; over may be "*"
     char order[TB_LIST_MAX][8]; // arm keys of an order, the first one has the least

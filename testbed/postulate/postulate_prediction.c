@@ -198,6 +198,7 @@ static const struct tb_yaml_field fields[] = {
     {"claim", tb_yaml_field_text, MEMBER(claim), 0, 0, NULL, true},
     {"metric", metric_read, MEMBER(metric), 0, 0, NULL, false},
     {"cell", tb_yaml_field_text, MEMBER(cell), 0, 0, NULL, false},
+    {"cell_under", tb_yaml_field_text, MEMBER(cell_under), 0, 0, NULL, true},
     {"stat", stat_read, MEMBER(stat), 0, 0, NULL, false},
     {"arm", tb_yaml_field_text, MEMBER(arm), 0, 0, NULL, true},
     {"op", op_read, MEMBER(op), 0, 0, NULL, false},
@@ -225,14 +226,24 @@ bool tb_prediction_covers(const struct tb_prediction *prediction, const char *ce
     return fnmatch(prediction->cell, cell, FNM_NOESCAPE) == 0;
 }
 
+static bool pilot_tried(const struct tb_pilot *pilot, const char *cell)
+{
+    for (uint32_t i = 0; i < pilot->cells_count; i++)
+        if (strcmp(cell, pilot->cells[i]) == 0)
+            return true;
+    return false;
+}
+
+// A ratio of two cells was tried if both were.
 bool tb_prediction_blind(const struct tb_postulate *postulate, const struct tb_prediction *prediction)
 {
     const struct tb_pilot *pilot = &postulate->pilot;
-    bool tried = postulate->rules < 2 || prediction->stat == TB_STAT_SUM;
+    if (postulate->rules < 2 || prediction->stat == TB_STAT_SUM)
+        return false;
     for (uint32_t i = 0; i < postulate->cells_count; i++)
-        for (uint32_t j = 0; j < pilot->cells_count && tb_prediction_covers(prediction, postulate->cells[i]); j++)
-            tried |= strcmp(postulate->cells[i], pilot->cells[j]) == 0;
-    return !tried;
+        if (tb_prediction_covers(prediction, postulate->cells[i]) && pilot_tried(pilot, postulate->cells[i]))
+            return prediction->cell_under[0] && !pilot_tried(pilot, prediction->cell_under);
+    return true;
 }
 
 // An arm's name without the share of requests that finish on another node ("home-steered%50") and without its workers
@@ -278,11 +289,32 @@ static int ratio_check(struct tb_yaml *yaml, const struct tb_postulate *postulat
         return tb_yaml_bad(yaml, out->line, "%s: there is no arm '%s'", out->id, out->under);
     if (strcmp(out->over, "*") != 0 && !arm_find(postulate, out->over))
         return tb_yaml_bad(yaml, out->line, "%s: there is no arm '%s'", out->id, out->over);
-    if (strcmp(out->over, out->under) == 0)
+    if (strcmp(out->over, out->under) == 0 && !out->cell_under[0])
         return tb_yaml_bad(yaml, out->line, "%s: arm '%s' over itself", out->id, out->over);
     for (uint32_t i = 0; i < postulate->arms_count; i++)
         parts += tb_prediction_compares(postulate, out, i);
     return parts ? 0 : tb_yaml_bad(yaml, out->line, "%s: there is no rival of arm '%s' to compare with", out->id, out->under);
+}
+
+// Laps of two workloads are not the same work, so their times have no ratio that says anything.
+static int cell_under_check(struct tb_yaml *yaml, const struct tb_postulate *postulate, const struct tb_prediction *out)
+{
+    const char *under = out->cell_under;
+    size_t workload = strcspn(under, "/");
+    bool known = false;
+    if (out->stat == TB_STAT_ORDER || !stats[out->stat].ratio || strcmp(out->over, "*") == 0)
+        return tb_yaml_bad(yaml, out->line, "%s: 'cell_under' is for a ratio of two arms, or of one in two cells", out->id);
+    for (uint32_t i = 0; i < postulate->cells_count; i++) {
+        const char *cell = postulate->cells[i];
+        known |= strcmp(cell, under) == 0;
+        if (!tb_prediction_covers(out, cell))
+            continue;
+        if (strcmp(cell, under) == 0)
+            return tb_yaml_bad(yaml, out->line, "%s: 'cell' and 'cell_under' are both '%s'", out->id, under);
+        if (strncmp(cell, under, workload + 1) != 0)
+            return tb_yaml_bad(yaml, out->line, "%s: '%s' and '%s' are not of the same workload", out->id, cell, under);
+    }
+    return known ? 0 : tb_yaml_bad(yaml, out->line, "%s: '%s' is none of the cells", out->id, under);
 }
 
 // A contender has one place, so that it is not ranked against itself; and what is ordered is claimed to rise.
@@ -357,8 +389,9 @@ static int check(struct tb_yaml *yaml, const struct tb_postulate *postulate, con
         return tb_yaml_bad(yaml, out->line, "%s: an interval never equals one value: claim 'within'", out->id);
     if (ratio && out->low <= 0)
         return tb_yaml_bad(yaml, out->line, "%s: a ratio is always above 0", out->id);
-    if (out->stat == TB_STAT_ORDER)
-        return order_check(yaml, postulate, out);
+    int rc = out->cell_under[0] ? cell_under_check(yaml, postulate, out) : 0;
+    if (rc || out->stat == TB_STAT_ORDER)
+        return rc ? rc : order_check(yaml, postulate, out);
     return ratio ? ratio_check(yaml, postulate, out) : arm_check(yaml, postulate, out);
 }
 
@@ -381,8 +414,8 @@ int tb_prediction_read(struct tb_yaml *yaml, yaml_node_t *entry, struct tb_postu
     for (uint32_t i = 0; !rc && i < postulate->predictions_count; i++)
         if (strcmp(postulate->predictions[i].id, out->id) == 0)
             rc = tb_yaml_bad(yaml, out->line, "two predictions are called %s", out->id);
-    if (!rc && postulate->rules < 2 && (out->zone > 0 || out->gate))
-        rc = tb_yaml_bad(yaml, out->line, "%s: 'zone' and 'gate' need the key rules: 2", out->id);
+    if (!rc && postulate->rules < 2 && (out->zone > 0 || out->gate || out->cell_under[0]))
+        rc = tb_yaml_bad(yaml, out->line, "%s: 'zone', 'gate' and 'cell_under' need the key rules: 2", out->id);
     if (!rc && !sum)
         rc = check(yaml, postulate, out);
     postulate->predictions_count += !rc;
@@ -403,7 +436,7 @@ static void subject_text(const struct tb_prediction *prediction, char out[SUBJEC
 
 const char *tb_prediction_text(const struct tb_prediction *prediction, char *out, size_t bytes)
 {
-    char subject[SUBJECT_BYTES], metric[64] = "", value[64], zone[48] = "";
+    char subject[SUBJECT_BYTES], metric[64] = "", value[64], zone[48] = "", under[96] = "";
     subject_text(prediction, subject);
     if (strcmp(prediction->metric, "time_ns") != 0)
         snprintf(metric, sizeof metric, " of %s", prediction->metric);
@@ -413,9 +446,12 @@ const char *tb_prediction_text(const struct tb_prediction *prediction, char *out
         snprintf(value, sizeof value, "%.15g", prediction->low);
     if (prediction->zone > 0)
         snprintf(zone, sizeof zone, ", zone to %.15g", prediction->zone);
+    if (prediction->cell_under[0])
+        snprintf(under, sizeof under, ", over %s in %s", prediction->under, prediction->cell_under);
     if (prediction->stat == TB_STAT_SUM)
         snprintf(out, bytes, "%s %s %s", prediction->sum, ops[prediction->op], value);
     else
-        snprintf(out, bytes, "%s(%s)%s %s %s%s", stats[prediction->stat].name, subject, metric, ops[prediction->op], value, zone);
+        snprintf(out, bytes, "%s(%s)%s %s %s%s%s", stats[prediction->stat].name, subject, metric, ops[prediction->op], value, zone,
+                 under);
     return out;
 }

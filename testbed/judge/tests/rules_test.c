@@ -251,3 +251,48 @@ Test(rules, the_sign_interval_is_there_where_the_two_disagree)
     cr_expect(number_at(sign, "estimate") > 1 && number_at(world_prediction(&w, 0), "estimate") < number_at(sign, "low"));
     world_close(&w);
 }
+
+// --- two cells -----------------------------------------------------------------------------------------------------------------
+
+static struct tb_prediction *predict_across(struct world *w, enum tb_relation op, double value)
+{
+    struct tb_prediction *p = world_predict(w, op, value);
+    strcpy(p->over, "A");
+    strcpy(p->cell, "burst-storm/full");
+    strcpy(p->cell_under, "churn-touch/full");
+    return p;
+}
+
+Test(rules, an_arm_is_held_against_itself_in_another_cell_round_by_round)
+{
+    struct world w;
+    second_open(&w, 20);
+    world_pace(&w, 0, 0, 1.0, 0.005);
+    world_pace(&w, 1, 0, 1.5, 0.005);
+    predict_across(&w, TB_CLAIM_GE, 1.4);
+    predict_across(&w, TB_CLAIM_GE, 1.6);
+    world_judge(&w);
+    cr_expect_str_eq(verdict_of(&w, 0), "survived");
+    cr_expect_str_eq(verdict_of(&w, 1), "falsified");
+    CLOSE(number_at(world_prediction(&w, 0), "estimate"), 1.5, 0.005);
+    cr_expect_str_eq(tb_member_text(world_prediction(&w, 0), "cell_under"), "churn-touch/full");
+    world_close(&w);
+}
+
+Test(rules, a_cell_below_that_was_not_run_or_is_held_back_decides_nothing)
+{
+    struct world w;
+    second_open(&w, 20);
+    world_pace(&w, 1, 0, 1.5, 0.005);
+    world_pace(&w, 1, 2, 1.5, 0.005);
+    world_pace(&w, 0, 2, 1.2, 0.005); // the A/A pair of the lower cell alone differs
+    world_gate(&w, "aa_equivalent");
+    w.postulate.aa_band = 0.05;
+    predict_across(&w, TB_CLAIM_GE, 1.4);
+    strcpy(predict_across(&w, TB_CLAIM_GE, 1.4)->cell_under, "long-tail/full");
+    world_judge(&w);
+    cr_expect_str_eq(verdict_of(&w, 0), "inconclusive (noise)");
+    cr_expect_str_eq(verdict_of(&w, 1), "inconclusive");
+    WHY_HAS(world_prediction(&w, 1), "the cell long-tail/full was not run");
+    world_close(&w);
+}

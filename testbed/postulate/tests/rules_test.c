@@ -98,6 +98,9 @@ Test(rules, each_mistake_is_named)
         WITH(design, "", "needs two arms with the same contender, and aa_band"),
         WITH(prediction, ", zone: 1.25", "'zone' has to be above 0, and below 'value'"),
         WITH(prediction, ", gate: false", "has to be true"),
+        WITH(prediction, ", cell_under: churn-touch/full", "are both 'churn-touch/full'"),
+        WITH(prediction, ", cell_under: burst-storm/byte", "are not of the same workload"),
+        WITH(prediction, ", cell_under: churn-touch/byte", "'churn-touch/byte' is none of the cells"),
         WITH(pilot, "", "no key 'pilot'"),
         WITH(pilot, "pilot: some\n", "'pilot' is none, or has"),
         WITH(pilot, "pilot: {host: here, seed: 7, cells: []}\n", "the pilot's seed is the run's"),
@@ -120,13 +123,57 @@ Test(rules, keys_of_the_second_are_refused_by_the_first)
     static const struct text cases[] = {
         {"", "[30, 60]", "", "", "host_fit", ""},        {"", "30", ", pairing: laps", "", "host_fit", ""},
         {"", "30", "", ", zone: 1.2", "host_fit", ""},   {"", "30", "", ", gate: true", "host_fit", ""},
-        {"", "30", "", "", "host_fit", "pilot: none\n"},
+        {"", "30", "", "", "host_fit", "pilot: none\n"}, {"", "30", "", ", cell_under: burst-storm/byte", "host_fit", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tb_postulate *p = NULL;
         struct tb_postulate_why why = {""};
         cr_expect_eq(parse(&cases[i], &p, &why), -EINVAL, "case %zu was taken", i);
         cr_expect(strstr(why.text, "rules: 2"), "'%s' does not say which key", why.text);
+        tb_postulate_close(p);
+    }
+}
+
+// Three cells of one workload, and a prediction about two of them.
+static int parse_two_cells(const char *stat, const char *cells, const char *tried, struct tb_postulate **out,
+                           struct tb_postulate_why *why)
+{
+    char file[2048];
+    int bytes =
+        snprintf(file, sizeof file,
+                 "---\nid: \"0090\"\ntitle: t\nrules: 2\nrequires: []\narms: {A: locus, B: glibc}\n"
+                 "cells: [churn-touch/full, churn-touch/byte, churn-touch/full/64KiB]\ndesign: {unit: process, rounds: [30, 60], "
+                 "order: random, dispatch: spin, workers: 1, block_bytes: 4096, laps: 100, seed: 7}\npredictions:\n"
+                 "  - {id: P1, metric: time_ns, %s, stat: %s, op: \">=\", value: 1.25, unit: x}\ngates: []\n"
+                 "pilot: {host: here, seed: 8, cells: [%s]}\nprior: nothing\n---\n",
+                 cells, stat, tried);
+    return tb_postulate_parse(PATH, file, (size_t)bytes, out, why);
+}
+
+Test(rules, an_arm_is_compared_with_itself_in_another_cell)
+{
+    static const char *const cells = "cell: churn-touch/full/64KiB, cell_under: churn-touch/full";
+    struct tb_postulate *p;
+    struct tb_postulate_why why;
+    char shown[160];
+    cr_assert_eq(parse_two_cells("hl_ratio(A/A)", cells, "churn-touch/full/64KiB", &p, &why), 0, "%s", why.text);
+    cr_expect_str_eq(tb_prediction_text(&p->predictions[0], shown, sizeof shown),
+                     "hl_ratio(A/A) >= 1.25, over A in churn-touch/full");
+    cr_expect(tb_prediction_blind(p, &p->predictions[0]), "one of the two cells was not tried");
+    strcpy(p->pilot.cells[p->pilot.cells_count++], "churn-touch/full");
+    cr_expect_not(tb_prediction_blind(p, &p->predictions[0]));
+    tb_postulate_close(p);
+}
+
+Test(rules, two_cells_are_for_a_ratio_of_two_arms)
+{
+    static const char *const stats[] = {"order(A<B)", "hl_ratio(*/A)"};
+    for (size_t i = 0; i < sizeof stats / sizeof *stats; i++) {
+        struct tb_postulate *p = NULL;
+        struct tb_postulate_why why = {""};
+        const char *cells = "cell: churn-touch/byte, cell_under: churn-touch/full";
+        cr_expect_eq(parse_two_cells(stats[i], cells, "churn-touch/full", &p, &why), -EINVAL, "%s was taken", stats[i]);
+        cr_expect(strstr(why.text, "'cell_under' is for a ratio of two arms"), "%s", why.text);
         tb_postulate_close(p);
     }
 }

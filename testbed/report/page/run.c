@@ -121,6 +121,8 @@ static void say_ratio(struct tb_words *out, const json_t *header, const json_t *
     if (!time)
         tb_say(out, "%s as ", metric);
     tb_say(out, "%s%s%s%s", under, time && !plain ? " (" : "", time && !plain ? metric : "", time && !plain ? ")" : "");
+    if (tb_member_text(prediction, "cell_under")[0])
+        tb_say(out, " in %s", tb_member_text(prediction, "cell_under"));
 }
 
 static void say_order(struct tb_words *out, const json_t *header, const json_t *prediction)
@@ -238,6 +240,8 @@ static void put_part(struct tb_table *table, const json_t *header, const json_t 
     tb_say(&arms, "%s", tb_arm_words(header, over[0] ? over : tb_member_text(part, "arm"), one));
     if (under[0])
         tb_say(&arms, " / %s", tb_arm_words(header, under, one));
+    if (tb_member_text(prediction, "cell_under")[0])
+        tb_say(&arms, " in %s", tb_member_text(prediction, "cell_under"));
     tb_table_add(table, TB_ROW_PLAIN, tb_member_value(prediction, "id"), tb_member_value(part, "cell"), tb_text_value(over),
                  tb_text_value(arms.text), tb_observed(header, part), tb_verdict_value(tb_prediction_verdict(header, part)));
 }
