@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // act: what a step does with the blocks: NAME@ACT makes an arm of it. Some leave a part of a step out, and show what it costs by
-// the difference; some are floors, which read as many bytes and compute less.
+// the difference; some are floors, which read as many bytes and compute less; some copy K and V into memory of their own first.
 #ifndef TB_ACT_H
 #define TB_ACT_H
 
 #include "testbed/decode/attend.h"
+
+struct tb_step_new {            // of a sequence that was extended
+    uint32_t slot;
+    uint64_t serial;            // of the sequence: the next one in its slot has another
+    uint32_t begin;             // position of the first token whose K and V are new
+};
+
+// K of a token in a layer, [kv_heads][head_dim]; V lies v_bytes behind it.
+typedef const char *tb_step_row_fn(const void *rows, uint64_t serial, uint32_t layer, uint32_t position);
 
 struct tb_step_layer {          // what is read in one layer of one step
     struct tb_attention *attention;
     struct tb_team *team;
     uint32_t layer;
     const struct tb_sequence *sequences; // that were extended
+    const struct tb_step_new *fresh; // [count]
+    tb_step_row_fn *row;
+    const void *rows;
+    size_t v_bytes;
     uint32_t count;
     const float *q;
     float *out;
@@ -19,6 +32,9 @@ struct tb_step_layer {          // what is read in one layer of one step
 
 struct tb_act_sizes {           // of what an act must have room for
     const struct tb_cache *cache;
+    const struct tb_kernel *kernel;
+    struct tb_team *team;
+    uint32_t slots;
     size_t live_bytes;          // K and V of all sequences at once
     uint32_t tokens_max;        // of one of them
     uint32_t batch;             // sequences in one step
@@ -29,9 +45,11 @@ struct tb_act {
     bool appends;               // false: no K and V are written
     bool attends;               // its results are those of attention
     bool floor;                 // nothing that attends can be faster
-    int (*open)(const struct tb_act_sizes *sizes, void **own); // NULL: own is NULL. 0 or -ENOMEM
+    bool copies;                // attends in memory of its own, of which no one else knows the node
+    int (*open)(const struct tb_act_sizes *sizes, void **own); // NULL: own is NULL. 0 or -errno
     void (*close)(void *own);
     void (*read)(void *own, const struct tb_step_layer *layer); // NULL: nothing is read
+    uint64_t (*rows)(const void *own); // tb_attended_rows() of attention that is its own; NULL: it has none
 };
 
 const struct tb_act *tb_act_at(size_t i); // NULL after the last; the first is attention itself

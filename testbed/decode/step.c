@@ -35,6 +35,7 @@ struct tb_step {
     uint32_t *extended;         // [batch] slots of the next step
     uint32_t extended_count;
     struct tb_sequence *sequences; // [batch]
+    struct tb_step_new *fresh;  // [batch]
     float *q, *out;             // [batch][heads][head_dim]
     char *rows;                 // [ROWS] of K of all KV heads, then as many of V
     size_t row_bytes;           // of all KV heads
@@ -59,8 +60,9 @@ static float number_at(uint64_t i)
     return (float)((double)(mixed(i + 1) >> 40) / (1 << 23) - 1);
 }
 
-static const char *row_of(const struct tb_step *step, uint64_t serial, uint32_t layer, uint32_t position)
+static const char *row_of(const void *rows, uint64_t serial, uint32_t layer, uint32_t position)
 {
+    const struct tb_step *step = rows;
     return step->rows + mixed(serial << 32 ^ (uint64_t)layer << 24 ^ position) % ROWS * step->row_bytes;
 }
 
@@ -96,7 +98,8 @@ static int slots_make(struct tb_step *step)
     step->blocks = calloc(blocks + 1, sizeof *step->blocks);
     step->extended = calloc(config->batch, sizeof *step->extended);
     step->sequences = calloc(config->batch, sizeof *step->sequences);
-    if (!step->slots || !step->blocks || !step->extended || !step->sequences)
+    step->fresh = calloc(config->batch, sizeof *step->fresh);
+    if (!step->slots || !step->blocks || !step->extended || !step->sequences || !step->fresh)
         return -ENOMEM;
     char **at = step->blocks;
     for (uint32_t i = 0; i < config->slots; i++) {
@@ -142,6 +145,9 @@ int tb_step_open(struct tb_step **out, const struct tb_step_config *config)
         error = mirror_open(step);
     struct tb_act_sizes sizes = {
         .cache = config->cache,
+        .kernel = config->kernel,
+        .team = config->team,
+        .slots = config->slots,
         .live_bytes = config->tokens_live * tb_cache_token_bytes(config->cache),
         .tokens_max = config->tokens_max,
         .batch = config->batch,
@@ -170,6 +176,7 @@ void tb_step_close(struct tb_step *step)
     free(step->blocks);
     free(step->extended);
     free(step->sequences);
+    free(step->fresh);
     free(step->q);
     free(step->out);
     free(step->rows);
@@ -248,6 +255,10 @@ static void layer_run(struct tb_step *step, uint32_t layer)
         .team = config->team,
         .layer = layer,
         .sequences = step->sequences,
+        .fresh = step->fresh,
+        .row = row_of,
+        .rows = step,
+        .v_bytes = ROWS * step->row_bytes,
         .count = step->extended_count,
         .q = step->q,
         .out = step->out,
@@ -298,6 +309,7 @@ void tb_step_run(struct tb_step *step, bool check)
     for (uint32_t i = 0; i < step->extended_count; i++) {
         const struct slot *slot = &step->slots[step->extended[i]];
         step->sequences[i] = (struct tb_sequence){slot->blocks, slot->tokens};
+        step->fresh[i] = (struct tb_step_new){step->extended[i], slot->serial, slot->appended};
     }
     for (uint32_t layer = 0; layer < config->cache->shape.layers; layer++) {
         layer_run(step, layer);
@@ -317,7 +329,9 @@ void tb_step_run(struct tb_step *step, bool check)
 
 struct tb_step_sums tb_step_sums(const struct tb_step *step)
 {
+    const struct tb_act *act = step->config.act;
     struct tb_step_sums sums = step->sums;
-    sums.attended_bytes = tb_attended_rows(step->attention) * 2 * step->config.cache->row_bytes;
+    uint64_t rows = tb_attended_rows(step->attention) + (act->rows ? act->rows(step->own) : 0);
+    sums.attended_bytes = rows * 2 * step->config.cache->row_bytes;
     return sums;
 }

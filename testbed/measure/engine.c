@@ -69,7 +69,9 @@ static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
     engine->seen = calloc(engine->seen_max, sizeof *engine->seen);
     engine->clocked_max = schedule->blocks_per_lap * engine->job->laps_clocked; // a take has a block at least
     engine->clocked_ns = calloc(engine->clocked_max + 1, sizeof *engine->clocked_ns);
-    if (!engine->seen || !engine->clocked_ns)
+    engine->steps_max = schedule->steps_per_lap * engine->job->laps_clocked;
+    engine->steps_ns = calloc(engine->steps_max + 1, sizeof *engine->steps_ns);
+    if (!engine->seen || !engine->clocked_ns || !engine->steps_ns)
         return -ENOMEM;
     if (engine->job->bench)
         return tables_open(engine, TB_BENCH_BLOCKS / TB_BENCH_BULK_BLOCKS, NULL);
@@ -80,6 +82,7 @@ static void engine_close(struct tb_engine *engine)
 {
     free(engine->seen);
     free(engine->clocked_ns);
+    free(engine->steps_ns);
     free(engine->tables);
     free(engine->tables_memory);
 }
@@ -253,27 +256,47 @@ static int compare_u64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The least of the sorted times that at least a share `of` of all takes kept.
-static double take_quantile_ns(const struct tb_engine *engine, double of)
+// The least of the sorted times that at least a share `of` of all kept.
+static double quantile_ns(const uint64_t sorted_ns[], uint64_t count, double of)
 {
-    uint64_t rank = (uint64_t)ceil(of * (double)engine->clocked_count);
-    return (double)engine->clocked_ns[rank - 1];
+    return (double)sorted_ns[(uint64_t)ceil(of * (double)count) - 1];
+}
+
+static void takes_sum(struct tb_engine *engine)
+{
+    struct tb_sample *sample = &engine->job->sample;
+    uint64_t *ns = engine->clocked_ns, count = engine->clocked_count;
+    sample->take.takes = count;
+    if (count == 0)
+        return;
+    qsort(ns, count, sizeof *ns, compare_u64);
+    sample->take.p50_ns = quantile_ns(ns, count, 0.5);
+    sample->take.p99_ns = quantile_ns(ns, count, 0.99);
+    sample->take.p999_ns = quantile_ns(ns, count, 0.999);
+    sample->take.max_ns = quantile_ns(ns, count, 1);
+    sample->take.clock_ns = clock_cost_ns();
+}
+
+static void steps_sum(struct tb_engine *engine)
+{
+    struct tb_decode_sample *decode = &engine->job->sample.decode;
+    uint64_t *ns = engine->steps_ns, count = engine->steps_count;
+    if (count == 0)
+        return;
+    qsort(ns, count, sizeof *ns, compare_u64);
+    decode->step_p50_ns = quantile_ns(ns, count, 0.5);
+    decode->step_p99_ns = quantile_ns(ns, count, 0.99);
+    decode->step_max_ns = quantile_ns(ns, count, 1);
 }
 
 static void laps_clocked(struct tb_engine *engine)
 {
-    struct tb_sample *sample = &engine->job->sample;
-    for (uint32_t i = 0; i < engine->job->laps_clocked; i++)
+    for (uint32_t i = 0; i < engine->job->laps_clocked; i++) {
+        engine->step_end_ns = tb_now_ns();
         run_span_as(engine, tb_schedule_lap(engine->schedule, engine->lap++), TB_LAP_CLOCKED);
-    sample->take.takes = engine->clocked_count;
-    if (engine->clocked_count == 0)
-        return;
-    qsort(engine->clocked_ns, engine->clocked_count, sizeof *engine->clocked_ns, compare_u64);
-    sample->take.p50_ns = take_quantile_ns(engine, 0.5);
-    sample->take.p99_ns = take_quantile_ns(engine, 0.99);
-    sample->take.p999_ns = take_quantile_ns(engine, 0.999);
-    sample->take.max_ns = take_quantile_ns(engine, 1);
-    sample->take.clock_ns = clock_cost_ns();
+    }
+    takes_sum(engine);
+    steps_sum(engine);
 }
 
 // Blocks that live requests already hold are also in use.

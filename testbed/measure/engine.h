@@ -53,6 +53,8 @@ struct tb_engine {
     // Clocked laps.
     uint64_t *clocked_ns;           // of each take, with a reading of the clock
     uint64_t clocked_count, clocked_max;
+    uint64_t *steps_ns;             // of each step of a decode lap that is clocked, from the end of the one before
+    uint64_t steps_count, steps_max, step_end_ns;
 };
 
 // In engine.c, because it need not be inlined.

@@ -121,10 +121,16 @@ TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, 
 // What a model does with the blocks.
 TB_INLINE void tb_op_decode(struct tb_engine *engine, struct tb_op op)
 {
-    if (op.kind == TB_OP_EXTEND)
+    if (op.kind == TB_OP_EXTEND) {
         tb_step_extend(engine->decode.step, op.slot, op.count);
-    else
-        tb_step_run(engine->decode.step, engine->decoding_as == TB_LAP_PROBE);
+        return;
+    }
+    tb_step_run(engine->decode.step, engine->decoding_as == TB_LAP_PROBE);
+    if (engine->decoding_as != TB_LAP_CLOCKED || engine->steps_count == engine->steps_max)
+        return;
+    uint64_t now_ns = tb_now_ns();
+    engine->steps_ns[engine->steps_count++] = now_ns - engine->step_end_ns;
+    engine->step_end_ns = now_ns;
 }
 
 #endif

@@ -45,6 +45,11 @@
         name, "take." member, false, false, true, true, false, false, NULL, "ns", what ", clock included"                          \
     }
 
+#define STEP(name, member, what)                                                                                                   \
+    {                                                                                                                              \
+        name, "decode.step_" member, false, false, true, true, false, false, NULL, "ns", what                                      \
+    }
+
 static const struct tb_metric metrics[] = {
     {"time_ns", "time_ns", false, false, true, true, false, false, NULL, "ns", "time per lap, left is faster"},
     {"time_ns_mean", "time_ns_mean", false, false, true, true, false, false, NULL, "ns",
@@ -61,6 +66,8 @@ static const struct tb_metric metrics[] = {
     TAKE("take_ns_p99", "p99_ns", "of 100 takes the slowest begin here"),
     TAKE("take_ns_p999", "p999_ns", "of 1000 takes the slowest begin here"),
     TAKE("take_ns_max", "max_ns", "the slowest take of a process"),
+    STEP("step_ns_p50", "p50_ns", "half of all decode steps are done in this"),
+    STEP("step_ns_p99", "p99_ns", "of 100 decode steps the slowest begin here"),
     {"resident_ratio", "resident_blocks", true, false, true, true, false, false, NULL, "ratio",
      "memory resident after the timed laps, over that of the blocks at the theoretical peak"},
     NODES("remote_touch_ratio", "touches of pages on another node than the CPU"),
@@ -109,7 +116,7 @@ double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell)
 
 bool tb_metric_is_clocked(const struct tb_metric *metric)
 {
-    return strncmp(metric->member, "take.", 5) == 0;
+    return strncmp(metric->member, "take.", 5) == 0 || strncmp(metric->member, "decode.step_", 12) == 0;
 }
 
 bool tb_metric_is_time(const char *name)

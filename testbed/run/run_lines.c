@@ -554,6 +554,11 @@ static json_t *bytes_json(const struct tb_nodes_sample *nodes, const struct tb_n
     return nodes->count ? counts_json(nodes, counts) : json_null();
 }
 
+static json_t *time_or_null(double ns)
+{
+    return ns > 0 ? tb_json_number(ns) : json_null();
+}
+
 static json_t *decode_json(const struct tb_sample *sample)
 {
     const struct tb_decode_sample *decode = &sample->decode;
@@ -568,6 +573,9 @@ static json_t *decode_json(const struct tb_sample *sample)
         {"wrong", tb_json_whole(decode->wrong)},
         {"threads", tb_json_whole(decode->threads)},
         {"kernel", tb_json_clean(decode->kernel)},
+        {"step_p50_ns", time_or_null(decode->step_p50_ns)},
+        {"step_p99_ns", time_or_null(decode->step_p99_ns)},
+        {"step_max_ns", time_or_null(decode->step_max_ns)},
         {"written", bytes_json(&sample->nodes, &sample->nodes.written)},
         {"read", bytes_json(&sample->nodes, &sample->nodes.read)},
         {"remote_write_ratio", share(written.remote, written)},

@@ -85,6 +85,26 @@ Test(decode, acts_are_valid_and_a_kernel_that_reads_too_much_is_not, .timeout = 
     free(schedule);
 }
 
+Test(decode, what_copies_gives_the_same_bits_from_every_layout, .timeout = 120)
+{
+    static const char *const layouts[] = {"runs", "interleaved", "tokens", "columns"}, *const acts[] = {"gather", "cat"};
+    struct tb_schedule *schedule = schedule_of(2), *all = schedule_of(1);
+    struct tb_job *job = malloc(sizeof *job);
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        for (uint32_t of = 0; of < 4; of++) { // both acts, one and two threads
+            const char *layout = layouts[i], *act = acts[of / 2];
+            const struct tb_contender *locus = tb_contender_find("locus");
+            run(job, locus, layout, act, of % 2 + 1, strcmp(layout, "tokens") ? schedule : all);
+            if (strcmp(layout, "columns") || strcmp(act, "cat"))
+                cr_expect(job->sample.valid, "%s %s: %s", layout, act, job->sample.invalid);
+            else
+                cr_expect(!job->sample.valid && strstr(job->sample.invalid, "has K in rows"), "%s", job->sample.invalid);
+        }
+    free(job);
+    free(schedule);
+    free(all);
+}
+
 // A take has two blocks or more here: one for each layer.
 Test(decode, takes_are_clocked_and_the_steps_go_on, .timeout = 120)
 {
@@ -97,6 +117,9 @@ Test(decode, takes_are_clocked_and_the_steps_go_on, .timeout = 120)
     cr_expect_gt(job->sample.take.takes, 0);
     cr_expect_leq(job->sample.take.takes, schedule->blocks_per_lap);
     cr_expect_geq(job->sample.take.max_ns, job->sample.take.p50_ns);
+    cr_expect_gt(job->sample.decode.step_p50_ns, job->sample.take.p50_ns, "a step takes blocks, and attends");
+    cr_expect_geq(job->sample.decode.step_p99_ns, job->sample.decode.step_p50_ns);
+    cr_expect_geq(job->sample.decode.step_max_ns, job->sample.decode.step_p99_ns);
     free(job);
     free(schedule);
 }

@@ -72,6 +72,7 @@ enum tb_growth_how { TB_GROWTH_CAT, TB_GROWTH_DOUBLE };
 struct tb_growth;
 int tb_growth_open(struct tb_growth **out, const struct tb_shape *shape, enum tb_dtype dtype, enum tb_growth_how how); // 0, -ENOMEM
 void tb_growth_close(struct tb_growth *growth); // NULL is allowed
+void tb_growth_clear(struct tb_growth *growth); // another sequence begins: all memory is freed
 
 // k and v are [kv_heads][tokens][head_dim]: a prompt, or one token. 0, or -ENOMEM: it can only be closed then.
 int tb_growth_append(struct tb_growth *growth, uint32_t layer, uint32_t tokens, const char *k, const char *v);

@@ -40,14 +40,19 @@ int tb_growth_open(struct tb_growth **out, const struct tb_shape *shape, enum tb
     return 0;
 }
 
-void tb_growth_close(struct tb_growth *growth)
+void tb_growth_clear(struct tb_growth *growth)
 {
-    if (!growth)
-        return;
     for (uint32_t layer = 0; layer < growth->cache.shape.layers; layer++) {
         free(growth->k[layer].rows);
         free(growth->v[layer].rows);
+        growth->k[layer] = growth->v[layer] = (struct tensor){0};
     }
+}
+
+void tb_growth_close(struct tb_growth *growth)
+{
+    if (growth)
+        tb_growth_clear(growth);
     free(growth);
 }
 

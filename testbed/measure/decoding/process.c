@@ -33,6 +33,18 @@ int tb_decode_team(const struct tb_job *job, struct tb_team **out, bool *pinned)
     return tb_team_open(out, threads, cpus);
 }
 
+// A copy's memory is in no book of many nodes, and what is grown by copying has K in rows, so that it sums in that order.
+static bool act_fits(const struct tb_job *job, const struct tb_act *act, const struct tb_cache *cache, char *why, size_t why_bytes)
+{
+    if (act->copies && job->many_nodes)
+        snprintf(why, why_bytes, "@%s copies K and V into memory that the books of many nodes do not know", act->name);
+    else if (act->copies && !act->appends && cache->k_value_bytes != tb_dtype_bytes(cache->dtype))
+        snprintf(why, why_bytes, "@%s has K in rows, and the layout %s has it in columns", act->name, cache->layout->name);
+    else
+        return true;
+    return false;
+}
+
 static const struct tb_act *act_of(const struct tb_job *job)
 {
     return job->act[0] ? tb_act_find(job->act) : tb_act_at(0);
@@ -47,6 +59,8 @@ int tb_decode_open(struct tb_decode *decode, const struct tb_job *job, const str
     int error = tb_decode_cache(&job->decode, schedule->tokens_peak, &decode->cache, why, why_bytes);
     if (error || !act_of(job) || decode->cache.block_bytes > job->block_bytes)
         return error ? error : -EINVAL;
+    if (!act_fits(job, act_of(job), &decode->cache, why, why_bytes))
+        return -EINVAL;
     struct tb_step_config config = {
         .cache = &decode->cache,
         .kernel = tb_kernel_at(0),
