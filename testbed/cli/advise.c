@@ -3,7 +3,7 @@
 // locus advise: which placement should the KV cache use on this machine, and how much is it worth?
 //
 // All placements side by side on one trace: times on hardware of several nodes, counts in an emulated machine, and on one node
-// nothing at all, because there is nothing to choose.
+// nothing at all, because there is nothing to choose. With --shape it asks about the blocks of a model (advise_shape.h).
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "testbed/base/share.h"
+#include "testbed/cli/advise_shape.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/host/head.h"
@@ -23,6 +24,7 @@
 #define BLOCK_BYTES_HARDWARE 65536u
 #define BLOCK_BYTES_EMULATED 4096u
 #define ROUNDS_EMULATED 2u
+#define ROUNDS_SHAPE 10u // of many cells: some minutes
 
 static const char *const default_arms[] = {
     "home-steered",   "first-touch", "preferred", "preferred-many", "interleave", "weighted-interleave", "one-node", "repair",
@@ -32,6 +34,7 @@ static const char *const default_arms[] = {
 struct arguments {
     struct tb_options options;
     struct tb_options_trace trace;
+    struct tb_advise_shape shape;
     const char *path, *workload;
     uint64_t cross_percent;
     bool rounds_given, block_bytes_given;
@@ -54,6 +57,18 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
+static error_t parse_end(struct argp_state *state, const struct arguments *arguments)
+{
+    const struct tb_advise_shape *shape = &arguments->shape;
+    if (!shape->shape && shape->setting)
+        return tb_cli_bad(state, "%s: only of a model: --shape MODEL, such as --shape Llama-3.2-1B", shape->setting);
+    if (shape->shape && arguments->block_bytes_given)
+        return tb_cli_bad(state, "--block-bytes: with --shape a block has the bytes of its tokens: say --blocks 16,32");
+    if (shape->shape && arguments->trace.given && !arguments->path)
+        return tb_cli_bad(state, "--trace: which trace? With --shape a batch is run unless --trace FILE names one");
+    return 0;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
@@ -62,7 +77,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &arguments->trace;
-        state->child_inputs[1] = &arguments->options.forms;
+        state->child_inputs[1] = &arguments->shape;
+        state->child_inputs[2] = &arguments->options.forms;
         return 0;
     case KEY_TRACE: arguments->path = argument; return 0;
     case 'W': arguments->workload = argument; return 0;
@@ -74,7 +90,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (arguments->workload && (arguments->path || arguments->trace.given))
             return tb_cli_bad(state, "--workload: a workload of the suite is no trace: leave out --trace and its options");
-        return 0;
+        return parse_end(state, arguments);
     default: return tb_options_parse(key, argument, state, &arguments->options);
     }
 }
@@ -251,11 +267,32 @@ static int answer(struct arguments *arguments, const struct tb_schedule *schedul
     return measure(arguments, schedule, advise);
 }
 
+// Blocks of a model on the one node that there is.
+static int answer_shape(struct arguments *arguments, const struct tb_advise_machine *machine)
+{
+    struct tb_options *options = &arguments->options;
+    if (locus_nodes_count(&machine->homes) > 1) {
+        tb_error("--shape: this machine has several nodes, and blocks are compared on one: "
+                 "numactl --cpunodebind=0 --membind=0 locus advise --shape %s",
+                 arguments->shape.shape);
+        return TB_EXIT_USAGE;
+    }
+    if (machine->emulated) {
+        tb_error("--shape: an emulated machine (%s) has no times, and so no tokens per second: run it on hardware",
+                 machine->emulated);
+        return TB_EXIT_USAGE;
+    }
+    if (!arguments->rounds_given)
+        options->rounds = ROUNDS_SHAPE;
+    return tb_advise_shape(&arguments->shape, options, &arguments->trace, arguments->path, arguments->workload);
+}
+
 static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     static struct tb_advise advise;
-    const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {&tb_forms_json_argp, 0, NULL, 0}, {0}};
+    const struct argp_child children[] = {
+        {&tb_options_trace_argp, 0, NULL, 0}, {&tb_advise_shape_argp, 0, NULL, 0}, {&tb_forms_json_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {option_table, parse, NULL, documentation, children, NULL, NULL};
     struct tb_schedule *schedule = NULL;
     char headline[512] = "";
@@ -268,6 +305,11 @@ static int command(int argc, char **argv)
         return status;
     advise.workload = headline;
     status = tb_forms_check(&arguments.options.forms);
+    if (arguments.shape.shape) {
+        if (!status && tb_advise_machine_look(&advise.machine))
+            status = TB_EXIT_FAILED;
+        return status ? status : answer_shape(&arguments, &advise.machine);
+    }
     if (!status)
         status = check_named(&arguments);
     if (!status)

@@ -129,7 +129,7 @@ static const struct tb_advise_row *to_use(const struct tb_rounds *rounds, const 
     return use;
 }
 
-static enum tb_advise_cost cost_of(const struct tb_ratio *ratio, double resolution)
+enum tb_advise_cost tb_advise_cost_of(const struct tb_ratio *ratio, double resolution)
 {
     int side = tb_visible(ratio, resolution);
     if (!ratio->bounded)
@@ -146,7 +146,7 @@ static void costs(const struct tb_rounds *rounds, struct tb_advise_result *resul
         if (row == result->use)
             row->cost = TB_ADVISE_USED;
         else if (tb_pair_ratio(rounds, 0, (int)row->arm, TB_LAP, (int)result->use->arm, TB_LAP, &row->ratio))
-            row->cost = cost_of(&row->ratio, result->resolution);
+            row->cost = tb_advise_cost_of(&row->ratio, result->resolution);
     }
 }
 

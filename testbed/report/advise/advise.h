@@ -94,6 +94,9 @@ struct tb_advise_result {
 // pre: advise->rounds has one cell.
 void tb_advise_work_out(const struct tb_advise *advise, struct tb_advise_result *out);
 
+// What a time against that of the one to use comes to. `resolution` as in the result.
+enum tb_advise_cost tb_advise_cost_of(const struct tb_ratio *ratio, double resolution);
+
 // Can the machine run these arms, each home with a pool of `pool_bytes`? Moves those that it cannot from the list to the refusals.
 void tb_advise_refuse(uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count, struct tb_advise *advise);
 
