@@ -291,8 +291,10 @@ static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     static struct tb_advise advise;
-    const struct argp_child children[] = {
-        {&tb_options_trace_argp, 0, NULL, 0}, {&tb_advise_shape_argp, 0, NULL, 0}, {&tb_forms_json_argp, 0, NULL, 0}, {0}};
+    const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0},
+                                          {&tb_advise_shape_argp, 0, NULL, 0},
+                                          {&tb_forms_json_argp, 0, NULL, 0},
+                                          {0}};
     const struct argp argp = {option_table, parse, NULL, documentation, children, NULL, NULL};
     struct tb_schedule *schedule = NULL;
     char headline[512] = "";

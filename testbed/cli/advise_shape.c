@@ -160,7 +160,8 @@ static int cell_add(struct plan *plan, const struct tb_layout *layout, uint32_t 
         return TB_EXIT_USAGE;
     }
     for (uint32_t i = 0; i < plan->count; i++)
-        if (strcmp(plan->cells[i].decode.layout, layout->name) == 0 && plan->cells[i].decode.block_tokens == settings.block_tokens) {
+        if (strcmp(plan->cells[i].decode.layout, layout->name) == 0 &&
+            plan->cells[i].decode.block_tokens == settings.block_tokens) {
             tb_error("--blocks, --layouts: %u tokens in layout %s occur twice", settings.block_tokens, layout->name);
             return TB_EXIT_USAGE;
         }
@@ -209,7 +210,8 @@ static int blocks_read(const char *list, uint32_t out[CELLS_MAX])
     for (int i = 0; i < count; i++) {
         uint64_t tokens = 0;
         if (!tb_cli_u64(words[i], 1, TB_BLOCK_TOKENS_MAX, &tokens) || tokens % TB_TILE_TOKENS) {
-            tb_error("--blocks: '%s': a block has a multiple of %u tokens, up to %u", words[i], TB_TILE_TOKENS, TB_BLOCK_TOKENS_MAX);
+            tb_error("--blocks: '%s': a block has a multiple of %u tokens, up to %u", words[i], TB_TILE_TOKENS,
+                     TB_BLOCK_TOKENS_MAX);
             return -1;
         }
         out[i] = (uint32_t)tokens;

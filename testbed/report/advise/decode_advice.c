@@ -13,19 +13,17 @@
 #include "testbed/judge/decoded.h"
 #include "testbed/measure/contender.h"
 
-// Arms that are the library with one thing changed, and what that is. The first row is the library itself.
+// Arms that are the library with one thing changed, and what that is; and what it is in the library itself.
 static const struct {
     const char *arm;
     enum tb_decode_question question;
     const char *words;
 } variants[] = {
-    {"locus-4k", TB_DECODE_PAGE, "4 KiB pages"},
-    {"locus-2m", TB_DECODE_PAGE, "2 MiB pages, reserved"},
-    {"locus-runs", TB_DECODE_ORDER, "in runs"},
-    {"locus-fifo", TB_DECODE_ORDER, "first in, first out"},
+    {"locus-4k", TB_DECODE_PAGE, "4 KiB pages"},     {"locus-2m", TB_DECODE_PAGE, "2 MiB pages, reserved"},
+    {"locus-runs", TB_DECODE_ORDER, "in runs"},      {"locus-fifo", TB_DECODE_ORDER, "first in first out"},
     {"locus-shuffled", TB_DECODE_ORDER, "shuffled"},
 };
-static const char *const usual[TB_DECODE_QUESTIONS] = {[TB_DECODE_PAGE] = "2 MiB pages", [TB_DECODE_ORDER] = "last in, first out"};
+static const char *const usual[TB_DECODE_QUESTIONS] = {[TB_DECODE_PAGE] = "2 MiB pages", [TB_DECODE_ORDER] = "last in first out"};
 
 enum tb_decode_question tb_decode_question_of(const struct tb_arm *arm)
 {
@@ -156,7 +154,8 @@ static bool eligible(const struct tb_decode_advice *advice, const struct tb_deco
     return choice->row.valid && (advice->few || !choice->row.noise);
 }
 
-static bool beaten(const struct tb_decode_advice *advice, const struct tb_decode_choices *all, const struct tb_decode_choice *choice)
+static bool beaten(const struct tb_decode_advice *advice, const struct tb_decode_choices *all,
+                   const struct tb_decode_choice *choice)
 {
     for (const struct tb_decode_choice *other = all->choices; other < all->choices + all->count; other++) {
         struct tb_ratio ratio;
@@ -171,8 +170,7 @@ static int fastest(const struct tb_decode_advice *advice, const struct tb_decode
 {
     int least = -1;
     for (int i = 0; i < (int)all->count; i++)
-        if (eligible(advice, &all->choices[i]) &&
-            (least < 0 || all->choices[i].row.ns_median < all->choices[least].row.ns_median))
+        if (eligible(advice, &all->choices[i]) && (least < 0 || all->choices[i].row.ns_median < all->choices[least].row.ns_median))
             least = i;
     return least;
 }

@@ -28,16 +28,23 @@ static const struct tb_cell *cell_of(const struct tb_decode_advice *advice, cons
 
 // --- the answer ----------------------------------------------------------------------------------------------------------------
 
-// "312 [305, 318]"
-static void say_interval(struct tb_words *words, const struct tb_ratio *ratio, const char *before, const char *after)
+// "312 tokens/s [305, 318], 0.93 [0.92, 0.94] of what this machine reads (locus@stream)"
+static void say_speed(const struct tb_decode_advice *advice, struct tb_words *words)
 {
+    const struct tb_ratio *tokens = &advice->use.tokens_per_s, *part = &advice->of_floor;
     char estimate[16], low[16], high[16];
-    tb_say(words, "%s%s%s", before, tb_text_number(estimate, ratio->estimate), after);
-    if (ratio->bounded)
-        tb_say(words, " [%s, %s]", tb_text_number(low, ratio->low), tb_text_number(high, ratio->high));
+    tb_say(words, "%s tokens/s", tb_text_number(estimate, tokens->estimate));
+    if (tokens->bounded)
+        tb_say(words, " [%s, %s]", tb_text_number(low, tokens->low), tb_text_number(high, tokens->high));
+    if (advice->floor < 0)
+        return;
+    tb_say(words, ", %.2f", part->estimate);
+    if (part->bounded)
+        tb_say(words, " [%.2f, %.2f]", part->low, part->high);
+    tb_say(words, " of what this machine reads (%s)", advice->rounds->arms[advice->floor].label);
 }
 
-// "blocks of 128 tokens, layout runs, 2 MiB pages, last in, first out (locus)"
+// "blocks of 128 tokens, layout runs, 2 MiB pages, last in first out (locus)"
 static void say_choice(const struct tb_decode_advice *advice, struct tb_words *words)
 {
     const struct tb_decode_choice *use = &advice->use;
@@ -67,11 +74,8 @@ static void say_use(const struct tb_decode_advice *advice, struct tb_words *word
         return;
     tb_say(words, advice->few ? "Too few rounds to tell, 6 are the least (--rounds). By the medians alone: " : "Use ");
     say_choice(advice, words);
-    say_interval(words, &advice->use.tokens_per_s, ": ", " tokens/s");
-    if (advice->floor >= 0) {
-        say_interval(words, &advice->of_floor, ", ", "");
-        tb_say(words, " of what this machine reads (%s)", advice->rounds->arms[advice->floor].label);
-    }
+    tb_say(words, ": ");
+    say_speed(advice, words);
     tb_say(words, ".");
 }
 
@@ -113,8 +117,8 @@ static void put_answer(struct tb_doc *doc, const struct tb_decode_advice *advice
     say_use(advice, &words);
     if (advice->any && !advice->few) {
         say_alike(advice, TB_ADVISE_SAME, " It makes no difference ", ".", &words);
-        say_alike(advice, TB_ADVISE_UNTOLD, " This run cannot tell whether it matters ",
-                  " (more --rounds, or a quieter machine).", &words);
+        say_alike(advice, TB_ADVISE_UNTOLD, " This run cannot tell whether it matters ", " (more --rounds, or a quieter machine).",
+                  &words);
         say_untried(advice, &words);
     }
     tb_doc_answer(doc, "answer", "%s", words.text);
@@ -251,7 +255,7 @@ static void put_run(struct tb_doc *doc, const struct tb_decode_advice *advice)
     const struct tb_decode_sample *by = tb_decoded_by(rounds, 0);
     char how[192];
     tb_text_settings(rounds, how, sizeof how);
-    tb_doc_say(doc, NULL, "%s. Attention by %s, on %" PRIu32 " CPU%s; %s.", advice->workload, by ? by->kernel : "nobody",
+    tb_doc_say(doc, NULL, "%s. Attention: %s%s%" PRIu32 " thread%s; %s.", advice->workload, by ? by->kernel : "", by ? ", " : "",
                cell->decode.threads, cell->decode.threads == 1 ? "" : "s", how);
     tb_doc_fact(doc, "workload", NULL, TB_AS_IS, tb_text_value(cell->schedule->name));
     tb_doc_fact(doc, "shape", NULL, TB_AS_IS, tb_text_value(cell->decode.shape));
