@@ -223,7 +223,7 @@ static struct tb_cell cell_make(const struct arguments *arguments, const struct 
 
 // --- the command ---------------------------------------------------------------------------------------------------------------
 
-static int measure(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
+static int measure(struct arguments *arguments, const struct tb_cell *cell, struct tb_advise *advise)
 {
     struct tb_options *options = &arguments->options;
     int status = arms_make(arguments, advise);
@@ -233,9 +233,8 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
         tb_error(
             "NUMA balancing is on: it moves pages while they are counted, and what it disturbs will be INVALID. For the time of "
             "the run: sysctl kernel.numa_balancing=0");
-    const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
     options->advise = tb_advise_json(advise);
-    status = tb_options_run(options, &cell, 1, "advise", advise->workload);
+    status = tb_options_run(options, cell, 1, "advise", advise->workload);
     json_decref(options->advise);
     return status;
 }
@@ -249,11 +248,11 @@ static int say_so(const struct arguments *arguments, const struct tb_advise *adv
     return tb_forms_write(forms, tb_advise_doc(forms->json.wanted ? tb_head("advise") : NULL, advise));
 }
 
-static int answer(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
+static int answer(struct arguments *arguments, const struct tb_cell *cell, struct tb_advise *advise)
 {
     const struct tb_advise_machine *machine = &advise->machine;
     unsigned homes = locus_nodes_count(&machine->homes), nodes = homes + locus_nodes_count(&machine->bare);
-    advise->pool_blocks = schedule->pool_blocks;
+    advise->pool_blocks = cell->schedule->pool_blocks;
     advise->block_bytes = arguments->options.block_bytes;
     advise->cross_percent = (uint32_t)arguments->cross_percent;
     if (homes < 2)
@@ -264,27 +263,69 @@ static int answer(struct arguments *arguments, const struct tb_schedule *schedul
     }
     if (tb_advise_room(advise))
         return TB_EXIT_FAILED;
-    return measure(arguments, schedule, advise);
+    return measure(arguments, cell, advise);
 }
 
-// Blocks of a model on the one node that there is.
-static int answer_shape(struct arguments *arguments, const struct tb_advise_machine *machine)
+// Placements, in the writes of a trace or a workload of the suite.
+static int answer_writes(struct arguments *arguments, struct tb_advise *advise)
+{
+    struct tb_schedule *schedule = NULL;
+    char headline[512] = "";
+    int status = check_named(arguments);
+    if (!status)
+        status = schedule_make(arguments, &schedule, headline, sizeof headline);
+    if (!status && tb_advise_machine_look(&advise->machine))
+        status = TB_EXIT_FAILED;
+    if (!status) {
+        settle_defaults(arguments, &advise->machine);
+        const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
+        advise->workload = headline;
+        status = answer(arguments, &cell, advise);
+    }
+    free(schedule);
+    return status;
+}
+
+// Placements, in the tokens of a model.
+static int answer_nodes(struct arguments *arguments, struct tb_advise *advise)
 {
     struct tb_options *options = &arguments->options;
-    if (locus_nodes_count(&machine->homes) > 1) {
-        tb_error("--shape: this machine has several nodes, and blocks are compared on one: "
-                 "numactl --cpunodebind=0 --membind=0 locus advise --shape %s",
-                 arguments->shape.shape);
-        return TB_EXIT_USAGE;
-    }
-    if (machine->emulated) {
-        tb_error("--shape: an emulated machine (%s) has no times, and so no tokens per second: run it on hardware",
-                 machine->emulated);
+    bool emulated = advise->machine.emulated != NULL;
+    struct tb_schedule *schedule = NULL;
+    struct tb_words about = {0};
+    struct tb_cell cell;
+    int status = check_named(arguments);
+    if (!status)
+        status = tb_advise_shape_nodes(&arguments->shape, options, &arguments->trace, arguments->path, arguments->workload,
+                                       emulated, &cell, &schedule, &about);
+    if (status)
+        return status;
+    settle_defaults(arguments, &advise->machine);
+    options->block_bytes = cell.block_bytes;
+    cell.laps_counted = 1;
+    if (emulated)
+        cell.laps = cell.laps_warmup = 0;
+    advise->workload = about.text;
+    status = answer(arguments, &cell, advise);
+    free(schedule);
+    return status;
+}
+
+static int answer_shape(struct arguments *arguments, struct tb_advise *advise)
+{
+    if (tb_advise_machine_look(&advise->machine))
+        return TB_EXIT_FAILED;
+    if (locus_nodes_count(&advise->machine.homes) > 1)
+        return answer_nodes(arguments, advise);
+    if (advise->machine.emulated) {
+        tb_error("--shape: an emulated machine of one node (%s) has neither times nor placements: run it on hardware, or "
+                 "`locus guest --machine n2`",
+                 advise->machine.emulated);
         return TB_EXIT_USAGE;
     }
     if (!arguments->rounds_given)
-        options->rounds = ROUNDS_SHAPE;
-    return tb_advise_shape(&arguments->shape, options, &arguments->trace, arguments->path, arguments->workload);
+        arguments->options.rounds = ROUNDS_SHAPE;
+    return tb_advise_shape(&arguments->shape, &arguments->options, &arguments->trace, arguments->path, arguments->workload);
 }
 
 static int command(int argc, char **argv)
@@ -296,8 +337,6 @@ static int command(int argc, char **argv)
                                           {&tb_forms_json_argp, 0, NULL, 0},
                                           {0}};
     const struct argp argp = {option_table, parse, NULL, documentation, children, NULL, NULL};
-    struct tb_schedule *schedule = NULL;
-    char headline[512] = "";
     tb_options_init(&arguments.options);
     arguments.trace.replay = tb_replay_defaults;
     arguments.options.many_nodes = true;
@@ -305,25 +344,8 @@ static int command(int argc, char **argv)
     int status = tb_cli_parse(&argp, "advise", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    advise.workload = headline;
     status = tb_forms_check(&arguments.options.forms);
-    if (arguments.shape.shape) {
-        if (!status && tb_advise_machine_look(&advise.machine))
-            status = TB_EXIT_FAILED;
-        return status ? status : answer_shape(&arguments, &advise.machine);
-    }
-    if (!status)
-        status = check_named(&arguments);
-    if (!status)
-        status = schedule_make(&arguments, &schedule, headline, sizeof headline);
-    if (!status && tb_advise_machine_look(&advise.machine))
-        status = TB_EXIT_FAILED;
-    if (!status) {
-        settle_defaults(&arguments, &advise.machine);
-        status = answer(&arguments, schedule, &advise);
-    }
-    free(schedule);
-    return status;
+    return status ? status : (arguments.shape.shape ? answer_shape : answer_writes)(&arguments, &advise);
 }
 
-TB_COMMAND(80, "advise", "which placement to use here, and how much it gains", command);
+TB_COMMAND(80, "advise", "which placement to use here, or which blocks, and how much it gains", command);

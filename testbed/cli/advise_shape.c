@@ -19,6 +19,7 @@
 #include "testbed/measure/contender.h"
 #include "testbed/measure/decoding/decoding.h"
 #include "testbed/report/advise/decode_advice.h"
+#include "testbed/workload/known_trace.h"
 #include "topo/pin.h"
 
 #define BLOCKS_DEFAULT "16,32,64,128"
@@ -31,9 +32,10 @@
 #define BATCH_CONTEXT 1024u
 #define BATCH_CONTEXT_MAX 8192u
 #define BATCH_BYTES (UINT64_C(128) << 20)
+#define BATCH_EMULATED "batch-2x64x4" // there memory is little, and a read is slow
 
 // Of a trace where no --requests are said: so much of its head that a lap reads about this much.
-#define HEAD_BYTES (UINT64_C(4) << 30)
+#define HEAD_BYTES (UINT64_C(2) << 30)
 
 static const char *const mallocs[] = {"mimalloc", "jemalloc", "tcmalloc", "glibc", NULL}; // the first that is installed
 static const char *const default_arms[] = {"locus", "locus", "locus-4k", "locus-runs", "locus@stream", "locus@blocks", NULL};
@@ -333,8 +335,8 @@ static void say_workload(const struct plan *plan, struct tb_words *words)
            (unsigned long long)(schedule->attended_per_lap / (schedule->decoded_tokens ? schedule->decoded_tokens : 1)),
            (unsigned long long)(live >> 20), tb_dtype_name(plan->cells[0].decode.dtype));
     if (caches.last_bytes > live)
-        tb_say(words, ", which the last-level cache of %llu MiB could hold (a longer --workload would not fit)",
-               (unsigned long long)(caches.last_bytes >> 20));
+        tb_say(words, ", which the last-level cache of %llu MiB could hold (%s would not fit)",
+               (unsigned long long)(caches.last_bytes >> 20), plan->path ? "more --requests" : "a longer --workload");
 }
 
 // --- arms ----------------------------------------------------------------------------------------------------------------------
@@ -393,18 +395,37 @@ static int measure(struct plan *plan)
     return status;
 }
 
+// Which tokens: of a trace, one by name, a batch, or one that is chosen.
+static int source_open(struct plan *plan, const char *workload, bool emulated)
+{
+    static char path[4096];
+    char why[640];
+    if (workload && tb_known_trace(workload)) {
+        if (tb_known_trace_missing(workload, why, sizeof why) || tb_known_trace_path(workload, path, sizeof path)) {
+            tb_error("--workload: %s", why);
+            return TB_EXIT_USAGE;
+        }
+        plan->path = path;
+    }
+    if (plan->path)
+        return head_choose(plan);
+    if (workload)
+        snprintf(plan->workload, sizeof plan->workload, "%s", workload);
+    else if (emulated)
+        snprintf(plan->workload, sizeof plan->workload, "%s", BATCH_EMULATED);
+    else
+        batch_choose(plan);
+    return 0;
+}
+
 int tb_advise_shape(const struct tb_advise_shape *given, struct tb_options *options, const struct tb_options_trace *trace,
                     const char *path, const char *workload)
 {
     static struct plan plan;
     plan = (struct plan){.given = given, .options = options, .trace = *trace, .path = path};
     int status = arms_make(options);
-    if (!status && path)
-        status = head_choose(&plan);
-    else if (!status && workload)
-        snprintf(plan.workload, sizeof plan.workload, "%s", workload);
-    else if (!status)
-        batch_choose(&plan);
+    if (!status)
+        status = source_open(&plan, workload, false);
     if (!status)
         status = cells_make(&plan);
     if (!status)
@@ -412,4 +433,35 @@ int tb_advise_shape(const struct tb_advise_shape *given, struct tb_options *opti
     for (uint32_t i = 0; i < CELLS_MAX; i++)
         free(plan.schedules[i]);
     return status;
+}
+
+int tb_advise_shape_nodes(const struct tb_advise_shape *given, struct tb_options *options, const struct tb_options_trace *trace,
+                          const char *path, const char *workload, bool emulated, struct tb_cell *out, struct tb_schedule **schedule,
+                          struct tb_words *about)
+{
+    static struct plan plan;
+    struct tb_advise_shape one = *given;
+    plan = (struct plan){.given = &one, .options = options, .trace = *trace, .path = path};
+    one.blocks = given->blocks ? given->blocks : "16";
+    one.layouts = given->layouts ? given->layouts : "runs";
+    if (one.cpus > 1 || strchr(one.blocks, ',') || strchr(one.layouts, ',')) {
+        tb_error("%s: on several nodes placements are compared, each scheduler computes alone, and blocks are of one size and "
+                 "layout. On one: numactl --cpunodebind=0 --membind=0 locus advise --shape %s",
+                 one.cpus > 1              ? "--cpus"
+                 : strchr(one.blocks, ',') ? "--blocks"
+                                           : "--layouts",
+                 one.shape);
+        return TB_EXIT_USAGE;
+    }
+    int status = source_open(&plan, workload, emulated);
+    if (!status)
+        status = cells_make(&plan);
+    if (status) {
+        free(plan.schedules[0]);
+        return status;
+    }
+    *out = plan.cells[0];
+    *schedule = plan.schedules[0];
+    say_workload(&plan, about);
+    return 0;
 }

@@ -4,6 +4,7 @@
 #ifndef TB_ADVISE_SHAPE_H
 #define TB_ADVISE_SHAPE_H
 
+#include "testbed/base/words.h"
 #include "testbed/cli/options.h"
 #include "testbed/report/advise/advise.h"
 
@@ -20,5 +21,11 @@ extern const struct argp tb_advise_shape_argp; // a child parser; its input is t
 // a batch (`workload`); both NULL: a batch is chosen. An exit status.
 int tb_advise_shape(const struct tb_advise_shape *given, struct tb_options *options, const struct tb_options_trace *trace,
                     const char *path, const char *workload);
+
+// On several nodes: the cell in which placements are compared, whose name the next call overwrites; its schedule (free it), and what
+// it is, in a line. 0, or an exit status after a report.
+int tb_advise_shape_nodes(const struct tb_advise_shape *given, struct tb_options *options, const struct tb_options_trace *trace,
+                          const char *path, const char *workload, bool emulated, struct tb_cell *out, struct tb_schedule **schedule,
+                          struct tb_words *about);
 
 #endif

@@ -306,18 +306,16 @@ int tb_options_trace_decode(const struct tb_options_trace *trace, const char *pa
     struct tb_trace *loaded = NULL;
     struct tb_why why = {""};
     snprintf(text, sizeof text, "WORKLOAD/%s", options->decode);
-    int error = tb_cell_parse(text, workload, cell);
-    if (!error)
-        error = tb_trace_load(path, &loaded, &why);
+    int error = tb_cell_parse(text, workload, cell), unread = tb_trace_load(path, &loaded, &why);
     source.trace = loaded;
-    if (!error)
+    if (!error && !unread)
         error = tb_decoding_open(cell, &source, out, &why);
-    if (!error)
+    if (!error && !unread)
         error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
-    if (error)
-        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+    if (error || unread)
+        tb_error("%s", why.text[0] ? why.text : strerror(error ? -error : -unread));
     tb_trace_close(loaded);
-    return !error ? 0 : error == -EINVAL ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+    return unread || error == -EINVAL ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
 }
 
 // --- what is shown of a log ----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/judge/decoded.h"
 #include "testbed/report/board/board.h"
 
 struct page {
@@ -204,7 +205,9 @@ static void put_local(const struct page *page)
     for (const struct tb_advise_row *row = page->result.rows; row < page->result.rows + page->result.count; row++)
         if (row->row.valid && row->role != TB_ADVISE_CONTROL && row->counts.remote == 0 && row->counts.touches > 0)
             tb_say(&words, "%s%s", words.used ? ", " : "", row->row.arm->label);
-    tb_doc_answer(page->doc, "answer", "Every write stays on its node (0 remote touches): %s.", words.used ? words.text : "none");
+    tb_doc_answer(page->doc, "answer", "Every %s (0 remote %s): %s.",
+                  tb_advise_decodes(page->advise) ? "read of K and V stays on its node" : "write stays on its node",
+                  tb_advise_decodes(page->advise) ? "bytes" : "touches", words.used ? words.text : "none");
 }
 
 // --- the table -----------------------------------------------------------------------------------------------------------------
@@ -260,6 +263,22 @@ static void put_counts(struct tb_table *table, const struct tb_advise_row *row)
     tb_table_put(table, abroad ? tb_count(counts->abroad) : tb_none(NULL));
 }
 
+// Of K and V: read and written on another node, of all bytes. Null where nothing was decoded.
+static void put_ratios(struct tb_table *table, const struct page *page, const struct tb_advise_row *row)
+{
+    const struct tb_advise_counts *counts = &row->counts;
+    bool known = row->row.valid && tb_advise_decodes(page->advise);
+    tb_table_put(table, share(known, counts->remote, counts->touches, 1));
+    tb_table_put(table, share(known, counts->written_remote, counts->written, 1));
+}
+
+// Of all nodes: each decodes the whole workload.
+static double tokens_per_s(const struct page *page, const struct tb_advise_row *row)
+{
+    double homes = locus_nodes_count(&page->advise->machine.homes);
+    return row->row.valid ? homes * tb_tokens_per_s(page->advise->rounds, 0, row->row.ns_median) : (double)NAN;
+}
+
 static void put_times(struct tb_table *table, const struct page *page, const struct tb_advise_row *row)
 {
     static const struct {
@@ -274,6 +293,7 @@ static void put_times(struct tb_table *table, const struct page *page, const str
     const struct tb_ratio *ratio = &row->ratio;
     bool compared = row->cost > TB_ADVISE_USED;
     double *ns = tb_times(rounds, 0, row->arm, TB_LAP);
+    tb_table_put(table, tb_number(tokens_per_s(page, row)));
     tb_table_put(table, compared ? tb_interval(ratio) : tb_none(NULL));
     tb_table_put(table, row->role == TB_ADVISE_CONTROL ? tb_text_value("A/A control")
                                                        : tb_toned(tb_text_value(costs[row->cost].title), costs[row->cost].tone));
@@ -291,7 +311,7 @@ static void put_times(struct tb_table *table, const struct page *page, const str
 static void put_arms(const struct page *page)
 {
     static const char *const roles[] = {"choice", "comparison", "control"};
-    enum { TIMES = 19 };        // the first column of those
+    enum { TIMES = 21, TOKENS = TIMES }; // the first column of those
     struct tb_column columns[] = {
         {NULL, "placement", 0, 0},
         {"name", NULL, 0, 0},
@@ -312,6 +332,9 @@ static void put_arms(const struct page *page)
         {"counts.frees", NULL, 0, 0},
         {"counts.frees_abroad", NULL, 0, 0},
         {"placed_after", NULL, 0, 0},
+        {"remote_read_ratio", NULL, 0, 0},
+        {"remote_write_ratio", NULL, 0, 0},
+        {"tokens_per_s", "\ntokens/s", 0, 0},
         {NULL, "time against\nthe one to use", TB_AS_RATIO, true},
         {NULL, "\nit is", 0, 0},
         {"cost.verdict", NULL, 0, 0},
@@ -323,9 +346,11 @@ static void put_arms(const struct page *page)
         {"samples_ns", NULL, 0, 0},
         {NULL, NULL, 0, 0},
     };
-    bool emulated = page->advise->machine.emulated;
+    bool emulated = page->advise->machine.emulated, decodes = tb_advise_decodes(page->advise);
     if (emulated)
         columns[TIMES] = (struct tb_column){0};
+    else if (!decodes)
+        columns[TOKENS].title = NULL;
     struct tb_table *table = tb_doc_table(page->doc, "arms", NULL, columns);
     for (const struct tb_advise_row *row = page->result.rows; row < page->result.rows + page->result.count; row++) {
         const struct tb_nodes_sample *nodes = nodes_of(page, row);
@@ -341,14 +366,18 @@ static void put_arms(const struct page *page)
         tb_table_put(table, tb_json_value(pools_json(nodes, nodes->before)));
         put_counts(table, row);
         tb_table_put(table, tb_json_value(pools_json(nodes, nodes->after)));
+        put_ratios(table, page, row);
         if (!emulated)
             put_times(table, page, row);
         if (!row->row.valid)
             tb_table_note(table, "%s is INVALID: %s", row->row.arm->label, row->row.invalid);
     }
-    tb_table_note(table, "Remote: of the cache lines written, those on pages of another node; crossing: their bytes. Frees abroad: "
-                         "blocks kept for another node than their own. Placements are compared with the wrong node, and with what "
-                         "an engine may have now.");
+    tb_table_note(table,
+                  "Remote: of the %s, those on pages of another node; crossing: %s. Frees abroad: "
+                  "blocks kept for another node than their own. Placements are compared with the wrong node, and with what "
+                  "an engine may have now.",
+                  decodes ? "bytes of K and V that were read" : "cache lines written",
+                  decodes ? "these, and those that were written" : "their bytes");
 }
 
 // --- where the pages are -------------------------------------------------------------------------------------------------------
@@ -413,11 +442,12 @@ static void put_unmeasured(const struct page *page)
     struct tb_words words = {0};
     say_others(machine, &words);
     part(page);
-    tb_doc_say(page->doc, NULL,
-               "Not measured here: %s%s%shuge pages (pools have 4 KiB pages, so that each can be counted); reads.%s",
+    tb_doc_say(page->doc, NULL, "Not measured here: %s%s%shuge pages (pools have 4 KiB pages, so that each can be counted)%s.%s",
                machine->emulated ? "anything that takes a clock (run `locus advise` on hardware of several nodes); " : "",
                locus_nodes_count(&machine->bare) ? "" : "CXL and other memory without CPUs (this machine has none); ",
                machine->equally_near && !machine->emulated ? "distance (the firmware calls all nodes equally near); " : "",
+               tb_advise_decodes(page->advise) ? "; block sizes and layouts (on one node: numactl --cpunodebind=0 --membind=0)"
+                                               : "; reads",
                words.text);
 }
 
