@@ -44,12 +44,16 @@ enum { KEY_TRACE = 3000, KEY_CROSS };
 
 static const struct argp_option option_table[] = {
     {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (the sample that comes along)", 0},
-    {"workload", 'W', "NAME", 0, "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch", 0},
+    {"workload", 'W', "NAME", 0,
+     "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch; with --shape a batch (batch-4x1024x8, or longer for a "
+     "small shape)",
+     0},
     {"cross", KEY_CROSS, "PERCENT", 0, "So many of the requests end on another node than they began on (50)", 1},
     {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Only these instead of all, comma-separated. The first runs twice, as A/A", 1},
     {"dispatch", TB_KEY_DISPATCH, "HOW", 0,
      "inline, spin or futex: how a finished request reaches a worker (spin; inline where a node has one CPU, and emulated)", 1},
-    {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: each placement once, in random order, in a fresh process (20; emulated: 2)", 2},
+    {"rounds", TB_KEY_ROUNDS, "N", 0,
+     "Rounds: each of them once, in random order, in a fresh process (20; of --shape on one node: 10; emulated: 2)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
     {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (64KiB; emulated: 4KiB)", 2},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
@@ -96,13 +100,20 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Which placement should the KV cache use on this machine, and how much is it worth?\v"
+    "Which placement should the KV cache use on this machine, or which blocks, and how much is it worth?\v"
     "Every placement that the kernel offers, side by side on one trace of requests, at equal work: a scheduler and a pool on each "
     "node, and requests that end on their own node or on another one. On hardware of several nodes: what each placement costs "
     "against the one to use, with its 95 % interval, the share of writes that were remote, and the lines that set it. In an "
     "emulated machine (`locus guest`): counts only. On a machine of one node there is nothing to choose, and it says so.\n\n"
     "To compare with: cross-node (each pool on the wrong node: the worst case), and mallocs, which an engine may have now. "
     "What the kernel or a container refuses is listed with the reason.\n\n"
+    "--shape MODEL asks in tokens per second: the steps of a model, with attention over K and V in the blocks. On one node it says "
+    "which block size, layout, pages, order of blocks and allocator to use, with a table for each; every block size is tried in the "
+    "first of --layouts, and the other layouts with the first of --blocks, all in the same rounds. \"No difference\" is said where "
+    "the whole interval lies within what the A/A control shows, \"cannot tell\" where the run is too noisy for either. Of equal ones "
+    "the smallest block is used. Arms there are those of `locus eval` (locus, locus-4k, locus-runs, the first malloc that is "
+    "installed, and the floors locus@stream and locus@blocks). A trace is cut to its head, unless --requests says how long. On "
+    "several nodes it says which placement, and how many bytes of K and V were read on another node.\n\n"
     "Contenders: home-steered (this library: pools bound to their nodes, every block pushed home), preferred, first-touch, "
     "preferred-many, repair, bind-balancing, weighted-interleave, interleave, one-node; to compare with, cross-node, unsteered "
     "(nothing is sent home), home-borrow (the first home is too small), mimalloc, jemalloc, tcmalloc, glibc, "
@@ -112,6 +123,9 @@ static const char documentation[] =
     "  locus advise --trace trace.csv --tokens-per-block 32 --block-bytes 128KiB\n"
     "  locus advise --workload steady-decode --cross 0 --json=advise.json\n"
     "  locus advise -c home-steered,interleave,mimalloc\n"
+    "  locus advise --shape Llama-3.2-1B            some minutes: which blocks, in tokens per second\n"
+    "  locus advise --shape Llama-3-8B --trace trace.csv --blocks 16,128 --cpus 4\n"
+    "  locus advise --shape Qwen2.5-0.5B --layouts columns,runs --type f16 -r 6\n"
     "  locus guest -- advise            counts, on a machine of one node\n\n"
     "Exit status: 0 all gates passed or nothing to choose, 1 an arm is INVALID, a request is larger than the pool, or the run "
     "failed, 2 bad input.";
@@ -147,7 +161,8 @@ static int check_named(const struct arguments *arguments)
     for (uint32_t i = 0; i < arguments->options.arms_count; i++) {
         const struct tb_arm *arm = &arguments->options.arms[i];
         if (!arm->contender->nodes) {
-            tb_error("--contenders: '%s' knows one node only: see locus eval", arm->label);
+            tb_error("--contenders: '%s' knows one node only: see locus eval, or on one node locus advise --shape MODEL",
+                     arm->label);
             return TB_EXIT_USAGE;
         }
         if (strncmp(arm->label, "malloc:", 7) && strchr(arm->label, '%')) {

@@ -315,28 +315,28 @@ static int head_choose(struct plan *plan)
     return 0;
 }
 
-// What K and V come to, and whether a cache could hold them.
-static void say_workload(const struct plan *plan, struct tb_words *words)
+// What K and V come to, and whether a cache could hold them. An emulated machine has none.
+static void say_workload(const struct plan *plan, bool emulated, struct tb_words *words)
 {
     const struct tb_schedule *schedule = plan->cells[0].schedule;
-    uint64_t each = token_bytes(plan->given), live = schedule->tokens_live_peak * each;
+    const char *file = plan->path ? strrchr(plan->path, '/') : NULL;
+    uint64_t live = schedule->tokens_live_peak * token_bytes(plan->given);
     struct tb_matrix_caches caches = {0};
     unsigned cpu = 0, count = 0;
-    if (locus_pin_allowed(&cpu, 1, &count) == 0 || count > 0)
+    if (!emulated && locus_pin_allowed(&cpu, 1, &count) == 0)
         tb_matrix_caches_read("", cpu, &caches);
-    const char *file = plan->path ? strrchr(plan->path, '/') : NULL;
     if (plan->path)
-        tb_say(words, "%s of %.60s, the first %llu requests", plan->cells[0].decode.shape, file ? file + 1 : plan->path,
-               (unsigned long long)schedule->requests_per_lap);
+        tb_say(words, "%s, the first %llu requests of %.60s", plan->cells[0].decode.shape,
+               (unsigned long long)schedule->requests_per_lap, file ? file + 1 : plan->path);
     else
         tb_say(words, "%s, %s", plan->cells[0].decode.shape, schedule->name);
-    tb_say(words, ": %llu tokens decoded in %llu steps, each over %llu tokens in the mean; at most %llu MiB of K and V in %s",
+    tb_say(words, ": %llu tokens decoded in %llu steps, over %llu tokens each in the mean; K and V in %s have at most %llu KiB",
            (unsigned long long)schedule->decoded_tokens, (unsigned long long)schedule->steps_per_lap,
            (unsigned long long)(schedule->attended_per_lap / (schedule->decoded_tokens ? schedule->decoded_tokens : 1)),
-           (unsigned long long)(live >> 20), tb_dtype_name(plan->cells[0].decode.dtype));
+           tb_dtype_name(plan->cells[0].decode.dtype), (unsigned long long)(live >> 10));
     if (caches.last_bytes > live)
-        tb_say(words, ", which the last-level cache of %llu MiB could hold (%s would not fit)",
-               (unsigned long long)(caches.last_bytes >> 20), plan->path ? "more --requests" : "a longer --workload");
+        tb_say(words, ", and the last-level cache %llu: %s would not fit", (unsigned long long)(caches.last_bytes >> 10),
+               plan->path ? "more --requests" : "a longer --workload");
 }
 
 // --- arms ----------------------------------------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ static int measure(struct plan *plan)
 {
     struct tb_words about = {0};
     json_t *advise = json_pack("{s:s}", "shape", plan->cells[0].decode.shape);
-    say_workload(plan, &about);
+    say_workload(plan, false, &about);
     plan->options->advise = advise;
     plan->options->many_nodes = false;
     int status = tb_options_run(plan->options, plan->cells, plan->count, "advise", about.text);
@@ -462,6 +462,6 @@ int tb_advise_shape_nodes(const struct tb_advise_shape *given, struct tb_options
     }
     *out = plan.cells[0];
     *schedule = plan.schedules[0];
-    say_workload(&plan, about);
+    say_workload(&plan, emulated, about);
     return 0;
 }

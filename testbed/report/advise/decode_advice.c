@@ -207,8 +207,10 @@ static void settle(const struct tb_decode_advice *advice, struct tb_decode_choic
     for (int i = 0; i < (int)all->count; i++)
         if (advice->any && all->choices[i].cell == advice->use.cell && all->choices[i].arm == advice->use.arm)
             all->use = i;
-    for (int i = 0; i < (int)all->count && all->use >= 0; i++)
-        if (i == all->use)
+    for (int i = 0; i < (int)all->count; i++)
+        if (all->use < 0)
+            all->choices[i].cost = all->choices[i].row.valid ? TB_ADVISE_UNTOLD : TB_ADVISE_UNKNOWN;
+        else if (i == all->use)
             all->choices[i].cost = TB_ADVISE_USED;
         else
             compare(advice, &all->choices[all->use], &all->choices[i]);
