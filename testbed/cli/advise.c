@@ -45,8 +45,8 @@ enum { KEY_TRACE = 3000, KEY_CROSS };
 static const struct argp_option option_table[] = {
     {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (the sample that comes along)", 0},
     {"workload", 'W', "NAME", 0,
-     "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch; with --shape a batch (batch-4x1024x8, or longer for a "
-     "small shape)",
+     "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch; with --shape a batch (batch-4x1024x8, or longer "
+     "for a small shape)",
      0},
     {"cross", KEY_CROSS, "PERCENT", 0, "So many of the requests end on another node than they began on (50)", 1},
     {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Only these instead of all, comma-separated. The first runs twice, as A/A", 1},
@@ -107,13 +107,14 @@ static const char documentation[] =
     "emulated machine (`locus guest`): counts only. On a machine of one node there is nothing to choose, and it says so.\n\n"
     "To compare with: cross-node (each pool on the wrong node: the worst case), and mallocs, which an engine may have now. "
     "What the kernel or a container refuses is listed with the reason.\n\n"
-    "--shape MODEL asks in tokens per second: the steps of a model, with attention over K and V in the blocks. On one node it says "
-    "which block size, layout, pages, order of blocks and allocator to use, with a table for each; every block size is tried in the "
-    "first of --layouts, and the other layouts with the first of --blocks, all in the same rounds. \"No difference\" is said where "
-    "the whole interval lies within what the A/A control shows, \"cannot tell\" where the run is too noisy for either. Of equal ones "
-    "the smallest block is used. Arms there are those of `locus eval` (locus, locus-4k, locus-runs, the first malloc that is "
-    "installed, and the floors locus@stream and locus@blocks). A trace is cut to its head, unless --requests says how long. On "
-    "several nodes it says which placement, and how many bytes of K and V were read on another node.\n\n"
+    "--shape MODEL answers in tokens per second: steps of a model, with attention over K and V in the blocks. On one node it says "
+    "which block size, layout, pages, order of blocks and allocator to use, with a table for each. Every block size is tried in "
+    "the first of --layouts, and each other layout with the first of --blocks, all in the same rounds. A choice makes \"no "
+    "difference\" where its whole interval lies within what the A/A control shows; this run \"cannot tell\" where it is too noisy "
+    "for either. Of equal ones the smallest block is used. The arms there are those of `locus eval`: locus, locus-4k, locus-runs, "
+    "the first malloc that is installed, and the floors locus@stream and locus@blocks. A trace is cut to its head, unless "
+    "--requests says where. On several nodes --shape says which placement to use, and what share of K and V was read on another "
+    "node.\n\n"
     "Contenders: home-steered (this library: pools bound to their nodes, every block pushed home), preferred, first-touch, "
     "preferred-many, repair, bind-balancing, weighted-interleave, interleave, one-node; to compare with, cross-node, unsteered "
     "(nothing is sent home), home-borrow (the first home is too small), mimalloc, jemalloc, tcmalloc, glibc, "

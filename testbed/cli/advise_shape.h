@@ -22,8 +22,8 @@ extern const struct argp tb_advise_shape_argp; // a child parser; its input is t
 int tb_advise_shape(const struct tb_advise_shape *given, struct tb_options *options, const struct tb_options_trace *trace,
                     const char *path, const char *workload);
 
-// On several nodes: the cell in which placements are compared, whose name the next call overwrites; its schedule (free it), and what
-// it is, in a line. 0, or an exit status after a report.
+// On several nodes: the cell in which placements are compared, whose name the next call overwrites; its schedule (free it), and
+// what it is, in a line. 0, or an exit status after a report.
 int tb_advise_shape_nodes(const struct tb_advise_shape *given, struct tb_options *options, const struct tb_options_trace *trace,
                           const char *path, const char *workload, bool emulated, struct tb_cell *out, struct tb_schedule **schedule,
                           struct tb_words *about);

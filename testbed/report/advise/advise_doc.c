@@ -183,11 +183,21 @@ static void put_numactl(const struct page *page, const struct tb_advise_plan *pl
     tb_doc_code(page->doc, "numactl", words.text);
 }
 
+// Of all nodes: each decodes the whole workload. NAN: nothing was decoded.
+static double tokens_per_s(const struct page *page, const struct tb_advise_row *row)
+{
+    double homes = locus_nodes_count(&page->advise->machine.homes);
+    return row->row.valid ? homes * tb_tokens_per_s(page->advise->rounds, 0, row->row.ns_median) : (double)NAN;
+}
+
 static void put_answer(const struct page *page)
 {
     const struct tb_advise_plan *plan = page->result.use ? page->result.use->plan : NULL;
     struct tb_words words = {0};
+    char tokens[16];
     say_use(page, plan, &words);
+    if (plan && tb_advise_decodes(page->advise))
+        tb_say(&words, " So all nodes together decode %s tokens/s.", tb_text_number(tokens, tokens_per_s(page, page->result.use)));
     say_worth(page, &words);
     tb_doc_answer(page->doc, "answer", "%s", words.text);
     tb_doc_fact(page->doc, "use", NULL, TB_AS_IS, tb_text_value(plan ? plan->arm : NULL));
@@ -272,13 +282,6 @@ static void put_ratios(struct tb_table *table, const struct page *page, const st
     tb_table_put(table, share(known, counts->written_remote, counts->written, 1));
 }
 
-// Of all nodes: each decodes the whole workload.
-static double tokens_per_s(const struct page *page, const struct tb_advise_row *row)
-{
-    double homes = locus_nodes_count(&page->advise->machine.homes);
-    return row->row.valid ? homes * tb_tokens_per_s(page->advise->rounds, 0, row->row.ns_median) : (double)NAN;
-}
-
 static void put_times(struct tb_table *table, const struct page *page, const struct tb_advise_row *row)
 {
     static const struct {
@@ -307,11 +310,33 @@ static void put_times(struct tb_table *table, const struct page *page, const str
     free(ns);
 }
 
+static void put_arm(struct tb_table *table, const struct page *page, const struct tb_advise_row *row)
+{
+    static const char *const roles[] = {"choice", "comparison", "control"};
+    const struct tb_nodes_sample *nodes = nodes_of(page, row);
+    char name[128];
+    tb_text_arm(&row->row, name, sizeof name);
+    tb_table_row(table, row == page->result.use ? TB_ROW_OURS : row->role ? TB_ROW_ASIDE : TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value(name));
+    tb_table_put(table, tb_text_value(row->row.arm->label));
+    tb_table_put(table, tb_text_value(roles[row->role]));
+    tb_table_put(table, *row->row.version ? tb_text_value(row->row.version) : tb_none(NULL));
+    tb_table_put(table, tb_flag(row->row.valid));
+    tb_table_put(table, *row->row.invalid ? tb_text_value(row->row.invalid) : tb_none(NULL));
+    tb_table_put(table, tb_json_value(pools_json(nodes, nodes->before)));
+    put_counts(table, row);
+    tb_table_put(table, tb_json_value(pools_json(nodes, nodes->after)));
+    put_ratios(table, page, row);
+    if (!page->advise->machine.emulated)
+        put_times(table, page, row);
+    if (!row->row.valid)
+        tb_table_note(table, "%s is INVALID: %s", row->row.arm->label, row->row.invalid);
+}
+
 // Counts are sums over all rounds. Where pages were is of round 1, before and after all its laps.
 static void put_arms(const struct page *page)
 {
-    static const char *const roles[] = {"choice", "comparison", "control"};
-    enum { TIMES = 21, TOKENS = TIMES }; // the first column of those
+    enum { CROSSING = 11, TIMES = 21, TOKENS = TIMES }; // TIMES: the first column of those
     struct tb_column columns[] = {
         {NULL, "placement", 0, 0},
         {"name", NULL, 0, 0},
@@ -349,35 +374,18 @@ static void put_arms(const struct page *page)
     bool emulated = page->advise->machine.emulated, decodes = tb_advise_decodes(page->advise);
     if (emulated)
         columns[TIMES] = (struct tb_column){0};
-    else if (!decodes)
-        columns[TOKENS].title = NULL;
+    else // one of both: a line has 80 columns
+        columns[decodes ? CROSSING : TOKENS].title = NULL;
     struct tb_table *table = tb_doc_table(page->doc, "arms", NULL, columns);
-    for (const struct tb_advise_row *row = page->result.rows; row < page->result.rows + page->result.count; row++) {
-        const struct tb_nodes_sample *nodes = nodes_of(page, row);
-        char name[128];
-        tb_text_arm(&row->row, name, sizeof name);
-        tb_table_row(table, row == page->result.use ? TB_ROW_OURS : row->role ? TB_ROW_ASIDE : TB_ROW_PLAIN);
-        tb_table_put(table, tb_text_value(name));
-        tb_table_put(table, tb_text_value(row->row.arm->label));
-        tb_table_put(table, tb_text_value(roles[row->role]));
-        tb_table_put(table, *row->row.version ? tb_text_value(row->row.version) : tb_none(NULL));
-        tb_table_put(table, tb_flag(row->row.valid));
-        tb_table_put(table, *row->row.invalid ? tb_text_value(row->row.invalid) : tb_none(NULL));
-        tb_table_put(table, tb_json_value(pools_json(nodes, nodes->before)));
-        put_counts(table, row);
-        tb_table_put(table, tb_json_value(pools_json(nodes, nodes->after)));
-        put_ratios(table, page, row);
-        if (!emulated)
-            put_times(table, page, row);
-        if (!row->row.valid)
-            tb_table_note(table, "%s is INVALID: %s", row->row.arm->label, row->row.invalid);
-    }
-    tb_table_note(table,
-                  "Remote: of the %s, those on pages of another node; crossing: %s. Frees abroad: "
-                  "blocks kept for another node than their own. Placements are compared with the wrong node, and with what "
-                  "an engine may have now.",
-                  decodes ? "bytes of K and V that were read" : "cache lines written",
-                  decodes ? "these, and those that were written" : "their bytes");
+    for (const struct tb_advise_row *row = page->result.rows; row < page->result.rows + page->result.count; row++)
+        put_arm(table, page, row);
+    if (decodes)
+        tb_table_note(table, "Remote: of the bytes of K and V that were read, those on pages of another node.%s",
+                      emulated ? " Crossing: these, and those that were written." : " Tokens: of all nodes together.");
+    else
+        tb_table_note(table, "Remote: of the cache lines written, those on pages of another node; crossing: their bytes.");
+    tb_table_note(table, "Frees abroad: blocks kept for another node than their own. Placements are compared with the wrong node, "
+                         "and with what an engine may have now.");
 }
 
 // --- where the pages are -------------------------------------------------------------------------------------------------------
@@ -500,9 +508,10 @@ static void put_one_node(const struct page *page)
     say_others(machine, &words);
     tb_doc_answer(page->doc, "answer", "%s Nothing about placement was measured.", words.text);
     part(page);
-    tb_doc_say(page->doc, NULL,
-               "What still counts is how blocks are recycled: see `locus eval`, and for a trace `locus replay FILE`. "
-               "One pool with one owner is");
+    tb_doc_say(
+        page->doc, NULL,
+        "What still counts is how blocks are recycled: see `locus eval`, and for a trace `locus replay FILE`; and how large they "
+        "are: `locus advise --shape MODEL` says it in tokens per second. One pool with one owner is");
     snprintf(code, sizeof code,
              "struct locus_pool_config config = {\n    .size = sizeof config, .blocks = %" PRIu32 ", .block_bytes = %" PRIu64
              ",\n    .page = LOCUS_PAGE_THP, .populate = true,\n};\nlocus_pool_open(&pool, &config);\n",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode_advice: which blocks, layout, pages, order of blocks and allocator the KV cache of a model should have on a machine of one
-// node, in tokens per second, from a finished measurement in touch `decode`.
+// decode_advice: which blocks, layout, pages, order of blocks and allocator the KV cache of a model should have on a machine of
+// one node, in tokens per second, from a finished measurement in touch `decode`.
 //
-// A *choice* is an arm in a cell. All cells decode the same tokens in the same rounds, so that the times of two choices have a ratio
+// A *choice* is an arm in a cell. All cells decode the same tokens in the same rounds, so the times of two choices have a ratio
 // within each round, whatever their cells. Block sizes are compared in the first cell's layout, layouts at the first cell's block
 // size; pages, order and allocator in the cell to use. Of the choices of a question the one to use is the first that no other is
 // visibly faster than: the smallest block, the first cell's layout, the first arm.

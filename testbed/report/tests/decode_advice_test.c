@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode_advice: what a model's cache should use, from samples that are made up. Three block sizes in layout runs, and columns at the
-// first of them; a lap of 100 ms decodes 32 tokens.
+// decode_advice: what a model's cache should use, from samples that are made up. Three block sizes in layout runs, and columns at
+// the first of them; a lap of 100 ms decodes 32 tokens.
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -193,6 +193,7 @@ Test(decode_advice, what_is_noisy_is_not_chosen_and_cannot_be_told)
         for (uint32_t arm = 0; arm < rounds->arms_count; arm++)
             fixture_wait(rounds, c, arm, 10);
     answer_begins(rounds, "Too noisy to tell what to use: end what else runs here, and measure again.");
+    cr_assert_eq(cost(TB_DECODE_BLOCK, RUNS_16, LOCUS), TB_ADVISE_UNTOLD);
 }
 
 Test(decode_advice, few_rounds_have_medians_and_no_verdict)
