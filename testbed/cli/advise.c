@@ -45,7 +45,7 @@ enum { KEY_TRACE = 3000, KEY_CROSS };
 static const struct argp_option option_table[] = {
     {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (the sample that comes along)", 0},
     {"workload", 'W', "NAME", 0,
-     "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch; with --shape a batch (batch-4x1024x8, or longer "
+     "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch; with --shape a batch (batch-4x1024x4, or longer "
      "for a small shape)",
      0},
     {"cross", KEY_CROSS, "PERCENT", 0, "So many of the requests end on another node than they began on (50)", 1},

@@ -28,7 +28,7 @@
 
 // The batch that is run where nothing is said: more K and V than most caches hold, and a lap in a fraction of a second.
 #define BATCH_SEQUENCES 4u
-#define BATCH_STEPS 8u
+#define BATCH_STEPS 4u
 #define BATCH_CONTEXT 1024u
 #define BATCH_CONTEXT_MAX 8192u
 #define BATCH_BYTES (UINT64_C(128) << 20)
@@ -315,6 +315,12 @@ static int head_choose(struct plan *plan)
     return 0;
 }
 
+static void say_bytes(struct tb_words *words, uint64_t bytes)
+{
+    bool large = bytes >> 20 >= 10;
+    tb_say(words, "%llu %s", (unsigned long long)(bytes >> (large ? 20 : 10)), large ? "MiB" : "KiB");
+}
+
 // What K and V come to, and whether a cache could hold them. An emulated machine has none.
 static void say_workload(const struct plan *plan, bool emulated, struct tb_words *words)
 {
@@ -330,13 +336,16 @@ static void say_workload(const struct plan *plan, bool emulated, struct tb_words
                (unsigned long long)schedule->requests_per_lap, file ? file + 1 : plan->path);
     else
         tb_say(words, "%s, %s", plan->cells[0].decode.shape, schedule->name);
-    tb_say(words, ": %llu tokens decoded in %llu steps, over %llu tokens each in the mean; K and V in %s have at most %llu KiB",
+    tb_say(words, ": %llu tokens decoded in %llu steps, over %llu tokens each in the mean; K and V in %s have at most ",
            (unsigned long long)schedule->decoded_tokens, (unsigned long long)schedule->steps_per_lap,
            (unsigned long long)(schedule->attended_per_lap / (schedule->decoded_tokens ? schedule->decoded_tokens : 1)),
-           tb_dtype_name(plan->cells[0].decode.dtype), (unsigned long long)(live >> 10));
-    if (caches.last_bytes > live)
-        tb_say(words, ", and the last-level cache %llu: %s would not fit", (unsigned long long)(caches.last_bytes >> 10),
-               plan->path ? "more --requests" : "a longer --workload");
+           tb_dtype_name(plan->cells[0].decode.dtype));
+    say_bytes(words, live);
+    if (caches.last_bytes <= live)
+        return;
+    tb_say(words, ", and the last-level cache ");
+    say_bytes(words, caches.last_bytes);
+    tb_say(words, ": %s would not fit", plan->path ? "more --requests" : "a longer --workload");
 }
 
 // --- arms ----------------------------------------------------------------------------------------------------------------------
