@@ -3,7 +3,7 @@
 // locus advise: which placement should the KV cache use on this machine, and how much is it worth?
 //
 // All placements side by side on one trace: times on hardware of several nodes, counts in an emulated machine, and on one node
-// nothing at all, because there is nothing to choose.
+// nothing at all, because there is nothing to choose. With --shape it asks about the blocks of a model (advise_shape.h).
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "testbed/base/share.h"
+#include "testbed/cli/advise_shape.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/host/head.h"
@@ -23,6 +24,7 @@
 #define BLOCK_BYTES_HARDWARE 65536u
 #define BLOCK_BYTES_EMULATED 4096u
 #define ROUNDS_EMULATED 2u
+#define ROUNDS_SHAPE 10u // of many cells: some minutes
 
 static const char *const default_arms[] = {
     "home-steered",   "first-touch", "preferred", "preferred-many", "interleave", "weighted-interleave", "one-node", "repair",
@@ -32,6 +34,7 @@ static const char *const default_arms[] = {
 struct arguments {
     struct tb_options options;
     struct tb_options_trace trace;
+    struct tb_advise_shape shape;
     const char *path, *workload;
     uint64_t cross_percent;
     bool rounds_given, block_bytes_given;
@@ -41,18 +44,34 @@ enum { KEY_TRACE = 3000, KEY_CROSS };
 
 static const struct argp_option option_table[] = {
     {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (the sample that comes along)", 0},
-    {"workload", 'W', "NAME", 0, "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch", 0},
+    {"workload", 'W', "NAME", 0,
+     "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch; with --shape a batch (batch-4x1024x4, or longer "
+     "for a small shape)",
+     0},
     {"cross", KEY_CROSS, "PERCENT", 0, "So many of the requests end on another node than they began on (50)", 1},
     {"contenders", TB_KEY_CONTENDERS, "LIST", 0, "Only these instead of all, comma-separated. The first runs twice, as A/A", 1},
     {"dispatch", TB_KEY_DISPATCH, "HOW", 0,
      "inline, spin or futex: how a finished request reaches a worker (spin; inline where a node has one CPU, and emulated)", 1},
-    {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: each placement once, in random order, in a fresh process (20; emulated: 2)", 2},
+    {"rounds", TB_KEY_ROUNDS, "N", 0,
+     "Rounds: each of them once, in random order, in a fresh process (20; of --shape on one node: 10; emulated: 2)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
     {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (64KiB; emulated: 4KiB)", 2},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
     {"quiet", TB_KEY_QUIET, NULL, 0, "No progress line", 3},
     {0},
 };
+
+static error_t parse_end(struct argp_state *state, const struct arguments *arguments)
+{
+    const struct tb_advise_shape *shape = &arguments->shape;
+    if (!shape->shape && shape->setting)
+        return tb_cli_bad(state, "%s: only of a model: --shape MODEL, such as --shape Llama-3.2-1B", shape->setting);
+    if (shape->shape && arguments->block_bytes_given)
+        return tb_cli_bad(state, "--block-bytes: with --shape a block has the bytes of its tokens: say --blocks 16,32");
+    if (shape->shape && arguments->trace.given && !arguments->path)
+        return tb_cli_bad(state, "--trace: which trace? With --shape a batch is run unless --trace FILE names one");
+    return 0;
+}
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -62,7 +81,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &arguments->trace;
-        state->child_inputs[1] = &arguments->options.forms;
+        state->child_inputs[1] = &arguments->shape;
+        state->child_inputs[2] = &arguments->options.forms;
         return 0;
     case KEY_TRACE: arguments->path = argument; return 0;
     case 'W': arguments->workload = argument; return 0;
@@ -74,19 +94,27 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (arguments->workload && (arguments->path || arguments->trace.given))
             return tb_cli_bad(state, "--workload: a workload of the suite is no trace: leave out --trace and its options");
-        return 0;
+        return parse_end(state, arguments);
     default: return tb_options_parse(key, argument, state, &arguments->options);
     }
 }
 
 static const char documentation[] =
-    "Which placement should the KV cache use on this machine, and how much is it worth?\v"
+    "Which placement should the KV cache use on this machine, or which blocks, and how much is it worth?\v"
     "Every placement that the kernel offers, side by side on one trace of requests, at equal work: a scheduler and a pool on each "
     "node, and requests that end on their own node or on another one. On hardware of several nodes: what each placement costs "
     "against the one to use, with its 95 % interval, the share of writes that were remote, and the lines that set it. In an "
     "emulated machine (`locus guest`): counts only. On a machine of one node there is nothing to choose, and it says so.\n\n"
     "To compare with: cross-node (each pool on the wrong node: the worst case), and mallocs, which an engine may have now. "
     "What the kernel or a container refuses is listed with the reason.\n\n"
+    "--shape MODEL answers in tokens per second: steps of a model, with attention over K and V in the blocks. On one node it says "
+    "which block size, layout, pages, order of blocks and allocator to use, with a table for each. Every block size is tried in "
+    "the first of --layouts, and each other layout with the first of --blocks, all in the same rounds. A choice makes \"no "
+    "difference\" where its whole interval lies within what the A/A control shows; this run \"cannot tell\" where it is too noisy "
+    "for either. Of equal ones the smallest block is used. The arms there are those of `locus eval`: locus, locus-4k, locus-runs, "
+    "the first malloc that is installed, and the floors locus@stream and locus@blocks. A trace is cut to its head, unless "
+    "--requests says where. On several nodes --shape says which placement to use, and what share of K and V was read on another "
+    "node.\n\n"
     "Contenders: home-steered (this library: pools bound to their nodes, every block pushed home), preferred, first-touch, "
     "preferred-many, repair, bind-balancing, weighted-interleave, interleave, one-node; to compare with, cross-node, unsteered "
     "(nothing is sent home), home-borrow (the first home is too small), mimalloc, jemalloc, tcmalloc, glibc, "
@@ -96,6 +124,9 @@ static const char documentation[] =
     "  locus advise --trace trace.csv --tokens-per-block 32 --block-bytes 128KiB\n"
     "  locus advise --workload steady-decode --cross 0 --json=advise.json\n"
     "  locus advise -c home-steered,interleave,mimalloc\n"
+    "  locus advise --shape Llama-3.2-1B            some minutes: which blocks, in tokens per second\n"
+    "  locus advise --shape Llama-3-8B --trace trace.csv --blocks 16,128 --cpus 4\n"
+    "  locus advise --shape Qwen2.5-0.5B --layouts columns,runs --type f16 -r 6\n"
     "  locus guest -- advise            counts, on a machine of one node\n\n"
     "Exit status: 0 all gates passed or nothing to choose, 1 an arm is INVALID, a request is larger than the pool, or the run "
     "failed, 2 bad input.";
@@ -131,7 +162,8 @@ static int check_named(const struct arguments *arguments)
     for (uint32_t i = 0; i < arguments->options.arms_count; i++) {
         const struct tb_arm *arm = &arguments->options.arms[i];
         if (!arm->contender->nodes) {
-            tb_error("--contenders: '%s' knows one node only: see locus eval", arm->label);
+            tb_error("--contenders: '%s' knows one node only: see locus eval, or on one node locus advise --shape MODEL",
+                     arm->label);
             return TB_EXIT_USAGE;
         }
         if (strncmp(arm->label, "malloc:", 7) && strchr(arm->label, '%')) {
@@ -207,7 +239,7 @@ static struct tb_cell cell_make(const struct arguments *arguments, const struct 
 
 // --- the command ---------------------------------------------------------------------------------------------------------------
 
-static int measure(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
+static int measure(struct arguments *arguments, const struct tb_cell *cell, struct tb_advise *advise)
 {
     struct tb_options *options = &arguments->options;
     int status = arms_make(arguments, advise);
@@ -217,9 +249,8 @@ static int measure(struct arguments *arguments, const struct tb_schedule *schedu
         tb_error(
             "NUMA balancing is on: it moves pages while they are counted, and what it disturbs will be INVALID. For the time of "
             "the run: sysctl kernel.numa_balancing=0");
-    const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
     options->advise = tb_advise_json(advise);
-    status = tb_options_run(options, &cell, 1, "advise", advise->workload);
+    status = tb_options_run(options, cell, 1, "advise", advise->workload);
     json_decref(options->advise);
     return status;
 }
@@ -233,11 +264,11 @@ static int say_so(const struct arguments *arguments, const struct tb_advise *adv
     return tb_forms_write(forms, tb_advise_doc(forms->json.wanted ? tb_head("advise") : NULL, advise));
 }
 
-static int answer(struct arguments *arguments, const struct tb_schedule *schedule, struct tb_advise *advise)
+static int answer(struct arguments *arguments, const struct tb_cell *cell, struct tb_advise *advise)
 {
     const struct tb_advise_machine *machine = &advise->machine;
     unsigned homes = locus_nodes_count(&machine->homes), nodes = homes + locus_nodes_count(&machine->bare);
-    advise->pool_blocks = schedule->pool_blocks;
+    advise->pool_blocks = cell->schedule->pool_blocks;
     advise->block_bytes = arguments->options.block_bytes;
     advise->cross_percent = (uint32_t)arguments->cross_percent;
     if (homes < 2)
@@ -248,17 +279,80 @@ static int answer(struct arguments *arguments, const struct tb_schedule *schedul
     }
     if (tb_advise_room(advise))
         return TB_EXIT_FAILED;
-    return measure(arguments, schedule, advise);
+    return measure(arguments, cell, advise);
+}
+
+// Placements, in the writes of a trace or a workload of the suite.
+static int answer_writes(struct arguments *arguments, struct tb_advise *advise)
+{
+    struct tb_schedule *schedule = NULL;
+    char headline[512] = "";
+    int status = check_named(arguments);
+    if (!status)
+        status = schedule_make(arguments, &schedule, headline, sizeof headline);
+    if (!status && tb_advise_machine_look(&advise->machine))
+        status = TB_EXIT_FAILED;
+    if (!status) {
+        settle_defaults(arguments, &advise->machine);
+        const struct tb_cell cell = cell_make(arguments, schedule, advise->machine.emulated);
+        advise->workload = headline;
+        status = answer(arguments, &cell, advise);
+    }
+    free(schedule);
+    return status;
+}
+
+// Placements, in the tokens of a model.
+static int answer_nodes(struct arguments *arguments, struct tb_advise *advise)
+{
+    struct tb_options *options = &arguments->options;
+    bool emulated = advise->machine.emulated != NULL;
+    struct tb_schedule *schedule = NULL;
+    struct tb_words about = {0};
+    struct tb_cell cell;
+    int status = check_named(arguments);
+    if (!status)
+        status = tb_advise_shape_nodes(&arguments->shape, options, &arguments->trace, arguments->path, arguments->workload,
+                                       emulated, &cell, &schedule, &about);
+    if (status)
+        return status;
+    settle_defaults(arguments, &advise->machine);
+    options->block_bytes = cell.block_bytes;
+    cell.laps_counted = 1;
+    if (emulated)
+        cell.laps = cell.laps_warmup = 0;
+    advise->workload = about.text;
+    status = answer(arguments, &cell, advise);
+    free(schedule);
+    return status;
+}
+
+static int answer_shape(struct arguments *arguments, struct tb_advise *advise)
+{
+    if (tb_advise_machine_look(&advise->machine))
+        return TB_EXIT_FAILED;
+    if (locus_nodes_count(&advise->machine.homes) > 1)
+        return answer_nodes(arguments, advise);
+    if (advise->machine.emulated) {
+        tb_error("--shape: an emulated machine of one node (%s) has neither times nor placements: run it on hardware, or "
+                 "`locus guest --machine n2`",
+                 advise->machine.emulated);
+        return TB_EXIT_USAGE;
+    }
+    if (!arguments->rounds_given)
+        arguments->options.rounds = ROUNDS_SHAPE;
+    return tb_advise_shape(&arguments->shape, &arguments->options, &arguments->trace, arguments->path, arguments->workload);
 }
 
 static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     static struct tb_advise advise;
-    const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0}, {&tb_forms_json_argp, 0, NULL, 0}, {0}};
+    const struct argp_child children[] = {{&tb_options_trace_argp, 0, NULL, 0},
+                                          {&tb_advise_shape_argp, 0, NULL, 0},
+                                          {&tb_forms_json_argp, 0, NULL, 0},
+                                          {0}};
     const struct argp argp = {option_table, parse, NULL, documentation, children, NULL, NULL};
-    struct tb_schedule *schedule = NULL;
-    char headline[512] = "";
     tb_options_init(&arguments.options);
     arguments.trace.replay = tb_replay_defaults;
     arguments.options.many_nodes = true;
@@ -266,20 +360,8 @@ static int command(int argc, char **argv)
     int status = tb_cli_parse(&argp, "advise", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;
-    advise.workload = headline;
     status = tb_forms_check(&arguments.options.forms);
-    if (!status)
-        status = check_named(&arguments);
-    if (!status)
-        status = schedule_make(&arguments, &schedule, headline, sizeof headline);
-    if (!status && tb_advise_machine_look(&advise.machine))
-        status = TB_EXIT_FAILED;
-    if (!status) {
-        settle_defaults(&arguments, &advise.machine);
-        status = answer(&arguments, schedule, &advise);
-    }
-    free(schedule);
-    return status;
+    return status ? status : (arguments.shape.shape ? answer_shape : answer_writes)(&arguments, &advise);
 }
 
-TB_COMMAND(80, "advise", "which placement to use here, and how much it gains", command);
+TB_COMMAND(80, "advise", "which placement to use here, or which blocks, and how much it gains", command);

@@ -25,7 +25,7 @@
 #include "testbed/measure/contender.h"
 #include "testbed/measure/decoding/decoding.h"
 #include "testbed/measure/sample.h"
-#include "testbed/report/advise/advise.h"
+#include "testbed/report/advise/decode_advice.h"
 #include "testbed/report/board/board.h"
 #include "testbed/report/serve/keep.h"
 #include "testbed/report/serve/serve.h"
@@ -250,6 +250,7 @@ static error_t parse_trace(int key, char *argument, struct argp_state *state)
     case KEY_POOL:
         error = parse_u64(state, "--pool-blocks", argument, 1, LOCUS_BLOCKS_MAX, &number);
         replay->pool_blocks = (uint32_t)number;
+        options->pool_given = true;
         return error;
     case KEY_TICK:
         error = parse_u64(state, "--tick-ms", argument, 1, 3600000, &number);
@@ -305,18 +306,16 @@ int tb_options_trace_decode(const struct tb_options_trace *trace, const char *pa
     struct tb_trace *loaded = NULL;
     struct tb_why why = {""};
     snprintf(text, sizeof text, "WORKLOAD/%s", options->decode);
-    int error = tb_cell_parse(text, workload, cell);
-    if (!error)
-        error = tb_trace_load(path, &loaded, &why);
+    int error = tb_cell_parse(text, workload, cell), unread = tb_trace_load(path, &loaded, &why);
     source.trace = loaded;
-    if (!error)
+    if (!error && !unread)
         error = tb_decoding_open(cell, &source, out, &why);
-    if (!error)
+    if (!error && !unread)
         error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
-    if (error)
-        tb_error("%s", why.text[0] ? why.text : strerror(-error));
+    if (error || unread)
+        tb_error("%s", why.text[0] ? why.text : strerror(error ? -error : -unread));
     tb_trace_close(loaded);
-    return !error ? 0 : error == -EINVAL ? TB_EXIT_USAGE : TB_EXIT_FAILED;
+    return unread || error == -EINVAL ? TB_EXIT_USAGE : error ? TB_EXIT_FAILED : 0;
 }
 
 // --- what is shown of a log ----------------------------------------------------------------------------------------------------
@@ -336,13 +335,18 @@ static int write_samples(const struct tb_options *options, const struct tb_round
     return options->forms.csv.wanted ? tb_forms_write(&csv, tb_board_samples_doc(rounds)) : 0;
 }
 
-// The log of `locus advise`.
+// The log of `locus advise`: of nodes, or of a model's blocks on one.
 static int write_advise(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
 {
     static struct tb_advise advise;
+    static struct tb_decode_advice decoding;
+    json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
+    if (!rounds->many_nodes) {
+        tb_decode_advice(rounds, tb_member_text(view->header, "measured.about"), &decoding);
+        return tb_forms_write(&options->forms, tb_decode_advice_doc(head, &decoding));
+    }
     tb_advise_load(view, rounds, &advise);
-    return tb_forms_write(&options->forms,
-                          tb_advise_doc(json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head")), &advise));
+    return tb_forms_write(&options->forms, tb_advise_doc(head, &advise));
 }
 
 // The log of `locus serve`.

@@ -69,6 +69,7 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
 struct tb_options_trace {
     struct tb_replay_config replay; // begin with tb_replay_defaults
     bool given;                 // one of the flags was
+    bool pool_given;
 };
 
 extern const struct argp tb_options_trace_argp; // a child parser; its input is the struct tb_options_trace

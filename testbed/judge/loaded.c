@@ -263,6 +263,8 @@ void tb_loaded_nodes(const json_t *line, struct tb_nodes_sample *out)
     counts_load(tb_member(nodes, "touches"), out, &out->touches);
     counts_load(tb_member(nodes, "allocations"), out, &out->allocations);
     counts_load(tb_member(nodes, "frees"), out, &out->frees);
+    counts_load(tb_member(line, "decode.written"), out, &out->written);
+    counts_load(tb_member(line, "decode.read"), out, &out->read);
     out->frees_abroad = whole(nodes, "frees.abroad");
     out->pages_moved = whole(nodes, "pages_moved");
     out->pages_repaired = whole(nodes, "pages_repaired");

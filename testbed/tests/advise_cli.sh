@@ -33,6 +33,12 @@ refused advise-unknown-dispatch 2 '--dispatch' -d mail
 refused advise-unknown-contender 2 'nosuch' -c nosuch
 refused advise-contender-of-one-node 2 "'locus'.*locus eval" -c locus
 refused advise-contender-with-a-share 2 '--cross' -c home-steered%50
+refused advise-blocks-without-a-shape 2 '--blocks: only of a model: --shape' --blocks 16
+refused advise-of-an-unknown-shape 2 "--shape: 'warp'.*Llama-3.2-1B" --shape warp
+refused advise-of-a-shape-and-bytes 2 '--block-bytes: with --shape.*--blocks' --shape GPT-2 --block-bytes 4KiB
+refused advise-of-a-shape-and-half-a-trace 2 '--trace: which trace' --shape GPT-2 --requests 3
+refused advise-of-an-unknown-type 2 "--type: 'f8' is not f32" --shape GPT-2 --type f8
+refused advise-of-no-cpus 2 "--cpus: '0'" --shape GPT-2 --cpus 0
 (cd "$scratch" && "$LOCUS" advise >out 2>err)
 why="exit $?: $(cat "$err")"
 check advise-elsewhere-has-the-sample-all-the-same [ "$why" = 'exit 0: ' ]
@@ -65,8 +71,49 @@ one_node() {
     why="a full disk: exit 0"
     [ ! -c /dev/full ] || check advise-on-a-full-disk eval "! '$LOCUS' advise >/dev/full 2>'$err' && grep -q 'No space left' '$err'"
 }
+
+# Four cells of a small model. What is fast here is not asked: whether every figure is there, and the log says the same.
+shape() {
+    local tiny='--shape 2x8x2x64 -W batch-2x64x2' cells='.blocks + .layouts'
+    refused shape-of-an-odd-block 2 "--blocks: '24'.*multiple of 16" --shape GPT-2 --blocks 16,24
+    refused shape-of-a-block-twice 2 '--blocks, --layouts: 16 tokens in layout runs occur twice' --shape GPT-2 --blocks 16,16
+    refused shape-of-an-unknown-layout 2 "--layouts: 'warp' is none of.*columns" --shape GPT-2 --layouts warp
+    refused shape-of-a-layout-without-blocks 2 '--layouts: layout contiguous has no block size.*runs,contiguous' \
+        --shape GPT-2 --layouts contiguous
+    refused shape-of-a-workload-without-tokens 2 '--workload: steady-decode: no tokens' --shape GPT-2 -W steady-decode
+    refused shape-of-a-batch-beyond-memory 2 '--workload:.*available' --shape Llama-3-70B -W batch-64x131072
+    refused shape-of-a-placement 2 "--contenders: 'home-steered' is for several nodes" --shape GPT-2 -c home-steered
+    refused shape-of-floors-alone 2 '--contenders: floors and faults' --shape GPT-2 -c locus@stream
+    refused shape-of-a-missing-trace 2 'nosuch.csv' --shape GPT-2 --trace "$scratch/nosuch.csv"
+
+    locus 0 advise $tiny --blocks 32,16 --layouts runs,columns,contiguous -r 6 -s 1 --log "$scratch/shape.jsonl" --json
+    cp "$out" "$scratch/shape.json"
+    says shape-in-json '.command == "advise" and .shape == "2x8x2x64" and .workload == "batch-2x64x2" and .rounds == 6' "$out"
+    says shape-has-a-star-of-cells '[.blocks[].block_tokens] == [16, 32] and
+        ([.layouts[] | [.layout, .block_tokens]] | .[:2] == [["runs", 32], ["columns", 32]] and .[2][0] == "contiguous")' "$out"
+    says shape-has-the-other-questions '([.pages, .orders] | map(length) == [2, 2]) and (.allocators | length >= 1)' "$out"
+    says shape-has-an-interval-of-tokens "$cells | all(.valid and .tokens_per_s.low > 0 and
+        .tokens_per_s.low <= .tokens_per_s.estimate and .tokens_per_s.estimate <= .tokens_per_s.high)" "$out"
+    says shape-says-one-word-of-each-choice '[.blocks, .layouts | .[] | .verdict] | length == 5 and all(. != null)' "$out"
+    locus 0 report "$scratch/shape.jsonl" --json
+    check shape-its-log-shows-the-same-once-more cmp -s "$out" "$scratch/shape.json"
+    locus 0 report "$scratch/shape.jsonl"
+    why="a line of more than 80 columns"
+    check shape-page-fits-80-columns eval "! grep -q '.\{81\}' '$out'"
+    has shape-page-says-what-was-run "$out" '2x8x2x64, batch-2x64x2: 4 tokens decoded in 2 steps'
+
+    locus 0 advise $tiny --blocks 16 --layouts runs -r 1 -c locus,locus@stream
+    has shape-of-one-round-has-no-interval "$out" \
+        'Too few rounds to tell, 6 are the least (--rounds). By the medians alone: blocks of 16 tokens, layout runs'
+    locus 1 advise $tiny --blocks 16 --layouts runs -r 1 -c locus,locus@one-head-more
+    check shape-of-an-invalid-arm-fails [ -z "${why##exit 1*}" ]
+    has shape-says-what-was-invalid "$out" 'INVALID and not ranked: locus@one-head-more'
+    locus 0 advise --shape 2x8x2x64 --trace "$fixtures/small.csv" --blocks 16 --layouts runs -r 1 -c locus
+    has shape-of-a-trace "$out" 'requests of small.csv'
+}
 if [ "$("$LOCUS" topo --json | jq '[.nodes[] | select(.kind == "DRAM")] | length')" = 1 ]; then
     one_node
+    shape
 else
     skip one-node "this machine has several nodes"
 fi
@@ -91,9 +138,12 @@ part() { # name, command
 part json $build/locus advise $few -s 3 --json --log /tmp/kept.jsonl
 part again $build/locus report /tmp/kept.jsonl --json
 part page $build/locus advise $few -r 1
+part shape $build/locus advise --shape 2x8x2x64 -r 1 -c home-steered,interleave,cross-node --json --log /tmp/shape.jsonl
+part reshaped $build/locus report /tmp/shape.jsonl --json
 [ \$LOCUS_GUEST = n2 ] || exit 0
 part suite $build/locus advise -W churn-touch -d futex -r 1 -c home-steered,unsteered,interleave --json
 part invalid $build/locus advise $few -r 1 -c home-steered,home-steered@misplace
+part spread $build/locus advise --shape 2x8x2x64 --blocks 16,32
 part large $build/locus advise --block-bytes 64KiB
 part crowd $build/locus advise --requests 40 -r 1 --pool-blocks 36000 -c home-steered,one-node
 part pinned taskset 1 $build/locus advise $few
@@ -162,6 +212,15 @@ for machine in n2 cxl; do
         '[.arms[] | select(.name == "home-steered").placed_after[] | .station as $s | .on[] | select(.node == $s).pages] ==
          [.pool_blocks, .pool_blocks]' "$json"
     says "$machine: balancing is off, and so not here" '.not_here | any(.name == "bind-balancing" and (.why | length > 9))' "$json"
+    ended $machine shape 0
+    shaped=$scratch/$machine.shape
+    says "$machine: of a model, bytes of K and V are counted by node" \
+        '[.arms[] | [.name, .valid, .remote_read_ratio]] | .[0] == ["home-steered", true, 0] and .[2] == ["cross-node", true, 1] and
+         .[1][2] > 0 and .[1][2] < 1' "$shaped"
+    has "$machine: and the answer is of reads" "$shaped" 'Every read of K and V stays on its node (0 remote bytes): home-steered.'
+    check "$machine: no tokens per second there" eval "! grep -qE 'tokens_per_s|_ns\"' '$shaped'"
+    ended $machine reshaped 0
+    check "$machine: its log shows the same of a model" cmp -s "$shaped" "$scratch/$machine.reshaped"
     has "$machine: the page names those that stay local" "$page" \
         'Every write stays on its node (0 remote touches): home-steered, first-touch, preferred, preferred-many'
 done
@@ -183,6 +242,8 @@ says "n2: a workload of the suite, and blocks that nobody steers wander" \
 ended n2 invalid 1
 has "n2: INVALID with its reason" "$scratch/n2.invalid" 'home-steered@misplace is INVALID: '
 has "n2: and the other arm all the same" "$scratch/n2.invalid" '(0 remote touches): home-steered.'
+ended n2 spread 2
+has "n2: blocks are compared on one node" "$scratch/n2.spread.err" '--blocks: on several nodes placements are compared'
 ended n2 large 1
 has "n2: a pool that no node can hold is refused with the numbers" "$scratch/n2.large.err" \
     'its pool needs 512: use a smaller --block-bytes, or for a trace --pool-blocks'

@@ -56,30 +56,43 @@ static const struct tb_advise_plan *plan_of(const struct tb_arm *arm)
     return NULL;
 }
 
+bool tb_advise_decodes(const struct tb_advise *advise)
+{
+    return advise->rounds && advise->rounds->cells[0].touch == TB_TOUCH_DECODE;
+}
+
 // --- counts --------------------------------------------------------------------------------------------------------------------
 
-static void counts_add(const struct tb_nodes_sample *nodes, struct tb_advise_counts *counts)
+static void pairs_add(const struct tb_nodes_sample *nodes, const struct tb_node_counts *counts, uint64_t *all, uint64_t *remote)
 {
-    counts->unknown += nodes->touches.unknown;
+    for (uint32_t from = 0; from < nodes->count; from++)
+        for (uint32_t to = 0; to < nodes->count; to++) {
+            *all += counts->pair[from][to];
+            *remote += from == to ? 0 : counts->pair[from][to];
+        }
+}
+
+static void counts_add(const struct tb_nodes_sample *nodes, bool decodes, struct tb_advise_counts *counts)
+{
+    const struct tb_node_counts *touches = decodes ? &nodes->read : &nodes->touches;
+    uint64_t frees_remote = 0;
+    counts->unknown += touches->unknown + nodes->written.unknown;
     counts->abroad += nodes->frees_abroad;
     counts->abroad_known &= nodes->abroad_known;
-    for (uint32_t from = 0; from < nodes->count; from++) {
-        for (uint32_t to = 0; to < nodes->count; to++) {
-            counts->touches += nodes->touches.pair[from][to];
-            counts->remote += from == to ? 0 : nodes->touches.pair[from][to];
-            counts->frees += nodes->frees.pair[from][to];
-        }
-    }
+    pairs_add(nodes, touches, &counts->touches, &counts->remote);
+    pairs_add(nodes, &nodes->written, &counts->written, &counts->written_remote);
+    pairs_add(nodes, &nodes->frees, &counts->frees, &frees_remote);
 }
 
 static struct tb_advise_counts counts_of(const struct tb_rounds *rounds, uint32_t arm)
 {
     struct tb_advise_counts counts = {.abroad_known = true};
+    bool decodes = rounds->cells[0].touch == TB_TOUCH_DECODE;
     for (uint32_t round = 0; round < rounds->count; round++)
-        counts_add(&tb_rounds_sample(rounds, 0, arm, round)->nodes, &counts);
-    double laps = (double)rounds->count * rounds->cells[0].laps_counted;
-    counts.lap_bytes = laps > 0 ? LINE_BYTES * (double)counts.touches / laps : 0;
-    counts.lap_bytes_remote = laps > 0 ? LINE_BYTES * (double)counts.remote / laps : 0;
+        counts_add(&tb_rounds_sample(rounds, 0, arm, round)->nodes, decodes, &counts);
+    double laps = (double)rounds->count * rounds->cells[0].laps_counted, unit = decodes ? 1 : LINE_BYTES;
+    counts.lap_bytes = laps > 0 ? (unit * (double)counts.touches + (double)counts.written) / laps : 0;
+    counts.lap_bytes_remote = laps > 0 ? (unit * (double)counts.remote + (double)counts.written_remote) / laps : 0;
     return counts;
 }
 
@@ -129,7 +142,7 @@ static const struct tb_advise_row *to_use(const struct tb_rounds *rounds, const 
     return use;
 }
 
-static enum tb_advise_cost cost_of(const struct tb_ratio *ratio, double resolution)
+enum tb_advise_cost tb_advise_cost_of(const struct tb_ratio *ratio, double resolution)
 {
     int side = tb_visible(ratio, resolution);
     if (!ratio->bounded)
@@ -146,7 +159,7 @@ static void costs(const struct tb_rounds *rounds, struct tb_advise_result *resul
         if (row == result->use)
             row->cost = TB_ADVISE_USED;
         else if (tb_pair_ratio(rounds, 0, (int)row->arm, TB_LAP, (int)result->use->arm, TB_LAP, &row->ratio))
-            row->cost = cost_of(&row->ratio, result->resolution);
+            row->cost = tb_advise_cost_of(&row->ratio, result->resolution);
     }
 }
 

@@ -67,10 +67,12 @@ enum tb_advise_cost {
     TB_ADVISE_UNBOUNDED,        // too few rounds for an interval
 };
 
-// Over the counted laps of all rounds. A touch is a cache line.
+// Over the counted laps of all rounds. A touch is a cache line that was written; of touch `decode` a byte of K or V that was read,
+// and `written` are those that were appended.
 struct tb_advise_counts {
     uint64_t touches, remote, unknown, frees, abroad;
     bool abroad_known;          // a malloc does not say
+    uint64_t written, written_remote; // of touch `decode`
     double lap_bytes, lap_bytes_remote; // of all nodes in one lap
 };
 
@@ -91,8 +93,13 @@ struct tb_advise_result {
     double resolution;          // as tb_rounds_resolution(), negative: not known
 };
 
+bool tb_advise_decodes(const struct tb_advise *advise); // its cell is of touch `decode`, and the answer in tokens
+
 // pre: advise->rounds has one cell.
 void tb_advise_work_out(const struct tb_advise *advise, struct tb_advise_result *out);
+
+// What a time against that of the one to use comes to. `resolution` as in the result.
+enum tb_advise_cost tb_advise_cost_of(const struct tb_ratio *ratio, double resolution);
 
 // Can the machine run these arms, each home with a pool of `pool_bytes`? Moves those that it cannot from the list to the refusals.
 void tb_advise_refuse(uint64_t pool_bytes, struct tb_arm arms[], uint32_t *count, struct tb_advise *advise);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/judge/decoded.h"
 #include "testbed/report/board/board.h"
 
 struct page {
@@ -182,11 +183,21 @@ static void put_numactl(const struct page *page, const struct tb_advise_plan *pl
     tb_doc_code(page->doc, "numactl", words.text);
 }
 
+// Of all nodes: each decodes the whole workload. NAN: nothing was decoded.
+static double tokens_per_s(const struct page *page, const struct tb_advise_row *row)
+{
+    double homes = locus_nodes_count(&page->advise->machine.homes);
+    return row->row.valid ? homes * tb_tokens_per_s(page->advise->rounds, 0, row->row.ns_median) : (double)NAN;
+}
+
 static void put_answer(const struct page *page)
 {
     const struct tb_advise_plan *plan = page->result.use ? page->result.use->plan : NULL;
     struct tb_words words = {0};
+    char tokens[16];
     say_use(page, plan, &words);
+    if (plan && tb_advise_decodes(page->advise))
+        tb_say(&words, " So all nodes together decode %s tokens/s.", tb_text_number(tokens, tokens_per_s(page, page->result.use)));
     say_worth(page, &words);
     tb_doc_answer(page->doc, "answer", "%s", words.text);
     tb_doc_fact(page->doc, "use", NULL, TB_AS_IS, tb_text_value(plan ? plan->arm : NULL));
@@ -204,7 +215,9 @@ static void put_local(const struct page *page)
     for (const struct tb_advise_row *row = page->result.rows; row < page->result.rows + page->result.count; row++)
         if (row->row.valid && row->role != TB_ADVISE_CONTROL && row->counts.remote == 0 && row->counts.touches > 0)
             tb_say(&words, "%s%s", words.used ? ", " : "", row->row.arm->label);
-    tb_doc_answer(page->doc, "answer", "Every write stays on its node (0 remote touches): %s.", words.used ? words.text : "none");
+    tb_doc_answer(page->doc, "answer", "Every %s (0 remote %s): %s.",
+                  tb_advise_decodes(page->advise) ? "read of K and V stays on its node" : "write stays on its node",
+                  tb_advise_decodes(page->advise) ? "bytes" : "touches", words.used ? words.text : "none");
 }
 
 // --- the table -----------------------------------------------------------------------------------------------------------------
@@ -260,6 +273,15 @@ static void put_counts(struct tb_table *table, const struct tb_advise_row *row)
     tb_table_put(table, abroad ? tb_count(counts->abroad) : tb_none(NULL));
 }
 
+// Of K and V: read and written on another node, of all bytes. Null where nothing was decoded.
+static void put_ratios(struct tb_table *table, const struct page *page, const struct tb_advise_row *row)
+{
+    const struct tb_advise_counts *counts = &row->counts;
+    bool known = row->row.valid && tb_advise_decodes(page->advise);
+    tb_table_put(table, share(known, counts->remote, counts->touches, 1));
+    tb_table_put(table, share(known, counts->written_remote, counts->written, 1));
+}
+
 static void put_times(struct tb_table *table, const struct page *page, const struct tb_advise_row *row)
 {
     static const struct {
@@ -274,6 +296,7 @@ static void put_times(struct tb_table *table, const struct page *page, const str
     const struct tb_ratio *ratio = &row->ratio;
     bool compared = row->cost > TB_ADVISE_USED;
     double *ns = tb_times(rounds, 0, row->arm, TB_LAP);
+    tb_table_put(table, tb_number(tokens_per_s(page, row)));
     tb_table_put(table, compared ? tb_interval(ratio) : tb_none(NULL));
     tb_table_put(table, row->role == TB_ADVISE_CONTROL ? tb_text_value("A/A control")
                                                        : tb_toned(tb_text_value(costs[row->cost].title), costs[row->cost].tone));
@@ -287,11 +310,33 @@ static void put_times(struct tb_table *table, const struct page *page, const str
     free(ns);
 }
 
+static void put_arm(struct tb_table *table, const struct page *page, const struct tb_advise_row *row)
+{
+    static const char *const roles[] = {"choice", "comparison", "control"};
+    const struct tb_nodes_sample *nodes = nodes_of(page, row);
+    char name[128];
+    tb_text_arm(&row->row, name, sizeof name);
+    tb_table_row(table, row == page->result.use ? TB_ROW_OURS : row->role ? TB_ROW_ASIDE : TB_ROW_PLAIN);
+    tb_table_put(table, tb_text_value(name));
+    tb_table_put(table, tb_text_value(row->row.arm->label));
+    tb_table_put(table, tb_text_value(roles[row->role]));
+    tb_table_put(table, *row->row.version ? tb_text_value(row->row.version) : tb_none(NULL));
+    tb_table_put(table, tb_flag(row->row.valid));
+    tb_table_put(table, *row->row.invalid ? tb_text_value(row->row.invalid) : tb_none(NULL));
+    tb_table_put(table, tb_json_value(pools_json(nodes, nodes->before)));
+    put_counts(table, row);
+    tb_table_put(table, tb_json_value(pools_json(nodes, nodes->after)));
+    put_ratios(table, page, row);
+    if (!page->advise->machine.emulated)
+        put_times(table, page, row);
+    if (!row->row.valid)
+        tb_table_note(table, "%s is INVALID: %s", row->row.arm->label, row->row.invalid);
+}
+
 // Counts are sums over all rounds. Where pages were is of round 1, before and after all its laps.
 static void put_arms(const struct page *page)
 {
-    static const char *const roles[] = {"choice", "comparison", "control"};
-    enum { TIMES = 19 };        // the first column of those
+    enum { CROSSING = 11, TIMES = 21, TOKENS = TIMES }; // TIMES: the first column of those
     struct tb_column columns[] = {
         {NULL, "placement", 0, 0},
         {"name", NULL, 0, 0},
@@ -312,6 +357,9 @@ static void put_arms(const struct page *page)
         {"counts.frees", NULL, 0, 0},
         {"counts.frees_abroad", NULL, 0, 0},
         {"placed_after", NULL, 0, 0},
+        {"remote_read_ratio", NULL, 0, 0},
+        {"remote_write_ratio", NULL, 0, 0},
+        {"tokens_per_s", "\ntokens/s", 0, 0},
         {NULL, "time against\nthe one to use", TB_AS_RATIO, true},
         {NULL, "\nit is", 0, 0},
         {"cost.verdict", NULL, 0, 0},
@@ -323,32 +371,21 @@ static void put_arms(const struct page *page)
         {"samples_ns", NULL, 0, 0},
         {NULL, NULL, 0, 0},
     };
-    bool emulated = page->advise->machine.emulated;
+    bool emulated = page->advise->machine.emulated, decodes = tb_advise_decodes(page->advise);
     if (emulated)
         columns[TIMES] = (struct tb_column){0};
+    else // one of both: a line has 80 columns
+        columns[decodes ? CROSSING : TOKENS].title = NULL;
     struct tb_table *table = tb_doc_table(page->doc, "arms", NULL, columns);
-    for (const struct tb_advise_row *row = page->result.rows; row < page->result.rows + page->result.count; row++) {
-        const struct tb_nodes_sample *nodes = nodes_of(page, row);
-        char name[128];
-        tb_text_arm(&row->row, name, sizeof name);
-        tb_table_row(table, row == page->result.use ? TB_ROW_OURS : row->role ? TB_ROW_ASIDE : TB_ROW_PLAIN);
-        tb_table_put(table, tb_text_value(name));
-        tb_table_put(table, tb_text_value(row->row.arm->label));
-        tb_table_put(table, tb_text_value(roles[row->role]));
-        tb_table_put(table, *row->row.version ? tb_text_value(row->row.version) : tb_none(NULL));
-        tb_table_put(table, tb_flag(row->row.valid));
-        tb_table_put(table, *row->row.invalid ? tb_text_value(row->row.invalid) : tb_none(NULL));
-        tb_table_put(table, tb_json_value(pools_json(nodes, nodes->before)));
-        put_counts(table, row);
-        tb_table_put(table, tb_json_value(pools_json(nodes, nodes->after)));
-        if (!emulated)
-            put_times(table, page, row);
-        if (!row->row.valid)
-            tb_table_note(table, "%s is INVALID: %s", row->row.arm->label, row->row.invalid);
-    }
-    tb_table_note(table, "Remote: of the cache lines written, those on pages of another node; crossing: their bytes. Frees abroad: "
-                         "blocks kept for another node than their own. Placements are compared with the wrong node, and with what "
-                         "an engine may have now.");
+    for (const struct tb_advise_row *row = page->result.rows; row < page->result.rows + page->result.count; row++)
+        put_arm(table, page, row);
+    if (decodes)
+        tb_table_note(table, "Remote: of the bytes of K and V that were read, those on pages of another node.%s",
+                      emulated ? " Crossing: these, and those that were written." : " Tokens: of all nodes together.");
+    else
+        tb_table_note(table, "Remote: of the cache lines written, those on pages of another node; crossing: their bytes.");
+    tb_table_note(table, "Frees abroad: blocks kept for another node than their own. Placements are compared with the wrong node, "
+                         "and with what an engine may have now.");
 }
 
 // --- where the pages are -------------------------------------------------------------------------------------------------------
@@ -413,11 +450,12 @@ static void put_unmeasured(const struct page *page)
     struct tb_words words = {0};
     say_others(machine, &words);
     part(page);
-    tb_doc_say(page->doc, NULL,
-               "Not measured here: %s%s%shuge pages (pools have 4 KiB pages, so that each can be counted); reads.%s",
+    tb_doc_say(page->doc, NULL, "Not measured here: %s%s%shuge pages (pools have 4 KiB pages, so that each can be counted)%s.%s",
                machine->emulated ? "anything that takes a clock (run `locus advise` on hardware of several nodes); " : "",
                locus_nodes_count(&machine->bare) ? "" : "CXL and other memory without CPUs (this machine has none); ",
                machine->equally_near && !machine->emulated ? "distance (the firmware calls all nodes equally near); " : "",
+               tb_advise_decodes(page->advise) ? "; block sizes and layouts (on one node: numactl --cpunodebind=0 --membind=0)"
+                                               : "; reads",
                words.text);
 }
 
@@ -470,9 +508,10 @@ static void put_one_node(const struct page *page)
     say_others(machine, &words);
     tb_doc_answer(page->doc, "answer", "%s Nothing about placement was measured.", words.text);
     part(page);
-    tb_doc_say(page->doc, NULL,
-               "What still counts is how blocks are recycled: see `locus eval`, and for a trace `locus replay FILE`. "
-               "One pool with one owner is");
+    tb_doc_say(
+        page->doc, NULL,
+        "What still counts is how blocks are recycled: see `locus eval`, and for a trace `locus replay FILE`; and how large they "
+        "are: `locus advise --shape MODEL` says it in tokens per second. One pool with one owner is");
     snprintf(code, sizeof code,
              "struct locus_pool_config config = {\n    .size = sizeof config, .blocks = %" PRIu32 ", .block_bytes = %" PRIu64
              ",\n    .page = LOCUS_PAGE_THP, .populate = true,\n};\nlocus_pool_open(&pool, &config);\n",

@@ -40,6 +40,8 @@ void tb_board_put_bills(struct tb_doc *doc, const struct tb_rounds *rounds,
                         uint32_t cell); // of each arm that has one (board_bill.c)
 json_t *tb_board_bills_json(const struct tb_rounds *rounds, uint32_t cell);
 void tb_board_put_answer(struct tb_doc *doc, const struct tb_rounds *rounds);
+// Its end: who is noisy, waited or INVALID, and how small a difference could be seen.
+void tb_board_put_caveats(struct tb_doc *doc, const struct tb_rounds *rounds);
 struct tb_value tb_told_value(enum tb_told told, const struct tb_ratio *ratio); // a ratio, or what keeps it from being said
 void tb_board_json(struct tb_doc *doc, const struct tb_rounds *rounds, const char *command);
 

@@ -397,7 +397,7 @@ static void say_resolution(struct tb_doc *doc, const struct tb_rounds *rounds)
     tb_doc_say(doc, NULL, "%s", words.text);
 }
 
-static void say_caveats(struct tb_doc *doc, const struct tb_rounds *rounds)
+void tb_board_put_caveats(struct tb_doc *doc, const struct tb_rounds *rounds)
 {
     say_noise(doc, rounds);
     say_waits(doc, rounds);
@@ -427,5 +427,5 @@ void tb_board_put_answer(struct tb_doc *doc, const struct tb_rounds *rounds)
     for (uint32_t arm = 0; arm < rounds->arms_count; arm++)
         if (rounds->arms[arm].fault == TB_FAULT_DELAY)
             say_delay(doc, rounds, arm);
-    say_caveats(doc, rounds);
+    tb_board_put_caveats(doc, rounds);
 }

@@ -236,6 +236,32 @@ Test(advise, a_malloc_that_is_ahead_is_said_to_be)
     use_is(two, "home-steered", "");
 }
 
+Test(advise, of_a_model_placements_cost_tokens_and_reads_are_counted)
+{
+    struct tb_advise *two = usual_advise();
+    f.cells[0].touch = TB_TOUCH_DECODE;
+    f.schedules[0].decoded_tokens = 10; // of each node, in a lap of about 1.1 ms
+    for (uint32_t round = 0; round < 20; round++) {
+        struct tb_nodes_sample *nodes = &tb_rounds_sample(&f.rounds, 0, INTERLEAVE, round)->nodes;
+        nodes->read.pair[0][0] = 300;
+        nodes->read.pair[0][1] = 100;
+        nodes->written.pair[1][0] = 5;
+        nodes->written.pair[1][1] = 5;
+    }
+    page_is("testbed/report/tests/golden/advise_shape.txt", two);
+    json_t *json = json_of(two);
+    const json_t *arm = arm_of(json, "interleave");
+    cr_assert_float_eq(tb_member_number(arm, "remote_read_ratio"), 0.25, 1e-9);
+    cr_assert_float_eq(tb_member_number(arm, "remote_write_ratio"), 0.5, 1e-9);
+    cr_assert_float_eq(tb_member_number(arm, "counts.lap_bytes_remote"), 105, 1e-9);
+    cr_assert_float_eq(tb_member_number(arm, "tokens_per_s"), 2 * 10 / (1.04e-3 * 1.095), 200);
+    cr_assert_str_eq(tb_member_text(arm, "cost.verdict"), "slower");
+    json_decref(json);
+    json = json_of(usual_advise());
+    cr_assert(json_is_null(tb_member(arm_of(json, "interleave"), "tokens_per_s")), "tokens of writes");
+    json_decref(json);
+}
+
 Test(advise, too_few_rounds_give_counts_and_no_cost)
 {
     verdict_is(advise_after(5), "one-node", "too-few-rounds");
