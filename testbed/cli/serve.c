@@ -25,6 +25,8 @@ enum {
     KEY_WATERMARK,
     KEY_VICTIM,
     KEY_RETENTION,
+    KEY_READ_PS,
+    KEY_STEP_US,
     KEY_SWAP,
     KEY_RANDOM,
     KEY_POOL,
@@ -64,6 +66,8 @@ static const struct argp_option option_table[] = {
     {"watermark", KEY_WATERMARK, "PERCENT", 0, "What an admission leaves free, where a strategy has a watermark (5)", 1},
     {"victim", KEY_VICTIM, "WHO", 0, "Who is thrown out for room: last, largest or cheapest (last)", 1},
     {"retention", KEY_RETENTION, "POLICY", 0, "What paged-shared keeps of prompts that nobody uses (chain); policies: below", 1},
+    {"read-ps", KEY_READ_PS, "PS", 0, "What a step takes for each byte of KV that it reads, in picoseconds (10)", 1},
+    {"step-us", KEY_STEP_US, "US", 0, "What it takes besides, in microseconds (by the shape: its weights at 100 GB/s)", 1},
     {"swap", KEY_SWAP, NULL, 0, "Move a victim's tokens out and in, instead of computing them again", 1},
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Processes of each strategy, for the time of a call (1)", 2},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
@@ -72,17 +76,23 @@ static const struct argp_option option_table[] = {
 };
 
 // One word as a cell would have it.
-static error_t setting(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
-                       const char *argument)
+static error_t setting_of_unit(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
+                               const char *argument, const char *unit)
 {
     char whole[64];
-    if (snprintf(whole, sizeof whole, "%s%s", word, argument) < (int)sizeof whole &&
+    if (snprintf(whole, sizeof whole, "%s%s%s", word, argument, unit) < (int)sizeof whole &&
         tb_serving_setting(&arguments->cell.serving, whole))
         return 0;
     if (!*argument)
         return tb_cli_bad(state, "--%s was given before, or does not go with an option before it", option);
     return tb_cli_bad(state, "--%s: '%s' is none of its values, was given before, or does not go with an option before it", option,
                       argument);
+}
+
+static error_t setting(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
+                       const char *argument)
+{
+    return setting_of_unit(state, arguments, option, word, argument, "");
 }
 
 static error_t parse_strategies(struct argp_state *state, struct arguments *arguments, const char *list)
@@ -179,6 +189,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
                    ? setting(state, arguments, "retention", "", argument)
                    : tb_cli_bad(state, "--retention: there is no policy '%s' (see: locus serve --help)", argument);
     case KEY_RANDOM: return setting(state, arguments, "random", "random", "");
+    case KEY_READ_PS: return setting_of_unit(state, arguments, "read-ps", "read", argument, "ps");
+    case KEY_STEP_US: return setting_of_unit(state, arguments, "step-us", "step", argument, "us");
     case KEY_SWAP: return setting(state, arguments, "swap", "swap", "");
     default: return tb_options_parse(key, argument, state, &arguments->options);
     }
@@ -195,7 +207,10 @@ static const char documentation[] =
     "calls that were made are executed again, timed.\n\n"
     "In use: tokens of live sequences, over the pool. Held: what is reserved for them. Blocked: admissions refused although "
     "enough is free, but not in one piece. Thrown out: requests that lost their place. Hits: prompts' tokens that were in "
-    "the cache.\n\n"
+    "the cache. Tokens a second: those decoded, over the virtual time from the first arrival to the last finish. Where all wait "
+    "at the start, that is what a strategy can do; under a load it is bound by what arrives.\n\n"
+    "The clock of a step is stated: by default it reads 100 GB/s, so a byte of KV takes 10 ps, and the weights of the shape are "
+    "read once. --read-ps and --step-us state another, such as your machine's.\n\n"
     "With --random nobody waits: in two of five steps one of the live requests leaves, otherwise one is drawn and wants all of its "
     "tokens at once; without room for it, it is dropped. Scattered: free tokens outside the longest free piece, over the free "
     "ones, at its worst.\n\n"
@@ -204,6 +219,7 @@ static const char documentation[] =
     "Examples:\n"
     "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"
     "  locus serve azure-conv --load all --requests 6000\n"
+    "  locus serve azure-conv --load all --read-ps 14.5 --step-us 30000\n"
     "  locus serve beam --strategies paged,first-fit -r 20 --log serve.jsonl\n"
     "  locus serve random-sizes --random --pool 163840t --block 2\n"
     "  locus serve mooncake --policies\n\n"
@@ -211,23 +227,36 @@ static const char documentation[] =
 
 // --- what is run -----------------------------------------------------------------------------------------------------------------
 
+// argp would break a line that is too long, and begin the next one at the margin.
+static void listed(FILE *out, const char *name, const char *summary, const char *remark)
+{
+    enum { INDENT = 23, COLUMNS = 78 };
+    char text[256];
+    fprintf(out, "  %-*s", INDENT - 2, name);
+    snprintf(text, sizeof text, "%s%s", summary, remark);
+    tb_text_wrap(out, COLUMNS, INDENT, INDENT, text);
+}
+
 static char *help_filter(int key, const char *text, void *input)
 {
     (void)input;
     if (key != ARGP_KEY_HELP_EXTRA)
         return (char *)(uintptr_t)text;
-    struct tb_words words = {0};
-    tb_say(&words, "Strategies:\n");
+    char *all = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&all, &bytes);
+    if (!out)
+        return NULL;
+    fputs("Strategies:\n", out);
     for (size_t i = 0; tb_strategy_at(i); i++)
-        tb_say(&words, "  %-20s %s%s\n", tb_strategy_at(i)->name, tb_strategy_at(i)->summary,
-               tb_strategy_at(i)->trap ? " (a trap)" : "");
-    tb_say(&words, "\nPolicies of retention:\n");
+        listed(out, tb_strategy_at(i)->name, tb_strategy_at(i)->summary, tb_strategy_at(i)->trap ? " (a trap)" : "");
+    fputs("\nPolicies of retention:\n", out);
     for (uint32_t i = 0; tb_policy_at(i); i++)
-        tb_say(&words, "  %-20s %s\n", tb_policy_at(i)->name, tb_policy_at(i)->summary);
-    tb_say(&words, "\nScenarios that are made:\n");
+        listed(out, tb_policy_at(i)->name, tb_policy_at(i)->summary, "");
+    fputs("\nScenarios that are made:\n", out);
     for (size_t i = 0; tb_scenario_at(i); i++)
-        tb_say(&words, "  %-20s %s\n", tb_scenario_at(i)->name, tb_scenario_at(i)->summary);
-    return strdup(words.text);
+        listed(out, tb_scenario_at(i)->name, tb_scenario_at(i)->summary, "");
+    return fclose(out) == 0 ? all : NULL;
 }
 
 static int strategies_choose(struct arguments *arguments, const struct tb_scenario *scenario)
@@ -359,7 +388,7 @@ static int serve(struct arguments *arguments, const struct tb_scenario *scenario
 {
     struct tb_schedule *schedule = NULL;
     struct tb_why why = {""};
-    char settings[128], name[400];
+    char settings[192], name[400];
     struct tb_cell *cell = &arguments->cell;
     int error = tb_serving_plan(scenario, scenario->name, &cell->serving, &schedule, &why);
     if (error)

@@ -48,10 +48,34 @@ served "at random nobody waits, and equal blocks are not scattered" \
 random_says() { "$LOCUS" serve random-sizes/serve/2t/163840t/random -q --strategies first-fit,buddy | tail -n 1 | grep -q "$1"; }
 holds "and the last line says who refused least" "another line" random_says '^Use first-fit: 226 requests found no room. With buddy'
 
+# The clock of a step: by default, as words of a cell, and as options.
+per_s() { jq '.cells[0].strategies[0].served.tokens_per_s' "$out"; }
+served "tokens a second are those of the time from the first arrival, here 0, to the last finish" \
+    's("paged") | (.tokens_per_s * .end_ns / 1e9 - .tokens | fabs) < 1e-6' sample --load all --strategies paged
+usual=$(per_s)
+served "a clock that states the usual figures gives the same" "s(\"paged\").tokens_per_s == $usual" \
+    sample/serve/read10ps/step24800us --strategies paged
+served "one that is half as fast gives half, in as many steps" "s(\"paged\") | .steps == 1039 and
+    (.tokens_per_s * 2 / $usual - 1 | fabs) < 1e-6" sample/serve/step49600us/read20ps --strategies paged
+served "as options it gives the name of the cell" '(.cells[0].name | endswith("/watermark5/read12.5ps/step30000us")) and
+    (.cells[0].serving | .read_ps == 12.5 and .step_ns == 30000000)' \
+    sample --load all --read-ps 12.5 --step-us 30000 --strategies paged
+served "a pool that reads slowly finishes fewer requests a second" '.cells[0].serving.capacity_per_s < 0.5' \
+    sample --read-ps 100 --strategies paged
+refused "a clock is stated once" "'read12ps' is no touch mode or setting, or one that was made" sample/serve/read11ps/read12ps
+refused "and by options once, too" "--step-us: '6' is none of its values, was given before" sample --step-us 5 --step-us 6
+refused "at random there is none" "'step5us' is no touch mode or setting" sample/serve/random/step5us
+refused "a clock has its unit" "'read12' is no touch mode or setting" sample/serve/read12
+refused "policies have no clock" "--read-ps: of strategies alone" turns --policies --read-ps 12
+check "the help fits 79 columns, and what is broken is indented" eval "locus 0 serve --help &&
+    ! grep -q '.\{80\}' '$out' && grep -qx ' \{23\}by 20 MiB' '$out' && grep -qx ' \{23\}trap)' '$out'"
+
 "$LOCUS" serve sample -q --strategies paged,first-fit,static --log "$scratch/serve.jsonl" >"$scratch/first" 2>"$err"
 "$LOCUS" report "$scratch/serve.jsonl" >"$scratch/second" 2>"$err"
 holds "a kept log is shown again to the byte" "they differ" cmp "$scratch/first" "$scratch/second"
 holds "the last line says which to use" "$(tail -n 1 "$scratch/first")" grep -q '^Use ' "$scratch/first"
+holds "and how many tokens a second it decodes" "$(tail -n 1 "$scratch/first")" \
+    eval "tr '\n' ' ' <'$scratch/first' | tr -s ' ' | grep -qE 'first-fit decodes [0-9.]+ tokens a second, static [0-9.]+[.]'"
 
 "$LOCUS" serve beam/serve/16t/98304t/first100 -q --strategies seed-refcount,paged --log "$scratch/trap.jsonl" \
     >"$scratch/first" 2>"$err"

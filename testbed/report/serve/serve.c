@@ -5,6 +5,9 @@
 // What a strategy decides is exact, so a figure of one sample is the figure, and a ratio of two needs no interval. Only the time of
 // a call is measured: its median over the rounds. The two never meet in one figure.
 //
+// Tokens a second are of virtual time, so they are exact as well. They are no part of the ranking: under a load all decode what
+// arrives, and where all wait at the start they follow from the steps, but for tokens that are moved.
+//
 // The ranking: who refuses the fewest requests; then who lets the slowest hundredth wait least for the first token, or, when all
 // requests wait at the start, who needs the fewest steps; and where nobody waits, who refuses the fewest admissions.
 
@@ -15,6 +18,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/words.h"
 #include "testbed/stats/stats.h"
 
 #define ROWS_MAX 64u
@@ -105,22 +109,18 @@ static void cell_load(const struct tb_log_view *view, size_t index, const json_t
 
 // --- the table -----------------------------------------------------------------------------------------------------------------
 
-static const struct tb_column loaded_columns[] = {{NULL, "strategy", TB_AS_IS, false},
-                                                  {NULL, "in use\n", TB_AS_SHARE, false},
-                                                  {NULL, "held\n", TB_AS_SHARE, false},
-                                                  {NULL, "blocked\n", TB_AS_IS, false},
-                                                  {NULL, "thrown\nout", TB_AS_IS, false},
-                                                  {NULL, "hits\n", TB_AS_SHARE, false},
-                                                  {NULL, "first token\np50", TB_AS_TIME, false},
-                                                  {NULL, "\np99", TB_AS_TIME, true},
-                                                  {NULL, "next token\np99", TB_AS_TIME, false},
-                                                  {NULL, "ns per\ncall", TB_AS_IS, false},
-                                                  {NULL, NULL, TB_AS_IS, false}};
+static const struct tb_column loaded_columns[] = {
+    {NULL, "strategy", TB_AS_IS, false},           {NULL, "in use\n", TB_AS_SHARE, false},
+    {NULL, "held\n", TB_AS_SHARE, false},          {NULL, "blocked\n", TB_AS_IS, false},
+    {NULL, "thrown\nout", TB_AS_IS, false},        {NULL, "hits\n", TB_AS_SHARE, false},
+    {NULL, "first token\np50", TB_AS_TIME, false}, {NULL, "\np99", TB_AS_TIME, true},
+    {NULL, "next token\np99", TB_AS_TIME, false},  {NULL, "tokens\na second", TB_AS_IS, false},
+    {NULL, "ns per\ncall", TB_AS_IS, false},       {NULL, NULL, TB_AS_IS, false}};
 
 static const struct tb_column line_columns[] = {{NULL, "strategy", TB_AS_IS, false},    {NULL, "in use\n", TB_AS_SHARE, false},
                                                 {NULL, "held\n", TB_AS_SHARE, false},   {NULL, "blocked\n", TB_AS_IS, false},
                                                 {NULL, "thrown\nout", TB_AS_IS, false}, {NULL, "hits\n", TB_AS_SHARE, false},
-                                                {NULL, "steps\n", TB_AS_IS, true},      {NULL, "tokens\nper step", TB_AS_IS, false},
+                                                {NULL, "steps\n", TB_AS_IS, true},      {NULL, "tokens\na second", TB_AS_IS, false},
                                                 {NULL, "live\n", TB_AS_IS, false},      {NULL, "ns per\ncall", TB_AS_IS, false},
                                                 {NULL, NULL, TB_AS_IS, false}};
 
@@ -135,6 +135,13 @@ static struct tb_value count_of(const struct row *row, const char *name)
 {
     double value = figure(row, name);
     return isfinite(value) ? tb_count((uint64_t)value) : tb_none(NULL);
+}
+
+// 0: it served nobody. A log may be older than the figure.
+static struct tb_value tokens_value(const struct row *row)
+{
+    double tokens_per_s = figure(row, "tokens_per_s");
+    return tokens_per_s > 0 ? tb_number(tokens_per_s) : tb_none(NULL);
 }
 
 static void put_random(struct tb_table *table, const struct row *row)
@@ -155,9 +162,10 @@ static void put_scheduled(struct tb_table *table, const struct cell *cell, const
         tb_table_put(table, tb_number(figure(row, "first_p50_ns")));
         tb_table_put(table, tb_number(figure(row, "first_p99_ns")));
         tb_table_put(table, tb_number(figure(row, "between_p99_ns")));
+        tb_table_put(table, tokens_value(row));
     } else {
         tb_table_put(table, count_of(row, "steps"));
-        tb_table_put(table, tb_number(figure(row, "tokens_per_step")));
+        tb_table_put(table, tokens_value(row));
         tb_table_put(table, tb_number(figure(row, "live")));
     }
 }
@@ -191,6 +199,21 @@ static void put_notes(struct tb_table *table, const struct cell *cell)
     }
 }
 
+static void put_clock(struct tb_table *table, const struct cell *cell, const json_t *serving)
+{
+    char prompts[96] = "; prompts cost no step and no time";
+    if (cell->loaded)
+        snprintf(prompts, sizeof prompts, ", a prompt's token %.2f ms", tb_member_number(serving, "prompt_ns") / 1e6);
+    if (cell->loaded)
+        tb_table_note(
+            table,
+            "The pool can finish %.3f requests a second. Tokens a second are bound by what arrives; --load all shows what "
+            "a strategy can do.",
+            tb_member_number(serving, "capacity_per_s"));
+    tb_table_note(table, "A step takes %.1f ms and %.6g ps for each byte of KV cache that it reads%s. All of this time is virtual.",
+                  tb_member_number(serving, "step_ns") / 1e6, tb_member_number(serving, "read_ps"), prompts);
+}
+
 static void put_cell(struct tb_doc *doc, const struct cell *cell)
 {
     const json_t *serving = tb_member(cell->header, "serving");
@@ -205,13 +228,9 @@ static void put_cell(struct tb_doc *doc, const struct cell *cell)
                   pool_tokens, pool_tokens * bytes / (1 << 30), tb_member_text(serving, "shape"),
                   cell->random   ? ", which come and go at random"
                   : cell->loaded ? ""
-                                 : ", all waiting at the start; prompts cost no step");
-    if (cell->loaded)
-        tb_table_note(table,
-                      "The pool can finish %.3f requests a second; a step takes %.1f ms and %.0f ps for each byte of KV cache "
-                      "that it reads, a prompt's token %.2f ms. All of this time is virtual.",
-                      tb_member_number(serving, "capacity_per_s"), tb_member_number(serving, "step_ns") / 1e6,
-                      tb_member_number(serving, "read_ps"), tb_member_number(serving, "prompt_ns") / 1e6);
+                                 : ", all waiting at the start");
+    if (!cell->random)
+        put_clock(table, cell, serving);
     put_notes(table, cell);
 }
 
@@ -234,35 +253,49 @@ static uint32_t runner_up(const struct cell *cell)
     return i;
 }
 
+// How fast the best one is and the next, in a sentence; or nothing, if the best has no figure.
+static void say_tokens(const struct cell *cell, uint32_t next, char *out, size_t bytes)
+{
+    double best = figure(&cell->row[0], "tokens_per_s"), other = next < cell->ranked ? figure(&cell->row[next], "tokens_per_s") : 0;
+    char number[16], others[96] = "";
+    out[0] = '\0';
+    if (cell->random || !(best > 0))
+        return;
+    if (other > 0)
+        snprintf(others, sizeof others, ", %.64s %s", cell->row[next].name, tb_text_number(number, other));
+    snprintf(out, bytes, " %.64s decodes %s tokens a second%s.", cell->row[0].name, tb_text_number(number, best), others);
+}
+
 static void put_answer(struct tb_doc *doc, const struct cell *cell)
 {
     const char *what = cell->loaded ? "as long for the first token, at the 99th percentile" : "as many steps";
     uint32_t next = runner_up(cell);
-    char level[512] = "";
+    char level[512] = "", tokens[256];
     if (cell->ranked == 0) {
         tb_doc_answer(doc, "answer", "No strategy served these requests.");
         return;
     }
+    say_tokens(cell, next, tokens, sizeof tokens);
     if (cell->ranked == 1) {
-        tb_doc_answer(doc, "answer", "%s has nobody to be compared with.", cell->row[0].name);
+        tb_doc_answer(doc, "answer", "%s has nobody to be compared with.%s", cell->row[0].name, tokens);
         return;
     }
     for (uint32_t i = 1; i < next; i++)
         snprintf(level + strlen(level), sizeof level - strlen(level), "%s%s", i > 1 ? ", " : "", cell->row[i].name);
     if (next == cell->ranked)
-        tb_doc_answer(doc, "answer", "Use any of %s%s%s: none is more than 1 %% ahead.", cell->row[0].name, *level ? ", " : "",
-                      level);
+        tb_doc_answer(doc, "answer", "Use any of %s%s%s: none is more than 1 %% ahead.%s", cell->row[0].name, *level ? ", " : "",
+                      level, tokens);
     else if (figure(&cell->row[next], "refused") > figure(&cell->row[0], "refused"))
-        tb_doc_answer(doc, "answer", "Use %s%s%s%s: all others refuse requests.", cell->row[0].name,
-                      *level ? " (level with it: " : "", level, *level ? ")" : "");
+        tb_doc_answer(doc, "answer", "Use %s%s%s%s: all others refuse requests.%s", cell->row[0].name,
+                      *level ? " (level with it: " : "", level, *level ? ")" : "", tokens);
     else if (cell->random)
         tb_doc_answer(doc, "answer", "Use %s%s%s%s: %.0f requests found no room. With %s, the next, %.0f did.", cell->row[0].name,
                       *level ? " (level with it: " : "", level, *level ? ")" : "", figure(&cell->row[0], "refusals"),
                       cell->row[next].name, figure(&cell->row[next], "refusals"));
     else
-        tb_doc_answer(doc, "answer", "Use %s%s%s%s: %s, the next, takes %.2f times %s.", cell->row[0].name,
+        tb_doc_answer(doc, "answer", "Use %s%s%s%s: %s, the next, takes %.2f times %s.%s", cell->row[0].name,
                       *level ? " (level with it: " : "", level, *level ? ")" : "", cell->row[next].name, times_worse(cell, next),
-                      what);
+                      what, tokens);
 }
 
 // --- for programs --------------------------------------------------------------------------------------------------------------
