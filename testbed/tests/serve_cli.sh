@@ -95,6 +95,37 @@ refused "a broken line is named" 'broken-line-7.csv:7: ' testbed/tests/fixtures/
 refused "a load is a number" "--load: 'much' is none of its values" sample --load much
 refused "one trace at a time" "one too many" sample beam
 
+# The clock of this machine: what is measured differs, and all that follows from it is exact.
+measured() { timeout 300 "$LOCUS" serve sample --here=batch-2x256x8/1c --shape GPT-2 -q --strategies paged,static "$@"; }
+measured --log "$scratch/here.jsonl" --json >"$out" 2>"$err"
+says "a measured clock is one of this shape, by the threads that were named" '.clock | .cell == "batch-2x256x8/decode/GPT-2" and
+    .threads == 1 and .rounds == 10 and .step_bytes == 18837504 and .confidence > 0.95 and
+    0 < .read_ps.low and .read_ps.low <= .read_ps.estimate and .read_ps.estimate <= .read_ps.high and .floor_ps.low > 0'
+says "it is the clock of the cells, and their words have it" '. as $all | [.cells[].serving | [.read_ps, .step_ns]] == (
+    .clock | [[.read_ps, .floor_ps, "estimate"], [.read_ps, .floor_ps, "low"], [.read_ps, .floor_ps, "high"],
+              [.floor_ps, .floor_ps, "estimate"]] |
+    map([(.[0][.[2]] * 1000 | round / 1000), (.[1][.[2]] * 248000000 / 1e6 | round * 1000)])) and
+    (.cells | all(.name == "sample/serve/16t/131072t/watermark5/GPT-2/read\(.serving.read_ps)ps/step\(.serving.step_ns / 1000)us"))'
+says "tokens a second are those of the cells" '. as $all | .tokens | length == 2 and all(.strategy as $name |
+    [$all.cells[].strategies[] | select(.name == $name) | .served.tokens_per_s] as $at |
+    [.tokens_per_s.estimate, .tokens_per_s.high, .tokens_per_s.low, .floor_tokens_per_s] == $at)'
+cell=$(jq -r '.cells[0].name' "$out") once=$(jq '.cells[0].strategies[0].served.tokens_per_s' "$out")
+"$LOCUS" report "$scratch/here.jsonl" >"$scratch/first" 2>"$err"
+holds "a kept log with a clock is shown again" "$(cat "$scratch/first")" eval "grep -q '^Use ' '$scratch/first' &&
+    grep -q 'Measured before, in 10 rounds of batch-2x256x8/decode/GPT-2: attention' '$scratch/first' && narrow '$scratch/first'"
+served "and its cell can be served again, without measuring" "s(\"paged\").tokens_per_s == $once" "$cell" --strategies paged,static
+refused "a clock is measured or stated" "--here: the clock is either measured or stated" sample --here --read-ps 12
+refused "in a cell, too" "--here: the clock is either measured or stated" sample/serve/read12ps --here
+refused "at random no clock is measured" "--here: at random there is no clock" sample --here --random
+refused "for policies neither" "--here: of strategies alone" turns --policies --here
+refused "the shape is the served one" "--here: cell 'batch-2x64x4/decode/GPT-2/Llama-3-8B'.*given before" sample --shape GPT-2 \
+    --here=batch-2x64x4/Llama-3-8B
+refused "an unknown batch is named" "--here: .*batch-2x" sample --here=batch-2x
+refused "what cannot be served is not measured" 'the request needs [0-9]* tokens, and the pool has 1024' sample --here --pool 1024t
+mkdir -p "$scratch/there" && touch "$scratch/there/log"
+holds "nor what cannot be written" "$(cat "$err")" eval "! measured --log '$scratch/there/log' 2>'$err' >'$out' &&
+    grep -q 'there is such a file already' '$err'"
+
 # Policies of retention: `p(NAME)` is what NAME finds, in percent, by the blocks of the cache.
 kept() { # NAME FILTER ARGUMENT...
     local name=$1 filter='def p(name): .policies[] | select(.policy == name) | .hit_ratio | map(. * 10000 | round / 100); '$2
