@@ -27,6 +27,7 @@
 #include "testbed/measure/sample.h"
 #include "testbed/report/advise/decode_advice.h"
 #include "testbed/report/board/board.h"
+#include "testbed/report/serve/here.h"
 #include "testbed/report/serve/keep.h"
 #include "testbed/report/serve/serve.h"
 #include "testbed/run/measured.h"
@@ -354,7 +355,9 @@ static int write_serve(const struct tb_options *options, const struct tb_log_vie
 {
     (void)rounds;
     json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
-    return tb_forms_write(&options->forms, (tb_keep_is(view) ? tb_keep_doc : tb_serve_doc)(head, view));
+    return tb_forms_write(&options->forms, (tb_keep_is(view)   ? tb_keep_doc
+                                            : tb_here_is(view) ? tb_here_doc
+                                                               : tb_serve_doc)(head, view));
 }
 
 static int write_all(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
@@ -423,7 +426,7 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
 // --- measuring -----------------------------------------------------------------------------------------------------------------
 
 // What would be missed at the end is asked for before anything is measured.
-static int outputs_check(const struct tb_options *options)
+int tb_options_outputs(const struct tb_options *options)
 {
     const struct tb_forms *forms = &options->forms;
     const char *paths[] = {forms->json.path, forms->csv.path,       forms->markdown.path,
@@ -470,11 +473,11 @@ static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t
 }
 
 // The doctor looks before anything runs that he could take for somebody else's.
-static int measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
-                   const char *about, struct tb_log_view *out)
+int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                       const char *about, struct tb_log_view *out)
 {
     char words[TB_DOCTOR_ANSWER + 16], why[4200] = "";
-    int error = outputs_check(options);
+    int error = tb_options_outputs(options);
     if (error)
         return error;
     struct tb_doctor *doctor = calloc(1, sizeof *doctor);
@@ -487,6 +490,7 @@ static int measure(struct tb_options *options, const struct tb_cell cells[], uin
         .about = about,
         .unfit = looked ? unfit_words(doctor, words, sizeof words) : NULL,
         .advise = options->advise,
+        .here = options->here,
         .log = options->log_path,
         .doctor = looked ? doctor : NULL,
         .quiet = options->quiet,
@@ -512,7 +516,7 @@ int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uin
         tb_error("--contenders: a bill is one of a model's step: --touch decode, or a cell such as batch-8x4096/decode");
         return TB_EXIT_USAGE;
     }
-    if (measure(options, cells, cells_count, command, about, &view))
+    if (tb_options_measure(options, cells, cells_count, command, about, &view))
         return TB_EXIT_FAILED;
     int status = tb_options_show(options, &view);
     tb_log_view_close(&view);

@@ -27,7 +27,7 @@ struct tb_options {
     const char *log_path;       // NULL: the log is not kept
     bool quiet;                 // no progress
     bool bench, many_nodes;     // of the command, not of a flag: as in struct tb_rounds
-    json_t *advise;             // the same: of its log's header (run/measured.h), or NULL; borrowed
+    json_t *advise, *here;      // the same: of its log's header (run/measured.h), or NULL; borrowed
 };
 
 void tb_options_init(struct tb_options *options);
@@ -61,6 +61,13 @@ void tb_options_laps(const struct tb_options *options, struct tb_cell *cell);
 // command's exit status.
 int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
                    const char *about);
+
+// Can everything be written that it is to write? 0, or -errno after a report. Measuring begins with this.
+int tb_options_outputs(const struct tb_options *options);
+
+// The first half of it: 0 and a view of the log, or -errno after a report.
+int tb_options_measure(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,
+                       const char *about, struct tb_log_view *out);
 
 // Shows a log that was written so: an exit status.
 int tb_options_show(const struct tb_options *options, const struct tb_log_view *view);

@@ -12,6 +12,7 @@
 #include "testbed/base/words.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
+#include "testbed/cli/serve_here.h"
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
 #include "testbed/serving/keep.h"
@@ -25,12 +26,15 @@ enum {
     KEY_WATERMARK,
     KEY_VICTIM,
     KEY_RETENTION,
+    KEY_READ_PS,
+    KEY_STEP_US,
     KEY_SWAP,
     KEY_RANDOM,
     KEY_POOL,
     KEY_SHAPE,
     KEY_REQUESTS,
-    KEY_POLICIES
+    KEY_POLICIES,
+    KEY_HERE
 };
 
 // Blocks of the cache, where none are said: from far too few to more than most traces use.
@@ -47,6 +51,8 @@ struct arguments {
     const char *setting, *scheduled; // the last option that is a setting, and the last that is one of strategies alone
     bool strategies_given;
     bool policies;              // they are compared, not strategies
+    bool here;                  // the clock is measured before
+    const char *here_what;      // by which workload; NULL: the usual one
 };
 
 static const struct argp_option option_table[] = {
@@ -64,6 +70,12 @@ static const struct argp_option option_table[] = {
     {"watermark", KEY_WATERMARK, "PERCENT", 0, "What an admission leaves free, where a strategy has a watermark (5)", 1},
     {"victim", KEY_VICTIM, "WHO", 0, "Who is thrown out for room: last, largest or cheapest (last)", 1},
     {"retention", KEY_RETENTION, "POLICY", 0, "What paged-shared keeps of prompts that nobody uses (chain); policies: below", 1},
+    {"read-ps", KEY_READ_PS, "PS", 0, "What a step takes for each byte of KV that it reads, in picoseconds (10)", 1},
+    {"step-us", KEY_STEP_US, "US", 0, "What it takes besides, in microseconds (by the shape: its weights at 100 GB/s)", 1},
+    {"here", KEY_HERE, "BATCH", OPTION_ARG_OPTIONAL,
+     "Measure the clock of this machine before, by decode steps of the shape; BATCH/SETTING...: by these, such as "
+     "batch-8x4096x16/128t/4c",
+     1},
     {"swap", KEY_SWAP, NULL, 0, "Move a victim's tokens out and in, instead of computing them again", 1},
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Processes of each strategy, for the time of a call (1)", 2},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
@@ -72,17 +84,23 @@ static const struct argp_option option_table[] = {
 };
 
 // One word as a cell would have it.
-static error_t setting(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
-                       const char *argument)
+static error_t setting_of_unit(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
+                               const char *argument, const char *unit)
 {
     char whole[64];
-    if (snprintf(whole, sizeof whole, "%s%s", word, argument) < (int)sizeof whole &&
+    if (snprintf(whole, sizeof whole, "%s%s%s", word, argument, unit) < (int)sizeof whole &&
         tb_serving_setting(&arguments->cell.serving, whole))
         return 0;
     if (!*argument)
         return tb_cli_bad(state, "--%s was given before, or does not go with an option before it", option);
     return tb_cli_bad(state, "--%s: '%s' is none of its values, was given before, or does not go with an option before it", option,
                       argument);
+}
+
+static error_t setting(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
+                       const char *argument)
+{
+    return setting_of_unit(state, arguments, option, word, argument, "");
 }
 
 static error_t parse_strategies(struct argp_state *state, struct arguments *arguments, const char *list)
@@ -178,7 +196,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return locus_evict_find(argument)
                    ? setting(state, arguments, "retention", "", argument)
                    : tb_cli_bad(state, "--retention: there is no policy '%s' (see: locus serve --help)", argument);
+    case KEY_HERE:
+        arguments->here = true;
+        arguments->here_what = argument;
+        return 0;
     case KEY_RANDOM: return setting(state, arguments, "random", "random", "");
+    case KEY_READ_PS: return setting_of_unit(state, arguments, "read-ps", "read", argument, "ps");
+    case KEY_STEP_US: return setting_of_unit(state, arguments, "step-us", "step", argument, "us");
     case KEY_SWAP: return setting(state, arguments, "swap", "swap", "");
     default: return tb_options_parse(key, argument, state, &arguments->options);
     }
@@ -195,7 +219,14 @@ static const char documentation[] =
     "calls that were made are executed again, timed.\n\n"
     "In use: tokens of live sequences, over the pool. Held: what is reserved for them. Blocked: admissions refused although "
     "enough is free, but not in one piece. Thrown out: requests that lost their place. Hits: prompts' tokens that were in "
-    "the cache.\n\n"
+    "the cache. Tokens a second: those decoded, over the virtual time from the first arrival to the last finish. Where all wait "
+    "at the start, that is what a strategy can do; under a load it is bound by what arrives.\n\n"
+    "The clock of a step is stated: by default it reads 100 GB/s, so a byte of KV takes 10 ps, and the weights of the shape are "
+    "read once. --read-ps and --step-us state another. --here measures one: in fresh processes it "
+    "takes decode steps of the shape, with attention over paged blocks, on all CPUs that it may use. A byte of KV then takes what "
+    "attention took, and weights are read as fast as its floor, locus@stream, reads. Strategies serve by the estimates and by the "
+    "ends of their intervals, and by a clock in which attention is as fast as its floor. All requests wait at the start unless "
+    "--load says otherwise. The time of prompts is never measured.\n\n"
     "With --random nobody waits: in two of five steps one of the live requests leaves, otherwise one is drawn and wants all of its "
     "tokens at once; without room for it, it is dropped. Scattered: free tokens outside the longest free piece, over the free "
     "ones, at its worst.\n\n"
@@ -204,6 +235,8 @@ static const char documentation[] =
     "Examples:\n"
     "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"
     "  locus serve azure-conv --load all --requests 6000\n"
+    "  locus serve azure-conv --load all --read-ps 14.5 --step-us 30000\n"
+    "  locus serve azure-conv --here --requests 6000\n"
     "  locus serve beam --strategies paged,first-fit -r 20 --log serve.jsonl\n"
     "  locus serve random-sizes --random --pool 163840t --block 2\n"
     "  locus serve mooncake --policies\n\n"
@@ -211,23 +244,36 @@ static const char documentation[] =
 
 // --- what is run -----------------------------------------------------------------------------------------------------------------
 
+// argp would break a line that is too long, and begin the next one at the margin.
+static void listed(FILE *out, const char *name, const char *summary, const char *remark)
+{
+    enum { INDENT = 23, COLUMNS = 78 };
+    char text[256];
+    fprintf(out, "  %-*s", INDENT - 2, name);
+    snprintf(text, sizeof text, "%s%s", summary, remark);
+    tb_text_wrap(out, COLUMNS, INDENT, INDENT, text);
+}
+
 static char *help_filter(int key, const char *text, void *input)
 {
     (void)input;
     if (key != ARGP_KEY_HELP_EXTRA)
         return (char *)(uintptr_t)text;
-    struct tb_words words = {0};
-    tb_say(&words, "Strategies:\n");
+    char *all = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&all, &bytes);
+    if (!out)
+        return NULL;
+    fputs("Strategies:\n", out);
     for (size_t i = 0; tb_strategy_at(i); i++)
-        tb_say(&words, "  %-20s %s%s\n", tb_strategy_at(i)->name, tb_strategy_at(i)->summary,
-               tb_strategy_at(i)->trap ? " (a trap)" : "");
-    tb_say(&words, "\nPolicies of retention:\n");
+        listed(out, tb_strategy_at(i)->name, tb_strategy_at(i)->summary, tb_strategy_at(i)->trap ? " (a trap)" : "");
+    fputs("\nPolicies of retention:\n", out);
     for (uint32_t i = 0; tb_policy_at(i); i++)
-        tb_say(&words, "  %-20s %s\n", tb_policy_at(i)->name, tb_policy_at(i)->summary);
-    tb_say(&words, "\nScenarios that are made:\n");
+        listed(out, tb_policy_at(i)->name, tb_policy_at(i)->summary, "");
+    fputs("\nScenarios that are made:\n", out);
     for (size_t i = 0; tb_scenario_at(i); i++)
-        tb_say(&words, "  %-20s %s\n", tb_scenario_at(i)->name, tb_scenario_at(i)->summary);
-    return strdup(words.text);
+        listed(out, tb_scenario_at(i)->name, tb_scenario_at(i)->summary, "");
+    return fclose(out) == 0 ? all : NULL;
 }
 
 static int strategies_choose(struct arguments *arguments, const struct tb_scenario *scenario)
@@ -274,6 +320,12 @@ static int arguments_fit(struct arguments *arguments)
         tb_error("--policies: a cell of touch 'serve' has strategies");
     else if (arguments->policies && arguments->strategies_given)
         tb_error("strategies and policies are not compared with each other: --strategies or --policies");
+    else if (arguments->policies && arguments->here)
+        tb_error("--here: of strategies alone: policies of retention have no clock");
+    else if (arguments->here && arguments->cell.serving.random)
+        tb_error("--here: at random there is no clock");
+    else if (arguments->here && (arguments->cell.serving.read_fs || arguments->cell.serving.step_us))
+        tb_error("--here: the clock is either measured or stated");
     else if (arguments->cell_given && arguments->setting)
         tb_error("--%s: a whole cell has it as a word, or not at all", arguments->setting);
     else if (arguments->policies && arguments->scheduled)
@@ -355,25 +407,48 @@ static int keep(struct arguments *arguments, const struct tb_scenario *scenario)
     return status;
 }
 
-static int serve(struct arguments *arguments, const struct tb_scenario *scenario)
+// What could be wrong with the cell or the outputs is found before anything is measured: that takes minutes.
+static int here_measure(struct arguments *arguments, const struct tb_scenario *scenario,
+                        struct tb_serving_settings out[TB_HERE_CELLS])
 {
     struct tb_schedule *schedule = NULL;
     struct tb_why why = {""};
-    char settings[128], name[400];
-    struct tb_cell *cell = &arguments->cell;
-    int error = tb_serving_plan(scenario, scenario->name, &cell->serving, &schedule, &why);
+    int error = tb_serving_plan(scenario, scenario->name, &arguments->cell.serving, &schedule, &why);
+    free(schedule);
     if (error)
         return failed(error, &why);
-    tb_serving_settings_text(&cell->serving, settings, sizeof settings);
-    snprintf(name, sizeof name, "%s/%s", scenario->name, settings);
-    *cell = (struct tb_cell){.schedule = schedule,
-                             .name = name,
-                             .workload = schedule->name,
-                             .touch = TB_TOUCH_SERVE,
-                             .laps = 1,
-                             .serving = cell->serving};
-    int status = tb_options_run(&arguments->options, cell, 1, "serve", NULL);
-    free(schedule);
+    if (tb_options_outputs(&arguments->options))
+        return TB_EXIT_FAILED;
+    return tb_serve_here(arguments->here_what, &arguments->cell.serving, arguments->options.quiet, &arguments->options.here, out);
+}
+
+// One cell, or one for each clock.
+static int serve(struct arguments *arguments, const struct tb_scenario *scenario)
+{
+    static struct tb_cell cells[TB_HERE_CELLS];
+    static char names[TB_HERE_CELLS][400];
+    struct tb_serving_settings settings[TB_HERE_CELLS] = {arguments->cell.serving};
+    struct tb_schedule *schedules[TB_HERE_CELLS] = {NULL};
+    struct tb_why why = {""};
+    char words[192];
+    uint32_t count = arguments->here ? TB_HERE_CELLS : 1;
+    int error = 0, status = arguments->here ? here_measure(arguments, scenario, settings) : 0;
+    for (uint32_t i = 0; i < count && !error && !status; i++) {
+        error = tb_serving_plan(scenario, scenario->name, &settings[i], &schedules[i], &why);
+        tb_serving_settings_text(&settings[i], words, sizeof words);
+        snprintf(names[i], sizeof names[i], "%s/%s", scenario->name, words);
+        cells[i] = (struct tb_cell){.schedule = schedules[i],
+                                    .name = names[i],
+                                    .workload = scenario->name,
+                                    .touch = TB_TOUCH_SERVE,
+                                    .laps = 1,
+                                    .serving = settings[i]};
+    }
+    if (!status)
+        status = error ? failed(error, &why) : tb_options_run(&arguments->options, cells, count, "serve", NULL);
+    for (uint32_t i = 0; i < count; i++)
+        free(schedules[i]);
+    json_decref(arguments->options.here);
     return status;
 }
 
@@ -409,7 +484,7 @@ static int command(int argc, char **argv)
     if (status)
         return status;
     struct tb_serving_settings *settings = &arguments.cell.serving;
-    if (!arguments.cell_given && settings->load_percent == 0 && !settings->line && !settings->random)
+    if (!arguments.cell_given && !arguments.here && settings->load_percent == 0 && !settings->line && !settings->random)
         settings->load_percent = 90;
     tb_serving_settings_fill(settings);
     return scenario_serve(&arguments);

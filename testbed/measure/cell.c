@@ -53,7 +53,7 @@ static bool setting_read(const char *word, struct tb_cell *out)
 
 int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_cell *out)
 {
-    char words[96], *rest = NULL;
+    char words[TB_CELL_TEXT], *rest = NULL;
     *out = (struct tb_cell){0};
     workload[0] = '\0';
     if (snprintf(words, sizeof words, "%s", text) >= (int)sizeof words || text[0] == '/' || strstr(text, "//"))
@@ -76,7 +76,7 @@ int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_c
 static void decode_why(const char *text, size_t bad, size_t length, char *why, size_t why_bytes)
 {
     struct tb_decode_settings settings = {0};
-    char words[96], said[400], *rest = NULL;
+    char words[TB_CELL_TEXT], said[400], *rest = NULL;
     snprintf(words, sizeof words, "%.*s", (int)length, text);
     const char *word = words + bad;
     words[bad - 1] = '\0';
@@ -95,7 +95,7 @@ static void decode_why(const char *text, size_t bad, size_t length, char *why, s
 
 void tb_cell_why(const char *text, char *why, size_t why_bytes)
 {
-    char words[96], first[96], workload[TB_WORKLOAD_NAME];
+    char words[TB_CELL_TEXT], first[TB_CELL_TEXT], workload[TB_WORKLOAD_NAME];
     struct tb_cell cell = {0};
     size_t length = 0, bad = 0;
     snprintf(words, sizeof words, "%s", text);

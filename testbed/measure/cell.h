@@ -17,6 +17,7 @@
 #include "testbed/measure/rounds.h"
 
 #define TB_WORKLOAD_NAME 48
+#define TB_CELL_TEXT 160
 
 // 0: the name, and touch and settings in *out; the rest of *out is 0. -EINVAL: not of that form, or a setting occurs twice.
 // Whether the workload exists is not checked.

@@ -54,6 +54,7 @@ static json_t *header_make(const struct measuring *measuring)
         {"head", tb_head_by(config->command, config->doctor)},
         {"about", config->about ? json_string(config->about) : json_null()},
         {"unfit", config->unfit ? json_string(config->unfit) : json_null()},
+        {"here", config->here ? json_incref(config->here) : json_null()},
         {"advise", config->advise ? json_incref(config->advise) : json_null()},
     };
     const struct tb_line_head head = {

@@ -7,6 +7,7 @@
 //   head       what the JSON of the command begins with (host/head.h)
 //   about      what was measured, in words, or null
 //   unfit      what the doctor has against this host, in a line, or null
+//   here       of `locus serve --here`: the clock that was measured before (report/serve/here.h), or null
 //   advise     of `locus advise`, which shows its log otherwise: the machine and what it could not run (report/advise/advise.h)
 #ifndef TB_MEASURED_H
 #define TB_MEASURED_H
@@ -21,7 +22,7 @@ struct tb_measured_config {
     struct tb_arm *arms;        // the measurement's
     const char *command;
     const char *about, *unfit;  // or NULL
-    json_t *advise;             // borrowed; or NULL
+    json_t *advise, *here;      // borrowed; or NULL
     const char *log;            // where the log is kept, which must not exist yet; NULL: nowhere
     const struct tb_doctor *doctor; // who looked before; NULL: he could not
     bool quiet;                 // no progress

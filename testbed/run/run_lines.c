@@ -75,12 +75,17 @@ static json_t *keep_json(const struct tb_schedule *schedule)
     return TB_JSON_OBJECT(members);
 }
 
+static json_t *read_ps(const struct tb_clock *clock)
+{
+    return clock->read_fs % 1000 ? tb_json_number((double)clock->read_fs / 1000) : tb_json_whole(clock->read_fs / 1000);
+}
+
 // Whole, so that the log alone says what was served, and when a step was over.
 static json_t *plan_json(const struct tb_schedule *schedule)
 {
     struct tb_scenario scenario;
     const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
-    char settings[128];
+    char settings[192];
     tb_serving_settings_text(&plan->settings, settings, sizeof settings);
     const struct tb_json_member members[] = {
         {"settings", json_string(settings)},
@@ -96,7 +101,7 @@ static json_t *plan_json(const struct tb_schedule *schedule)
         {"capacity_per_s", positive_or_null(plan->capacity_per_s)},
         {"speedup", tb_json_number(plan->speedup)},
         {"step_ns", tb_json_whole(plan->clock.step_ns)},
-        {"read_ps", tb_json_whole(plan->clock.read_ps)},
+        {"read_ps", read_ps(&plan->clock)},
         {"prompt_ns", tb_json_whole(plan->clock.prompt_ns)},
         {"prompt_tokens", tb_json_whole(plan->clock.prompt_tokens)},
     };

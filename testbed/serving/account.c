@@ -123,6 +123,13 @@ static void times_of(struct samples *samples, uint64_t *p50_ns, uint64_t *p99_ns
     *max_ns = samples->at[samples->count - 1].ns;
 }
 
+// From the first arrival to the last finish. A step may cost nothing, by its clock: then there is no such figure.
+static double tokens_per_s(const struct server *server)
+{
+    uint64_t span_ns = server->out->end_ns - arrival_ns(server, 0);
+    return span_ns ? (double)server->out->tokens * 1e9 / (double)span_ns : 0;
+}
+
 void account_end(struct server *server)
 {
     const struct sums *sums = server->waiting.steps ? &server->waiting : &server->all;
@@ -134,7 +141,7 @@ void account_end(struct server *server)
         out->first_spread = (double)out->first_p99_ns / (double)out->first_p50_ns;
     out->moved_tokens = server->kv.moved;
     out->tokens_per_step = out->steps ? (double)out->tokens / (double)out->steps : 0;
-    out->tokens_per_s = out->end_ns ? (double)out->tokens * 1e9 / (double)out->end_ns : 0;
+    out->tokens_per_s = out->steps && !server->config->random ? tokens_per_s(server) : 0;
     if (out->cached_tokens)
         out->hit_ratio = (double)out->cached_tokens / (double)(out->cached_tokens + out->prompt_tokens);
     if (sums->steps == 0)

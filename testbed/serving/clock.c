@@ -12,7 +12,7 @@ struct tb_clock tb_clock_of(const struct tb_shape *shape)
 {
     return (struct tb_clock){
         .step_ns = shape->parameters * shape->value_bytes / BYTES_PER_NS,
-        .read_ps = 1000 / BYTES_PER_NS,
+        .read_fs = 1000000 / BYTES_PER_NS,
         .prompt_ns = 2 * shape->parameters / OPERATIONS_PER_NS,
         .prompt_tokens = PROMPT_TOKENS,
     };

@@ -18,6 +18,11 @@
 
 const struct tb_serving_settings tb_serving_defaults = {.block_tokens = 16, .pool_tokens = 131072, .watermark_percent = 5};
 
+#define FS_PER_PS 1000
+#define READ_PS_LEAST 0.001 // a femtosecond
+#define READ_PS_MOST 1e6 // 1 MB/s
+#define STEP_US_MOST 1e9 // a quarter of an hour
+
 struct flat {
     struct tb_serving_plan plan;
     struct tb_scenario scenario; // its pointers mean nothing: what they pointed to follows
@@ -41,15 +46,15 @@ static bool tokens_read(struct tb_serving_settings *settings, const char *word)
     return true;
 }
 
-// "load90": a number after a word.
-static bool number_read(const char *word, const char *name, double least, double most, double *out)
+// "load90", "read10ps": a number after a word, and before its unit.
+static bool number_read(const char *word, const char *name, const char *unit, double least, double most, double *out)
 {
     size_t length = strlen(name);
     char *end;
     if (strncmp(word, name, length) || word[length] < '0' || word[length] > '9')
         return false;
     *out = strtod(word + length, &end);
-    return *end == '\0' && *out >= least && *out <= most;
+    return strcmp(end, unit) == 0 && *out >= least && *out <= most;
 }
 
 static bool name_read(const char *word, char *out, size_t bytes)
@@ -69,25 +74,41 @@ static bool victim_read(struct tb_serving_settings *settings, const char *word)
     return false;
 }
 
+static bool clock_read(struct tb_serving_settings *settings, const char *word)
+{
+    double number;
+    if (settings->random) // has no clock
+        return false;
+    if (settings->read_fs == 0 && number_read(word, "read", "ps", READ_PS_LEAST, READ_PS_MOST, &number)) {
+        settings->read_fs = (uint64_t)llround(number * FS_PER_PS);
+        return true;
+    }
+    if (settings->step_us || !number_read(word, "step", "us", 1, STEP_US_MOST, &number) || number != floor(number))
+        return false;
+    settings->step_us = (uint64_t)number;
+    return true;
+}
+
 bool tb_serving_setting(struct tb_serving_settings *settings, const char *word)
 {
     double number;
-    if (tokens_read(settings, word) || victim_read(settings, word))
+    if (tokens_read(settings, word) || victim_read(settings, word) || clock_read(settings, word))
         return true;
-    if (settings->watermark_percent < 0 && number_read(word, "watermark", 0, 99, &number)) {
+    if (settings->watermark_percent < 0 && number_read(word, "watermark", "", 0, 99, &number)) {
         settings->watermark_percent = number;
         return true;
     }
     bool arrives = settings->load_percent || settings->line || settings->random; // in one way
     if (strcmp(word, "line") == 0 && !arrives)
         return settings->line = true;
-    if (strcmp(word, "random") == 0 && !arrives && !settings->swap && !settings->victim_given)
+    bool steps = settings->swap || settings->victim_given || settings->read_fs || settings->step_us; // what random has not
+    if (strcmp(word, "random") == 0 && !arrives && !steps)
         return settings->random = true;
-    if (!arrives && number_read(word, "load", 1, 1000, &number)) {
+    if (!arrives && number_read(word, "load", "", 1, 1000, &number)) {
         settings->load_percent = (uint32_t)number;
         return true;
     }
-    if (settings->requests == 0 && number_read(word, "first", 1, UINT32_MAX, &number)) {
+    if (settings->requests == 0 && number_read(word, "first", "", 1, UINT32_MAX, &number)) {
         settings->requests = (uint32_t)number;
         return true;
     }
@@ -112,15 +133,19 @@ void tb_serving_settings_text(const struct tb_serving_settings *settings, char *
 {
     static const char *const victims[] = {
         [TB_VICTIM_LAST] = "", [TB_VICTIM_LARGEST] = "/largest", [TB_VICTIM_CHEAPEST] = "/cheapest"};
-    char load[32] = "", first[32] = "";
+    char load[32] = "", first[32] = "", read[32] = "", step[32] = "";
     if (settings->load_percent)
         snprintf(load, sizeof load, "/load%u", settings->load_percent);
     if (settings->requests)
         snprintf(first, sizeof first, "/first%u", settings->requests);
-    snprintf(out, bytes, "serve/%ut/%llut/watermark%g%s%s%s%s%s%s%s%s%s", settings->block_tokens,
+    if (settings->read_fs)
+        snprintf(read, sizeof read, "/read%.10gps", (double)settings->read_fs / FS_PER_PS);
+    if (settings->step_us)
+        snprintf(step, sizeof step, "/step%lluus", (unsigned long long)settings->step_us);
+    snprintf(out, bytes, "serve/%ut/%llut/watermark%g%s%s%s%s%s%s%s%s%s%s%s", settings->block_tokens,
              (unsigned long long)settings->pool_tokens, settings->watermark_percent, load, settings->random ? "/random" : "", first,
              settings->shape[0] ? "/" : "", settings->shape, settings->retention[0] ? "/" : "", settings->retention,
-             victims[settings->victim], settings->swap ? "/swap" : "");
+             victims[settings->victim], settings->swap ? "/swap" : "", read, step);
 }
 
 // --- the flat block ------------------------------------------------------------------------------------------------------------
@@ -194,6 +219,10 @@ static int plan_make(const struct tb_scenario *scenario, const char *name, const
         .clock = tb_clock_of(shape),
         .scenario_hash = tb_scenario_hash(scenario),
     };
+    if (settings->read_fs)
+        plan->clock.read_fs = settings->read_fs;
+    if (settings->step_us)
+        plan->clock.step_ns = settings->step_us * 1000;
     if (settings->load_percent == 0)
         plan->clock.prompt_tokens = 0;
     return speedup_of(scenario, name, plan, why);

@@ -12,6 +12,8 @@
 //                                               thrown out
 //     azure-conv/serve/first6000                only the first 6,000 requests
 //     azure-conv/serve/Llama-3-8B               bytes per token, and the clock of a step (shape.h)
+//     azure-conv/serve/read12.5ps               a step takes so many picoseconds for each byte of KV that it reads (10)
+//     azure-conv/serve/step30000us              and so many microseconds whatever it reads (as the shape's weights have it)
 //     azure-conv/serve/swap/largest             the victim's tokens are moved out and in; victim: last, largest, cheapest
 //     mooncake/serve/arc                        retention of kept blocks
 #ifndef TB_SERVING_PLAN_H
@@ -29,6 +31,7 @@ struct tb_serving_settings {
     enum tb_victim victim;
     bool victim_given, swap, random, line; // line: the default of a cell, said
     char shape[24];             // "": TB_SHAPE_DEFAULT
+    uint64_t read_fs, step_us;  // of the clock; 0: as tb_clock_of() has it
     char retention[24];         // "": the strategy's default
     uint32_t kept_blocks;       // these two of touch `keep`; 0: not of it, or not said
     bool tree;

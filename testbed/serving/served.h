@@ -38,7 +38,7 @@
     FIELD(uint64_t, between_p99_ns, "virtual_ns", true, "time between two tokens of a sequence, 99th percentile")                  \
     FIELD(uint64_t, between_max_ns, "virtual_ns", true, "time between two tokens of a sequence, longest")                          \
     FIELD(double, tokens_per_step, "count", true, "decoded tokens per step")                                                       \
-    FIELD(double, tokens_per_s, "count", true, "decoded tokens per second of virtual time")                                        \
+    FIELD(double, tokens_per_s, "count", true, "decoded tokens per second of virtual time, from first arrival to last finish")     \
     FIELD(double, live_use, "ratio", true, "tokens of live sequences, over the pool")                                              \
     FIELD(double, reserved_use, "ratio", false, "tokens reserved for live sequences, over the pool")                               \
     FIELD(double, unfilled, "ratio", false, "of the tokens reserved for live sequences, the part that none has yet")               \

@@ -344,12 +344,15 @@ static int leave_all(struct server *server)
 
 // --- the clock -----------------------------------------------------------------------------------------------------------------
 
+#define FS_PER_NS 1000000u
+
 static uint64_t step_ns(const struct server *server)
 {
     const struct tb_clock *clock = &server->config->clock;
     uint64_t moved = server->kv.moved - server->moved_before; // each is read and written
     uint64_t bytes = (server->read_tokens + server->swapped_tokens + 2 * moved) * server->config->token_bytes;
-    return clock->step_ns + clock->read_ps * bytes / 1000 + clock->prompt_ns * server->prompt_tokens;
+    uint64_t read_ns = bytes / FS_PER_NS * clock->read_fs + bytes % FS_PER_NS * clock->read_fs / FS_PER_NS; // without overflow
+    return clock->step_ns + read_ns + clock->prompt_ns * server->prompt_tokens;
 }
 
 static int step(struct server *server)

@@ -12,7 +12,7 @@
 //      all that it has as its prompt and the outputs still to come. The victim may be the sequence itself.
 //   4. Requests whose last token was decoded leave, in order of admission.
 //
-// The clock of a step: step_ns + read_ps for each byte of KV that the decoding sequences read, that is swapped, and, twice, that is
+// The clock of a step: step_ns + read_fs for each byte of KV that the decoding sequences read, that is swapped, and, twice, that is
 // moved + prompt_ns for each prompt token computed. When nobody is live, it jumps to the next arrival. Times to the first
 // token count from the arrival that the scenario intends, however late the request is admitted.
 #ifndef TB_SERVING_H
@@ -27,7 +27,7 @@ enum tb_victim { TB_VICTIM_LAST, TB_VICTIM_LARGEST, TB_VICTIM_CHEAPEST }; // adm
 
 struct tb_clock {
     uint64_t step_ns;           // of reading the weights
-    uint64_t read_ps;           // for each byte of KV
+    uint64_t read_fs;           // for each byte of KV
     uint64_t prompt_ns;         // for each token of a prompt
     uint32_t prompt_tokens;     // computed in one step, at most; 0: prompts cost no step, and no time
 };

@@ -48,10 +48,34 @@ served "at random nobody waits, and equal blocks are not scattered" \
 random_says() { "$LOCUS" serve random-sizes/serve/2t/163840t/random -q --strategies first-fit,buddy | tail -n 1 | grep -q "$1"; }
 holds "and the last line says who refused least" "another line" random_says '^Use first-fit: 226 requests found no room. With buddy'
 
+# The clock of a step: by default, as words of a cell, and as options.
+per_s() { jq '.cells[0].strategies[0].served.tokens_per_s' "$out"; }
+served "tokens a second are those of the time from the first arrival, here 0, to the last finish" \
+    's("paged") | (.tokens_per_s * .end_ns / 1e9 - .tokens | fabs) < 1e-6' sample --load all --strategies paged
+usual=$(per_s)
+served "a clock that states the usual figures gives the same" "s(\"paged\").tokens_per_s == $usual" \
+    sample/serve/read10ps/step24800us --strategies paged
+served "one that is half as fast gives half, in as many steps" "s(\"paged\") | .steps == 1039 and
+    (.tokens_per_s * 2 / $usual - 1 | fabs) < 1e-6" sample/serve/step49600us/read20ps --strategies paged
+served "as options it gives the name of the cell" '(.cells[0].name | endswith("/watermark5/read12.5ps/step30000us")) and
+    (.cells[0].serving | .read_ps == 12.5 and .step_ns == 30000000)' \
+    sample --load all --read-ps 12.5 --step-us 30000 --strategies paged
+served "a pool that reads slowly finishes fewer requests a second" '.cells[0].serving.capacity_per_s < 0.5' \
+    sample --read-ps 100 --strategies paged
+refused "a clock is stated once" "'read12ps' is no touch mode or setting, or one that was made" sample/serve/read11ps/read12ps
+refused "and by options once, too" "--step-us: '6' is none of its values, was given before" sample --step-us 5 --step-us 6
+refused "at random there is none" "'step5us' is no touch mode or setting" sample/serve/random/step5us
+refused "a clock has its unit" "'read12' is no touch mode or setting" sample/serve/read12
+refused "policies have no clock" "--read-ps: of strategies alone" turns --policies --read-ps 12
+check "the help fits 79 columns, and what is broken is indented" eval "locus 0 serve --help &&
+    ! grep -q '.\{80\}' '$out' && grep -qx ' \{23\}by 20 MiB' '$out' && grep -qx ' \{23\}trap)' '$out'"
+
 "$LOCUS" serve sample -q --strategies paged,first-fit,static --log "$scratch/serve.jsonl" >"$scratch/first" 2>"$err"
 "$LOCUS" report "$scratch/serve.jsonl" >"$scratch/second" 2>"$err"
 holds "a kept log is shown again to the byte" "they differ" cmp "$scratch/first" "$scratch/second"
 holds "the last line says which to use" "$(tail -n 1 "$scratch/first")" grep -q '^Use ' "$scratch/first"
+holds "and how many tokens a second it decodes" "$(tail -n 1 "$scratch/first")" \
+    eval "tr '\n' ' ' <'$scratch/first' | tr -s ' ' | grep -qE 'first-fit decodes [0-9.]+ tokens a second, static [0-9.]+[.]'"
 
 "$LOCUS" serve beam/serve/16t/98304t/first100 -q --strategies seed-refcount,paged --log "$scratch/trap.jsonl" \
     >"$scratch/first" 2>"$err"
@@ -70,6 +94,37 @@ refused "an unknown strategy is named" "unknown strategy 'first-fitt', did you m
 refused "a broken line is named" 'broken-line-7.csv:7: ' testbed/tests/fixtures/broken-line-7.csv
 refused "a load is a number" "--load: 'much' is none of its values" sample --load much
 refused "one trace at a time" "one too many" sample beam
+
+# The clock of this machine: what is measured differs, and all that follows from it is exact.
+measured() { timeout 300 "$LOCUS" serve sample --here=batch-2x256x8/1c --shape GPT-2 -q --strategies paged,static "$@"; }
+measured --log "$scratch/here.jsonl" --json >"$out" 2>"$err"
+says "a measured clock is one of this shape, by the threads that were named" '.clock | .cell == "batch-2x256x8/decode/GPT-2" and
+    .threads == 1 and .rounds == 10 and .step_bytes == 18837504 and .confidence > 0.95 and
+    0 < .read_ps.low and .read_ps.low <= .read_ps.estimate and .read_ps.estimate <= .read_ps.high and .floor_ps.low > 0'
+says "it is the clock of the cells, and their words have it" '. as $all | [.cells[].serving | [.read_ps, .step_ns]] == (
+    .clock | [[.read_ps, .floor_ps, "estimate"], [.read_ps, .floor_ps, "low"], [.read_ps, .floor_ps, "high"],
+              [.floor_ps, .floor_ps, "estimate"]] |
+    map([(.[0][.[2]] * 1000 | round / 1000), (.[1][.[2]] * 248000000 / 1e6 | round * 1000)])) and
+    (.cells | all(.name == "sample/serve/16t/131072t/watermark5/GPT-2/read\(.serving.read_ps)ps/step\(.serving.step_ns / 1000)us"))'
+says "tokens a second are those of the cells" '. as $all | .tokens | length == 2 and all(.strategy as $name |
+    [$all.cells[].strategies[] | select(.name == $name) | .served.tokens_per_s] as $at |
+    [.tokens_per_s.estimate, .tokens_per_s.high, .tokens_per_s.low, .floor_tokens_per_s] == $at)'
+cell=$(jq -r '.cells[0].name' "$out") once=$(jq '.cells[0].strategies[0].served.tokens_per_s' "$out")
+"$LOCUS" report "$scratch/here.jsonl" >"$scratch/first" 2>"$err"
+holds "a kept log with a clock is shown again" "$(cat "$scratch/first")" eval "grep -q '^Use ' '$scratch/first' &&
+    grep -q 'Measured before, in 10 rounds of batch-2x256x8/decode/GPT-2: attention' '$scratch/first' && narrow '$scratch/first'"
+served "and its cell can be served again, without measuring" "s(\"paged\").tokens_per_s == $once" "$cell" --strategies paged,static
+refused "a clock is measured or stated" "--here: the clock is either measured or stated" sample --here --read-ps 12
+refused "in a cell, too" "--here: the clock is either measured or stated" sample/serve/read12ps --here
+refused "at random no clock is measured" "--here: at random there is no clock" sample --here --random
+refused "for policies neither" "--here: of strategies alone" turns --policies --here
+refused "the shape is the served one" "--here: cell 'batch-2x64x4/decode/GPT-2/Llama-3-8B'.*given before" sample --shape GPT-2 \
+    --here=batch-2x64x4/Llama-3-8B
+refused "an unknown batch is named" "--here: .*batch-2x" sample --here=batch-2x
+refused "what cannot be served is not measured" 'the request needs [0-9]* tokens, and the pool has 1024' sample --here --pool 1024t
+mkdir -p "$scratch/there" && touch "$scratch/there/log"
+holds "nor what cannot be written" "$(cat "$err")" eval "! measured --log '$scratch/there/log' 2>'$err' >'$out' &&
+    grep -q 'there is such a file already' '$err'"
 
 # Policies of retention: `p(NAME)` is what NAME finds, in percent, by the blocks of the cache.
 kept() { # NAME FILTER ARGUMENT...

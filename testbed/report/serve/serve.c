@@ -5,53 +5,37 @@
 // What a strategy decides is exact, so a figure of one sample is the figure, and a ratio of two needs no interval. Only the time of
 // a call is measured: its median over the rounds. The two never meet in one figure.
 //
+// Tokens a second are of virtual time, so they are exact as well. They are no part of the ranking: under a load all decode what
+// arrives, and where all wait at the start they follow from the steps, but for tokens that are moved.
+//
 // The ranking: who refuses the fewest requests; then who lets the slowest hundredth wait least for the first token, or, when all
 // requests wait at the start, who needs the fewest steps; and where nobody waits, who refuses the fewest admissions.
 
 #include "testbed/report/serve/serve.h"
+#include "testbed/report/serve/serve_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/base/words.h"
 #include "testbed/stats/stats.h"
 
-#define ROWS_MAX 64u
 #define LEVEL 1.01 // closer than this, two strategies are called level
 
-struct row {
-    const char *name, *invalid;
-    bool trap;
-    const json_t *served;       // of its first valid sample
-    double call_ns;             // median of all
-};
-
-struct cell {
-    const json_t *header;
-    struct row row[ROWS_MAX];   // the best first
-    uint32_t count, ranked;
-    bool loaded;                // requests arrive over time
-    bool random;                // or at random, and nobody waits
-};
-
-static double figure(const struct row *row, const char *name)
-{
-    return row->served ? tb_member_number(row->served, name) : NAN;
-}
-
-static const char *rank_metric(const struct cell *cell)
+static const char *rank_metric(const struct served_cell *cell)
 {
     return cell->random ? "refusals" : cell->loaded ? "first_p99_ns" : "steps";
 }
 
 // --- rows ----------------------------------------------------------------------------------------------------------------------
 
-static void row_load(const struct tb_log_view *view, size_t cell, const json_t *arm, struct row *row)
+static void row_load(const struct tb_log_view *view, size_t cell, const json_t *arm, struct served_row *row)
 {
     double *ns = NULL;
     size_t count = 0;
-    *row = (struct row){.name = tb_member_text(arm, "name"), .trap = strcmp(tb_member_text(arm, "role"), "harness") == 0};
+    *row = (struct served_row){.name = tb_member_text(arm, "name"), .trap = strcmp(tb_member_text(arm, "role"), "harness") == 0};
     for (size_t i = 0; i < view->samples_count; i++) {
         const json_t *line = view->samples[i].line;
         if (view->samples[i].cell != cell || strcmp(view->samples[i].arm, tb_member_text(arm, "key")))
@@ -67,34 +51,34 @@ static void row_load(const struct tb_log_view *view, size_t cell, const json_t *
     free(ns);
 }
 
-static const struct cell *sorted; // qsort has no context
+static const struct served_cell *sorted; // qsort has no context
 
 static int compare(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct served_row *x = a, *y = b;
     const char *metric = rank_metric(sorted);
     bool x_ranked = x->served && !x->invalid && !x->trap, y_ranked = y->served && !y->invalid && !y->trap;
     if (x_ranked != y_ranked)
         return y_ranked - x_ranked;
     if (!x_ranked)
         return strcmp(x->name, y->name);
-    double left = figure(x, "refused"), right = figure(y, "refused");
+    double left = served_figure(x, "refused"), right = served_figure(y, "refused");
     if (left == right) {
-        left = figure(x, metric);
-        right = figure(y, metric);
+        left = served_figure(x, metric);
+        right = served_figure(y, metric);
     }
     return left < right ? -1 : left > right ? 1 : strcmp(x->name, y->name);
 }
 
-static void cell_load(const struct tb_log_view *view, size_t index, const json_t *header, struct cell *cell)
+void served_cell_load(const struct tb_log_view *view, size_t index, const json_t *header, struct served_cell *cell)
 {
     const json_t *arm;
     size_t i;
-    *cell = (struct cell){.header = header,
-                          .loaded = isfinite(tb_member_number(header, "serving.speedup")),
-                          .random = json_is_true(tb_member(header, "serving.random"))};
+    *cell = (struct served_cell){.header = header,
+                                 .loaded = isfinite(tb_member_number(header, "serving.speedup")),
+                                 .random = json_is_true(tb_member(header, "serving.random"))};
     json_array_foreach (tb_member(view->header, "arms"), i, arm)
-        if (cell->count < ROWS_MAX)
+        if (cell->count < SERVED_ROWS_MAX)
             row_load(view, index, arm, &cell->row[cell->count++]);
     sorted = cell;
     qsort(cell->row, cell->count, sizeof *cell->row, compare);
@@ -105,22 +89,18 @@ static void cell_load(const struct tb_log_view *view, size_t index, const json_t
 
 // --- the table -----------------------------------------------------------------------------------------------------------------
 
-static const struct tb_column loaded_columns[] = {{NULL, "strategy", TB_AS_IS, false},
-                                                  {NULL, "in use\n", TB_AS_SHARE, false},
-                                                  {NULL, "held\n", TB_AS_SHARE, false},
-                                                  {NULL, "blocked\n", TB_AS_IS, false},
-                                                  {NULL, "thrown\nout", TB_AS_IS, false},
-                                                  {NULL, "hits\n", TB_AS_SHARE, false},
-                                                  {NULL, "first token\np50", TB_AS_TIME, false},
-                                                  {NULL, "\np99", TB_AS_TIME, true},
-                                                  {NULL, "next token\np99", TB_AS_TIME, false},
-                                                  {NULL, "ns per\ncall", TB_AS_IS, false},
-                                                  {NULL, NULL, TB_AS_IS, false}};
+static const struct tb_column loaded_columns[] = {
+    {NULL, "strategy", TB_AS_IS, false},           {NULL, "in use\n", TB_AS_SHARE, false},
+    {NULL, "held\n", TB_AS_SHARE, false},          {NULL, "blocked\n", TB_AS_IS, false},
+    {NULL, "thrown\nout", TB_AS_IS, false},        {NULL, "hits\n", TB_AS_SHARE, false},
+    {NULL, "first token\np50", TB_AS_TIME, false}, {NULL, "\np99", TB_AS_TIME, true},
+    {NULL, "next token\np99", TB_AS_TIME, false},  {NULL, "tokens\na second", TB_AS_IS, false},
+    {NULL, "ns per\ncall", TB_AS_IS, false},       {NULL, NULL, TB_AS_IS, false}};
 
 static const struct tb_column line_columns[] = {{NULL, "strategy", TB_AS_IS, false},    {NULL, "in use\n", TB_AS_SHARE, false},
                                                 {NULL, "held\n", TB_AS_SHARE, false},   {NULL, "blocked\n", TB_AS_IS, false},
                                                 {NULL, "thrown\nout", TB_AS_IS, false}, {NULL, "hits\n", TB_AS_SHARE, false},
-                                                {NULL, "steps\n", TB_AS_IS, true},      {NULL, "tokens\nper step", TB_AS_IS, false},
+                                                {NULL, "steps\n", TB_AS_IS, true},      {NULL, "tokens\na second", TB_AS_IS, false},
                                                 {NULL, "live\n", TB_AS_IS, false},      {NULL, "ns per\ncall", TB_AS_IS, false},
                                                 {NULL, NULL, TB_AS_IS, false}};
 
@@ -131,38 +111,46 @@ static const struct tb_column random_columns[] = {
     {NULL, "in holes\n", TB_AS_SHARE, false}, {NULL, "live\n", TB_AS_IS, false},
     {NULL, "ns per\ncall", TB_AS_IS, false},  {NULL, NULL, TB_AS_IS, false}};
 
-static struct tb_value count_of(const struct row *row, const char *name)
+static struct tb_value count_of(const struct served_row *row, const char *name)
 {
-    double value = figure(row, name);
+    double value = served_figure(row, name);
     return isfinite(value) ? tb_count((uint64_t)value) : tb_none(NULL);
 }
 
-static void put_random(struct tb_table *table, const struct row *row)
+// 0: it served nobody. A log may be older than the figure.
+static struct tb_value tokens_value(const struct served_row *row)
+{
+    double tokens_per_s = served_figure(row, "tokens_per_s");
+    return tokens_per_s > 0 ? tb_number(tokens_per_s) : tb_none(NULL);
+}
+
+static void put_random(struct tb_table *table, const struct served_row *row)
 {
     tb_table_put(table, count_of(row, "refusals"));
     tb_table_put(table, count_of(row, "blocked"));
-    tb_table_put(table, tb_number(figure(row, "scattered_max")));
-    tb_table_put(table, tb_number(figure(row, "holes")));
-    tb_table_put(table, tb_number(figure(row, "live")));
+    tb_table_put(table, tb_number(served_figure(row, "scattered_max")));
+    tb_table_put(table, tb_number(served_figure(row, "holes")));
+    tb_table_put(table, tb_number(served_figure(row, "live")));
 }
 
-static void put_scheduled(struct tb_table *table, const struct cell *cell, const struct row *row)
+static void put_scheduled(struct tb_table *table, const struct served_cell *cell, const struct served_row *row)
 {
     tb_table_put(table, count_of(row, "blocked"));
     tb_table_put(table, count_of(row, "preempted"));
-    tb_table_put(table, tb_number(figure(row, "hit_ratio")));
+    tb_table_put(table, tb_number(served_figure(row, "hit_ratio")));
     if (cell->loaded) {
-        tb_table_put(table, tb_number(figure(row, "first_p50_ns")));
-        tb_table_put(table, tb_number(figure(row, "first_p99_ns")));
-        tb_table_put(table, tb_number(figure(row, "between_p99_ns")));
+        tb_table_put(table, tb_number(served_figure(row, "first_p50_ns")));
+        tb_table_put(table, tb_number(served_figure(row, "first_p99_ns")));
+        tb_table_put(table, tb_number(served_figure(row, "between_p99_ns")));
+        tb_table_put(table, tokens_value(row));
     } else {
         tb_table_put(table, count_of(row, "steps"));
-        tb_table_put(table, tb_number(figure(row, "tokens_per_step")));
-        tb_table_put(table, tb_number(figure(row, "live")));
+        tb_table_put(table, tokens_value(row));
+        tb_table_put(table, tb_number(served_figure(row, "live")));
     }
 }
 
-static void put_row(struct tb_table *table, const struct cell *cell, const struct row *row, bool ranked)
+static void put_row(struct tb_table *table, const struct served_cell *cell, const struct served_row *row, bool ranked)
 {
     tb_table_row(table, row == &cell->row[0] && ranked ? TB_ROW_OURS : ranked ? TB_ROW_PLAIN : TB_ROW_ASIDE);
     tb_table_put(table, tb_text_value(row->name));
@@ -170,8 +158,8 @@ static void put_row(struct tb_table *table, const struct cell *cell, const struc
         tb_table_put(table, tb_toned(tb_none("INVALID"), TB_TONE_POOR));
         return;
     }
-    tb_table_put(table, tb_number(figure(row, "live_use")));
-    tb_table_put(table, tb_number(figure(row, "reserved_use")));
+    tb_table_put(table, tb_number(served_figure(row, "live_use")));
+    tb_table_put(table, tb_number(served_figure(row, "reserved_use")));
     if (cell->random)
         put_random(table, row);
     else
@@ -179,19 +167,34 @@ static void put_row(struct tb_table *table, const struct cell *cell, const struc
     tb_table_put(table, tb_number(row->call_ns));
 }
 
-static void put_notes(struct tb_table *table, const struct cell *cell)
+static void put_notes(struct tb_table *table, const struct served_cell *cell)
 {
     for (uint32_t i = 0; i < cell->count; i++) {
-        const struct row *row = &cell->row[i];
+        const struct served_row *row = &cell->row[i];
         if (row->invalid)
             tb_table_note(table, "%s is INVALID: %s.", row->name, row->invalid);
-        else if (figure(row, "refused") > 0)
-            tb_table_note(table, "%s refuses %.0f request%s that could never fit.", row->name, figure(row, "refused"),
-                          figure(row, "refused") > 1 ? "s" : "");
+        else if (served_figure(row, "refused") > 0)
+            tb_table_note(table, "%s refuses %.0f request%s that could never fit.", row->name, served_figure(row, "refused"),
+                          served_figure(row, "refused") > 1 ? "s" : "");
     }
 }
 
-static void put_cell(struct tb_doc *doc, const struct cell *cell)
+static void put_clock(struct tb_table *table, const struct served_cell *cell, const json_t *serving)
+{
+    char prompts[96] = "; prompts cost no step and no time";
+    if (cell->loaded)
+        snprintf(prompts, sizeof prompts, ", a prompt's token %.2f ms", tb_member_number(serving, "prompt_ns") / 1e6);
+    if (cell->loaded)
+        tb_table_note(
+            table,
+            "The pool can finish %.3f requests a second. Tokens a second are bound by what arrives; --load all shows what "
+            "a strategy can do.",
+            tb_member_number(serving, "capacity_per_s"));
+    tb_table_note(table, "A step takes %.1f ms and %.6g ps for each byte of KV cache that it reads%s. All of this time is virtual.",
+                  tb_member_number(serving, "step_ns") / 1e6, tb_member_number(serving, "read_ps"), prompts);
+}
+
+void served_put_cell(struct tb_doc *doc, const struct served_cell *cell)
 {
     const json_t *serving = tb_member(cell->header, "serving");
     double pool_tokens = tb_member_number(serving, "pool_tokens"), bytes = tb_member_number(serving, "token_bytes");
@@ -205,73 +208,85 @@ static void put_cell(struct tb_doc *doc, const struct cell *cell)
                   pool_tokens, pool_tokens * bytes / (1 << 30), tb_member_text(serving, "shape"),
                   cell->random   ? ", which come and go at random"
                   : cell->loaded ? ""
-                                 : ", all waiting at the start; prompts cost no step");
-    if (cell->loaded)
-        tb_table_note(table,
-                      "The pool can finish %.3f requests a second; a step takes %.1f ms and %.0f ps for each byte of KV cache "
-                      "that it reads, a prompt's token %.2f ms. All of this time is virtual.",
-                      tb_member_number(serving, "capacity_per_s"), tb_member_number(serving, "step_ns") / 1e6,
-                      tb_member_number(serving, "read_ps"), tb_member_number(serving, "prompt_ns") / 1e6);
+                                 : ", all waiting at the start");
+    if (!cell->random)
+        put_clock(table, cell, serving);
     put_notes(table, cell);
 }
 
 // --- the answer ----------------------------------------------------------------------------------------------------------------
 
 // How many times what the best one has; where that is none at all, any is infinitely more.
-static double times_worse(const struct cell *cell, uint32_t i)
+static double times_worse(const struct served_cell *cell, uint32_t i)
 {
-    if (figure(&cell->row[i], rank_metric(cell)) == figure(&cell->row[0], rank_metric(cell)))
+    if (served_figure(&cell->row[i], rank_metric(cell)) == served_figure(&cell->row[0], rank_metric(cell)))
         return 1;
-    return figure(&cell->row[i], rank_metric(cell)) / figure(&cell->row[0], rank_metric(cell));
+    return served_figure(&cell->row[i], rank_metric(cell)) / served_figure(&cell->row[0], rank_metric(cell));
 }
 
 // The first that is not level with the best, among those that serve as many.
-static uint32_t runner_up(const struct cell *cell)
+static uint32_t runner_up(const struct served_cell *cell)
 {
     uint32_t i = 1;
-    while (i < cell->ranked && times_worse(cell, i) < LEVEL && figure(&cell->row[i], "refused") == figure(&cell->row[0], "refused"))
+    while (i < cell->ranked && times_worse(cell, i) < LEVEL &&
+           served_figure(&cell->row[i], "refused") == served_figure(&cell->row[0], "refused"))
         i++;
     return i;
 }
 
-static void put_answer(struct tb_doc *doc, const struct cell *cell)
+// How fast the best one is and the next, in a sentence; or nothing, if the best has no figure.
+static void say_tokens(const struct served_cell *cell, uint32_t next, char *out, size_t bytes)
+{
+    double best = served_figure(&cell->row[0], "tokens_per_s"),
+           other = next < cell->ranked ? served_figure(&cell->row[next], "tokens_per_s") : 0;
+    char number[16], others[96] = "";
+    out[0] = '\0';
+    if (cell->random || !(best > 0))
+        return;
+    if (other > 0)
+        snprintf(others, sizeof others, ", %.64s %s", cell->row[next].name, tb_text_number(number, other));
+    snprintf(out, bytes, " %.64s decodes %s tokens a second%s.", cell->row[0].name, tb_text_number(number, best), others);
+}
+
+static void put_answer(struct tb_doc *doc, const struct served_cell *cell)
 {
     const char *what = cell->loaded ? "as long for the first token, at the 99th percentile" : "as many steps";
     uint32_t next = runner_up(cell);
-    char level[512] = "";
+    char level[512] = "", tokens[256];
     if (cell->ranked == 0) {
         tb_doc_answer(doc, "answer", "No strategy served these requests.");
         return;
     }
+    say_tokens(cell, next, tokens, sizeof tokens);
     if (cell->ranked == 1) {
-        tb_doc_answer(doc, "answer", "%s has nobody to be compared with.", cell->row[0].name);
+        tb_doc_answer(doc, "answer", "%s has nobody to be compared with.%s", cell->row[0].name, tokens);
         return;
     }
     for (uint32_t i = 1; i < next; i++)
         snprintf(level + strlen(level), sizeof level - strlen(level), "%s%s", i > 1 ? ", " : "", cell->row[i].name);
     if (next == cell->ranked)
-        tb_doc_answer(doc, "answer", "Use any of %s%s%s: none is more than 1 %% ahead.", cell->row[0].name, *level ? ", " : "",
-                      level);
-    else if (figure(&cell->row[next], "refused") > figure(&cell->row[0], "refused"))
-        tb_doc_answer(doc, "answer", "Use %s%s%s%s: all others refuse requests.", cell->row[0].name,
-                      *level ? " (level with it: " : "", level, *level ? ")" : "");
+        tb_doc_answer(doc, "answer", "Use any of %s%s%s: none is more than 1 %% ahead.%s", cell->row[0].name, *level ? ", " : "",
+                      level, tokens);
+    else if (served_figure(&cell->row[next], "refused") > served_figure(&cell->row[0], "refused"))
+        tb_doc_answer(doc, "answer", "Use %s%s%s%s: all others refuse requests.%s", cell->row[0].name,
+                      *level ? " (level with it: " : "", level, *level ? ")" : "", tokens);
     else if (cell->random)
         tb_doc_answer(doc, "answer", "Use %s%s%s%s: %.0f requests found no room. With %s, the next, %.0f did.", cell->row[0].name,
-                      *level ? " (level with it: " : "", level, *level ? ")" : "", figure(&cell->row[0], "refusals"),
-                      cell->row[next].name, figure(&cell->row[next], "refusals"));
+                      *level ? " (level with it: " : "", level, *level ? ")" : "", served_figure(&cell->row[0], "refusals"),
+                      cell->row[next].name, served_figure(&cell->row[next], "refusals"));
     else
-        tb_doc_answer(doc, "answer", "Use %s%s%s%s: %s, the next, takes %.2f times %s.", cell->row[0].name,
+        tb_doc_answer(doc, "answer", "Use %s%s%s%s: %s, the next, takes %.2f times %s.%s", cell->row[0].name,
                       *level ? " (level with it: " : "", level, *level ? ")" : "", cell->row[next].name, times_worse(cell, next),
-                      what);
+                      what, tokens);
 }
 
 // --- for programs --------------------------------------------------------------------------------------------------------------
 
-static json_t *strategies_json(const struct cell *cell)
+static json_t *strategies_json(const struct served_cell *cell)
 {
     json_t *all = json_array();
     for (uint32_t i = 0; i < cell->count; i++) {
-        const struct row *row = &cell->row[i];
+        const struct served_row *row = &cell->row[i];
         const struct tb_json_member members[] = {
             {"name", json_string(row->name)},
             {"ranked", json_boolean(i < cell->ranked)},
@@ -284,7 +299,7 @@ static json_t *strategies_json(const struct cell *cell)
     return all;
 }
 
-static json_t *cell_json(const struct cell *cell)
+json_t *served_cell_json(const struct served_cell *cell)
 {
     const struct tb_json_member members[] = {
         {"name", json_string(tb_member_text(cell->header, "name"))},
@@ -298,13 +313,13 @@ struct tb_doc *tb_serve_doc(json_t *head, const struct tb_log_view *view)
 {
     struct tb_doc *doc = tb_doc_open(head);
     json_t *cells = json_array();
-    static struct cell cell;
+    static struct served_cell cell;
     const json_t *header;
     size_t i;
     json_array_foreach (tb_member(view->header, "cells"), i, header) {
-        cell_load(view, i, header, &cell);
-        cells = tb_json_appended(cells, cell_json(&cell));
-        put_cell(doc, &cell);
+        served_cell_load(view, i, header, &cell);
+        cells = tb_json_appended(cells, served_cell_json(&cell));
+        served_put_cell(doc, &cell);
         put_answer(doc, &cell);
     }
     tb_doc_json(doc, "cells", cells);

@@ -131,7 +131,7 @@ Test(serving, the_clock_counts_weights_reads_and_prompts)
     wanted[0] = (struct tb_request){.prompt_tokens = 3000, .output_tokens = 2};
     struct tb_serving_config config = hand("paged", 4096, 1);
     config.speedup = 1;
-    config.clock = (struct tb_clock){.step_ns = 1000, .read_ps = 2000, .prompt_ns = 10, .prompt_tokens = 2048};
+    config.clock = (struct tb_clock){.step_ns = 1000, .read_fs = 2000000, .prompt_ns = 10, .prompt_tokens = 2048};
     const struct tb_served *got = serve(&config);
     uint64_t first_ns = 1000 + 2048 * 10 + 1000 + 952 * 10 + 3001 * 64 * 2;
     cr_expect_eq(got->steps, 3);
@@ -139,6 +139,46 @@ Test(serving, the_clock_counts_weights_reads_and_prompts)
     cr_expect_eq(got->between_max_ns, 1000 + 3002 * 64 * 2);
     cr_expect_eq(got->end_ns, first_ns + 1000 + 3002 * 64 * 2);
     cr_expect_eq(got->prompt_tokens, 3000);
+}
+
+// Two steps of a request that comes after 5 us, and one after a pause; the second token of the first reads 18 tokens of 64 bytes.
+Test(serving, tokens_a_second_are_over_the_time_from_the_first_arrival_to_the_last_finish)
+{
+    wanted[0] = (struct tb_request){.arrival_ns = 5000, .prompt_tokens = 16, .output_tokens = 2};
+    wanted[1] = (struct tb_request){.arrival_ns = 105000, .prompt_tokens = 16, .output_tokens = 1};
+    struct tb_serving_config config = hand("paged", 4096, 2);
+    config.speedup = 1;
+    config.clock = (struct tb_clock){.step_ns = 1000, .read_fs = 500000, .prompt_tokens = 2048};
+    const struct tb_served *got = serve(&config);
+    cr_expect_eq(got->end_ns, 105000 + 1000 + 17 * 64 / 2);
+    cr_expect_eq(got->tokens, 3);
+    cr_expect_float_eq(got->tokens_per_s, 3e9 / (100000 + 1000 + 17 * 32), 1e-6);
+    config.speedup = INFINITY; // both wait at the start: two steps, of 2 x 17 and 18 tokens
+    got = serve(&config);
+    cr_expect_eq(got->end_ns, 2 * 1000 + (2 * 17 + 18) * 32);
+    cr_expect_float_eq(got->tokens_per_s, 3e9 / (2000 + 52 * 32), 1e-6);
+}
+
+// A byte of KV may cost less than a picosecond, and the bytes of a step may be more than 2^64 fs.
+Test(serving, a_read_costs_fractions_of_picoseconds_and_does_not_overflow)
+{
+    wanted[0] = (struct tb_request){.prompt_tokens = 15, .output_tokens = 1};
+    struct tb_serving_config config = hand("paged", 16, 1);
+    config.watermark = 0;
+    config.clock = (struct tb_clock){.read_fs = 12345};
+    cr_expect_eq(serve(&config)->end_ns, 16 * 64 * 12345 / 1000000);
+    config.token_bytes = (size_t)1 << 32;
+    config.clock.read_fs = 1000000000;
+    cr_expect_eq(serve(&config)->end_ns, UINT64_C(1000) << 36);
+}
+
+Test(serving, who_serves_nobody_has_no_tokens_a_second)
+{
+    wanted[0] = (struct tb_request){.arrival_ns = 7, .prompt_tokens = 64, .output_tokens = 1};
+    struct tb_serving_config config = hand("paged", 64, 1);
+    config.speedup = 1;
+    cr_expect_eq(serve(&config)->refused, 1);
+    cr_expect_eq(served.tokens_per_s, 0);
 }
 
 Test(serving, a_request_that_can_never_fit_is_refused)
