@@ -287,10 +287,11 @@ static void batch_choose(struct plan *plan)
 }
 
 // The longest head, in powers of two, of which a lap reads no more than HEAD_BYTES, with a pool for its tokens. Each try is a
-// schedule alone: nothing is measured.
+// schedule alone, of a tiny shape: its tokens are those of every shape, and the usual pool of a large one may not fit into memory.
 static int head_choose(struct plan *plan)
 {
-    const struct tb_decode_settings settings = settings_of(plan->given, tb_layout_find("runs"), TB_TILE_TOKENS);
+    const struct tb_advise_shape tiny = {.shape = "1x1x1x16"};
+    const struct tb_decode_settings settings = settings_of(&tiny, tb_layout_find("runs"), TB_TILE_TOKENS);
     struct tb_replay_config *replay = &plan->trace.replay;
     bool requests_given = replay->requests != 0, enough = false;
     uint64_t live = 0;
@@ -332,8 +333,9 @@ static void say_workload(const struct plan *plan, bool emulated, struct tb_words
     if (!emulated && locus_pin_allowed(&cpu, 1, &count) == 0)
         tb_matrix_caches_read("", cpu, &caches);
     if (plan->path)
-        tb_say(words, "%s, the first %llu requests of %.60s", plan->cells[0].decode.shape,
-               (unsigned long long)schedule->requests_per_lap, file ? file + 1 : plan->path);
+        tb_say(words, "%s, the first %llu request%s of %.60s", plan->cells[0].decode.shape,
+               (unsigned long long)schedule->requests_per_lap, schedule->requests_per_lap == 1 ? "" : "s",
+               file ? file + 1 : plan->path);
     else
         tb_say(words, "%s, %s", plan->cells[0].decode.shape, schedule->name);
     tb_say(words, ": %llu tokens decoded in %llu steps, over %llu tokens each in the mean; K and V in %s have at most ",

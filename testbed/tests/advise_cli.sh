@@ -109,7 +109,7 @@ shape() {
     check shape-of-an-invalid-arm-fails [ -z "${why##exit 1*}" ]
     has shape-says-what-was-invalid "$out" 'INVALID and not ranked: locus@one-head-more'
     locus 0 advise --shape 2x8x2x64 --trace "$fixtures/small.csv" --blocks 16 --layouts runs -r 1 -c locus
-    has shape-of-a-trace "$out" 'requests of small.csv'
+    has shape-of-a-trace "$out" 'of small.csv: '
 }
 if [ "$("$LOCUS" topo --json | jq '[.nodes[] | select(.kind == "DRAM")] | length')" = 1 ]; then
     one_node
