@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode_advice: see decode_advice.h. A ratio of two cells is one within rounds, like all ratios (stats.h): in a round all cells
-// run, in random order. How small a difference two cells can show is what the A/A controls of the worse of them say.
+// decode_advice: see decode_advice.h. A ratio of two cells is one within rounds, like all ratios (stats.h): in a round each arm
+// runs in every cell. How small a difference two cells can show is what the A/A controls of the worse of them say.
 //
 // What is noisy is neither chosen nor compared, and what is not valid has no times.
 #include "testbed/report/advise/decode_advice.h"

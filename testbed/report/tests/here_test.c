@@ -15,6 +15,14 @@ static json_t *header;
 static struct tb_log_sample samples[ARMS_MAX * TB_HERE_CELLS];
 static struct tb_log_view view;
 
+static void end(void)
+{
+    for (size_t i = 0; i < view.samples_count; i++)
+        json_decref(samples[i].line);
+    json_decref(header);
+    view = (struct tb_log_view){0};
+}
+
 static void begin(const char *noisy, const char *unfit)
 {
     json_t *cells = json_array();
@@ -86,6 +94,7 @@ Test(here, the_interval_is_from_the_slow_clock_to_the_fast_one)
     says("Use paged: 2000 tokens a second [1900, 2100]; static, the next, 1500 tokens a second [1400, 1600].", true);
     says("no difference", false);
     says("noisy", false);
+    end();
 }
 
 Test(here, what_was_measured_is_said)
@@ -100,6 +109,7 @@ Test(here, what_was_measured_is_said)
     says("locus is noisy: the clock might not hold on a quieter machine.", true);
     says("UNFIT: 1 thing can spoil a figure: load.", true);
     says("paged has nobody to be compared with: it decodes 2000 tokens a second [1900, 2100]. The clock is noisy:", true);
+    end();
 }
 
 Test(here, intervals_that_overlap_are_no_difference)
@@ -111,10 +121,12 @@ Test(here, intervals_that_overlap_are_no_difference)
     says("Use paged: 2000 tokens a second [1900, 2100]; no difference from slab, whose intervals overlap with that; static, the "
          "next, 1500 tokens a second [1400, 1600].",
          true);
+    end();
     begin(NULL, NULL);
     arm_add("paged", 0, 2000, 2100, 1900, 2400);
     arm_add("slab", 0, 1850, 1899, 1800, 2300);
     says("no difference", false);
+    end();
 }
 
 Test(here, who_refuses_requests_is_behind_however_fast)
@@ -123,6 +135,7 @@ Test(here, who_refuses_requests_is_behind_however_fast)
     arm_add("static", 3, 2500, 2600, 2400, 2800);
     arm_add("paged", 0, 2000, 2600, 1900, 2400);
     says("Use paged: 2000 tokens a second [1900, 2600]; all others refuse requests.", true);
+    end();
 }
 
 Test(here, json_has_the_clock_the_tokens_and_all_cells)
@@ -139,4 +152,5 @@ Test(here, json_has_the_clock_the_tokens_and_all_cells)
     cr_expect_eq(json_array_size(tb_member(root, "cells")), TB_HERE_CELLS);
     json_decref(root);
     free(text);
+    end();
 }
