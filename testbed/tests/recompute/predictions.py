@@ -6,13 +6,13 @@ from stats import Figure, estimate, interval, logs, rounded, sum_of
 SURVIVED, FALSIFIED, OPEN, UNMEASURABLE = "survived", "falsified", "inconclusive", "unmeasurable-on-host"
 UNSTABLE, NOISE, BETWEEN, SAME = "inconclusive (unstable)", "inconclusive (noise)", "in-between", "no-difference"
 TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", "take_ns_p50", "take_ns_p99", "take_ns_p999", "take_ns_max",
-         "call_ns")
+         "call_ns", "step_ns_p50", "step_ns_p99")
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
 SOFTWARE = ("page_faults", "cpu_migrations", "context_switches")
 DECODE = ("remote_read_ratio", "remote_write_ratio")
 PEAKS = {"outstanding_ratio": "outstanding_high", "distinct_ratio": "distinct", "resident_ratio": "resident_blocks"}
 EMULATED = {"instructions_per_block": "instructions", "locked_per_block": "locked", "failed_per_block": "failed"}
-PLAIN = ("waits", "failed_per_block", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio", *DECODE,
+PLAIN = ("waits", "adjacency", "failed_per_block", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio", *DECODE,
          *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
 ESTIMATES = ("failed_per_block", "resident_ratio", *TIMES, *HARDWARE)
 Part = collections.namedtuple("Part", "cell over under figure verdict refuted slack more")
@@ -53,6 +53,10 @@ class Run:
                   if block is None or sample["block"] == block] for samples in placed]
         return found if found[0] and not any(None in values for values in found) else None
 
+    def two_cells(self, metric, cell, over, under_cell, under):
+        found = self.series(metric, cell, over), self.series(metric, under_cell, under)
+        return [found[0][0], found[1][0]] if all(found) and len(found[0][0]) == len(found[1][0]) else None
+
     def times(self, cell, *arms):
         found = None if self.emulated else self.series("time_ns", cell, *arms)
         return found if found and min(map(min, found)) > 0 else None
@@ -68,6 +72,8 @@ def value_of(metric, sample, cell):
         return None if value is None else value / (cell["laps_metered"] * cell["blocks_per_lap"])
     if metric in DECODE:
         return (sample.get("decode") or {}).get(metric)
+    if metric.startswith("step_ns_"):
+        return (sample.get("decode") or {}).get("step_" + metric[len("step_ns_"):] + "_ns")
     if metric.startswith("take_ns_"):
         return (sample.get("take") or {}).get(metric[len("take_ns_"):] + "_ns")
     if metric in HARDWARE + SOFTWARE:
@@ -95,6 +101,10 @@ def places(run, p):
              p["over"] != "*" else [(key, p["under"]) for key in rivals if bare[key] != bare[p["under"]]])
     return [(i, *pair) for i, name in enumerate(run.cells) if fnmatch.fnmatchcase(name, p["cell"]) for pair in pairs]
 
+def cells_of(run, p, place):
+    """Those that a part's figure is from."""
+    return [place[0]] + ([run.cells.index(p["cell_under"])] if "cell_under" in p else [])
+
 def unmeasurable(run, p):
     if p["metric"] in HARDWARE + SOFTWARE:
         known = {c["name"]: c["why"] for c in (run.header.get("counters") or {}).get("counters", [])}
@@ -106,7 +116,9 @@ def figure_of(run, p, place, confidence):
     cell, over, under = place
     if run.header["unmet"] is not None or unmeasurable(run, p) or confidence is None:
         return Figure(None, None, None, 0.0, 0), {}
-    n, series = len(run.placed[cell, over]), run.series(p["metric"], *place[:3 if under else 2])
+    n, series = len(run.placed[cell, over]), (
+        run.two_cells(p["metric"], cell, over, cells_of(run, p, place)[1], under) if "cell_under" in p else
+        run.series(p["metric"], *place[:3 if under else 2]))
     if is_exact(p):
         fixed = p["metric"] not in PLAIN
         if not n:
@@ -175,7 +187,7 @@ def judged(run, p, place, confidence, held):
         refuted = False
     if "halves" in more and {side(p, each) for each in more["halves"]} == {1, -1}:
         verdict, refuted = UNSTABLE, False
-    if run.rules > 1 and place[0] in held and p["metric"] in TIMES and not is_exact(p):
+    if run.rules > 1 and any(cell in held for cell in cells_of(run, p, place)) and p["metric"] in TIMES and not is_exact(p):
         verdict, refuted = NOISE, False
     if sign and figure.estimate is not None:
         ranges = [(0, math.inf) if each.low is None else (each.low, each.high) for each in (sign, figure)]
@@ -215,6 +227,7 @@ def confidence_of(run, p):
 
 def predicted(run, p, overall, held):
     row = {key: p[key] for key in ("id", "metric", "cell", "over", "under", "arm", "stat", "op", "value", "unit")}
+    row.update({"cell_under": p["cell_under"]} if "cell_under" in p else {})
     row.update({"order": p["order"]} if p["stat"] == "order" else {}, **({"gate": True} if p["gate"] else {}))
     if p["stat"] == "sum":
         value = sum_of(p["sum"])
