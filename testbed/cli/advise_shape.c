@@ -7,7 +7,6 @@
 
 #include "testbed/cli/advise_shape.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,33 +123,14 @@ static struct tb_decode_settings settings_of(const struct tb_advise_shape *given
     return settings;
 }
 
-static int batch_open(struct tb_cell *cell, const char *workload, struct tb_schedule **out)
-{
-    struct tb_why why = {""};
-    int error = tb_decoding_open(cell, &(struct tb_decoding_source){.workload = workload}, out, &why);
-    if (!error)
-        error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
-    if (!error)
-        return 0;
-    if (error == -ENOENT && !why.text[0])
-        tb_error("--workload: '%s' has no tokens: with --shape name a batch, such as batch-4x1024, or a trace by --trace FILE",
-                 workload);
-    else
-        tb_error("--workload: %s", why.text[0] ? why.text : strerror(-error));
-    return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
-}
-
 static int cell_open(struct plan *plan, const struct tb_decode_settings *settings, struct tb_cell *cell, struct tb_schedule **out)
 {
     char text[96];
     *cell = (struct tb_cell){.touch = TB_TOUCH_DECODE, .decode = *settings};
     if (!plan->path)
-        return batch_open(cell, plan->workload, out);
+        return tb_options_batch_decode("--workload", plan->workload, cell, out);
     tb_decode_settings_text(settings, text, sizeof text);
-    plan->options->decode = text;
-    int status = tb_options_trace_decode(&plan->trace, plan->path, plan->options, cell, out);
-    plan->options->decode = NULL;
-    return status;
+    return tb_options_trace_decode(&plan->trace, plan->path, text, cell, out);
 }
 
 static int cell_add(struct plan *plan, const struct tb_layout *layout, uint32_t tokens)

@@ -299,14 +299,29 @@ int tb_options_trace_load(const struct tb_options_trace *options, const char *pa
     return !error ? 0 : error == -EINVAL ? TB_EXIT_USAGE : TB_EXIT_FAILED;
 }
 
-int tb_options_trace_decode(const struct tb_options_trace *trace, const char *path, const struct tb_options *options,
-                            struct tb_cell *cell, struct tb_schedule **out)
+int tb_options_batch_decode(const char *flag, const char *workload, struct tb_cell *cell, struct tb_schedule **out)
+{
+    struct tb_why why = {""};
+    int error = tb_decoding_open(cell, &(struct tb_decoding_source){.workload = workload}, out, &why);
+    if (!error)
+        error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
+    if (!error)
+        return 0;
+    if (error == -ENOENT && !why.text[0])
+        tb_error("%s: '%s' has no tokens: name a batch, such as batch-4x1024", flag, workload);
+    else
+        tb_error("%s: %s", flag, why.text[0] ? why.text : strerror(-error));
+    return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
+}
+
+int tb_options_trace_decode(const struct tb_options_trace *trace, const char *path, const char *decode, struct tb_cell *cell,
+                            struct tb_schedule **out)
 {
     char text[96], workload[TB_WORKLOAD_NAME];
     struct tb_decoding_source source = {.replay = &trace->replay};
     struct tb_trace *loaded = NULL;
     struct tb_why why = {""};
-    snprintf(text, sizeof text, "WORKLOAD/%s", options->decode);
+    snprintf(text, sizeof text, "WORKLOAD/%s", decode);
     int error = tb_cell_parse(text, workload, cell), unread = tb_trace_load(path, &loaded, &why);
     source.trace = loaded;
     if (!error && !unread)

@@ -69,7 +69,7 @@ static int replay(struct arguments *arguments)
     }
     if (arguments->options.decode) {
         struct tb_cell *cell = &cells[cells_count++];
-        status = tb_options_trace_decode(&arguments->trace, arguments->path, &arguments->options, cell, &decoded);
+        status = tb_options_trace_decode(&arguments->trace, arguments->path, arguments->options.decode, cell, &decoded);
         cell->laps = laps;
         cell->laps_warmup = 1;
         cell->name = name;

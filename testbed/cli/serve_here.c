@@ -16,7 +16,6 @@
 #include "testbed/judge/loaded.h"
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
-#include "testbed/measure/decoding/decoding.h"
 #include "topo/pin.h"
 
 #define MEASURED "locus"
@@ -53,18 +52,6 @@ static int cell_parse(const char *what, const struct tb_shape *shape, char workl
     tb_cell_why(text, why, sizeof why);
     tb_error("--here: %s", why);
     return TB_EXIT_USAGE;
-}
-
-static int cell_open(struct tb_cell *cell, const char *workload, struct tb_schedule **out)
-{
-    struct tb_why why = {""};
-    int error = tb_decoding_open(cell, &(struct tb_decoding_source){.workload = workload}, out, &why);
-    if (!error)
-        error = tb_decoding_fits(cell, 1, tb_decoding_available(), &why);
-    if (!error)
-        return 0;
-    tb_error("--here: %s", why.text[0] ? why.text : strerror(-error));
-    return error == -ENOMEM ? TB_EXIT_FAILED : TB_EXIT_USAGE;
 }
 
 // The clock's words in each cell: of the weights the floor's pace, as a machine reads them in one stream.
@@ -140,7 +127,7 @@ int tb_serve_here(const char *what, const struct tb_serving_settings *served, bo
     if (status)
         return status;
     tb_cell_text(workload, &cell, name, sizeof name);
-    status = cell_open(&cell, workload, &schedule);
+    status = tb_options_batch_decode("--here", workload, &cell, &schedule);
     if (!status) {
         tb_options_init(&options);
         options.rounds = TB_PACE_ROUNDS;

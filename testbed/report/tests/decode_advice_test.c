@@ -8,9 +8,9 @@
 
 #include "testbed/base/json.h"
 #include "testbed/base/tests/golden.h"
-#include "testbed/doc/emit.h"
 #include "testbed/measure/tests/rounds_fixture.h"
 #include "testbed/report/advise/decode_advice.h"
+#include "testbed/report/tests/doc_says.h"
 
 static struct fixture f;
 static struct tb_decode_advice advice;
@@ -70,15 +70,7 @@ static json_t *json_of(const struct tb_rounds *rounds)
 
 static void page_is(const char *path, const struct tb_rounds *rounds)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    struct tb_doc *doc = tb_decode_advice_doc(NULL, advise(rounds));
-    cr_assert_eq(tb_emit_text(out, doc, (struct tb_report_style){.columns = 80}), 0);
-    fclose(out);
-    tb_doc_close(doc);
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        cr_assert(strcspn(line, "\n") <= 80, "too wide: %.*s", (int)strcspn(line, "\n"), line);
+    char *text = doc_shown(tb_decode_advice_doc(NULL, advise(rounds)), false);
     golden(path, text);
     free(text);
 }

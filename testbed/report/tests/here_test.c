@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
-#include "testbed/doc/emit.h"
 #include "testbed/report/serve/here.h"
+#include "testbed/report/tests/doc_says.h"
 
 enum { ARMS_MAX = 3 };
 static json_t *header;
@@ -56,32 +56,9 @@ static void arm_add(const char *name, double refused, double estimate, double fa
     }
 }
 
-static char *shown(bool json)
-{
-    struct tb_doc *doc = tb_here_doc(NULL, &view);
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    cr_assert_eq(json ? tb_emit_json(out, doc) : tb_emit_text(out, doc, (struct tb_report_style){.columns = 80}), 0);
-    fclose(out);
-    tb_doc_close(doc);
-    for (char *at = text; *at && !json; at += strcspn(at, "\n"), at += *at == '\n')
-        cr_assert_leq(strcspn(at, "\n"), 80, "%.*s", (int)strcspn(at, "\n"), at);
-    return text;
-}
-
-// Where a line was broken does not matter.
 static void says(const char *words, bool expected)
 {
-    char *text = shown(false), *to = text;
-    for (const char *from = text; *from; from++) {
-        char c = *from == '\n' ? ' ' : *from;
-        if (c != ' ' || to == text || to[-1] != ' ')
-            *to++ = c;
-    }
-    *to = '\0';
-    cr_expect_eq(strstr(text, words) != NULL, expected, "\"%s\" in:\n%s", words, text);
-    free(text);
+    doc_says(tb_here_doc(NULL, &view), words, expected);
 }
 
 Test(here, the_interval_is_from_the_slow_clock_to_the_fast_one)
@@ -142,7 +119,7 @@ Test(here, json_has_the_clock_the_tokens_and_all_cells)
 {
     begin(NULL, NULL);
     arm_add("paged", 0, 2000, 2100, 1900, 2400);
-    char *text = shown(true);
+    char *text = doc_shown(tb_here_doc(NULL, &view), true);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     const json_t *tokens = json_array_get(tb_member(root, "tokens"), 0);
     cr_expect_float_eq(tb_member_number(root, "clock.read_ps.estimate"), 14.5, 1e-9);

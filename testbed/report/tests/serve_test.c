@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
-#include "testbed/doc/emit.h"
 #include "testbed/report/serve/serve.h"
+#include "testbed/report/tests/doc_says.h"
 
 static json_t *header, *lines[8];
 static struct tb_log_sample samples[8];
@@ -33,32 +33,9 @@ static void arm_add(const char *name, const char *served)
     samples[at] = (struct tb_log_sample){.cell = 0, .arm = keys[at], .line = lines[at]};
 }
 
-static char *shown(bool json)
-{
-    struct tb_doc *doc = tb_serve_doc(NULL, &view);
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    cr_assert_eq(json ? tb_emit_json(out, doc) : tb_emit_text(out, doc, (struct tb_report_style){.columns = 80}), 0);
-    fclose(out);
-    tb_doc_close(doc);
-    for (char *at = text; *at && !json; at += strcspn(at, "\n"), at += *at == '\n')
-        cr_assert_leq(strcspn(at, "\n"), 80, "%.*s", (int)strcspn(at, "\n"), at);
-    return text;
-}
-
-// Where a line was broken does not matter.
 static void says(const char *words, bool expected)
 {
-    char *text = shown(false), *to = text;
-    for (const char *from = text; *from; from++) {
-        char c = *from == '\n' ? ' ' : *from;
-        if (c != ' ' || to == text || to[-1] != ' ')
-            *to++ = c;
-    }
-    *to = '\0';
-    cr_expect_eq(strstr(text, words) != NULL, expected, "\"%s\" in:\n%s", words, text);
-    free(text);
+    doc_says(tb_serve_doc(NULL, &view), words, expected);
 }
 
 #define POOL "\"requests\": 4, \"pool_tokens\": 4096, \"token_bytes\": 32768, \"shape\": \"GPT-2\", \"step_ns\": 2480000"
@@ -121,7 +98,7 @@ Test(serve, json_has_the_figure_as_the_log_has_it)
 {
     cell_begin(LINE);
     arm_add("paged", "{\"steps\": 200, \"refused\": 0, \"tokens_per_s\": 2345.6}");
-    char *text = shown(true);
+    char *text = doc_shown(tb_serve_doc(NULL, &view), true);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     const json_t *cell = json_array_get(tb_member(root, "cells"), 0);
     const json_t *strategy = json_array_get(tb_member(cell, "strategies"), 0);
