@@ -85,8 +85,8 @@ extern const struct argp tb_options_trace_argp; // a child parser; its input is 
 int tb_options_trace_load(const struct tb_options_trace *options, const char *path, struct tb_schedule **out, char *headline,
                           size_t headline_bytes);
 
-// Another one of it, in a layout's blocks, for touch `decode` with these settings, "decode/128t" (free it). Fills in a cell, but for
-// laps and name. The same results; it also fails if memory has no room for the pool.
+// Another one of it, in a layout's blocks, for touch `decode` with these settings, "decode/128t" (free it). Fills in a cell, but
+// for laps and name. The same results; it also fails if memory has no room for the pool.
 int tb_options_trace_decode(const struct tb_options_trace *trace, const char *path, const char *decode, struct tb_cell *cell,
                             struct tb_schedule **out);
 
