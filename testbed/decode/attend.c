@@ -20,7 +20,9 @@ struct tb_attention {
     const struct tb_cache *cache;
     const struct tb_kernel *kernel;
     struct tb_team *team;
-    float *q;                   // [batch][heads][head_dim], scaled
+    float *q;                   // [batch][heads][head_dim], scaled, as the kernel wants them
+    bool streams;               // K and V lie in the order in which they are read, and the CPU follows (tb_kernel_streams)
+    uint16_t place[TB_SHAPE_DIM_MAX]; // tb_kernel_place() of each dim
     struct tally tallies[TB_TEAM_MAX];
     float *parts[TB_TEAM_MAX];  // of each thread: [batch] of part_floats
     size_t part_floats;         // acc, sum and max of all heads of a sequence
@@ -38,6 +40,14 @@ static size_t floats_in_lines(size_t floats)
     return (floats + 15) / 16 * 16;
 }
 
+// One query for a KV head leaves the CPU time to wait for memory. K and V of a tile lie side by side, or all K and all V do.
+static bool streams(const struct tb_cache *cache)
+{
+    bool in_order = cache->k_token_bytes == cache->row_bytes && cache->v_token_bytes == cache->row_bytes &&
+                    (cache->run_tokens == TB_TILE_TOKENS || cache->layout->whole);
+    return tb_kernel_streams() && cache->group == 1 && in_order;
+}
+
 int tb_attention_open(struct tb_attention **out, const struct tb_cache *cache, const struct tb_kernel *kernel, struct tb_team *team,
                       uint32_t batch)
 {
@@ -46,6 +56,9 @@ int tb_attention_open(struct tb_attention **out, const struct tb_cache *cache, c
     if (!attention)
         return -ENOMEM;
     *attention = (struct tb_attention){.cache = cache, .kernel = kernel, .team = team};
+    attention->streams = streams(cache);
+    for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++)
+        attention->place[dim] = (uint16_t)tb_kernel_place(kernel, cache->dtype, cache->shape.head_dim, dim);
     attention->part_floats = heads * cache->shape.head_dim + 2 * floats_in_lines(heads);
     attention->q = aligned_alloc(64, q_floats * sizeof(float));
     bool enough = attention->q;
@@ -116,7 +129,8 @@ static void tile_find(const struct call *call, const struct tb_sequence *sequenc
 // A span has whole blocks, and ends where its part does.
 static uint32_t span_end(const struct call *call, uint32_t first, uint32_t part_end)
 {
-    uint32_t block_tokens = call->attention->cache->block_tokens, blocks = (SPAN_TOKENS + block_tokens - 1) / block_tokens;
+    uint32_t block_tokens = call->attention->cache->block_tokens; // of a cache that grows it is not always the same
+    uint32_t blocks = call->attention->streams ? 1 : (SPAN_TOKENS + block_tokens - 1) / block_tokens;
     uint32_t end = (first / block_tokens + blocks) * block_tokens;
     return end < part_end ? end : part_end;
 }
@@ -141,6 +155,24 @@ static bool tile_next(const struct call *call, const struct tb_sequence *sequenc
     return true;
 }
 
+// The CPU follows a span to its end, but not into a block elsewhere: while a span's last tiles are read, the first tile of the next
+// span is fetched, a part with each.
+static void tile_foresee(const struct call *call, const struct tb_sequence *sequence, const struct place *now, struct tb_tile *tile)
+{
+    const struct tb_cache *cache = call->attention->cache;
+    uint32_t head_tiles = (now->end - now->first + TB_TILE_TOKENS - 1) / TB_TILE_TOKENS;
+    uint32_t left = (cache->shape.kv_heads - now->head) * head_tiles - (now->position - now->first) / TB_TILE_TOKENS;
+    uint32_t parts = (uint32_t)(TB_TILE_TOKENS * cache->row_bytes / TB_TILE_SOON_BYTES), number = now->end / cache->block_tokens;
+    tile->k_ahead = tile->v_ahead = NULL;
+    if (now->end == now->part_end || left > parts)
+        return;
+    char *next = tb_cache_block(cache, sequence->blocks, call->layer, number);
+    if (cache->block_layers == 1 && next == tb_cache_block(cache, sequence->blocks, call->layer, number - 1) + cache->block_bytes)
+        return;
+    tile->k_soon = tb_cache_k(cache, next, 0, 0) + (parts - left) * TB_TILE_SOON_BYTES;
+    tile->v_soon = tb_cache_v(cache, next, 0, 0) + (parts - left) * TB_TILE_SOON_BYTES;
+}
+
 static void sequence_attend(const struct call *call, uint32_t who, uint32_t number, uint32_t begin, uint32_t end)
 {
     const struct tb_attention *attention = call->attention;
@@ -155,7 +187,9 @@ static void sequence_attend(const struct call *call, uint32_t who, uint32_t numb
         more = tile_next(call, sequence, &next);
         struct tb_gather gather = gather_at(attention, who, number, now.head);
         uint32_t left = now.end - now.position;
-        struct tb_tile tile = {now.k, now.v, left < TB_TILE_TOKENS ? left : TB_TILE_TOKENS, next.k, next.v};
+        struct tb_tile tile = {now.k, now.v, left < TB_TILE_TOKENS ? left : TB_TILE_TOKENS, next.k, next.v, NULL, NULL};
+        if (attention->streams)
+            tile_foresee(call, sequence, &now, &tile);
         attend(attention->cache, &gather, &tile);
         call->attention->tallies[who].rows += tile.tokens;
     }
@@ -187,16 +221,16 @@ static void head_merge(const struct call *call, uint32_t sequence, uint32_t head
     float *out = call->out + ((size_t)sequence * cache->shape.heads + head) * dims, max = -INFINITY, sum = 0;
     for (uint32_t who = 0; who < parts; who++)
         max = fmaxf(max, gather_at(call->attention, who, sequence, 0).max[head]);
-    memset(out, 0, dims * sizeof *out);
+    float acc[TB_SHAPE_DIM_MAX] = {0};
     for (uint32_t who = 0; who < parts; who++) {
         struct tb_gather part = gather_at(call->attention, who, sequence, 0);
         float scale = expf(part.max[head] - max); // 0 of a part that read nothing
         for (uint32_t dim = 0; dim < dims; dim++)
-            out[dim] += scale * part.acc[head * dims + dim];
+            acc[dim] += scale * part.acc[head * dims + dim];
         sum += scale * part.sum[head];
     }
     for (uint32_t dim = 0; dim < dims; dim++)
-        out[dim] /= sum;
+        out[dim] = acc[call->attention->place[dim]] / sum;
 }
 
 static void parts_merge(void *context, uint32_t who, uint32_t count)
@@ -213,8 +247,9 @@ void tb_attend(struct tb_attention *attention, uint32_t layer, const struct tb_s
     struct call call = {attention, layer, count, sequences, out};
     const struct tb_shape *shape = &attention->cache->shape;
     float scale = 1 / sqrtf((float)shape->head_dim);
-    for (size_t i = 0; i < (size_t)count * shape->heads * shape->head_dim; i++)
-        attention->q[i] = q[i] * scale;
+    for (size_t row = 0; row < (size_t)count * shape->heads; row++)
+        for (uint32_t dim = 0; dim < shape->head_dim; dim++)
+            attention->q[row * shape->head_dim + attention->place[dim]] = q[row * shape->head_dim + dim] * scale;
     tb_team_run(attention->team, parts_gather, &call);
     tb_team_run(attention->team, parts_merge, &call);
 }
@@ -225,7 +260,7 @@ void tb_attend_head_again(struct tb_attention *attention, uint32_t layer, const 
     char *block = tb_cache_block(cache, sequence->blocks, layer, 0);
     const char *k = tb_cache_k(cache, block, 0, 0), *v = tb_cache_v(cache, block, 0, 0);
     struct tb_gather gather = gather_at(attention, 0, 0, 0);
-    struct tb_tile tile = {k, v, sequence->tokens < TB_TILE_TOKENS ? sequence->tokens : TB_TILE_TOKENS, k, v};
+    struct tb_tile tile = {k, v, sequence->tokens < TB_TILE_TOKENS ? sequence->tokens : TB_TILE_TOKENS, k, v, NULL, NULL};
     part_clear(attention, 0, 0);
     attention->kernel->attend[cache->dtype](cache, &gather, &tile);
     attention->tallies[0].rows += tile.tokens;

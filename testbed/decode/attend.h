@@ -7,6 +7,9 @@
 // shuffled blocks of 16 tokens were read at 0.94 of the pace of plain reads, and at 0.88 when each block was a span; spans of 256
 // tokens were slower where blocks have 32 or more. (Head by head over all blocks drew a third to a half, on a Zen 4 CPU.)
 //
+// Where a block lies in the order in which it is read, and the CPU's own prefetchers follow (tb_kernel_streams), a span is one
+// block, nothing is fetched ahead in it, and with its last tiles the first tile of the next block is, if that lies elsewhere.
+//
 // With several threads each takes a part of every sequence's positions, from a multiple of TB_TILE_TOKENS on, and the parts are
 // merged in order of position. So the result depends on the number of threads, and on nothing else: not on blocks, layout, or who
 // was first.

@@ -16,11 +16,14 @@
 struct tb_tile {                // positions of one KV head that lie in one run
     const char *k, *v;
     uint32_t tokens;            // 1 to TB_TILE_TOKENS
-    const char *k_ahead, *v_ahead; // of the tile that is read next: a kernel may fetch it
+    const char *k_ahead, *v_ahead; // of the tile that is read next: a kernel may fetch it. NULL: the CPU does that by itself
+    const char *k_soon, *v_soon; // TB_TILE_SOON_BYTES of each that will be read soon: a kernel may fetch these. NULL: none
 };
 
+#define TB_TILE_SOON_BYTES (TB_TILE_TOKENS / 2 * 64u)
+
 // The queries of one KV head, and what they have gathered so far: at first acc and sum 0, max -INFINITY. q and acc are
-// aligned to a line.
+// aligned to a line, and have dims where tb_kernel_place() says.
 struct tb_gather {
     const float *q;             // [group][head_dim], scaled by 1 / sqrt(head_dim)
     float *acc;                 // [group][head_dim]: sum of weights times V
@@ -34,7 +37,25 @@ struct tb_kernel {
     const char *name;           // of the instructions: "avx512", "avx2", "neon", "scalar"
     bool (*usable)(void);
     tb_attend_fn *attend[TB_DTYPES_COUNT];
+    uint32_t twins;             // of bf16: tb_twin_place(); 0: dims are in order
 };
+
+// Where the `dim`th of `dims` is, if each `twins` whole ones have the even ones first.
+static inline uint32_t tb_twin_place(uint32_t twins, uint32_t dims, uint32_t dim)
+{
+    if (twins == 0 || dim >= dims / twins * twins)
+        return dim;
+    return dim / twins * twins + dim % 2 * (twins / 2) + dim % twins / 2;
+}
+
+// Where q and acc have it.
+static inline uint32_t tb_kernel_place(const struct tb_kernel *kernel, enum tb_dtype dtype, uint32_t dims, uint32_t dim)
+{
+    return tb_twin_place(dtype == TB_DTYPE_BF16 ? kernel->twins : 0, dims, dim);
+}
+
+// True: the CPU's own prefetchers follow K and V that lie in order, and are disturbed by a kernel that fetches all of them, too.
+bool tb_kernel_streams(void);
 
 // Those that this CPU can run, best first; NULL after the last. The last is scalar, which all can.
 const struct tb_kernel *tb_kernel_at(size_t i);

@@ -42,7 +42,7 @@ const struct tb_act *tb_arm_act(const struct tb_arm *arm)
 
 int tb_own_floor(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm)
 {
-    double least = INFINITY;
+    double most = 0;
     int found = -1;
     for (uint32_t other = 0; other < rounds->arms_count && rounds->arms[arm].fault == TB_FAULT_NONE; other++) {
         const struct tb_act *act = tb_arm_act(&rounds->arms[other]);
@@ -54,9 +54,9 @@ int tb_own_floor(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm)
         if (strcmp(label, rounds->arms[other].label) != 0)
             continue;
         tb_row_alone(rounds, cell, other, &row);
-        if (!row.valid || !(row.ns_median < least))
+        if (!row.valid || !(row.ns_median > most))
             continue;
-        least = row.ns_median;
+        most = row.ns_median;
         found = (int)other;
     }
     return found;

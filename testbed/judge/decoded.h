@@ -19,7 +19,8 @@ const struct tb_decode_sample *tb_decoded_by(const struct tb_rounds *rounds, uin
 // What an arm does in a step (decode/act.h); NULL: attention, and nothing is left out.
 const struct tb_act *tb_arm_act(const struct tb_arm *arm);
 
-// Of the floors NAME@stream, NAME@blocks and NAME@cached of arm NAME the valid one with the least median, or -1.
+// Of the floors NAME@stream, NAME@blocks and NAME@cached of arm NAME the valid one that binds, or -1: no attention is
+// faster than any of them, so that is the one with the greatest median.
 int tb_own_floor(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm);
 
 // --- pace ----------------------------------------------------------------------------------------------------------------------

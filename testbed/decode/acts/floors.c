@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "testbed/decode/acts/acts.h"
 #include "testbed/loops/kernels.h"
@@ -14,7 +15,7 @@
 // Lines of the next block that are fetched while a block is read. With 16 a Zen 4 CPU read shuffled blocks of 64 KiB at 0.78 of
 // one stream, with none at 0.7, with all of them at less.
 #define AHEAD_LINES 16u
-#define CACHED_BYTES (UINT64_C(1) << 20) // half of a second-level cache of 2 MiB
+#define SECOND_LEVEL_BYTES (1L << 20) // where the system does not say
 
 struct reading {
     const struct tb_step_layer *layer;
@@ -29,6 +30,8 @@ struct floor {
     char *memory;
     size_t bytes;
     size_t at;                  // stream: where the next layer's bytes are
+    struct tb_cache few;        // cached: how K and V lie in blocks that stay there
+    struct tb_attention *attention; // cached: over these
     char **blocks;              // cached: a table of a sequence of tokens_max
     struct tb_sequence *sequences; // cached: [batch], all of that table
 };
@@ -38,6 +41,7 @@ static void floor_close(void *own)
     struct floor *floor = own;
     if (floor->memory)
         munmap(floor->memory, floor->bytes);
+    tb_attention_close(floor->attention);
     free(floor->blocks);
     free(floor->sequences);
     free(floor);
@@ -165,25 +169,55 @@ const struct tb_act tb_act_stream = {
 
 // --- cached --------------------------------------------------------------------------------------------------------------------
 
-static int cached_open(const struct tb_act_sizes *sizes, void **own)
+// Half of the second-level cache, as sums and queries need room, too.
+static size_t cached_bytes(void)
 {
-    const struct tb_cache *cache = sizes->cache;
-    struct floor *floor;
-    size_t few = CACHED_BYTES / cache->block_bytes ? CACHED_BYTES / cache->block_bytes : 1;
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return (size_t)(bytes > 0 ? bytes : SECOND_LEVEL_BYTES) / 2;
+}
+
+// A block that is longer (contiguous memory is one) cannot stay there: then there are others, of one tile.
+static int cached_cache(const struct tb_cache *cache, struct tb_cache *out)
+{
+    char why[160];
+    *out = *cache;
+    return cache->block_bytes <= cached_bytes()
+               ? 0
+               : tb_cache_open(out, &cache->shape, cache->dtype, tb_layout_find("runs"), TB_TILE_TOKENS, why, sizeof why);
+}
+
+// The same few blocks, over and over.
+static int cached_table(struct floor *floor, const struct tb_act_sizes *sizes, size_t few)
+{
+    const struct tb_cache *cache = &floor->few;
     uint32_t blocks = tb_cache_blocks(cache, sizes->tokens_max);
-    int error = floor_open(cache, few * cache->block_bytes, &floor);
-    if (error)
-        return error;
     floor->blocks = calloc(blocks, sizeof *floor->blocks);
     floor->sequences = calloc(sizes->batch, sizeof *floor->sequences);
-    if (!floor->blocks || !floor->sequences) {
-        floor_close(floor);
+    if (!floor->blocks || !floor->sequences)
         return -ENOMEM;
-    }
     for (uint32_t i = 0; i < blocks; i++)
         floor->blocks[i] = floor->memory + i / (cache->shape.layers / cache->block_layers) % few * cache->block_bytes;
-    *own = floor;
-    return 0;
+    return tb_attention_open(&floor->attention, cache, sizes->kernel, sizes->team, sizes->batch);
+}
+
+static int cached_open(const struct tb_act_sizes *sizes, void **own)
+{
+    struct tb_cache cache;
+    struct floor *floor;
+    int error = cached_cache(sizes->cache, &cache);
+    if (error)
+        return error;
+    size_t few = cached_bytes() / cache.block_bytes ? cached_bytes() / cache.block_bytes : 1;
+    error = floor_open(sizes->cache, few * cache.block_bytes, &floor);
+    if (error)
+        return error;
+    floor->few = cache;
+    error = cached_table(floor, sizes, few);
+    if (error)
+        floor_close(floor);
+    else
+        *own = floor;
+    return error;
 }
 
 static void cached_read(void *own, const struct tb_step_layer *layer)
@@ -191,7 +225,12 @@ static void cached_read(void *own, const struct tb_step_layer *layer)
     struct floor *floor = own;
     for (uint32_t i = 0; i < layer->count; i++)
         floor->sequences[i] = (struct tb_sequence){floor->blocks, layer->sequences[i].tokens};
-    tb_attend(layer->attention, layer->layer, floor->sequences, layer->count, layer->q, layer->out);
+    tb_attend(floor->attention, layer->layer, floor->sequences, layer->count, layer->q, layer->out);
+}
+
+static uint64_t cached_rows(const void *own)
+{
+    return tb_attended_rows(((const struct floor *)own)->attention);
 }
 
 const struct tb_act tb_act_cached = {
@@ -202,4 +241,5 @@ const struct tb_act tb_act_cached = {
     .open = cached_open,
     .close = floor_close,
     .read = cached_read,
+    .rows = cached_rows,
 };

@@ -13,6 +13,7 @@
 #define KERNEL_TARGET __attribute__((target("avx2,fma,f16c")))
 #define WIDTH 8u
 #define SUMS 8u
+#define TWINS 0
 #define OP KERNEL_TARGET static inline __attribute__((always_inline))
 
 typedef __m256 vector;
@@ -77,6 +78,6 @@ static bool usable(void) // the compiler's test asks the system, too; not all co
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
 }
 
-const struct tb_kernel tb_kernel_avx2 = {"avx2", usable, {attend_f32, attend_f16, attend_bf16}};
+const struct tb_kernel tb_kernel_avx2 = {"avx2", usable, {attend_f32, attend_f16, attend_bf16}, TWINS};
 
 #endif

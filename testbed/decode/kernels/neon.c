@@ -12,6 +12,7 @@
 #define KERNEL_TARGET
 #define WIDTH 4u
 #define SUMS 16u
+#define TWINS 0
 #define OP static inline __attribute__((always_inline))
 
 typedef float32x4_t vector;
@@ -69,6 +70,6 @@ static bool usable(void)
     return true;
 }
 
-const struct tb_kernel tb_kernel_neon = {"neon", usable, {attend_f32, attend_f16, attend_bf16}};
+const struct tb_kernel tb_kernel_neon = {"neon", usable, {attend_f32, attend_f16, attend_bf16}, TWINS};
 
 #endif

@@ -68,4 +68,4 @@ static bool usable(void)
     return true;
 }
 
-const struct tb_kernel tb_kernel_scalar = {"scalar", usable, {attend, attend, attend}};
+const struct tb_kernel tb_kernel_scalar = {"scalar", usable, {attend, attend, attend}, 0};

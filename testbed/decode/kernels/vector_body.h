@@ -6,10 +6,16 @@
 //     vector, words      WIDTH floats, and as many int32_t
 //     SUMS               sums of products that are kept in registers
 //     load_f32, load_f16, load_bf16 (from), store(to, vector), all(number), muladd(a, b, c), most(a, b)
+//     TWINS              0, or 2 * WIDTH: bf16 are loaded by load_twins()
+//     load_twins(from, to)  two vectors of bf16 at once: the even ones, then the odd ones
 //     swap(v, distance)  lanes i and i ^ distance change places
 //     sums(v)            lane i of the result is the sum of v[i], for v[WIDTH]
 //
 // most(a, b) is b where one of them is no number.
+//
+// Twins: a bf16 is the upper half of a float. So two of them side by side become two floats by one instruction each, where one
+// half is moved up and the other is kept; to spread them in order may take two each. Then q and acc have the even dims of
+// 2 * WIDTH first (tb_kernel.twins); where a head ends with WIDTH dims more, these are in order.
 //
 // Up to 8 queries at a time (`queries`, a constant in each copy of the code; a group of 7 computes its last query twice). A tile's
 // scores and weights lie token by token, of each token all queries: one vector has the scores of WIDTH / queries tokens, the
@@ -43,6 +49,18 @@ FN vector load(enum tb_dtype value, const char *from)
     return value == TB_DTYPE_F32 ? load_f32(from) : value == TB_DTYPE_F16 ? load_f16(from) : load_bf16(from);
 }
 
+FN void load_two(enum tb_dtype value, const char *from, vector to[2])
+{
+#if TWINS
+    if (value == TB_DTYPE_BF16) {
+        load_twins(from, to);
+        return;
+    }
+#endif
+    to[0] = load(value, from);
+    to[1] = load(value, from + WIDTH * (value == TB_DTYPE_F32 ? 4 : 2));
+}
+
 // e^x for x <= 0, to 2 units in the last place; 0 where that is below the least normal number. x = n ln 2 + r; 2^n is made of its
 // bits, for which the sum of n and a large number leaves n + 127 in the lowest ones.
 FN vector exponential(vector x)
@@ -69,23 +87,51 @@ FN void fetch(const char *ahead, size_t offset, uint32_t bytes)
         __builtin_prefetch(ahead + offset + at, 0, 2);
 }
 
-// Products of K rows and queries, for `step` tokens from `token` on: sum[token][query].
+// Of what is read soon as many lines as rows are read now, into the first-level cache, as if it were read: so the CPU's prefetchers
+// follow, and a burst would be dropped.
+FN void fetch_soon(const struct tb_tile *tile, uint32_t token, uint32_t step)
+{
+    for (uint32_t at = token / 2 * 64; tile->k_soon && at < (token + step) / 2 * 64; at += 64) {
+        __builtin_prefetch(tile->k_soon + at, 0, 3);
+        __builtin_prefetch(tile->v_soon + at, 0, 3);
+    }
+}
+
+// Products of K rows and queries, for `step` tokens from `token` on, of `vectors` (1 or 2) times WIDTH dims: sum[token][query].
+FN void products_of(const struct part *part, enum tb_dtype value, uint32_t queries, uint32_t token, uint32_t step, uint32_t dim,
+                    uint32_t vectors, vector sum[])
+{
+    uint32_t bytes = value == TB_DTYPE_F32 ? 4 : 2, size = vectors * WIDTH * bytes;
+    const size_t token_bytes = part->k_token_bytes, ahead_bytes = part->cache->k_token_bytes;
+    const char *k = part->tile.k + token * token_bytes + dim * bytes;
+    const char *ahead = part->tile.k_ahead + token * ahead_bytes + dim * bytes;
+    vector loaded[STEP_MAX][2];
+    UNROLL
+    for (uint32_t t = 0; t < step; t++) {
+        if (vectors == 2)
+            load_two(value, k + t * token_bytes, loaded[t]);
+        else
+            loaded[t][0] = load(value, k + t * token_bytes);
+        if (dim * bytes % 64 == 0)
+            fetch(ahead, t * ahead_bytes, size);
+    }
+    UNROLL
+    for (uint32_t i = 0; i < queries * vectors; i++) {
+        vector q = load_f32(part->q[i % queries] + dim + i / queries * WIDTH);
+        UNROLL
+        for (uint32_t t = 0; t < step; t++)
+            sum[t * queries + i % queries] = muladd(q, loaded[t][i / queries], sum[t * queries + i % queries]);
+    }
+}
+
 FN void products(const struct part *part, enum tb_dtype value, uint32_t queries, uint32_t token, uint32_t step, vector sum[])
 {
-    uint32_t bytes = value == TB_DTYPE_F32 ? 4 : 2, line = 64 / bytes;
-    size_t token_bytes = part->k_token_bytes;
-    const char *k = part->tile.k + token * token_bytes, *ahead = part->tile.k_ahead + token * part->cache->k_token_bytes;
-    for (uint32_t dim = 0; dim < part->cache->shape.head_dim; dim += WIDTH) {
-        UNROLL
-        for (uint32_t t = 0; t < step; t++) {
-            vector loaded = load(value, k + t * token_bytes + dim * bytes);
-            if (dim % line == 0)
-                fetch(ahead + t * part->cache->k_token_bytes, dim * bytes, 64);
-            UNROLL
-            for (uint32_t i = 0; i < queries; i++)
-                sum[t * queries + i] = muladd(load_f32(part->q[i] + dim), loaded, sum[t * queries + i]);
-        }
-    }
+    uint32_t dim = 0, dims = part->cache->shape.head_dim;
+    fetch_soon(&part->tile, token, step);
+    for (; TWINS && dim + 2 * WIDTH <= dims; dim += 2 * WIDTH)
+        products_of(part, value, queries, token, step, dim, 2, sum);
+    for (; dim < dims; dim += WIDTH)
+        products_of(part, value, queries, token, step, dim, 1, sum);
 }
 
 FN void scores_of_rows(struct part *part, enum tb_dtype value, uint32_t queries)
@@ -118,11 +164,12 @@ FN void scores_of_columns(struct part *part, enum tb_dtype value, uint32_t queri
             sum[i] = all(0);
         for (uint32_t dim = 0; dim < cache->shape.head_dim; dim++) {
             vector loaded = load(value, part->tile.k + dim * part->k_value_bytes + token * bytes);
+            uint32_t place = tb_twin_place(value == TB_DTYPE_BF16 ? TWINS : 0, cache->shape.head_dim, dim);
             if (token == 0)
                 fetch(part->tile.k_ahead, dim * cache->k_value_bytes, 64);
             UNROLL
             for (uint32_t i = 0; i < queries; i++)
-                sum[i] = muladd(all(part->q[i][dim]), loaded, sum[i]);
+                sum[i] = muladd(all(part->q[i][place]), loaded, sum[i]);
         }
         UNROLL
         for (uint32_t i = 0; i < queries; i++)
@@ -181,21 +228,30 @@ FN void softmax(struct part *part, const struct tb_gather *gather, uint32_t firs
 FN void values_add(const struct part *part, enum tb_dtype value, uint32_t queries, uint32_t dim, uint32_t vectors)
 {
     uint32_t bytes = value == TB_DTYPE_F32 ? 4 : 2;
-    size_t token_bytes = part->v_token_bytes;
+    const size_t token_bytes = part->v_token_bytes, ahead_bytes = part->cache->v_token_bytes;
     const char *v = part->tile.v + dim * bytes, *ahead = part->tile.v_ahead + dim * bytes;
+    const uint32_t two = TWINS && vectors > 1 ? 2 : 1; // loaded together
     vector sum[SUMS];
     UNROLL
     for (uint32_t i = 0; i < vectors * queries; i++)
         sum[i] = load_f32(part->acc[i % queries] + dim + i / queries * WIDTH);
-    for (uint32_t token = 0; token < TB_TILE_TOKENS; token++, v += token_bytes, ahead += part->cache->v_token_bytes) {
+    for (uint32_t token = 0; token < TB_TILE_TOKENS; token++, v += token_bytes, ahead += ahead_bytes) {
         if (dim * bytes % 64 == 0)
             fetch(ahead, 0, vectors * WIDTH * bytes);
         UNROLL
-        for (uint32_t nth = 0; nth < vectors; nth++) {
-            vector loaded = load(value, v + nth * WIDTH * bytes);
+        for (uint32_t nth = 0; nth < vectors; nth += two) {
+            vector loaded[2];
+            if (two > 1)
+                load_two(value, v + nth * WIDTH * bytes, loaded);
+            else
+                loaded[0] = load(value, v + nth * WIDTH * bytes);
             UNROLL
-            for (uint32_t i = 0; i < queries; i++)
-                sum[nth * queries + i] = muladd(all(part->weight[token * queries + i]), loaded, sum[nth * queries + i]);
+            for (uint32_t i = 0; i < queries; i++) {
+                vector weight = all(part->weight[token * queries + i]);
+                UNROLL
+                for (uint32_t n = 0; n < two; n++)
+                    sum[(nth + n) * queries + i] = muladd(weight, loaded[n], sum[(nth + n) * queries + i]);
+            }
         }
     }
     UNROLL
@@ -211,7 +267,9 @@ FN void values_of_tile(const struct part *part, enum tb_dtype value, uint32_t qu
         values_add(part, value, queries, dim, vectors);
     for (; vectors > 4 && dim + 4 * WIDTH <= dims; dim += 4 * WIDTH)
         values_add(part, value, queries, dim, 4);
-    for (; vectors > 1 && dim < dims; dim += WIDTH)
+    for (; vectors > 2 && dim + 2 * WIDTH <= dims; dim += 2 * WIDTH)
+        values_add(part, value, queries, dim, 2);
+    if (dim < dims)
         values_add(part, value, queries, dim, 1);
 }
 
@@ -259,6 +317,10 @@ FN void attend(const struct tb_cache *cache, const struct tb_gather *gather, con
     struct part part;
     part.cache = cache;
     part.tile = *tile;
+    if (!tile->k_ahead) { // what is being read: that costs nothing, and a question for each line would
+        part.tile.k_ahead = tile->k;
+        part.tile.v_ahead = tile->v;
+    }
     part.k_token_bytes = cache->k_token_bytes;
     part.v_token_bytes = cache->v_token_bytes;
     part.k_value_bytes = cache->k_value_bytes;
@@ -266,7 +328,7 @@ FN void attend(const struct tb_cache *cache, const struct tb_gather *gather, con
         copy(&part, value, k, v);
     for (uint32_t first = 0; first < cache->group; first += QUERIES_MAX) {
         uint32_t count = cache->group - first;
-        if (count > 4)
+        if (QUERIES_MAX > 4 && count > 4)
             queries_attend(&part, gather, value, first, QUERIES_MAX);
         else if (count > 2)
             queries_attend(&part, gather, value, first, 4);

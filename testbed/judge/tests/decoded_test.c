@@ -29,15 +29,15 @@ Test(decoded, the_kernel_is_that_of_a_sample_that_names_one)
     cr_expect_null(tb_decoded_by(rounds, 1));
 }
 
-Test(decoded, a_floor_is_of_the_same_arm_and_the_lowest_valid_one)
+Test(decoded, a_floor_is_of_the_same_arm_and_the_valid_one_that_binds)
 {
     struct tb_rounds *rounds = decode_fixture(&f, 6);
-    cr_expect_eq(tb_own_floor(rounds, 0, LOCUS), STREAM);
+    cr_expect_eq(tb_own_floor(rounds, 0, LOCUS), BLOCKS);
     cr_expect_eq(tb_own_floor(rounds, 0, MIMALLOC), CACHED);
     cr_expect_eq(tb_own_floor(rounds, 0, SMALL), -1);
     cr_expect_eq(tb_own_floor(rounds, 0, NO_APPEND), -1, "it does not do the work");
-    fixture_invalidate(rounds, 0, STREAM, 3, "lost one");
-    cr_expect_eq(tb_own_floor(rounds, 0, LOCUS), BLOCKS);
+    fixture_invalidate(rounds, 0, BLOCKS, 3, "lost one");
+    cr_expect_eq(tb_own_floor(rounds, 0, LOCUS), STREAM);
 }
 
 Test(decoded, an_act_is_what_is_left_out)

@@ -132,8 +132,8 @@ Test(bill, json_has_the_figures)
         cr_expect(json_is_true(tb_member(figure, "told")));
     }
     cr_expect_float_eq(tb_member_number(locus, "tokens_per_s"), 32e9 / tb_member_number(locus, "median_ns"), 1e-6);
-    cr_expect_str_eq(tb_member_text(locus, "floor"), "locus@stream");
-    cr_expect_float_eq(tb_member_number(locus, "of_floor.estimate"), 0.7, 0.002);
+    cr_expect_str_eq(tb_member_text(locus, "floor"), "locus@blocks");
+    cr_expect_float_eq(tb_member_number(locus, "of_floor.estimate"), 0.93, 0.002);
     cr_expect(json_is_null(tb_member(arm_of(cell, "locus@nothing"), "tokens_per_s")), "it decodes none");
     cr_expect(json_is_null(tb_member(arm_of(cell, "locus-4k"), "of_floor")));
     cr_expect(json_is_null(tb_member(json_array_get(tb_member(root, "cells"), 1), "decode")), "full touch");
