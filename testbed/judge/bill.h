@@ -13,8 +13,9 @@
 // The three parts of the allocator add up to it in each round, as each begins where another ends. Where there is no arm
 // NAME@no-drain, as of a contender that frees where a request ends, free is NAME@nothing - NAME@no-free.
 //
-// The differences are formed within each round. Nothing makes the four parts of the step add up to NAME's own time: how near they come says how far
-// the parts can be told apart at all. What K and V bring into the caches for attention is in none of them, for one.
+// The differences are formed within each round. Nothing makes the four parts of the step add up to NAME's own time: how near they
+// come says how far the parts can be told apart at all. What K and V bring into the caches for attention is in none of them, for
+// one.
 #ifndef TB_JUDGE_BILL_H
 #define TB_JUDGE_BILL_H
 

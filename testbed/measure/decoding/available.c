@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// available: the memory that a pool may have (decoding.h), in a file of its own: the measured process asks, too, and reads no traces.
+// available: the memory that a pool may have (decoding.h), in a file of its own: the measured process asks, too, and reads no
+// traces.
 
 #include <stdio.h>
 
