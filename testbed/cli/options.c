@@ -53,19 +53,29 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
+static const struct tb_arm *arm_find(const struct tb_options *options, const char *label)
+{
+    for (uint32_t arm = 0; arm < options->arms_count; arm++)
+        if (strcmp(options->arms[arm].label, label) == 0)
+            return &options->arms[arm];
+    return NULL;
+}
+
+static int arm_add_once(struct tb_options *options, const char *label, char *why, size_t why_bytes)
+{
+    return arm_find(options, label) ? 0 : tb_arms_add(options->arms, &options->arms_count, label, why, why_bytes);
+}
+
 // `bill` and `bill:NAME`: the arms of the bill of locus, or of NAME. One that is there already is not added again, as a twin.
 static int bill_add(struct tb_options *options, const char *word, char *why, size_t why_bytes)
 {
     const char *name = word[strlen("bill")] ? word + strlen("bill:") : "locus";
     char label[sizeof options->arms->label];
-    int error = 0;
     options->bill = true;
-    for (size_t i = 0; !error && tb_bill_arm(name, i, label, sizeof label); i++) {
-        bool there = false;
-        for (uint32_t arm = 0; arm < options->arms_count; arm++)
-            there |= strcmp(options->arms[arm].label, label) == 0;
-        error = there ? 0 : tb_arms_add(options->arms, &options->arms_count, label, why, why_bytes);
-    }
+    int error = arm_add_once(options, name, why, why_bytes);
+    const struct tb_arm *found = arm_find(options, name), *named = found ? found : &options->arms[options->arms_count - 1];
+    for (size_t i = 0; !error && tb_bill_arm(named, i, label, sizeof label); i++)
+        error = arm_add_once(options, label, why, why_bytes);
     return error;
 }
 

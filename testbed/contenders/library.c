@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 // Long enough for any live worker; a dead one makes the run invalid instead of endless.
 #define WAIT_NS UINT64_C(2000000000)
@@ -62,6 +63,14 @@ int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup,
     for (uint32_t i = 0; i < setup->workers; i++)
         locus_route_add(&library->routes[i], library->owner, i);
     return locus_owner_adopt(library->owner);
+}
+
+int tb_library_give_back(void *context)
+{
+    const struct locus_region *region = locus_pool_region(((struct tb_library *)context)->pool);
+    if (!region)
+        return -ENOTSUP; // a heap has its blocks anywhere
+    return madvise(locus_region_base(region), locus_region_bytes(region), MADV_DONTNEED) ? -errno : 0;
 }
 
 uint64_t tb_library_freed(void *context)

@@ -71,6 +71,8 @@ static inline void tb_library_drain(void *context)
         ; // the driver knows its tables by slot
 }
 
+int tb_library_give_back(void *context);
+
 // step_blocks: NULL, or called between two steps instead of draining.
 #define TB_LIBRARY_OPS(name, open_pool, take_blocks, step_blocks)                                                                  \
     TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, tb_library_freed, tb_library_audit)
@@ -86,6 +88,7 @@ static inline void tb_library_drain(void *context)
         .finish = tb_library_finish,                                                                                               \
         .drain = tb_library_drain,                                                                                                 \
         .step = step_blocks,                                                                                                       \
+        .give_back = tb_library_give_back,                                                                                         \
         .freed = freed_blocks,                                                                                                     \
         .audit = audit_blocks,                                                                                                     \
     };                                                                                                                             \

@@ -46,6 +46,10 @@ struct tb_act {
     bool attends;               // its results are those of attention
     bool floor;                 // nothing that attends can be faster
     bool copies;                // attends in memory of its own, of which no one else knows the node
+    // What the driver does otherwise (measure/driver.h), on one node. What a lap leaves out of it follows after the lap, untimed.
+    bool drains_late;           // nothing is drained in a lap
+    bool frees_late;            // nor is anything retired, and sent home
+    bool touches_first;         // before each timed lap, a pool gives the kernel its pages back
     int (*open)(const struct tb_act_sizes *sizes, void **own); // NULL: own is NULL. 0 or -errno
     void (*close)(void *own);
     void (*read)(void *own, const struct tb_step_layer *layer); // NULL: nothing is read

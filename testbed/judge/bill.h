@@ -4,11 +4,18 @@
 //
 //     attention   NAME - NAME@no-attend
 //     append      NAME - NAME@no-append
-//     allocator   NAME@nothing - oracle@nothing: takes, retirements, the way home and drains
+//     allocator   NAME@nothing - oracle@nothing: takes, retirements, the way home and drains. Of it:
+//       allocate  NAME@no-free - oracle@nothing: takes
+//       free      NAME@no-drain - NAME@no-free: retirements and the way home
+//       drain     NAME@nothing - NAME@no-drain
 //     harness     oracle@nothing: the walk over the schedule, and the oracle's block numbers
 //
-// The differences are formed within each round. Nothing makes the four add up to NAME's own time: how near they come says how far
-// the parts can be told apart at all. What K and V bring into the caches for attention is in none of them, for one.
+// The three parts of the allocator add up to it in each round, as each begins where another ends. Where there is no arm
+// NAME@no-drain, as of a contender that frees where a request ends, free is NAME@nothing - NAME@no-free.
+//
+// The differences are formed within each round. Nothing makes the four parts of the step add up to NAME's own time: how near they
+// come says how far the parts can be told apart at all. What K and V bring into the caches for attention is in none of them, for
+// one.
 #ifndef TB_JUDGE_BILL_H
 #define TB_JUDGE_BILL_H
 
@@ -20,10 +27,14 @@ enum tb_bill_line {
     TB_BILL_ATTENTION,
     TB_BILL_APPEND,
     TB_BILL_ALLOCATOR,
+    TB_BILL_ALLOCATE,    // these three are the parts of TB_BILL_ALLOCATOR. Unknown where their arms did not run
+    TB_BILL_FREE,
+    TB_BILL_DRAIN,
     TB_BILL_HARNESS,
-    TB_BILL_SUM,         // of these four
+    TB_BILL_SUM,         // of attention, append, allocator and harness
     TB_BILL_WHOLE,       // NAME as it is
     TB_BILL_SMALL_PAGES, // what pages of 4 KiB would add (locus-4k - locus): no part of it; only for locus
+    TB_BILL_FIRST_TOUCH, // what pages without memory would add: NAME@first-touch - NAME@no-attend. No part of it, either
     TB_BILL_LINES,
 };
 
@@ -39,10 +50,12 @@ struct tb_bill {
     int invalid; // one that is; -1: none. Then no line is known
 };
 
-// The i-th arm that a bill of NAME is made of, as on the command line. false after the last.
-bool tb_bill_arm(const char *name, size_t i, char *out, size_t bytes);
+// The i-th arm that a bill of this one is made of, as on the command line. Arms that its contender cannot have are left out (no
+// drains, no pool). false after the last.
+bool tb_bill_arm(const struct tb_arm *named, size_t i, char *out, size_t bytes);
 
-// Of the arm NAME. false: the cell is of another touch mode, or an arm is missing (locus-4k may be).
+// Of the arm NAME. false: the cell is of another touch mode, or one of NAME, its @no-attend, @no-append and @nothing and
+// oracle@nothing is missing.
 bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struct tb_bill *out);
 
 const char *tb_bill_word(enum tb_bill_line line);       // "attention", for people and programs

@@ -14,6 +14,7 @@
 
 #include "testbed/base/nearest.h"
 #include "testbed/decode/act.h"
+#include "testbed/measure/engine.h"
 #include "testbed/measure/peers/peer.h"
 #include "testbed/serving/keep.h"
 
@@ -139,6 +140,22 @@ static int fault_parse(const char *text, struct tb_arm *arm)
     arm->fault = TB_FAULT_DELAY;
     arm->fault_percent = strtod(text + 6, &end);
     return end != text + 6 && *end == '\0' && arm->fault_percent > 0 && arm->fault_percent <= 1000 ? 0 : -EINVAL;
+}
+
+bool tb_act_possible(const struct tb_contender *contender, const struct tb_act *act, char *why, size_t why_bytes)
+{
+    const char *name = contender->name;
+    bool only_drains = act->drains_late && !act->frees_late;
+    if (only_drains && contender->frees_on_worker)
+        snprintf(why, why_bytes, "'%s@%s': %s frees where a request ends, and drains nothing: leave it out", name, act->name, name);
+    else if (only_drains && contender->batch_blocks_max)
+        snprintf(why, why_bytes, "'%s@%s': the way home of %s is full after %u blocks, and needs drains: leave it out", name,
+                 act->name, name, contender->batch_blocks_max);
+    else if (act->touches_first && contender->driver && !contender->driver->ops->give_back)
+        snprintf(why, why_bytes, "'%s@%s': only a pool of locus can give its pages back: leave it out", name, act->name);
+    else
+        return true;
+    return false;
 }
 
 // Takes "%50" off "NAME%50". A path may have a % of its own.
@@ -298,6 +315,8 @@ static int arm_parse(const char *text, const struct tb_arm arms[], uint32_t coun
         snprintf(why, why_bytes, "%s: a path with a blank or a colon cannot be preloaded: copy it elsewhere", out->library);
         return -ENODEV;
     }
+    if (!error && out->act[0] && !tb_act_possible(out->contender, tb_act_find(out->act), why, why_bytes))
+        return -EINVAL;
     return !error && sign ? name_check(name, out, known, why, why_bytes) : error;
 }
 

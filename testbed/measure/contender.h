@@ -21,6 +21,7 @@
 #include "placement/blocks/table.h"
 #include "testbed/measure/rounds.h"
 
+struct tb_act;
 struct tb_engine;
 struct tb_driver;               // driver.h: TB_DRIVER(ops) makes one
 struct tb_nodes_contender;      // nodes/ops.h
@@ -57,6 +58,7 @@ struct tb_ops {
     // Called where the schedule says drain, instead of drain; NULL: drain. The end of a lap always calls drain. If the way home
     // is bounded (batch_blocks_max), the owner also calls it while it waits for a worker, so it must make room.
     void (*step)(void *context);
+    int (*give_back)(void *context); // the pages of all blocks, which the kernel fills anew. 0 or -errno; NULL: it cannot
     uint64_t (*freed)(void *context); // blocks that are free again so far
     void (*audit)(void *context, struct tb_audit *out);
 };
@@ -121,6 +123,9 @@ int tb_policies_add(struct tb_arm arms[], uint32_t *count, const char *text, cha
 
 // Whichever of these three a cell of that touch has as its arms.
 int tb_arms_add_for(enum tb_touch touch, struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
+
+// Can a contender be measured in this act? If not, why says so in words.
+bool tb_act_possible(const struct tb_contender *contender, const struct tb_act *act, char *why, size_t why_bytes);
 
 // False: it makes sense only on several nodes.
 bool tb_arm_on_one_node(const struct tb_arm *arm);

@@ -15,15 +15,15 @@
 
 // Drains until every worker is idle: a lap ends when everything retired in it is home. Blocks can only have arrived when a worker
 // has finished a request. But if the way home is bounded, a worker may be waiting in the middle of one, so the owner does what it
-// does at a step.
-TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, void *context)
+// does at a step. drains: false: it only waits.
+TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, void *context, bool drains)
 {
     bool bounded = engine->contender->batch_blocks_max != 0;
     for (uint32_t i = 0; i < engine->crew.count; i++) {
         struct tb_worker *worker = &engine->crew.workers[i];
         uint64_t done_before = worker->done_seen;
         for (uint32_t polls = 1; !tb_worker_idle(worker); polls++) {
-            if (worker->done_seen != done_before || bounded) {
+            if (drains && (worker->done_seen != done_before || bounded)) {
                 done_before = worker->done_seen;
                 bounded && ops->step ? ops->step(context) : ops->drain(context);
             }
@@ -33,7 +33,8 @@ TB_INLINE void tb_settle(struct tb_engine *engine, const struct tb_ops *ops, voi
                 locus_cpu_relax();
         }
     }
-    ops->drain(context);
+    if (drains)
+        ops->drain(context);
 }
 
 TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, void *context, const struct tb_span *span,
@@ -41,12 +42,14 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
 {
     const struct tb_op *op = tb_schedule_ops(engine->schedule) + span->begin;
     const struct tb_op *end = tb_schedule_ops(engine->schedule) + span->end;
+    const bool drains = !(lap == TB_LAP_DECODE && engine->drains_late);
     if (lap == TB_LAP_DECODE && engine->error)
         end = op; // where a take failed, requests and their tokens no longer fit
     for (; op < end; op++) {
-        if (op->kind == TB_OP_DRAIN)
-            ops->step ? ops->step(context) : ops->drain(context);
-        else if (op->kind == TB_OP_RETIRE)
+        if (op->kind == TB_OP_DRAIN) {
+            if (drains)
+                ops->step ? ops->step(context) : ops->drain(context);
+        } else if (op->kind == TB_OP_RETIRE)
             tb_op_retire(engine, ops, context, *op, lap);
         else if (op->kind == TB_OP_TAKE) {
             if (!tb_op_take(engine, ops, context, *op, lap))
@@ -54,7 +57,7 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
         } else if (lap == TB_LAP_DECODE)
             tb_op_decode(engine, *op);
     }
-    tb_settle(engine, ops, context);
+    tb_settle(engine, ops, context, drains);
 }
 
 TB_INLINE void tb_run_stage(struct tb_engine *engine, const struct tb_ops *ops, void *context, enum tb_stage stage, uint32_t tables)

@@ -17,6 +17,8 @@
 
 #include "placement/base/cpu_relax.h"
 #include "testbed/counters/mark.h"
+#include "testbed/measure/decoding/decoding.h"
+#include "testbed/measure/driver.h"
 #include "testbed/measure/pairing/turns.h"
 #include "testbed/measure/watch.h"
 
@@ -71,7 +73,8 @@ static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
     engine->clocked_ns = calloc(engine->clocked_max + 1, sizeof *engine->clocked_ns);
     engine->steps_max = schedule->steps_per_lap * engine->job->laps_clocked;
     engine->steps_ns = calloc(engine->steps_max + 1, sizeof *engine->steps_ns);
-    if (!engine->seen || !engine->clocked_ns || !engine->steps_ns)
+    engine->late = calloc(schedule->slots + (size_t)1, sizeof *engine->late);
+    if (!engine->seen || !engine->clocked_ns || !engine->steps_ns || !engine->late)
         return -ENOMEM;
     if (engine->job->bench)
         return tables_open(engine, TB_BENCH_BLOCKS / TB_BENCH_BULK_BLOCKS, NULL);
@@ -83,6 +86,7 @@ static void engine_close(struct tb_engine *engine)
     free(engine->seen);
     free(engine->clocked_ns);
     free(engine->steps_ns);
+    free(engine->late);
     free(engine->tables);
     free(engine->tables_memory);
 }
@@ -140,19 +144,41 @@ static void run_span_as(struct tb_engine *engine, const struct tb_span *span, en
                                  : driver->span)(engine, engine->context, span);
 }
 
+// After each span, untimed: what its act has left out of it.
+static void span_finish(struct tb_engine *engine)
+{
+    const struct tb_ops *ops = engine->contender->driver->ops;
+    if (!engine->drains_late)
+        return;
+    for (uint32_t i = 0; i < engine->late_count; i++)
+        tb_send_home(engine, ops, engine->context, engine->tables[engine->late[i]]);
+    engine->late_count = 0;
+    tb_settle(engine, ops, engine->context, true);
+}
+
 static void run_span(struct tb_engine *engine, const struct tb_span *span)
 {
     run_span_as(engine, span, TB_LAP_TIMED);
+    span_finish(engine);
 }
 
-static double run_lap(struct tb_engine *engine, uint64_t delay_ns)
+// counters: NULL, or they count during this lap alone.
+static double run_lap(struct tb_engine *engine, uint64_t delay_ns, struct tb_counters *counters)
 {
     const struct tb_span *span = tb_schedule_lap(engine->schedule, engine->lap++);
+    if (engine->touches_first)
+        engine->contender->driver->ops->give_back(engine->context);
+    if (counters)
+        tb_counters_start(counters);
     uint64_t start_ns = tb_now_ns();
-    run_span(engine, span);
+    run_span_as(engine, span, TB_LAP_TIMED);
     if (delay_ns)
         spin_ns(delay_ns);
-    return (double)(tb_now_ns() - start_ns);
+    double ns = (double)(tb_now_ns() - start_ns);
+    if (counters)
+        tb_counters_stop(counters);
+    span_finish(engine);
+    return ns;
 }
 
 // An arm that is alone has had the crew from the start.
@@ -172,7 +198,7 @@ static void turn_run(struct process *process, uint32_t i)
         if (engine->out)
             continue;
         take_crew(process, engine);
-        engine->job->lap_ns[i] = run_lap(engine, engine->delay_ns);
+        engine->job->lap_ns[i] = run_lap(engine, engine->delay_ns, NULL);
     }
 }
 
@@ -204,7 +230,7 @@ static void laps_timed(struct process *process)
 }
 
 // Opened only here, because counters make every switch to or from a thread of this process slower. If memory runs out, nothing is
-// counted.
+// counted. What an act does beside its laps is not.
 static void laps_metered(struct tb_engine *engine)
 {
     struct tb_job *job = engine->job;
@@ -212,10 +238,13 @@ static void laps_metered(struct tb_engine *engine)
     double ns[TB_LAPS_MAX];
     if (job->laps_metered == 0 || tb_counters_open(&counters, &job->counters, job->counters_on))
         return;
-    tb_counters_start(counters);
+    bool each = engine->drains_late || engine->touches_first;
+    if (!each)
+        tb_counters_start(counters);
     for (uint32_t i = 0; i < job->laps_metered; i++)
-        ns[i] = run_lap(engine, 0);
-    tb_counters_stop(counters);
+        ns[i] = run_lap(engine, 0, each ? counters : NULL);
+    if (!each)
+        tb_counters_stop(counters);
     tb_counters_read(counters, job->sample.counters);
     tb_counters_close(counters);
     job->sample.metered_lap_ns = median_of(ns, job->laps_metered);
@@ -235,8 +264,9 @@ static void laps_marked(struct tb_engine *engine)
     for (uint32_t i = 0; i < engine->job->laps_marked; i++) {
         const struct tb_span *span = tb_schedule_lap(engine->schedule, engine->lap++);
         tb_mark_begin();
-        run_span(engine, span);
+        run_span_as(engine, span, TB_LAP_TIMED);
         tb_mark_end();
+        span_finish(engine);
     }
 }
 
@@ -294,6 +324,7 @@ static void laps_clocked(struct tb_engine *engine)
     for (uint32_t i = 0; i < engine->job->laps_clocked; i++) {
         engine->step_end_ns = tb_now_ns();
         run_span_as(engine, tb_schedule_lap(engine->schedule, engine->lap++), TB_LAP_CLOCKED);
+        span_finish(engine);
     }
     takes_sum(engine);
     steps_sum(engine);
@@ -328,8 +359,10 @@ static void laps_end(struct process *process, struct tb_engine *engine)
     take_crew(process, engine);
     laps_clocked(engine);
     probe_begin(engine);
-    for (uint32_t i = 0; i < process->probe_laps; i++)
+    for (uint32_t i = 0; i < process->probe_laps; i++) {
         run_span_as(engine, tb_schedule_lap(schedule, engine->lap++), TB_LAP_PROBE);
+        span_finish(engine);
+    }
     laps_metered(engine);
     laps_marked(engine);
     while (engine->lap % schedule->laps_count) // the epilogue expects the slots as after whole rotations
@@ -483,6 +516,39 @@ static void judge(struct tb_engine *engine, const struct tb_audit *audit)
     s->ran = true;
 }
 
+// What comes home after a lap has to be had twice in it.
+static int act_open(struct tb_engine *engine, struct tb_setup *setup)
+{
+    const struct tb_act *act = engine->job->touch == TB_TOUCH_DECODE ? tb_act_find(engine->job->act) : NULL;
+    uint64_t blocks = setup->pool_blocks + engine->schedule->blocks_per_lap, bytes = blocks * setup->block_bytes;
+    uint64_t available_bytes = tb_decoding_available();
+    if (!act)
+        return 0;
+    engine->drains_late = act->drains_late;
+    engine->frees_late = act->frees_late;
+    engine->touches_first = act->touches_first;
+    if (!act->drains_late)
+        return 0;
+    if (blocks > LOCUS_BLOCKS_MAX || (available_bytes && bytes > available_bytes)) {
+        snprintf(setup->why, setup->why_bytes,
+                 "@%s needs a pool for all that a lap takes, %llu blocks and %llu MiB, which is too large: name a shorter context",
+                 act->name, (unsigned long long)blocks, (unsigned long long)(bytes >> 20));
+        return -ENOSPC;
+    }
+    setup->pool_blocks = (uint32_t)blocks;
+    return 0;
+}
+
+static int pages_try(const struct tb_engine *engine, const struct tb_setup *setup)
+{
+    const struct tb_ops *ops = engine->contender->driver->ops;
+    int error = !engine->touches_first ? 0 : ops->give_back ? ops->give_back(engine->context) : -ENOTSUP;
+    if (error)
+        snprintf(setup->why, setup->why_bytes, "the pool of %s cannot give its pages back (%s): take locus@first-touch",
+                 engine->contender->name, strerror(-error));
+    return error;
+}
+
 // Tables, blocks and lanes of one arm. A contender that has said what this host lacks is out, and the others run.
 static int arm_open(struct process *process, struct tb_engine *engine)
 {
@@ -499,7 +565,11 @@ static int arm_open(struct process *process, struct tb_engine *engine)
     // What several arms have is not told apart.
     engine->resident_before_bytes = process->count == 1 && !job->bench ? tb_watch_resident_bytes() : 0;
     if (!error)
+        error = act_open(engine, &setup);
+    if (!error)
         error = engine->contender->driver->ops->open(&setup, &engine->context);
+    if (!error)
+        error = pages_try(engine, &setup);
     if (!error)
         error = tb_decode_open(&engine->decode, job, engine->schedule, process->team, setup.why, setup.why_bytes);
     engine->out = job->sample.ran = error && job->sample.invalid[0];

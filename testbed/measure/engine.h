@@ -31,6 +31,10 @@ struct tb_engine {
     uint64_t taken;                 // blocks
     uint64_t retired;               // requests
     uint64_t touched_bytes;
+    // Of an act (decode/act.h): what its laps leave out, and the slots that it is still to be done for.
+    bool drains_late, frees_late, touches_first;
+    uint32_t *late;                 // [slots]
+    uint32_t late_count;
     uint64_t fault_countdown;       // retirements until the fault is injected; 0: never
     int error;                      // the first error of a contender's function
 

@@ -95,6 +95,19 @@ TB_INLINE void tb_dispatch(struct tb_engine *engine, const struct tb_ops *ops, v
     tb_worker_send(worker, table);
 }
 
+TB_INLINE void tb_send_home(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct locus_table *table)
+{
+    int error = ops->retire(context, table);
+    if (__builtin_expect(error != 0, 0)) {
+        engine->error = engine->error ? engine->error : error;
+        return;
+    }
+    engine->retired++;
+    if (__builtin_expect(engine->fault_countdown && --engine->fault_countdown == 0, 0) && tb_engine_fault(engine, table))
+        return;
+    tb_dispatch(engine, ops, context, table);
+}
+
 TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, enum tb_lap lap)
 {
     struct locus_table *table = engine->tables[op.slot];
@@ -107,15 +120,10 @@ TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, 
             engine->damaged += !tb_intact(ops->address(context, table->blocks[i]), engine->touch_bytes, op.slot);
     if (lap == TB_LAP_PROBE)
         tb_look_at_order(engine, ops, context, table);
-    int error = ops->retire(context, table);
-    if (__builtin_expect(error != 0, 0)) {
-        engine->error = engine->error ? engine->error : error;
-        return;
-    }
-    engine->retired++;
-    if (__builtin_expect(engine->fault_countdown && --engine->fault_countdown == 0, 0) && tb_engine_fault(engine, table))
-        return;
-    tb_dispatch(engine, ops, context, table);
+    if (lap == TB_LAP_DECODE && engine->frees_late)
+        engine->late[engine->late_count++] = op.slot;
+    else
+        tb_send_home(engine, ops, context, table);
 }
 
 // What a model does with the blocks.

@@ -43,6 +43,9 @@ refuses touch-with-a-shape-that-is-none 2 "'2x2x2x8'.*multiple of 16" eval -W ba
 refuses batch-that-is-too-large 2 '1 to 64 sequences' eval -W batch-65x64
 refuses batch-without-a-prompt 2 'batch-2x16x16' eval batch-2x16/decode
 refuses bill-without-a-step 2 'bill.*decode' eval -W churn-touch -c bill
+refuses no-drain-of-a-malloc 2 "'glibc@no-drain': glibc frees where a request ends" eval batch-2x64/decode -c glibc@no-drain
+refuses first-touch-of-a-malloc 2 "'glibc@first-touch': only a pool" eval batch-2x64/decode -c glibc@first-touch
+refuses no-drain-of-a-short-way 2 'is full after 64 blocks' eval batch-2x64/decode -c locus-chunk-pool@no-drain
 refuses bill-of-nobody 2 "'nosuch'" eval batch-2x64/decode -c bill:nosuch
 refuses pool-that-memory-does-not-have 2 'batch-64x131072: .*MiB.*available' eval batch-64x131072/decode/80x64x8x128
 refuses json-and-csv-to-stdout 2 'standard output' eval --json --csv
@@ -126,17 +129,27 @@ else
 fi
 # A model so small that the figures say nothing: only that each part has one, and the arms are there once.
 if locus 0 eval batch-4x64x8/decode/1x2x2x16 -c locus,bill,locus@blocks -r 6 -d inline --json; then
-    says a-bill-is-of-six-arms '[.cells[0].arms[].name] | sort == ["locus","locus-4k","locus@blocks","locus@no-append",
-        "locus@no-attend","locus@nothing","oracle@nothing"]'
+    says a-bill-is-of-nine-arms '[.cells[0].arms[].name] | sort == ["locus","locus-4k","locus@blocks","locus@first-touch",
+        "locus@no-append","locus@no-attend","locus@no-drain","locus@no-free","locus@nothing","oracle@nothing"]'
     says a-bill-has-all-its-lines '.cells[0].decode.bills | length == 1 and (.[0] | .arm == "locus" and
-        ([.attention, .append, .allocator, .harness, .sum, .step, .small_pages | .ns.estimate] | map(type) | unique == ["number"]))'
+        ([.attention, .append, .allocator, .allocate, .free, .drain, .harness, .sum, .step, .small_pages, .first_touch |
+        .ns.estimate] | map(type) | unique == ["number"]))'
     says a-bill-is-of-steps '.cells[0] as $c | $c.decode.bills[0].step.ns as $step | ($c.arms[] | select(.name == "locus")) as $a |
         $step.low * 8 <= ($a.samples_ns | max) and $step.high * 8 >= ($a.samples_ns | min)'
     says tokens-a-second-are-those-of-a-lap '.cells[0].arms[] | select(.name == "locus") |
         (.tokens_per_s * .median_ns / 1e9 - 32 | fabs) < 1e-6 and .floor == "locus@blocks" and .of_floor.estimate > 0'
     says who-computed-is-said '.cells[0].decode | .threads == 1 and (.kernel | length > 0)'
 else
-    fail a-bill-is-of-six-arms "$why"
+    fail a-bill-is-of-nine-arms "$why"
+fi
+# A malloc frees where a request ends: its bill has no drains and no pool whose pages are given back.
+if locus 0 eval batch-4x64x8/decode/1x2x2x16 -c bill:glibc -r 6 -d inline --json; then
+    says a-bill-of-a-malloc-has-no-drains '.cells[0].decode.bills[0] | .drain == null and .first_touch == null and
+        ([.allocator, .allocate, .free | .ns.estimate] | map(type) | unique == ["number"])'
+    says a-bill-of-a-malloc-is-of-six-arms '[.cells[0].arms[].name] | sort == ["glibc","glibc@no-append","glibc@no-attend",
+        "glibc@no-free","glibc@nothing","oracle@nothing"]'
+else
+    fail a-bill-of-a-malloc-has-no-drains "$why"
 fi
 why=
 for contender in {jemalloc,mimalloc,tcmalloc,glibc}{,-tuned} tbbmalloc dpdk-ring dpdk-stack; do

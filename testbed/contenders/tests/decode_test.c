@@ -156,3 +156,114 @@ Test(decode, a_handle_that_lies_is_noticed, .timeout = 120)
     free(job);
     free(schedule);
 }
+
+// What a lap calls, and what is called beside it.
+static struct tb_ops spied;
+static struct {
+    bool in_a_lap;
+    uint32_t retired[2], drained[2], given_back[2];
+} calls;
+
+static const struct tb_ops *spied_on(void)
+{
+    return tb_contender_find("locus")->driver->ops;
+}
+
+static int retire_spied(void *context, struct locus_table *table)
+{
+    calls.retired[calls.in_a_lap]++;
+    return spied_on()->retire(context, table);
+}
+
+static void drain_spied(void *context)
+{
+    calls.drained[calls.in_a_lap]++;
+    spied_on()->drain(context);
+}
+
+static int give_back_spied(void *context)
+{
+    calls.given_back[calls.in_a_lap]++;
+    return spied_on()->give_back(context);
+}
+
+static void spied_decode(struct tb_engine *engine, void *context, const struct tb_span *span)
+{
+    calls.in_a_lap = true;
+    tb_run_span(engine, &spied, context, span, TB_LAP_DECODE);
+    calls.in_a_lap = false;
+}
+
+static const struct tb_sample *run_spied(struct tb_job *job, const char *act, const struct tb_schedule *schedule)
+{
+    struct tb_contender contender = *tb_contender_find("locus");
+    struct tb_driver driver = *contender.driver;
+    memset(&calls, 0, sizeof calls);
+    spied = *driver.ops;
+    spied.retire = retire_spied;
+    spied.drain = drain_spied;
+    spied.give_back = give_back_spied;
+    driver.ops = &spied;
+    driver.decode = spied_decode;
+    contender.driver = &driver;
+    const struct tb_sample *sample = run(job, &contender, "runs", act, 1, schedule);
+    cr_expect(sample->valid, "%s: %s", act, sample->invalid);
+    cr_expect_eq(calls.retired[0] + calls.retired[1], sample->pushed, "%s", act);
+    cr_expect_gt(sample->pushed, 10);
+    cr_expect_eq(sample->allocated, sample->freed);
+    return sample;
+}
+
+Test(decode, what_an_act_leaves_out_of_a_lap_is_done_after_it, .timeout = 120)
+{
+    static const struct {
+        const char *act;
+        bool retires, drains; // in a lap
+    } acts[] = {{"nothing", true, true}, {"no-drain", true, false}, {"no-free", false, false}};
+    struct tb_schedule *schedule = schedule_of(2);
+    struct tb_job *job = malloc(sizeof *job);
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        run_spied(job, acts[i].act, schedule);
+        cr_expect_eq(calls.retired[1] > 0, acts[i].retires, "%s", acts[i].act);
+        cr_expect_eq(calls.retired[0] > 0, !acts[i].retires, "%s", acts[i].act);
+        cr_expect_eq(calls.drained[1] > 0, acts[i].drains, "%s", acts[i].act);
+        cr_expect_eq(calls.drained[0] > 0, !acts[i].drains, "%s", acts[i].act);
+        cr_expect_eq(calls.given_back[0] + calls.given_back[1], 0);
+    }
+    free(job);
+    free(schedule);
+}
+
+// Once to see whether it can, and before each lap of three, and of the one that warms up.
+Test(decode, pages_are_given_back_before_each_timed_lap, .timeout = 120)
+{
+    struct tb_schedule *schedule = schedule_of(2);
+    struct tb_job *job = malloc(sizeof *job);
+    const struct tb_sample *sample = run_spied(job, "first-touch", schedule);
+    cr_expect_eq(calls.given_back[0], 1 + 1 + 3);
+    cr_expect_eq(calls.given_back[1], 0);
+    cr_expect_gt(sample->decode.appended_bytes, 0);
+    cr_expect_eq(sample->decode.attended_bytes, 0);
+    sample = run(job, tb_contender_find("locus-heap"), "runs", "first-touch", 1, schedule);
+    cr_expect(!sample->valid && strstr(sample->invalid, "cannot give its pages back"), "%s", sample->invalid);
+    free(job);
+    free(schedule);
+}
+
+// What is retired only after a lap has to fit beside what is taken in it.
+Test(decode, a_pool_for_all_that_a_lap_takes_has_to_fit, .timeout = 120)
+{
+    struct tb_schedule *schedule = schedule_of(2);
+    struct tb_job *job = malloc(sizeof *job);
+    job_make(job, "runs", "no-free", 1);
+    job->pool_blocks = schedule->blocks_peak; // and none to spare
+    cr_assert_eq(tb_engine_run(job, tb_contender_find("locus"), schedule), 0);
+    cr_expect(job->sample.valid, "%s", job->sample.invalid);
+    cr_expect_gt(job->sample.outstanding_high, schedule->blocks_peak);
+    job_make(job, "runs", "no-free", 1);
+    job->block_bytes = UINT64_C(1) << 40;
+    cr_assert_eq(tb_engine_run(job, tb_contender_find("locus"), schedule), 0);
+    cr_expect(!job->sample.valid && strstr(job->sample.invalid, "name a shorter context"), "%s", job->sample.invalid);
+    free(job);
+    free(schedule);
+}

@@ -6,6 +6,7 @@
 
 #include "testbed/judge/bill.h"
 #include "testbed/judge/tests/decode_fixture.h"
+#include "testbed/measure/engine.h"
 
 #define NEAR(actual, expected, tolerance)                                                                                          \
     cr_assert(fabs((actual) - (expected)) <= (tolerance), "%s is %.9g, not %.9g", #actual, (double)(actual), (double)(expected))
@@ -16,8 +17,9 @@ static struct fixture f;
 Test(bill, parts_are_differences_of_a_step)
 {
     static const double us[] = {
-        [TB_BILL_ATTENTION] = 900, [TB_BILL_APPEND] = 60,  [TB_BILL_ALLOCATOR] = 30,   [TB_BILL_HARNESS] = 10,
-        [TB_BILL_SUM] = 1000,      [TB_BILL_WHOLE] = 1000, [TB_BILL_SMALL_PAGES] = 200};
+        [TB_BILL_ATTENTION] = 900, [TB_BILL_APPEND] = 60,       [TB_BILL_ALLOCATOR] = 30,  [TB_BILL_ALLOCATE] = 12,
+        [TB_BILL_FREE] = 10,       [TB_BILL_DRAIN] = 8,         [TB_BILL_HARNESS] = 10,    [TB_BILL_SUM] = 1000,
+        [TB_BILL_WHOLE] = 1000,    [TB_BILL_SMALL_PAGES] = 200, [TB_BILL_FIRST_TOUCH] = 50};
     struct tb_rounds *rounds = decode_fixture(&f, 20);
     struct tb_bill bill;
     cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
@@ -109,16 +111,67 @@ Test(bill, is_there_where_its_arms_are)
     cr_expect_not(tb_bill(rounds, 0, LOCUS, &bill), "one is missing");
 }
 
-Test(bill, names_the_arms_that_it_needs)
+Test(bill, parts_of_the_allocator_add_up_to_it)
 {
-    static const char *const locus[] = {"locus",         "locus@no-attend", "locus@no-append",
-                                        "locus@nothing", "oracle@nothing",  "locus-4k"};
+    struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_bill bill;
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    const struct tb_bill_figure *line = bill.line;
+    NEAR(line[TB_BILL_ALLOCATE].ns.estimate + line[TB_BILL_FREE].ns.estimate + line[TB_BILL_DRAIN].ns.estimate,
+         line[TB_BILL_ALLOCATOR].ns.estimate, 300);
+    fixture_invalidate(rounds, 0, NO_FREE, 2, "lost one");
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_eq(bill.invalid, -1);
+    cr_expect(line[TB_BILL_ALLOCATOR].known && line[TB_BILL_DRAIN].known);
+    cr_expect_not(line[TB_BILL_ALLOCATE].known || line[TB_BILL_FREE].known);
+    fixture_invalidate(rounds, 0, NO_DRAIN, 2, "lost one");
+    fixture_invalidate(rounds, 0, FIRST_TOUCH, 2, "lost one");
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_not(line[TB_BILL_DRAIN].known || line[TB_BILL_FIRST_TOUCH].known);
+    cr_expect(line[TB_BILL_SUM].known);
+}
+
+// An arm that failed says nothing of frees or drains. Where there is none, the frees have the drains in them.
+Test(bill, what_frees_where_a_request_ends_has_no_drains)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_bill bill;
+    fixture_invalidate(rounds, 0, NO_DRAIN, 2, "lost one");
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_not(bill.line[TB_BILL_FREE].known);
+    snprintf(f.arms[NO_DRAIN].label, sizeof f.arms[NO_DRAIN].label, "mimalloc@no-attend");
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_assert(bill.line[TB_BILL_FREE].known);
+    NEAR(bill.line[TB_BILL_FREE].share.estimate, 0.018, 0.0003);
+    NEAR(bill.line[TB_BILL_ALLOCATE].share.estimate, 0.012, 0.0003);
+    cr_expect_not(bill.line[TB_BILL_DRAIN].known);
+}
+
+static void expect_arms(const struct tb_arm *named, const char *const labels[])
+{
     char label[64];
     size_t count = 0;
-    for (; tb_bill_arm("locus", count, label, sizeof label); count++)
-        cr_expect_str_eq(label, locus[count]);
-    cr_expect_eq(count, 6);
-    cr_expect(tb_bill_arm("mimalloc", 3, label, sizeof label));
-    cr_expect_str_eq(label, "mimalloc@nothing");
-    cr_expect_not(tb_bill_arm("mimalloc", 5, label, sizeof label));
+    for (; tb_bill_arm(named, count, label, sizeof label); count++) {
+        cr_assert_not_null(labels[count], "%s is one too many", label);
+        cr_expect_str_eq(label, labels[count]);
+    }
+    cr_expect_null(labels[count]);
+}
+
+Test(bill, names_the_arms_that_it_needs)
+{
+    static const struct tb_ops no_pages;
+    static const struct tb_driver driver = {.ops = &no_pages};
+    static const struct tb_contender pool = {.name = "locus"};
+    static const struct tb_contender list = {.name = "mimalloc", .frees_on_worker = true, .driver = &driver};
+    static const struct tb_contender bounded = {.name = "short", .batch_blocks_max = 64, .driver = &driver};
+    expect_arms(&(struct tb_arm){.label = "locus", .contender = &pool},
+                (const char *const[]){"locus", "locus@no-attend", "locus@no-append", "locus@nothing", "oracle@nothing",
+                                      "locus@no-drain", "locus@no-free", "locus@first-touch", "locus-4k", NULL});
+    expect_arms(&(struct tb_arm){.label = "mimalloc", .contender = &list},
+                (const char *const[]){"mimalloc", "mimalloc@no-attend", "mimalloc@no-append", "mimalloc@nothing", "oracle@nothing",
+                                      "mimalloc@no-free", NULL});
+    expect_arms(&(struct tb_arm){.label = "short", .contender = &bounded},
+                (const char *const[]){"short", "short@no-attend", "short@no-append", "short@nothing", "oracle@nothing",
+                                      "short@no-free", NULL});
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // decode_fixture: a cell of touch `decode` on rounds_fixture.h: 8 steps a lap, 4 sequences, and the arms of two bills. Of locus a
-// step takes 1000 us: 900 of attention, 60 to append, 30 for the allocator, and 10 of the harness.
+// step takes 1000 us: 900 of attention, 60 to append, 30 for the allocator (12 to allocate, 10 to
+// free, 8 to drain), and 10 of the harness. First touches would add 50.
 #ifndef TB_DECODE_FIXTURE_H
 #define TB_DECODE_FIXTURE_H
 
@@ -10,12 +11,21 @@
 #define STEP_NS 8e3 // of a lap: a microsecond of each step
 
 static const struct fixture_arm decode_arms[] = {
-    {"locus", 1000 * STEP_NS},          {"locus@no-attend", 100 * STEP_NS}, {"locus@no-append", 940 * STEP_NS},
-    {"locus@nothing", 40 * STEP_NS},    {"oracle@nothing", 10 * STEP_NS},   {"locus-4k", 1200 * STEP_NS},
-    {"mimalloc", 1500 * STEP_NS},       {"locus@blocks", 930 * STEP_NS},    {"locus@stream", 700 * STEP_NS},
+    {"locus", 1000 * STEP_NS},
+    {"locus@no-attend", 100 * STEP_NS},
+    {"locus@no-append", 940 * STEP_NS},
+    {"locus@nothing", 40 * STEP_NS},
+    {"oracle@nothing", 10 * STEP_NS},
+    {"locus-4k", 1200 * STEP_NS},
+    {"mimalloc", 1500 * STEP_NS},
+    {"locus@blocks", 930 * STEP_NS},
+    {"locus@stream", 700 * STEP_NS},
     {"mimalloc@cached", 600 * STEP_NS},
+    {"locus@no-drain", 32 * STEP_NS},
+    {"locus@no-free", 22 * STEP_NS},
+    {"locus@first-touch", 150 * STEP_NS},
 };
-enum { LOCUS, NO_ATTEND, NO_APPEND, NOTHING, ORACLE, SMALL, MIMALLOC, BLOCKS, STREAM, CACHED };
+enum { LOCUS, NO_ATTEND, NO_APPEND, NOTHING, ORACLE, SMALL, MIMALLOC, BLOCKS, STREAM, CACHED, NO_DRAIN, NO_FREE, FIRST_TOUCH };
 
 static inline struct tb_rounds *decode_fixture(struct fixture *f, uint32_t rounds)
 {

@@ -14,7 +14,6 @@
 
 #include "placement/blocks/block.h"
 #include "testbed/workload/batch.h"
-#include "topo/topo.h"
 
 static int schedule_of(const struct tb_decoding_source *source, uint32_t block_tokens, uint32_t blocks_per_group,
                        struct tb_schedule **out, struct tb_why *why)
@@ -92,20 +91,4 @@ int tb_decoding_fits(const struct tb_cell *cell, uint32_t pools, uint64_t availa
         pools, pools > 1 ? "s (one for each arm of a process)" : "", cell->decode.shape, (unsigned long long)(bytes >> 20),
         (unsigned long long)(available_bytes >> 20));
     return -ENOSPC;
-}
-
-uint64_t tb_decoding_available(void)
-{
-    uint64_t room_bytes = 0, available_bytes = 0;
-    unsigned long long kib = 0;
-    char line[256];
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && !available_bytes && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-            available_bytes = kib << 10;
-    if (file)
-        fclose(file);
-    if (locus_cgroup_memory_room_bytes(&room_bytes) == 0 && room_bytes < available_bytes)
-        available_bytes = room_bytes;
-    return available_bytes;
 }

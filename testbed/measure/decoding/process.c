@@ -40,6 +40,8 @@ static bool act_fits(const struct tb_job *job, const struct tb_act *act, const s
         snprintf(why, why_bytes, "@%s copies K and V into memory that the books of many nodes do not know", act->name);
     else if (act->copies && !act->appends && cache->k_value_bytes != tb_dtype_bytes(cache->dtype))
         snprintf(why, why_bytes, "@%s has K in rows, and the layout %s has it in columns", act->name, cache->layout->name);
+    else if (job->many_nodes && (act->drains_late || act->touches_first))
+        snprintf(why, why_bytes, "@%s is measured on one node alone: leave it out", act->name);
     else
         return true;
     return false;

@@ -21,10 +21,14 @@ static const char *const titles[] = {
     [TB_BILL_ATTENTION] = "attention",
     [TB_BILL_APPEND] = "append",
     [TB_BILL_ALLOCATOR] = "allocator",
+    [TB_BILL_ALLOCATE] = "of it: allocate",
+    [TB_BILL_FREE] = "of it: free",
+    [TB_BILL_DRAIN] = "of it: drain",
     [TB_BILL_HARNESS] = "harness",
     [TB_BILL_SUM] = "sum of the parts",
     [TB_BILL_WHOLE] = "the step",
     [TB_BILL_SMALL_PAGES] = "pages of 4 KiB add",
+    [TB_BILL_FIRST_TOUCH] = "first touches add",
 };
 
 static void put_line(struct tb_table *table, const struct tb_bill *bill, enum tb_bill_line line)
@@ -33,7 +37,8 @@ static void put_line(struct tb_table *table, const struct tb_bill *bill, enum tb
     bool aside = line >= TB_BILL_SUM, told = tb_bill_told(figure);
     if (!figure->known)
         return;
-    if (line == TB_BILL_SUM || line == TB_BILL_SMALL_PAGES)
+    if (line == TB_BILL_SUM || line == TB_BILL_SMALL_PAGES ||
+        (line == TB_BILL_FIRST_TOUCH && !bill->line[TB_BILL_SMALL_PAGES].known))
         tb_table_gap(table);
     tb_table_row(table, aside ? TB_ROW_ASIDE : TB_ROW_PLAIN);
     tb_table_put(table, tb_text_value(titles[line]));
@@ -42,11 +47,19 @@ static void put_line(struct tb_table *table, const struct tb_bill *bill, enum tb
 }
 
 // What was read, what is not part of it, and what keeps it from being relied on.
-static void note_how(struct tb_table *table, const struct tb_rounds *rounds, const struct tb_bill *bill)
+static void note_how(struct tb_table *table, const struct tb_rounds *rounds, uint32_t arm, const struct tb_bill *bill)
 {
     char name[sizeof rounds->arms->label];
+    tb_text_clean(rounds->arms[arm].label, true, name, sizeof name);
     if (bill->line[TB_BILL_SMALL_PAGES].known)
         tb_table_note(table, "What pages of 4 KiB add (locus-4k) is no part of the step: locus has transparent huge ones.");
+    if (bill->line[TB_BILL_FIRST_TOUCH].known)
+        tb_table_note(table,
+                      "First touches are none of it, either: the pool has all its pages, and those of %s@first-touch are gone "
+                      "when a lap begins.",
+                      name);
+    if (bill->line[TB_BILL_FREE].known && !bill->line[TB_BILL_DRAIN].known)
+        tb_table_note(table, "No arm is without drains alone: what they cost, if there are any, is in what it costs to free.");
     if (bill->noisy < 0)
         return;
     tb_text_clean(rounds->arms[bill->noisy].label, true, name, sizeof name);
@@ -93,7 +106,7 @@ static void put_bill(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_
     for (int line = 0; line < TB_BILL_LINES; line++)
         put_line(table, bill, (enum tb_bill_line)line);
     note_sum(table, bill);
-    note_how(table, rounds, bill);
+    note_how(table, rounds, arm, bill);
 }
 
 void tb_board_put_bills(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell)

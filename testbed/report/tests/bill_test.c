@@ -83,6 +83,11 @@ Test(bill, what_cannot_be_told_and_what_does_not_close_is_said)
     rounds = decode_fixture(&f, 12);
     fixture_wait(rounds, 0, NO_APPEND, 12);
     says(rounds, "locus@no-append is noisy: these figures might not hold", true);
+    says(rounds, "No arm is without drains alone", false);
+    snprintf(f.arms[NO_DRAIN].label, sizeof f.arms[NO_DRAIN].label, "another");
+    says(rounds, "No arm is without drains alone", true);
+    says(rounds, "of it: free", true);
+    says(rounds, "of it: drain", false);
     f.cells[0].touch = TB_TOUCH_FULL;
     says(rounds, "bill", false);
 }
