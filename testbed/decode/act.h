@@ -58,10 +58,10 @@ struct tb_act {
     const char *(*failed)(const void *own); // why it has given no results since, or NULL; NULL: it cannot fail
 };
 
-// Attention that sums in another order, and rounds to K's type in between, has other bits. Are a head's numbers as close as it can
-// be expected, relative to the largest of them? `roundoffs` of the type (2^-24 of f32, 2^-11 of f16, 2^-8 of bf16) are allowed for
-// what is rounded to it, and one of f32 for each token, since sums are of floats. A token that is left out of many may be less; that
-// is what tb_act's rows() is for.
+// Attention that sums in another order, and rounds to K's type in between, has other bits. Are the numbers of each head as close as
+// can be expected, relative to the largest of them? `roundoffs` of the type (2^-24 of f32, 2^-11 of f16, 2^-8 of bf16) are allowed
+// for what is rounded to it, and one of f32 for each token, since sums are of floats. A token that is left out of many may be less:
+// that is what tb_act's rows() is for.
 bool tb_act_close(const struct tb_cache *cache, uint32_t roundoffs, uint32_t tokens, const float *ours, const float *theirs);
 
 // Is there a Python that can import PyTorch, for torch-cat? Starts one. `found` says why not.

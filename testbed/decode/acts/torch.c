@@ -10,12 +10,13 @@
 //
 // torch-echo does the same, but PyTorch gives the byte back and does nothing: it is what torch-cat pays for being another process.
 //
-// The memory, in 32-bit words: how many sequences the step has, layer and tokens of a prompt's rows, one unused, rows of K that were
-// read (two), two unused, and slots; then floats, q[batch] and out[layers][batch]; then rows, [batch][layers][K, V][kv_heads] of a
-// step, or [K, V][kv_heads][tokens] of a prompt. Each part begins at a multiple of 64 bytes.
+// The memory, in words of 32 bits: how many sequences the step has, layer and tokens of a prompt's rows, one unused, rows of K that
+// were read (two), two unused, and the slots. Then floats, q[batch] and out[layers][batch]. Then rows, [batch][layers][K, V]
+// [kv_heads] of a step, or [K, V][kv_heads][tokens] of a prompt. The first part ends at a multiple of 64 bytes.
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -115,13 +116,14 @@ static _Noreturn void child_main(const struct start *start, const char *python, 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (start->pinned)
         sched_setaffinity(0, sizeof start->cpus, &start->cpus); // if it fails, it has more CPUs than it should
-    if (moved >= 0 && kept >= 0 && dup2(moved, SOCKET_FD) == SOCKET_FD && dup2(kept, MEMORY_FD) == MEMORY_FD && close(moved) == 0 &&
-        close(kept) == 0)
+    if (moved >= 0 && kept >= 0 && dup2(moved, SOCKET_FD) == SOCKET_FD && dup2(kept, MEMORY_FD) == MEMORY_FD) {
+        close_range(MEMORY_FD + 1, UINT_MAX, 0); // those of this process may not all be closed by exec
         execvpe(python, (char *const *)start->argv, start->environment);
+    }
     _exit(WITHOUT_TORCH);
 }
 
-// Waits for the child's end, and makes one.
+// It has nothing to save.
 static void child_end(struct torch *torch)
 {
     if (torch->socket >= 0)
