@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // act: what a step does with the blocks: NAME@ACT makes an arm of it. Some leave a part of a step out, and show what it costs by
-// the difference; some are floors, which read as many bytes and compute less; some copy K and V into memory of their own first.
+// the difference; some are floors, which read as many bytes and compute less; some copy K and V into memory of their own first; and
+// some leave it all to another process.
 #ifndef TB_ACT_H
 #define TB_ACT_H
 
@@ -38,6 +39,8 @@ struct tb_act_sizes {           // of what an act must have room for
     size_t live_bytes;          // K and V of all sequences at once
     uint32_t tokens_max;        // of one of them
     uint32_t batch;             // sequences in one step
+    char *why;                  // of open(): what this host lacks, in words
+    size_t why_bytes;           // may be 0
 };
 
 struct tb_act {
@@ -46,6 +49,7 @@ struct tb_act {
     bool attends;               // its results are those of attention
     bool floor;                 // nothing that attends can be faster
     bool copies;                // attends in memory of its own, of which no one else knows the node
+    uint32_t roundoffs;         // its results may differ so far from contiguous memory's (below); 0: they have the same bits
     // What the driver does otherwise (measure/driver.h), on one node. What a lap leaves out of it follows after the lap, untimed.
     bool drains_late;           // nothing is drained in a lap
     bool frees_late;            // nor is anything retired, and sent home
@@ -54,7 +58,18 @@ struct tb_act {
     void (*close)(void *own);
     void (*read)(void *own, const struct tb_step_layer *layer); // NULL: nothing is read
     uint64_t (*rows)(const void *own); // tb_attended_rows() of attention that is its own; NULL: it has none
+    const char *(*kernel)(const void *own); // by which it attends; NULL: tb_kernel_at(0)
+    const char *(*failed)(const void *own); // why it has given no results since, or NULL; NULL: it cannot fail
 };
+
+// Attention that sums in another order, and rounds to K's type in between, has other bits. Are the numbers of each head as close as
+// can be expected, relative to the largest of them? `roundoffs` of the type (2^-24 of f32, 2^-11 of f16, 2^-8 of bf16) are allowed
+// for what is rounded to it, and one of f32 for each token, since sums are of floats. A token that is left out of many may be less:
+// that is what tb_act's rows() is for.
+bool tb_act_close(const struct tb_cache *cache, uint32_t roundoffs, uint32_t tokens, const float *ours, const float *theirs);
+
+// Is there a Python that can import PyTorch, for torch-cat? Starts one. `found` says why not.
+bool tb_act_torch_here(char *found, size_t bytes);
 
 const struct tb_act *tb_act_at(size_t i); // NULL after the last; the first is attention itself
 const struct tb_act *tb_act_find(const char *name);

@@ -151,6 +151,8 @@ int tb_step_open(struct tb_step **out, const struct tb_step_config *config)
         .live_bytes = config->tokens_live * tb_cache_token_bytes(config->cache),
         .tokens_max = config->tokens_max,
         .batch = config->batch,
+        .why = config->why,
+        .why_bytes = config->why_bytes,
     };
     if (!error && config->act->open)
         error = config->act->open(&sizes, &step->own);
@@ -231,6 +233,15 @@ static void append(struct tb_step *step, const struct slot *slot, uint32_t layer
     step->sums.appended_bytes += (slot->tokens - slot->appended) * 2 * step->row_bytes;
 }
 
+static bool is_right(const struct tb_step *step, uint32_t tokens, const float *out)
+{
+    const struct tb_act *act = step->config.act;
+    const float *expected = step->mirror.out;
+    if (act->roundoffs == 0)
+        return memcmp(expected, out, numbers_count(step, 1) * sizeof(float)) == 0;
+    return tb_act_close(step->config.cache, act->roundoffs, tokens, expected, out);
+}
+
 static void check_one(struct tb_step *step, uint32_t layer, uint32_t i)
 {
     const struct slot *slot = &step->slots[step->extended[i]];
@@ -242,7 +253,7 @@ static void check_one(struct tb_step *step, uint32_t layer, uint32_t i)
     }
     tb_attend(mirror->attention, 0, &sequence, 1, step->q + numbers_count(step, i), mirror->out);
     step->sums.checked++;
-    step->sums.wrong += memcmp(mirror->out, step->out + numbers_count(step, i), numbers_count(step, 1) * sizeof(float)) != 0;
+    step->sums.wrong += !is_right(step, slot->tokens, step->out + numbers_count(step, i));
 }
 
 static void layer_run(struct tb_step *step, uint32_t layer)
@@ -334,4 +345,16 @@ struct tb_step_sums tb_step_sums(const struct tb_step *step)
     uint64_t rows = tb_attended_rows(step->attention) + (act->rows ? act->rows(step->own) : 0);
     sums.attended_bytes = rows * 2 * step->config.cache->row_bytes;
     return sums;
+}
+
+const char *tb_step_kernel(const struct tb_step *step)
+{
+    const struct tb_act *act = step->config.act;
+    return act->kernel ? act->kernel(step->own) : step->config.kernel->name;
+}
+
+const char *tb_step_failed(const struct tb_step *step)
+{
+    const struct tb_act *act = step->config.act;
+    return act->failed ? act->failed(step->own) : NULL;
 }

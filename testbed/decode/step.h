@@ -26,6 +26,8 @@ struct tb_step_config {
     uint32_t batch;             // sequences in one step, at most
     uint32_t tokens_max;        // of one sequence
     uint64_t tokens_live;       // of all that are alive at once, at most
+    char *why;                  // what an act that does not open says, as it is in tb_act_sizes
+    size_t why_bytes;
 };
 
 struct tb_step_sums {
@@ -37,7 +39,7 @@ struct tb_step_sums {
 
 struct tb_step;
 
-// cache, kernel, team and act outlive it. 0, -ENOMEM.
+// cache, kernel, team and act outlive it. 0, -ENOMEM, or the act's error.
 int tb_step_open(struct tb_step **out, const struct tb_step_config *config);
 void tb_step_close(struct tb_step *step); // NULL is allowed
 
@@ -51,7 +53,8 @@ void tb_step_retire(struct tb_step *step, uint32_t slot);
 // line before at most (*adjacent): what attention reads in one stream.
 void tb_step_adjacent(const struct tb_step *step, uint32_t slot, uint64_t *adjacent, uint64_t *followed);
 
-// check: one sequence and layer of this step is attended again in contiguous memory, and must give the same bits. Slow.
+// check: one sequence and layer of this step is attended again in contiguous memory, and must give the same bits, or as
+// close ones as the act says. Slow.
 void tb_step_run(struct tb_step *step, bool check);
 
 // Who watches is told of each piece of K and V that a step has written or read, layer by layer, right after it. Untimed.
@@ -59,5 +62,7 @@ typedef void tb_step_watch_fn(void *context, bool written, char *at, size_t byte
 void tb_step_watch(struct tb_step *step, tb_step_watch_fn *watch, void *context); // NULL: nobody
 
 struct tb_step_sums tb_step_sums(const struct tb_step *step);
+const char *tb_step_kernel(const struct tb_step *step); // by which it attends
+const char *tb_step_failed(const struct tb_step *step); // NULL, or why the act has given no results since
 
 #endif

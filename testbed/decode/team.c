@@ -69,7 +69,7 @@ int tb_team_open(struct tb_team **out, uint32_t count, const int *cpus)
     int error = 0;
     if (!team)
         return count && count <= TB_TEAM_MAX ? -ENOMEM : -EINVAL;
-    *team = (struct tb_team){.count = count};
+    *team = (struct tb_team){.count = count, .members[0].cpu = cpus ? cpus[0] : -1};
     for (uint32_t who = 1; who < count && !error; who++) {
         struct member *member = &team->members[who];
         *member = (struct member){.team = team, .who = who, .cpu = cpus ? cpus[who] : -1};
@@ -99,6 +99,11 @@ void tb_team_close(struct tb_team *team)
 uint32_t tb_team_count(const struct tb_team *team)
 {
     return team->count;
+}
+
+int tb_team_cpu(const struct tb_team *team, uint32_t who)
+{
+    return team->members[who].cpu;
 }
 
 void tb_team_run(struct tb_team *team, tb_team_work *work, void *context)

@@ -21,6 +21,9 @@ int tb_team_open(struct tb_team **out, uint32_t count, const int *cpus);
 void tb_team_close(struct tb_team *team); // NULL is allowed
 uint32_t tb_team_count(const struct tb_team *team); // with the caller
 
+// Where a thread is pinned, or, of the caller, will be; -1: nowhere.
+int tb_team_cpu(const struct tb_team *team, uint32_t who);
+
 // Returns when all have done it.
 void tb_team_run(struct tb_team *team, tb_team_work *work, void *context);
 

@@ -44,6 +44,7 @@ struct tb_decode_sample {
     uint64_t checked, wrong;    // results that were compared with contiguous memory's, in probe laps, and differed
     uint32_t threads;
     char kernel[16];
+    char failed[96];            // why the act gave no results; "": it did
     // Of clocked laps: from the end of a step to that of the next, with what is taken and retired in between. 0: there were none.
     double step_p50_ns, step_p99_ns, step_max_ns;
 };

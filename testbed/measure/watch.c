@@ -37,26 +37,49 @@ static bool thread_waited(int tasks, const char *thread, uint64_t *sum, uint64_t
     return true;
 }
 
-// A kernel that does not count shows zeros, but so does a thread that has not run yet.
-static bool threads_waited(uint64_t *sum)
+// Adds the threads of the process whose folder of these it is.
+static bool tasks_waited(const char *folder, uint64_t *sum, uint64_t *turns)
 {
-    uint64_t turns = 0;
     _Alignas(struct dirent64) char list[4096];
-    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int tasks = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool known = tasks >= 0;
     ssize_t bytes = 0;
-    *sum = 0;
     while (known && (bytes = getdents64(tasks, list, sizeof list)) > 0) {
         for (ssize_t at = 0; at < bytes;) {
             const struct dirent64 *entry = (const struct dirent64 *)(void *)(list + at);
             if (entry->d_name[0] != '.')
-                known &= thread_waited(tasks, entry->d_name, sum, &turns);
+                known &= thread_waited(tasks, entry->d_name, sum, turns);
             at += entry->d_reclen;
         }
     }
     if (tasks >= 0)
         close(tasks);
-    return known && bytes == 0 && turns > 0;
+    return known && bytes == 0;
+}
+
+// An act may leave its work to a process that this thread started. A kernel that does not list children hides their waits.
+static bool children_waited(uint64_t *sum, uint64_t *turns)
+{
+    char text[256], folder[64], *field = text, *end;
+    int file = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+    bool known = true;
+    if (file >= 0)
+        close(file);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    for (long pid; known && (pid = strtol(field, &end, 10)) > 0; field = end) {
+        snprintf(folder, sizeof folder, "/proc/%ld/task", pid);
+        known = tasks_waited(folder, sum, turns);
+    }
+    return known;
+}
+
+// A kernel that does not count shows zeros, but so does a thread that has not run yet.
+static bool threads_waited(uint64_t *sum)
+{
+    uint64_t turns = 0;
+    *sum = 0;
+    return tasks_waited("/proc/self/task", sum, &turns) && children_waited(sum, &turns) && turns > 0;
 }
 
 bool tb_watch_steal(const char *line, uint64_t *ns)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// watch: how long the threads of a measured process were ready to run while something else had their CPU, how often they lost it,
-// and how long a hypervisor had a CPU of this host; and how much memory it had.
+// watch: how long the threads of a measured process and of its children were ready to run while something else had their CPU, how
+// often they lost it, and how long a hypervisor had a CPU of this host; and how much memory it had.
 #ifndef TB_WATCH_H
 #define TB_WATCH_H
 
@@ -12,8 +12,8 @@ struct tb_watch {
     bool known, steal_known;
 };
 
-// Called before and after the timed laps, never within: each reads /proc/stat, and a file for every thread. Neither allocates,
-// because that would be the contender's malloc.
+// Called before and after the timed laps, never within: each reads /proc/stat, and a file for every thread. Children are those of
+// the thread that calls. Neither allocates, because that would be the contender's malloc.
 void tb_watch_start(struct tb_watch *watch);
 void tb_watch_stop(const struct tb_watch *watch, struct tb_sample *out); // sets watched_ns, waited_ns, switches and steal
 

@@ -17,7 +17,7 @@ static const struct need {
 } needs[] = {
     {"cpus", true},       {"numa_nodes", true},     {"cpu_nodes", true}, {"hardware", false},
     {"mbind_ok", false},  {"move_pages_ok", false}, {"policies", false}, {"workers_pinned", false},
-    {"libraries", false}, {"traces", false},        {"emulator", false},
+    {"libraries", false}, {"traces", false},        {"emulator", false}, {"pytorch", false},
 };
 
 static const char *const gates[] = {

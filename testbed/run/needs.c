@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/decode/act.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/probe.h"
 #include "testbed/measure/contender.h"
@@ -205,6 +206,11 @@ static int need_emulator(const struct asked *asked)
     return tb_emulate_check(NULL, 0, asked->found, asked->found_bytes);
 }
 
+static int need_pytorch(const struct asked *asked)
+{
+    return tb_act_torch_here(asked->found, asked->found_bytes);
+}
+
 // --- by name ---
 
 static const struct need {
@@ -217,7 +223,7 @@ static const struct need {
     {"mbind_ok", NULL, mbind_works},     {"move_pages_ok", need_move_pages, NULL},
     {"policies", need_policies, NULL},   {"workers_pinned", need_workers_pinned, NULL},
     {"libraries", need_libraries, NULL}, {"traces", need_traces, NULL},
-    {"emulator", need_emulator, NULL},
+    {"emulator", need_emulator, NULL},   {"pytorch", need_pytorch, NULL},
 };
 
 int tb_need_met(const char *need, const struct tb_needing *run, char *found, size_t bytes)

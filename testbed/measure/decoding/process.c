@@ -73,6 +73,8 @@ int tb_decode_open(struct tb_decode *decode, const struct tb_job *job, const str
         .batch = (uint32_t)schedule->live_max,
         .tokens_max = schedule->tokens_peak,
         .tokens_live = schedule->tokens_live_peak,
+        .why = why,
+        .why_bytes = why_bytes,
     };
     return tb_step_open(&decode->step, &config);
 }
@@ -126,7 +128,8 @@ void tb_decode_sum(const struct tb_decode *decode, const struct tb_schedule *sch
     free(expected.tokens);
     free(expected.extended);
     out->threads = tb_team_count(decode->team);
-    snprintf(out->kernel, sizeof out->kernel, "%s", tb_kernel_at(0)->name);
+    snprintf(out->kernel, sizeof out->kernel, "%s", tb_step_kernel(decode->step));
+    snprintf(out->failed, sizeof out->failed, "%s", tb_step_failed(decode->step) ? tb_step_failed(decode->step) : "");
     out->steps += sums.steps;
     out->appended_bytes += sums.appended_bytes;
     out->attended_bytes += sums.attended_bytes;
@@ -140,13 +143,15 @@ void tb_decode_judge(const struct tb_job *job, bool harness, char *why, size_t w
 {
     const struct tb_decode_sample *s = &job->sample.decode;
     const struct tb_act *act = act_of(job);
-    if (act->appends && s->appended_bytes != s->appended_expected)
+    if (s->failed[0])
+        snprintf(why, why_bytes, "@%s: %s", act->name, s->failed);
+    else if (act->appends && s->appended_bytes != s->appended_expected)
         snprintf(why, why_bytes, "appended %llu bytes of K and V, not %llu", (unsigned long long)s->appended_bytes,
                  (unsigned long long)s->appended_expected);
     else if (act->attends && s->attended_bytes != s->attended_expected)
         snprintf(why, why_bytes, "read %llu bytes of K and V, not %llu", (unsigned long long)s->attended_bytes,
                  (unsigned long long)s->attended_expected);
     else if (act->attends && (s->checked == 0 || (s->wrong && !harness)))
-        snprintf(why, why_bytes, "attention was not that of contiguous memory in %llu of %llu checks", (unsigned long long)s->wrong,
-                 (unsigned long long)s->checked);
+        snprintf(why, why_bytes, "attention was not %sthat of contiguous memory in %llu of %llu checks",
+                 act->roundoffs ? "close to " : "", (unsigned long long)s->wrong, (unsigned long long)s->checked);
 }

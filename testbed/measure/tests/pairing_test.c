@@ -6,11 +6,14 @@
 // This program is also the measured process of its rounds: as such it runs toys, and says that the host was calm or not, as its
 // environment tells it.
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "testbed/measure/contender.h"
@@ -64,6 +67,7 @@ __attribute__((constructor)) static void act_as_lap(void)
             raise(SIGKILL); // when all samples are written
         jobs[arm].sample.watched_ns = 100;
         jobs[arm].sample.waited_ns = (uint64_t)atoi(lost);
+        jobs[arm].sample.steal_ns = 0; // of this host, if it is busy
     }
     _exit(error != 0);
 }
@@ -570,4 +574,36 @@ Test(pairing, steal_is_the_eighth_number_of_the_first_line)
     cr_expect_not(tb_watch_steal("cpu  1 2 3 4 5 6 7\n", &ns));
     cr_expect_not(tb_watch_steal("cpu  1 2 3 4 5 6 7 x\n", &ns));
     cr_expect_not(tb_watch_steal("", &ns));
+}
+
+// Two children on one CPU, one of them ready at any time, while this process sleeps.
+Test(pairing, waits_of_a_child_are_the_process_own, .timeout = 20)
+{
+    struct tb_watch watch;
+    struct tb_sample sample = {0};
+    pid_t children[2];
+    cpu_set_t one;
+    if (access("/proc/thread-self/children", R_OK) || access("/proc/self/schedstat", R_OK))
+        cr_skip_test("this kernel does not list children or their waits");
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    for (int i = 0; i < 2; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            sched_setaffinity(0, sizeof one, &one);
+            setpriority(PRIO_PROCESS, 0, 19); // other tests run beside
+            for (;;)
+                ;
+        }
+    }
+    usleep(50000);
+    tb_watch_start(&watch);
+    usleep(300000);
+    tb_watch_stop(&watch, &sample);
+    for (int i = 0; i < 2; i++) {
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+    }
+    cr_expect_gt(sample.watched_ns, 290000000);
+    cr_expect_gt(sample.waited_ns, 200000000, "%llu", (unsigned long long)sample.waited_ns);
 }

@@ -168,6 +168,17 @@ Test(record_needs, a_library_that_is_not_there_is_named)
     cr_expect_eq(met("libraries", &run), 0);
 }
 
+Test(record_needs, pytorch_is_what_some_python_can_import, .timeout = 60)
+{
+    struct tb_needing run = {0};
+    setenv("LOCUS_PYTHON", "/nowhere/python3", 1);
+    cr_expect_eq(met("pytorch", &run), 0);
+    cr_expect(strncmp(found, "there is no PyTorch in /nowhere/python3: install python3-torch", 62) == 0, "%s", found);
+    unsetenv("LOCUS_PYTHON");
+    bool here = system("python3 -c 'import torch' 2>/dev/null || /usr/bin/python3 -c 'import torch' 2>/dev/null") == 0;
+    cr_expect_eq(met("pytorch", &run), here, "%s", found);
+}
+
 Test(record_needs, a_trace_that_is_not_there_is_named_with_the_remedy)
 {
     static const char suite[][64] = {"churn-touch/full"}, both[][64] = {"sample/line", "azure-conv/line"};
