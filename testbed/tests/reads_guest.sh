@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all guest
 #
-# An experiment that counts reads, on the emulated machine of two nodes: does its run tell the emulator's plugin of its pools, are the
-# plugin's bytes those of the log's books, arm by arm and cell by cell (guest/agree.sh), and are the predictions of counts judged by
-# them and those of times not? And does the comparison notice a byte that only one of both has?
+# An experiment that counts reads, on the emulated machine of two nodes: does its run tell the emulator's plugin of its pools, are
+# the plugin's bytes those of the log's books, arm by arm and cell by cell (guest/agree.sh), and are counts judged and times not?
+# And does the comparison notice a byte that only one of both has?
 # LOCUS=path/to/locus BUILD=path/of/the/build.
 set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
