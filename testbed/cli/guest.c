@@ -18,7 +18,7 @@
 #define WORDS_MAX 16      // that the script is called with, without files and the command
 
 struct arguments {
-    const char *machine, *program;
+    const char *machine, *program, *accesses;
     char script[4096];
     uint64_t timeout_s;
     bool keep, balancing;
@@ -26,7 +26,7 @@ struct arguments {
     size_t with_count;
 };
 
-enum { KEY_TIMEOUT = 0x100, KEY_PROGRAM, KEY_WITH, KEY_BALANCING, KEY_KEEP };
+enum { KEY_TIMEOUT = 0x100, KEY_PROGRAM, KEY_WITH, KEY_BALANCING, KEY_ACCESSES, KEY_KEEP };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME", 0, "One of the machines below (n2)", 0},
@@ -34,6 +34,7 @@ static const struct argp_option options[] = {
     {"program", KEY_PROGRAM, "FILE", 0, "Run this program instead of locus: a test, a script; locus is in its PATH", 0},
     {"with", KEY_WITH, "FILE", 0, "Take a file along, or a folder's files: /with/NAME inside (repeatable)", 0},
     {"balancing", KEY_BALANCING, NULL, 0, "Automatic NUMA balancing on; it is off otherwise", 0},
+    {"accesses", KEY_ACCESSES, "FILE", 0, "The emulator counts loads and stores of the pools by pairs of nodes, into this file", 0},
     {"keep", KEY_KEEP, NULL, 0, "Leave the console, dmesg and vmstat in build/guest/NAME", 0},
     {0},
 };
@@ -50,6 +51,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_PROGRAM: arguments->program = argument; return 0;
     case KEY_WITH: arguments->with[arguments->with_count++] = argument; return 0;
     case KEY_BALANCING: arguments->balancing = true; return 0;
+    case KEY_ACCESSES:
+        if (!*argument || strchr(argument, ','))
+            return tb_cli_bad(state, "--accesses: '%s' cannot be passed on to QEMU: take a name without a comma", argument);
+        arguments->accesses = argument;
+        return 0;
     case KEY_KEEP: arguments->keep = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -77,6 +83,9 @@ static const char documentation[] =
     "  locus guest -- run 0005                     three minutes or so, in a clone\n"
     "  locus guest --with trace.jsonl -- replay /with/trace.jsonl\n"
     "  locus guest -m odd --program build/gcc/placement/memory/tests/unit -- --filter 'region*/*'\n\n"
+    "--accesses: the emulator is a second witness of what a run of many nodes counts. A line of FILE has window, node of the "
+    "CPU, node of the page, loads, their bytes, stores and their bytes; `sh testbed/guest/agree.sh LOG FILE` compares it with the "
+    "log of that run, of touch decode. It takes a build of the project (make tests).\n\n"
     "QEMU and the kernel are fetched by testbed/guest/fetch.sh, or share/locus/guest/fetch.sh of an installation: 150 MB in "
     "build/guest of a clone, or in ~/.cache/locus/guest, and nothing is installed. Without them the error has the command.\n\n"
     "Exit status: the command's; 124 it took too long, 99 the machine failed and not the command, 77 QEMU is missing, 2 bad "
@@ -102,7 +111,7 @@ static int options_end(int argc, char **argv)
     return i < argc ? i : argc;
 }
 
-static void fill(const char **argv, const struct arguments *arguments, const char *timeout, const char *self)
+static void fill(const char **argv, const struct arguments *arguments, const char *timeout, const char *self, const char *accesses)
 {
     const char *const first[] = {"sh", arguments->script, "--machine", arguments->machine, "--timeout", timeout};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
@@ -117,6 +126,10 @@ static void fill(const char **argv, const struct arguments *arguments, const cha
     }
     if (arguments->balancing)
         *argv++ = "--balancing";
+    if (arguments->accesses) {
+        *argv++ = "--accesses";
+        *argv++ = accesses;
+    }
     if (arguments->keep)
         *argv++ = "--keep";
     *argv++ = "--";
@@ -125,13 +138,16 @@ static void fill(const char **argv, const struct arguments *arguments, const cha
 
 static int become_script(const struct arguments *arguments, char **command, int count)
 {
-    char timeout[24], self[4096];
+    char timeout[24], self[4096], accesses[8300];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length < 0) {
         tb_error("guest: which program is this? /proc/self/exe: %s", strerror(errno));
         return TB_EXIT_FAILED;
     }
     self[length] = '\0';
+    int folder = (int)(strrchr(self, '/') - self); // of the build: the plugin is in it
+    snprintf(accesses, sizeof accesses, "%.*s/testbed/guest/plugin,out=%.4095s", folder, self,
+             arguments->accesses ? arguments->accesses : "");
     snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)arguments->timeout_s);
     size_t own = WORDS_MAX + 2 * arguments->with_count;
     const char **argv = calloc(own + (size_t)count + 1, sizeof *argv);
@@ -139,7 +155,7 @@ static int become_script(const struct arguments *arguments, char **command, int 
         tb_error("out of memory");
         return TB_EXIT_FAILED;
     }
-    fill(argv, arguments, timeout, self);
+    fill(argv, arguments, timeout, self, accesses);
     for (own = 0; argv[own];)
         own++;
     memcpy(argv + own, command, (size_t)count * sizeof *argv);

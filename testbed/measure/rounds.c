@@ -119,6 +119,11 @@ enum tb_dispatch tb_rounds_dispatch(const struct tb_rounds *rounds, uint32_t cel
     return rounds->cells[cell].dispatch_given ? rounds->cells[cell].dispatch : rounds->dispatch;
 }
 
+uint64_t tb_rounds_window(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm)
+{
+    return ((uint64_t)cell * rounds->arms_count + arm + 1) * TB_NODES_MAX;
+}
+
 static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_t at_cell, uint32_t at_arm)
 {
     const struct tb_cell *cell = &rounds->cells[at_cell];
@@ -145,6 +150,7 @@ static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_
     job->cross_percent = arm->cross_percent;
     job->bench = rounds->bench;
     job->many_nodes = rounds->many_nodes;
+    job->window = rounds->many_nodes ? tb_rounds_window(rounds, at_cell, at_arm) : 0;
 }
 
 // True for the contender's settings and for LD_PRELOAD, which only the arm sets.
@@ -315,10 +321,12 @@ static int process_run(struct runner *runner, const struct place *at, const stru
     bool hung = false;
     for (uint32_t i = 0; i < process->count; i++) {
         job_fill(&runner->jobs[i], rounds, at->cell, process->arms[i]);
-        if (runner->words) // a tool that observes the process needs the hardware counters for itself
+        if (runner->words) { // a tool that observes the process needs the hardware counters and the marks for itself
             runner->jobs[i].laps_marked = rounds->cells[at->cell].laps_metered;
-        else
+            runner->jobs[i].window = 0;
+        } else {
             counters_fill(&runner->jobs[i], rounds, &rounds->cells[at->cell], at->round);
+        }
     }
     runner->jobs[0].arms = process->count;
     runner->jobs[0].seed = seed_of(rounds, at, number);

@@ -96,6 +96,10 @@ uint32_t tb_rounds_workers(const struct tb_rounds *rounds, uint32_t cell, uint32
 uint64_t tb_rounds_block_bytes(const struct tb_rounds *rounds, uint32_t cell);
 enum tb_dispatch tb_rounds_dispatch(const struct tb_rounds *rounds, uint32_t cell);
 
+// Of runs of many nodes: the number of the first pool's window for an emulator's plugin (counters/window.h), TB_NODES_MAX apart and
+// above 0. It depends on cell and arm alone, so that the plugin adds up all processes of an arm in a cell.
+uint64_t tb_rounds_window(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm);
+
 // Did the host take more than repeat_lost of the CPU from any arm of this cell in this round?
 bool tb_rounds_disturbed(const struct tb_rounds *rounds, uint32_t cell, uint32_t round);
 

@@ -21,6 +21,9 @@ check ten-minutes-unless-told-otherwise called '--machine n2 --timeout 600 -- /.
 check as-long-as-one-is-told called '--machine cxl --timeout 7 -- /.*/locus topo --json' --timeout 7 -m cxl -- topo --json
 check help-says-how-long eval "locus 0 guest --help && grep -q 'may take (600)' '$out'"
 check readme-s-own-command called '--machine n2 --timeout 600 -- /.*/locus run 0005' -- run 0005
+check a-second-witness called '--machine n2 --timeout 600 --accesses /.*/testbed/guest/plugin,out=pairs -- /.*/locus topo' \
+    --accesses pairs topo
+refuses a-name-that-qemu-would-split 2 "'a,b' cannot be passed on to QEMU: take a name without a comma" guest --accesses a,b topo
 check readme-has-it grep -q 'locus guest -- run 0005' "$repo/testbed/measure/nodes/README.md"
 
 export LOCUS_SHARE=$scratch/nowhere

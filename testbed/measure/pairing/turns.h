@@ -5,6 +5,11 @@
 // What slows a lap down often lasts for several, so a ratio of laps next to each other is steadier than one of medians. But an arm
 // that always came second would have what the first left in the caches. So orders are shuffled in blocks: of two arms every two
 // turns have AB and BA, of three every six turns have all six orders, each block in random order.
+//
+// What turns change: a lap mostly begins with the caches and the TLB full of what another arm has just used, while a lap of a
+// process of its own begins with what the same arm's last lap left. So a ratio of turns is one of arms beside each other, and where
+// their memory does not fit the caches together it may differ from that of arms which run alone. Who asks what a process of its own
+// gains by memory (pages, order, placement) takes rounds, `pairing: rounds`, and pays for it with wider intervals.
 #ifndef TB_TURNS_H
 #define TB_TURNS_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pairing: arms that share a process take turns, and each keeps its own books; which arms share; what becomes of a process that
-// crashes; and which rounds are repeated. And of a process: what single takes took, and the memory that it has.
+// crashes; which rounds are repeated; and which windows an emulator is told of. And of a process: what single takes took, and the
+// memory that it has.
 //
 // This program is also the measured process of its rounds: as such it runs toys, and says that the host was calm or not, as its
 // environment tells it.
@@ -118,6 +119,20 @@ Test(pairing, turns_are_drawn_from_the_seed)
     cr_expect_neq(turns_word(1), turns_word(2));
     cr_expect_neq(turns_word(1), UINT64_C(0x5555555555555555), "the arms merely alternate");
     cr_expect_neq(turns_word(1), UINT64_C(0xaaaaaaaaaaaaaaaa), "the arms merely alternate");
+}
+
+// --- windows -------------------------------------------------------------------------------------------------------------------
+
+Test(pairing, windows_of_arms_and_cells_do_not_overlap)
+{
+    const struct tb_rounds rounds = {.arms_count = 3, .cells_count = 2};
+    uint64_t last = 0;
+    for (uint32_t cell = 0; cell < rounds.cells_count; cell++)
+        for (uint32_t arm = 0; arm < rounds.arms_count; arm++) {
+            uint64_t window = tb_rounds_window(&rounds, cell, arm);
+            cr_expect_geq(window, last + TB_NODES_MAX, "cell %u, arm %u: %llu", cell, arm, (unsigned long long)window);
+            last = window;
+        }
 }
 
 // --- who shares a process ------------------------------------------------------------------------------------------------------
