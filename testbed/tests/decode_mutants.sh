@@ -62,7 +62,7 @@ mutant pinning-may-fail $team team_stress 's/error = error \? error : atomic_loa
 # --- the vector kernels --------------------------------------------------------------------------------------------------------
 
 mutant scores-of-the-next-token $body attend_test \
-    's/part->tile\.k \+ token \* token_bytes,/part->tile.k + (token ^ 1) * token_bytes,/'
+    's/part->tile\.k \+ token \* token_bytes/part->tile.k + (token ^ 1) * token_bytes/'
 mutant last-tile-has-no-end $body attend_test 's/i = part->tile\.tokens \* queries; i < floats/i = floats; i < floats/'
 mutant last-tile-is-not-copied $body attend_test 's/if \(tile->tokens < TB_TILE_TOKENS\)/if (false)/'
 mutant last-tile-of-columns-is-not-narrowed $body attend_test 's/part->k_value_bytes = TB_TILE_TOKENS \* bytes;/;/'
@@ -75,7 +75,8 @@ mutant exponential-of-fewer-terms $body attend_test 's/all\(8\.3334519073e-3f\)/
 mutant exponential-without-an-end $body attend_test 's/x = most\(all\(-88\), x\);//'
 mutant seventh-query-is-left-out $body attend_test \
     's/count = queries < left \? queries : left;/count = queries < left ? queries : left - (left == 7);/'
-mutant last-dims-are-left-out $body attend_test 's/vectors > 1 \&\& dim < dims/vectors > 1 \&\& dim + WIDTH < dims/'
+mutant last-dims-are-left-out $body attend_test '/^FN void values_of_tile/,/^}/s/if \(dim < dims\)/if (dim + WIDTH < dims)/'
+mutant twins-are-not-taken-apart $attend attend_test 's/acc\[call->attention->place\[dim\]\]/acc[dim]/'
 if grep -q avx512f /proc/cpuinfo; then
     mutant lanes-change-places testbed/decode/kernels/avx512.c attend_test \
         's/fold\(quarters\(v\), quarters\(v \+ 4\)\)/fold(quarters(v + 4), quarters(v))/'
