@@ -132,7 +132,7 @@ $(B)/commit: FORCE
 $(B)/testbed/host/environment.o: $(B)/commit
 $(B)/testbed/host/environment.o: override CPPFLAGS += -DLOCUS_COMMIT='"$(commit)"' -DLOCUS_CFLAGS='"$(CC) $(CFLAGS)"'
 
-# The assembler includes the page's frame and style, and the compiler's dependency files do not list them.
+# The assembler includes the page's frame and style, and the program for PyTorch; the compiler's dependency files do not list them.
 $(B)/testbed/report/page/files.o: $(addprefix testbed/report/page/,page.html style.css)
 $(B)/testbed/decode/acts/torch.o: testbed/decode/copies/torch_cat.py
 

@@ -73,6 +73,8 @@ static int bill_add(struct tb_options *options, const char *word, char *why, siz
     char label[sizeof options->arms->label];
     options->bill = true;
     int error = arm_add_once(options, name, why, why_bytes);
+    if (error)
+        return error;
     const struct tb_arm *found = arm_find(options, name), *named = found ? found : &options->arms[options->arms_count - 1];
     for (size_t i = 0; !error && tb_bill_arm(named, i, label, sizeof label); i++)
         error = arm_add_once(options, label, why, why_bytes);

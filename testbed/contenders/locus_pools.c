@@ -116,6 +116,7 @@ static const struct tb_contender heap = {
     .name = "locus-heap",
     .summary = "locus on one malloc'd block each instead of one mapped region",
     .driver = &heap_ops_driver,
+    .scattered = true,
 };
 TB_CONTENDER(heap);
 

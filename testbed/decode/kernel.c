@@ -15,7 +15,7 @@ static const struct tb_kernel *const best_first[] = {
 };
 
 // With all lines fetched ahead a Zen 4 CPU read contiguous K and V at 0.75 of a stream's pace, and with none at 1.08; an Emerald
-// Rapids CPU at 0.88 with, and 0.6 without (one query for a KV head, bf16).
+// Rapids CPU at 0.88 with, and 0.6 without (one query for a KV head, bf16). Of other AMD CPUs it is assumed.
 bool tb_kernel_streams(void)
 {
 #if defined(__x86_64__)

@@ -29,7 +29,7 @@ jq -rs '.[0] as $header | ($header.arms | map(.key)) as $keys | .[] | select(.t 
     if .valid and .decode.read then
         (.decode.read.pairs[] | "\($number) read \(.[0]) \(.[1]) \(.[2])"),
         (.decode.written.pairs[] | "\($number) written \(.[0]) \(.[1]) \(.[2])")
-    else "lost \($number)" end' "$work/log" >"$work/lines" || refuse "$1 is no log of touch decode"
+    elif .valid then empty else "lost \($number)" end' "$work/log" >"$work/lines" || refuse "$1 is no log of touch decode"
 awk '$2 == "read" || $2 == "written"' "$work/lines" >"$work/books"
 [ -s "$work/books" ] || [ "$(grep -c ^lost "$work/lines")" -gt 0 ] || refuse "$1 has no bytes by node: is it of many nodes?"
 
@@ -48,7 +48,8 @@ awk 'file == "books" { books[$1 " " $2 " " $3 " " $4] += $5; next }
                                                            part[4], books[key], plugin[key])
          }
          for (number in differs) if (!(number in name)) name[number] = "no arm of this log"
-         for (number = 1; number in name || number <= 512; number++) if (number in name) {
+         for (number in name) last = number + 0 > last ? number + 0 : last
+         for (number = 0; number <= last; number++) if (number in name) {
              printf "%s: read %.0f local, %.0f remote; written %.0f local, %.0f remote%s%s\n", name[number],
                  sum[number, "read local"], sum[number, "read remote"], sum[number, "written local"],
                  sum[number, "written remote"], lost[number] ? "\n    a process is invalid, and has no books" : "", differs[number]

@@ -23,14 +23,29 @@ double tb_tokens_per_s(const struct tb_rounds *rounds, uint32_t cell, double ns)
     return (double)rounds->cells[cell].schedule->decoded_tokens / ns * 1e9;
 }
 
+static const struct tb_decode_sample *decoded_by(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm)
+{
+    for (uint32_t round = 0; round < rounds->count; round++) {
+        const struct tb_decode_sample *decode = &tb_rounds_sample(rounds, cell, arm, round)->decode;
+        if (decode->kernel[0])
+            return decode;
+    }
+    return NULL;
+}
+
+const struct tb_decode_sample *tb_decoded_by_itself(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm)
+{
+    const struct tb_act *act = tb_decodes(rounds, cell) ? tb_arm_act(&rounds->arms[arm]) : NULL;
+    return act && act->kernel ? decoded_by(rounds, cell, arm) : NULL;
+}
+
 const struct tb_decode_sample *tb_decoded_by(const struct tb_rounds *rounds, uint32_t cell)
 {
-    for (uint32_t arm = 0; arm < rounds->arms_count && tb_decodes(rounds, cell); arm++)
-        for (uint32_t round = 0; round < rounds->count; round++) {
-            const struct tb_decode_sample *decode = &tb_rounds_sample(rounds, cell, arm, round)->decode;
-            if (decode->kernel[0])
-                return decode;
-        }
+    for (uint32_t arm = 0; arm < rounds->arms_count && tb_decodes(rounds, cell); arm++) {
+        const struct tb_decode_sample *decode = tb_decoded_by_itself(rounds, cell, arm) ? NULL : decoded_by(rounds, cell, arm);
+        if (decode)
+            return decode;
+    }
     return NULL;
 }
 

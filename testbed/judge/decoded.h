@@ -13,8 +13,10 @@ bool tb_decodes(const struct tb_rounds *rounds, uint32_t cell);
 // touch mode, or no time.
 double tb_tokens_per_s(const struct tb_rounds *rounds, uint32_t cell, double ns);
 
-// Kernel and threads, of the first sample that says them; NULL: none does.
+// Kernel and threads, of the first sample that says them; NULL: none does. An arm whose act has a kernel of its own is left out,
+// and asked for by itself; NULL: it is not such an arm.
 const struct tb_decode_sample *tb_decoded_by(const struct tb_rounds *rounds, uint32_t cell);
+const struct tb_decode_sample *tb_decoded_by_itself(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm);
 
 // What an arm does in a step (decode/act.h); NULL: attention, and nothing is left out.
 const struct tb_act *tb_arm_act(const struct tb_arm *arm);

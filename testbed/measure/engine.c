@@ -162,12 +162,18 @@ static void run_span(struct tb_engine *engine, const struct tb_span *span)
     span_finish(engine);
 }
 
+// Before a lap that is measured in any way.
+static const struct tb_span *lap_begin(struct tb_engine *engine)
+{
+    int error = engine->touches_first ? engine->contender->driver->ops->give_back(engine->context) : 0;
+    engine->error = engine->error ? engine->error : error;
+    return tb_schedule_lap(engine->schedule, engine->lap++);
+}
+
 // counters: NULL, or they count during this lap alone.
 static double run_lap(struct tb_engine *engine, uint64_t delay_ns, struct tb_counters *counters)
 {
-    const struct tb_span *span = tb_schedule_lap(engine->schedule, engine->lap++);
-    if (engine->touches_first)
-        engine->contender->driver->ops->give_back(engine->context);
+    const struct tb_span *span = lap_begin(engine);
     if (counters)
         tb_counters_start(counters);
     uint64_t start_ns = tb_now_ns();
@@ -262,7 +268,7 @@ static void laps_marked(struct tb_engine *engine)
     if (engine->job->laps_marked == 0 || pthread_create(&second, NULL, nothing, NULL) || pthread_join(second, NULL))
         return;
     for (uint32_t i = 0; i < engine->job->laps_marked; i++) {
-        const struct tb_span *span = tb_schedule_lap(engine->schedule, engine->lap++);
+        const struct tb_span *span = lap_begin(engine);
         tb_mark_begin();
         run_span_as(engine, span, TB_LAP_TIMED);
         tb_mark_end();
@@ -322,8 +328,9 @@ static void steps_sum(struct tb_engine *engine)
 static void laps_clocked(struct tb_engine *engine)
 {
     for (uint32_t i = 0; i < engine->job->laps_clocked; i++) {
+        const struct tb_span *span = lap_begin(engine);
         engine->step_end_ns = tb_now_ns();
-        run_span_as(engine, tb_schedule_lap(engine->schedule, engine->lap++), TB_LAP_CLOCKED);
+        run_span_as(engine, span, TB_LAP_CLOCKED);
         span_finish(engine);
     }
     takes_sum(engine);

@@ -76,8 +76,8 @@ mutant exponential-without-an-end $body attend_test 's/x = most\(all\(-88\), x\)
 mutant seventh-query-is-left-out $body attend_test \
     's/count = queries < left \? queries : left;/count = queries < left ? queries : left - (left == 7);/'
 mutant last-dims-are-left-out $body attend_test '/^FN void values_of_tile/,/^}/s/if \(dim < dims\)/if (dim + WIDTH < dims)/'
-mutant twins-are-not-taken-apart $attend attend_test 's/acc\[call->attention->place\[dim\]\]/acc[dim]/'
 if grep -q avx512f /proc/cpuinfo; then
+    mutant twins-are-not-taken-apart $attend attend_test 's/acc\[call->attention->place\[dim\]\]/acc[dim]/'
     mutant lanes-change-places testbed/decode/kernels/avx512.c attend_test \
         's/fold\(quarters\(v\), quarters\(v \+ 4\)\)/fold(quarters(v + 4), quarters(v))/'
 fi

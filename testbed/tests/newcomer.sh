@@ -131,9 +131,19 @@ static void newcomer_audit(void *context, struct tb_audit *out)
     out->not_home = pool->blocks - pool->free;
 }
 
-static const struct tb_ops newcomer_ops = {newcomer_open,    newcomer_close,  newcomer_take,   newcomer_alloc,
-                                           newcomer_release, newcomer_address, newcomer_retire, newcomer_finish,
-                                           newcomer_drain,   NULL,            newcomer_freed,  newcomer_audit};
+static const struct tb_ops newcomer_ops = {
+    .open = newcomer_open,
+    .close = newcomer_close,
+    .take = newcomer_take,
+    .alloc = newcomer_alloc,
+    .release = newcomer_release,
+    .address = newcomer_address,
+    .retire = newcomer_retire,
+    .finish = newcomer_finish,
+    .drain = newcomer_drain,
+    .freed = newcomer_freed,
+    .audit = newcomer_audit,
+};
 TB_DRIVER(newcomer_ops);
 
 static const struct tb_contender newcomer = {.name = "newcomer", .summary = "a stack under a lock", .driver = &newcomer_ops_driver};

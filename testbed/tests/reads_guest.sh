@@ -71,7 +71,7 @@ agree "$scratch/less"
 status=$?
 holds "and a pair that the plugin lacks" "exit $status: $(few <"$scratch/said")" \
     test $status -eq 1 -a "$(grep -c ', plugin 0$' "$scratch/said")" -ge 1
-echo '4000 0 0 1 8 0 0' | cat "$scratch/counted" - >"$scratch/foreign"
+echo '40000 0 0 1 8 0 0' | cat "$scratch/counted" - >"$scratch/foreign"
 agree "$scratch/foreign"
 status=$?
 holds "and windows of nobody" "exit $status: $(few <"$scratch/said")" \

@@ -85,7 +85,16 @@ static void argv_make(struct start *start, const struct torch *torch, uint32_t t
     }
 }
 
-// An allocator that is preloaded into this process is the arm's, and not PyTorch's.
+// An allocator that is preloaded into this process, and what it is told, are the arm's and not PyTorch's.
+static bool is_arms(const char *variable)
+{
+    const char *begins[] = {"LD_PRELOAD=", "GLIBC_TUNABLES=", "MALLOC_"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(variable, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 static int environment_make(struct start *start)
 {
     size_t count = 0, kept = 0;
@@ -93,7 +102,7 @@ static int environment_make(struct start *start)
         count++;
     start->environment = calloc(count + 1, sizeof *start->environment);
     for (size_t i = 0; i < count && start->environment; i++)
-        if (strncmp(environ[i], "LD_PRELOAD=", 11))
+        if (!is_arms(environ[i]))
             start->environment[kept++] = environ[i];
     return start->environment ? 0 : -ENOMEM;
 }
@@ -114,8 +123,8 @@ static _Noreturn void child_main(const struct start *start, const char *python, 
 {
     int moved = fcntl(socket, F_DUPFD, MEMORY_FD + 1), kept = fcntl(memory, F_DUPFD, MEMORY_FD + 1);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (start->pinned)
-        sched_setaffinity(0, sizeof start->cpus, &start->cpus); // if it fails, it has more CPUs than it should
+    if (start->pinned && sched_setaffinity(0, sizeof start->cpus, &start->cpus))
+        _exit(1); // it would have more CPUs than it should
     if (moved >= 0 && kept >= 0 && dup2(moved, SOCKET_FD) == SOCKET_FD && dup2(kept, MEMORY_FD) == MEMORY_FD) {
         close_range(MEMORY_FD + 1, UINT_MAX, 0); // those of this process may not all be closed by exec
         execvpe(python, (char *const *)start->argv, start->environment);
@@ -123,17 +132,19 @@ static _Noreturn void child_main(const struct start *start, const char *python, 
     _exit(WITHOUT_TORCH);
 }
 
-// It has nothing to save.
-static void child_end(struct torch *torch)
+// It has nothing to save. The status of one that has ended by itself.
+static int child_end(struct torch *torch)
 {
+    int status = 0;
     if (torch->socket >= 0)
         close(torch->socket);
     if (torch->child > 0) {
         kill(torch->child, SIGKILL);
-        waitpid(torch->child, NULL, 0);
+        waitpid(torch->child, &status, 0);
     }
     torch->socket = -1;
     torch->child = 0;
+    return status;
 }
 
 // What the socket has, or 0 at its end, or -errno: -EAGAIN after tb_torch_seconds.
@@ -146,7 +157,7 @@ static ssize_t hear(const struct torch *torch, char *to, size_t bytes)
     return got < 0 ? -errno : got;
 }
 
-// 0: it is there, and has said which PyTorch it is. -ENOENT: there is none. -ETIMEDOUT.
+// 0: it is there, and has said which PyTorch it is. -ENOENT: there is none. -ETIMEDOUT, -EPROTO: it does not start.
 static int child_start(struct torch *torch, const struct start *start, const char *python)
 {
     int pair[2];
@@ -161,14 +172,17 @@ static int child_start(struct torch *torch, const struct start *start, const cha
     torch->socket = pair[0];
     if (!error && setsockopt(torch->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit))
         error = -errno;
-    ssize_t got = error ? 0 : hear(torch, torch->kernel, sizeof torch->kernel - 1);
-    if (!error && got <= 0)
-        error = got == -EAGAIN ? -ETIMEDOUT : -ENOENT;
-    if (error)
-        child_end(torch);
-    else
-        torch->kernel[got] = '\0';
-    return error;
+    ssize_t got = error ? 0 : hear(torch, torch->failed, sizeof torch->failed - 1);
+    torch->failed[got > 0 ? got : 0] = '\0';
+    if (!error && (got <= 0 || torch->failed[0] == 'x'))
+        error = got == -EAGAIN ? -ETIMEDOUT : -EPROTO;
+    if (error) {
+        int status = child_end(torch);
+        return error == -EPROTO && WIFEXITED(status) && WEXITSTATUS(status) == WITHOUT_TORCH ? -ENOENT : error;
+    }
+    snprintf(torch->kernel, sizeof torch->kernel, "%.15s", torch->failed);
+    torch->failed[0] = '\0';
+    return 0;
 }
 
 // The first Python with PyTorch: one before the distribution's in PATH may lack the distribution's packages.
@@ -182,8 +196,13 @@ static int python_start(struct torch *torch, const struct start *start, char *wh
     if (error == -ENOENT)
         snprintf(why, why_bytes, "there is no PyTorch in %s: install python3-torch, or set LOCUS_PYTHON to a Python that has it",
                  asked ? asked : "python3 or /usr/bin/python3");
-    if (error == -ETIMEDOUT)
+    else if (error == -ETIMEDOUT)
         snprintf(why, why_bytes, "PyTorch was not ready after %u s", tb_torch_seconds);
+    else if (error == -EPROTO)
+        snprintf(why, why_bytes, "PyTorch did not start%s%s", torch->failed[0] ? ": " : "",
+                 torch->failed + (torch->failed[0] == 'x'));
+    else if (error)
+        snprintf(why, why_bytes, "PyTorch was not started (%s)", strerror(-error));
     return error;
 }
 
@@ -255,7 +274,9 @@ static int open_as(const struct tb_act_sizes *sizes, bool echo, void **own)
         .socket = -1,
     };
     int error = memory_make(torch, sizes->tokens_max);
-    if (!error)
+    if (error)
+        snprintf(sizes->why, sizes->why_bytes, "there is no memory to share with PyTorch (%s)", strerror(-error));
+    else
         error = start_all(torch, sizes->team, sizes->why, sizes->why_bytes);
     if (error)
         torch_close(torch);

@@ -15,7 +15,7 @@
 #
 # --serve: the act torch-cat (../acts/torch.c), which describes the memory at file descriptor 3. A byte from the socket at 0 asks for
 # something, and goes back when it is done. Before that the socket gets the version and the type that is used: where this PyTorch
-# cannot multiply matrices of a type on a CPU, that is f32. After an error it gets "x" and the reason, which is the end.
+# cannot compute with a type on a CPU, that is f32. After an error it gets "x" and the reason, which is the end.
 import argparse
 import gc
 import json
@@ -87,9 +87,10 @@ def round_run(options):
 # --- serve ----------------------------------------------------------------------------------------------------------------------
 
 
-def multiplied(kind):  # the type that is used for this one
+def computed(kind):  # the type that is used for this one
     try:
-        torch.matmul(torch.ones(1, 1, 2, dtype=kind), torch.ones(1, 2, 1, dtype=kind))
+        one = torch.ones(1, 1, 1, dtype=kind)
+        attend(one, one, one)
         return kind
     except RuntimeError:
         return torch.float32
@@ -98,7 +99,7 @@ def multiplied(kind):  # the type that is used for this one
 class Server:
     def __init__(self, options):
         self.options = options
-        self.kind, self.used = KINDS[options.type], multiplied(KINDS[options.type])
+        self.kind, self.used = KINDS[options.type], computed(KINDS[options.type])
         self.memory = mmap.mmap(3, 0)
         self.words = memoryview(self.memory)[: (8 + options.batch) * 4].cast("I")
         self.caches = {}
@@ -143,12 +144,16 @@ class Server:
         does = {b"n": self.begin, b"a": self.append, b"s": self.step, b"e": lambda: None}
         gc.disable()  # nothing here is a circle, and a collection would be in somebody's 99th percentile
         while command := os.read(0, 1):
-            try:
-                does[command]()
-            except Exception as error:
-                os.write(0, f"x{type(error).__name__}: {error}".splitlines()[0].encode())
-                raise
+            does[command]()
             os.write(0, command)
+
+
+def serve(options):
+    try:
+        Server(options).run()
+    except Exception as error:
+        os.write(0, f"x{type(error).__name__}: {error}".splitlines()[0].encode())
+        raise
 
 
 def main():
@@ -165,7 +170,7 @@ def main():
     torch.manual_seed(1)
     with torch.no_grad():
         if options.serve:
-            Server(options).run()
+            serve(options)
         elif options.wait:
             for _ in sys.stdin:
                 round_run(options)

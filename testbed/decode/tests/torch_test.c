@@ -78,6 +78,14 @@ Test(torch, no_python_at_all_is_refused, .timeout = 30)
     refused(-ENOENT, "there is no PyTorch in /nowhere/python3: install python3-torch");
 }
 
+Test(torch, one_that_does_not_start_says_why, .timeout = 30)
+{
+    pretend("printf 'xAttributeError: no frombuffer' >&0; exec sleep 1000");
+    refused(-EPROTO, "PyTorch did not start: AttributeError: no frombuffer");
+    pretend("exit 1");
+    refused(-EPROTO, "PyTorch did not start");
+}
+
 Test(torch, one_that_never_gets_ready_is_given_up, .timeout = 30)
 {
     tb_torch_seconds = 1;
@@ -113,7 +121,7 @@ Test(torch, one_that_hangs_is_given_up, .timeout = 30)
 
 Test(torch, what_it_complains_of_is_told, .timeout = 30)
 {
-    fails("printf 'torch 0.0 f32' >&0; head -c 1 <&0 >/dev/null; printf 'xRuntimeError: no room' >&0; sleep 1000",
+    fails("printf 'torch 0.0 f32' >&0; head -c 1 <&0 >/dev/null; printf 'xRuntimeError: no room' >&0; exec sleep 1000",
           "PyTorch RuntimeError: no room");
 }
 
@@ -121,7 +129,7 @@ Test(torch, what_it_complains_of_is_told, .timeout = 30)
 
 static void need_torch(void)
 {
-    char found[160];
+    char found[160] = "";
     if (!tb_act_torch_here(found, sizeof found))
         cr_skip_test("%s", found);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // decode_fixture: a cell of touch `decode` on rounds_fixture.h: 8 steps a lap, 4 sequences, and the arms of two bills. Of locus a
-// step takes 1000 us: 900 of attention, 60 to append, 30 for the allocator (12 to allocate, 10 to
-// free, 8 to drain), and 10 of the harness. First touches would add 50.
+// step takes 1000 us: 900 of attention, 60 to append, 30 for the allocator (12 to allocate, 10 to free,
+// 8 to drain), and 10 of the harness. First touches would add 50.
 #ifndef TB_DECODE_FIXTURE_H
 #define TB_DECODE_FIXTURE_H
 

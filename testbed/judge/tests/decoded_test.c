@@ -29,6 +29,20 @@ Test(decoded, the_kernel_is_that_of_a_sample_that_names_one)
     cr_expect_null(tb_decoded_by(rounds, 1));
 }
 
+Test(decoded, an_act_with_a_kernel_of_its_own_speaks_for_itself)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 6);
+    f.arms[LOCUS].fault = TB_FAULT_ACT;
+    strcpy(f.arms[LOCUS].act, "torch-cat");
+    cr_expect_not_null(tb_decoded_by_itself(rounds, 0, LOCUS));
+    for (uint32_t round = 0; round < 6; round++)
+        strcpy(tb_rounds_sample(rounds, 0, LOCUS, round)->decode.kernel, "torch 1.13 f32");
+    cr_expect_str_eq(tb_decoded_by_itself(rounds, 0, LOCUS)->kernel, "torch 1.13 f32");
+    cr_expect_str_eq(tb_decoded_by(rounds, 0)->kernel, "avx2", "that of the others, though it stands first");
+    cr_expect_null(tb_decoded_by_itself(rounds, 0, NOTHING));
+    cr_expect_null(tb_decoded_by_itself(rounds, 1, LOCUS), "full touch");
+}
+
 Test(decoded, a_floor_is_of_the_same_arm_and_the_valid_one_that_binds)
 {
     struct tb_rounds *rounds = decode_fixture(&f, 6);

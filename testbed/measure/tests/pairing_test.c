@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -604,7 +605,9 @@ Test(pairing, waits_of_a_child_are_the_process_own, .timeout = 20)
     CPU_SET((size_t)sched_getcpu(), &one);
     for (int i = 0; i < 2; i++) {
         children[i] = fork();
+        cr_assert_geq(children[i], 0);
         if (children[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             sched_setaffinity(0, sizeof one, &one);
             setpriority(PRIO_PROCESS, 0, 19); // other tests run beside
             for (;;)

@@ -239,6 +239,11 @@ static void note_decoded(struct tb_table *table, const struct tb_rounds *rounds,
         return;
     tb_table_note(table, "Attention: %s, %" PRIu32 " thread%s. Tokens are those decoded; those of prompts are not counted.",
                   by->kernel, by->threads, by->threads == 1 ? "" : "s");
+    for (uint32_t arm = 0; arm < rounds->arms_count; arm++) {
+        const struct tb_decode_sample *itself = tb_decoded_by_itself(rounds, cell, arm);
+        if (itself)
+            tb_table_note(table, "Attention of %s: %s.", rounds->arms[arm].label, itself->kernel);
+    }
     if (strcmp(by->kernel, "scalar") == 0)
         tb_table_note(table,
                       "Scalar code computed, as this CPU has no instructions for which there is a kernel (AVX-512, AVX2 with FMA "
