@@ -10,7 +10,7 @@
 
 mutants_begin topo/*.c placement/{base,retention,memory,blocks,sharing,domain}/*.c \
     testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
-    testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,decoding/process,peers/peer}.c \
+    testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,decoding/{process,available},peers/peer}.c \
     testbed/measure/{nodes,locality}/*.c \
     testbed/{stats/stats,base/nearest,strategies/strategy,serving/keep}.c testbed/workload/{schedule,why,cache/*}.c \
     testbed/decode/*.c testbed/decode/{acts,copies,kernels,layouts}/*.c testbed/loops/*.c \
