@@ -68,8 +68,6 @@ int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup,
 int tb_library_give_back(void *context)
 {
     const struct locus_region *region = locus_pool_region(((struct tb_library *)context)->pool);
-    if (!region)
-        return -ENOTSUP; // a heap has its blocks anywhere
     return madvise(locus_region_base(region), locus_region_bytes(region), MADV_DONTNEED) ? -errno : 0;
 }
 

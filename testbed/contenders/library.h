@@ -71,12 +71,12 @@ static inline void tb_library_drain(void *context)
         ; // the driver knows its tables by slot
 }
 
-int tb_library_give_back(void *context);
+int tb_library_give_back(void *context); // of a pool that is one region
 
 // step_blocks: NULL, or called between two steps instead of draining.
 #define TB_LIBRARY_OPS(name, open_pool, take_blocks, step_blocks)                                                                  \
-    TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, tb_library_freed, tb_library_audit)
-#define TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, freed_blocks, audit_blocks)                                   \
+    TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, tb_library_give_back, tb_library_freed, tb_library_audit)
+#define TB_LIBRARY_OPS_OF(name, open_pool, take_blocks, step_blocks, give_pages_back, freed_blocks, audit_blocks)                  \
     static const struct tb_ops name = {                                                                                            \
         .open = open_pool,                                                                                                         \
         .close = tb_library_close,                                                                                                 \
@@ -88,7 +88,7 @@ int tb_library_give_back(void *context);
         .finish = tb_library_finish,                                                                                               \
         .drain = tb_library_drain,                                                                                                 \
         .step = step_blocks,                                                                                                       \
-        .give_back = tb_library_give_back,                                                                                         \
+        .give_back = give_pages_back,                                                                                              \
         .freed = freed_blocks,                                                                                                     \
         .audit = audit_blocks,                                                                                                     \
     };                                                                                                                             \

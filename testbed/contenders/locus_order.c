@@ -100,7 +100,7 @@ static void shuffled_audit(void *context, struct tb_audit *out)
     out->not_home--;
 }
 
-TB_LIBRARY_OPS_OF(shuffled_ops, shuffled_open, tb_library_take, NULL, shuffled_freed, shuffled_audit);
+TB_LIBRARY_OPS_OF(shuffled_ops, shuffled_open, tb_library_take, NULL, tb_library_give_back, shuffled_freed, shuffled_audit);
 
 static const struct tb_contender shuffled_contender = {
     .name = "locus-shuffled",

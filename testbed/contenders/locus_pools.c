@@ -93,7 +93,7 @@ static int huge_open(const struct tb_setup *setup, void **out)
 
 TB_LIBRARY_OPS(coloured_ops, coloured_open, tb_library_take, NULL);
 TB_LIBRARY_OPS(fifo_ops, fifo_open, tb_library_take, NULL);
-TB_LIBRARY_OPS(heap_ops, heap_open, tb_library_take, NULL);
+TB_LIBRARY_OPS_OF(heap_ops, heap_open, tb_library_take, NULL, NULL, tb_library_freed, tb_library_audit);
 TB_LIBRARY_OPS(small_ops, small_open, tb_library_take, NULL);
 TB_LIBRARY_OPS(huge_ops, huge_open, tb_library_take, NULL);
 TB_LIBRARY_OPS(unpopulated_ops, unpopulated_open, tb_library_take, NULL);
@@ -116,7 +116,6 @@ static const struct tb_contender heap = {
     .name = "locus-heap",
     .summary = "locus on one malloc'd block each instead of one mapped region",
     .driver = &heap_ops_driver,
-    .scattered = true,
 };
 TB_CONTENDER(heap);
 

@@ -151,7 +151,7 @@ bool tb_act_possible(const struct tb_contender *contender, const struct tb_act *
     else if (only_drains && contender->batch_blocks_max)
         snprintf(why, why_bytes, "'%s@%s': the way home of %s is full after %u blocks, and needs drains: leave it out", name,
                  act->name, name, contender->batch_blocks_max);
-    else if (act->touches_first && contender->driver && (contender->scattered || !contender->driver->ops->give_back))
+    else if (act->touches_first && contender->driver && !contender->driver->ops->give_back)
         snprintf(why, why_bytes, "'%s@%s': only a pool of locus can give its pages back: leave it out", name, act->name);
     else
         return true;

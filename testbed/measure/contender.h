@@ -70,7 +70,6 @@ struct tb_contender {
     bool floor;                 // no allocator, as it knows all blocks in advance: a reference, not a rival
     bool frees_on_worker;       // finish() itself frees: no push, and drain does nothing
     bool is_malloc;             // it is the process's malloc: a candidate for "best malloc"
-    bool scattered;             // its blocks lie anywhere, and not in one region: there is nothing to give back
     bool alone;                 // it has state that a process has only once, and shares no process with another arm
     uint32_t batch_blocks_max;  // most blocks that finish() can take without a drain; 0: no limit
     const char *const *libraries;   // file names to look for, best first, NULL-terminated; preloaded into the measured process

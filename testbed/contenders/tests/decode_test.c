@@ -28,6 +28,7 @@ static void job_make(struct tb_job *job, const char *layout, const char *act, ui
         .pool_blocks = 64,
         .laps = 3,
         .laps_warmup = 1,
+        .laps_clocked = 1,
         .decode = {.shape = SHAPE, .threads = threads},
         .block_bytes = 16 * 512 * (strcmp(layout, "runs") ? 2 : 1), // 512 bytes a token and layer
     };
@@ -254,13 +255,13 @@ Test(decode, what_an_act_leaves_out_of_a_lap_is_done_after_it, .timeout = 120)
     free(schedule);
 }
 
-// Once to see whether it can, and before each lap of three, and of the one that warms up.
-Test(decode, pages_are_given_back_before_each_timed_lap, .timeout = 120)
+// Once to see whether it can, and before each lap of three, of the one that warms up, and of the one whose steps are clocked.
+Test(decode, pages_are_given_back_before_each_lap_that_is_measured, .timeout = 120)
 {
     struct tb_schedule *schedule = schedule_of(2);
     struct tb_job *job = malloc(sizeof *job);
     const struct tb_sample *sample = run_spied(job, "first-touch", schedule);
-    cr_expect_eq(calls.given_back[0], 1 + 1 + 3);
+    cr_expect_eq(calls.given_back[0], 1 + 1 + 3 + 1);
     cr_expect_eq(calls.given_back[1], 0);
     cr_expect_gt(sample->decode.appended_bytes, 0);
     cr_expect_eq(sample->decode.attended_bytes, 0);

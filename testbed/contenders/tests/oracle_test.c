@@ -11,6 +11,7 @@
 #include "testbed/workload/batch.h"
 
 #define BLOCK_BYTES 4096u
+#define WHY_BYTES 200
 #define ROTATIONS 5u
 
 struct replay {
@@ -67,21 +68,26 @@ static void span_replay(struct replay *replay, const struct tb_span *span)
     }
 }
 
+static struct tb_setup setup_of(const struct tb_schedule *schedule, uint32_t blocks, char words[WHY_BYTES])
+{
+    return (struct tb_setup){
+        .schedule = schedule,
+        .block_bytes = BLOCK_BYTES,
+        .pool_blocks = blocks,
+        .workers = 1,
+        .why = words,
+        .why_bytes = WHY_BYTES,
+    };
+}
+
 static void expect_replayed(const char *workload, uint32_t blocks_per_group)
 {
     struct tb_schedule *schedule = NULL;
     struct tb_why why;
-    char words[200] = "";
+    char words[WHY_BYTES] = "";
     cr_assert_eq(tb_decode_schedule(workload, 16, blocks_per_group, &schedule, &why), 0);
     struct replay replay = {.ops = tb_contender_find("oracle")->driver->ops, .schedule = schedule};
-    struct tb_setup setup = {
-        .schedule = schedule,
-        .block_bytes = BLOCK_BYTES,
-        .pool_blocks = schedule->pool_blocks,
-        .workers = 1,
-        .why = words,
-        .why_bytes = sizeof words,
-    };
+    struct tb_setup setup = setup_of(schedule, schedule->pool_blocks, words);
     cr_assert_eq(replay.ops->open(&setup, &replay.context), 0, "%s: %s", workload, words);
     tables_open(&replay);
     span_replay(&replay, &schedule->prologue);
@@ -116,18 +122,11 @@ Test(oracle, says_why_there_is_no_order)
 {
     struct tb_schedule *schedule = NULL;
     struct tb_why why;
-    char words[200] = "";
+    char words[WHY_BYTES] = "";
     void *context = NULL;
     const struct tb_ops *ops = tb_contender_find("oracle")->driver->ops;
     cr_assert_eq(tb_decode_schedule("batch-64x512", 16, 1, &schedule, &why), 0);
-    struct tb_setup setup = {
-        .schedule = schedule,
-        .block_bytes = BLOCK_BYTES,
-        .pool_blocks = schedule->blocks_peak,
-        .workers = 1,
-        .why = words,
-        .why_bytes = sizeof words,
-    };
+    struct tb_setup setup = setup_of(schedule, schedule->blocks_peak, words);
     cr_expect_eq(ops->open(&setup, &context), -EINVAL);
     cr_expect(strstr(words, "name another number of steps"), "%s", words);
     ops->close(context);

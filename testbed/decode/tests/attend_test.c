@@ -50,6 +50,35 @@ Test(attend, every_layout_gives_the_bits_of_contiguous_memory, .timeout = 300)
             }
 }
 
+// One tile, with the next one fetched ahead, with nothing fetched, and with another one fetched soon: what CPUs of one kind take
+// alone (tb_kernel_streams).
+Test(attend, what_is_fetched_changes_no_bit)
+{
+    struct world world = {.spread = 1};
+    world_open(&world, "1x2x2x128", TB_DTYPE_BF16, "runs", 16, 48);
+    const struct tb_cache *cache = &world.cache;
+    const char *k[3], *v[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        k[i] = tb_cache_k(cache, world.blocks[i], 0, 0);
+        v[i] = tb_cache_v(cache, world.blocks[i], 0, 0);
+    }
+    const struct tb_tile tiles[] = {{k[0], v[0], TB_TILE_TOKENS, k[1], v[1], NULL, NULL},
+                                    {k[0], v[0], TB_TILE_TOKENS, NULL, NULL, NULL, NULL},
+                                    {k[0], v[0], TB_TILE_TOKENS, NULL, NULL, k[2], v[2]}};
+    for (size_t n = 0; tb_kernel_at(n); n++) {
+        _Alignas(64) float acc[3][128] = {{0}}, q[128];
+        float sum[3] = {0}, max[3] = {-INFINITY, -INFINITY, -INFINITY};
+        memcpy(q, world.q, sizeof q);
+        for (size_t i = 0; i < 3; i++)
+            tb_kernel_at(n)->attend[TB_DTYPE_BF16](cache, &(struct tb_gather){q, acc[i], &sum[i], &max[i]}, &tiles[i]);
+        for (size_t i = 1; i < 3; i++) {
+            cr_expect_eq(memcmp(acc[0], acc[i], sizeof acc[0]), 0, "%s %zu", tb_kernel_at(n)->name, i);
+            cr_expect(sum[0] == sum[i] && max[0] == max[i] && sum[0] > 0, "%s %zu", tb_kernel_at(n)->name, i);
+        }
+    }
+    world_close(&world);
+}
+
 // All kernels on the same memory, by one thread and by two.
 static void compare_with_double(const char *shape, enum tb_dtype value, const char *layout, uint32_t tokens, float spread,
                                 bool equal)
