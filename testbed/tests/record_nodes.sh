@@ -174,6 +174,11 @@ for old in logs/*/*/*.jsonl; do
     [ -e "$old" ] || continue
     name="old_log_$(basename "$(dirname "$old")" | cut -c 1-4)_$(basename "$old" .jsonl)"
     record=experiments/$(basename "$(dirname "$old")").md
+    if ! grep -q '^{"t":"seal"' "$old"; then # its run was cut off, which the ledger tells from one that lost its end
+        prints "$name: show" 0 '\*\*crashed: its log has no seal\*\*' "$LOCUS" record show "$old"
+        prints "$name: compare" 2 'has no seal, so the run did not come to its end' "$LOCUS" report compare "$old" "$old"
+        continue
+    fi
     prints "$name: show" 0 '^## Predictions' "$LOCUS" record show "$old"
     # An experiment has one record, of the log that it names.
     if grep -qF "$old" "$record"; then

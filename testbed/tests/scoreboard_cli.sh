@@ -109,6 +109,12 @@ sed -i '3s/survived/falsified/' logs/bm1/ledger.jsonl
 case_ a_damaged_ledger_closes_nothing 1 'ledger.jsonl:3: ' --host bm1
 check and_says_so has 'not in the ledger'
 
+# a host where nobody was measured beside mimalloc has a sentence, and no table of dashes
+"$scenario" official bm4 0002-20261121T161500Z-abcdef 1 '' no 20 5 tcmalloc >/dev/null
+case_ without_the_baseline 0 '^On bm4 locus was not measured beside mimalloc\.$'
+check no_table_of_dashes lacks '^bm4'
+case_ unless_all_is_asked_for 0 '^bm4$' --all
+
 # --- the repository's own record -----------------------------------------------------------------------------------------------
 
 cd "$repository" || exit 1

@@ -381,10 +381,10 @@ static void say_sentence(struct tb_words *words, const json_t *like, const json_
     const json_t *locus = tb_scoreboard_find(contenders, TB_SCOREBOARD_FOCUS);
     const char *touch = tb_member_text(like, "touch");
     char number[16];
-    tb_say(words, "On %s%s " TB_SCOREBOARD_FOCUS, tb_member_text(like, "host"),
-           strcmp(touch, "full") == 0   ? ""
-           : strcmp(touch, "none") == 0 ? ", untouched,"
-                                        : ", one byte touched,");
+    tb_say(words, "On %s", tb_member_text(like, "host"));
+    if (strcmp(touch, "full"))
+        tb_say(words, ", %s,", strcmp(touch, "none") == 0 ? "untouched" : strcmp(touch, "byte") == 0 ? "one byte touched" : touch);
+    tb_say(words, " " TB_SCOREBOARD_FOCUS);
     if (mean_of(locus) > 0)
         tb_say(words, " is %s times as fast as " TB_SCOREBOARD_BASELINE ", unbeaten on %.0f of %.0f cells.",
                tb_text_number(number, mean_of(locus)), tb_member_number(locus, "first"), tb_member_number(locus, "ranked"));

@@ -56,7 +56,8 @@ struct tb_doc *tb_scoreboard_doc(json_t *head, json_t *board, bool standing, boo
 
 struct tb_doc *tb_scoreboard_rows_doc(const json_t *board); // the table "rows": one for each contender in each cell
 
-// Of each host the best few, locus and the baseline, without contenders on a quarter of its cells or fewer; or `all` of them.
+// Of each host the best few, locus and the baseline, without contenders on a quarter of its cells or fewer, and without hosts where
+// nobody was measured beside the baseline; or `all` of them.
 void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool all);
 void tb_scoreboard_put_table(struct tb_doc *doc, const json_t *table, const char *title, const char *link); // link: to its run
 void tb_scoreboard_put_missing(struct tb_doc *doc, const json_t *board);

@@ -42,7 +42,10 @@ static bool is_first_of_host(const json_t *board, size_t at)
 static const char *touch_words(const json_t *group)
 {
     const char *touch = tb_member_text(group, "touch");
-    return strcmp(touch, "full") == 0 ? "full touch" : strcmp(touch, "byte") == 0 ? "one byte" : "untouched";
+    return strcmp(touch, "full") == 0   ? "full touch"
+           : strcmp(touch, "byte") == 0 ? "one byte"
+           : strcmp(touch, "none") == 0 ? "untouched"
+                                        : touch;
 }
 
 static void put_contender(struct tb_table *table, const json_t *row, const json_t *other)
@@ -68,6 +71,18 @@ static bool is_shown(const json_t *group, const json_t *row, uint32_t before)
     const char *name = tb_member_text(row, "name");
     bool named = strcmp(name, TB_SCOREBOARD_FOCUS) == 0 || strcmp(name, TB_SCOREBOARD_BASELINE) == 0;
     return 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells") && (named || before < BEST);
+}
+
+// Was any contender of the host, whose first group is at index `at`, measured beside the baseline? If not, its table has no mean.
+static bool has_mean(const json_t *board, size_t at)
+{
+    const json_t *standing = tb_member(board, "standing"), *host = json_array_get(standing, at), *row;
+    size_t r;
+    for (size_t g = at; same_host(json_array_get(standing, g), host); g++)
+        json_array_foreach (tb_member(json_array_get(standing, g), "contenders"), r, row)
+            if (tb_member_number(row, "cells") > 0)
+                return true;
+    return false;
 }
 
 // A host's first group, at index `at`, and beside it the one without touch, or its second.
@@ -107,7 +122,7 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool al
                "locus on the same cells. Unbeaten: cells on which nobody was measurably faster. Means have no interval; each cell "
                "has one.");
     json_array_foreach (tb_member(board, "standing"), i, group)
-        if (is_first_of_host(board, i))
+        if (is_first_of_host(board, i) && (all || has_mean(board, i)))
             put_host(doc, board, i, all);
 }
 
