@@ -116,11 +116,12 @@ int tb_counters_open(struct tb_counters **out, const struct tb_counter_set *set,
     return 0;
 }
 
+// The leader alone: its group follows. Members that are told as well stay off after the second start (Linux 6.18).
 static void tell_leaders(struct tb_counters *counters, unsigned long request)
 {
     for (uint32_t i = 0; counters && i < counters->count; i++)
         if (counters->slot[i].leader)
-            ioctl(counters->slot[i].fd, request, PERF_IOC_FLAG_GROUP);
+            ioctl(counters->slot[i].fd, request, 0);
 }
 
 void tb_counters_start(struct tb_counters *counters)

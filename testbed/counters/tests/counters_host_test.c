@@ -148,17 +148,19 @@ static void touch_fresh_pages(void)
     munmap(memory, PAGES * page);
 }
 
-// The value of one counter of this process for what `work` does between start and stop, and nothing else.
-static struct tb_counter_value counted(struct tb_counter_set *set, const char *name, void (*work)(void))
+// The value of one counter of this process for what `work` does between start and stop, `spans` times, and nothing else.
+static struct tb_counter_value counted(struct tb_counter_set *set, const char *name, void (*work)(void), unsigned spans)
 {
     struct tb_counter_value values[TB_COUNTERS_MAX];
     struct tb_counters *counters;
     cr_assert_eq(tb_counters_open(&counters, set, tb_counters_on(set, 0, 0)), 0);
-    touch_fresh_pages(); // before it counts
-    tb_counters_start(counters);
-    work();
-    tb_counters_stop(counters);
-    touch_fresh_pages(); // and after
+    for (unsigned span = 0; span < spans; span++) {
+        touch_fresh_pages(); // before it counts
+        tb_counters_start(counters);
+        work();
+        tb_counters_stop(counters);
+        touch_fresh_pages(); // and after
+    }
     tb_counters_read(counters, values);
     tb_counters_close(counters);
     return values[tb_counters_find(set, name)];
@@ -176,7 +178,7 @@ Test(counters_host, counts_the_faults_between_start_and_stop)
 {
     struct tb_counter_set set;
     probe_or_skip(&set);
-    struct tb_counter_value value = counted(&set, "minor_faults", touch_fresh_pages);
+    struct tb_counter_value value = counted(&set, "minor_faults", touch_fresh_pages, 1);
     cr_expect_eq(value.error, 0);
     cr_expect_geq(value.value, PAGES);
     cr_expect_lt(value.value, 2 * PAGES, "%llu: more than was between start and stop", (unsigned long long)value.value);
@@ -184,17 +186,21 @@ Test(counters_host, counts_the_faults_between_start_and_stop)
     cr_expect_eq(value.running_ns, value.enabled_ns);
 }
 
-static void touch_twice(void)
-{
-    touch_fresh_pages();
-    touch_fresh_pages();
-}
-
+// Those that follow a group's leader, too.
 Test(counters_host, adds_up_over_spans)
 {
+    static const char *const names[] = {"task_clock", "page_faults", "minor_faults"};
     struct tb_counter_set set;
     probe_or_skip(&set);
-    cr_expect_geq(counted(&set, "page_faults", touch_twice).value, 2 * PAGES);
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        struct tb_counter_value value = counted(&set, names[i], touch_fresh_pages, 3);
+        cr_expect_eq(value.running_ns, value.enabled_ns, "%s ran for %llu of %llu ns", names[i],
+                     (unsigned long long)value.running_ns, (unsigned long long)value.enabled_ns);
+        if (i > 0) {
+            cr_expect_geq(value.value, 3 * PAGES, "%s: %llu", names[i], (unsigned long long)value.value);
+            cr_expect_lt(value.value, 4 * PAGES, "%s: %llu", names[i], (unsigned long long)value.value);
+        }
+    }
 }
 
 // Another thread, which knows nothing of being counted.
@@ -224,7 +230,7 @@ Test(counters_host, counts_every_thread_of_the_process)
     pthread_t thread;
     probe_or_skip(&set);
     cr_assert_eq(pthread_create(&thread, NULL, other_thread, NULL), 0);
-    struct tb_counter_value value = counted(&set, "minor_faults", let_other_work);
+    struct tb_counter_value value = counted(&set, "minor_faults", let_other_work, 1);
     atomic_store(&state, 3);
     pthread_join(thread, NULL);
     cr_expect_geq(value.value, PAGES);
@@ -300,7 +306,7 @@ Test(counters_host, counts_user_mode_only_where_the_kernel_may_not_be_counted)
     cr_expect(named(&set, "minor_faults")->attr.exclude_kernel);
     cr_expect_eq(named(&set, "context_switches")->error, EACCES, "0 would be no answer");
     cr_expect(strstr(named(&set, "context_switches")->why, "perf_event_paranoid is 2"));
-    cr_expect_geq(counted(&set, "minor_faults", touch_fresh_pages).value, PAGES);
+    cr_expect_geq(counted(&set, "minor_faults", touch_fresh_pages, 1).value, PAGES);
 }
 
 // --- uncore --------------------------------------------------------------------------------------------------------------------
