@@ -220,6 +220,7 @@ void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
 {
     bool is_long = cell->touch == TB_TOUCH_DECODE || (cell->workload && tb_known_trace(cell->workload));
     cell->laps = options->laps ? (uint32_t)options->laps : is_long ? 1 : cell->touch == TB_TOUCH_FULL ? 20 : 60;
+    cell->laps_metered = options->bill ? cell->laps / 4 + 1 : 0;
     cell->laps_warmup = is_long ? 1 : cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
 }
 
@@ -490,6 +491,19 @@ static struct tb_rounds rounds_of(const struct tb_options *options, const struct
     };
 }
 
+// What a bill is about is counted in every round, and so needs a place on the hardware all the time.
+static void counters_find(struct tb_counter_set *set, struct tb_rounds *rounds)
+{
+    struct tb_cpu_id cpu = {.vendor = "unknown"};
+    tb_cpu_id_read("", &cpu); // a CPU that cannot be told is an unknown one
+    if (tb_counters_resolve(set, &cpu))
+        return;
+    tb_counters_probe(set);
+    rounds->counters = set;
+    for (int i = 0; i < TB_BILL_COUNTS; i++)
+        rounds->counters_wanted |= tb_counters_want(set, tb_bill_counter((enum tb_bill_count)i));
+}
+
 // What the doctor has against this host; "": nothing.
 static const char *unfit_words(const struct tb_doctor *doctor, char *out, size_t bytes)
 {
@@ -510,6 +524,9 @@ int tb_options_measure(struct tb_options *options, const struct tb_cell cells[],
     struct tb_doctor *doctor = calloc(1, sizeof *doctor);
     bool looked = doctor && tb_doctor_look("", doctor) == 0;
     struct tb_rounds rounds = rounds_of(options, cells, cells_count);
+    struct tb_counter_set counters;
+    if (options->bill)
+        counters_find(&counters, &rounds);
     const struct tb_measured_config config = {
         .rounds = &rounds,
         .arms = options->arms,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bill: see bill.h. Each line is a sum of arms' times with signs, so all lines are worked out alike: what counts for it less what
-// counts against it, round by round.
+// bill: see bill.h. Each line is a sum of arms' times or counts with signs, so all lines are worked out alike: what counts for it
+// less what counts against it, round by round.
 #include "testbed/judge/bill.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "testbed/counters/counters.h"
 #include "testbed/decode/act.h"
 #include "testbed/judge/decoded.h"
 #include "testbed/measure/contender.h"
@@ -78,6 +79,13 @@ const char *tb_bill_word(enum tb_bill_line line)
     return words[line];
 }
 
+const char *tb_bill_counter(enum tb_bill_count count)
+{
+    static const char *const names[] = {
+        [TB_BILL_CYCLES] = "cycles", [TB_BILL_TLB_MISSES] = "dtlb_misses", [TB_BILL_PAGE_FAULTS] = "page_faults"};
+    return names[count];
+}
+
 bool tb_bill_told(const struct tb_bill_figure *figure)
 {
     const struct tb_ratio *ns = &figure->ns, *share = &figure->share;
@@ -95,38 +103,40 @@ enum tb_bill_closing tb_bill_closing(const struct tb_bill *bill)
     return sum->share.low >= least && sum->share.high <= most ? TB_BILL_CLOSES : TB_BILL_OPEN;
 }
 
-// Of one line in one round, in ns of a lap.
-static void round_sum(double *const times[ARMS], const int sign[ARMS], uint32_t round, double *against, double *for_it)
-{
-    *against = *for_it = 0;
-    for (int i = 0; i < ARMS; i++)
-        if (sign[i])
-            *(sign[i] > 0 ? for_it : against) += abs(sign[i]) * times[i][round];
-}
+// What a line is made of: of each arm a number for each round, of `steps` steps, or NULL; and room for sums of them.
+struct sums {
+    uint32_t count; // of rounds
+    double *of[ARMS];
+    double steps;
+    double *less, *more;
+};
 
-static bool line_known(double *const times[ARMS], const int sign[ARMS])
+// Of one line, of a step, into less and more. false: it has an arm without numbers.
+static bool line_sum(struct sums *sums, const int sign[ARMS])
 {
     for (int i = 0; i < ARMS; i++)
-        if (sign[i] && !times[i])
+        if (sign[i] && !sums->of[i])
             return false;
+    for (uint32_t round = 0; round < sums->count; round++) {
+        double *less = &sums->less[round], *more = &sums->more[round];
+        *less = *more = 0;
+        for (int i = 0; i < ARMS; i++)
+            if (sign[i])
+                *(sign[i] > 0 ? more : less) += abs(sign[i]) * sums->of[i][round] / sums->steps;
+    }
     return true;
 }
 
-// less, more: room for a number of each round.
-static void line_make(double *const times[ARMS], const int sign[ARMS], uint32_t count, double steps, double *less, double *more,
-                      struct tb_bill_figure *out)
+static void line_make(struct sums *times, const int sign[ARMS], struct tb_bill_figure *out)
 {
-    if (!line_known(times, sign))
+    double *less = times->less, *more = times->more, steps = times->steps;
+    uint32_t count = times->count;
+    if (!line_sum(times, sign))
         return;
-    for (uint32_t round = 0; round < count; round++) {
-        round_sum(times, sign, round, &less[round], &more[round]);
-        less[round] /= steps;
-        more[round] /= steps;
-    }
     int error = tb_difference(less, more, count, TB_CONFIDENCE, &out->ns);
     for (uint32_t round = 0; round < count; round++) {
-        less[round] /= times[NAMED][round] / steps;
-        more[round] /= times[NAMED][round] / steps;
+        less[round] /= times->of[NAMED][round] / steps;
+        more[round] /= times->of[NAMED][round] / steps;
     }
     out->known = !error && tb_difference(less, more, count, TB_CONFIDENCE, &out->share) == 0;
 }
@@ -163,9 +173,61 @@ static void arms_judge(const struct tb_rounds *rounds, uint32_t cell, int found[
     }
 }
 
+// What was counted in the metered laps of each round; NULL: not in every one, or the hardware was shared.
+static double *counts_of(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, const char *name)
+{
+    int at = rounds->counters ? tb_counters_find(rounds->counters, name) : -1;
+    double *counts = at < 0 ? NULL : malloc((rounds->count + (size_t)1) * sizeof *counts);
+    for (uint32_t round = 0; counts && round < rounds->count; round++) {
+        const struct tb_counter_value *value = &tb_rounds_sample(rounds, cell, arm, round)->counters[at];
+        if (value->error || value->running_ns < value->enabled_ns) {
+            free(counts);
+            return NULL;
+        }
+        counts[round] = (double)value->value;
+    }
+    return counts;
+}
+
+static const int *signs_of(int line, bool drains)
+{
+    return line == TB_BILL_FREE && !drains ? free_and_drain : signs[line];
+}
+
+static void sums_close(struct sums *sums)
+{
+    for (size_t i = 0; i < ARMS; i++)
+        free(sums->of[i]);
+    free(sums->less);
+    free(sums->more);
+}
+
+// Of the times of laps (name: NULL), or of a counter. false: out of memory.
+static bool sums_open(const struct tb_rounds *rounds, uint32_t cell, const int found[ARMS], const char *name, struct sums *out)
+{
+    double steps = (double)rounds->cells[cell].schedule->steps_per_lap;
+    *out = (struct sums){.count = rounds->count, .steps = name ? steps * rounds->cells[cell].laps_metered : steps};
+    out->less = calloc(rounds->count + (size_t)1, sizeof *out->less);
+    out->more = calloc(rounds->count + (size_t)1, sizeof *out->more);
+    for (size_t i = 0; i < ARMS; i++)
+        if (found[i] >= 0)
+            out->of[i] =
+                name ? counts_of(rounds, cell, (uint32_t)found[i], name) : tb_times(rounds, cell, (uint32_t)found[i], TB_LAP);
+    return out->less && out->more;
+}
+
+static const char *uncounted_why(const struct tb_rounds *rounds, const struct tb_bill *bill)
+{
+    int at = rounds->counters ? tb_counters_find(rounds->counters, tb_bill_counter(TB_BILL_CYCLES)) : -1;
+    const char *why = at < 0 ? "" : rounds->counters->counter[at].why;
+    if (at < 0 || bill->line[TB_BILL_WHOLE].counted[TB_BILL_CYCLES])
+        return NULL;
+    return why[0] ? why : "the hardware was shared, or had no place for them";
+}
+
 bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struct tb_bill *out)
 {
-    double *times[ARMS] = {NULL}, *less = NULL, *more = NULL;
+    struct sums sums;
     int found[ARMS];
     *out = (struct tb_bill){.noisy = -1, .invalid = -1};
     if (!tb_decodes(rounds, cell) || rounds->cells[cell].schedule->steps_per_lap == 0 || !arms_find(rounds, name, found))
@@ -174,16 +236,18 @@ bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struc
     arms_judge(rounds, cell, found, out);
     if (out->invalid >= 0)
         return true;
-    less = calloc(rounds->count + (size_t)1, sizeof *less);
-    more = calloc(rounds->count + (size_t)1, sizeof *more);
-    for (size_t i = 0; i < ARMS; i++)
-        times[i] = found[i] >= 0 ? tb_times(rounds, cell, (uint32_t)found[i], TB_LAP) : NULL;
-    for (int line = 0; line < TB_BILL_LINES && less && more; line++)
-        line_make(times, line == TB_BILL_FREE && !drains ? free_and_drain : signs[line], rounds->count,
-                  (double)rounds->cells[cell].schedule->steps_per_lap, less, more, &out->line[line]);
-    for (size_t i = 0; i < ARMS; i++)
-        free(times[i]);
-    free(less);
-    free(more);
+    if (sums_open(rounds, cell, found, NULL, &sums))
+        for (int line = 0; line < TB_BILL_LINES; line++)
+            line_make(&sums, signs_of(line, drains), &out->line[line]);
+    sums_close(&sums);
+    for (int c = 0; c < TB_BILL_COUNTS; c++) {
+        if (sums_open(rounds, cell, found, tb_bill_counter((enum tb_bill_count)c), &sums))
+            for (int line = 0; line < TB_BILL_LINES; line++)
+                out->line[line].counted[c] =
+                    line_sum(&sums, signs_of(line, drains)) &&
+                    tb_difference(sums.less, sums.more, sums.count, TB_CONFIDENCE, &out->line[line].count[c]) == 0;
+        sums_close(&sums);
+    }
+    out->uncounted = uncounted_why(rounds, out);
     return true;
 }

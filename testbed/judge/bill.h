@@ -16,6 +16,8 @@
 // The differences are formed within each round. Nothing makes the four parts of the step add up to NAME's own time: how near they
 // come says how far the parts can be told apart at all. What K and V bring into the caches for attention is in none of them, for
 // one.
+//
+// The same differences are formed of what the kernel counted in laps of the same kind, where the host counts it.
 #ifndef TB_JUDGE_BILL_H
 #define TB_JUDGE_BILL_H
 
@@ -38,16 +40,22 @@ enum tb_bill_line {
     TB_BILL_LINES,
 };
 
+// Counters (counters/counters.h) of which a bill has a figure.
+enum tb_bill_count { TB_BILL_CYCLES, TB_BILL_TLB_MISSES, TB_BILL_PAGE_FAULTS, TB_BILL_COUNTS };
+
 struct tb_bill_figure {
     bool known;            // its arms are there
     struct tb_ratio ns;    // of one step
     struct tb_ratio share; // of NAME's step, round by round
+    bool counted[TB_BILL_COUNTS]; // in every round of its arms, by hardware that was not shared
+    struct tb_ratio count[TB_BILL_COUNTS]; // of one step
 };
 
 struct tb_bill {
     struct tb_bill_figure line[TB_BILL_LINES];
     int noisy;   // an arm of it that is (noise.c); -1: none
     int invalid; // one that is; -1: none. Then no line is known
+    const char *uncounted; // why it has no cycles; NULL: it has, or the host was not asked. Of the rounds
 };
 
 // The i-th arm that a bill of this one is made of, as on the command line. Arms that its contender cannot have are left out (no
@@ -59,6 +67,7 @@ bool tb_bill_arm(const struct tb_arm *named, size_t i, char *out, size_t bytes);
 bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struct tb_bill *out);
 
 const char *tb_bill_word(enum tb_bill_line line);       // "attention", for people and programs
+const char *tb_bill_counter(enum tb_bill_count count);  // "cycles", its name among counters and in JSON
 bool tb_bill_told(const struct tb_bill_figure *figure); // its intervals are bounded, and 0 is outside both
 
 enum tb_bill_closing {

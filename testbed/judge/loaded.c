@@ -127,6 +127,7 @@ static void cell_load(const struct tb_rounds *rounds, const json_t *cell, struct
         .touch = touch_of(cell),
         .laps = (uint32_t)whole(cell, "laps"),
         .laps_counted = (uint32_t)whole(cell, "laps_counted"),
+        .laps_metered = (uint32_t)whole(cell, "laps_metered"),
         .workers = (uint32_t)whole(cell, "workers"),
         .block_bytes = whole(cell, "block_bytes"),
         .dispatch_given = tb_member_text(cell, "dispatch")[0],
@@ -144,7 +145,19 @@ static void sample_decode_load(const json_t *decode, struct tb_decode_sample *ou
     text(out->kernel, sizeof out->kernel, decode, "kernel");
 }
 
-static void sample_load(const json_t *line, struct tb_sample *out)
+// One that had no turn in this round is not in its line.
+static void counted_load(const json_t *counters, const struct tb_counter_set *set, struct tb_counter_value out[])
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        const json_t *value = json_object_get(counters, set->counter[i].name);
+        out[i] = (struct tb_counter_value){.value = whole(value, "value"),
+                                           .enabled_ns = whole(value, "enabled_ns"),
+                                           .running_ns = whole(value, "running_ns"),
+                                           .error = tb_member(value, "enabled_ns") ? 0 : ENODATA};
+    }
+}
+
+static void sample_load(const json_t *line, const struct tb_counter_set *counters, struct tb_sample *out)
 {
     out->ran = json_is_true(tb_member(line, "ran"));
     out->valid = json_is_true(tb_member(line, "valid"));
@@ -180,6 +193,8 @@ static void sample_load(const json_t *line, struct tb_sample *out)
         tb_served_set(&out->served, field, time_ns(tb_member(line, "serving"), field->name));
     sample_decode_load(tb_member(line, "decode"), &out->decode);
     tb_loaded_nodes(line, &out->nodes);
+    if (counters)
+        counted_load(tb_member(line, "counters"), counters, out->counters);
 }
 
 // --- node by node --------------------------------------------------------------------------------------------------------------
@@ -291,7 +306,7 @@ static void samples_load(const struct tb_log_view *view, struct tb_rounds *round
         uint64_t cell = whole(line, "cell"), round = whole(line, "round");
         uint32_t arm = arm_of(rounds, tb_member_text(line, "arm"));
         if (cell < rounds->cells_count && arm < rounds->arms_count && round < rounds->count)
-            sample_load(line, tb_rounds_sample(rounds, (uint32_t)cell, arm, (uint32_t)round));
+            sample_load(line, rounds->counters, tb_rounds_sample(rounds, (uint32_t)cell, arm, (uint32_t)round));
     }
 }
 
@@ -311,6 +326,20 @@ static void unfit_load(const json_t *header, struct tb_loaded *out)
     else if (!json_is_object(tb_member(header, "doctor")) || tb_doctor_header_says(header, out->unfit, sizeof out->unfit))
         out->unfit[0] = '\0';
     out->rounds.unfit = out->unfit[0] ? out->unfit : NULL;
+}
+
+static void counters_load(const json_t *counters, struct tb_loaded *out)
+{
+    const json_t *counter;
+    size_t i;
+    json_array_foreach (counters, i, counter) {
+        if (out->counters.count == TB_COUNTERS_MAX)
+            break;
+        struct tb_counter *known = &out->counters.counter[out->counters.count++];
+        text(known->name, sizeof known->name, counter, "name");
+        text(known->why, sizeof known->why, counter, "why");
+    }
+    out->rounds.counters = out->counters.count ? &out->counters : NULL;
 }
 
 // --- the whole -----------------------------------------------------------------------------------------------------------------
@@ -350,6 +379,7 @@ int tb_loaded(const struct tb_log_view *view, struct tb_loaded *out, char *why, 
         arm_load(arm, out->arms, (uint32_t)a, &out->arms[a]);
     json_array_foreach (cells, c, cell)
         cell_load(rounds, cell, &out->cells[c], &out->schedules[c]);
+    counters_load(tb_member(view->header, "counters.counters"), out);
     samples_load(view, rounds);
     unfit_load(view->header, out);
     return 0;

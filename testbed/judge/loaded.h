@@ -3,7 +3,7 @@
 // loaded: a log read back as the rounds that it holds, so that every figure is worked out from log lines alone.
 //
 // What only a machine can say is as the log has it: an arm's library need not be here, and a contender need not be built in. Of
-// the counts by node, drift and balancing stay in the log, and so do counters.
+// the counts by node, drift and balancing stay in the log. Counters have names here, what each counted, and why one did not.
 #ifndef TB_LOADED_H
 #define TB_LOADED_H
 
@@ -16,6 +16,7 @@ struct tb_loaded {
     struct tb_cell *cells;
     struct tb_schedule *schedules; // of each cell what a header says of it: no operations
     char unfit[512];            // rounds.unfit
+    struct tb_counter_set counters; // rounds.counters
 };
 
 // 0, -ENOMEM, or -EINVAL with one sentence in `why`: the log has more arms than this program knows, or none. Borrows the view.

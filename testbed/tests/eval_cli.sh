@@ -138,6 +138,13 @@ if locus 0 eval batch-4x64x8/decode/1x2x2x16 -c locus,bill,locus@blocks -r 6 -d 
         $step.low * 8 <= ($a.samples_ns | max) and $step.high * 8 >= ($a.samples_ns | min)'
     says tokens-a-second-are-those-of-a-lap '.cells[0].arms[] | select(.name == "locus") |
         (.tokens_per_s * .median_ns / 1e9 - 32 | fabs) < 1e-6 and .floor == "locus@blocks" and .of_floor.estimate > 0'
+    # A pool that gave its pages back meets each anew, and the parts of the allocator meet none.
+    if "$LOCUS" counters --json | jq -e '.counters[] | select(.name == "page_faults") | .why == null' >/dev/null; then
+        says a-bill-has-page-faults '.cells[0].decode.bills[0] | .first_touch.page_faults.low > 0 and
+            .drain.page_faults.estimate == 0 and .allocate.page_faults.estimate == 0'
+    else
+        skip a-bill-has-page-faults "no page faults are counted here"
+    fi
     says who-computed-is-said '.cells[0].decode | .threads == 1 and (.kernel | length > 0)'
 else
     fail a-bill-is-of-nine-arms "$why"

@@ -147,6 +147,43 @@ Test(bill, what_frees_where_a_request_ends_has_no_drains)
     cr_expect_not(bill.line[TB_BILL_DRAIN].known);
 }
 
+// Three cycles for each nanosecond: every line of them is three times that of time.
+Test(bill, counts_are_differences_too)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_counter_set set;
+    struct tb_bill bill;
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_not(bill.line[TB_BILL_WHOLE].counted[TB_BILL_CYCLES], "nobody counted");
+    decode_fixture_counted(&f, &set);
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    for (int line = 0; line < TB_BILL_LINES; line++) {
+        const struct tb_bill_figure *figure = &bill.line[line];
+        cr_assert(figure->counted[TB_BILL_CYCLES] && figure->counted[TB_BILL_PAGE_FAULTS] && !figure->counted[TB_BILL_TLB_MISSES]);
+        NEAR(figure->count[TB_BILL_CYCLES].estimate, 3 * figure->ns.estimate, 1);
+        NEAR(figure->count[TB_BILL_CYCLES].high, 3 * figure->ns.high, 1);
+        NEAR(figure->count[TB_BILL_PAGE_FAULTS].low, line == TB_BILL_FIRST_TOUCH, 0);
+    }
+}
+
+// One round in which it was not counted, or for a part of the time, is enough: a count is never scaled.
+Test(bill, a_count_that_a_round_lacks_is_none)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_counter_set set;
+    struct tb_bill bill;
+    decode_fixture_counted(&f, &set);
+    tb_rounds_sample(rounds, 0, NO_APPEND, 3)->counters[1].running_ns = 999;
+    tb_rounds_sample(rounds, 0, FIRST_TOUCH, 11)->counters[0].error = EBUSY;
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_not(bill.line[TB_BILL_APPEND].counted[TB_BILL_CYCLES]);
+    cr_expect_not(bill.line[TB_BILL_SUM].counted[TB_BILL_CYCLES]);
+    cr_expect(bill.line[TB_BILL_ATTENTION].counted[TB_BILL_CYCLES]);
+    cr_expect(bill.line[TB_BILL_APPEND].counted[TB_BILL_PAGE_FAULTS]);
+    cr_expect_not(bill.line[TB_BILL_FIRST_TOUCH].counted[TB_BILL_PAGE_FAULTS]);
+    cr_expect(bill.line[TB_BILL_FIRST_TOUCH].known, "its time is");
+}
+
 static void expect_arms(const struct tb_arm *named, const char *const labels[])
 {
     char label[64];

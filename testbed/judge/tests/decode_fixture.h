@@ -6,6 +6,8 @@
 #ifndef TB_DECODE_FIXTURE_H
 #define TB_DECODE_FIXTURE_H
 
+#include <errno.h>
+
 #include "testbed/measure/tests/rounds_fixture.h"
 
 #define STEP_NS 8e3 // of a lap: a microsecond of each step
@@ -49,6 +51,23 @@ static inline struct tb_rounds *decode_fixture(struct fixture *f, uint32_t round
         }
     }
     return &f->rounds;
+}
+
+// In three metered laps a host with 3 GHz counted cycles, and a page fault a step where pages are first touched. It has no TLB
+// misses.
+static inline void decode_fixture_counted(struct fixture *f, struct tb_counter_set *set)
+{
+    *set = (struct tb_counter_set){.count = 3,
+                                   .counter = {{.name = "page_faults"}, {.name = "cycles"}, {.name = "dtlb_misses", .why = "no"}}};
+    f->rounds.counters = set;
+    f->cells[0].laps_metered = 3;
+    for (uint32_t arm = 0; arm < f->rounds.arms_count; arm++)
+        for (uint32_t round = 0; round < f->rounds.count; round++) {
+            struct tb_sample *sample = tb_rounds_sample(&f->rounds, 0, arm, round);
+            sample->counters[0] = (struct tb_counter_value){arm == FIRST_TOUCH ? 3 * 8 : 0, 1000, 1000, 0};
+            sample->counters[1] = (struct tb_counter_value){(uint64_t)(3 * 3 * sample->lap_ns), 1000, 1000, 0};
+            sample->counters[2].error = ENODATA;
+        }
 }
 
 #endif

@@ -4,7 +4,7 @@
 //
 // Each line has its time and its share of the step, both with their intervals. Where an interval holds 0, the share's place has
 // these words: that of a part that cannot be told from 0 is no figure. What the parts add up to stands below them, and whether
-// that is the step.
+// that is the step. What was counted has a table of its own, with a column for each counter that this host has.
 #include <math.h>
 #include <string.h>
 
@@ -46,10 +46,43 @@ static void put_line(struct tb_table *table, const struct tb_bill *bill, enum tb
     tb_table_put(table, told || !figure->ns.bounded ? tb_interval(&figure->share) : tb_none("cannot be told from 0"));
 }
 
+// A difference of counts may well be 0 in every round.
+static struct tb_value count_value(const struct tb_ratio *count)
+{
+    if (count->bounded && count->low <= 0 && count->high >= 0 && count->low < count->high)
+        return tb_none("cannot be told from 0");
+    return tb_interval(count);
+}
+
+static void put_counts(struct tb_doc *doc, const struct tb_bill *bill)
+{
+    static const char *const heads[] = {
+        [TB_BILL_CYCLES] = "cycles", [TB_BILL_TLB_MISSES] = "TLB misses of loads", [TB_BILL_PAGE_FAULTS] = "page faults"};
+    const bool *counted = bill->line[TB_BILL_WHOLE].counted;
+    struct tb_column of[TB_BILL_COUNTS + 2] = {{NULL, "counted, of a step", TB_AS_IS, false}};
+    size_t used = 1;
+    for (int c = 0; c < TB_BILL_COUNTS; c++)
+        if (counted[c])
+            of[used++] = (struct tb_column){NULL, heads[c], TB_AS_IS, false};
+    if (used == 1)
+        return;
+    struct tb_table *table = tb_doc_table(doc, NULL, NULL, of);
+    for (int line = 0; line < TB_BILL_LINES; line++) {
+        const struct tb_bill_figure *figure = &bill->line[line];
+        if (!figure->known)
+            continue;
+        tb_table_row(table, line >= TB_BILL_SUM ? TB_ROW_ASIDE : TB_ROW_PLAIN);
+        tb_table_put(table, tb_text_value(titles[line]));
+        for (int c = 0; c < TB_BILL_COUNTS; c++)
+            if (counted[c])
+                tb_table_put(table, figure->counted[c] ? count_value(&figure->count[c]) : tb_none(NULL));
+    }
+}
+
 // What was read, what is not part of it, and what keeps it from being relied on.
 static void note_how(struct tb_table *table, const struct tb_rounds *rounds, uint32_t arm, const struct tb_bill *bill)
 {
-    char name[sizeof rounds->arms->label];
+    char name[sizeof rounds->arms->label], why[256];
     tb_text_clean(rounds->arms[arm].label, true, name, sizeof name);
     if (bill->line[TB_BILL_SMALL_PAGES].known)
         tb_table_note(table, "What pages of 4 KiB add (locus-4k) is no part of the step: locus has transparent huge ones.");
@@ -60,10 +93,14 @@ static void note_how(struct tb_table *table, const struct tb_rounds *rounds, uin
                       name);
     if (bill->line[TB_BILL_FREE].known && !bill->line[TB_BILL_DRAIN].known)
         tb_table_note(table, "No arm is without drains alone: what they cost, if there are any, is in what it costs to free.");
-    if (bill->noisy < 0)
-        return;
-    tb_text_clean(rounds->arms[bill->noisy].label, true, name, sizeof name);
-    tb_table_note(table, "%s is noisy: these figures might not hold on a quieter machine.", name);
+    if (bill->noisy >= 0) {
+        tb_text_clean(rounds->arms[bill->noisy].label, true, name, sizeof name);
+        tb_table_note(table, "%s is noisy: these figures might not hold on a quieter machine.", name);
+    }
+    if (bill->uncounted) {
+        tb_text_clean(bill->uncounted, false, why, sizeof why);
+        tb_table_note(table, "No cycles were counted: %s.", why);
+    }
 }
 
 static void note_sum(struct tb_table *table, const struct tb_bill *bill)
@@ -107,6 +144,7 @@ static void put_bill(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_
         put_line(table, bill, (enum tb_bill_line)line);
     note_sum(table, bill);
     note_how(table, rounds, arm, bill);
+    put_counts(doc, bill);
 }
 
 void tb_board_put_bills(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell)
@@ -123,11 +161,14 @@ static json_t *figure_json(const struct tb_bill_figure *figure)
 {
     if (!figure->known)
         return json_null();
-    const struct tb_json_member members[] = {
+    struct tb_json_member members[3 + TB_BILL_COUNTS] = {
         {"ns", tb_json_ratio(&figure->ns)},
         {"share", tb_json_ratio(&figure->share)},
         {"told", json_boolean(tb_bill_told(figure))},
     };
+    for (int c = 0; c < TB_BILL_COUNTS; c++)
+        members[3 + c] = (struct tb_json_member){tb_bill_counter((enum tb_bill_count)c),
+                                                 figure->counted[c] ? tb_json_ratio(&figure->count[c]) : json_null()};
     return TB_JSON_OBJECT(members);
 }
 

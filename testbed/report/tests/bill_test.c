@@ -92,6 +92,27 @@ Test(bill, what_cannot_be_told_and_what_does_not_close_is_said)
     says(rounds, "bill", false);
 }
 
+Test(bill, what_was_counted_has_a_table)
+{
+    struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_counter_set set;
+    says(rounds, "counted, of a step", false);
+    says(rounds, "No cycles were counted", false);
+    decode_fixture_counted(&f, &set);
+    char *text = shown(TEXT, rounds);
+    golden("testbed/report/tests/golden/bill_counted.txt", strstr(text, "counted, of a step"));
+    free(text);
+    fixture_scatter(rounds, 0, NO_APPEND, 1);
+    for (uint32_t round = 0; round < 12; round += 2)
+        tb_rounds_sample(rounds, 0, NO_APPEND, round)->counters[1].value *= 2;
+    says(rounds, "append cannot be told from 0 0", true);
+    tb_rounds_sample(rounds, 0, LOCUS, 0)->counters[1].error = EBUSY;
+    says(rounds, "counted, of a step page faults", true);
+    says(rounds, "No cycles were counted: the hardware was shared, or had no place for them.", true);
+    snprintf(set.counter[1].why, sizeof set.counter[1].why, "not supported: no PMU");
+    says(rounds, "No cycles were counted: not supported: no PMU.", true);
+}
+
 Test(bill, scalar_code_and_more_threads_are_said)
 {
     struct tb_rounds *rounds = decode_fixture(&f, 6);
@@ -118,6 +139,8 @@ static const json_t *arm_of(const json_t *cell, const char *name)
 Test(bill, json_has_the_figures)
 {
     struct tb_rounds *rounds = decode_fixture(&f, 12);
+    struct tb_counter_set set;
+    decode_fixture_counted(&f, &set);
     rounds->cells_count = 2;
     char *text = shown(JSON, rounds);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -135,6 +158,9 @@ Test(bill, json_has_the_figures)
         cr_expect_eq(tb_member_number(figure, "ns.estimate"), expected.line[line].ns.estimate);
         cr_expect_eq(tb_member_number(figure, "share.high"), expected.line[line].share.high);
         cr_expect(json_is_true(tb_member(figure, "told")));
+        cr_expect_eq(tb_member_number(figure, "cycles.low"), expected.line[line].count[TB_BILL_CYCLES].low);
+        cr_expect_eq(tb_member_number(figure, "page_faults.estimate"), line == TB_BILL_FIRST_TOUCH);
+        cr_expect(json_is_null(tb_member(figure, "dtlb_misses")));
     }
     cr_expect_float_eq(tb_member_number(locus, "tokens_per_s"), 32e9 / tb_member_number(locus, "median_ns"), 1e-6);
     cr_expect_str_eq(tb_member_text(locus, "floor"), "locus@blocks");

@@ -48,6 +48,21 @@ static void expect_same(const struct tb_cell *found, const struct tb_cell *plann
     cr_expect_eq(read->pool_blocks, made->pool_blocks);
 }
 
+// What counted, for how long, and why others did not.
+static void expect_counters(const struct tb_rounds *rounds, const struct tb_cell *planned)
+{
+    cr_assert_not_null(rounds->counters);
+    cr_expect_eq(rounds->counters->count, 2);
+    cr_expect_str_eq(rounds->counters->counter[0].name, "cycles");
+    cr_expect_str_eq(rounds->counters->counter[0].why, "not supported: no PMU");
+    cr_expect_str_empty(rounds->counters->counter[1].why);
+    cr_expect_eq(rounds->cells[0].laps_metered, planned->laps_metered);
+    const struct tb_counter_value *values = tb_rounds_sample(rounds, 0, 0, 0)->counters;
+    cr_expect_neq(values[0].error, 0, "it had no turn");
+    cr_expect(values[1].value == 77 && values[1].enabled_ns == 1000 && values[1].running_ns == 900 && !values[1].error);
+    cr_expect_neq(tb_rounds_sample(rounds, 1, 0, 0)->counters[1].error, 0, "it failed");
+}
+
 Test(decode_lines, a_header_says_what_is_decoded)
 {
     char why[4500];
@@ -58,8 +73,19 @@ Test(decode_lines, a_header_says_what_is_decoded)
     strcpy(postulate.cells[3], "batch-2x64/full");
     struct tb_plan *plan = plan_open(0, why, sizeof why);
     struct tb_line_head head = {.run = "r", .nonce = "n", .kind = "trial", .time = "t"};
+    struct tb_counter_set set = {.count = 2,
+                                 .counter = {{.name = "cycles", .why = "not supported: no PMU"}, {.name = "page_faults"}}};
+    plan->rounds.counters = &set;
+    plan->rounds.count = 1;
+    for (uint32_t i = 0; i < 4; i++)
+        tb_rounds_sample(&plan->rounds, i, 0, 0)->counters[0].error = ENODATA;
+    tb_rounds_sample(&plan->rounds, 0, 0, 0)->counters[1] = (struct tb_counter_value){77, 1000, 900, 0};
+    tb_rounds_sample(&plan->rounds, 1, 0, 0)->counters[1].error = EBUSY;
     json_t *header = tb_line_header(&head, &plan->rounds);
-    struct tb_log_view view = {.header = header};
+    struct tb_log_sample lines[4];
+    for (uint32_t i = 0; i < 4; i++)
+        lines[i] = (struct tb_log_sample){.line = tb_line_sample(&plan->rounds, 0, i, 0, 0, 0)};
+    struct tb_log_view view = {.header = header, .samples = lines, .samples_count = 4};
 
     cr_assert_not_null(header);
     cr_assert_eq(tb_loaded(&view, &loaded, why, sizeof why), 0, "%s", why);
@@ -73,7 +99,10 @@ Test(decode_lines, a_header_says_what_is_decoded)
     cr_expect_eq(plan->cells[0].pool_blocks, 0, "the schedule's");
     cr_expect_eq(plan->cells[0].laps_warmup, 1);
     cr_expect_eq(plan->cells[3].schedule->block_tokens, 0, "a plain cell of the same workload has its own");
+    expect_counters(&loaded.rounds, &plan->cells[0]);
     tb_loaded_close(&loaded);
+    for (uint32_t i = 0; i < 4; i++)
+        json_decref(lines[i].line);
     json_decref(header);
     tb_plan_close(plan);
 }
