@@ -33,7 +33,7 @@ static const char doc[] =
     "`locus run` counts them in laps of their own, after those that are timed, because a thread that is counted runs slower, and "
     "writes each value with the time it was wanted and the time it had the hardware; a value is never scaled. Software, "
     "cycles and instructions are counted in every round. The others take turns by rounds, one group of those that fit side by "
-    "side, and what a prediction is about is counted in every round as well.\n"
+    "side, and what a prediction is about is counted in every round as well. So does `locus eval -c bill`.\n"
     "\n"
     "Codes come from libpfm4 by name, or from a table where it does not know the CPU (\"source\" in the JSON says which).\n"
     "\n"

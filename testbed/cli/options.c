@@ -494,11 +494,8 @@ static struct tb_rounds rounds_of(const struct tb_options *options, const struct
 // What a bill is about is counted in every round, and so needs a place on the hardware all the time.
 static void counters_find(struct tb_counter_set *set, struct tb_rounds *rounds)
 {
-    struct tb_cpu_id cpu = {.vendor = "unknown"};
-    tb_cpu_id_read("", &cpu); // a CPU that cannot be told is an unknown one
-    if (tb_counters_resolve(set, &cpu))
+    if (tb_counters_here(set))
         return;
-    tb_counters_probe(set);
     rounds->counters = set;
     for (int i = 0; i < TB_BILL_COUNTS; i++)
         rounds->counters_wanted |= tb_counters_want(set, tb_bill_counter((enum tb_bill_count)i));

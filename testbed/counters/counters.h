@@ -74,6 +74,9 @@ int tb_counters_resolve(struct tb_counter_set *out, const struct tb_cpu_id *cpu)
 // work.
 void tb_counters_probe(struct tb_counter_set *set);
 
+// The set of this host's CPU (or of LOCUS_CPU's), probed; one that cannot be told is an unknown CPU. 0 or -errno.
+int tb_counters_here(struct tb_counter_set *out);
+
 // The index of a counter by its name, or -1.
 int tb_counters_find(const struct tb_counter_set *set, const char *name);
 

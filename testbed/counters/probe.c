@@ -177,3 +177,13 @@ void tb_counters_probe(struct tb_counter_set *set)
         }
     }
 }
+
+int tb_counters_here(struct tb_counter_set *out)
+{
+    struct tb_cpu_id cpu = {.vendor = "unknown"};
+    tb_cpu_id_read("", &cpu);
+    int error = tb_counters_resolve(out, &cpu);
+    if (!error)
+        tb_counters_probe(out);
+    return error;
+}

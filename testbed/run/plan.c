@@ -355,11 +355,8 @@ int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, con
 
 void tb_plan_counters(struct tb_plan *plan)
 {
-    struct tb_cpu_id cpu = {.vendor = "unknown"};
-    tb_cpu_id_read("", &cpu); // a CPU that cannot be told is an unknown one
-    if (tb_counters_resolve(&plan->counters, &cpu))
+    if (tb_counters_here(&plan->counters))
         return;
-    tb_counters_probe(&plan->counters);
     plan->rounds.counters = &plan->counters;
     for (uint32_t i = 0; i < plan->postulate->predictions_count; i++) {
         const struct tb_metric *metric = tb_metric_find(plan->postulate->predictions[i].metric);
