@@ -57,6 +57,9 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[]);
 // `decode`, recorded traces) one, after one that warms up.
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell);
 
+uint32_t tb_options_metered(const struct tb_options *options,
+                            uint32_t laps); // laps in which a bill's counters are on, beside these
+
 // Measures into a log (run/measured.h), reads it back and shows it. `about` (or NULL): what is measured, in words, for people. The
 // command's exit status.
 int tb_options_run(struct tb_options *options, const struct tb_cell cells[], uint32_t cells_count, const char *command,

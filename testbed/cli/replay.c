@@ -72,6 +72,7 @@ static int replay(struct arguments *arguments)
         status = tb_options_trace_decode(&arguments->trace, arguments->path, arguments->options.decode, cell, &decoded);
         cell->laps = laps;
         cell->laps_warmup = 1;
+        cell->laps_metered = tb_options_metered(&arguments->options, laps);
         cell->name = name;
         tb_cell_text(decoded ? decoded->name : "", cell, name, sizeof name);
     }

@@ -180,7 +180,7 @@ static double *counts_of(const struct tb_rounds *rounds, uint32_t cell, uint32_t
     double *counts = at < 0 ? NULL : malloc((rounds->count + (size_t)1) * sizeof *counts);
     for (uint32_t round = 0; counts && round < rounds->count; round++) {
         const struct tb_counter_value *value = &tb_rounds_sample(rounds, cell, arm, round)->counters[at];
-        if (value->error || value->running_ns < value->enabled_ns) {
+        if (value->error || value->enabled_ns == 0 || value->running_ns < value->enabled_ns) {
             free(counts);
             return NULL;
         }
@@ -216,13 +216,15 @@ static bool sums_open(const struct tb_rounds *rounds, uint32_t cell, const int f
     return out->less && out->more;
 }
 
-static const char *uncounted_why(const struct tb_rounds *rounds, const struct tb_bill *bill)
+static void cycles_tell(const struct tb_rounds *rounds, uint32_t cell, struct tb_bill *bill)
 {
     int at = rounds->counters ? tb_counters_find(rounds->counters, tb_bill_counter(TB_BILL_CYCLES)) : -1;
-    const char *why = at < 0 ? "" : rounds->counters->counter[at].why;
-    if (at < 0 || bill->line[TB_BILL_WHOLE].counted[TB_BILL_CYCLES])
-        return NULL;
-    return why[0] ? why : "the hardware was shared, or had no place for them";
+    if (at < 0 || rounds->cells[cell].laps_metered == 0)
+        return;
+    const struct tb_counter *cycles = &rounds->counters->counter[at];
+    bool counted = bill->line[TB_BILL_WHOLE].counted[TB_BILL_CYCLES];
+    bill->user_only = counted && cycles->attr.exclude_kernel;
+    bill->uncounted = counted ? NULL : cycles->why[0] ? cycles->why : "not in every round, or by hardware that was shared";
 }
 
 bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struct tb_bill *out)
@@ -248,6 +250,6 @@ bool tb_bill(const struct tb_rounds *rounds, uint32_t cell, uint32_t name, struc
                     tb_difference(sums.less, sums.more, sums.count, TB_CONFIDENCE, &out->line[line].count[c]) == 0;
         sums_close(&sums);
     }
-    out->uncounted = uncounted_why(rounds, out);
+    cycles_tell(rounds, cell, out);
     return true;
 }

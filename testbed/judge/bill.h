@@ -56,6 +56,7 @@ struct tb_bill {
     int noisy;   // an arm of it that is (noise.c); -1: none
     int invalid; // one that is; -1: none. Then no line is known
     const char *uncounted; // why it has no cycles; NULL: it has, or the host was not asked. Of the rounds
+    bool user_only;        // its cycles are those of user mode: the kernel may not be counted here
 };
 
 // The i-th arm that a bill of this one is made of, as on the command line. Arms that its contender cannot have are left out (no

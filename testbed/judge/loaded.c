@@ -338,6 +338,7 @@ static void counters_load(const json_t *counters, struct tb_loaded *out)
         struct tb_counter *known = &out->counters.counter[out->counters.count++];
         text(known->name, sizeof known->name, counter, "name");
         text(known->why, sizeof known->why, counter, "why");
+        known->attr.exclude_kernel = json_is_true(tb_member(counter, "user_only"));
     }
     out->rounds.counters = out->counters.count ? &out->counters : NULL;
 }

@@ -3,7 +3,8 @@
 // loaded: a log read back as the rounds that it holds, so that every figure is worked out from log lines alone.
 //
 // What only a machine can say is as the log has it: an arm's library need not be here, and a contender need not be built in. Of
-// the counts by node, drift and balancing stay in the log. Counters have names here, what each counted, and why one did not.
+// the counts by node, drift and balancing stay in the log. Counters have their names, their values, whether the kernel was counted,
+// too, and why one was not.
 #ifndef TB_LOADED_H
 #define TB_LOADED_H
 

@@ -236,7 +236,7 @@ static void laps_timed(struct process *process)
 }
 
 // Opened only here, because counters make every switch to or from a thread of this process slower. If memory runs out, nothing is
-// counted. What an act does beside its laps is not.
+// counted. Nor is what an act of decoding does between its laps; so that acts can be compared, that of all arms of such a cell.
 static void laps_metered(struct tb_engine *engine)
 {
     struct tb_job *job = engine->job;
@@ -244,7 +244,7 @@ static void laps_metered(struct tb_engine *engine)
     double ns[TB_LAPS_MAX];
     if (job->laps_metered == 0 || tb_counters_open(&counters, &job->counters, job->counters_on))
         return;
-    bool each = engine->drains_late || engine->touches_first;
+    bool each = job->touch == TB_TOUCH_DECODE;
     if (!each)
         tb_counters_start(counters);
     for (uint32_t i = 0; i < job->laps_metered; i++)

@@ -182,6 +182,14 @@ Test(bill, a_count_that_a_round_lacks_is_none)
     cr_expect(bill.line[TB_BILL_APPEND].counted[TB_BILL_PAGE_FAULTS]);
     cr_expect_not(bill.line[TB_BILL_FIRST_TOUCH].counted[TB_BILL_PAGE_FAULTS]);
     cr_expect(bill.line[TB_BILL_FIRST_TOUCH].known, "its time is");
+    cr_expect_null(bill.uncounted);
+    tb_rounds_sample(rounds, 0, LOCUS, 0)->counters[1] = (struct tb_counter_value){0};
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_not(bill.line[TB_BILL_WHOLE].counted[TB_BILL_CYCLES], "it was never on");
+    cr_expect(strstr(bill.uncounted, "not in every round"));
+    f.cells[0].laps_metered = 0;
+    cr_assert(tb_bill(rounds, 0, LOCUS, &bill));
+    cr_expect_null(bill.uncounted, "nobody asked");
 }
 
 static void expect_arms(const struct tb_arm *named, const char *const labels[])

@@ -4,7 +4,7 @@
 //
 // Each line has its time and its share of the step, both with their intervals. Where an interval holds 0, the share's place has
 // these words: that of a part that cannot be told from 0 is no figure. What the parts add up to stands below them, and whether
-// that is the step. What was counted has a table of its own, with a column for each counter that this host has.
+// that is the step. What was counted has a table of its own, with a column for each counter that NAME has in every round.
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static struct tb_value count_value(const struct tb_ratio *count)
 static void put_counts(struct tb_doc *doc, const struct tb_bill *bill)
 {
     static const char *const heads[] = {
-        [TB_BILL_CYCLES] = "cycles", [TB_BILL_TLB_MISSES] = "TLB misses of loads", [TB_BILL_PAGE_FAULTS] = "page faults"};
+        [TB_BILL_CYCLES] = "cycles", [TB_BILL_TLB_MISSES] = "TLB misses", [TB_BILL_PAGE_FAULTS] = "page faults"};
     const bool *counted = bill->line[TB_BILL_WHOLE].counted;
     struct tb_column of[TB_BILL_COUNTS + 2] = {{NULL, "counted, of a step", TB_AS_IS, false}};
     size_t used = 1;
@@ -77,6 +77,9 @@ static void put_counts(struct tb_doc *doc, const struct tb_bill *bill)
             if (counted[c])
                 tb_table_put(table, figure->counted[c] ? count_value(&figure->count[c]) : tb_none(NULL));
     }
+    tb_table_note(table, "Of all threads, also while they wait.");
+    if (bill->user_only)
+        tb_table_note(table, "Cycles are those of user mode: what the kernel does at a first touch, say, is not among them.");
 }
 
 // What was read, what is not part of it, and what keeps it from being relied on.
@@ -175,14 +178,15 @@ static json_t *figure_json(const struct tb_bill_figure *figure)
 static json_t *bill_json(const struct tb_rounds *rounds, uint32_t arm, const struct tb_bill *bill)
 {
     enum tb_bill_closing closing = tb_bill_closing(bill);
-    struct tb_json_member members[TB_BILL_LINES + 4] = {
+    struct tb_json_member members[TB_BILL_LINES + 5] = {
         {"arm", tb_json_clean(rounds->arms[arm].label)},
         {"closes", closing == TB_BILL_OPEN ? json_null() : json_boolean(closing == TB_BILL_CLOSES)},
         {"noisy", tb_json_clean(bill->noisy < 0 ? NULL : rounds->arms[bill->noisy].label)},
         {"invalid", tb_json_clean(bill->invalid < 0 ? NULL : rounds->arms[bill->invalid].label)},
+        {"user_only", json_boolean(bill->user_only)},
     };
     for (int line = 0; line < TB_BILL_LINES; line++)
-        members[4 + line] = (struct tb_json_member){tb_bill_word((enum tb_bill_line)line), figure_json(&bill->line[line])};
+        members[5 + line] = (struct tb_json_member){tb_bill_word((enum tb_bill_line)line), figure_json(&bill->line[line])};
     return TB_JSON_OBJECT(members);
 }
 

@@ -73,19 +73,18 @@ static bool is_shown(const json_t *group, const json_t *row, uint32_t before)
     return 4 * tb_member_number(row, "ranked") > tb_member_number(group, "cells") && (named || before < BEST);
 }
 
-// Was any contender of the host, whose first group is at index `at`, measured beside the baseline? If not, its table has no mean.
-static bool has_mean(const json_t *board, size_t at)
+// Was any contender of it measured beside the baseline?
+static bool has_mean(const json_t *group)
 {
-    const json_t *standing = tb_member(board, "standing"), *host = json_array_get(standing, at), *row;
-    size_t r;
-    for (size_t g = at; same_host(json_array_get(standing, g), host); g++)
-        json_array_foreach (tb_member(json_array_get(standing, g), "contenders"), r, row)
-            if (tb_member_number(row, "cells") > 0)
-                return true;
+    const json_t *row;
+    size_t i;
+    json_array_foreach (tb_member(group, "contenders"), i, row)
+        if (tb_member_number(row, "cells") > 0)
+            return true;
     return false;
 }
 
-// A host's first group, at index `at`, and beside it the one without touch, or its second.
+// A host's first group, at index `at`, and beside it the one without touch, or its second. Without a mean there is no table.
 static void put_host(struct tb_doc *doc, const json_t *board, size_t at, bool all)
 {
     const json_t *standing = tb_member(board, "standing"), *group = json_array_get(standing, at), *other = NULL, *row;
@@ -95,6 +94,8 @@ static void put_host(struct tb_doc *doc, const json_t *board, size_t at, bool al
     for (i = at + 1; same_host(json_array_get(standing, i), group); i++)
         if (!other || strcmp(tb_member_text(json_array_get(standing, i), "touch"), "none") == 0)
             other = json_array_get(standing, i);
+    if (!all && !has_mean(group) && !has_mean(other))
+        return;
     const struct tb_column columns[] = {{"contender", "contender", TB_AS_IS, false},
                                         {"mean", touch_words(group), TB_AS_RATIO, true},
                                         {"locus", "locus there", TB_AS_RATIO, false},
@@ -122,7 +123,7 @@ void tb_scoreboard_put_standing(struct tb_doc *doc, const json_t *board, bool al
                "locus on the same cells. Unbeaten: cells on which nobody was measurably faster. Means have no interval; each cell "
                "has one.");
     json_array_foreach (tb_member(board, "standing"), i, group)
-        if (is_first_of_host(board, i) && (all || has_mean(board, i)))
+        if (is_first_of_host(board, i))
             put_host(doc, board, i, all);
 }
 

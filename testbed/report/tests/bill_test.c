@@ -106,9 +106,12 @@ Test(bill, what_was_counted_has_a_table)
     for (uint32_t round = 0; round < 12; round += 2)
         tb_rounds_sample(rounds, 0, NO_APPEND, round)->counters[1].value *= 2;
     says(rounds, "append cannot be told from 0 0", true);
+    says(rounds, "Cycles are those of user mode", false);
+    set.counter[1].attr.exclude_kernel = 1;
+    says(rounds, "Cycles are those of user mode", true);
     tb_rounds_sample(rounds, 0, LOCUS, 0)->counters[1].error = EBUSY;
     says(rounds, "counted, of a step page faults", true);
-    says(rounds, "No cycles were counted: the hardware was shared, or had no place for them.", true);
+    says(rounds, "No cycles were counted: not in every round, or by hardware that was shared.", true);
     snprintf(set.counter[1].why, sizeof set.counter[1].why, "not supported: no PMU");
     says(rounds, "No cycles were counted: not supported: no PMU.", true);
 }
@@ -141,6 +144,7 @@ Test(bill, json_has_the_figures)
     struct tb_rounds *rounds = decode_fixture(&f, 12);
     struct tb_counter_set set;
     decode_fixture_counted(&f, &set);
+    set.counter[1].attr.exclude_kernel = 1;
     rounds->cells_count = 2;
     char *text = shown(JSON, rounds);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -153,6 +157,7 @@ Test(bill, json_has_the_figures)
     cr_expect_eq(json_array_size(tb_member(decode, "bills")), 1);
     cr_expect_str_eq(tb_member_text(bill, "arm"), "locus");
     cr_expect(json_is_true(tb_member(bill, "closes")));
+    cr_expect(json_is_true(tb_member(bill, "user_only")));
     for (int line = 0; line < TB_BILL_LINES; line++) {
         const json_t *figure = tb_member(bill, tb_bill_word((enum tb_bill_line)line));
         cr_expect_eq(tb_member_number(figure, "ns.estimate"), expected.line[line].ns.estimate);

@@ -56,6 +56,7 @@ static void expect_counters(const struct tb_rounds *rounds, const struct tb_cell
     cr_expect_str_eq(rounds->counters->counter[0].name, "cycles");
     cr_expect_str_eq(rounds->counters->counter[0].why, "not supported: no PMU");
     cr_expect_str_empty(rounds->counters->counter[1].why);
+    cr_expect(rounds->counters->counter[1].attr.exclude_kernel && !rounds->counters->counter[0].attr.exclude_kernel);
     cr_expect_eq(rounds->cells[0].laps_metered, planned->laps_metered);
     const struct tb_counter_value *values = tb_rounds_sample(rounds, 0, 0, 0)->counters;
     cr_expect_neq(values[0].error, 0, "it had no turn");
@@ -75,6 +76,7 @@ Test(decode_lines, a_header_says_what_is_decoded)
     struct tb_line_head head = {.run = "r", .nonce = "n", .kind = "trial", .time = "t"};
     struct tb_counter_set set = {.count = 2,
                                  .counter = {{.name = "cycles", .why = "not supported: no PMU"}, {.name = "page_faults"}}};
+    set.counter[1].attr.exclude_kernel = 1;
     plan->rounds.counters = &set;
     plan->rounds.count = 1;
     for (uint32_t i = 0; i < 4; i++)

@@ -183,14 +183,15 @@ def ledger_differences(path, log):
     return differences(ours, theirs, collections.Counter(), "ledger")
 
 def cut_off(path, log):
-    """A log without a summary: of a run that the ledger has opened and never closed. It has samples, and claims nothing."""
+    """A log without a summary claims nothing: its run was cut off, and never closed in the ledger, or it was stopped."""
     entries, _ = chain(os.path.join(os.path.dirname(os.path.dirname(path)), "ledger.jsonl"))
     said = [entry["t"] for entry in entries if entry.get("run") == log.header["run"]]
-    return [] if log.seal is None and said == ["open"] else ["without a summary, and the ledger has %s" % ", ".join(said)]
+    known = ["open"] if log.seal is None else ["open", "close"] if log.seal["status"] == "stopped" else None
+    return [] if said == known else ["without summary or seal, and the ledger has %s" % ", ".join(said)]
 
 def checked(path, counts):
     log = read_log(path)
-    if log.summary is None:
+    if log.summary is None or log.seal is None:
         return cut_off(path, log)
     postulate = read_postulate(log.header["postulate"]["path"])
     found = differences(summary(log, postulate), log.summary, counts) + ledger_differences(path, log)
