@@ -216,16 +216,11 @@ int tb_options_arms(struct tb_options *options, const char *const defaults[])
     return options->arms_count ? 0 : TB_EXIT_USAGE;
 }
 
-uint32_t tb_options_metered(const struct tb_options *options, uint32_t laps)
-{
-    return options->bill ? laps / 4 + 1 : 0;
-}
-
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
 {
     bool is_long = cell->touch == TB_TOUCH_DECODE || (cell->workload && tb_known_trace(cell->workload));
     cell->laps = options->laps ? (uint32_t)options->laps : is_long ? 1 : cell->touch == TB_TOUCH_FULL ? 20 : 60;
-    cell->laps_metered = tb_options_metered(options, cell->laps);
+    cell->laps_metered = options->bill ? cell->laps / 4 + 1 : 0;
     cell->laps_warmup = is_long ? 1 : cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
 }
 

@@ -54,11 +54,8 @@ error_t tb_options_parse(int key, char *argument, struct argp_state *state, stru
 int tb_options_arms(struct tb_options *options, const char *const defaults[]);
 
 // Laps of one process: enough that a median of them is steady, few enough that a round takes seconds. Where laps are long (touch
-// `decode`, recorded traces) one, after one that warms up.
+// `decode`, recorded traces) one, after one that warms up. Of a bill some more, with counters on.
 void tb_options_laps(const struct tb_options *options, struct tb_cell *cell);
-
-uint32_t tb_options_metered(const struct tb_options *options,
-                            uint32_t laps); // laps in which a bill's counters are on, beside these
 
 // Measures into a log (run/measured.h), reads it back and shows it. `about` (or NULL): what is measured, in words, for people. The
 // command's exit status.

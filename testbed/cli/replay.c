@@ -70,9 +70,7 @@ static int replay(struct arguments *arguments)
     if (arguments->options.decode) {
         struct tb_cell *cell = &cells[cells_count++];
         status = tb_options_trace_decode(&arguments->trace, arguments->path, arguments->options.decode, cell, &decoded);
-        cell->laps = laps;
-        cell->laps_warmup = 1;
-        cell->laps_metered = tb_options_metered(&arguments->options, laps);
+        tb_options_laps(&arguments->options, cell);
         cell->name = name;
         tb_cell_text(decoded ? decoded->name : "", cell, name, sizeof name);
     }

@@ -13,6 +13,7 @@
 #include "testbed/base/json.h"
 #include "testbed/decode/settings.h"
 #include "testbed/host/doctor/doctor.h"
+#include "testbed/judge/decoded.h"
 #include "testbed/measure/contender.h"
 
 static uint64_t whole(const json_t *object, const char *path)
@@ -306,7 +307,8 @@ static void samples_load(const struct tb_log_view *view, struct tb_rounds *round
         uint64_t cell = whole(line, "cell"), round = whole(line, "round");
         uint32_t arm = arm_of(rounds, tb_member_text(line, "arm"));
         if (cell < rounds->cells_count && arm < rounds->arms_count && round < rounds->count)
-            sample_load(line, rounds->counters, tb_rounds_sample(rounds, (uint32_t)cell, arm, (uint32_t)round));
+            sample_load(line, tb_decodes(rounds, (uint32_t)cell) ? rounds->counters : NULL,
+                        tb_rounds_sample(rounds, (uint32_t)cell, arm, (uint32_t)round));
     }
 }
 

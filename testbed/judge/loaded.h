@@ -3,8 +3,8 @@
 // loaded: a log read back as the rounds that it holds, so that every figure is worked out from log lines alone.
 //
 // What only a machine can say is as the log has it: an arm's library need not be here, and a contender need not be built in. Of
-// the counts by node, drift and balancing stay in the log. Counters have their names, their values, whether the kernel was counted,
-// too, and why one was not.
+// the counts by node, drift and balancing stay in the log. Counters have their names, whether the kernel was counted, too, why one
+// was not, and, in cells that decode (for bill.h), their values.
 #ifndef TB_LOADED_H
 #define TB_LOADED_H
 

@@ -153,7 +153,7 @@ fi
 if [ -z "${counts:-}" ]; then
     skip a-bill-of-a-trace-counts-too "no page faults are counted here"
 elif locus 0 replay "$sample" --requests 2 -t decode/1x2x2x16 -c bill -r 1 -d inline --json; then
-    says a-bill-of-a-trace-counts-too '.cells[0].decode.bills[0].step.page_faults.estimate >= 0'
+    says a-bill-of-a-trace-counts-too '.cells[0].decode.bills[0].step.page_faults.estimate | type == "number"'
 else
     fail a-bill-of-a-trace-counts-too "$why"
 fi
