@@ -36,8 +36,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
 ROOMS := topo $(addprefix placement/,base retention memory blocks sharing domain) \
-         $(addprefix testbed/,stats base doc counters host loops decode workload strategies serving measure contenders matrix) \
-         $(addprefix testbed/,record postulate judge run report cli)
+         $(addprefix testbed/,stats base doc counters host loops decode engine workload strategies serving measure contenders) \
+         $(addprefix testbed/,matrix record postulate judge run report cli)
 
 kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
@@ -73,9 +73,9 @@ topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
 testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
 
-# Objects: ROOM_own is the room's, ROOM_all includes what it may call. main.o and lap_main.o have a main() and are in neither. A
+# Objects: ROOM_own is the room's, ROOM_all includes what it may call. main.o and *_main.o have a main() and are in neither. A
 # room uses only earlier ones, so each ROOM_all is known when it is needed.
-own = $(patsubst %.c,$(B)/%.o,$(sort $(wildcard $(1)/*.c) $(filter-out $(1)/tests/%,$(wildcard $(1)/*/*.c))))
+own = $(patsubst %.c,$(B)/%.o,$(sort $(filter-out %_main.c $(1)/tests/%,$(wildcard $(1)/*.c $(1)/*/*.c))))
 uses = $(shell sed -n 's/^Uses: *//p' $(1)/README.md)
 $(foreach r,$(ROOMS),$(eval $(r)_own := $(call own,$(r)))\
     $(eval $(r)_all := $(sort $($(r)_own) $(foreach u,$(call uses,$(r)),$($(u)_all))))\
@@ -97,18 +97,19 @@ checked_objects := $(patsubst $(B)/%,$(B)/checked/%,$(lib_objects))
 checked_libs    := $(if $(CHECKED),$(B)/liblocus-checked.a $(B)/liblocus-checked.so.$(VERSION))
 program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 lap         := $(if $(program),$(B)/locus-lap)
+gguf        := $(if $(program),$(B)/locus-gguf)
 counts      := $(if $(program),$(if $(SAN),,$(B)/locus-counts.so))
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        peers figures deps deps-check deps-test layers tidy syntax libs format format-check install install-share uninstall list \
-        clean help FORCE
+        peers engine-fetch figures deps deps-check deps-test layers tidy syntax libs format format-check install install-share \
+        uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: ## liblocus.a, liblocus.so and the programs (SAN= CC= CFLAGS= V=1)
-all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program) $(lap) $(counts)
+all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program) $(lap) $(gguf) $(counts)
 
 # --- objects, library, programs ------------------------------------------------------------------------------------------------
 
@@ -200,6 +201,10 @@ $(B)/testbed/lap.a: $(filter-out $(lap_found),$(testbed/contenders_all))
 	$(call quiet,AR)rm -f $@ && ar crsT $@ $^
 $(lap): $(B)/testbed/lap_main.o $(lap_found) $(B)/testbed/lap.a
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(placement_libs) -ldl -lm $(dpdk_libs)
+
+# Makes models for llama.cpp. It is not installed.
+$(gguf): $(addprefix $(B)/testbed/,engine/gguf_main.o engine/gguf.o engine/model.o decode/shape.o) $(testbed/base_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed_libs)
 
 # --- tests ---------------------------------------------------------------------------------------------------------------------
 
@@ -317,6 +322,9 @@ bench-copies: $(copies_bench) ## gather, scatter and growth of paged K and V, ag
 peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not installed (20 MB)
 	@sh testbed/measure/peers/peers.sh
 
+engine-fetch: ## fetch llama.cpp to measure it; unpacked in build/engine, not installed (47 MB)
+	@sh testbed/engine/fetch.sh
+
 figures: all ## write every figure that has an address into the READMEs, from the sealed logs
 	@LOCUS=$(B)/locus perl testbed/report/figures.pl
 
@@ -330,7 +338,8 @@ deps-check: ## install what `make check` also needs
 	@sh .ci/deps.sh check
 
 syntax: ## another compiler's warnings, without generating code: make CC=clang syntax
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $(dpdk_flags) -fsyntax-only $(patsubst $(B)/%.o,%.c,$(everything)) testbed/main.c
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(dpdk_flags) -fsyntax-only $(patsubst $(B)/%.o,%.c,$(everything)) \
+	    $(wildcard testbed/*main.c testbed/*/*_main.c)
 
 libs: # for scripts that call the linker
 	@echo '$(testbed_libs)'

@@ -5,7 +5,7 @@
 #
 #   functions <= 70 lines (from the line of the name to the closing brace), tests too     .c files <= 700 lines
 #   public headers <= 120 lines                                                           lines <= 132 columns
-#   a folder has at most 20 source files, except for lists of members: contenders, strategies, commands, tests; testbed 24 entries
+#   a folder has at most 20 source files, except for lists of members: contenders, strategies, commands, tests; testbed 25 entries
 #   no trailing blanks, no tabs except in Makefiles, a final newline, SPDX in the first two lines
 #   an opening comment that begins with a file's name begins with its own
 #   the top level has the parts of the design and nothing else
@@ -45,7 +45,7 @@ long_files() { # limit, what, files
 large_folders() {
     echo "$sources" | sed 's,/[^/]*$,,' | grep -vE '^(testbed/(contenders|strategies|cli)|.*/tests)$' | sort | uniq -c |
         awk '$1 > 20 { print $2 ": " $1 " source files, limit 20" }'
-    ls testbed | awk 'END { if (NR > 24) print "testbed: " NR " entries, limit 24" }'
+    ls testbed | awk 'END { if (NR > 25) print "testbed: " NR " entries, limit 25" }'
 }
 
 lines() {

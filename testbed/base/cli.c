@@ -207,7 +207,7 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
     struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
     struct argp whole = {help_options, wrap, NULL, NULL, children, NULL, NULL}; // argp also prints the child's texts
     char name[64];
-    snprintf(name, sizeof name, "locus %s", command);
+    snprintf(name, sizeof name, "locus%s%s", command[0] == '-' ? "" : " ", command);
     if (wants(argc, argv, "--help") || wants(argc, argv, "-h") || wants(argc, argv, "-?"))
         return help(&whole, name);
     if (wants(argc, argv, "--version"))

@@ -11,8 +11,9 @@
 
 enum { TB_EXIT_OK = 0, TB_EXIT_FAILED = 1, TB_EXIT_USAGE = 2, TB_CLI_RUN = -1 };
 
-// Parses argv by `argp`. TB_CLI_RUN: go on; otherwise the exit status of the command (help was printed: 0; a bad option or
-// argument was reported in one line: 2). A parser function that finds a bad value calls tb_cli_bad() and returns its result.
+// Parses argv by `argp`. `command` is a command's name, or "-NAME" in a program of its own, locus-NAME. TB_CLI_RUN: go on;
+// otherwise the exit status of the command (help was printed: 0; a bad option or argument was reported in one line: 2). A parser
+// function that finds a bad value calls tb_cli_bad() and returns its result.
 int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input);
 
 // Reports `locus: <message>` and makes tb_cli_parse() return TB_EXIT_USAGE. For use in parser functions.

