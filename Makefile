@@ -35,7 +35,7 @@ endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
-ROOMS := topo $(addprefix placement/,base retention memory blocks sharing domain) \
+ROOMS := topo $(addprefix placement/,base retention memory blocks sharing domain ggml) \
          $(addprefix testbed/,stats base doc counters host loops decode engine workload strategies serving measure contenders) \
          $(addprefix testbed/,matrix record postulate judge run report cli)
 
@@ -47,7 +47,8 @@ fuzz := $(filter clang-asan,$(notdir $(B)))
 # `override`, so that `make CFLAGS=-O3` adds to these flags instead of replacing them.
 CFLAGS  ?= -O2
 override CFLAGS += -std=c11 -g -pthread -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common
-override CPPFLAGS += -D_GNU_SOURCE -I. $(addprefix -iquote ,$(filter topo placement/%,$(ROOMS))) # public headers install flat
+library := $(filter-out placement/ggml,$(filter topo placement/%,$(ROOMS))) # the rooms of liblocus
+override CPPFLAGS += -D_GNU_SOURCE -I. $(addprefix -iquote ,$(library)) # public headers install flat
 override LDFLAGS += -pthread -Wl,--as-needed
 ifeq ($(SAN),)
 override CPPFLAGS += -DNDEBUG
@@ -68,6 +69,11 @@ dpdk_libs   := -Wl,--whole-archive $(dpdk_drivers) -Wl,--no-whole-archive -Wl,--
                $(filter -lbsd -lfdt -lnuma -ldl -lm,$(shell $(PKG_CONFIG) --static --libs-only-l libdpdk))
 endif
 
+# The backend for ggml, and the program that runs llama.cpp, are built where `make engine-fetch` has put llama.cpp's headers.
+ENGINE      ?= build/engine$(if $(filter aarch64-%,$(notdir $(lastword $(CC)))),-arm64)
+engine_here := $(wildcard $(ENGINE)/include/ggml-backend-impl.h)
+engine_only := $(if $(engine_here),,$(addprefix placement/ggml/,buffer.c device.c engine.c group.c stream.c)) testbed/engine/llama/%
+
 # The system libraries of each layer. A room's tests link only with these.
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
@@ -75,18 +81,18 @@ testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -l
 
 # Objects: ROOM_own is the room's, ROOM_all includes what it may call. main.o and *_main.o have a main() and are in neither. A
 # room uses only earlier ones, so each ROOM_all is known when it is needed.
-own = $(patsubst %.c,$(B)/%.o,$(sort $(filter-out %_main.c $(1)/tests/%,$(wildcard $(1)/*.c $(1)/*/*.c))))
+own = $(patsubst %.c,$(B)/%.o,$(sort $(filter-out %_main.c $(1)/tests/% $(engine_only),$(wildcard $(1)/*.c $(1)/*/*.c))))
 uses = $(shell sed -n 's/^Uses: *//p' $(1)/README.md)
 $(foreach r,$(ROOMS),$(eval $(r)_own := $(call own,$(r)))\
     $(eval $(r)_all := $(sort $($(r)_own) $(foreach u,$(call uses,$(r)),$($(u)_all))))\
     $(eval $(r)_libs := $($(firstword $(subst /, ,$(r)))_libs) $(if $(filter $(B)/testbed/contenders/%,$($(r)_all)),$(dpdk_libs))))
-everything := $(foreach r,$(ROOMS),$($(r)_own))
+everything := $(foreach r,$(filter-out placement/ggml,$(ROOMS)),$($(r)_own))
 
-lib_objects := $(foreach r,$(filter topo placement/%,$(ROOMS)),$($(r)_own))
+lib_objects := $(foreach r,$(library),$($(r)_own))
 public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
                  $(addprefix blocks/,block.h mailbox.h owner.h pool.h pool_report.h table.h) \
                  $(addprefix sharing/,share.h prefix.h promise.h) $(addprefix domain/,domain.h domain_health.h locus.h) \
-                 retention/evict.h) topo/topo.h topo/pin.h
+                 retention/evict.h ggml/locus-ggml.h) topo/topo.h topo/pin.h
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
@@ -99,17 +105,19 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 lap         := $(if $(program),$(B)/locus-lap)
 gguf        := $(if $(program),$(B)/locus-gguf)
 counts      := $(if $(program),$(if $(SAN),,$(B)/locus-counts.so))
+backend     := $(if $(engine_here),$(B)/libggml-locus.so)
+llama       := $(if $(engine_here),$(B)/locus-llama)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        peers engine-fetch figures deps deps-check deps-test layers tidy syntax libs format format-check install install-share \
-        uninstall list clean help FORCE
+        peers engine engine-fetch figures deps deps-check deps-test layers tidy syntax libs format format-check install \
+        install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: ## liblocus.a, liblocus.so and the programs (SAN= CC= CFLAGS= V=1)
-all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program) $(lap) $(gguf) $(counts)
+all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program) $(lap) $(gguf) $(counts) $(backend) $(llama)
 
 # --- objects, library, programs ------------------------------------------------------------------------------------------------
 
@@ -205,6 +213,25 @@ $(lap): $(B)/testbed/lap_main.o $(lap_found) $(B)/testbed/lap.a
 # Makes models for llama.cpp. It is not installed.
 $(gguf): $(addprefix $(B)/testbed/,engine/gguf_main.o engine/gguf.o engine/model.o decode/shape.o) $(testbed/base_all)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed_libs)
+
+# ggml's own headers are not written for our warnings. The backend is not linked with ggml (placement/ggml/engine.h).
+ggml_headers := -isystem $(ENGINE)/include
+ggml_objects := $(placement/ggml_own)
+$(ggml_objects): override CFLAGS += -fPIC
+$(filter-out %/bell.o %/place.o,$(ggml_objects)): override CPPFLAGS += $(ggml_headers)
+$(B)/libggml-locus.map: Makefile
+	@mkdir -p $(@D)
+	@echo '{ global: ggml_backend_init; local: *; };' >$@
+$(B)/libggml-locus.so: $(ggml_objects) $(lib_objects) $(B)/libggml-locus.map
+	$(call quiet,LD)$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--version-script,$(B)/libggml-locus.map -o $@ $(filter %.o,$^) \
+	    $(placement_libs)
+
+# The engine's calls for buffers come to this program first (engine/llama/regions.h). It finds the engine beside its own folder.
+llama_objects := $(patsubst %.c,$(B)/%.o,$(wildcard testbed/engine/llama/*.c))
+$(llama_objects): override CPPFLAGS += $(ggml_headers)
+$(B)/locus-llama: $(llama_objects)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -Wl,--export-dynamic-symbol=ggml_backend_alloc_ctx_tensors_from_buft -o $@ $^ \
+	    -L$(ENGINE)/lib -Wl,-rpath-link,$(ENGINE)/lib -Wl,-rpath,'$$ORIGIN/../$(notdir $(ENGINE))/lib' -lllama -lggml -lggml-base -ldl
 
 # --- tests ---------------------------------------------------------------------------------------------------------------------
 
@@ -324,6 +351,10 @@ peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not inst
 
 engine-fetch: ## fetch llama.cpp to measure it; unpacked in build/engine, not installed (47 MB)
 	@sh testbed/engine/fetch.sh
+
+engine: engine-fetch ## real llama.cpp decodes 64 tokens, as it comes and with a device for each node (two minutes)
+	@$(MAKE) all
+	@BUILD=$(B) sh testbed/engine/try.sh
 
 figures: all ## write every figure that has an address into the READMEs, from the sealed logs
 	@LOCUS=$(B)/locus perl testbed/report/figures.pl

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// buffer: see buffer.h.
+//
+// is_host is not answered, which ggml takes for "no", although the memory is ordinary: for a host buffer llama.cpp's loader reads
+// files straight to the tensor's address, and with devices in a group that address belongs to no memory at all.
+
+#include "buffer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "locus-ggml.h"
+#include "pin.h"
+#include "topo.h"
+
+#define ALIGNMENT 64u           // as ggml's CPU buffers: its kernels want no more
+
+struct buffer {
+    struct locus_region *region;
+    struct locus_region_config config;
+    struct lg_device *device;
+    ggml_backend_buffer_t handle;
+    bool kv;
+    struct buffer *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct buffer *buffers;  // oldest first; guarded by `lock`
+
+static struct buffer *of(ggml_backend_buffer_t handle)
+{
+    return handle->context;
+}
+
+// --- room ----------------------------------------------------------------------------------------------------------------------
+
+// Bytes of the node's buffers that no page stands behind yet. Under `lock`.
+static uint64_t promised_bytes(int node)
+{
+    uint64_t promised = 0;
+    struct locus_placement placement;
+    for (const struct buffer *buffer = buffers; buffer; buffer = buffer->next)
+        if (buffer->config.node == node && locus_region_verify(buffer->region, &placement) == 0 && !placement.verified.verify_errno)
+            promised += (placement.verified.pages - placement.verified.pages_present) * 4096u;
+    return promised;
+}
+
+// Under `lock`, so that two buffers are not promised the same room.
+static int ask_for_room(const struct lg_device *device, size_t bytes)
+{
+    uint64_t room, promised;
+    int node = device->place->node;
+    if (lg_settings.policy != LOCUS_POLICY_BIND || locus_node_room_bytes(node, &room) != 0)
+        return 0;
+    promised = promised_bytes(node);
+    if (room >= promised && bytes <= room - promised)
+        return 0;
+    lg_log(GGML_LOG_LEVEL_ERROR,
+           "%s: node %d has room for %" PRIu64 " MiB, less %" PRIu64 " MiB promised to other buffers; %zu MiB are needed, and the "
+           "kernel would kill a process that touches more. Use a shorter context, more nodes, or LOCUS_POLICY=preferred\n",
+           device->name, node, room >> 20, promised >> 20, bytes >> 20);
+    return -ENOMEM;
+}
+
+// --- open and close ------------------------------------------------------------------------------------------------------------
+
+static int open_region(struct buffer *buffer)
+{
+    return locus_region_open(&buffer->region, &buffer->config);
+}
+
+static void *open_there(void *context)
+{
+    struct buffer *buffer = context;
+    int err = locus_pin_node(buffer->config.node);
+    return (void *)(intptr_t)(err ? err : open_region(buffer));
+}
+
+// First touch puts pages where the thread runs that touches them, so a thread on the node populates.
+static int open_by_first_touch(struct buffer *buffer)
+{
+    pthread_t thread;
+    void *result;
+    buffer->config.populate = true;
+    int err = pthread_create(&thread, NULL, open_there, buffer);
+    if (err)
+        return -err;
+    pthread_join(thread, &result);
+    return (int)(intptr_t)result;
+}
+
+static void say_why(const struct buffer *buffer, int err)
+{
+    char why[256];
+    locus_region_why(&buffer->config, err, why, sizeof(why));
+    lg_log(GGML_LOG_LEVEL_ERROR, "%s: %zu MiB on node %d: %s%s\n", buffer->device->name, buffer->config.bytes >> 20,
+           buffer->config.node, why,
+           err == -EPERM || err == -ENOSYS ? "; LOCUS_POLICY=first-touch needs no such right: threads on the node touch it first"
+                                           : "");
+}
+
+static int open_buffer(struct buffer *buffer, size_t bytes)
+{
+    buffer->config = (struct locus_region_config){.size = sizeof(buffer->config),
+                                                  .bytes = bytes,
+                                                  .memory_class = LOCUS_CLASS_SCRATCH,
+                                                  .page = lg_settings.page,
+                                                  .policy = lg_settings.policy,
+                                                  .node = buffer->device->place->node,
+                                                  .populate = lg_settings.kv == LG_KV_POPULATED};
+    int err = lg_settings.policy == LOCUS_POLICY_FIRST_TOUCH ? open_by_first_touch(buffer) : open_region(buffer);
+    if (err)
+        say_why(buffer, err);
+    return err;
+}
+
+static const struct ggml_backend_buffer_i buffer_calls;
+
+static void enlist(struct buffer *buffer)
+{
+    struct buffer **last = &buffers;
+    while (*last)
+        last = &(*last)->next;
+    *last = buffer;
+}
+
+static void delist(struct buffer *buffer)
+{
+    struct buffer **at = &buffers;
+    while (*at != buffer)
+        at = &(*at)->next;
+    *at = buffer->next;
+}
+
+static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_t bytes)
+{
+    struct buffer *buffer = calloc(1, sizeof(*buffer));
+    if (!buffer)
+        return NULL;
+    buffer->device = lg_device_of(type->device);
+    pthread_mutex_lock(&lock);
+    int err = ask_for_room(buffer->device, bytes);
+    if (!err)
+        err = open_buffer(buffer, bytes);
+    if (!err)
+        buffer->handle = lg_engine.buffer_init(type, buffer_calls, buffer, bytes);
+    if (buffer->handle)
+        enlist(buffer);
+    pthread_mutex_unlock(&lock);
+    if (buffer->handle)
+        return buffer->handle;
+    locus_region_close(buffer->region);
+    free(buffer);
+    return NULL;
+}
+
+static void free_buffer(ggml_backend_buffer_t handle)
+{
+    struct buffer *buffer = of(handle);
+    pthread_mutex_lock(&lock);
+    delist(buffer);
+    pthread_mutex_unlock(&lock);
+    locus_region_close(buffer->region);
+    free(buffer);
+}
+
+// --- what ggml does with a buffer ----------------------------------------------------------------------------------------------
+
+static void *get_base(ggml_backend_buffer_t handle)
+{
+    return locus_region_base(of(handle)->region);
+}
+
+static enum ggml_status init_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor)
+{
+    if (strncmp(tensor->name, "cache_k_", 8) == 0 || strncmp(tensor->name, "cache_v_", 8) == 0)
+        of(handle)->kv = true;
+    return GGML_STATUS_SUCCESS;
+}
+
+static void memset_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t bytes)
+{
+    (void)handle;
+    memset((char *)tensor->data + offset, value, bytes);
+}
+
+static void set_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data, size_t offset, size_t bytes)
+{
+    (void)handle;
+    memcpy((char *)tensor->data + offset, data, bytes);
+}
+
+static void get_tensor(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data, size_t offset, size_t bytes)
+{
+    (void)handle;
+    memcpy(data, (const char *)tensor->data + offset, bytes);
+}
+
+static void set_rows(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data, size_t offset, size_t bytes,
+                     size_t rows, size_t tensor_stride, size_t data_stride)
+{
+    for (size_t row = 0; row < rows; row++)
+        set_tensor(handle, tensor, (const char *)data + row * data_stride, offset + row * tensor_stride, bytes);
+}
+
+static void get_rows(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data, size_t offset, size_t bytes,
+                     size_t rows, size_t tensor_stride, size_t data_stride)
+{
+    for (size_t row = 0; row < rows; row++)
+        get_tensor(handle, tensor, (char *)data + row * data_stride, offset + row * tensor_stride, bytes);
+}
+
+static bool copy_tensor(ggml_backend_buffer_t handle, const struct ggml_tensor *from, struct ggml_tensor *to)
+{
+    (void)handle;
+    const struct ggml_backend_buffer_type *type = from->buffer->buft;
+    if (!lg_buffer_is_ours(from->buffer) && !(type->iface.is_host && type->iface.is_host(from->buffer->buft)))
+        return false;
+    memcpy(to->data, from->data, lg_engine.nbytes(from));
+    return true;
+}
+
+static void clear(ggml_backend_buffer_t handle, uint8_t value)
+{
+    struct buffer *buffer = of(handle);
+    void *base = locus_region_base(buffer->region);
+    size_t bytes = locus_region_bytes(buffer->region);
+    bool gives_back = lg_settings.kv == LG_KV_ON_DEMAND && lg_settings.policy != LOCUS_POLICY_FIRST_TOUCH;
+    if (value || !gives_back || madvise(base, bytes, MADV_DONTNEED) != 0) // hugetlb pages are refused before Linux 5.18
+        memset(base, value, bytes);
+}
+
+static const struct ggml_backend_buffer_i buffer_calls = {
+    .free_buffer = free_buffer,
+    .get_base = get_base,
+    .init_tensor = init_tensor,
+    .memset_tensor = memset_tensor,
+    .set_tensor = set_tensor,
+    .get_tensor = get_tensor,
+    .set_tensor_2d = set_rows,
+    .get_tensor_2d = get_rows,
+    .cpy_tensor = copy_tensor,
+    .clear = clear,
+};
+
+bool lg_buffer_is_ours(ggml_backend_buffer_t buffer)
+{
+    return buffer->iface.free_buffer == free_buffer;
+}
+
+static const char *get_name(ggml_backend_buffer_type_t type)
+{
+    return lg_device_of(type->device)->name;
+}
+
+static size_t get_alignment(ggml_backend_buffer_type_t type)
+{
+    (void)type;
+    return ALIGNMENT;
+}
+
+const struct ggml_backend_buffer_type_i lg_memory_calls = {
+    .get_name = get_name,
+    .alloc_buffer = alloc_buffer,
+    .get_alignment = get_alignment,
+};
+
+// --- the list ------------------------------------------------------------------------------------------------------------------
+
+static enum locus_memory_class class_of(const struct buffer *buffer)
+{
+    if (buffer->kv)
+        return LOCUS_CLASS_KV_CACHE;
+    return buffer->handle->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS ? LOCUS_CLASS_WEIGHTS : LOCUS_CLASS_SCRATCH;
+}
+
+int lg_buffers_visit(int (*visit)(const struct locus_ggml_buffer *buffer, void *context), void *context)
+{
+    int result = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct buffer *buffer = buffers; buffer && !result; buffer = buffer->next) {
+        struct locus_ggml_buffer seen = {.device = buffer->device->name,
+                                         .node = buffer->config.node,
+                                         .memory_class = class_of(buffer),
+                                         .base = locus_region_base(buffer->region),
+                                         .bytes = buffer->config.bytes};
+        result = locus_region_verify(buffer->region, &seen.placement);
+        seen.placement.requested.memory_class = seen.memory_class;
+        if (!result)
+            result = visit(&seen, context);
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}

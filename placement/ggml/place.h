@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// place: what the environment asks for, and the devices that follow from it: which node each has, and which CPUs.
+//
+//     LOCUS_NODES=0,1      one device for each node listed; a node that is listed twice is divided between two. Without it: every
+//                          node with memory and CPUs that this process may use
+//     LOCUS_THREADS=N      threads of each device (one for each physical core that the device has)
+//     LOCUS_POLICY=NAME    bind, preferred or first-touch: how a device's memory is tied to its node (bind)
+//     LOCUS_PAGES=NAME     thp, 4k or 2m: what its memory is made of (thp)
+//     LOCUS_KV=NAME        on-demand, static or populated: what clearing a buffer does (on-demand; buffer.h)
+//     LOCUS_SUM=NAME       ours or generic: who adds up the nodes' parts (ours; group.h)
+//
+// All of it is read once, when the engine loads the file.
+#ifndef LG_PLACE_H
+#define LG_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "region.h"
+
+#define LG_DEVICES_MAX 16u      // GGML_CUDA_MAX_DEVICES, too: llama.cpp's own tables end there
+#define LG_CPUS_MAX 512u        // of a device; GGML_MAX_N_THREADS
+
+enum lg_kv { LG_KV_ON_DEMAND, LG_KV_STATIC, LG_KV_POPULATED };
+
+struct lg_place {
+    int node;
+    unsigned sharers;           // devices of this node
+    unsigned cpus[LG_CPUS_MAX], cpus_count; // ascending; one thread on each
+};
+
+struct lg_settings {
+    struct lg_place places[LG_DEVICES_MAX];
+    unsigned places_count;
+    enum locus_policy policy;
+    enum locus_page page;
+    enum lg_kv kv;
+    bool generic_sum;
+};
+
+// 0; -EINVAL: the environment asks for something that does not exist, is refused or cannot be done here; why has one line that
+// names the variable. -errno: the machine cannot be described.
+int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes);
+
+#endif
