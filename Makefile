@@ -72,7 +72,8 @@ endif
 # The backend for ggml, and the program that runs llama.cpp, are built where `make engine-fetch` has put llama.cpp's headers.
 ENGINE      ?= build/engine$(if $(filter aarch64-%,$(notdir $(lastword $(CC)))),-arm64)
 engine_here := $(wildcard $(ENGINE)/include/ggml-backend-impl.h)
-engine_only := $(if $(engine_here),,$(addprefix placement/ggml/,buffer.c device.c engine.c group.c stream.c)) testbed/engine/llama/%
+engine_only := testbed/engine/llama/% \
+    $(if $(engine_here),,$(addprefix placement/ggml/,buffer.c device.c engine.c group.c preload.c stream.c))
 
 # The system libraries of each layer. A room's tests link only with these.
 topo_libs        := -lhwloc -lnuma
@@ -105,7 +106,7 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 lap         := $(if $(program),$(B)/locus-lap)
 gguf        := $(if $(program),$(B)/locus-gguf)
 counts      := $(if $(program),$(if $(SAN),,$(B)/locus-counts.so))
-backend     := $(if $(engine_here),$(B)/libggml-locus.so)
+backend     := $(if $(engine_here),$(B)/libggml-locus.so $(B)/liblocus-kv.so)
 llama       := $(if $(engine_here),$(B)/locus-llama)
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
@@ -219,19 +220,29 @@ ggml_headers := -isystem $(ENGINE)/include
 ggml_objects := $(placement/ggml_own)
 $(ggml_objects): override CFLAGS += -fPIC
 $(filter-out %/bell.o %/place.o,$(ggml_objects)): override CPPFLAGS += $(ggml_headers)
-$(B)/libggml-locus.map: Makefile
+$(B)/libggml-locus.map: exported := ggml_backend_init
+$(B)/liblocus-kv.map: exported := ggml_backend_alloc_ctx_tensors_from_buft
+$(B)/libggml-locus.map $(B)/liblocus-kv.map: Makefile
 	@mkdir -p $(@D)
-	@echo '{ global: ggml_backend_init; local: *; };' >$@
-$(B)/libggml-locus.so: $(ggml_objects) $(lib_objects) $(B)/libggml-locus.map
-	$(call quiet,LD)$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--version-script,$(B)/libggml-locus.map -o $@ $(filter %.o,$^) \
-	    $(placement_libs)
+	@echo '{ global: $(exported); local: *; };' >$@
+# $(1): files of placement/ggml
+ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) $(lib_objects)
+define plugin
+$(call quiet,LD)$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--version-script,$(filter %.map,$^) \
+    -o $@ $(filter %.o,$^) $(placement_libs) -ldl
+endef
+$(B)/libggml-locus.so: $(call ggml_parts,bell buffer device engine group place stream) $(B)/libggml-locus.map
+	$(plugin)
+$(B)/liblocus-kv.so: $(call ggml_parts,buffer engine place preload) $(B)/liblocus-kv.map
+	$(plugin)
 
 # The engine's calls for buffers come to this program first (engine/llama/regions.h). It finds the engine beside its own folder.
 llama_objects := $(patsubst %.c,$(B)/%.o,$(wildcard testbed/engine/llama/*.c))
 $(llama_objects): override CPPFLAGS += $(ggml_headers)
 $(B)/locus-llama: $(llama_objects)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -Wl,--export-dynamic-symbol=ggml_backend_alloc_ctx_tensors_from_buft -o $@ $^ \
-	    -L$(ENGINE)/lib -Wl,-rpath-link,$(ENGINE)/lib -Wl,-rpath,'$$ORIGIN/../$(notdir $(ENGINE))/lib' -lllama -lggml -lggml-base -ldl
+	    -L$(ENGINE)/lib -Wl,-rpath-link,$(ENGINE)/lib -Wl,-rpath,'$$ORIGIN/../$(notdir $(ENGINE))/lib' \
+	    -lllama -lggml -lggml-base -ldl -lm
 
 # --- tests ---------------------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 //
 // buffer: see buffer.h.
 //
-// is_host is not answered, which ggml takes for "no", although the memory is ordinary: for a host buffer llama.cpp's loader reads
+// A device's memory does not say that it is the host's, although it is ordinary memory: for a host buffer llama.cpp's loader reads
 // files straight to the tensor's address, and with devices in a group that address belongs to no memory at all.
 
 #include "buffer.h"
@@ -20,11 +20,12 @@
 #include "topo.h"
 
 #define ALIGNMENT 64u           // as ggml's CPU buffers: its kernels want no more
+#define UNIT_BYTES 4096u        // of locus_placement's pages
 
 struct buffer {
     struct locus_region *region;
     struct locus_region_config config;
-    struct lg_device *device;
+    const struct lg_memory *memory;
     ggml_backend_buffer_t handle;
     bool kv;
     struct buffer *next;
@@ -38,33 +39,56 @@ static struct buffer *of(ggml_backend_buffer_t handle)
     return handle->context;
 }
 
+bool lg_tensor_is_kv(const struct ggml_tensor *tensor)
+{
+    return strncmp(tensor->name, "cache_k_", 8) == 0 || strncmp(tensor->name, "cache_v_", 8) == 0;
+}
+
 // --- room ----------------------------------------------------------------------------------------------------------------------
 
-// Bytes of the node's buffers that no page stands behind yet. Under `lock`.
-static uint64_t promised_bytes(int node)
+static struct locus_nodes nodes_of(const struct lg_memory *memory)
+{
+    struct locus_nodes nodes = memory->nodes;
+    if (memory->node != LOCUS_NODE_ANY)
+        locus_nodes_add(&nodes, memory->node);
+    return nodes;
+}
+
+// Bytes of the buffers on these nodes that no page stands behind yet. One that shares a node with them counts whole. Under `lock`.
+static uint64_t promised_bytes(const struct locus_nodes *nodes)
 {
     uint64_t promised = 0;
     struct locus_placement placement;
-    for (const struct buffer *buffer = buffers; buffer; buffer = buffer->next)
-        if (buffer->config.node == node && locus_region_verify(buffer->region, &placement) == 0 && !placement.verified.verify_errno)
-            promised += (placement.verified.pages - placement.verified.pages_present) * 4096u;
+    for (const struct buffer *buffer = buffers; buffer; buffer = buffer->next) {
+        struct locus_nodes others = nodes_of(buffer->memory);
+        bool shared = false;
+        for (int node = locus_nodes_next(nodes, 0); node >= 0; node = locus_nodes_next(nodes, node + 1))
+            shared |= locus_nodes_has(&others, node);
+        if (shared && locus_region_verify(buffer->region, &placement) == 0 && !placement.verified.verify_errno)
+            promised += (placement.verified.pages - placement.verified.pages_present) * UNIT_BYTES;
+    }
     return promised;
 }
 
 // Under `lock`, so that two buffers are not promised the same room.
-static int ask_for_room(const struct lg_device *device, size_t bytes)
+static int ask_for_room(const struct lg_memory *memory, size_t bytes)
 {
-    uint64_t room, promised;
-    int node = device->place->node;
-    if (lg_settings.policy != LOCUS_POLICY_BIND || locus_node_room_bytes(node, &room) != 0)
+    uint64_t room = 0, one;
+    struct locus_nodes nodes = nodes_of(memory);
+    if (!locus_policy_strict(memory->policy))
         return 0;
-    promised = promised_bytes(node);
+    for (int node = locus_nodes_next(&nodes, 0); node >= 0; node = locus_nodes_next(&nodes, node + 1)) {
+        if (locus_node_room_bytes(node, &one) != 0)
+            return 0; // the region's own check has the words for a node that is not there
+        room += one;
+    }
+    uint64_t promised = promised_bytes(&nodes);
     if (room >= promised && bytes <= room - promised)
         return 0;
     lg_log(GGML_LOG_LEVEL_ERROR,
            "%s: node %d has room for %" PRIu64 " MiB, less %" PRIu64 " MiB promised to other buffers; %zu MiB are needed, and the "
-           "kernel would kill a process that touches more. Use a shorter context, more nodes, or LOCUS_POLICY=preferred\n",
-           device->name, node, room >> 20, promised >> 20, bytes >> 20);
+           "kernel would kill a process that touches more. Use a shorter context, more nodes, or the policy `preferred`\n",
+           memory->name, locus_nodes_next(&nodes, 0), room >> 20, promised >> 20, bytes >> 20);
     return -ENOMEM;
 }
 
@@ -82,7 +106,7 @@ static void *open_there(void *context)
     return (void *)(intptr_t)(err ? err : open_region(buffer));
 }
 
-// First touch puts pages where the thread runs that touches them, so a thread on the node populates.
+// First touch puts pages where the thread runs that touches them, so for a certain node a thread there populates.
 static int open_by_first_touch(struct buffer *buffer)
 {
     pthread_t thread;
@@ -98,23 +122,25 @@ static int open_by_first_touch(struct buffer *buffer)
 static void say_why(const struct buffer *buffer, int err)
 {
     char why[256];
+    bool forbidden = err == -EPERM || err == -ENOSYS;
     locus_region_why(&buffer->config, err, why, sizeof(why));
-    lg_log(GGML_LOG_LEVEL_ERROR, "%s: %zu MiB on node %d: %s%s\n", buffer->device->name, buffer->config.bytes >> 20,
-           buffer->config.node, why,
-           err == -EPERM || err == -ENOSYS ? "; LOCUS_POLICY=first-touch needs no such right: threads on the node touch it first"
-                                           : "");
+    lg_log(GGML_LOG_LEVEL_ERROR, "%s: %zu MiB by the policy %s: %s%s\n", buffer->memory->name, buffer->config.bytes >> 20,
+           locus_policy_name(buffer->config.policy), why, forbidden ? ". The policy first-touch needs no such right" : "");
 }
 
 static int open_buffer(struct buffer *buffer, size_t bytes)
 {
+    const struct lg_memory *memory = buffer->memory;
     buffer->config = (struct locus_region_config){.size = sizeof(buffer->config),
                                                   .bytes = bytes,
                                                   .memory_class = LOCUS_CLASS_SCRATCH,
-                                                  .page = lg_settings.page,
-                                                  .policy = lg_settings.policy,
-                                                  .node = buffer->device->place->node,
-                                                  .populate = lg_settings.kv == LG_KV_POPULATED};
-    int err = lg_settings.policy == LOCUS_POLICY_FIRST_TOUCH ? open_by_first_touch(buffer) : open_region(buffer);
+                                                  .page = memory->page,
+                                                  .policy = memory->policy,
+                                                  .node = memory->node,
+                                                  .nodes = memory->nodes,
+                                                  .populate = memory->kv == LG_KV_POPULATED};
+    bool there = memory->policy == LOCUS_POLICY_FIRST_TOUCH && memory->node != LOCUS_NODE_ANY;
+    int err = there ? open_by_first_touch(buffer) : open_region(buffer);
     if (err)
         say_why(buffer, err);
     return err;
@@ -143,9 +169,9 @@ static ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t type, size_
     struct buffer *buffer = calloc(1, sizeof(*buffer));
     if (!buffer)
         return NULL;
-    buffer->device = lg_device_of(type->device);
+    buffer->memory = type->context;
     pthread_mutex_lock(&lock);
-    int err = ask_for_room(buffer->device, bytes);
+    int err = ask_for_room(buffer->memory, bytes);
     if (!err)
         err = open_buffer(buffer, bytes);
     if (!err)
@@ -179,7 +205,7 @@ static void *get_base(ggml_backend_buffer_t handle)
 
 static enum ggml_status init_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor)
 {
-    if (strncmp(tensor->name, "cache_k_", 8) == 0 || strncmp(tensor->name, "cache_v_", 8) == 0)
+    if (lg_tensor_is_kv(tensor))
         of(handle)->kv = true;
     return GGML_STATUS_SUCCESS;
 }
@@ -231,7 +257,9 @@ static void clear(ggml_backend_buffer_t handle, uint8_t value)
     struct buffer *buffer = of(handle);
     void *base = locus_region_base(buffer->region);
     size_t bytes = locus_region_bytes(buffer->region);
-    bool gives_back = lg_settings.kv == LG_KV_ON_DEMAND && lg_settings.policy != LOCUS_POLICY_FIRST_TOUCH;
+    // What was populated by a thread on the node must not come back from a thread elsewhere.
+    bool populated = buffer->config.populate;
+    bool gives_back = buffer->memory->kv == LG_KV_ON_DEMAND && !populated;
     if (value || !gives_back || madvise(base, bytes, MADV_DONTNEED) != 0) // hugetlb pages are refused before Linux 5.18
         memset(base, value, bytes);
 }
@@ -256,7 +284,14 @@ bool lg_buffer_is_ours(ggml_backend_buffer_t buffer)
 
 static const char *get_name(ggml_backend_buffer_type_t type)
 {
-    return lg_device_of(type->device)->name;
+    const struct lg_memory *memory = type->context;
+    return memory->name;
+}
+
+static bool is_host(ggml_backend_buffer_type_t type)
+{
+    (void)type;
+    return true;
 }
 
 static size_t get_alignment(ggml_backend_buffer_type_t type)
@@ -269,6 +304,13 @@ const struct ggml_backend_buffer_type_i lg_memory_calls = {
     .get_name = get_name,
     .alloc_buffer = alloc_buffer,
     .get_alignment = get_alignment,
+};
+
+const struct ggml_backend_buffer_type_i lg_host_memory_calls = {
+    .get_name = get_name,
+    .alloc_buffer = alloc_buffer,
+    .get_alignment = get_alignment,
+    .is_host = is_host,
 };
 
 // --- the list ------------------------------------------------------------------------------------------------------------------
@@ -285,7 +327,7 @@ int lg_buffers_visit(int (*visit)(const struct locus_ggml_buffer *buffer, void *
     int result = 0;
     pthread_mutex_lock(&lock);
     for (const struct buffer *buffer = buffers; buffer && !result; buffer = buffer->next) {
-        struct locus_ggml_buffer seen = {.device = buffer->device->name,
+        struct locus_ggml_buffer seen = {.device = buffer->memory->name,
                                          .node = buffer->config.node,
                                          .memory_class = class_of(buffer),
                                          .base = locus_region_base(buffer->region),

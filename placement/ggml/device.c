@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "buffer.h"
 #include "group.h"
 #include "locus-ggml.h"
 #include "stream.h"
@@ -65,7 +64,7 @@ static ggml_backend_t device_open(ggml_backend_dev_t device, const char *params)
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device)
 {
-    return &lg_device_of(device)->memory;
+    return &lg_device_of(device)->buffers;
 }
 
 // What the CPU backend computes. Without one nothing is computed.
@@ -171,9 +170,15 @@ static void set_up(unsigned index)
 {
     struct lg_device *device = &devices[index];
     device->place = &lg_settings.places[index];
-    snprintf(device->name, sizeof(device->name), "LOCUS%u", index);
+    device->memory = (struct lg_memory){.policy = lg_settings.policy,
+                                        .node = device->place->node,
+                                        .page = lg_settings.page,
+                                        .kv = lg_settings.kv};
+    snprintf(device->memory.name, sizeof(device->memory.name), "LOCUS%u", index);
+    device->name = device->memory.name;
     describe(device);
-    device->memory = (struct ggml_backend_buffer_type){.iface = lg_memory_calls, .device = &device->base, .context = device};
+    device->buffers =
+        (struct ggml_backend_buffer_type){.iface = lg_memory_calls, .device = &device->base, .context = &device->memory};
     device->base = (struct ggml_backend_device){.iface = device_calls, .reg = &registry, .context = device};
 }
 

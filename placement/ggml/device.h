@@ -4,14 +4,15 @@
 #ifndef LG_DEVICE_H
 #define LG_DEVICE_H
 
-#include "engine.h"
-#include "place.h"
+#include "buffer.h"
 
 struct lg_device {
     struct ggml_backend_device base;
-    struct ggml_backend_buffer_type memory;
+    struct ggml_backend_buffer_type buffers;
+    struct lg_memory memory;
     const struct lg_place *place;
-    char name[16], description[96];
+    const char *name;
+    char description[96];
 };
 
 extern struct lg_settings lg_settings;

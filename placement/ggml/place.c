@@ -74,26 +74,31 @@ static int add_place(struct lg_settings *out, int node, char *why, size_t why_by
     return 0;
 }
 
+// The next number of a list; *at moves behind it and its comma. -1: the list is malformed there.
+static long next_number(const char **at)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(*at, &end, 10);
+    if (**at < '0' || **at > '9' || errno || number > 1 << 20 || (*end && (*end != ',' || !end[1])))
+        return -1;
+    *at = *end ? end + 1 : end;
+    return number;
+}
+
 static int listed_places(struct lg_settings *out, const struct locus_topo *topo, const char *list, char *why, size_t why_bytes)
 {
     int err = 0;
-    for (const char *at = list; !err; at++) {
-        char *end;
-        errno = 0;
-        long node = strtol(at, &end, 10);
-        if (*at < '0' || *at > '9' || (*end && *end != ',') || errno || node > 1 << 20) {
+    for (const char *at = list; *at && !err;) {
+        long node = next_number(&at);
+        const struct locus_topo_node *found = node < 0 ? NULL : locus_topo_node(topo, (int)node);
+        err = -EINVAL;
+        if (node < 0)
             snprintf(why, why_bytes, "LOCUS_NODES=%s: it must be node numbers, such as 0,1", list);
-            return -EINVAL;
-        }
-        const struct locus_topo_node *found = locus_topo_node(topo, (int)node);
-        if (!found || !can_compute(found)) {
+        else if (!found || !can_compute(found))
             snprintf(why, why_bytes, "LOCUS_NODES=%s: node %ld: %s", list, node, why_not(found));
-            return -EINVAL;
-        }
-        err = add_place(out, (int)node, why, why_bytes);
-        at = end;
-        if (!*at)
-            break;
+        else
+            err = add_place(out, (int)node, why, why_bytes);
     }
     return err;
 }
@@ -210,6 +215,68 @@ int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes)
     out->kv = (enum lg_kv)kv;
     out->generic_sum = sum;
     err = places(out, topo, why, why_bytes);
+    locus_topo_close(topo);
+    return err;
+}
+
+// --- the KV cache alone --------------------------------------------------------------------------------------------------------
+
+static int policy_named(const char *name, enum locus_policy *out, char *why, size_t why_bytes)
+{
+    int length = snprintf(why, why_bytes, "LOCUS_KV_POLICY=%s: it must be one of", name);
+    for (unsigned i = 0; i < LOCUS_POLICIES; i++) {
+        if (strcmp(locus_policy_name(i), name) == 0) {
+            *out = (enum locus_policy)i;
+            return 0;
+        }
+        if (length >= 0 && (size_t)length < why_bytes)
+            length += snprintf(why + length, why_bytes - (size_t)length, " %s", locus_policy_name(i));
+    }
+    return -EINVAL;
+}
+
+// The region's own check has the words for a node that does not exist or cannot be used.
+static int kv_nodes(struct lg_kv_settings *out, const struct locus_topo *topo, char *why, size_t why_bytes)
+{
+    const char *list = getenv("LOCUS_KV_NODES");
+    const struct locus_topo_node *nodes = locus_topo_nodes(topo);
+    for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count && !(list && *list); i++)
+        if (nodes[i].allowed && nodes[i].memory.total_bytes && nodes[i].os_index < (int)LOCUS_NODES_MAX)
+            locus_nodes_add(&out->nodes, nodes[i].os_index);
+    for (const char *at = list ? list : ""; *at;) {
+        long node = next_number(&at);
+        if (node < 0 || node >= (long)LOCUS_NODES_MAX) {
+            snprintf(why, why_bytes, "LOCUS_KV_NODES=%s: it must be node numbers, such as 0,1", list);
+            return -EINVAL;
+        }
+        locus_nodes_add(&out->nodes, (int)node);
+    }
+    out->node = LOCUS_NODE_ANY;
+    if (out->policy == LOCUS_POLICY_PREFERRED && !(list && *list)) { // one node by its nature
+        out->node = locus_nodes_next(&out->nodes, 0);
+        out->nodes = (struct locus_nodes){0};
+    }
+    return 0;
+}
+
+int lg_kv_settings_read(struct lg_kv_settings *out, char *why, size_t why_bytes)
+{
+    int page, kv;
+    struct locus_topo *topo = NULL;
+    const char *name = getenv("LOCUS_KV_POLICY");
+    memset(out, 0, sizeof(*out));
+    int err = policy_named(name && *name ? name : "interleave", &out->policy, why, why_bytes);
+    if (!err)
+        err = choose("LOCUS_PAGES", pages, &page, why, why_bytes);
+    if (!err)
+        err = choose("LOCUS_KV", kvs, &kv, why, why_bytes);
+    if (!err)
+        err = locus_topo_open(&topo, NULL, why, why_bytes);
+    if (err)
+        return err;
+    out->page = (enum locus_page)page;
+    out->kv = (enum lg_kv)kv;
+    err = kv_nodes(out, topo, why, why_bytes);
     locus_topo_close(topo);
     return err;
 }

@@ -10,7 +10,11 @@
 //     LOCUS_KV=NAME        on-demand, static or populated: what clearing a buffer does (on-demand; buffer.h)
 //     LOCUS_SUM=NAME       ours or generic: who adds up the nodes' parts (ours; group.h)
 //
-// All of it is read once, when the engine loads the file.
+// All of it is read once, when the engine loads the file. liblocus-kv.so (preload.c) has other policies, and no devices:
+//
+//     LOCUS_KV_POLICY=NAME any of liblocus's policies (interleave)
+//     LOCUS_KV_NODES=0,1   the nodes for it (every node with memory that this process may use)
+//     LOCUS_PAGES, LOCUS_KV as above
 #ifndef LG_PLACE_H
 #define LG_PLACE_H
 
@@ -42,5 +46,16 @@ struct lg_settings {
 // 0; -EINVAL: the environment asks for something that does not exist, is refused or cannot be done here; why has one line that
 // names the variable. -errno: the machine cannot be described.
 int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes);
+
+struct lg_kv_settings {
+    enum locus_policy policy;
+    int node;                   // LOCUS_NODE_ANY: `nodes`
+    struct locus_nodes nodes;
+    enum locus_page page;
+    enum lg_kv kv;
+};
+
+// The same for the KV cache alone.
+int lg_kv_settings_read(struct lg_kv_settings *out, char *why, size_t why_bytes);
 
 #endif

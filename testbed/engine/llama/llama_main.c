@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +22,17 @@
 struct run {
     struct tb_llama_settings settings;
     char *devices_text;         // cut into settings.devices
-    const char *logits;         // file for the logits; NULL: none
+    const char *logits, *against; // files of logits, to write and to compare with; NULL: none
+    FILE *logits_file, *against_file;
+    double largest, difference; // absolute, of all logits so far; the difference from those of `against`
     bool watch, clear, quiet;
+    uint32_t watch_first;       // number of the first window
     uint64_t *step_ns;
     struct tb_llama_region regions[TB_LLAMA_REGIONS_MAX];
 };
 
 enum { KEY_SPLIT = 1000, KEY_DEVICES, KEY_SHARES, KEY_CONTEXT, KEY_PROMPT, KEY_KV, KEY_FLASH, KEY_NUMA };
-enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_WATCH, KEY_CLEAR };
+enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_AGAINST, KEY_WATCH, KEY_CLEAR };
 
 static const struct argp_option options[] = {
     {"model", 'm', "FILE", 0, "The model, a GGUF file (locus-gguf makes one)", 0},
@@ -47,7 +51,11 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "N", 0, "Of the tokens (1)", 1},
     {"clear", KEY_CLEAR, NULL, 0, "Clear the cache in the end, and look at its pages once more", 2},
     {"logits", KEY_LOGITS, "FILE", 0, "Write all steps' logits there, as raw f32", 2},
-    {"watch", KEY_WATCH, NULL, 0, "In an emulated machine: have the accesses of the steps counted", 2},
+    {"against", KEY_AGAINST, "FILE", 0, "Compare all steps' logits with those in FILE, and say by how much they differ", 2},
+    {"watch", KEY_WATCH, "N", 0,
+     "In an emulated machine: have the accesses of the steps counted, to the cache as window N, to weights as N + 1, to scratch as "
+     "N + 2",
+     2},
     {"quiet", 'q', NULL, 0, "Only errors of the engine", 2},
     {0},
 };
@@ -139,7 +147,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_SEED: settings->seed = number(state, argument, 0, UINT32_MAX); return 0;
     case KEY_READ: settings->mapped = false; return 0;
     case KEY_LOGITS: run->logits = argument; return 0;
-    case KEY_WATCH: run->watch = true; return 0;
+    case KEY_AGAINST: run->against = argument; return 0;
+    case KEY_WATCH:
+        run->watch = true;
+        run->watch_first = number(state, argument, 1, 1u << 20);
+        return 0;
     case KEY_CLEAR: run->clear = true; return 0;
     case ARGP_KEY_END:
         if (!settings->model)
@@ -164,16 +176,40 @@ static void on_log(enum ggml_log_level level, const char *text, void *context)
         fputs(text, stderr);
 }
 
-static int write_logits(struct tb_llama *llama, const struct run *run, FILE *file)
+static int unreadable(const char *file, const char *why)
+{
+    fprintf(stderr, "locus-llama: %s: %s\n", file, why);
+    return -1;
+}
+
+static int compare(struct run *run, const float *logits, uint32_t count)
+{
+    float *others = malloc(count * sizeof(*others));
+    size_t read = others ? fread(others, sizeof(*others), count, run->against_file) : 0;
+    for (size_t i = 0; i < read; i++)
+        run->difference = fmax(run->difference, fabs((double)logits[i] - (double)others[i]));
+    free(others);
+    return read == count ? 0 : unreadable(run->against, "it has fewer logits than this run: of another batch, steps or model?");
+}
+
+static int take_logits(struct tb_llama *llama, struct run *run)
 {
     uint32_t count = tb_llama_vocabulary(llama);
-    for (uint32_t sequence = 0; file && sequence < run->settings.batch; sequence++)
-        if (fwrite(tb_llama_logits(llama, sequence), sizeof(float), count, file) != count)
+    if (!run->logits_file && !run->against_file)
+        return 0;
+    for (uint32_t sequence = 0; sequence < run->settings.batch; sequence++) {
+        const float *logits = tb_llama_logits(llama, sequence);
+        for (uint32_t i = 0; i < count; i++)
+            run->largest = fmax(run->largest, fabs((double)logits[i]));
+        if (run->logits_file && fwrite(logits, sizeof(float), count, run->logits_file) != count)
+            return unreadable(run->logits, strerror(errno));
+        if (run->against_file && compare(run, logits, count) != 0)
             return -1;
+    }
     return 0;
 }
 
-static int decode(struct tb_llama *llama, struct run *run, FILE *logits)
+static int decode(struct tb_llama *llama, struct run *run)
 {
     if (run->watch)
         tb_mark_begin();
@@ -183,10 +219,8 @@ static int decode(struct tb_llama *llama, struct run *run, FILE *logits)
             fprintf(stderr, "locus-llama: llama_decode said %d at step %u\n", err, step);
             return -1;
         }
-        if (write_logits(llama, run, logits) != 0) {
-            fprintf(stderr, "locus-llama: %s: %s\n", run->logits, strerror(errno));
+        if (take_logits(llama, run) != 0)
             return -1;
-        }
     }
     if (run->watch)
         tb_mark_end();
@@ -211,7 +245,7 @@ static void print_regions(struct run *run, const char *when)
     }
     printf("]");
     if (run->watch && strcmp(when, "opened") == 0)
-        tb_llama_regions_watch(run->regions, count);
+        tb_llama_regions_watch(run->regions, count, run->watch_first);
 }
 
 static void print_sums(void)
@@ -238,6 +272,14 @@ static void print_run(struct tb_llama *llama, const struct run *run)
            run->settings.threads);
 }
 
+static void print_logits(const struct run *run)
+{
+    if (run->logits || run->against)
+        printf(",\n \"largest logit\": %.9g", run->largest);
+    if (run->against)
+        printf(", \"largest difference\": %.9g", run->difference);
+}
+
 static void print_steps(const struct run *run)
 {
     printf(",\n \"step ns\": [");
@@ -246,7 +288,7 @@ static void print_steps(const struct run *run)
     printf("]");
 }
 
-static int measure(struct tb_llama *llama, struct run *run, FILE *logits)
+static int measure(struct tb_llama *llama, struct run *run)
 {
     print_run(llama, run);
     int err = tb_llama_prompt(llama);
@@ -255,7 +297,7 @@ static int measure(struct tb_llama *llama, struct run *run, FILE *logits)
         return -1;
     }
     print_regions(run, "opened");
-    if (decode(llama, run, logits) != 0)
+    if (decode(llama, run) != 0)
         return -1;
     print_regions(run, "decoded");
     if (run->clear) {
@@ -263,31 +305,36 @@ static int measure(struct tb_llama *llama, struct run *run, FILE *logits)
         print_regions(run, "cleared");
     }
     print_sums();
+    print_logits(run);
     print_steps(run);
     puts("}");
     return 0;
+}
+
+static int open_file(const char *path, const char *mode, FILE **out)
+{
+    *out = path ? fopen(path, mode) : NULL;
+    return path && !*out ? unreadable(path, strerror(errno)) : 0;
 }
 
 static int open_and_measure(struct run *run)
 {
     char why[512] = "";
     struct tb_llama *llama = NULL;
-    FILE *logits = NULL;
-    int err = -1;
-    if (run->logits && !(logits = fopen(run->logits, "wbe"))) {
-        snprintf(why, sizeof(why), "%s: %s", run->logits, strerror(errno));
-        goto out;
-    }
-    if (tb_llama_open(&llama, &run->settings, why, sizeof(why)) == 0)
-        err = measure(llama, run, logits);
-out:
+    int err = open_file(run->logits, "wbe", &run->logits_file);
+    if (!err)
+        err = open_file(run->against, "rbe", &run->against_file);
+    if (!err)
+        err = tb_llama_open(&llama, &run->settings, why, sizeof(why));
+    if (!err)
+        err = measure(llama, run);
     if (*why)
         fprintf(stderr, "locus-llama: %s\n", why);
     tb_llama_close(llama);
-    if (logits && fclose(logits) != 0) {
-        fprintf(stderr, "locus-llama: %s: %s\n", run->logits, strerror(errno));
-        err = -1;
-    }
+    if (run->logits_file && fclose(run->logits_file) != 0)
+        err = unreadable(run->logits, strerror(errno));
+    if (run->against_file)
+        fclose(run->against_file);
     return err;
 }
 

@@ -139,8 +139,8 @@ unsigned tb_llama_regions(struct tb_llama_region regions[], unsigned max, const 
     return list.count;
 }
 
-void tb_llama_regions_watch(const struct tb_llama_region regions[], unsigned count)
+void tb_llama_regions_watch(const struct tb_llama_region regions[], unsigned count, uint32_t first)
 {
     for (unsigned i = 0; i < count; i++)
-        tb_window_open(regions[i].of + 1u, regions[i].base, regions[i].bytes);
+        tb_window_open(first + regions[i].of, regions[i].base, regions[i].bytes);
 }

@@ -32,7 +32,7 @@ const char *tb_llama_class_name(enum tb_llama_class of);
 // The regions as of now, at most `max`; `model` is the path of the model's file. Returns their number.
 unsigned tb_llama_regions(struct tb_llama_region regions[], unsigned max, const char *model);
 
-// Names them to an emulator's witness (counters/window.h), a window of the class's number plus 1.
-void tb_llama_regions_watch(const struct tb_llama_region regions[], unsigned count);
+// Names them to an emulator's witness (counters/window.h): those of a class are the window `first` plus the class's number.
+void tb_llama_regions_watch(const struct tb_llama_region regions[], unsigned count, uint32_t first);
 
 #endif
