@@ -112,8 +112,8 @@ llama       := $(if $(engine_here),$(B)/locus-llama)
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        peers engine engine-fetch figures deps deps-check deps-test layers tidy syntax libs format format-check install \
-        install-share uninstall list clean help FORCE
+        peers engine engine-fetch figures deps deps-check deps-test deps-all layers tidy syntax libs format format-check \
+        install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -327,7 +327,7 @@ check: deps-check ## for every save: one build, its unit tests, layers, tidy (90
 test: deps-test ## before a commit: sanitizers, races, faults, fuzzing, the command line, one emulated machine (10 minutes)
 	@bash testbed/tests/suite.sh test
 
-test-all: deps-test ## everything: also mutants, every emulated machine, fleets, Slurm, power cuts, browser, arm64 (an hour)
+test-all: deps-all ## everything: also mutants, every emulated machine, fleets, Slurm, power cuts, browser, arm64 (an hour)
 	@bash testbed/tests/suite.sh all
 
 test-fleet: deps-test ## the playbooks on fake hosts on this machine (as root; five minutes)
@@ -345,7 +345,7 @@ logging-effect: all ## does writing the log change what is measured? an equivale
 	@$(MAKE) $(B)/testbed/cli/tests/logging_effect_scenario
 	@LOCUS_LAP=$(B)/locus-lap $(B)/testbed/cli/tests/logging_effect_scenario
 
-soak: deps-test ## test-all, with SOAK_SECONDS for each program
+soak: deps-all ## test-all, with SOAK_SECONDS for each program
 	@STRESS_SECONDS=$(SOAK_SECONDS) FUZZ_SECONDS=$(SOAK_SECONDS) LITMUS_RUNS=10000 bash testbed/tests/suite.sh all
 
 bench: all ## nanoseconds for each operation, against malloc
@@ -375,6 +375,9 @@ deps: ## install what the build and `make run` need (Debian, Ubuntu)
 
 deps-test: ## install what `make test` also needs
 	@sh .ci/deps.sh test
+
+deps-all: ## install what `make test-all` also needs
+	@sh .ci/deps.sh all
 
 deps-check: ## install what `make check` also needs
 	@sh .ci/deps.sh check

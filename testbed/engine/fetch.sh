@@ -24,7 +24,9 @@ arm64 | aarch64) arch=arm64 default=build/engine-arm64 ;;
 *) arch= default=build/engine ;;
 esac
 arguments $default "$@"
-subject=engine call="${ARCH:+ARCH=$ARCH }$call"
+subject=engine
+[ $# -gt 0 ] || call='make engine-fetch'
+call="${ARCH:+ARCH=$ARCH }$call"
 [ -n "$arch" ] || cannot "there is no such package for ${ARCH:-$(uname -m)}: take an x86-64 or an aarch64 host, or set ARCH to x64"
 
 # Package, its file by npm's name, and its SHA-512 as npm writes it.

@@ -63,5 +63,11 @@ rivals() {
         deps 0 build --missing && why='in the build' && ! grep -q dpdk "$out"
 }
 check "DPDK's pools are tested, and are not needed to build" rivals
+engine() {
+    deps 0 all --missing && why='not in all' && grep -qx npm "$out" && grep -qx libdpdk-dev "$out" &&
+        deps 0 test --missing && why='in the tests' && ! grep -qx npm "$out" &&
+        ln -s "$bare/id" "$bare/npm" && deps 0 all --missing && why='another npm does not count' && ! grep -qx npm "$out"
+}
+check 'all tests want npm, from whatever package' engine
 
 done_testing
