@@ -106,8 +106,9 @@ program     := $(if $(wildcard testbed/main.c),$(B)/locus)
 lap         := $(if $(program),$(B)/locus-lap)
 gguf        := $(if $(program),$(B)/locus-gguf)
 counts      := $(if $(program),$(if $(SAN),,$(B)/locus-counts.so))
-backend     := $(if $(engine_here),$(B)/libggml-locus.so $(B)/liblocus-kv.so)
-llama       := $(if $(engine_here),$(B)/locus-llama)
+# clang's sanitizers are linked into programs, so a library of its build does not stand alone.
+backend     := $(if $(engine_here),$(if $(findstring clang,$(B)),$(if $(SAN),,y),y))
+backend     := $(if $(backend),$(addprefix $(B)/,libggml-locus.so liblocus-kv.so locus-llama))
 
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
@@ -118,7 +119,7 @@ quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 .SECONDARY:
 
 all: ## liblocus.a, liblocus.so and the programs (SAN= CC= CFLAGS= V=1)
-all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program) $(lap) $(gguf) $(counts) $(backend) $(llama)
+all: $(if $(SAN),,$(static_lib) $(shared_lib) $(checked_libs)) $(program) $(lap) $(gguf) $(counts) $(backend)
 
 # --- objects, library, programs ------------------------------------------------------------------------------------------------
 

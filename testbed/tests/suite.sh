@@ -59,6 +59,9 @@ items | sed 's/\.c$//' | awk -v only="${ONLY-}" -v sizes="^($sizes)\$" '
     FILENAME != "-" { if (/^ +[0-9.]+ /) seconds[$4] = $1; next }
     $1 ~ sizes && ($2 == "build" || index($3, only)) { print $0, ($3 in seconds) ? seconds[$3] : "30?" }' $here/README.md - |
     sort -s -k 4,4nr >"$OUT/items"
+# Before the builds, which make the backend for ggml only where ggml's headers are. Without it each of its tests says why it is
+# skipped.
+[ "$sizes" = check ] || sh testbed/engine/fetch.sh
 set -m # a group of processes of its own, for the interrupt
 {
     proves "$sizes" build 1
