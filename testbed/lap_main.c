@@ -17,6 +17,7 @@
 
 #include "testbed/base/cli.h"
 #include "testbed/measure/engine.h"
+#include "testbed/measure/engines/process.h"
 #include "testbed/measure/nodes/engine.h"
 #include "testbed/measure/serve.h"
 #include "testbed/serving/keep.h"
@@ -49,6 +50,8 @@ static int jobs_run(struct tb_job jobs[], const struct tb_schedule *schedule)
     const struct tb_contender *contenders[TB_PROCESS_ARMS];
     const struct tb_strategy *strategy = jobs->touch == TB_TOUCH_SERVE ? tb_strategy_find(jobs->contender) : NULL;
     const struct locus_evict_ops *policy = jobs->touch == TB_TOUCH_KEEP ? tb_policy_find(jobs->contender) : NULL;
+    if (jobs->touch == TB_TOUCH_ENGINE)
+        return tb_engines_run(jobs, tb_engine_arm_find(jobs->contender), schedule);
     if (strategy)
         return tb_serve_run(jobs, strategy, schedule);
     if (policy)

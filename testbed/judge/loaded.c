@@ -44,7 +44,7 @@ static enum tb_dispatch dispatch_of(const json_t *object, const char *path)
 
 static enum tb_touch touch_of(const json_t *object)
 {
-    enum tb_touch touch = TB_TOUCH_KEEP;
+    enum tb_touch touch = TB_TOUCH_ENGINE;
     while (touch > 0 && strcmp(tb_touch_name(touch), tb_member_text(object, "touch")) != 0)
         touch--;
     return touch;
@@ -57,7 +57,7 @@ static const struct tb_contender *contender_of(const json_t *arm, const char *na
 {
     static const struct tb_contender floor = {.name = "floor", .floor = true}, harness = {.name = "harness", .harness = true},
                                      mallocs = {.name = "malloc", .is_malloc = true}, pool = {.name = "pool"},
-                                     strategy = {.name = "strategy"}, policy = {.name = "policy"};
+                                     strategy = {.name = "strategy"}, policy = {.name = "policy"}, engine = {.name = "engine"};
     const char *role = tb_member_text(arm, "role");
     if (!*role) {
         const struct tb_contender *known = tb_contender_find(name);
@@ -68,6 +68,7 @@ static const struct tb_contender *contender_of(const json_t *arm, const char *na
            : strcmp(role, "malloc") == 0   ? &mallocs
            : strcmp(role, "strategy") == 0 ? &strategy
            : strcmp(role, "policy") == 0   ? &policy
+           : strcmp(role, "engine") == 0   ? &engine
                                            : &pool;
 }
 
@@ -192,6 +193,8 @@ static void sample_load(const json_t *line, const struct tb_counter_set *counter
         out->bench_ns[op] = time_ns(tb_member(line, "bench_ns"), tb_bench_name(op));
     for (const struct tb_served_field *field = tb_served_fields; field->name; field++)
         tb_served_set(&out->served, field, time_ns(tb_member(line, "serving"), field->name));
+    for (const struct tb_engined_field *field = tb_engined_fields; field->name; field++)
+        tb_engined_set(&out->engined, field, time_ns(tb_member(line, "engine"), field->name));
     sample_decode_load(tb_member(line, "decode"), &out->decode);
     tb_loaded_nodes(line, &out->nodes);
     if (counters)

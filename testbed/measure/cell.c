@@ -14,7 +14,7 @@
 
 static bool touch_read(const char *word, enum tb_touch *out)
 {
-    for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_KEEP; touch++) {
+    for (int touch = TB_TOUCH_NONE; touch <= TB_TOUCH_ENGINE; touch++) {
         *out = (enum tb_touch)touch;
         if (strcmp(word, tb_touch_name(*out)) == 0)
             return true;
@@ -38,12 +38,16 @@ static bool setting_read(const char *word, struct tb_cell *out)
         return tb_serving_setting(&out->serving, word);
     if (out->touch == TB_TOUCH_KEEP)
         return tb_keep_setting(&out->serving, word);
+    if (out->touch == TB_TOUCH_ENGINE && tb_engine_setting(&out->engine, word))
+        return true;
     uint32_t workers = tb_workers_parse(word);
     if (workers) {
         bool first = out->workers == 0;
         out->workers = workers;
         return first;
     }
+    if (out->touch == TB_TOUCH_ENGINE)
+        return false;
     if (out->touch == TB_TOUCH_DECODE)
         return tb_decode_setting(&out->decode, word) || (!out->dispatch_given && dispatch_read(word, out));
     if (!out->block_bytes && tb_cli_bytes(word, TB_BLOCK_BYTES_MIN, TB_BLOCK_BYTES_MAX, &out->block_bytes))
@@ -66,6 +70,7 @@ int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_c
         if (!setting_read(word, out))
             return -EINVAL;
     tb_serving_settings_fill(&out->serving);
+    tb_engine_settings_fill(&out->engine);
     if (out->touch == TB_TOUCH_DECODE)
         tb_decode_settings_fill(&out->decode);
     strcpy(workload, name);

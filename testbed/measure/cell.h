@@ -26,7 +26,7 @@ int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_c
 // One sentence on why that was not a cell: it names the word.
 void tb_cell_why(const char *text, char *why, size_t why_bytes);
 
-// The shortest text that tb_cell_parse() reads as this cell. pre: its arms are contenders (not tb_touch_serves).
+// The shortest text that tb_cell_parse() reads as this cell. pre: its arms are contenders (not tb_touch_has_own_arms).
 void tb_cell_text(const char *workload, const struct tb_cell *cell, char *out, size_t bytes);
 
 #endif

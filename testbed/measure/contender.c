@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "testbed/engine/arm.h"
 #include "testbed/base/nearest.h"
 #include "testbed/decode/act.h"
 #include "testbed/measure/engine.h"
@@ -380,6 +381,24 @@ static int policy_find(const char *name, struct tb_arm *arm, char *why, size_t w
     return -ENOENT;
 }
 
+static int engine_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    static const struct tb_contender kind = {.name = "engine"};
+    char meant[128];
+    struct tb_nearest nearest = {.word = name};
+    *arm = (struct tb_arm){.engine = tb_engine_arm_find(name)};
+    if (arm->engine) {
+        arm->contender = &kind;
+        snprintf(arm->label, sizeof arm->label, "%s", name);
+        return 0;
+    }
+    for (size_t i = 0; tb_engine_arm_at(i); i++)
+        tb_nearest_try(&nearest, tb_engine_arm_at(i)->name);
+    snprintf(why, why_bytes, "unknown way to run the engine '%s'%s (testbed/engine/README.md lists them)", name,
+             tb_nearest_say(&nearest, "", meant, sizeof meant));
+    return -ENOENT;
+}
+
 typedef int find_fn(const char *name, struct tb_arm *arm, char *why, size_t why_bytes);
 
 static int found_add(struct tb_arm arms[], uint32_t *count, const char *text, find_fn *find, char *why, size_t why_bytes)
@@ -405,11 +424,17 @@ int tb_policies_add(struct tb_arm arms[], uint32_t *count, const char *text, cha
     return found_add(arms, count, text, policy_find, why, why_bytes);
 }
 
+int tb_engine_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return found_add(arms, count, text, engine_find, why, why_bytes);
+}
+
 int tb_arms_add_for(enum tb_touch touch, struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
 {
-    return (touch == TB_TOUCH_SERVE  ? tb_strategies_add
-            : touch == TB_TOUCH_KEEP ? tb_policies_add
-                                     : tb_arms_add)(arms, count, text, why, why_bytes);
+    return (touch == TB_TOUCH_SERVE    ? tb_strategies_add
+            : touch == TB_TOUCH_KEEP   ? tb_policies_add
+            : touch == TB_TOUCH_ENGINE ? tb_engine_arms_add
+                                       : tb_arms_add)(arms, count, text, why, why_bytes);
 }
 
 bool tb_arm_on_one_node(const struct tb_arm *arm)

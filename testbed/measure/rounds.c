@@ -26,7 +26,9 @@
 #include "testbed/base/share.h"
 #include "testbed/base/terminal.h"
 #include "testbed/base/words.h"
+#include "testbed/engine/arm.h"
 #include "testbed/measure/contender.h"
+#include "testbed/measure/engines/plan.h"
 #include "testbed/measure/pairing/process.h"
 #include "testbed/measure/sample.h"
 #include "testbed/serving/keep.h"
@@ -132,6 +134,7 @@ static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_
     snprintf(job->contender, sizeof job->contender, "%s",
              arm->strategy ? arm->strategy->name
              : arm->policy ? arm->policy->name
+             : arm->engine ? arm->engine->name
                            : arm->contender->name);
     snprintf(job->library, sizeof job->library, "%s", arm->library);
     job->touch = cell->touch;
@@ -304,6 +307,8 @@ static uint64_t patience(const struct tb_rounds *rounds, uint32_t at_cell, uint3
     uint64_t laps = cell->laps + cell->laps_warmup + cell->laps_clocked + cell->laps_counted + cell->laps_metered + TB_PROBE_LAPS;
     const struct tb_schedule *schedule = cell->schedule;
     uint64_t block_bytes = tb_rounds_block_bytes(rounds, at_cell);
+    if (cell->touch == TB_TOUCH_ENGINE)
+        return tb_engines_patience_ms(schedule, cell->laps + cell->laps_warmup);
     uint64_t lap_ns = schedule->blocks_per_lap * (PATIENCE_NS_PER_BLOCK + block_bytes);
     if (schedule->block_tokens)
         lap_ns += schedule->attended_per_lap * (schedule->blocks_per_group * block_bytes / schedule->block_tokens) *
@@ -447,13 +452,13 @@ void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size
 {
     static const char *const touches[] = {
         [TB_TOUCH_NONE] = "no",   [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line",
-        [TB_TOUCH_DECODE] = "no", [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no"};
+        [TB_TOUCH_DECODE] = "no", [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no",   [TB_TOUCH_ENGINE] = "no"};
     const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);
     if (rounds->bench)
         snprintf(out, size, "%s", name[0] ? name : "single operations");
-    else if (tb_touch_serves(rounds->cells[cell].touch) || rounds->cells[cell].touch == TB_TOUCH_DECODE)
+    else if (tb_touch_has_own_arms(rounds->cells[cell].touch) || rounds->cells[cell].touch == TB_TOUCH_DECODE)
         snprintf(out, size, "%s", rounds->cells[cell].name ? rounds->cells[cell].name : name);
     else
         snprintf(out, size, "%s, %s touch", name, touches[rounds->cells[cell].touch]);

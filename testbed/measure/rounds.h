@@ -14,6 +14,7 @@
 #ifndef TB_ROUNDS_H
 #define TB_ROUNDS_H
 
+#include "testbed/engine/settings.h"
 #include "testbed/measure/sample.h"
 #include "testbed/serving/plan.h"
 #include "testbed/workload/schedule.h"
@@ -21,6 +22,7 @@
 struct locus_evict_ops;
 struct tb_contender;
 struct tb_count;
+struct tb_engine_arm;
 
 #define TB_ARMS_MAX 48
 #define TB_BLOCK_BYTES_MIN 64u
@@ -30,6 +32,7 @@ struct tb_arm {
     const struct tb_contender *contender;
     const struct tb_strategy *strategy; // in cells of touch `serve`; then the contender only says what it is
     const struct locus_evict_ops *policy; // the same of touch `keep`
+    const struct tb_engine_arm *engine; // the same of touch `engine`
     char key[8];                // its key in a log ("A")
     const char *name;           // in a log; NULL: the label without "#2"
     char label[96];             // "locus", "locus#2" (A/A), "locus@delay:3", "malloc:/path/lib.so", the NAME of "NAME=malloc:..."
@@ -57,6 +60,7 @@ struct tb_cell {
     bool dispatch_given;
     enum tb_dispatch dispatch;
     struct tb_serving_settings serving; // of touch `serve` or `keep`
+    struct tb_engine_settings engine; // of touch `engine`, filled
     struct tb_decode_settings decode; // of touch `decode`, filled; schedule and block_bytes are then of its layout (decoding/)
 };
 

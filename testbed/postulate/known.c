@@ -15,9 +15,9 @@ static const struct need {
     const char *name;
     bool counted;
 } needs[] = {
-    {"cpus", true},       {"numa_nodes", true},     {"cpu_nodes", true}, {"hardware", false},
-    {"mbind_ok", false},  {"move_pages_ok", false}, {"policies", false}, {"workers_pinned", false},
-    {"libraries", false}, {"traces", false},        {"emulator", false}, {"pytorch", false},
+    {"cpus", true},           {"numa_nodes", true}, {"cpu_nodes", true},       {"hardware", false},  {"mbind_ok", false},
+    {"move_pages_ok", false}, {"policies", false},  {"workers_pinned", false}, {"libraries", false}, {"traces", false},
+    {"emulator", false},      {"pytorch", false},   {"engine", false},
 };
 
 static const char *const gates[] = {

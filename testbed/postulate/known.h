@@ -10,7 +10,7 @@
 
 #define TB_NEEDS                                                                                                                   \
     "cpus >= N, numa_nodes >= N, cpu_nodes >= N, hardware, mbind_ok, move_pages_ok, policies, workers_pinned, libraries, "         \
-    "traces, emulator or pytorch"
+    "traces, emulator, pytorch or engine"
 #define TB_GATES                                                                                                                   \
     "allocated == freed, pushed == drained, touched == expected, handles home, paired_spread, throttle == 0, host_fit, "           \
     "aa_ratio_ci contains 1, aa_ratio_ci inside band or aa_equivalent"

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "testbed/engine/result.h"
 #include "testbed/serving/served.h"
 
 #define PEAK(name, member, what)                                                                                                   \
@@ -39,6 +40,11 @@
 #define IS_TIME(unit) (sizeof(unit) == sizeof("ns"))
 #define SERVED(type, member, unit, ratio, what)                                                                                    \
     {#member, "serving." #member, false, false, ratio, IS_TIME(unit), !IS_TIME(unit), false, NULL, unit, what},
+
+// A rate is measured as a time is.
+#define IS_MEASURED(unit) (IS_TIME(unit) || sizeof(unit) == sizeof("1/s"))
+#define ENGINED(type, member, unit, ratio, what)                                                                                   \
+    {#member, "engine." #member, false, false, ratio, IS_MEASURED(unit), !IS_MEASURED(unit), false, NULL, unit, what},
 
 #define TAKE(name, member, what)                                                                                                   \
     {                                                                                                                              \
@@ -88,6 +94,7 @@ static const struct tb_metric metrics[] = {
     EMULATED("locked_per_block", "locked", true, "instructions that lock memory"),
     EMULATED("failed_per_block", "failed", false, "exchanges that failed"),
     TB_SERVED_FIELDS(SERVED) // of touch `serve`
+    TB_ENGINED_FIELDS(ENGINED) // of touch `engine`
 };
 
 #define COUNT (sizeof metrics / sizeof *metrics)

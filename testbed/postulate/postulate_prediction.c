@@ -30,7 +30,7 @@ static const char *const ops[] = {
     [TB_CLAIM_GE] = ">=", [TB_CLAIM_LE] = "<=", [TB_CLAIM_GT] = ">",
     [TB_CLAIM_LT] = "<",  [TB_CLAIM_EQ] = "==", [TB_CLAIM_WITHIN] = "within",
 };
-static const char *const units[] = {"x", "ns", "virtual_ns", "ratio", "count", NULL};
+static const char *const units[] = {"x", "ns", "virtual_ns", "ratio", "count", "bytes", "1/s", NULL};
 
 const char *tb_stat_name(enum tb_stat stat)
 {

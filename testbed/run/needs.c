@@ -14,6 +14,7 @@
 #include "testbed/decode/act.h"
 #include "testbed/host/environment.h"
 #include "testbed/host/probe.h"
+#include "testbed/measure/engines/plan.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/nodes/ops.h"
 #include "testbed/postulate/known.h"
@@ -211,6 +212,11 @@ static int need_pytorch(const struct asked *asked)
     return tb_act_torch_here(asked->found, asked->found_bytes);
 }
 
+static int need_engine(const struct asked *asked)
+{
+    return tb_engines_here(asked->found, asked->found_bytes);
+}
+
 // --- by name ---
 
 static const struct need {
@@ -224,6 +230,7 @@ static const struct need {
     {"policies", need_policies, NULL},   {"workers_pinned", need_workers_pinned, NULL},
     {"libraries", need_libraries, NULL}, {"traces", need_traces, NULL},
     {"emulator", need_emulator, NULL},   {"pytorch", need_pytorch, NULL},
+    {"engine", need_engine, NULL},
 };
 
 int tb_need_met(const char *need, const struct tb_needing *run, char *found, size_t bytes)

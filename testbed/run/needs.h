@@ -12,6 +12,7 @@
 //   workers_pinned    a CPU for each worker and one for the owner; in a run of many nodes, on every node with CPUs
 //   libraries         each arm's is installed
 //   emulator          QEMU's user-mode emulation, with the plugin that counts (emulate.h)
+//   engine            llama.cpp, fetched and built (make engine)
 //   pytorch           a Python that can import PyTorch, for the act torch-cat (LOCUS_PYTHON, python3 or /usr/bin/python3)
 //   traces            each recorded trace that is a cell is here (known_trace.h)
 #ifndef TB_NEEDS_H

@@ -12,6 +12,7 @@
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/decoding/decoding.h"
+#include "testbed/measure/engines/plan.h"
 #include "testbed/measure/pairing/process.h"
 #include "testbed/postulate/metric.h"
 #include "testbed/workload/known_trace.h"
@@ -28,7 +29,7 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *n
 {
     const char *id = plan->postulate->id;
     bool many = plan->rounds.many_nodes;
-    if (arm->strategy || arm->policy)
+    if (arm->strategy || arm->policy || arm->engine)
         return 0;
     if (many && !arm->contender->nodes)
         snprintf(why, why_bytes, "arm %s: %s runs on one node only, and experiment %s is of many", named->key, named->name, id);
@@ -48,7 +49,7 @@ enum tb_touch tb_plan_touch(const struct tb_postulate *postulate)
     char workload[TB_WORKLOAD_NAME];
     struct tb_cell cell;
     bool known = postulate->cells_count && tb_cell_parse(postulate->cells[0], workload, &cell) == 0;
-    return known && tb_touch_serves(cell.touch) ? cell.touch : TB_TOUCH_NONE;
+    return known && tb_touch_has_own_arms(cell.touch) ? cell.touch : TB_TOUCH_NONE;
 }
 
 static int arms_open(struct tb_plan *plan, char *why, size_t why_bytes)
@@ -117,6 +118,16 @@ static int serving_open(struct tb_plan *plan, uint32_t at, char *why, size_t why
     return error == -ENOMEM ? error : error ? -EINVAL : 0;
 }
 
+// Of the engine's cell: the model is made, if it is not here yet.
+static int engine_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
+{
+    char reason[400] = "";
+    int error = tb_engines_open(plan->workloads[at], &plan->cells[at].engine, &plan->schedules[at], reason, sizeof reason);
+    if (error)
+        snprintf(why, why_bytes, "cell '%s': %s", plan->cells[at].name, reason[0] ? reason : strerror(-error));
+    return error == -ENOMEM ? error : error ? -EINVAL : 0;
+}
+
 // How many pools a process may have at once.
 static uint32_t pools_of(const struct tb_plan *plan)
 {
@@ -165,7 +176,10 @@ static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
         memcpy(plan->trace_sha256[at], plan->trace_sha256[i], sizeof plan->trace_sha256[at]);
         return 0;
     }
-    int error = (plain ? workload_open : touch == TB_TOUCH_DECODE ? decoding_open : serving_open)(plan, at, why, why_bytes);
+    int error = (plain                      ? workload_open
+                 : touch == TB_TOUCH_DECODE ? decoding_open
+                 : touch == TB_TOUCH_ENGINE ? engine_open
+                                            : serving_open)(plan, at, why, why_bytes);
     plan->cells[at].schedule = plan->schedules[at];
     return error;
 }
@@ -173,10 +187,10 @@ static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
 static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touch touch, char *why, size_t why_bytes)
 {
     bool many = plan->rounds.many_nodes;
-    if (tb_plan_touch(plan->postulate) != (tb_touch_serves(touch) ? touch : TB_TOUCH_NONE)) {
+    if (tb_plan_touch(plan->postulate) != (tb_touch_has_own_arms(touch) ? touch : TB_TOUCH_NONE)) {
         snprintf(why, why_bytes,
                  "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or policies and 'keep', or "
-                 "neither",
+                 "ways to run the engine and 'engine', or none of these",
                  text);
         return -EINVAL;
     }
@@ -222,6 +236,8 @@ static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const ch
     cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
     cell->laps_metered = laps / 4 + 1;
     cell->laps_clocked = is_clocked(plan->postulate) ? laps : 0;
+    if (cell->touch == TB_TOUCH_ENGINE) // the engine's first steps set up its graphs
+        cell->laps_warmup = laps == 1 ? 0 : 3, cell->laps_metered = cell->laps_clocked = 0;
     if (plan->rounds.many_nodes)
         cell->laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : (uint32_t)plan->postulate->laps_counted;
 }

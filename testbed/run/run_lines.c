@@ -20,6 +20,7 @@
 #include "testbed/host/environment.h"
 #include "testbed/host/host.h"
 #include "testbed/measure/contender.h"
+#include "testbed/measure/engines/plan.h"
 #include "testbed/record/log.h"
 #include "testbed/serving/keep.h"
 #include "testbed/workload/suite.h"
@@ -35,7 +36,7 @@ static json_t *positive_or_null(double value)
 static const char *role(const struct tb_arm *arm)
 {
     const struct tb_contender *contender = arm->contender;
-    if (arm->strategy || arm->policy)
+    if (arm->strategy || arm->policy || arm->engine)
         return contender->harness ? "harness" : contender->name;
     return contender->floor ? "floor" : contender->harness ? "harness" : contender->is_malloc ? "malloc" : "pool";
 }
@@ -131,6 +132,28 @@ static json_t *cell_decode_json(const struct tb_cell *cell)
     return TB_JSON_OBJECT(members);
 }
 
+// Of touch `engine`: the model is made here from a seed, and its file's hash says that it is the same everywhere.
+static json_t *cell_engine_json(const struct tb_cell *cell)
+{
+    const struct tb_engines_plan *plan = tb_engines_plan(cell->schedule);
+    const struct tb_json_member members[] = {
+        {"layers", tb_json_whole(plan->model.layers)},
+        {"heads", tb_json_whole(plan->model.heads)},
+        {"kv_heads", tb_json_whole(plan->model.kv_heads)},
+        {"head_dim", tb_json_whole(plan->model.head_dim)},
+        {"width", tb_json_whole(plan->model.width)},
+        {"ffn", tb_json_whole(plan->model.ffn)},
+        {"vocab", tb_json_whole(plan->model.vocab)},
+        {"model_bytes", tb_json_whole(plan->model_bytes)},
+        {"model_sha256", json_string(plan->sha256)},
+        {"prompt_tokens", tb_json_whole(plan->settings.prompt_tokens)},
+        {"batch", tb_json_whole(plan->settings.batch)},
+        {"context_tokens", plan->settings.context_tokens ? tb_json_whole(plan->settings.context_tokens) : json_null()},
+        {"kv_type", json_string(plan->settings.kv_type)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
 // A recorded trace that is not here has no schedule, and the run no samples.
 static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
 {
@@ -166,6 +189,7 @@ static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
                     : cell->touch == TB_TOUCH_KEEP                   ? keep_json(cell->schedule)
                                                                      : plan_json(cell->schedule)},
         {"decode", cell->touch == TB_TOUCH_DECODE && cell->schedule ? cell_decode_json(cell) : json_null()},
+        {"engine", cell->touch == TB_TOUCH_ENGINE && cell->schedule ? cell_engine_json(cell) : json_null()},
     };
 #undef OF_SCHEDULE
     return TB_JSON_OBJECT(members);
@@ -543,6 +567,20 @@ static json_t *served_json(const struct tb_sample *sample, enum tb_touch touch)
     return object;
 }
 
+static json_t *engined_json(const struct tb_sample *sample)
+{
+    json_t *object = json_object();
+    for (const struct tb_engined_field *field = tb_engined_fields; field->name && object; field++) {
+        double number = tb_engined_get(&sample->engined, field);
+        json_t *value = field->whole ? tb_json_whole((uint64_t)number) : tb_json_number(number);
+        if (json_object_set_new(object, field->name, value)) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
 static json_t *take_json(const struct tb_sample *sample)
 {
     const struct tb_json_member members[] = {
@@ -636,6 +674,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"emulated", count_json(rounds, cell, arm, round)},
         {"serving", tb_touch_serves(touch) && s->valid ? served_json(s, touch) : json_null()},
         {"decode", touch == TB_TOUCH_DECODE && s->ran ? decode_json(s) : json_null()},
+        {"engine", touch == TB_TOUCH_ENGINE && s->valid ? engined_json(s) : json_null()},
     };
     json_t *line = TB_JSON_OBJECT(members);
     if (line && tb_line_nodes(line, &s->nodes) == 0)

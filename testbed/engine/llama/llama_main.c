@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ggml-backend.h"
 #include "placement/ggml/locus-ggml.h"
 #include "testbed/counters/mark.h"
 #include "testbed/engine/llama/regions.h"
 #include "testbed/engine/llama/session.h"
+#include "testbed/engine/llama/threads.h"
+#include "testbed/engine/result.h"
 
 struct run {
     struct tb_llama_settings settings;
@@ -27,12 +30,17 @@ struct run {
     double largest, difference; // absolute, of all logits so far; the difference from those of `against`
     bool watch, clear, quiet;
     uint32_t watch_first;       // number of the first window
+    int result_fd;              // for struct tb_engine_result; -1: JSON on standard output instead
+    uint32_t warmup;            // first steps that the result leaves out
     uint64_t *step_ns;
     struct tb_llama_region regions[TB_LLAMA_REGIONS_MAX];
+    struct tb_llama_threads threads;
+    struct tb_engine_result result;
+    struct locus_ggml_sums sums; // before the steps
 };
 
 enum { KEY_SPLIT = 1000, KEY_DEVICES, KEY_SHARES, KEY_CONTEXT, KEY_PROMPT, KEY_KV, KEY_FLASH, KEY_NUMA };
-enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_AGAINST, KEY_WATCH, KEY_CLEAR };
+enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_AGAINST, KEY_WATCH, KEY_CLEAR, KEY_RESULT, KEY_WARMUP };
 
 static const struct argp_option options[] = {
     {"model", 'm', "FILE", 0, "The model, a GGUF file (locus-gguf makes one)", 0},
@@ -56,6 +64,8 @@ static const struct argp_option options[] = {
      "In an emulated machine: have the accesses of the steps counted, to the cache as window N, to weights as N + 1, to scratch as "
      "N + 2",
      2},
+    {"warmup", KEY_WARMUP, "N", 0, "Of --result: steps before those that count (0)", 2},
+    {"result", KEY_RESULT, "FD", 0, "Internal: write the results there as plain data (engine/result.h), and no JSON", 2},
     {"quiet", 'q', NULL, 0, "Only errors of the engine", 2},
     {0},
 };
@@ -153,9 +163,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         run->watch_first = number(state, argument, 1, 1u << 20);
         return 0;
     case KEY_CLEAR: run->clear = true; return 0;
+    case KEY_RESULT: run->result_fd = (int)number(state, argument, 3, 1023); return 0;
+    case KEY_WARMUP: run->warmup = number(state, argument, 0, 1u << 20); return 0;
     case ARGP_KEY_END:
         if (!settings->model)
             argp_error(state, "which model? --model FILE");
+        if (run->result_fd >= 0 && (run->warmup >= settings->steps || settings->steps - run->warmup > TB_ENGINE_STEPS_MAX))
+            argp_error(state, "--result takes 1 to %u steps after --warmup", TB_ENGINE_STEPS_MAX);
         if (settings->prompt_tokens + settings->steps > settings->context_tokens)
             argp_error(state, "%u tokens of prompt and %u steps do not fit into --context %u", settings->prompt_tokens,
                        settings->steps, settings->context_tokens);
@@ -209,11 +223,28 @@ static int take_logits(struct tb_llama *llama, struct run *run)
     return 0;
 }
 
+// False, and all 0: our backend is not loaded.
+static bool ask_sums(struct locus_ggml_sums *out)
+{
+    ggml_backend_reg_t registry = ggml_backend_reg_by_name("LOCUS");
+    locus_ggml_sums_fn ask = NULL;
+    void *symbol = registry ? ggml_backend_reg_get_proc_address(registry, "locus_ggml_sums") : NULL;
+    memcpy(&ask, &symbol, sizeof(symbol));
+    *out = (struct locus_ggml_sums){0};
+    if (ask)
+        ask(out);
+    return ask != NULL;
+}
+
 static int decode(struct tb_llama *llama, struct run *run)
 {
     if (run->watch)
         tb_mark_begin();
     for (uint32_t step = 0; step < run->settings.steps; step++) {
+        if (step == run->warmup)
+            ask_sums(&run->sums);
+        if (run->result_fd >= 0 && step >= run->warmup)
+            tb_llama_threads_look(&run->threads, step == run->warmup);
         int err = tb_llama_step(llama, step, &run->step_ns[step]);
         if (err) {
             fprintf(stderr, "locus-llama: llama_decode said %d at step %u\n", err, step);
@@ -222,6 +253,8 @@ static int decode(struct tb_llama *llama, struct run *run)
         if (take_logits(llama, run) != 0)
             return -1;
     }
+    if (run->result_fd >= 0)
+        tb_llama_threads_look(&run->threads, 0);
     if (run->watch)
         tb_mark_end();
     return 0;
@@ -229,9 +262,8 @@ static int decode(struct tb_llama *llama, struct run *run)
 
 // --- what it saw ---------------------------------------------------------------------------------------------------------------
 
-static void print_regions(struct run *run, const char *when)
+static void print_regions(const struct run *run, unsigned count, const char *when)
 {
-    unsigned count = tb_llama_regions(run->regions, TB_LLAMA_REGIONS_MAX, run->settings.model);
     printf(",\n \"regions %s\": [", when);
     for (unsigned i = 0; i < count; i++) {
         const struct tb_llama_region *region = &run->regions[i];
@@ -244,20 +276,78 @@ static void print_regions(struct run *run, const char *when)
         printf("]}");
     }
     printf("]");
-    if (run->watch && strcmp(when, "opened") == 0)
-        tb_llama_regions_watch(run->regions, count, run->watch_first);
+}
+
+// Of one class: its bytes, those in memory, and the share of reads that are remote (result.h).
+static void sum_regions(const struct run *run, unsigned count, enum tb_llama_class of, uint64_t *bytes, uint64_t *resident,
+                        double *remote)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ran_ns = 0;
+    double far = 0, pages = 0;
+    *bytes = *resident = 0;
+    for (unsigned node = 0; node < TB_LLAMA_NODES_MAX; node++)
+        ran_ns += run->threads.ran_ns[node];
+    for (unsigned i = 0; i < count; i++) {
+        const struct tb_llama_region *region = &run->regions[i];
+        if (region->of != of)
+            continue;
+        *bytes += region->bytes;
+        *resident += region->resident * page;
+        pages += (double)region->resident;
+        for (unsigned node = 0; node < TB_LLAMA_NODES_MAX; node++) {
+            double elsewhere = region->node >= 0 ? (int)node != region->node
+                               : ran_ns          ? 1 - (double)run->threads.ran_ns[node] / (double)ran_ns
+                                                 : 0;
+            far += elsewhere * (double)region->on[node];
+        }
+    }
+    *remote = pages > 0 ? far / pages : 0;
+}
+
+// How far the node with most of the cache's pages is above an even share.
+static double uneven(const struct run *run, unsigned count)
+{
+    double on[TB_LLAMA_NODES_MAX] = {0}, most = 0, all = 0;
+    unsigned nodes = 0;
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned node = 0; node < TB_LLAMA_NODES_MAX && run->regions[i].of == TB_LLAMA_KV; node++)
+            on[node] += (double)run->regions[i].on[node];
+    for (unsigned node = 0; node < TB_LLAMA_NODES_MAX; node++) {
+        nodes += run->threads.ran_ns[node] > 0;
+        most = fmax(most, on[node]);
+        all += on[node];
+    }
+    return all > 0 && nodes ? most / (all / nodes) : 0;
+}
+
+static void look_at_regions(struct run *run, const char *when)
+{
+    struct tb_engined *engined = &run->result.engined;
+    uint64_t resident, weights;
+    double remote;
+    unsigned count = tb_llama_regions(run->regions, TB_LLAMA_REGIONS_MAX, run->settings.model);
+    if (run->result_fd < 0)
+        print_regions(run, count, when);
+    sum_regions(run, count, TB_LLAMA_KV, &engined->kv_bytes, &resident, &remote);
+    if (strcmp(when, "opened") == 0) {
+        engined->kv_opened_bytes = resident;
+        if (run->watch)
+            tb_llama_regions_watch(run->regions, count, run->watch_first);
+    } else if (strcmp(when, "decoded") == 0) {
+        engined->kv_resident_bytes = resident;
+        engined->kv_remote_ratio = remote;
+        engined->kv_uneven_ratio = uneven(run, count);
+        sum_regions(run, count, TB_LLAMA_WEIGHTS, &weights, &resident, &engined->weights_remote_ratio);
+    } else {
+        engined->kv_cleared_bytes = resident;
+    }
 }
 
 static void print_sums(void)
 {
-    ggml_backend_reg_t registry = ggml_backend_reg_by_name("LOCUS");
-    locus_ggml_sums_fn ask = NULL;
-    void *symbol = registry ? ggml_backend_reg_get_proc_address(registry, "locus_ggml_sums") : NULL;
     struct locus_ggml_sums sums;
-    memcpy(&ask, &symbol, sizeof(symbol));
-    if (!ask)
+    if (!ask_sums(&sums))
         return;
-    ask(&sums);
     printf(",\n \"sums\": {\"exchanges\": %" PRIu64 ", \"crossed bytes\": %" PRIu64 ", \"declined\": %" PRIu64
            ", \"waited ns\": %" PRIu64 "}",
            sums.exchanges, sums.crossed_bytes, sums.declined, sums.waits_ns);
@@ -288,22 +378,59 @@ static void print_steps(const struct run *run)
     printf("]");
 }
 
+static int by_value(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static int write_result(struct tb_llama *llama, struct run *run)
+{
+    struct tb_engine_result *result = &run->result;
+    struct tb_engined *engined = &result->engined;
+    struct tb_llama_shape shape;
+    struct locus_ggml_sums sums;
+    uint64_t sorted[TB_ENGINE_STEPS_MAX];
+    tb_llama_shape(llama, &shape);
+    ask_sums(&sums);
+    result->bytes = sizeof(*result);
+    snprintf(result->version, sizeof(result->version), "llama.cpp %s", llama_version());
+    result->steps = run->settings.steps - run->warmup;
+    result->waited_ns = run->threads.waited_ns;
+    result->threads = run->threads.count;
+    for (uint32_t step = 0; step < result->steps; step++) {
+        sorted[step] = result->step_ns[step] = run->step_ns[run->warmup + step];
+        result->steps_wall_ns += result->step_ns[step];
+    }
+    qsort(sorted, result->steps, sizeof(sorted[0]), by_value);
+    engined->engine_tokens_per_s = run->settings.batch * 1e9 / (double)sorted[result->steps / 2];
+    engined->kv_written_bytes = (uint64_t)(run->settings.prompt_tokens + run->settings.steps) * run->settings.batch * shape.layers *
+                                2 * ggml_row_size(run->settings.kv_type, (int64_t)shape.kv_heads * shape.head_values);
+    engined->exchanges = sums.exchanges - run->sums.exchanges;
+    engined->exchanged_bytes = sums.crossed_bytes - run->sums.crossed_bytes;
+    engined->exchange_wait_ns = engined->exchanges ? (double)(sums.waits_ns - run->sums.waits_ns) / (double)engined->exchanges : 0;
+    return write(run->result_fd, result, sizeof(*result)) == (ssize_t)sizeof(*result) ? 0 : unreadable("--result", strerror(errno));
+}
+
 static int measure(struct tb_llama *llama, struct run *run)
 {
-    print_run(llama, run);
+    if (run->result_fd < 0)
+        print_run(llama, run);
+    look_at_regions(run, "opened");
     int err = tb_llama_prompt(llama);
     if (err) {
         fprintf(stderr, "locus-llama: llama_decode said %d in the prompt\n", err);
         return -1;
     }
-    print_regions(run, "opened");
     if (decode(llama, run) != 0)
         return -1;
-    print_regions(run, "decoded");
+    look_at_regions(run, "decoded");
     if (run->clear) {
         tb_llama_clear(llama);
-        print_regions(run, "cleared");
+        look_at_regions(run, "cleared");
     }
+    if (run->result_fd >= 0)
+        return write_result(llama, run);
     print_sums();
     print_logits(run);
     print_steps(run);
@@ -340,7 +467,8 @@ static int open_and_measure(struct run *run)
 
 int main(int argc, char **argv)
 {
-    static struct run run = {.settings = {.split = LLAMA_SPLIT_MODE_LAYER,
+    static struct run run = {.result_fd = -1,
+                             .settings = {.split = LLAMA_SPLIT_MODE_LAYER,
                                           .threads = 1,
                                           .context_tokens = 2048,
                                           .steps = 16,

@@ -13,9 +13,9 @@
 // strategies have another engine, and a bench has no laps.
 static bool can_share(const struct tb_rounds *rounds, uint32_t cell, const struct tb_arm *arm)
 {
-    bool laps = !rounds->bench && !rounds->many_nodes && !tb_touch_serves(rounds->cells[cell].touch);
-    return rounds->pair_laps && laps && !arm->strategy && !arm->policy && arm->contender->driver && arm->library[0] == '\0' &&
-           !arm->contender->environment && !arm->contender->alone;
+    bool laps = !rounds->bench && !rounds->many_nodes && !tb_touch_has_own_arms(rounds->cells[cell].touch);
+    return rounds->pair_laps && laps && !arm->strategy && !arm->policy && !arm->engine && arm->contender->driver &&
+           arm->library[0] == '\0' && !arm->contender->environment && !arm->contender->alone;
 }
 
 // Two arms that call the process's malloc would free into the same heap.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// arm: see arm.h.
+
+#include "testbed/engine/arm.h"
+
+#include <string.h>
+
+#define DEVICES(how) .words = {"--split", how, NULL}, .threads = TB_ENGINE_DEVICES
+#define BACKEND "GGML_BACKEND_PATH={lib}/libggml-locus.so"
+#define PRELOAD "LD_PRELOAD={lib}/liblocus-kv.so"
+
+static const struct tb_engine_arm arms[] = {
+    {.name = "stock", .summary = "llama.cpp as it comes", .words = {NULL}},
+    {.name = "distribute", .summary = "its own --numa distribute: threads on all nodes in turn", .words = {"--numa", "distribute"}},
+    {.name = "isolate", .summary = "its own --numa isolate: threads on the node where it starts", .words = {"--numa", "isolate"}},
+    {.name = "numactl-interleave",
+     .summary = "numactl --interleave=all",
+     .words = {"--numa", "numactl"},
+     .before = {"numactl", "--interleave=all"}},
+    {.name = "numactl-membind",
+     .summary = "numactl with CPUs and memory of node 0",
+     .words = {"--numa", "numactl"},
+     .before = {"numactl", "--cpunodebind=0", "--membind=0"},
+     .threads = TB_ENGINE_OF_ONE_NODE},
+    {.name = "kv-interleave",
+     .summary = "distribute, and the KV cache alone interleaved over the nodes",
+     .words = {"--numa", "distribute"},
+     .environment = {PRELOAD, "LOCUS_KV_POLICY=interleave", "LOCUS_PAGES=4k"}},
+    {.name = "kv-first-touch",
+     .summary = "distribute, and a cell of the cache lies where it was first written",
+     .words = {"--numa", "distribute"},
+     .environment = {PRELOAD, "LOCUS_KV_POLICY=first-touch", "LOCUS_PAGES=4k"}},
+    {.name = "layer",
+     .summary = "a device for each node, and layers divided among them",
+     DEVICES("layer"),
+     .environment = {BACKEND}},
+    {.name = "tensor", .summary = "a device for each node, and each layer divided", DEVICES("tensor"), .environment = {BACKEND}},
+    {.name = "tensor-generic",
+     .summary = "tensor, with the engine's own sum over the nodes",
+     DEVICES("tensor"),
+     .environment = {BACKEND, "LOCUS_SUM=generic"}},
+    {.name = "tensor-static",
+     .summary = "tensor, and the whole cache is written when it is opened",
+     DEVICES("tensor"),
+     .environment = {BACKEND, "LOCUS_KV=static"}},
+    {.name = "tensor-populated",
+     .summary = "tensor, and the whole cache is in memory from the start",
+     DEVICES("tensor"),
+     .environment = {BACKEND, "LOCUS_KV=populated"}},
+    {.name = "tensor-4k", .summary = "tensor, in pages of 4 KiB", DEVICES("tensor"), .environment = {BACKEND, "LOCUS_PAGES=4k"}},
+};
+
+const struct tb_engine_arm *tb_engine_arm_at(size_t i)
+{
+    return i < sizeof(arms) / sizeof(arms[0]) ? &arms[i] : NULL;
+}
+
+const struct tb_engine_arm *tb_engine_arm_find(const char *name)
+{
+    for (size_t i = 0; tb_engine_arm_at(i); i++)
+        if (strcmp(arms[i].name, name) == 0)
+            return &arms[i];
+    return NULL;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// arm: the ways to run the engine that are compared, as words for locus-llama and its environment. To add one, add a line to the
+// table in arm.c.
+#ifndef TB_ENGINE_ARM_H
+#define TB_ENGINE_ARM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tb_engine_threads {
+    TB_ENGINE_ALL,              // the engine's own, as many as asked for
+    TB_ENGINE_OF_ONE_NODE,      // the same, but no more than the first node's CPUs
+    TB_ENGINE_DEVICES,          // those of our devices; of its own the engine has one
+};
+
+struct tb_engine_arm {
+    const char *name, *summary;
+    const char *words[6];       // for locus-llama, NULL-terminated
+    const char *before[4];      // a program that starts it, with its words; NULL-terminated
+    const char *environment[6]; // NAME=VALUE, NULL-terminated. {lib} is the folder with our libraries
+    enum tb_engine_threads threads;
+};
+
+const struct tb_engine_arm *tb_engine_arm_at(size_t i); // NULL ends the list
+const struct tb_engine_arm *tb_engine_arm_find(const char *name);
+
+#endif

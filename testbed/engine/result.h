@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// result: what the measured process says of a run of the engine, in one table: the members of struct tb_engined, of a sample's line
+// in a log, and the metrics of predictions. To add one, add a line here and fill it in (llama/llama_main.c).
+//
+// Plain data, written by locus-llama to a file descriptor and read by its parent, another program of the same build.
+#ifndef TB_ENGINE_RESULT_H
+#define TB_ENGINE_RESULT_H
+
+#include <stdint.h>
+
+#define TB_ENGINE_STEPS_MAX 4096u
+
+// Remote: the share of pages on other nodes than the threads, each thread weighed by its running time during the steps. It is the
+// share of remote reads if every thread reads evenly of all of it; of a device, whose memory only its own threads read, it is the
+// share of pages on other nodes than the device's.
+//
+//    type, member, unit, whether arms have a ratio of it (otherwise it may well be 0), what
+#define TB_ENGINED_FIELDS(FIELD)                                                                                                   \
+    FIELD(double, engine_tokens_per_s, "1/s", true, "tokens decoded per second, by the median step")                               \
+    FIELD(uint64_t, kv_bytes, "bytes", true, "reserved for the KV cache")                                                          \
+    FIELD(uint64_t, kv_opened_bytes, "bytes", false, "of it in memory once the context is open")                                   \
+    FIELD(uint64_t, kv_resident_bytes, "bytes", true, "of it in memory after the steps")                                           \
+    FIELD(uint64_t, kv_cleared_bytes, "bytes", false, "of it in memory after it was cleared")                                      \
+    FIELD(uint64_t, kv_written_bytes, "bytes", true, "of it written by prompt and steps: cells in use, by the model's shape")      \
+    FIELD(double, kv_remote_ratio, "ratio", false, "remote reads of the KV cache")                                                 \
+    FIELD(double, weights_remote_ratio, "ratio", false, "remote reads of the weights")                                             \
+    FIELD(double, kv_uneven_ratio, "ratio", false, "pages of the KV cache on the node with most of them, over an even share")      \
+    FIELD(uint64_t, exchanges, "count", false, "sums over the nodes, in all steps")                                                \
+    FIELD(uint64_t, exchanged_bytes, "bytes", false, "that crossed in these sums")                                                 \
+    FIELD(double, exchange_wait_ns, "ns", false, "mean wait for the other nodes' parts, imbalance included")
+
+#define TB_ENGINED_MEMBER(type, member, unit, ratio, what) type member;
+struct tb_engined {
+    TB_ENGINED_FIELDS(TB_ENGINED_MEMBER)
+};
+
+struct tb_engined_field {
+    const char *name, *unit, *what;
+    uint16_t offset;            // in struct tb_engined
+    uint8_t whole;              // a uint64_t, else a double
+};
+
+extern const struct tb_engined_field tb_engined_fields[]; // ends with a NULL name
+
+double tb_engined_get(const struct tb_engined *engined, const struct tb_engined_field *field);
+void tb_engined_set(struct tb_engined *engined, const struct tb_engined_field *field, double value);
+
+struct tb_engine_result {
+    uint64_t bytes;             // sizeof this struct: another size is another build's
+    char version[64];           // of the engine
+    struct tb_engined engined;
+    uint64_t waited_ns;         // its threads were ready to run while others had the CPU, during the steps
+    uint64_t steps_wall_ns;
+    uint32_t threads;           // that ran during the steps
+    uint32_t steps;
+    uint64_t step_ns[TB_ENGINE_STEPS_MAX];
+};
+
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// process: see process.h.
+//
+// The engine is a child and not part of this process, because our libraries and its are loaded by its environment: a backend is a
+// variable, a preload another, and numactl a program before it.
+
+#include "testbed/measure/engines/process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "testbed/engine/result.h"
+#include "testbed/measure/engines/plan.h"
+#include "testbed/measure/watch.h"
+#include "topo/pin.h"
+#include "topo/topo.h"
+
+enum { RESULT_FD = 5, WORDS_MAX = 48, NODES_MAX = 16 };
+#define CONTEXT_STEP 256u       // llama.cpp rounds a cache's cells up to this
+
+struct command {
+    char text[16384];           // that the words point into
+    size_t used;
+    const char *words[WORDS_MAX];
+    unsigned count;
+};
+
+static void add(struct command *command, const char *word)
+{
+    size_t length = strlen(word) + 1;
+    if (command->count + 1 >= WORDS_MAX || command->used + length > sizeof command->text)
+        return;
+    memcpy(command->text + command->used, word, length);
+    command->words[command->count++] = command->text + command->used;
+    command->used += length;
+}
+
+static void add_number(struct command *command, const char *option, uint64_t number)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    add(command, option);
+    add(command, digits);
+}
+
+// --- the machine ---------------------------------------------------------------------------------------------------------------
+
+// The nodes that devices are made of: those with memory and CPUs, and one that is alone is divided in two.
+struct machine {
+    unsigned devices, cpus, first_node_cpus;
+    bool divided;
+};
+
+static int look(struct machine *out)
+{
+    struct locus_topo *topo;
+    *out = (struct machine){0};
+    int error = locus_topo_open(&topo, NULL, NULL, 0);
+    if (error)
+        return error;
+    const struct locus_topo_node *nodes = locus_topo_nodes(topo);
+    for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count; i++)
+        if (nodes[i].kind == LOCUS_NODE_DRAM && nodes[i].allowed && nodes[i].cpus_allowed_count) {
+            out->first_node_cpus = out->devices++ ? out->first_node_cpus : nodes[i].cpus_allowed_count;
+            out->cpus += nodes[i].cpus_allowed_count;
+        }
+    locus_topo_close(topo);
+    out->divided = out->devices == 1;
+    out->devices = out->divided ? 2 : out->devices < NODES_MAX ? out->devices : NODES_MAX;
+    return out->cpus ? 0 : -ENODEV;
+}
+
+// --- the child -----------------------------------------------------------------------------------------------------------------
+
+static int own_folder(char out[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    char *slash = length > 0 ? memrchr(out, '/', (size_t)length) : NULL;
+    if (!slash)
+        return -ENOENT;
+    *slash = '\0';
+    return 0;
+}
+
+static void add_devices(struct command *command, const struct machine *machine)
+{
+    char list[NODES_MAX * 10] = "";
+    for (unsigned i = 0; i < machine->devices; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%sLOCUS%u", i ? "," : "", i);
+    add(command, "--devices");
+    add(command, list);
+}
+
+static void build(struct command *command, const struct tb_job *job, const struct tb_engine_arm *arm,
+                  const struct tb_engines_plan *plan, const struct machine *machine, const char *folder)
+{
+    char program[PATH_MAX + 16];
+    uint64_t steps = job->laps_warmup + job->laps, context = plan->settings.context_tokens;
+    unsigned threads = job->workers && job->workers < machine->cpus ? job->workers : machine->cpus;
+    for (unsigned i = 0; i < sizeof arm->before / sizeof *arm->before && arm->before[i]; i++)
+        add(command, arm->before[i]);
+    snprintf(program, sizeof program, "%s/locus-llama", folder);
+    add(command, program);
+    for (unsigned i = 0; i < sizeof arm->words / sizeof *arm->words && arm->words[i]; i++)
+        add(command, arm->words[i]);
+    if (arm->threads == TB_ENGINE_DEVICES)
+        add_devices(command, machine);
+    if (arm->threads == TB_ENGINE_OF_ONE_NODE && threads > machine->first_node_cpus)
+        threads = machine->first_node_cpus;
+    add_number(command, "--threads", arm->threads == TB_ENGINE_DEVICES ? 1 : threads);
+    add(command, "--model");
+    add(command, plan->path);
+    add(command, "--kv");
+    add(command, plan->settings.kv_type);
+    if (!context)
+        context = (plan->settings.prompt_tokens + steps + CONTEXT_STEP - 1) / CONTEXT_STEP * CONTEXT_STEP;
+    add_number(command, "--context", context);
+    add_number(command, "--prompt", plan->settings.prompt_tokens);
+    add_number(command, "--batch", plan->settings.batch);
+    add_number(command, "--steps", steps);
+    add_number(command, "--warmup", job->laps_warmup);
+    add_number(command, "--result", RESULT_FD);
+    add(command, "--quiet");
+    add(command, "--clear");
+    command->words[command->count] = NULL;
+}
+
+// Nothing of the caller's reaches the engine: neither our variables, nor another backend or preload.
+static int set_environment(const struct tb_job *job, const struct tb_engine_arm *arm, const struct machine *machine,
+                           const char *folder)
+{
+    static const char *const ours[] = {"GGML_BACKEND_PATH", "LD_PRELOAD", "LOCUS_NODES",     "LOCUS_THREADS",  "LOCUS_POLICY",
+                                       "LOCUS_PAGES",       "LOCUS_KV",   "LOCUS_KV_POLICY", "LOCUS_KV_NODES", "LOCUS_SUM"};
+    char value[PATH_MAX + 64], number[16];
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        unsetenv(ours[i]);
+    for (unsigned i = 0; i < sizeof arm->environment / sizeof *arm->environment && arm->environment[i]; i++) {
+        const char *setting = arm->environment[i], *equals = strchr(setting, '=');
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)(equals - setting), setting);
+        bool here = strncmp(equals + 1, "{lib}", 5) == 0;
+        snprintf(value, sizeof value, "%s%s", here ? folder : "", equals + (here ? 6 : 1));
+        if (setenv(name, value, 1) != 0)
+            return -errno;
+    }
+    snprintf(number, sizeof number, "%u", job->workers / machine->devices);
+    if (arm->threads == TB_ENGINE_DEVICES && job->workers >= machine->devices && job->workers < machine->cpus &&
+        setenv("LOCUS_THREADS", number, 1) != 0)
+        return -errno;
+    return arm->threads == TB_ENGINE_DEVICES && machine->divided && setenv("LOCUS_NODES", "0,0", 1) != 0 ? -errno : 0;
+}
+
+static void become(const struct command *command, int fd)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (dup2(fd, RESULT_FD) == RESULT_FD && dup2(STDERR_FILENO, STDOUT_FILENO) == STDOUT_FILENO)
+        execvp(command->words[0], (char *const *)command->words);
+    fprintf(stderr, "%s: %s\n", command->words[0], strerror(errno));
+    _exit(127);
+}
+
+static int run_child(const struct command *command, int fd, int *status)
+{
+    pid_t child = fork();
+    if (child < 0)
+        return -errno;
+    if (child == 0)
+        become(command, fd);
+    while (waitpid(child, status, 0) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return 0;
+}
+
+// --- the sample ----------------------------------------------------------------------------------------------------------------
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static void fill(struct tb_job *job, struct tb_engine_result *result)
+{
+    struct tb_sample *sample = &job->sample;
+    uint64_t sum_ns = 0;
+    for (uint32_t i = 0; i < result->steps; i++) {
+        job->lap_ns[i] = (double)result->step_ns[i];
+        sum_ns += result->step_ns[i];
+    }
+    qsort(result->step_ns, result->steps, sizeof result->step_ns[0], by_value);
+    sample->lap_ns = (double)result->step_ns[result->steps / 2];
+    sample->lap_ns_min = (double)result->step_ns[0];
+    sample->lap_ns_mean = (double)sum_ns / result->steps;
+    sample->lap_ns_p90 = (double)result->step_ns[result->steps * 9ull / 10];
+    sample->engined = result->engined;
+    sample->watched_ns = result->steps_wall_ns;
+    sample->waited_ns = result->waited_ns;
+    snprintf(sample->version, sizeof sample->version, "%s", result->version);
+    sample->valid = true;
+}
+
+// Standard error is a file of the parent's, into which the engine writes, too.
+static void last_line(char *out, size_t bytes)
+{
+    char text[4096];
+    off_t size = lseek(STDERR_FILENO, 0, SEEK_END), from = size > (off_t)sizeof text - 1 ? size - (off_t)sizeof text + 1 : 0;
+    ssize_t read = size > 0 ? pread(STDERR_FILENO, text, sizeof text - 1, from) : 0;
+    while (read > 0 && text[read - 1] == '\n')
+        read--;
+    text[read > 0 ? read : 0] = '\0';
+    const char *line = strrchr(text, '\n');
+    snprintf(out, bytes, "%s%.120s", *text ? ": " : "", line ? line + 1 : text);
+}
+
+static void judge(struct tb_job *job, int status, int fd)
+{
+    char words[128];
+    struct tb_sample *sample = &job->sample;
+    struct tb_engine_result *result = calloc(1, sizeof *result);
+    bool read = result && pread(fd, result, sizeof *result, 0) == (ssize_t)sizeof *result && result->bytes == sizeof *result;
+    if (read && WIFEXITED(status) && WEXITSTATUS(status) == 0 && result->steps == job->laps)
+        fill(job, result);
+    last_line(words, sizeof words);
+    if (!sample->valid && WIFSIGNALED(status))
+        snprintf(sample->invalid, sizeof sample->invalid, "the engine was ended by signal %d%s", WTERMSIG(status), words);
+    else if (!sample->valid)
+        snprintf(sample->invalid, sizeof sample->invalid, "the engine ended with status %d%s", WEXITSTATUS(status), words);
+    sample->ran = true;
+    free(result);
+}
+
+int tb_engines_run(struct tb_job *job, const struct tb_engine_arm *arm, const struct tb_schedule *schedule)
+{
+    static struct command command;
+    struct machine machine;
+    char folder[PATH_MAX];
+    int status = 0, fd = -1;
+    if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps > TB_ENGINE_STEPS_MAX)
+        return -EINVAL;
+    int error = look(&machine);
+    if (!error)
+        error = own_folder(folder);
+    if (!error) {
+        build(&command, job, arm, tb_engines_plan(schedule), &machine, folder);
+        error = set_environment(job, arm, &machine, folder);
+    }
+    if (!error && (fd = memfd_create("locus-engine", 0)) < 0) // inherited, for where it is RESULT_FD itself
+        error = -errno;
+    if (!error)
+        error = run_child(&command, fd, &status);
+    if (!error)
+        judge(job, status, fd);
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
