@@ -3,7 +3,8 @@
 // locus advise: which placement should the KV cache use on this machine, and how much is it worth?
 //
 // All placements side by side on one trace: times on hardware of several nodes, counts in an emulated machine, and on one node
-// nothing at all, because there is nothing to choose. With --shape it asks about the blocks of a model (advise_shape.h).
+// nothing at all, because there is nothing to choose. With --shape it asks about the blocks of a model (advise_shape.h), with --pid
+// about an engine that runs (advise_pid.h).
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "testbed/base/share.h"
+#include "testbed/cli/advise_pid.h"
 #include "testbed/cli/advise_shape.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
@@ -36,13 +38,18 @@ struct arguments {
     struct tb_options_trace trace;
     struct tb_advise_shape shape;
     const char *path, *workload;
-    uint64_t cross_percent;
+    const char *measuring;      // the last option that says what or how to measure, or NULL
+    uint64_t cross_percent, pid; // pid 0: not given
     bool rounds_given, block_bytes_given;
 };
 
-enum { KEY_TRACE = 3000, KEY_CROSS };
+enum { KEY_TRACE = 3000, KEY_CROSS, KEY_PID };
 
 static const struct argp_option option_table[] = {
+    {"pid", KEY_PID, "N", 0,
+     "Look at this running process instead, and measure nothing: where its memory lies, where its threads run, which share of its "
+     "reads must be remote, and what would cure it",
+     0},
     {"trace", KEY_TRACE, "FILE", 0, "A recorded trace of requests, as for `locus replay` (the sample that comes along)", 0},
     {"workload", 'W', "NAME", 0,
      "Instead of a trace: steady-decode, burst-storm, long-tail or churn-touch; with --shape a batch (batch-4x1024x4, or longer "
@@ -64,6 +71,15 @@ static const struct argp_option option_table[] = {
 static error_t parse_end(struct argp_state *state, const struct arguments *arguments)
 {
     const struct tb_advise_shape *shape = &arguments->shape;
+    const char *measuring = arguments->measuring     ? arguments->measuring
+                            : shape->setting         ? shape->setting
+                            : shape->shape           ? "--shape"
+                            : arguments->trace.given ? "options of a trace"
+                                                     : NULL;
+    if (arguments->pid)
+        return measuring
+                   ? tb_cli_bad(state, "%s: not with --pid, which looks at a process and measures nothing: leave it out", measuring)
+                   : 0;
     if (!shape->shape && shape->setting)
         return tb_cli_bad(state, "%s: only of a model: --shape MODEL, such as --shape Llama-3.2-1B", shape->setting);
     if (shape->shape && arguments->block_bytes_given)
@@ -73,9 +89,21 @@ static error_t parse_end(struct argp_state *state, const struct arguments *argum
     return 0;
 }
 
+// Options that say what or how to measure, which --pid does not.
+static void note_measuring(int key, struct arguments *arguments)
+{
+    static char name[32];
+    for (const struct argp_option *option = option_table; option->name; option++)
+        if (option->key == key && key != KEY_PID && key != TB_KEY_QUIET) {
+            snprintf(name, sizeof name, "--%s", option->name);
+            arguments->measuring = name;
+        }
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
+    note_measuring(key, arguments);
     arguments->rounds_given |= key == TB_KEY_ROUNDS;
     arguments->block_bytes_given |= key == TB_KEY_BLOCK_BYTES;
     switch (key) {
@@ -86,6 +114,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_TRACE: arguments->path = argument; return 0;
     case 'W': arguments->workload = argument; return 0;
+    case KEY_PID:
+        if (!tb_cli_u64(argument, 1, TB_PID_MAX, &arguments->pid))
+            return tb_cli_bad(state, "--pid: '%s' is not the number of a process, from 1 to %u (ps -e lists them)", argument,
+                              TB_PID_MAX);
+        return 0;
     case KEY_CROSS:
         if (!tb_cli_u64(argument, 0, 100, &arguments->cross_percent))
             return tb_cli_bad(state, "--cross: '%s' is not a share from 0 to 100 (percent)", argument);
@@ -115,12 +148,21 @@ static const char documentation[] =
     "the first malloc that is installed, and the floors locus@stream and locus@blocks. A trace is cut to its head, unless "
     "--requests says where. On several nodes --shape says which placement to use, and what share of K and V was read on another "
     "node.\n\n"
+    "--pid N is for an engine that runs, llama.cpp, vLLM or any other. It reads /proc and asks move_pages where pages are, "
+    "and changes nothing; the kernel walks the process's page tables for that, and its calls of mmap may wait meanwhile. It"
+    " shows large anonymous regions (heaps, KV caches), large files (weights) and the rest, with pages by node and the "
+    "policy; where threads ran in the 200 ms that they were watched, and where they may run. From both follows which share "
+    "of reads is remote, if the busy threads read all of it equally often, and what each cure would leave: lines of "
+    "numactl, of systemd, and of llama.cpp where it is that. Its memory is shown to the process's user and to root; its "
+    "threads to everybody. Ask while it is under load, and of an engine of several processes ask for each.\n\n"
     "Contenders: home-steered (this library: pools bound to their nodes, every block pushed home), preferred, first-touch, "
     "preferred-many, repair, bind-balancing, weighted-interleave, interleave, one-node; to compare with, cross-node, unsteered "
     "(nothing is sent home), home-borrow (the first home is too small), mimalloc, jemalloc, tcmalloc, glibc, "
     "malloc:/path/lib.so, and peers, NAME=malloc:/path/lib.so and NAME@FAULT as in locus eval, or NAME@misplace.\n\n"
     "Examples:\n"
     "  locus advise\n"
+    "  locus advise --pid $(pidof llama-server)   reads from other nodes, and cures\n"
+    "  sudo locus advise --pid 4711 --json | jq .remote_read_ratio\n"
     "  locus advise --trace trace.csv --tokens-per-block 32 --block-bytes 128KiB\n"
     "  locus advise --workload steady-decode --cross 0 --json=advise.json\n"
     "  locus advise -c home-steered,interleave,mimalloc\n"
@@ -128,8 +170,8 @@ static const char documentation[] =
     "  locus advise --shape Llama-3-8B --trace trace.csv --blocks 16,128 --cpus 4\n"
     "  locus advise --shape Qwen2.5-0.5B --layouts columns,runs --type f16 -r 6\n"
     "  locus guest -- advise            counts, on a machine of one node\n\n"
-    "Exit status: 0 all gates passed or nothing to choose, 1 an arm is INVALID, a request is larger than the pool, or the run "
-    "failed, 2 bad input.";
+    "Exit status: 0 all gates passed or nothing to choose, 1 an arm is INVALID, a request is larger than the pool, the run "
+    "failed, or --pid could not see the memory, 2 bad input, or no such process.";
 
 // --- what is run ---------------------------------------------------------------------------------------------------------------
 
@@ -361,6 +403,8 @@ static int command(int argc, char **argv)
     if (status != TB_CLI_RUN)
         return status;
     status = tb_forms_check(&arguments.options.forms);
+    if (arguments.pid && !status)
+        return tb_advise_pid(arguments.pid, &arguments.options.forms);
     return status ? status : (arguments.shape.shape ? answer_shape : answer_writes)(&arguments, &advise);
 }
 

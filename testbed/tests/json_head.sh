@@ -28,6 +28,7 @@ replay replay cells replay testbed/tests/fixtures/small.csv '$few' --json
 bench bench cells bench -c locus -r 1 -q --json
 serve serve cells serve sample --strategies paged -q --json
 advise advise machine advise --workload churn-touch --json
+advise advise regions advise --pid '$$' --json
 list list experiments postulate list --json
 verify verify findings verify --logs '$scratch/logs' --json
 record rejudge predictions record rejudge 4cfbfd --json
@@ -65,7 +66,7 @@ headed() { # what, key, command...
 }
 while read -r command what key words; do
     read -r -a arguments <<<"$words"
-    name=$(sed "s|$scratch/||; s|logs/[^ ]*jsonl|RUN|g; s/ $few//" <<<"$words")
+    name=$(sed "s|$scratch/||; s|logs/[^ ]*jsonl|RUN|g; s/ $few//; s/ $$ / N /" <<<"$words")
     check "head-of-$(tr ' ' - <<<"$name")" headed "$what" "$key" "${arguments[@]}"
     holds "schema-of-$what-is-in-README" "testbed/report/README.md lacks it" grep -q "^| \`locus-$what/1\`" testbed/report/README.md
 done <<<"$said"
