@@ -12,7 +12,7 @@ Test(record_metric, each_is_found_by_its_name)
     unsigned i = 0;
     for (; tb_metric_at(i); i++)
         cr_expect_eq(tb_metric_find(tb_metric_at(i)->name), tb_metric_at(i));
-    cr_expect_eq(i, 32u + 36u); // of laps, and of serving (served.h)
+    cr_expect_eq(i, 32u + 36u + 12u); // of laps, of serving (served.h), and of the engine (engine/result.h)
     cr_expect_null(tb_metric_find("time"));
 }
 
@@ -20,6 +20,8 @@ Test(record_metric, only_time_is_a_time_and_only_blocks_are_of_the_peak)
 {
     for (unsigned i = 0; tb_metric_at(i); i++) {
         const struct tb_metric *metric = tb_metric_at(i);
+        if (strncmp(metric->member, "engine.", 7) == 0)
+            continue;
         bool served = strncmp(metric->member, "serving.", 8) == 0, decoded = strncmp(metric->member, "decode.", 7) == 0;
         bool clocked = strncmp(metric->name, "take_ns_", 8) == 0 || strncmp(metric->name, "step_ns_", 8) == 0;
         bool one = strcmp(metric->name, "wait_ns") == 0 || strcmp(metric->name, "call_ns") == 0;
@@ -36,6 +38,23 @@ Test(record_metric, only_time_is_a_time_and_only_blocks_are_of_the_peak)
         cr_expect(!metric->estimate || time || metric->counter || varies, "%s", metric->name);
         cr_expect_eq(metric->fixed, (served && !time) || (metric->emulated && metric->ratio), "%s", metric->name);
     }
+}
+
+Test(record_metric, of_the_engine_only_times_and_rates_are_estimates)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; tb_metric_at(i); i++) {
+        const struct tb_metric *metric = tb_metric_at(i);
+        if (strncmp(metric->member, "engine.", 7) != 0)
+            continue;
+        bool measured = strcmp(metric->unit, "ns") == 0 || strcmp(metric->unit, "1/s") == 0;
+        found++;
+        cr_expect_eq(metric->estimate, measured, "%s", metric->name);
+        cr_expect_eq(metric->fixed, !measured && strcmp(metric->unit, "ratio") != 0, "%s", metric->name);
+        cr_expect_str_eq(metric->member + 7, metric->name);
+        cr_expect(!metric->of_peak && !metric->many_nodes && !metric->counter && !metric->emulated, "%s", metric->name);
+    }
+    cr_expect_eq(found, 12u);
 }
 
 // Of every CPU, or there would be metrics that nobody can measure and nobody says why.
