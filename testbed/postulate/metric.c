@@ -131,5 +131,5 @@ bool tb_metric_is_clocked(const struct tb_metric *metric)
 bool tb_metric_is_time(const char *name)
 {
     const struct tb_metric *metric = tb_metric_find(name);
-    return metric && strcmp(metric->unit, "ns") == 0;
+    return metric && (strcmp(metric->unit, "ns") == 0 || strcmp(metric->unit, "1/s") == 0);
 }

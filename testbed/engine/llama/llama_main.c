@@ -98,7 +98,7 @@ static int word(struct argp_state *state, int key, const char *text)
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (words[i].key == key && strcmp(words[i].name, text) == 0)
             return words[i].value;
-    argp_error(state, "\"%s\" is none of the words that --help lists", text);
+    argp_failure(state, 2, 0, "\"%s\" is none of the words that --help lists", text);
     return 0;
 }
 
@@ -108,7 +108,7 @@ static uint32_t number(struct argp_state *state, const char *text, uint32_t leas
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || value < least || value > most)
-        argp_error(state, "\"%s\" is not a number from %u to %u", text, least, most);
+        argp_failure(state, 2, 0, "\"%s\" is not a number from %u to %u", text, least, most);
     return (uint32_t)value;
 }
 
@@ -118,7 +118,7 @@ static void devices(struct argp_state *state, struct run *run, const char *list)
     run->devices_text = strdup(list);
     for (char *rest = run->devices_text, *name; rest && (name = strsep(&rest, ","));) {
         if (count == TB_LLAMA_DEVICES_MAX)
-            argp_error(state, "more than %d devices", TB_LLAMA_DEVICES_MAX);
+            argp_failure(state, 2, 0, "more than %d devices", TB_LLAMA_DEVICES_MAX);
         run->settings.devices[count++] = name;
     }
 }
@@ -130,7 +130,7 @@ static void shares(struct argp_state *state, struct tb_llama_settings *settings,
         char *end;
         float share = strtof(list, &end);
         if (i == TB_LLAMA_DEVICES_MAX || end == list || (*end && *end != ',') || !(share >= 0))
-            argp_error(state, "\"%s\" is not a list of shares, such as 3,1", list);
+            argp_failure(state, 2, 0, "\"%s\" is not a list of shares, such as 3,1", list);
         settings->shares[i] = share;
         list = *end ? end + 1 : end;
     }
@@ -167,12 +167,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_WARMUP: run->warmup = number(state, argument, 0, 1u << 20); return 0;
     case ARGP_KEY_END:
         if (!settings->model)
-            argp_error(state, "which model? --model FILE");
+            argp_failure(state, 2, 0, "which model? --model FILE");
         if (run->result_fd >= 0 && (run->warmup >= settings->steps || settings->steps - run->warmup > TB_ENGINE_STEPS_MAX))
-            argp_error(state, "--result takes 1 to %u steps after --warmup", TB_ENGINE_STEPS_MAX);
+            argp_failure(state, 2, 0, "--result takes 1 to %u steps after --warmup", TB_ENGINE_STEPS_MAX);
         if (settings->prompt_tokens + settings->steps > settings->context_tokens)
-            argp_error(state, "%u tokens of prompt and %u steps do not fit into --context %u", settings->prompt_tokens,
-                       settings->steps, settings->context_tokens);
+            argp_failure(state, 2, 0, "%u tokens of prompt and %u steps do not fit into --context %u", settings->prompt_tokens,
+                         settings->steps, settings->context_tokens);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

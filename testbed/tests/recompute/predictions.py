@@ -6,14 +6,15 @@ from stats import Figure, estimate, interval, logs, rounded, sum_of
 SURVIVED, FALSIFIED, OPEN, UNMEASURABLE = "survived", "falsified", "inconclusive", "unmeasurable-on-host"
 UNSTABLE, NOISE, BETWEEN, SAME = "inconclusive (unstable)", "inconclusive (noise)", "in-between", "no-difference"
 TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", "take_ns_p50", "take_ns_p99", "take_ns_p999", "take_ns_max",
-         "call_ns", "step_ns_p50", "step_ns_p99")
+         "call_ns", "step_ns_p50", "step_ns_p99", "engine_tokens_per_s", "exchange_wait_ns")
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
 SOFTWARE = ("page_faults", "cpu_migrations", "context_switches")
 DECODE = ("remote_read_ratio", "remote_write_ratio")
+ENGINE_SHARES = ("kv_remote_ratio", "weights_remote_ratio", "kv_uneven_ratio")
 PEAKS = {"outstanding_ratio": "outstanding_high", "distinct_ratio": "distinct", "resident_ratio": "resident_blocks"}
 EMULATED = {"instructions_per_block": "instructions", "locked_per_block": "locked", "failed_per_block": "failed"}
 PLAIN = ("waits", "adjacency", "failed_per_block", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio", *DECODE,
-         *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
+         *ENGINE_SHARES, *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
 ESTIMATES = ("failed_per_block", "resident_ratio", *TIMES, *HARDWARE)
 Part = collections.namedtuple("Part", "cell over under figure verdict refuted slack more")
 
@@ -80,7 +81,7 @@ def value_of(metric, sample, cell):
         counter = sample.get("counters", {}).get(metric, {})
         whole = counter.get("value") is not None and counter["running_ns"] >= counter["enabled_ns"]
         return counter["value"] / cell["laps_metered"] if whole else None
-    value = sample[metric] if metric in sample else (sample.get("serving") or {}).get(metric)
+    value = sample[metric] if metric in sample else {**(sample.get("serving") or {}), **(sample.get("engine") or {})}.get(metric)
     return None if value is None else float(value)
 
 def is_ratio(p):

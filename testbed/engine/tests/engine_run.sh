@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A run of the engine is a lap like any other: a postulate of touch `engine` gives rounds, a sealed log, figures and a verdict, and
+# what is wrong with it is said in words. LOCUS=path/to/locus BUILD=path/of/the/build.
+set -u
+: "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
+. "$(dirname "$0")/../../tests/cases.bash"
+cd "$(dirname "$0")/../../.." || exit 1
+needs_guest 'runs of the engine' ../engine/fetch.sh
+[ -x "$BUILD/locus-llama" ] || { fail 'locus-llama was built' 'the engine came after the build: make'; exit 1; }
+repository=$PWD
+export LOCUS_HOST=test-host GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+tree=$scratch/tree
+mkdir -p "$tree/postulates" "$tree/build" && cd "$tree" && git init -q . && git config user.email test@localhost &&
+    git config user.name test && echo build/ >.gitignore || exit 1
+
+postulate() { # cells, arms, needs, more predictions
+    cat >postulates/0001-engine.md <<END
+---
+id: "0001"
+title: a real engine
+rules: 2
+requires: [${3-engine}]
+arms: {$2}
+cells: [$1]
+design: {unit: process, rounds: 2, order: random, dispatch: inline, workers: 2, block_bytes: 4096, laps: 6, seed: 1}
+predictions:
+  - {id: P1, metric: time_ns, cell: "*", stat: hl_ratio(B/A), op: ">=", value: 0.000001, unit: x}
+  - {id: P6, metric: kv_remote_ratio, cell: "*", arm: A, stat: max, op: "<=", value: 1, unit: ratio}
+${4-}gates: [allocated == freed]
+pilot: none
+prior: none
+---
+
+A test's.
+END
+}
+runs() { timeout 120 "$LOCUS" run 0001 -q >"$out" 2>"$err"; }
+refused() { # words that the one line must have
+    runs && { why='it ran'; return 1; }
+    why="$(cat "$out" "$err" | paste -sd ' ')"
+    grep -q -- "$1" "$out" "$err"
+}
+samples() { "$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" | jq -s "[.[] | select(.t == \"s\")] | $1"; }
+
+arms='A: stock, B: tensor, C: layer, D: tensor-generic, E: tensor-static, F: kv-interleave, G: distribute'
+postulate 'tiny/engine/20p, tiny/engine/2b/600p/bf16/1024c' "$arms" engine \
+    "  - {id: P2, metric: kv_resident_bytes, cell: tiny/engine/20p, stat: hl_ratio(B/E), op: '<=', value: 1, unit: x}
+  - {id: P3, metric: engine_tokens_per_s, cell: '*', stat: hl_ratio(B/A), op: '>=', value: 0.000001, unit: x}
+  - {id: P4, metric: exchanges, cell: '*', arm: B, stat: min, op: '==', value: 48, unit: count}
+  - {id: P5, metric: exchanged_bytes, cell: tiny/engine/20p, arm: B, stat: min, op: '==', value: 98304, unit: bytes}
+"
+runs
+status=$?
+holds 'a run of seven arms in two cells ends well' "exit $status: $(tail -n 3 "$err" | paste -sd ' ')" test $status -eq 0
+holds 'all of its samples are valid' "$(samples 'map(.invalid) | unique' | paste -sd ' ')" test "$(samples 'map(.valid) | all')" = true
+for id in P2 P4 P5 P6; do holds "$id survives" "$(grep "^$id" "$out")" grep -q "^$id .*survived" "$out"; done
+holds 'each lap is a step' "$(samples 'map(.time_ns > 0) | unique | tostring')" test "$(samples 'map(.time_ns > 0) | all')" = true
+holds 'the engine says its version' "$(samples 'map(.version) | unique | tostring')" \
+    test "$(samples 'map(.version | startswith("llama.cpp ")) | all')" = true
+holds 'on demand the cache has less in memory than static' "$(samples 'map([.arm, .cell, .engine.kv_resident_bytes]) | tostring')" \
+    test "$(samples '[.[] | select(.cell == 0)] | (map(select(.arm == "B") | .engine.kv_resident_bytes) | max) <=
+        (map(select(.arm == "E") | .engine.kv_resident_bytes) | min)')" = true
+holds 'once cleared it has nothing, and static all' "$(samples 'map([.arm, .engine.kv_cleared_bytes]) | unique | tostring')" \
+    test "$(samples '(map(select(.arm == "B") | .engine.kv_cleared_bytes) | max == 0) and
+        (map(select(.arm == "E") | .engine.kv_cleared_bytes == .engine.kv_bytes) | all)')" = true
+holds 'only ours exchanges' "$(samples 'map([.arm, .engine.exchanges]) | unique | tostring')" \
+    test "$(samples 'map((.engine.exchanges > 0) == (.arm == "B" or .arm == "E")) | all')" = true
+holds 'cells in use are written' "$(samples 'map([.cell, .engine.kv_written_bytes]) | unique | tostring')" \
+    test "$(samples 'map(.engine.kv_written_bytes) | unique | tostring' | tr -d '"')" = "[$(((20 + 9) * 4 * 512)),$(((600 + 9) * 2 * 4 * 512))]"
+check 'the log is whole' "$LOCUS" verify --logs build/logs
+check 'and judged again in the same way' python3 -B "$repository/testbed/tests/recompute" build/logs/*/*/*.jsonl
+holds 'the model is in the log' "$("$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" | head -n 1 | cut -c 1-200)" \
+    test "$("$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" | jq -r 'select(.cells) | .cells[0].engine.model_sha256' |
+        head -n 1)" = "$(sha256sum build/engine/models/*.gguf | cut -d ' ' -f 1)"
+
+postulate tiny/engine/20p 'A: stok, B: tensor'
+check 'an unknown way to run it is named, with the nearest' refused "'stok'.*stock"
+postulate gpt5/engine 'A: stock, B: tensor'
+check 'an unknown model is refused' refused 'gpt5'
+postulate tiny/engine/20p/30p 'A: stock, B: tensor'
+check 'a setting is made once' refused '30p'
+postulate tiny/engine/4096p/100c 'A: stock, B: tensor'
+runs
+why=$(tail -n 3 "$out" "$err" | paste -sd ' ')
+check 'a context that is too short is invalid, in the words of the program' grep -q 'do not fit into --context 100' "$out"
+
+done_testing
