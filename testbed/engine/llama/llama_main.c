@@ -40,7 +40,7 @@ struct run {
 };
 
 enum { KEY_SPLIT = 1000, KEY_DEVICES, KEY_SHARES, KEY_CONTEXT, KEY_PROMPT, KEY_KV, KEY_FLASH, KEY_NUMA };
-enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_AGAINST, KEY_WATCH, KEY_CLEAR, KEY_RESULT, KEY_WARMUP };
+enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_AGAINST, KEY_WATCH, KEY_CLEAR, KEY_RESULT, KEY_WARMUP, KEY_PLAIN };
 
 static const struct argp_option options[] = {
     {"model", 'm', "FILE", 0, "The model, a GGUF file (locus-gguf makes one)", 0},
@@ -56,6 +56,7 @@ static const struct argp_option options[] = {
     {"flash", KEY_FLASH, "HOW", 0, "on, off or auto: flash attention (on)", 1},
     {"numa", KEY_NUMA, "HOW", 0, "The engine's own --numa: distribute, isolate or numactl (none)", 1},
     {"read", KEY_READ, NULL, 0, "Read the weights into memory instead of mapping the file", 1},
+    {"plain", KEY_PLAIN, NULL, 0, "Weights as they lie in the file: the CPU backend repacks some, for AMX or quantized ones", 1},
     {"seed", KEY_SEED, "N", 0, "Of the tokens (1)", 1},
     {"clear", KEY_CLEAR, NULL, 0, "Clear the cache in the end, and look at its pages once more", 2},
     {"logits", KEY_LOGITS, "FILE", 0, "Write all steps' logits there, as raw f32", 2},
@@ -156,6 +157,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_PROMPT: settings->prompt_tokens = number(state, argument, 0, 1u << 24); return 0;
     case KEY_SEED: settings->seed = number(state, argument, 0, UINT32_MAX); return 0;
     case KEY_READ: settings->mapped = false; return 0;
+    case KEY_PLAIN: settings->plain = true; return 0;
     case KEY_LOGITS: run->logits = argument; return 0;
     case KEY_AGAINST: run->against = argument; return 0;
     case KEY_WATCH:

@@ -69,6 +69,7 @@ static int load_model(struct tb_llama *llama, char *why, size_t why_bytes)
     params.devices = devices;
     params.n_gpu_layers = devices[0] ? -1 : 0;
     params.split_mode = settings->split;
+    params.use_extra_bufts = !settings->plain;
     params.tensor_split = settings->shares_text ? settings->shares : NULL;
     params.load_mode = settings->mapped ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
     llama->model = llama_model_load_from_file(settings->model, params);

@@ -27,6 +27,7 @@ struct tb_llama_settings {
     enum llama_flash_attn_type flash;
     enum ggml_numa_strategy numa;
     bool mapped;                // weights by mmap, as the engine's default is
+    bool plain;                 // weights as they lie in the file, not in the CPU backend's own forms
     uint64_t seed;              // of the tokens
 };
 
