@@ -6,7 +6,8 @@
 # It needs the engine, which it fetches. Stock has one thread, and so has each device: with more, llama.cpp divides the positions
 # among them and differs from itself.
 #
-# Here are few steps and a choice of the sizes. engine_logits_all.sh sources this with all_sizes=yes: 256 steps, and every size.
+# Here are few steps and a choice of the sizes. engine_logits_all.sh sources this with all_sizes=yes: every size, and 256 steps for
+# each shape.
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/../../tests/cases.bash"
@@ -15,7 +16,7 @@ build=$(cd "${BUILD:-$(dirname "$LOCUS")}" && pwd)
 needs_guest 'logits of llama.cpp' ../engine/fetch.sh
 unset GGML_BACKEND_PATH "${!LOCUS_@}"
 steps=6
-[ -z "${all_sizes-}" ] || steps=256
+[ -z "${all_sizes-}" ] || steps=24
 
 model() { # name, words for locus-gguf...
     "$build/locus-gguf" --quiet -o "$scratch/$1.gguf" "${@:2}" >"$out" 2>"$err" || fail "the model $1" "$(cat "$err")"
@@ -62,7 +63,8 @@ by_tensor() {
 matrix() {
     local count stock=$scratch/stock said
     said=$2${*:3}
-    said=${said//--/, }
+    said=${said// --/, }
+    said=${said/--/, }
     llama "${@:2}" --logits "$stock" || { fail "$said: stock" "$why"; return; }
     for count in $1; do
         check "$said: $count by layer" by_layer "$count" "${@:2}" --against "$stock"
@@ -76,9 +78,10 @@ if [ -n "${all_sizes-}" ]; then
     for shape in tiny three fourteen; do
         for batch in 1 8; do
             for prompt in 1 600 1990; do
-                matrix '1 2 3 4' $shape --prompt $prompt --batch $batch --context 2304
+                matrix '1 2 3 4' $shape --prompt $prompt --batch $batch
             done
         done
+        matrix '1 2 3 4' $shape --prompt 500 --steps 256
         for kv in bf16 f32; do
             for prompt in 1 600; do matrix '1 2 3 4' $shape --prompt $prompt --kv $kv; done
         done

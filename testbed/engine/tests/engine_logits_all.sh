@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all
 #
-# engine_logits.sh with 256 steps and every size.
+# engine_logits.sh with every size, and with 256 steps.
 all_sizes=yes
 . "$(dirname "$0")/engine_logits.sh"
