@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// engine_contexts LIBRARIES WHAT MODEL layer|tensor DEVICES: what a program may do with contexts on our devices besides decoding in one.
-// engine_ends.sh compiles and calls it; GGML_BACKEND_PATH names the backend.
+// engine_contexts LIBRARIES WHAT MODEL layer|tensor DEVICES: what a program may do with contexts on our devices, besides decoding
+// in one. The scripts here compile and call it; GGML_BACKEND_PATH names the backend.
 //
 //     two        two contexts decode in two threads at the same time, each as if it were alone
 //     many       1,000 contexts are opened and closed, and nothing is left of them
 //     gone       a device's thread ends during a decode: an error, and closing does not hang
 //     idle-gone  it ends between two decodes
 //     affinity   the caller's affinity is the same afterwards
+//     pinned     while a context decodes by tensor, each device has a CPU of its own, the last one the caller's
+//     cleared    a cache that is cleared is all zeros, and says the same again
 //     fault      one call fails while a context is opened (fault_inject.c, which is preloaded): it is refused, and the next is not
 //
 // It prints one line. Exit status: 0 so it is; 1 it is not; 2 it could not be tried; 3 no call was left to fail.
@@ -26,6 +28,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "placement/ggml/locus-ggml.h"
 
 enum { STEPS = 40, TOKENS = 512, CONTEXTS = 1000, CONTEXTS_FIRST = 100, DEVICES_MAX = 16 };
 
@@ -340,6 +344,109 @@ static void try_affinity(struct llama_model *model)
     }
 }
 
+// --- pinned --------------------------------------------------------------------------------------------------------------------
+
+// The one CPU that a thread may run on; -1: there are several.
+static int only_cpu(pid_t thread)
+{
+    cpu_set_t cpus;
+    int cpu = 0;
+    if (sched_getaffinity(thread, sizeof cpus, &cpus) != 0 || CPU_COUNT(&cpus) != 1)
+        return -1;
+    while (!CPU_ISSET(cpu, &cpus))
+        cpu++;
+    return cpu;
+}
+
+static struct {
+    pid_t caller;
+    _Atomic int seen;           // the CPU that the caller was pinned to; -1: it was not
+    _Atomic bool enough;
+} watched = {.seen = -1};
+
+static void *watch_caller(void *unused)
+{
+    while (!watched.enough) {
+        int cpu = only_cpu(watched.caller);
+        if (cpu >= 0)
+            watched.seen = cpu;
+        pause_ms(1);
+    }
+    return unused;
+}
+
+static void try_pinned(struct llama_model *model, int devices)
+{
+    pthread_t watcher;
+    bool taken[CPU_SETSIZE] = {false};
+    struct llama_context *context = open_context(model);
+    watched.caller = getpid();
+    if (only_cpu(watched.caller) >= 0 || pthread_create(&watcher, NULL, watch_caller, NULL) != 0)
+        give_up(2, "it could not be tried");
+    for (int step = 0; step < TOKENS && watched.seen < 0; step++)
+        if (decode(context, 1, step) != 0)
+            give_up(1, "a decode failed");
+    watched.enough = true;
+    pthread_join(watcher, NULL);
+    if (watched.seen < 0)
+        give_up(1, "the caller is not pinned while it computes");
+    for (int i = 0; i < devices; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "LOCUS%d", i);
+        int cpu = only_cpu(thread_named(name));
+        printf("%s on CPU %d, ", name, cpu);
+        if (cpu < 0 || taken[cpu])
+            give_up(1, "which is no CPU of its own");
+        taken[cpu] = true;
+        if (i == devices - 1 && cpu != watched.seen)
+            give_up(1, "and the caller computed elsewhere");
+    }
+    llama_free(context);
+}
+
+// --- cleared -------------------------------------------------------------------------------------------------------------------
+
+static int count_bytes(const struct locus_ggml_buffer *buffer, void *context)
+{
+    size_t *others_than_zero = context;
+    const unsigned char *bytes = buffer->base;
+    for (size_t i = 0; buffer->memory_class == LOCUS_CLASS_KV_CACHE && i < buffer->bytes; i++)
+        *others_than_zero += bytes[i] != 0;
+    return 0;
+}
+
+static size_t written_bytes(void)
+{
+    size_t written = 0;
+    locus_ggml_buffers_fn visit = NULL;
+    void *symbol = ggml_backend_reg_get_proc_address(ggml_backend_reg_by_name("LOCUS"), "locus_ggml_buffers");
+    memcpy(&visit, &symbol, sizeof symbol);
+    if (!visit || visit(count_bytes, &written) != 0)
+        give_up(2, "the buffers are not to be seen");
+    return written;
+}
+
+static void try_cleared(struct llama_model *model)
+{
+    size_t bytes = STEPS * (size_t)vocabulary(model) * sizeof(float);
+    struct speaker speaker = speaker_of(model, 1, NULL);
+    if (written_bytes() != 0)
+        give_up(1, "a new cache is not all zeros");
+    speak(&speaker);
+    float *before = malloc(bytes);
+    memcpy(before, speaker.said, bytes);
+    if (written_bytes() == 0)
+        give_up(1, "nothing was written to the cache");
+    llama_memory_clear(llama_get_memory(speaker.context), true);
+    if (written_bytes() != 0)
+        give_up(1, "a cleared cache is not all zeros");
+    speak(&speaker);
+    if (memcmp(before, speaker.said, bytes) != 0)
+        give_up(1, "after it was cleared, a context has other logits");
+    free(before);
+    speaker_close(&speaker);
+}
+
 // --- fault ---------------------------------------------------------------------------------------------------------------------
 
 static void call_named(const char *name)
@@ -381,6 +488,10 @@ int main(int argc, char **argv)
         try_many(model);
     else if (strcmp(argv[2], "affinity") == 0)
         try_affinity(model);
+    else if (strcmp(argv[2], "pinned") == 0)
+        try_pinned(model, atoi(argv[5]));
+    else if (strcmp(argv[2], "cleared") == 0)
+        try_cleared(model);
     else if (strcmp(argv[2], "fault") == 0)
         try_fault(model);
     else

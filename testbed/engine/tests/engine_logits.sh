@@ -23,7 +23,8 @@ model() { # name, words for locus-gguf...
 }
 model tiny # 8 heads, 4 of KV
 model three --width 256 --heads 6 --kv-heads 3 --head-dim 32 # with four devices one has no head
-model fourteen --layers 4 --heads 14 --kv-heads 2 --head-dim 64 --ffn 512 # does not divide: whole layers go to one device
+model fourteen --layers 2 --heads 14 --kv-heads 2 --head-dim 64 --ffn 512 # does not divide: whole layers go to one device
+model odd --width 264 --heads 8 --kv-heads 4 --head-dim 32 # of 601 tokens the sums do not end with a cache line
 
 # --- running it ----------------------------------------------------------------------------------------------------------------
 
@@ -76,16 +77,14 @@ matrix() {
 
 if [ -n "${all_sizes-}" ]; then
     for shape in tiny three fourteen; do
-        for batch in 1 8; do
-            for prompt in 1 600 1990; do
-                matrix '1 2 3 4' $shape --prompt $prompt --batch $batch
-            done
-        done
+        for prompt in 1 600 1990; do matrix '1 2 3 4' $shape --prompt $prompt; done
+        for prompt in 1 600; do matrix '2 4' $shape --prompt $prompt --batch 8; done
         matrix '1 2 3 4' $shape --prompt 500 --steps 256
         for kv in bf16 f32; do
             for prompt in 1 600; do matrix '1 2 3 4' $shape --prompt $prompt --kv $kv; done
         done
     done
+    matrix '2 4' tiny --prompt 1990 --batch 8
 else
     for shape in tiny three fourteen; do
         matrix '2 4' $shape --prompt 600
@@ -94,6 +93,7 @@ else
     matrix '1 2' tiny --prompt 1990
     for kv in bf16 f32; do matrix '3' three --prompt 600 --kv $kv; done
 fi
+matrix '2 3' odd --prompt 601
 
 # --- the same bits -------------------------------------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ unset "${!LOCUS_@}"
 # One arena, or the heap's size would depend on which threads meet.
 export GGML_BACKEND_PATH=$build/libggml-locus.so LOCUS_NODES=0,0 LOCUS_THREADS=1 MALLOC_ARENA_MAX=1
 
-"$build/locus-gguf" --quiet --layers 2 --width 64 --heads 2 --kv-heads 2 --head-dim 32 --ffn 64 --vocab 64 -o "$scratch/small.gguf" \
-    >"$out" 2>"$err" || fail 'a model' "$(cat "$err")"
+"$build/locus-gguf" --quiet --layers 2 --width 64 --heads 2 --kv-heads 2 --head-dim 32 --ffn 64 --vocab 64 \
+    -o "$scratch/small.gguf" >"$out" 2>"$err" || fail 'a model' "$(cat "$err")"
 check 'engine_contexts compiles' over_llama "$scratch/contexts" testbed/engine/tests/engine_contexts.c
 many() { # split
     timeout -k 5 300 "$scratch/contexts" "$engine/lib" many "$scratch/small.gguf" "$1" 2 >"$out" 2>"$err" </dev/null

@@ -20,6 +20,6 @@ plugin() {
 
 # over_llama OUT SOURCE [FLAG...]: a program that calls llama.cpp
 over_llama() {
-    ${CC:-gcc} $strict "${@:3}" -isystem "$engine/include" -o "$1" "$2" -L"$engine/lib" -Wl,-rpath,"$engine/lib" \
+    ${CC:-gcc} $strict -I. $rooms "${@:3}" -isystem "$engine/include" -o "$1" "$2" -L"$engine/lib" -Wl,-rpath,"$engine/lib" \
         -lllama -lggml -lggml-base -ldl -lm
 }
