@@ -228,8 +228,9 @@ $(B)/libggml-locus.map $(B)/liblocus-kv.map: Makefile
 	@echo '{ global: $(exported); local: *; };' >$@
 # $(1): files of placement/ggml
 ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) $(lib_objects)
+# clang leaves a sanitizer's own symbols to the program that loads the library.
 define plugin
-$(call quiet,LD)$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--version-script,$(filter %.map,$^) \
+$(call quiet,LD)$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,--version-script,$(filter %.map,$^) \
     -o $@ $(filter %.o,$^) $(placement_libs) -ldl
 endef
 $(B)/libggml-locus.so: $(call ggml_parts,bell buffer device engine group place stream) $(B)/libggml-locus.map

@@ -46,9 +46,15 @@ static int choose(const char *variable, const struct choice choices[], int *out,
     return -EINVAL;
 }
 
-static bool can_compute(const struct locus_topo_node *node)
+// What a machine was described to be says nothing of permissions.
+static bool is_described(const struct locus_topo *topo)
 {
-    return node->kind == LOCUS_NODE_DRAM && node->allowed && node->cpus_allowed_count;
+    return locus_topo_info(topo)->source != LOCUS_TOPO_THIS_MACHINE;
+}
+
+static bool can_compute(const struct locus_topo *topo, const struct locus_topo_node *node)
+{
+    return node->kind == LOCUS_NODE_DRAM && (is_described(topo) || (node->allowed && node->cpus_allowed_count));
 }
 
 static const char *why_not(const struct locus_topo_node *node)
@@ -95,7 +101,7 @@ static int listed_places(struct lg_settings *out, const struct locus_topo *topo,
         err = -EINVAL;
         if (node < 0)
             snprintf(why, why_bytes, "LOCUS_NODES=%s: it must be node numbers, such as 0,1", list);
-        else if (!found || !can_compute(found))
+        else if (!found || !can_compute(topo, found))
             snprintf(why, why_bytes, "LOCUS_NODES=%s: node %ld: %s", list, node, why_not(found));
         else
             err = add_place(out, (int)node, why, why_bytes);
@@ -108,7 +114,7 @@ static int all_places(struct lg_settings *out, const struct locus_topo *topo, ch
     int err = 0;
     const struct locus_topo_node *nodes = locus_topo_nodes(topo);
     for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count && !err; i++)
-        if (can_compute(&nodes[i]))
+        if (can_compute(topo, &nodes[i]))
             err = add_place(out, nodes[i].os_index, why, why_bytes);
     if (!err && !out->places_count) {
         snprintf(why, why_bytes, "no node here has memory and CPUs that this process may use");
@@ -122,10 +128,11 @@ static unsigned cpus_of(const struct locus_topo *topo, int node, unsigned cpus[]
 {
     unsigned count = 0, all = locus_topo_info(topo)->cpus_count;
     const struct locus_topo_cpu *cpu = locus_topo_cpus(topo);
+    bool any = is_described(topo);
     *cores = 0;
     for (int rank = -1; rank < 8; rank++)
         for (unsigned i = 0; i < all && count < LG_CPUS_MAX; i++)
-            if (cpu[i].node == node && cpu[i].allowed && cpu[i].smt_rank == rank) {
+            if (cpu[i].node == node && (any || cpu[i].allowed) && cpu[i].smt_rank == rank) {
                 cpus[count++] = cpu[i].os_index;
                 *cores += rank < 1;
             }
@@ -194,10 +201,9 @@ static int places(struct lg_settings *out, const struct locus_topo *topo, char *
     return err;
 }
 
-int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes)
+int lg_settings_for(struct lg_settings *out, const struct locus_topo *topo, char *why, size_t why_bytes)
 {
     int policy, page, kv, sum;
-    struct locus_topo *topo = NULL;
     memset(out, 0, sizeof(*out));
     int err = choose("LOCUS_POLICY", policies, &policy, why, why_bytes);
     if (!err)
@@ -206,15 +212,21 @@ int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes)
         err = choose("LOCUS_KV", kvs, &kv, why, why_bytes);
     if (!err)
         err = choose("LOCUS_SUM", sums, &sum, why, why_bytes);
-    if (!err)
-        err = locus_topo_open(&topo, NULL, why, why_bytes);
     if (err)
         return err;
     out->policy = (enum locus_policy)policy;
     out->page = (enum locus_page)page;
     out->kv = (enum lg_kv)kv;
     out->generic_sum = sum;
-    err = places(out, topo, why, why_bytes);
+    return places(out, topo, why, why_bytes);
+}
+
+int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes)
+{
+    struct locus_topo *topo;
+    int err = locus_topo_open(&topo, NULL, why, why_bytes);
+    if (!err)
+        err = lg_settings_for(out, topo, why, why_bytes);
     locus_topo_close(topo);
     return err;
 }

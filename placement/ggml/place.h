@@ -34,6 +34,8 @@ struct lg_place {
     unsigned cpus[LG_CPUS_MAX], cpus_count; // ascending; one thread on each
 };
 
+struct locus_topo;
+
 struct lg_settings {
     struct lg_place places[LG_DEVICES_MAX];
     unsigned places_count;
@@ -46,6 +48,9 @@ struct lg_settings {
 // 0; -EINVAL: the environment asks for something that does not exist, is refused or cannot be done here; why has one line that
 // names the variable. -errno: the machine cannot be described.
 int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes);
+
+// The same for a machine that is open already. All of one that was only described counts as this process's.
+int lg_settings_for(struct lg_settings *out, const struct locus_topo *topo, char *why, size_t why_bytes);
 
 struct lg_kv_settings {
     enum locus_policy policy;

@@ -215,8 +215,13 @@ static int take_logits(struct tb_llama *llama, struct run *run)
         return 0;
     for (uint32_t sequence = 0; sequence < run->settings.batch; sequence++) {
         const float *logits = tb_llama_logits(llama, sequence);
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
+            if (!isfinite(logits[i])) { // fmax() would pass over it
+                fprintf(stderr, "locus-llama: a logit is not a finite number\n");
+                return -1;
+            }
             run->largest = fmax(run->largest, fabs((double)logits[i]));
+        }
         if (run->logits_file && fwrite(logits, sizeof(float), count, run->logits_file) != count)
             return unreadable(run->logits, strerror(errno));
         if (run->against_file && compare(run, logits, count) != 0)
