@@ -54,7 +54,8 @@ postulate 'tiny/engine/20p, tiny/engine/2b/600p/bf16/1024c' "$arms" engine \
 runs
 status=$?
 holds 'a run of seven arms in two cells ends well' "exit $status: $(tail -n 3 "$err" | paste -sd ' ')" test $status -eq 0
-holds 'all of its samples are valid' "$(samples 'map(.invalid) | unique' | paste -sd ' ')" test "$(samples 'map(.valid) | all')" = true
+holds 'all of its samples are valid' "$(samples 'map(.invalid) | unique' | paste -sd ' ')" \
+    test "$(samples 'map(.valid) | all')" = true
 for id in P2 P4 P5 P6; do holds "$id survives" "$(grep "^$id" "$out")" grep -q "^$id .*survived" "$out"; done
 holds 'each lap is a step' "$(samples 'map(.time_ns > 0) | unique | tostring')" test "$(samples 'map(.time_ns > 0) | all')" = true
 holds 'the engine says its version' "$(samples 'map(.version) | unique | tostring')" \
@@ -68,12 +69,13 @@ holds 'once cleared it has nothing, and static all' "$(samples 'map([.arm, .engi
 holds 'only ours exchanges' "$(samples 'map([.arm, .engine.exchanges]) | unique | tostring')" \
     test "$(samples 'map((.engine.exchanges > 0) == (.arm == "B" or .arm == "E")) | all')" = true
 holds 'cells in use are written' "$(samples 'map([.cell, .engine.kv_written_bytes]) | unique | tostring')" \
-    test "$(samples 'map(.engine.kv_written_bytes) | unique | tostring' | tr -d '"')" = "[$(((20 + 9) * 4 * 512)),$(((600 + 9) * 2 * 4 * 512))]"
+    test "$(samples 'map(.engine.kv_written_bytes) | unique | tostring' | tr -d '"')" = \
+        "[$(((20 + 9) * 4 * 512)),$(((600 + 9) * 2 * 4 * 512))]"
 check 'the log is whole' "$LOCUS" verify --logs build/logs
 check 'and judged again in the same way' python3 -B "$repository/testbed/tests/recompute" build/logs/*/*/*.jsonl
-holds 'the model is in the log' "$("$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" | head -n 1 | cut -c 1-200)" \
-    test "$("$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" | jq -r 'select(.cells) | .cells[0].engine.model_sha256' |
-        head -n 1)" = "$(sha256sum build/engine/models/*.gguf | cut -d ' ' -f 1)"
+model=$("$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" |
+    jq -rs 'map(select(.cells)) | .[0].cells[0].engine.model_sha256')
+holds 'the model is in the log' "$model" test "$model" = "$(sha256sum build/engine/models/*.gguf | cut -d ' ' -f 1)"
 
 postulate tiny/engine/20p 'A: stok, B: tensor'
 check 'an unknown way to run it is named, with the nearest' refused "'stok'.*stock"
