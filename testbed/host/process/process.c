@@ -133,11 +133,12 @@ static void machine_look(const struct look *look)
     json_decref(thp);
 }
 
-static bool is_llama(const struct tb_maps *maps)
+// Is a file mapped whose name begins so?
+static bool is_mapped(const struct tb_maps *maps, const char *begins)
 {
     for (size_t m = 0; m < maps->count; m++) {
         const char *base = maps->mapping[m].name ? strrchr(maps->mapping[m].name, '/') : NULL;
-        if (base && (strncmp(base, "/libllama", 9) == 0 || strncmp(base, "/libggml", 8) == 0))
+        if (base && strncmp(base + 1, begins, strlen(begins)) == 0)
             return true;
     }
     return false;
@@ -151,7 +152,8 @@ static int memory_look(struct look *look)
     out->placed_errno = maps.numa_errno;
     out->maps_errno = maps.numa_errno && maps.smaps_errno ? maps.smaps_errno : 0;
     out->lines_bad = maps.lines_bad;
-    out->llama = is_llama(&maps);
+    out->llama = is_mapped(&maps, "libllama") || is_mapped(&maps, "libggml");
+    out->devices = is_mapped(&maps, "libggml-locus.so");
     if (!error)
         error = tb_regions_make(&maps, out);
     if (!error && !out->maps_errno && !*look->host.root) {

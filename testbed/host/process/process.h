@@ -60,6 +60,7 @@ struct tb_process {
     uint64_t pid;               // if the number asked for was that of a thread: of its process
     char name[64];
     bool llama;                 // libllama or libggml is mapped
+    bool devices;               // libggml-locus.so is mapped: memory bound to one node is read by that node's threads alone
     int node[TB_PROCESS_NODES_MAX]; // the machine's nodes, ascending; all arrays by node here have this order
     unsigned nodes_count;
     struct locus_nodes mems;    // nodes on which its cpuset lets it allocate

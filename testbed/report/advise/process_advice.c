@@ -48,20 +48,36 @@ static void threads_sum(const struct tb_process *process, struct tb_process_advi
         out->ran[n] = out->ran_s > 0 ? process->ran_on[n] / out->ran_s : 0;
 }
 
+// The index of the only node that threads read this region from; -1: any. Only the devices of libggml-locus.so have such regions.
+static int reader_of(const struct tb_process *process, const struct tb_region *region)
+{
+    int node, end = 0;
+    if (!process->devices || sscanf(region->policy, "bind:%d%n", &node, &end) != 1 || region->policy[end])
+        return -1;
+    for (unsigned n = 0; n < process->nodes_count; n++)
+        if (process->node[n] == node)
+            return (int)n;
+    return -1;
+}
+
 static void regions_sum(const struct tb_process *process, struct tb_process_advice *out)
 {
     uint64_t all[TB_PROCESS_NODES_MAX] = {0};
-    double on[TB_PROCESS_NODES_MAX];
+    double on[TB_PROCESS_NODES_MAX], remote_bytes = 0, known_bytes = 0;
     for (unsigned r = 0; r < process->regions_count; r++) {
         const struct tb_region *region = &process->regions[r];
         bool known = is_large(region) && shares_of(process, region->on_bytes, on) && out->ran_s > 0;
-        out->region_remote[r] = known ? remote_of(process, on, out->ran) : (double)NAN;
+        int reader = reader_of(process, region);
+        out->region_remote[r] = !known ? (double)NAN : reader >= 0 ? 1 - on[reader] : remote_of(process, on, out->ran);
+        double placed = known ? (double)(region->present_bytes - region->unplaced_bytes) : 0;
+        remote_bytes += known ? placed * out->region_remote[r] : 0;
+        known_bytes += placed;
         out->large_bytes += is_large(region) ? (double)region->present_bytes : 0;
         for (unsigned n = 0; n < process->nodes_count && is_large(region); n++)
             all[n] += region->on_bytes[n];
     }
-    bool known = shares_of(process, all, out->on) && out->ran_s > 0;
-    out->remote = known ? remote_of(process, out->on, out->ran) : (double)NAN;
+    shares_of(process, all, out->on);
+    out->remote = known_bytes > 0 ? remote_bytes / known_bytes : (double)NAN;
 }
 
 // --- nodes ---------------------------------------------------------------------------------------------------------------------
@@ -220,7 +236,7 @@ static void cures_find(const struct tb_process *process, const struct locus_topo
         return;
     if (out->fits && homes > 1)
         cure_one_each(&bedside);
-    if (process->llama && homes > 1)
+    if (process->llama && !process->devices && homes > 1)
         cures_llama(&bedside);
     if (homes > 1)
         cure_interleave(&bedside);

@@ -84,8 +84,9 @@ static void say_remote(const struct page *page, struct tb_words *words)
     char now[16], then[16];
     tb_say(words,
            "%s of the reads must come from another node, if the busy threads read all pages of the large regions equally "
-           "often.",
-           percent(now, advice->remote));
+           "often%s.",
+           percent(now, advice->remote),
+           page->process->devices ? ", and what libggml-locus.so has bound to a node only from there" : "");
     if (advice->remote < TB_PROCESS_REMOTE_LITTLE)
         tb_say(words, " There is next to nothing to gain.");
     else if (least)
@@ -400,7 +401,9 @@ static void put_facts(const struct page *page)
     tb_doc_fact(page->doc, "rss_bytes", NULL, TB_AS_IS, tb_count(process->rss_bytes));
     tb_doc_fact(page->doc, "remote_read_ratio", NULL, TB_AS_IS, share_value(page->advice.remote));
     tb_doc_fact(page->doc, "assumption", NULL, TB_AS_IS,
-                tb_text_value("the busy threads read all pages of the large regions equally often"));
+                tb_text_value(process->devices ? "the busy threads read all pages of the large regions equally often, and what "
+                                                 "libggml-locus.so has bound to a node only from there"
+                                               : "the busy threads read all pages of the large regions equally often"));
 }
 
 struct tb_doc *tb_process_doc(json_t *head, const char *emulated, const struct tb_process *process, const struct locus_topo *topo)

@@ -106,6 +106,21 @@ Test(process_advice, one_node_has_nothing_to_choose)
     says("numactl", false);
 }
 
+// Of a backend with a device for each node, what is bound to a node is read from there alone.
+Test(process_advice, devices_read_their_own_memory)
+{
+    process_file("smaps", "60000000-80000000 rw-p 00000000 00:00 0 \n80001000-a0001000 rw-p 00000000 00:00 0 \n"
+                          "b0000000-b0001000 r-xp 00000000 08:01 8      /usr/lib/locus/libggml-locus.so\n");
+    process_file("numa_maps", "60000000 bind:0 anon=131072 dirty=131072 N0=131072 kernelpagesize_kB=4\n"
+                              "80001000 bind:1 anon=131072 dirty=131072 N0=32768 N1=98304 kernelpagesize_kB=4\n"
+                              "b0000000 default file=/usr/lib/locus/libggml-locus.so mapped=1 N1=1 kernelpagesize_kB=4\n");
+    advised(FIXTURE_MACHINE);
+    cr_expect(process.devices);
+    cr_expect_eq(advice.remote, 0.125, "a quarter of one of two is astray, not %g", advice.remote);
+    cr_expect_eq(leaves("backend"), -1, "it has it");
+    says("what libggml-locus.so has bound to a node only from there", true);
+}
+
 // A strict bind of what does not fit is killed.
 Test(process_advice, what_does_not_fit_on_a_node_is_not_bound_to_it)
 {
