@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bell_stress SECONDS SEED: first each promise of bell.h by itself, then rounds in which one ringer and one to three waiters pass a
-// plain word to and fro. The counts begin shortly before they wrap. Waits are short, so that the waiters spin, or longer than
-// LG_SPIN_NS, so that they sleep, or about as long, so that a ring meets a waiter that is just going to sleep.
+// bell_stress SECONDS SEED: each promise of bell.h by itself, and meanwhile rounds in which one ringer and one to three waiters
+// pass a plain word to and fro. The counts begin shortly before they wrap. Waits are short, so that the waiters spin, or longer
+// than LG_SPIN_NS, so that they sleep, or about as long, so that a ring meets a waiter that is just going to sleep.
 //
 // Each direction has its own bell and no other edge, so ThreadSanitizer sees every word that a bell fails to order. A wake-up that
 // is lost is a hang: an alarm ends the program, because no other thread would.
@@ -69,7 +69,7 @@ static bool partner_lives(void *context)
 }
 
 // Asked once a second, and believed at the first no.
-static void dead_partner(void)
+static void *dead_partner(void *unused)
 {
     struct lg_bell bell = bell_at(7);
     struct partner partner = {.says_yes = 1};
@@ -80,6 +80,7 @@ static void dead_partner(void)
     lg_bell_ring(&bell); // whom nobody awaits any more
     STRESS_EXPECT(lg_bell_wait(&bell, 8, partner_lives, &partner) == 0 && partner.asked == 2);
     STRESS_EXPECT(!somebody_sleeps(&bell));
+    return unused;
 }
 
 static double cpu_s(void)
@@ -107,7 +108,7 @@ static void *sleep_there(void *context)
 }
 
 // A long wait takes no CPU time, a ring that is not the awaited one does not end it, and the bit is gone when nobody sleeps.
-static void long_waits(bool asks)
+static void *long_waits(void *asks)
 {
     struct sleeper sleeper = {.asks = asks};
     pthread_t thread = start(sleep_there, &sleeper);
@@ -120,6 +121,7 @@ static void long_waits(bool asks)
     pthread_join(thread, NULL);
     STRESS_EXPECT(sleeper.cpu_s < 0.1);
     STRESS_EXPECT(!somebody_sleeps(&sleeper.bell));
+    return NULL;
 }
 
 // --- rounds --------------------------------------------------------------------------------------------------------------------
@@ -210,13 +212,13 @@ int main(int argc, char **argv)
     signal(SIGALRM, hangs);
     alarm(HANG_SECONDS);
     counts_wrap();
-    dead_partner();
-    long_waits(false);
-    long_waits(true);
+    pthread_t promises[] = {start(dead_partner, NULL), start(long_waits, NULL), start(long_waits, &stress)};
     do {
         alarm(HANG_SECONDS);
         rings += round_run(&round, &random);
     } while (stress_now_s() < stress.end_s);
+    for (unsigned i = 0; i < sizeof(promises) / sizeof(promises[0]); i++)
+        pthread_join(promises[i], NULL);
     printf("%llu rings\n", (unsigned long long)rings);
     return 0;
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# advised.sh MODEL: in the guest: `locus advise --pid` looks at llama.cpp while it decodes, stock with a thread on each node and then
-# with a device on each. Prints "arm NUMBER RATIO", of which share of reads it says that it is remote; the accesses of the steps are
+# advised.sh MODEL: in the guest: `locus advise --pid` looks at llama.cpp while it decodes, stock with a thread on each node and
+# then with a device on each. Prints "arm NUMBER RATIO", the share of reads that it says to be remote. The accesses of the steps are
 # counted in the windows from ten times the number.
 set -u
 export LD_LIBRARY_PATH=/with
