@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// settings, arm and result: words of a cell, ways to run the engine, and the table of what it says.
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testbed/engine/arm.h"
+#include "testbed/engine/result.h"
+#include "testbed/engine/settings.h"
+
+Test(settings, takes_each_kind_once)
+{
+    struct tb_engine_settings settings = {0};
+    cr_expect(tb_engine_setting(&settings, "56p"));
+    cr_expect(tb_engine_setting(&settings, "8b"));
+    cr_expect(tb_engine_setting(&settings, "131072c"));
+    cr_expect(tb_engine_setting(&settings, "bf16"));
+    cr_expect_eq(settings.prompt_tokens, 56);
+    cr_expect_eq(settings.batch, 8);
+    cr_expect_eq(settings.context_tokens, 131072);
+    cr_expect_str_eq(settings.kv_type, "bf16");
+    static const char *const again[] = {"57p", "2b", "1c", "f16", "bf16"};
+    for (size_t i = 0; i < sizeof again / sizeof *again; i++)
+        cr_expect_not(tb_engine_setting(&settings, again[i]), "%s", again[i]);
+    cr_expect_eq(settings.prompt_tokens, 56);
+    cr_expect_eq(settings.batch, 8);
+}
+
+Test(settings, refuses_what_is_none)
+{
+    static const char *const words[] = {"", "p", "0p", "-1p", "1.5p", "257b", "99999999999p", "q8_0", "56", "p56", "1pp", "56P"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct tb_engine_settings settings = {0};
+        cr_expect_not(tb_engine_setting(&settings, words[i]), "'%s'", words[i]);
+        cr_expect_eq(settings.prompt_tokens + settings.batch + settings.context_tokens, 0, "'%s'", words[i]);
+    }
+}
+
+Test(settings, fills_what_nobody_said)
+{
+    struct tb_engine_settings settings = {.batch = 3};
+    tb_engine_settings_fill(&settings);
+    cr_expect_eq(settings.batch, 3);
+    cr_expect_str_eq(settings.kv_type, "f16");
+    settings.batch = 0;
+    tb_engine_settings_fill(&settings);
+    cr_expect_eq(settings.batch, 1);
+    cr_expect_eq(settings.prompt_tokens, 0);
+}
+
+Test(arm, each_is_found_by_its_name_and_ends_its_lists)
+{
+    size_t count = 0;
+    for (const struct tb_engine_arm *arm; (arm = tb_engine_arm_at(count)); count++) {
+        cr_expect_eq(tb_engine_arm_find(arm->name), arm);
+        cr_expect(arm->summary && *arm->summary, "%s", arm->name);
+        cr_expect_null(arm->words[sizeof arm->words / sizeof *arm->words - 1], "%s", arm->name);
+        cr_expect_null(arm->before[sizeof arm->before / sizeof *arm->before - 1], "%s", arm->name);
+        cr_expect_null(arm->environment[sizeof arm->environment / sizeof *arm->environment - 1], "%s", arm->name);
+        bool backend = false;
+        for (size_t i = 0; arm->environment[i]; i++) {
+            cr_expect(strchr(arm->environment[i], '='), "%s", arm->name);
+            backend |= strstr(arm->environment[i], "libggml-locus.so") != NULL;
+        }
+        cr_expect_eq(backend, arm->threads == TB_ENGINE_DEVICES, "%s has devices if and only if it loads them", arm->name);
+    }
+    cr_expect_geq(count, 10);
+    cr_expect_null(tb_engine_arm_find("stok"));
+    cr_expect_null(tb_engine_arm_find(""));
+}
+
+Test(result, each_field_is_set_and_read_alone)
+{
+    for (const struct tb_engined_field *field = tb_engined_fields; field->name; field++) {
+        struct tb_engined engined = {0};
+        tb_engined_set(&engined, field, 7);
+        for (const struct tb_engined_field *other = tb_engined_fields; other->name; other++)
+            cr_expect_eq(tb_engined_get(&engined, other), other == field ? 7 : 0, "%s after %s", other->name, field->name);
+    }
+}
+
+Test(result, what_is_whole_says_so)
+{
+    struct tb_engined engined = {.kv_bytes = UINT64_C(1) << 40, .kv_remote_ratio = 0.25};
+    for (const struct tb_engined_field *field = tb_engined_fields; field->name; field++) {
+        if (strcmp(field->name, "kv_bytes") == 0)
+            cr_expect(field->whole && tb_engined_get(&engined, field) == 1099511627776.0);
+        if (strcmp(field->name, "kv_remote_ratio") == 0)
+            cr_expect(!field->whole && tb_engined_get(&engined, field) == 0.25);
+    }
+}
