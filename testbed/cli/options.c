@@ -27,6 +27,7 @@
 #include "testbed/measure/sample.h"
 #include "testbed/report/advise/decode_advice.h"
 #include "testbed/report/board/board.h"
+#include "testbed/report/engine/engine.h"
 #include "testbed/report/serve/here.h"
 #include "testbed/report/serve/keep.h"
 #include "testbed/report/serve/serve.h"
@@ -388,6 +389,13 @@ static int write_serve(const struct tb_options *options, const struct tb_log_vie
                                                                : tb_serve_doc)(head, view));
 }
 
+// The log of `locus engine`.
+static int write_engine(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
+{
+    json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
+    return tb_forms_write(&options->forms, tb_engine_doc(head, view, rounds));
+}
+
 static int write_all(const struct tb_options *options, const struct tb_log_view *view, const struct tb_rounds *rounds)
 {
     struct tb_forms forms = options->forms;
@@ -439,10 +447,11 @@ int tb_options_show(const struct tb_options *options, const struct tb_log_view *
         return TB_EXIT_FAILED;
     }
     bool advised = json_is_object(tb_member(view->header, "measured.advise"));
-    bool served = strcmp(tb_member_text(view->header, "kind"), "serve") == 0;
-    int status = (advised  ? write_advise
-                  : served ? write_serve
-                           : write_all)(options, view, &loaded.rounds)
+    const char *kind = tb_member_text(view->header, "kind");
+    int status = (advised                       ? write_advise
+                  : strcmp(kind, "serve") == 0  ? write_serve
+                  : strcmp(kind, "engine") == 0 ? write_engine
+                                                : write_all)(options, view, &loaded.rounds)
                      ? TB_EXIT_FAILED
                      : TB_EXIT_OK;
     if (!all_valid(&loaded.rounds))

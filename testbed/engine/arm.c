@@ -4,7 +4,10 @@
 
 #include "testbed/engine/arm.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEVICES(how) .words = {"--split", how, NULL}, .threads = TB_ENGINE_DEVICES
 #define BACKEND "GGML_BACKEND_PATH={lib}/libggml-locus.so"
@@ -63,4 +66,18 @@ const struct tb_engine_arm *tb_engine_arm_find(const char *name)
         if (strcmp(arms[i].name, name) == 0)
             return &arms[i];
     return NULL;
+}
+
+bool tb_engine_arm_can_start(const struct tb_engine_arm *arm)
+{
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : ""; arm->before[0] && *at;) {
+        char file[4096];
+        size_t length = strcspn(at, ":");
+        snprintf(file, sizeof(file), "%.*s/%s", (int)length, at, arm->before[0]);
+        if (access(file, X_OK) == 0)
+            return true;
+        at += length + (at[length] == ':');
+    }
+    return !arm->before[0];
 }

@@ -5,6 +5,7 @@
 #ifndef TB_ENGINE_ARM_H
 #define TB_ENGINE_ARM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,5 +25,8 @@ struct tb_engine_arm {
 
 const struct tb_engine_arm *tb_engine_arm_at(size_t i); // NULL ends the list
 const struct tb_engine_arm *tb_engine_arm_find(const char *name);
+
+// Is the program that starts it in PATH? True for one that needs none.
+bool tb_engine_arm_can_start(const struct tb_engine_arm *arm);
 
 #endif

@@ -93,3 +93,25 @@ int tb_model_complete(const char *shape, struct tb_model *model, char *why, size
     model->context = either(model->context, TB_MODEL_CONTEXT);
     return check(model, why, why_bytes);
 }
+
+// --- how an engine divides it --------------------------------------------------------------------------------------------------
+
+static uint64_t common_multiple(uint64_t a, uint64_t b)
+{
+    uint64_t x = a, y = b;
+    while (y) {
+        uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+bool tb_model_divides(const struct tb_model *model, uint32_t devices)
+{
+    uint64_t of_kv_head = (uint64_t)(model->heads / model->kv_heads) * model->head_dim, block = 1; // f16 has blocks of one value
+    while (block < 128 && block * devices < of_kv_head)
+        block *= 2;
+    uint64_t unit = common_multiple(of_kv_head, block), width = (uint64_t)model->heads * model->head_dim;
+    return width % unit == 0 && width / unit % devices == 0;
+}

@@ -9,6 +9,7 @@
 #ifndef TB_MODEL_H
 #define TB_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +33,10 @@ struct tb_model {
 // none, or another width, follows the rule of the first Llama: 8/3 of the width, rounded up to a multiple of 256. 0 or -EINVAL
 // with why: what is wrong, and the remedy.
 int tb_model_complete(const char *shape, struct tb_model *model, char *why, size_t why_bytes);
+
+// Does llama.cpp, with -sm tensor, give each of `devices` the same share of every layer's attention? It divides the query heads
+// in units: those of a KV head, rounded up to a common multiple of 128 values (fewer where the units would be too few).
+// pre: devices > 0.
+bool tb_model_divides(const struct tb_model *model, uint32_t devices);
 
 #endif

@@ -7,7 +7,8 @@
 //   head       what the JSON of the command begins with (host/head.h)
 //   about      what was measured, in words, or null
 //   unfit      what the doctor has against this host, in a line, or null
-//   here       of `locus serve --here`: the clock that was measured before (report/serve/here.h), or null
+//   here       of `locus serve --here`: the clock that was measured before (report/serve/here.h); of `locus engine`: over how many
+//              devices a model is divided here; or null
 //   advise     of `locus advise`, which shows its log otherwise: the machine and what it could not run (report/advise/advise.h)
 #ifndef TB_MEASURED_H
 #define TB_MEASURED_H

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "testbed/engine/arm.h"
+#include "testbed/engine/model.h"
 #include "testbed/engine/result.h"
 #include "testbed/engine/settings.h"
 
@@ -89,4 +90,22 @@ Test(result, what_is_whole_says_so)
         if (strcmp(field->name, "kv_remote_ratio") == 0)
             cr_expect(!field->whole && tb_engined_get(&engined, field) == 0.25);
     }
+}
+
+// What was seen of llama.cpp's own division: the 14 heads of Qwen2.5-0.5B go to one device or the other as a whole.
+Test(model, says_whether_attention_divides_evenly)
+{
+    const struct {
+        struct tb_model model;
+        uint32_t devices;
+        bool divides;
+    } seen[] = {
+        {{.heads = 14, .kv_heads = 2, .head_dim = 64}, 2, false}, {{.heads = 16, .kv_heads = 2, .head_dim = 64}, 2, true},
+        {{.heads = 16, .kv_heads = 2, .head_dim = 64}, 4, false}, {{.heads = 8, .kv_heads = 4, .head_dim = 32}, 2, true},
+        {{.heads = 8, .kv_heads = 4, .head_dim = 32}, 4, true},   {{.heads = 8, .kv_heads = 4, .head_dim = 32}, 3, false},
+        {{.heads = 6, .kv_heads = 3, .head_dim = 32}, 2, false},  {{.heads = 32, .kv_heads = 8, .head_dim = 128}, 2, true},
+    };
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+        cr_expect_eq(tb_model_divides(&seen[i].model, seen[i].devices), seen[i].divides, "%u heads, %u KV, on %u devices",
+                     seen[i].model.heads, seen[i].model.kv_heads, seen[i].devices);
 }
