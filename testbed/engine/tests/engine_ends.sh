@@ -8,12 +8,9 @@ set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/../../tests/cases.bash"
 cd "$(dirname "$0")/../../.." || exit 1
-build=$(cd "${BUILD:-$(dirname "$LOCUS")}" && pwd)
-needs_guest 'ends of llama.cpp' ../engine/fetch.sh
+. testbed/engine/tests/engine.bash
+needs_backend 'ends of llama.cpp'
 asan=${LOCUS_ASAN:+$(dirname "$LOCUS_ASAN")}
-engine=$PWD/build/engine
-[ "$(uname -m)" != aarch64 ] || engine=$engine-arm64
-. testbed/engine/tests/plugin.bash
 unset "${!LOCUS_@}"
 export GGML_NO_BACKTRACE=1 # of the engine's own aborts; it would call a debugger
 export GGML_BACKEND_PATH=$build/libggml-locus.so LOCUS_NODES=0,0 LOCUS_THREADS=1

@@ -12,8 +12,8 @@ set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/../../tests/cases.bash"
 cd "$(dirname "$0")/../../.." || exit 1
-build=$(cd "${BUILD:-$(dirname "$LOCUS")}" && pwd)
-needs_guest 'logits of llama.cpp' ../engine/fetch.sh
+. testbed/engine/tests/engine.bash
+needs_backend 'logits of llama.cpp'
 unset GGML_BACKEND_PATH "${!LOCUS_@}"
 steps=6
 [ -z "${all_sizes-}" ] || steps=24

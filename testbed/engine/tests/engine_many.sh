@@ -8,11 +8,8 @@ set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/../../tests/cases.bash"
 cd "$(dirname "$0")/../../.." || exit 1
-build=$(cd "${BUILD:-$(dirname "$LOCUS")}" && pwd)
-needs_guest 'a thousand contexts of llama.cpp' ../engine/fetch.sh
-engine=$PWD/build/engine
-[ "$(uname -m)" != aarch64 ] || engine=$engine-arm64
-. testbed/engine/tests/plugin.bash
+. testbed/engine/tests/engine.bash
+needs_backend 'a thousand contexts of llama.cpp'
 unset "${!LOCUS_@}"
 # One arena, or the heap's size would depend on which threads meet.
 export GGML_BACKEND_PATH=$build/libggml-locus.so LOCUS_NODES=0,0 LOCUS_THREADS=1 MALLOC_ARENA_MAX=1

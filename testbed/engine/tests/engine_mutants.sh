@@ -9,11 +9,8 @@ set -u
 : "${LOCUS:?LOCUS must name the program}"
 . "$(dirname "$0")/../../tests/cases.bash"
 cd "$(dirname "$0")/../../.." || exit 1
-build=$(cd "${BUILD:-$(dirname "$LOCUS")}" && pwd)
-needs_guest 'a broken backend in llama.cpp' ../engine/fetch.sh
-engine=$PWD/build/engine
-[ "$(uname -m)" != aarch64 ] || engine=$engine-arm64
-. testbed/engine/tests/plugin.bash
+. testbed/engine/tests/engine.bash
+needs_backend 'a broken backend in llama.cpp'
 unset GGML_BACKEND_PATH "${!LOCUS_@}"
 export LOCUS_THREADS=1 GGML_NO_BACKTRACE=1
 contexts=$scratch/contexts

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# plugin.bash: shared by scripts that build libggml-locus.so from one changed source, or a program over llama.h. They set $build and
-# $engine.
+# engine.bash: shared by scripts about our devices in llama.cpp, which source it after cases.bash, at the top of the project.
+
+# needs_backend NAME: fetches the engine, or ends the script with one case that says why not. Sets $build and $engine. The build may
+# be older than the engine; then what needs the engine's headers is built now, by one script at a time.
+needs_backend() {
+    build=$(cd "${BUILD:-$(dirname "$LOCUS")}" && pwd) engine=$PWD/build/engine
+    [ "$(uname -m)" != aarch64 ] || engine=$engine-arm64
+    needs_guest "$1" ../engine/fetch.sh
+    flock "$engine.lock" sh -c '[ -e "$1" ] && [ -e "$2" ] || make "$1" "$2"' - "${build#"$PWD"/}"/{libggml-locus.so,locus-llama} \
+        >"$out" 2>&1 || { fail "$1" "the backend does not compile: $(tail -n 1 "$out")"; done_testing; exit 1; }
+}
 
 rooms=$(printf -- '-iquote %s ' placement/ggml topo placement/*/)
 strict='-std=c11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Werror'
