@@ -148,22 +148,25 @@ static void speaker_close(struct speaker *speaker)
     free(speaker->said);
 }
 
-static void try_two(struct llama_model *model)
+// `other` is the second context's model. By tensor it is a model of its own: llama.cpp v0.5.0 keeps a cache without a lock beside
+// each model (split_state_cache in ggml-backend-meta.cpp), which two contexts in two threads damage.
+static void try_two(struct llama_model *model, struct llama_model *other)
 {
+    struct llama_model *models[] = {model, other};
     size_t bytes = STEPS * (size_t)vocabulary(model) * sizeof(float);
     pthread_barrier_t start;
     pthread_t threads[2];
     struct speaker both[2];
     pthread_barrier_init(&start, NULL, 2);
     for (int i = 0; i < 2; i++)
-        both[i] = speaker_of(model, i + 1, &start);
+        both[i] = speaker_of(models[i], i + 1, &start);
     for (int i = 0; i < 2; i++)
         if (pthread_create(&threads[i], NULL, speak, &both[i]) != 0)
             give_up(2, "no thread");
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < 2; i++) {
-        struct speaker alone = speaker_of(model, i + 1, NULL);
+        struct speaker alone = speaker_of(models[i], i + 1, NULL);
         speak(&alone);
         if (memcmp(alone.said, both[i].said, bytes) != 0)
             give_up(1, "beside another, a context has other logits than alone");
@@ -478,24 +481,30 @@ int main(int argc, char **argv)
 {
     if (argc != 6)
         return 2;
+    const char *what = argv[2], *path = argv[3];
+    bool tensor = strcmp(argv[4], "tensor") == 0;
+    int devices = atoi(argv[5]);
     llama_log_set(log_errors, NULL);
     ggml_backend_load_all_from_path(argv[1]);
     llama_backend_init();
-    struct llama_model *model = open_model(argv[3], strcmp(argv[4], "tensor") == 0, atoi(argv[5]));
-    if (strcmp(argv[2], "two") == 0)
-        try_two(model);
-    else if (strcmp(argv[2], "many") == 0)
+    struct llama_model *model = open_model(path, tensor, devices);
+    if (strcmp(what, "two") == 0) {
+        struct llama_model *other = tensor ? open_model(path, tensor, devices) : model;
+        try_two(model, other);
+        if (other != model)
+            llama_model_free(other);
+    } else if (strcmp(what, "many") == 0)
         try_many(model);
-    else if (strcmp(argv[2], "affinity") == 0)
+    else if (strcmp(what, "affinity") == 0)
         try_affinity(model);
-    else if (strcmp(argv[2], "pinned") == 0)
-        try_pinned(model, atoi(argv[5]));
-    else if (strcmp(argv[2], "cleared") == 0)
+    else if (strcmp(what, "pinned") == 0)
+        try_pinned(model, devices);
+    else if (strcmp(what, "cleared") == 0)
         try_cleared(model);
-    else if (strcmp(argv[2], "fault") == 0)
+    else if (strcmp(what, "fault") == 0)
         try_fault(model);
     else
-        try_gone(model, strcmp(argv[2], "idle-gone") == 0);
+        try_gone(model, strcmp(what, "idle-gone") == 0);
     llama_model_free(model);
     llama_backend_free();
     puts("so it is");
