@@ -27,6 +27,7 @@ eval eval cells eval -W cycle-256 '$few' --json
 replay replay cells replay testbed/tests/fixtures/small.csv '$few' --json
 bench bench cells bench -c locus -r 1 -q --json
 serve serve cells serve sample --strategies paged -q --json
+engine engine arms engine -c stock-plain -r 1 --steps 2 -q --json
 advise advise machine advise --workload churn-touch --json
 advise advise regions advise --pid '$$' --json
 list list experiments postulate list --json
@@ -66,6 +67,10 @@ headed() { # what, key, command...
 }
 while read -r command what key words; do
     read -r -a arguments <<<"$words"
+    if [ "$command" = engine ] && [ ! -x "${LOCUS%/*}/locus-llama" ]; then
+        skip 'head-of-engine' 'make engine'
+        continue
+    fi
     name=$(sed "s|$scratch/||; s|logs/[^ ]*jsonl|RUN|g; s/ $few//; s/ $$ / N /" <<<"$words")
     check "head-of-$(tr ' ' - <<<"$name")" headed "$what" "$key" "${arguments[@]}"
     holds "schema-of-$what-is-in-README" "testbed/report/README.md lacks it" grep -q "^| \`locus-$what/1\`" testbed/report/README.md

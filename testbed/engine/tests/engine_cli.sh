@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: test alone
 #
 # `locus engine`: its table, its answer, its forms, its log, and what it refuses. LOCUS=path/to/locus BUILD=path/of/the/build.
 set -u

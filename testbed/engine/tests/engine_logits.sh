@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: test alone
 #
 # Real llama.cpp on our devices says what it says without them. The same tokens are given to both (teacher-forced), and all logits
 # of all steps are compared: by layer they must be the same bits, by tensor, where sums are added in another order, within 0.01.

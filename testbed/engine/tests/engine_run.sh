@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: test alone
 #
 # A run of the engine is a lap like any other: a postulate of touch `engine` gives rounds, a sealed log, figures and a verdict, and
 # what is wrong with it is said in words. LOCUS=path/to/locus BUILD=path/of/the/build.
