@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# suite: all
+# suite: all alone
 #
 # Where real llama.cpp cannot go on with our devices: each end has a line that says why, nothing crashes, and nothing hangs. Also
 # several contexts at a time, and a device whose thread is gone (engine_contexts.c). It needs the engine, which it fetches.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# suite: all
+# suite: all alone
 #
 # A thousand contexts of real llama.cpp on our devices, opened and closed in one process: no memory, thread or file is left
 # (engine_contexts.c). It needs the engine, which it fetches.
