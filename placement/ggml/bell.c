@@ -17,7 +17,7 @@
 #define ONE 2u
 #define POLLS_BETWEEN_LOOKS 64u // a look at the clock takes as long as one poll of a line that is here
 
-static uint64_t now_ns(void)
+uint64_t lg_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -56,7 +56,7 @@ static bool spin(const struct lg_bell *bell, uint32_t count)
         locus_cpu_relax();
         if (polls % POLLS_BETWEEN_LOOKS)
             continue;
-        uint64_t ns = now_ns();
+        uint64_t ns = lg_now_ns();
         if (!until_ns)
             until_ns = ns + LG_SPIN_NS;
         else if (ns > until_ns)

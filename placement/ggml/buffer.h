@@ -21,17 +21,8 @@
 #include "engine.h"
 #include "place.h"
 
-// Where the buffers of a type lie. The context of ggml's buffer type.
-struct lg_memory {
-    char name[16];
-    enum locus_policy policy;
-    int node;                   // LOCUS_NODE_ANY: `nodes`
-    struct locus_nodes nodes;
-    enum locus_page page;
-    enum lg_kv kv;
-};
-
-// The calls of such a buffer type. lg_host_memory_calls also tells the engine that it may read and write by address.
+// The calls of a buffer type whose context is a struct lg_memory (place.h). lg_host_memory_calls also tells the engine that it may
+// read and write by address.
 extern const struct ggml_backend_buffer_type_i lg_memory_calls, lg_host_memory_calls;
 
 // Is it one of ours?

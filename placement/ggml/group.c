@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bell.h"
 #include "locus-ggml.h"
 
 #define LINE_FLOATS 16u         // of a cache line
@@ -47,6 +47,9 @@ void *lg_group_open(ggml_backend_t *backends, size_t count)
 {
     if (count < 2 || count > LG_DEVICES_MAX)
         return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!lg_stream_of(backends[i]))
+            return NULL; // beside a GPU, say: then each of ours waits for its own graphs, and the engine adds up
     struct lg_group *group = calloc(1, sizeof(*group));
     if (!group)
         return NULL;
@@ -72,29 +75,16 @@ bool lg_group_is_last(const struct lg_group *group, unsigned member)
     return member == group->count - 1;
 }
 
-bool lg_group_sums_elsewhere(const struct lg_group *group)
-{
-    (void)group;
-    return lg_settings.generic_sum;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 enum ggml_status lg_group_wait(struct lg_group *group)
 {
     enum ggml_status worst = GGML_STATUS_SUCCESS;
-    uint64_t before_ns = now_ns();
+    uint64_t before_ns = lg_now_ns();
     for (unsigned i = 0; i < group->count - 1; i++) {
         enum ggml_status status = lg_stream_wait(group->members[i]);
         if (status != GGML_STATUS_SUCCESS)
             worst = status;
     }
-    count_sum(&sums.waits_ns, now_ns() - before_ns);
+    count_sum(&sums.waits_ns, lg_now_ns() - before_ns);
     return worst;
 }
 

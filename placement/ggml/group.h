@@ -16,7 +16,7 @@
 //
 // LOCUS_SUM=generic leaves the sum to the engine, which copies parts to and fro and adds by a graph of one operation.
 //
-// A group belongs to one of the engine's contexts; two contexts have two.
+// A group belongs to one of the engine's contexts; two contexts have two. All its members are ours.
 #ifndef LG_GROUP_H
 #define LG_GROUP_H
 
@@ -34,7 +34,6 @@ bool lg_group_sum(void *group, struct ggml_tensor **parts);
 void lg_group_close(void *group);
 
 bool lg_group_is_last(const struct lg_group *group, unsigned member);
-bool lg_group_sums_elsewhere(const struct lg_group *group);
 
 // Waits until all members but the last, which is the caller, are idle.
 enum ggml_status lg_group_wait(struct lg_group *group);

@@ -248,7 +248,7 @@ static int policy_named(const char *name, enum locus_policy *out, char *why, siz
 }
 
 // The region's own check has the words for a node that does not exist or cannot be used.
-static int kv_nodes(struct lg_kv_settings *out, const struct locus_topo *topo, char *why, size_t why_bytes)
+static int kv_nodes(struct lg_memory *out, const struct locus_topo *topo, char *why, size_t why_bytes)
 {
     const char *list = getenv("LOCUS_KV_NODES");
     const struct locus_topo_node *nodes = locus_topo_nodes(topo);
@@ -271,7 +271,7 @@ static int kv_nodes(struct lg_kv_settings *out, const struct locus_topo *topo, c
     return 0;
 }
 
-int lg_kv_settings_read(struct lg_kv_settings *out, char *why, size_t why_bytes)
+int lg_kv_memory_read(struct lg_memory *out, char *why, size_t why_bytes)
 {
     int page, kv;
     struct locus_topo *topo = NULL;

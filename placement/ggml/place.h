@@ -52,7 +52,9 @@ int lg_settings_read(struct lg_settings *out, char *why, size_t why_bytes);
 // The same for a machine that is open already. All of one that was only described counts as this process's.
 int lg_settings_for(struct lg_settings *out, const struct locus_topo *topo, char *why, size_t why_bytes);
 
-struct lg_kv_settings {
+// Where the buffers of one kind lie, and what they are made of.
+struct lg_memory {
+    char name[16];
     enum locus_policy policy;
     int node;                   // LOCUS_NODE_ANY: `nodes`
     struct locus_nodes nodes;
@@ -60,7 +62,7 @@ struct lg_kv_settings {
     enum lg_kv kv;
 };
 
-// The same for the KV cache alone.
-int lg_kv_settings_read(struct lg_kv_settings *out, char *why, size_t why_bytes);
+// The same for the KV cache alone, which has no device.
+int lg_kv_memory_read(struct lg_memory *out, char *why, size_t why_bytes);
 
 #endif

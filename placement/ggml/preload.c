@@ -21,31 +21,27 @@
 
 typedef ggml_backend_buffer_t allocate_fn(struct ggml_context *context, ggml_backend_buffer_type_t type);
 
+// Constant after `once`.
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct ggml_backend_buffer_type kv_type;
 static struct lg_memory kv_memory;
+static struct ggml_backend_buffer_type kv_type = {.context = &kv_memory};
 static bool ready;
 
 static void set_up(void)
 {
     char why[256];
     const char *missing;
-    struct lg_kv_settings settings;
     if (lg_engine_find(&missing) != 0) {
-        lg_log(GGML_LOG_LEVEL_ERROR, "no ggml library in this process has %s: the KV cache stays where the engine puts it\n",
-               missing);
+        lg_log(GGML_LOG_LEVEL_ERROR, "no ggml library in this process has %s: the KV cache is not opened\n", missing);
         return;
     }
-    if (lg_kv_settings_read(&settings, why, sizeof(why)) != 0) {
+    if (lg_kv_memory_read(&kv_memory, why, sizeof(why)) != 0) {
         lg_log(GGML_LOG_LEVEL_ERROR, "%s: the KV cache is not opened\n", why);
         return;
     }
-    kv_memory = (struct lg_memory){.name = "LOCUS_KV",
-                                   .policy = settings.policy,
-                                   .node = settings.node,
-                                   .nodes = settings.nodes,
-                                   .page = settings.page,
-                                   .kv = settings.kv};
+    strcpy(kv_memory.name, "LOCUS_KV");
+    kv_type.iface = lg_host_memory_calls;
+    kv_type.device = lg_engine.dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     ready = true;
 }
 
@@ -70,8 +66,5 @@ __attribute__((visibility("default"))) ggml_backend_buffer_t ggml_backend_alloc_
     if (!is_cache(context, type))
         return real(context, type);
     pthread_once(&once, set_up);
-    if (!ready)
-        return NULL;
-    kv_type = (struct ggml_backend_buffer_type){.iface = lg_host_memory_calls, .device = type->device, .context = &kv_memory};
-    return real(context, &kv_type);
+    return ready ? real(context, &kv_type) : NULL;
 }

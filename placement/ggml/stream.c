@@ -178,11 +178,6 @@ void lg_stream_unpin_caller(void)
 
 // --- ggml's calls --------------------------------------------------------------------------------------------------------------
 
-struct lg_stream *lg_stream_of(ggml_backend_t backend)
-{
-    return backend->context;
-}
-
 void lg_stream_join(struct lg_stream *stream, struct lg_group *group, unsigned member)
 {
     stream->group = group;
@@ -191,7 +186,13 @@ void lg_stream_join(struct lg_stream *stream, struct lg_group *group, unsigned m
 
 static const char *get_name(ggml_backend_t backend)
 {
-    return lg_stream_of(backend)->device->name;
+    const struct lg_stream *stream = backend->context;
+    return stream->device->name;
+}
+
+struct lg_stream *lg_stream_of(ggml_backend_t backend)
+{
+    return backend->iface.get_name == get_name ? backend->context : NULL;
 }
 
 static void compute_job(struct lg_stream *stream, unsigned member, void *graph)
@@ -224,7 +225,7 @@ static void synchronize(ggml_backend_t backend)
     struct lg_stream *stream = lg_stream_of(backend);
     lg_stream_wait(stream);
     // The generic sum synchronizes at each exchange.
-    if (!stream->group || !lg_group_sums_elsewhere(stream->group))
+    if (!stream->group || !lg_settings.generic_sum)
         lg_stream_unpin_caller();
 }
 

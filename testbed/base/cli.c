@@ -179,6 +179,15 @@ static int help(const struct argp *argp, char *name)
     return tb_cli_flush();
 }
 
+void tb_cli_listed(FILE *out, const char *name, const char *summary, const char *remark)
+{
+    enum { INDENT = 23, COLUMNS = 78 };
+    char text[256];
+    fprintf(out, "  %-*s", INDENT - 2, name);
+    snprintf(text, sizeof text, "%s%s", summary, remark);
+    tb_text_wrap(out, COLUMNS, INDENT, INDENT, text);
+}
+
 int tb_cli_version(void)
 {
     printf("locus %s\n", LOCUS_VERSION);

@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { TB_EXIT_OK = 0, TB_EXIT_FAILED = 1, TB_EXIT_USAGE = 2, TB_CLI_RUN = -1 };
 
@@ -18,6 +19,10 @@ int tb_cli_parse(const struct argp *argp, const char *command, int argc, char **
 
 // Reports `locus: <message>` and makes tb_cli_parse() return TB_EXIT_USAGE. For use in parser functions.
 error_t tb_cli_bad(struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// A line of a list in a help text: "  NAME      SUMMARY REMARK", wrapped below the summary. For a help filter, because argp would
+// break a line that is too long and begin the next one at the margin.
+void tb_cli_listed(FILE *out, const char *name, const char *summary, const char *remark);
 
 int tb_cli_version(void); // prints it; an exit status
 

@@ -15,8 +15,8 @@
 #include "testbed/cli/options.h"
 #include "testbed/engine/arm.h"
 #include "testbed/measure/contender.h"
+#include "testbed/measure/engines/machine.h"
 #include "testbed/measure/engines/plan.h"
-#include "topo/topo.h"
 
 #define CELLS_MAX 8u
 #define ROUNDS 12u
@@ -134,6 +134,20 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+static char *help_filter(int key, const char *text, void *input)
+{
+    (void)input;
+    char *all = NULL;
+    size_t bytes = 0;
+    FILE *out = key == ARGP_KEY_HELP_EXTRA ? open_memstream(&all, &bytes) : NULL;
+    if (!out)
+        return key == ARGP_KEY_HELP_EXTRA ? NULL : (char *)(uintptr_t)text;
+    fputs("Ways to run it:\n", out);
+    for (size_t i = 0; tb_engine_arm_at(i); i++)
+        tb_cli_listed(out, tb_engine_arm_at(i)->name, tb_engine_arm_at(i)->summary, "");
+    return fclose(out) == 0 ? all : NULL;
+}
+
 static int choose_arms(struct tb_options *options, bool several)
 {
     const char *const *names = several ? defaults_nodes : defaults;
@@ -149,27 +163,12 @@ static int choose_arms(struct tb_options *options, bool several)
     return 0;
 }
 
-// Nodes that devices are made of; 0 if the machine cannot be described.
-static unsigned nodes_here(void)
-{
-    struct locus_topo *topo;
-    unsigned count = 0;
-    if (locus_topo_open(&topo, NULL, NULL, 0) != 0)
-        return 0;
-    for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count; i++)
-        count += locus_topo_nodes(topo)[i].kind == LOCUS_NODE_DRAM && locus_topo_nodes(topo)[i].allowed;
-    locus_topo_close(topo);
-    return count;
-}
-
 static int cell_open(struct arguments *arguments, uint32_t at, struct tb_cell *cell, char name[160], struct tb_schedule **schedule)
 {
     const struct tb_engine_settings *settings = &arguments->settings;
-    char why[400] = "", context[24] = "";
-    if (settings->context_tokens)
-        snprintf(context, sizeof context, "/%uc", settings->context_tokens);
-    snprintf(name, 160, "%.80s/engine/%up/%ub%s/%s", arguments->models[at], settings->prompt_tokens, settings->batch, context,
-             settings->kv_type);
+    char why[400] = "", words[64];
+    tb_engine_settings_text(settings, words, sizeof words);
+    snprintf(name, 160, "%.80s/%s", arguments->models[at], words);
     int error = tb_engines_open(arguments->models[at], settings, schedule, why, sizeof why);
     if (error)
         tb_error("%s", why[0] ? why : strerror(-error));
@@ -183,7 +182,7 @@ static int cell_open(struct arguments *arguments, uint32_t at, struct tb_cell *c
     return error;
 }
 
-static int measure(struct arguments *arguments, unsigned nodes)
+static int measure(struct arguments *arguments, const struct tb_engines_machine *machine)
 {
     static struct tb_cell cells[CELLS_MAX];
     static char names[CELLS_MAX][160];
@@ -191,10 +190,11 @@ static int measure(struct arguments *arguments, unsigned nodes)
     int error = 0;
     for (uint32_t i = 0; i < arguments->models_count && !error; i++)
         error = cell_open(arguments, i, &cells[i], names[i], &schedules[i]);
-    arguments->options.here = json_pack("{s:i}", "devices", nodes > 1 ? (int)nodes : 2);
-    const char *about = nodes > 1 ? NULL
-                                  : "This machine has one node, on which nothing is remote: its two halves stand for two nodes, so "
-                                    "that what dividing costs is seen. What it is worth takes two sockets.";
+    arguments->options.here = json_pack("{s:i}", "devices", (int)machine->devices);
+    const char *about = !machine->divided
+                            ? NULL
+                            : "This machine has one node, on which nothing is remote: its two halves stand for two nodes, so "
+                              "that what dividing costs is seen. What it is worth takes two sockets.";
     int status = error ? TB_EXIT_FAILED : tb_options_run(&arguments->options, cells, arguments->models_count, "engine", about);
     json_decref(arguments->options.here);
     for (uint32_t i = 0; i < arguments->models_count; i++)
@@ -206,7 +206,7 @@ static int command(int argc, char **argv)
 {
     static struct arguments arguments;
     const struct argp_child children[] = {{&tb_forms_argp, 0, NULL, 0}, {0}};
-    const struct argp argp = {option_table, parse, "[MODEL...]", documentation, children, NULL, NULL};
+    const struct argp argp = {option_table, parse, "[MODEL...]", documentation, children, help_filter, NULL};
     char why[300];
     bool emulated = getenv("LOCUS_GUEST") != NULL;
     tb_options_init(&arguments.options);
@@ -221,12 +221,15 @@ static int command(int argc, char **argv)
     if (!arguments.settings.prompt_tokens)
         arguments.settings.prompt_tokens = PROMPT;
     tb_engine_settings_fill(&arguments.settings);
-    unsigned nodes = nodes_here();
-    if (!tb_engines_here(why, sizeof why)) {
+    struct tb_engines_machine machine;
+    int error = tb_engines_machine(&machine);
+    if (error)
+        snprintf(why, sizeof why, "engine: no node here has memory and CPUs that this process may use (%s)", strerror(-error));
+    if (error || !tb_engines_here(why, sizeof why)) {
         tb_error("%s", why);
         return TB_EXIT_FAILED;
     }
-    return choose_arms(&arguments.options, nodes > 1) ? TB_EXIT_FAILED : measure(&arguments, nodes);
+    return choose_arms(&arguments.options, !machine.divided) ? TB_EXIT_FAILED : measure(&arguments, &machine);
 }
 
 TB_COMMAND(85, "engine", "which way to run llama.cpp here, and what is each worth?", command);

@@ -244,16 +244,6 @@ static const char documentation[] =
 
 // --- what is run -----------------------------------------------------------------------------------------------------------------
 
-// argp would break a line that is too long, and begin the next one at the margin.
-static void listed(FILE *out, const char *name, const char *summary, const char *remark)
-{
-    enum { INDENT = 23, COLUMNS = 78 };
-    char text[256];
-    fprintf(out, "  %-*s", INDENT - 2, name);
-    snprintf(text, sizeof text, "%s%s", summary, remark);
-    tb_text_wrap(out, COLUMNS, INDENT, INDENT, text);
-}
-
 static char *help_filter(int key, const char *text, void *input)
 {
     (void)input;
@@ -266,13 +256,13 @@ static char *help_filter(int key, const char *text, void *input)
         return NULL;
     fputs("Strategies:\n", out);
     for (size_t i = 0; tb_strategy_at(i); i++)
-        listed(out, tb_strategy_at(i)->name, tb_strategy_at(i)->summary, tb_strategy_at(i)->trap ? " (a trap)" : "");
+        tb_cli_listed(out, tb_strategy_at(i)->name, tb_strategy_at(i)->summary, tb_strategy_at(i)->trap ? " (a trap)" : "");
     fputs("\nPolicies of retention:\n", out);
     for (uint32_t i = 0; tb_policy_at(i); i++)
-        listed(out, tb_policy_at(i)->name, tb_policy_at(i)->summary, "");
+        tb_cli_listed(out, tb_policy_at(i)->name, tb_policy_at(i)->summary, "");
     fputs("\nScenarios that are made:\n", out);
     for (size_t i = 0; tb_scenario_at(i); i++)
-        listed(out, tb_scenario_at(i)->name, tb_scenario_at(i)->summary, "");
+        tb_cli_listed(out, tb_scenario_at(i)->name, tb_scenario_at(i)->summary, "");
     return fclose(out) == 0 ? all : NULL;
 }
 

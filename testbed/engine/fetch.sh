@@ -41,7 +41,7 @@ pinned=$(printf '%s\n' "$libraries" "$sources")
 both=$(echo "$pinned" | awk '{ printf "%s%s", and, $2; and = " and " }')
 
 complete() { # with the pins in VERSION, so that others fetch anew
-    [ -e "$folder/lib/libllama.so" ] && [ -e "$folder/lib/libggml.so" ] &&
+    [ -x "$folder/lib/libllama.so" ] && [ -e "$folder/lib/libggml.so" ] &&
         [ "$(sed -n 's/^packages //p' "$folder/VERSION" 2>/dev/null)" = "$version $arch" ] &&
         (cd "$folder" && sha256sum --quiet --strict -c SUMS) >/dev/null 2>&1
 }
@@ -79,7 +79,7 @@ END
 # --- what is taken of them -----------------------------------------------------------------------------------------------------
 
 unpack() {
-    cp "$work/package/bins/linux-$arch"/lib*.so "$work/engine/lib/"
+    install -t "$work/engine/lib" "$work/package/bins/linux-$arch"/lib*.so # executable: a guest keeps them in their place
     for name in libllama libggml; do
         [ -e "$work/engine/lib/$name.so" ] || ln -s "$(cd "$work/engine/lib" && ls $name.v*.so)" "$work/engine/lib/$name.so"
     done

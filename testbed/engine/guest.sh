@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # guest.sh [OPTION OF boot.sh]... -- PROGRAM [ARGUMENT...]: boots an emulated machine with llama.cpp in it, our backend, the
-# preload and locus-llama. BUILD is the folder with these (build/gcc). In the guest they are where they are here, below /locus, and
-# the engine's libraries are in /with, where PROGRAM must point LD_LIBRARY_PATH.
+# preload and locus-llama. BUILD is the folder with these (build/gcc). In the guest all of them are where they are here, below
+# /locus.
 #
 # Of the engine's libraries for kinds of CPU only those go along that an emulated one can have: it has no AVX-512.
 set -eu

@@ -9,42 +9,39 @@
 
 #include <stdint.h>
 
+#include "testbed/stats/slot.h"
+
 #define TB_ENGINE_STEPS_MAX 4096u
 
 // Remote: the share of pages on other nodes than the threads, each thread weighed by its running time during the steps. It is the
 // share of remote reads if every thread reads evenly of all of it; of a device, whose memory only its own threads read, it is the
 // share of pages on other nodes than the device's.
 //
-//    type, member, unit, whether arms have a ratio of it (otherwise it may well be 0), what
+// MEASURED differs from process to process, so a median is one of a sample. FIXED follows from model and settings, and is the same
+// in each round. COUNTED is exact and need not be the same: it depends on where threads ran and which pages the kernel had.
+//
+//    type, member, unit, which of these, whether arms have a ratio of it (otherwise it may well be 0), what
 #define TB_ENGINED_FIELDS(FIELD)                                                                                                   \
-    FIELD(double, engine_tokens_per_s, "1/s", true, "tokens decoded per second, by the median step")                               \
-    FIELD(uint64_t, kv_bytes, "bytes", true, "reserved for the KV cache")                                                          \
-    FIELD(uint64_t, kv_opened_bytes, "bytes", false, "of it in memory once the context is open")                                   \
-    FIELD(uint64_t, kv_resident_bytes, "bytes", true, "of it in memory after the steps")                                           \
-    FIELD(uint64_t, kv_cleared_bytes, "bytes", false, "of it in memory after it was cleared")                                      \
-    FIELD(uint64_t, kv_written_bytes, "bytes", true, "of it written by prompt and steps: cells in use, by the model's shape")      \
-    FIELD(double, kv_remote_ratio, "ratio", false, "remote reads of the KV cache")                                                 \
-    FIELD(double, weights_remote_ratio, "ratio", false, "remote reads of the weights")                                             \
-    FIELD(double, kv_uneven_ratio, "ratio", false, "pages of the KV cache on the node with most of them, over an even share")      \
-    FIELD(uint64_t, exchanges, "count", false, "sums over the nodes, in all steps")                                                \
-    FIELD(uint64_t, exchanged_bytes, "bytes", false, "that crossed in these sums")                                                 \
-    FIELD(double, exchange_wait_ns, "ns", false, "mean wait for the other nodes' parts, imbalance included")
+    FIELD(double, engine_tokens_per_s, "1/s", MEASURED, true, "tokens decoded per second, by the median step")                     \
+    FIELD(uint64_t, kv_bytes, "bytes", FIXED, true, "reserved for the KV cache")                                                   \
+    FIELD(uint64_t, kv_opened_bytes, "bytes", COUNTED, false, "of it in memory once the context is open")                          \
+    FIELD(uint64_t, kv_resident_bytes, "bytes", MEASURED, true, "of it in memory after the steps")                                 \
+    FIELD(uint64_t, kv_cleared_bytes, "bytes", COUNTED, false, "of it in memory after it was cleared")                             \
+    FIELD(uint64_t, kv_written_bytes, "bytes", FIXED, true, "of it written: the cells in use, by the model's shape")               \
+    FIELD(double, kv_remote_ratio, "ratio", COUNTED, false, "remote reads of the KV cache")                                        \
+    FIELD(double, weights_remote_ratio, "ratio", COUNTED, false, "remote reads of the weights")                                    \
+    FIELD(double, kv_uneven_ratio, "ratio", COUNTED, false,                                                                        \
+          "pages of the cache on the node with most of them, over an even share")                                                  \
+    FIELD(uint64_t, exchanges, "count", FIXED, false, "sums over the nodes, in all steps")                                         \
+    FIELD(uint64_t, exchanged_bytes, "bytes", FIXED, false, "that crossed in these sums")                                          \
+    FIELD(double, exchange_wait_ns, "ns", MEASURED, false, "mean wait for the other nodes' parts, imbalance included")
 
-#define TB_ENGINED_MEMBER(type, member, unit, ratio, what) type member;
+#define TB_ENGINED_MEMBER(type, member, unit, kind, ratio, what) type member;
 struct tb_engined {
     TB_ENGINED_FIELDS(TB_ENGINED_MEMBER)
 };
 
-struct tb_engined_field {
-    const char *name, *unit, *what;
-    uint16_t offset;            // in struct tb_engined
-    uint8_t whole;              // a uint64_t, else a double
-};
-
-extern const struct tb_engined_field tb_engined_fields[]; // ends with a NULL name
-
-double tb_engined_get(const struct tb_engined *engined, const struct tb_engined_field *field);
-void tb_engined_set(struct tb_engined *engined, const struct tb_engined_field *field, double value);
+extern const struct tb_slot tb_engined_fields[]; // ends with a NULL name
 
 struct tb_engine_result {
     uint64_t bytes;             // sizeof this struct: another size is another build's

@@ -46,3 +46,19 @@ void tb_engine_settings_fill(struct tb_engine_settings *settings)
     if (!settings->kv_type[0])
         strcpy(settings->kv_type, kv_types[0]);
 }
+
+static void add_number(char *out, size_t bytes, uint32_t number, char unit)
+{
+    size_t used = strlen(out);
+    if (number)
+        snprintf(out + used, bytes - used, "/%u%c", number, unit);
+}
+
+void tb_engine_settings_text(const struct tb_engine_settings *settings, char *out, size_t bytes)
+{
+    snprintf(out, bytes, "engine");
+    add_number(out, bytes, settings->prompt_tokens, 'p');
+    add_number(out, bytes, settings->batch, 'b');
+    add_number(out, bytes, settings->context_tokens, 'c');
+    snprintf(out + strlen(out), bytes - strlen(out), "%s%s", settings->kv_type[0] ? "/" : "", settings->kv_type);
+}

@@ -5,6 +5,7 @@
 #define TB_ENGINE_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define TB_ENGINE_CONTEXT_MAX (1u << 30)
@@ -21,5 +22,8 @@ bool tb_engine_setting(struct tb_engine_settings *settings, const char *word);
 
 // What nobody said.
 void tb_engine_settings_fill(struct tb_engine_settings *settings);
+
+// "engine/1990p/8b/bf16": the words that make these settings, and the touch before them.
+void tb_engine_settings_text(const struct tb_engine_settings *settings, char *out, size_t bytes);
 
 #endif

@@ -191,10 +191,10 @@ static void sample_load(const json_t *line, const struct tb_counter_set *counter
     out->attempt = (uint32_t)whole(line, "attempt");
     for (int op = 0; op < TB_BENCH_COUNT; op++)
         out->bench_ns[op] = time_ns(tb_member(line, "bench_ns"), tb_bench_name(op));
-    for (const struct tb_served_field *field = tb_served_fields; field->name; field++)
-        tb_served_set(&out->served, field, time_ns(tb_member(line, "serving"), field->name));
-    for (const struct tb_engined_field *field = tb_engined_fields; field->name; field++)
-        tb_engined_set(&out->engined, field, time_ns(tb_member(line, "engine"), field->name));
+    for (const struct tb_slot *slot = tb_served_fields; slot->name; slot++)
+        tb_slot_set(&out->served, slot, time_ns(tb_member(line, "serving"), slot->name));
+    for (const struct tb_slot *slot = tb_engined_fields; slot->name; slot++)
+        tb_slot_set(&out->engined, slot, time_ns(tb_member(line, "engine"), slot->name));
     sample_decode_load(tb_member(line, "decode"), &out->decode);
     tb_loaded_nodes(line, &out->nodes);
     if (counters)

@@ -344,59 +344,63 @@ int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *w
     return 0;
 }
 
+// What such an arm is called, and which command lists them. `at` ends with NULL.
+static int unknown(const char *what, const char *name, const char *(*at)(size_t i), const char *command, char *why,
+                   size_t why_bytes)
+{
+    char meant[128];
+    struct tb_nearest nearest = {.word = name};
+    for (size_t i = 0; at(i); i++)
+        tb_nearest_try(&nearest, at(i));
+    snprintf(why, why_bytes, "unknown %s '%s'%s (`locus %s --help` lists them)", what, name,
+             tb_nearest_say(&nearest, "", meant, sizeof meant), command);
+    return -ENOENT;
+}
+
+static int known(struct tb_arm *arm, const char *name, const struct tb_contender *kind)
+{
+    arm->contender = kind;
+    snprintf(arm->label, sizeof arm->label, "%s", name);
+    return 0;
+}
+
+static const char *strategy_name(size_t i)
+{
+    return tb_strategy_at(i) ? tb_strategy_at(i)->name : NULL;
+}
+
 static int strategy_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
 {
     static const struct tb_contender kind = {.name = "strategy"}, trap = {.name = "strategy", .harness = true};
-    char meant[128];
-    struct tb_nearest nearest = {.word = name};
     *arm = (struct tb_arm){.strategy = tb_strategy_find(name)};
-    if (arm->strategy) {
-        arm->contender = arm->strategy->trap ? &trap : &kind;
-        snprintf(arm->label, sizeof arm->label, "%s", name);
-        return 0;
-    }
-    for (size_t i = 0; tb_strategy_at(i); i++)
-        tb_nearest_try(&nearest, tb_strategy_at(i)->name);
-    snprintf(why, why_bytes, "unknown strategy '%s'%s (`locus serve --help` lists them)", name,
-             tb_nearest_say(&nearest, "", meant, sizeof meant));
-    return -ENOENT;
+    return arm->strategy ? known(arm, name, arm->strategy->trap ? &trap : &kind)
+                         : unknown("strategy", name, strategy_name, "serve", why, why_bytes);
+}
+
+static const char *policy_name(size_t i)
+{
+    return tb_policy_at((uint32_t)i) ? tb_policy_at((uint32_t)i)->name : NULL;
 }
 
 // The bound that clairvoyant is measures the others; nobody can have it.
 static int policy_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
 {
     static const struct tb_contender kind = {.name = "policy"}, bound = {.name = "policy", .harness = true};
-    char meant[128];
-    struct tb_nearest nearest = {.word = name};
     *arm = (struct tb_arm){.policy = tb_policy_find(name)};
-    if (arm->policy) {
-        arm->contender = arm->policy == &tb_clairvoyant ? &bound : &kind;
-        snprintf(arm->label, sizeof arm->label, "%s", name);
-        return 0;
-    }
-    for (uint32_t i = 0; tb_policy_at(i); i++)
-        tb_nearest_try(&nearest, tb_policy_at(i)->name);
-    snprintf(why, why_bytes, "unknown policy '%s'%s (`locus serve --help` lists them)", name,
-             tb_nearest_say(&nearest, "", meant, sizeof meant));
-    return -ENOENT;
+    return arm->policy ? known(arm, name, arm->policy == &tb_clairvoyant ? &bound : &kind)
+                       : unknown("policy", name, policy_name, "serve", why, why_bytes);
+}
+
+static const char *engine_name(size_t i)
+{
+    return tb_engine_arm_at(i) ? tb_engine_arm_at(i)->name : NULL;
 }
 
 static int engine_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
 {
     static const struct tb_contender kind = {.name = "engine"};
-    char meant[128];
-    struct tb_nearest nearest = {.word = name};
     *arm = (struct tb_arm){.engine = tb_engine_arm_find(name)};
-    if (arm->engine) {
-        arm->contender = &kind;
-        snprintf(arm->label, sizeof arm->label, "%s", name);
-        return 0;
-    }
-    for (size_t i = 0; tb_engine_arm_at(i); i++)
-        tb_nearest_try(&nearest, tb_engine_arm_at(i)->name);
-    snprintf(why, why_bytes, "unknown way to run the engine '%s'%s (testbed/engine/README.md lists them)", name,
-             tb_nearest_say(&nearest, "", meant, sizeof meant));
-    return -ENOENT;
+    return arm->engine ? known(arm, name, &kind) : unknown("way to run the engine", name, engine_name, "engine", why, why_bytes);
 }
 
 typedef int find_fn(const char *name, struct tb_arm *arm, char *why, size_t why_bytes);

@@ -41,12 +41,11 @@
 #define SERVED(type, member, unit, ratio, what)                                                                                    \
     {#member, "serving." #member, false, false, ratio, IS_TIME(unit), !IS_TIME(unit), false, NULL, unit, what},
 
-// A rate is measured as a time is. Shares depend on where the threads ran; bytes and counts are of the work.
-#define IS_MEASURED(unit) (IS_TIME(unit) || sizeof(unit) == sizeof("1/s"))
-#define IS_SHARE(what) (sizeof(what) == sizeof("ratio") && what[0] == 'r')
-#define ENGINED(type, member, unit, ratio, what)                                                                                   \
-    {#member, "engine." #member, false, false, ratio, IS_MEASURED(unit), !IS_MEASURED(unit) && !IS_SHARE(unit), false, NULL, unit, \
-     what},
+#define KIND_MEASURED true, false
+#define KIND_FIXED false, true
+#define KIND_COUNTED false, false
+#define ENGINED(type, member, unit, kind, ratio, what)                                                                             \
+    {#member, "engine." #member, false, false, ratio, KIND_##kind, false, NULL, unit, what},
 
 #define TAKE(name, member, what)                                                                                                   \
     {                                                                                                                              \

@@ -549,36 +549,38 @@ static json_t *count_json(const struct tb_rounds *rounds, uint32_t cell, uint32_
     return TB_JSON_OBJECT(members);
 }
 
-// The model of a cache fills in two of the members. Of a trap that broke its contract only that is known.
-static json_t *served_json(const struct tb_sample *sample, enum tb_touch touch)
+static json_t *slots_json(const void *object, const struct tb_slot slots[], bool (*told)(const void *object, const char *name))
 {
-    json_t *object = json_object();
-    for (const struct tb_served_field *field = tb_served_fields; field->name && object; field++) {
-        if (touch == TB_TOUCH_KEEP && strcmp(field->name, "requests") && strcmp(field->name, "hit_ratio"))
-            continue;
-        double number = tb_served_get(&sample->served, field);
-        bool known = !sample->served.faults || strcmp(field->name, "faults") == 0;
-        json_t *value = !known ? json_null() : field->whole ? tb_json_whole((uint64_t)number) : tb_json_number(number);
-        if (json_object_set_new(object, field->name, value)) {
-            json_decref(object);
+    json_t *json = json_object();
+    for (const struct tb_slot *slot = slots; slot->name && json; slot++) {
+        double number = tb_slot_get(object, slot);
+        bool known = !told || told(object, slot->name);
+        json_t *value = !known ? json_null() : slot->whole ? tb_json_whole((uint64_t)number) : tb_json_number(number);
+        if (json_object_set_new(json, slot->name, value)) {
+            json_decref(json);
             return NULL;
         }
     }
-    return object;
+    return json;
 }
 
-static json_t *engined_json(const struct tb_sample *sample)
+// Of a trap that broke its contract only that is known.
+static bool served_told(const void *served, const char *name)
 {
-    json_t *object = json_object();
-    for (const struct tb_engined_field *field = tb_engined_fields; field->name && object; field++) {
-        double number = tb_engined_get(&sample->engined, field);
-        json_t *value = field->whole ? tb_json_whole((uint64_t)number) : tb_json_number(number);
-        if (json_object_set_new(object, field->name, value)) {
-            json_decref(object);
-            return NULL;
-        }
-    }
-    return object;
+    return !((const struct tb_served *)served)->faults || strcmp(name, "faults") == 0;
+}
+
+// The model of a cache fills in two of the members.
+static json_t *kept_json(const struct tb_served *served)
+{
+    const struct tb_json_member members[] = {{"requests", tb_json_whole(served->requests)},
+                                             {"hit_ratio", tb_json_number(served->hit_ratio)}};
+    return TB_JSON_OBJECT(members);
+}
+
+static json_t *served_json(const struct tb_sample *sample, enum tb_touch touch)
+{
+    return touch == TB_TOUCH_KEEP ? kept_json(&sample->served) : slots_json(&sample->served, tb_served_fields, served_told);
 }
 
 static json_t *take_json(const struct tb_sample *sample)
@@ -674,7 +676,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"emulated", count_json(rounds, cell, arm, round)},
         {"serving", tb_touch_serves(touch) && s->valid ? served_json(s, touch) : json_null()},
         {"decode", touch == TB_TOUCH_DECODE && s->ran ? decode_json(s) : json_null()},
-        {"engine", touch == TB_TOUCH_ENGINE && s->valid ? engined_json(s) : json_null()},
+        {"engine", touch == TB_TOUCH_ENGINE && s->valid ? slots_json(&s->engined, tb_engined_fields, NULL) : json_null()},
     };
     json_t *line = TB_JSON_OBJECT(members);
     if (line && tb_line_nodes(line, &s->nodes) == 0)

@@ -11,9 +11,8 @@
 
 #include "testbed/serving/serving_internal.h"
 
-#define FIELD(type, member, unit, ratio, what)                                                                                     \
-    {#member, unit, what, (uint16_t)offsetof(struct tb_served, member), _Generic((type)0, uint64_t : 1, double : 0)},
-const struct tb_served_field tb_served_fields[] = {TB_SERVED_FIELDS(FIELD){NULL, NULL, NULL, 0, 0}};
+#define FIELD(type, member, unit, ratio, what) TB_SLOT(struct tb_served, type, member, unit, what),
+const struct tb_slot tb_served_fields[] = {TB_SERVED_FIELDS(FIELD) TB_SLOT_END};
 #undef FIELD
 
 int account_sample(struct samples *samples, uint64_t ns, uint64_t weight)

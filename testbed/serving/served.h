@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "testbed/stats/slot.h"
+
 //    type, member, unit, whether arms have a ratio of it (otherwise it may well be 0), what
 #define TB_SERVED_FIELDS(FIELD)                                                                                                    \
     FIELD(uint64_t, steps, "count", true, "steps of decoding until the last request has left")                                     \
@@ -54,27 +56,6 @@ struct tb_served {
     TB_SERVED_FIELDS(TB_SERVED_MEMBER)
 };
 
-struct tb_served_field {
-    const char *name, *unit, *what;
-    uint16_t offset;            // in struct tb_served
-    uint8_t whole;              // a uint64_t, else a double
-};
-
-extern const struct tb_served_field tb_served_fields[]; // ends with a NULL name
-
-static inline double tb_served_get(const struct tb_served *served, const struct tb_served_field *field)
-{
-    const char *at = (const char *)served + field->offset;
-    return field->whole ? (double)*(const uint64_t *)(const void *)at : *(const double *)(const void *)at;
-}
-
-static inline void tb_served_set(struct tb_served *served, const struct tb_served_field *field, double value)
-{
-    char *at = (char *)served + field->offset;
-    if (field->whole)
-        *(uint64_t *)(void *)at = (uint64_t)value;
-    else
-        *(double *)(void *)at = value;
-}
+extern const struct tb_slot tb_served_fields[]; // ends with a NULL name
 
 #endif

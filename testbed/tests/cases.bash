@@ -39,6 +39,16 @@ needs_guest() {
     exit
 }
 
+# jq 1.6 ends with 0 if it had no input at all, so `jq -e FILTER` could not fail where a command had said nothing.
+jq() {
+    local status
+    [[ ${1-} == -e* ]] || { command jq "$@"; return; }
+    command jq "$@" >"$scratch/.jq"
+    status=$?
+    cat "$scratch/.jq"
+    [ $status -eq 0 ] && [ -s "$scratch/.jq" ]
+}
+
 # check NAME COMMAND...: the command must succeed. The remark is $why if the command sets it, else its last line, or the command.
 check() {
     local name=$1 remark

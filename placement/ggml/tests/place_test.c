@@ -290,7 +290,7 @@ Test(place, keeps_to_the_affinity_of_its_process, .init = forget)
 
 // --- the KV cache alone --------------------------------------------------------------------------------------------------------
 
-static struct lg_kv_settings kv;
+static struct lg_memory kv;
 
 static int kv_of(const char *policy, const char *nodes)
 {
@@ -298,7 +298,7 @@ static int kv_of(const char *policy, const char *nodes)
         setenv("LOCUS_KV_POLICY", policy, 1);
     if (nodes)
         setenv("LOCUS_KV_NODES", nodes, 1);
-    return lg_kv_settings_read(&kv, why, sizeof(why));
+    return lg_kv_memory_read(&kv, why, sizeof(why));
 }
 
 Test(place, interleaves_the_cache_over_all_nodes, .init = forget)

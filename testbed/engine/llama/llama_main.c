@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ggml-backend.h"
 #include "placement/ggml/locus-ggml.h"
 #include "testbed/counters/mark.h"
 #include "testbed/engine/llama/regions.h"
@@ -233,9 +232,8 @@ static int take_logits(struct tb_llama *llama, struct run *run)
 // False, and all 0: our backend is not loaded.
 static bool ask_sums(struct locus_ggml_sums *out)
 {
-    ggml_backend_reg_t registry = ggml_backend_reg_by_name("LOCUS");
     locus_ggml_sums_fn ask = NULL;
-    void *symbol = registry ? ggml_backend_reg_get_proc_address(registry, "locus_ggml_sums") : NULL;
+    void *symbol = tb_llama_ours("locus_ggml_sums");
     memcpy(&ask, &symbol, sizeof(symbol));
     *out = (struct locus_ggml_sums){0};
     if (ask)

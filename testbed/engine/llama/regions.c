@@ -79,11 +79,16 @@ static int add_ours(const struct locus_ggml_buffer *buffer, void *context)
     return 0;
 }
 
-static void add_devices(struct list *list)
+void *tb_llama_ours(const char *name)
 {
     ggml_backend_reg_t registry = ggml_backend_reg_by_name("LOCUS");
+    return registry ? ggml_backend_reg_get_proc_address(registry, name) : NULL;
+}
+
+static void add_devices(struct list *list)
+{
     locus_ggml_buffers_fn visit = NULL;
-    void *symbol = registry ? ggml_backend_reg_get_proc_address(registry, "locus_ggml_buffers") : NULL;
+    void *symbol = tb_llama_ours("locus_ggml_buffers");
     memcpy(&visit, &symbol, sizeof(symbol));
     if (visit)
         visit(add_ours, list);

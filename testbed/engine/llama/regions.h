@@ -29,6 +29,10 @@ struct tb_llama_region {
 
 const char *tb_llama_class_name(enum tb_llama_class of);
 
+// A function of our backend that ggml's interface does not have (locus-ggml.h), to be copied to a pointer of its type; NULL: it is
+// not loaded.
+void *tb_llama_ours(const char *name);
+
 // The regions as of now, at most `max`; `model` is the path of the model's file. Returns their number.
 unsigned tb_llama_regions(struct tb_llama_region regions[], unsigned max, const char *model);
 

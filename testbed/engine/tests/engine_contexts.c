@@ -10,6 +10,7 @@
 //     affinity   the caller's affinity is the same afterwards
 //     pinned     while a context decodes by tensor, each device has a CPU of its own, the last one the caller's
 //     cleared    a cache that is cleared is all zeros, and says the same again
+//     mixed      a group of one of our devices and another's is none of ours
 //     fault      one call fails while a context is opened (fault_inject.c, which is preloaded): it is refused, and the next is not
 //
 // It prints one line. Exit status: 0 so it is; 1 it is not; 2 it could not be tried; 3 no call was left to fail.
@@ -477,6 +478,30 @@ static void try_fault(struct llama_model *model)
         give_up(3, "opened");
 }
 
+// The engine asks the first device's registry for a group, whatever the others are.
+static void try_mixed(void)
+{
+    ggml_backend_comm_init_t open_group = NULL;
+    ggml_backend_comm_free_t close_group = NULL;
+    void *opens = ggml_backend_reg_get_proc_address(ggml_backend_reg_by_name("LOCUS"), "ggml_backend_comm_init");
+    void *closes = ggml_backend_reg_get_proc_address(ggml_backend_reg_by_name("LOCUS"), "ggml_backend_comm_free");
+    ggml_backend_t ours = ggml_backend_init_by_name("LOCUS0", NULL), next = ggml_backend_init_by_name("LOCUS1", NULL);
+    ggml_backend_t other = ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, NULL);
+    if (!opens || !closes || !ours || !next || !other)
+        give_up(2, "no backends");
+    memcpy(&open_group, &opens, sizeof opens);
+    memcpy(&close_group, &closes, sizeof closes);
+    if (open_group((ggml_backend_t[]){ours, other}, 2) || open_group((ggml_backend_t[]){ours, next, other}, 3))
+        give_up(1, "a group with a stranger in it");
+    void *group = open_group((ggml_backend_t[]){ours, next}, 2);
+    if (!group)
+        give_up(1, "no group of our own");
+    close_group(group);
+    ggml_backend_free(ours);
+    ggml_backend_free(next);
+    ggml_backend_free(other);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 6)
@@ -501,6 +526,8 @@ int main(int argc, char **argv)
         try_pinned(model, devices);
     else if (strcmp(what, "cleared") == 0)
         try_cleared(model);
+    else if (strcmp(what, "mixed") == 0)
+        try_mixed();
     else if (strcmp(what, "fault") == 0)
         try_fault(model);
     else

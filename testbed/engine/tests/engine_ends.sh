@@ -157,6 +157,7 @@ for split in layer tensor; do
     holds 'and there is a line about it' "$why" said '^locus: LOCUS0: its thread [0-9]+ is gone; close this context'
     check "by $split a thread that went in between, too" try idle-gone $split 2
 done
+check 'a group with another backend in it is none of ours' try mixed tensor 2
 LOCUS_SUM=generic check 'two contexts with the generic sum are as each alone' try two tensor 2
 LOCUS_NODES=0,0,0 check 'two contexts on three devices are as each alone' try two tensor 3
 for kv in on-demand static populated; do

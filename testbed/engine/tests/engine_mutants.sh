@@ -120,6 +120,8 @@ if [ -n "$pinned" ]; then
         's/unsigned first = share \* cores/unsigned first = 0 * share * cores/' \
         context pinned tensor 2
 fi
+mutant a-stranger-joins-a-group placement/ggml/group.c \
+    's/^        if \(!lg_stream_of\(backends\[i\]\)\)$/        if (false)/' context mixed tensor 2
 mutant clear-does-not-clear $buffer 's/^    if \(value \|\| !gives_back \|\| .*/    if (value)/' context cleared layer 1
 export LOCUS_KV=static
 mutant clear-stops-early $buffer 's/memset\(base, value, bytes\);/memset(base, value, 4096);/' context cleared layer 1
@@ -129,7 +131,8 @@ unset LOCUS_KV
 
 # In the guest: for each backend in /with, are all pages where its devices are, and its threads, too?
 cat >"$scratch/there.sh" <<'END'
-export LD_LIBRARY_PATH=/with LOCUS_THREADS=1
+engine=/locus/build/engine/lib
+export LD_LIBRARY_PATH=$engine LOCUS_THREADS=1 # for the program that was built in another place
 pages() { # words for locus-llama: lines NODE RESIDENT THERE
     locus-llama --quiet --model /with/tiny.gguf --prompt 64 --steps 4 "$@" | sed -n '/"regions decoded"/,$p' |
         sed -n 's/.*"node": \([0-9]*\),.*"resident": \([0-9]*\),.*"on": \[\(.*\)\].*/\1 \2 \3/p' | tr -d ,
@@ -140,7 +143,7 @@ for plugin in /with/node-*.so; do
     both=$(pages --devices LOCUS0,LOCUS1 --split tensor | awk '$2 != $(3 + $1) { print "elsewhere" }' | sort -u)
     one=$(pages --devices LOCUS1 --split layer | awk '$1 != 1 { print "other" }' | sort -u)
     count=$(pages --devices LOCUS0,LOCUS1 --split tensor | awk '$2 > 0' | wc -l)
-    cpus=$(/with/contexts /with pinned /with/tiny.gguf tensor 2 2>&1)
+    cpus=$(/with/contexts $engine pinned /with/tiny.gguf tensor 2 2>&1)
     [ "$count" -ge 4 ] || told="$told few-regions"
     [ -z "$both" ] || told="$told pages-elsewhere"
     [ -z "$one" ] || told="$told other-node"

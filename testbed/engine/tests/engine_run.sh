@@ -28,7 +28,7 @@ cells: [$1]
 design: {unit: process, rounds: 2, order: random, dispatch: inline, workers: 2, block_bytes: 4096, laps: 6, seed: 1}
 predictions:
   - {id: P1, metric: time_ns, cell: "*", stat: hl_ratio(B/A), op: ">=", value: 0.000001, unit: x}
-  - {id: P6, metric: kv_remote_ratio, cell: "*", arm: A, stat: max, op: "<=", value: 1, unit: ratio}
+  - {id: P6, metric: kv_remote_ratio, cell: "*", arm: B, stat: max, op: "==", value: 0, unit: ratio}
 ${4-}gates: [allocated == freed]
 pilot: none
 prior: none
@@ -47,7 +47,7 @@ samples() { "$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" | jq
 
 arms='A: stock, B: tensor, C: layer, D: tensor-generic, E: tensor-static, F: kv-interleave, G: distribute'
 postulate 'tiny/engine/20p, tiny/engine/2b/600p/bf16/1024c' "$arms" engine \
-    "  - {id: P2, metric: kv_resident_bytes, cell: tiny/engine/20p, stat: hl_ratio(B/E), op: '<=', value: 1, unit: x}
+    "  - {id: P2, metric: kv_resident_bytes, cell: tiny/engine/20p, arm: B, stat: max, op: '<=', value: 524288, unit: bytes}
   - {id: P3, metric: engine_tokens_per_s, cell: '*', stat: hl_ratio(B/A), op: '>=', value: 0.000001, unit: x}
   - {id: P4, metric: exchanges, cell: '*', arm: B, stat: min, op: '==', value: 48, unit: count}
   - {id: P5, metric: exchanged_bytes, cell: tiny/engine/20p, arm: B, stat: min, op: '==', value: 98304, unit: bytes}

@@ -50,6 +50,20 @@ Test(settings, fills_what_nobody_said)
     cr_expect_eq(settings.prompt_tokens, 0);
 }
 
+Test(settings, are_written_in_words_that_make_them)
+{
+    const struct tb_engine_settings all[] = {{0}, {.batch = 1, .kv_type = "f16"}, {56, 8, 131072, "bf16"}, {.context_tokens = 7}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct tb_engine_settings read = {0};
+        char text[64], *rest = NULL;
+        tb_engine_settings_text(&all[i], text, sizeof text);
+        cr_expect_str_eq(strtok_r(text, "/", &rest), "engine");
+        for (const char *word; (word = strtok_r(NULL, "/", &rest));)
+            cr_expect(tb_engine_setting(&read, word), "%s", word);
+        cr_expect_eq(memcmp(&read, &all[i], sizeof read), 0, "%zu", i);
+    }
+}
+
 Test(arm, each_is_found_by_its_name_and_ends_its_lists)
 {
     size_t count = 0;
@@ -73,22 +87,22 @@ Test(arm, each_is_found_by_its_name_and_ends_its_lists)
 
 Test(result, each_field_is_set_and_read_alone)
 {
-    for (const struct tb_engined_field *field = tb_engined_fields; field->name; field++) {
+    for (const struct tb_slot *slot = tb_engined_fields; slot->name; slot++) {
         struct tb_engined engined = {0};
-        tb_engined_set(&engined, field, 7);
-        for (const struct tb_engined_field *other = tb_engined_fields; other->name; other++)
-            cr_expect_eq(tb_engined_get(&engined, other), other == field ? 7 : 0, "%s after %s", other->name, field->name);
+        tb_slot_set(&engined, slot, 7);
+        for (const struct tb_slot *other = tb_engined_fields; other->name; other++)
+            cr_expect_eq(tb_slot_get(&engined, other), other == slot ? 7 : 0, "%s after %s", other->name, slot->name);
     }
 }
 
 Test(result, what_is_whole_says_so)
 {
     struct tb_engined engined = {.kv_bytes = UINT64_C(1) << 40, .kv_remote_ratio = 0.25};
-    for (const struct tb_engined_field *field = tb_engined_fields; field->name; field++) {
-        if (strcmp(field->name, "kv_bytes") == 0)
-            cr_expect(field->whole && tb_engined_get(&engined, field) == 1099511627776.0);
-        if (strcmp(field->name, "kv_remote_ratio") == 0)
-            cr_expect(!field->whole && tb_engined_get(&engined, field) == 0.25);
+    for (const struct tb_slot *slot = tb_engined_fields; slot->name; slot++) {
+        if (strcmp(slot->name, "kv_bytes") == 0)
+            cr_expect(slot->whole && tb_slot_get(&engined, slot) == 1099511627776.0);
+        if (strcmp(slot->name, "kv_remote_ratio") == 0)
+            cr_expect(!slot->whole && tb_slot_get(&engined, slot) == 0.25);
     }
 }
 

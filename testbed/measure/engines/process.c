@@ -18,12 +18,11 @@
 #include <unistd.h>
 
 #include "testbed/engine/result.h"
+#include "testbed/measure/engines/machine.h"
 #include "testbed/measure/engines/plan.h"
 #include "testbed/measure/watch.h"
-#include "topo/pin.h"
-#include "topo/topo.h"
 
-enum { RESULT_FD = 5, WORDS_MAX = 48, NODES_MAX = 16 };
+enum { RESULT_FD = 5, WORDS_MAX = 48 };
 #define CONTEXT_STEP 256u       // llama.cpp rounds a cache's cells up to this
 
 struct command {
@@ -51,33 +50,6 @@ static void add_number(struct command *command, const char *option, uint64_t num
     add(command, digits);
 }
 
-// --- the machine ---------------------------------------------------------------------------------------------------------------
-
-// The nodes that devices are made of: those with memory and CPUs, and one that is alone is divided in two.
-struct machine {
-    unsigned devices, cpus, first_node_cpus;
-    bool divided;
-};
-
-static int look(struct machine *out)
-{
-    struct locus_topo *topo;
-    *out = (struct machine){0};
-    int error = locus_topo_open(&topo, NULL, NULL, 0);
-    if (error)
-        return error;
-    const struct locus_topo_node *nodes = locus_topo_nodes(topo);
-    for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count; i++)
-        if (nodes[i].kind == LOCUS_NODE_DRAM && nodes[i].allowed && nodes[i].cpus_allowed_count) {
-            out->first_node_cpus = out->devices++ ? out->first_node_cpus : nodes[i].cpus_allowed_count;
-            out->cpus += nodes[i].cpus_allowed_count;
-        }
-    locus_topo_close(topo);
-    out->divided = out->devices == 1;
-    out->devices = out->divided ? 2 : out->devices < NODES_MAX ? out->devices : NODES_MAX;
-    return out->cpus ? 0 : -ENODEV;
-}
-
 // --- the child -----------------------------------------------------------------------------------------------------------------
 
 static int own_folder(char out[PATH_MAX])
@@ -90,9 +62,9 @@ static int own_folder(char out[PATH_MAX])
     return 0;
 }
 
-static void add_devices(struct command *command, const struct machine *machine)
+static void add_devices(struct command *command, const struct tb_engines_machine *machine)
 {
-    char list[NODES_MAX * 10] = "";
+    char list[TB_ENGINES_DEVICES_MAX * 10] = "";
     for (unsigned i = 0; i < machine->devices; i++)
         snprintf(list + strlen(list), sizeof list - strlen(list), "%sLOCUS%u", i ? "," : "", i);
     add(command, "--devices");
@@ -100,7 +72,7 @@ static void add_devices(struct command *command, const struct machine *machine)
 }
 
 static void build(struct command *command, const struct tb_job *job, const struct tb_engine_arm *arm,
-                  const struct tb_engines_plan *plan, const struct machine *machine, const char *folder)
+                  const struct tb_engines_plan *plan, const struct tb_engines_machine *machine, const char *folder)
 {
     char program[PATH_MAX + 16];
     uint64_t steps = job->laps_warmup + job->laps, context = plan->settings.context_tokens;
@@ -134,7 +106,7 @@ static void build(struct command *command, const struct tb_job *job, const struc
 }
 
 // Nothing of the caller's reaches the engine: neither our variables, nor another backend or preload.
-static int set_environment(const struct tb_job *job, const struct tb_engine_arm *arm, const struct machine *machine,
+static int set_environment(const struct tb_job *job, const struct tb_engine_arm *arm, const struct tb_engines_machine *machine,
                            const char *folder)
 {
     static const char *const ours[] = {"GGML_BACKEND_PATH", "LD_PRELOAD", "LOCUS_NODES",     "LOCUS_THREADS",  "LOCUS_POLICY",
@@ -241,12 +213,12 @@ static void judge(struct tb_job *job, int status, int fd)
 int tb_engines_run(struct tb_job *job, const struct tb_engine_arm *arm, const struct tb_schedule *schedule)
 {
     static struct command command;
-    struct machine machine;
+    struct tb_engines_machine machine;
     char folder[PATH_MAX];
     int status = 0, fd = -1;
     if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps > TB_ENGINE_STEPS_MAX)
         return -EINVAL;
-    int error = look(&machine);
+    int error = tb_engines_machine(&machine);
     if (!error)
         error = own_folder(folder);
     if (!error) {

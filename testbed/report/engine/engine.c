@@ -3,7 +3,8 @@
 // engine: see engine.h.
 //
 // Ratios are to stock-plain, the engine as it comes with weights as they lie in the file, because that is the same work as on our
-// devices. Times in an emulated machine say nothing, so there the counts stand alone and the answer is about them.
+// devices; to stock where nobody ran the other. Times in an emulated machine say nothing, so there the counts stand alone and the
+// answer is about them.
 
 #include "testbed/report/engine/engine.h"
 
@@ -43,8 +44,8 @@ static void row_load(const struct tb_rounds *rounds, const struct cell *cell, ui
         const struct tb_sample *sample = tb_rounds_sample(rounds, cell->index, arm, round);
         if (!sample->valid)
             row->invalid = sample->invalid;
-        for (const struct tb_engined_field *field = tb_engined_fields; field->name; field++)
-            tb_engined_set(&row->most, field, fmax(tb_engined_get(&row->most, field), tb_engined_get(&sample->engined, field)));
+        for (const struct tb_slot *slot = tb_engined_fields; slot->name; slot++)
+            tb_slot_set(&row->most, slot, fmax(tb_slot_get(&row->most, slot), tb_slot_get(&sample->engined, slot)));
     }
     double median_ns = times ? tb_median(times, rounds->count) : NAN;
     row->tokens_per_s = tb_member_number(cell->header, "engine.batch") * 1e9 / median_ns;
@@ -78,7 +79,7 @@ static void cell_load(const struct tb_log_view *view, const struct tb_rounds *ro
 static const struct tb_column columns[] = {
     {"arm", "arm", TB_AS_IS, false},
     {"tokens_per_s", "tokens\na second", TB_AS_IS, false},
-    {"time_over", "time over\nstock-plain", TB_AS_RATIO, true},
+    {"time_over", "time over\nthe base", TB_AS_RATIO, true},
     {"kv_remote_ratio", "remote reads\nof KV", TB_AS_SHARE, false},
     {"kv_resident_bytes", "KV in\nmemory", TB_AS_BYTES, false},
     {"kv_bytes", NULL, TB_AS_BYTES, false},
@@ -133,6 +134,8 @@ static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, const s
     tb_table_note(table,
                   "Remote reads: if each thread reads evenly of all of the cache, and on our devices only of its node's. The "
                   "most of all rounds.");
+    if (timed && cell->base >= 0)
+        tb_table_note(table, "The base is %s.", rounds->arms[cell->base].label);
     if (!timed)
         tb_table_note(table, "Times in an emulated machine say nothing, and are left out.");
 }

@@ -10,12 +10,12 @@ TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", "take_ns_p50", "ta
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
 SOFTWARE = ("page_faults", "cpu_migrations", "context_switches")
 DECODE = ("remote_read_ratio", "remote_write_ratio")
-ENGINE_SHARES = ("kv_remote_ratio", "weights_remote_ratio", "kv_uneven_ratio")
+ENGINE_COUNTED = ("kv_remote_ratio", "weights_remote_ratio", "kv_uneven_ratio", "kv_opened_bytes", "kv_cleared_bytes")
 PEAKS = {"outstanding_ratio": "outstanding_high", "distinct_ratio": "distinct", "resident_ratio": "resident_blocks"}
 EMULATED = {"instructions_per_block": "instructions", "locked_per_block": "locked", "failed_per_block": "failed"}
 PLAIN = ("waits", "adjacency", "failed_per_block", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio", *DECODE,
-         *ENGINE_SHARES, *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
-ESTIMATES = ("failed_per_block", "resident_ratio", *TIMES, *HARDWARE)
+         *ENGINE_COUNTED, "kv_resident_bytes", *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
+ESTIMATES = ("failed_per_block", "resident_ratio", "kv_resident_bytes", *TIMES, *HARDWARE)
 Part = collections.namedtuple("Part", "cell over under figure verdict refuted slack more")
 
 def prediction_of(front):

@@ -5,7 +5,6 @@
 # then with a device on each. Prints "arm NUMBER RATIO", the share of reads that it says to be remote. The accesses of the steps are
 # counted in the windows from ten times the number.
 set -u
-export LD_LIBRARY_PATH=/with
 build=/locus/build/gcc
 number=0
 for words in '--threads 2 --numa distribute' '--devices LOCUS0,LOCUS1 --split tensor'; do

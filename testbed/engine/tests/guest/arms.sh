@@ -13,7 +13,6 @@ set -u
 model=/with/$1 steps=$2 context=$3
 shift 3
 build=/locus/build/${BUILD_NAME:-gcc}
-export LD_LIBRARY_PATH=/with
 
 devices() { # how many
     list=LOCUS0

@@ -5,7 +5,6 @@
 # token and the last. Prints "arm 1 ..." (stock, for its logits) and "arm 2 ...", as arms.sh does.
 set -u
 build=/locus/build/gcc model=/with/$1 steps=120
-export LD_LIBRARY_PATH=/with
 decode() { "$build/locus-llama" --model "$model" --steps $steps --context 512 --quiet "$@"; }
 on_node_2() { awk '/bind:2/ && match($0, /N2=[0-9]+/) { pages += substr($0, RSTART + 3, RLENGTH - 3) } END { exit !pages }' "$1"; }
 
