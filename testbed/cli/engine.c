@@ -69,7 +69,7 @@ static const char documentation[] =
     "  locus engine                                 the smallest model, a minute\n"
     "  locus engine 24x16x2x64 --prompt 1990        530 MB of weights, a longer context\n"
     "  locus engine Qwen2.5-0.5B -c stock,tensor\n"
-    "  sh testbed/engine/guest.sh --with build/gcc/locus -- build/gcc/locus engine     two emulated nodes: counts";
+    "  locus guest engine                           two emulated nodes: what is remote, as counts";
 
 static error_t take_number(struct argp_state *state, const char *name, const char *argument, uint64_t most, uint32_t *out)
 {
@@ -194,7 +194,8 @@ static int measure(struct arguments *arguments, const struct tb_engines_machine 
     const char *about = !machine->divided
                             ? NULL
                             : "This machine has one node, on which nothing is remote: its two halves stand for two nodes, so "
-                              "that what dividing costs is seen. What it is worth takes two sockets.";
+                              "that what dividing costs is seen. What it is worth takes two sockets; which reads would be "
+                              "remote is counted by `locus guest engine`.";
     int status = error ? TB_EXIT_FAILED : tb_options_run(&arguments->options, cells, arguments->models_count, "engine", about);
     json_decref(arguments->options.here);
     for (uint32_t i = 0; i < arguments->models_count; i++)
@@ -212,7 +213,7 @@ static int command(int argc, char **argv)
     tb_options_init(&arguments.options);
     arguments.options.rounds = emulated ? ROUNDS_EMULATED : ROUNDS;
     arguments.options.laps = emulated ? STEPS_EMULATED : STEPS;
-    arguments.options.workers = TB_WORKERS_MAX; // no more than there are CPUs (measure/engines/process.c)
+    arguments.options.workers = TB_WORKERS_MAX; // every CPU (measure/engines/process.c)
     int status = tb_cli_parse(&argp, "engine", argc, argv, &arguments);
     if (status != TB_CLI_RUN)
         return status;

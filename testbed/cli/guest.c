@@ -13,6 +13,7 @@
 #include "testbed/base/cli.h"
 #include "testbed/base/share.h"
 #include "testbed/cli/command.h"
+#include "testbed/measure/engines/plan.h"
 
 #define TIMEOUT_MAX 86400 // a day, in seconds: more is a typing error
 #define WORDS_MAX 16      // that the script is called with, without files and the command
@@ -21,18 +22,19 @@ struct arguments {
     const char *machine, *program, *accesses;
     char script[4096];
     uint64_t timeout_s;
-    bool keep, balancing;
+    bool keep, balancing, engine;
     const char **with;          // [argc], the caller's
     size_t with_count;
 };
 
-enum { KEY_TIMEOUT = 0x100, KEY_PROGRAM, KEY_WITH, KEY_BALANCING, KEY_ACCESSES, KEY_KEEP };
+enum { KEY_TIMEOUT = 0x100, KEY_PROGRAM, KEY_WITH, KEY_BALANCING, KEY_ACCESSES, KEY_KEEP, KEY_ENGINE };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME", 0, "One of the machines below (n2)", 0},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "How long the command may take (600)", 0},
     {"program", KEY_PROGRAM, "FILE", 0, "Run this program instead of locus: a test, a script; locus is in its PATH", 0},
     {"with", KEY_WITH, "FILE", 0, "Take a file along, or a folder's files: /with/NAME inside (repeatable)", 0},
+    {"engine", KEY_ENGINE, NULL, 0, "Take llama.cpp along, and what runs it; the command `engine` has it anyway", 0},
     {"balancing", KEY_BALANCING, NULL, 0, "Automatic NUMA balancing on; it is off otherwise", 0},
     {"accesses", KEY_ACCESSES, "FILE", 0, "The emulator counts loads and stores of the pools by pairs of nodes, into this file", 0},
     {"keep", KEY_KEEP, NULL, 0, "Leave the console, dmesg and vmstat in build/guest/NAME", 0},
@@ -51,6 +53,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_PROGRAM: arguments->program = argument; return 0;
     case KEY_WITH: arguments->with[arguments->with_count++] = argument; return 0;
     case KEY_BALANCING: arguments->balancing = true; return 0;
+    case KEY_ENGINE: arguments->engine = true; return 0;
     case KEY_ACCESSES:
         if (!*argument || strchr(argument, ','))
             return tb_cli_bad(state, "--accesses: '%s' cannot be passed on to QEMU: take a name without a comma", argument);
@@ -82,6 +85,7 @@ static const char documentation[] =
     "  locus guest -m cxl topo --json\n"
     "  locus guest -- run 0005                     three minutes or so, in a clone\n"
     "  locus guest --with trace.jsonl -- replay /with/trace.jsonl\n"
+    "  locus guest engine                          llama.cpp on two nodes, after make engine\n"
     "  locus guest -m odd --program build/gcc/placement/memory/tests/unit -- --filter 'region*/*'\n\n"
     "--accesses: the emulator is a second witness of what a run of many nodes counts. A line of FILE has window, node of the "
     "CPU, node of the page, loads, their bytes, stores and their bytes; `sh testbed/guest/agree.sh LOG FILE` compares it with the "
@@ -148,6 +152,11 @@ static int become_script(const struct arguments *arguments, char **command, int 
     int folder = (int)(strrchr(self, '/') - self); // of the build: the plugin is in it
     snprintf(accesses, sizeof accesses, "%.*s/testbed/guest/plugin,out=%.4095s", folder, self,
              arguments->accesses ? arguments->accesses : "");
+    if (arguments->engine) { // engine/guest.sh takes its programs from the build that this one is of
+        char build[4096];
+        snprintf(build, sizeof build, "%.*s", folder, self);
+        setenv("BUILD", build, 1);
+    }
     snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)arguments->timeout_s);
     size_t own = WORDS_MAX + 2 * arguments->with_count;
     const char **argv = calloc(own + (size_t)count + 1, sizeof *argv);
@@ -178,7 +187,13 @@ static int run(struct arguments *arguments, int argc, char **argv)
         return TB_EXIT_USAGE;
     }
     char why[1024];
-    if (tb_share("guest/boot.sh", arguments->script, sizeof arguments->script, why, sizeof why)) {
+    arguments->engine |= command < argc && !arguments->program && strcmp(argv[command], "engine") == 0;
+    if (arguments->engine && !tb_engines_here(why, sizeof why)) {
+        tb_error("guest: %s", why);
+        return TB_EXIT_FAILED;
+    }
+    if (tb_share(arguments->engine ? "engine/guest.sh" : "guest/boot.sh", arguments->script, sizeof arguments->script, why,
+                 sizeof why)) {
         tb_error("guest: %s", why);
         return TB_EXIT_USAGE;
     }

@@ -24,6 +24,7 @@
 #include "testbed/cli/forms.h"
 #include "testbed/base/words.h"
 #include "testbed/host/head.h"
+#include "testbed/measure/engines/plan.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
 #include "testbed/record/packet/packet.h"
@@ -74,7 +75,8 @@ static const struct argp_option options[] = {
 
 static const char documentation[] =
     "Measures this machine and leaves one sealed archive to send: what it is (topo), whether it is fit (doctor), what its memory "
-    "costs (matrix), the runs of the flagship on several nodes, and LOCUS-EVAL.\v"
+    "costs (matrix), the runs of the flagship on several nodes, LOCUS-EVAL, and after `make engine` a real engine on several "
+    "nodes.\v"
     "It takes a quarter of an hour or so; --list says what, and how long. NNNN... runs only these. An interrupted call loses "
     "nothing that was sealed, and the next one goes on after it. A machine with one node is welcome, too: what it cannot measure "
     "is recorded as that.\n\n"
@@ -161,21 +163,38 @@ static int add(struct visit *visit, const char *id, const char *why)
     return 0;
 }
 
+// Postulates about a real engine on several nodes, where it is. Which there are is not known here, so the needs say it.
+static bool is_of_engine(const struct tb_postulate *postulate)
+{
+    bool engine = false, nodes = false;
+    for (uint32_t i = 0; i < postulate->needs_count; i++) {
+        engine |= strcmp(postulate->needs[i], "engine") == 0;
+        nodes |= strncmp(postulate->needs[i], "cpu_nodes", 9) == 0;
+    }
+    return engine && nodes;
+}
+
 static int choose(struct visit *visit)
 {
     struct tb_postulates all = {0};
-    char number[8];
+    char number[8], why[300];
+    bool engine = tb_engines_here(why, sizeof why), left_out = false;
     int rc = 0;
     for (size_t i = 0; i < visit->ids_count && !rc; i++)
         rc = add(visit, visit->ids[i], "named");
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults && !visit->ids_count && !rc; i++)
         rc = add(visit, defaults[i].id, defaults[i].why);
-    if (!rc && visit->full)
+    if (!rc && !visit->ids_count)
         rc = tb_postulates_load(&all);
     for (size_t i = 0; i < all.count && !rc; i++) {
+        bool of_engine = all.files[i].postulate && is_of_engine(all.files[i].postulate);
         snprintf(number, sizeof number, "%.4s", strrchr(all.files[i].path, '/') + 1);
-        rc = add(visit, number, "rest");
+        if (visit->full || (of_engine && engine))
+            rc = add(visit, number, of_engine ? "engine" : "rest");
+        left_out |= of_engine && !engine;
     }
+    if (left_out)
+        tb_error("packet: a real engine is not measured: %s", why);
     tb_postulates_close(&all);
     return rc;
 }

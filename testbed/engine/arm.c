@@ -16,6 +16,9 @@
 static const struct tb_engine_arm arms[] = {
     {.name = "stock", .summary = "llama.cpp as it comes", .words = {NULL}},
     {.name = "stock-plain", .summary = "the same, with weights as they lie in the file, as on our devices", .words = {"--plain"}},
+    {.name = "stock-billed",
+     .summary = "stock-plain, and the steps once more for the parts of a step",
+     .words = {"--plain", "--bill"}},
     {.name = "distribute", .summary = "its own --numa distribute: threads on all nodes in turn", .words = {"--numa", "distribute"}},
     {.name = "isolate", .summary = "its own --numa isolate: threads on the node where it starts", .words = {"--numa", "isolate"}},
     {.name = "numactl-interleave",

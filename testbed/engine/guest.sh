@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # guest.sh [OPTION OF boot.sh]... -- PROGRAM [ARGUMENT...]: boots an emulated machine with llama.cpp in it, our backend, the
-# preload and locus-llama. BUILD is the folder with these (build/gcc). In the guest all of them are where they are here, below
-# /locus.
+# preload, locus-llama, and numactl if it is installed here. BUILD is the folder with ours (build/gcc). In the guest they are where
+# they are here, below /locus. `locus guest engine` is this script.
 #
 # Of the engine's libraries for kinds of CPU only those go along that an emulated one can have: it has no AVX-512.
 set -eu
@@ -23,4 +23,5 @@ esac
 for name in llama.v0.5.0 ggml.v0.5.0 ggml-base; do words="$words --with $lib/lib$name.so"; done
 for kind in $kinds; do words="$words --with $lib/libggml-cpu-$kind.so"; done
 for file in locus-llama libggml-locus.so liblocus-kv.so; do words="$words --with $build/$file"; done
+[ "$lib" != build/engine/lib ] || ! numactl=$(command -v numactl) || words="$words --with $numactl"
 eval "exec sh testbed/guest/boot.sh $words -- \"\$@\""

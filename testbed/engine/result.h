@@ -17,6 +17,9 @@
 // share of remote reads if every thread reads evenly of all of it; of a device, whose memory only its own threads read, it is the
 // share of pages on other nodes than the device's.
 //
+// Billed: an arm with --bill takes the steps once more, with the engine asked after each run of operations of one kind
+// (llama/bill.h). The parts are of that step, and add up to 1.
+//
 // MEASURED differs from process to process, so a median is one of a sample. FIXED follows from model and settings, and is the same
 // in each round. COUNTED is exact and need not be the same: it depends on where threads ran and which pages the kernel had.
 //
@@ -34,7 +37,13 @@
           "pages of the cache on the node with most of them, over an even share")                                                  \
     FIELD(uint64_t, exchanges, "count", FIXED, false, "sums over the nodes, in all steps")                                         \
     FIELD(uint64_t, exchanged_bytes, "bytes", FIXED, false, "that crossed in these sums")                                          \
-    FIELD(double, exchange_wait_ns, "ns", MEASURED, false, "mean wait for the other nodes' parts, imbalance included")
+    FIELD(double, exchange_wait_ns, "ns", MEASURED, false, "mean wait for the other nodes' parts, imbalance included")             \
+    FIELD(double, step_weights_ratio, "ratio", MEASURED, false, "of a billed step: products with weights")                         \
+    FIELD(double, step_kv_read_ratio, "ratio", MEASURED, false, "of a billed step: operations that read the KV cache")             \
+    FIELD(double, step_kv_written_ratio, "ratio", MEASURED, false, "of a billed step: writing its keys and values")                \
+    FIELD(double, step_rest_ratio, "ratio", MEASURED, false, "of a billed step: every other operation")                            \
+    FIELD(double, step_engine_ratio, "ratio", MEASURED, false, "of a billed step: outside of operations, cells found included")    \
+    FIELD(double, step_bill_ratio, "ratio", MEASURED, false, "a billed step over one that is not")
 
 #define TB_ENGINED_MEMBER(type, member, unit, kind, ratio, what) type member;
 struct tb_engined {

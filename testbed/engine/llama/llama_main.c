@@ -16,6 +16,7 @@
 
 #include "placement/ggml/locus-ggml.h"
 #include "testbed/counters/mark.h"
+#include "testbed/engine/llama/bill.h"
 #include "testbed/engine/llama/regions.h"
 #include "testbed/engine/llama/session.h"
 #include "testbed/engine/llama/threads.h"
@@ -27,11 +28,12 @@ struct run {
     const char *logits, *against; // files of logits, to write and to compare with; NULL: none
     FILE *logits_file, *against_file;
     double largest, difference; // absolute, of all logits so far; the difference from those of `against`
-    bool watch, clear, quiet;
+    bool watch, clear, bill, quiet;
     uint32_t watch_first;       // number of the first window
     int result_fd;              // for struct tb_engine_result; -1: JSON on standard output instead
     uint32_t warmup;            // first steps that the result leaves out
     uint64_t *step_ns;
+    struct tb_llama_bill billed;
     struct tb_llama_region regions[TB_LLAMA_REGIONS_MAX];
     struct tb_llama_threads threads;
     struct tb_engine_result result;
@@ -39,7 +41,7 @@ struct run {
 };
 
 enum { KEY_SPLIT = 1000, KEY_DEVICES, KEY_SHARES, KEY_CONTEXT, KEY_PROMPT, KEY_KV, KEY_FLASH, KEY_NUMA };
-enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_AGAINST, KEY_WATCH, KEY_CLEAR, KEY_RESULT, KEY_WARMUP, KEY_PLAIN };
+enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_AGAINST, KEY_WATCH, KEY_CLEAR, KEY_RESULT, KEY_WARMUP, KEY_PLAIN, KEY_BILL };
 
 static const struct argp_option options[] = {
     {"model", 'm', "FILE", 0, "The model, a GGUF file (locus-gguf makes one)", 0},
@@ -64,7 +66,8 @@ static const struct argp_option options[] = {
      "In an emulated machine: have the accesses of the steps counted, to the cache as window N, to weights as N + 1, to scratch as "
      "N + 2",
      2},
-    {"warmup", KEY_WARMUP, "N", 0, "Of --result: steps before those that count (0)", 2},
+    {"bill", KEY_BILL, NULL, 0, "In the end take the steps once more, and say what each kind of operation takes of them", 2},
+    {"warmup", KEY_WARMUP, "N", 0, "Of --result and --bill: steps before those that count (0)", 2},
     {"result", KEY_RESULT, "FD", 0, "Internal: write the results there as plain data (engine/result.h), and no JSON", 2},
     {"quiet", 'q', NULL, 0, "Only errors of the engine", 2},
     {0},
@@ -164,13 +167,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         run->watch_first = number(state, argument, 1, 1u << 20);
         return 0;
     case KEY_CLEAR: run->clear = true; return 0;
+    case KEY_BILL: run->bill = true; return 0;
     case KEY_RESULT: run->result_fd = (int)number(state, argument, 3, 1023); return 0;
     case KEY_WARMUP: run->warmup = number(state, argument, 0, 1u << 20); return 0;
     case ARGP_KEY_END:
         if (!settings->model)
             argp_failure(state, 2, 0, "which model? --model FILE");
-        if (run->result_fd >= 0 && (run->warmup >= settings->steps || settings->steps - run->warmup > TB_ENGINE_STEPS_MAX))
-            argp_failure(state, 2, 0, "--result takes 1 to %u steps after --warmup", TB_ENGINE_STEPS_MAX);
+        if (run->bill && run->warmup == 0)
+            run->warmup = 1; // which tells the bill the order of operations
+        if ((run->result_fd >= 0 || run->bill) &&
+            (run->warmup >= settings->steps || settings->steps - run->warmup > TB_ENGINE_STEPS_MAX))
+            argp_failure(state, 2, 0, "--result and --bill take 1 to %u steps after --warmup", TB_ENGINE_STEPS_MAX);
         if (settings->prompt_tokens + settings->steps > settings->context_tokens)
             argp_failure(state, 2, 0, "%u tokens of prompt and %u steps do not fit into --context %u", settings->prompt_tokens,
                          settings->steps, settings->context_tokens);
@@ -389,13 +396,50 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+// Of the steps that count.
+static double median_step(const uint64_t *step_ns, uint32_t steps)
+{
+    uint64_t sorted[TB_ENGINE_STEPS_MAX];
+    memcpy(sorted, step_ns, steps * sizeof(sorted[0]));
+    qsort(sorted, steps, sizeof(sorted[0]), by_value);
+    return (double)sorted[steps / 2];
+}
+
+static int take_bill(struct tb_llama *llama, struct run *run)
+{
+    char why[512] = "";
+    uint32_t steps = run->settings.steps - run->warmup;
+    struct tb_engined *engined = &run->result.engined;
+    double *const ratios[] = {&engined->step_weights_ratio, &engined->step_kv_read_ratio, &engined->step_kv_written_ratio,
+                              &engined->step_rest_ratio, &engined->step_engine_ratio};
+    uint64_t all_ns = 0;
+    run->billed.step_ns = calloc(steps, sizeof(*run->billed.step_ns));
+    if (!run->billed.step_ns || tb_llama_bill(llama, run->settings.steps, run->warmup, &run->billed, why, sizeof(why)) != 0) {
+        fprintf(stderr, "locus-llama: %s\n", *why ? why : "no memory");
+        return -1;
+    }
+    for (unsigned part = 0; part < TB_LLAMA_PARTS; part++)
+        all_ns += run->billed.part_ns[part];
+    for (unsigned part = 0; part < TB_LLAMA_PARTS; part++)
+        *ratios[part] = (double)run->billed.part_ns[part] / (double)all_ns;
+    engined->step_bill_ratio = median_step(run->billed.step_ns, steps) / median_step(run->step_ns + run->warmup, steps);
+    return 0;
+}
+
+static void print_bill(const struct run *run)
+{
+    printf(",\n \"bill\": {\"over steps\": %.4g", run->result.engined.step_bill_ratio);
+    for (unsigned part = 0; part < TB_LLAMA_PARTS; part++)
+        printf(", \"%s ns\": %" PRIu64, tb_llama_part_names[part], run->billed.part_ns[part]);
+    printf("}");
+}
+
 static int write_result(struct tb_llama *llama, struct run *run)
 {
     struct tb_engine_result *result = &run->result;
     struct tb_engined *engined = &result->engined;
     struct tb_llama_shape shape;
     struct locus_ggml_sums sums;
-    uint64_t sorted[TB_ENGINE_STEPS_MAX];
     tb_llama_shape(llama, &shape);
     ask_sums(&sums);
     result->bytes = sizeof(*result);
@@ -404,11 +448,10 @@ static int write_result(struct tb_llama *llama, struct run *run)
     result->waited_ns = run->threads.waited_ns;
     result->threads = run->threads.count;
     for (uint32_t step = 0; step < result->steps; step++) {
-        sorted[step] = result->step_ns[step] = run->step_ns[run->warmup + step];
+        result->step_ns[step] = run->step_ns[run->warmup + step];
         result->steps_wall_ns += result->step_ns[step];
     }
-    qsort(sorted, result->steps, sizeof(sorted[0]), by_value);
-    engined->engine_tokens_per_s = run->settings.batch * 1e9 / (double)sorted[result->steps / 2];
+    engined->engine_tokens_per_s = run->settings.batch * 1e9 / median_step(result->step_ns, result->steps);
     engined->kv_written_bytes = (uint64_t)(run->settings.prompt_tokens + run->settings.steps) * run->settings.batch * shape.layers *
                                 2 * ggml_row_size(run->settings.kv_type, (int64_t)shape.kv_heads * shape.head_values);
     engined->exchanges = sums.exchanges - run->sums.exchanges;
@@ -434,9 +477,14 @@ static int measure(struct tb_llama *llama, struct run *run)
         tb_llama_clear(llama);
         look_at_regions(run, "cleared");
     }
+    if (run->result_fd < 0)
+        print_sums();
+    if (run->bill && take_bill(llama, run) != 0)
+        return -1;
     if (run->result_fd >= 0)
         return write_result(llama, run);
-    print_sums();
+    if (run->bill)
+        print_bill(run);
     print_logits(run);
     print_steps(run);
     puts("}");
@@ -498,6 +546,7 @@ int main(int argc, char **argv)
     llama_log_set(on_log, &run);
     int err = open_and_measure(&run);
     free(run.step_ns);
+    free(run.billed.step_ns);
     free(run.devices_text);
     if (fflush(stdout) != 0) {
         fprintf(stderr, "locus-llama: standard output: %s\n", strerror(errno));

@@ -22,6 +22,8 @@ struct tb_llama {
     struct llama_model *model;
     struct llama_context *context;
     struct llama_batch batch;
+    ggml_backend_sched_eval_callback told;
+    void *told_data;
     struct ggml_threadpool *pool;
     void (*pool_free)(struct ggml_threadpool *pool);
     int32_t vocabulary;
@@ -92,6 +94,8 @@ static int open_context(struct tb_llama *llama, char *why, size_t why_bytes)
     params.flash_attn_type = settings->flash;
     params.type_k = params.type_v = settings->kv_type;
     params.no_perf = true;
+    params.cb_eval = llama->told;
+    params.cb_eval_user_data = llama->told_data;
     llama->context = llama_init_from_model(llama->model, params);
     if (!llama->context) {
         snprintf(why, why_bytes, "the engine did not open a context of %u x %u tokens", settings->batch, settings->context_tokens);
@@ -116,6 +120,19 @@ static void attach_pool(struct tb_llama *llama)
     llama->pool = pool_new(&params);
     if (llama->pool)
         llama_attach_threadpool(llama->context, llama->pool, llama->pool);
+}
+
+int tb_llama_reopen(struct tb_llama *llama, ggml_backend_sched_eval_callback told, void *data, char *why, size_t why_bytes)
+{
+    llama_free(llama->context);
+    llama->context = NULL;
+    llama->told = told;
+    llama->told_data = data;
+    if (open_context(llama, why, why_bytes) != 0)
+        return -1;
+    if (llama->pool)
+        llama_attach_threadpool(llama->context, llama->pool, llama->pool);
+    return 0;
 }
 
 int tb_llama_open(struct tb_llama **out, const struct tb_llama_settings *settings, char *why, size_t why_bytes)

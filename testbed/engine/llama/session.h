@@ -37,6 +37,9 @@ struct tb_llama;
 int tb_llama_open(struct tb_llama **out, const struct tb_llama_settings *settings, char *why, size_t why_bytes);
 void tb_llama_close(struct tb_llama *llama); // NULL is allowed
 
+// Another context in place of this one, empty, whose operations are told to the callback (ggml-backend.h). 0, or -1 with why.
+int tb_llama_reopen(struct tb_llama *llama, ggml_backend_sched_eval_callback told, void *data, char *why, size_t why_bytes);
+
 // All sequences' prompts, without logits. 0, or llama_decode()'s result.
 int tb_llama_prompt(struct tb_llama *llama);
 

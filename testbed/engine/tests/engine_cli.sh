@@ -9,6 +9,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 1
 needs_guest 'locus engine' ../engine/fetch.sh
 [ -x "$BUILD/locus-llama" ] || { fail 'locus-llama was built' 'the engine came after the build: make'; exit 1; }
+repository=$PWD
 mkdir -p "$scratch/tree/build" && cd "$scratch/tree" || exit 1
 
 engine() { timeout 120 "$LOCUS" engine -q "$@" >"$out" 2>"$err"; }
@@ -43,6 +44,11 @@ holds 'a context of 65,536 has all of its memory, and on demand only what is in 
     "$(resident tensor-static) and $(resident tensor) of $(jq '.arms[0].kv_bytes' "$out")" \
     test "$(resident tensor-static)" = 134217728 -a "$(resident tensor)" -lt 33554433
 
+engine tiny -r 1 --steps 4 -c stock-plain,stock-billed --json
+holds 'the bill of a step is a table of its own' "$(jq -c .bill "$out")" \
+    test "$(jq -r '[.bill[] | .arm, ([.step_weights_ratio, .step_kv_read_ratio, .step_kv_written_ratio, .step_rest_ratio,
+        .step_engine_ratio] | add | . > 0.99 and . < 1.01)] | join(" ")' "$out")" = 'stock-billed true'
+
 check 'an unknown model' refuses 'gpt5' gpt5
 check 'an unknown way' refuses "'tensr'.*tensor" -c tensr
 check 'a type that it does not compare' refuses 'q8_0' --kv q8_0
@@ -50,5 +56,33 @@ check 'no steps' refuses '--steps' --steps 0
 check 'a flag of others' refuses 'dispatch' --dispatch spin
 engine nonsense=1
 check 'nothing was made for what was refused' test "$(ls build/engine/models | wc -l)" = 2
+
+# A packet takes along what is filed about a real engine on several nodes, if the engine is there.
+cp -r "$repository/postulates" . && cat >postulates/9998-engine.md <<'END'
+---
+id: "9998"
+title: a real engine on many nodes
+rules: 2
+requires: [engine, cpu_nodes >= 2]
+arms: {A: stock, B: tensor}
+cells: [tiny/engine/20p]
+design: {unit: process, rounds: 2, order: random, dispatch: inline, workers: 2, block_bytes: 4096, laps: 6, seed: 1}
+predictions:
+  - {id: P1, metric: time_ns, cell: "*", stat: hl_ratio(B/A), op: "<=", value: 1, unit: x}
+gates: [allocated == freed]
+pilot: none
+prior: none
+---
+END
+"$LOCUS" packet --list --host bm1 >"$out" 2>"$err"
+holds 'a packet has its experiments' "$(tail -n 1 "$err") $(grep 9998 "$out")" grep -q '^9998 engine .* engine$' "$out"
+check 'and says nothing more of it' test ! -s "$err"
+mkdir bin && cp "$LOCUS" "${LOCUS%/*}/locus-lap" bin/
+bin/locus packet --list --host bm1 >"$out" 2>"$err"
+holds 'without the engine it says what is left out' "$(tail -n 1 "$err") $(grep 9998 "$out")" \
+    eval "grep -q 'a real engine is not measured: .*make engine' '$err' && ! grep -q 9998 '$out'"
+bin/locus guest engine >"$out" 2>"$err"
+why="exit $?: $(paste -sd ' ' "$err")"
+check 'nor is there one to take into an emulated machine' grep -q 'make engine' "$err"
 
 done_testing

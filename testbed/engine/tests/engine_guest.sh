@@ -18,66 +18,10 @@ cd "$(dirname "$0")/../../.." || exit 1
 needs_guest 'the engine on emulated nodes' ../engine/fetch.sh
 needs_guest 'the engine on emulated nodes'
 command -v numactl >/dev/null || { skip 'the engine on emulated nodes' 'apt-get install numactl'; done_testing; exit; }
-build=${BUILD#"$PWD"/} model=$scratch/tiny.gguf
-steps=12 layers=4 group=2 cell=512 vector=1024 vocabulary=512 # what locus-gguf's tiny model is
+build=${BUILD#"$PWD"/}
+plugin=$build/testbed/guest/plugin taken=(--with "$(command -v numactl)")
+. testbed/engine/tests/counted.bash
 "$build/locus-gguf" --quiet -o "$model" >/dev/null || { fail 'a model' 'locus-gguf failed'; exit 1; }
-
-boot() { # machine, arms...: $scratch/said, $scratch/counted
-    rm -f "$scratch/said" "$scratch/counted"
-    BUILD=$build sh testbed/engine/guest.sh --machine "$1" --timeout 400 \
-        --accesses "$build/testbed/guest/plugin,out=$scratch/counted" --with "$model" --with "$(command -v numactl)" -- \
-        testbed/engine/tests/guest/arms.sh tiny.gguf $steps ${context:-1024} "${@:2}" \
-        >"$scratch/said" 2>"$err"
-    status=$?
-    holds "$1 boots, and runs $(($# - 1)) arms" "exit $status: $(tail -n 2 "$err" | paste -sd ' ')" test $status -eq 0
-}
-
-# sum WINDOW read|written local|remote|all, of arm $arm: bytes.
-sum() {
-    awk -v window=$((arm * 10 + $1)) -v what="$2" -v where="$3" '
-        $1 == window && (where == "all" || (where == "local") == ($2 == $3)) { bytes += what == "read" ? $5 : $7 }
-        END { printf "%d\n", bytes }' "$scratch/counted"
-}
-kv=0 scratch_memory=2
-member() { # name: a number that locus-llama said of arm $arm
-    awk -v arm=$arm -v name="$1" '
-        $1 == "arm" { on = $2 == arm }
-        on && match($0, "\"" name "\": [-0-9.e]*") { print substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4); exit }
-    ' "$scratch/said"
-}
-pages() { # node: of arm $arm's KV cache after decoding
-    awk -v arm=$arm -v node="$1" '
-        $1 == "arm" { on = $2 == arm; late = 0 }
-        /regions decoded/ { late = 1 }
-        on && late && /"class": "kv"/ { sub(/.*"on": \[/, ""); split($0, count, /[],]+ */); pages += count[node + 1] }
-        END { print pages + 0 }' "$scratch/said"
-}
-
-reads=$((group * steps * (steps + 1) / 2 * layers * cell)) writes=$((steps * layers * cell))
-exact() { # name: of arm $arm
-    holds "$1 reads $reads bytes of KV, and writes $writes" "$(sum $kv read all) and $(sum $kv written all)" \
-        test "$(sum $kv read all)/$(sum $kv written all)" = "$reads/$writes"
-}
-half() { holds "$1: half of the reads are remote" "$(sum $kv read remote)" test "$(sum $kv read remote)" = $((reads / 2)); }
-local_only() {
-    holds "$1: no read and no write is remote" "$(sum $kv read remote) and $(sum $kv written remote)" \
-        test "$(sum $kv read remote)/$(sum $kv written remote)" = 0/0
-}
-same_logits() { # name, most
-    holds "$1: logits within $2 of stock's" "$(member 'largest difference')" \
-        awk -v is="$(member 'largest difference')" -v most="$2" 'BEGIN { exit !(is != "" && is + 0 <= most) }'
-}
-# What crosses in scratch memory, less the sum: the inputs and results of each step, the same for all.
-only_sums() { # name, nodes
-    local crossed=$(($(sum $scratch_memory read remote) + $(sum $scratch_memory written remote)))
-    local said rest
-    said=$(member 'crossed bytes')
-    rest=$((crossed - said))
-    holds "$1: the sums cross, vector x layers x 2 x exchanges" "$said" \
-        test "$said" = $((2 * ($2 - 1) * vector * layers * 2 * steps))
-    holds "$1: besides, only a step's inputs and results" "$rest bytes in $steps steps" \
-        test $rest -ge 0 -a $rest -le $((steps * $2 * (vector + 4 * vocabulary + 1024)))
-}
 
 # --- two nodes: every arm ------------------------------------------------------------------------------------------------------
 
@@ -151,5 +95,12 @@ holds 'hot: the node of a preloaded cache leaves while tokens are decoded' \
 arm=2
 holds 'hot: its pages are elsewhere' "$(pages 2) on node 2" test "$(pages 2)" = 0 -a $(($(pages 0) + $(pages 1))) -gt 0
 same_logits 'hot' 0
+
+# --- in one command ------------------------------------------------------------------------------------------------------------
+
+"$LOCUS" guest --machine n2 engine --contenders stock,tensor --rounds 1 >"$out" 2>"$err"
+why="exit $?: $(tail -n 2 "$out" "$err" | paste -sd ' ')"
+check 'locus guest engine counts what is remote, and says it' \
+    grep -qE '^tensor reads 0 % of its KV cache on other nodes, stock (4[5-9]|5[0-5]) %' "$out"
 
 done_testing

@@ -78,6 +78,24 @@ model=$("$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" |
     jq -rs 'map(select(.cells)) | .[0].cells[0].engine.model_sha256')
 holds 'the model is in the log' "$model" test "$model" = "$(sha256sum build/engine/models/*.gguf | cut -d ' ' -f 1)"
 
+postulate 'tiny/engine/1p, tiny/engine/1990p' 'A: stock-plain, B: stock-billed' engine \
+    "  - {id: P2, metric: step_kv_read_ratio, cell: tiny/engine/1990p, arm: B, stat: median, op: '>=', value: 0.001, unit: ratio}
+"
+runs
+status=$?
+billed='map(select(.arm == "B") | [.cell, (.engine | .step_weights_ratio, .step_kv_read_ratio, .step_kv_written_ratio,
+    .step_rest_ratio, .step_engine_ratio)])'
+said=$(samples "$billed | tostring")
+holds 'a billed run ends well' "exit $status: $(tail -n 3 "$err" | paste -sd ' ')" test $status -eq 0
+holds 'each part takes some of a step' "$said" test "$(samples "$billed | map(.[1:] | min > 0) | all")" = true
+holds 'and together they are all of it' "$said" \
+    test "$(samples "$billed | map(.[1:] | add | . > 0.999 and . < 1.001) | all")" = true
+holds 'with more cells the cache is more of it' "$said" \
+    test "$(samples "$billed | (map(select(.[0] == 0)[2]) | max) < (map(select(.[0] == 1)[2]) | min)")" = true
+holds 'who is not billed has none' "$(samples 'map(.engine.step_bill_ratio) | tostring')" \
+    test "$(samples 'map((.engine.step_bill_ratio > 0) == (.arm == "B")) | all')" = true
+check 'a bill is judged again in the same way' python3 -B "$repository/testbed/tests/recompute" "$(sed -n 's/^log *//p' "$out")"
+
 postulate tiny/engine/20p 'A: stok, B: tensor'
 check 'an unknown way to run it is named, with the nearest' refused "'stok'.*stock"
 postulate gpt5/engine 'A: stock, B: tensor'

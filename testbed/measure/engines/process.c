@@ -62,6 +62,12 @@ static int own_folder(char out[PATH_MAX])
     return 0;
 }
 
+// TB_WORKERS_MAX, the most that can be asked for, stands for every CPU.
+static unsigned threads_of(const struct tb_job *job, const struct tb_engines_machine *machine)
+{
+    return job->workers && job->workers < TB_WORKERS_MAX && job->workers < machine->cpus ? job->workers : machine->cpus;
+}
+
 static void add_devices(struct command *command, const struct tb_engines_machine *machine)
 {
     char list[TB_ENGINES_DEVICES_MAX * 10] = "";
@@ -76,7 +82,7 @@ static void build(struct command *command, const struct tb_job *job, const struc
 {
     char program[PATH_MAX + 16];
     uint64_t steps = job->laps_warmup + job->laps, context = plan->settings.context_tokens;
-    unsigned threads = job->workers && job->workers < machine->cpus ? job->workers : machine->cpus;
+    unsigned threads = threads_of(job, machine);
     for (unsigned i = 0; i < sizeof arm->before / sizeof *arm->before && arm->before[i]; i++)
         add(command, arm->before[i]);
     snprintf(program, sizeof program, "%s/locus-llama", folder);
@@ -123,8 +129,9 @@ static int set_environment(const struct tb_job *job, const struct tb_engine_arm 
         if (setenv(name, value, 1) != 0)
             return -errno;
     }
-    snprintf(number, sizeof number, "%u", job->workers / machine->devices);
-    if (arm->threads == TB_ENGINE_DEVICES && job->workers >= machine->devices && job->workers < machine->cpus &&
+    unsigned threads = threads_of(job, machine);
+    snprintf(number, sizeof number, "%u", threads / machine->devices);
+    if (arm->threads == TB_ENGINE_DEVICES && threads >= machine->devices && threads < machine->cpus &&
         setenv("LOCUS_THREADS", number, 1) != 0)
         return -errno;
     return arm->threads == TB_ENGINE_DEVICES && machine->divided && setenv("LOCUS_NODES", "0,0", 1) != 0 ? -errno : 0;

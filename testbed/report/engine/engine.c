@@ -140,25 +140,68 @@ static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, const s
         tb_table_note(table, "Times in an emulated machine say nothing, and are left out.");
 }
 
-static const struct row *row_named(const struct tb_rounds *rounds, const struct cell *cell, const char *name)
+// --- the bill ------------------------------------------------------------------------------------------------------------------
+
+static const struct tb_column bill_columns[] = {
+    {"arm", "arm", TB_AS_IS, false},
+    {"step_weights_ratio", "weights", TB_AS_SHARE, false},
+    {"step_kv_read_ratio", "KV\nread", TB_AS_SHARE, false},
+    {"step_kv_written_ratio", "KV\nwritten", TB_AS_SHARE, false},
+    {"step_rest_ratio", "other\noperations", TB_AS_SHARE, false},
+    {"step_engine_ratio", "outside of\noperations", TB_AS_SHARE, false},
+    {"step_bill_ratio", "billed step\nover the other", TB_AS_RATIO, false},
+    {NULL, NULL, TB_AS_IS, false},
+};
+
+static double median_of(const struct tb_rounds *rounds, const struct cell *cell, uint32_t arm, const char *name)
 {
-    for (uint32_t i = 0; i < cell->count; i++)
-        if (strcmp(rounds->arms[cell->row[i].arm].label, name) == 0 && !cell->row[i].invalid)
-            return &cell->row[i];
-    return NULL;
+    const struct tb_slot *slot = tb_engined_fields;
+    while (strcmp(slot->name, name) != 0)
+        slot++;
+    double *values = calloc(rounds->count, sizeof *values), median = NAN;
+    for (uint32_t round = 0; values && round < rounds->count; round++)
+        values[round] = tb_slot_get(&tb_rounds_sample(rounds, cell->index, arm, round)->engined, slot);
+    if (values)
+        median = tb_median(values, rounds->count);
+    free(values);
+    return median;
 }
+
+static void put_bill(struct tb_doc *doc, const struct tb_rounds *rounds, const struct cell *cell)
+{
+    struct tb_table *table = NULL;
+    for (uint32_t i = 0; i < cell->count; i++) {
+        const struct row *row = &cell->row[i];
+        if (row->invalid || row->most.step_bill_ratio <= 0)
+            continue;
+        if (!table)
+            table = tb_doc_table(doc, "bill", "The parts of a step", bill_columns);
+        tb_table_row(table, TB_ROW_PLAIN);
+        tb_table_put(table, tb_text_value(rounds->arms[row->arm].label));
+        for (const struct tb_column *column = bill_columns + 1; column->key; column++)
+            tb_table_put(table, tb_number(median_of(rounds, cell, row->arm, column->key)));
+    }
+    if (table)
+        tb_table_note(table, "Medians of the rounds. A billed step is computed in runs of operations of one kind, each of which "
+                             "starts the threads once more: the last column says what that costs.");
+}
+
+// --- the answer ----------------------------------------------------------------------------------------------------------------
 
 static void answer_counts(struct tb_doc *doc, const struct tb_rounds *rounds, const struct cell *cell)
 {
-    const struct row *least = NULL, *stock = row_named(rounds, cell, "stock-plain");
+    const struct row *least = NULL, *base = NULL;
+    for (uint32_t i = 0; i < cell->count; i++)
+        if (!cell->row[i].invalid && (int)cell->row[i].arm == cell->base)
+            base = &cell->row[i];
     for (uint32_t i = 0; i < cell->count; i++)
         if (!cell->row[i].invalid && (!least || cell->row[i].most.kv_remote_ratio < least->most.kv_remote_ratio))
             least = &cell->row[i];
     if (!least)
         tb_doc_answer(doc, "answer", "No way to run the engine passed.");
-    else if (stock)
-        tb_doc_answer(doc, "answer", "%s reads %.0f %% of its KV cache on other nodes, stock %.0f %%.",
-                      rounds->arms[least->arm].label, 100 * least->most.kv_remote_ratio, 100 * stock->most.kv_remote_ratio);
+    else if (base)
+        tb_doc_answer(doc, "answer", "%s reads %.0f %% of its KV cache on other nodes, %s %.0f %%.", rounds->arms[least->arm].label,
+                      100 * least->most.kv_remote_ratio, rounds->arms[base->arm].label, 100 * base->most.kv_remote_ratio);
     else
         tb_doc_answer(doc, "answer", "%s reads least of its KV cache on other nodes: %.0f %%.", rounds->arms[least->arm].label,
                       100 * least->most.kv_remote_ratio);
@@ -208,6 +251,8 @@ struct tb_doc *tb_engine_doc(json_t *head, const struct tb_log_view *view, const
         if (rounds->cells_count > 1)
             tb_doc_heading(doc, 2, rounds->cells[i].name, rounds->cells[i].name);
         put_cell(doc, rounds, &cell, timed);
+        if (timed)
+            put_bill(doc, rounds, &cell);
         say_division(doc, &cell, devices > 1 ? devices : 2);
         (timed ? answer_times : answer_counts)(doc, rounds, &cell);
     }

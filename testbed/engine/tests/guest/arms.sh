@@ -12,7 +12,8 @@
 set -u
 model=/with/$1 steps=$2 context=$3
 shift 3
-build=/locus/build/${BUILD_NAME:-gcc}
+build=$(echo /locus/build/*/locus-llama) # one build goes along
+build=${build%/*}
 
 devices() { # how many
     list=LOCUS0

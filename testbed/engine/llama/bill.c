@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bill: see bill.h.
+//
+// A callback is asked about an operation before the next one is known, and only the last of a run is to be asked for. So the first
+// step, which is computed in one piece, tells the order of parts; it is the same in all steps.
+
+#include "testbed/engine/llama/bill.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ggml-backend.h"
+
+const char *const tb_llama_part_names[TB_LLAMA_PARTS] = {"weights", "kv read", "kv written", "rest", "engine"};
+
+#define OPERATIONS_MAX 65536u
+
+struct watcher {
+    uint8_t part[OPERATIONS_MAX]; // of each operation of a step, in order
+    uint32_t count, at;
+    bool known;                 // the order of parts
+    uint64_t last_ns;
+    uint64_t part_ns[TB_LLAMA_PARTS];
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool in_cache(const struct ggml_tensor *tensor)
+{
+    while (tensor->view_src)
+        tensor = tensor->view_src;
+    return strncmp(tensor->name, "cache_", 6) == 0;
+}
+
+static bool is_weight(const struct ggml_tensor *tensor)
+{
+    ggml_backend_buffer_t buffer = tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
+    return buffer && ggml_backend_buffer_get_usage(buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
+}
+
+// Operations that only name memory belong to what was before them.
+static uint8_t part_of(const struct ggml_tensor *tensor, uint8_t before)
+{
+    if (tensor->op == GGML_OP_NONE || tensor->op == GGML_OP_VIEW || tensor->op == GGML_OP_RESHAPE ||
+        tensor->op == GGML_OP_PERMUTE || tensor->op == GGML_OP_TRANSPOSE)
+        return before;
+    if (in_cache(tensor))
+        return TB_LLAMA_PART_KV_WRITTEN;
+    for (int i = 0; i < GGML_MAX_SRC && tensor->src[i]; i++)
+        if (in_cache(tensor->src[i]))
+            return TB_LLAMA_PART_KV_READ;
+    bool reads = tensor->op == GGML_OP_MUL_MAT || tensor->op == GGML_OP_MUL_MAT_ID || tensor->op == GGML_OP_GET_ROWS;
+    return reads && tensor->src[0] && is_weight(tensor->src[0]) ? TB_LLAMA_PART_WEIGHTS : TB_LLAMA_PART_REST;
+}
+
+// With `ask`: does the watcher want to be told when this operation is done? Without: it is.
+static bool told(struct ggml_tensor *tensor, bool ask, void *context)
+{
+    struct watcher *watcher = context;
+    uint32_t i = watcher->at;
+    if (!ask) {
+        uint64_t ns = now_ns();
+        watcher->part_ns[watcher->part[i - 1]] += ns - watcher->last_ns;
+        watcher->last_ns = ns;
+        return true;
+    }
+    watcher->at++;
+    if (i == 0)
+        watcher->last_ns = now_ns();
+    if (!watcher->known && i < OPERATIONS_MAX)
+        watcher->part[i] = part_of(tensor, i ? watcher->part[i - 1] : TB_LLAMA_PART_REST);
+    return watcher->known && (i + 1 >= watcher->count || watcher->part[i + 1] != watcher->part[i]);
+}
+
+static int take_steps(struct tb_llama *llama, struct watcher *watcher, uint32_t steps, uint32_t warmup, struct tb_llama_bill *bill)
+{
+    uint64_t all_ns = 0;
+    for (uint32_t step = 0; step < steps; step++) {
+        uint64_t ns;
+        watcher->at = 0;
+        if (step == warmup)
+            memset(watcher->part_ns, 0, sizeof(watcher->part_ns));
+        if (tb_llama_step(llama, step, &ns) != 0 || (watcher->known && watcher->at != watcher->count))
+            return -1;
+        watcher->count = watcher->at;
+        watcher->known = watcher->count <= OPERATIONS_MAX;
+        if (step < warmup)
+            continue;
+        bill->step_ns[step - warmup] = ns;
+        all_ns += ns;
+    }
+    memcpy(bill->part_ns, watcher->part_ns, sizeof(bill->part_ns));
+    for (unsigned part = 0; part < TB_LLAMA_PART_ENGINE; part++)
+        all_ns -= bill->part_ns[part];
+    bill->part_ns[TB_LLAMA_PART_ENGINE] = all_ns;
+    return watcher->known ? 0 : -1;
+}
+
+int tb_llama_bill(struct tb_llama *llama, uint32_t steps, uint32_t warmup, struct tb_llama_bill *bill, char *why, size_t why_bytes)
+{
+    struct watcher *watcher = calloc(1, sizeof(*watcher));
+    int err = watcher ? tb_llama_reopen(llama, told, watcher, why, why_bytes) : -1;
+    if (!err && (tb_llama_prompt(llama) != 0 || take_steps(llama, watcher, steps, warmup, bill) != 0)) {
+        snprintf(why, why_bytes, "no bill: a step failed, or the engine's operations changed from step to step");
+        err = -1;
+    }
+    free(watcher);
+    return err;
+}
