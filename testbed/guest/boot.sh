@@ -251,6 +251,8 @@ last_words() {
     fi
 }
 
+timed_out() { [ -e "$work/out/timed-out" ]; } # PROGRAM, which may also end with 124 by itself
+
 clock_read() { # here_1, there_1, here_2, there_2: when the command began and ended, by both clocks
     [ -f "$work/clock" ] && [ "$(wc -l <"$work/clock")" = 2 ] &&
         { read -r here_1 there_1 && read -r here_2 there_2; } <"$work/clock"
@@ -258,7 +260,7 @@ clock_read() { # here_1, there_1, here_2, there_2: when the command began and en
 
 # In less than nine tenths of the time, less what a busy machine takes to read its clock.
 ended_too_early() {
-    [ "$status" = 124 ] && clock_read && [ $((here_2 - here_1)) -lt $((limit - limit / 10 - 2)) ]
+    timed_out && clock_read && [ $((here_2 - here_1)) -lt $((limit - limit / 10 - 2)) ]
 }
 
 status= clock=$fast_clock
@@ -321,5 +323,5 @@ fi
 cat "$work/out/stdout" 2>/dev/null || die 1 "standard output: some of it could not be written; is the disk full?"
 cat "$work/out/stderr" >&2
 clock_check
-[ "$status" -ne 124 ] || echo "locus: guest: timed out after $limit seconds (--timeout)" >&2
+! timed_out || echo "locus: guest: timed out after $limit seconds (--timeout)" >&2
 exit "$status"

@@ -59,7 +59,7 @@ wait $command
 status=$?
 kill $guard 2>/dev/null
 clock
-[ ! -e /tmp/timed-out ] || status=124
+if mv /tmp/timed-out /results/ 2>/dev/null; then status=124; fi
 echo $status >/results/status
 dmesg >/results/dmesg
 cat /proc/vmstat >/results/vmstat

@@ -92,6 +92,7 @@ machine n1
 trouble fails n4 'echo out "$@"; { echo err; cat /proc/sys/kernel/numa_balancing; '"$carried"'; } >&2; exit 7' --balancing \
     --with "$scratch/data file" --with "$scratch/folder" --with "$BUILD/topo/tests/unit"
 trouble panics n1 'echo c >/proc/sysrq-trigger; sleep 60'
+trouble ends n1 'exit 124' --timeout 60
 # As if its clock had run ahead: it ends as timed out, too early, unless it is the steadier clock's.
 trouble hurries n1 'grep hpet /sys/devices/system/clocksource/clocksource0/current_clocksource || : >/tmp/timed-out' --timeout 60
 wait
@@ -212,6 +213,8 @@ holds "what is taken along is there, and balancing on" "$(tr '\n' ' ' <"$scratch
     test "$(tr '\n' ' ' <"$scratch/fails.err")" = 'err 1 one two three home '
 holds "balancing is off unless asked for" "$(grep numa_balancing "$scratch/n2")" grep -q '"numa_balancing": 0' "$scratch/n2"
 holds "a command that hangs is status 124, with what it said" "$(remark hangs)" ended hangs 124 before 'timed out after 3 seconds'
+holds "a command that ends with 124 by itself has not timed out" "$(remark ends)" \
+    test "$(cat "$scratch/ends.status")" = 124 -a ! -s "$scratch/ends.err"
 holds "a kernel that panics is status 99, after a third try" "$(remark panics)" ended panics 99 '' 'third try'
 holds "a clock that ran ahead is no time-out: the machine is started again, by another clock" "$(remark hurries)" \
     ended hurries 0 hpet 'n1 failed, first try .its clock ran 60 s in [0-9]* s'
