@@ -27,8 +27,8 @@
 
 static const char *const defaults[] = {"stock-plain", "stock", "distribute", "layer", "tensor", "tensor-generic", NULL};
 static const char *const defaults_nodes[] = {
-    "stock-plain", "stock",  "distribute",     "isolate", "numactl-interleave", "kv-interleave", "kv-first-touch",
-    "layer",       "tensor", "tensor-generic", NULL};
+    "stock-plain",   "stock",          "distribute", "isolate", "numactl-interleave", "numactl-each",
+    "kv-interleave", "kv-first-touch", "layer",      "tensor",  "tensor-generic",     NULL};
 
 struct arguments {
     struct tb_options options;

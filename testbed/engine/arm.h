@@ -12,13 +12,14 @@
 enum tb_engine_threads {
     TB_ENGINE_ALL,              // the engine's own, as many as asked for
     TB_ENGINE_OF_ONE_NODE,      // the same, but no more than the first node's CPUs
+    TB_ENGINE_EACH_NODE,        // a process for each node at the same time, which share the threads
     TB_ENGINE_DEVICES,          // those of our devices; of its own the engine has one
 };
 
 struct tb_engine_arm {
     const char *name, *summary;
     const char *words[6];       // for locus-llama, NULL-terminated
-    const char *before[4];      // a program that starts it, with its words; NULL-terminated
+    const char *before[4];      // a program that starts it, with its words; NULL-terminated. {node} is the process's
     const char *environment[6]; // NAME=VALUE, NULL-terminated. {lib} is the folder with our libraries
     enum tb_engine_threads threads;
 };

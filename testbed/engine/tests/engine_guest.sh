@@ -102,5 +102,11 @@ same_logits 'hot' 0
 why="exit $?: $(tail -n 2 "$out" "$err" | paste -sd ' ')"
 check 'locus guest engine counts what is remote, and says it' \
     grep -qE '^tensor reads 0 % of its KV cache on other nodes, stock (4[5-9]|5[0-5]) %' "$out"
+"$LOCUS" guest --machine n2 engine --contenders stock,numactl-each,numactl-membind --rounds 1 --json >"$out" 2>"$err"
+why="exit $?: $(tail -n 2 "$err" | paste -sd ' ') $(jq -c '.arms' "$out")"
+check 'a process for each node reads nothing on the other' \
+    jq -e '[.arms[] | select(.arm == "numactl-each") | .kv_remote_ratio] == [0]' "$out"
+check 'and has twice the cache of one' jq -e '[.arms[] | {(.arm): .kv_bytes}] | add |
+    ."numactl-each" == 2 * ."numactl-membind" and ."numactl-membind" > 0' "$out"
 
 done_testing

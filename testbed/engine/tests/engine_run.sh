@@ -45,7 +45,7 @@ refused() { # words that the one line must have
 }
 samples() { "$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" | jq -s "[.[] | select(.t == \"s\")] | $1"; }
 
-arms='A: stock, B: tensor, C: layer, D: tensor-generic, E: tensor-static, F: kv-interleave, G: distribute'
+arms='A: stock, B: tensor, C: layer, D: tensor-generic, E: tensor-static, F: kv-interleave, G: distribute, H: numactl-each'
 postulate 'tiny/engine/20p, tiny/engine/2b/600p/bf16/1024c' "$arms" engine \
     "  - {id: P2, metric: kv_resident_bytes, cell: tiny/engine/20p, arm: B, stat: max, op: '<=', value: 524288, unit: bytes}
   - {id: P3, metric: engine_tokens_per_s, cell: '*', stat: hl_ratio(B/A), op: '>=', value: 0.000001, unit: x}
@@ -54,7 +54,7 @@ postulate 'tiny/engine/20p, tiny/engine/2b/600p/bf16/1024c' "$arms" engine \
 "
 runs
 status=$?
-holds 'a run of seven arms in two cells ends well' "exit $status: $(tail -n 3 "$err" | paste -sd ' ')" test $status -eq 0
+holds 'a run of eight arms in two cells ends well' "exit $status: $(tail -n 3 "$err" | paste -sd ' ')" test $status -eq 0
 holds 'all of its samples are valid' "$(samples 'map(.invalid) | unique' | paste -sd ' ')" \
     test "$(samples 'map(.valid) | all')" = true
 for id in P2 P4 P5 P6; do holds "$id survives" "$(grep "^$id" "$out")" grep -q "^$id .*survived" "$out"; done
@@ -70,8 +70,11 @@ holds 'once cleared it has nothing, and static all' "$(samples 'map([.arm, .engi
 holds 'only ours exchanges' "$(samples 'map([.arm, .engine.exchanges]) | unique | tostring')" \
     test "$(samples 'map((.engine.exchanges > 0) == (.arm == "B" or .arm == "E")) | all')" = true
 holds 'cells in use are written' "$(samples 'map([.cell, .engine.kv_written_bytes]) | unique | tostring')" \
-    test "$(samples 'map(.engine.kv_written_bytes) | unique | tostring' | tr -d '"')" = \
+    test "$(samples 'map(select(.arm != "H") | .engine.kv_written_bytes) | unique | tostring' | tr -d '"')" = \
         "[$(((20 + 9) * 4 * 512)),$(((600 + 9) * 2 * 4 * 512))]"
+holds 'a process on each node has a cache in each' "$(samples 'map([.arm, .cell, .engine.kv_bytes]) | unique | tostring')" \
+    test "$(samples '[.[] | select(.cell == 0)] | (map(select(.arm == "H") | .engine.kv_bytes) | max) >=
+        (map(select(.arm == "A") | .engine.kv_bytes) | max) * 2')" = true
 check 'the log is whole' "$LOCUS" verify --logs build/logs
 check 'and judged again in the same way' python3 -B "$repository/testbed/tests/recompute" build/logs/*/*/*.jsonl
 model=$("$LOCUS" record show --samples "$(sed -n 's/^log *//p' "$out")" |

@@ -18,11 +18,16 @@ int tb_engines_machine(struct tb_engines_machine *out)
     const struct locus_topo_node *nodes = locus_topo_nodes(topo);
     for (unsigned i = 0; i < locus_topo_info(topo)->nodes_count && out->devices < TB_ENGINES_DEVICES_MAX; i++)
         if (nodes[i].kind == LOCUS_NODE_DRAM && nodes[i].allowed && nodes[i].cpus_allowed_count) {
-            out->first_node_cpus = out->devices++ ? out->first_node_cpus : nodes[i].cpus_allowed_count;
+            out->node[out->devices] = nodes[i].os_index;
+            out->node_cpus[out->devices++] = nodes[i].cpus_allowed_count;
             out->cpus += nodes[i].cpus_allowed_count;
         }
     locus_topo_close(topo);
     out->divided = out->devices == 1;
-    out->devices += out->divided;
+    if (out->divided) {
+        out->node[1] = out->node[0];
+        out->node_cpus[1] = out->node_cpus[0];
+        out->devices++;
+    }
     return out->cpus ? 0 : -ENODEV;
 }

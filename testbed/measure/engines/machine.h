@@ -12,7 +12,9 @@
 struct tb_engines_machine {
     unsigned devices;
     bool divided;               // they are of one node
-    unsigned cpus, first_node_cpus; // that this process may use: of all these nodes, and of the first
+    unsigned cpus;              // that this process may use, of all these nodes
+    int node[TB_ENGINES_DEVICES_MAX]; // of each device
+    unsigned node_cpus[TB_ENGINES_DEVICES_MAX]; // that this process may use, of this node
 };
 
 // 0; -ENODEV: no such node; or -errno: the machine cannot be described.

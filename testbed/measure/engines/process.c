@@ -3,12 +3,13 @@
 // process: see process.h.
 //
 // The engine is a child and not part of this process, because our libraries and its are loaded by its environment: a backend is a
-// variable, a preload another, and numactl a program before it.
+// variable, a preload another, and numactl a program before it. Where each node has a process of its own, all run at once.
 
 #include "testbed/measure/engines/process.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,13 @@ struct command {
     size_t used;
     const char *words[WORDS_MAX];
     unsigned count;
+};
+
+struct child {
+    struct command command;
+    int fd, status;             // fd: of a file in memory, for struct tb_engine_result
+    pid_t pid;
+    struct tb_engine_result result;
 };
 
 static void add(struct command *command, const char *word)
@@ -77,23 +85,43 @@ static void add_devices(struct command *command, const struct tb_engines_machine
     add(command, list);
 }
 
+// The program that starts it, for the process of this node.
+static void add_before(struct command *command, const struct tb_engine_arm *arm, int node)
+{
+    char word[64];
+    for (unsigned i = 0; i < sizeof arm->before / sizeof *arm->before && arm->before[i]; i++) {
+        const char *place = strstr(arm->before[i], "{node}");
+        if (place)
+            snprintf(word, sizeof word, "%.*s%d%s", (int)(place - arm->before[i]), arm->before[i], node, place + strlen("{node}"));
+        add(command, place ? word : arm->before[i]);
+    }
+}
+
+// Of the process that is on this machine's device `at`.
+static unsigned own_threads(const struct tb_job *job, const struct tb_engine_arm *arm, const struct tb_engines_machine *machine,
+                            unsigned at)
+{
+    unsigned threads = threads_of(job, machine);
+    if (arm->threads == TB_ENGINE_DEVICES)
+        return 1;
+    if (arm->threads == TB_ENGINE_EACH_NODE)
+        threads = threads > machine->devices ? threads / machine->devices : 1;
+    return arm->threads != TB_ENGINE_ALL && threads > machine->node_cpus[at] ? machine->node_cpus[at] : threads;
+}
+
 static void build(struct command *command, const struct tb_job *job, const struct tb_engine_arm *arm,
-                  const struct tb_engines_plan *plan, const struct tb_engines_machine *machine, const char *folder)
+                  const struct tb_engines_plan *plan, const struct tb_engines_machine *machine, unsigned at, const char *folder)
 {
     char program[PATH_MAX + 16];
     uint64_t steps = job->laps_warmup + job->laps, context = plan->settings.context_tokens;
-    unsigned threads = threads_of(job, machine);
-    for (unsigned i = 0; i < sizeof arm->before / sizeof *arm->before && arm->before[i]; i++)
-        add(command, arm->before[i]);
+    add_before(command, arm, machine->node[at]);
     snprintf(program, sizeof program, "%s/locus-llama", folder);
     add(command, program);
     for (unsigned i = 0; i < sizeof arm->words / sizeof *arm->words && arm->words[i]; i++)
         add(command, arm->words[i]);
     if (arm->threads == TB_ENGINE_DEVICES)
         add_devices(command, machine);
-    if (arm->threads == TB_ENGINE_OF_ONE_NODE && threads > machine->first_node_cpus)
-        threads = machine->first_node_cpus;
-    add_number(command, "--threads", arm->threads == TB_ENGINE_DEVICES ? 1 : threads);
+    add_number(command, "--threads", own_threads(job, arm, machine, at));
     add(command, "--model");
     add(command, plan->path);
     add(command, "--kv");
@@ -146,14 +174,22 @@ static void become(const struct command *command, int fd)
     _exit(127);
 }
 
-static int run_child(const struct command *command, int fd, int *status)
+static int start(struct child *child)
 {
-    pid_t child = fork();
-    if (child < 0)
+    child->fd = memfd_create("locus-engine", 0); // inherited, for where it is RESULT_FD itself
+    if (child->fd < 0)
         return -errno;
-    if (child == 0)
-        become(command, fd);
-    while (waitpid(child, status, 0) < 0)
+    child->pid = fork();
+    if (child->pid < 0)
+        return -errno;
+    if (child->pid == 0)
+        become(&child->command, child->fd);
+    return 0;
+}
+
+static int wait_for(struct child *child)
+{
+    while (waitpid(child->pid, &child->status, 0) < 0)
         if (errno != EINTR)
             return -errno;
     return 0;
@@ -165,6 +201,32 @@ static int by_value(const void *a, const void *b)
 {
     uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
     return (left > right) - (left < right);
+}
+
+// One result of several processes: tokens, bytes and counts of all, and the mean of what is a share or a time. A step is the time
+// in which any of them does one.
+static void merge(const struct child *children, unsigned count, struct tb_engine_result *out)
+{
+    *out = children[0].result;
+    for (const struct tb_slot *slot = tb_engined_fields; slot->name && count > 1; slot++) {
+        bool mean = strcmp(slot->unit, "ratio") == 0 || strcmp(slot->unit, "ns") == 0;
+        double sum = 0;
+        for (unsigned i = 0; i < count; i++)
+            sum += tb_slot_get(&children[i].result.engined, slot);
+        tb_slot_set(&out->engined, slot, mean ? sum / count : sum);
+    }
+    for (unsigned i = 1; i < count; i++) {
+        out->waited_ns += children[i].result.waited_ns;
+        out->threads += children[i].result.threads;
+        if (children[i].result.steps_wall_ns > out->steps_wall_ns)
+            out->steps_wall_ns = children[i].result.steps_wall_ns;
+    }
+    for (uint32_t step = 0; step < out->steps && count > 1; step++) {
+        double rate = 0;
+        for (unsigned i = 0; i < count; i++)
+            rate += 1 / (double)children[i].result.step_ns[step];
+        out->step_ns[step] = (uint64_t)(1 / rate);
+    }
 }
 
 static void fill(struct tb_job *job, struct tb_engine_result *result)
@@ -200,45 +262,75 @@ static void last_line(char *out, size_t bytes)
     snprintf(out, bytes, "%s%.120s", *text ? ": " : "", line ? line + 1 : text);
 }
 
-static void judge(struct tb_job *job, int status, int fd)
+static bool ended_well(struct child *child, const struct tb_job *job)
 {
+    struct tb_engine_result *result = &child->result;
+    bool read = pread(child->fd, result, sizeof *result, 0) == (ssize_t)sizeof *result && result->bytes == sizeof *result;
+    return read && WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0 && result->steps == job->laps;
+}
+
+static void judge(struct tb_job *job, struct child *children, unsigned count)
+{
+    static struct tb_engine_result result;
     char words[128];
     struct tb_sample *sample = &job->sample;
-    struct tb_engine_result *result = calloc(1, sizeof *result);
-    bool read = result && pread(fd, result, sizeof *result, 0) == (ssize_t)sizeof *result && result->bytes == sizeof *result;
-    if (read && WIFEXITED(status) && WEXITSTATUS(status) == 0 && result->steps == job->laps)
-        fill(job, result);
+    const struct child *bad = NULL;
+    for (unsigned i = 0; i < count; i++)
+        if (!ended_well(&children[i], job))
+            bad = &children[i];
     last_line(words, sizeof words);
-    if (!sample->valid && WIFSIGNALED(status))
-        snprintf(sample->invalid, sizeof sample->invalid, "the engine was ended by signal %d%s", WTERMSIG(status), words);
-    else if (!sample->valid)
-        snprintf(sample->invalid, sizeof sample->invalid, "the engine ended with status %d%s", WEXITSTATUS(status), words);
+    if (!bad) {
+        merge(children, count, &result);
+        fill(job, &result);
+    } else if (WIFSIGNALED(bad->status))
+        snprintf(sample->invalid, sizeof sample->invalid, "the engine was ended by signal %d%s", WTERMSIG(bad->status), words);
+    else
+        snprintf(sample->invalid, sizeof sample->invalid, "the engine ended with status %d%s", WEXITSTATUS(bad->status), words);
     sample->ran = true;
-    free(result);
+}
+
+static int run_all(struct child *children, unsigned count)
+{
+    int error = 0, waited;
+    unsigned started = 0;
+    while (started < count && !error && !(error = start(&children[started])))
+        started++;
+    for (unsigned i = 0; i < started; i++) {
+        if (error)
+            kill(children[i].pid, SIGKILL);
+        waited = wait_for(&children[i]);
+        error = error ? error : waited;
+    }
+    return error;
 }
 
 int tb_engines_run(struct tb_job *job, const struct tb_engine_arm *arm, const struct tb_schedule *schedule)
 {
-    static struct command command;
     struct tb_engines_machine machine;
     char folder[PATH_MAX];
-    int status = 0, fd = -1;
     if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps > TB_ENGINE_STEPS_MAX)
         return -EINVAL;
     int error = tb_engines_machine(&machine);
     if (!error)
         error = own_folder(folder);
-    if (!error) {
-        build(&command, job, arm, tb_engines_plan(schedule), &machine, folder);
-        error = set_environment(job, arm, &machine, folder);
+    if (error)
+        return error;
+    unsigned count = arm->threads == TB_ENGINE_EACH_NODE ? machine.devices : 1;
+    struct child *children = calloc(count, sizeof *children);
+    if (!children)
+        return -ENOMEM;
+    for (unsigned i = 0; i < count; i++) {
+        children[i].fd = -1;
+        build(&children[i].command, job, arm, tb_engines_plan(schedule), &machine, i, folder);
     }
-    if (!error && (fd = memfd_create("locus-engine", 0)) < 0) // inherited, for where it is RESULT_FD itself
-        error = -errno;
+    error = set_environment(job, arm, &machine, folder);
     if (!error)
-        error = run_child(&command, fd, &status);
+        error = run_all(children, count);
     if (!error)
-        judge(job, status, fd);
-    if (fd >= 0)
-        close(fd);
+        judge(job, children, count);
+    for (unsigned i = 0; i < count; i++)
+        if (children[i].fd >= 0)
+            close(children[i].fd);
+    free(children);
     return error;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/engine/arm.h"
 #include "testbed/engine/model.h"
 #include "testbed/judge/board.h"
 
@@ -134,6 +135,12 @@ static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, const s
     tb_table_note(table,
                   "Remote reads: if each thread reads evenly of all of the cache, and on our devices only of its node's. The "
                   "most of all rounds.");
+    for (uint32_t i = 0; i < cell->count; i++) {
+        const struct tb_engine_arm *arm = tb_engine_arm_find(rounds->arms[cell->row[i].arm].label);
+        if (arm && arm->threads == TB_ENGINE_EACH_NODE)
+            tb_table_note(table, "%s has a process for each node, and as many sequences: its tokens and bytes are of all.",
+                          arm->name);
+    }
     if (timed && cell->base >= 0)
         tb_table_note(table, "The base is %s.", rounds->arms[cell->base].label);
     if (!timed)

@@ -28,7 +28,7 @@ pass build
 programs=$(find "$build" -path '*/tests/unit' | sort; ls "$build"/placement/*/tests/*_stress)
 taken=()
 for program in $programs; do taken+=(--with "$program"); done
-sh testbed/guest/boot.sh --machine arm --timeout 1000 --with "$build/locus" "${taken[@]}" -- \
+sh testbed/guest/boot.sh --machine arm --timeout 1100 --with "$build/locus" "${taken[@]}" -- \
     testbed/tests/arm64/units.sh $programs >"$scratch/out" 2>"$scratch/err"
 machine="exit $?: $(tail -n 1 "$scratch/err")"
 
