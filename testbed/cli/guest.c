@@ -188,9 +188,13 @@ static int run(struct arguments *arguments, int argc, char **argv)
     }
     char why[1024];
     arguments->engine |= command < argc && !arguments->program && strcmp(argv[command], "engine") == 0;
+    if (arguments->engine && strcmp(arguments->machine, "arm") == 0) {
+        tb_error("guest: this build's engine does not run on the machine arm: see testbed/engine/tests/engine_arm64.sh");
+        return TB_EXIT_USAGE;
+    }
     if (arguments->engine && !tb_engines_here(why, sizeof why)) {
         tb_error("guest: %s", why);
-        return TB_EXIT_FAILED;
+        return TB_EXIT_USAGE;
     }
     if (tb_share(arguments->engine ? "engine/guest.sh" : "guest/boot.sh", arguments->script, sizeof arguments->script, why,
                  sizeof why)) {

@@ -61,7 +61,7 @@ enum { KEY_FULL = 0x100, KEY_LIST, KEY_NO_RUN, KEY_AGAIN, KEY_SIGN };
 
 static const struct argp_option options[] = {
     {"list", KEY_LIST, NULL, 0, "Show what would be run, and about how long; run nothing", 1},
-    {"full", KEY_FULL, NULL, 0, "All experiments, not only the flagship and LOCUS-EVAL", 1},
+    {"full", KEY_FULL, NULL, 0, "All experiments, not only the flagship, LOCUS-EVAL and those of an engine", 1},
     {"smoke", 'S', NULL, 0, "As short as possible, to see that it works; proves nothing, and goes to build/logs", 1},
     {"again", KEY_AGAIN, NULL, 0, "Repeat what this host has on record already", 1},
     {"no-run", KEY_NO_RUN, NULL, 0, "Measure nothing: pack what this host has on record", 1},
@@ -75,8 +75,8 @@ static const struct argp_option options[] = {
 
 static const char documentation[] =
     "Measures this machine and leaves one sealed archive to send: what it is (topo), whether it is fit (doctor), what its memory "
-    "costs (matrix), the runs of the flagship on several nodes, LOCUS-EVAL, and after `make engine` a real engine on several "
-    "nodes.\v"
+    "costs (matrix), the runs of the flagship on several nodes, LOCUS-EVAL, and, after `make engine`, what is filed about a "
+    "real engine on several nodes.\v"
     "It takes a quarter of an hour or so; --list says what, and how long. NNNN... runs only these. An interrupted call loses "
     "nothing that was sealed, and the next one goes on after it. A machine with one node is welcome, too: what it cannot measure "
     "is recorded as that.\n\n"
@@ -163,7 +163,7 @@ static int add(struct visit *visit, const char *id, const char *why)
     return 0;
 }
 
-// Postulates about a real engine on several nodes, where it is. Which there are is not known here, so the needs say it.
+// Postulates about a real engine on several nodes: known by their needs, so that a new one needs no line here.
 static bool is_of_engine(const struct tb_postulate *postulate)
 {
     bool engine = false, nodes = false;
@@ -227,9 +227,9 @@ static void look_up(const struct visit *visit, const struct tb_store_host *host,
 
 static double seconds_guessed(const struct tb_postulate *postulate)
 {
-    double traces = 0; // their laps are long
+    double traces = 0; // laps of these, and of an engine, are long
     for (uint32_t i = 0; i < postulate->cells_count; i++)
-        traces += strncmp(postulate->cells[i], "azure", 5) == 0;
+        traces += strncmp(postulate->cells[i], "azure", 5) == 0 || strstr(postulate->cells[i], "/engine");
     return postulate->arms_count * (double)postulate->rounds * (postulate->cells_count + 20 * traces) * PROCESS_SECONDS;
 }
 

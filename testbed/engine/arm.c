@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // arm: see arm.h.
+//
+// Under numactl weights are read and not mapped, because a mapped file's pages stay where they were first read.
 
 #include "testbed/engine/arm.h"
 
@@ -22,17 +24,17 @@ static const struct tb_engine_arm arms[] = {
     {.name = "distribute", .summary = "its own --numa distribute: threads on all nodes in turn", .words = {"--numa", "distribute"}},
     {.name = "isolate", .summary = "its own --numa isolate: threads on the node where it starts", .words = {"--numa", "isolate"}},
     {.name = "numactl-interleave",
-     .summary = "numactl --interleave=all",
-     .words = {"--numa", "numactl"},
+     .summary = "numactl --interleave=all, weights read and not mapped",
+     .words = {"--read", "--numa", "numactl"},
      .before = {"numactl", "--interleave=all"}},
     {.name = "numactl-membind",
-     .summary = "numactl with CPUs and memory of the first node",
-     .words = {"--numa", "numactl"},
+     .summary = "numactl with CPUs and memory of the first node, weights read",
+     .words = {"--read", "--numa", "numactl"},
      .before = {"numactl", "--cpunodebind={node}", "--membind={node}"},
      .threads = TB_ENGINE_OF_ONE_NODE},
     {.name = "numactl-each",
      .summary = "the same on every node at once, a process each; the tokens of all",
-     .words = {"--numa", "numactl"},
+     .words = {"--read", "--numa", "numactl"},
      .before = {"numactl", "--cpunodebind={node}", "--membind={node}"},
      .threads = TB_ENGINE_EACH_NODE},
     {.name = "kv-interleave",

@@ -39,7 +39,7 @@ const struct tb_metric *tb_metric_at(unsigned i); // time_ns first; NULL after t
 // header's; or 1.
 double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell);
 
-// Or a share of one, which an emulated machine cannot tell either.
+// Is it a time, or a share of one? An emulated machine can tell neither.
 bool tb_metric_is_time(const char *name);
 
 // Of laps in which each take is timed: a run has them if a prediction asks for such a metric.

@@ -21,7 +21,7 @@ mutant ring-wakes-nobody $bell bell_stress 's/if \(!\(before & ASLEEP\)\)/if (tr
 mutant ring-loses-the-bit $bell bell_stress \
     's/uint32_t before = .*B1$/uint32_t before = bell->word \& ~1u;\n__atomic_store_n(\&bell->word, before + 2, __ATOMIC_RELEASE);/'
 mutant sleeper-sets-no-bit $bell bell_stress 's/&word, word \| ASLEEP, false/\&word, word, false/'
-# Of an instant, which a busy machine may not meet in a minute, it makes a twentieth of a millisecond.
+# The gap is an instant, which a busy machine may not meet in a minute: here it lasts 50 us.
 mutant sleeper-overwrites-the-count $bell bell_stress \
     's/!__atomic_compare_exchange_n\(.*\)\)$/(usleep(1), __atomic_store_n(\&bell->word, word | ASLEEP, __ATOMIC_RELAXED), false))/'
 mutant never-sleeps $bell bell_stress 's/else if \(ns > until_ns\)/else if (ns == 0)/'

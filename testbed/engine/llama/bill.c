@@ -2,8 +2,8 @@
 //
 // bill: see bill.h.
 //
-// A callback is asked about an operation before the next one is known, and only the last of a run is to be asked for. So the first
-// step, which is computed in one piece, tells the order of parts; it is the same in all steps.
+// A callback is asked about an operation before the next one is known, and only the last of a run is to be asked for. So one step,
+// which is computed in one go and then forgotten, tells the order of parts; it is the same in all steps.
 
 #include "testbed/engine/llama/bill.h"
 
@@ -80,7 +80,34 @@ static bool told(struct ggml_tensor *tensor, bool ask, void *context)
     return watcher->known && (i + 1 >= watcher->count || watcher->part[i + 1] != watcher->part[i]);
 }
 
-static int take_steps(struct tb_llama *llama, struct watcher *watcher, uint32_t steps, uint32_t warmup, struct tb_llama_bill *bill)
+static int failed(int err, const char *where, char *why, size_t why_bytes)
+{
+    snprintf(why, why_bytes, "no bill: llama_decode said %d in %s", err, where);
+    return -1;
+}
+
+// The first step, in one piece. It is forgotten again.
+static int learn(struct tb_llama *llama, struct watcher *watcher, char *why, size_t why_bytes)
+{
+    uint64_t ns;
+    watcher->at = 0;
+    int err = tb_llama_step(llama, 0, &ns);
+    if (err)
+        return failed(err, "its first step", why, why_bytes);
+    watcher->count = watcher->at;
+    watcher->known = watcher->count > 0 && watcher->count <= OPERATIONS_MAX;
+    if (!watcher->known)
+        snprintf(why, why_bytes, "no bill: the engine told of %u operations, and 1 to %u can be told apart", watcher->count,
+                 OPERATIONS_MAX);
+    else if (!tb_llama_back(llama))
+        snprintf(why, why_bytes, "no bill: this model's cache cannot forget a single step");
+    else
+        return 0;
+    return -1;
+}
+
+static int take_steps(struct tb_llama *llama, struct watcher *watcher, uint32_t steps, uint32_t warmup, struct tb_llama_bill *bill,
+                      char *why, size_t why_bytes)
 {
     uint64_t all_ns = 0;
     for (uint32_t step = 0; step < steps; step++) {
@@ -88,10 +115,13 @@ static int take_steps(struct tb_llama *llama, struct watcher *watcher, uint32_t 
         watcher->at = 0;
         if (step == warmup)
             memset(watcher->part_ns, 0, sizeof(watcher->part_ns));
-        if (tb_llama_step(llama, step, &ns) != 0 || (watcher->known && watcher->at != watcher->count))
+        int err = tb_llama_step(llama, step, &ns);
+        if (err)
+            return failed(err, "a step", why, why_bytes);
+        if (watcher->at != watcher->count) {
+            snprintf(why, why_bytes, "no bill: step %u has %u operations, and the first had %u", step, watcher->at, watcher->count);
             return -1;
-        watcher->count = watcher->at;
-        watcher->known = watcher->count <= OPERATIONS_MAX;
+        }
         if (step < warmup)
             continue;
         bill->step_ns[step - warmup] = ns;
@@ -101,17 +131,20 @@ static int take_steps(struct tb_llama *llama, struct watcher *watcher, uint32_t 
     for (unsigned part = 0; part < TB_LLAMA_PART_ENGINE; part++)
         all_ns -= bill->part_ns[part];
     bill->part_ns[TB_LLAMA_PART_ENGINE] = all_ns;
-    return watcher->known ? 0 : -1;
+    return 0;
 }
 
 int tb_llama_bill(struct tb_llama *llama, uint32_t steps, uint32_t warmup, struct tb_llama_bill *bill, char *why, size_t why_bytes)
 {
     struct watcher *watcher = calloc(1, sizeof(*watcher));
     int err = watcher ? tb_llama_reopen(llama, told, watcher, why, why_bytes) : -1;
-    if (!err && (tb_llama_prompt(llama) != 0 || take_steps(llama, watcher, steps, warmup, bill) != 0)) {
-        snprintf(why, why_bytes, "no bill: a step failed, or the engine's operations changed from step to step");
-        err = -1;
-    }
+    int said = err ? 0 : tb_llama_prompt(llama);
+    if (said)
+        err = failed(said, "the prompt", why, why_bytes);
+    if (!err)
+        err = learn(llama, watcher, why, why_bytes);
+    if (!err)
+        err = take_steps(llama, watcher, steps, warmup, bill, why, why_bytes);
     free(watcher);
     return err;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bill: the parts of a step, by what its operations do. The engine tells a callback of each operation (cb_eval of llama.h) and
-// computes those up to one that it asks for in a row; so the time of each run of operations of one kind is seen, at the price of
-// one more start of the threads for each run.
+// bill: the parts of a step, by what its operations do. A callback (cb_eval of llama.h) says after which operation it wants to be
+// called, and the engine computes all up to that one in one go. So the time of each run of operations of one kind is seen, at the
+// price of one more start of the threads for each run.
 #ifndef TB_LLAMA_BILL_H
 #define TB_LLAMA_BILL_H
 
@@ -25,7 +25,7 @@ struct tb_llama_bill {
 };
 
 // Opens the session's context anew, reads the prompts, and takes the steps once more, without their logits being looked at. The
-// first `warmup` steps, at least one, neither count nor are in step_ns. Nothing may be decoded afterwards. 0, or -1 with why.
+// first `warmup` steps neither count nor are in step_ns. Nothing may be decoded afterwards. 0, or -1 with why.
 int tb_llama_bill(struct tb_llama *llama, uint32_t steps, uint32_t warmup, struct tb_llama_bill *bill, char *why, size_t why_bytes);
 
 #endif

@@ -20,6 +20,7 @@
 #include "testbed/engine/llama/regions.h"
 #include "testbed/engine/llama/session.h"
 #include "testbed/engine/llama/threads.h"
+#include "testbed/engine/llama/together.h"
 #include "testbed/engine/result.h"
 
 struct run {
@@ -37,11 +38,24 @@ struct run {
     struct tb_llama_region regions[TB_LLAMA_REGIONS_MAX];
     struct tb_llama_threads threads;
     struct tb_engine_result result;
-    struct locus_ggml_sums sums; // before the steps
+    struct locus_ggml_sums sums, sums_after; // before the steps, and after them
+    uint32_t together;          // processes that begin their steps at once; 0: it is alone
 };
 
 enum { KEY_SPLIT = 1000, KEY_DEVICES, KEY_SHARES, KEY_CONTEXT, KEY_PROMPT, KEY_KV, KEY_FLASH, KEY_NUMA };
-enum { KEY_READ = 2000, KEY_SEED, KEY_LOGITS, KEY_AGAINST, KEY_WATCH, KEY_CLEAR, KEY_RESULT, KEY_WARMUP, KEY_PLAIN, KEY_BILL };
+enum {
+    KEY_READ = 2000,
+    KEY_SEED,
+    KEY_LOGITS,
+    KEY_AGAINST,
+    KEY_WATCH,
+    KEY_CLEAR,
+    KEY_RESULT,
+    KEY_WARMUP,
+    KEY_PLAIN,
+    KEY_BILL,
+    KEY_TOGETHER
+};
 
 static const struct argp_option options[] = {
     {"model", 'm', "FILE", 0, "The model, a GGUF file (locus-gguf makes one)", 0},
@@ -69,6 +83,7 @@ static const struct argp_option options[] = {
     {"bill", KEY_BILL, NULL, 0, "In the end take the steps once more, and say what each kind of operation takes of them", 2},
     {"warmup", KEY_WARMUP, "N", 0, "Of --result and --bill: steps before those that count (0)", 2},
     {"result", KEY_RESULT, "FD", 0, "Internal: write the results there as plain data (engine/result.h), and no JSON", 2},
+    {"together", KEY_TOGETHER, "N", 0, "Internal: begin the steps when N processes have come (engine/llama/together.h)", 2},
     {"quiet", 'q', NULL, 0, "Only errors of the engine", 2},
     {0},
 };
@@ -168,13 +183,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_CLEAR: run->clear = true; return 0;
     case KEY_BILL: run->bill = true; return 0;
+    case KEY_TOGETHER: run->together = number(state, argument, 1, 1024); return 0;
     case KEY_RESULT: run->result_fd = (int)number(state, argument, 3, 1023); return 0;
     case KEY_WARMUP: run->warmup = number(state, argument, 0, 1u << 20); return 0;
     case ARGP_KEY_END:
         if (!settings->model)
             argp_failure(state, 2, 0, "which model? --model FILE");
-        if (run->bill && run->warmup == 0)
-            run->warmup = 1; // which tells the bill the order of operations
         if ((run->result_fd >= 0 || run->bill) &&
             (run->warmup >= settings->steps || settings->steps - run->warmup > TB_ENGINE_STEPS_MAX))
             argp_failure(state, 2, 0, "--result and --bill take 1 to %u steps after --warmup", TB_ENGINE_STEPS_MAX);
@@ -250,6 +264,11 @@ static bool ask_sums(struct locus_ggml_sums *out)
 
 static int decode(struct tb_llama *llama, struct run *run)
 {
+    int error = run->together ? tb_llama_together(run->together) : 0;
+    if (error) {
+        fprintf(stderr, "locus-llama: the other processes did not begin their steps: %s\n", strerror(-error));
+        return -1;
+    }
     if (run->watch)
         tb_mark_begin();
     for (uint32_t step = 0; step < run->settings.steps; step++) {
@@ -267,6 +286,7 @@ static int decode(struct tb_llama *llama, struct run *run)
     }
     if (run->result_fd >= 0)
         tb_llama_threads_look(&run->threads, 0);
+    ask_sums(&run->sums_after);
     if (run->watch)
         tb_mark_end();
     return 0;
@@ -439,9 +459,7 @@ static int write_result(struct tb_llama *llama, struct run *run)
     struct tb_engine_result *result = &run->result;
     struct tb_engined *engined = &result->engined;
     struct tb_llama_shape shape;
-    struct locus_ggml_sums sums;
     tb_llama_shape(llama, &shape);
-    ask_sums(&sums);
     result->bytes = sizeof(*result);
     snprintf(result->version, sizeof(result->version), "llama.cpp %s", llama_version());
     result->steps = run->settings.steps - run->warmup;
@@ -454,9 +472,10 @@ static int write_result(struct tb_llama *llama, struct run *run)
     engined->engine_tokens_per_s = run->settings.batch * 1e9 / median_step(result->step_ns, result->steps);
     engined->kv_written_bytes = (uint64_t)(run->settings.prompt_tokens + run->settings.steps) * run->settings.batch * shape.layers *
                                 2 * ggml_row_size(run->settings.kv_type, (int64_t)shape.kv_heads * shape.head_values);
-    engined->exchanges = sums.exchanges - run->sums.exchanges;
-    engined->exchanged_bytes = sums.crossed_bytes - run->sums.crossed_bytes;
-    engined->exchange_wait_ns = engined->exchanges ? (double)(sums.waits_ns - run->sums.waits_ns) / (double)engined->exchanges : 0;
+    uint64_t waits_ns = run->sums_after.waits_ns - run->sums.waits_ns;
+    engined->exchanges = run->sums_after.exchanges - run->sums.exchanges;
+    engined->exchanged_bytes = run->sums_after.crossed_bytes - run->sums.crossed_bytes;
+    engined->exchange_wait_ns = engined->exchanges ? (double)waits_ns / (double)engined->exchanges : 0;
     return write(run->result_fd, result, sizeof(*result)) == (ssize_t)sizeof(*result) ? 0 : unreadable("--result", strerror(errno));
 }
 

@@ -232,6 +232,15 @@ int tb_llama_step(struct tb_llama *llama, uint32_t step, uint64_t *ns)
     return err;
 }
 
+bool tb_llama_back(struct tb_llama *llama)
+{
+    bool done = true;
+    for (uint32_t sequence = 0; sequence < llama->settings.batch; sequence++)
+        done &= llama_memory_seq_rm(llama_get_memory(llama->context), (llama_seq_id)sequence,
+                                    (llama_pos)llama->settings.prompt_tokens, -1);
+    return done;
+}
+
 const float *tb_llama_logits(struct tb_llama *llama, uint32_t sequence)
 {
     return llama_get_logits_ith(llama->context, (int32_t)sequence);

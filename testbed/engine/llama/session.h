@@ -46,6 +46,9 @@ int tb_llama_prompt(struct tb_llama *llama);
 // Step `step`: one token of each sequence, and waits for its logits. *ns: how long that took.
 int tb_llama_step(struct tb_llama *llama, uint32_t step, uint64_t *ns);
 
+// Forgets the steps, but not the prompts. False: this model's memory cannot.
+bool tb_llama_back(struct tb_llama *llama);
+
 // Of the last step: [batch][vocabulary].
 const float *tb_llama_logits(struct tb_llama *llama, uint32_t sequence);
 uint32_t tb_llama_vocabulary(const struct tb_llama *llama);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# counted.bash: shared by scripts that count what the engine reads and writes on emulated machines of several nodes, which source it
-# after cases.bash, at the top of the project. They set $build, the folder of the build; $plugin, of the emulator's (none: no
-# accesses are counted); and taken=(), more options of boot.sh. The model is tiny.gguf, which they make at $model.
+# counted.bash: what the engine reads and writes on emulated machines of several nodes. Scripts source it after cases.bash, at the
+# top of the project. They set $build, the folder of the build; $plugin, the folder of the emulator's plugin ('': accesses are not
+# counted); and taken=(), more options of boot.sh. They make the model tiny.gguf at $model.
 
 model=$scratch/tiny.gguf
 steps=12 layers=4 group=2 cell=512 vector=1024 vocabulary=512 # what locus-gguf's tiny model is

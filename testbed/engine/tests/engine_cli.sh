@@ -49,6 +49,9 @@ holds 'the bill of a step is a table of its own' "$(jq -c .bill "$out")" \
     test "$(jq -r '[.bill[] | .arm, ([.step_weights_ratio, .step_kv_read_ratio, .step_kv_written_ratio, .step_rest_ratio,
         .step_engine_ratio] | add | . > 0.99 and . < 1.01)] | join(" ")' "$out")" = 'stock-billed true'
 
+engine tiny -r 1 --steps 4 -c numactl-each
+check 'what does other work is not recommended' grep -q 'none can be recommended' <(paste -sd ' ' "$out" | tr -s ' ')
+
 check 'an unknown model' refuses 'gpt5' gpt5
 check 'an unknown way' refuses "'tensr'.*tensor" -c tensr
 check 'a type that it does not compare' refuses 'q8_0' --kv q8_0

@@ -8,6 +8,7 @@
 #include "testbed/measure/engines/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #include "testbed/measure/engines/plan.h"
 #include "testbed/measure/watch.h"
 
-enum { RESULT_FD = 5, WORDS_MAX = 48 };
+enum { RESULT_FD = 5, TOGETHER_FD = 6, WORDS_MAX = 48 };
 #define CONTEXT_STEP 256u       // llama.cpp rounds a cache's cells up to this
 
 struct command {
@@ -104,8 +105,10 @@ static unsigned own_threads(const struct tb_job *job, const struct tb_engine_arm
     unsigned threads = threads_of(job, machine);
     if (arm->threads == TB_ENGINE_DEVICES)
         return 1;
+    if (arm->threads == TB_ENGINE_EACH_NODE && threads == machine->cpus && !machine->divided)
+        return machine->node_cpus[at];
     if (arm->threads == TB_ENGINE_EACH_NODE)
-        threads = threads > machine->devices ? threads / machine->devices : 1;
+        threads = threads < machine->devices ? 1 : threads / machine->devices + (at < threads % machine->devices);
     return arm->threads != TB_ENGINE_ALL && threads > machine->node_cpus[at] ? machine->node_cpus[at] : threads;
 }
 
@@ -134,6 +137,8 @@ static void build(struct command *command, const struct tb_job *job, const struc
     add_number(command, "--steps", steps);
     add_number(command, "--warmup", job->laps_warmup);
     add_number(command, "--result", RESULT_FD);
+    if (arm->threads == TB_ENGINE_EACH_NODE)
+        add_number(command, "--together", machine->devices);
     add(command, "--quiet");
     add(command, "--clear");
     command->words[command->count] = NULL;
@@ -165,16 +170,18 @@ static int set_environment(const struct tb_job *job, const struct tb_engine_arm 
     return arm->threads == TB_ENGINE_DEVICES && machine->divided && setenv("LOCUS_NODES", "0,0", 1) != 0 ? -errno : 0;
 }
 
-static void become(const struct command *command, int fd)
+static void become(const struct command *command, int fd, int together_fd)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (dup2(fd, RESULT_FD) == RESULT_FD && dup2(STDERR_FILENO, STDOUT_FILENO) == STDOUT_FILENO)
+    int high = together_fd < 0 ? -1 : fcntl(together_fd, F_DUPFD, TOGETHER_FD + 1); // it may be where RESULT_FD goes
+    if (dup2(fd, RESULT_FD) == RESULT_FD && (high < 0 || dup2(high, TOGETHER_FD) == TOGETHER_FD) &&
+        dup2(STDERR_FILENO, STDOUT_FILENO) == STDOUT_FILENO)
         execvp(command->words[0], (char *const *)command->words);
     fprintf(stderr, "%s: %s\n", command->words[0], strerror(errno));
     _exit(127);
 }
 
-static int start(struct child *child)
+static int start(struct child *child, int together_fd)
 {
     child->fd = memfd_create("locus-engine", 0); // inherited, for where it is RESULT_FD itself
     if (child->fd < 0)
@@ -183,7 +190,7 @@ static int start(struct child *child)
     if (child->pid < 0)
         return -errno;
     if (child->pid == 0)
-        become(&child->command, child->fd);
+        become(&child->command, child->fd, together_fd);
     return 0;
 }
 
@@ -203,8 +210,8 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-// One result of several processes: tokens, bytes and counts of all, and the mean of what is a share or a time. A step is the time
-// in which any of them does one.
+// One result of several processes: tokens, bytes and counts of all, and the mean of what is a share or a time. A step's time is
+// the inverse of the summed rates.
 static void merge(const struct child *children, unsigned count, struct tb_engine_result *out)
 {
     *out = children[0].result;
@@ -289,11 +296,13 @@ static void judge(struct tb_job *job, struct child *children, unsigned count)
     sample->ran = true;
 }
 
+// Where there are several, they begin their steps together, by a word in a file in memory (llama/together.h).
 static int run_all(struct child *children, unsigned count)
 {
-    int error = 0, waited;
+    int together_fd = count > 1 ? memfd_create("locus-together", 0) : -1, waited;
+    int error = count > 1 && (together_fd < 0 || ftruncate(together_fd, sysconf(_SC_PAGESIZE)) != 0) ? -errno : 0;
     unsigned started = 0;
-    while (started < count && !error && !(error = start(&children[started])))
+    while (started < count && !error && !(error = start(&children[started], together_fd)))
         started++;
     for (unsigned i = 0; i < started; i++) {
         if (error)
@@ -301,6 +310,8 @@ static int run_all(struct child *children, unsigned count)
         waited = wait_for(&children[i]);
         error = error ? error : waited;
     }
+    if (together_fd >= 0)
+        close(together_fd);
     return error;
 }
 

@@ -20,6 +20,7 @@
 
 struct row {
     uint32_t arm;
+    bool apart; // it does other work than the others: more sequences at once, or a bill beside the steps
     const char *invalid; // NULL: all of its samples are valid
     double tokens_per_s;
     struct tb_ratio over; // its time over the base's
@@ -40,7 +41,8 @@ struct cell {
 static void row_load(const struct tb_rounds *rounds, const struct cell *cell, uint32_t arm, struct row *row)
 {
     double *times = tb_times(rounds, cell->index, arm, TB_LAP);
-    *row = (struct row){.arm = arm};
+    const struct tb_engine_arm *how = tb_engine_arm_find(rounds->arms[arm].label);
+    *row = (struct row){.arm = arm, .apart = how && how->threads == TB_ENGINE_EACH_NODE};
     for (uint32_t round = 0; round < rounds->count; round++) {
         const struct tb_sample *sample = tb_rounds_sample(rounds, cell->index, arm, round);
         if (!sample->valid)
@@ -48,6 +50,7 @@ static void row_load(const struct tb_rounds *rounds, const struct cell *cell, ui
         for (const struct tb_slot *slot = tb_engined_fields; slot->name; slot++)
             tb_slot_set(&row->most, slot, fmax(tb_slot_get(&row->most, slot), tb_slot_get(&sample->engined, slot)));
     }
+    row->apart |= row->most.step_bill_ratio > 0;
     double median_ns = times ? tb_median(times, rounds->count) : NAN;
     row->tokens_per_s = tb_member_number(cell->header, "engine.batch") * 1e9 / median_ns;
     row->has_over = !row->invalid && cell->base >= 0 && (uint32_t)cell->base != arm &&
@@ -72,7 +75,8 @@ static void cell_load(const struct tb_log_view *view, const struct tb_rounds *ro
     cell->count = rounds->arms_count;
     for (uint32_t arm = 0; arm < rounds->arms_count; arm++)
         row_load(rounds, cell, arm, &cell->row[arm]);
-    qsort(cell->row, cell->count, sizeof *cell->row, by_speed);
+    if (!tb_log_emulated(view)) // times say nothing there
+        qsort(cell->row, cell->count, sizeof *cell->row, by_speed);
 }
 
 // --- the document --------------------------------------------------------------------------------------------------------------
@@ -138,7 +142,8 @@ static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, const s
     for (uint32_t i = 0; i < cell->count; i++) {
         const struct tb_engine_arm *arm = tb_engine_arm_find(rounds->arms[cell->row[i].arm].label);
         if (arm && arm->threads == TB_ENGINE_EACH_NODE)
-            tb_table_note(table, "%s has a process for each node, and as many sequences: its tokens and bytes are of all.",
+            tb_table_note(table,
+                          "%s has a process for each node, and each decodes that many sequences: tokens and bytes are of all.",
                           arm->name);
     }
     if (timed && cell->base >= 0)
@@ -195,6 +200,16 @@ static void put_bill(struct tb_doc *doc, const struct tb_rounds *rounds, const s
 
 // --- the answer ----------------------------------------------------------------------------------------------------------------
 
+static void answer_nothing(struct tb_doc *doc, const struct cell *cell)
+{
+    for (uint32_t i = 0; i < cell->count; i++)
+        if (!cell->row[i].invalid) {
+            tb_doc_answer(doc, "answer", "None of these ways does the work of one engine alone, so none can be recommended.");
+            return;
+        }
+    tb_doc_answer(doc, "answer", "No way to run the engine passed.");
+}
+
 static void answer_counts(struct tb_doc *doc, const struct tb_rounds *rounds, const struct cell *cell)
 {
     const struct row *least = NULL, *base = NULL;
@@ -202,10 +217,11 @@ static void answer_counts(struct tb_doc *doc, const struct tb_rounds *rounds, co
         if (!cell->row[i].invalid && (int)cell->row[i].arm == cell->base)
             base = &cell->row[i];
     for (uint32_t i = 0; i < cell->count; i++)
-        if (!cell->row[i].invalid && (!least || cell->row[i].most.kv_remote_ratio < least->most.kv_remote_ratio))
+        if (!cell->row[i].invalid && !cell->row[i].apart &&
+            (!least || cell->row[i].most.kv_remote_ratio < least->most.kv_remote_ratio))
             least = &cell->row[i];
     if (!least)
-        tb_doc_answer(doc, "answer", "No way to run the engine passed.");
+        answer_nothing(doc, cell);
     else if (base)
         tb_doc_answer(doc, "answer", "%s reads %.0f %% of its KV cache on other nodes, %s %.0f %%.", rounds->arms[least->arm].label,
                       100 * least->most.kv_remote_ratio, rounds->arms[base->arm].label, 100 * base->most.kv_remote_ratio);
@@ -219,16 +235,27 @@ static const char *untold(const struct tb_ratio *over)
     return over->bounded ? "the interval holds 1" : "it takes more rounds (--rounds)";
 }
 
+// Which ways do the same work as the base, the fastest first.
+static const struct row *comparable(const struct cell *cell, uint32_t at)
+{
+    for (uint32_t i = 0; i < cell->count; i++)
+        if (!cell->row[i].apart && !cell->row[i].invalid && at-- == 0)
+            return &cell->row[i];
+    return NULL;
+}
+
 // Rows are ordered by their medians; whether these differ only an interval says.
 static void answer_times(struct tb_doc *doc, const struct tb_rounds *rounds, const struct cell *cell)
 {
-    const struct row *best = &cell->row[0], *next = cell->count > 1 && !cell->row[1].invalid ? &cell->row[1] : NULL;
+    const struct row *best = comparable(cell, 0), *next = comparable(cell, 1);
+    if (!best) {
+        answer_nothing(doc, cell);
+        return;
+    }
     const char *name = rounds->arms[best->arm].label;
     bool base = (int)best->arm == cell->base;
     const struct row *told = base ? next : best;
-    if (best->invalid)
-        tb_doc_answer(doc, "answer", "No way to run the engine passed.");
-    else if (!told || !told->has_over)
+    if (!told || !told->has_over)
         tb_doc_answer(doc, "answer", "%s decodes %.3g tokens a second, and there is nothing to compare it with.", name,
                       best->tokens_per_s);
     else if (!told->over.bounded || (base ? told->over.low <= 1 : told->over.high >= 1))
