@@ -113,7 +113,7 @@ backend     := $(if $(backend),$(addprefix $(B)/,libggml-locus.so liblocus-kv.so
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        peers engine engine-fetch figures deps deps-check deps-test deps-all layers tidy syntax libs format format-check \
+        peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers tidy syntax libs format format-check \
         install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -365,7 +365,8 @@ peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not inst
 engine-fetch: ## fetch llama.cpp to measure it; unpacked in build/engine, not installed (47 MB)
 	@sh testbed/engine/fetch.sh
 
-engine: engine-fetch ## real llama.cpp decodes 64 tokens, as it comes and with a device for each node (two minutes)
+engine: deps-engine ## real llama.cpp decodes 64 tokens, as it comes and with a device for each node (two minutes)
+	@$(MAKE) engine-fetch
 	@$(MAKE) all
 	@BUILD=$(B) sh testbed/engine/try.sh
 
@@ -374,6 +375,9 @@ figures: all ## write every figure that has an address into the READMEs, from th
 
 deps: ## install what the build and `make run` need (Debian, Ubuntu)
 	@sh .ci/deps.sh build
+
+deps-engine: ## install what `make engine` also needs: npm
+	@sh .ci/deps.sh engine
 
 deps-test: ## install what `make test` also needs
 	@sh .ci/deps.sh test

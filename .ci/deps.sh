@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deps.sh build|check|test|all|report [--missing]: installs the missing Debian or Ubuntu packages, and prints nothing if none is
+# deps.sh build|engine|check|test|all|report [--missing]: installs the missing Debian or Ubuntu packages, and prints nothing if none is
 # missing. --missing prints their names, one per line, and installs nothing.
 #
 # On another distribution it stops, because the packages have other names there. If you have installed them by hand, set
@@ -23,6 +23,7 @@ test='g++ clang liburcu-dev libck-dev libdpdk-dev pkg-config|pkgconf r-mathlib j
 
 case ${1-} in
 build) needs=$build ;;
+engine) needs="$build openssl" ;;
 check) needs="$build $check" ;;
 test | all) needs="$build $check $test" ;;
 report) needs="$build jq chromium|chromium-browser" ;;
@@ -71,15 +72,15 @@ missing() {
     done
 }
 
-# It fetches the engine. Debian's is 355 packages (23 MB to fetch, 147 MB on disk), so only `make test-all` asks for it; others have
-# it in a package that conflicts with that one.
-npm_unless_there() { command -v npm >/dev/null || echo npm; }
+# It fetches the engine. Debian's is 355 packages (23 MB to fetch, 147 MB on disk), so only `make engine` and `make test-all` ask for
+# it; others have it in a package that conflicts with that one.
+npm_unless_there() { [ -n "${ENGINE_TARBALLS-}" ] || command -v npm >/dev/null || echo npm; }
 
 size=$1
 find_missing() {
     set -- $needs
     case $size in test | all) set -- "$@" $(clang_runtime) ;; esac
-    [ "$size" != all ] || set -- "$@" $(npm_unless_there)
+    case $size in engine | all) set -- "$@" $(npm_unless_there) ;; esac
     missing "$@"
 }
 

@@ -140,6 +140,7 @@ if [ -n "$accesses" ]; then
     plugin=${accesses%%,*}/accesses.so
     case $version in *' version '[5-8].*) plugin=${accesses%%,*}/accesses-v1.so ;; esac # the fallback pair's
     [ -e "$plugin" ] || die 2 "--accesses: there is no $plugin: make tests"
+    counted=${accesses#*,out=} counted=${counted%%,*}
     more="$more -plugin $plugin,${accesses#*,},cpus=$cpu_nodes,memory=$node_bytes"
 fi
 
@@ -220,6 +221,7 @@ watch_end() {
 # returns. QEMU runs in the background, because a shell that waits for a foreground process does not handle interrupts.
 boot() {
     rm -rf "$work/results" "$work/results2" "$work/journal" "$work/clock" "$work/out"
+    [ -z "$accesses" ] || rm -f "$counted" # those of a machine that failed
     mkfifo "$work/journal" || { ended=none && return 1; }
     [ -z "$watched" ] || { watch >/dev/null 9>&- & watcher=$!; }
     (cd "${project:-$work}" && exec sh "$here/receive.sh" "$machine" "$work") <"$work/journal" &
