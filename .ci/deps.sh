@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deps.sh build|engine|check|test|all|report [--missing]: installs the missing Debian or Ubuntu packages, and prints nothing if none is
-# missing. --missing prints their names, one per line, and installs nothing.
+# deps.sh build|engine|check|test|all|report [--missing]: installs the missing Debian or Ubuntu packages, and prints nothing if none
+# is missing. --missing prints their names, one per line, and installs nothing.
 #
 # On another distribution it stops, because the packages have other names there. If you have installed them by hand, set
 # DEPS=skip: then nothing is checked.
@@ -72,8 +72,8 @@ missing() {
     done
 }
 
-# It fetches the engine. Debian's is 355 packages (23 MB to fetch, 147 MB on disk), so only `make engine` and `make test-all` ask for
-# it; others have it in a package that conflicts with that one.
+# It fetches the engine. Debian's is 355 packages (23 MB to fetch, 147 MB on disk), so only `make engine` and `make test-all` ask
+# for it; others have it in a package that conflicts with that one.
 npm_unless_there() { [ -n "${ENGINE_TARBALLS-}" ] || command -v npm >/dev/null || echo npm; }
 
 size=$1
