@@ -27,7 +27,7 @@ engine) needs="$build openssl" ;;
 check) needs="$build $check" ;;
 test | all) needs="$build $check $test" ;;
 report) needs="$build jq chromium|chromium-browser" ;;
-*) echo "usage: deps.sh build|check|test|all|report [--missing]" >&2; exit 2 ;;
+*) echo "usage: deps.sh build|engine|check|test|all|report [--missing]" >&2; exit 2 ;;
 esac
 
 case ${DEPS-} in
