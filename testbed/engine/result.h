@@ -12,6 +12,7 @@
 #include "testbed/stats/slot.h"
 
 #define TB_ENGINE_STEPS_MAX 4096u
+#define TB_ENGINE_TOGETHER_FD 6 // of the file by which processes begin their steps together (llama/together.h)
 
 // Remote: the share of pages on other nodes than the threads, each thread weighed by its running time during the steps. It is the
 // share of remote reads if every thread reads evenly of all of it; of a device, whose memory only its own threads read, it is the

@@ -130,6 +130,6 @@ bool tb_metric_is_clocked(const struct tb_metric *metric)
 bool tb_metric_is_time(const char *name)
 {
     const struct tb_metric *metric = tb_metric_find(name);
-    bool share_of_time = strncmp(name, "step_", 5) == 0; // of a billed step
-    return metric && (strcmp(metric->unit, "ns") == 0 || strcmp(metric->unit, "1/s") == 0 || share_of_time);
+    return metric && (strcmp(metric->unit, "ns") == 0 || strcmp(metric->unit, "1/s") == 0 ||
+                      strncmp(metric->member, "engine.step_", 12) == 0); // a share of a billed step
 }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ggml-backend.h"
 
@@ -25,13 +24,6 @@ struct watcher {
     uint64_t last_ns;
     uint64_t part_ns[TB_LLAMA_PARTS];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static bool in_cache(const struct ggml_tensor *tensor)
 {
@@ -67,14 +59,14 @@ static bool told(struct ggml_tensor *tensor, bool ask, void *context)
     struct watcher *watcher = context;
     uint32_t i = watcher->at;
     if (!ask) {
-        uint64_t ns = now_ns();
+        uint64_t ns = tb_llama_now_ns();
         watcher->part_ns[watcher->part[i - 1]] += ns - watcher->last_ns;
         watcher->last_ns = ns;
         return true;
     }
     watcher->at++;
     if (i == 0)
-        watcher->last_ns = now_ns();
+        watcher->last_ns = tb_llama_now_ns();
     if (!watcher->known && i < OPERATIONS_MAX)
         watcher->part[i] = part_of(tensor, i ? watcher->part[i - 1] : TB_LLAMA_PART_REST);
     return watcher->known && (i + 1 >= watcher->count || watcher->part[i + 1] != watcher->part[i]);

@@ -212,7 +212,7 @@ int tb_llama_prompt(struct tb_llama *llama)
     return 0;
 }
 
-static uint64_t now_ns(void)
+uint64_t tb_llama_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -224,11 +224,11 @@ int tb_llama_step(struct tb_llama *llama, uint32_t step, uint64_t *ns)
     llama->batch.n_tokens = 0;
     for (uint32_t sequence = 0; sequence < llama->settings.batch; sequence++)
         add_token(llama, sequence, llama->settings.prompt_tokens + step, true);
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = tb_llama_now_ns();
     int err = llama_decode(llama->context, llama->batch);
     if (!err)
         llama_synchronize(llama->context);
-    *ns = now_ns() - begin_ns;
+    *ns = tb_llama_now_ns() - begin_ns;
     return err;
 }
 

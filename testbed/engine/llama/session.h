@@ -43,6 +43,8 @@ int tb_llama_reopen(struct tb_llama *llama, ggml_backend_sched_eval_callback tol
 // All sequences' prompts, without logits. 0, or llama_decode()'s result.
 int tb_llama_prompt(struct tb_llama *llama);
 
+uint64_t tb_llama_now_ns(void); // CLOCK_MONOTONIC
+
 // Step `step`: one token of each sequence, and waits for its logits. *ns: how long that took.
 int tb_llama_step(struct tb_llama *llama, uint32_t step, uint64_t *ns);
 

@@ -8,13 +8,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "testbed/engine/result.h"
+
 #define POLL_US 100u
 #define POLLS_MAX 1200000u      // two minutes
 
 int tb_llama_together(uint32_t processes)
 {
     size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-    uint32_t *come = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, TB_LLAMA_TOGETHER_FD, 0);
+    uint32_t *come = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, TB_ENGINE_TOGETHER_FD, 0);
     if (come == MAP_FAILED)
         return -errno;
     // Relaxed, and the loads below: the word carries nothing but itself.

@@ -11,22 +11,15 @@ set -u
 : "${LOCUS:?LOCUS must name the program}" "${BUILD:?BUILD must name the folder of the build}"
 . "$(dirname "$0")/../../tests/cases.bash"
 cd "$(dirname "$0")/../../.." || exit 1
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN
-compiler=aarch64-linux-gnu-gcc
-build=build/$compiler
-plugin='' taken=()
-command -v $compiler >/dev/null || { echo "1..0 # SKIP no $compiler: apt-get install gcc-aarch64-linux-gnu"; exit; }
+. testbed/tests/arm64/cross.bash
+plugin=''
 needs_guest 'the engine on aarch64' fetch-arm64.sh
 export ARCH=arm64
 needs_guest 'the engine on aarch64' ../engine/fetch.sh
-. testbed/engine/tests/counted.bash
+. testbed/engine/tests/emulated.bash
 "$BUILD/locus-gguf" --quiet -o "$model" >/dev/null || { fail 'a model' 'locus-gguf failed'; exit 1; }
 
-sysroot=$PWD/build/guest-arm64/sysroot
-libraries=$sysroot/usr/lib/aarch64-linux-gnu
-make -j"$(nproc)" CC=$compiler CFLAGS="-O2 --sysroot=$sysroot" \
-    LDFLAGS="--sysroot=$sysroot -L$libraries -Wl,-rpath-link,$libraries:$sysroot/lib/aarch64-linux-gnu" \
-    $build/{libggml-locus.so,liblocus-kv.so,locus-llama} >"$out" 2>&1 ||
+cross $build/{libggml-locus.so,liblocus-kv.so,locus-llama} >"$out" 2>&1 ||
     { fail 'it is cross-built' "$(tail -n 3 "$out" | paste -sd ' ')"; done_testing; exit; }
 pass 'it is cross-built'
 

@@ -19,9 +19,41 @@ needs_guest 'the engine on emulated nodes' ../engine/fetch.sh
 needs_guest 'the engine on emulated nodes'
 command -v numactl >/dev/null || { skip 'the engine on emulated nodes' 'apt-get install numactl'; done_testing; exit; }
 build=${BUILD#"$PWD"/}
-plugin=$build/testbed/guest/plugin taken=()
-. testbed/engine/tests/counted.bash
+plugin=$build/testbed/guest/plugin
+. testbed/engine/tests/emulated.bash
 "$build/locus-gguf" --quiet -o "$model" >/dev/null || { fail 'a model' 'locus-gguf failed'; exit 1; }
+
+# --- what was counted ----------------------------------------------------------------------------------------------------------
+
+group=2 cell=512 vocabulary=512 # of the model tiny: query heads a KV head, bytes of a cell in a layer, tokens
+# sum WINDOW read|written local|remote|all, of arm $arm: bytes.
+sum() {
+    awk -v window=$((arm * 10 + $1)) -v what="$2" -v where="$3" '
+        $1 == window && (where == "all" || (where == "local") == ($2 == $3)) { bytes += what == "read" ? $5 : $7 }
+        END { printf "%d\n", bytes }' "$scratch/counted"
+}
+kv=0 scratch_memory=2
+reads=$((group * steps * (steps + 1) / 2 * layers * cell)) writes=$((steps * layers * cell))
+exact() { # name: of arm $arm
+    holds "$1 reads $reads bytes of KV, and writes $writes" "$(sum $kv read all) and $(sum $kv written all)" \
+        test "$(sum $kv read all)/$(sum $kv written all)" = "$reads/$writes"
+}
+half() { holds "$1: half of the reads are remote" "$(sum $kv read remote)" test "$(sum $kv read remote)" = $((reads / 2)); }
+local_only() {
+    holds "$1: no read and no write is remote" "$(sum $kv read remote) and $(sum $kv written remote)" \
+        test "$(sum $kv read remote)/$(sum $kv written remote)" = 0/0
+}
+# What crosses in scratch memory, less the sum: the inputs and results of each step, the same for all.
+only_sums() { # name, nodes
+    local crossed=$(($(sum $scratch_memory read remote) + $(sum $scratch_memory written remote)))
+    local said rest
+    said=$(member 'crossed bytes')
+    rest=$((crossed - said))
+    holds "$1: the sums cross, vector x layers x 2 x exchanges" "$said" \
+        test "$said" = $((2 * ($2 - 1) * vector * layers * 2 * steps))
+    holds "$1: besides, only a step's inputs and results" "$rest bytes in $steps steps" \
+        test $rest -ge 0 -a $rest -le $((steps * $2 * (vector + 4 * vocabulary + 1024)))
+}
 
 # --- two nodes: every arm ------------------------------------------------------------------------------------------------------
 

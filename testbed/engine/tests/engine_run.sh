@@ -110,6 +110,16 @@ check 'locus-llama says a bill of even one step' \
 
 postulate tiny/engine/20p 'A: stok, B: tensor'
 check 'an unknown way to run it is named, with the nearest' refused "'stok'.*stock"
+postulate tiny/engine/20p 'A: stock, B: numactl-each'
+mkdir "$scratch/fake"
+printf '#!/bin/sh\nmkdir "$0.first" 2>/dev/null || exit 7\nshift 2\nexec "$@"\n' >"$scratch/fake/numactl"
+chmod +x "$scratch/fake/numactl"
+began=$SECONDS
+(PATH=$scratch/fake:$PATH && runs)
+why="after $((SECONDS - began)) s: $(cat "$out" "$err" | paste -sd ' ')"
+check 'of processes at once one ends badly: the sample is invalid, and the others do not wait' \
+    eval "grep -q 'the engine ended with status 7' '$out' && [ $((SECONDS - began)) -lt 60 ]"
+
 postulate gpt5/engine 'A: stock, B: tensor'
 check 'an unknown model is refused' refused 'gpt5'
 postulate tiny/engine/20p/30p 'A: stock, B: tensor'

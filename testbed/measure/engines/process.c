@@ -24,7 +24,7 @@
 #include "testbed/measure/engines/plan.h"
 #include "testbed/measure/watch.h"
 
-enum { RESULT_FD = 5, TOGETHER_FD = 6, WORDS_MAX = 48 };
+enum { RESULT_FD = 5, WORDS_MAX = 48 };
 #define CONTEXT_STEP 256u       // llama.cpp rounds a cache's cells up to this
 
 struct command {
@@ -37,7 +37,7 @@ struct command {
 struct child {
     struct command command;
     int fd, status;             // fd: of a file in memory, for struct tb_engine_result
-    pid_t pid;
+    pid_t pid;                  // 0: it is not running
     struct tb_engine_result result;
 };
 
@@ -173,8 +173,8 @@ static int set_environment(const struct tb_job *job, const struct tb_engine_arm 
 static void become(const struct command *command, int fd, int together_fd)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int high = together_fd < 0 ? -1 : fcntl(together_fd, F_DUPFD, TOGETHER_FD + 1); // it may be where RESULT_FD goes
-    if (dup2(fd, RESULT_FD) == RESULT_FD && (high < 0 || dup2(high, TOGETHER_FD) == TOGETHER_FD) &&
+    int high = together_fd < 0 ? -1 : fcntl(together_fd, F_DUPFD, TB_ENGINE_TOGETHER_FD + 1); // it may be where RESULT_FD goes
+    if (dup2(fd, RESULT_FD) == RESULT_FD && (high < 0 || dup2(high, TB_ENGINE_TOGETHER_FD) == TB_ENGINE_TOGETHER_FD) &&
         dup2(STDERR_FILENO, STDOUT_FILENO) == STDOUT_FILENO)
         execvp(command->words[0], (char *const *)command->words);
     fprintf(stderr, "%s: %s\n", command->words[0], strerror(errno));
@@ -187,19 +187,45 @@ static int start(struct child *child, int together_fd)
     if (child->fd < 0)
         return -errno;
     child->pid = fork();
-    if (child->pid < 0)
+    if (child->pid < 0) {
+        child->pid = 0;
         return -errno;
+    }
     if (child->pid == 0)
         become(&child->command, child->fd, together_fd);
     return 0;
 }
 
-static int wait_for(struct child *child)
+static void end_all(const struct child *children, unsigned count)
 {
-    while (waitpid(child->pid, &child->status, 0) < 0)
-        if (errno != EINTR)
-            return -errno;
-    return 0;
+    for (unsigned i = 0; i < count; i++)
+        if (children[i].pid)
+            kill(children[i].pid, SIGKILL);
+}
+
+// Until all have ended. Where one ends badly the others would wait for it, so they are ended, too; *first is that one, or -1.
+static int wait_for_all(struct child *children, unsigned count, int *first)
+{
+    *first = -1;
+    for (;;) {
+        int status, at = -1;
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid < 0)
+            return errno == ECHILD ? 0 : -errno;
+        for (unsigned i = 0; i < count; i++)
+            if (children[i].pid == pid)
+                at = (int)i;
+        if (at < 0)
+            continue;
+        children[at].pid = 0;
+        children[at].status = status;
+        if (status != 0 && *first < 0) {
+            *first = at;
+            end_all(children, count);
+        }
+    }
 }
 
 // --- the sample ----------------------------------------------------------------------------------------------------------------
@@ -276,13 +302,13 @@ static bool ended_well(struct child *child, const struct tb_job *job)
     return read && WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0 && result->steps == job->laps;
 }
 
-static void judge(struct tb_job *job, struct child *children, unsigned count)
+static void judge(struct tb_job *job, struct child *children, unsigned count, int first_bad)
 {
     static struct tb_engine_result result;
     char words[128];
     struct tb_sample *sample = &job->sample;
-    const struct child *bad = NULL;
-    for (unsigned i = 0; i < count; i++)
+    const struct child *bad = first_bad >= 0 ? &children[first_bad] : NULL;
+    for (unsigned i = 0; i < count && !bad; i++)
         if (!ended_well(&children[i], job))
             bad = &children[i];
     last_line(words, sizeof words);
@@ -297,22 +323,19 @@ static void judge(struct tb_job *job, struct child *children, unsigned count)
 }
 
 // Where there are several, they begin their steps together, by a word in a file in memory (llama/together.h).
-static int run_all(struct child *children, unsigned count)
+static int run_all(struct child *children, unsigned count, int *first_bad)
 {
-    int together_fd = count > 1 ? memfd_create("locus-together", 0) : -1, waited;
+    int together_fd = count > 1 ? memfd_create("locus-together", 0) : -1;
     int error = count > 1 && (together_fd < 0 || ftruncate(together_fd, sysconf(_SC_PAGESIZE)) != 0) ? -errno : 0;
     unsigned started = 0;
     while (started < count && !error && !(error = start(&children[started], together_fd)))
         started++;
-    for (unsigned i = 0; i < started; i++) {
-        if (error)
-            kill(children[i].pid, SIGKILL);
-        waited = wait_for(&children[i]);
-        error = error ? error : waited;
-    }
+    if (error)
+        end_all(children, count);
+    int waited = wait_for_all(children, count, first_bad);
     if (together_fd >= 0)
         close(together_fd);
-    return error;
+    return error ? error : waited;
 }
 
 int tb_engines_run(struct tb_job *job, const struct tb_engine_arm *arm, const struct tb_schedule *schedule)
@@ -321,7 +344,7 @@ int tb_engines_run(struct tb_job *job, const struct tb_engine_arm *arm, const st
     char folder[PATH_MAX];
     if (job->laps == 0 || job->laps > TB_LAPS_MAX || job->laps > TB_ENGINE_STEPS_MAX)
         return -EINVAL;
-    int error = tb_engines_machine(&machine);
+    int error = tb_engines_machine(&machine), first_bad;
     if (!error)
         error = own_folder(folder);
     if (error)
@@ -336,9 +359,9 @@ int tb_engines_run(struct tb_job *job, const struct tb_engine_arm *arm, const st
     }
     error = set_environment(job, arm, &machine, folder);
     if (!error)
-        error = run_all(children, count);
+        error = run_all(children, count, &first_bad);
     if (!error)
-        judge(job, children, count);
+        judge(job, children, count, first_bad);
     for (unsigned i = 0; i < count; i++)
         if (children[i].fd >= 0)
             close(children[i].fd);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# suite: all guest
+# suite: all alone
 #
 # arm64.sh: the same tests on aarch64: everything is cross-built and runs on an emulated machine of two nodes. It fetches 150 MB
 # and takes ten minutes or so. Emulation on x86 keeps x86's memory order, so reorderings of an Arm processor do not show here; the
@@ -10,18 +10,10 @@
 set -u
 : "${LOCUS:?LOCUS must name the program}"
 cd "$(dirname "$0")/../../.." || exit 2
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC SAN
-compiler=aarch64-linux-gnu-gcc
-build=build/$compiler
-sysroot=$PWD/build/guest-arm64/sysroot
-libraries=$sysroot/usr/lib/aarch64-linux-gnu
 . testbed/tests/cases.bash
-
-command -v $compiler >/dev/null || { echo "1..0 # SKIP no $compiler: apt-get install gcc-aarch64-linux-gnu"; exit; }
+. testbed/tests/arm64/cross.bash
 sh testbed/guest/fetch-arm64.sh || exit
-make -j"$(nproc)" CC=$compiler CFLAGS="-O2 --sysroot=$sysroot" \
-    LDFLAGS="--sysroot=$sysroot -L$libraries -Wl,-rpath-link,$libraries:$sysroot/lib/aarch64-linux-gnu" "$build/locus" tests \
-    >"$scratch/make" 2>&1 || { tail -n 20 "$scratch/make"; fail build "see above"; exit 1; }
+cross "$build/locus" tests >"$scratch/make" 2>&1 || { tail -n 20 "$scratch/make"; fail build "see above"; exit 1; }
 pass build
 
 # All in one machine, because each boot takes ten seconds.
