@@ -174,6 +174,15 @@ static bool is_of_engine(const struct tb_postulate *postulate)
     return engine && nodes;
 }
 
+// Its successor is run in its place: it may be here because this one cannot be.
+static bool is_superseded(const struct tb_postulates *all, const char *id)
+{
+    bool superseded = false;
+    for (size_t i = 0; i < all->count; i++)
+        superseded |= all->files[i].postulate && strcmp(all->files[i].postulate->supersedes, id) == 0;
+    return superseded;
+}
+
 static int choose(struct visit *visit)
 {
     struct tb_postulates all = {0};
@@ -189,6 +198,8 @@ static int choose(struct visit *visit)
     for (size_t i = 0; i < all.count && !rc; i++) {
         bool of_engine = all.files[i].postulate && is_of_engine(all.files[i].postulate);
         snprintf(number, sizeof number, "%.4s", strrchr(all.files[i].path, '/') + 1);
+        if (is_superseded(&all, number))
+            continue;
         if (visit->full || (of_engine && engine))
             rc = add(visit, number, of_engine ? "engine" : "rest");
         left_out |= of_engine && !engine;

@@ -19,6 +19,7 @@
 #include "testbed/record/git.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/store.h"
+#include "testbed/run/official.h"
 #include "testbed/run/plan.h"
 #include "testbed/run/power.h"
 
@@ -102,6 +103,9 @@ static int check_one(const struct tb_postulate *postulate, const struct tb_store
     if (postulate_check(postulate, filed))
         return TB_EXIT_FAILED;
     say_counts(postulate);
+    if (tb_official_too_short(postulate))
+        printf("  no official run: estimates need at least %u rounds, and this has %llu\n", TB_ROUNDS_OFFICIAL_MIN,
+               (unsigned long long)postulate->rounds);
     return TB_EXIT_OK;
 }
 
@@ -317,6 +321,16 @@ static int committed_once(const struct tb_postulate *postulate)
     return TB_EXIT_FAILED;
 }
 
+// It would stand in the ledger for good, and no run of it could be for the record.
+static int long_enough(const struct tb_postulate *postulate)
+{
+    if (!tb_official_too_short(postulate))
+        return TB_EXIT_OK;
+    tb_error("%s: an official run of estimates needs at least %u rounds, and this has %llu", postulate->path,
+             TB_ROUNDS_OFFICIAL_MIN, (unsigned long long)postulate->rounds);
+    return TB_EXIT_FAILED;
+}
+
 static int append(struct tb_ledger *ledger, json_t *entry)
 {
     int rc = entry ? tb_ledger_append(ledger, entry) : -ENOMEM;
@@ -379,8 +393,11 @@ static int postulate_file(const char *number, const char *host)
         status = postulate_check(postulate, &filed);
     if (!status)
         status = committed(postulate);
-    if (!status && !tb_store_last(&filed, "postulate", "id", postulate->id, NULL))
-        status = committed_once(postulate);
+    if (!status && !tb_store_last(&filed, "postulate", "id", postulate->id, NULL)) {
+        status = long_enough(postulate);
+        if (!status)
+            status = committed_once(postulate);
+    }
     if (!status)
         status = file_in(host ? host : own, postulate);
     tb_store_close(&filed);

@@ -28,7 +28,7 @@ my @pages = @ARGV ? @ARGV : (split(/\n/, `git ls-files README.md '*/README.md'`)
 
 my $number = qr/\d+(?:\.\d+)?/;
 my $record = qr/\d{4}(?:\.add\d+)?/;
-my $cell = qr{[a-z0-9-]+(?:/[A-Za-z0-9.-]+)+};
+my $cell = qr{[A-Za-z0-9.-]+(?:/[A-Za-z0-9.-]+)+};
 my $address = qr{$record(?:/[PS]\d+(?:\s+$cell)?|\s+$cell\s+[A-Z]/[A-Z])};
 my $figure = qr/(?<estimate>$number)(?:(?<open>\s+\[)(?<low>$number)(?<comma>,\s+)(?<high>$number)\])?(?<before>\s+\()(?<at>$address)\)/;
 

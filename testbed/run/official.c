@@ -13,8 +13,6 @@
 #include "testbed/judge/figure.h"
 #include "testbed/record/git.h"
 
-#define ROUNDS_OFFICIAL_MIN 20u // of estimates: fewer cannot tell small differences, and tempt to try again. Counts are exact
-
 // The commit that this program was built from; false when it had changes besides.
 static bool build_commit(char *out, size_t bytes)
 {
@@ -45,6 +43,11 @@ static bool all_exact(const struct tb_postulate *postulate)
     return exact;
 }
 
+bool tb_official_too_short(const struct tb_postulate *postulate)
+{
+    return postulate->rounds < TB_ROUNDS_OFFICIAL_MIN && !all_exact(postulate);
+}
+
 int tb_official_refuse(const struct tb_postulate *postulate)
 {
     const char *const status[] = {"status", "--porcelain", "--", ".", ":!logs", NULL};
@@ -53,9 +56,9 @@ int tb_official_refuse(const struct tb_postulate *postulate)
     if (error) {
         tb_error("--official: git cannot tell whether the tree is clean%s",
                  error == -ENOENT ? ": install git" : ": run it in the project's repository");
-    } else if (postulate->rounds < ROUNDS_OFFICIAL_MIN && !all_exact(postulate)) {
+    } else if (tb_official_too_short(postulate)) {
         tb_error("%s: an official run of estimates needs at least %u rounds, and this has %llu", postulate->path,
-                 ROUNDS_OFFICIAL_MIN, (unsigned long long)postulate->rounds);
+                 TB_ROUNDS_OFFICIAL_MIN, (unsigned long long)postulate->rounds);
         error = -EPERM;
     } else if (!tb_git_committed(postulate->path)) {
         tb_error("postulate %s is not committed (git status shows %s). Commit it first: a prediction counts only if it came before "

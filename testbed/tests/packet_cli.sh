@@ -60,6 +60,8 @@ why="something was left behind: $(ls)"
 check a_refused_packet_leaves_nothing [ "$(ls)" = postulates ]
 
 check list_says_how_long locus 0 packet --list 0010 0002
+check what_has_a_successor_is_left_out eval "(cd '$REPO' && '$LOCUS' packet --full --list) >'$scratch/full' 2>'$err' &&
+    grep -q '^0085 engine-on-two-sockets' '$scratch/full' && ! grep -q '^0082 ' '$scratch/full'"
 check list_names_them grep -q '^0010 cross-node-write-touch  *~ .* s  *named' "$out"
 check list_says_how_long_all_takes grep -qE 'about [0-9]+ (s|min)[.]' "$out"
 

@@ -49,7 +49,7 @@ my $word = qr/(?:two|three|four|five|six|seven|eight|nine|ten|twenty)/;
 my $unit = qr/(?:%|percent|ns|us|ms|s|seconds?|minutes?|hours?|times|[KMG]B\/s|x)(?!\w)/;
 my $number = qr/\d+(?:\.\d+)?/;
 my $figure = qr/(?<![\w.,])(?:\d[\d,]*(?:\.\d+)?\s*$unit|\d+\.\d+(?![.\d])|twice\s+as|$word\s+(?:times|percent|seconds|minutes)\b)/;
-my $cell = qr{[a-z0-9-]+(?:/[A-Za-z0-9.-]+)+};
+my $cell = qr{[A-Za-z0-9.-]+(?:/[A-Za-z0-9.-]+)+};
 my $address = qr{\d{4}(?:\.add\d+)?(?:/[PS]\d+(?:\s+$cell)?|\s+$cell\s+[A-Z]/[A-Z])};
 my $program = qr/(?:Debian|Ubuntu|Linux|kernel|QEMU|hwloc|glibc|GLIBC_|jemalloc|tcmalloc|mimalloc|CODE|Apache-)/;
 my %allowed;

@@ -95,6 +95,12 @@ sed -i 's/value: 1.25/value: 1.20/' postulates/9003-draft.md && commit
 expect file_of_what_was_committed_twice 1 '9003-draft.md was committed 2 times, and a postulate comes once' \
     "$LOCUS" postulate file 9003 --host h
 git rm -q postulates/9003-draft.md && commit
+sed 's/id: "9001"/id: "9003"/; s/rounds: \[[^]]*\]/rounds: 6/' $file >postulates/9003-short.md && commit
+expect check_says_what_is_too_short 0 'no official run: estimates need at least 20 rounds, and this has 6' \
+    "$LOCUS" postulate check 9003
+expect file_of_what_could_never_be_run 1 'an official run of estimates needs at least 20 rounds, and this has 6' \
+    "$LOCUS" postulate file 9003 --host h
+git rm -q postulates/9003-short.md && commit
 expect file_it 0 "$file filed in logs/h/ledger.jsonl" "$LOCUS" postulate file 9001 --host h
 sha256=$(sha256sum <$file | cut -d ' ' -f 1)
 if grep -q "\"t\":\"postulate\",\"id\":\"9001\",\"path\":\"$file\",\"sha256\":\"$sha256\"" logs/h/ledger.jsonl; then
