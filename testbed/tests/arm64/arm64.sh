@@ -24,6 +24,11 @@ sh testbed/guest/boot.sh --machine arm --timeout 1100 --with "$build/locus" "${t
     testbed/tests/arm64/units.sh $programs >"$scratch/out" 2>"$scratch/err"
 machine="exit $?: $(tail -n 1 "$scratch/err")"
 
+assertion() { # the line of a case that failed: what Criterion writes below it, if anything
+    awk -v line="$1" '$0 == line { below = 1; next } /^(not )?ok / { below = 0 } below && /^  - |Assertion/' "$scratch/part" |
+        tr -s '\n ' ' ' | head -c 300
+}
+
 judge() { # status, program; the cases of a unit, or the lines of a stress program, are in $scratch/part
     local layer=${2#"$build"/}
     layer=${layer%/tests/*}
@@ -38,7 +43,7 @@ judge() { # status, program; the cases of a unit, or the lines of a stress progr
     fi
     while IFS= read -r line; do
         case $line in
-        'not ok '*) fail "unit $layer: ${line#not ok - }" "see above" ;;
+        'not ok '*) fail "unit $layer: ${line#not ok - }" "$(assertion "$line")" ;;
         *'# SKIP'*) line=${line#ok - } && skip "unit $layer: ${line%%[ #]*}" "${line#*# SKIP }" ;;
         'ok '*) pass "unit $layer: ${line#ok - }" ;;
         esac
