@@ -61,7 +61,7 @@ enum { KEY_FULL = 0x100, KEY_LIST, KEY_NO_RUN, KEY_AGAIN, KEY_SIGN };
 
 static const struct argp_option options[] = {
     {"list", KEY_LIST, NULL, 0, "Show what would be run, and about how long; run nothing", 1},
-    {"full", KEY_FULL, NULL, 0, "All experiments, not only the flagship, LOCUS-EVAL and those of an engine", 1},
+    {"full", KEY_FULL, NULL, 0, "All experiments without a successor, not only the flagship, LOCUS-EVAL and those of an engine", 1},
     {"smoke", 'S', NULL, 0, "As short as possible, to see that it works; proves nothing, and goes to build/logs", 1},
     {"again", KEY_AGAIN, NULL, 0, "Repeat what this host has on record already", 1},
     {"no-run", KEY_NO_RUN, NULL, 0, "Measure nothing: pack what this host has on record", 1},
