@@ -395,7 +395,7 @@ static void try_pinned(struct llama_model *model, int devices)
     if (watched.seen < 0)
         give_up(1, "the caller is not pinned while it computes");
     for (int i = 0; i < devices; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "LOCUS%d", i);
         int cpu = only_cpu(thread_named(name));
         printf("%s on CPU %d, ", name, cpu);
