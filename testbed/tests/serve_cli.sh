@@ -97,7 +97,11 @@ refused "one trace at a time" "one too many" sample beam
 
 # The clock of this machine: what is measured differs, and all that follows from it is exact.
 measured() { timeout 300 "$LOCUS" serve sample --here=batch-2x256x8/1c --shape GPT-2 -q --strategies paged,static "$@"; }
-measured --log "$scratch/here.jsonl" --json >"$out" 2>"$err"
+for _ in 1 2 3 4 5; do # beside other tests its rounds may lie too far apart, and then it says so
+    rm -f "$scratch/here.jsonl"
+    measured --log "$scratch/here.jsonl" --json >"$out" 2>"$err"
+    grep -q '^locus: --here: the rounds lie so far apart' "$err" || break
+done
 says "a measured clock is one of this shape, by the threads that were named" '.clock | .cell == "batch-2x256x8/decode/GPT-2" and
     .threads == 1 and .rounds == 10 and .step_bytes == 18837504 and .confidence > 0.95 and
     0 < .read_ps.low and .read_ps.low <= .read_ps.estimate and .read_ps.estimate <= .read_ps.high and .floor_ps.low > 0'
