@@ -321,16 +321,6 @@ static int committed_once(const struct tb_postulate *postulate)
     return TB_EXIT_FAILED;
 }
 
-// It would stand in the ledger for good, and no run of it could be for the record.
-static int long_enough(const struct tb_postulate *postulate)
-{
-    if (!tb_official_too_short(postulate))
-        return TB_EXIT_OK;
-    tb_error("%s: an official run of estimates needs at least %u rounds, and this has %llu", postulate->path,
-             TB_ROUNDS_OFFICIAL_MIN, (unsigned long long)postulate->rounds);
-    return TB_EXIT_FAILED;
-}
-
 static int append(struct tb_ledger *ledger, json_t *entry)
 {
     int rc = entry ? tb_ledger_append(ledger, entry) : -ENOMEM;
@@ -393,11 +383,8 @@ static int postulate_file(const char *number, const char *host)
         status = postulate_check(postulate, &filed);
     if (!status)
         status = committed(postulate);
-    if (!status && !tb_store_last(&filed, "postulate", "id", postulate->id, NULL)) {
-        status = long_enough(postulate);
-        if (!status)
-            status = committed_once(postulate);
-    }
+    if (!status && !tb_store_last(&filed, "postulate", "id", postulate->id, NULL))
+        status = tb_official_refuse_short(postulate) ? TB_EXIT_FAILED : committed_once(postulate);
     if (!status)
         status = file_in(host ? host : own, postulate);
     tb_store_close(&filed);

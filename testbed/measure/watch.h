@@ -18,7 +18,7 @@ void tb_watch_start(struct tb_watch *watch);
 void tb_watch_stop(const struct tb_watch *watch, struct tb_sample *out); // sets watched_ns, waited_ns, switches and steal
 
 // Memory of this process that is resident, exactly: /proc/self/smaps_rollup. 0: this kernel has no such file (Linux 4.14). Where
-// every mapping gets huge pages, a first touch may add 2 MiB of which a few bytes are used, the program's own among them.
+// every mapping gets huge pages, a first touch may make 2 MiB resident, also of the program's own data.
 uint64_t tb_watch_resident_bytes(void);
 
 // The stolen ticks in the first line of /proc/stat, as nanoseconds. False: it is no such line, or too short (Linux 2.6.10).

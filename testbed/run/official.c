@@ -48,6 +48,15 @@ bool tb_official_too_short(const struct tb_postulate *postulate)
     return postulate->rounds < TB_ROUNDS_OFFICIAL_MIN && !all_exact(postulate);
 }
 
+int tb_official_refuse_short(const struct tb_postulate *postulate)
+{
+    if (!tb_official_too_short(postulate))
+        return 0;
+    tb_error("%s: an official run of estimates needs at least %u rounds, and this has %llu", postulate->path,
+             TB_ROUNDS_OFFICIAL_MIN, (unsigned long long)postulate->rounds);
+    return -EPERM;
+}
+
 int tb_official_refuse(const struct tb_postulate *postulate)
 {
     const char *const status[] = {"status", "--porcelain", "--", ".", ":!logs", NULL};
@@ -56,9 +65,7 @@ int tb_official_refuse(const struct tb_postulate *postulate)
     if (error) {
         tb_error("--official: git cannot tell whether the tree is clean%s",
                  error == -ENOENT ? ": install git" : ": run it in the project's repository");
-    } else if (tb_official_too_short(postulate)) {
-        tb_error("%s: an official run of estimates needs at least %u rounds, and this has %llu", postulate->path,
-                 TB_ROUNDS_OFFICIAL_MIN, (unsigned long long)postulate->rounds);
+    } else if (tb_official_refuse_short(postulate)) {
         error = -EPERM;
     } else if (!tb_git_committed(postulate->path)) {
         tb_error("postulate %s is not committed (git status shows %s). Commit it first: a prediction counts only if it came before "

@@ -176,7 +176,7 @@ static void *give_up_and_keep_count(void *name)
     return NULL;
 }
 
-Test(contenders, pools_give_up_on_a_chunk_that_never_comes, .timeout = 60)
+Test(contenders, pools_give_up_on_a_chunk_that_never_comes, .timeout = 20)
 {
     static char names[][24] = {
         "locus",          "locus-spsc",    "locus-generations",   "locus-bare",       "locus-published",       "locus-shared",

@@ -10,7 +10,6 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . testbed/engine/tests/engine.bash
 needs_backend 'ends of llama.cpp'
-asan=build/gcc-asan
 unset "${!LOCUS_@}"
 export GGML_NO_BACKTRACE=1 # of the engine's own aborts; it would call a debugger
 export GGML_BACKEND_PATH=$build/libggml-locus.so LOCUS_NODES=0,0 LOCUS_THREADS=1
@@ -210,6 +209,7 @@ clean() { # command...
     [ $status -eq 0 ] && ! grep -Eq 'Sanitizer|runtime error' "$err"
 }
 # gcc's, because clang's build has no library that stands alone.
+asan=build/gcc-asan
 check 'the backend compiles with AddressSanitizer' make CC=gcc SAN=address,undefined $asan/{libggml-locus.so,locus-llama}
 CC=gcc check 'engine_contexts compiles with AddressSanitizer' \
     over_llama "$contexts.asan" testbed/engine/tests/engine_contexts.c -fsanitize=address,undefined
