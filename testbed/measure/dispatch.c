@@ -25,7 +25,7 @@ static bool message_ready(const struct tb_worker *worker, uint64_t turn, memory_
 static void sleep_until_sent(struct tb_worker *worker, uint64_t turn)
 {
     uintptr_t message;
-    atomic_store_explicit(&worker->asleep, 1, memory_order_seq_cst); // S2
+    atomic_exchange_explicit(&worker->asleep, 1, memory_order_seq_cst); // S2
     if (!message_ready(worker, turn, memory_order_seq_cst, &message)) // S2
         syscall(SYS_futex, &worker->asleep, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
     atomic_store_explicit(&worker->asleep, 0, memory_order_relaxed); // from here on only a hint to the owner

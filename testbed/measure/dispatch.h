@@ -76,8 +76,9 @@ static inline bool tb_worker_full(struct tb_worker *worker)
 }
 
 // pre: not full. R1 (release), partner R2 (acquire) in worker_main: the worker sees the table as the owner left it. With a
-// sleeping worker the store and the load of `asleep` are sequentially consistent (S1), as are the worker's two accesses (S2): at
-// least one side sees the other's store, so no wake-up is lost.
+// sleeping worker the exchange and the load of `asleep` are sequentially consistent (S1), as are the worker's two accesses (S2):
+// at least one side sees what the other wrote, so no wake-up is lost. A store would do in C11, and compiles to the same xchg on
+// x86. But QEMU, emulating aarch64 on x86, lets a load (ldar) pass the store before it (stlr): there the wake-up was lost.
 static inline void tb_worker_send(struct tb_worker *worker, struct locus_table *table)
 {
     uint64_t turn = worker->sent++;
@@ -87,7 +88,7 @@ static inline void tb_worker_send(struct tb_worker *worker, struct locus_table *
         atomic_store_explicit(slot, message, memory_order_release); // R1
         return;
     }
-    atomic_store_explicit(slot, message, memory_order_seq_cst);                    // R1, S1
+    atomic_exchange_explicit(slot, message, memory_order_seq_cst);   // R1, S1
     if (atomic_load_explicit(&worker->asleep, memory_order_seq_cst)) // S1
         tb_worker_wake(worker);
 }
