@@ -116,6 +116,18 @@ Test(record_journal, both_engines_append_what_they_are_given)
     }
 }
 
+// As an fsync in the kernel may still hold it.
+Test(record_journal, gives_its_lock_back_although_something_else_holds_the_open_file)
+{
+    struct tb_journal *journal = create(false);
+    int held = dup(descriptor());
+    cr_assert_geq(held, 0);
+    tb_journal_close(journal);
+    cr_assert_eq(tb_journal_open(&journal, &(struct tb_journal_config){.path = path, .lock = true}), 0);
+    tb_journal_close(journal);
+    close(held);
+}
+
 Test(record_journal, says_which_engine_it_is)
 {
     struct tb_journal *journal = create(true);
