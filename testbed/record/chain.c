@@ -235,7 +235,6 @@ struct tb_journal {
     int fd;
     char *copied;   // its absolute path, where appends are copied; or NULL
     off_t bytes;    // of the file, all of them durable
-    bool locked;
     bool unclean;   // what is in the file is unknown
     bool ring_open;
     struct io_uring ring;
@@ -335,7 +334,6 @@ static int file_open(struct tb_journal *journal, const struct tb_journal_config 
         return -errno;
     if (config->lock && flock(journal->fd, LOCK_EX | LOCK_NB))
         error = -errno;
-    journal->locked = config->lock && !error;
     if (!error && config->create)
         error = name_sync(config->path);
     if (!error && fstat(journal->fd, &status))
@@ -370,7 +368,8 @@ int tb_journal_open(struct tb_journal **out, const struct tb_journal_config *con
 }
 
 // The lock belongs to the open file, which close() ends only with its last reference: an fsync that is already acknowledged may
-// hold one for a moment longer, in a thread of the kernel. So it is given back by name.
+// hold one for a moment longer, in a thread of the kernel. So it is given back by name; where there
+// is none, that changes nothing.
 void tb_journal_close(struct tb_journal *journal)
 {
     if (!journal)
@@ -378,8 +377,7 @@ void tb_journal_close(struct tb_journal *journal)
     if (journal->ring_open)
         io_uring_queue_exit(&journal->ring);
     if (journal->fd >= 0) {
-        if (journal->locked)
-            flock(journal->fd, LOCK_UN);
+        flock(journal->fd, LOCK_UN);
         close(journal->fd);
     }
     free(journal->copied);

@@ -4,7 +4,7 @@
 #
 # arm64.sh: the same tests on aarch64: everything is cross-built and runs on an emulated machine of two nodes. It fetches 150 MB
 # and takes ten minutes or so. Emulation on x86 keeps x86's memory order, so most reorderings of an Arm processor do not show here;
-# the litmus programs under ThreadSanitizer test those. One shows that no Arm processor has: an ldar passes the stlr before it.
+# the litmus programs under ThreadSanitizer test those. It adds one that no Arm processor has: an ldar passes the stlr before it.
 #
 # Needs gcc-aarch64-linux-gnu; without it everything is skipped. LOCUS=path/to/locus, of this machine.
 set -u
