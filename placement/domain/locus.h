@@ -4,7 +4,8 @@
 // (many nodes as one place), table.h (what a request holds), pool.h and region.h (where blocks live), mailbox.h (how they
 // travel), block.h (what a handle is), domain_health.h (nodes that go offline), topo.h and pin.h (what the machine is and where a
 // thread runs), version.h (what may change), cpu_relax.h (how to spin). Of blocks that several requests hold: share.h (fork, cut,
-// write), prefix.h (the prefix cache), evict.h (what leaves it first), promise.h (admission that reserves).
+// write), prefix.h (the prefix cache), evict.h (what leaves it first), promise.h (admission that reserves). Of ranges of pages,
+// beside the blocks: pages.h (what they are), pages_open.h, pages_evict.h, pages_set.h, pages_report.h.
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 
@@ -15,6 +16,11 @@
 #include "evict.h"
 #include "mailbox.h"
 #include "owner.h"
+#include "pages.h"
+#include "pages_evict.h"
+#include "pages_open.h"
+#include "pages_report.h"
+#include "pages_set.h"
 #include "pin.h"
 #include "policy.h"
 #include "pool.h"

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// evictor: one thread at a time makes room; the others wait for it, and look again whenever pages come back and when it has done.
+// Nobody waits without an evictor at work, and an evictor ends: it claims each range at most once more than `leave` lets go. So no
+// wait is for ever, whatever the others do.
+//
+// Victims come from one pass over all pages, the lowest scores first, and are used until they run out. A victim that was used or
+// pinned since is passed over. Under a score that does not age this is the exact order: whatever was used since the pass has a
+// later use than all victims of the pass.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pages_internal.h"
+
+double evictor_score(const struct locus_pages *pages, const struct page *page, uint64_t now_ns)
+{
+    uint64_t used_ns = RELAXED_LOAD(page->last_use_ns);
+    struct locus_score_view view = {
+        .kind = (enum locus_pages_kind)RELAXED_LOAD(page->kind),
+        .pages = RELAXED_LOAD(page->pages),
+        .pages_total = pages->config.pages,
+        .owner = RELAXED_LOAD(page->owner),
+        .idle_ns = now_ns > used_ns ? now_ns - used_ns : 0,
+        .cost_ns = RELAXED_LOAD(page->cost_ns),
+    };
+    return pages->config.score->score(&view);
+}
+
+static bool unpinned(uint64_t word)
+{
+    return word_state(word) == LOCUS_RANGE_RESIDENT && word_pins(word) == 0;
+}
+
+bool evictor_claim(struct page *page, uint64_t word)
+{
+    return word_exchange(&page->word, &word, word_with(word, LOCUS_RANGE_LEAVING) + WORD_PIN);
+}
+
+// LEAVING, or DOOMED if it was freed meanwhile -> FREE, or RESIDENT if it `stays`. True: FREE by this call. *was_freed: DOOMED.
+static bool ended(struct page *page, bool stays, bool *was_freed)
+{
+    uint64_t word = word_read(&page->word);
+    *was_freed = false;
+    while (word_state(word) == LOCUS_RANGE_LEAVING)
+        if (word_exchange(&page->word, &word, (stays ? word_with(word, LOCUS_RANGE_RESIDENT) : word_ended(word)) - WORD_PIN))
+            return !stays;
+    *was_freed = true;
+    return word_unpin(&page->word);
+}
+
+void evictor_unclaim(struct locus_pages *pages, uint32_t page)
+{
+    bool was_freed;
+    if (ended(&pages->table[page], true, &was_freed))
+        pages_give(pages, NULL, page);
+}
+
+static void note(struct locus_pages *pages, const struct locus_pages_eviction *eviction)
+{
+    count(&pages->ranges_evicted[eviction->kind][eviction->reason], 1);
+    count(&pages->pages_evicted[eviction->kind][eviction->reason], eviction->pages);
+    log_eviction(pages, eviction);
+}
+
+// A range that was claimed has its contents safe (result 0) or must stay. True: it is FREE, and its pages are the caller's.
+static bool settle(struct locus_pages *pages, uint32_t at, int result)
+{
+    struct page *page = &pages->table[at];
+    struct locus_pages_eviction eviction = {
+        .at_ns = now_of(pages),
+        .owner = page->owner,
+        .idle_ns = now_of(pages) - page->last_use_ns,
+        .score = page->score,
+        .first = at,
+        .pages = page->pages,
+        .kind = (enum locus_pages_kind)page->kind,
+        .reason = (enum locus_leave_reason)page->reason,
+    };
+    bool was_freed;
+    if (result) {
+        count(&pages->leave_refused, 1);
+        RELAXED_STORE(page->last_use_ns, now_of(pages)); // or it would be the next victim again
+    }
+    bool is_free = ended(page, result != 0, &was_freed);
+    if (is_free && !was_freed)
+        note(pages, &eviction);
+    return is_free;
+}
+
+int evictor_leave(struct locus_pages *pages, uint32_t at, double score, enum locus_leave_reason reason)
+{
+    struct page *page = &pages->table[at];
+    uint32_t length = page->pages;
+    locus_range range = range_of(at, word_generation(word_read(&page->word)));
+    int result = 0;
+    page->score = score;
+    page->reason = (uint8_t)reason;
+    // Counted before, because the answer may come from another thread before `leave` returns.
+    atomic_fetch_add_explicit(&pages->pages_leaving, length, memory_order_relaxed);
+    if (pages->config.leave)
+        result = pages->config.leave(pages->config.context, range, (enum locus_pages_kind)page->kind, page->owner,
+                                     locus_pages_address(pages, range), locus_pages_bytes(pages, range));
+    if (result > 0)
+        return 1;
+    atomic_fetch_sub_explicit(&pages->pages_leaving, length, memory_order_relaxed);
+    if (settle(pages, at, result))
+        return 0;
+    return result ? result : 1;
+}
+
+int locus_pages_left(struct locus_pages *pages, locus_range range, int result)
+{
+    uint32_t at = range_page(range);
+    if (at >= pages->config.pages)
+        return -ESTALE;
+    uint64_t word = word_read(&pages->table[at].word);
+    enum locus_range_state state = word_state(word);
+    if (word_generation(word) != range_generation(range) || (state != LOCUS_RANGE_LEAVING && state != LOCUS_RANGE_DOOMED))
+        return -ESTALE;
+    atomic_fetch_sub_explicit(&pages->pages_leaving, pages->table[at].pages, memory_order_relaxed);
+    if (settle(pages, at, result < 0 ? result : 0))
+        pages_give(pages, NULL, at);
+    return 0;
+}
+
+// --- victims -------------------------------------------------------------------------------------------------------------------
+
+static bool less(const struct victim *a, const struct victim *b)
+{
+    return a->score < b->score || (a->score == b->score && a->page < b->page);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return less(a, b) ? -1 : 1;
+}
+
+// Keeps the lowest `room` victims as a heap whose first is the greatest.
+static void offer(struct victim *heap, uint32_t *held, uint32_t room, struct victim victim)
+{
+    uint32_t i;
+    if (*held < room) {
+        for (i = (*held)++; i > 0 && less(&heap[(i - 1) / 2], &victim); i = (i - 1) / 2)
+            heap[i] = heap[(i - 1) / 2];
+    } else if (less(&victim, &heap[0])) {
+        uint32_t child;
+        for (i = 0; (child = 2 * i + 1) < room; i = child) {
+            child += child + 1 < room && less(&heap[child], &heap[child + 1]);
+            if (!less(&victim, &heap[child]))
+                break;
+            heap[i] = heap[child];
+        }
+    } else {
+        return;
+    }
+    heap[i] = victim;
+}
+
+static void pass(struct locus_pages *pages)
+{
+    uint32_t room = pages->config.score->ages ? 1 : VICTIMS_MAX;
+    uint64_t now_ns = now_of(pages); // once, or ranges that are looked at later would seem older
+    pages->victims_count = pages->victims_next = 0;
+    for (uint32_t i = 0; i < pages->config.pages; i++) {
+        const struct page *page = &pages->table[i];
+        uint64_t word = __atomic_load_n(&page->word, __ATOMIC_ACQUIRE); // V2
+        if (unpinned(word))
+            offer(pages->victims, &pages->victims_count, room,
+                  (struct victim){evictor_score(pages, page, now_ns), word, RELAXED_LOAD(page->last_use_ns), i});
+    }
+    qsort(pages->victims, pages->victims_count, sizeof *pages->victims, compare);
+}
+
+// The next victim, claimed.
+static bool claim_next(struct locus_pages *pages, struct victim *out)
+{
+    for (unsigned passes = 0; passes < 2;) {
+        while (pages->victims_next < pages->victims_count) {
+            *out = pages->victims[pages->victims_next++];
+            struct page *page = &pages->table[out->page];
+            if (RELAXED_LOAD(page->last_use_ns) == out->last_use_ns && evictor_claim(page, out->word))
+                return true;
+        }
+        passes++;
+        pass(pages);
+    }
+    return false;
+}
+
+// --- one evictor at a time -----------------------------------------------------------------------------------------------------
+
+static bool is_evictor(const struct locus_pages *pages)
+{
+    return pages->evicting && pthread_equal(pages->evictor, pthread_self());
+}
+
+static void begin(struct locus_pages *pages)
+{
+    pages->evicting = true;
+    pages->evictor = pthread_self();
+    pthread_mutex_unlock(&pages->room);
+}
+
+static void end(struct locus_pages *pages)
+{
+    pthread_mutex_lock(&pages->room);
+    pages->evicting = false;
+    pthread_cond_broadcast(&pages->freed);
+}
+
+// By score: the victim's first page is the caller's, and the rest is given back.
+static int clear_one(struct locus_pages *pages, enum locus_leave_reason reason, uint32_t *page)
+{
+    struct victim victim;
+    for (uint32_t refused = 0; refused < VICTIMS_MAX; refused++) {
+        if (!claim_next(pages, &victim))
+            return -ENOMEM;
+        uint32_t length = pages->table[victim.page].pages;
+        int result = evictor_leave(pages, victim.page, victim.score, reason);
+        if (result > 0)
+            return -EAGAIN;
+        if (result < 0)
+            continue;
+        zone_join(zone_of_page(pages, victim.page), pages->table, victim.page, 1, victim.page + length);
+        *page = victim.page;
+        return 0;
+    }
+    return -ENOMEM;
+}
+
+static int clear(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page)
+{
+    int error = -EAGAIN;
+    if (atomic_load_explicit(&pages->pages_leaving, memory_order_relaxed) < ask->pages) {
+        error =
+            ask->pages == 1 && pages->zones_count == 1 ? clear_one(pages, reason, page) : stretch_clear(pages, ask, reason, page);
+    }
+    if (error && locus_pages_reap(pages) > 0)
+        error = 0; // look again
+    return error;
+}
+
+int evictor_room(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page)
+{
+    int error = 0;
+    *page = PAGE_NONE;
+    pthread_mutex_lock(&pages->room);
+    if (is_evictor(pages)) {
+        pthread_mutex_unlock(&pages->room);
+        return -EDEADLK;
+    }
+    atomic_fetch_add_explicit(&pages->waiting, 1, memory_order_relaxed);
+    while (!error && *page == PAGE_NONE) {
+        magazines_empty(pages);
+        *page = pages_find(pages, NULL, ask);
+        if (*page != PAGE_NONE)
+            break;
+        if (pages->evicting) {
+            count(&pages->room_waits, 1);
+            pthread_cond_wait(&pages->freed, &pages->room);
+            continue;
+        }
+        begin(pages);
+        error = clear(pages, ask, reason, page);
+        end(pages);
+    }
+    atomic_fetch_sub_explicit(&pages->waiting, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&pages->room);
+    return error;
+}
+
+int locus_pages_evict(struct locus_pages *pages, enum locus_pages_kind kind, uint32_t length)
+{
+    struct locus_pages_ask ask = {.kind = kind, .pages = length};
+    uint32_t page;
+    int error = pages_check(pages, &ask);
+    if (!error)
+        error = evictor_room(pages, &ask, LOCUS_LEAVE_ASKED, &page);
+    if (!error)
+        pages_give(pages, NULL, page);
+    return error;
+}
+
+// --- watermarks ----------------------------------------------------------------------------------------------------------------
+
+static uint64_t marked(const struct locus_pages *pages, uint32_t permille)
+{
+    return (uint64_t)permille * pages->config.pages / 1000;
+}
+
+static uint64_t drain(struct locus_pages *pages)
+{
+    uint64_t low = marked(pages, pages->config.low_permille), gone = 0;
+    struct victim victim;
+    magazines_empty(pages);
+    for (uint32_t refused = 0; refused < VICTIMS_MAX;) {
+        uint64_t leaving = atomic_load_explicit(&pages->pages_leaving, memory_order_relaxed);
+        if (pages_in_use(pages) - leaving <= low) {
+            atomic_store_explicit(&pages->draining, false, memory_order_relaxed);
+            break;
+        }
+        if (!claim_next(pages, &victim))
+            break;
+        uint32_t length = pages->table[victim.page].pages;
+        int result = evictor_leave(pages, victim.page, victim.score, LOCUS_LEAVE_WATERMARK);
+        refused += result < 0;
+        if (result == 0) {
+            pages_give(pages, NULL, victim.page);
+            gone += length;
+        }
+    }
+    return gone;
+}
+
+uint64_t locus_pages_balance(struct locus_pages *pages)
+{
+    uint64_t gone = 0;
+    if (pages->config.high_permille == 0)
+        return 0;
+    if (pages_in_use(pages) >= marked(pages, pages->config.high_permille))
+        atomic_store_explicit(&pages->draining, true, memory_order_relaxed);
+    if (!atomic_load_explicit(&pages->draining, memory_order_relaxed))
+        return 0;
+    pthread_mutex_lock(&pages->room);
+    if (!pages->evicting) {
+        begin(pages);
+        gone = drain(pages);
+        end(pages);
+    }
+    pthread_mutex_unlock(&pages->room);
+    return gone;
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pages: allocate, pin, unpin and free. Each changes a range by one exchange on its word (word.h).
+#include <errno.h>
+
+#include "pages_internal.h"
+
+static struct page *page_of(const struct locus_pages *pages, locus_range range)
+{
+    return range_page(range) < pages->config.pages ? &pages->table[range_page(range)] : NULL;
+}
+
+uint64_t pages_in_use(const struct locus_pages *pages)
+{
+    uint64_t in_use = pages->config.pages;
+    for (unsigned i = 0; i < pages->zones_count; i++)
+        in_use -= counter_read(&pages->zones[i].pages_free);
+    return in_use;
+}
+
+int pages_check(const struct locus_pages *pages, const struct locus_pages_ask *ask)
+{
+    if (ask->kind == LOCUS_PAGES_GRADIENT)
+        return -EOPNOTSUPP;
+    if ((unsigned)ask->kind >= LOCUS_PAGES_KINDS || ask->pages == 0 || ask->pages > zone_of_kind(pages, ask->kind)->pages)
+        return -EINVAL;
+    return 0;
+}
+
+static bool is_magazines(const struct locus_pages *pages, const struct locus_magazine *magazine, uint32_t length)
+{
+    return magazine && length == 1 && pages->zones_count == 1;
+}
+
+uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask)
+{
+    if (is_magazines(pages, magazine, ask->pages))
+        return magazine_take(magazine);
+    bool high_end = pages->config.split == LOCUS_SPLIT_ENDS && ask->kind >= LOCUS_PAGES_SCRATCH;
+    return zone_take(zone_of_kind(pages, ask->kind), pages->table, ask->pages, pages->config.first_fit || ask->hurried, high_end);
+}
+
+int pages_take(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask, uint32_t *page)
+{
+    *page = pages_find(pages, magazine, ask);
+    if (*page == PAGE_NONE && magazines_empty(pages))
+        *page = pages_find(pages, NULL, ask);
+    if (*page != PAGE_NONE)
+        return 0;
+    return ask->stay ? -ENOMEM : evictor_room(pages, ask, LOCUS_LEAVE_ROOM, page);
+}
+
+locus_range pages_begin(struct locus_pages *pages, const struct locus_pages_ask *ask, uint32_t page, enum locus_range_state state)
+{
+    struct page *entry = &pages->table[page];
+    RELAXED_STORE(entry->owner, ask->owner);
+    RELAXED_STORE(entry->cost_ns, ask->cost_ns);
+    RELAXED_STORE(entry->kind, (uint8_t)ask->kind);
+    RELAXED_STORE(entry->last_use_ns, now_of(pages));
+    RELAXED_STORE(entry->pinned_since_ns, now_of(pages));
+    return range_of(page, word_begin(&entry->word, state));
+}
+
+// Magazines count as in use here, which is what the watermarks and the peak are about: room that others cannot find at once.
+static void after_growth(struct locus_pages *pages)
+{
+    uint32_t in_use = (uint32_t)pages_in_use(pages);
+    uint32_t peak = atomic_load_explicit(&pages->pages_peak, memory_order_relaxed);
+    while (in_use > peak &&
+           !atomic_compare_exchange_weak_explicit(&pages->pages_peak, &peak, in_use, memory_order_relaxed, memory_order_relaxed))
+        ;
+    if (!pages->config.balance_by_caller)
+        locus_pages_balance(pages);
+}
+
+int locus_pages_allocate(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask,
+                         locus_range *out)
+{
+    int error = pages_check(pages, ask);
+    uint32_t page;
+    *out = LOCUS_RANGE_NONE;
+    if (error)
+        return error;
+    uint32_t had = magazine ? magazine->top : 0;
+    error = pages_take(pages, magazine, ask, &page);
+    if (error)
+        return error;
+    *out = pages_begin(pages, ask, page, LOCUS_RANGE_RESIDENT);
+    if (magazine)
+        counter_add(&magazine->allocated, 1);
+    else
+        count(&pages->ranges_allocated, 1);
+    if (log_thrash(pages, ask))
+        count(&pages->thrashed, 1);
+    if (!magazine || magazine->top >= had)
+        after_growth(pages); // not after a page from the magazine, whose pages were in use before
+    return 0;
+}
+
+// A pin that did not find what its handle names. It holds if the range has become visible meanwhile.
+static int pin_refused(struct locus_pages *pages, struct page *page, locus_range range, uint64_t before)
+{
+    int error = -ESTALE;
+    if (word_generation(before) == range_generation(range)) {
+        enum locus_range_state state = word_state(before);
+        if (state == LOCUS_RANGE_PREPARED && set_is_committed(pages, page)) {
+            uint64_t word = word_read(&page->word);
+            while (word_state(word) == LOCUS_RANGE_PREPARED && word_generation(word) == range_generation(range))
+                if (word_exchange(&page->word, &word, word_with(word, LOCUS_RANGE_RESIDENT)))
+                    return 0;
+            if (word_state(word) == LOCUS_RANGE_RESIDENT && word_generation(word) == range_generation(range))
+                return 0;
+        }
+        error = state == LOCUS_RANGE_PREPARED ? -EAGAIN : state == LOCUS_RANGE_LEAVING ? -EBUSY : -ESTALE;
+    }
+    if (word_unpin(&page->word))
+        pages_give(pages, NULL, range_page(range));
+    count(&pages->pins_refused, 1);
+    return error;
+}
+
+int locus_pages_pin(struct locus_pages *pages, locus_range range)
+{
+    struct page *page = page_of(pages, range);
+    if (!page)
+        return -ESTALE;
+    uint64_t before = word_pin(&page->word);
+    if (__builtin_expect((before & (WORD_PIN - 1)) != (word_state_of(LOCUS_RANGE_RESIDENT) | range_generation(range)), 0)) {
+        int error = pin_refused(pages, page, range, before);
+        if (error)
+            return error;
+    }
+    if (__builtin_expect(word_pins(before) >= LOCUS_PINS_MAX, 0)) {
+        word_unpin(&page->word); // of many pins not the last
+        return -EOVERFLOW;
+    }
+    uint64_t now_ns = now_of(pages);
+    RELAXED_STORE(page->last_use_ns, now_ns);
+    if (word_pins(before) == 0)
+        RELAXED_STORE(page->pinned_since_ns, now_ns);
+    return 0;
+}
+
+int locus_pages_unpin(struct locus_pages *pages, locus_range range)
+{
+    struct page *page = page_of(pages, range);
+    if (!page)
+        return -ESTALE;
+    // The holder of a pin finds its range as it is. Only without one is this look too early to say anything.
+    uint64_t word = word_read(&page->word);
+    if (word_generation(word) != range_generation(range) || word_state(word) == LOCUS_RANGE_FREE)
+        return -ESTALE;
+    bool others = word_state(word) == LOCUS_RANGE_PREPARED || word_state(word) == LOCUS_RANGE_LEAVING;
+    if (word_pins(word) == 0 || others)
+        return -EPERM;
+    RELAXED_STORE(page->last_use_ns, now_of(pages));
+    if (word_unpin(&page->word))
+        pages_give(pages, NULL, range_page(range));
+    return 0;
+}
+
+static uint64_t freed(uint64_t word)
+{
+    bool unpinned = word_state(word) == LOCUS_RANGE_RESIDENT && word_pins(word) == 0;
+    return unpinned ? word_ended(word) : word_with(word, LOCUS_RANGE_DOOMED);
+}
+
+int locus_pages_free(struct locus_pages *pages, struct locus_magazine *magazine, locus_range range)
+{
+    struct page *page = page_of(pages, range);
+    if (!page)
+        return -ESTALE;
+    uint64_t word = word_read(&page->word), now;
+    do {
+        enum locus_range_state state = word_state(word);
+        if (word_generation(word) != range_generation(range) || state == LOCUS_RANGE_FREE || state == LOCUS_RANGE_DOOMED)
+            return -ESTALE;
+        if (state == LOCUS_RANGE_PREPARED)
+            return -EPERM;
+        now = freed(word);
+    } while (!word_exchange(&page->word, &word, now));
+    if (magazine)
+        counter_add(&magazine->freed, 1);
+    else
+        count(&pages->ranges_freed, 1);
+    if (word_state(now) == LOCUS_RANGE_FREE)
+        pages_give(pages, magazine, range_page(range));
+    return 0;
+}
+
+void pages_give(struct locus_pages *pages, struct locus_magazine *magazine, uint32_t page)
+{
+    uint32_t length = RELAXED_LOAD(pages->table[page].pages);
+    if (!is_magazines(pages, magazine, length) || !magazine_give(magazine, page))
+        zone_give(zone_of_page(pages, page), pages->table, page, length);
+    pages_wake(pages);
+}
+
+// A waiter counts itself before it looks for room, under the lock under which pages are given. So either it finds them, or it is
+// seen here.
+void pages_wake(struct locus_pages *pages)
+{
+    if (atomic_load_explicit(&pages->waiting, memory_order_relaxed) == 0)
+        return;
+    pthread_mutex_lock(&pages->room);
+    pthread_cond_broadcast(&pages->freed);
+    pthread_mutex_unlock(&pages->room);
+}
+
+void *locus_pages_address(const struct locus_pages *pages, locus_range range)
+{
+    return pages->memory + ((uint64_t)range_page(range) << pages->page_shift);
+}
+
+uint64_t locus_pages_bytes(const struct locus_pages *pages, locus_range range)
+{
+    return (uint64_t)RELAXED_LOAD(pages->table[range_page(range)].pages) << pages->page_shift;
+}
+
+int locus_pin_take(struct locus_pin *pin, struct locus_pages *pages, locus_range range)
+{
+    if (pin->pages)
+        return -EBUSY;
+    int error = locus_pages_pin(pages, range);
+    if (!error)
+        *pin = (struct locus_pin){pages, range};
+    return error;
+}
+
+void locus_pin_release(struct locus_pin *pin)
+{
+    if (pin->pages)
+        locus_pages_unpin(pin->pages, pin->range);
+    pin->pages = NULL;
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pages_internal: the structs of an arena, and what its files call of each other. Not installed.
+//
+// Locks, from the outside in: a set's holder, `room`, `magazines_lock`, a zone's, `log`. `leave` is called with none but the first.
+// The thread that evicts holds no lock meanwhile: `evictor` names it, and `room` guards the name.
+#ifndef LOCUS_PAGES_INTERNAL_H
+#define LOCUS_PAGES_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bits.h"
+#include "counters.h"
+#include "pages_evict.h"
+#include "pages_open.h"
+#include "pages_report.h"
+#include "pages_set.h"
+#include "word.h"
+
+#define PAGE_NONE UINT32_MAX
+#define VICTIMS_MAX 64u          // of one pass; arbitrary: a pass over 4,096 pages costs each of them 64 entries
+#define THRASH_NS UINT64_C(1000000000)
+#define MAGAZINES_ALIGN_BYTES 128
+
+// One line for each page. Of a range only its first page's entry counts. Fields that other threads look at while a range's owner
+// changes them are read and written by relaxed atomics; what they say is believed only if the word is still the same (E1).
+struct page {
+    uint64_t word;
+    uint64_t last_use_ns;
+    uint64_t pinned_since_ns;
+    uint64_t owner;
+    uint64_t cost_ns;
+    uint32_t pages;             // of a range, of a free stretch, or 1 in a magazine. Changes under the zone's lock
+    uint32_t head;              // of a free stretch, in the entry of its last page
+    union {
+        struct {
+            uint32_t previous, next; // free stretches of equal length; `next` also chains the ranges of a set
+        };
+        double score;           // of a LEAVING range
+    };
+    uint8_t kind;
+    uint8_t reason;             // of a LEAVING range
+    bool free;                  // first or last page of a free stretch
+    bool in_magazine;           // or last came from one
+    uint32_t set;               // of a PREPARED range
+} __attribute__((aligned(64)));
+
+struct zone {                   // of a lock: which stretches of some pages are free
+    pthread_mutex_t lock;
+    struct bits lengths;        // of which there are free stretches
+    struct bits heads;          // first pages of free stretches, less `first`
+    uint32_t *of_length;        // the latest free stretch of a length
+    uint32_t first, pages;
+    uint64_t pages_free;        // counter (counters.h)
+} __attribute__((aligned(MAGAZINES_ALIGN_BYTES)));
+
+struct locus_magazine {
+    struct locus_pages *pages;
+    struct locus_magazine *next;
+    uint32_t room;
+    uint32_t top;               // slots from here on are empty, as far as the owner knows
+    uint64_t allocated, freed;  // counters
+    uint32_t slots[LOCUS_MAGAZINE_MAX]; // page + 1, or 0
+} __attribute__((aligned(MAGAZINES_ALIGN_BYTES)));
+
+struct locus_set {
+    pthread_mutex_t holder;     // robust: held from prepare to the end
+    struct locus_pages *pages;
+    uint32_t first;             // its ranges, chained by `next`
+    uint32_t state;             // enum set_state
+};
+
+struct victim {
+    double score;
+    uint64_t word, last_use_ns;
+    uint32_t page;
+};
+
+struct gone {                   // an eviction that may turn out to be thrash
+    uint64_t owner, at_ns;
+    uint8_t kind;
+    bool used;
+};
+
+struct locus_pages {
+    struct locus_pages_config config;
+    struct locus_region *region, *table_region;
+    char *memory;
+    struct page *table;
+    unsigned page_shift;
+    unsigned zones_count;
+    struct zone *zones;         // one, or one for each kind
+    struct locus_set *sets;
+    _Atomic uint64_t now_ns;
+    _Atomic uint64_t evicted_until_ns; // until when an allocation may be thrash; 0: nothing was evicted so far
+    _Atomic bool draining;
+    _Atomic uint32_t pages_peak;
+    pthread_mutex_t room;       // guards `evictor`; with `freed`, whoever waits for room
+    pthread_cond_t freed;
+    bool evicting;
+    pthread_t evictor;
+    _Atomic uint32_t waiting;
+    _Atomic uint64_t pages_leaving; // whose contents are being saved
+    struct victim victims[VICTIMS_MAX]; // the evictor's, with the next two
+    uint32_t victims_count, victims_next;
+    pthread_mutex_t magazines_lock;
+    struct locus_magazine *magazines;
+    pthread_mutex_t log;        // guards what follows
+    struct locus_pages_eviction evictions[LOCUS_PAGES_EVICTIONS];
+    uint64_t evictions_count;
+    struct gone *gone;
+    uint32_t gone_mask;
+    _Atomic uint64_t ranges_allocated, ranges_freed, leave_refused, thrashed, pins_refused, room_waits, sets_reaped;
+    _Atomic uint64_t ranges_evicted[LOCUS_PAGES_KINDS][LOCUS_LEAVE_REASONS];
+    _Atomic uint64_t pages_evicted[LOCUS_PAGES_KINDS][LOCUS_LEAVE_REASONS];
+};
+
+#define RELAXED_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define RELAXED_STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
+
+static inline void count(_Atomic uint64_t *counter, uint64_t more)
+{
+    atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
+}
+
+static inline uint64_t now_of(const struct locus_pages *pages)
+{
+    return atomic_load_explicit(&pages->now_ns, memory_order_relaxed);
+}
+
+static inline locus_range range_of(uint32_t page, uint64_t generation)
+{
+    return generation << 24 | page;
+}
+
+static inline uint32_t range_page(locus_range range)
+{
+    return (uint32_t)(range & (LOCUS_PAGES_MAX - 1));
+}
+
+static inline uint64_t range_generation(locus_range range)
+{
+    return range >> 24;
+}
+
+static inline struct zone *zone_of_kind(const struct locus_pages *pages, enum locus_pages_kind kind)
+{
+    return &pages->zones[pages->zones_count > 1 ? (unsigned)kind : 0];
+}
+
+// zone.c. Takes a stretch, or returns PAGE_NONE.
+int zone_open(struct zone *zone, struct page *table, uint32_t first, uint32_t pages); // 0 or -ENOMEM; close it in both cases
+void zone_close(struct zone *zone);
+struct zone *zone_of_page(const struct locus_pages *pages, uint32_t page);
+uint32_t zone_take(struct zone *zone, struct page *table, uint32_t length, bool first_fit, bool high_end);
+uint32_t zone_take_singles(struct zone *zone, struct page *table, uint32_t singles[], uint32_t most); // how many
+void zone_take_at(struct zone *zone, struct page *table, uint32_t first); // the free stretch there; the caller holds the lock
+void zone_give(struct zone *zone, struct page *table, uint32_t first, uint32_t length);
+// Taken pages first .. end - 1 become one stretch of `length`, still taken; the rest is given.
+void zone_join(struct zone *zone, struct page *table, uint32_t first, uint32_t length, uint32_t end);
+uint32_t zone_largest(struct zone *zone);
+
+// magazine.c
+uint32_t magazine_take(struct locus_magazine *magazine); // its owner; also fills it. PAGE_NONE: no page, and none in the zone
+bool magazine_give(struct locus_magazine *magazine, uint32_t page); // its owner; false: full
+bool magazines_empty(struct locus_pages *pages); // all, into the zone. True: pages came
+
+// pages.c
+uint64_t pages_in_use(const struct locus_pages *pages); // with those in magazines
+uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask); // or PAGE_NONE
+locus_range pages_begin(struct locus_pages *pages, const struct locus_pages_ask *ask, uint32_t page, enum locus_range_state state);
+int pages_check(const struct locus_pages *pages, const struct locus_pages_ask *ask); // 0, -EINVAL or -EOPNOTSUPP
+int pages_take(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask, uint32_t *page);
+void pages_give(struct locus_pages *pages, struct locus_magazine *magazine, uint32_t page); // of a range that has become FREE
+void pages_wake(struct locus_pages *pages); // whoever waits for room
+
+// evictor.c. Room for an ask that found none: 0 and a stretch that was taken, or an error of locus_pages_allocate().
+int evictor_room(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page);
+double evictor_score(const struct locus_pages *pages, const struct page *page, uint64_t now_ns);
+bool evictor_claim(struct page *page, uint64_t word); // RESIDENT without pins -> LEAVING, if the word is still the same
+void evictor_unclaim(struct locus_pages *pages, uint32_t page);
+// A claimed range goes. 0: it is FREE, and its pages are the caller's; 1: on its way; -errno: it stays.
+int evictor_leave(struct locus_pages *pages, uint32_t page, double score, enum locus_leave_reason reason);
+
+// stretch.c: clears the cheapest stretch, under the rules of evictor_room().
+int stretch_clear(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page);
+
+// set.c
+int sets_open(struct locus_pages *pages); // 0 or -ENOMEM; close them in both cases
+void sets_close(struct locus_pages *pages);
+bool set_is_committed(const struct locus_pages *pages, const struct page *page);
+
+// report.c
+void log_eviction(struct locus_pages *pages, const struct locus_pages_eviction *eviction);
+bool log_thrash(struct locus_pages *pages, const struct locus_pages_ask *ask);
+
+#endif
