@@ -163,7 +163,7 @@ static void pass(struct locus_pages *pages)
     pages->victims_count = pages->victims_next = 0;
     for (uint32_t i = 0; i < pages->config.pages; i++) {
         const struct page *page = &pages->table[i];
-        uint64_t word = __atomic_load_n(&page->word, __ATOMIC_ACQUIRE); // V2
+        uint64_t word = word_read(&page->word);
         if (unpinned(word))
             offer(pages->victims, &pages->victims_count, room,
                   (struct victim){evictor_score(pages, page, now_ns), word, RELAXED_LOAD(page->last_use_ns), i});

@@ -106,7 +106,7 @@ static int pin_refused(struct locus_pages *pages, struct page *page, locus_range
         if (state == LOCUS_RANGE_PREPARED && set_is_committed(pages, page)) {
             uint64_t word = word_read(&page->word);
             while (word_state(word) == LOCUS_RANGE_PREPARED && word_generation(word) == range_generation(range))
-                if (word_exchange(&page->word, &word, word_with(word, LOCUS_RANGE_RESIDENT)))
+                if (word_show(&page->word, &word))
                     return 0;
             if (word_state(word) == LOCUS_RANGE_RESIDENT && word_generation(word) == range_generation(range))
                 return 0;

@@ -13,7 +13,7 @@
 static struct locus_range_info info_of(const struct locus_pages *pages, uint32_t at)
 {
     const struct page *page = &pages->table[at];
-    uint64_t word = __atomic_load_n(&page->word, __ATOMIC_ACQUIRE); // V2
+    uint64_t word = word_read(&page->word);
     bool used = word_state(word) != LOCUS_RANGE_FREE;
     return (struct locus_range_info){
         .range = used ? range_of(at, word_generation(word)) : LOCUS_RANGE_NONE,

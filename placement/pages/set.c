@@ -42,17 +42,23 @@ bool set_is_committed(const struct locus_pages *pages, const struct page *page)
     return __atomic_load_n(&set->state, __ATOMIC_ACQUIRE) == SET_COMMITTED; // C2
 }
 
-// The range was PREPARED. RESIDENT, with the holder's pin, or FREE without it, unless a pin was faster.
-static void settle(struct locus_pages *pages, uint32_t at, bool visible)
+// The range was PREPARED. RESIDENT, with the holder's pin, unless a pin was faster.
+static void show(struct page *page)
+{
+    uint64_t word = word_read(&page->word);
+    while (word_state(word) == LOCUS_RANGE_PREPARED && !word_show(&page->word, &word))
+        ;
+}
+
+// The range was PREPARED. FREE, without the holder's pin.
+static void take_back(struct locus_pages *pages, uint32_t at)
 {
     struct page *page = &pages->table[at];
     uint64_t word = word_read(&page->word);
-    while (word_state(word) == LOCUS_RANGE_PREPARED)
-        if (word_exchange(&page->word, &word, visible ? word_with(word, LOCUS_RANGE_RESIDENT) : word_ended(word) - WORD_PIN)) {
-            if (!visible)
-                pages_give(pages, NULL, at);
-            return;
-        }
+    while (!word_exchange(&page->word, &word, word_ended(word) - WORD_PIN))
+        ; // a passing pin
+    count(&pages->ranges_freed, 1);
+    pages_give(pages, NULL, at);
 }
 
 // The place is free for another set when its holder lets it go.
@@ -62,7 +68,10 @@ static void end(struct locus_set *set, bool visible)
     while (set->first != PAGE_NONE) {
         uint32_t at = set->first;
         set->first = pages->table[at].next; // read before the range may be somebody else's
-        settle(pages, at, visible);
+        if (visible)
+            show(&pages->table[at]);
+        else
+            take_back(pages, at);
     }
     __atomic_store_n(&set->state, SET_NONE, __ATOMIC_RELAXED);
 }
@@ -87,7 +96,7 @@ static void bury(struct locus_set *set)
     bool committed = set->state == SET_COMMITTED;
     for (uint32_t at = set->first; committed && at != PAGE_NONE;) {
         uint32_t next = pages->table[at].next;
-        settle(pages, at, true);
+        show(&pages->table[at]);
         if (word_unpin(&pages->table[at].word))
             pages_give(pages, NULL, at);
         at = next;
@@ -112,23 +121,23 @@ static bool place_take(struct locus_set *set, bool *reaped)
 
 uint32_t locus_pages_reap(struct locus_pages *pages)
 {
-    uint32_t count = 0;
+    uint32_t reaped_count = 0;
     for (uint32_t i = 0; i < pages->config.sets; i++) {
         bool reaped;
         if (place_take(&pages->sets[i], &reaped))
             pthread_mutex_unlock(&pages->sets[i].holder);
-        count += reaped;
+        reaped_count += reaped;
     }
-    return count;
+    return reaped_count;
 }
 
-int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const struct locus_pages_ask asks[], uint32_t count,
+int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const struct locus_pages_ask asks[], uint32_t asks_count,
                       locus_range ranges[])
 {
     struct locus_set *set = NULL;
-    int error = count ? 0 : -EINVAL;
+    int error = asks_count ? 0 : -EINVAL;
     *out = NULL;
-    for (uint32_t i = 0; !error && i < count; i++)
+    for (uint32_t i = 0; !error && i < asks_count; i++)
         error = pages_check(pages, &asks[i]);
     for (uint32_t i = 0; !error && !set && i < pages->config.sets; i++) {
         bool reaped;
@@ -138,7 +147,7 @@ int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const s
     if (error || !set)
         return error ? error : -EBUSY;
     __atomic_store_n(&set->state, SET_PREPARED, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; !error && i < count; i++) {
+    for (uint32_t i = 0; !error && i < asks_count; i++) {
         uint32_t page;
         error = pages_take(pages, NULL, &asks[i], &page);
         if (error)
@@ -147,6 +156,7 @@ int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const s
         RELAXED_STORE(pages->table[page].set, (uint32_t)(set - pages->sets));
         ranges[i] = pages_begin(pages, &asks[i], page, LOCUS_RANGE_PREPARED);
         set->first = page;
+        count(&pages->ranges_allocated, 1);
     }
     if (error) {
         locus_set_roll_back(set);

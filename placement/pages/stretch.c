@@ -97,7 +97,7 @@ static void look(struct search *search)
     search->best_pages = 0;
     wall(search);
     for (uint32_t at = search->zone->first; at < end; at += table[at].pages) {
-        uint64_t word = __atomic_load_n(&table[at].word, __ATOMIC_ACQUIRE); // V2
+        uint64_t word = word_read(&table[at].word);
         struct neighbour neighbour = {.first = at, .pages = table[at].pages};
         if (!table[at].free) {
             if (word_state(word) != LOCUS_RANGE_RESIDENT || word_pins(word) > 0) {

@@ -11,9 +11,11 @@
 // all who bring the pins of a doomed range to zero, exactly one succeeds, and gives the pages back.
 //
 // Pairs. U1, the release of every unpin, with E1, the acquire of whoever ends or claims the range: what holders wrote is there for
-// the one who saves it, or reuses its pages. V1, the release of the word's becoming PREPARED or RESIDENT, with V2, the acquire of
-// a pin: the range's length and owner, and its set. Between U1 and E1 other threads only add and subtract, so they lie in U1's
-// release sequence.
+// the one who saves it, or reuses its pages. Between the two other threads only add and subtract, so E1 reads from U1's release
+// sequence; and whoever allocated the range has unpinned it too, so its length, kind and owner are there as well. S1, the release
+// of an evictor whose range stays, with E1 again: what it has noted about the range. V1, the release that makes a PREPARED range
+// RESIDENT, with V2, the acquire of a pin: who finds one range of a set finds its contents, and all others (C1 in set.c is before
+// V1). A range that was allocated alone needs neither: its handle was handed over by other means.
 #ifndef LOCUS_PAGES_WORD_H
 #define LOCUS_PAGES_WORD_H
 
@@ -67,7 +69,7 @@ static inline uint64_t word_read(const uint64_t *word)
 // The page is the caller's alone, and FREE. Returns the generation that begins.
 static inline uint64_t word_begin(uint64_t *word, enum locus_range_state state)
 {
-    return word_generation(__atomic_fetch_add(word, WORD_PIN + word_state_of(state), __ATOMIC_RELEASE)); // V1
+    return word_generation(__atomic_fetch_add(word, WORD_PIN + word_state_of(state), __ATOMIC_RELAXED));
 }
 
 // Returns the word before.
@@ -93,7 +95,14 @@ static inline bool word_unpin(uint64_t *word)
 // From the word as it was read to another, if it is still that. False: `word` is what it is now.
 static inline bool word_exchange(uint64_t *at, uint64_t *word, uint64_t desired)
 {
-    return __atomic_compare_exchange_n(at, word, desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED); // E1
+    return __atomic_compare_exchange_n(at, word, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED); // E1, S1
+}
+
+// PREPARED, as the word was read, -> RESIDENT, if it is still the same.
+static inline bool word_show(uint64_t *at, uint64_t *word)
+{
+    return __atomic_compare_exchange_n(at, word, word_with(*word, LOCUS_RANGE_RESIDENT), false, __ATOMIC_RELEASE, // V1
+                                       __ATOMIC_RELAXED);
 }
 
 #endif

@@ -1,71 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the stress programs: arguments, a seeded random source, error reports, and the mark in each block.
+// Shared by the stress programs: the mark in each block, and the books at the end.
 //
 // A block has the mark of the request that holds it, or 0 if none does. The taker writes the mark, the worker that finishes the
 // request checks and clears it, and the next taker must find it cleared. So a block that is handed out twice, or freed while in
 // use, shows, and the sanitizers see every hand-over as accesses to plain memory.
-#ifndef LOCUS_TESTS_STRESS_H
-#define LOCUS_TESTS_STRESS_H
+#ifndef LOCUS_TESTS_STRESS_BLOCKS_H
+#define LOCUS_TESTS_STRESS_BLOCKS_H
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
+#include "placement/base/tests/stress.h"
 #include "placement/blocks/owner.h"
-
-#define STRESS_SECONDS 3.0
-
-struct stress {
-    double seconds;
-    uint64_t seed;
-    double end_s;
-};
-
-static inline double stress_now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static inline struct stress stress_begin(int argc, char **argv)
-{
-    struct stress stress = {.seconds = argc > 1 ? atof(argv[1]) : STRESS_SECONDS};
-    stress.seed = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)time(NULL);
-    stress.end_s = stress_now_s() + stress.seconds;
-    printf("seed %llu\n", (unsigned long long)stress.seed);
-    fflush(stdout);
-    return stress;
-}
-
-// xorshift64* (Vigna, 2016): the programs need variety, not quality.
-static inline uint32_t stress_random(uint64_t *state, uint32_t below)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return (uint32_t)((*state * UINT64_C(2685821657736338717)) >> 33) % below;
-}
-
-// A state of its own for thread or round number `index`; never 0.
-static inline uint64_t stress_fork(uint64_t seed, uint64_t index)
-{
-    uint64_t state = (seed + index * UINT64_C(0x9E3779B97F4A7C15)) | 1;
-    for (unsigned i = 0; i < 8; i++)
-        stress_random(&state, 2);
-    return state;
-}
-
-// Ends the program at once: after a broken invariant the threads may wait for each other for ever.
-#define STRESS_EXPECT(holds)                                                                                                       \
-    do {                                                                                                                           \
-        if (!(holds)) {                                                                                                            \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #holds);                                                    \
-            _Exit(1);                                                                                                              \
-        }                                                                                                                          \
-    } while (0)
 
 static inline void stress_mark(const struct locus_pool *pool, locus_block block, uint64_t mark)
 {
