@@ -97,20 +97,26 @@ int locus_pages_allocate(struct locus_pages *pages, struct locus_magazine *magaz
     return 0;
 }
 
-// A pin that did not find what its handle names. It holds if the range has become visible meanwhile.
+// A pin came upon a PREPARED range. True: the range has become visible, by its set's word or, if that is another set's already, by
+// its own.
+static bool has_become_visible(const struct locus_pages *pages, struct page *page, locus_range range)
+{
+    bool committed = set_is_committed(pages, page);
+    uint64_t word = word_look(&page->word);
+    while (committed && word_state(word) == LOCUS_RANGE_PREPARED && word_generation(word) == range_generation(range))
+        if (word_show(&page->word, &word))
+            return true;
+    return word_state(word) == LOCUS_RANGE_RESIDENT && word_generation(word) == range_generation(range);
+}
+
+// A pin that did not find what its handle names. 0: it holds all the same.
 static int pin_refused(struct locus_pages *pages, struct page *page, locus_range range, uint64_t before)
 {
     int error = -ESTALE;
     if (word_generation(before) == range_generation(range)) {
         enum locus_range_state state = word_state(before);
-        if (state == LOCUS_RANGE_PREPARED && set_is_committed(pages, page)) {
-            uint64_t word = word_read(&page->word);
-            while (word_state(word) == LOCUS_RANGE_PREPARED && word_generation(word) == range_generation(range))
-                if (word_show(&page->word, &word))
-                    return 0;
-            if (word_state(word) == LOCUS_RANGE_RESIDENT && word_generation(word) == range_generation(range))
-                return 0;
-        }
+        if (state == LOCUS_RANGE_PREPARED && has_become_visible(pages, page, range))
+            return 0;
         error = state == LOCUS_RANGE_PREPARED ? -EAGAIN : state == LOCUS_RANGE_LEAVING ? -EBUSY : -ESTALE;
     }
     if (word_unpin(&page->word))

@@ -2,7 +2,8 @@
 //
 // set: two phases. The ranges of a set are PREPARED until its state, one word, says COMMITTED (C1, release). A pin that meets a
 // PREPARED range reads that word (C2, acquire) and, if it is committed, makes the range RESIDENT itself; so it does not matter how
-// far the committer has come with doing so. A set's place is used again only when none of its ranges is PREPARED any more.
+// far the committer has come with doing so. A set's place is used again only when none of its ranges is PREPARED any more, and each
+// later state is stored with release too: a pin that reads one looks at the range again, and finds what has become of it.
 #include "pages_set.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ static void end(struct locus_set *set, bool visible)
         else
             take_back(pages, at);
     }
-    __atomic_store_n(&set->state, SET_NONE, __ATOMIC_RELAXED);
+    __atomic_store_n(&set->state, SET_NONE, __ATOMIC_RELEASE); // C1
 }
 
 void locus_set_commit(struct locus_set *set)
@@ -146,7 +147,7 @@ int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const s
     }
     if (error || !set)
         return error ? error : -EBUSY;
-    __atomic_store_n(&set->state, SET_PREPARED, __ATOMIC_RELAXED);
+    __atomic_store_n(&set->state, SET_PREPARED, __ATOMIC_RELEASE); // C1
     for (uint32_t i = 0; !error && i < asks_count; i++) {
         uint32_t page;
         error = pages_take(pages, NULL, &asks[i], &page);

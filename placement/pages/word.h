@@ -66,6 +66,12 @@ static inline uint64_t word_read(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
+// For the holder of a pin that may not hold.
+static inline uint64_t word_look(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE); // V2
+}
+
 // The page is the caller's alone, and FREE. Returns the generation that begins.
 static inline uint64_t word_begin(uint64_t *word, enum locus_range_state state)
 {
@@ -101,8 +107,8 @@ static inline bool word_exchange(uint64_t *at, uint64_t *word, uint64_t desired)
 // PREPARED, as the word was read, -> RESIDENT, if it is still the same.
 static inline bool word_show(uint64_t *at, uint64_t *word)
 {
-    return __atomic_compare_exchange_n(at, word, word_with(*word, LOCUS_RANGE_RESIDENT), false, __ATOMIC_RELEASE, // V1
-                                       __ATOMIC_RELAXED);
+    uint64_t shown = word_with(*word, LOCUS_RANGE_RESIDENT);
+    return __atomic_compare_exchange_n(at, word, shown, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE); // V1; the failure: V2
 }
 
 #endif
