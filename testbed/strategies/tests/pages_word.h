@@ -128,6 +128,7 @@ struct scene {
     bool whole, // the ranges are a set that nobody frees: whoever begins after one was seen sees each
         never;  // range 0 is never committed
     struct call calls[THREADS][CALLS];
+    uint8_t next; // bits: the threads whose handles of range 0 are for its next use, after a free and an allocation
 };
 
 struct with {
@@ -520,6 +521,11 @@ static void begin(const void *argument, void *state)
         for (unsigned thread = 0; thread < THREADS; thread++)
             all->threads[thread].born[i] = !all->out[i]; // the handle of a free range is for its first use
     }
+    for (unsigned thread = 0; thread < THREADS; thread++)
+        if (with->scene->next & 1 << thread) {
+            all->threads[thread].life[0]++;
+            all->threads[thread].born[0]++;
+        }
 }
 
 static enum interleave_step step(const void *argument, void *state, unsigned thread)

@@ -1,91 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pages_word: no interleaving breaks the protocol of a range of pages (pages_word.h), in the scenes below; and each way to break
-// the protocol is found in one of them.
+// the protocol is found in one of them. Then 200 scenes of three short scripts, or as many as the argument says (0: all).
 #include "testbed/strategies/tests/pages_word.h"
 
 // --- scenes --------------------------------------------------------------------------------------------------------------------
 
 // Handles have generation 0, until the thread allocates.
 static const struct scene scenes[] = {
-    {"two readers, one free", {IS_RESIDENT}, false, false, {{{PIN, 0}, {UNPIN, 0}}, {{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}}},
-    {"two frees of one range, a reader", {IS_RESIDENT}, false, false, {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{FREE_IT, 0}}}},
-    {"a reader, a free, an eviction", {IS_RESIDENT}, false, false, {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{EVICT, 0}}}},
-    {"a reader, a free, an eviction that fails",
-     {IS_RESIDENT},
-     false,
-     false,
-     {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{EVICT_BACK, 0}}}},
-    {"two evictions, a reader", {IS_RESIDENT}, false, false, {{{PIN, 0}, {UNPIN, 0}}, {{EVICT, 0}}, {{EVICT_BACK, 0}, {EVICT, 0}}}},
-    {"a reader with an old handle, the range is freed and used again, and evicted",
-     {IS_RESIDENT},
-     false,
-     false,
-     {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}, {ALLOCATE, 0}, {PIN, 0}, {UNPIN, 0}, {FREE_IT, 0}}, {{EVICT, 0}}}},
-    {"the same with a second old handle",
-     {IS_RESIDENT},
-     false,
-     false,
-     {{{PIN, 0}, {UNPIN, 0}, {PIN, 0}, {UNPIN, 0}},
-      {{FREE_IT, 0}, {ALLOCATE, 0}, {PIN, 0}, {UNPIN, 0}, {FREE_IT, 0}},
-      {{PIN, 0}, {UNPIN, 0}}}},
-    {"the range is doomed twice",
-     {IS_RESIDENT},
-     false,
-     false,
-     {{{PIN, 0}, {UNPIN, 0}}, {{PIN, 0}, {FREE_IT, 0}, {UNPIN, 0}}, {{ALLOCATE, 0}, {PIN, 0}, {FREE_IT, 0}, {UNPIN, 0}}}},
-    {"a set is committed before readers in both orders",
-     {IS_PREPARED, IS_PREPARED},
-     true,
-     false,
-     {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}, {REUSE, 0}},
-      {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}},
-      {{PIN, 1}, {PIN, 0}, {UNPIN, 1}, {UNPIN, 0}}}},
-    {"a range of a committed set is freed at once",
-     {IS_PREPARED, IS_PREPARED},
-     false,
-     false,
-     {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}, {REUSE, 0}}, {{FREE_IT, 0}, {FREE_IT, 1}}, {{PIN, 0}, {UNPIN, 0}}}},
-    {"a range of a committed set is evicted at once",
-     {IS_PREPARED, IS_PREPARED},
-     false,
-     false,
-     {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}, {REUSE, 0}}, {{EVICT, 0}, {EVICT, 0}}, {{PIN, 0}, {UNPIN, 0}}}},
-    {"a set is rolled back, and its word commits another set",
-     {IS_PREPARED, 0},
-     false,
-     true,
-     {{{ROLL_BACK, 0}, {REUSE, 0}, {PREPARE, 1}, {COMMIT, 0}, {SETTLE, 1}, {REUSE, 0}},
-      {{PIN, 0}, {UNPIN, 0}, {PIN, 1}, {UNPIN, 1}},
-      {{PIN, 0}, {UNPIN, 0}}}},
-    {"a set is rolled back, and its pages are prepared again and committed",
-     {IS_PREPARED, 0},
-     false,
-     false,
-     {{{ROLL_BACK, 0}, {REUSE, 0}, {PREPARE, 0}, {COMMIT, 0}, {SETTLE, 0}, {FREE_IT, 0}},
-      {{PIN, 0}, {UNPIN, 0}},
-      {{PIN, 0}, {UNPIN, 0}}}},
-    {"a reaper takes the holder for dead",
-     {IS_PREPARED, IS_PREPARED},
-     true,
-     false,
-     {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}},
-      {{REAP, 0}, {ROLL_BACK, 0}, {ROLL_BACK, 1}},
-      {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}}}},
+    {.name = "two readers, one free",
+     .word = {IS_RESIDENT},
+     .calls = {{{PIN, 0}, {UNPIN, 0}}, {{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}}},
+    {.name = "two frees of one range, a reader",
+     .word = {IS_RESIDENT},
+     .calls = {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{FREE_IT, 0}}}},
+    {.name = "a reader, a free, an eviction",
+     .word = {IS_RESIDENT},
+     .calls = {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{EVICT, 0}}}},
+    {.name = "a reader, a free, an eviction that fails",
+     .word = {IS_RESIDENT},
+     .calls = {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{EVICT_BACK, 0}}}},
+    {.name = "two evictions, a reader",
+     .word = {IS_RESIDENT},
+     .calls = {{{PIN, 0}, {UNPIN, 0}}, {{EVICT, 0}}, {{EVICT_BACK, 0}, {EVICT, 0}}}},
+    {.name = "a reader with an old handle, the range is freed and used again, and evicted",
+     .word = {IS_RESIDENT},
+     .calls = {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}, {ALLOCATE, 0}, {PIN, 0}, {UNPIN, 0}, {FREE_IT, 0}}, {{EVICT, 0}}}},
+    {.name = "the same with a second old handle",
+     .word = {IS_RESIDENT},
+     .calls = {{{PIN, 0}, {UNPIN, 0}, {PIN, 0}, {UNPIN, 0}},
+               {{FREE_IT, 0}, {ALLOCATE, 0}, {PIN, 0}, {UNPIN, 0}, {FREE_IT, 0}},
+               {{PIN, 0}, {UNPIN, 0}}}},
+    {.name = "the range is doomed twice",
+     .word = {IS_RESIDENT},
+     .calls = {{{PIN, 0}, {UNPIN, 0}}, {{PIN, 0}, {FREE_IT, 0}, {UNPIN, 0}}, {{ALLOCATE, 0}, {PIN, 0}, {FREE_IT, 0}, {UNPIN, 0}}}},
+    {.name = "a set is committed before readers in both orders",
+     .word = {IS_PREPARED, IS_PREPARED},
+     .whole = true,
+     .calls = {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}, {REUSE, 0}},
+               {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}},
+               {{PIN, 1}, {PIN, 0}, {UNPIN, 1}, {UNPIN, 0}}}},
+    {.name = "a range of a committed set is freed at once",
+     .word = {IS_PREPARED, IS_PREPARED},
+     .calls = {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}, {REUSE, 0}}, {{FREE_IT, 0}, {FREE_IT, 1}}, {{PIN, 0}, {UNPIN, 0}}}},
+    {.name = "a range of a committed set is evicted at once",
+     .word = {IS_PREPARED, IS_PREPARED},
+     .calls = {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}, {REUSE, 0}}, {{EVICT, 0}, {EVICT, 0}}, {{PIN, 0}, {UNPIN, 0}}}},
+    {.name = "a set is rolled back, and its word commits another set",
+     .word = {IS_PREPARED, 0},
+     .never = true,
+     .calls = {{{ROLL_BACK, 0}, {REUSE, 0}, {PREPARE, 1}, {COMMIT, 0}, {SETTLE, 1}, {REUSE, 0}},
+               {{PIN, 0}, {UNPIN, 0}, {PIN, 1}, {UNPIN, 1}},
+               {{PIN, 0}, {UNPIN, 0}}}},
+    {.name = "a set is rolled back, and its pages are prepared again and committed",
+     .word = {IS_PREPARED, 0},
+     .calls = {{{ROLL_BACK, 0}, {REUSE, 0}, {PREPARE, 0}, {COMMIT, 0}, {SETTLE, 0}, {FREE_IT, 0}},
+               {{PIN, 0}, {UNPIN, 0}},
+               {{PIN, 0}, {UNPIN, 0}}}},
+    {.name = "a reaper takes the holder for dead",
+     .word = {IS_PREPARED, IS_PREPARED},
+     .whole = true,
+     .calls = {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}},
+               {{REAP, 0}, {ROLL_BACK, 0}, {ROLL_BACK, 1}},
+               {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}}}},
 };
 
 // The word of a set used again too early: these must be found to be wrong.
 static const struct scene early[] = {
-    {"the word of a committed set is used again before its ranges are resident",
-     {IS_PREPARED, IS_PREPARED},
-     true,
-     false,
-     {{{COMMIT, 0}, {REUSE, 0}, {SETTLE, 0}, {SETTLE, 1}}, {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}}}},
-    {"the word of a set is used again before its ranges are rolled back",
-     {IS_PREPARED, 0},
-     false,
-     true,
-     {{{REUSE, 0}, {PREPARE, 1}, {COMMIT, 0}, {ROLL_BACK, 0}, {SETTLE, 1}, {REUSE, 0}}, {{PIN, 0}, {UNPIN, 0}}}},
+    {.name = "the word of a committed set is used again before its ranges are resident",
+     .word = {IS_PREPARED, IS_PREPARED},
+     .whole = true,
+     .calls = {{{COMMIT, 0}, {REUSE, 0}, {SETTLE, 0}, {SETTLE, 1}}, {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}}}},
+    {.name = "the word of a set is used again before its ranges are rolled back",
+     .word = {IS_PREPARED, 0},
+     .never = true,
+     .calls = {{{REUSE, 0}, {PREPARE, 1}, {COMMIT, 0}, {ROLL_BACK, 0}, {SETTLE, 1}, {REUSE, 0}}, {{PIN, 0}, {UNPIN, 0}}}},
 };
 
 // Each with a scene that shows it, and what is wrong then.
@@ -118,7 +107,59 @@ static const struct {
     {LOOK_ONCE, 8, "half of a set is seen", "pin believes the set without a second look at the range"},
 };
 
-int main(void)
+// --- every three short scripts -------------------------------------------------------------------------------------------------
+
+#define PARTS 5u
+#define SCRIPTS ((PARTS + 1) * (PARTS + 1)) // of one or two parts, as digits
+
+// False: not a script, or one that another number stands for.
+static bool script_of(unsigned number, struct call calls[CALLS])
+{
+    static const struct call parts[PARTS][2] = {
+        {{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{EVICT, 0}}, {{EVICT_BACK, 0}}, {{ALLOCATE, 0}}};
+    unsigned count = 0;
+    for (; number; number /= PARTS + 1) {
+        const unsigned part = number % (PARTS + 1);
+        if (part == 0)
+            return false;
+        for (unsigned i = 0; i < 2 && parts[part - 1][i].op != NOTHING; i++)
+            calls[count++] = parts[part - 1][i];
+    }
+    return count > 0;
+}
+
+// Three threads with every three scripts, and handles for the range's first or next use: explores `runs` of these scenes, evenly
+// chosen, or all if it is 0.
+static void sweep(unsigned runs)
+{
+    unsigned scenes_seen = 0, explored = 0;
+    unsigned long long states_seen = 0;
+    const unsigned all_scenes = 30 * 31 * 32 / 6 * 8;
+    for (unsigned number = 0; number < SCRIPTS * SCRIPTS * SCRIPTS * 8; number++) {
+        const unsigned next = number % 8, a = number / 8 % SCRIPTS, b = number / 8 / SCRIPTS % SCRIPTS,
+                       c = number / 8 / SCRIPTS / SCRIPTS;
+        struct scene scene = {.name = "three scripts", .word = {IS_RESIDENT}, .next = (uint8_t)next};
+        if (a < b || b < c || !script_of(a, scene.calls[0]) || !script_of(b, scene.calls[1]) || !script_of(c, scene.calls[2]))
+            continue;
+        scenes_seen++;
+        if (runs && (uint64_t)scenes_seen * runs / all_scenes == (uint64_t)(scenes_seen - 1) * runs / all_scenes)
+            continue;
+        struct with with = {.scene = &scene};
+        struct interleave_model model = model_of(&with);
+        struct interleave_found found = interleave_explore(&model);
+        states_seen += found.states;
+        explored++;
+        if (found.what)
+            expect_sound(&scene); // tells it, and ends
+    }
+    printf("%u of %u scenes of three scripts: no fault in %llu states\n", explored, scenes_seen, states_seen);
+    if (scenes_seen != all_scenes || explored != (runs && runs < all_scenes ? runs : all_scenes)) {
+        fprintf(stderr, "scenes were left out\n");
+        exit(1);
+    }
+}
+
+int main(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
         expect_sound(&scenes[i]);
@@ -134,5 +175,6 @@ int main(void)
         printf("broken: %s\n", breaks[i].name);
         interleave_expect_fault(&model, breaks[i].what);
     }
+    sweep(argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 200);
     return 0;
 }

@@ -91,19 +91,17 @@ int main(void)
                                                       commit_begin,
                                                       commit_step,
                                                       commit_wrong};
-    static const struct scene one_store = {"repaired: commit beside two readers",
-                                           {IS_PREPARED, IS_PREPARED},
-                                           true,
-                                           false,
-                                           {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}},
-                                            {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}},
-                                            {{PIN, 1}, {PIN, 0}, {UNPIN, 1}, {UNPIN, 0}}}},
-                              too_late = {"repaired: roll-back after a commit",
-                                          {IS_PREPARED, IS_PREPARED},
-                                          true,
-                                          false,
-                                          {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}, {ROLL_BACK, 0}, {ROLL_BACK, 1}},
-                                           {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}}}};
+    static const struct scene one_store = {.name = "repaired: commit beside two readers",
+                                           .word = {IS_PREPARED, IS_PREPARED},
+                                           .whole = true,
+                                           .calls = {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}},
+                                                     {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}},
+                                                     {{PIN, 1}, {PIN, 0}, {UNPIN, 1}, {UNPIN, 0}}}},
+                              too_late = {.name = "repaired: roll-back after a commit",
+                                          .word = {IS_PREPARED, IS_PREPARED},
+                                          .whole = true,
+                                          .calls = {{{COMMIT, 0}, {SETTLE, 0}, {SETTLE, 1}, {ROLL_BACK, 0}, {ROLL_BACK, 1}},
+                                                    {{PIN, 0}, {PIN, 1}, {UNPIN, 0}, {UNPIN, 1}}}};
     interleave_expect_fault(&commit, wrongs[HALF]);
     interleave_expect_fault(&roll_back, "a freed page is found");
     expect_sound(&one_store);

@@ -180,16 +180,12 @@ int main(void)
     static const struct pins_with reports = {.roles = {HOLDER, EXPIRY, OWNER}, .reports = true};
     struct interleave_model report = pins_model("repaired: a long pin is reported", &reports);
     interleave_expect_none(&report);
-    static const struct scene freed = {"repaired: two pins beside a free",
-                                       {IS_RESIDENT},
-                                       false,
-                                       false,
-                                       {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{PIN, 0}, {UNPIN, 0}}}},
-                              evicted = {"repaired: two pins beside an eviction",
-                                         {IS_RESIDENT},
-                                         false,
-                                         false,
-                                         {{{PIN, 0}, {UNPIN, 0}}, {{EVICT, 0}}, {{PIN, 0}, {UNPIN, 0}}}};
+    static const struct scene freed = {.name = "repaired: two pins beside a free",
+                                       .word = {IS_RESIDENT},
+                                       .calls = {{{PIN, 0}, {UNPIN, 0}}, {{FREE_IT, 0}}, {{PIN, 0}, {UNPIN, 0}}}},
+                              evicted = {.name = "repaired: two pins beside an eviction",
+                                         .word = {IS_RESIDENT},
+                                         .calls = {{{PIN, 0}, {UNPIN, 0}}, {{EVICT, 0}}, {{PIN, 0}, {UNPIN, 0}}}};
     expect_sound(&freed);
     expect_sound(&evicted);
     return 0;
