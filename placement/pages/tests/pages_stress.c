@@ -207,10 +207,10 @@ static void arena_open(void)
         .pages = PAGES,
         .page = LOCUS_PAGE_4K,
         .policy = LOCUS_POLICY_FIRST_TOUCH,
-        .score = locus_score_at((uint32_t)(stress.seed % 4)),
+        .score = locus_score_at((uint32_t)(stress.seed / 16 % 4)),
         .high_permille = 900,
         .low_permille = 800,
-        .split = stress.seed / 4 % 2 ? LOCUS_SPLIT_ENDS : LOCUS_SPLIT_NONE,
+        .split = stress.seed / 64 % 2 ? LOCUS_SPLIT_ENDS : LOCUS_SPLIT_NONE,
         .leave = leave,
         .sets = 8,
     };
@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 {
     struct thread threads[THREADS_MAX];
     stress = stress_begin(argc, argv);
-    unsigned count = argc > 3 ? (unsigned)atoi(argv[3]) : 1 + (unsigned)(stress.seed / 8 % THREADS_MAX);
+    unsigned count = argc > 3 ? (unsigned)atoi(argv[3]) : 2 + (unsigned)(stress.seed % (THREADS_MAX - 1));
     if (argc > 4)
         calls_most = strtoull(argv[4], NULL, 10);
     STRESS_EXPECT(count >= 1 && count <= THREADS_MAX);

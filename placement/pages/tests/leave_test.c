@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// evict: who leaves, for one page and for a stretch, by which score, and between the watermarks.
+// leave: who leaves, for one page and for a stretch, by which score, and between the watermarks.
 #include "pages_test.h"
 
 #include <float.h>
