@@ -210,7 +210,7 @@ $(B)/locus: $(B)/testbed/main.o $(patsubst $(dpdk),$(dpdk_names),$(everything)) 
 lap_found := $(testbed/contenders_own) $(testbed/strategies_own) $(placement/retention_own)
 $(B)/testbed/lap.a: $(filter-out $(lap_found),$(testbed/contenders_all))
 	$(call quiet,AR)rm -f $@ && ar crsT $@ $^
-$(lap): $(B)/testbed/lap_main.o $(lap_found) $(B)/testbed/lap.a
+$(lap): $(B)/testbed/measure/lap_main.o $(lap_found) $(B)/testbed/lap.a
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(placement_libs) -ldl -lm $(dpdk_libs)
 
 # Makes models for llama.cpp. It is not installed.
@@ -308,7 +308,7 @@ $(B)/locus-counts.so: testbed/guest/plugin/counts.c testbed/counters/mark.h Make
 each = $(foreach r,$(ROOMS),$($(r)_$(1)))
 
 # The fuzzed parsers, by file name: libFuzzer is guided by their branches.
-fuzzed := $(if $(fuzz),$(shell find $(LAYERS) -name '*_fuzz.c' -o -name cpulist.c -o -name 'trace*.c' -o -name 'postulate*.c'))
+fuzzed := $(if $(fuzz),$(shell find $(LAYERS) -name '*_fuzz.c' -o -name cpulist.c -o -name 'trace*.c' -o -name 'postulate*.c' -o -name yaml.c))
 $(fuzzed:%.c=$(B)/%.o): override CFLAGS += -fsanitize=fuzzer-no-link
 
 # Criterion does not start under ThreadSanitizer (Snaipe/Criterion#274).

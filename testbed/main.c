@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// main: finds the command and calls it. Each command is a file in cli/. The measured process is another program (lap_main.c).
+// main: finds the command and calls it. Each command is a file in cli/. The measured process is another program
+// (measure/lap_main.c).
 
 #include <stdbool.h>
 #include <stdio.h>

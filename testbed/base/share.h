@@ -12,7 +12,7 @@
 // current folder. 0, or -ENOENT: the sentence in `why` says what is missing, and the remedy.
 int tb_share(const char *name, char *path, size_t path_bytes, char *why, size_t why_bytes);
 
-// The full path of locus-lap (testbed/lap_main.c), the process that is measured. If LOCUS_LAP is set, it is that file; otherwise
+// The full path of locus-lap (measure/lap_main.c), the process that is measured. If LOCUS_LAP is set, it is that file; otherwise
 // the one beside the program (built), or in ../libexec/locus of the program's folder (installed). 0, or -ENOENT as above. `path`
 // has room for PATH_MAX bytes.
 int tb_share_lap(char *path, char *why, size_t why_bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The mallocs: one malloc per block, freed block by block on the worker, as users would. The process decides which malloc that is
-// (LD_PRELOAD by the parent, checked in lap_main.c), so all of them share this file and differ in one row.
+// (LD_PRELOAD by the parent, checked in measure/lap_main.c), so all of them share this file and differ in one row.
 //
 // Settings are the defaults. By default glibc gives the top of the heap back to the kernel after every trace and faults it in
 // again in the next, and jemalloc handles blocks of 4 KiB one by one; an operator would change that. So each has a variant

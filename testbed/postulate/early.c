@@ -2,7 +2,7 @@
 //
 // early: what the first 31 postulates do not say themselves. They were filed when `question`, `suite` and `laps_counted` were not
 // yet keys of the front matter, and what is filed is never edited. No later postulate belongs here.
-#include "testbed/postulate/postulate_yaml.h"
+#include "testbed/postulate/postulate_parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 #include "testbed/measure/cell.h"
 #include "testbed/measure/sample.h"
 #include "testbed/postulate/known.h"
-#include "testbed/postulate/postulate_yaml.h"
+#include "testbed/postulate/postulate_parts.h"
 #include "testbed/record/names.h"
 #include "testbed/workload/batch.h"
 #include "testbed/workload/known_trace.h"
@@ -390,7 +390,7 @@ static int read_all(struct tb_yaml *yaml, const char *text, size_t bytes, struct
 
 int tb_postulate_parse(const char *path, const char *text, size_t bytes, struct tb_postulate **out, struct tb_postulate_why *why)
 {
-    struct tb_yaml yaml = {.path = path, .why = why, .line = 2};
+    struct tb_yaml yaml = {.path = path, .why = why->text, .why_bytes = sizeof why->text, .line = 2};
     struct tb_postulate *postulate = calloc(1, sizeof *postulate);
     why->text[0] = '\0';
     *out = NULL;

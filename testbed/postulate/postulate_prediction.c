@@ -4,7 +4,7 @@
 //
 // A prediction that could not fail, or could not survive, is refused here: a conjunction without parts, an equality of something
 // that is only known as an interval.
-#include "testbed/postulate/postulate_yaml.h"
+#include "testbed/postulate/postulate_parts.h"
 
 #include <errno.h>
 #include <fnmatch.h>

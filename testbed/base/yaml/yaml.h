@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// postulate_yaml: the strict part of YAML that front matter is written in, and fields of a struct read out of it by a table.
+// yaml: the strict part of YAML that postulates and configurations are written in, and fields of a struct read out of it by a table.
 //
 // Nothing stands for something else: no anchor, alias, tag, directive or second document, no key twice. A plain word that YAML
 // takes for something else than text (007, yes, null) is not text until it is quoted, and "20" in quotes is no number.
-#ifndef TB_POSTULATE_YAML_H
-#define TB_POSTULATE_YAML_H
+#ifndef TB_YAML_H
+#define TB_YAML_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <yaml.h>
-
-#include "testbed/postulate/postulate.h"
 
 #define TB_YAML_ITEMS_MAX 64    // in one list or map: keys are compared with each other
 #define TB_YAML_DEPTH_MAX 8
 
 struct tb_yaml {
-    const char *path;           // of the file, and
-    struct tb_postulate_why *why; // who is told what is wrong with it
+    const char *path;           // of the file
+    char *why;                  // gets one sentence on what is wrong with it: "FILE:LINE: ..."
+    size_t why_bytes;
     unsigned line;              // of the file, at which the text begins
     yaml_document_t document;
 };
@@ -70,14 +72,5 @@ int tb_yaml_field_count(struct tb_yaml *yaml, yaml_node_t *value, const struct t
 int tb_yaml_text(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, char *out, size_t bytes);
 int tb_yaml_number(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, double *out);
 int tb_yaml_want(struct tb_yaml *yaml, const yaml_node_t *value, const char *what, yaml_node_type_t type);
-
-// --- parts of the reader of postulates ---
-
-// Reads one entry of `predictions` and adds it; there is room for it, and the postulate's arms and cells are there. 0, -EINVAL (why
-// says it), -ENOMEM.
-int tb_prediction_read(struct tb_yaml *yaml, yaml_node_t *entry, struct tb_postulate *postulate);
-
-// Fills in question, suite and laps_counted of one that was filed before they were keys, by its number and slug.
-void tb_postulate_early(struct tb_postulate *postulate);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// postulate_yaml: libyaml's document, held to be strict before anything is read out of it; see postulate_yaml.h.
+// yaml: libyaml's document, held to be strict before anything is read out of it; see yaml.h.
 //
 // A loaded document has resolved its aliases, and no longer shows tags and markers. So the tokens are looked through first.
-#include "testbed/postulate/postulate_yaml.h"
+#include "testbed/base/yaml/yaml.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -22,8 +22,8 @@
 int tb_yaml_bad(const struct tb_yaml *yaml, unsigned line, const char *format, ...)
 {
     va_list arguments;
-    char *text = yaml->why->text;
-    size_t size = sizeof yaml->why->text;
+    char *text = yaml->why;
+    size_t size = yaml->why_bytes;
     int used = snprintf(text, size, "%s:%u: ", yaml->path, line);
     if (used >= 0 && (size_t)used < size) {
         va_start(arguments, format);
@@ -175,7 +175,7 @@ static int load(struct tb_yaml *yaml, const char *text, size_t bytes)
         else
             yaml_document_delete(&rest);
         if (!rc && !yaml_document_get_root_node(&yaml->document))
-            rc = tb_yaml_bad(yaml, yaml->line, "nothing between the two lines '---'");
+            rc = tb_yaml_bad(yaml, yaml->line, "there is nothing in it");
         if (rc)
             yaml_document_delete(&yaml->document);
     }
