@@ -36,7 +36,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
 ROOMS := topo $(addprefix placement/,base retention memory pages blocks sharing domain ggml) \
-         $(addprefix testbed/,stats base doc counters host loops decode engine workload strategies serving measure contenders) \
+         $(addprefix testbed/,stats base doc counters host loops decode engine workload strategies serving measure contenders pool) \
          $(addprefix testbed/,matrix record postulate judge run report cli)
 
 kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))
@@ -78,7 +78,7 @@ engine_only := testbed/engine/llama/% \
 # The system libraries of each layer. A room's tests link only with these.
 topo_libs        := -lhwloc -lnuma
 placement_libs   := $(topo_libs)
-testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -ldl -lm
+testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -lmicrohttpd -ldl -lm
 
 # Objects: ROOM_own is the room's, ROOM_all includes what it may call. main.o and *_main.o have a main() and are in neither. A
 # room uses only earlier ones, so each ROOM_all is known when it is needed.
@@ -308,7 +308,8 @@ $(B)/locus-counts.so: testbed/guest/plugin/counts.c testbed/counters/mark.h Make
 each = $(foreach r,$(ROOMS),$($(r)_$(1)))
 
 # The fuzzed parsers, by file name: libFuzzer is guided by their branches.
-fuzzed := $(if $(fuzz),$(shell find $(LAYERS) -name '*_fuzz.c' -o -name cpulist.c -o -name 'trace*.c' -o -name 'postulate*.c' -o -name yaml.c))
+fuzzed := $(if $(fuzz),$(shell find $(LAYERS) -name '*_fuzz.c' -o -name cpulist.c -o -name 'trace*.c' -o -name 'postulate*.c' \
+    -o -name yaml.c -o -path '*/pool/config.c'))
 $(fuzzed:%.c=$(B)/%.o): override CFLAGS += -fsanitize=fuzzer-no-link
 
 # Criterion does not start under ThreadSanitizer (Snaipe/Criterion#274).
@@ -454,11 +455,12 @@ endef
 share   := $(PREFIX)/share/locus
 libexec := $(PREFIX)/libexec/locus
 install-share:
-	install -d $(addprefix $(DESTDIR)$(share)/,guest/plugin examples ggml postulate workload)
+	install -d $(addprefix $(DESTDIR)$(share)/,guest/plugin examples ggml pool postulate workload)
 	install -m 644 placement/ggml/README.md placement/ggml/UPSTREAM.md $(DESTDIR)$(share)/ggml
 	install -m 644 LICENSE $(DESTDIR)$(share)
 	install -m 644 testbed/workload/sample.csv testbed/workload/turns.jsonl $(DESTDIR)$(share)/workload
 	install -m 644 testbed/postulate/TEMPLATE.md $(DESTDIR)$(share)/postulate
+	install -m 644 testbed/pool/alerts.yml testbed/pool/dashboard.json $(DESTDIR)$(share)/pool
 	install -m 644 $(wildcard testbed/guest/*.sh) testbed/guest/README.md $(DESTDIR)$(share)/guest
 	install -m 644 $(wildcard testbed/guest/plugin/*) $(DESTDIR)$(share)/guest/plugin
 	install -m 644 $(wildcard placement/examples/*.*) $(DESTDIR)$(share)/examples

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "testbed/base/cli.h"
+#include "testbed/base/nearest.h"
 #include "testbed/base/words.h"
 
 #define NUMBER "-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?"
@@ -357,9 +358,18 @@ int tb_yaml_field_count(struct tb_yaml *yaml, yaml_node_t *value, const struct t
     return refuse_value(yaml, value, field->key, wanted);
 }
 
+static int refuse_key(struct tb_yaml *yaml, const yaml_node_t *key, const char *what, const struct tb_yaml_field fields[])
+{
+    char shown[TB_YAML_SHOWN], meant[96];
+    struct tb_nearest nearest = {.word = tb_yaml_raw(key)};
+    for (const struct tb_yaml_field *field = fields; field->key; field++)
+        tb_nearest_try(&nearest, field->key);
+    return tb_yaml_refuse(yaml, key, "unknown key '%s' in %s%s", tb_yaml_shown(tb_yaml_raw(key), shown), what,
+                          tb_nearest_say(&nearest, "", meant, sizeof meant));
+}
+
 int tb_yaml_fields(struct tb_yaml *yaml, yaml_node_t *map, const char *what, const struct tb_yaml_field fields[], void *object)
 {
-    char shown[TB_YAML_SHOWN];
     yaml_node_t *values[TB_YAML_ITEMS_MAX] = {0};
     int rc = tb_yaml_want(yaml, map, what, YAML_MAPPING_NODE);
     for (size_t i = 0; !rc && i < tb_yaml_count(map); i++) {
@@ -368,7 +378,7 @@ int tb_yaml_fields(struct tb_yaml *yaml, yaml_node_t *map, const char *what, con
         while (field->key && strcmp(field->key, tb_yaml_raw(key)) != 0)
             field++;
         if (!field->key)
-            rc = tb_yaml_refuse(yaml, key, "unknown key '%s' in %s", tb_yaml_shown(tb_yaml_raw(key), shown), what);
+            rc = refuse_key(yaml, key, what, fields);
         values[field - fields] = tb_yaml_at(yaml, map, i);
     }
     for (const struct tb_yaml_field *field = fields; !rc && field->key; field++) {
