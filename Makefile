@@ -36,8 +36,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
 ROOMS := topo $(addprefix placement/,base retention memory pages blocks sharing domain ggml) \
-         $(addprefix testbed/,stats base doc counters host loops decode engine workload strategies serving measure contenders pool) \
-         $(addprefix testbed/,matrix record postulate judge run report cli)
+         $(addprefix testbed/,stats base doc counters host loops decode engine workload strategies serving measure contenders) \
+         $(addprefix testbed/,pool matrix record postulate judge run report cli)
 
 kind := $(if $(findstring address,$(SAN)),-asan,$(if $(findstring thread,$(SAN)),-tsan))
 kind := $(if $(kind),$(kind),$(addprefix -,$(SAN)))
@@ -114,8 +114,8 @@ backend     := $(if $(backend),$(addprefix $(B)/,libggml-locus.so liblocus-kv.so
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers tidy syntax libs format \
-        format-check install install-share uninstall list clean help FORCE
+        bench-pages peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers tidy syntax libs \
+        format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -294,6 +294,11 @@ copies_bench_own := $(copies_bench).o $(B)/testbed/decode/tests/copies_steps.o $
 $(copies_bench): $(copies_bench_own) $(testbed/decode_all)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/decode_libs)
 
+# What the calls of an arena of pages cost.
+pages_bench := $(B)/testbed/pool/tests/pages_bench
+$(pages_bench): $(pages_bench).o $(contest) $(testbed/pool_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/pool_libs)
+
 # The witness that QEMU loads (testbed/guest/plugin). It needs no QEMU header. v1 is for QEMU 7.2.
 plugins := $(addprefix $(B)/testbed/guest/plugin/,accesses.so accesses-v1.so)
 $(plugins): testbed/guest/plugin/accesses.c testbed/counters/mark.h testbed/counters/window.h Makefile
@@ -360,6 +365,9 @@ bench-sharing: $(sharing_bench) ## fork, copy-on-write and look-ups, against mem
 
 bench-copies: $(copies_bench) ## gather, scatter and growth of paged K and V, against memcpy and PyTorch: are the goals met?
 	@$(copies_bench)
+
+bench-pages: $(pages_bench) ## allocate, pin, unpin, free and evict pages, against locks and a plain count: are the goals met?
+	@$(pages_bench)
 
 peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not installed (20 MB)
 	@sh testbed/measure/peers/peers.sh

@@ -12,6 +12,8 @@
 
 #include "pages_internal.h"
 
+#define REFUSED_MAX 64u          // ranges that must stay, after which an ask is given up; arbitrary
+
 double evictor_score(const struct locus_pages *pages, const struct page *page, uint64_t now_ns)
 {
     uint64_t used_ns = RELAXED_LOAD(page->last_use_ns);
@@ -212,7 +214,7 @@ static void end(struct locus_pages *pages)
 static int clear_one(struct locus_pages *pages, enum locus_leave_reason reason, uint32_t *page)
 {
     struct victim victim;
-    for (uint32_t refused = 0; refused < VICTIMS_MAX; refused++) {
+    for (uint32_t refused = 0; refused < REFUSED_MAX; refused++) {
         if (!claim_next(pages, &victim))
             return -ENOMEM;
         uint32_t length = pages->table[victim.page].pages;
@@ -293,7 +295,7 @@ static uint64_t drain(struct locus_pages *pages)
     uint64_t low = marked(pages, pages->config.low_permille), gone = 0;
     struct victim victim;
     magazines_empty(pages);
-    for (uint32_t refused = 0; refused < VICTIMS_MAX;) {
+    for (uint32_t refused = 0; refused < REFUSED_MAX;) {
         uint64_t leaving = atomic_load_explicit(&pages->pages_leaving, memory_order_relaxed);
         if (pages_in_use(pages) - leaving <= low) {
             atomic_store_explicit(&pages->draining, false, memory_order_relaxed);

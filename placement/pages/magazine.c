@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // magazine: single pages of one thread. Its owner puts pages into empty slots by a store (M1, release) and takes them by an
-// exchange (M2, acquire); others take them by the same exchange, so of two exactly one gets a page. M1 and M2 order what was done
-// to a page before it was given against what its next user does.
+// exchange (M2, acquire; slot_take()); others take them by the same exchange, so of two exactly one gets a page. M1 and M2 order
+// what was done to a page before it was given against what its next user does.
 #include <errno.h>
 #include <stdlib.h>
 
 #include "pages_internal.h"
-
-static uint32_t slot_take(uint32_t *slot)
-{
-    return RELAXED_LOAD(*slot) ? __atomic_exchange_n(slot, 0, __ATOMIC_ACQUIRE) : 0; // M2
-}
-
-static uint32_t take(struct locus_magazine *magazine)
-{
-    while (magazine->top > 0) {
-        uint32_t taken = slot_take(&magazine->slots[--magazine->top]);
-        if (taken)
-            return taken - 1;
-    }
-    return PAGE_NONE;
-}
 
 bool magazine_give(struct locus_magazine *magazine, uint32_t page)
 {
@@ -33,16 +18,13 @@ bool magazine_give(struct locus_magazine *magazine, uint32_t page)
 }
 
 // Half full, so that the next frees find room as well.
-uint32_t magazine_take(struct locus_magazine *magazine)
+uint32_t magazine_fill(struct locus_magazine *magazine)
 {
-    uint32_t page = take(magazine);
-    if (page != PAGE_NONE)
-        return page;
     uint32_t singles[LOCUS_MAGAZINE_MAX];
     uint32_t count = zone_take_singles(magazine->pages->zones, magazine->pages->table, singles, (magazine->room + 1) / 2);
     while (count > 0)
         magazine_give(magazine, singles[--count]);
-    return take(magazine);
+    return magazine_take(magazine);
 }
 
 static bool empty(struct locus_pages *pages, struct locus_magazine *magazine)

@@ -35,7 +35,7 @@ static bool is_magazines(const struct locus_pages *pages, const struct locus_mag
 uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask)
 {
     if (is_magazines(pages, magazine, ask->pages))
-        return magazine_take(magazine);
+        return magazine_fill(magazine);
     bool high_end = pages->config.split == LOCUS_SPLIT_ENDS && ask->kind >= LOCUS_PAGES_SCRATCH;
     return zone_take(zone_of_kind(pages, ask->kind), pages->table, ask->pages, pages->config.first_fit || ask->hurried, high_end);
 }
@@ -73,27 +73,39 @@ static void after_growth(struct locus_pages *pages)
         locus_pages_balance(pages);
 }
 
-int locus_pages_allocate(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask,
-                         locus_range *out)
+static locus_range begin(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask,
+                         uint32_t page)
 {
-    int error = pages_check(pages, ask);
-    uint32_t page;
-    *out = LOCUS_RANGE_NONE;
-    if (error)
-        return error;
-    uint32_t had = magazine ? magazine->top : 0;
-    error = pages_take(pages, magazine, ask, &page);
-    if (error)
-        return error;
-    *out = pages_begin(pages, ask, page, LOCUS_RANGE_RESIDENT);
     if (magazine)
         counter_add(&magazine->allocated, 1);
     else
         count(&pages->ranges_allocated, 1);
-    if (log_thrash(pages, ask))
+    // Most do not get as far as the lock of the log: nothing was evicted lately.
+    if (__builtin_expect(now_of(pages) < atomic_load_explicit(&pages->evicted_until_ns, memory_order_relaxed), 0) &&
+        log_thrash(pages, ask))
         count(&pages->thrashed, 1);
-    if (!magazine || magazine->top >= had)
-        after_growth(pages); // not after a page from the magazine, whose pages were in use before
+    return pages_begin(pages, ask, page, LOCUS_RANGE_RESIDENT);
+}
+
+int locus_pages_allocate(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask,
+                         locus_range *out)
+{
+    int error = pages_check(pages, ask);
+    uint32_t page = PAGE_NONE;
+    *out = LOCUS_RANGE_NONE;
+    if (error)
+        return error;
+    if (is_magazines(pages, magazine, ask->pages))
+        page = magazine_take(magazine);
+    if (__builtin_expect(page != PAGE_NONE, 1)) { // it counted as in use before
+        *out = begin(pages, magazine, ask, page);
+        return 0;
+    }
+    error = pages_take(pages, magazine, ask, &page);
+    if (error)
+        return error;
+    *out = begin(pages, magazine, ask, page);
+    after_growth(pages);
     return 0;
 }
 
@@ -140,10 +152,8 @@ int locus_pages_pin(struct locus_pages *pages, locus_range range)
         word_unpin(&page->word); // of many pins not the last
         return -EOVERFLOW;
     }
-    uint64_t now_ns = now_of(pages);
-    RELAXED_STORE(page->last_use_ns, now_ns);
     if (word_pins(before) == 0)
-        RELAXED_STORE(page->pinned_since_ns, now_ns);
+        RELAXED_STORE(page->pinned_since_ns, now_of(pages));
     return 0;
 }
 

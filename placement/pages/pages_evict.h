@@ -13,7 +13,7 @@
 // One thread evicts at a time. The others that need room wait, and take what it frees as soon as it is free. Room in magazines
 // is taken before anybody is evicted.
 //
-// Cost: one pass over the arena's pages for a stretch, or for up to 64 victims if the order of unused ranges cannot change by
+// Cost: one pass over the arena's pages for a stretch, or for up to 256 victims if the order of unused ranges cannot change by
 // itself; a score that ages has a pass for each victim.
 //
 // Threads: any thread.
@@ -31,7 +31,7 @@ struct locus_score_view {       // of a range that nobody pins
     uint32_t pages;
     uint32_t pages_total;       // of the arena
     uint64_t owner;
-    uint64_t idle_ns;           // since its last pin or unpin
+    uint64_t idle_ns;           // since its last unpin
     uint64_t cost_ns;           // of bringing it back
 };
 

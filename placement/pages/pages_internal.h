@@ -19,7 +19,7 @@
 #include "word.h"
 
 #define PAGE_NONE UINT32_MAX
-#define VICTIMS_MAX 64u          // of one pass; arbitrary: a pass over 4,096 pages costs each of them 64 entries
+#define VICTIMS_MAX 256u         // of one pass; arbitrary: a pass over 4,096 pages costs each of them 16 entries
 #define THRASH_NS UINT64_C(1000000000)
 #define MAGAZINES_ALIGN_BYTES 128
 
@@ -149,6 +149,22 @@ static inline struct zone *zone_of_kind(const struct locus_pages *pages, enum lo
     return &pages->zones[pages->zones_count > 1 ? (unsigned)kind : 0];
 }
 
+static inline uint32_t slot_take(uint32_t *slot)
+{
+    return RELAXED_LOAD(*slot) ? __atomic_exchange_n(slot, 0, __ATOMIC_ACQUIRE) : 0; // M2
+}
+
+// Its owner. PAGE_NONE: it is empty.
+static inline uint32_t magazine_take(struct locus_magazine *magazine)
+{
+    while (magazine->top > 0) {
+        uint32_t taken = slot_take(&magazine->slots[--magazine->top]);
+        if (taken)
+            return taken - 1;
+    }
+    return PAGE_NONE;
+}
+
 // zone.c. Takes a stretch, or returns PAGE_NONE.
 int zone_open(struct zone *zone, struct page *table, uint32_t first, uint32_t pages); // 0 or -ENOMEM; close it in both cases
 void zone_close(struct zone *zone);
@@ -162,7 +178,7 @@ void zone_join(struct zone *zone, struct page *table, uint32_t first, uint32_t l
 uint32_t zone_largest(struct zone *zone);
 
 // magazine.c
-uint32_t magazine_take(struct locus_magazine *magazine); // its owner; also fills it. PAGE_NONE: no page, and none in the zone
+uint32_t magazine_fill(struct locus_magazine *magazine); // its owner. A page of those that came; PAGE_NONE: the zone has none
 bool magazine_give(struct locus_magazine *magazine, uint32_t page); // its owner; false: full
 bool magazines_empty(struct locus_pages *pages); // all, into the zone. True: pages came
 
@@ -193,6 +209,6 @@ bool set_is_committed(const struct locus_pages *pages, const struct page *page);
 
 // report.c
 void log_eviction(struct locus_pages *pages, const struct locus_pages_eviction *eviction);
-bool log_thrash(struct locus_pages *pages, const struct locus_pages_ask *ask);
+bool log_thrash(struct locus_pages *pages, const struct locus_pages_ask *ask); // pre: something was evicted within THRASH_NS
 
 #endif

@@ -51,7 +51,7 @@ struct locus_range_info {
     uint32_t pins;
     bool in_magazine;
     uint64_t owner;
-    uint64_t last_use_ns;
+    uint64_t last_use_ns;       // its last unpin, or its allocation
     uint64_t pinned_since_ns;   // since when it has not been without a pin; 0: it is without one
 };
 

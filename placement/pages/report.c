@@ -140,12 +140,9 @@ void log_eviction(struct locus_pages *pages, const struct locus_pages_eviction *
     atomic_store_explicit(&pages->evicted_until_ns, eviction->at_ns + THRASH_NS, memory_order_relaxed);
 }
 
-// Most allocations do not get as far as the lock: nothing was evicted lately.
 bool log_thrash(struct locus_pages *pages, const struct locus_pages_ask *ask)
 {
     uint64_t now_ns = now_of(pages);
-    if (now_ns >= atomic_load_explicit(&pages->evicted_until_ns, memory_order_relaxed))
-        return false;
     pthread_mutex_lock(&pages->log);
     struct gone *gone = gone_of(pages, ask->owner, ask->kind);
     bool thrash = gone->used && gone->owner == ask->owner && gone->kind == ask->kind && now_ns - gone->at_ns < THRASH_NS;

@@ -41,7 +41,7 @@ Test(pages_evict, the_least_recently_used_range_leaves_for_one_page)
 // Twice the victims of one pass, used in another order than that of their pages; some are used again while they wait to leave.
 Test(pages_evict, the_order_is_exact_across_passes_and_uses)
 {
-    enum { RANGES = 150 };
+    enum { RANGES = 600 };
     struct locus_pages *pages = arena(RANGES);
     locus_range ranges[RANGES];
     uint64_t used_ns[RANGES], now_ns = 0;
@@ -81,6 +81,40 @@ Test(pages_evict, a_pinned_range_is_passed_over_and_is_a_victim_again_later)
     cr_assert_eq(locus_pages_unpin(pages, pinned), 0);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 4, &range), 0);
     cr_expect_eq(touch(pages, pinned), -ESTALE);
+}
+
+Test(pages_evict, a_use_lasts_until_the_unpin)
+{
+    struct locus_pages *pages = arena(3);
+    locus_range held = resident(pages, 1, 1, 1), brief = resident(pages, 1, 2, 2);
+    locus_pages_now(pages, 3);
+    cr_assert_eq(locus_pages_pin(pages, held), 0);
+    locus_pages_now(pages, 4);
+    cr_assert_eq(touch(pages, brief), 0);
+    locus_pages_now(pages, 5);
+    cr_assert_eq(locus_pages_unpin(pages, held), 0);
+    allocated(pages, LOCUS_PAGES_KV, 2, 3);
+    cr_expect_eq(touch(pages, brief), -ESTALE);
+    cr_expect_eq(touch(pages, held), 0);
+}
+
+Test(pages_evict, the_most_precious_range_of_a_stretch_decides)
+{
+    struct locus_pages *pages = arena(6);
+    const uint64_t used_ns[] = {1, 50, 2, 3, 60, 4};
+    locus_range ranges[6], range;
+    uint64_t owners[2];
+    for (uint64_t i = 0; i < 6; i++)
+        ranges[i] = resident(pages, 1, i, 0);
+    for (uint64_t now_ns = 1; now_ns <= 60; now_ns++)
+        for (int i = 0; i < 6; i++)
+            if (used_ns[i] == now_ns) {
+                locus_pages_now(pages, now_ns);
+                cr_assert_eq(touch(pages, ranges[i]), 0);
+            }
+    cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 2, 100, &range), 0);
+    cr_expect_eq(first_page(range), 2);
+    cr_assert_eq(evicted(pages, owners, 2), 2);
 }
 
 Test(pages_evict, room_is_made_for_a_range_and_not_for_a_number_of_pages)
@@ -136,7 +170,7 @@ static int leave_or_not(void *context, locus_range range, enum locus_pages_kind 
     cr_expect_eq(locus_pages_pin(refusing->pages, range), -EBUSY);
     if (owner == refusing->frees)
         cr_expect_eq(locus_pages_free(refusing->pages, NULL, range), 0);
-    refusing->nested = ask_for(refusing->pages, LOCUS_PAGES_SCRATCH, 6, 99, &other);
+    refusing->nested = ask_for(refusing->pages, LOCUS_PAGES_SCRATCH, stats_of(refusing->pages).pages, 99, &other);
     return owner == refusing->stays ? -EIO : refusing->answer;
 }
 
@@ -161,6 +195,24 @@ Test(pages_evict, a_range_that_must_stay_stays_and_another_leaves)
     cr_expect_eq(refusing.calls, 2);
     cr_expect_eq(refusing.nested, -EDEADLK, "an allocation in `leave` waits for nobody");
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 6, 3, &range), -ENOMEM);
+}
+
+Test(pages_evict, what_must_stay_is_asked_last_the_next_time)
+{
+    struct refusing refusing = {.stays = 1};
+    struct locus_pages_config config = arena_config(3);
+    config.leave = leave_or_not;
+    config.context = &refusing;
+    config.score = &locus_score_lru_size;
+    struct locus_pages *pages = refusing.pages = arena_of(&config);
+    for (uint64_t i = 1; i <= 3; i++)
+        resident(pages, 1, i, i);
+    locus_pages_now(pages, 5);
+    allocated(pages, LOCUS_PAGES_KV, 1, 4);
+    cr_expect_eq(refusing.calls, 2, "the first one stays, the second one leaves");
+    locus_pages_now(pages, 6);
+    allocated(pages, LOCUS_PAGES_KV, 1, 5);
+    cr_expect_eq(refusing.calls, 3, "the third one leaves, and the first one is not asked again");
 }
 
 Test(pages_evict, a_stretch_with_a_range_that_must_stay_is_given_up)

@@ -65,8 +65,11 @@ static uint64_t marked(const char *memory, uint64_t bytes)
 // One in four says that the contents are still being saved, one in sixteen that they must stay.
 static int leave(void *context, locus_range range, enum locus_pages_kind kind, uint64_t owner, void *memory, uint64_t bytes)
 {
+    static _Atomic bool one;
     (void)context;
+    STRESS_EXPECT(!atomic_exchange(&one, true)); // one evictor at a time
     STRESS_EXPECT(marked(memory, bytes) == owner);
+    one = false;
     STRESS_EXPECT(owner % LOCUS_PAGES_KINDS == (unsigned)kind);
     if (closing)
         return 0;
