@@ -35,7 +35,7 @@ endif
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # From the bottom up: no room uses a later one.
-ROOMS := topo $(addprefix placement/,base retention memory tier pages blocks sharing domain ggml) \
+ROOMS := topo $(addprefix placement/,base retention memory tier pages adapter blocks sharing domain ggml) \
          $(addprefix testbed/,stats base doc counters host loops decode engine workload strategies serving measure contenders) \
          $(addprefix testbed/,pool matrix record postulate judge run report cli)
 
@@ -94,7 +94,7 @@ public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefi
                  $(addprefix blocks/,block.h mailbox.h owner.h pool.h pool_report.h table.h) \
                  $(addprefix sharing/,share.h prefix.h promise.h) $(addprefix domain/,domain.h domain_health.h locus.h) \
                  retention/evict.h $(addprefix pages/,pages.h pages_open.h pages_evict.h pages_report.h pages_set.h) \
-                 tier/quant.h ggml/locus-ggml.h) topo/topo.h topo/pin.h
+                 tier/quant.h adapter/residency.h ggml/locus-ggml.h) topo/topo.h topo/pin.h
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ranks: who is hot, warm and cold when each adapter has a rank. What the policies of residency.h have in common. Not installed.
+//
+// The invariant, which settle() restores after each change of a rank:
+//
+//     adapters in descending rank:   [ HOT, at most `hot` ][ WARM, at most `warm` ][ COLD ...    not in the order: COLD
+//                                      all admitted to HOT    all that are left      no room
+//
+// and there is no one COLD while WARM has room, nor one that may be HOT below HOT while that has room. Who may be HOT ranks above
+// all who may not, so both borders are one place in the order, and a change moves one adapter at most across each.
+#ifndef LOCUS_ADAPTER_RANKS_H
+#define LOCUS_ADAPTER_RANKS_H
+
+#include "placement/adapter/order.h"
+#include "placement/adapter/residency.h"
+
+#define RANK_MOST ((UINT64_C(1) << 62) - 1) // greater ones are taken as this
+
+struct ranks {                  // the first member of each policy's state
+    uint32_t adapters, hot, warm;
+    uint32_t hot_count, warm_count;
+    uint32_t hot_last, warm_last; // the lowest in rank; ORDER_NONE: nobody is there
+    uint64_t left_hot;          // the rank of who was pushed out of HOT last
+    uint64_t turns;             // of equal ranks, who came later is higher
+    uint64_t now_ns;
+    struct order order;
+    unsigned char *place, *told; // of an adapter: now, and as moved() reported it last
+    bool *queued;
+    uint32_t *queue;            // whose place may have changed; a ring of `adapters`
+    uint32_t queue_head, queue_count;
+};
+
+// Takes the caller's config into *config, with its defaults filled in, and opens. As open() of residency.h; close it in all cases.
+int ranks_open(struct ranks *ranks, const struct locus_residency_config *given, struct locus_residency_config *config);
+void ranks_close(struct ranks *ranks);
+
+// A use. `admitted`: the best place that it may have. COLD: it is nowhere in the order.
+void ranks_set(struct ranks *ranks, uint32_t adapter, enum locus_residence admitted, uint64_t rank);
+void ranks_admit(struct ranks *ranks, uint32_t adapter,
+                 enum locus_residence admitted); // its rank and turn stay. pre: it is in the order
+enum locus_residence ranks_admitted(const struct ranks *ranks, uint32_t adapter);
+
+// Members of a policy's table, for those in which nothing changes by time.
+enum locus_residence ranks_place(void *state, uint64_t now_ns, uint32_t adapter);
+bool ranks_moved(void *state, uint64_t now_ns, struct locus_residency_move *out);
+uint64_t ranks_never(void *state);
+uint32_t ranks_victim(void *state, uint64_t now_ns, enum locus_residence place, uint32_t after);
+void ranks_demote(void *state, uint64_t now_ns, uint32_t adapter);
+void ranks_forget(void *state, uint64_t now_ns, uint32_t adapter);
+
+#endif
