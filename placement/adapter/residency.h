@@ -10,7 +10,8 @@
 //     place(a): the price of this use -> use(a) -> moved() until false: what the use, or the time since the last call, has changed
 //
 // Places: at most `hot` adapters are HOT and `warm` WARM at a time. At first all are COLD, but for policies that say otherwise,
-// and moved() reports those. Each policy ranks the adapters; its file says how, so exactly that an equal one can be written from it:
+// and moved() reports those. Each policy ranks the adapters. Its file says how, so exactly that an equal one can be written from
+// it:
 //
 //     HOT     the first `hot` in rank of those that the policy admits to it        f16 weights, ready
 //     WARM    the next `warm` of those that it admits to it                        int8, in memory

@@ -6,8 +6,8 @@
 // Definition. A use sets an adapter's rank to floor + uses * cost, where `uses` counts its uses since it was COLD last, at most
 // 65,536, and cost is cost_ns, at least 1 and at most 2^32 - 1; or 1 for all, if cost_ns is NULL. When a use pushes an adapter out
 // of HOT, the floor becomes the pushed one's rank, if that is higher. So what was dear and popular long ago ranks below what was
-// used since. Of equal ranks, who was used last ranks first. What was demoted ranks below all that was not, and keeps its rank among
-// those that were. 8 bytes an adapter more.
+// used since. Of equal ranks, who was used last ranks first. What was demoted ranks below all that was not, and keeps its rank
+// among those that were. 8 bytes an adapter more.
 
 #include <errno.h>
 #include <stdlib.h>

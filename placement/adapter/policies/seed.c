@@ -3,12 +3,12 @@
 // seed: the rule of seed 002: who was used ten times within the last minute is hot, who was used at all is warm.
 //
 // Definition. A use at t counts while now < t + window_ns. Who has `uses` uses that count is admitted to HOT, who has one to WARM,
-// and all others are COLD, also if there is room. The seed's rule knows no limits; where more are admitted than `hot` or `warm`, who
-// was used last ranks first, and who has no room in HOT is WARM. A demoted one is admitted to less until its next use.
+// and all others are COLD, also if there is room. The seed's rule knows no limits; where more are admitted than `hot` or `warm`,
+// who was used last ranks first, and who has no room in HOT is WARM. A demoted one is admitted to less until its next use.
 //
 // A use changes at two moments what an adapter is admitted to: when the oldest of its last `uses` ends to count, and when the last
-// one does. The earlier one that is still to come is the adapter's key in a second order. 8 bytes for each of `uses` and 49 more for
-// each adapter.
+// one does. The earlier one that is still to come is the adapter's key in a second order. 8 bytes for each of `uses` and 49 more
+// for each adapter.
 
 #include <errno.h>
 #include <stdlib.h>
