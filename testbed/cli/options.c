@@ -28,6 +28,7 @@
 #include "testbed/report/advise/decode_advice.h"
 #include "testbed/report/board/board.h"
 #include "testbed/report/engine/engine.h"
+#include "testbed/report/serve/adapters.h"
 #include "testbed/report/serve/here.h"
 #include "testbed/report/serve/keep.h"
 #include "testbed/report/serve/serve.h"
@@ -384,9 +385,10 @@ static int write_serve(const struct tb_options *options, const struct tb_log_vie
 {
     (void)rounds;
     json_t *head = json_incref((json_t *)(uintptr_t)tb_member(view->header, "measured.head"));
-    return tb_forms_write(&options->forms, (tb_keep_is(view)   ? tb_keep_doc
-                                            : tb_here_is(view) ? tb_here_doc
-                                                               : tb_serve_doc)(head, view));
+    return tb_forms_write(&options->forms, (tb_keep_is(view)       ? tb_keep_doc
+                                            : tb_adapters_is(view) ? tb_adapters_doc
+                                            : tb_here_is(view)     ? tb_here_doc
+                                                                   : tb_serve_doc)(head, view));
 }
 
 // The log of `locus engine`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus serve: strategies side by side on a trace, under a scheduler that decides in virtual time; or policies of retention, in a
-// model of a prefix cache.
+// model of a prefix cache; or batchers and policies of residency, of requests with adapters.
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "testbed/base/words.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
+#include "testbed/cli/serve_adapters.h"
 #include "testbed/cli/serve_here.h"
 #include "testbed/measure/cell.h"
 #include "testbed/measure/contender.h"
@@ -19,7 +20,7 @@
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/scenarios/scenario.h"
 
-// In this order: settings of strategies, then of policies as well.
+// In this order: settings of strategies, then of policies of retention as well, then of all.
 enum {
     KEY_BLOCK = 2000,
     KEY_LOAD,
@@ -34,6 +35,8 @@ enum {
     KEY_SHAPE,
     KEY_REQUESTS,
     KEY_POLICIES,
+    KEY_BATCHERS,
+    KEY_RESIDENCY,
     KEY_HERE
 };
 
@@ -49,8 +52,9 @@ struct arguments {
     bool traps;
     bool cell_given;            // the argument is one
     const char *setting, *scheduled; // the last option that is a setting, and the last that is one of strategies alone
+    const char *sized;          // the last one that adapters have not
     bool strategies_given;
-    bool policies;              // they are compared, not strategies
+    enum tb_touch view;         // what is compared: strategies (TB_TOUCH_SERVE), or others; TB_TOUCH_NONE: nothing was said
     bool here;                  // the clock is measured before
     const char *here_what;      // by which workload; NULL: the usual one
 };
@@ -60,6 +64,10 @@ static const struct argp_option option_table[] = {
      1},
     {"policies", KEY_POLICIES, "LIST", OPTION_ARG_OPTIONAL,
      "Compare policies of retention instead: which part of the prompts a prefix cache finds, by its size, or in --pool", 1},
+    {"batchers", KEY_BATCHERS, "LIST", OPTION_ARG_OPTIONAL,
+     "Compare batchers of requests with 10,000 adapters instead: who waits, and who starves, by load", 1},
+    {"residency", KEY_RESIDENCY, "LIST", OPTION_ARG_OPTIONAL,
+     "Compare policies of which adapters are in memory instead: who is found hot, by uses a second", 1},
     {"pool", KEY_POOL, "SIZE", 0, "Of the region: tokens (131072t) or bytes (4GiB)", 1},
     {"shape", KEY_SHAPE, "MODEL", 0, "Bytes of a token, and the clock of a step (" TB_SHAPE_DEFAULT ")", 1},
     {"block", KEY_BLOCK, "TOKENS", 0, "Tokens per block, where a strategy has blocks (16)", 1},
@@ -118,22 +126,37 @@ static error_t parse_strategies(struct argp_state *state, struct arguments *argu
     return 0;
 }
 
-static error_t parse_policies(struct argp_state *state, struct arguments *arguments, const char *list)
+// What may be compared, by the touch of its cells.
+static const struct view {
+    const char *option, *what;
+    int (*add)(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
+} views[] = {
+    [TB_TOUCH_SERVE] = {"strategies", "strategies", tb_strategies_add},
+    [TB_TOUCH_KEEP] = {"policies", "policies of retention", tb_policies_add},
+    [TB_TOUCH_ADAPTERS] = {"batchers", "batchers", tb_batchers_add},
+    [TB_TOUCH_RESIDENCY] = {"residency", "policies of residency", tb_residents_add},
+};
+
+static error_t parse_view(struct argp_state *state, struct arguments *arguments, enum tb_touch touch, const char *list)
 {
     char copy[1024], why[256], *rest = NULL;
-    arguments->policies = true;
+    const char *option = views[touch].option;
+    if (arguments->view != TB_TOUCH_NONE && arguments->view != touch)
+        return tb_cli_bad(state, "%s and %s are not compared with each other: --%s or --%s", views[arguments->view].what,
+                          views[touch].what, views[arguments->view].option, option);
+    arguments->view = touch;
     if (snprintf(copy, sizeof copy, "%s", list ? list : "") >= (int)sizeof copy)
-        return tb_cli_bad(state, "--policies: the list is too long");
+        return tb_cli_bad(state, "--%s: the list is too long", option);
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-        if (tb_policies_add(arguments->options.arms, &arguments->options.arms_count, name, why, sizeof why))
-            return tb_cli_bad(state, "--policies: %s", why);
+        if (views[touch].add(arguments->options.arms, &arguments->options.arms_count, name, why, sizeof why))
+            return tb_cli_bad(state, "--%s: %s", option, why);
     return 0;
 }
 
 // A path may have such a folder, too.
 static bool is_cell(const char *argument)
 {
-    for (int touch = TB_TOUCH_SERVE; touch <= TB_TOUCH_KEEP; touch++) {
+    for (int touch = TB_TOUCH_SERVE; touch <= TB_TOUCH_RESIDENCY; touch++) {
         const char *name = tb_touch_name((enum tb_touch)touch), *at = strchr(argument, '/');
         size_t length = strlen(name);
         if (at && strncmp(at + 1, name, length) == 0 && (at[length + 1] == '/' || at[length + 1] == '\0'))
@@ -171,6 +194,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         if (option->key == key && key >= KEY_BLOCK && key <= KEY_REQUESTS) {
             arguments->setting = option->name;
             arguments->scheduled = key <= KEY_RANDOM ? option->name : arguments->scheduled;
+            arguments->sized = key <= KEY_SHAPE ? option->name : arguments->sized;
         }
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
@@ -190,7 +214,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
                                        : setting(state, arguments, "load", "line", "");
     case KEY_WATERMARK: return setting(state, arguments, "watermark", "watermark", argument);
     case KEY_REQUESTS: return setting(state, arguments, "requests", "first", argument);
-    case KEY_POLICIES: return parse_policies(state, arguments, argument);
+    case KEY_POLICIES: return parse_view(state, arguments, TB_TOUCH_KEEP, argument);
+    case KEY_BATCHERS: return parse_view(state, arguments, TB_TOUCH_ADAPTERS, argument);
+    case KEY_RESIDENCY: return parse_view(state, arguments, TB_TOUCH_RESIDENCY, argument);
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
     case KEY_RETENTION:
         return locus_evict_find(argument)
@@ -232,6 +258,15 @@ static const char documentation[] =
     "ones, at its worst.\n\n"
     "With --policies nothing is scheduled: a prefix cache holds so many blocks, each request looks for its prompt's in order, "
     "and what it finds before the first that is missing is a hit. `clairvoyant` knows the future.\n\n"
+    "With --batchers each request uses one of 10,000 adapters, of which the first 10 have 28 % of the uses and the first 100 have "
+    "68.8 %, and a batch takes at most 256 of those that wait. `load` is what arrives during a batch, over that. Every batcher takes as "
+    "many as wait or fit, so all are equally fast, and differ in who waits. Starved: a request whose adapter got nothing in more "
+    "batches in succession than if all adapters had their turns. A cell says more: "
+    "azure-conv/adapters/2000a/batch64/load120/times10/again60/seed7 has 2,000 adapters, batches of 64, the arrivals ten times, in 60 % "
+    "of its uses one of the last 64 adapters once more, and other draws.\n\n"
+    "With --residency the same uses find their adapter hot (f16 in memory, 100 places), warm (int8, 1,000 places) or cold (in a "
+    "file). `clairvoyant` knows the future, `static` the popularity. A cell says more: "
+    "azure-conv/residency/50hot/500warm/rank64/rate20 has 20 uses a second, of adapters of rank 64.\n\n"
     "Examples:\n"
     "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"
     "  locus serve azure-conv --load all --requests 6000\n"
@@ -239,7 +274,10 @@ static const char documentation[] =
     "  locus serve azure-conv --here --requests 6000\n"
     "  locus serve beam --strategies paged,first-fit -r 20 --log serve.jsonl\n"
     "  locus serve random-sizes --random --pool 163840t --block 2\n"
-    "  locus serve mooncake --policies\n\n"
+    "  locus serve mooncake --policies\n"
+    "  locus serve azure-conv --batchers\n"
+    "  locus serve poisson/adapters/load120/seed3 --batchers=seed,robin\n"
+    "  locus serve azure-conv --residency\n\n"
     "Exit status: 0 every strategy kept its contract, 1 one did not or the run failed, 2 bad input.";
 
 // --- what is run -----------------------------------------------------------------------------------------------------------------
@@ -260,6 +298,12 @@ static char *help_filter(int key, const char *text, void *input)
     fputs("\nPolicies of retention:\n", out);
     for (uint32_t i = 0; tb_policy_at(i); i++)
         tb_cli_listed(out, tb_policy_at(i)->name, tb_policy_at(i)->summary, "");
+    fputs("\nBatchers:\n", out);
+    for (uint32_t i = 0; tb_batcher_at(i); i++)
+        tb_cli_listed(out, tb_batcher_at(i)->name, tb_batcher_at(i)->summary, "");
+    fputs("\nPolicies of residency:\n", out);
+    for (uint32_t i = 0; tb_resident_at(i); i++)
+        tb_cli_listed(out, tb_resident_at(i)->name, tb_resident_at(i)->summary, "");
     fputs("\nScenarios that are made:\n", out);
     for (size_t i = 0; tb_scenario_at(i); i++)
         tb_cli_listed(out, tb_scenario_at(i)->name, tb_scenario_at(i)->summary, "");
@@ -289,12 +333,22 @@ static int strategies_choose(struct arguments *arguments, const struct tb_scenar
     return 0;
 }
 
-static int policies_choose(struct arguments *arguments)
+static const char *view_name(enum tb_touch view, uint32_t i)
+{
+    if (view == TB_TOUCH_KEEP)
+        return tb_policy_at(i) ? tb_policy_at(i)->name : NULL;
+    if (view == TB_TOUCH_ADAPTERS)
+        return tb_batcher_at(i) ? tb_batcher_at(i)->name : NULL;
+    return tb_resident_at(i) ? tb_resident_at(i)->name : NULL;
+}
+
+// All, where none were named.
+static int view_choose(struct arguments *arguments)
 {
     struct tb_options *options = &arguments->options;
     char why[256];
-    for (uint32_t i = 0, given = options->arms_count; tb_policy_at(i) && !given; i++)
-        if (tb_policies_add(options->arms, &options->arms_count, tb_policy_at(i)->name, why, sizeof why)) {
+    for (uint32_t i = 0, given = options->arms_count; view_name(arguments->view, i) && !given; i++)
+        if (views[arguments->view].add(options->arms, &options->arms_count, view_name(arguments->view, i), why, sizeof why)) {
             tb_error("%s", why);
             return TB_EXIT_FAILED;
         }
@@ -304,24 +358,30 @@ static int policies_choose(struct arguments *arguments)
 // Is one thing asked for, and in one way?
 static int arguments_fit(struct arguments *arguments)
 {
-    bool keep = arguments->cell.touch == TB_TOUCH_KEEP;
-    arguments->policies |= keep;
-    if (arguments->policies && arguments->cell.touch == TB_TOUCH_SERVE)
-        tb_error("--policies: a cell of touch 'serve' has strategies");
-    else if (arguments->policies && arguments->strategies_given)
-        tb_error("strategies and policies are not compared with each other: --strategies or --policies");
-    else if (arguments->policies && arguments->here)
-        tb_error("--here: of strategies alone: policies of retention have no clock");
+    enum tb_touch touch = arguments->cell_given ? arguments->cell.touch : arguments->view;
+    bool strategies = touch == TB_TOUCH_NONE || touch == TB_TOUCH_SERVE;
+    if (arguments->view != TB_TOUCH_NONE && arguments->view != touch)
+        tb_error("--%s: a cell of touch '%s' has %s", views[arguments->view].option, tb_touch_name(touch), views[touch].what);
+    else if (!strategies && arguments->strategies_given)
+        tb_error("strategies and %s are not compared with each other: --strategies or --%s", views[touch].what,
+                 views[touch].option);
+    else if (!strategies && arguments->here)
+        tb_error("--here: of strategies alone: %s have no clock", views[touch].what);
     else if (arguments->here && arguments->cell.serving.random)
         tb_error("--here: at random there is no clock");
     else if (arguments->here && (arguments->cell.serving.read_fs || arguments->cell.serving.step_us))
         tb_error("--here: the clock is either measured or stated");
     else if (arguments->cell_given && arguments->setting)
         tb_error("--%s: a whole cell has it as a word, or not at all", arguments->setting);
-    else if (arguments->policies && arguments->scheduled)
+    else if (touch == TB_TOUCH_KEEP && arguments->scheduled)
         tb_error("--%s: of strategies alone; policies of retention have --pool, --shape and --requests", arguments->scheduled);
-    else
+    else if (!strategies && touch != TB_TOUCH_KEEP && arguments->sized)
+        tb_error("--%s: %s have only --requests; a cell says the rest, such as TRACE/%s/2000a", arguments->sized, views[touch].what,
+                 tb_touch_name(touch));
+    else {
+        arguments->view = strategies ? TB_TOUCH_SERVE : touch;
         return 0;
+    }
     return TB_EXIT_USAGE;
 }
 
@@ -449,9 +509,13 @@ static int scenario_serve(struct arguments *arguments)
     int error = tb_scenario_open(arguments->name, arguments->cell.serving.requests, &scenario, &why);
     if (error)
         return failed(error, &why);
-    int status = arguments->policies ? policies_choose(arguments) : strategies_choose(arguments, scenario);
+    bool strategies = arguments->view == TB_TOUCH_SERVE;
+    int status = strategies ? strategies_choose(arguments, scenario) : view_choose(arguments);
     if (!status)
-        status = (arguments->policies ? keep : serve)(arguments, scenario);
+        status = strategies                         ? serve(arguments, scenario)
+                 : arguments->view == TB_TOUCH_KEEP ? keep(arguments, scenario)
+                                                    : tb_serve_adapters(&arguments->options, scenario, &arguments->cell.serving,
+                                                                        arguments->view, arguments->cell_given);
     tb_scenario_close(scenario);
     return status;
 }

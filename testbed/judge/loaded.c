@@ -193,6 +193,10 @@ static void sample_load(const json_t *line, const struct tb_counter_set *counter
         out->bench_ns[op] = time_ns(tb_member(line, "bench_ns"), tb_bench_name(op));
     for (const struct tb_slot *slot = tb_served_fields; slot->name; slot++)
         tb_slot_set(&out->served, slot, time_ns(tb_member(line, "serving"), slot->name));
+    for (const struct tb_slot *slot = tb_batched_fields; slot->name; slot++)
+        tb_slot_set(&out->batched, slot, time_ns(tb_member(line, "serving"), slot->name));
+    for (const struct tb_slot *slot = tb_resided_fields; slot->name; slot++)
+        tb_slot_set(&out->resided, slot, time_ns(tb_member(line, "serving"), slot->name));
     for (const struct tb_slot *slot = tb_engined_fields; slot->name; slot++)
         tb_slot_set(&out->engined, slot, time_ns(tb_member(line, "engine"), slot->name));
     sample_decode_load(tb_member(line, "decode"), &out->decode);

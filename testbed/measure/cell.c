@@ -38,6 +38,8 @@ static bool setting_read(const char *word, struct tb_cell *out)
         return tb_serving_setting(&out->serving, word);
     if (out->touch == TB_TOUCH_KEEP)
         return tb_keep_setting(&out->serving, word);
+    if (tb_touch_serves(out->touch))
+        return tb_adapter_setting(&out->serving.adapters, out->touch == TB_TOUCH_RESIDENCY, word, &out->serving.requests);
     if (out->touch == TB_TOUCH_ENGINE && tb_engine_setting(&out->engine, word))
         return true;
     uint32_t workers = tb_workers_parse(word);
@@ -118,6 +120,14 @@ void tb_cell_why(const char *text, char *why, size_t why_bytes)
                  (int)(length - bad), words + bad);
     else
         snprintf(why, why_bytes, "cell '%s' is not of the form WORKLOAD/TOUCH", text);
+}
+
+tb_cell_plan_fn *tb_cell_plan(enum tb_touch touch)
+{
+    return touch == TB_TOUCH_KEEP        ? tb_keep_plan
+           : touch == TB_TOUCH_ADAPTERS  ? tb_adapters_plan
+           : touch == TB_TOUCH_RESIDENCY ? tb_residency_plan
+                                         : tb_serving_plan;
 }
 
 // "4KiB" where that is whole, else "4097": both are read back.

@@ -11,6 +11,8 @@
 //                                     and dispatch are settings as well; the bytes of a block follow from the layout
 //     azure-conv/serve/16t            a strategy under a scheduler; testbed/serving/plan.h has these settings
 //     mooncake/keep/1000b             a policy of retention in a cache of 1,000 blocks; testbed/serving/keep.h has these
+//     azure-conv/adapters/batch256    a batcher of requests with adapters; testbed/serving/adapters/settings.h has these
+//     azure-conv/residency/100hot     a policy of which adapters are in memory; the same
 #ifndef TB_CELL_H
 #define TB_CELL_H
 
@@ -25,6 +27,11 @@ int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_c
 
 // One sentence on why that was not a cell: it names the word.
 void tb_cell_why(const char *text, char *why, size_t why_bytes);
+
+// Makes the plan of a cell whose touch serves a scenario (serving/plan.h).
+typedef int tb_cell_plan_fn(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                            struct tb_schedule **out, struct tb_why *why);
+tb_cell_plan_fn *tb_cell_plan(enum tb_touch touch);
 
 // The shortest text that tb_cell_parse() reads as this cell. pre: its arms are contenders (not tb_touch_has_own_arms).
 void tb_cell_text(const char *workload, const struct tb_cell *cell, char *out, size_t bytes);

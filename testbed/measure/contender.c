@@ -391,6 +391,31 @@ static int policy_find(const char *name, struct tb_arm *arm, char *why, size_t w
                        : unknown("policy", name, policy_name, "serve", why, why_bytes);
 }
 
+static const char *batcher_name(size_t i)
+{
+    return tb_batcher_at((uint32_t)i) ? tb_batcher_at((uint32_t)i)->name : NULL;
+}
+
+static int batcher_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    static const struct tb_contender kind = {.name = "batcher"};
+    *arm = (struct tb_arm){.batcher = tb_batcher_find(name)};
+    return arm->batcher ? known(arm, name, &kind) : unknown("batcher", name, batcher_name, "serve", why, why_bytes);
+}
+
+static const char *resident_name(size_t i)
+{
+    return tb_resident_at((uint32_t)i) ? tb_resident_at((uint32_t)i)->name : NULL;
+}
+
+static int resident_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    static const struct tb_contender kind = {.name = "policy"}, bound = {.name = "policy", .harness = true};
+    *arm = (struct tb_arm){.resident = tb_resident_find(name)};
+    return arm->resident ? known(arm, name, arm->resident->foresees ? &bound : &kind)
+                         : unknown("policy of residency", name, resident_name, "serve", why, why_bytes);
+}
+
 static const char *engine_name(size_t i)
 {
     return tb_engine_arm_at(i) ? tb_engine_arm_at(i)->name : NULL;
@@ -428,6 +453,16 @@ int tb_policies_add(struct tb_arm arms[], uint32_t *count, const char *text, cha
     return found_add(arms, count, text, policy_find, why, why_bytes);
 }
 
+int tb_batchers_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return found_add(arms, count, text, batcher_find, why, why_bytes);
+}
+
+int tb_residents_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return found_add(arms, count, text, resident_find, why, why_bytes);
+}
+
 int tb_engine_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
 {
     return found_add(arms, count, text, engine_find, why, why_bytes);
@@ -435,10 +470,12 @@ int tb_engine_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, 
 
 int tb_arms_add_for(enum tb_touch touch, struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
 {
-    return (touch == TB_TOUCH_SERVE    ? tb_strategies_add
-            : touch == TB_TOUCH_KEEP   ? tb_policies_add
-            : touch == TB_TOUCH_ENGINE ? tb_engine_arms_add
-                                       : tb_arms_add)(arms, count, text, why, why_bytes);
+    return (touch == TB_TOUCH_SERVE       ? tb_strategies_add
+            : touch == TB_TOUCH_KEEP      ? tb_policies_add
+            : touch == TB_TOUCH_ADAPTERS  ? tb_batchers_add
+            : touch == TB_TOUCH_RESIDENCY ? tb_residents_add
+            : touch == TB_TOUCH_ENGINE    ? tb_engine_arms_add
+                                          : tb_arms_add)(arms, count, text, why, why_bytes);
 }
 
 bool tb_arm_on_one_node(const struct tb_arm *arm)

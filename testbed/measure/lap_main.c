@@ -44,18 +44,34 @@ static bool malloc_granted(struct tb_job *job)
     return same;
 }
 
-// One contender for each job; a strategy or a policy is none, and its job has no company.
+// Arms that are no contenders, whose jobs have no company. True: it was one.
+static bool job_served(struct tb_job *job, const struct tb_schedule *schedule, int *error)
+{
+    const char *name = job->contender;
+    const struct tb_strategy *strategy = job->touch == TB_TOUCH_SERVE ? tb_strategy_find(name) : NULL;
+    const struct locus_evict_ops *policy = job->touch == TB_TOUCH_KEEP ? tb_policy_find(name) : NULL;
+    const struct tb_batcher *batcher = job->touch == TB_TOUCH_ADAPTERS ? tb_batcher_find(name) : NULL;
+    const struct tb_resident *resident = job->touch == TB_TOUCH_RESIDENCY ? tb_resident_find(name) : NULL;
+    if (strategy)
+        *error = tb_serve_run(job, strategy, schedule);
+    if (policy)
+        *error = tb_keep_run(job, policy, schedule);
+    if (batcher)
+        *error = tb_batches_run(job, batcher, schedule);
+    if (resident)
+        *error = tb_residency_run(job, resident, schedule);
+    return strategy || policy || batcher || resident;
+}
+
+// One contender for each job.
 static int jobs_run(struct tb_job jobs[], const struct tb_schedule *schedule)
 {
     const struct tb_contender *contenders[TB_PROCESS_ARMS];
-    const struct tb_strategy *strategy = jobs->touch == TB_TOUCH_SERVE ? tb_strategy_find(jobs->contender) : NULL;
-    const struct locus_evict_ops *policy = jobs->touch == TB_TOUCH_KEEP ? tb_policy_find(jobs->contender) : NULL;
+    int error = 0;
     if (jobs->touch == TB_TOUCH_ENGINE)
         return tb_engines_run(jobs, tb_engine_arm_find(jobs->contender), schedule);
-    if (strategy)
-        return tb_serve_run(jobs, strategy, schedule);
-    if (policy)
-        return tb_keep_run(jobs, policy, schedule);
+    if (job_served(jobs, schedule, &error))
+        return error;
     for (uint32_t i = 0; i < TB_PROCESS_ARMS && (i == 0 || i < jobs->arms); i++) {
         contenders[i] = tb_contender_find(jobs[i].contender);
         if (!contenders[i])

@@ -132,10 +132,12 @@ static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_
     const struct tb_arm *arm = &rounds->arms[at_arm];
     memset(job, 0, sizeof *job);
     snprintf(job->contender, sizeof job->contender, "%s",
-             arm->strategy ? arm->strategy->name
-             : arm->policy ? arm->policy->name
-             : arm->engine ? arm->engine->name
-                           : arm->contender->name);
+             arm->strategy   ? arm->strategy->name
+             : arm->policy   ? arm->policy->name
+             : arm->batcher  ? arm->batcher->name
+             : arm->resident ? arm->resident->name
+             : arm->engine   ? arm->engine->name
+                             : arm->contender->name);
     snprintf(job->library, sizeof job->library, "%s", arm->library);
     job->touch = cell->touch;
     job->decode = cell->decode;
@@ -451,8 +453,9 @@ int tb_rounds_run_under(const struct tb_rounds *rounds, uint32_t cell, uint32_t 
 void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size_t size)
 {
     static const char *const touches[] = {
-        [TB_TOUCH_NONE] = "no",   [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line",
-        [TB_TOUCH_DECODE] = "no", [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no",   [TB_TOUCH_ENGINE] = "no"};
+        [TB_TOUCH_NONE] = "no",      [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line",
+        [TB_TOUCH_DECODE] = "no",    [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no",   [TB_TOUCH_ADAPTERS] = "no",
+        [TB_TOUCH_RESIDENCY] = "no", [TB_TOUCH_ENGINE] = "no"};
     const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);

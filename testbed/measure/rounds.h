@@ -20,9 +20,11 @@
 #include "testbed/workload/schedule.h"
 
 struct locus_evict_ops;
+struct tb_batcher;
 struct tb_contender;
 struct tb_count;
 struct tb_engine_arm;
+struct tb_resident;
 
 #define TB_ARMS_MAX 48
 #define TB_BLOCK_BYTES_MIN 64u
@@ -32,6 +34,8 @@ struct tb_arm {
     const struct tb_contender *contender;
     const struct tb_strategy *strategy; // in cells of touch `serve`; then the contender only says what it is
     const struct locus_evict_ops *policy; // the same of touch `keep`
+    const struct tb_batcher *batcher; // the same of touch `adapters`
+    const struct tb_resident *resident; // the same of touch `residency`
     const struct tb_engine_arm *engine; // the same of touch `engine`
     char key[8];                // its key in a log ("A")
     const char *name;           // in a log; NULL: the label without "#2"
@@ -43,6 +47,12 @@ struct tb_arm {
     uint32_t cross_percent;     // many nodes: percentage of requests that finish on another node than they began on (NAME%50)
     uint32_t workers;           // 0: the cell's (NAME+4w)
 };
+
+// Is it one of these five, and no contender?
+static inline bool tb_arm_of_its_own(const struct tb_arm *arm)
+{
+    return arm->strategy || arm->policy || arm->batcher || arm->resident || arm->engine;
+}
 
 struct tb_cell {
     const struct tb_schedule *schedule; // NULL: a recorded trace that is missing here
@@ -59,7 +69,7 @@ struct tb_cell {
     uint32_t pool_blocks;
     bool dispatch_given;
     enum tb_dispatch dispatch;
-    struct tb_serving_settings serving; // of touch `serve` or `keep`
+    struct tb_serving_settings serving; // of touch `serve`, `keep`, `adapters` or `residency`
     struct tb_engine_settings engine; // of touch `engine`, filled
     struct tb_decode_settings decode; // of touch `decode`, filled; schedule and block_bytes are then of its layout (decoding/)
 };

@@ -79,13 +79,46 @@ int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const s
     return judge(job, &scenario, plan, strategy->trap, error, &why);
 }
 
+// A model of one pass. Its time is in no figure.
+struct pass {
+    struct tb_scenario scenario;
+    struct tb_why why;
+    const struct tb_serving_plan *plan;
+    uint64_t begin_ns;
+};
+
+static void pass_begin(struct pass *pass, const struct tb_schedule *schedule)
+{
+    pass->plan = tb_serving_plan_read(schedule, &pass->scenario);
+    pass->why.text[0] = '\0';
+    pass->begin_ns = tb_now_ns();
+}
+
+static int pass_end(struct pass *pass, struct tb_job *job, int error)
+{
+    job->sample.lap_ns = job->sample.lap_ns_min = (double)(tb_now_ns() - pass->begin_ns);
+    return judge(job, &pass->scenario, pass->plan, false, error, &pass->why);
+}
+
 int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const struct tb_schedule *schedule)
 {
-    struct tb_scenario scenario;
-    struct tb_why why = {""};
-    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
-    uint64_t begin_ns = tb_now_ns();
-    int error = tb_keep(&scenario, &plan->settings, policy, &job->sample.served);
-    job->sample.lap_ns = job->sample.lap_ns_min = (double)(tb_now_ns() - begin_ns);
-    return judge(job, &scenario, plan, false, error, &why);
+    struct pass pass;
+    pass_begin(&pass, schedule);
+    return pass_end(&pass, job, tb_keep(&pass.scenario, &pass.plan->settings, policy, &job->sample.served));
+}
+
+int tb_batches_run(struct tb_job *job, const struct tb_batcher *batcher, const struct tb_schedule *schedule)
+{
+    struct pass pass;
+    pass_begin(&pass, schedule);
+    return pass_end(&pass, job,
+                    tb_batches(&pass.scenario, &pass.plan->settings.adapters, batcher, &job->sample.batched, NULL, &pass.why));
+}
+
+int tb_residency_run(struct tb_job *job, const struct tb_resident *resident, const struct tb_schedule *schedule)
+{
+    struct pass pass;
+    pass_begin(&pass, schedule);
+    return pass_end(&pass, job,
+                    tb_residency(&pass.scenario, &pass.plan->settings.adapters, resident, &job->sample.resided, &pass.why));
 }

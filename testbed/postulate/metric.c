@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "testbed/engine/result.h"
+#include "testbed/serving/adapters/batches.h"
+#include "testbed/serving/adapters/residency.h"
 #include "testbed/serving/served.h"
 
 #define PEAK(name, member, what)                                                                                                   \
@@ -94,7 +96,9 @@ static const struct tb_metric metrics[] = {
     EMULATED("instructions_per_block", "instructions", true, "instructions"),
     EMULATED("locked_per_block", "locked", true, "instructions that lock memory"),
     EMULATED("failed_per_block", "failed", false, "exchanges that failed"),
-    TB_SERVED_FIELDS(SERVED) // of touch `serve`
+    TB_SERVED_FIELDS(SERVED)  // of touch `serve`
+    TB_BATCHED_FIELDS(SERVED) // of touch `adapters`
+    TB_RESIDED_FIELDS(SERVED) // of touch `residency`
     TB_ENGINED_FIELDS(ENGINED) // of touch `engine`
 };
 

@@ -29,7 +29,7 @@ static int arm_fits(const struct tb_plan *plan, const struct tb_postulate_arm *n
 {
     const char *id = plan->postulate->id;
     bool many = plan->rounds.many_nodes;
-    if (arm->strategy || arm->policy || arm->engine)
+    if (tb_arm_of_its_own(arm))
         return 0;
     if (many && !arm->contender->nodes)
         snprintf(why, why_bytes, "arm %s: %s runs on one node only, and experiment %s is of many", named->key, named->name, id);
@@ -108,8 +108,7 @@ static int serving_open(struct tb_plan *plan, uint32_t at, char *why, size_t why
     if (error == -ENOENT && tb_known_trace(name) && needs_traces(plan->postulate))
         return 0;
     if (!error)
-        error = (cell->touch == TB_TOUCH_KEEP ? tb_keep_plan : tb_serving_plan)(scenario, name, &cell->serving,
-                                                                                &plan->schedules[at], &reason);
+        error = tb_cell_plan(cell->touch)(scenario, name, &cell->serving, &plan->schedules[at], &reason);
     if (!error && tb_known_trace(name) && tb_known_trace_path(name, path, sizeof path) == 0)
         error = tb_hash_file(path, plan->trace_sha256[at]);
     if (error)
@@ -188,10 +187,12 @@ static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touc
 {
     bool many = plan->rounds.many_nodes;
     if (tb_plan_touch(plan->postulate) != (tb_touch_has_own_arms(touch) ? touch : TB_TOUCH_NONE)) {
-        snprintf(why, why_bytes,
-                 "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or policies and 'keep', or "
-                 "ways to run the engine and 'engine', or none of these",
-                 text);
+        snprintf(
+            why, why_bytes,
+            "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or policies and 'keep', or "
+            "batchers and 'adapters', or policies of residency and 'residency', or ways to run the engine and 'engine', or none "
+            "of these",
+            text);
         return -EINVAL;
     }
     if (many ? touch == TB_TOUCH_LINE || touch == TB_TOUCH_FULL || touch == TB_TOUCH_DECODE : touch != TB_TOUCH_LINE)

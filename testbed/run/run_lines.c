@@ -22,7 +22,6 @@
 #include "testbed/measure/contender.h"
 #include "testbed/measure/engines/plan.h"
 #include "testbed/record/log.h"
-#include "testbed/serving/keep.h"
 #include "testbed/workload/suite.h"
 
 static json_t *positive_or_null(double value)
@@ -36,7 +35,7 @@ static json_t *positive_or_null(double value)
 static const char *role(const struct tb_arm *arm)
 {
     const struct tb_contender *contender = arm->contender;
-    if (arm->strategy || arm->policy || arm->engine)
+    if (tb_arm_of_its_own(arm))
         return contender->harness ? "harness" : contender->name;
     return contender->floor ? "floor" : contender->harness ? "harness" : contender->is_malloc ? "malloc" : "pool";
 }
@@ -54,57 +53,6 @@ static json_t *arm_json(const struct tb_arm *arm)
         {"library_sha256", tb_json_clean(sha256)},
         {"cross_percent", tb_json_whole(arm->cross_percent)},
         {"workers", arm->workers ? tb_json_whole(arm->workers) : json_null()},
-    };
-    return TB_JSON_OBJECT(members);
-}
-
-static json_t *keep_json(const struct tb_schedule *schedule)
-{
-    struct tb_scenario scenario;
-    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
-    char settings[64];
-    tb_keep_settings_text(&plan->settings, settings, sizeof settings);
-    const struct tb_json_member members[] = {
-        {"settings", json_string(settings)},
-        {"requests", tb_json_whole(scenario.count)},
-        {"ids", tb_json_whole(scenario.ids_count)},
-        {"id_tokens", tb_json_whole(scenario.id_tokens)},
-        {"scenario", json_sprintf("%016llx", (unsigned long long)plan->scenario_hash)},
-        {"blocks", tb_json_whole(plan->settings.kept_blocks)},
-        {"tree", json_boolean(plan->settings.tree)},
-    };
-    return TB_JSON_OBJECT(members);
-}
-
-static json_t *read_ps(const struct tb_clock *clock)
-{
-    return clock->read_fs % 1000 ? tb_json_number((double)clock->read_fs / 1000) : tb_json_whole(clock->read_fs / 1000);
-}
-
-// Whole, so that the log alone says what was served, and when a step was over.
-static json_t *plan_json(const struct tb_schedule *schedule)
-{
-    struct tb_scenario scenario;
-    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
-    char settings[192];
-    tb_serving_settings_text(&plan->settings, settings, sizeof settings);
-    const struct tb_json_member members[] = {
-        {"settings", json_string(settings)},
-        {"requests", tb_json_whole(scenario.count)},
-        {"most_tokens", tb_json_whole(scenario.most_tokens)},
-        {"median_tokens", tb_json_whole(scenario.median_tokens)},
-        {"scenario", json_sprintf("%016llx", (unsigned long long)plan->scenario_hash)},
-        {"block_tokens", tb_json_whole(plan->settings.block_tokens)},
-        {"pool_tokens", tb_json_whole(plan->settings.pool_tokens)},
-        {"token_bytes", tb_json_whole(plan->token_bytes)},
-        {"random", json_boolean(plan->settings.random)},
-        {"shape", json_string(tb_serving_shape(&plan->settings)->name)},
-        {"capacity_per_s", positive_or_null(plan->capacity_per_s)},
-        {"speedup", tb_json_number(plan->speedup)},
-        {"step_ns", tb_json_whole(plan->clock.step_ns)},
-        {"read_ps", read_ps(&plan->clock)},
-        {"prompt_ns", tb_json_whole(plan->clock.prompt_ns)},
-        {"prompt_tokens", tb_json_whole(plan->clock.prompt_tokens)},
     };
     return TB_JSON_OBJECT(members);
 }
@@ -185,9 +133,7 @@ static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
         {"workers", tb_json_whole(cell->workers ? cell->workers : rounds->workers)},
         {"block_bytes", tb_json_whole(tb_rounds_block_bytes(rounds, at))},
         {"dispatch", json_string(tb_dispatch_name(tb_rounds_dispatch(rounds, at)))},
-        {"serving", !tb_touch_serves(cell->touch) || !cell->schedule ? json_null()
-                    : cell->touch == TB_TOUCH_KEEP                   ? keep_json(cell->schedule)
-                                                                     : plan_json(cell->schedule)},
+        {"serving", tb_touch_serves(cell->touch) && cell->schedule ? tb_line_plan(cell) : json_null()},
         {"decode", cell->touch == TB_TOUCH_DECODE && cell->schedule ? cell_decode_json(cell) : json_null()},
         {"engine", cell->touch == TB_TOUCH_ENGINE && cell->schedule ? cell_engine_json(cell) : json_null()},
     };
@@ -549,40 +495,6 @@ static json_t *count_json(const struct tb_rounds *rounds, uint32_t cell, uint32_
     return TB_JSON_OBJECT(members);
 }
 
-static json_t *slots_json(const void *object, const struct tb_slot slots[], bool (*told)(const void *object, const char *name))
-{
-    json_t *json = json_object();
-    for (const struct tb_slot *slot = slots; slot->name && json; slot++) {
-        double number = tb_slot_get(object, slot);
-        bool known = !told || told(object, slot->name);
-        json_t *value = !known ? json_null() : slot->whole ? tb_json_whole((uint64_t)number) : tb_json_number(number);
-        if (json_object_set_new(json, slot->name, value)) {
-            json_decref(json);
-            return NULL;
-        }
-    }
-    return json;
-}
-
-// Of a trap that broke its contract only that is known.
-static bool served_told(const void *served, const char *name)
-{
-    return !((const struct tb_served *)served)->faults || strcmp(name, "faults") == 0;
-}
-
-// The model of a cache fills in two of the members.
-static json_t *kept_json(const struct tb_served *served)
-{
-    const struct tb_json_member members[] = {{"requests", tb_json_whole(served->requests)},
-                                             {"hit_ratio", tb_json_number(served->hit_ratio)}};
-    return TB_JSON_OBJECT(members);
-}
-
-static json_t *served_json(const struct tb_sample *sample, enum tb_touch touch)
-{
-    return touch == TB_TOUCH_KEEP ? kept_json(&sample->served) : slots_json(&sample->served, tb_served_fields, served_told);
-}
-
 static json_t *take_json(const struct tb_sample *sample)
 {
     const struct tb_json_member members[] = {
@@ -674,9 +586,9 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"steal_ns", s->steal_known ? tb_json_whole(s->steal_ns) : json_null()},
         {"counters", counters_json(rounds->counters, s)},
         {"emulated", count_json(rounds, cell, arm, round)},
-        {"serving", tb_touch_serves(touch) && s->valid ? served_json(s, touch) : json_null()},
+        {"serving", tb_touch_serves(touch) && s->valid ? tb_line_served(s, touch) : json_null()},
         {"decode", touch == TB_TOUCH_DECODE && s->ran ? decode_json(s) : json_null()},
-        {"engine", touch == TB_TOUCH_ENGINE && s->valid ? slots_json(&s->engined, tb_engined_fields, NULL) : json_null()},
+        {"engine", touch == TB_TOUCH_ENGINE && s->valid ? tb_line_slots(&s->engined, tb_engined_fields, NULL) : json_null()},
     };
     json_t *line = TB_JSON_OBJECT(members);
     if (line && tb_line_nodes(line, &s->nodes) == 0)

@@ -127,6 +127,7 @@ void tb_serving_settings_fill(struct tb_serving_settings *settings)
         settings->pool_tokens = tb_serving_defaults.pool_tokens;
     if (settings->watermark_percent < 0)
         settings->watermark_percent = tb_serving_defaults.watermark_percent;
+    tb_adapter_settings_fill(&settings->adapters);
 }
 
 void tb_serving_settings_text(const struct tb_serving_settings *settings, char *out, size_t bytes)
@@ -273,6 +274,31 @@ int tb_keep_plan(const struct tb_scenario *scenario, const char *name, const str
     if (!error)
         (*out)->pool_blocks = (*out)->blocks_peak = settings->kept_blocks;
     return error;
+}
+
+// A batch, or the places of those that are hot, stand for the pool.
+static int adapter_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                        bool residency, struct tb_schedule **out, struct tb_why *why)
+{
+    const struct tb_serving_plan plan = {.settings = *settings, .speedup = 1, .scenario_hash = tb_scenario_hash(scenario)};
+    int error = tb_adapter_settings_check(scenario, name, &settings->adapters, residency, why);
+    if (!error)
+        error = flat_make(scenario, name, &plan, out);
+    if (!error)
+        (*out)->pool_blocks = (*out)->blocks_peak = residency ? settings->adapters.hot : settings->adapters.batch;
+    return error;
+}
+
+int tb_adapters_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                     struct tb_schedule **out, struct tb_why *why)
+{
+    return adapter_plan(scenario, name, settings, false, out, why);
+}
+
+int tb_residency_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                      struct tb_schedule **out, struct tb_why *why)
+{
+    return adapter_plan(scenario, name, settings, true, out, why);
 }
 
 const struct tb_serving_plan *tb_serving_plan_read(const struct tb_schedule *schedule, struct tb_scenario *scenario)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // plan: a cell of the touch mode `serve`: its settings, and the scenario in one flat block, which the parent builds once and each
-// measured process maps, as it does a schedule. Cells of `keep` (keep.h) have the same block.
+// measured process maps, as it does a schedule. Cells of `keep` (keep.h), `adapters` and
+// `residency` (adapters/settings.h) have the same block.
 //
 //     azure-conv/serve                          all defaults: every request waits at the start
 //     azure-conv/serve/16t/131072t              tokens per block, and in the pool
@@ -19,6 +20,7 @@
 #ifndef TB_SERVING_PLAN_H
 #define TB_SERVING_PLAN_H
 
+#include "testbed/serving/adapters/settings.h"
 #include "testbed/serving/serving.h"
 #include "testbed/decode/shape.h"
 
@@ -35,6 +37,7 @@ struct tb_serving_settings {
     char retention[24];         // "": the strategy's default
     uint32_t kept_blocks;       // these two of touch `keep`; 0: not of it, or not said
     bool tree;
+    struct tb_adapter_settings adapters; // of the touches `adapters` and `residency`
 };
 
 #define TB_POOL_TOKENS_MAX (UINT64_C(1) << 30)
@@ -51,11 +54,17 @@ void tb_serving_settings_fill(struct tb_serving_settings *settings);
 void tb_serving_settings_text(const struct tb_serving_settings *settings, char *out, size_t bytes);
 
 // A schedule without operations, with settings and scenario behind it. Computes what `load` means for this pool: once, so that all
-// strategies get the same arrivals. *out is malloc'd. 0, -ENOMEM, -EINVAL with a sentence in why. The second is of touch `keep`.
+// strategies get the same arrivals. *out is malloc'd. 0, -ENOMEM, -EINVAL with a sentence in why. The others are of the
+// touches `keep`, `adapters` and `residency`.
 int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
                     struct tb_schedule **out, struct tb_why *why);
 int tb_keep_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
                  struct tb_schedule **out, struct tb_why *why);
+
+int tb_adapters_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                     struct tb_schedule **out, struct tb_why *why);
+int tb_residency_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                      struct tb_schedule **out, struct tb_why *why);
 
 // What a plan says. Borrows the plan; *scenario has no memory of its own.
 struct tb_serving_plan {

@@ -14,8 +14,8 @@
 static bool can_share(const struct tb_rounds *rounds, uint32_t cell, const struct tb_arm *arm)
 {
     bool laps = !rounds->bench && !rounds->many_nodes && !tb_touch_has_own_arms(rounds->cells[cell].touch);
-    return rounds->pair_laps && laps && !arm->strategy && !arm->policy && !arm->engine && arm->contender->driver &&
-           arm->library[0] == '\0' && !arm->contender->environment && !arm->contender->alone;
+    return rounds->pair_laps && laps && !tb_arm_of_its_own(arm) && arm->contender->driver && arm->library[0] == '\0' &&
+           !arm->contender->environment && !arm->contender->alone;
 }
 
 // Two arms that call the process's malloc would free into the same heap.

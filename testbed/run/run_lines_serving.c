@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run_lines_serving: what a log says of cells that serve a scenario, and of their samples; see run_lines.h.
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testbed/base/json.h"
+#include "testbed/run/run_lines.h"
+#include "testbed/serving/keep.h"
+
+// --- a cell --------------------------------------------------------------------------------------------------------------------
+
+static json_t *keep_json(const struct tb_schedule *schedule)
+{
+    struct tb_scenario scenario;
+    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
+    char settings[64];
+    tb_keep_settings_text(&plan->settings, settings, sizeof settings);
+    const struct tb_json_member members[] = {
+        {"settings", json_string(settings)},
+        {"requests", tb_json_whole(scenario.count)},
+        {"ids", tb_json_whole(scenario.ids_count)},
+        {"id_tokens", tb_json_whole(scenario.id_tokens)},
+        {"scenario", json_sprintf("%016llx", (unsigned long long)plan->scenario_hash)},
+        {"blocks", tb_json_whole(plan->settings.kept_blocks)},
+        {"tree", json_boolean(plan->settings.tree)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+static json_t *read_ps(const struct tb_clock *clock)
+{
+    return clock->read_fs % 1000 ? tb_json_number((double)clock->read_fs / 1000) : tb_json_whole(clock->read_fs / 1000);
+}
+
+// Whole, so that the log alone says what was served, and when a step was over.
+static json_t *plan_json(const struct tb_schedule *schedule)
+{
+    struct tb_scenario scenario;
+    const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
+    char settings[192];
+    tb_serving_settings_text(&plan->settings, settings, sizeof settings);
+    const struct tb_json_member members[] = {
+        {"settings", json_string(settings)},
+        {"requests", tb_json_whole(scenario.count)},
+        {"most_tokens", tb_json_whole(scenario.most_tokens)},
+        {"median_tokens", tb_json_whole(scenario.median_tokens)},
+        {"scenario", json_sprintf("%016llx", (unsigned long long)plan->scenario_hash)},
+        {"block_tokens", tb_json_whole(plan->settings.block_tokens)},
+        {"pool_tokens", tb_json_whole(plan->settings.pool_tokens)},
+        {"token_bytes", tb_json_whole(plan->token_bytes)},
+        {"random", json_boolean(plan->settings.random)},
+        {"shape", json_string(tb_serving_shape(&plan->settings)->name)},
+        {"capacity_per_s", tb_json_number(plan->capacity_per_s > 0 ? plan->capacity_per_s : NAN)},
+        {"speedup", tb_json_number(plan->speedup)},
+        {"step_ns", tb_json_whole(plan->clock.step_ns)},
+        {"read_ps", read_ps(&plan->clock)},
+        {"prompt_ns", tb_json_whole(plan->clock.prompt_ns)},
+        {"prompt_tokens", tb_json_whole(plan->clock.prompt_tokens)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+// Of `adapters` and `residency`.
+static json_t *adapters_json(const struct tb_cell *cell)
+{
+    struct tb_scenario scenario;
+    const struct tb_serving_plan *plan = tb_serving_plan_read(cell->schedule, &scenario);
+    const struct tb_adapter_settings *own = &plan->settings.adapters;
+    bool residency = cell->touch == TB_TOUCH_RESIDENCY;
+    double span_ns = (double)(scenario.requests[scenario.count - 1].arrival_ns - scenario.requests[0].arrival_ns);
+    double recorded_per_s = (double)(scenario.count - 1) * 1e9 / span_ns;
+    char settings[128];
+    tb_adapter_settings_text(own, residency, plan->settings.requests, settings, sizeof settings);
+#define OF(whose, value) (residency == (whose) ? tb_json_whole(value) : json_null())
+    const struct tb_json_member members[] = {
+        {"settings", json_string(settings)},
+        {"requests", tb_json_whole(scenario.count)},
+        {"scenario", json_sprintf("%016llx", (unsigned long long)plan->scenario_hash)},
+        {"adapters", tb_json_whole(own->adapters)},
+        {"times", tb_json_whole(own->times)},
+        {"again_percent", tb_json_whole(own->again_percent)},
+        {"seed", tb_json_whole(own->seed)},
+        {"batch", OF(false, own->batch)},
+        {"load_percent", OF(false, own->load_percent)},
+        {"hot", OF(true, own->hot)},
+        {"warm", OF(true, own->warm)},
+        {"rank", OF(true, own->rank)},
+        {"rate_per_s", residency ? tb_json_number(own->rate_per_s > 0 ? own->rate_per_s : recorded_per_s) : json_null()},
+    };
+#undef OF
+    return TB_JSON_OBJECT(members);
+}
+
+json_t *tb_line_plan(const struct tb_cell *cell)
+{
+    return cell->touch == TB_TOUCH_KEEP    ? keep_json(cell->schedule)
+           : cell->touch == TB_TOUCH_SERVE ? plan_json(cell->schedule)
+                                           : adapters_json(cell);
+}
+
+// --- a sample ------------------------------------------------------------------------------------------------------------------
+
+json_t *tb_line_slots(const void *object, const struct tb_slot slots[], bool (*told)(const void *object, const char *name))
+{
+    json_t *json = json_object();
+    for (const struct tb_slot *slot = slots; slot->name && json; slot++) {
+        double number = tb_slot_get(object, slot);
+        bool known = !told || told(object, slot->name);
+        json_t *value = !known ? json_null() : slot->whole ? tb_json_whole((uint64_t)number) : tb_json_number(number);
+        if (json_object_set_new(json, slot->name, value)) {
+            json_decref(json);
+            return NULL;
+        }
+    }
+    return json;
+}
+
+// Of a trap that broke its contract only that is known.
+static bool served_told(const void *served, const char *name)
+{
+    return !((const struct tb_served *)served)->faults || strcmp(name, "faults") == 0;
+}
+
+// The model of a cache fills in two of the members.
+static json_t *kept_json(const struct tb_served *served)
+{
+    const struct tb_json_member members[] = {{"requests", tb_json_whole(served->requests)},
+                                             {"hit_ratio", tb_json_number(served->hit_ratio)}};
+    return TB_JSON_OBJECT(members);
+}
+
+json_t *tb_line_served(const struct tb_sample *sample, enum tb_touch touch)
+{
+    return touch == TB_TOUCH_KEEP        ? kept_json(&sample->served)
+           : touch == TB_TOUCH_ADAPTERS  ? tb_line_slots(&sample->batched, tb_batched_fields, NULL)
+           : touch == TB_TOUCH_RESIDENCY ? tb_line_slots(&sample->resided, tb_resided_fields, NULL)
+                                         : tb_line_slots(&sample->served, tb_served_fields, served_told);
+}
