@@ -265,7 +265,7 @@ static const char documentation[] =
     "azure-conv/adapters/2000a/batch64/load120/times10/again60/seed7 has 2,000 adapters, batches of 64, the arrivals ten times, in 60 % "
     "of its uses one of the last 64 adapters once more, and other draws.\n\n"
     "With --residency the same uses find their adapter hot (f16 in memory, 100 places), warm (int8, 1,000 places) or cold (in a "
-    "file). `clairvoyant` knows the future, `static` the popularity. A cell says more: "
+    "file). `clairvoyant` knows the future, `fixed` the popularity. A cell says more: "
     "azure-conv/residency/50hot/500warm/rank64/rate20 has 20 uses a second, of adapters of rank 64.\n\n"
     "Examples:\n"
     "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"

@@ -412,7 +412,7 @@ static int resident_find(const char *name, struct tb_arm *arm, char *why, size_t
 {
     static const struct tb_contender kind = {.name = "policy"}, bound = {.name = "policy", .harness = true};
     *arm = (struct tb_arm){.resident = tb_resident_find(name)};
-    return arm->resident ? known(arm, name, arm->resident->foresees ? &bound : &kind)
+    return arm->resident ? known(arm, name, arm->resident == &tb_resident_clairvoyant ? &bound : &kind)
                          : unknown("policy of residency", name, resident_name, "serve", why, why_bytes);
 }
 

@@ -20,11 +20,11 @@
 #include "testbed/workload/schedule.h"
 
 struct locus_evict_ops;
+struct locus_residency_ops;
 struct tb_batcher;
 struct tb_contender;
 struct tb_count;
 struct tb_engine_arm;
-struct tb_resident;
 
 #define TB_ARMS_MAX 48
 #define TB_BLOCK_BYTES_MIN 64u
@@ -35,7 +35,7 @@ struct tb_arm {
     const struct tb_strategy *strategy; // in cells of touch `serve`; then the contender only says what it is
     const struct locus_evict_ops *policy; // the same of touch `keep`
     const struct tb_batcher *batcher; // the same of touch `adapters`
-    const struct tb_resident *resident; // the same of touch `residency`
+    const struct locus_residency_ops *resident; // the same of touch `residency`
     const struct tb_engine_arm *engine; // the same of touch `engine`
     char key[8];                // its key in a log ("A")
     const char *name;           // in a log; NULL: the label without "#2"

@@ -115,7 +115,7 @@ int tb_batches_run(struct tb_job *job, const struct tb_batcher *batcher, const s
                     tb_batches(&pass.scenario, &pass.plan->settings.adapters, batcher, &job->sample.batched, NULL, &pass.why));
 }
 
-int tb_residency_run(struct tb_job *job, const struct tb_resident *resident, const struct tb_schedule *schedule)
+int tb_residency_run(struct tb_job *job, const struct locus_residency_ops *resident, const struct tb_schedule *schedule)
 {
     struct pass pass;
     pass_begin(&pass, schedule);

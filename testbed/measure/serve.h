@@ -10,13 +10,13 @@
 #include "testbed/workload/schedule.h"
 
 struct locus_evict_ops;
+struct locus_residency_ops;
 struct tb_batcher;
-struct tb_resident;
 
 // 0 or -errno; what the strategy did wrong makes the sample invalid, unless it is a trap: then it is counted.
 int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const struct tb_schedule *schedule);
 int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const struct tb_schedule *schedule);
 int tb_batches_run(struct tb_job *job, const struct tb_batcher *batcher, const struct tb_schedule *schedule);
-int tb_residency_run(struct tb_job *job, const struct tb_resident *resident, const struct tb_schedule *schedule);
+int tb_residency_run(struct tb_job *job, const struct locus_residency_ops *resident, const struct tb_schedule *schedule);
 
 #endif

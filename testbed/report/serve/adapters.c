@@ -216,7 +216,7 @@ static void put_notes(struct tb_table *table, const struct board *board)
     else
         tb_table_note(table,
                       "Places: %.0f hot, %.0f warm. Rank %.0f of Llama-3-8B at q, k, v and o; int8 to f16 at 20 GB/s, the file at "
-                      "3 GB/s: stated, not measured. static knows the popularity; thrash: hot again within a second.",
+                      "3 GB/s: stated, not measured. fixed knows the popularity; thrash: hot again within a second.",
                       tb_member_number(serving, "hot"), tb_member_number(serving, "warm"), tb_member_number(serving, "rank"));
     for (uint32_t r = 0; r < board->count; r++)
         if (board->row[r].invalid)

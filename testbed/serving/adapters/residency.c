@@ -7,13 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "testbed/stats/random.h"
-
 #define VALUES_PER_RANK UINT64_C(851968) // 32 layers of q and o, 4096 + 4096 each, k and v, 4096 + 1024 each
 #define CONVERT_BYTES_PER_NS 20
 #define FILE_BYTES_PER_NS 3
 #define THRASH_NS UINT64_C(1000000000)
-#define NOBODY UINT32_MAX
 
 #define FIELD(type, member, unit, ratio, what) TB_SLOT(struct tb_resided, type, member, unit, what),
 const struct tb_slot tb_resided_fields[] = {TB_RESIDED_FIELDS(FIELD) TB_SLOT_END};
@@ -29,95 +26,125 @@ static uint64_t int8_bytes(uint32_t rank)
     return VALUES_PER_RANK * rank;
 }
 
-uint64_t tb_adapter_back_ns(uint32_t rank, enum tb_tier tier)
+uint64_t tb_adapter_back_ns(uint32_t rank, enum locus_residence place)
 {
     uint64_t convert_ns = (int8_bytes(rank) + tb_adapter_f16_bytes(rank)) / CONVERT_BYTES_PER_NS;
-    return tier == TB_TIER_HOT ? 0 : tier == TB_TIER_WARM ? convert_ns : int8_bytes(rank) / FILE_BYTES_PER_NS + convert_ns;
+    if (place == LOCUS_RESIDENCE_HOT)
+        return 0;
+    return place == LOCUS_RESIDENCE_WARM ? convert_ns : int8_bytes(rank) / FILE_BYTES_PER_NS + convert_ns;
 }
+
+#define PLACES 3
 
 struct model {
     const struct tb_adapter_settings *settings;
-    const struct tb_resident *resident;
+    const struct locus_residency_ops *resident;
     struct tb_resided *out;
+    struct tb_why *why;
     void *state;                // the policy's
-    struct tb_places places;
     struct tb_adapter_use *uses;
     uint32_t count;
-    uint32_t *rank;             // of an adapter
+    uint8_t *place;             // of an adapter, as the policy reported it
+    uint32_t places[PLACES];    // how many are there
     bool *made;                 // its f16 weights were, before
     uint64_t *left_ns;          // when it was hot last, plus 1; 0: it never was
-    uint32_t now;               // the adapter that is used; NOBODY: none, time passes
-    uint64_t found[TB_TIERS];
+    uint64_t found[PLACES];
     double hot_sum;
 };
 
-static void make_f16(struct model *model, uint32_t adapter, enum tb_tier from)
+static int broken(struct model *model, const char *what, uint32_t adapter)
 {
-    model->out->file_bytes += from == TB_TIER_COLD ? int8_bytes(model->settings->rank) : 0;
+    tb_why_set(model->why, model->resident->name, 0, "%s: adapter %u, and %u are hot and %u warm", what, adapter,
+               model->places[LOCUS_RESIDENCE_HOT], model->places[LOCUS_RESIDENCE_WARM]);
+    return -EBADMSG;
+}
+
+static void make_f16(struct model *model, uint32_t adapter, enum locus_residence from)
+{
+    model->out->file_bytes += from == LOCUS_RESIDENCE_COLD ? int8_bytes(model->settings->rank) : 0;
     model->out->f16_bytes += tb_adapter_f16_bytes(model->settings->rank);
     model->out->reloaded_bytes += model->made[adapter] ? tb_adapter_f16_bytes(model->settings->rank) : 0;
     model->made[adapter] = true;
 }
 
 // Of the adapter that is used everything is there already.
-static void moved(void *context, uint32_t adapter, enum tb_tier from, enum tb_tier to, uint64_t now_ns)
+static void account(struct model *model, const struct locus_residency_move *move, uint32_t used, uint64_t now_ns)
 {
-    struct model *model = context;
-    bool used = adapter == model->now;
-    if (from == TB_TIER_HOT) {
-        model->left_ns[adapter] = now_ns + 1;
-        model->out->int8_bytes += to == TB_TIER_WARM ? int8_bytes(model->settings->rank) : 0;
-    } else if (to == TB_TIER_HOT) {
-        uint64_t left_ns = model->left_ns[adapter];
-        model->out->thrash += left_ns && now_ns - (left_ns - 1) <= THRASH_NS;
-        model->out->unasked += !used;
-        if (!used)
-            make_f16(model, adapter, from);
-    } else if (to == TB_TIER_WARM && !used) {
-        model->out->file_bytes += int8_bytes(model->settings->rank);
+    struct tb_resided *out = model->out;
+    bool asked = move->adapter == used;
+    if (move->from == LOCUS_RESIDENCE_HOT) {
+        model->left_ns[move->adapter] = now_ns + 1;
+        out->int8_bytes += move->to == LOCUS_RESIDENCE_WARM ? int8_bytes(model->settings->rank) : 0;
+    } else if (move->to == LOCUS_RESIDENCE_HOT) {
+        uint64_t left_ns = model->left_ns[move->adapter];
+        out->thrash += left_ns && now_ns - (left_ns - 1) <= THRASH_NS;
+        out->unasked += !asked;
+        if (!asked)
+            make_f16(model, move->adapter, move->from);
+    } else if (move->to == LOCUS_RESIDENCE_WARM && !asked) {
+        out->file_bytes += int8_bytes(model->settings->rank);
     }
 }
 
-static int fits(const struct model *model, struct tb_why *why)
+// What the policy moves at this time; `used`: the adapter that is used now.
+static int moves(struct model *model, uint32_t used, uint64_t now_ns)
 {
-    const struct tb_places *places = &model->places;
-    if (places->count[TB_TIER_HOT] <= places->most[TB_TIER_HOT] && places->count[TB_TIER_WARM] <= places->most[TB_TIER_WARM])
-        return 0;
-    tb_why_set(why, model->resident->name, 0, "%u adapters are hot and %u are warm, and places there are %u and %u",
-               places->count[TB_TIER_HOT], places->count[TB_TIER_WARM], places->most[TB_TIER_HOT], places->most[TB_TIER_WARM]);
-    return -EBADMSG;
+    struct locus_residency_move move;
+    while (model->resident->moved(model->state, now_ns, &move)) {
+        if (move.adapter >= model->settings->adapters || model->place[move.adapter] != (uint8_t)move.from || move.from == move.to)
+            return broken(model, "a move from where it is not", move.adapter);
+        model->place[move.adapter] = (uint8_t)move.to;
+        model->places[move.from]--;
+        model->places[move.to]++;
+        account(model, &move, used, now_ns);
+    }
+    if (model->places[LOCUS_RESIDENCE_HOT] > model->settings->hot || model->places[LOCUS_RESIDENCE_WARM] > model->settings->warm)
+        return broken(model, "more than there are places", used);
+    if (model->places[LOCUS_RESIDENCE_HOT] > model->out->hot_most)
+        model->out->hot_most = model->places[LOCUS_RESIDENCE_HOT];
+    return 0;
 }
 
-static int use(struct model *model, const struct tb_adapter_use *at, struct tb_why *why)
+// What time alone changes, at its own moments.
+static int advance(struct model *model, uint64_t now_ns)
 {
-    struct tb_places *places = &model->places;
-    model->now = NOBODY;
-    if (model->resident->advance)
-        model->resident->advance(model->state, at->arrival_ns);
-    int error = fits(model, why);
-    enum tb_tier tier = (enum tb_tier)places->tier[at->adapter];
-    model->found[tier]++;
-    model->hot_sum += places->count[TB_TIER_HOT];
-    if (tier != TB_TIER_HOT)
-        make_f16(model, at->adapter, tier);
-    model->now = at->adapter;
-    model->resident->use(model->state, at->adapter, at->arrival_ns);
-    if (places->count[TB_TIER_HOT] > model->out->hot_most)
-        model->out->hot_most = places->count[TB_TIER_HOT];
-    return error ? error : fits(model, why);
+    uint64_t due_ns;
+    int error = 0;
+    while (!error && (due_ns = model->resident->due_ns(model->state)) <= now_ns) {
+        error = moves(model, LOCUS_ADAPTER_NONE, due_ns);
+        if (!error && model->resident->due_ns(model->state) <= due_ns)
+            return broken(model, "what was due is due again", LOCUS_ADAPTER_NONE);
+    }
+    return error;
+}
+
+static int use(struct model *model, const struct tb_adapter_use *at)
+{
+    int error = advance(model, at->arrival_ns);
+    if (error)
+        return error;
+    enum locus_residence place = model->resident->place(model->state, at->arrival_ns, at->adapter);
+    if (model->place[at->adapter] != (uint8_t)place)
+        return broken(model, "a place that was not reported", at->adapter);
+    model->found[place]++;
+    model->hot_sum += model->places[LOCUS_RESIDENCE_HOT];
+    if (place != LOCUS_RESIDENCE_HOT)
+        make_f16(model, at->adapter, place);
+    model->resident->use(model->state, at->arrival_ns, at->adapter);
+    return moves(model, at->adapter, at->arrival_ns);
 }
 
 // The least time that at least that part of all uses do not exceed: hot ones take the least, cold ones the most.
 static uint64_t back_ns(const struct model *model, uint64_t part, uint64_t whole)
 {
     uint64_t seen = 0;
-    int tier = TB_TIER_HOT;
-    for (; tier > TB_TIER_COLD; tier--) {
-        seen += model->found[tier];
+    int place = LOCUS_RESIDENCE_HOT;
+    for (; place > LOCUS_RESIDENCE_COLD; place--) {
+        seen += model->found[place];
         if (seen * whole >= model->count * part)
             break;
     }
-    return tb_adapter_back_ns(model->settings->rank, (enum tb_tier)tier);
+    return tb_adapter_back_ns(model->settings->rank, (enum locus_residence)place);
 }
 
 static void figures(struct model *model)
@@ -125,16 +152,21 @@ static void figures(struct model *model)
     struct tb_resided *out = model->out;
     double count = (double)model->count, sum_ns = 0;
     double span_ns = (double)(model->uses[model->count - 1].arrival_ns - model->uses[0].arrival_ns);
-    for (int tier = TB_TIER_COLD; tier < TB_TIER_HOT; tier++) {
-        double ns = (double)tb_adapter_back_ns(model->settings->rank, (enum tb_tier)tier) * (double)model->found[tier];
+    bool *used = model->made; // its work is done
+    for (int place = LOCUS_RESIDENCE_COLD; place < LOCUS_RESIDENCE_HOT; place++) {
+        double ns = (double)tb_adapter_back_ns(model->settings->rank, (enum locus_residence)place) * (double)model->found[place];
         sum_ns += ns;
     }
     for (uint32_t i = 0; i < model->settings->adapters; i++)
-        out->used_adapters += model->made[i];
+        used[i] = false;
+    for (uint32_t i = 0; i < model->count; i++) {
+        out->used_adapters += !used[model->uses[i].adapter];
+        used[model->uses[i].adapter] = true;
+    }
     out->uses = model->count;
-    out->hot_ratio = (double)model->found[TB_TIER_HOT] / count;
-    out->warm_ratio = (double)model->found[TB_TIER_WARM] / count;
-    out->cold_ratio = (double)model->found[TB_TIER_COLD] / count;
+    out->hot_ratio = (double)model->found[LOCUS_RESIDENCE_HOT] / count;
+    out->warm_ratio = (double)model->found[LOCUS_RESIDENCE_WARM] / count;
+    out->cold_ratio = (double)model->found[LOCUS_RESIDENCE_COLD] / count;
     out->hot_mean = model->hot_sum / count;
     out->back_p50_ns = back_ns(model, 1, 2);
     out->back_p99_ns = back_ns(model, 99, 100);
@@ -144,70 +176,44 @@ static void figures(struct model *model)
 
 // --- a run ---------------------------------------------------------------------------------------------------------------------
 
-// The numbers of the adapters in a random order: a policy that breaks ties by number knows nothing by that.
-static void shuffle(struct model *model, uint32_t *number)
-{
-    uint64_t random = model->settings->seed ^ UINT64_C(0x7265736964656e74);
-    tb_random_order(number, model->settings->adapters, &random);
-    for (uint32_t rank = 0; rank < model->settings->adapters; rank++)
-        model->rank[number[rank]] = rank;
-    for (uint32_t i = 0; i < model->count; i++)
-        model->uses[i].adapter = number[model->uses[i].adapter];
-}
-
 static int model_open(struct model *model, const struct tb_scenario *scenario)
 {
-    uint32_t adapters = model->settings->adapters;
-    struct tb_places *places = &model->places;
+    const struct locus_residency_config config = {.size = sizeof config,
+                                                  .adapters = model->settings->adapters,
+                                                  .hot = model->settings->hot,
+                                                  .warm = model->settings->warm};
     int error = tb_adapter_uses(scenario, model->settings, &model->uses, &model->count);
     if (error)
         return error;
-    *places = (struct tb_places){
-        .tier = calloc(adapters, sizeof *places->tier),
-        .place = calloc(adapters, sizeof *places->place),
-        .list =
-            {[TB_TIER_WARM] = malloc(adapters * sizeof **places->list), [TB_TIER_HOT] = malloc(adapters * sizeof **places->list)},
-        .count = {[TB_TIER_COLD] = adapters},
-        .most = {[TB_TIER_COLD] = adapters, [TB_TIER_WARM] = model->settings->warm, [TB_TIER_HOT] = model->settings->hot},
-        .moved = moved,
-        .context = model,
-    };
-    model->rank = malloc(adapters * sizeof *model->rank);
-    model->made = calloc(adapters, sizeof *model->made);
-    model->left_ns = calloc(adapters, sizeof *model->left_ns);
-    uint32_t *number = malloc(adapters * sizeof *number);
-    error = !places->tier || !places->place || !places->list[TB_TIER_WARM] || !places->list[TB_TIER_HOT] ? -ENOMEM : 0;
-    if (!model->rank || !model->made || !model->left_ns || !number)
-        error = -ENOMEM;
-    if (!error)
-        shuffle(model, number);
-    free(number);
-    const struct tb_resident_setup setup = {places, adapters, model->rank, model->uses, model->count};
-    return error ? error : model->resident->open(&model->state, &setup);
+    model->places[LOCUS_RESIDENCE_COLD] = config.adapters;
+    model->place = calloc(config.adapters, sizeof *model->place);
+    model->made = calloc(config.adapters, sizeof *model->made);
+    model->left_ns = calloc(config.adapters, sizeof *model->left_ns);
+    if (!model->place || !model->made || !model->left_ns)
+        return -ENOMEM;
+    error = model->resident->open(&model->state, &config);
+    if (!error && model->resident == &tb_resident_clairvoyant)
+        error = tb_resident_foresee(model->state, model->uses, model->count);
+    return error ? error : moves(model, LOCUS_ADAPTER_NONE, 0); // of who begins with some that are hot
 }
 
 static void model_close(struct model *model)
 {
-    if (model->state)
-        model->resident->close(model->state);
-    free(model->places.tier);
-    free(model->places.place);
-    free(model->places.list[TB_TIER_WARM]);
-    free(model->places.list[TB_TIER_HOT]);
+    model->resident->close(model->state);
     free(model->uses);
-    free(model->rank);
+    free(model->place);
     free(model->made);
     free(model->left_ns);
 }
 
-int tb_residency(const struct tb_scenario *scenario, const struct tb_adapter_settings *settings, const struct tb_resident *resident,
-                 struct tb_resided *out, struct tb_why *why)
+int tb_residency(const struct tb_scenario *scenario, const struct tb_adapter_settings *settings,
+                 const struct locus_residency_ops *resident, struct tb_resided *out, struct tb_why *why)
 {
-    struct model model = {.settings = settings, .resident = resident, .out = out, .now = NOBODY};
+    struct model model = {.settings = settings, .resident = resident, .out = out, .why = why};
     *out = (struct tb_resided){0};
     int error = model_open(&model, scenario);
     for (uint32_t i = 0; i < model.count && !error; i++)
-        error = use(&model, &model.uses[i], why);
+        error = use(&model, &model.uses[i]);
     if (!error)
         figures(&model);
     model_close(&model);

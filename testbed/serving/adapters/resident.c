@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// resident: the list of all, and the places; see resident.h.
+// resident: the list of all, and the places of the two that are the testbed's own; see resident.h.
 
 #include "testbed/serving/adapters/resident.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const struct tb_resident *const residents[] = {
-    &tb_resident_rule, &tb_resident_ranked, &tb_resident_static,      &tb_resident_lru,
-    &tb_resident_lfu,  &tb_resident_cost,   &tb_resident_clairvoyant,
-};
-
-const struct tb_resident *tb_resident_at(uint32_t i)
+const struct locus_residency_ops *tb_resident_at(uint32_t i)
 {
-    return i < sizeof residents / sizeof *residents ? residents[i] : NULL;
+    uint32_t library = 0;
+    while (locus_residency_at(library))
+        library++;
+    return i < library        ? locus_residency_at(i)
+           : i == library     ? &tb_resident_ranked
+           : i == library + 1 ? &tb_resident_clairvoyant
+                              : NULL;
 }
 
-const struct tb_resident *tb_resident_find(const char *name)
+const struct locus_residency_ops *tb_resident_find(const char *name)
 {
     uint32_t i = 0;
     while (tb_resident_at(i) && strcmp(tb_resident_at(i)->name, name))
@@ -24,50 +27,59 @@ const struct tb_resident *tb_resident_find(const char *name)
     return tb_resident_at(i);
 }
 
-void tb_places_move(struct tb_places *places, uint32_t adapter, enum tb_tier to, uint64_t now_ns)
+int tb_places_open(struct tb_places *places, const struct locus_residency_config *config)
 {
-    enum tb_tier from = (enum tb_tier)places->tier[adapter];
+    uint32_t adapters = config->adapters;
+    *places = (struct tb_places){
+        .adapters = adapters,
+        .place = calloc(adapters, sizeof *places->place),
+        .at = calloc(adapters, sizeof *places->at),
+        .count = {[LOCUS_RESIDENCE_COLD] = adapters},
+        .most = {adapters, config->warm, config->hot},
+        .moves = malloc(2 * (size_t)adapters * sizeof *places->moves),
+    };
+    for (int place = LOCUS_RESIDENCE_WARM; place <= LOCUS_RESIDENCE_HOT; place++)
+        places->list[place] = malloc(adapters * sizeof *places->list[place]);
+    return places->place && places->at && places->moves && places->list[LOCUS_RESIDENCE_WARM] && places->list[LOCUS_RESIDENCE_HOT]
+               ? 0
+               : -ENOMEM;
+}
+
+void tb_places_close(struct tb_places *places)
+{
+    free(places->place);
+    free(places->at);
+    free(places->moves);
+    free(places->list[LOCUS_RESIDENCE_WARM]);
+    free(places->list[LOCUS_RESIDENCE_HOT]);
+}
+
+void tb_places_move(struct tb_places *places, uint32_t adapter, enum locus_residence to)
+{
+    enum locus_residence from = (enum locus_residence)places->place[adapter];
     if (from == to)
         return;
     places->count[from]--;
-    if (from != TB_TIER_COLD) {
+    if (from != LOCUS_RESIDENCE_COLD) {
         uint32_t last = places->list[from][places->count[from]];
-        places->list[from][places->place[adapter]] = last;
-        places->place[last] = places->place[adapter];
+        places->list[from][places->at[adapter]] = last;
+        places->at[last] = places->at[adapter];
     }
-    if (to != TB_TIER_COLD) {
-        places->place[adapter] = places->count[to];
+    if (to != LOCUS_RESIDENCE_COLD) {
+        places->at[adapter] = places->count[to];
         places->list[to][places->count[to]] = adapter;
     }
     places->count[to]++;
-    places->tier[adapter] = (uint8_t)to;
-    places->moved(places->context, adapter, from, to, now_ns);
+    places->place[adapter] = (uint8_t)to;
+    places->moves[places->moves_end++] = (struct locus_residency_move){adapter, from, to};
 }
 
-uint32_t tb_places_least(const struct tb_places *places, enum tb_tier tier, const uint64_t score[])
+bool tb_places_moved(struct tb_places *places, struct locus_residency_move *out)
 {
-    uint32_t least = places->list[tier][0];
-    for (uint32_t i = 1; i < places->count[tier]; i++)
-        if (score[places->list[tier][i]] < score[least])
-            least = places->list[tier][i];
-    return least;
-}
-
-void tb_places_trim(struct tb_places *places, const uint64_t score[], uint64_t now_ns)
-{
-    if (places->count[TB_TIER_WARM] > places->most[TB_TIER_WARM])
-        tb_places_move(places, tb_places_least(places, TB_TIER_WARM, score), TB_TIER_COLD, now_ns);
-}
-
-void tb_places_bring(struct tb_places *places, uint32_t adapter, enum tb_tier to, const uint64_t score[], uint64_t now_ns)
-{
-    if (places->tier[adapter] >= (uint8_t)to)
-        return;
-    if (to == TB_TIER_HOT && places->count[TB_TIER_HOT] == places->most[TB_TIER_HOT]) {
-        uint32_t least = tb_places_least(places, TB_TIER_HOT, score);
-        tb_places_move(places, adapter, TB_TIER_HOT, now_ns);
-        tb_places_move(places, least, TB_TIER_WARM, now_ns);
+    if (places->moves_first == places->moves_end) {
+        places->moves_first = places->moves_end = 0;
+        return false;
     }
-    tb_places_move(places, adapter, to, now_ns);
-    tb_places_trim(places, score, now_ns);
+    *out = places->moves[places->moves_first++];
+    return true;
 }

@@ -2,7 +2,7 @@
 //
 // resident_clairvoyant: knows all uses: Belady's MIN. Who is used again last makes room, and that may be the adapter that is used
 // now: then it stays where it is, and its f16 weights are dropped after this use. No policy that makes adapters hot when they are
-// used finds more of them hot; ranked brings some unasked, and could.
+// used finds more of them hot. `fixed` begins with hot ones, and `ranked` makes some hot that nobody asked for; both could.
 //
 // A score is how soon the adapter's next use comes, from 0 (never again). Uses are at different positions, so scores differ, but for
 // those that are never used again: of these any one may go.
@@ -13,7 +13,7 @@
 #include "testbed/serving/adapters/resident.h"
 
 struct seer {
-    struct tb_places *places;
+    struct tb_places places;
     uint32_t *next;             // of a use: that of the same adapter after it; the number of uses: none
     uint64_t *score;            // of an adapter
     uint32_t now, count;
@@ -24,56 +24,110 @@ static void seer_close(void *state)
     struct seer *seer = state;
     if (!seer)
         return;
+    tb_places_close(&seer->places);
     free(seer->next);
     free(seer->score);
     free(seer);
 }
 
-static int seer_open(void **state, const struct tb_resident_setup *setup)
+static int seer_open(void **state, const struct locus_residency_config *config)
 {
-    struct seer *seer = *state = calloc(1, sizeof *seer);
-    uint32_t *later = malloc(setup->adapters * sizeof *later); // an adapter's next use, seen from the end
-    int error = seer && later ? 0 : -ENOMEM;
-    if (!error) {
-        seer->places = setup->places;
-        seer->count = setup->count;
-        seer->next = malloc((setup->count + (size_t)1) * sizeof *seer->next);
-        seer->score = calloc(setup->adapters, sizeof *seer->score);
-        error = seer->next && seer->score ? 0 : -ENOMEM;
+    struct seer *seer = calloc(1, sizeof *seer);
+    *state = NULL;
+    if (!seer)
+        return -ENOMEM;
+    int error = tb_places_open(&seer->places, config);
+    seer->score = calloc(config->adapters, sizeof *seer->score);
+    if (error || !seer->score) {
+        seer_close(seer);
+        return -ENOMEM;
     }
-    for (uint32_t i = 0; i < setup->adapters && !error; i++)
-        later[i] = setup->count;
-    for (uint32_t i = setup->count; i > 0 && !error; i--) {
-        seer->next[i - 1] = later[setup->uses[i - 1].adapter];
-        later[setup->uses[i - 1].adapter] = i - 1;
+    *state = seer;
+    return 0;
+}
+
+int tb_resident_foresee(void *state, const struct tb_adapter_use uses[], uint32_t count)
+{
+    struct seer *seer = state;
+    uint32_t adapters = seer->places.adapters, *later = malloc(adapters * sizeof *later); // the next use, seen from the end
+    seer->next = malloc((count + (size_t)1) * sizeof *seer->next);
+    seer->count = count;
+    int error = later && seer->next ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < adapters && !error; i++)
+        later[i] = count;
+    for (uint32_t i = count; i > 0 && !error; i--) {
+        seer->next[i - 1] = later[uses[i - 1].adapter];
+        later[uses[i - 1].adapter] = i - 1;
     }
     free(later);
     return error;
 }
 
-// Is there room, or somebody who is used later?
-static bool worth(const struct seer *seer, uint32_t adapter, enum tb_tier tier)
+// Whose next use comes last. pre: somebody is there.
+static uint32_t last_of(const struct seer *seer, enum locus_residence place)
 {
-    const struct tb_places *places = seer->places;
-    return places->count[tier] < places->most[tier] ||
-           seer->score[tb_places_least(places, tier, seer->score)] < seer->score[adapter];
+    const struct tb_places *places = &seer->places;
+    uint32_t last = places->list[place][0];
+    for (uint32_t i = 1; i < places->count[place]; i++)
+        if (seer->score[places->list[place][i]] < seer->score[last])
+            last = places->list[place][i];
+    return last;
 }
 
-static void seer_use(void *state, uint32_t adapter, uint64_t now_ns)
+// Is there room, or somebody who is used later?
+static bool worth(const struct seer *seer, uint32_t adapter, enum locus_residence place)
+{
+    const struct tb_places *places = &seer->places;
+    if (places->place[adapter] >= (uint8_t)place || places->most[place] == 0)
+        return false;
+    return places->count[place] < places->most[place] || seer->score[last_of(seer, place)] < seer->score[adapter];
+}
+
+static void seer_use(void *state, uint64_t now_ns, uint32_t adapter)
 {
     struct seer *seer = state;
+    struct tb_places *places = &seer->places;
+    (void)now_ns;
     seer->score[adapter] = seer->count - seer->next[seer->now++];
-    if (seer->places->tier[adapter] != TB_TIER_HOT && worth(seer, adapter, TB_TIER_HOT))
-        tb_places_bring(seer->places, adapter, TB_TIER_HOT, seer->score, now_ns);
-    else if (seer->places->tier[adapter] == TB_TIER_COLD && worth(seer, adapter, TB_TIER_WARM))
-        tb_places_bring(seer->places, adapter, TB_TIER_WARM, seer->score, now_ns);
+    enum locus_residence to = worth(seer, adapter, LOCUS_RESIDENCE_HOT)    ? LOCUS_RESIDENCE_HOT
+                              : worth(seer, adapter, LOCUS_RESIDENCE_WARM) ? LOCUS_RESIDENCE_WARM
+                                                                           : LOCUS_RESIDENCE_COLD;
+    if (to == LOCUS_RESIDENCE_COLD)
+        return;
+    bool full = to == LOCUS_RESIDENCE_HOT && places->count[to] == places->most[to];
+    uint32_t down = full ? last_of(seer, to) : 0;
+    tb_places_move(places, adapter, to);
+    if (full)
+        tb_places_move(places, down, LOCUS_RESIDENCE_WARM);
+    if (places->count[LOCUS_RESIDENCE_WARM] > places->most[LOCUS_RESIDENCE_WARM])
+        tb_places_move(places, last_of(seer, LOCUS_RESIDENCE_WARM), LOCUS_RESIDENCE_COLD);
 }
 
-const struct tb_resident tb_resident_clairvoyant = {
+static enum locus_residence seer_place(void *state, uint64_t now_ns, uint32_t adapter)
+{
+    (void)now_ns;
+    return (enum locus_residence)((struct seer *)state)->places.place[adapter];
+}
+
+static bool seer_moved(void *state, uint64_t now_ns, struct locus_residency_move *out)
+{
+    (void)now_ns;
+    return tb_places_moved(&((struct seer *)state)->places, out);
+}
+
+static uint64_t seer_due_ns(void *state)
+{
+    (void)state;
+    return UINT64_MAX;
+}
+
+const struct locus_residency_ops tb_resident_clairvoyant = {
     .name = "clairvoyant",
     .summary = "knows the future: who is used again last makes room",
-    .foresees = true,
     .open = seer_open,
     .close = seer_close,
     .use = seer_use,
+    .place = seer_place,
+    .moved = seer_moved,
+    .due_ns = seer_due_ns,
 };

@@ -4,7 +4,8 @@
 // others cold (the seed's rebalance, 002, 9.2, which says neither how often nor over which uses). In between nobody moves.
 //
 // The order is kept at each use: `above[n]` is how many adapters have more than n uses, which is where those with n begin. One more
-// use exchanges an adapter with the first of its equals, and the border moves behind it: constant time.
+// use exchanges an adapter with the first of its equals, and the border moves behind it: constant time. At first the order is that
+// of the numbers from the last one on: a number says nothing in its favour.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +15,10 @@
 #define PERIOD_NS UINT64_C(60000000000)
 
 struct ranked {
-    struct tb_places *places;
-    uint32_t adapters;
+    struct tb_places places;
     uint32_t *order, *at, *uses; // most uses first; where an adapter stands; its uses
-    uint32_t *above;            // [uses + 1]
+    uint32_t *above;            // [room]
+    uint32_t room;
     uint64_t next_ns;           // the next ranking
     bool used;                  // since the last one
 };
@@ -27,6 +28,7 @@ static void ranked_close(void *state)
     struct ranked *ranked = state;
     if (!ranked)
         return;
+    tb_places_close(&ranked->places);
     free(ranked->order);
     free(ranked->at);
     free(ranked->uses);
@@ -34,64 +36,84 @@ static void ranked_close(void *state)
     free(ranked);
 }
 
-static int ranked_open(void **state, const struct tb_resident_setup *setup)
+static int ranked_open(void **state, const struct locus_residency_config *config)
 {
-    struct ranked *ranked = *state = calloc(1, sizeof *ranked);
+    struct ranked *ranked = calloc(1, sizeof *ranked);
+    *state = NULL;
     if (!ranked)
         return -ENOMEM;
-    ranked->places = setup->places;
-    ranked->adapters = setup->adapters;
+    int error = tb_places_open(&ranked->places, config);
     ranked->next_ns = PERIOD_NS;
-    ranked->order = malloc(setup->adapters * sizeof *ranked->order);
-    ranked->at = malloc(setup->adapters * sizeof *ranked->at);
-    ranked->uses = calloc(setup->adapters, sizeof *ranked->uses);
-    ranked->above = calloc(setup->count + (size_t)1, sizeof *ranked->above);
-    if (!ranked->order || !ranked->at || !ranked->uses || !ranked->above)
+    ranked->room = 1024;
+    ranked->order = malloc(config->adapters * sizeof *ranked->order);
+    ranked->at = malloc(config->adapters * sizeof *ranked->at);
+    ranked->uses = calloc(config->adapters, sizeof *ranked->uses);
+    ranked->above = calloc(ranked->room, sizeof *ranked->above);
+    if (error || !ranked->order || !ranked->at || !ranked->uses || !ranked->above) {
+        ranked_close(ranked);
         return -ENOMEM;
-    for (uint32_t i = 0; i < setup->adapters; i++)
-        ranked->order[i] = ranked->at[i] = i;
+    }
+    for (uint32_t i = 0; i < config->adapters; i++)
+        ranked->order[i] = ranked->at[i] = config->adapters - 1 - i;
+    *state = ranked;
     return 0;
 }
 
-static enum tb_tier tier_of(const struct ranked *ranked, uint32_t adapter)
+static enum locus_residence place_of(const struct ranked *ranked, uint32_t adapter)
 {
-    uint32_t hot = ranked->places->most[TB_TIER_HOT], warm = ranked->places->most[TB_TIER_WARM];
+    uint32_t hot = ranked->places.most[LOCUS_RESIDENCE_HOT], warm = ranked->places.most[LOCUS_RESIDENCE_WARM];
     if (ranked->uses[adapter] == 0 || ranked->at[adapter] >= hot + warm)
-        return TB_TIER_COLD;
-    return ranked->at[adapter] < hot ? TB_TIER_HOT : TB_TIER_WARM;
+        return LOCUS_RESIDENCE_COLD;
+    return ranked->at[adapter] < hot ? LOCUS_RESIDENCE_HOT : LOCUS_RESIDENCE_WARM;
 }
 
 // First those that go down, so that there is room.
-static void rank(struct ranked *ranked, uint64_t now_ns)
+static void rank(struct ranked *ranked)
 {
-    struct tb_places *places = ranked->places;
-    for (int tier = TB_TIER_WARM; tier <= TB_TIER_HOT; tier++)
-        for (uint32_t i = places->count[tier]; i > 0; i--) {
-            uint32_t adapter = places->list[tier][i - 1];
-            if (tier_of(ranked, adapter) < (enum tb_tier)tier)
-                tb_places_move(places, adapter, tier_of(ranked, adapter), now_ns);
+    struct tb_places *places = &ranked->places;
+    for (int place = LOCUS_RESIDENCE_WARM; place <= LOCUS_RESIDENCE_HOT; place++)
+        for (uint32_t i = places->count[place]; i > 0; i--) {
+            uint32_t adapter = places->list[place][i - 1];
+            if (place_of(ranked, adapter) < (enum locus_residence)place)
+                tb_places_move(places, adapter, place_of(ranked, adapter));
         }
-    uint32_t first = places->most[TB_TIER_HOT] + places->most[TB_TIER_WARM];
-    for (uint32_t i = 0; i < first && i < ranked->adapters; i++)
-        tb_places_move(places, ranked->order[i], tier_of(ranked, ranked->order[i]), now_ns);
+    uint32_t first = places->most[LOCUS_RESIDENCE_HOT] + places->most[LOCUS_RESIDENCE_WARM];
+    for (uint32_t i = 0; i < first && i < places->adapters; i++)
+        tb_places_move(places, ranked->order[i], place_of(ranked, ranked->order[i]));
 }
 
-static void ranked_advance(void *state, uint64_t now_ns)
+static void advance(struct ranked *ranked, uint64_t now_ns)
 {
-    struct ranked *ranked = state;
     if (now_ns < ranked->next_ns)
         return;
     if (ranked->used)
-        rank(ranked, ranked->next_ns);
+        rank(ranked);
     ranked->used = false;
     ranked->next_ns += (now_ns - ranked->next_ns) / PERIOD_NS * PERIOD_NS + PERIOD_NS;
 }
 
-static void ranked_use(void *state, uint32_t adapter, uint64_t now_ns)
+// Without memory for one more the use is not counted: then it ranks as if it had not been.
+static bool room_for(struct ranked *ranked, uint32_t uses)
+{
+    if (uses < ranked->room)
+        return true;
+    uint32_t *above = reallocarray(ranked->above, 2 * (size_t)ranked->room, sizeof *above);
+    if (!above)
+        return false;
+    for (uint32_t i = ranked->room; i < 2 * ranked->room; i++)
+        above[i] = 0;
+    ranked->above = above;
+    ranked->room *= 2;
+    return true;
+}
+
+static void ranked_use(void *state, uint64_t now_ns, uint32_t adapter)
 {
     struct ranked *ranked = state;
+    advance(ranked, now_ns);
+    if (!room_for(ranked, ranked->uses[adapter]))
+        return;
     uint32_t uses = ranked->uses[adapter]++, to = ranked->above[uses]++, from = ranked->at[adapter], other = ranked->order[to];
-    (void)now_ns;
     ranked->order[to] = adapter;
     ranked->at[adapter] = to;
     ranked->order[from] = other;
@@ -99,11 +121,33 @@ static void ranked_use(void *state, uint32_t adapter, uint64_t now_ns)
     ranked->used = true;
 }
 
-const struct tb_resident tb_resident_ranked = {
+static enum locus_residence ranked_place(void *state, uint64_t now_ns, uint32_t adapter)
+{
+    struct ranked *ranked = state;
+    advance(ranked, now_ns);
+    return (enum locus_residence)ranked->places.place[adapter];
+}
+
+static bool ranked_moved(void *state, uint64_t now_ns, struct locus_residency_move *out)
+{
+    struct ranked *ranked = state;
+    advance(ranked, now_ns);
+    return tb_places_moved(&ranked->places, out);
+}
+
+static uint64_t ranked_due_ns(void *state)
+{
+    const struct ranked *ranked = state;
+    return ranked->used ? ranked->next_ns : UINT64_MAX;
+}
+
+const struct locus_residency_ops tb_resident_ranked = {
     .name = "ranked",
-    .summary = "the first ones by uses so far, ranked every 60 seconds",
+    .summary = "what was used most often is hot, ranked every 60 seconds",
     .open = ranked_open,
     .close = ranked_close,
-    .advance = ranked_advance,
     .use = ranked_use,
+    .place = ranked_place,
+    .moved = ranked_moved,
+    .due_ns = ranked_due_ns,
 };

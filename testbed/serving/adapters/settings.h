@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // settings: the cells of adapters, of two touch modes: `adapters`, whose arms are batchers (batcher.h), and `residency`, whose arms
-// are policies of residency (residence.h). Both take the arrivals of a scenario, and draw which adapter each request uses
+// are policies of residency (residency.h). Both take the arrivals of a scenario, and draw which adapter each request uses
 // (testbed/workload/adapters/popularity.h). No scheduler and no memory: counts, exact on every host.
 //
 //     azure-conv/adapters                       10,000 adapters, batches of 256, arrivals at 1.1 of what batches can take
@@ -53,8 +53,7 @@ void tb_adapter_settings_text(const struct tb_adapter_settings *settings, bool r
 int tb_adapter_settings_check(const struct tb_scenario *scenario, const char *name, const struct tb_adapter_settings *settings,
                               bool residency, struct tb_why *why);
 
-// Every use in the order of arrival; filled settings that were checked. An adapter is its rank, from 0; a policy that is asked by
-// number gets another one (residence.h). *out is malloc'd. 0 or -ENOMEM.
+// Every use in the order of arrival; filled settings that were checked. An adapter is its rank of popularity, from 0. *out is malloc'd. 0 or -ENOMEM.
 struct tb_adapter_use {
     uint64_t arrival_ns;        // as the scenario has it, or at the rate
     uint32_t adapter;
