@@ -280,9 +280,11 @@ static void batchers_answer(struct tb_doc *doc, const struct board *board)
                       worst->first);
 }
 
+// What `fixed` finds, nobody can have who does not know how popular each adapter is and will be.
 static void residents_answer(struct tb_doc *doc, const struct board *board)
 {
-    const struct row *best = &board->row[0];
+    const struct row *best = &board->row[0], *next = &board->row[1];
+    bool known = strcmp(best->name, locus_residency_fixed.name) == 0;
     double ahead = -INFINITY;
     uint32_t at = 0, worst = 0;
     for (uint32_t cell = 0; cell < board->cells_count; cell++) {
@@ -291,17 +293,21 @@ static void residents_answer(struct tb_doc *doc, const struct board *board)
         ahead = fmax(ahead, lead);
         worst = -lead > best->first - LEVEL ? cell : worst;
     }
-    double hot = figure(best, at, "hot_ratio");
-    if (best->first < LEVEL)
+    double hot = 100 * figure(best, at, "hot_ratio");
+    if (known)
+        tb_doc_answer(
+            doc, "answer",
+            "Use fixed if you know how popular each adapter is: at %.3g uses a second it finds %.1f %% hot. Otherwise %s: "
+            "nowhere is it more than %.2f points behind the best.",
+            axis(board, at), hot, next->name, 100 * next->first);
+    else if (best->first < LEVEL)
         tb_doc_answer(doc, "answer",
-                      "Use %s: nobody finds more hot, and at %.3g uses a second it finds %.1f %%, %.2f points more than "
-                      "any other.",
-                      best->name, axis(board, at), 100 * hot, 100 * fmax(ahead, 0));
+                      "Use %s: nobody finds more hot, and at %.3g uses a second it finds %.1f %%, %.2f points more than any other.",
+                      best->name, axis(board, at), hot, 100 * fmax(ahead, 0));
     else
         tb_doc_answer(doc, "answer",
-                      "Use %s: at %.3g uses a second it finds %.1f %% hot, and nowhere is it more than %.2f points "
-                      "behind (%.3g).",
-                      best->name, axis(board, at), 100 * hot, 100 * best->first, axis(board, worst));
+                      "Use %s: at %.3g uses a second it finds %.1f %% hot, and nowhere is it more than %.2f points behind (%.3g).",
+                      best->name, axis(board, at), hot, 100 * best->first, axis(board, worst));
 }
 
 static json_t *cells_json(const struct board *board)
