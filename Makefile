@@ -77,8 +77,8 @@ engine_only := testbed/engine/llama/% \
 
 # The system libraries of each layer. A room's tests link only with these.
 topo_libs        := -lhwloc -lnuma
-placement_libs   := $(topo_libs)
-testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -luring -lpfm -lmicrohttpd -ldl -lm
+placement_libs   := $(topo_libs) -luring -lzstd
+testbed_libs     := $(placement_libs) -ljansson -lyaml -lcrypto -lpfm -lmicrohttpd -ldl -lm
 
 # Objects: ROOM_own is the room's, ROOM_all includes what it may call. main.o and *_main.o have a main() and are in neither. A
 # room uses only earlier ones, so each ROOM_all is known when it is needed.
@@ -93,8 +93,9 @@ lib_objects := $(foreach r,$(library),$($(r)_own))
 public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
                  $(addprefix blocks/,block.h mailbox.h owner.h pool.h pool_report.h table.h) \
                  $(addprefix sharing/,share.h prefix.h promise.h) $(addprefix domain/,domain.h domain_health.h locus.h) \
-                 retention/evict.h $(addprefix pages/,pages.h pages_open.h pages_evict.h pages_report.h pages_set.h) \
-                 tier/quant.h adapter/residency.h ggml/locus-ggml.h) topo/topo.h topo/pin.h
+                 retention/evict.h $(addprefix tier/,quant.h tier.h tier_far.h tier_file.h) \
+                 $(addprefix pages/,pages.h pages_open.h pages_evict.h pages_report.h pages_set.h) \
+                 adapter/residency.h ggml/locus-ggml.h) topo/topo.h topo/pin.h
 static_lib  := $(B)/liblocus.a
 soname      := liblocus.so.$(SOVERSION)
 shared_lib  := $(B)/liblocus.so.$(VERSION)
@@ -228,7 +229,7 @@ $(B)/libggml-locus.map $(B)/liblocus-kv.map: Makefile
 	@mkdir -p $(@D)
 	@echo '{ global: $(exported); local: *; };' >$@
 # $(1): files of placement/ggml
-ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) $(lib_objects)
+ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) $(filter-out $(placement/tier_own),$(lib_objects))
 # clang leaves a sanitizer's own symbols to the program that loads the library.
 define plugin
 $(call quiet,LD)$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,--version-script,$(filter %.map,$^) \

@@ -45,7 +45,7 @@ kernel=$(private apt-cache show "linux-image-cloud-arm64=$meta" | sed -n 's/^Dep
 fetch kernel "$kernel"
 release=$codename # of the libraries
 fetch debs $(private apt-get -s --no-install-recommends install libc6-dev libhwloc-dev libnuma-dev libjansson-dev libyaml-dev \
-    libssl-dev liburing-dev libpfm4-dev libmicrohttpd-dev libcriterion-dev libstdc++6 busybox-static 2>/dev/null |
+    libssl-dev liburing-dev libzstd-dev libpfm4-dev libmicrohttpd-dev libcriterion-dev libstdc++6 busybox-static 2>/dev/null |
     sed -n 's/^Inst \([^ ]*\) .*/\1/p')
 dpkg-deb -x "$work"/kernel/*.deb "$work/kernel"
 for package in "$work"/debs/*.deb; do dpkg-deb -x "$package" "$work/guest/sysroot"; done

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// scan: which objects a file has.
+//
+// Three passes over the headers. The first finds the largest number up to which all stores had been acknowledged. The second finds
+// the newest header of each key: of those with a larger number only ones whose bytes have their checksum, which are read for it.
+// The third gives each of these its units. Not in one pass, because an outdated header may name units that by now are another
+// object's. What is not an object then is erased, and synced before the tier takes its first store: a torn header must not be there
+// when a later header says that all before it were acknowledged.
+#include "file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "placement/tier/crc.h"
+
+#define PIECE_BLOCKS 256u // headers in one read
+
+struct newest {
+    uint64_t key, sequence;
+    uint32_t unit;
+};
+
+struct scan {
+    struct file *file;
+    char *blocks, *bytes;       // PIECE_BLOCKS each
+    struct newest *newest;      // of each key: open addressing, sequence 0 is free
+    uint64_t mask;
+    uint64_t acknowledged;
+    bool erased;
+};
+
+static int bytes_read(const struct file *file, void *to, uint64_t bytes, uint64_t offset)
+{
+    for (uint64_t done = 0; done < bytes;) {
+        ssize_t result = pread(file->fd, (char *)to + done, bytes - done, (off_t)(offset + done));
+        if (result == 0)
+            return -EIO;
+        if (result < 0 && errno != EINTR)
+            return -errno;
+        done += result > 0 ? (uint64_t)result : 0;
+    }
+    return 0;
+}
+
+static int header_erase(struct scan *scan, uint32_t unit)
+{
+    const struct file *file = scan->file;
+    scan->erased = true;
+    memset(scan->bytes, 0, FILE_BLOCK);
+    ssize_t result = pwrite(file->fd, scan->bytes, FILE_BLOCK, (off_t)file_header_offset(unit));
+    return result == FILE_BLOCK ? 0 : result < 0 ? -errno : -EIO;
+}
+
+// A header as one of ours has been written: the checksum alone would not say that it is of this place.
+static bool is_header(const struct file *file, const struct file_header *header, uint32_t unit)
+{
+    uint64_t units = 0;
+    if (header->magic != HEADER_MAGIC || header->version != FILE_VERSION || header->id != file->id || header->sequence == 0 ||
+        header->checksum != file_block_checksum(header, &header->checksum))
+        return false;
+    if (header->runs_count == 0 || header->runs_count > FILE_RUNS_MAX || header->runs[0][0] != unit || header->bytes == 0)
+        return false;
+    for (uint32_t i = 0; i < header->runs_count; i++) {
+        if (header->runs[i][1] == 0 || (uint64_t)header->runs[i][0] + header->runs[i][1] > file->tier.objects.units)
+            return false;
+        units += header->runs[i][1];
+    }
+    return header->held <= header->bytes && header->held > 0 &&
+           (header->held + file->tier.unit_bytes - 1) / file->tier.unit_bytes == units &&
+           (header->packed || header->held == header->bytes);
+}
+
+static bool is_nothing(const void *block)
+{
+    const uint64_t *words = block;
+    for (size_t i = 0; i < FILE_BLOCK / sizeof *words; i++)
+        if (words[i])
+            return false;
+    return true;
+}
+
+static int each_header(struct scan *scan, int (*visit)(struct scan *scan, uint32_t unit, const struct file_header *header))
+{
+    uint32_t units = scan->file->tier.objects.units, count;
+    int error = 0;
+    for (uint32_t unit = 0; unit < units && !error; unit += count) {
+        count = units - unit < PIECE_BLOCKS ? units - unit : PIECE_BLOCKS;
+        error = bytes_read(scan->file, scan->blocks, (uint64_t)count * FILE_BLOCK, file_header_offset(unit));
+        for (uint32_t i = 0; i < count && !error; i++)
+            if (!is_nothing(scan->blocks + (size_t)i * FILE_BLOCK))
+                error = visit(scan, unit + i, (struct file_header *)(scan->blocks + (size_t)i * FILE_BLOCK));
+    }
+    return error;
+}
+
+// --- the first pass ------------------------------------------------------------------------------------------------------------
+
+static int acknowledged_find(struct scan *scan, uint32_t unit, const struct file_header *header)
+{
+    struct file *file = scan->file;
+    if (!is_header(file, header, unit))
+        return 0;
+    if (header->acknowledged > scan->acknowledged)
+        scan->acknowledged = header->acknowledged;
+    if (header->sequence > file->sequence)
+        file->sequence = header->sequence;
+    return 0;
+}
+
+// --- the second ----------------------------------------------------------------------------------------------------------------
+
+static int is_whole(struct scan *scan, const struct file_header *header, bool *whole)
+{
+    const struct file *file = scan->file;
+    uint64_t left = header->held;
+    uint32_t crc = 0;
+    scan->file->granted.read_whole++;
+    for (uint32_t i = 0; i < header->runs_count; i++) {
+        uint64_t run = (uint64_t)header->runs[i][1] * file->tier.unit_bytes, offset = file_unit_offset(file, header->runs[i][0]);
+        for (uint64_t done = 0, piece; done < run && left > 0; done += piece) {
+            piece = run - done < PIECE_BLOCKS * FILE_BLOCK ? run - done : PIECE_BLOCKS * FILE_BLOCK;
+            int error = bytes_read(file, scan->bytes, piece < file_padded(left) ? piece : file_padded(left), offset + done);
+            if (error)
+                return error;
+            uint64_t own = piece < left ? piece : left;
+            crc = crc32c(crc, scan->bytes, own);
+            left -= own;
+        }
+    }
+    *whole = crc == header->content;
+    return 0;
+}
+
+static struct newest *newest_of(const struct scan *scan, uint64_t key)
+{
+    uint64_t place = (key * 0x9e3779b97f4a7c15) >> 32 & scan->mask;
+    while (scan->newest[place].sequence && scan->newest[place].key != key)
+        place = (place + 1) & scan->mask;
+    return &scan->newest[place];
+}
+
+static int newest_find(struct scan *scan, uint32_t unit, const struct file_header *header)
+{
+    struct file *file = scan->file;
+    bool whole = is_header(file, header, unit);
+    if (whole && header->sequence > scan->acknowledged) {
+        int error = is_whole(scan, header, &whole);
+        if (error)
+            return error;
+    }
+    if (!whole) {
+        file->granted.torn++;
+        return header_erase(scan, unit);
+    }
+    struct newest *newest = newest_of(scan, header->key);
+    bool newer = header->sequence > newest->sequence;
+    uint32_t outdated = newer ? newest->unit : unit;
+    bool both = newest->sequence != 0;
+    if (newer)
+        *newest = (struct newest){header->key, header->sequence, unit};
+    file->granted.outdated += both;
+    return both ? header_erase(scan, outdated) : 0;
+}
+
+// --- the third -----------------------------------------------------------------------------------------------------------------
+
+static int object_make(struct scan *scan, uint32_t unit, const struct file_header *header)
+{
+    struct file *file = scan->file;
+    uint32_t number = objects_new_at(&file->tier.objects, header->runs, header->runs_count);
+    if (number == OBJECT_NONE) { // its units are another object's: no order of writes leaves that
+        file->granted.torn++;
+        return header_erase(scan, unit);
+    }
+    struct object *object = &file->tier.objects.object[number];
+    object->key = header->key;
+    object->bytes = header->bytes;
+    object->held = header->held;
+    object->sequence = header->sequence;
+    object->checksum = header->content;
+    object->packed = header->packed;
+    if (object->packed && object->held > file->packed_most)
+        file->packed_most = object->held;
+    tier_found(&file->tier, number);
+    return 0;
+}
+
+int file_scan(struct file *file, char *why, size_t why_bytes)
+{
+    struct scan scan = {.file = file, .mask = 1};
+    int error = -ENOMEM;
+    while (scan.mask < 2 * (uint64_t)file->tier.objects.units)
+        scan.mask *= 2;
+    scan.newest = calloc(scan.mask--, sizeof *scan.newest);
+    scan.blocks = aligned_alloc(FILE_BLOCK, PIECE_BLOCKS * FILE_BLOCK);
+    scan.bytes = aligned_alloc(FILE_BLOCK, PIECE_BLOCKS * FILE_BLOCK);
+    if (scan.newest && scan.blocks && scan.bytes)
+        error = each_header(&scan, acknowledged_find);
+    if (!error)
+        error = each_header(&scan, newest_find);
+    if (!error)
+        error = each_header(&scan, object_make);
+    if (!error && scan.erased && fdatasync(file->fd))
+        error = -errno;
+    if (error)
+        tier_say(why, why_bytes, "the headers cannot be read, or torn ones cannot be erased: %s", strerror(-error));
+    free(scan.newest);
+    free(scan.blocks);
+    free(scan.bytes);
+    return error;
+}

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// file: each call that can fail, and what the tier says and keeps then.
+#include "placement/tier/tests/file_test.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+
+struct fault fault;
+
+static bool fails(enum fault_call call)
+{
+    if (fault.call != call)
+        return false;
+    fault.seen++;
+    return fault.seen >= fault.nth && fault.seen <= fault.last;
+}
+
+static void *next(const char *name)
+{
+    void *function = dlsym(RTLD_NEXT, name);
+    cr_assert(function);
+    return function;
+}
+
+// In place of the C library's and liburing's.
+int open(const char *path, int flags, ...)
+{
+    static int (*real)(const char *, int, ...);
+    va_list list;
+    va_start(list, flags);
+    unsigned mode = flags & O_CREAT ? va_arg(list, unsigned) : 0;
+    va_end(list);
+    real = real ? real : (int (*)(const char *, int, ...))next("open");
+    if (!(flags & O_DIRECT) || !fails(FAULT_OPEN_DIRECT))
+        return real(path, flags, mode);
+    errno = -fault.error;
+    return -1;
+}
+
+static int failed_call(void)
+{
+    errno = -fault.error;
+    return -1;
+}
+
+// O_DIRECT does not take an odd number of bytes, but may come back with one.
+static ssize_t shortened(ssize_t bytes)
+{
+    return bytes < fault.error ? bytes : fault.error;
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t bytes)
+{
+    int (*real)(int, int, off_t, off_t) = (int (*)(int, int, off_t, off_t))next("fallocate");
+    return fails(FAULT_FALLOCATE) ? failed_call() : real(fd, mode, offset, bytes);
+}
+
+int fdatasync(int fd)
+{
+    int (*real)(int) = (int (*)(int))next("fdatasync");
+    return fails(FAULT_SYNC) ? failed_call() : real(fd);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
+{
+    ssize_t (*real)(int, const void *, size_t, off_t) = (ssize_t(*)(int, const void *, size_t, off_t))next("pwrite");
+    if (!fails(FAULT_WRITE))
+        return real(fd, from, bytes, offset);
+    return fault.error >= 0 ? shortened(real(fd, from, bytes, offset)) : failed_call();
+}
+
+ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
+{
+    ssize_t (*real)(int, void *, size_t, off_t) = (ssize_t(*)(int, void *, size_t, off_t))next("pread");
+    if (!fails(FAULT_READ))
+        return real(fd, to, bytes, offset);
+    return fault.error >= 0 ? shortened(real(fd, to, bytes, offset)) : failed_call();
+}
+
+int io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
+{
+    int (*real)(unsigned, struct io_uring *, unsigned) =
+        (int (*)(unsigned, struct io_uring *, unsigned))next("io_uring_queue_init");
+    return fails(FAULT_RING_INIT) ? fault.error : real(entries, ring, flags);
+}
+
+int io_uring_register_buffers(struct io_uring *ring, const struct iovec *buffers, unsigned count)
+{
+    int (*real)(struct io_uring *, const struct iovec *, unsigned) =
+        (int (*)(struct io_uring *, const struct iovec *, unsigned))next("io_uring_register_buffers");
+    return fails(FAULT_REGISTER) ? fault.error : real(ring, buffers, count);
+}
+
+// A transfer that shall fail goes to no file, so the kernel breaks its chain; a short one asks for fewer bytes, which does not.
+int io_uring_submit(struct io_uring *ring)
+{
+    int (*real)(struct io_uring *) = (int (*)(struct io_uring *))next("io_uring_submit");
+    for (unsigned at = ring->sq.sqe_head; at != ring->sq.sqe_tail; at++) {
+        struct io_uring_sqe *sqe = &ring->sq.sqes[at & ring->sq.ring_mask];
+        bool sync = sqe->opcode == IORING_OP_FSYNC;
+        bool write = sqe->opcode == IORING_OP_WRITE || sqe->opcode == IORING_OP_WRITE_FIXED;
+        if (!fails(sync ? FAULT_SYNC : write ? FAULT_WRITE : FAULT_READ))
+            continue;
+        if (fault.error > 0)
+            sqe->len = (unsigned)fault.error;
+        else
+            sqe->fd = -1;
+    }
+    return real(ring);
+}
+
+// --- opening -------------------------------------------------------------------------------------------------------------------
+
+static int open_fails(struct locus_tier_file_config config, const char *word)
+{
+    char why[300] = "";
+    struct locus_tier *tier = (void *)1;
+    config.why = why;
+    config.why_bytes = sizeof why;
+    int error = locus_tier_file_open(&tier, &config);
+    cr_assert_neq(error, 0);
+    cr_assert_null(tier);
+    cr_assert(strstr(why, word), "%d: %s", error, why);
+    cr_assert(!strchr(why, '\n'));
+    return error;
+}
+
+Test(file_fault, open_says_in_a_sentence_what_is_wrong_with_the_config)
+{
+    struct place place = place_new();
+    struct locus_tier_file_config good = config_of(&place, 64, UNIT_OF_FILE), bad = good;
+    bad.path = NULL;
+    cr_assert_eq(open_fails(bad, "path"), -EINVAL);
+    bad = good, bad.unit_bytes = 5000;
+    cr_assert_eq(open_fails(bad, "power of two"), -EINVAL);
+    bad = good, bad.depth = 65;
+    cr_assert_eq(open_fails(bad, "depth"), -EINVAL);
+    bad = good, bad.zstd_level = 20;
+    cr_assert_eq(open_fails(bad, "zstd_level"), -EINVAL);
+    bad = good, bad.zstd_bytes_max = 1u << 30;
+    cr_assert_eq(open_fails(bad, "zstd_bytes_max"), -EINVAL);
+    bad = good, bad.memory = &bad;
+    cr_assert_eq(open_fails(bad, "memory_bytes"), -EINVAL);
+    bad = good, bad.bytes = 8000;
+    cr_assert_eq(open_fails(bad, "no units"), -EINVAL);
+    unlink(place.path);
+    bad = good, bad.bytes = 0;
+    cr_assert_eq(open_fails(bad, "No such file"), -ENOENT);
+    bad = good, bad.path = "/var/tmp";
+    cr_assert_eq(open_fails(bad, "directory"), -EISDIR);
+    place_end(&place);
+}
+
+Test(file_fault, a_full_disk_is_an_error_of_open_and_the_file_can_be_made_later)
+{
+    struct place place = place_new();
+    struct locus_tier_file_config config = config_of(&place, 64, UNIT_OF_FILE);
+    fault_at(FAULT_FALLOCATE, 1, 1, -ENOSPC);
+    cr_assert_eq(open_fails(config, "No space left"), -ENOSPC);
+    no_fault();
+    struct locus_tier *tier = file_open(&config);
+    must_store(tier, 1, "a", 1);
+    locus_tier_close(tier);
+    place_end(&place);
+}
+
+Test(file_fault, a_file_whose_making_was_interrupted_is_gone_on_with)
+{
+    struct place place = place_new();
+    struct locus_tier_file_config config = config_of(&place, 64, UNIT_OF_FILE);
+    locus_tier_close(file_open(&config));
+    cr_assert_eq(truncate(place.path, FILE_BLOCK), 0);
+    struct locus_tier *tier = file_open(&config);
+    cr_assert(granted_of(tier).made);
+    must_store(tier, 1, "a", 1);
+    locus_tier_close(tier);
+    place_end(&place);
+}
+
+Test(file_fault, other_files_other_versions_and_other_shapes_are_refused_by_name)
+{
+    struct place place = place_new();
+    struct locus_tier_file_config config = config_of(&place, 64, UNIT_OF_FILE), other;
+    struct locus_tier *tier = file_open(&config);
+    cr_assert_eq(open_fails(config, "another tier has it open"), -EBUSY);
+    must_store(tier, 1, "a", 1);
+    locus_tier_close(tier);
+    other = config_of(&place, 65, UNIT_OF_FILE);
+    cr_assert_eq(open_fails(other, "64 units of 4096 bytes"), -EINVAL);
+    other = config, other.unit_bytes = 8192, other.bytes = 0;
+    cr_assert_eq(open_fails(other, "64 units of 4096 bytes"), -EINVAL);
+    union {
+        struct file_first first;
+        char bytes[FILE_BLOCK];
+    } block, good;
+    block_read(&place, 0, &good);
+    block = good;
+    block.first.version = 2;
+    block_write(&place, 0, &block);
+    cr_assert_eq(open_fails(config, "version 2"), -EPROTO);
+    block = good;
+    block.first.units++;
+    block_write(&place, 0, &block);
+    cr_assert_eq(open_fails(config, "first block"), -EINVAL);
+    memset(&block, 0, sizeof block);
+    block_write(&place, 0, &block);
+    cr_assert_eq(open_fails(config, "not the file of a tier"), -EINVAL);
+    block_write(&place, 0, &good);
+    struct stat status;
+    cr_assert_eq(stat(place.path, &status), 0);
+    cr_assert_eq(truncate(place.path, status.st_size - 4096), 0);
+    cr_assert_eq(open_fails(config, "does not have the bytes"), -EINVAL);
+    cr_assert_eq(truncate(place.path, status.st_size), 0);
+    tier = file_open(&config);
+    cr_assert_eq(locus_tier_find(tier, 1, NULL), 0, "none of the refusals has changed the file");
+    locus_tier_close(tier);
+    place_end(&place);
+}
+
+Test(file_fault, what_is_not_granted_is_said_and_the_tier_works)
+{
+    struct place place = place_new();
+    char *given = bytes_new(9000, 1), got[9000];
+    struct locus_tier_file_config config = config_of(&place, 64, UNIT_OF_FILE);
+    config.memory = given;
+    config.memory_bytes = 9000;
+    for (int i = 0; i < 4; i++) {
+        if (i == 0)
+            fault_at(FAULT_OPEN_DIRECT, 1, 1, -EINVAL);
+        else if (i == 1)
+            fault_at(FAULT_RING_INIT, 1, 2, -ENOMEM);
+        else
+            fault_at(FAULT_REGISTER, 1, i - 1, -ENOMEM);
+        struct locus_tier *tier = file_open(&config);
+        struct locus_tier_file_granted granted = granted_of(tier);
+        no_fault();
+        cr_assert_eq(granted.direct, i != 0);
+        cr_assert_eq(granted.direct_errno, i == 0 ? EINVAL : 0);
+        cr_assert_eq(granted.io_uring, i != 1);
+        cr_assert_eq(granted.io_uring_errno, i == 1 ? ENOMEM : 0);
+        cr_assert_eq(granted.registered_memory, i == 0);
+        cr_assert_eq(granted.registered_buffers, i == 0 || i == 2);
+        cr_assert_eq(granted.registered_errno, i >= 2 ? ENOMEM : 0);
+        must_store(tier, 1, given, 9000);
+        must_load(tier, 1, got, 9000);
+        cr_assert_eq(memcmp(given, got, 9000), 0);
+        locus_tier_close(tier);
+    }
+    place_end(&place);
+    free(given);
+}
+
+// --- transfers -----------------------------------------------------------------------------------------------------------------
+
+#define OLD 3u * 4096 + 5
+
+struct faulty {
+    struct place place;
+    struct locus_tier_file_config config;
+    struct locus_tier *tier;
+    char *old, *new, *got;
+};
+
+// A tier with key 1.
+static struct faulty faulty_new(bool plain)
+{
+    struct faulty f = {.place = place_new()};
+    f.config = config_of(&f.place, 64, UNIT_OF_FILE);
+    f.config.path = NULL;
+    f.config.no_io_uring = plain;
+    f.old = bytes_new(OLD, 1), f.new = bytes_new(OLD, 2), f.got = bytes_new(OLD, 3);
+    return f;
+}
+
+static void faulty_open(struct faulty *f)
+{
+    f->config.path = f->place.path;
+    f->tier = file_open(&f->config);
+}
+
+static void faulty_end(struct faulty *f)
+{
+    no_fault();
+    locus_tier_close(f->tier);
+    place_end(&f->place);
+    free(f->old), free(f->new), free(f->got);
+}
+
+static void assert_holds(struct faulty *f, uint64_t key, const char *bytes)
+{
+    memset(f->got, 0, OLD);
+    must_load(f->tier, key, f->got, OLD);
+    cr_assert_eq(memcmp(f->got, bytes, OLD), 0);
+}
+
+// One transfer of the bytes fails: the store does, the old object stays, the next store goes through. A store of OLD bytes has two
+// transfers of bytes, as its units are one run, and then the header, the sync, and the zeros over the old header.
+Test(file_fault, bytes_that_cannot_be_written_fail_their_store_and_nothing_else)
+{
+    for (int i = 0; i < 4; i++) {
+        struct faulty f = faulty_new(i & 1);
+        faulty_open(&f);
+        must_store(f.tier, 1, f.old, OLD);
+        fault_at(FAULT_WRITE, 1 + i / 2, 1 + i / 2, -ENOSPC);
+        int error = store(f.tier, 1, f.new, OLD);
+        cr_assert_eq(error, i & 1 ? -ENOSPC : -EBADF, "%d", error);
+        no_fault();
+        assert_holds(&f, 1, f.old);
+        cr_assert_eq(stats_of(f.tier).failed, 1);
+        cr_assert_eq(stats_of(f.tier).units_free, 60);
+        cr_assert_str_eq(locus_tier_why(f.tier), "");
+        must_store(f.tier, 1, f.new, OLD);
+        assert_holds(&f, 1, f.new);
+        faulty_end(&f);
+    }
+}
+
+Test(file_fault, a_header_or_a_sync_that_fails_ends_all_stores_but_no_loads)
+{
+    for (int i = 0; i < 4; i++) {
+        struct faulty f = faulty_new(i & 1);
+        struct waited waited;
+        faulty_open(&f);
+        must_store(f.tier, 1, f.old, OLD);
+        fault_at(i / 2 ? FAULT_SYNC : FAULT_WRITE, i / 2 ? 1 : 3, i / 2 ? 1 : 3, -EIO);
+        int error = store(f.tier, 1, f.new, OLD);
+        cr_assert_eq(error, i & 1 ? -EIO : -EBADF, "%d", error);
+        no_fault();
+        cr_assert(strstr(locus_tier_why(f.tier), i / 2 ? "a sync failed" : "a header could not be written"), "%s",
+                  locus_tier_why(f.tier));
+        cr_assert_eq(locus_tier_check(f.tier), -EIO);
+        cr_assert_eq(locus_tier_store(f.tier, 2, f.new, OLD, op_of(&waited)), -EIO);
+        cr_assert_eq(locus_tier_drop(f.tier, 1, op_of(&waited)), -EIO);
+        assert_holds(&f, 1, f.old);
+        locus_tier_close(f.tier);
+        faulty_open(&f); // the old one, or the new one: whole
+        must_load(f.tier, 1, f.got, OLD);
+        cr_assert(memcmp(f.got, f.old, OLD) == 0 || memcmp(f.got, f.new, OLD) == 0);
+        must_store(f.tier, 2, f.new, OLD);
+        faulty_end(&f);
+    }
+}
+
+Test(file_fault, zeros_that_cannot_be_written_over_the_old_header_leave_the_new_object)
+{
+    for (int plain = 0; plain < 2; plain++) {
+        struct faulty f = faulty_new(plain);
+        faulty_open(&f);
+        must_store(f.tier, 1, f.old, OLD);
+        fault_at(FAULT_WRITE, 4, 4, -EIO);
+        must_store(f.tier, 1, f.new, OLD);
+        no_fault();
+        assert_holds(&f, 1, f.new);
+        cr_assert(strstr(locus_tier_why(f.tier), "could not be erased"));
+        locus_tier_close(f.tier);
+        faulty_open(&f);
+        cr_assert_eq(granted_of(f.tier).outdated, 1);
+        assert_holds(&f, 1, f.new);
+        must_drop(f.tier, 1);
+        locus_tier_close(f.tier);
+        faulty_open(&f);
+        cr_assert_eq(locus_tier_find(f.tier, 1, NULL), -ENOENT, "neither of them comes back");
+        faulty_end(&f);
+    }
+}
+
+Test(file_fault, a_drop_that_fails_leaves_the_object)
+{
+    for (int i = 0; i < 4; i++) {
+        struct faulty f = faulty_new(i & 1);
+        faulty_open(&f);
+        must_store(f.tier, 1, f.old, OLD);
+        fault_at(i / 2 ? FAULT_SYNC : FAULT_WRITE, 1, 1, -EIO);
+        cr_assert_eq(drop(f.tier, 1), i & 1 ? -EIO : -EBADF);
+        no_fault();
+        assert_holds(&f, 1, f.old);
+        faulty_end(&f);
+    }
+}
+
+Test(file_fault, a_load_that_fails_leaves_the_object)
+{
+    for (int plain = 0; plain < 2; plain++) {
+        struct faulty f = faulty_new(plain);
+        faulty_open(&f);
+        must_store(f.tier, 1, f.old, OLD);
+        fault_at(FAULT_READ, 1, 2, -EIO);
+        cr_assert_eq(load(f.tier, 1, f.got, OLD), plain ? -EIO : -EBADF);
+        no_fault();
+        assert_holds(&f, 1, f.old);
+        cr_assert_eq(stats_of(f.tier).failed, 1);
+        faulty_end(&f);
+    }
+}
+
+Test(file_fault, short_transfers_are_gone_on_with_and_none_at_all_is_an_error)
+{
+    for (int i = 0; i < 8; i++) {
+        struct faulty f = faulty_new(i & 1);
+        faulty_open(&f);
+        must_store(f.tier, 1, f.old, OLD);
+        enum fault_call call = i & 2 ? FAULT_READ : FAULT_WRITE;
+        int part = i & 1 ? 4096 + (i & 4 ? 100 : 0) : 4096 << (i / 4); // a ring is asked for whole blocks, so it moves whole ones
+        fault_at(call, 1, 1, part);
+        if (call == FAULT_WRITE)
+            must_store(f.tier, 2, f.new, OLD);
+        assert_holds(&f, 1, f.old);
+        if (call == FAULT_WRITE)
+            assert_holds(&f, 2, f.new);
+        if (i & 1) {
+            fault_at(call, 1, 1, 0);
+            cr_assert_eq(call == FAULT_WRITE ? store(f.tier, 3, f.new, OLD) : load(f.tier, 1, f.got, OLD), -EIO);
+        }
+        faulty_end(&f);
+    }
+}
+
+static void restart_reads(void *context, int *error)
+{
+    struct faulty *f = context;
+    struct locus_tier *tier;
+    struct locus_tier_file_config config = f->config;
+    char why[200];
+    config.why = why;
+    config.why_bytes = sizeof why;
+    do
+        *error = locus_tier_file_open(&tier, &config);
+    while (*error == -EBUSY && usleep(5000) == 0);
+    if (!*error)
+        f->tier = tier;
+    else
+        cr_assert(strstr(why, strerror(-*error)), "%s", why);
+}
+
+Test(file_fault, an_open_that_cannot_read_or_write_says_so_and_loses_nothing)
+{
+    struct faulty f = faulty_new(false);
+    faulty_open(&f);
+    must_store(f.tier, 1, f.old, OLD);
+    locus_tier_close(f.tier);
+    for (int nth = 1;; nth++) { // the first block, three passes, and the bytes of what is not known to be acknowledged
+        int error;
+        fault_at(FAULT_READ, nth, nth, -EIO);
+        restart_reads(&f, &error);
+        bool hit = fault.seen >= nth;
+        no_fault();
+        if (!hit) {
+            cr_assert_eq(error, 0);
+            cr_assert_eq(nth, 6);
+            break;
+        }
+        cr_assert_eq(error, -EIO);
+    }
+    assert_holds(&f, 1, f.old);
+    faulty_end(&f);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared by the tests of tiers in files: a folder for each test, and calls that fail. The unit program has functions of its own
+// under the names that the library calls (file_fault_test.c), and hands them on unless `fault` says otherwise.
+#ifndef LOCUS_TESTS_FILE_TEST_H
+#define LOCUS_TESTS_FILE_TEST_H
+
+#include "placement/tier/tests/tier_test.h"
+
+#include "placement/tier/file/file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UNIT_OF_FILE 4096u
+
+enum fault_call {
+    FAULT_NONE,
+    FAULT_OPEN_DIRECT,
+    FAULT_FALLOCATE,
+    FAULT_WRITE,
+    FAULT_READ,
+    FAULT_SYNC,
+    FAULT_RING_INIT,
+    FAULT_REGISTER
+};
+
+// Calls `nth` .. `last` of this kind, from 1, end with `error`; if that is positive, after so many bytes. Transfers and syncs of a
+// ring count like those of calls.
+extern struct fault {
+    enum fault_call call;
+    int nth, last, error, seen;
+} fault;
+
+static inline void fault_at(enum fault_call call, int nth, int last, int error)
+{
+    fault = (struct fault){call, nth, last, error, 0};
+}
+
+static inline void no_fault(void)
+{
+    fault = (struct fault){0};
+}
+
+struct place {
+    char folder[32], path[48];
+};
+
+static inline struct place place_new(void)
+{
+    struct place place = {.folder = "/var/tmp/tier-XXXXXX"};
+    cr_assert(mkdtemp(place.folder));
+    snprintf(place.path, sizeof place.path, "%s/file", place.folder);
+    return place;
+}
+
+static inline void place_end(const struct place *place)
+{
+    unlink(place->path);
+    rmdir(place->folder);
+}
+
+static inline struct locus_tier_file_config config_of(const struct place *place, uint64_t units, uint32_t unit_bytes)
+{
+    return (struct locus_tier_file_config){.size = sizeof(struct locus_tier_file_config),
+                                           .path = place->path,
+                                           .bytes = units ? file_units_offset(units, unit_bytes) + units * unit_bytes : 0,
+                                           .unit_bytes = unit_bytes};
+}
+
+static inline struct locus_tier *file_open(const struct locus_tier_file_config *config)
+{
+    struct locus_tier *tier = NULL;
+    char why[300] = "";
+    struct locus_tier_file_config with_why = *config;
+    with_why.why = why;
+    with_why.why_bytes = sizeof why;
+    int error = -EBUSY; // a ring that has just been closed may hold the file for a moment
+    for (int i = 0; i < 200 && error == -EBUSY; i++) {
+        error = locus_tier_file_open(&tier, &with_why);
+        if (error == -EBUSY)
+            usleep(5000);
+    }
+    cr_assert_eq(error, 0, "%d: %s", error, why);
+    return tier;
+}
+
+static inline struct locus_tier_file_granted granted_of(const struct locus_tier *tier)
+{
+    struct locus_tier_file_granted granted;
+    cr_assert_eq(locus_tier_file_granted(tier, &granted), 0);
+    return granted;
+}
+
+// A block of the file, to look at or to damage.
+static inline void block_read(const struct place *place, uint64_t offset, void *block)
+{
+    int fd = open(place->path, O_RDONLY | O_CLOEXEC);
+    cr_assert(fd >= 0 && pread(fd, block, FILE_BLOCK, (off_t)offset) == FILE_BLOCK);
+    close(fd);
+}
+
+static inline void block_write(const struct place *place, uint64_t offset, const void *block)
+{
+    int fd = open(place->path, O_WRONLY | O_CLOEXEC);
+    cr_assert(fd >= 0 && pwrite(fd, block, FILE_BLOCK, (off_t)offset) == FILE_BLOCK && fsync(fd) == 0);
+    close(fd);
+}
+
+#endif

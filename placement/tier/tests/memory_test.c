@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// memory: tiers in memory, and what all kinds answer alike.
+#include "placement/tier/tests/tier_test.h"
+
+#include "placement/tier/crc.h"
+#include "tier_far.h"
+
+#include <stdio.h>
+#include <sys/mount.h>
+
+#include "placement/memory/tests/region_child.h"
+
+#define UNIT_OF_TIER 4096u
+
+static struct locus_tier *far_of(uint64_t units, bool unchecked)
+{
+    struct locus_tier *tier;
+    struct locus_tier_far_config config = {.size = sizeof config,
+                                           .bytes = units * UNIT_OF_TIER,
+                                           .unit_bytes = UNIT_OF_TIER,
+                                           .node = LOCUS_NODE_ANY,
+                                           .unchecked = unchecked};
+    cr_assert_eq(locus_tier_far_open(&tier, &config), 0);
+    return tier;
+}
+
+Test(memory, gives_back_what_was_stored_at_every_length)
+{
+    for (int unchecked = 0; unchecked < 2; unchecked++) {
+        struct locus_tier *tier = far_of(16, unchecked);
+        static const uint64_t lengths[] = {1, 7, 4095, 4096, 4097, 12288, 20000, 16 * 4096};
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            char *given = bytes_new(lengths[i], i), *got = calloc(1, lengths[i] + 1);
+            uint64_t bytes;
+            must_store(tier, i, given, lengths[i]);
+            cr_assert_eq(locus_tier_find(tier, i, &bytes), 0);
+            cr_assert_eq(bytes, lengths[i]);
+            must_load(tier, i, got, lengths[i] + 1);
+            cr_assert_eq(memcmp(given, got, lengths[i]), 0);
+            cr_assert_eq(got[lengths[i]], 0);
+            must_drop(tier, i);
+            cr_assert_eq(locus_tier_find(tier, i, NULL), -ENOENT);
+            free(given);
+            free(got);
+        }
+        cr_assert_eq(stats_of(tier).units_free, 16);
+        locus_tier_close(tier);
+    }
+}
+
+Test(memory, a_replacement_needs_room_beside_the_old_and_leaves_it_otherwise)
+{
+    struct locus_tier *tier = far_of(4, false);
+    char *old = bytes_new(3 * UNIT_OF_TIER, 1), *new = bytes_new(UNIT_OF_TIER, 2), got[3 * UNIT_OF_TIER];
+    struct waited w;
+    must_store(tier, 7, old, 3 * UNIT_OF_TIER);
+    cr_assert_eq(locus_tier_store(tier, 7, old, 2 * UNIT_OF_TIER, op_of(&w)), -ENOSPC);
+    cr_assert_eq(w.calls, 0);
+    must_load(tier, 7, got, sizeof got);
+    cr_assert_eq(memcmp(got, old, sizeof got), 0);
+    must_store(tier, 7, new, UNIT_OF_TIER);
+    must_load(tier, 7, got, sizeof got);
+    cr_assert_eq(memcmp(got, new, UNIT_OF_TIER), 0);
+    struct locus_tier_stats stats = stats_of(tier);
+    cr_assert_eq(stats.units_free, 3);
+    cr_assert_eq(stats.objects, 1);
+    cr_assert_eq(stats.bytes, UNIT_OF_TIER);
+    cr_assert_eq(stats.refused_room, 1);
+    cr_assert_eq(stats.stores, 2);
+    cr_assert_eq(stats.bytes_loaded, 4 * UNIT_OF_TIER);
+    locus_tier_close(tier);
+    free(old);
+    free(new);
+}
+
+Test(memory, scattered_units_are_room_like_any_other)
+{
+    struct locus_tier *tier = far_of(64, false);
+    char *small = bytes_new(UNIT_OF_TIER, 3), *large = bytes_new(32 * UNIT_OF_TIER, 4), *got = malloc(32 * UNIT_OF_TIER);
+    for (uint64_t key = 0; key < 64; key++)
+        must_store(tier, key, small, UNIT_OF_TIER);
+    for (uint64_t key = 0; key < 64; key += 2)
+        must_drop(tier, key);
+    must_store(tier, 1000, large, 32 * UNIT_OF_TIER);
+    must_load(tier, 1000, got, 32 * UNIT_OF_TIER);
+    cr_assert_eq(memcmp(got, large, 32 * UNIT_OF_TIER), 0);
+    for (uint64_t key = 1; key < 64; key += 2) {
+        must_load(tier, key, got, UNIT_OF_TIER);
+        cr_assert_eq(memcmp(got, small, UNIT_OF_TIER), 0);
+    }
+    cr_assert_eq(stats_of(tier).units_free, 0);
+    locus_tier_close(tier);
+    free(small);
+    free(large);
+    free(got);
+}
+
+Test(memory, refuses_each_misuse_by_its_error_and_does_not_begin)
+{
+    struct locus_tier *tier = far_of(4, false);
+    char byte = 1, got[8];
+    struct waited w;
+    cr_assert_eq(locus_tier_store(tier, 1, &byte, 0, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_store(tier, 1, &byte, 4 * UNIT_OF_TIER + 1, op_of(&w)), -EFBIG);
+    cr_assert_eq(locus_tier_load(tier, 1, got, 8, op_of(&w)), -ENOENT);
+    cr_assert_eq(locus_tier_drop(tier, 1, op_of(&w)), -ENOENT);
+    must_store(tier, 1, "eight by", 8);
+    cr_assert_eq(locus_tier_load(tier, 1, got, 7, op_of(&w)), -EMSGSIZE);
+    cr_assert_eq(w.calls, 0);
+    cr_assert_eq(locus_tier_poll(tier, 0), 0);
+    cr_assert_str_eq(locus_tier_why(tier), "");
+    locus_tier_close(tier);
+    locus_tier_close(NULL);
+}
+
+Test(memory, a_changed_byte_is_refused_by_its_checksum)
+{
+    struct locus_tier *tier = far_of(4, false);
+    char *given = bytes_new(9000, 5), *got = malloc(9000);
+    struct waited w;
+    must_store(tier, 1, given, 9000);
+    ((char *)locus_region_base(locus_tier_region(tier)))[8999] ^= 1;
+    cr_assert_eq(locus_tier_load(tier, 1, got, 9000, op_of(&w)), 0);
+    cr_assert_eq(w.calls, 1);
+    cr_assert_eq(w.result, -EBADMSG);
+    cr_assert_eq(stats_of(tier).refused_checksum, 1);
+    cr_assert_eq(stats_of(tier).failed, 1);
+    cr_assert_eq(locus_tier_find(tier, 1, NULL), 0);
+    locus_tier_close(tier);
+    free(given);
+    free(got);
+}
+
+Test(memory, open_says_in_a_sentence_what_is_wrong)
+{
+    static const struct {
+        struct locus_tier_far_config config;
+        int error;
+        const char *word;
+    } cases[] = {
+        {{.bytes = 0, .node = LOCUS_NODE_ANY}, -EINVAL, "bytes"},
+        {{.bytes = 65536, .unit_bytes = 5000, .node = LOCUS_NODE_ANY}, -EINVAL, "power of two"},
+        {{.bytes = 65536, .unit_bytes = 4u << 20, .node = LOCUS_NODE_ANY}, -EINVAL, "power of two"},
+        {{.bytes = 65536, .node = 1000}, -EINVAL, "1000"},
+        {{.bytes = UINT64_C(1) << 45, .unit_bytes = 2u << 20, .node = 0}, -ENOMEM, ""},
+        {{.size = 3}, -EINVAL, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char why[200] = "";
+        struct locus_tier *tier = (void *)1;
+        struct locus_tier_far_config config = cases[i].config;
+        config.why = why;
+        config.why_bytes = sizeof why;
+        int error = locus_tier_far_open(&tier, &config);
+        if (error == -EPERM || error == -ENOSYS)
+            continue; // no NUMA here: the region's own tests say so
+        cr_assert_eq(error, cases[i].error, "case %zu: %d", i, error);
+        cr_assert_null(tier);
+        cr_assert(strstr(why, cases[i].word), "case %zu: %s", i, why);
+    }
+}
+
+// The node's meminfo is gone, as after its memory went offline. Runs in a child, for the mount.
+static int offline(void *folder)
+{
+    char path[64];
+    struct locus_tier *tier;
+    struct locus_tier_far_config config = {.bytes = 65536, .node = next_node(0, true)};
+    char got[8];
+    struct waited w;
+    if (config.node == NODES || locus_tier_far_open(&tier, &config))
+        return CANNOT;
+    must_store(tier, 1, "eight by", 8);
+    if (locus_tier_check(tier))
+        return 3;
+    snprintf(path, sizeof path, "/sys/devices/system/node/node%d", config.node);
+    if (!cover(path, folder))
+        return CANNOT;
+    if (locus_tier_check(tier) != -ENODEV || !strstr(locus_tier_why(tier), "went offline"))
+        return 4;
+    if (locus_tier_store(tier, 2, "eight by", 8, op_of(&w)) != -ENODEV || locus_tier_drop(tier, 1, op_of(&w)) != -ENODEV)
+        return 5;
+    must_load(tier, 1, got, 8);
+    return memcmp(got, "eight by", 8) ? 6 : 0;
+}
+
+Test(memory, a_node_that_went_offline_gives_its_objects_and_takes_no_more)
+{
+    char folder[] = "/tmp/tier-XXXXXX";
+    cr_assert(mkdtemp(folder));
+    int status = in_child(offline, folder);
+    rmdir(folder);
+    if (status == CANNOT)
+        cr_skip_test("cannot mount over the node's folder here");
+    cr_assert_eq(status, 0, "the child ended with %d", status);
+}
+
+Test(memory, random_calls_agree_with_a_model)
+{
+    enum { KEYS = 40, ROUNDS = 20000 };
+    struct locus_tier *tier = far_of(48, false);
+    static char model[KEYS][4 * UNIT_OF_TIER], got[4 * UNIT_OF_TIER];
+    uint64_t lengths[KEYS] = {0}, state = 88172645463325252u, held = 0;
+    struct waited w;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t key = random_next(&state) % KEYS, length = 1 + random_next(&state) % sizeof got;
+        switch (random_next(&state) % 4) {
+        case 0:
+        case 1: {
+            uint64_t units = (length + UNIT_OF_TIER - 1) / UNIT_OF_TIER, had = (lengths[key] + UNIT_OF_TIER - 1) / UNIT_OF_TIER;
+            memset(got, (int)random_next(&state), length);
+            got[length / 2] = (char)round;
+            int error = locus_tier_store(tier, key, got, length, op_of(&w));
+            cr_assert_eq(error, held + units > 48 ? -ENOSPC : 0);
+            if (!error) {
+                memcpy(model[key], got, length);
+                lengths[key] = length;
+                held += units - had;
+            }
+            break;
+        }
+        case 2:
+            cr_assert_eq(locus_tier_load(tier, key, got, sizeof got, op_of(&w)), lengths[key] ? 0 : -ENOENT);
+            cr_assert(!lengths[key] || (w.result == 0 && memcmp(got, model[key], lengths[key]) == 0));
+            break;
+        default:
+            cr_assert_eq(locus_tier_drop(tier, key, op_of(&w)), lengths[key] ? 0 : -ENOENT);
+            held -= (lengths[key] + UNIT_OF_TIER - 1) / UNIT_OF_TIER;
+            lengths[key] = 0;
+        }
+        cr_assert_eq(stats_of(tier).units_free, 48 - held);
+    }
+    locus_tier_close(tier);
+}
+
+Test(crc, agrees_with_the_published_values_and_the_tables_with_the_instruction)
+{
+    static unsigned char bytes[20000];
+    cr_assert_eq(crc32c(0, "123456789", 9), 0xe3069283u); // the check value of CRC-32C in the catalogue of parametrised CRCs
+    cr_assert_eq(crc32c(0, bytes, 32), 0x8a9136aau);      // 32 bytes of zeros, RFC 3720 B.4
+    cr_assert_eq(crc32c(0, "", 0), 0);
+    uint64_t state = 99;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)random_next(&state);
+    for (int i = 0; i < 2000; i++) {
+        size_t from = random_next(&state) % 100, cut = random_next(&state) % 9000, length = cut + random_next(&state) % 9000;
+        uint32_t whole = crc32c_scalar(0, bytes + from, length);
+        cr_assert_eq(crc32c(0, bytes + from, length), whole);
+        cr_assert_eq(crc32c(crc32c(0, bytes + from, cut), bytes + from + cut, length - cut), whole);
+    }
+}
+
+Test(int8, gives_numbers_back_within_the_bound_and_a_second_time_exactly)
+{
+    enum { COUNT = 10007 };
+    struct locus_tier *tier;
+    struct locus_tier_far_config config = {.size = sizeof config,
+                                           .bytes = 8 * UNIT_OF_TIER,
+                                           .unit_bytes = UNIT_OF_TIER,
+                                           .node = LOCUS_NODE_ANY};
+    static uint16_t given[COUNT], got[COUNT], again[COUNT];
+    uint64_t state = 7;
+    struct waited w;
+    cr_assert_eq(locus_tier_int8_open(&tier, &config), 0);
+    for (size_t i = 0; i < COUNT; i++)
+        given[i] = (uint16_t)(random_next(&state) % 0x3c00 | random_next(&state) % 2 << 15); // of magnitude below 1
+    must_store(tier, 1, given, sizeof given);
+    cr_assert_lt(stats_of(tier).bytes_held, sizeof given * 53 / 100);
+    must_load(tier, 1, got, sizeof got);
+    for (size_t i = 0; i < COUNT; i++) {
+        _Float16 before, after;
+        memcpy(&before, &given[i], 2);
+        memcpy(&after, &got[i], 2);
+        double error = (double)before - (double)after;
+        cr_assert(error < 0.0045 && error > -0.0045, "number %zu", i);
+    }
+    must_store(tier, 1, got, sizeof got);
+    must_load(tier, 1, again, sizeof again);
+    cr_assert_eq(memcmp(got, again, sizeof got), 0);
+    char *bytes = (char *)locus_region_base(locus_tier_region(tier));
+    for (size_t i = 0; i < 8 * UNIT_OF_TIER; i++)
+        bytes[i] ^= 1;
+    cr_assert_eq(load(tier, 1, again, sizeof again), -EBADMSG);
+    given[COUNT - 1] = 0x7c00; // infinite
+    cr_assert_eq(locus_tier_store(tier, 2, given, sizeof given, op_of(&w)), -ERANGE);
+    cr_assert_eq(locus_tier_store(tier, 2, given, 3, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_store(tier, 2, (char *)given + 1, 2, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_load(tier, 1, (char *)given + 1, sizeof given, op_of(&w)), -EINVAL);
+    cr_assert_eq(w.calls, 0);
+    cr_assert_eq(locus_tier_find(tier, 2, NULL), -ENOENT);
+    cr_assert_eq(stats_of(tier).objects, 1);
+    cr_assert_eq(stats_of(tier).units_free, 5);
+    locus_tier_close(tier);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tier: a place where bytes wait until they are wanted again: in another node's memory, as int8 in memory, or in a file.
+//
+// A tier holds objects: a key of the caller's and a number of bytes, stored as a whole and loaded as a whole. tier_far.h opens the
+// two kinds in memory, tier_file.h the file. What goes where, and when, is the caller's policy: sink.h.
+//
+//     store     the object is new, or takes the place of the key's old one when it is complete. Until then, and if the store
+//               fails, the old one stays. So a replacement needs room beside the old object.
+//     load      copies the object to the caller's memory and checks it.
+//     drop      removes it.
+//
+// An operation is a struct of the caller's, so none is allocated. A call that returns an error has not begun: done() is not
+// called. After a 0 done() is called exactly once, and until then the struct and the bytes belong to the tier:
+//
+//     in memory     within the call itself, at its end. Poll has nothing to do.
+//     in a file     within locus_tier_poll() or locus_tier_close(). Up to the configured depth are under way at a time, the others
+//                   wait in their order.
+//
+// done() may start operations on the same tier, but must not poll or close it. Operations on the same key: loads may overlap. A
+// load that was started before a store or a drop gets the old object. While a store or a drop is under way, another is -EBUSY.
+//
+// Space is handed out in units, and an object takes any free ones, so objects of all sizes share it and what is free can be used:
+// -ENOSPC means that there are too few free units, never that they are scattered. The last unit of an object is partly empty.
+//
+// Each object has a checksum, CRC-32C (Castagnoli): of what is stored, made in the pass that stores and checked in the pass that
+// loads. It finds every error of up to 32 successive bits, and all but one in 2^32 of any others. x86-64 and aarch64 compute it
+// with their own instructions, else a table does.
+//
+// Threads: none of the calls takes a lock. A tier has one owner at a time, whose thread makes all calls, except
+// locus_tier_stats(): that one is for any thread. Another thread may take over if something orders it after the first. A node's
+// threads use the node's tier, so that each has a ring of its own (tier_file.h).
+// Memory: allocated by open: about 100 bytes a unit.
+#ifndef LOCUS_TIER_H
+#define LOCUS_TIER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct locus_tier;
+
+struct locus_tier_op {
+    // 0; -EBADMSG: the checksum is not that of the bytes, which must not be used; -EIO or another error of the file. After a failed
+    // load the object is still there. Never NULL.
+    void (*done)(struct locus_tier_op *op, int result);
+    struct locus_tier_op *next; // from here on the tier's
+    void *memory;
+    uint64_t key, bytes;
+    uint32_t object, kind;
+};
+
+// NULL is allowed. Waits for what is under way, and calls done() for it. A tier in memory forgets its objects, a file keeps them.
+void locus_tier_close(struct locus_tier *tier);
+
+// 0, or:
+// -EINVAL   no bytes; or as the kind says (tier_far.h)
+// -EFBIG    more than this tier could ever hold
+// -ENOSPC   more than it has room for now: drop something
+// -EBUSY    another store or drop of this key is under way
+// -ERANGE   int8 only: a number is infinite or none
+// -EIO      a file that could not be written before (locus_tier_why): no more stores and drops, but loads
+// -ENODEV   the memory is no longer where it was (locus_tier_check): likewise
+int locus_tier_store(struct locus_tier *tier, uint64_t key, const void *from, uint64_t bytes, struct locus_tier_op *op);
+
+// `bytes`: the room at `to`. The object has locus_tier_find() bytes, and no others are written. 0, -ENOENT, or -EMSGSIZE: less room
+// than that.
+int locus_tier_load(struct locus_tier *tier, uint64_t key, void *to, uint64_t bytes, struct locus_tier_op *op);
+
+// After done() with 0 the object does not come back, whatever happens. 0, -ENOENT, -EBUSY, -EIO or -ENODEV.
+int locus_tier_drop(struct locus_tier *tier, uint64_t key, struct locus_tier_op *op);
+
+// Starts what waits, and delivers what is complete. If nothing is, waits up to `wait_ns` until something is, or until nothing is
+// under way. Returns how many were delivered.
+uint32_t locus_tier_poll(struct locus_tier *tier, uint64_t wait_ns);
+
+// Is the key's object here, and how many bytes has it as it was given? An object is here from its store's done() to the call of
+// drop. bytes may be NULL. 0 or -ENOENT.
+int locus_tier_find(const struct locus_tier *tier, uint64_t key, uint64_t *bytes);
+
+// Calls each() for every object, in no order, until it returns something other than 0, and returns that. each() must not call the
+// tier. This is how a restart learns what is in a file.
+int locus_tier_each(const struct locus_tier *tier, int (*each)(void *context, uint64_t key, uint64_t bytes), void *context);
+
+// Is the memory under the tier still where it was? 0, or -ENODEV: a node went offline, or pages were moved away from it. The kernel
+// moves the pages first, so the objects are still there and can be loaded, but nothing new is taken. (Memory that fails without
+// warning answers a load with SIGBUS; the library does not catch it.) Asks the kernel about every page, so call it seldom.
+int locus_tier_check(struct locus_tier *tier);
+
+// One sentence (no newline, no full stop) on why the tier takes no stores; "" if it does. It lives as long as the tier.
+const char *locus_tier_why(const struct locus_tier *tier);
+
+struct locus_tier_stats {
+    uint64_t objects, units_free, units, unit_bytes; // now
+    uint64_t bytes, bytes_held;         // of the objects now: as they were given, and as they are stored
+    uint64_t stores, loads, drops;      // completed without an error
+    uint64_t bytes_stored, bytes_loaded; // by these, as given
+    uint64_t failed;                    // done() with an error
+    uint64_t refused_checksum;          // of these: loads that a checksum refused
+    uint64_t refused_room;              // stores that returned -ENOSPC
+};
+
+// Any thread. Each number is as of some moment.
+void locus_tier_stats(const struct locus_tier *tier, struct locus_tier_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tier_file: a tier in one file, written and read past the page cache (O_DIRECT) through io_uring.
+//
+// Acknowledged is durable. done() with 0 says that bytes and header are on the device: the header is written when all bytes have
+// been, and a data sync that is linked to it (IOSQE_IO_LINK) ends the store. So a store costs a flush of the device's cache;
+// several that are under way share it as the file system can. A restart, after a kill or a loss of power, finds each object whole
+// or absent, the newest of each key, and all that were acknowledged; a drop that was acknowledged stays.
+//
+// How. The file has a first block, a header of 4 KiB for each unit, and the units. An object's header lies at the number of its
+// first unit and has key, length, units, checksum and a sequence number, which only grows. It also says up to which number all
+// stores had been acknowledged by then. So open reads the headers alone; only what is newer than the largest such number may be
+// torn, and of these few the bytes are read, too. Torn and outdated headers are erased before the tier is opened. The bytes of an
+// object that was dropped remain in the file until their units are used again.
+//
+// After a header or a sync has failed, nobody knows what is on the device, and a later sync would say nothing about it. So the tier
+// takes no more stores and drops (-EIO, locus_tier_why()); what it has can be loaded. If only bytes could not be written, that
+// store fails, with the error of the write, and the tier goes on.
+//
+// Where io_uring is not to be had (an old kernel, a seccomp filter, a sysctl), each operation is done by pwrite, fdatasync and
+// pread within the call, and is delivered by poll as usual: the same file, one operation at a time. Where the file system does not
+// know O_DIRECT (tmpfs), the page cache is used. Both are no error but facts to look at: locus_tier_file_granted().
+//
+// Bytes that begin at a multiple of 4 KiB are transferred from and to the caller's memory, others through a buffer of the tier. The
+// last block of an object always goes through one. `memory` is registered with the kernel, which then need not pin its pages for
+// each operation.
+//
+// A ring per tier, a tier per node: open it on a thread of the node, so that ring and buffers are near, and give each node a file.
+// The file has one owner: a second open of it, from this process or another, is -EBUSY. A killed owner's ring may hold the file
+// for a moment longer than the process is there.
+#ifndef LOCUS_TIER_FILE_H
+#define LOCUS_TIER_FILE_H
+
+#include <stdbool.h>
+
+#include "tier.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LOCUS_TIER_DEPTH_MAX 64u
+
+struct locus_tier_file_config {
+    size_t size;                // sizeof this struct (version.h)
+    const char *path;           // made if it is not there, or empty
+    uint64_t bytes;             // of a new file, which all are allocated at once. 0: the file must be there. For a file that is
+                         // there: 0, or as it was made
+    uint32_t unit_bytes;        // a power of two from 4 KiB to 64 MiB; 0: 256 KiB, or the file's. An object has at most 448 units
+    uint32_t depth;             // operations under way at a time, 1 .. LOCUS_TIER_DEPTH_MAX; 0: 16
+    void *memory;               // NULL, or memory of which most objects are stored and loaded: registered, must outlive the tier
+    size_t memory_bytes;
+    int zstd_level;             // 0: off; else 1 .. 19. An object is compressed, within the call, if that saves at least a block of
+    uint32_t zstd_bytes_max;    // 4 KiB and a tenth of it; larger ones than this are not tried. 0: 1 MiB. For each of `depth` a
+                             // buffer of this size is allocated
+    bool no_io_uring;           // as if the kernel had none
+    char *why;                  // NULL, or room for a sentence on why open failed
+    size_t why_bytes;
+};
+
+// 0, or:
+// -EINVAL   a field is out of range; or the file was made with other bytes or unit_bytes; or is no tier's at all, and not empty
+// -EPROTO   the file is of another version of the format
+// -ENOENT   there is no such file, and bytes is 0
+// -EBUSY    another tier has it open
+// -ENOSPC   the file system has no room for `bytes`
+// -EIO, ... an error of the file system
+// -ENOMEM, -E2BIG (version.h)
+int locus_tier_file_open(struct locus_tier **out, const struct locus_tier_file_config *config);
+
+struct locus_tier_file_granted {
+    bool direct;                // O_DIRECT
+    bool io_uring;
+    bool registered_buffers;    // the tier's own (RLIMIT_MEMLOCK may forbid it)
+    bool registered_memory;     // the caller's, too
+    int direct_errno, io_uring_errno, registered_errno; // positive: why not; 0: granted, or not asked for
+    bool made;                  // the file is new
+    uint64_t torn;              // stores that open found incomplete, and removed
+    uint64_t outdated;          // headers of objects that had been replaced
+    uint64_t read_whole;        // objects whose bytes open had to read
+};
+
+// -EINVAL: not a tier in a file.
+int locus_tier_file_granted(const struct locus_tier *tier, struct locus_tier_file_granted *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
