@@ -28,8 +28,8 @@ struct locus_tier_far_config {
     uint32_t unit_bytes;        // a power of two from 4 KiB to 2 MiB; 0: 64 KiB
     int node;                   // OS node; LOCUS_NODE_ANY: first touch, that is the node of the opening thread
     enum locus_page page;       // of the region
-    bool unchecked;             // no checksums: what is read is what memory says. By default there are checksums also in memory: they
-                          // find stray writes, and memory behind a link. They cost a pass over bytes that are in the cache
+    bool unchecked;             // no checksums. By default there are some in memory, too: they find stray writes, and faults of
+                          // memory behind a link. They cost a pass over bytes that are in the first cache
     char *why;                  // NULL, or room for a sentence on why open failed
     size_t why_bytes;
 };
