@@ -93,7 +93,7 @@ lib_objects := $(foreach r,$(library),$($(r)_own))
 public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
                  $(addprefix blocks/,block.h mailbox.h owner.h pool.h pool_report.h table.h) \
                  $(addprefix sharing/,share.h prefix.h promise.h) $(addprefix domain/,domain.h domain_health.h locus.h) \
-                 retention/evict.h $(addprefix tier/,quant.h tier.h tier_far.h tier_file.h) \
+                 retention/evict.h $(addprefix tier/,quant.h sink.h tier.h tier_far.h tier_file.h) \
                  $(addprefix pages/,pages.h pages_open.h pages_evict.h pages_report.h pages_set.h) \
                  adapter/residency.h ggml/locus-ggml.h) topo/topo.h topo/pin.h
 static_lib  := $(B)/liblocus.a
@@ -115,8 +115,8 @@ backend     := $(if $(backend),$(addprefix $(B)/,libggml-locus.so liblocus-kv.so
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        bench-pages peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers tidy syntax libs \
-        format format-check install install-share uninstall list clean help FORCE
+        bench-pages bench-tier peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers tidy syntax \
+        libs format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -300,6 +300,11 @@ pages_bench := $(B)/testbed/pool/tests/pages_bench
 $(pages_bench): $(pages_bench).o $(contest) $(testbed/pool_all)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/pool_libs)
 
+# What a tier takes, against memcpy and fio (testbed/loops/tests/bench/tier.sh).
+tier_bench := $(B)/testbed/loops/tests/tier_bench
+$(tier_bench): $(tier_bench).o $(contest) $(testbed/loops_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/loops_libs)
+
 # The witness that QEMU loads (testbed/guest/plugin). It needs no QEMU header. v1 is for QEMU 7.2.
 plugins := $(addprefix $(B)/testbed/guest/plugin/,accesses.so accesses-v1.so)
 $(plugins): testbed/guest/plugin/accesses.c testbed/counters/mark.h testbed/counters/window.h Makefile
@@ -369,6 +374,9 @@ bench-copies: $(copies_bench) ## gather, scatter and growth of paged K and V, ag
 
 bench-pages: $(pages_bench) ## allocate, pin, unpin, free and evict pages, against locks and a plain count: are the goals met?
 	@$(pages_bench)
+
+bench-tier: $(tier_bench) ## tiers in memory and in a file, against memcpy and fio: are the goals met?
+	@BENCH=$(tier_bench) bash testbed/loops/tests/bench/tier.sh
 
 peers: ## fetch newer mallocs to compare with; unpacked in build/peers, not installed (20 MB)
 	@sh testbed/measure/peers/peers.sh

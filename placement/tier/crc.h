@@ -13,7 +13,10 @@
 // The checksum of what `crc` is the checksum of, with these bytes behind it. 0 is the checksum of nothing.
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t count);
 
-// The same by tables; for the tests, and for CPUs without the instruction.
+// Copies them in the same pass, on x86-64 past the caches: for more bytes than a cache would keep.
+uint32_t crc32c_copy(uint32_t crc, void *to, const void *from, size_t count);
+
+// crc32c() by tables; for the tests, and for CPUs without the instruction.
 uint32_t crc32c_scalar(uint32_t crc, const void *bytes, size_t count);
 
 #endif

@@ -2,9 +2,9 @@
 //
 // memory: the far tier, and what it shares with int8.
 //
-// A pass over memory costs more than the checksum, so bytes are summed while they are in the first cache: a piece is summed and
-// then copied by a store, and copied and then summed by a load, which so checks what the caller gets. Without checksums a run of
-// units is one memcpy, which for large runs writes past the caches.
+// Checksums need no pass of their own. Of a small object a piece is summed, which brings it into the first cache, and copied from
+// there. Of a large one each word is written as it is summed, past the caches, as memcpy does with large copies: else each line of
+// the target is read before it is written.
 #include "memory.h"
 
 #include "placement/base/config.h"
@@ -19,7 +19,8 @@
 #define UNIT_BYTES_DEFAULT 65536u
 #define UNIT_BYTES_MIN 4096u
 #define UNIT_BYTES_MAX (2u << 20)
-#define PIECE_BYTES 12288u // whole blocks of crc.c, and with its copy no more than most first caches hold
+#define PIECE_BYTES 12288u       // whole blocks of crc.c, and less than most first caches hold
+#define LARGE_BYTES (512u << 10) // a share of the caches that the reader of an object would hardly find it in
 
 static uint64_t far_units(const struct locus_tier *tier, uint64_t bytes, uint64_t *held)
 {
@@ -27,22 +28,12 @@ static uint64_t far_units(const struct locus_tier *tier, uint64_t bytes, uint64_
     return bytes / tier->unit_bytes + (bytes % tier->unit_bytes != 0);
 }
 
-static uint32_t copy_in(char *to, const char *from, uint64_t bytes, uint32_t checksum)
+static uint32_t copy_small(uint32_t checksum, void *to, const void *from, size_t bytes)
 {
-    for (uint64_t done = 0, piece; done < bytes; done += piece) {
+    for (size_t done = 0, piece; done < bytes; done += piece) {
         piece = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
-        checksum = crc32c(checksum, from + done, piece);
-        memcpy(to + done, from + done, piece);
-    }
-    return checksum;
-}
-
-static uint32_t copy_out(char *to, const char *from, uint64_t bytes, uint32_t checksum)
-{
-    for (uint64_t done = 0, piece; done < bytes; done += piece) {
-        piece = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
-        memcpy(to + done, from + done, piece);
-        checksum = crc32c(checksum, to + done, piece);
+        checksum = crc32c(checksum, (const char *)from + done, piece);
+        memcpy((char *)to + done, (const char *)from + done, piece);
     }
     return checksum;
 }
@@ -50,6 +41,7 @@ static uint32_t copy_out(char *to, const char *from, uint64_t bytes, uint32_t ch
 // Copies the object run by run, and returns its checksum, or 0 without checksums.
 static uint32_t far_copy(struct memory *memory, const struct object *object, char *bytes, bool in)
 {
+    bool large = object->bytes >= LARGE_BYTES;
     uint32_t checksum = 0;
     uint64_t left = object->bytes;
     for (uint32_t unit = object->first, next; left > 0; unit = next) {
@@ -59,7 +51,7 @@ static uint32_t far_copy(struct memory *memory, const struct object *object, cha
         if (memory->unchecked)
             memcpy(in ? here : bytes, in ? bytes : here, run);
         else
-            checksum = in ? copy_in(here, bytes, run, checksum) : copy_out(bytes, here, run, checksum);
+            checksum = (large ? crc32c_copy : copy_small)(checksum, in ? here : bytes, in ? bytes : here, run);
         bytes += run;
         left -= run;
     }

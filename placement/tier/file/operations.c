@@ -163,15 +163,12 @@ static void pack(struct file *file, struct file_slot *slot)
     objects_shorten(&file->tier.objects, slot->op->object, units);
 }
 
-static int load_check(struct file *file, struct file_slot *slot)
+static int load_unpack(struct file *file, struct file_slot *slot)
 {
     const struct object *object = object_of(file, slot);
-    const char *held = object->packed ? slot->stage : slot->op->memory;
-    if (crc32c(0, held, object->held) != object->checksum)
+    if (crc32c(0, slot->stage, object->held) != object->checksum)
         return -EBADMSG;
-    if (!object->packed)
-        return 0;
-    size_t bytes = ZSTD_decompressDCtx(file->unpacker, slot->op->memory, object->bytes, held, object->held);
+    size_t bytes = ZSTD_decompressDCtx(file->unpacker, slot->op->memory, object->bytes, slot->stage, object->held);
     return bytes == object->bytes ? 0 : -EBADMSG;
 }
 
@@ -287,23 +284,6 @@ static void slot_begin(struct file *file, struct file_slot *slot, struct locus_t
         object->checksum = crc32c(0, object->packed ? slot->stage : op->memory, object->held);
 }
 
-// The operation is complete: its slot is free when done() is called, so that done() can start another.
-static void slot_end(struct file *file, struct file_slot *slot)
-{
-    struct locus_tier_op *op = slot->op;
-    int error = slot->error;
-    if (op->kind == TIER_LOAD && !error)
-        error = load_check(file, slot);
-    slot->op = NULL;
-    file->slots_used--;
-    if (op->kind == TIER_STORE)
-        tier_store_done(&file->tier, op, error);
-    else if (op->kind == TIER_LOAD)
-        tier_load_done(&file->tier, op, error);
-    else
-        tier_drop_done(&file->tier, op, error);
-}
-
 static void waiting_begin(struct file *file)
 {
     for (uint32_t i = 0; i < file->depth && file->waiting && file->slots_used < file->depth; i++) {
@@ -315,6 +295,28 @@ static void waiting_begin(struct file *file)
             file->waiting_end = &file->waiting;
         slot_begin(file, &file->slot[i], op);
     }
+}
+
+// The operation is complete: its slot is free when done() is called, so that done() can start another. Bytes that lie in the
+// caller's memory are checked after the slot has its next operation, so that the device has something to do.
+static void slot_end(struct file *file, struct file_slot *slot)
+{
+    struct locus_tier_op *op = slot->op;
+    const struct object *object = object_of(file, slot);
+    int error = slot->error;
+    if (op->kind == TIER_LOAD && !error && object->packed)
+        error = load_unpack(file, slot);
+    slot->op = NULL;
+    file->slots_used--;
+    waiting_begin(file);
+    if (op->kind == TIER_LOAD && !error && !object->packed && crc32c(0, op->memory, object->held) != object->checksum)
+        error = -EBADMSG;
+    if (op->kind == TIER_STORE)
+        tier_store_done(&file->tier, op, error);
+    else if (op->kind == TIER_LOAD)
+        tier_load_done(&file->tier, op, error);
+    else
+        tier_drop_done(&file->tier, op, error);
 }
 
 int file_begin(struct locus_tier *tier, struct locus_tier_op *op)

@@ -2,8 +2,8 @@
 //
 // file: what a loss of power or a fault of the device can leave in a file, made by hand, and what open finds in it.
 //
-// The file has key 1 as old version and then as new one, and then key 2. So a header that is there again is an old one whose erasure
-// was lost. Key 2's store is the last, so nothing says that it was acknowledged, and its bytes are looked at.
+// The file has key 1 as old version and then as new one, and then key 2. So a header that is there again is an old one whose
+// erasure was lost. Key 2's store is the last, so nothing says that it was acknowledged, and its bytes are looked at.
 #include "placement/tier/tests/file_test.h"
 
 #define UNITS 32u
@@ -56,8 +56,8 @@ static void torn_end(struct torn *t)
     free(t->old), free(t->new), free(t->last), free(t->got);
 }
 
-// Opens and expects: the bytes of either key or NULL, and how many headers were torn and outdated. Then stores into all that is free,
-// and opens again, to see that nothing returns.
+// Opens and expects: the bytes of either key or NULL, and how many headers were torn and outdated. Then stores into all that is
+// free, and opens again, to see that nothing returns.
 static void assert_found(struct torn *t, const char *first, const char *second, uint64_t torn, uint64_t outdated)
 {
     const char *expected[] = {first, second};

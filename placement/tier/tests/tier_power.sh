@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# Power loss, 20 times at random moments, under a process that stores in a tier's file and drops from it (tier_kill_scenario.c has the
-# checks). EXT4_IOC_SHUTDOWN stops an ext4 file system on a loop device without flushing its journal, so all unsynced data is lost;
-# then it is mounted again. As a control, with the sync disabled by a preloaded library, acknowledged objects must be lost.
+# Power loss, 20 times at random moments, under a process that stores in a tier's file and drops from it (tier_kill_scenario.c has
+# the checks). EXT4_IOC_SHUTDOWN stops an ext4 file system on a loop device without flushing its journal, so all unsynced data is
+# lost; then it is mounted again. As a control, with the sync disabled by a preloaded library, acknowledged objects must be lost.
 # BUILD=path/to/build/variant; SEED repeats a run.
 #
 # All mounts are in a private namespace that ends with the script, and the loop device frees itself with its last mount.

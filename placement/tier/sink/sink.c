@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sink: the list of policies, and what they share. The linker gathers the pointers of one section and names its ends, so a new
+// policy is one file.
+#include "sink.h"
+
+#include <stddef.h>
+#include <string.h>
+
+extern const struct locus_sink_ops *const __start_locus_sinks[] __attribute__((weak));
+extern const struct locus_sink_ops *const __stop_locus_sinks[] __attribute__((weak));
+
+const struct locus_sink_ops *locus_sink_at(uint32_t i)
+{
+    return i < (size_t)(__stop_locus_sinks - __start_locus_sinks) ? __start_locus_sinks[i] : NULL;
+}
+
+const struct locus_sink_ops *locus_sink_find(const char *name)
+{
+    for (uint32_t i = 0; locus_sink_at(i); i++)
+        if (strcmp(locus_sink_at(i)->name, name) == 0)
+            return locus_sink_at(i);
+    return NULL;
+}
+
+uint32_t locus_sink_next(const struct locus_sink_object *object, const struct locus_sink_tier tiers[], uint32_t count,
+                         uint32_t from, bool now)
+{
+    uint32_t first = object->at == UINT32_MAX ? 0 : object->at + 1;
+    for (uint32_t i = from > first ? from : first; i < count; i++)
+        if ((now ? tiers[i].bytes_free : tiers[i].bytes) >= object->bytes && !(object->exact && tiers[i].lossy))
+            return i;
+    return LOCUS_SINK_DROP;
+}
+
+uint64_t locus_sink_load_ns(const struct locus_sink_tier *tier, uint64_t bytes)
+{
+    return tier->latency_ns + (uint64_t)((double)bytes * 1e9 / (double)tier->bytes_per_s);
+}

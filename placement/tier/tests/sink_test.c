@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sink: where each policy sends an object, among near int8, far memory and a file.
+#include "sink.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { INT8, FAR, FILE_TIER, TIERS };
+
+static struct locus_sink_tier tiers[TIERS];
+
+static void tiers_new(void)
+{
+    tiers[INT8] = (struct locus_sink_tier){64 * MIB, 8 * MIB, 1000, 10000000000, true};
+    tiers[FAR] = (struct locus_sink_tier){256 * MIB, 64 * MIB, 2000, 5000000000, false};
+    tiers[FILE_TIER] = (struct locus_sink_tier){4096 * MIB, 1024 * MIB, 100000, 1000000000, false};
+}
+
+static uint32_t to(const char *name, struct locus_sink_object object)
+{
+    cr_assert(locus_sink_find(name), "%s", name);
+    return locus_sink_find(name)->to(&object, tiers, TIERS);
+}
+
+Test(sink, every_policy_is_on_the_list_under_its_name)
+{
+    uint32_t count = 0;
+    for (; locus_sink_at(count); count++) {
+        cr_assert_eq(locus_sink_find(locus_sink_at(count)->name), locus_sink_at(count));
+        cr_assert_gt(strlen(locus_sink_at(count)->summary), 0);
+    }
+    cr_assert_eq(count, 4);
+    cr_assert_null(locus_sink_find("none"));
+}
+
+Test(sink, all_policies_go_down_only_and_never_where_an_object_cannot_be)
+{
+    for (uint32_t p = 0; locus_sink_at(p); p++)
+        for (uint32_t full = 0; full < 8; full++)
+            for (uint32_t at = 0; at <= TIERS; at++)
+                for (uint64_t bytes = 1; bytes < UINT64_C(1) << 34; bytes *= 8)
+                    for (int exact = 0; exact < 2; exact++) {
+                        tiers_new();
+                        for (uint32_t i = 0; i < TIERS; i++)
+                            tiers[i].bytes_free = full >> i & 1 ? 0 : tiers[i].bytes_free;
+                        struct locus_sink_object object = {.bytes = bytes, .at = at == TIERS ? UINT32_MAX : at, .exact = exact};
+                        uint32_t tier = locus_sink_at(p)->to(&object, tiers, TIERS);
+                        cr_assert(tier == LOCUS_SINK_DROP || (tier < TIERS && (at == TIERS || tier > at)));
+                        cr_assert(tier == LOCUS_SINK_DROP || tiers[tier].bytes >= bytes);
+                        cr_assert(tier == LOCUS_SINK_DROP || !exact || !tiers[tier].lossy);
+                        cr_assert_eq(tier == LOCUS_SINK_DROP, at == FILE_TIER || bytes > 4096 * MIB, "%s", locus_sink_at(p)->name);
+                    }
+}
+
+Test(sink, order_takes_the_next_with_room_and_else_the_next)
+{
+    tiers_new();
+    cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = UINT32_MAX}), INT8);
+    cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = UINT32_MAX, .exact = true}), FAR);
+    cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = FAR}), FILE_TIER);
+    tiers[FAR].bytes_free = 0;
+    cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = INT8}), FILE_TIER);
+    tiers[FILE_TIER].bytes_free = 0;
+    cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = INT8}), FAR);
+}
+
+Test(sink, size_sends_what_is_large_to_the_file_and_what_is_small_to_memory)
+{
+    tiers_new();
+    cr_assert_eq(to("size", (struct locus_sink_object){.bytes = 4096, .at = UINT32_MAX}), INT8);
+    cr_assert_eq(to("size", (struct locus_sink_object){.bytes = MIB / 4, .at = UINT32_MAX}), FAR);
+    cr_assert_eq(to("size", (struct locus_sink_object){.bytes = 2 * MIB, .at = UINT32_MAX}), FILE_TIER);
+}
+
+Test(sink, age_sends_what_has_waited_deeper)
+{
+    tiers_new();
+    cr_assert_eq(to("age", (struct locus_sink_object){.bytes = MIB, .at = UINT32_MAX}), INT8);
+    cr_assert_eq(to("age", (struct locus_sink_object){.bytes = MIB, .at = UINT32_MAX, .idle_ns = 300000000}), FAR);
+    cr_assert_eq(to("age", (struct locus_sink_object){.bytes = MIB, .at = UINT32_MAX, .idle_ns = 10000000000}), FILE_TIER);
+}
+
+Test(sink, cost_drops_what_is_cheaper_to_compute)
+{
+    tiers_new();
+    cr_assert_eq(to("cost", (struct locus_sink_object){.bytes = MIB, .at = FAR}), FILE_TIER, "no price is known");
+    cr_assert_eq(to("cost", (struct locus_sink_object){.bytes = MIB, .at = FAR, .compute_ns = 2000000}), FILE_TIER);
+    cr_assert_eq(to("cost", (struct locus_sink_object){.bytes = MIB, .at = FAR, .compute_ns = 1000000}), LOCUS_SINK_DROP);
+    tiers[FAR].bytes_free = 0;
+    cr_assert_eq(to("cost", (struct locus_sink_object){.bytes = MIB, .at = INT8, .compute_ns = 1000000}), FAR,
+                 "room is made there rather than that it is dropped");
+}
