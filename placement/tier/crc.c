@@ -40,12 +40,23 @@ static bool instruction_found(void)
 }
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
-#define WITH_CRC __attribute__((target("+crc")))
-#define STEP_8(crc, word) __builtin_aarch64_crc32cx(crc, word)
-#define STEP_1(crc, byte) __builtin_aarch64_crc32cb(crc, byte)
+#define WITH_CRC
+#define STEP_8(crc, word) step_8(crc, word)
+#define STEP_1(crc, byte) step_1(crc, byte)
 #define WRITE_LINE(to, from) memcpy(to, from, LINE)
 #define WRITES_END() ((void)0)
 #define HAS_CRC32 (1ul << 7) // HWCAP_CRC32 of <asm/hwcap.h>
+// gcc and clang have different names for it, and want the whole file to be compiled for such CPUs.
+static uint32_t step_8(uint32_t crc, uint64_t word)
+{
+    __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(word));
+    return crc;
+}
+static uint32_t step_1(uint32_t crc, uint32_t byte)
+{
+    __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"(byte));
+    return crc;
+}
 static bool instruction_found(void)
 {
     return (getauxval(AT_HWCAP) & HAS_CRC32) != 0;

@@ -455,3 +455,26 @@ Test(file_fault, an_open_that_cannot_read_or_write_says_so_and_loses_nothing)
     assert_holds(&f, 1, f.old);
     faulty_end(&f);
 }
+
+Test(file_fault, a_torn_header_that_cannot_be_erased_for_good_keeps_the_file_closed)
+{
+    struct faulty f = faulty_new(false);
+    faulty_open(&f);
+    must_store(f.tier, 1, f.old, OLD);
+    locus_tier_close(f.tier);
+    char block[FILE_BLOCK];
+    memset(block, 1, sizeof block);
+    block_write(&f.place, file_header_offset(20), block);
+    for (int i = 0; i < 3; i++) {
+        int error;
+        fault_at(i == 2 ? FAULT_SYNC : FAULT_WRITE, 1, 1, i == 1 ? 512 : -EIO);
+        restart_reads(&f, &error);
+        no_fault();
+        cr_assert_eq(error, -EIO, "%d: %d", i, error);
+        block_write(&f.place, file_header_offset(20), block);
+    }
+    faulty_open(&f);
+    cr_assert_eq(granted_of(f.tier).torn, 1);
+    assert_holds(&f, 1, f.old);
+    faulty_end(&f);
+}

@@ -189,20 +189,23 @@ Test(file_torn, if_the_newer_version_is_torn_the_older_is_found)
     }
 }
 
-Test(file_torn, an_old_header_whose_units_are_another_objects_by_now_takes_none_of_them)
+// Unit 3 is of the new version of key 1. The header says that an object once began in unit 10 and went on there: an older version of
+// key 1, whose erasure was lost; or another key's, which no order of writes leaves, but a fault may.
+Test(file_torn, a_header_whose_units_are_another_objects_takes_none_of_them)
 {
-    struct torn t;
-    torn_new(&t);
-    // Unit 3 is of the new version of key 1. The header says that key 9 once began in unit 10 and went on there.
-    union block block = t.header_old;
-    block.header.key = 1;
-    block.header.runs_count = 2;
-    block.header.runs[0][0] = 10, block.header.runs[0][1] = 1;
-    block.header.runs[1][0] = 3, block.header.runs[1][1] = 2;
-    block.header.checksum = file_block_checksum(&block, &block.header.checksum);
-    block_write(&t.place, file_header_offset(10), &block);
-    assert_found(&t, t.new, t.last, 0, 1);
-    torn_end(&t);
+    for (uint64_t key = 1; key < 10; key += 8) {
+        struct torn t;
+        torn_new(&t);
+        union block block = t.header_old;
+        block.header.key = key;
+        block.header.runs_count = 2;
+        block.header.runs[0][0] = 10, block.header.runs[0][1] = 1;
+        block.header.runs[1][0] = 3, block.header.runs[1][1] = 2;
+        block.header.checksum = file_block_checksum(&block, &block.header.checksum);
+        block_write(&t.place, file_header_offset(10), &block);
+        assert_found(&t, t.new, t.last, key == 9, key == 1);
+        torn_end(&t);
+    }
 }
 
 Test(file_torn, a_sound_header_at_another_place_or_of_another_file_or_with_impossible_units_is_no_object)
