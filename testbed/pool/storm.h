@@ -52,8 +52,9 @@ struct tb_storm_report {
 int tb_storm_open(struct tb_storm **out, const struct tb_pool_config *config, const struct tb_storm_config *storm, char *why,
                   size_t why_bytes);
 
-// Runs it. Afterwards the threads have ended, and their pins are as they were: what is shown then is how a storm looks. 0; -EDEADLK:
-// no thread took a step for 60 seconds (they cannot be stopped then: the process should end); -errno: no thread could be made.
+// Runs it. Afterwards the threads have ended, and their pins are as they were: what is shown then is how a storm looks. 0;
+// -EDEADLK: no thread took a step for 60 seconds (they cannot be stopped then: the process should end); -errno: no thread could be
+// made.
 int tb_storm_run(struct tb_storm *storm);
 void tb_storm_stop(struct tb_storm *storm); // may be called in a signal handler
 

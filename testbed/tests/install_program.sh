@@ -30,7 +30,7 @@ away() {
 
 share_files() { # all of the guest's scripts and of the examples, the sample, the template
     local file
-    for file in workload/sample.csv postulate/TEMPLATE.md LICENSE \
+    for file in workload/sample.csv postulate/TEMPLATE.md pool/alerts.yml pool/dashboard.json LICENSE \
         $(cd testbed && find guest -type f) $(cd placement && find examples -type f); do
         why="$file is missing"
         [ -s "$share/$file" ] || return

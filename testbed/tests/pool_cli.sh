@@ -14,10 +14,12 @@ small=(--pages 64 --threads 2 -q)
 # --- the storm -----------------------------------------------------------------------------------------------------------------
 
 check "a storm is shown on a page" page "$LOCUS" pool --storm --for 5s "${small[@]}"
-holds "its last words are that the pool held" "$(tail -n 3 "$out")" eval "tr -s ' \n' ' ' <'$out' | grep -q 'The pool held: .* no pin was lost'"
+holds "its last words are that the pool held" "$(tail -n 3 "$out")" \
+    eval "tr -s ' \n' ' ' <'$out' | grep -q 'The pool held: .* no pin was lost'"
 holds "the map shows pages" "no map" grep -qE '^ +[kasvKASV.,]{64}$' "$out"
 holds "and the table why what left" "no reason" grep -qE '(room|watermark) +[0-9.]+ ' "$out"
-check "the same for programs, with metrics in a file" locus 0 pool --storm --for 5s "${small[@]}" --json --metrics "$scratch/pool.prom"
+check "the same for programs, with metrics in a file" \
+    locus 0 pool --storm --for 5s "${small[@]}" --json --metrics "$scratch/pool.prom"
 says "each page is in one row" '[.table.ranges[].pages] | add == 64'
 says "free pages are those of the audit" '([.table.ranges[] | select(.state == "free") | .pages] | add // 0) == .audit.pages_free'
 says "pinned ones as well" '([.table.ranges[] | select(.pins != null and .pins > 0) | .pages] | add // 0) == .audit.pages_pinned'
@@ -51,7 +53,8 @@ all_equal() {
             equal "locus_pool_pages_evicted_total{kind=\"$kind\",reason=\"$reason\"}" \
                 ".audit.kinds[] | select(.kind == \"$kind\") | .pages_evicted.$reason" || return
         done
-        equal "locus_pool_lookups_total{kind=\"$kind\",outcome=\"hit\"}" ".audit.kinds[] | select(.kind == \"$kind\") | .found" || return
+        equal "locus_pool_lookups_total{kind=\"$kind\",outcome=\"hit\"}" \
+            ".audit.kinds[] | select(.kind == \"$kind\") | .found" || return
     done
 }
 json=$scratch/first.json
@@ -96,13 +99,16 @@ check "it says where it listens, on loopback" served 5s
 check "it comes to rest" rests
 check "and is scraped" scrape $'Accept: application/openmetrics-text; version=1.0.0\r\n'
 holds "as OpenMetrics" "$(grep -i '^content-type' "$scratch/head")" \
-    eval "grep -qi '^content-type: application/openmetrics-text; version=1.0.0' '$scratch/head' && [ \"\$(tail -n 1 '$metrics')\" = '# EOF' ]"
+    eval "grep -qi '^content-type: application/openmetrics-text; version=1.0.0' '$scratch/head' &&
+        [ \"\$(tail -n 1 '$metrics')\" = '# EOF' ]"
 check "with the numbers of the audit" all_equal
 check "an old scraper is served, too" scrape ''
-holds "in the older format" "$(grep -i '^content-type' "$scratch/head")" grep -qi '^content-type: text/plain; version=0.0.4' "$scratch/head"
+holds "in the older format" "$(grep -i '^content-type' "$scratch/head")" \
+    grep -qi '^content-type: text/plain; version=0.0.4' "$scratch/head"
 check "with the same numbers" all_equal
 holds "at rest nothing is pinned" "$(metric locus_pool_pages_pinned)" [ "$(metric locus_pool_pages_pinned)" = 0 ]
-refuses "a port that is taken is refused" 1 "cannot listen on $port: Address already in use (take another port" pool --listen "$port"
+refuses "a port that is taken is refused" 1 \
+    "cannot listen on $port: Address already in use (take another port" pool --listen "$port"
 kill -INT "$pool"
 wait "$pool"
 holds "an interrupt ends it" "exit $?" [ $? -eq 0 ]
@@ -128,8 +134,8 @@ known() { # each metric that the file names is one that the program writes
 }
 check "the rules name metrics that there are" known testbed/pool/alerts.yml
 check "so does the dashboard" known testbed/pool/dashboard.json
-says "which is JSON with a query in each panel" '.panels | length >= 8 and all(.[]; .targets | length > 0 and all(.[]; .expr != ""))' \
-    testbed/pool/dashboard.json
+says "which is JSON with a query in each panel" \
+    '.panels | length >= 8 and all(.[]; .targets | length > 0 and all(.[]; .expr != ""))' testbed/pool/dashboard.json
 
 # --- bad input -----------------------------------------------------------------------------------------------------------------
 

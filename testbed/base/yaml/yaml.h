@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// yaml: the strict part of YAML that postulates and configurations are written in, and fields of a struct read out of it by a table.
+// yaml: the strict part of YAML that postulates and configurations are written in, and fields of a struct read out of it by a
+// table.
 //
 // Nothing stands for something else: no anchor, alias, tag, directive or second document, no key twice. A plain word that YAML
 // takes for something else than text (007, yes, null) is not text until it is quoted, and "20" in quotes is no number.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// config_fuzz: libFuzzer on the reader of configurations. A text is taken as a whole, and then an arena could be opened so; or it is
-// refused in one line with its place, and nothing is taken.
+// config_fuzz: libFuzzer on the reader of configurations. A text is taken as a whole, and then an arena could be opened so; or it
+// is refused in one line with its place, and nothing is taken.
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// storm_stress [SECONDS [SEED]]: storms (storm.h) on small arenas, with another seed, number of threads and configuration each time,
-// while another thread takes audits. The checker of contents and the sanitizers judge.
+// storm_stress [SECONDS [SEED]]: storms (storm.h) on small arenas, with another seed, number of threads and configuration each
+// time, while another thread takes audits. The checker of contents and the sanitizers judge.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
