@@ -103,6 +103,16 @@ Test(view, people_get_a_map_and_runs)
     tb_pool_look_close(&look);
 }
 
+Test(view, neighbours_that_are_pinned_are_rows_of_their_own)
+{
+    arena_make();
+    allocate(LOCUS_PAGES_ADAPTER, 1, 77, true); // after another one that is pinned
+    struct tb_doc *doc = document(false);
+    text_has(doc, (const char *const[]){"kkkAAAA.\n", "adapter  77", NULL});
+    tb_doc_close(doc);
+    tb_pool_look_close(&look);
+}
+
 Test(view, what_left_is_there_with_its_reason)
 {
     arena_make();
