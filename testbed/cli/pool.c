@@ -132,6 +132,8 @@ static error_t check_together(struct argp_state *state, const struct arguments *
 {
     if (arguments->for_given && !arguments->stormy)
         return tb_cli_bad(state, "--for: it is the storm's time: add --storm");
+    if (arguments->listen && !arguments->stormy && !arguments->stay)
+        return tb_cli_bad(state, "--listen: the arena would be gone at once: add --storm, or --stay");
     if (arguments->stay && !arguments->listen)
         return tb_cli_bad(state, "--stay: nobody could look at the arena: add --listen PORT");
     return 0;
@@ -182,6 +184,7 @@ struct running {
     struct tb_progress *progress;
     uint64_t written_ns;        // when the file of metrics was, by the real clock
     int metrics_error;          // the first one
+    json_t *head;               // of before the storm; NULL: no JSON is wanted
 };
 
 static void metrics_put(struct running *running, const struct tb_pool_audit *audit)
@@ -231,8 +234,10 @@ static int storm_run(struct running *running)
 }
 
 // Until there are more interrupts than when the storm had ended.
-static void stay(sig_atomic_t before)
+static void stay(const struct arguments *arguments, sig_atomic_t before)
 {
+    if (!arguments->quiet)
+        fprintf(stderr, "locus: the arena is at rest; an interrupt ends it\n");
     const struct timespec a_while = {.tv_nsec = 50000000};
     while (interrupts == before)
         nanosleep(&a_while, NULL);
@@ -261,8 +266,7 @@ static int show(struct running *running)
     metrics_put(running, &look.audit);
     if (running->metrics_error)
         tb_error("%s: %s", arguments->metrics_path, tb_output_why(running->metrics_error));
-    json_t *head = arguments->forms.json.wanted ? tb_head("pool") : NULL;
-    int status = tb_forms_write(&arguments->forms, tb_pool_doc(head, &shown));
+    int status = tb_forms_write(&arguments->forms, tb_pool_doc(json_incref(running->head), &shown));
     tb_pool_look_close(&look);
     return status || running->metrics_error || !tb_storm_held(&report) ? TB_EXIT_FAILED : TB_EXIT_OK;
 }
@@ -270,6 +274,7 @@ static int show(struct running *running)
 static int run(struct running *running)
 {
     const struct arguments *arguments = running->arguments;
+    running->head = arguments->forms.json.wanted ? tb_head("pool") : NULL;
     int status = arguments->stormy ? storm_run(running) : 0;
     sig_atomic_t before = interrupts;
     if (!status && arguments->stay)
@@ -277,7 +282,7 @@ static int run(struct running *running)
     if (!status)
         status = show(running);
     if (arguments->stay && !status && !tb_cli_flush())
-        stay(before);
+        stay(arguments, before);
     return status;
 }
 
@@ -291,6 +296,12 @@ static uint32_t threads_default(void)
     return cpus < 4 ? cpus : 4;
 }
 
+// A kernel without transparent huge pages refuses to be asked for them.
+static enum locus_page page_default(void)
+{
+    return access("/sys/kernel/mm/transparent_hugepage", F_OK) == 0 ? LOCUS_PAGE_THP : LOCUS_PAGE_4K;
+}
+
 // 0 or an exit status.
 static int arguments_fill(struct arguments *arguments)
 {
@@ -301,6 +312,7 @@ static int arguments_fill(struct arguments *arguments)
         tb_error("%s", why);
         return TB_EXIT_USAGE;
     }
+    arguments->config.pages.page = page_default();
     if (arguments->pages > 0)
         arguments->config.pages.pages = (uint32_t)arguments->pages;
     if (arguments->storm.threads == 0)
@@ -346,6 +358,7 @@ static int command(int argc, char **argv)
         sigaction(SIGINT, &ignored, NULL);
         sigaction(SIGTERM, &ignored, NULL);
     }
+    json_decref(running.head);
     tb_metrics_stop(server);
     tb_storm_close(running.storm);
     return status;

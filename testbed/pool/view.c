@@ -321,6 +321,9 @@ static void config_add(struct tb_doc *doc, const struct tb_pool_shown *shown)
     tb_doc_heading(doc, 2, "config", "Configuration");
     tb_doc_fact(doc, "file", "file", TB_AS_IS,
                 shown->config_path ? tb_text_value(shown->config_path) : tb_none("none: the defaults"));
+    bool huge = config->pages.page == LOCUS_PAGE_THP;
+    tb_doc_fact(doc, "memory", "made of", TB_AS_IS,
+                tb_text_value(huge ? "huge pages where the kernel finds them" : "pages of 4 KiB"));
     tb_doc_fact(doc, "fit", "fit", TB_AS_IS, tb_text_value(config->pages.first_fit ? "first_fit" : "best_fit"));
     tb_doc_fact(doc, "magazine_pages", "pages of a magazine", TB_AS_IS, tb_count(config->pages.magazine_pages));
     tb_doc_fact(doc, "score", "who leaves first", TB_AS_IS, tb_text_value(config->pages.score->name));

@@ -25,6 +25,7 @@ doctor doctor findings doctor --json
 counters counters counters counters --json
 eval eval cells eval -W cycle-256 '$few' --json
 replay replay cells replay testbed/tests/fixtures/small.csv '$few' --json
+pool pool table pool --pages 8 --json
 bench bench cells bench -c locus -r 1 -q --json
 serve serve cells serve sample --strategies paged -q --json
 engine engine arms engine -c stock-plain -r 1 --steps 2 -q --json

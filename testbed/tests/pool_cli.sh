@@ -19,7 +19,7 @@ holds "its last words are that the pool held" "$(tail -n 3 "$out")" \
 holds "the map shows pages" "no map" grep -qE '^ +[kasvKASV.,]{64}$' "$out"
 holds "and the table why what left" "no reason" grep -qE '(room|watermark) +[0-9.]+ ' "$out"
 check "the same for programs, with metrics in a file" \
-    locus 0 pool --storm --for 5s "${small[@]}" --json --metrics "$scratch/pool.prom"
+    locus 0 pool --storm --for 90s "${small[@]}" --json --metrics "$scratch/pool.prom"
 says "each page is in one row" '[.table.ranges[].pages] | add == 64'
 says "free pages are those of the audit" '([.table.ranges[] | select(.state == "free") | .pages] | add // 0) == .audit.pages_free'
 says "pinned ones as well" '([.table.ranges[] | select(.pins != null and .pins > 0) | .pages] | add // 0) == .audit.pages_pinned'
@@ -108,7 +108,7 @@ holds "in the older format" "$(grep -i '^content-type' "$scratch/head")" \
 check "with the same numbers" all_equal
 holds "at rest nothing is pinned" "$(metric locus_pool_pages_pinned)" [ "$(metric locus_pool_pages_pinned)" = 0 ]
 refuses "a port that is taken is refused" 1 \
-    "cannot listen on $port: Address already in use (take another port" pool --listen "$port"
+    "cannot listen on $port: Address already in use (take another port" pool --storm --listen "$port"
 kill -INT "$pool"
 wait "$pool"
 holds "an interrupt ends it" "exit $?" [ $? -eq 0 ]
@@ -158,10 +158,13 @@ refused "no pages" "--pages: '0' is not a number from 1 to" --pages 0
 refused "no duration" "--for: '5' is not a duration: write a number and its unit" --storm --for 5
 refused "a time of no storm" "--for: it is the storm's time: add --storm" --for 5s
 refused "too many threads" "--threads: '65' is not a number from 1 to 64" --threads 65
-refused "an address by name" "--listen: 'localhost' is not an address: write numbers" --listen localhost:9400
+refused "an address by name" "--listen: 'localhost' is not an address: write numbers" --storm --listen localhost:9400
 refused "nobody to stay for" "--stay: nobody could look at the arena: add --listen PORT" --storm --stay
-refused "no port" "--listen: '70000' is not a port" --listen 70000
+refused "nothing to listen for" "--listen: the arena would be gone at once: add --storm, or --stay" --listen 9400
+refused "no port" "--listen: '70000' is not a port" --storm --listen 70000
 refused "an argument" "unexpected argument 'pool.yaml': a configuration is --config pool.yaml" pool.yaml
+check "a full disk under the metrics is told at the end" eval "locus 1 pool --storm --for 1s -q --pages 16 --metrics /dev/full &&
+    grep -q '^locus: /dev/full: No space left' '$err' && grep -q 'Page table' '$out'"
 refuses "metrics nowhere, before the storm" 1 "/nowhere/pool.prom: " pool --storm --metrics /nowhere/pool.prom
 check "the help fits 80 columns" page "$LOCUS" pool --help
 holds "and has the keys" "no max_pin_duration" grep -q 'max_pin_duration: "30s"' "$out"
