@@ -189,8 +189,8 @@ Test(file_torn, if_the_newer_version_is_torn_the_older_is_found)
     }
 }
 
-// Unit 3 is of the new version of key 1. The header says that an object once began in unit 10 and went on there: an older version of
-// key 1, whose erasure was lost; or another key's, which no order of writes leaves, but a fault may.
+// Unit 3 is of the new version of key 1. The header says that an object once began in unit 10 and went on there: an older version
+// of key 1, whose erasure was lost; or another key's, which no order of writes leaves, but a fault may.
 Test(file_torn, a_header_whose_units_are_another_objects_takes_none_of_them)
 {
     for (uint64_t key = 1; key < 10; key += 8) {
