@@ -65,7 +65,8 @@ versions_agree() {
 
 all_headers() { # those that the design calls public, and no internal ones
     local got expected='block.h cpu_relax.h domain.h domain_health.h evict.h locus-ggml.h locus.h mailbox.h owner.h pin.h policy.h'
-    expected+=' pool.h pool_report.h prefix.h promise.h region.h region_verify.h share.h table.h topo.h version.h'
+    expected+=' pool.h pool_report.h prefix.h promise.h quant.h region.h region_verify.h share.h sink.h table.h tier.h tier_far.h'
+    expected+=' tier_file.h topo.h version.h'
     got=$(cd "$sysroot/usr/include/locus" && echo *)
     echo "installed: $got"
     [ "$got" = "$expected" ]
