@@ -17,10 +17,11 @@ shown() { # NAME FILTER ARGUMENT...: the JSON passes jq -e FILTER
 refused() { refuses "$1" 2 "$2" serve "${@:3}"; } # name, word, argument...
 
 # Batchers.
-shown "each batcher has a row, and all serve equally many" '([.batchers[].batcher] | sort) == ["fifo", "oldest", "robin", "seed"] and
-    ([.batchers[] | [.batched, .unserved, .batch_fill]] | unique | length) == 1 and .cells[0].serving.load_percent == 130' \
+shown "each batcher has a row, and all serve equally many" '([.batchers[].batcher] | sort) == ["fifo", "oldest", "robin", "seed"]
+    and ([.batchers[] | [.batched, .unserved, .batch_fill]] | unique | length) == 1 and .cells[0].serving.load_percent == 130' \
     poisson/adapters/2000a/batch64/load130
-says "under the seed's rule rare adapters starve, by turns none" "$rows"'(b("seed") | .starved > 0 and .starved_rest_ratio > 0.1) and
+says "under the seed's rule rare adapters starve, by turns none" "$rows"'(b("seed") | .starved > 0 and .starved_rest_ratio > 0.1)
+    and
     (b("robin") | .starved == 0 and .passed_over_max <= .starved_beyond) and b("robin").starved_beyond == 31'
 says "the answer says so" '.answer | startswith("Use robin: nobody starves") and test("Under (seed|oldest) [0-9]+ requests starve")'
 starved=$(jq '.batchers[] | select(.batcher == "seed").starved' "$out")
@@ -35,7 +36,8 @@ shown "each policy of residency has a row, and the one that knows the future is 
     ["clairvoyant", "cost", "fixed", "frequency", "lru", "ranked", "seed"] and .residents[-1].policy == "clairvoyant" and
     ([.residents[].hot_ratio] | max) == r("clairvoyant").hot_ratio' poisson/residency/rate20
 says "a use finds its adapter in one of three places" '.residents | all(.hot_ratio + .warm_ratio + .cold_ratio - 1 | fabs < 1e-9)'
-says "of uses that are independent the known popularity is the best that there is" '.answer | startswith("Use fixed if you know") and test("Otherwise (frequency|ranked): nowhere")'
+says "of uses that are independent the known popularity is the best that there is" \
+    '.answer | startswith("Use fixed if you know") and test("Otherwise (frequency|ranked): nowhere")'
 shown "a rank has its bytes" 'r("lru") | .f16_bytes == 8 * 13631488 * (.uses - (.uses * .hot_ratio | round))' \
     poisson/residency/rank64 --residency=lru
 shown "of uses that come again lru finds more" 'r("lru").hot_ratio > r("fixed").hot_ratio' poisson/residency/again80 \
@@ -62,11 +64,13 @@ holds "they are a table for programs" "$(head -n 1 "$out")" grep -q '^batcher,lo
 refused "an unknown batcher is named" "unknown batcher 'robbin', did you mean 'robin'" poisson --batchers=robbin
 refused "an unknown policy of residency is named" "unknown policy of residency 'lruu', did you mean 'lru'" poisson --residency=lruu
 refused "a batcher is no strategy" "unknown strategy 'robin'" poisson --strategies robin
-refused "two kinds are not compared" "batchers and policies of residency are not compared with each other" poisson --batchers --residency
+refused "two kinds are not compared" "batchers and policies of residency are not compared with each other" poisson --batchers \
+    --residency
 refused "nor with strategies" "strategies and batchers are not compared with each other" poisson --batchers --strategies paged
 refused "a cell of batchers has no policies of residency" "a cell of touch 'adapters' has batchers" poisson/adapters --residency
 refused "a word of the other kind is none" "'rank8' is no touch mode or setting" poisson/adapters/rank8
-refused "a setting twice is named" "'batch32' is no touch mode or setting, or one that was made before" poisson/adapters/batch64/batch32
+refused "a setting twice is named" "'batch32' is no touch mode or setting, or one that was made before" \
+    poisson/adapters/batch64/batch32
 refused "settings are words of a cell" "--load: batchers have only --requests; a cell says the rest" poisson --batchers --load 80
 refused "they have no clock" "--here: of strategies alone: batchers have no clock" poisson --batchers --here
 refused "there is a 101st adapter" "100 adapters have no 101st" poisson/adapters/100a
@@ -92,7 +96,8 @@ survives() { # how many
     holds "and its claims get verdicts" "$(cat "$err" "$out")" test "$(grep -c '^P[12] .*survived$' "$out")" = 2
 }
 cell=poisson/adapters/2000a/batch64/load130
-postulate "$cell" 'A: robin, B: seed' "  - {id: P1, metric: starved, cell: $cell, stat: max, arm: A, op: \"==\", value: 0, unit: count}\n\
+postulate "$cell" 'A: robin, B: seed' "  - {id: P1, metric: starved, cell: $cell, stat: max, arm: A, op: \"==\", \
+value: 0, unit: count}\n\
   - {id: P2, metric: starved_rest_ratio, cell: $cell, stat: min, arm: B, op: \">\", value: 0.1, unit: ratio}"
 survives "a postulate of batchers can be checked"
 log=$scratch/tree/$(sed -n 's/^log //p' "$out")
@@ -101,10 +106,11 @@ says "the log has each round the same, and what each wait was" \
      (.[0] | has("wait_rest_p99") and has("unserved") and (has("hit_ratio") | not))' \
     <("$LOCUS" record show --samples "$log")
 cell=poisson/residency/rate0.1
-postulate "$cell" 'A: seed, B: lru, C: clairvoyant' "  - {id: P1, metric: hot_ratio, cell: $cell, stat: max, arm: A, op: \"<\", value: \
-0.01, unit: ratio}\n  - {id: P2, metric: thrash, cell: $cell, stat: max, arm: B, op: \"<\", value: 50, unit: count}"
+postulate "$cell" 'A: seed, B: lru, C: clairvoyant' "  - {id: P1, metric: hot_ratio, cell: $cell, stat: max, arm: A, \
+op: \"<\", value: 0.01, unit: ratio}\n\
+  - {id: P2, metric: thrash, cell: $cell, stat: max, arm: B, op: \"<\", value: 50, unit: count}"
 survives "a postulate of policies of residency can be checked"
 sed -i "s|cells: .*|cells: [$cell, poisson/adapters]|" "$scratch/tree/postulates/9402-adapters.md"
 tried run 9402 -q
-holds "they are not in one experiment" "$(cat "$err")" grep -q "cell 'poisson/adapters': an experiment has strategies as its arms" "$err"
+holds "they are not in one experiment" "$(cat "$err")" grep -q "'poisson/adapters': an experiment has strategies as its arms" "$err"
 done_testing

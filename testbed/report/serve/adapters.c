@@ -2,9 +2,9 @@
 //
 // adapters: see adapters.h.
 //
-// All is counted in virtual time, so one sample is the figure. The rankings: of batchers, who lets the fewest requests starve in the
-// worst cell, then whose rare adapters wait least there; of policies of residency, whose worst cell is the least worse than the best
-// of that cell, because an engine has one policy and many rates. What knows the future stands below the others.
+// All is counted in virtual time, so one sample is the figure. The rankings: of batchers, who lets the fewest requests starve in
+// the worst cell, then whose rare adapters wait least there; of policies of residency, whose worst cell is the least worse than the
+// best of that cell, because an engine has one policy and many rates. What knows the future stands below the others.
 
 #include "testbed/report/serve/adapters.h"
 

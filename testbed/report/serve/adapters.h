@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// adapters: batchers, or policies of residency, side by side, from a log of `locus serve --batchers` or `--residency`: one table with
-// a group of rows for each load, or rate, and a curve over these.
+// adapters: batchers, or policies of residency, side by side, from a log of `locus serve --batchers` or `--residency`: one table
+// with a group of rows for each load, or rate, and a curve over these.
 #ifndef TB_REPORT_ADAPTERS_H
 #define TB_REPORT_ADAPTERS_H
 

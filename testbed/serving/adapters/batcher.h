@@ -15,8 +15,8 @@
 //
 //     seed        none: an adapter with few requests waits while others have more. It is taken when all that wait fit in
 //     fifo        B/S: only those that were there before it go before it
-//     robin       ((k + 1) A - 1)/S: whatever others send. Between two of an adapter's turns each other one has one; newcomers stand
-//                 behind all who wait. So k of its own and (k + 1)(A - 1) others go before it, and every batch until then is full
+//     robin       ((k + 1) A - 1)/S: whatever others send. Between two of an adapter's turns each other one has one; newcomers
+//                 stand behind all who wait. So k of its own and (k + 1)(A - 1) others go before it, and all batches are full
 //     oldest      its adapter has the oldest request after at most B turns, of which each takes a share of the batch, S/8: B/8
 //                 batches, rounded up. Fewer adapters a batch than in fifo, for a bound that is worse
 //

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// batcher_oldest: the adapter whose oldest request waits longest gives what it has, but at most an eighth of the batch; then the next
-// one. So a batch reads the weights of few adapters, and yet nobody is passed over for good: each turn takes the oldest request of
-// all, so of B requests that wait before one, each turn takes one at least.
+// batcher_oldest: the adapter whose oldest request waits longest gives what it has, but at most an eighth of the batch; then the
+// next one. So a batch reads the weights of few adapters, and yet nobody is passed over for good: each turn takes the oldest
+// request of all, so of B requests that wait before one, each turn takes one at least.
 //
 // A heap of the adapters by their oldest request. The eighth is arbitrary: a batch has eight adapters at least, if so many wait.
 

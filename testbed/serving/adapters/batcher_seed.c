@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// batcher_seed: the seed's rule (002, 9.3): adapters by their number of waiting requests, most first; each gives all that it has, or
-// all that still fit.
+// batcher_seed: the seed's rule (002, 9.3): adapters by their number of waiting requests, most first; each gives all that it has,
+// or all that still fit.
 //
 // Its sort keeps the order of equals, which is that of a dictionary: the order in which adapters had their first request ever. So
 // of adapters with one request each, the one that came into the service last is always the last.
@@ -11,7 +11,8 @@
 
 struct seed {
     struct tb_pending pending;
-    uint32_t *order, *key;      // of the adapters: in the order of their first request, and where each of them stands; key 0: nowhere
+    uint32_t *order;            // the adapters in the order of their first request
+    uint32_t *key;              // of an adapter: where it stands there, from 1; 0: nowhere
     uint32_t known, slots;
     struct place {
         uint32_t count, key, adapter;

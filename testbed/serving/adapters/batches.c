@@ -186,8 +186,8 @@ static void figures(struct model *model)
 
 // --- a run ---------------------------------------------------------------------------------------------------------------------
 
-// Batch b begins at b T: ceil(arrival / T) is the first that a request may be in. T = span / count * slots * load, with the mean gap
-// behind the last arrival: at load100 just as many arrive as batches can take.
+// Batch b begins at b T: ceil(arrival / T) is the first that a request may be in. T = span / count * slots * load, with the mean
+// gap behind the last arrival: at load100 just as many arrive as batches can take.
 static void begin_times(struct model *model)
 {
     double gap_ns = (double)model->uses[model->count - 1].arrival_ns / (double)(model->count - 1);

@@ -7,12 +7,12 @@
 // when it ends. T is such that the mean of arrivals in it is `load` percent of a batch. So a batch costs the same whoever is in it:
 // what different adapters cost is for a kernel to say, and adapters_per_batch is what it is asked.
 //
-// A request waits for as many batches as began without it since it arrived. The last batch is the first one that all requests may be
-// in: what still waits then is unserved, and counts with its wait so far, so that nobody looks better for what he left undone.
+// A request waits for as many batches as began without it since it arrived. The last batch is the first one that all requests may
+// be in: what still waits then is unserved, and counts with its wait so far, so that nobody looks better for what he left undone.
 //
 // A request starved if its adapter had requests, this one among them, and got none served in more batches in succession than
-// `starved_beyond`, which is what robin promises to each adapter (batcher.h): (adapters - 1)/slots. Its own adapter's requests before
-// it are no starvation: waits count these.
+// `starved_beyond`, which is what robin promises to each adapter (batcher.h): (adapters - 1)/slots. Its own adapter's requests
+// before it are no starvation: waits count these.
 #ifndef TB_BATCHES_H
 #define TB_BATCHES_H
 

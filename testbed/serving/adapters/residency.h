@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// residency: a cell of touch `residency`: how many uses of adapters find them hot, under a policy of residency, and what bringing back
-// the others costs. Virtual time: the uses' own, nothing waits. Counts, exact on every host.
+// residency: a cell of touch `residency`: how many uses of adapters find them hot, under a policy of residency, and what bringing
+// back the others costs. Virtual time: the uses' own, nothing waits. Counts, exact on every host.
 //
-// The bytes are those of Llama-3-8B, adapters at q, k, v and o of its 32 layers: 851,968 values for each unit of the rank. f16 takes
-// two bytes a value, int8 one (its scales are left out); rank 8 is 13.6 MB and 6.8 MB.
+// The bytes are those of Llama-3-8B, adapters at q, k, v and o of its 32 layers: 851,968 values for each unit of the rank. f16
+// takes two bytes a value, int8 one (its scales are left out); rank 8 is 13.6 MB and 6.8 MB.
 //
 // What bringing back takes, by bandwidths that are stated, not measured, one adapter at a time:
 //
 //     warm    int8 to f16 at 20 GB/s of bytes read and written: 1.0 ms of rank 8, 8.2 ms of rank 64
 //     cold    int8 from a file at 3 GB/s, and then the same: 3.3 ms and 26.4 ms
 //
-// A use that finds its adapter hot takes nothing. One that does not makes f16 weights, wherever these stay (placement/adapter/residency.h). Thrash: an
-// adapter becomes hot within one second after it was hot. Adapters are
-// numbered by popularity, for the sake of `fixed`; all others treat numbers alike.
+// A use that finds its adapter hot takes nothing. One that does not makes f16 weights, wherever these stay
+// (placement/adapter/residency.h). Thrash: an adapter becomes hot within one second after it was hot. Adapters are numbered by
+// popularity, for the sake of `fixed`; all others treat numbers alike.
 #ifndef TB_RESIDENCY_H
 #define TB_RESIDENCY_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// resident: the policies of residency that a simulation may have: those of the library (placement/adapter/residency.h), and two that
-// are no use to an engine:
+// resident: the policies of residency that a simulation may have: those of the library (placement/adapter/residency.h), and two
+// that are no use to an engine:
 //
 //     ranked        ranks every 60 seconds, as the seed does; the library's `frequency` does it at each use
 //     clairvoyant   knows all uses, a bound: it is never ranked with the others

@@ -4,8 +4,8 @@
 // now: then it stays where it is, and its f16 weights are dropped after this use. No policy that makes adapters hot when they are
 // used finds more of them hot. `fixed` begins with hot ones, and `ranked` makes some hot that nobody asked for; both could.
 //
-// A score is how soon the adapter's next use comes, from 0 (never again). Uses are at different positions, so scores differ, but for
-// those that are never used again: of these any one may go.
+// A score is how soon the adapter's next use comes, from 0 (never again). Uses are at different positions, so scores differ, but
+// for those that are never used again: of these any one may go.
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// resident_ranked: every 60 seconds the adapters are ranked by their uses so far; the first ones become hot, the next ones warm, all
-// others cold (the seed's rebalance, 002, 9.2, which says neither how often nor over which uses). In between nobody moves.
+// resident_ranked: every 60 seconds the adapters are ranked by their uses so far; the first ones become hot, the next ones warm,
+// all others cold (the seed's rebalance, 002, 9.2, which says neither how often nor over which uses). In between nobody moves.
 //
 // The order is kept at each use: `above[n]` is how many adapters have more than n uses, which is where those with n begin. One more
 // use exchanges an adapter with the first of its equals, and the border moves behind it: constant time. At first the order is that

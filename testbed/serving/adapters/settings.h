@@ -53,7 +53,8 @@ void tb_adapter_settings_text(const struct tb_adapter_settings *settings, bool r
 int tb_adapter_settings_check(const struct tb_scenario *scenario, const char *name, const struct tb_adapter_settings *settings,
                               bool residency, struct tb_why *why);
 
-// Every use in the order of arrival; filled settings that were checked. An adapter is its rank of popularity, from 0. *out is malloc'd. 0 or -ENOMEM.
+// Every use in the order of arrival; filled settings that were checked. An adapter is its rank of popularity, from 0. *out is
+// malloc'd. 0 or -ENOMEM.
 struct tb_adapter_use {
     uint64_t arrival_ns;        // as the scenario has it, or at the rate
     uint32_t adapter;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// residency: the model against counts made apart from it, each policy below the bound, the bound against every choice there is, and a
-// policy that breaks its contract.
+// residency: the model against counts made apart from it, each policy below the bound, the bound against every choice there is, and
+// a policy that breaks its contract.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>

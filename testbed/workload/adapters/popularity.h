@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// popularity: which of N adapters a request uses, from a seed: the 10 most popular have 28 % of the uses, the first 100 have 68.8 %.
+// popularity: which of N adapters a request uses, from a seed. The 10 most popular have 28 % of the uses, the first 100 68.8 %.
 //
 // These two shares, of a recorded trace of adapters, do not fit one power law. The family here has three pieces, and each is scaled
 // to its share, so that both hold exactly, whatever N is:
