@@ -44,7 +44,7 @@ mutant exchange-in-two $word pages_stress "/E1, S1\$/$(late '*word' '*word = wor
 mutant last-unpin-in-two $word pages_stress \
     "s/(word_end_doomed\\(uint64_t \\*)word,/\\1at,/; /RELAXED\\); \/\/ E1\$/$(late doomed false 'word_ended(doomed)')"
 mutant whoever-comes-to-zero-gives-back $word pages_stress \
-    '/RELAXED\); \/\/ E1$/s/return .*;/sched_yield();\n    __atomic_store_n(word, word_ended(doomed), __ATOMIC_RELEASE);\n    return true;/'
+    '/RELAXED\); \/\/ E1$/s/return .*;/sched_yield();\n    __atomic_store_n(word, word_ended(doomed), 3);\n    return true;/'
 mutant magazine-in-two $internal pages_stress \
     '/M2$/s/\? __atomic_exchange_n\(slot, 0, __ATOMIC_ACQUIRE\)/? ({ uint32_t was = *slot; *(volatile uint32_t *)slot = 0; was; })/'
 
