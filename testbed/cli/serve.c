@@ -20,7 +20,7 @@
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/scenarios/scenario.h"
 
-// In this order: settings of strategies, then of policies of retention as well, then of all.
+// In this order: settings of strategies, then of policies of retention as well, then of all, then of policies of retention alone.
 enum {
     KEY_BLOCK = 2000,
     KEY_LOAD,
@@ -34,6 +34,14 @@ enum {
     KEY_POOL,
     KEY_SHAPE,
     KEY_REQUESTS,
+    KEY_FAR,                    // from here to KEY_ALIKE: of policies alone
+    KEY_FILE,
+    KEY_FAR_GBS,
+    KEY_FAR_US,
+    KEY_FILE_GBS,
+    KEY_FILE_US,
+    KEY_TOKEN_US,
+    KEY_ALIKE,
     KEY_POLICIES,
     KEY_BATCHERS,
     KEY_RESIDENCY,
@@ -52,7 +60,7 @@ struct arguments {
     bool traps;
     bool cell_given;            // the argument is one
     const char *setting, *scheduled; // the last option that is a setting, and the last that is one of strategies alone
-    const char *sized;          // the last one that adapters have not
+    const char *sized, *tiered; // the last one that adapters have not, and the last that policies of retention alone have
     bool strategies_given;
     enum tb_touch view;         // what is compared: strategies (TB_TOUCH_SERVE), or others; TB_TOUCH_NONE: nothing was said
     bool here;                  // the clock is measured before
@@ -68,6 +76,16 @@ static const struct argp_option option_table[] = {
      "Compare batchers of requests with 10,000 adapters instead: who waits, and who starves, by load", 1},
     {"residency", KEY_RESIDENCY, "LIST", OPTION_ARG_OPTIONAL,
      "Compare policies of which adapters are in memory instead: who is found hot, by uses a second", 1},
+    {"far", KEY_FAR, "BLOCKS", 0, "Policies: below the cache is a far tier of so many blocks; what leaves the cache sinks there",
+     1},
+    {"file", KEY_FILE, "BLOCKS", 0, "Policies: below that, or below the cache, is a file of so many", 1},
+    {"far-gbs", KEY_FAR_GBS, "GB/S", 0, "What a block takes to the far tier or back: its bytes at so many GB/s (30)", 1},
+    {"far-us", KEY_FAR_US, "US", 0, "And so many microseconds before the first byte (1)", 1},
+    {"file-gbs", KEY_FILE_GBS, "GB/S", 0, "The same of the file (3)", 1},
+    {"file-us", KEY_FILE_US, "US", 0, "The same of the file (100)", 1},
+    {"token-us", KEY_TOKEN_US, "US", 0, "What computing one token of a prompt takes, in microseconds (by the shape, at 2 Tflop/s)",
+     1},
+    {"alike", KEY_ALIKE, NULL, 0, "A tier's victim is chosen as the cache's is, not as what sank there first", 1},
     {"pool", KEY_POOL, "SIZE", 0, "Of the region: tokens (131072t) or bytes (4GiB)", 1},
     {"shape", KEY_SHAPE, "MODEL", 0, "Bytes of a token, and the clock of a step (" TB_SHAPE_DEFAULT ")", 1},
     {"block", KEY_BLOCK, "TOKENS", 0, "Tokens per block, where a strategy has blocks (16)", 1},
@@ -91,18 +109,29 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
-// One word as a cell would have it.
-static error_t setting_of_unit(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
-                               const char *argument, const char *unit)
+// One word as a cell would have it, by `read`.
+static error_t word_read(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
+                         const char *argument, const char *unit, bool (*read)(struct tb_serving_settings *, const char *))
 {
     char whole[64];
-    if (snprintf(whole, sizeof whole, "%s%s%s", word, argument, unit) < (int)sizeof whole &&
-        tb_serving_setting(&arguments->cell.serving, whole))
+    if (snprintf(whole, sizeof whole, "%s%s%s", word, argument, unit) < (int)sizeof whole && read(&arguments->cell.serving, whole))
         return 0;
     if (!*argument)
         return tb_cli_bad(state, "--%s was given before, or does not go with an option before it", option);
     return tb_cli_bad(state, "--%s: '%s' is none of its values, was given before, or does not go with an option before it", option,
                       argument);
+}
+
+static error_t setting_of_unit(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
+                               const char *argument, const char *unit)
+{
+    return word_read(state, arguments, option, word, argument, unit, tb_serving_setting);
+}
+
+static error_t kept(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
+                    const char *argument, const char *unit)
+{
+    return word_read(state, arguments, option, word, argument, unit, tb_keep_setting);
 }
 
 static error_t setting(struct argp_state *state, struct arguments *arguments, const char *option, const char *word,
@@ -191,10 +220,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct arguments *arguments = state->input;
     uint64_t number;
     for (const struct argp_option *option = option_table; option->name; option++)
-        if (option->key == key && key >= KEY_BLOCK && key <= KEY_REQUESTS) {
+        if (option->key == key && key >= KEY_BLOCK && key <= KEY_ALIKE) {
             arguments->setting = option->name;
             arguments->scheduled = key <= KEY_RANDOM ? option->name : arguments->scheduled;
             arguments->sized = key <= KEY_SHAPE ? option->name : arguments->sized;
+            arguments->tiered = key >= KEY_FAR ? option->name : arguments->tiered;
         }
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &arguments->options.forms; return 0;
@@ -217,6 +247,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_POLICIES: return parse_view(state, arguments, TB_TOUCH_KEEP, argument);
     case KEY_BATCHERS: return parse_view(state, arguments, TB_TOUCH_ADAPTERS, argument);
     case KEY_RESIDENCY: return parse_view(state, arguments, TB_TOUCH_RESIDENCY, argument);
+    case KEY_FAR: return kept(state, arguments, "far", "far", argument, "b");
+    case KEY_FILE: return kept(state, arguments, "file", "file", argument, "b");
+    case KEY_FAR_GBS: return kept(state, arguments, "far-gbs", "far", argument, "gbs");
+    case KEY_FAR_US: return kept(state, arguments, "far-us", "far", argument, "us");
+    case KEY_FILE_GBS: return kept(state, arguments, "file-gbs", "file", argument, "gbs");
+    case KEY_FILE_US: return kept(state, arguments, "file-us", "file", argument, "us");
+    case KEY_TOKEN_US: return kept(state, arguments, "token-us", "token", argument, "us");
+    case KEY_ALIKE: return kept(state, arguments, "alike", "alike", "", "");
     case KEY_VICTIM: return setting(state, arguments, "victim", "", argument);
     case KEY_RETENTION:
         return locus_evict_find(argument)
@@ -257,7 +295,10 @@ static const char documentation[] =
     "tokens at once; without room for it, it is dropped. Scattered: free tokens outside the longest free piece, over the free "
     "ones, at its worst.\n\n"
     "With --policies nothing is scheduled: a prefix cache holds so many blocks, each request looks for its prompt's in order, "
-    "and what it finds before the first that is missing is a hit. `clairvoyant` knows the future.\n\n"
+    "and what it finds before the first that is missing is a hit. `clairvoyant` knows the future. With --far and --file what "
+    "leaves the cache sinks to tiers below, and is raised when a prompt finds it there. Counts are exact. What a tier is worth "
+    "follows from stated prices: a hit takes the block's move, and saves the computing of its tokens, so the tier wins from a "
+    "price of a token on.\n\n"
     "With --batchers each request uses one of 10,000 adapters, of which the first 10 have 28 % of the uses and the first 100 have "
     "68.8 %, and a batch takes at most 256 of those that wait. `load` is what arrives during a batch, over that. Every batcher "
     "takes as many as wait or fit, so all are equally fast, and differ in who waits. Starved: a request whose adapter got nothing "
@@ -275,6 +316,8 @@ static const char documentation[] =
     "  locus serve beam --strategies paged,first-fit -r 20 --log serve.jsonl\n"
     "  locus serve random-sizes --random --pool 163840t --block 2\n"
     "  locus serve mooncake --policies\n"
+    "  locus serve mooncake/keep/3000b/far7000b/file200000b --plot tiers.svg\n"
+    "  locus serve mooncake --policies=lru,chain --far 7000 --file 200000 --token-us 20\n"
     "  locus serve azure-conv --batchers\n"
     "  locus serve poisson/adapters/load120/seed3 --batchers=seed,robin\n"
     "  locus serve azure-conv --residency\n\n"
@@ -378,6 +421,8 @@ static int arguments_fit(struct arguments *arguments)
     else if (!strategies && touch != TB_TOUCH_KEEP && arguments->sized)
         tb_error("--%s: %s have only --requests; a cell says the rest, such as TRACE/%s/2000a", arguments->sized, views[touch].what,
                  tb_touch_name(touch));
+    else if (touch != TB_TOUCH_KEEP && arguments->tiered)
+        tb_error("--%s: of policies of retention alone, so with --policies", arguments->tiered);
     else {
         arguments->view = strategies ? TB_TOUCH_SERVE : touch;
         return 0;
@@ -429,11 +474,11 @@ static int keep_size(const struct arguments *arguments, const struct tb_scenario
 static int keep(struct arguments *arguments, const struct tb_scenario *scenario)
 {
     static struct tb_cell cells[SIZES];
-    static char names[SIZES][128];
+    static char names[SIZES][256];
     struct tb_serving_settings settings = arguments->cell.serving;
     struct tb_schedule *schedules[SIZES] = {NULL};
     struct tb_why why = {""};
-    char words[64];
+    char words[192];
     int error = keep_size(arguments, scenario, &settings);
     if (error)
         return error;

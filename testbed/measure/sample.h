@@ -102,6 +102,7 @@ struct tb_sample {
     struct tb_nodes_sample nodes; // of a run of many nodes; otherwise all 0
     struct tb_decode_sample decode; // of touch `decode`
     struct tb_served served;    // of a strategy or a policy; otherwise all 0
+    struct tb_tiered tiered;    // of a policy with tiers; otherwise all 0
     struct tb_batched batched;  // of a batcher; otherwise all 0
     struct tb_resided resided;  // of a policy of residency; otherwise all 0
     struct tb_engined engined;  // of touch `engine`; otherwise all 0

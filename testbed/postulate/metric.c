@@ -97,6 +97,7 @@ static const struct tb_metric metrics[] = {
     EMULATED("locked_per_block", "locked", true, "instructions that lock memory"),
     EMULATED("failed_per_block", "failed", false, "exchanges that failed"),
     TB_SERVED_FIELDS(SERVED)  // of touch `serve`
+    TB_TIERED_FIELDS(SERVED)  // of touch `keep`
     TB_BATCHED_FIELDS(SERVED) // of touch `adapters`
     TB_RESIDED_FIELDS(SERVED) // of touch `residency`
     TB_ENGINED_FIELDS(ENGINED) // of touch `engine`

@@ -586,7 +586,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"steal_ns", s->steal_known ? tb_json_whole(s->steal_ns) : json_null()},
         {"counters", counters_json(rounds->counters, s)},
         {"emulated", count_json(rounds, cell, arm, round)},
-        {"serving", tb_touch_serves(touch) && s->valid ? tb_line_served(s, touch) : json_null()},
+        {"serving", tb_touch_serves(touch) && s->valid ? tb_line_served(s, &rounds->cells[cell]) : json_null()},
         {"decode", touch == TB_TOUCH_DECODE && s->ran ? decode_json(s) : json_null()},
         {"engine", touch == TB_TOUCH_ENGINE && s->valid ? tb_line_slots(&s->engined, tb_engined_fields, NULL) : json_null()},
     };

@@ -37,10 +37,11 @@ json_t *tb_line_after(void);
 // it is in this binary, or in the C library; "ABSENT": this host lacks it.
 json_t *tb_line_environment(const char *root, const struct tb_arm arms[], uint32_t arms_count);
 
-// Of a cell whose touch serves a scenario and has a plan, and of a sample of it; and of any figures, null where `told` says false
-// (NULL: all are told).
+// Of a cell whose touch serves a scenario: its plan in full, so that the log alone says what was served; and a sample's figures.
 json_t *tb_line_plan(const struct tb_cell *cell);
-json_t *tb_line_served(const struct tb_sample *sample, enum tb_touch touch);
+json_t *tb_line_served(const struct tb_sample *sample, const struct tb_cell *cell);
+
+// Every member of a struct of figures; null: `told` says that it is not known (NULL: all are).
 json_t *tb_line_slots(const void *object, const struct tb_slot slots[], bool (*told)(const void *object, const char *name));
 
 // Sets "nodes" and the three ratios in `line`; all null for a run of one node. 0 or -ENOMEM.

@@ -12,11 +12,34 @@
 
 // --- a cell --------------------------------------------------------------------------------------------------------------------
 
+static json_t *tier_json(const struct tb_tier_settings *tier, double move_ns)
+{
+    const struct tb_json_member members[] = {
+        {"blocks", tb_json_whole(tier->blocks)},
+        {"gbs", tb_json_number(tier->gbs)},
+        {"us", tb_json_number(tier->us)},
+        {"move_ns", tb_json_number(move_ns)},
+    };
+    return tier->blocks ? TB_JSON_OBJECT(members) : json_null();
+}
+
+// What is below the cache, and what a block takes there.
+static json_t *tiers_json(const struct tb_serving_plan *plan, const struct tb_scenario *scenario)
+{
+    const struct tb_keep_prices prices = tb_keep_prices(scenario, &plan->settings);
+    const struct tb_json_member members[] = {
+        {"far", tier_json(&prices.far, prices.far_ns)},     {"file", tier_json(&prices.file, prices.file_ns)},
+        {"alike", json_boolean(plan->settings.alike)},      {"shape", json_string(tb_serving_shape(&plan->settings)->name)},
+        {"block_bytes", tb_json_whole(prices.block_bytes)}, {"token_ns", tb_json_number(prices.token_ns)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
 static json_t *keep_json(const struct tb_schedule *schedule)
 {
     struct tb_scenario scenario;
     const struct tb_serving_plan *plan = tb_serving_plan_read(schedule, &scenario);
-    char settings[64];
+    char settings[192];
     tb_keep_settings_text(&plan->settings, settings, sizeof settings);
     const struct tb_json_member members[] = {
         {"settings", json_string(settings)},
@@ -27,7 +50,12 @@ static json_t *keep_json(const struct tb_schedule *schedule)
         {"blocks", tb_json_whole(plan->settings.kept_blocks)},
         {"tree", json_boolean(plan->settings.tree)},
     };
-    return TB_JSON_OBJECT(members);
+    json_t *json = TB_JSON_OBJECT(members);
+    if (tb_keep_tiered(&plan->settings) && json && json_object_set_new(json, "tiers", tiers_json(plan, &scenario))) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
 }
 
 static json_t *read_ps(const struct tb_clock *clock)
@@ -124,18 +152,27 @@ static bool served_told(const void *served, const char *name)
     return !((const struct tb_served *)served)->faults || strcmp(name, "faults") == 0;
 }
 
-// The model of a cache fills in two of the members.
-static json_t *kept_json(const struct tb_served *served)
+// The model of a cache fills in two of the members, and what it has of its tiers.
+static json_t *kept_json(const struct tb_sample *sample, const struct tb_cell *cell)
 {
-    const struct tb_json_member members[] = {{"requests", tb_json_whole(served->requests)},
-                                             {"hit_ratio", tb_json_number(served->hit_ratio)}};
-    return TB_JSON_OBJECT(members);
+    const struct tb_json_member members[] = {{"requests", tb_json_whole(sample->served.requests)},
+                                             {"hit_ratio", tb_json_number(sample->served.hit_ratio)}};
+    json_t *json = TB_JSON_OBJECT(members);
+    json_t *tiers = tb_keep_tiered(&cell->serving) ? tb_line_slots(&sample->tiered, tb_tiered_fields, NULL) : json_object();
+    if (json && (!tiers || json_object_update_missing(json, tiers))) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(tiers);
+    return json;
 }
 
-json_t *tb_line_served(const struct tb_sample *sample, enum tb_touch touch)
+json_t *tb_line_served(const struct tb_sample *sample, const struct tb_cell *cell)
 {
-    return touch == TB_TOUCH_KEEP        ? kept_json(&sample->served)
-           : touch == TB_TOUCH_ADAPTERS  ? tb_line_slots(&sample->batched, tb_batched_fields, NULL)
-           : touch == TB_TOUCH_RESIDENCY ? tb_line_slots(&sample->resided, tb_resided_fields, NULL)
-                                         : tb_line_slots(&sample->served, tb_served_fields, served_told);
+    switch (cell->touch) {
+    case TB_TOUCH_KEEP: return kept_json(sample, cell);
+    case TB_TOUCH_ADAPTERS: return tb_line_slots(&sample->batched, tb_batched_fields, NULL);
+    case TB_TOUCH_RESIDENCY: return tb_line_slots(&sample->resided, tb_resided_fields, NULL);
+    default: return tb_line_slots(&sample->served, tb_served_fields, served_told);
+    }
 }

@@ -14,6 +14,9 @@
 #define FIELD(type, member, unit, ratio, what) TB_SLOT(struct tb_served, type, member, unit, what),
 const struct tb_slot tb_served_fields[] = {TB_SERVED_FIELDS(FIELD) TB_SLOT_END};
 #undef FIELD
+#define FIELD(type, member, unit, ratio, what) TB_SLOT(struct tb_tiered, type, member, unit, what),
+const struct tb_slot tb_tiered_fields[] = {TB_TIERED_FIELDS(FIELD) TB_SLOT_END};
+#undef FIELD
 
 int account_sample(struct samples *samples, uint64_t ns, uint64_t weight)
 {

@@ -46,15 +46,17 @@ static bool tokens_read(struct tb_serving_settings *settings, const char *word)
     return true;
 }
 
-// "load90", "read10ps": a number after a word, and before its unit.
-static bool number_read(const char *word, const char *name, const char *unit, double least, double most, double *out)
+bool tb_setting_number(const char *word, const char *name, const char *unit, double least, double most, double *out)
 {
     size_t length = strlen(name);
     char *end;
     if (strncmp(word, name, length) || word[length] < '0' || word[length] > '9')
         return false;
-    *out = strtod(word + length, &end);
-    return strcmp(end, unit) == 0 && *out >= least && *out <= most;
+    double number = strtod(word + length, &end);
+    if (strcmp(end, unit) || number < least || number > most)
+        return false;
+    *out = number;
+    return true;
 }
 
 static bool name_read(const char *word, char *out, size_t bytes)
@@ -79,11 +81,11 @@ static bool clock_read(struct tb_serving_settings *settings, const char *word)
     double number;
     if (settings->random) // has no clock
         return false;
-    if (settings->read_fs == 0 && number_read(word, "read", "ps", READ_PS_LEAST, READ_PS_MOST, &number)) {
+    if (settings->read_fs == 0 && tb_setting_number(word, "read", "ps", READ_PS_LEAST, READ_PS_MOST, &number)) {
         settings->read_fs = (uint64_t)llround(number * FS_PER_PS);
         return true;
     }
-    if (settings->step_us || !number_read(word, "step", "us", 1, STEP_US_MOST, &number) || number != floor(number))
+    if (settings->step_us || !tb_setting_number(word, "step", "us", 1, STEP_US_MOST, &number) || number != floor(number))
         return false;
     settings->step_us = (uint64_t)number;
     return true;
@@ -94,7 +96,7 @@ bool tb_serving_setting(struct tb_serving_settings *settings, const char *word)
     double number;
     if (tokens_read(settings, word) || victim_read(settings, word) || clock_read(settings, word))
         return true;
-    if (settings->watermark_percent < 0 && number_read(word, "watermark", "", 0, 99, &number)) {
+    if (settings->watermark_percent < 0 && tb_setting_number(word, "watermark", "", 0, 99, &number)) {
         settings->watermark_percent = number;
         return true;
     }
@@ -104,11 +106,11 @@ bool tb_serving_setting(struct tb_serving_settings *settings, const char *word)
     bool steps = settings->swap || settings->victim_given || settings->read_fs || settings->step_us; // what random has not
     if (strcmp(word, "random") == 0 && !arrives && !steps)
         return settings->random = true;
-    if (!arrives && number_read(word, "load", "", 1, 1000, &number)) {
+    if (!arrives && tb_setting_number(word, "load", "", 1, 1000, &number)) {
         settings->load_percent = (uint32_t)number;
         return true;
     }
-    if (settings->requests == 0 && number_read(word, "first", "", 1, UINT32_MAX, &number)) {
+    if (settings->requests == 0 && tb_setting_number(word, "first", "", 1, UINT32_MAX, &number)) {
         settings->requests = (uint32_t)number;
         return true;
     }

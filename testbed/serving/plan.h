@@ -24,6 +24,12 @@
 #include "testbed/serving/serving.h"
 #include "testbed/decode/shape.h"
 
+// A tier below the near cache of touch `keep`. 0: as keep.h has it.
+struct tb_tier_settings {
+    uint32_t blocks;            // 0: there is no such tier
+    double gbs, us;             // GB/s, and microseconds before the first byte
+};
+
 struct tb_serving_settings {
     uint32_t block_tokens;      // 0: 16
     uint64_t pool_tokens;       // 0: 131,072
@@ -35,8 +41,10 @@ struct tb_serving_settings {
     char shape[24];             // "": TB_SHAPE_DEFAULT
     uint64_t read_fs, step_us;  // of the clock; 0: as tb_clock_of() has it
     char retention[24];         // "": the strategy's default
-    uint32_t kept_blocks;       // these two of touch `keep`; 0: not of it, or not said
-    bool tree;
+    uint32_t kept_blocks;       // these of touch `keep`; 0: not of it, or not said
+    bool tree, alike;
+    struct tb_tier_settings far, file;
+    double token_us;            // the price of a prompt's token; 0: as tb_clock_of() has it
     struct tb_adapter_settings adapters; // of the touches `adapters` and `residency`
 };
 
@@ -46,6 +54,10 @@ extern const struct tb_serving_settings tb_serving_defaults;
 
 // One word of a cell, after the touch mode. False: not of any form above, or a setting that was made before.
 bool tb_serving_setting(struct tb_serving_settings *settings, const char *word);
+
+// "load90", "read10ps": a number after a word, and before its unit. False: it is another word, or not within [least, most]; then
+// *out is as it was.
+bool tb_setting_number(const char *word, const char *name, const char *unit, double least, double most, double *out);
 
 // Puts the defaults where no word was.
 void tb_serving_settings_fill(struct tb_serving_settings *settings);

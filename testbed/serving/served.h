@@ -51,11 +51,34 @@
     FIELD(double, hit_ratio, "ratio", true, "tokens (touch keep: blocks) of prompts found in the cache, over all of them")         \
     FIELD(double, call_ns, "ns", true, "real time of one call, of all executed again")
 
+// Of touch keep with tiers below the near cache. A block is moved as a whole, also the last one of a prompt. Hits of a tier
+// below are moved up, so its bytes are those of what sank there, of its hits, and of what went on to the next tier.
+#define TB_TIERED_FIELDS(FIELD)                                                                                                    \
+    FIELD(uint64_t, hits, "count", true, "blocks of prompts found in the cache, in any tier")                                      \
+    FIELD(uint64_t, near_hits, "count", false, "blocks of prompts found in the near cache")                                        \
+    FIELD(uint64_t, far_hits, "count", false, "blocks of prompts found in the far tier")                                           \
+    FIELD(uint64_t, file_hits, "count", false, "blocks of prompts found in the file")                                              \
+    FIELD(double, near_hit_ratio, "ratio", false, "blocks of prompts found in the near cache, over all of them")                   \
+    FIELD(double, far_hit_ratio, "ratio", false, "blocks of prompts found in the far tier, over all of them")                      \
+    FIELD(double, file_hit_ratio, "ratio", false, "blocks of prompts found in the file, over all of them")                         \
+    FIELD(uint64_t, far_sunk, "count", false, "blocks that sank to the far tier")                                                  \
+    FIELD(uint64_t, file_sunk, "count", false, "blocks that sank to the file")                                                     \
+    FIELD(uint64_t, lost, "count", false, "blocks that left the last tier")                                                        \
+    FIELD(uint64_t, dropped, "count", false, "blocks below that a request computed again, as one above them was missing")          \
+    FIELD(uint64_t, far_bytes, "count", false, "bytes moved to the far tier and from it")                                          \
+    FIELD(uint64_t, file_bytes, "count", false, "bytes moved to the file and from it")                                             \
+    FIELD(double, far_even_ns, "virtual_ns", false, "price of a token above which far hits save more than all moves there take")   \
+    FIELD(double, file_even_ns, "virtual_ns", false, "price of a token above which the file's hits save more than its moves take")
+
 #define TB_SERVED_MEMBER(type, member, unit, ratio, what) type member;
 struct tb_served {
     TB_SERVED_FIELDS(TB_SERVED_MEMBER)
 };
 
-extern const struct tb_slot tb_served_fields[]; // ends with a NULL name
+struct tb_tiered {
+    TB_TIERED_FIELDS(TB_SERVED_MEMBER)
+};
+
+extern const struct tb_slot tb_served_fields[], tb_tiered_fields[]; // each ends with a NULL name
 
 #endif

@@ -144,7 +144,16 @@ if [ -r "$traces/conversation_trace.jsonl" ]; then
          p("clairvoyant")[0] == 19.06 and (.policies[-1].policy == "clairvoyant") and .cells[0].serving.ids == 288500' \
         mooncake --policies=lru,clairvoyant,chain
     says "the answer names a policy that an engine can have" '.answer | startswith("Use chain: ")'
+    kept "with a far tier and a file below, every policy finds in some tier what an unbounded cache finds" \
+        '(.policies | length == 7 and all(.hit_ratio["3000"] == 105710 / 288500)) and (.tiers | length == 7) and
+         (.tiers | all(((.near_hit_ratio + .far_hit_ratio + .file_hit_ratio) * 288500 | round) == 105710 and .lost == 0)) and
+         (.answer | startswith("Use chain: nobody finds more in all tiers together"))' \
+        mooncake/keep/3000b/far7000b/file200000b
+    kept "and LRU finds in two tiers what it finds in a cache of both sizes" 'p("lru") == [21.12]' \
+        mooncake/keep/3000b/far7000b --policies=lru
 else
+    skip "with a far tier and a file below, every policy finds in some tier what an unbounded cache finds" "there is no $traces"
+    skip "and LRU finds in two tiers what it finds in a cache of both sizes" "there is no $traces"
     skip "lru and chain find the published part of the recorded prompts, by size" "there is no $traces"
     skip "the answer names a policy that an engine can have" "there is no $traces"
 fi
@@ -161,6 +170,24 @@ kept "a file's prompts are found by its ids" 'p("lru") == [68.47]' $turns --poli
 holds "a kept log of policies is shown again to the byte" "they differ" cmp "$scratch/first" "$scratch/second"
 "$LOCUS" serve $turns --policies -q --pool 51200t --csv >"$out" 2>"$err"
 holds "policies are a table for programs" "$(head -n 1 "$out")" grep -qx 'policy,hit_ratio.100' "$out"
+
+# Tiers: near 100 and far 60 blocks; the sample has 369 different ones, of 1,199.
+kept "options say what a cell's words say" '[.tiers[] | del(.moves_ns)] | length == 2' $turns --policies=lru,chain --pool 51200t \
+    --far 60 --file 300 --far-gbs 20 --far-us 2 --file-gbs 2.5 --file-us 90 --token-us 30 --alike
+says "in the cell's name" '.cells[0].name ==
+    "turns.jsonl/keep/100b/far60b/file300b/alike/far20gbs/far2us/file2.5gbs/file90us/token30us"'
+says "and its sum is that of an unbounded cache" '.policies | all((.hit_ratio["100"] * 1199 | round) == 1199 - 369)'
+says "from the price at which a hit alone wins" '.prices | map(.tier) == ["far", "file"] and
+    (.[1].even_ns - (90000 + 16777216 / 2.5) / 512 | fabs) < 0.001 and .[1].compute_ns == 30000 * 512'
+"$LOCUS" serve $turns --policies=lru,chain -q --pool 51200t --far 60 --file 300 --log "$scratch/tiers.jsonl" \
+    --plot "$scratch/tiers.svg" >"$scratch/first" 2>"$err"
+"$LOCUS" report "$scratch/tiers.jsonl" >"$scratch/second" 2>"$err"
+holds "a kept log of tiers is shown again to the byte" "they differ" cmp "$scratch/first" "$scratch/second"
+holds "and drawn, by the price of a token" "$(head -n 1 "$err")" grep -q 'far tier wins' "$scratch/tiers.svg"
+refused "a tier is a policy's" "--file: of policies of retention alone" $turns --file 100
+refused "a tier has blocks" "--far: '0' is none of its values" $turns --policies --far 0
+refused "a price needs its tier" "such as file200000b" $turns --policies --file-gbs 3
+refused "a whole cell has its tiers" "--far: a whole cell has it as a word" turns/keep/100b --far 9
 
 refused "policies need a trace with ids" "sample: its prompts have no ids" sample --policies
 refused "in a cell, too" "beam: its prompts have no ids" beam/keep/1000b
@@ -197,6 +224,13 @@ log=$scratch/tree/$(sed -n 's/^log //p' "$out")
 says "the log has exact hits, and nothing that was not counted" \
     '[inputs | select(.t == "s") | select(.arm == "A").serving] | length == 6 and (unique | length) == 1 and
      (.[0] | keys) == ["hit_ratio", "requests"]' <("$LOCUS" record show --samples "$log")
+sed -i 's|^cells:.*|cells: [turns/keep/500b/far800b/file900000b]|; s|turns/keep/3000b|turns/keep/500b/far800b/file900000b|
+    s|metric: hit_ratio, cell: "\*", stat: hl_ratio(\*/A), op: within, value: .1.05, 1.5., unit: x|\
+metric: file_even_ns, cell: "*", stat: max, arm: B, op: ">=", value: 1, unit: virtual_ns|' \
+    "$scratch/tree/postulates/9401-kept.md"
+check "a claim may be about the price from which a file wins" tried postulate check 9401
+holds "and is judged" "$(cat "$err")" tried run 9401 -q
+holds "by counts that are exact" "$(grep '^P' "$out")" grep -q '^P2 .*survived$' "$out"
 try() { # name, word
     tried run 9401 -q
     holds "$1" "$(cat "$err")" grep -q "$2" "$err"

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/report/serve/tiers.h"
 
 #define CELLS_MAX 32u
 #define ROWS_MAX 64u
@@ -167,7 +168,10 @@ struct tb_doc *tb_keep_doc(json_t *head, const struct tb_log_view *view)
     static struct board board;
     board_load(view, &board);
     put_table(doc, &board);
-    put_answer(doc, &board);
+    if (tb_tiers_are(view))
+        tb_tiers_put(doc, view);
+    if (!tb_tiers_are(view) || board.cells_count > 1)
+        put_answer(doc, &board);
     tb_doc_json(doc, "cells", cells_json(&board));
     return doc;
 }

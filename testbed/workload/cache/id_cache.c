@@ -2,8 +2,9 @@
 //
 // id_cache: walks through the requests and asks the policy for victims.
 //
-// Each different id has a number, its node of the tree of all prefixes. A node knows its parent, its block while it is held, and
-// its kept children in the order in which they were kept.
+// Each different id has a number, its node of the tree of all prefixes. A node knows its parent, its tier and its block there while
+// it is held, and its children that are kept in the near cache, in the order in which they were kept. Blocks of the near cache are
+// used one after the other until all are; a tier below has a stack of free ones, because what is raised leaves from its middle.
 #include "testbed/workload/cache/id_cache.h"
 
 #include <errno.h>
@@ -14,20 +15,26 @@
 
 struct node {
     uint32_t parent;            // TB_ID_NONE: it begins prompts
-    uint32_t block;             // LOCUS_EVICT_NONE: it is not held
+    uint32_t block;             // of its tier; LOCUS_EVICT_NONE: it is not held
+    enum tb_id_tier tier;
     uint32_t oldest, newest;    // of its kept children
     uint32_t older, newer;      // siblings; valid while it is kept
     bool fresh;                 // held for the first time by the present request
 };
 
-struct cache {
+struct tier {
     const struct locus_evict_ops *ops;
     void *state;
+    uint32_t *held;             // the number of a block's id
+    uint32_t *vacant;           // below the near cache: blocks that are free
+    uint32_t blocks, unused;    // near: blocks from `unused` on were never used; below: so many are not vacant
+};
+
+struct cache {
+    struct tier tier[TB_ID_TIERS];
     bool tree;
     struct tb_id_map map;
     struct node *node;          // by number
-    uint32_t *held;             // the number of a block's id
-    uint32_t blocks, unused;    // blocks from `unused` on were never used
     struct tb_id_cache_result *result;
 };
 
@@ -52,49 +59,128 @@ static void unlink_child(struct cache *cache, uint32_t number)
     *(node->newer == TB_ID_NONE ? &parent->newest : &cache->node[node->newer].older) = node->older;
 }
 
+// A policy hears of the block above only if that is in the same tier.
+static uint32_t parent_in(const struct cache *cache, const struct node *node, enum tb_id_tier tier)
+{
+    const struct node *parent = node->parent == TB_ID_NONE ? NULL : &cache->node[node->parent];
+    return parent && parent->tier == tier ? parent->block : LOCUS_EVICT_NONE;
+}
+
 static void keep(struct cache *cache, uint32_t number)
 {
+    struct tier *near = &cache->tier[TB_ID_NEAR];
     struct node *node = &cache->node[number];
-    uint32_t parent = node->parent == TB_ID_NONE ? LOCUS_EVICT_NONE : cache->node[node->parent].block;
-    cache->ops->keep(cache->state, node->block, cache->map.id[number], parent, node->fresh);
+    near->ops->keep(near->state, node->block, cache->map.id[number], parent_in(cache, node, TB_ID_NEAR), node->fresh);
     node->fresh = false;
     link_child(cache, number);
 }
 
 static void take(struct cache *cache, uint32_t number)
 {
-    cache->ops->take(cache->state, cache->node[number].block);
+    struct tier *near = &cache->tier[TB_ID_NEAR];
+    near->ops->take(near->state, cache->node[number].block);
     unlink_child(cache, number);
 }
 
-// A block that was never used, or that of a victim. LOCUS_EVICT_NONE: all are in use.
+// --- the tiers below -----------------------------------------------------------------------------------------------------------
+
+static void leave_below(struct cache *cache, uint32_t number)
+{
+    struct node *node = &cache->node[number];
+    struct tier *tier = &cache->tier[node->tier];
+    tier->ops->leave(tier->state, node->block);
+    tier->vacant[--tier->unused] = node->block;
+    node->block = LOCUS_EVICT_NONE;
+}
+
+// What left `from` goes to the next tier that there is, whose victim goes on before.
+static void sink(struct cache *cache, uint32_t number, enum tb_id_tier from)
+{
+    unsigned to = from + 1;
+    while (to < TB_ID_TIERS && cache->tier[to].blocks == 0)
+        to++;
+    cache->result->tier[from].left++;
+    if (to == TB_ID_TIERS) {
+        cache->result->lost++;
+        return;
+    }
+    struct tier *tier = &cache->tier[to];
+    struct node *node = &cache->node[number];
+    if (tier->ops->miss)
+        tier->ops->miss(tier->state, cache->map.id[number]);
+    if (tier->unused == tier->blocks) {
+        uint32_t victim = tier->held[tier->ops->victim(tier->state)];
+        leave_below(cache, victim);
+        sink(cache, victim, to);
+    }
+    node->tier = to;
+    node->block = tier->vacant[tier->unused++];
+    tier->held[node->block] = number;
+    tier->ops->keep(tier->state, node->block, cache->map.id[number], parent_in(cache, node, to), true);
+    cache->result->tier[to].sunk++;
+}
+
+// --- the near cache ------------------------------------------------------------------------------------------------------------
+
+static bool has_room(const struct cache *cache)
+{
+    const struct tier *near = &cache->tier[TB_ID_NEAR];
+    return near->unused < near->blocks || near->ops->victim(near->state) != LOCUS_EVICT_NONE;
+}
+
+// A block that was never used, or that of a victim. pre: has_room()
 static uint32_t room(struct cache *cache)
 {
-    if (cache->unused < cache->blocks)
-        return cache->unused++;
-    uint32_t block = cache->ops->victim(cache->state);
-    if (block == LOCUS_EVICT_NONE)
-        return block;
-    while (cache->tree && cache->node[cache->held[block]].oldest != TB_ID_NONE)
-        block = cache->node[cache->node[cache->held[block]].oldest].block;
-    cache->ops->leave(cache->state, block);
-    unlink_child(cache, cache->held[block]);
-    cache->node[cache->held[block]].block = LOCUS_EVICT_NONE;
+    struct tier *near = &cache->tier[TB_ID_NEAR];
+    if (near->unused < near->blocks)
+        return near->unused++;
+    uint32_t block = near->ops->victim(near->state);
+    while (cache->tree && cache->node[near->held[block]].oldest != TB_ID_NONE)
+        block = cache->node[cache->node[near->held[block]].oldest].block;
+    uint32_t number = near->held[block];
+    near->ops->leave(near->state, block);
+    unlink_child(cache, number);
+    cache->node[number].block = LOCUS_EVICT_NONE;
     cache->result->evictions++;
+    sink(cache, number, TB_ID_NEAR);
     return block;
 }
 
-static bool insert(struct cache *cache, uint32_t number)
+// It is missing, or below. What is below makes its room there first, so that the victim of the near cache may have it.
+static bool insert(struct cache *cache, uint32_t number, bool missed)
 {
+    struct tier *near = &cache->tier[TB_ID_NEAR];
     struct node *node = &cache->node[number];
-    if (cache->ops->miss)
-        cache->ops->miss(cache->state, cache->map.id[number]);
-    uint32_t block = room(cache);
-    if (block == LOCUS_EVICT_NONE)
+    if (near->ops->miss)
+        near->ops->miss(near->state, cache->map.id[number]);
+    if (!has_room(cache))
         return false;
+    if (node->block != LOCUS_EVICT_NONE) {
+        struct tb_id_tier_result *below = &cache->result->tier[node->tier];
+        ++*(missed ? &below->dropped : &below->hits);
+        cache->result->held++;
+        cache->result->hits += !missed;
+        leave_below(cache, number);
+    }
+    uint32_t block = room(cache);
+    node->tier = TB_ID_NEAR;
     node->block = block;
     node->fresh = true;
-    cache->held[block] = number;
+    near->held[block] = number;
+    return true;
+}
+
+static bool look_at(struct cache *cache, uint32_t number, bool *missed)
+{
+    const struct node *node = &cache->node[number];
+    if (node->block == LOCUS_EVICT_NONE || node->tier != TB_ID_NEAR) {
+        *missed |= node->block == LOCUS_EVICT_NONE;
+        return insert(cache, number, *missed);
+    }
+    take(cache, number);
+    cache->result->held++;
+    cache->result->hits += !*missed;
+    cache->result->tier[TB_ID_NEAR].hits += !*missed;
     return true;
 }
 
@@ -102,20 +188,14 @@ static void serve(struct cache *cache, const struct tb_id_request *request)
 {
     uint32_t parent = TB_ID_NONE, done;
     bool missed = false;
-    if (cache->ops->request)
-        cache->ops->request(cache->state, request->arrival_ns, request->ids, request->count);
+    for (unsigned i = 0; i < TB_ID_TIERS; i++)
+        if (cache->tier[i].blocks && cache->tier[i].ops->request)
+            cache->tier[i].ops->request(cache->tier[i].state, request->arrival_ns, request->ids, request->count);
     for (done = 0; done < request->count; done++) {
         uint32_t number = tb_id_map_number(&cache->map, request->ids[done]);
         cache->node[number].parent = parent;
-        if (cache->node[number].block != LOCUS_EVICT_NONE) {
-            take(cache, number);
-            cache->result->held++;
-            cache->result->hits += !missed;
-        } else {
-            missed = true;
-            if (!insert(cache, number))
-                break;
-        }
+        if (!look_at(cache, number, &missed))
+            break;
         if (!cache->tree)
             keep(cache, number);
         parent = number;
@@ -125,37 +205,66 @@ static void serve(struct cache *cache, const struct tb_id_request *request)
     cache->result->references += request->count;
 }
 
-static int cache_open(struct cache *cache, const struct tb_id_request requests[], size_t count,
-                      const struct tb_id_cache_config *config)
+// --- open and run --------------------------------------------------------------------------------------------------------------
+
+static int tier_open(struct tier *tier, const struct tb_id_request requests[], size_t count)
+{
+    tier->held = malloc((tier->blocks + (size_t)1) * sizeof *tier->held);
+    tier->vacant = malloc((tier->blocks + (size_t)1) * sizeof *tier->vacant);
+    if (!tier->held || !tier->vacant)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < tier->blocks; i++)
+        tier->vacant[i] = i;
+    int error = tier->ops->open(&tier->state, tier->blocks);
+    if (!error && tier->ops == &tb_clairvoyant)
+        error = tb_clairvoyant_foresee(tier->state, requests, count);
+    return error;
+}
+
+static int cache_open(struct cache *cache, const struct tb_id_request requests[], size_t count)
 {
     size_t ids = 0;
     for (size_t i = 0; i < count; i++)
         ids += requests[i].count;
     int error = tb_id_map_open(&cache->map, ids);
     cache->node = malloc((ids + 1) * sizeof *cache->node);
-    cache->held = malloc((config->blocks + (size_t)1) * sizeof *cache->held);
-    if (error || !cache->node || !cache->held)
+    if (error || !cache->node)
         return -ENOMEM;
     for (size_t i = 0; i < ids; i++)
         cache->node[i] = (struct node){.parent = TB_ID_NONE, .block = LOCUS_EVICT_NONE, .oldest = TB_ID_NONE, .newest = TB_ID_NONE};
-    error = config->ops->open(&cache->state, config->blocks);
-    if (!error && config->ops == &tb_clairvoyant)
-        error = tb_clairvoyant_foresee(cache->state, requests, count);
+    for (unsigned i = 0; i < TB_ID_TIERS && !error; i++)
+        if (i == TB_ID_NEAR || cache->tier[i].blocks)
+            error = tier_open(&cache->tier[i], requests, count);
     return error;
+}
+
+static void cache_close(struct cache *cache)
+{
+    for (unsigned i = 0; i < TB_ID_TIERS; i++) {
+        struct tier *tier = &cache->tier[i];
+        tier->ops->close(tier->state);
+        free(tier->held);
+        free(tier->vacant);
+        cache->result->tier[i].kept = tier->unused;
+    }
+    free(cache->node);
+    tb_id_map_close(&cache->map);
 }
 
 int tb_id_cache_run(const struct tb_id_request requests[], size_t count, const struct tb_id_cache_config *config,
                     struct tb_id_cache_result *out)
 {
-    struct cache cache = {.ops = config->ops, .tree = config->tree, .blocks = config->blocks, .result = out};
+    const struct locus_evict_ops *below = config->alike ? config->ops : &locus_evict_lru;
+    struct cache cache = {.tier = {[TB_ID_NEAR] = {.ops = config->ops, .blocks = config->blocks},
+                                   [TB_ID_FAR] = {.ops = below, .blocks = config->far_blocks},
+                                   [TB_ID_FILE] = {.ops = below, .blocks = config->file_blocks}},
+                          .tree = config->tree,
+                          .result = out};
     *out = (struct tb_id_cache_result){0};
-    int error = cache_open(&cache, requests, count, config);
+    int error = cache_open(&cache, requests, count);
     for (size_t i = 0; !error && i < count; i++)
         serve(&cache, &requests[i]);
-    config->ops->close(cache.state);
-    free(cache.held);
-    free(cache.node);
-    tb_id_map_close(&cache.map);
+    cache_close(&cache);
     return error;
 }
 

@@ -12,6 +12,16 @@
 // looked at, and are then kept in the order of the chain; and a victim never leaves before kept blocks below it. If it has some,
 // the walk goes down from it, at each fork to the block that was kept longest ago, and the block at the end leaves instead. If
 // all blocks are in use, the rest of the request is not inserted.
+//
+// With tiers below, a block that leaves the near cache sinks to the far tier, one that leaves that sinks to the file, and one that
+// leaves the last of them is lost. A hit in a tier is raised: it goes back to the near cache, as if it had been computed, and its
+// place below is free. What is held below after a request's first miss is computed again with the rest, and dropped there.
+// So an id is in one place at a time: the tiers' sizes add up, hits by tier are disjoint, and their sum is what a single cache of
+// all sizes together would find if its order were the same. That is so for LRU to the block, and for any policy where the last
+// tier never overflows: then nothing is lost, and every hit of an unbounded cache is a hit (with `tree`, if the near cache holds
+// the longest request). A copy below that outlived the way up would spare a store later, and cost its room until then.
+// A tier's own victim is what sank there first, or, with `alike`, what the policy of the near cache names; lower tiers know no
+// tree, for what is above a block sinks after it.
 #ifndef TB_ID_CACHE_H
 #define TB_ID_CACHE_H
 
@@ -27,17 +37,31 @@ struct tb_id_request {
     uint32_t count;
 };
 
+enum tb_id_tier { TB_ID_NEAR, TB_ID_FAR, TB_ID_FILE, TB_ID_TIERS };
+
 struct tb_id_cache_config {
     const struct locus_evict_ops *ops; // may be tb_clairvoyant
     uint32_t blocks;            // the capacity
     bool tree;
+    uint32_t far_blocks, file_blocks; // capacities below; 0: there is no such tier
+    bool alike;                 // their victims are chosen by a policy like the near one
+};
+
+struct tb_id_tier_result {
+    uint64_t hits;              // found here before their request's first miss; below the near cache each of them was raised
+    uint64_t sunk;              // came here from above (to the near cache: none)
+    uint64_t dropped;           // given up here because a request computed it again
+    uint64_t left;              // to the next tier, or lost
+    uint64_t kept;              // are here at the end
 };
 
 struct tb_id_cache_result {
     uint64_t references;        // ids of all requests
-    uint64_t held;              // references to held blocks
+    uint64_t held;              // references to held blocks, in any tier
     uint64_t hits;              // those before their request's first miss
-    uint64_t evictions;
+    uint64_t evictions;         // from the near cache
+    uint64_t lost;              // from the last tier
+    struct tb_id_tier_result tier[TB_ID_TIERS];
 };
 
 // The requests of a trace that has ids, which stay the trace's. *out is malloc'd. 0 or -ENOMEM.

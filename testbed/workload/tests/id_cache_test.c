@@ -24,7 +24,7 @@ enum { REQUESTS = 300, LENGTH_MAX = 6, IDS = 64 };
 static struct tb_id_cache_result run(const struct locus_evict_ops *ops, uint32_t blocks, bool tree,
                                      const struct tb_id_request requests[], size_t count)
 {
-    struct tb_id_cache_config config = {ops, blocks, tree};
+    struct tb_id_cache_config config = {.ops = ops, .blocks = blocks, .tree = tree};
     struct tb_id_cache_result result;
     cr_assert_eq(tb_id_cache_run(requests, count, &config, &result), 0);
     return result;
@@ -66,7 +66,7 @@ Test(id_cache, with_a_tree_the_end_of_a_chain_leaves_first)
 
 Test(id_cache, asks_for_a_policy_that_can_have_so_many_blocks)
 {
-    struct tb_id_cache_config config = {&locus_evict_lru, 0, false};
+    struct tb_id_cache_config config = {.ops = &locus_evict_lru};
     struct tb_id_cache_result result;
     cr_expect_eq(tb_id_cache_run(NULL, 0, &config, &result), -EINVAL);
 }
@@ -133,6 +133,118 @@ Test(id_cache, nobody_finds_more_than_who_knows_the_future)
     }
 }
 
+// --- tiers ---------------------------------------------------------------------------------------------------------------------
+
+// What came to a tier is there, went on, was raised, or was dropped; what left one came to the next.
+static void tiers_add_up(const struct tb_id_cache_result *result, const struct tb_id_cache_config *config)
+{
+    const struct tb_id_tier_result *near = result->tier, *far = near + TB_ID_FAR, *file = near + TB_ID_FILE;
+    cr_expect_eq(near->hits + far->hits + file->hits, result->hits);
+    for (const struct tb_id_tier_result *below = far; below <= file; below++)
+        cr_expect_eq(below->sunk, below->kept + below->left + below->hits + below->dropped);
+    cr_expect_eq(near->left, result->evictions);
+    if (config->far_blocks)
+        cr_expect_eq(near->left, far->sunk);
+    if (config->file_blocks)
+        cr_expect_eq(config->far_blocks ? far->left : near->left, file->sunk);
+    cr_expect_eq(result->lost, config->file_blocks ? file->left : config->far_blocks ? far->left : near->left);
+    cr_expect_leq(far->kept, config->far_blocks);
+    cr_expect_leq(file->kept, config->file_blocks);
+}
+
+static struct tb_id_cache_result run_tiers(const struct tb_id_cache_config *config, const struct tb_id_request requests[],
+                                           size_t count)
+{
+    struct tb_id_cache_result result;
+    cr_assert_eq(tb_id_cache_run(requests, count, config, &result), 0);
+    tiers_add_up(&result, config);
+    return result;
+}
+
+Test(id_cache, what_leaves_sinks_and_what_is_found_below_is_raised)
+{
+    const struct tb_id_request requests[] = {
+        REQUEST(1, 2, 3, 4), // near 3 4, far 2, file 1
+        REQUEST(1, 2),       // 1 is raised from the file, so 3 sinks to far and 2 to the file; 2 is raised: 4 sinks, 3 to the file
+        REQUEST(9, 3),       // 9 misses: 1 sinks, 4 to the file, where 3 is; that is computed again, and dropped; 2 and 1 sink
+    };
+    const struct tb_id_cache_config config = {.ops = &locus_evict_lru, .blocks = 2, .far_blocks = 1, .file_blocks = 2};
+    struct tb_id_cache_result result = run_tiers(&config, requests, 1);
+    cr_expect_eq(result.tier[TB_ID_FAR].kept, 1);
+    cr_expect_eq(result.tier[TB_ID_FILE].kept, 1);
+    result = run_tiers(&config, requests, 2);
+    cr_expect_eq(result.hits, 2);
+    cr_expect_eq(result.tier[TB_ID_FILE].hits, 2);
+    result = run_tiers(&config, requests, 3);
+    cr_expect_eq(result.hits, 2);
+    cr_expect_eq(result.held, 3);
+    cr_expect_eq(result.tier[TB_ID_FILE].dropped, 1);
+    cr_expect_eq(result.lost, 0);
+    cr_expect_eq(result.tier[TB_ID_FILE].kept, 2);
+}
+
+// LRU's order goes through the tiers: what sinks first is what was used longest ago.
+static void lru_is_one_cache(const struct tb_id_request requests[], size_t count, uint32_t near, uint32_t far, uint32_t file)
+{
+    for (int alike = 0; alike < 2; alike++) {
+        const struct tb_id_cache_config config = {&locus_evict_lru, near, false, far, file, alike};
+        struct tb_id_cache_result tiers = run_tiers(&config, requests, count);
+        struct tb_id_cache_result one = run(&locus_evict_lru, near + far + file, false, requests, count);
+        struct tb_id_cache_result first = run(&locus_evict_lru, near, false, requests, count);
+        cr_expect_eq(tiers.hits, one.hits, "%u + %u + %u", near, far, file);
+        cr_expect_eq(tiers.held, one.held);
+        cr_expect_eq(tiers.lost, one.evictions);
+        cr_expect_leq(tiers.tier[TB_ID_NEAR].hits, one.hits);
+        cr_expect_geq(tiers.tier[TB_ID_NEAR].hits, first.hits, "below a larger one no fewer are before the first miss");
+    }
+}
+
+// An unbounded cache finds what no bound can: with a file that never overflows all policies find that, in whichever tier.
+// `step`: of the eight ways, each so many.
+static uint64_t nothing_is_lost(const struct tb_id_request requests[], size_t count, uint32_t near, uint32_t all, int step)
+{
+    uint64_t unbounded = run(&locus_evict_lru, all, false, requests, count).hits;
+    for (uint32_t i = 0; i <= 6; i++)
+        for (int way = 0; way < 8; way += step) {
+            const struct locus_evict_ops *ops = locus_evict_at(i) ? locus_evict_at(i) : &tb_clairvoyant;
+            const struct tb_id_cache_config config = {ops, near, way & 1, way & 2 ? near : 0, all, way & 4};
+            struct tb_id_cache_result result = run_tiers(&config, requests, count);
+            cr_expect_eq(result.hits, unbounded, "%s, way %d", ops->name, way);
+            cr_expect_eq(result.lost, 0);
+        }
+    return unbounded;
+}
+
+Test(id_cache, tiers_add_up_to_one_cache)
+{
+    static uint64_t ids[REQUESTS][LENGTH_MAX];
+    struct tb_id_request requests[REQUESTS];
+    for (unsigned seed = 1; seed <= 20; seed++) {
+        tree_requests(requests, ids, seed);
+        for (uint32_t near = 1; near <= 20; near += 1 + near / 3) {
+            lru_is_one_cache(requests, REQUESTS, near, 3, 0);
+            lru_is_one_cache(requests, REQUESTS, near, 0, 7);
+            lru_is_one_cache(requests, REQUESTS, near, 5, 4);
+        }
+        nothing_is_lost(requests, REQUESTS, LENGTH_MAX, IDS, 1);
+        nothing_is_lost(requests, REQUESTS, 2 * LENGTH_MAX, IDS, 1);
+    }
+}
+
+// All blocks of the near cache are in use by the request: what is below stays there.
+Test(id_cache, a_request_that_does_not_fit_raises_no_more)
+{
+    const struct tb_id_request requests[] = {REQUEST(1, 2, 3), REQUEST(7), REQUEST(8), REQUEST(9), REQUEST(1, 2, 3, 4)};
+    const struct tb_id_cache_config config = {.ops = &locus_evict_lru, .blocks = 3, .tree = true, .file_blocks = 9};
+    struct tb_id_cache_result result = run_tiers(&config, requests, 5);
+    cr_expect_eq(result.hits, 3);
+    struct tb_id_cache_config small = config;
+    small.blocks = 2;
+    result = run_tiers(&small, requests, 5);
+    cr_expect_eq(result.hits, 2);
+    cr_expect_eq(result.tier[TB_ID_FILE].kept, 3, "7, 8 and 9");
+}
+
 static struct tb_id_request *load(const char *path, struct tb_trace **trace)
 {
     struct tb_id_request *requests;
@@ -186,6 +298,23 @@ Test(id_cache, lru_finds_what_was_computed_apart_and_chain_finds_more)
         cr_expect_geq((double)chain.hits, floor * (double)lru.hits - below, "%u blocks", blocks[i]);
         cr_expect_geq((double)chain_tree.hits, floor * (double)lru_tree.hits - below, "%u blocks, tree", blocks[i]);
     }
+    free(requests);
+    tb_trace_close(trace);
+}
+
+Test(id_cache, the_recorded_prompts_are_all_found_again_in_some_tier)
+{
+    char path[4096], why[512], found[16];
+    struct tb_trace *trace;
+    cr_assert_eq(tb_known_trace_path("mooncake", path, sizeof path), 0);
+    if (tb_known_trace_missing("mooncake", why, sizeof why))
+        cr_skip_test("the recorded traces are not here (LOCUS_TRACES=folder)");
+    struct tb_id_request *requests = load(path, &trace);
+    uint64_t unbounded = nothing_is_lost(requests, trace->count, 3500, 200000, 7);
+    snprintf(found, sizeof found, "%.1f", 100.0 * (double)unbounded / 288500);
+    cr_expect_eq(unbounded, 288500 - 182790, "all but the first use of each id");
+    cr_expect_str_eq(found, "36.6");
+    lru_is_one_cache(requests, trace->count, 3500, 6500, 20000);
     free(requests);
     tb_trace_close(trace);
 }
