@@ -4,9 +4,10 @@
 // (many nodes as one place), table.h (what a request holds), pool.h and region.h (where blocks live), mailbox.h (how they
 // travel), block.h (what a handle is), domain_health.h (nodes that go offline), topo.h and pin.h (what the machine is and where a
 // thread runs), version.h (what may change), cpu_relax.h (how to spin). Of blocks that several requests hold: share.h (fork, cut,
-// write), prefix.h (the prefix cache), evict.h (what leaves it first), promise.h (admission that reserves). Of ranges of pages,
-// beside the blocks: pages.h (what they are), pages_open.h, pages_evict.h, pages_set.h, pages_report.h. Of bytes that wait: tier.h,
-// tier_far.h (memory, int8), tier_file.h, sink.h (which tier), quant.h (int8), residency.h (which adapters).
+// write), prefix.h (the prefix cache), evict.h (what leaves it first), prefix_sink.h (where that goes), promise.h (admission that
+// reserves). Of ranges of pages, beside the blocks: pages.h (what they are), pages_open.h, pages_evict.h, pages_set.h,
+// pages_report.h. Of bytes that wait: tier.h, tier_far.h (memory, int8), tier_file.h, sink.h (which tier), quant.h (int8),
+// residency.h (which adapters).
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 
@@ -27,6 +28,7 @@
 #include "pool.h"
 #include "pool_report.h"
 #include "prefix.h"
+#include "prefix_sink.h"
 #include "promise.h"
 #include "quant.h"
 #include "region.h"

@@ -15,7 +15,7 @@
 // first. As long as the policy names the same victim, the way down begins where the last block left: a chain of n blocks costs n
 // steps and not n squared.
 
-#include "prefix.h"
+#include "prefix_sink.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,6 +43,7 @@ struct entry {
     uint32_t oldest, newest;    // kept blocks below this one
     uint32_t before, after;     // in the list of `above`
     bool fresh;                 // not kept since it was published
+    bool sinking;               // not published any more, and out: a store reads it. parent_id is its own id
 };
 
 struct locus_prefix {
@@ -57,7 +58,9 @@ struct locus_prefix {
     struct pool_keeper keeper;
     uint32_t victim, above;     // the last one that the policy named, and the block above the one that left instead; NONE: itself
     uint64_t above_id;
+    struct locus_prefix_sink sink; // without store: there is none
     _Alignas(COUNTERS_ALIGN_BYTES) struct locus_prefix_stats counters;
+    _Alignas(COUNTERS_ALIGN_BYTES) struct locus_prefix_sink_stats sunk;
 };
 
 // --- ids -----------------------------------------------------------------------------------------------------------------------
@@ -207,7 +210,8 @@ static void take(struct locus_prefix *prefix, uint32_t block)
     counter_add(&prefix->counters.blocks_kept, UINT64_MAX);
 }
 
-static void leave(struct locus_prefix *prefix, uint32_t block)
+// It is kept by nobody any more, and the pool has not heard of it.
+static void unkeep(struct locus_prefix *prefix, uint32_t block)
 {
     unlink_from_above(prefix, block);
     prefix->evict->leave(prefix->policy, block);
@@ -215,6 +219,21 @@ static void leave(struct locus_prefix *prefix, uint32_t block)
     prefix->entry[block].id = 0;
     counter_add(&prefix->counters.blocks_kept, UINT64_MAX);
     counter_add(&prefix->counters.blocks_evicted, 1);
+}
+
+static void store(struct locus_prefix *prefix, uint32_t block)
+{
+    const struct entry *entry = &prefix->entry[block];
+    int error = prefix->sink.store(prefix->sink.context, entry->id, entry->parent_id,
+                                   locus_pool_address(prefix->pool, handle(prefix, block)), prefix->pool->block_bytes);
+    counter_add(error ? &prefix->sunk.blocks_lost : &prefix->sunk.blocks_sunk, 1);
+}
+
+static void leave(struct locus_prefix *prefix, uint32_t block)
+{
+    if (prefix->sink.store)
+        store(prefix, block);
+    unkeep(prefix, block);
     pool_evict(prefix->pool, handle(prefix, block));
 }
 
@@ -251,6 +270,109 @@ uint32_t locus_prefix_shrink(struct locus_prefix *prefix, uint32_t count)
     return locus_owner_held_here(prefix->owner) ? shrink(prefix, count) : 0;
 }
 
+// --- the sink ------------------------------------------------------------------------------------------------------------------
+
+// The block is out from now on, as if a request had found it; but nobody can find it, and done() frees it.
+static bool start(struct locus_prefix *prefix, uint32_t block)
+{
+    struct entry *entry = &prefix->entry[block];
+    uint64_t id = entry->id;
+    locus_block it = handle(prefix, block);
+    if (prefix->sink.start(prefix->sink.context, id, entry->parent_id, locus_pool_address(prefix->pool, it),
+                           prefix->pool->block_bytes, it))
+        return false;
+    unkeep(prefix, block);
+    entry->sinking = true;
+    entry->parent_id = id;
+    pool_revive(prefix->pool, it, prefix->sink.tag);
+    pool_unpublish(prefix->pool, it);
+    counter_add(&prefix->sunk.blocks_sinking, 1);
+    return true;
+}
+
+uint32_t locus_prefix_sink_start(struct locus_prefix *prefix, uint32_t count)
+{
+    RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
+    uint32_t done = 0;
+    if (!prefix->sink.start || !locus_owner_held_here(prefix->owner))
+        return 0;
+    while (done < count && prefix->counters.blocks_kept && start(prefix, lowest(prefix, prefix->evict->victim(prefix->policy))))
+        done++;
+    return done;
+}
+
+int locus_prefix_sink_done(struct locus_prefix *prefix, locus_block block, int error)
+{
+    RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
+    if (!locus_owner_held_here(prefix->owner))
+        return -EPERM;
+    if (locus_pool_check(prefix->pool, block) || !prefix->entry[locus_block_index(block)].sinking)
+        return -ESTALE;
+    struct entry *entry = &prefix->entry[locus_block_index(block)];
+    entry->sinking = false;
+    counter_add(&prefix->sunk.blocks_sinking, UINT64_MAX);
+    counter_add(error ? &prefix->sunk.blocks_lost : &prefix->sunk.blocks_sunk, 1);
+    locus_pool_free_bulk(prefix->pool, 1, &block, prefix->sink.tag);
+    if (!error && prefix->sink.drop && block_of(prefix, entry->parent_id) != NONE)
+        prefix->sink.drop(prefix->sink.context, entry->parent_id);
+    return 0;
+}
+
+// Into the table's blocks from `first` on. How many of the first ids are there.
+static uint32_t load(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, const struct locus_table *table,
+                     uint32_t first)
+{
+    void *blocks[AHEAD];
+    uint32_t done = 0, loaded = AHEAD;
+    for (uint32_t some; done < count && loaded == AHEAD; done += loaded < some ? loaded : some) {
+        some = count - done < AHEAD ? count - done : AHEAD;
+        for (uint32_t i = 0; i < some; i++)
+            blocks[i] = locus_pool_address(prefix->pool, table->blocks[first + done + i]);
+        loaded = prefix->sink.load(prefix->sink.context, ids + done, blocks, some, prefix->pool->block_bytes);
+    }
+    return done;
+}
+
+static int raise_fault(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, const struct locus_table *table)
+{
+    if (!locus_owner_held_here(prefix->owner))
+        return -EPERM;
+    if (table->state != LOCUS_TABLE_LIVE || prefix->pool->home >= table->homes_max)
+        return -EINVAL;
+    for (uint32_t i = 0; i < count; i++)
+        if (ids[i] == 0)
+            return -EINVAL;
+    return 0;
+}
+
+int64_t locus_prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table)
+{
+    RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
+    const struct locus_prefix_sink *sink = &prefix->sink;
+    int error = raise_fault(prefix, ids, count, table);
+    uint32_t begin = table->count, wanted = count < table->capacity ? count : table->capacity;
+    if (error || !sink->store || wanted <= begin)
+        return error;
+    uint32_t has = sink->look(sink->context, ids + begin, wanted - begin);
+    if (has > wanted - begin)
+        has = wanted - begin;
+    error = has ? locus_owner_grow(prefix->owner, table, has) : 0;
+    if (error || !has)
+        return error;
+    uint32_t loaded = load(prefix, ids + begin, has, table, begin);
+    if (loaded < has)
+        locus_owner_truncate(prefix->owner, table, begin + loaded);
+    locus_prefix_publish(prefix, ids, begin + loaded, table);
+    counter_add(&prefix->sunk.blocks_raised, loaded);
+    counter_add(&prefix->sunk.blocks_unloaded, has - loaded);
+    return loaded;
+}
+
+void locus_prefix_sink_stats(const struct locus_prefix *prefix, struct locus_prefix_sink_stats *out)
+{
+    counters_read(out, &prefix->sunk, sizeof *out);
+}
+
 // --- open and close ------------------------------------------------------------------------------------------------------------
 
 static int open_fault(const struct locus_prefix_config *config)
@@ -263,6 +385,12 @@ static int open_fault(const struct locus_prefix_config *config)
     if (!pool->sharing)
         return -EINVAL;
     return pool->keeper ? -EBUSY : 0;
+}
+
+static int sink_take(struct locus_prefix_sink *own, const struct locus_prefix_sink *given)
+{
+    int error = config_take(own, sizeof *own, given);
+    return error ? error : own->store && own->look && own->load ? 0 : -EINVAL;
 }
 
 static void prefix_free(struct locus_prefix *prefix)
@@ -315,9 +443,12 @@ static int arrays_open(struct locus_prefix *prefix, uint32_t blocks)
 int locus_prefix_open(struct locus_prefix **out, const struct locus_prefix_config *given)
 {
     struct locus_prefix_config config;
+    struct locus_prefix_sink sink = {0};
     int error = config_take(&config, sizeof config, given);
     if (!error)
         error = open_fault(&config);
+    if (!error && config.sink)
+        error = sink_take(&sink, config.sink);
     if (error)
         return error;
     struct locus_prefix *prefix = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *prefix);
@@ -329,6 +460,7 @@ int locus_prefix_open(struct locus_prefix **out, const struct locus_prefix_confi
         .evict = config.evict ? config.evict : &locus_evict_chain,
         .victim = NONE,
         .above = NONE,
+        .sink = sink,
         .keeper = {.context = prefix, .keep = keep, .give = give},
     };
     error = arrays_open(prefix, prefix->pool->blocks);
@@ -348,6 +480,9 @@ int locus_prefix_close(struct locus_prefix *prefix)
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     if (!locus_owner_held_here(prefix->owner))
         return -EPERM;
+    if (prefix->sunk.blocks_sinking)
+        return -EBUSY;
+    prefix->sink.store = NULL;
     shrink(prefix, UINT32_MAX);
     for (uint32_t i = 0; i < prefix->pool->blocks; i++)
         if (prefix->entry[i].id)
@@ -485,6 +620,8 @@ int64_t locus_prefix_publish(struct locus_prefix *prefix, const uint64_t ids[], 
         prefix->entry[block].fresh = true;
         index_add(prefix, ids[i], table->blocks[i]);
         pool_publish(prefix->pool, table->blocks[i]);
+        if (prefix->sink.drop)
+            prefix->sink.drop(prefix->sink.context, ids[i]);
         published++;
     }
     counter_add(&prefix->counters.blocks_published, published);

@@ -19,6 +19,8 @@
 // look-ups fetch the lines of later ids while they compare earlier ones, which hides most of the misses of a large table; find()
 // does best, 64 ids at a time.
 //
+// What leaves is lost, unless the cache has a sink: then it goes to slower memory or to a file, and comes back (prefix_sink.h).
+//
 // Threads: owner context, all of it, except locus_prefix_id() and locus_prefix_stats(). One cache per pool.
 #ifndef LOCUS_PREFIX_H
 #define LOCUS_PREFIX_H
@@ -31,18 +33,22 @@ extern "C" {
 #endif
 
 struct locus_prefix;
+struct locus_prefix_sink;
 
 struct locus_prefix_config {
     size_t size;                // sizeof this struct (version.h)
     struct locus_owner *owner;  // of a shared pool; borrowed, must outlive the cache
     const struct locus_evict_ops *evict; // NULL: locus_evict_chain
+    const struct locus_prefix_sink *sink; // prefix_sink.h; copied. NULL: what leaves is lost
 };
 
-// 0; -EINVAL: no owner, or its pool is not shared, or has too many blocks for the policy; -EBUSY: the pool has a cache; -ENOMEM;
+// 0; -EINVAL: no owner, or its pool is not shared, or has too many blocks for the policy, or the sink lacks store, look or load;
+// -EBUSY: the pool has a cache; -ENOMEM;
 // -E2BIG (version.h); -EPERM; the error of locus_region_open(), for the table.
 int locus_prefix_open(struct locus_prefix **out, const struct locus_prefix_config *config);
 
-// Kept blocks become free, and blocks that are held are published no longer. NULL is allowed. 0 or -EPERM.
+// Kept blocks become free, and blocks that are held are published no longer. A sink gets none of them: shrink first. NULL is
+// allowed. 0, -EPERM, or -EBUSY: stores that were started are not done (prefix_sink.h), and nothing is closed.
 int locus_prefix_close(struct locus_prefix *prefix);
 
 // The id of a block with these tokens behind the block `parent`; 0 as `parent`: the first block, and then `salt` tells apart what
@@ -67,7 +73,7 @@ uint32_t locus_prefix_find(const struct locus_prefix *prefix, const uint64_t ids
 // -EINVAL: the table is not LIVE, or has fewer blocks, or an id is 0; -ESTALE: a damaged handle; -EPERM. Then nothing changes.
 int64_t locus_prefix_publish(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table);
 
-// Gives up `count` kept blocks, or all, and returns how many.
+// Gives up `count` kept blocks, or all, to the sink if there is one, and returns how many.
 uint32_t locus_prefix_shrink(struct locus_prefix *prefix, uint32_t count);
 
 struct locus_prefix_stats {

@@ -64,9 +64,10 @@ versions_agree() {
 }
 
 all_headers() { # those that the design calls public, and no internal ones
-    local got expected='block.h cpu_relax.h domain.h domain_health.h evict.h locus-ggml.h locus.h mailbox.h owner.h pin.h policy.h'
-    expected+=' pool.h pool_report.h prefix.h promise.h quant.h region.h region_verify.h share.h sink.h table.h tier.h tier_far.h'
-    expected+=' tier_file.h topo.h version.h'
+    local got expected='block.h cpu_relax.h domain.h domain_health.h evict.h locus-ggml.h locus.h mailbox.h owner.h pages.h'
+    expected+=' pages_evict.h pages_open.h pages_report.h pages_set.h pin.h policy.h'
+    expected+=' pool.h pool_report.h prefix.h prefix_sink.h promise.h quant.h region.h region_verify.h residency.h share.h sink.h'
+    expected+=' table.h tier.h tier_far.h tier_file.h topo.h version.h'
     got=$(cd "$sysroot/usr/include/locus" && echo *)
     echo "installed: $got"
     [ "$got" = "$expected" ]

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// prefix_sink: blocks sink into a tier in memory and come back with every byte; and each way in which that can fail.
+#include "placement/sharing/prefix_sink.h"
+
+#include <errno.h>
+
+#include "placement/sharing/tests/sharing_test.h"
+
+enum { BYTES = TOKENS * TOKEN_BYTES, TIER = 64, PENDING = 8 };
+
+// Exclusive. What sank first leaves first.
+struct tier {
+    struct held {
+        uint64_t id, parent, since;
+        char bytes[BYTES];
+    } held[TIER];
+    uint32_t room;              // of TIER
+    uint64_t now, stored, refused, dropped;
+    bool refuses;
+    uint32_t loads;             // so many more; UINT32_MAX: all
+    struct pending {
+        struct held held;
+        const void *block;
+        locus_block handle;
+    } pending[PENDING];
+    uint32_t pending_count, pending_room;
+};
+
+static struct held *held_as(struct tier *tier, uint64_t id)
+{
+    for (uint32_t i = 0; i < tier->room; i++)
+        if (tier->held[i].id == id)
+            return &tier->held[i];
+    return NULL;
+}
+
+static struct held *oldest(struct tier *tier)
+{
+    struct held *least = tier->held;
+    for (uint32_t i = 0; i < tier->room; i++)
+        if (tier->held[i].since < least->since)
+            least = &tier->held[i];
+    return least;
+}
+
+static int tier_store(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes)
+{
+    struct tier *tier = context;
+    cr_assert_eq(bytes, BYTES);
+    if (tier->refuses) {
+        tier->refused++;
+        return -ENOSPC;
+    }
+    struct held *held = held_as(tier, id) ? held_as(tier, id) : oldest(tier);
+    *held = (struct held){.id = id, .parent = parent, .since = ++tier->now};
+    memcpy(held->bytes, block, bytes);
+    tier->stored++;
+    return 0;
+}
+
+static int tier_start(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes, locus_block handle)
+{
+    struct tier *tier = context;
+    (void)bytes;
+    if (tier->pending_count == tier->pending_room)
+        return -EAGAIN;
+    tier->pending[tier->pending_count++] = (struct pending){{.id = id, .parent = parent}, block, handle};
+    return 0;
+}
+
+static uint32_t tier_look(void *context, const uint64_t ids[], uint32_t count)
+{
+    uint32_t has = 0;
+    while (has < count && held_as(context, ids[has]))
+        has++;
+    return has;
+}
+
+static uint32_t tier_load(void *context, const uint64_t ids[], void *const blocks[], uint32_t count, size_t bytes)
+{
+    struct tier *tier = context;
+    uint32_t done = 0;
+    for (; done < count && held_as(tier, ids[done]) && tier->loads > 0; done++) {
+        memcpy(blocks[done], held_as(tier, ids[done])->bytes, bytes);
+        tier->loads -= tier->loads != UINT32_MAX;
+    }
+    for (uint32_t i = done; i < count; i++)
+        memset(blocks[i], 0xee, bytes); // a load that failed in its middle
+    return done;
+}
+
+static void tier_drop(void *context, uint64_t id)
+{
+    struct tier *tier = context;
+    struct held *held = held_as(tier, id);
+    tier->dropped += held != NULL;
+    if (held)
+        *held = (struct held){0};
+}
+
+// The first store that was started is done: read from the block, as a device does.
+static void tier_complete(struct world *world, struct tier *tier, int error)
+{
+    struct pending first = tier->pending[0];
+    cr_assert_gt(tier->pending_count, 0);
+    memmove(tier->pending, tier->pending + 1, --tier->pending_count * sizeof first);
+    if (!error)
+        cr_assert_eq(tier_store(tier, first.held.id, first.held.parent, first.block, BYTES), 0);
+    cr_assert_eq(locus_prefix_sink_done(world->prefix, first.handle, error), 0);
+    cr_assert_eq(locus_prefix_sink_done(world->prefix, first.handle, error), -ESTALE, "once");
+}
+
+static struct locus_prefix_sink sink_of(struct tier *tier)
+{
+    *tier = (struct tier){.room = TIER, .loads = UINT32_MAX, .pending_room = PENDING};
+    return (struct locus_prefix_sink){.size = sizeof(struct locus_prefix_sink),
+                                      .context = tier,
+                                      .store = tier_store,
+                                      .start = tier_start,
+                                      .look = tier_look,
+                                      .load = tier_load,
+                                      .drop = tier_drop,
+                                      .tag = 77};
+}
+
+static void tiered_open(struct world *world, struct tier *tier, uint32_t blocks, bool tags, const char *policy)
+{
+    const struct locus_prefix_sink sink = sink_of(tier);
+    world_open(world, blocks, tags);
+    const struct locus_prefix_config config = {.size = sizeof config,
+                                               .owner = world->owner,
+                                               .evict = locus_evict_find(policy),
+                                               .sink = &sink};
+    cr_assert_eq(locus_prefix_open(&world->prefix, &config), 0);
+}
+
+static struct locus_prefix_sink_stats sunk_of(const struct world *world)
+{
+    struct locus_prefix_sink_stats stats;
+    locus_prefix_sink_stats(world->prefix, &stats);
+    return stats;
+}
+
+// Ids first, first + 1, ... of a prompt.
+static const uint64_t *prompt(uint64_t first)
+{
+    static uint64_t ids[CAPACITY];
+    for (uint64_t i = 0; i < CAPACITY; i++)
+        ids[i] = first + i;
+    return ids;
+}
+
+// A request of `blocks` blocks with these ids and contents, which ends at once: its blocks are kept.
+static void kept(struct world *world, uint64_t first, uint32_t blocks, char value)
+{
+    written(world, 5, 0, blocks * TOKENS, value);
+    cr_assert_eq(locus_prefix_publish(world->prefix, prompt(first), blocks, world->tables[5]), blocks);
+    released(world, 5);
+}
+
+static int64_t matched(struct world *world, unsigned table, uint64_t first, uint32_t count)
+{
+    static uint64_t now_ns;
+    return locus_prefix_match(world->prefix, ++now_ns, prompt(first), count, world->tables[table]);
+}
+
+static int64_t raised(struct world *world, unsigned table, uint64_t first, uint32_t count)
+{
+    return locus_prefix_raise(world->prefix, prompt(first), count, world->tables[table]);
+}
+
+Test(prefix_sink, out_and_back_leaves_every_tag)
+{
+    for (uint32_t p = 0; locus_evict_at(p); p++) {
+        struct world world;
+        struct tier tier;
+        tiered_open(&world, &tier, 8, p % 2, locus_evict_at(p)->name);
+        kept(&world, 10, 6, 'a');
+        written(&world, 0, 0, 8 * TOKENS, 'x'); // takes all blocks
+        cr_assert_eq(sunk_of(&world).blocks_sunk, 6);
+        cr_assert_eq(tier_look(&tier, prompt(10), CAPACITY), 6);
+        for (uint64_t id = 11; id < 16; id++) {
+            cr_assert_eq(held_as(&tier, id)->parent, id - 1);
+            cr_assert_lt(held_as(&tier, id)->since, held_as(&tier, id - 1)->since, "%s: the end sinks first",
+                         locus_evict_at(p)->name);
+        }
+        cr_assert_eq(held_as(&tier, 10)->parent, 0);
+        released(&world, 0);
+        cr_assert_eq(matched(&world, 1, 10, 7), 0);
+        cr_assert_eq(raised(&world, 1, 10, 7), 6);
+        holds(&world, 1, 0, 6 * TOKENS, 'a');
+        cr_assert_eq(tier_look(&tier, prompt(10), 7), 0, "it is in one place");
+        cr_assert_eq(matched(&world, 2, 10, 7), 6, "and others find it");
+        cr_assert_eq(sunk_of(&world).blocks_raised, 6);
+        released(&world, 1);
+        released(&world, 2);
+        cr_assert_eq(stats_of(&world).blocks_kept, 6);
+        world_close(&world);
+    }
+}
+
+Test(prefix_sink, what_is_near_is_matched_and_what_follows_is_raised)
+{
+    struct world world;
+    struct tier tier;
+    tiered_open(&world, &tier, 8, false, "lru");
+    kept(&world, 10, 6, 'a');
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 4), 4);
+    cr_assert_eq(matched(&world, 0, 10, 8), 2);
+    cr_assert_eq(raised(&world, 0, 10, 5), 3, "no more than are asked for");
+    cr_assert_eq(raised(&world, 0, 10, 5), 0);
+    cr_assert_eq(raised(&world, 0, 10, 8), 1);
+    holds(&world, 0, 0, 6 * TOKENS, 'a');
+    written(&world, 0, 6 * TOKENS, 2 * TOKENS, 'a');
+    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), 8, world.tables[0]), 2);
+    holds(&world, 0, 0, 8 * TOKENS, 'a');
+    released(&world, 0);
+    world_close(&world);
+}
+
+Test(prefix_sink, a_sink_that_refuses_loses_the_block_and_nothing_else)
+{
+    struct world world;
+    struct tier tier;
+    tiered_open(&world, &tier, 4, false, "lru");
+    tier.refuses = true;
+    kept(&world, 10, 4, 'a');
+    written(&world, 0, 0, 4 * TOKENS, 'b');
+    cr_assert_eq(sunk_of(&world).blocks_lost, 4);
+    cr_assert_eq(sunk_of(&world).blocks_sunk, 0);
+    holds(&world, 0, 0, 4 * TOKENS, 'b');
+    released(&world, 0);
+    cr_assert_eq(raised(&world, 1, 10, 4), 0);
+    written(&world, 1, 0, 4 * TOKENS, 'a'); // computed again
+    released(&world, 1);
+    cr_assert_eq(stats_of(&world).blocks_free, 4);
+    world_close(&world);
+}
+
+Test(prefix_sink, what_cannot_be_loaded_is_computed_again)
+{
+    struct world world;
+    struct tier tier;
+    tiered_open(&world, &tier, 8, true, "lru");
+    kept(&world, 10, 6, 'a');
+    cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 6);
+    tier.loads = 0;
+    cr_assert_eq(raised(&world, 0, 10, 6), 0);
+    cr_assert_eq(world.tables[0]->count, 0);
+    cr_assert_eq(stats_of(&world).blocks_free, 8, "what was grown for them is free again");
+    tier.loads = 2;
+    cr_assert_eq(raised(&world, 0, 10, 6), 2);
+    cr_assert_eq(sunk_of(&world).blocks_unloaded, 6 + 4);
+    holds(&world, 0, 0, 2 * TOKENS, 'a');
+    written(&world, 0, 2 * TOKENS, 4 * TOKENS, 'a');
+    cr_assert_eq(tier_look(&tier, prompt(12), 4), 4);
+    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), 6, world.tables[0]), 4);
+    cr_assert_eq(tier_look(&tier, prompt(12), 1), 0, "what was computed again is dropped below");
+    cr_assert_eq(tier.dropped, 6);
+    released(&world, 0);
+    world_close(&world);
+}
+
+// The tier has two places, and the blocks for what is raised push the second one out.
+Test(prefix_sink, room_for_what_is_raised_may_push_it_out)
+{
+    struct world world;
+    struct tier tier;
+    tiered_open(&world, &tier, 4, false, "lru");
+    tier.room = 2;
+    kept(&world, 10, 2, 'a');
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
+    kept(&world, 20, 1, 'b');
+    written(&world, 0, 0, 2 * TOKENS, 'x');
+    cr_assert_eq(stats_of(&world).blocks_free, 1);
+    cr_assert_eq(raised(&world, 1, 10, 2), 1, "20 sank for the second, and 11 left the tier for it");
+    holds(&world, 1, 0, TOKENS, 'a');
+    cr_assert_not_null(held_as(&tier, 20));
+    released(&world, 0);
+    released(&world, 1);
+    world_close(&world);
+}
+
+Test(prefix_sink, without_blocks_nothing_is_raised_and_nothing_changes)
+{
+    struct world world;
+    struct tier tier;
+    tiered_open(&world, &tier, 4, false, "lru");
+    kept(&world, 10, 3, 'a');
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 3), 3);
+    written(&world, 0, 0, 2 * TOKENS, 'x');
+    cr_assert_eq(raised(&world, 1, 10, 3), -ENOMEM);
+    cr_assert_eq(world.tables[1]->count, 0);
+    cr_assert_eq(tier_look(&tier, prompt(10), 3), 3);
+    cr_assert_eq(raised(&world, 1, 10, 2), 2);
+    released(&world, 0);
+    released(&world, 1);
+    world_close(&world);
+}
+
+Test(prefix_sink, a_block_that_a_store_reads_is_nobodys_until_it_is_done)
+{
+    for (int tags = 0; tags < 2; tags++) {
+        struct world world;
+        struct tier tier;
+        tiered_open(&world, &tier, 4, tags, "lru");
+        kept(&world, 10, 3, 'a');
+        tier.pending_room = 2;
+        cr_assert_eq(locus_prefix_sink_start(world.prefix, 9), 2, "the third is refused");
+        cr_assert_eq(stats_of(&world).blocks_kept, 1);
+        cr_assert_eq(stats_of(&world).outstanding, 2);
+        cr_assert_eq(sunk_of(&world).blocks_sinking, 2);
+        cr_assert_eq(matched(&world, 1, 10, 3), 1);
+        released(&world, 1);
+        cr_assert_eq(locus_owner_write(world.owner, world.tables[0], 0, 3 * TOKENS, PLANES), -ENOMEM);
+        cr_assert_eq(locus_prefix_close(world.prefix), -EBUSY);
+        written(&world, 0, 0, 2 * TOKENS, 'x'); // the block that is kept goes down at once
+        cr_assert_eq(tier_look(&tier, prompt(10), 3), 1);
+        tier_complete(&world, &tier, 0);
+        tier_complete(&world, &tier, 0);
+        cr_assert_eq(tier_look(&tier, prompt(10), 3), 3, "in time, though the pool was full");
+        written(&world, 0, 2 * TOKENS, 2 * TOKENS, 'x');
+        released(&world, 0);
+        cr_assert_eq(raised(&world, 1, 10, 3), 3);
+        holds(&world, 1, 0, 3 * TOKENS, 'a');
+        cr_assert_eq(sunk_of(&world).blocks_sunk, 3);
+        released(&world, 1);
+        world_close(&world);
+    }
+}
+
+Test(prefix_sink, a_store_that_fails_loses_its_block)
+{
+    struct world world;
+    struct tier tier;
+    tiered_open(&world, &tier, 4, false, "lru");
+    kept(&world, 10, 2, 'a');
+    cr_assert_eq(locus_prefix_sink_start(world.prefix, 1), 1);
+    tier_complete(&world, &tier, -EIO);
+    cr_assert_eq(sunk_of(&world).blocks_lost, 1);
+    cr_assert_eq(sunk_of(&world).blocks_sinking, 0);
+    cr_assert_eq(stats_of(&world).blocks_free, 3);
+    cr_assert_eq(matched(&world, 0, 10, 2), 1);
+    cr_assert_eq(raised(&world, 0, 10, 2), 0);
+    released(&world, 0);
+    world_close(&world);
+}
+
+Test(prefix_sink, what_was_computed_again_during_its_store_is_dropped_when_that_is_done)
+{
+    struct world world;
+    struct tier tier;
+    tiered_open(&world, &tier, 4, false, "lru");
+    kept(&world, 10, 1, 'a');
+    cr_assert_eq(locus_prefix_sink_start(world.prefix, 1), 1);
+    written(&world, 0, 0, TOKENS, 'a');
+    cr_assert_eq(locus_prefix_publish(world.prefix, prompt(10), 1, world.tables[0]), 1);
+    tier_complete(&world, &tier, 0);
+    cr_assert_null(held_as(&tier, 10));
+    cr_assert_eq(matched(&world, 1, 10, 1), 1);
+    released(&world, 0);
+    released(&world, 1);
+    world_close(&world);
+}
+
+Test(prefix_sink, wrong_calls_are_refused)
+{
+    struct world world;
+    struct tier tier;
+    struct locus_prefix_sink sink = sink_of(&tier);
+    struct locus_prefix_config config = {.size = sizeof config, .sink = &sink};
+    const uint64_t zero[] = {10, 0};
+    world_open(&world, 4, false);
+    config.owner = world.owner;
+    sink.load = NULL;
+    cr_assert_eq(locus_prefix_open(&world.prefix, &config), -EINVAL);
+    sink = sink_of(&tier);
+    sink.size = 3;
+    cr_assert_eq(locus_prefix_open(&world.prefix, &config), -EINVAL);
+    sink = sink_of(&tier);
+    sink.start = NULL;
+    sink.drop = NULL;
+    cr_assert_eq(locus_prefix_open(&world.prefix, &config), 0);
+    memset(&sink, 0xff, sizeof sink); // it was copied
+    kept(&world, 10, 2, 'a');
+    cr_assert_eq(locus_prefix_sink_start(world.prefix, 1), 0, "there is no such way");
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
+    cr_assert_eq(locus_prefix_raise(world.prefix, zero, 2, world.tables[0]), -EINVAL);
+    cr_assert_eq(locus_prefix_sink_done(world.prefix, LOCUS_BLOCK_NONE, 0), -ESTALE);
+    locus_owner_leave(world.owner);
+    cr_assert_eq(raised(&world, 0, 10, 2), -EPERM);
+    cr_assert_eq(locus_prefix_sink_start(world.prefix, 1), 0);
+    cr_assert_eq(locus_prefix_sink_done(world.prefix, LOCUS_BLOCK_NONE, 0), -EPERM);
+    locus_owner_adopt(world.owner);
+    cr_assert_eq(raised(&world, 0, 10, 2), 2);
+    cr_assert_eq(tier_look(&tier, prompt(10), 2), 2, "an inclusive one keeps its copy");
+    cr_assert_eq(locus_prefix_sink_done(world.prefix, world.tables[0]->blocks[0], 0), -ESTALE, "no store reads it");
+    cr_assert_eq(locus_owner_retire(world.owner, world.tables[0]), 0);
+    cr_assert_eq(raised(&world, 0, 10, 2), -EINVAL);
+    cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
+    cr_assert_eq(locus_owner_drain(world.owner), 2);
+    cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[0]);
+    tier.stored = 0;
+    cr_assert_eq(locus_prefix_close(world.prefix), 0);
+    cr_assert_eq(tier.stored, 0, "close gives it nothing");
+    cache_open(&world, "lru");
+    cr_assert_eq(raised(&world, 0, 10, 2), 0, "there is no sink");
+    world_close(&world);
+}
+
+// Prompts of a small tree: each block's contents are its id's. Whatever fails below, no prompt ever sees another's.
+static void walk(uint32_t room, bool fails, uint64_t *found, uint64_t *asked)
+{
+    struct world world;
+    struct tier tier;
+    bool seen[TIER] = {false};
+    tiered_open(&world, &tier, 12, false, room % 2 ? "lru" : "chain");
+    tier.room = room;
+    srand(room);
+    *found = *asked = 0;
+    for (int i = 0; i < 3000; i++) {
+        uint64_t ids[6];
+        uint32_t length = 1 + (uint32_t)rand() % 6, node = 0, old = 0;
+        for (uint32_t k = 0; k < length; k++, node = 2 * node + 1 + (uint32_t)(rand() % 3 == 0))
+            ids[k] = 1 + node;
+        while (old < length && seen[ids[old]])
+            old++;
+        tier.refuses = fails && rand() % 5 == 0;
+        tier.loads = fails && rand() % 3 == 0 ? (uint32_t)rand() % 3 : UINT32_MAX;
+        struct locus_table *table = world.tables[0];
+        cr_assert_geq(locus_prefix_match(world.prefix, (uint64_t)i + 1, ids, length, table), 0);
+        cr_assert_geq(locus_prefix_raise(world.prefix, ids, length, table), 0);
+        uint32_t there = table->count;
+        cr_assert_leq(there, old);
+        if (room == TIER && !fails)
+            cr_assert_eq(there, old, "nothing is lost");
+        for (uint32_t k = 0; k < there; k++)
+            cr_assert_eq(*token_at(&world, table, k * TOKENS, 0), (char)ids[k]);
+        cr_assert_eq(locus_owner_write(world.owner, table, there * TOKENS, (length - there) * TOKENS, PLANES), 0);
+        for (uint32_t k = there; k < length; k++)
+            memset(token_at(&world, table, k * TOKENS, 0), (char)ids[k], BYTES);
+        cr_assert_geq(locus_prefix_publish(world.prefix, ids, length, table), 0);
+        for (uint32_t k = 0; k < length; k++) {
+            seen[ids[k]] = true;
+            cr_assert_null(held_as(&tier, ids[k]), "what is near is not below");
+        }
+        released(&world, 0);
+        if (rand() % 2)
+            locus_prefix_sink_start(world.prefix, (uint32_t)rand() % 3);
+        tier.refuses = false;
+        while (tier.pending_count)
+            tier_complete(&world, &tier, fails && rand() % 4 == 0 ? -EIO : 0);
+        *found += there;
+        *asked += length;
+    }
+    cr_assert_eq(stats_of(&world).outstanding, 0);
+    world_close(&world);
+}
+
+Test(prefix_sink, no_prompt_ever_finds_what_is_not_its_own)
+{
+    uint64_t found[3], asked;
+    walk(TIER, false, &found[0], &asked);
+    walk(20, false, &found[1], &asked);
+    walk(5, true, &found[2], &asked);
+    cr_expect_gt(found[0], found[1]);
+    cr_expect_gt(found[1], found[2]);
+    walk(21, true, &found[2], &asked);
+    walk(64, true, &found[2], &asked);
+}
