@@ -22,8 +22,8 @@
 // decides whether a prompt is worth it. load() gets up to 64 blocks at once, to keep a device busy. An engine whose scheduler must
 // not wait takes the same steps itself: look, locus_owner_grow(), its own loads, and locus_prefix_publish() at their completion.
 //
-// Promises (promise.h) know neither start nor raise. Who reserves takes the steps of a raise himself, with locus_promise_grow(), and
-// starts no more blocks than are promised to nobody: admit() as many before, and end() that promise when they are done.
+// Promises (promise.h) know neither start nor raise. Who reserves takes the steps of a raise himself, with locus_promise_grow(),
+// and starts no more blocks than are promised to nobody: admit() as many before, and end() that promise when they are done.
 //
 // Threads: owner context, all of it, and so the sink's functions: they are called within grow, write, shrink, publish and
 // the calls below, and must not call this owner, its pool or its cache. A block that is lent to another home sinks before.

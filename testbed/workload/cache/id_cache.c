@@ -122,19 +122,22 @@ static void sink(struct cache *cache, uint32_t number, enum tb_id_tier from)
 
 // --- the near cache ------------------------------------------------------------------------------------------------------------
 
-static bool has_room(const struct cache *cache)
+// False: all blocks are in use. *victim is NONE if one was never used.
+static bool has_room(const struct cache *cache, uint32_t *victim)
 {
     const struct tier *near = &cache->tier[TB_ID_NEAR];
-    return near->unused < near->blocks || near->ops->victim(near->state) != LOCUS_EVICT_NONE;
+    bool unused = near->unused < near->blocks;
+    *victim = unused ? LOCUS_EVICT_NONE : near->ops->victim(near->state);
+    return unused || *victim != LOCUS_EVICT_NONE;
 }
 
-// A block that was never used, or that of a victim. pre: has_room()
-static uint32_t room(struct cache *cache)
+// A block that was never used, or that of the victim, or of one below it.
+static uint32_t room(struct cache *cache, uint32_t victim)
 {
     struct tier *near = &cache->tier[TB_ID_NEAR];
-    if (near->unused < near->blocks)
+    if (victim == LOCUS_EVICT_NONE)
         return near->unused++;
-    uint32_t block = near->ops->victim(near->state);
+    uint32_t block = victim;
     while (cache->tree && cache->node[near->held[block]].oldest != TB_ID_NONE)
         block = cache->node[cache->node[near->held[block]].oldest].block;
     uint32_t number = near->held[block];
@@ -153,7 +156,8 @@ static bool insert(struct cache *cache, uint32_t number, bool missed)
     struct node *node = &cache->node[number];
     if (near->ops->miss)
         near->ops->miss(near->state, cache->map.id[number]);
-    if (!has_room(cache))
+    uint32_t victim;
+    if (!has_room(cache, &victim))
         return false;
     if (node->block != LOCUS_EVICT_NONE) {
         struct tb_id_tier_result *below = &cache->result->tier[node->tier];
@@ -162,7 +166,7 @@ static bool insert(struct cache *cache, uint32_t number, bool missed)
         cache->result->hits += !missed;
         leave_below(cache, number);
     }
-    uint32_t block = room(cache);
+    uint32_t block = room(cache, victim);
     node->tier = TB_ID_NEAR;
     node->block = block;
     node->fresh = true;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sink: the library's prefix cache with a sink finds in each tier, block for block, what the model of tiers counts (id_cache.h with
+// `tree`), and every block that it finds has its own contents. The sink here never overflows.
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placement/sharing/prefix_sink.h"
+#include "testbed/serving/keep.h"
+#include "testbed/workload/cache/id_map.h"
+
+enum { BLOCK_BYTES = 64, NEAR = 700, MANY = 1 << 18 };
+
+struct below {
+    uint64_t *contents;         // by id; 0: it does not have it
+};
+
+static int below_store(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes)
+{
+    struct below *below = context;
+    (void)parent;
+    (void)bytes;
+    memcpy(&below->contents[id], block, sizeof *below->contents);
+    return 0;
+}
+
+static uint32_t below_look(void *context, const uint64_t ids[], uint32_t count)
+{
+    const struct below *below = context;
+    uint32_t has = 0;
+    while (has < count && below->contents[ids[has]])
+        has++;
+    return has;
+}
+
+static uint32_t below_load(void *context, const uint64_t ids[], void *const blocks[], uint32_t count, size_t bytes)
+{
+    const struct below *below = context;
+    (void)bytes;
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(blocks[i], &below->contents[ids[i]], sizeof *below->contents);
+    return count;
+}
+
+static void below_drop(void *context, uint64_t id)
+{
+    ((struct below *)context)->contents[id] = 0;
+}
+
+struct cache {
+    struct locus_pool *pool;
+    struct locus_owner *owner;
+    struct locus_prefix *prefix;
+    struct locus_table *table;
+    struct below below;
+    struct tb_id_map map;       // the library's ids: one more than their numbers, for 0 is none
+    uint64_t near_hits, file_hits;
+};
+
+static void cache_open(struct cache *cache, const struct locus_evict_ops *ops, uint32_t blocks)
+{
+    *cache = (struct cache){.below.contents = calloc(MANY, sizeof(uint64_t))};
+    const struct locus_pool_config pool = {
+        .size = sizeof pool, .blocks = blocks, .block_bytes = BLOCK_BYTES, .node = LOCUS_NODE_ANY, .shared = true};
+    const struct locus_prefix_sink sink = {.size = sizeof sink,
+                                           .context = &cache->below,
+                                           .store = below_store,
+                                           .look = below_look,
+                                           .load = below_load,
+                                           .drop = below_drop};
+    cr_assert(cache->below.contents && tb_id_map_open(&cache->map, MANY) == 0);
+    cr_assert_eq(locus_pool_open(&cache->pool, &pool), 0);
+    const struct locus_owner_config owner = {.size = sizeof owner, .pool = cache->pool, .lanes = 1};
+    cr_assert_eq(locus_owner_open(&cache->owner, &owner), 0);
+    cr_assert_eq(locus_owner_adopt(cache->owner), 0);
+    const struct locus_prefix_config prefix = {.size = sizeof prefix, .owner = cache->owner, .evict = ops, .sink = &sink};
+    cr_assert_eq(locus_prefix_open(&cache->prefix, &prefix), 0);
+    cache->table = aligned_alloc(LOCUS_CACHE_LINE, locus_table_bytes(1, blocks));
+    cr_assert(cache->table && locus_table_init(cache->table, 1, blocks, 1) == 0);
+}
+
+static void cache_close(struct cache *cache)
+{
+    cr_assert_eq(locus_prefix_close(cache->prefix), 0);
+    cr_assert_eq(locus_owner_leave(cache->owner), 0);
+    locus_owner_close(cache->owner);
+    locus_pool_close(cache->pool);
+    tb_id_map_close(&cache->map);
+    free(cache->below.contents);
+    free(cache->table);
+}
+
+static void serve(struct cache *cache, const struct tb_id_request *request)
+{
+    static uint64_t ids[NEAR];
+    struct locus_table *table = cache->table;
+    cr_assert_leq(request->count, (uint32_t)NEAR);
+    for (uint32_t i = 0; i < request->count; i++)
+        ids[i] = tb_id_map_number(&cache->map, request->ids[i]) + UINT64_C(1);
+    int64_t near = locus_prefix_match(cache->prefix, request->arrival_ns, ids, request->count, table);
+    int64_t file = near < 0 ? near : locus_prefix_raise(cache->prefix, ids, request->count, table);
+    cr_assert(near >= 0 && file >= 0);
+    cache->near_hits += (uint64_t)near;
+    cache->file_hits += (uint64_t)file;
+    uint32_t there = table->count;
+    cr_assert_eq(locus_owner_grow(cache->owner, table, request->count - there), 0);
+    for (uint32_t i = 0; i < request->count; i++) {
+        uint64_t *contents = locus_pool_address(cache->pool, table->blocks[i]);
+        if (i >= there)
+            *contents = ids[i];
+        cr_assert_eq(*contents, ids[i], "another one's block");
+    }
+    cr_assert_geq(locus_prefix_publish(cache->prefix, ids, request->count, table), 0);
+    cr_assert_eq(locus_owner_truncate(cache->owner, table, 0), 0);
+}
+
+// A policy with miss() hears of all that a prompt misses before the first victim, not one by one, so it may choose others.
+static void same_as_the_model(const char *name, uint32_t near)
+{
+    struct tb_scenario *scenario = NULL;
+    struct tb_why why;
+    cr_assert_eq(tb_scenario_open(name, 1500, &scenario, &why), 0, "%s", why.text);
+    struct tb_id_request *requests = calloc(scenario->count, sizeof *requests);
+    cr_assert_not_null(requests);
+    for (size_t i = 0; i < scenario->count; i++) {
+        const struct tb_request *from = &scenario->requests[i];
+        requests[i] = (struct tb_id_request){from->arrival_ns, scenario->ids + from->ids_first, from->ids_count};
+    }
+    for (uint32_t p = 0; locus_evict_at(p); p++) {
+        const struct locus_evict_ops *ops = locus_evict_at(p);
+        const struct tb_id_cache_config config = {.ops = ops, .blocks = near, .tree = true, .file_blocks = MANY};
+        struct tb_id_cache_result model;
+        struct locus_prefix_sink_stats sunk;
+        struct cache cache;
+        cr_assert_eq(tb_id_cache_run(requests, scenario->count, &config, &model), 0);
+        cache_open(&cache, ops, near);
+        for (size_t i = 0; i < scenario->count; i++)
+            serve(&cache, &requests[i]);
+        locus_prefix_sink_stats(cache.prefix, &sunk);
+        cr_expect_gt(model.tier[TB_ID_FILE].hits, 0);
+        cr_expect_eq(cache.near_hits + cache.file_hits, model.hits, "%s", ops->name);
+        cr_expect_eq(sunk.blocks_raised, cache.file_hits);
+        cr_expect_eq(sunk.blocks_lost + sunk.blocks_unloaded, 0);
+        if (!ops->miss) {
+            cr_expect_eq(cache.near_hits, model.tier[TB_ID_NEAR].hits, "%s", ops->name);
+            cr_expect_eq(sunk.blocks_sunk, model.tier[TB_ID_FILE].sunk, "%s", ops->name);
+        }
+        cache_close(&cache);
+    }
+    free(requests);
+    tb_scenario_close(scenario);
+}
+
+Test(sink, the_library_finds_in_each_tier_what_the_model_counts)
+{
+    same_as_the_model("few-shot", NEAR);
+    same_as_the_model("turns", 2 * NEAR);
+}
