@@ -9,8 +9,8 @@ mutants_begin topo/*.c placement/{base,retention,memory,blocks,sharing,domain}/*
 controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
     lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test pool_runs_test table_test owner_test \
     owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
-    homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test promise_test share_stress promise_stress \
-    domain_share_test
+    homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_sink_test promise_test share_stress \
+    promise_stress domain_share_test
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
@@ -230,6 +230,23 @@ mutant gap-breaks-a-run $prefix prefix_test 's/< \(\(at - gap\) & prefix->mask\)
 mutant id-is-published-twice $prefix prefix_test 's/ \|\| block_of\(prefix, ids\[i\]\) != NONE\)/)/'
 mutant salt-is-ignored $prefix prefix_test 's/parent \? 0 : salt/0/'
 mutant closed-cache-stays-published $prefix prefix_test 's/^            pool_unpublish.*/            ;/'
+mutant published-id-stays-below $prefix prefix_sink_test 's/^        if \(prefix->sink\.drop\)/        if (false)/'
+mutant computed-during-its-store-stays-below $prefix prefix_sink_test \
+    's/if \(!error && prefix->sink\.drop && /if (false \&\& /'
+mutant block-is-free-while-a-store-reads-it $prefix prefix_sink_test \
+    's/pool_revive\(prefix->pool, it, prefix->sink\.tag\)/pool_evict(prefix->pool, it)/'
+mutant block-stays-out-after-its-store $prefix prefix_sink_test 's/^    locus_pool_free_bulk\(prefix->pool, 1.*/    ;/'
+mutant read-block-stays-published $prefix prefix_sink_test 's/^    pool_unpublish\(prefix->pool, it\);/    ;/'
+mutant done-of-what-no-store-reads $prefix prefix_sink_test \
+    's/ \|\| !prefix->entry\[locus_block_index\(block\)\]\.sinking\)/)/'
+mutant unloaded-block-is-published $prefix prefix_sink_test 's/if \(loaded < has\)/if (false)/'
+mutant close-stores-what-is-kept $prefix prefix_sink_test 's/^    prefix->sink\.store = NULL;/    ;/'
+mutant close-while-a-store-reads $prefix prefix_sink_test 's/if \(prefix->sunk\.blocks_sinking\)/if (false)/'
+mutant stored-under-the-id-above $prefix prefix_sink_test \
+    's/sink\.context, entry->id, entry->parent_id,/sink.context, entry->parent_id, entry->id,/'
+mutant refused-block-counts-as-sunk $prefix prefix_sink_test \
+    's/error \? &prefix->sunk\.blocks_lost : /false ? \&prefix->sunk.blocks_lost : /'
+mutant refused-start-goes-on $prefix prefix_sink_test '/sink\.start\(/,/return/s/return false/return true/'
 mutant a-promise-is-not-kept $promise promise_test 's/uint64_t needed = promised \+ count/uint64_t needed = count/'
 mutant two-schedulers-pass-on-the-same $promise promise_stress \
     '/^static int promise\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/

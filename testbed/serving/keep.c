@@ -10,21 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct locus_evict_ops *tb_policy_at(uint32_t i)
-{
-    if (locus_evict_at(i))
-        return locus_evict_at(i);
-    return i == 0 || locus_evict_at(i - 1) ? &tb_clairvoyant : NULL;
-}
-
-const struct locus_evict_ops *tb_policy_find(const char *name)
-{
-    uint32_t i = 0;
-    while (tb_policy_at(i) && strcmp(tb_policy_at(i)->name, name))
-        i++;
-    return tb_policy_at(i);
-}
-
 // --- settings ------------------------------------------------------------------------------------------------------------------
 
 // A whole number before or after letters: "1000b", "first6000".
