@@ -345,18 +345,25 @@ static int raise_fault(const struct locus_prefix *prefix, const uint64_t ids[], 
     return 0;
 }
 
-int64_t locus_prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table)
+uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count,
+                                 const struct locus_table *table)
 {
     RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     const struct locus_prefix_sink *sink = &prefix->sink;
-    int error = raise_fault(prefix, ids, count, table);
     uint32_t begin = table->count, wanted = count < table->capacity ? count : table->capacity;
-    if (error || !sink->store || wanted <= begin)
-        return error;
+    if (!sink->store || wanted <= begin || raise_fault(prefix, ids, count, table))
+        return 0;
     uint32_t has = sink->look(sink->context, ids + begin, wanted - begin);
-    if (has > wanted - begin)
-        has = wanted - begin;
-    error = has ? locus_owner_grow(prefix->owner, table, has) : 0;
+    return has < wanted - begin ? has : wanted - begin;
+}
+
+int64_t locus_prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table)
+{
+    RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
+    int error = raise_fault(prefix, ids, count, table);
+    uint32_t begin = table->count, has = error ? 0 : locus_prefix_raise_look(prefix, ids, count, table);
+    if (has)
+        error = locus_owner_grow(prefix->owner, table, has);
     if (error || !has)
         return error;
     uint32_t loaded = load(prefix, ids + begin, has, table, begin);

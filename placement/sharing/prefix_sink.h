@@ -22,8 +22,7 @@
 // decides whether a prompt is worth it. load() gets up to 64 blocks at once, to keep a device busy. An engine whose scheduler must
 // not wait takes the same steps itself: look, locus_owner_grow(), its own loads, and locus_prefix_publish() at their completion.
 //
-// Promises (promise.h) know neither start nor raise. Who reserves takes the steps of a raise himself, with locus_promise_grow(),
-// and starts no more blocks than are promised to nobody: admit() as many before, and end() that promise when they are done.
+// Who reserves (promise.h) raises and starts through the promises: both take blocks that somebody may have been promised.
 //
 // Threads: owner context, all of it, and so the sink's functions: they are called within grow, write, shrink, publish and
 // the calls below, and must not call this owner, its pool or its cache. A block that is lent to another home sinks before.
@@ -62,6 +61,10 @@ uint32_t locus_prefix_sink_start(struct locus_prefix *prefix, uint32_t count);
 // The sink no longer reads the block, which is free now; `error` is 0, or the block's contents are lost. If the cache got its id
 // again meanwhile, drop() follows. 0, -ESTALE: no store of this block is under way, or -EPERM. Then nothing changes.
 int locus_prefix_sink_done(struct locus_prefix *prefix, locus_block block, int error);
+
+// How many blocks locus_prefix_raise() would grow `table` by. Nothing changes, and nothing is loaded. 0 also for what it refuses.
+uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const uint64_t ids[], uint32_t count,
+                                 const struct locus_table *table);
 
 // `ids` are those of a prompt's blocks from its first one on, and `table`, which is LIVE, holds the first of them: what match()
 // found. Of the ids that follow, appends as many as the sink has and can load, and publishes them; later ones may be in the cache

@@ -178,6 +178,30 @@ int64_t locus_promise_match(struct locus_promises *promises, struct locus_promis
     return found;
 }
 
+int64_t locus_promise_raise(struct locus_promises *promises, struct locus_promise *mine, struct locus_prefix *prefix,
+                            const uint64_t ids[], uint32_t count, struct locus_table *table)
+{
+    RULE(locus_owner_held_here(promises->owner), RULE_ROLE);
+    uint32_t more;
+    int error = begin_take(promises, mine, locus_prefix_raise_look(prefix, ids, count, table), &more);
+    if (error)
+        return error;
+    int64_t raised = locus_prefix_raise(prefix, ids, count, table);
+    end_take(promises, mine, raised > more ? (uint32_t)raised : more); // fewer, if not all could be loaded
+    return raised;
+}
+
+// Promised to the store only until it has taken them: from then on they are out.
+uint32_t locus_promise_sink_start(struct locus_promises *promises, struct locus_prefix *prefix, uint32_t count)
+{
+    RULE(locus_owner_held_here(promises->owner), RULE_ROLE);
+    if (!locus_owner_held_here(promises->owner) || promise(promises, count, 0))
+        return 0;
+    uint32_t started = locus_prefix_sink_start(prefix, count);
+    unpromise(promises, count);
+    return started;
+}
+
 int locus_promise_renew(struct locus_promises *promises, struct locus_promise *mine, uint32_t count)
 {
     int error = promise(promises, count, 0);

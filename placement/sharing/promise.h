@@ -16,16 +16,16 @@
 //     LOCUS_ADMIT_PROMPT      its prompt: the pool is full, and requests that outgrow it must be thrown out
 //     LOCUS_ADMIT_WATERMARK   its prompt, if the watermark stays free while others run: room for those to grow
 //
-// Everybody who takes blocks of this pool must do it through its promises: grow, write and match here do what the functions of the
-// same names do, under a promise. A match takes kept blocks; one that is in use costs nothing. Available is what is free or kept
-// (prefix.h) and not promised; blocks in mailboxes count when they are home.
+// Everybody who takes blocks of this pool must do it through its promises: grow, write, match, raise and sink_start here do what
+// the functions of the same names do, under a promise. A match takes kept blocks; one that is in use costs nothing. Available is
+// what is free or kept (prefix.h) and not promised; blocks in mailboxes count when they are home.
 //
 // Threads: admit and end may be called by any thread, grow is owner context. A promise belongs to one thread at a time.
 #ifndef LOCUS_PROMISE_H
 #define LOCUS_PROMISE_H
 
 #include "owner.h"
-#include "prefix.h"
+#include "prefix_sink.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,6 +64,11 @@ int locus_promise_write(struct locus_promises *promises, struct locus_promise *p
                         uint64_t count, uint32_t planes);
 int64_t locus_promise_match(struct locus_promises *promises, struct locus_promise *promise, struct locus_prefix *prefix,
                             uint64_t now_ns, const uint64_t ids[], uint32_t count, struct locus_table *table);
+
+// locus_prefix_raise(), in the same way; and locus_prefix_sink_start(), if `count` blocks are promised to nobody; else 0.
+int64_t locus_promise_raise(struct locus_promises *promises, struct locus_promise *promise, struct locus_prefix *prefix,
+                            const uint64_t ids[], uint32_t count, struct locus_table *table);
+uint32_t locus_promise_sink_start(struct locus_promises *promises, struct locus_prefix *prefix, uint32_t count);
 
 // Gives back to the promise what a cut has freed, so that it can be taken again. 0, or -EAGAIN: promised to others meanwhile.
 int locus_promise_renew(struct locus_promises *promises, struct locus_promise *promise, uint32_t count);

@@ -247,6 +247,8 @@ mutant stored-under-the-id-above $prefix prefix_sink_test \
 mutant refused-block-counts-as-sunk $prefix prefix_sink_test \
     's/error \? &prefix->sunk\.blocks_lost : /false ? \&prefix->sunk.blocks_lost : /'
 mutant refused-start-goes-on $prefix prefix_sink_test '/sink\.start\(/,/return/s/return false/return true/'
+mutant start-takes-what-is-promised $promise prefix_sink_test \
+    's/held_here\(promises->owner\) \|\| promise\(promises, count, 0\)\)/held_here(promises->owner))/'
 mutant a-promise-is-not-kept $promise promise_test 's/uint64_t needed = promised \+ count/uint64_t needed = count/'
 mutant two-schedulers-pass-on-the-same $promise promise_stress \
     '/^static int promise\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // prefix_sink: blocks sink into a tier in memory and come back with every byte; and each way in which that can fail.
-#include "placement/sharing/prefix_sink.h"
+#include "placement/sharing/promise.h"
 
 #include <errno.h>
 
@@ -361,6 +361,52 @@ Test(prefix_sink, what_was_computed_again_during_its_store_is_dropped_when_that_
     cr_assert_eq(matched(&world, 1, 10, 1), 1);
     released(&world, 0);
     released(&world, 1);
+    world_close(&world);
+}
+
+static uint32_t available(const struct locus_promises *promises)
+{
+    struct locus_promises_stats stats;
+    locus_promises_stats(promises, &stats);
+    return stats.available;
+}
+
+Test(prefix_sink, neither_way_takes_what_was_promised)
+{
+    struct world world;
+    struct tier tier;
+    struct locus_promises *promises;
+    struct locus_promise a = {0}, b = {0};
+    tiered_open(&world, &tier, 6, false, "lru");
+    const struct locus_promises_config config = {.size = sizeof config, .owner = world.owner, .admission = LOCUS_ADMIT_PROMPT};
+    cr_assert_eq(locus_promises_open(&promises, &config), 0);
+    kept(&world, 10, 4, 'a');
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
+    cr_assert_eq(locus_promise_admit(promises, &a, 5, 5), 0);
+    cr_assert_eq(locus_promise_sink_start(promises, world.prefix, 2), 0, "one is promised to nobody");
+    cr_assert_eq(locus_promise_sink_start(promises, world.prefix, 1), 1);
+    cr_assert_eq(available(promises), 0);
+    tier_complete(&world, &tier, 0);
+    cr_assert_eq(available(promises), 1);
+    cr_assert_eq(locus_promise_match(promises, &b, world.prefix, 1, prompt(10), 5, world.tables[1]), 1);
+    cr_assert_eq(locus_prefix_raise_look(world.prefix, prompt(10), 5, world.tables[1]), 3);
+    cr_assert_eq(locus_promise_raise(promises, &b, world.prefix, prompt(10), 5, world.tables[1]), -EAGAIN,
+                 "all others are promised");
+    cr_assert_eq(world.tables[1]->count, 1);
+    cr_assert_eq(locus_promise_grow(promises, &a, world.tables[0], 2), 0);
+    tier.loads = 1;
+    cr_assert_eq(locus_promise_raise(promises, &a, world.prefix, prompt(10), 4, world.tables[1]), 1, "by the other's promise");
+    cr_assert_eq(a.blocks, 2);
+    cr_assert_eq(available(promises), 0);
+    tier.loads = UINT32_MAX;
+    cr_assert_eq(locus_promise_raise(promises, &a, world.prefix, prompt(10), 4, world.tables[1]), 2);
+    cr_assert_eq(a.blocks, 0);
+    holds(&world, 1, 0, 4 * TOKENS, 'a');
+    locus_promise_end(promises, &a);
+    released(&world, 0);
+    released(&world, 1);
+    cr_assert_eq(available(promises), 6);
+    locus_promises_close(promises);
     world_close(&world);
 }
 
