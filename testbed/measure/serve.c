@@ -104,8 +104,7 @@ int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const 
 {
     struct pass pass;
     pass_begin(&pass, schedule);
-    return pass_end(&pass, job,
-                    tb_keep(&pass.scenario, &pass.plan->settings, policy, &job->sample.served, &job->sample.tiered));
+    return pass_end(&pass, job, tb_keep(&pass.scenario, &pass.plan->settings, policy, &job->sample.served, &job->sample.tiered));
 }
 
 int tb_batches_run(struct tb_job *job, const struct tb_batcher *batcher, const struct tb_schedule *schedule)

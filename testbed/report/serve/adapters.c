@@ -54,7 +54,7 @@ static const struct shown shown_residents[] = {
     {"back_mean_ns", "brought back in\nmean", TB_AS_TIME},
     {"back_p99_ns", "\np99", TB_AS_TIME},
     {"reloaded_bytes", "bytes\nreloaded", TB_AS_BYTES},
-    {"file_bytes", "bytes\nof the file", TB_AS_BYTES},
+    {"cold_bytes", "bytes\nof the file", TB_AS_BYTES},
     {"thrash", "\nthrash", TB_AS_IS},
     {NULL, NULL, TB_AS_IS},
 };

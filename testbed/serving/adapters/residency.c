@@ -61,7 +61,7 @@ static int broken(struct model *model, const char *what, uint32_t adapter)
 
 static void make_f16(struct model *model, uint32_t adapter, enum locus_residence from)
 {
-    model->out->file_bytes += from == LOCUS_RESIDENCE_COLD ? int8_bytes(model->settings->rank) : 0;
+    model->out->cold_bytes += from == LOCUS_RESIDENCE_COLD ? int8_bytes(model->settings->rank) : 0;
     model->out->f16_bytes += tb_adapter_f16_bytes(model->settings->rank);
     model->out->reloaded_bytes += model->made[adapter] ? tb_adapter_f16_bytes(model->settings->rank) : 0;
     model->made[adapter] = true;
@@ -82,7 +82,7 @@ static void account(struct model *model, const struct locus_residency_move *move
         if (!asked)
             make_f16(model, move->adapter, move->from);
     } else if (move->to == LOCUS_RESIDENCE_WARM && !asked) {
-        out->file_bytes += int8_bytes(model->settings->rank);
+        out->cold_bytes += int8_bytes(model->settings->rank);
     }
 }
 

@@ -34,7 +34,7 @@
     FIELD(uint64_t, unasked, "count", false, "adapters that became hot without a use")                                             \
     FIELD(uint64_t, f16_bytes, "bytes", false, "f16 weights that were made")                                                       \
     FIELD(uint64_t, reloaded_bytes, "bytes", false, "of these, of adapters whose f16 weights were made before")                    \
-    FIELD(uint64_t, file_bytes, "bytes", false, "int8 weights that were read from the file")                                       \
+    FIELD(uint64_t, cold_bytes, "bytes", false, "int8 weights that were read from the file")                                       \
     FIELD(uint64_t, int8_bytes, "bytes", false, "int8 weights that were made of those no longer hot")                              \
     FIELD(uint64_t, back_p50_ns, "virtual_ns", false, "time to bring an adapter back, median of all uses")                         \
     FIELD(uint64_t, back_p99_ns, "virtual_ns", false, "the same, 99th percentile")                                                 \

@@ -230,7 +230,7 @@ Test(residency, bytes_and_times_are_those_of_the_shape)
         double f16 = (double)tb_adapter_f16_bytes(rank), uses = (double)out.uses;
         cr_expect_eq(out.unasked, 0);
         cr_expect(fabs((double)out.f16_bytes - uses * (1 - out.hot_ratio) * f16) < f16 / 2);
-        cr_expect(fabs((double)out.file_bytes - uses * out.cold_ratio * f16 / 2) < f16 / 4);
+        cr_expect(fabs((double)out.cold_bytes - uses * out.cold_ratio * f16 / 2) < f16 / 4);
         cr_expect_eq(out.f16_bytes - out.reloaded_bytes, out.used_adapters * tb_adapter_f16_bytes(rank));
         cr_expect(fabs(out.back_mean_ns - out.warm_ratio * (double)tb_adapter_back_ns(rank, LOCUS_RESIDENCE_WARM) -
                        out.cold_ratio * (double)tb_adapter_back_ns(rank, LOCUS_RESIDENCE_COLD)) < 1);
