@@ -116,8 +116,8 @@ backend     := $(if $(backend),$(addprefix $(B)/,libggml-locus.so liblocus-kv.so
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        bench-pages bench-tier peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers tidy syntax \
-        libs format format-check install install-share uninstall list clean help FORCE
+        bench-lora bench-pages bench-tier peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers \
+        tidy syntax libs format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -296,6 +296,11 @@ copies_bench_own := $(copies_bench).o $(B)/testbed/decode/tests/copies_steps.o $
 $(copies_bench): $(copies_bench_own) $(testbed/decode_all)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/decode_libs)
 
+# What batching by adapter is worth, and what int8 to f16 costs.
+lora_bench := $(B)/testbed/decode/tests/lora_bench
+$(lora_bench): $(lora_bench).o $(contest) $(testbed/decode_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/decode_libs)
+
 # What the calls of an arena of pages cost.
 pages_bench := $(B)/testbed/pool/tests/pages_bench
 $(pages_bench): $(pages_bench).o $(contest) $(testbed/pool_all)
@@ -372,6 +377,9 @@ bench-sharing: $(sharing_bench) ## fork, copy-on-write and look-ups, against mem
 
 bench-copies: $(copies_bench) ## gather, scatter and growth of paged K and V, against memcpy and PyTorch: are the goals met?
 	@$(copies_bench)
+
+bench-lora: $(lora_bench) ## LoRA by adapter and one by one, int8 to f16 against memcpy: are the goals met?
+	@$(lora_bench)
 
 bench-pages: $(pages_bench) ## allocate, pin, unpin, free and evict pages, against locks and a plain count: are the goals met?
 	@$(pages_bench)

@@ -72,17 +72,26 @@ int locus_int8_from_f16(void *to, const uint16_t *from, size_t count)
     return kernel->from_f16((char *)to + groups * LOCUS_INT8_GROUP_BYTES, last, 1) ? 0 : -ERANGE;
 }
 
-int locus_int8_to_f16(uint16_t *to, const void *from, size_t count)
+static int convert(bool groups_to_f16(uint16_t *, const char *, size_t), uint16_t *to, const void *from, size_t count)
 {
-    const struct quant_kernel *kernel = best();
     size_t groups = count / LOCUS_INT8_GROUP, rest = count % LOCUS_INT8_GROUP;
     uint16_t last[LOCUS_INT8_GROUP];
-    if (!kernel->to_f16(to, from, groups))
+    if (!groups_to_f16(to, from, groups))
         return -EBADMSG;
     if (rest == 0)
         return 0;
-    if (!kernel->to_f16(last, (const char *)from + groups * LOCUS_INT8_GROUP_BYTES, 1))
+    if (!best()->to_f16(last, (const char *)from + groups * LOCUS_INT8_GROUP_BYTES, 1))
         return -EBADMSG;
     memcpy(to + groups * LOCUS_INT8_GROUP, last, rest * sizeof *last);
     return 0;
+}
+
+int locus_int8_to_f16(uint16_t *to, const void *from, size_t count)
+{
+    return convert(best()->to_f16, to, from, count);
+}
+
+int locus_int8_to_f16_streamed(uint16_t *to, const void *from, size_t count)
+{
+    return convert(best()->stream_f16, to, from, count);
 }

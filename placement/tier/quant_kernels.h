@@ -16,12 +16,15 @@
 #define QUANT_LEVELS 127.0f
 #define QUANT_STEP (1 / 127.0f) // the scale of a group whose largest magnitude is 1
 
+#define QUANT_AHEAD_BYTES 4096u // fetched so far ahead where nothing is kept in the caches
+
 struct quant_kernel {
     const char *name;           // "avx512", "avx2", "neon", "scalar"
     bool (*usable)(void);
     // False: as -ERANGE and -EBADMSG of quant.h.
     bool (*from_f16)(char *to, const uint16_t *from, size_t groups);
     bool (*to_f16)(uint16_t *to, const char *from, size_t groups);
+    bool (*stream_f16)(uint16_t *to, const char *from, size_t groups); // past the caches, where the instructions can
 };
 
 #if defined(__x86_64__)

@@ -73,6 +73,6 @@ static bool usable(void)
     return true;
 }
 
-const struct quant_kernel quant_neon = {"neon", usable, from_f16, to_f16};
+const struct quant_kernel quant_neon = {"neon", usable, from_f16, to_f16, to_f16};
 
 #endif

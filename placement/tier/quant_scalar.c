@@ -81,4 +81,4 @@ static bool usable(void)
     return true;
 }
 
-const struct quant_kernel quant_scalar = {"scalar", usable, from_f16, to_f16};
+const struct quant_kernel quant_scalar = {"scalar", usable, from_f16, to_f16, to_f16};

@@ -92,9 +92,12 @@ static void to_all(uint16_t *to, const char *from)
 {
     HOLDS(quant_scalar.to_f16(to, from, 1), "scalar refused");
     for (size_t k = 0; k < kernels_count; k++) {
-        uint16_t other[GROUP];
+        _Alignas(64) uint16_t other[GROUP];
         HOLDS(kernels[k]->to_f16(other, from, 1), "%s refused", kernels[k]->name);
         HOLDS(memcmp(other, to, sizeof other) == 0, "%s, largest %04x", kernels[k]->name, largest_of(from));
+        memset(other, 0xff, sizeof other);
+        HOLDS(kernels[k]->stream_f16(other, from, 1), "%s refused", kernels[k]->name);
+        HOLDS(memcmp(other, to, sizeof other) == 0, "%s streamed, largest %04x", kernels[k]->name, largest_of(from));
     }
 }
 
@@ -234,7 +237,7 @@ Test(quant, infinite_and_no_numbers_are_refused_wherever_they_are)
 Test(quant, bytes_that_were_not_written_by_it_are_refused)
 {
     char stored[2 * GROUP_BYTES] = {0};
-    uint16_t back[2 * GROUP];
+    _Alignas(64) uint16_t back[2 * GROUP];
     for (uint32_t bits = QUANT_INFINITE; bits <= 0xffff; bits++)
         for (unsigned group = 0; group < 2; group++) {
             uint16_t most = (uint16_t)bits;
@@ -242,6 +245,7 @@ Test(quant, bytes_that_were_not_written_by_it_are_refused)
             for (size_t k = 0; k < kernels_count; k++)
                 HOLDS(!kernels[k]->to_f16(back, stored, 2), "%s: %04x", kernels[k]->name, bits);
             HOLDS(locus_int8_to_f16(back, stored, 2 * GROUP) == -EBADMSG, "%04x in group %u", bits, group);
+            HOLDS(locus_int8_to_f16_streamed(back, stored, 2 * GROUP) == -EBADMSG, "%04x in group %u", bits, group);
             HOLDS(locus_int8_to_f16(back, stored, GROUP + 1) == -EBADMSG, "%04x in group %u, the last one", bits, group);
             memset(stored + group * GROUP_BYTES, 0, sizeof most);
         }
@@ -291,6 +295,14 @@ Test(quant, arrays_of_every_length_are_those_of_their_groups)
         cr_assert(quant_scalar.to_f16(padded, expected, groups));
         cr_assert_eq(locus_int8_to_f16(back, stored + 1, count), 0);
         cr_assert_arr_eq(back, padded, count * sizeof *back);
+        for (size_t shift = 0; shift < 32; shift++) { // also where a line of the caches is not
+            uint16_t *streamed = aligned_alloc(64, 64 + (shift + count) * sizeof *streamed / 64 * 64 + 64);
+            memset(streamed, 0x5a, 2 * (shift + count + 1));
+            cr_assert_eq(locus_int8_to_f16_streamed(streamed + shift, stored + 1, count), 0);
+            cr_assert_arr_eq(streamed + shift, padded, count * sizeof *back);
+            cr_assert(streamed[shift + count] == 0x5a5a && (shift == 0 || streamed[shift - 1] == 0x5a5a));
+            free(streamed);
+        }
         free(stored);
         free(back);
     }
