@@ -172,7 +172,7 @@ static double bgmv_measure(void *context)
         world.batch.adapter = world.adapter[world.turn++ % BATCHES];
         (*apply)(tb_kernel_at(0), world.adapters, &world.batch);
     }
-    return (thread_now_ns() - begin) / (1e3 * world.per_measurement * world.batch.requests);
+    return (thread_now_ns() - begin) / ((double)world.per_measurement * world.batch.requests);
 }
 
 static void world_open(uint32_t rank, uint32_t hidden, uint32_t requests)
@@ -201,7 +201,7 @@ static bool bgmv_run(uint32_t rank, uint32_t hidden, uint32_t requests, bool ske
                               .arms_count = 2};
     world_open(rank, hidden, requests);
     batches_draw(skewed);
-    snprintf(title, sizeof title, "bgmv, rank %u, hidden %u, batch %u of %.1f adapters, %s, us a request", rank, hidden, requests,
+    snprintf(title, sizeof title, "bgmv, rank %u, hidden %u, batch %u of %.1f adapters, %s, ns a request", rank, hidden, requests,
              batches_distinct(), skewed ? "popularity 1/n" : "all alike");
     bool met = contest_run(&contest);
     free(world.weights);

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// adapter: see adapter.h. Each version is a small state machine: step() looks at what it has and what is wanted of it, and starts
+// at most one operation of a tier; the operation's end calls step() again. So whatever changes (a release, a move of the policy, an
+// end), the same function decides what follows, and no call waits for another.
+//
+//     wanted and not in pages     -> allocate, load from warm, or else from cold
+//     not the newest, no holders  -> free the pages, drop from warm, drop from cold, and be gone
+//     no holders, place WARM      -> store to warm, then free the pages
+//     no holders, place COLD      -> free the pages, drop from warm
+//
+// The cold copy is there from load to drop, so pages and warm copies may vanish at any time: the arena evicts unpinned ranges
+// without asking, and that shows when the next pin is refused.
+
+#include "adapter.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "placement/base/config.h"
+
+#define POLL_NS UINT64_C(1000000000) // of one wait for what must end; there is no limit in all
+
+enum busy { IDLE, BRINGING_WARM, BRINGING_COLD, SINKING, DROPPING_WARM, DROPPING_COLD, LOADING };
+
+struct locus_adapter_version {
+    struct locus_adapters *adapters;
+    struct locus_adapter_version *next, *before; // all versions there are
+    uint64_t key, bytes;
+    locus_range range;          // LOCUS_RANGE_NONE: not in pages, as far as is known
+    uint32_t holders;
+    enum busy busy;             // the one operation that is under way
+    bool newest;
+    bool wanted;                // somebody waits for it: bring it, and let it be until it is acquired
+    bool asked;                 // by acquire, in vain so far
+    bool in_warm, in_cold;
+    bool no_warm;               // the warm tier does not take it
+    int error;                  // why it could not be brought back; told once
+    struct locus_tier_op op;
+};
+
+struct locus_adapters {
+    struct locus_pages *pages;
+    struct locus_tier *cold, *warm;
+    const struct locus_residency_ops *policy;
+    void *state;
+    uint64_t page_bytes, now_ns;
+    uint32_t numbers;
+    struct locus_adapter_version **newest; // [numbers]
+    uint32_t *next_version;     // [numbers]: greater than any that is or was; what could not be dropped never comes back as newest
+    uint64_t *cost_ns;          // [numbers], or NULL
+    struct locus_adapter_version *all;
+    bool closing;
+    struct locus_adapters_stats stats;
+};
+
+static void step(struct locus_adapter_version *version);
+
+static uint32_t number_of(const struct locus_adapter_version *version)
+{
+    return (uint32_t)(version->key >> 32);
+}
+
+static struct locus_adapter_version *version_new(struct locus_adapters *adapters, uint64_t key, uint64_t bytes)
+{
+    struct locus_adapter_version *version = calloc(1, sizeof *version);
+    if (!version)
+        return NULL;
+    version->adapters = adapters;
+    version->key = key;
+    version->bytes = bytes;
+    version->next = adapters->all;
+    if (version->next)
+        version->next->before = version;
+    adapters->all = version;
+    adapters->stats.versions++;
+    return version;
+}
+
+static void version_free(struct locus_adapter_version *version)
+{
+    struct locus_adapters *adapters = version->adapters;
+    *(version->before ? &version->before->next : &adapters->all) = version->next;
+    if (version->next)
+        version->next->before = version->before;
+    adapters->stats.versions--;
+    free(version);
+}
+
+// --- operations and their ends --------------------------------------------------------------------------------------------------
+
+static void pages_give_back(struct locus_adapter_version *version)
+{
+    if (version->range != LOCUS_RANGE_NONE)
+        locus_pages_free(version->adapters->pages, NULL, version->range); // -ESTALE: it was evicted
+    version->range = LOCUS_RANGE_NONE;
+}
+
+// The pin of the time in which a tier reads or writes the range ends here.
+static void done(struct locus_tier_op *op, int result)
+{
+    struct locus_adapter_version *version =
+        (struct locus_adapter_version *)((char *)op - offsetof(struct locus_adapter_version, op));
+    struct locus_adapters *adapters = version->adapters;
+    enum busy was = version->busy;
+    version->busy = IDLE;
+    if (was == BRINGING_WARM || was == BRINGING_COLD || was == SINKING)
+        locus_pages_unpin(adapters->pages, version->range);
+    if (was == BRINGING_WARM || was == BRINGING_COLD) {
+        if (result)
+            pages_give_back(version);
+        version->no_warm |= was == BRINGING_WARM && result; // the tier has a copy that it cannot give
+        adapters->stats.warm_failed += was == BRINGING_WARM && result;
+        adapters->stats.brought_warm += was == BRINGING_WARM && !result;
+        adapters->stats.brought_cold += was == BRINGING_COLD && !result;
+        version->error = was == BRINGING_COLD ? result : 0;
+        version->wanted &= version->error == 0;
+    } else if (was == SINKING) {
+        version->in_warm = result == 0;
+        version->no_warm |= result != 0;
+        adapters->stats.sunk += result == 0;
+        adapters->stats.sink_refused += result != 0;
+    } else if (was == DROPPING_WARM) {
+        version->in_warm = false;
+    } else if (was == DROPPING_COLD) {
+        version->in_cold = false;
+    } else {
+        version->in_cold = result == 0;
+        version->error = result;
+        return; // load() goes on
+    }
+    step(version);
+}
+
+// A tier in memory calls done() before it returns, so what is under way is said first. Returns an error that did not begin.
+static int begin(struct locus_adapter_version *version, enum busy what, struct locus_tier *tier, const void *memory)
+{
+    version->op.done = done;
+    version->busy = what;
+    int error = 0;
+    if (what == BRINGING_WARM || what == BRINGING_COLD)
+        error = locus_tier_load(tier, version->key, locus_pages_address(version->adapters->pages, version->range), version->bytes,
+                                &version->op);
+    else if (what == SINKING || what == LOADING)
+        error = locus_tier_store(tier, version->key, memory, version->bytes, &version->op);
+    else
+        error = locus_tier_drop(tier, version->key, &version->op);
+    if (error)
+        version->busy = IDLE;
+    return error;
+}
+
+static void bring(struct locus_adapter_version *version)
+{
+    struct locus_adapters *adapters = version->adapters;
+    uint64_t pages = (version->bytes + adapters->page_bytes - 1) / adapters->page_bytes;
+    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_ADAPTER, .pages = (uint32_t)pages, .owner = number_of(version)};
+    ask.cost_ns = adapters->cost_ns ? adapters->cost_ns[number_of(version)] : 0;
+    int error = pages > LOCUS_PAGES_MAX ? -EINVAL : locus_pages_allocate(adapters->pages, NULL, &ask, &version->range);
+    if (error) {
+        version->range = LOCUS_RANGE_NONE;
+        version->error = error;
+        version->wanted = false;
+        return;
+    }
+    assert(locus_pages_bytes(adapters->pages, version->range) >= version->bytes); // the config's page_bytes is the arena's
+    if (version->in_warm && !version->no_warm) {
+        if (begin(version, BRINGING_WARM, adapters->warm, NULL) == 0)
+            return; // its end, which may have come, goes on with the cold copy if it must
+        version->in_warm = false;
+        adapters->stats.warm_failed++;
+    }
+    error = begin(version, BRINGING_COLD, adapters->cold, NULL);
+    if (error) {
+        locus_pages_unpin(adapters->pages, version->range);
+        pages_give_back(version);
+        version->error = error;
+        version->wanted = false;
+    }
+}
+
+// Pages to warm. False: that is not to be, so the pages may go as they are.
+static bool sink(struct locus_adapter_version *version)
+{
+    struct locus_adapters *adapters = version->adapters;
+    if (!adapters->warm || version->in_warm || version->no_warm)
+        return false;
+    if (locus_pages_pin(adapters->pages, version->range) != 0) {
+        version->range = LOCUS_RANGE_NONE;
+        return false;
+    }
+    int error = begin(version, SINKING, adapters->warm, locus_pages_address(adapters->pages, version->range));
+    if (error == 0)
+        return true;
+    locus_pages_unpin(adapters->pages, version->range);
+    version->no_warm |= error != -ENOSPC; // room may come, an int8 for NaN does not
+    adapters->stats.sink_refused++;
+    return false;
+}
+
+static void leave_all(struct locus_adapter_version *version)
+{
+    struct locus_adapters *adapters = version->adapters;
+    pages_give_back(version);
+    if (version->in_warm && begin(version, DROPPING_WARM, adapters->warm, NULL) == 0)
+        return;
+    version->in_warm = false;
+    // A cold tier that takes no drops keeps the object: a later open finds it, and drops it again.
+    if (version->in_cold && begin(version, DROPPING_COLD, adapters->cold, NULL) == 0)
+        return;
+    version_free(version);
+}
+
+static void wait_at(struct locus_adapter_version *version, enum locus_residence place)
+{
+    struct locus_adapters *adapters = version->adapters;
+    if (place == LOCUS_RESIDENCE_HOT)
+        return;
+    if (version->range != LOCUS_RANGE_NONE && place == LOCUS_RESIDENCE_WARM && sink(version))
+        return; // done() comes back to here, or did
+    pages_give_back(version);
+    if (version->in_warm && place == LOCUS_RESIDENCE_COLD && begin(version, DROPPING_WARM, adapters->warm, NULL) != 0)
+        version->in_warm = false;
+}
+
+static void step(struct locus_adapter_version *version)
+{
+    struct locus_adapters *adapters = version->adapters;
+    if (version->busy != IDLE || version->holders > 0 || adapters->closing)
+        return;
+    if (!version->newest)
+        leave_all(version);
+    else if (version->wanted && version->range == LOCUS_RANGE_NONE)
+        bring(version);
+    else if (!version->wanted)
+        wait_at(version, adapters->policy->place(adapters->state, adapters->now_ns, number_of(version)));
+}
+
+static void moves(struct locus_adapters *adapters)
+{
+    struct locus_residency_move move;
+    while (adapters->policy->moved(adapters->state, adapters->now_ns, &move))
+        if (adapters->newest[move.adapter])
+            step(adapters->newest[move.adapter]);
+}
+
+static void advance(struct locus_adapters *adapters, uint64_t now_ns)
+{
+    if (adapters->now_ns < now_ns)
+        adapters->now_ns = now_ns;
+}
+
+// --- open and close -------------------------------------------------------------------------------------------------------------
+
+static int found(void *context, uint64_t key, uint64_t bytes)
+{
+    struct locus_adapters *adapters = context;
+    if (key >> 32 >= adapters->numbers)
+        return -EINVAL;
+    struct locus_adapter_version **newest = &adapters->newest[key >> 32], *version = version_new(adapters, key, bytes);
+    if (!version)
+        return -ENOMEM;
+    version->in_cold = true;
+    if (adapters->next_version[key >> 32] <= (uint32_t)key)
+        adapters->next_version[key >> 32] = (uint32_t)key + ((uint32_t)key < UINT32_MAX);
+    if (*newest && (*newest)->key > key)
+        return 0;
+    if (*newest)
+        (*newest)->newest = false;
+    version->newest = true;
+    *newest = version;
+    return 0;
+}
+
+static void all_free(struct locus_adapters *adapters)
+{
+    while (adapters->all)
+        version_free(adapters->all);
+    if (adapters->state)
+        adapters->policy->close(adapters->state);
+    free(adapters->newest);
+    free(adapters->next_version);
+    free(adapters->cost_ns);
+    free(adapters);
+}
+
+static int prepare(struct locus_adapters *adapters, const struct locus_adapters_config *config)
+{
+    int error = adapters->policy->open(&adapters->state, &config->residency);
+    if (error)
+        return error;
+    adapters->numbers = config->residency.adapters;
+    adapters->newest = calloc(adapters->numbers, sizeof(struct locus_adapter_version *));
+    adapters->next_version = calloc(adapters->numbers, sizeof *adapters->next_version);
+    if (!adapters->newest || !adapters->next_version)
+        return -ENOMEM;
+    if (config->residency.cost_ns) {
+        adapters->cost_ns = malloc(adapters->numbers * sizeof *adapters->cost_ns);
+        if (!adapters->cost_ns)
+            return -ENOMEM;
+        memcpy(adapters->cost_ns, config->residency.cost_ns, adapters->numbers * sizeof *adapters->cost_ns);
+    }
+    return locus_tier_each(adapters->cold, found, adapters);
+}
+
+int locus_adapters_open(struct locus_adapters **out, const struct locus_adapters_config *given)
+{
+    struct locus_adapters_config config;
+    *out = NULL;
+    int error = config_take(&config, sizeof config, given);
+    if (error)
+        return error;
+    if (!config.pages || !config.cold)
+        return -EINVAL;
+    struct locus_adapters *adapters = calloc(1, sizeof *adapters);
+    if (!adapters)
+        return -ENOMEM;
+    adapters->pages = config.pages;
+    adapters->cold = config.cold;
+    adapters->warm = config.warm;
+    adapters->page_bytes = config.page_bytes ? config.page_bytes : UINT64_C(2) << 20;
+    adapters->policy = config.policy ? config.policy : &locus_residency_lru;
+    error = prepare(adapters, &config);
+    if (error) {
+        all_free(adapters);
+        return error;
+    }
+    for (struct locus_adapter_version *version = adapters->all, *next; version; version = next) {
+        next = version->next;
+        if (!version->newest)
+            step(version);
+    }
+    *out = adapters;
+    return 0;
+}
+
+// Until the operation has ended.
+static void wait_for(struct locus_adapter_version *version)
+{
+    struct locus_adapters *adapters = version->adapters;
+    while (version->busy != IDLE) {
+        locus_tier_poll(adapters->cold, POLL_NS);
+        if (adapters->warm)
+            locus_tier_poll(adapters->warm, 0);
+    }
+}
+
+int locus_adapters_close(struct locus_adapters *adapters)
+{
+    if (!adapters)
+        return 0;
+    if (adapters->stats.holds > 0)
+        return -EBUSY;
+    adapters->closing = true; // no end starts anything
+    for (struct locus_adapter_version *version = adapters->all; version; version = version->next) {
+        wait_for(version);
+        pages_give_back(version);
+        if (version->in_warm && begin(version, DROPPING_WARM, adapters->warm, NULL) == 0)
+            wait_for(version);
+        if (!version->newest && version->in_cold && begin(version, DROPPING_COLD, adapters->cold, NULL) == 0)
+            wait_for(version);
+    }
+    all_free(adapters);
+    return 0;
+}
+
+// --- calls ----------------------------------------------------------------------------------------------------------------------
+
+static void retire(struct locus_adapters *adapters, uint32_t number)
+{
+    struct locus_adapter_version *version = adapters->newest[number];
+    adapters->newest[number] = NULL;
+    if (!version)
+        return;
+    version->newest = version->wanted = false;
+    step(version);
+}
+
+int locus_adapters_load(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number, const void *weights, uint64_t bytes)
+{
+    advance(adapters, now_ns);
+    if (number >= adapters->numbers || bytes == 0 || bytes % sizeof(uint16_t) != 0)
+        return -EINVAL;
+    if (adapters->next_version[number] == UINT32_MAX)
+        return -EOVERFLOW;
+    uint64_t key = (uint64_t)number << 32 | adapters->next_version[number];
+    struct locus_adapter_version *version = version_new(adapters, key, bytes);
+    if (!version)
+        return -ENOMEM;
+    int error = begin(version, LOADING, adapters->cold, weights);
+    if (!error)
+        wait_for(version);
+    error = error ? error : version->error;
+    if (error) {
+        version_free(version);
+        return error;
+    }
+    adapters->next_version[number]++;
+    retire(adapters, number);
+    version->newest = true;
+    adapters->newest[number] = version;
+    return 0;
+}
+
+int locus_adapters_unload(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number)
+{
+    advance(adapters, now_ns);
+    if (number >= adapters->numbers || !adapters->newest[number])
+        return -ENOENT;
+    retire(adapters, number);
+    adapters->policy->forget(adapters->state, adapters->now_ns, number);
+    moves(adapters);
+    return 0;
+}
+
+// Pinned, if it is in pages. False: it was not, or the arena has evicted it.
+static bool pinned(struct locus_adapter_version *version)
+{
+    if (version->range == LOCUS_RANGE_NONE || version->busy == BRINGING_WARM || version->busy == BRINGING_COLD)
+        return false;
+    int error = locus_pages_pin(version->adapters->pages, version->range);
+    if (error == -ESTALE)
+        version->range = LOCUS_RANGE_NONE;
+    return error == 0;
+}
+
+static int error_of(struct locus_adapter_version *version)
+{
+    int error = version->error;
+    version->error = 0;
+    return error ? error : -EAGAIN;
+}
+
+int locus_adapters_acquire(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number, struct locus_adapter_hold *hold)
+{
+    advance(adapters, now_ns);
+    struct locus_adapter_version *version = number < adapters->numbers ? adapters->newest[number] : NULL;
+    if (!version)
+        return -ENOENT;
+    bool there = pinned(version);
+    adapters->stats.found_pages += there && !version->asked;
+    if (!there) {
+        version->wanted = version->error == 0;
+        step(version);
+        version->asked = true;
+        if (!pinned(version)) // a tier in memory has it at once
+            return error_of(version);
+    }
+    version->wanted = version->asked = false;
+    version->holders++;
+    adapters->stats.holds++;
+    *hold = (struct locus_adapter_hold){locus_pages_address(adapters->pages, version->range), version->bytes, version};
+    adapters->policy->use(adapters->state, adapters->now_ns, number);
+    moves(adapters);
+    return 0;
+}
+
+void locus_adapters_release(struct locus_adapters *adapters, uint64_t now_ns, struct locus_adapter_hold *hold)
+{
+    struct locus_adapter_version *version = hold->version;
+    advance(adapters, now_ns);
+    *hold = (struct locus_adapter_hold){0};
+    locus_pages_unpin(adapters->pages, version->range);
+    version->holders--;
+    adapters->stats.holds--;
+    step(version);
+}
+
+int locus_adapters_prefetch(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number)
+{
+    advance(adapters, now_ns);
+    struct locus_adapter_version *version = number < adapters->numbers ? adapters->newest[number] : NULL;
+    if (!version)
+        return -ENOENT;
+    if (pinned(version)) // it is there, and not only said to be
+        locus_pages_unpin(adapters->pages, version->range);
+    version->wanted = version->error == 0;
+    step(version);
+    int error = error_of(version);
+    return error == -EAGAIN ? 0 : error;
+}
+
+void locus_adapters_poll(struct locus_adapters *adapters, uint64_t now_ns, uint64_t wait_ns)
+{
+    advance(adapters, now_ns);
+    moves(adapters);
+    locus_tier_poll(adapters->cold, wait_ns);
+    if (adapters->warm)
+        locus_tier_poll(adapters->warm, 0);
+}
+
+void locus_adapters_stats(const struct locus_adapters *adapters, struct locus_adapters_stats *out)
+{
+    *out = adapters->stats;
+}
+
+bool locus_adapters_where(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number, struct locus_adapter_where *out)
+{
+    advance(adapters, now_ns);
+    const struct locus_adapter_version *version = number < adapters->numbers ? adapters->newest[number] : NULL;
+    if (!version)
+        return false;
+    bool bringing = version->busy == BRINGING_WARM || version->busy == BRINGING_COLD;
+    *out = (struct locus_adapter_where){.pages = version->range != LOCUS_RANGE_NONE && !bringing,
+                                        .warm = version->in_warm,
+                                        .moving = version->busy != IDLE,
+                                        .holders = version->holders,
+                                        .place = adapters->policy->place(adapters->state, adapters->now_ns, number)};
+    return true;
+}
