@@ -230,7 +230,7 @@ $(B)/libggml-locus.map $(B)/liblocus-kv.map: Makefile
 	@mkdir -p $(@D)
 	@echo '{ global: $(exported); local: *; };' >$@
 # $(1): files of placement/ggml
-ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) $(filter-out $(placement/tier_own),$(lib_objects))
+ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) $(filter-out $(placement/tier_own) $(placement/adapter_own),$(lib_objects))
 # clang leaves a sanitizer's own symbols to the program that loads the library.
 define plugin
 $(call quiet,LD)$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,--version-script,$(filter %.map,$^) \

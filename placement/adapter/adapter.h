@@ -13,8 +13,8 @@
 //             arena may evict it while nobody holds it, and nothing is lost.
 //
 // Where one waits is the policy's opinion (residency.h): when its last holder has gone, or its place has changed, a HOT one stays
-// in its pages, a WARM one sinks to the warm tier, and a COLD one leaves both. Who is in use, or prefetched and not yet acquired, is
-// let be. A place that rises without a use moves nothing: the next use does.
+// in its pages, a WARM one sinks to the warm tier, and a COLD one leaves both. Who is in use, or prefetched and not yet acquired,
+// is let be. A place that rises without a use moves nothing: the next use does.
 //
 // Versions. A load of a number that is there makes a new version. Holders keep the one that they acquired, in its memory, until
 // they release it; whoever acquires after load returned gets the new one. A version without holders that is not the newest, or is
