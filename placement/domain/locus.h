@@ -7,10 +7,11 @@
 // write), prefix.h (the prefix cache), evict.h (what leaves it first), prefix_sink.h (where that goes), promise.h (admission that
 // reserves). Of ranges of pages, beside the blocks: pages.h (what they are), pages_open.h, pages_evict.h, pages_set.h,
 // pages_report.h. Of bytes that wait: tier.h, tier_far.h (memory, int8), tier_file.h, sink.h (which tier), quant.h (int8),
-// residency.h (which adapters).
+// residency.h (which adapters). Of both: adapter.h (LoRA weights).
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 
+#include "adapter.h"
 #include "block.h"
 #include "cpu_relax.h"
 #include "domain.h"

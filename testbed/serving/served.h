@@ -65,8 +65,8 @@
     FIELD(uint64_t, file_sunk, "count", false, "blocks that sank to the file")                                                     \
     FIELD(uint64_t, lost, "count", false, "blocks that left the last tier")                                                        \
     FIELD(uint64_t, dropped, "count", false, "blocks below that a request computed again, as one above them was missing")          \
-    FIELD(uint64_t, far_bytes, "count", false, "bytes moved to the far tier and from it")                                          \
-    FIELD(uint64_t, file_bytes, "count", false, "bytes moved to the file and from it")                                             \
+    FIELD(uint64_t, far_bytes, "bytes", false, "bytes moved to the far tier and from it")                                          \
+    FIELD(uint64_t, file_bytes, "bytes", false, "bytes moved to the file and from it")                                             \
     FIELD(double, far_even_ns, "virtual_ns", false, "price of a token above which far hits save more than all moves there take")   \
     FIELD(double, file_even_ns, "virtual_ns", false, "price of a token above which the file's hits save more than its moves take")
 
