@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// arena: a cell of touch `pages`: the library's arena of pages (placement/pages/pages.h) under the requests of a scenario, in virtual
-// time: what it finds again, what leaves and comes back, and how full it is. The arena is the real one, and one thread makes all
-// calls, so its counts are exact on every host. A page is 2 MiB; but its memory is never touched, and nothing that the arena decides
-// depends on the size of a page, so each has only 512 KiB of address space.
+// arena: a cell of touch `pages`: the library's arena of pages (placement/pages/pages.h) under the requests of a scenario, in
+// virtual time: what it finds again, what leaves and comes back, and how full it is. The arena is the real one, and one thread
+// makes all calls, so its counts are exact on every host. A page is 2 MiB; but its memory is never touched, and nothing that the
+// arena decides depends on the size of a page, so each has only 512 KiB of address space.
 //
 // The model. A request runs from its arrival for 100 us for each token of its prompt, and 20 ms for each token that it puts out
 // (10,000 and 50 tokens a second: stated, not measured), whatever it finds: all scores get the same requests at the same times.
@@ -13,17 +13,17 @@
 //     its KV          one range, of its prompt and all that it will put out
 //     activations     while its prompt is computed: 4 vectors of the model's width, in f16, for up to 2,048 tokens
 //
-// A request that continues an earlier one (turns.h) finds that one's KV, or it does not: then what both have in common comes back. If
-// found, it is copied into the new range, and the old one is freed. KV of a conversation stays after its end, unpinned, for the next
-// turn, which only the arena does not know to come. KV of a scenario without ids is freed.
+// A request that continues an earlier one (turns.h) finds that one's KV, or it does not: then what both have in common comes back.
+// If found, it is copied into the new range, and the old one is freed. KV of a conversation stays after its end, unpinned, for the
+// next turn, which only the arena does not know to come. KV of a scenario without ids is freed.
 //
 // Beside them come ranges of scratch, 1 to 8 pages for 1 to 50 ms, with gaps that are even between nothing and twice their mean.
 //
-// A request that lacks room for any range gives up all of its others and is refused: nobody waits. What came with nothing evicted is
-// no different from what did.
+// A request that lacks room for any range gives up all of its others and is refused: nobody waits. What came with nothing evicted
+// is no different from what did.
 //
-// What bringing back costs, for scores that look at it, and for `back_mean_ns`: 100 us for each token, as if it were computed again;
-// an adapter's bytes at 3 GB/s. Thrash: what left within the last second comes back.
+// What bringing back costs, for scores that look at it, and for `back_mean_ns`: 100 us for each token, as if it were computed
+// again; an adapter's bytes at 3 GB/s. Thrash: what left within the last second comes back.
 //
 // Shares of pages and of holes are means over the time from the first arrival to the last. Those "when full" begin with the first
 // range that leaves; NAN if none does. A range that crosses the high watermark is in the arena before others leave, so the peak may

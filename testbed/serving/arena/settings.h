@@ -53,8 +53,8 @@ extern const struct tb_arena_settings tb_arena_defaults;
 #define TB_ARENA_PAGES_MAX (1u << 20)
 #define TB_ARENA_REQUESTS_MAX (1u << 20)
 
-// One word of a cell, after the touch mode; `requests` is the cell's for "first6000". False: not of any form above, or a setting that
-// was made before.
+// One word of a cell, after the touch mode; `requests` is the cell's for "first6000". False: not of any form above, or a setting
+// that was made before.
 bool tb_arena_setting(struct tb_arena_settings *settings, const char *word, uint32_t *requests);
 
 // Puts the defaults where no word was.

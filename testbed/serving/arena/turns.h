@@ -4,8 +4,8 @@
 //
 // A request continues the latest one whose prompt's complete blocks all begin its own prompt; of several such the one with most
 // blocks, and none that was continued before. What they have in common is those blocks: the text that the earlier one put out is in
-// the later prompt, too, but has no ids, and is not counted. Two strangers with one system prompt and less than a block of their own
-// are taken for turns, as a prefix cache takes them.
+// the later prompt, too, but has no ids, and is not counted. Two strangers with one system prompt and less than a block of their
+// own are taken for turns, as a prefix cache takes them.
 #ifndef TB_TURNS_H
 #define TB_TURNS_H
 

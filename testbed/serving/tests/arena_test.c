@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// arena: the model of pages against counts made apart from it: who continues whom, a list in the order of use, sums of what is alive;
-// what arithmetic says of watermarks; words of cells.
+// arena: the model of pages against counts made apart from it: who continues whom, a list in the order of use, sums of what is
+// alive; what arithmetic says of watermarks; words of cells.
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
@@ -226,7 +226,7 @@ Test(arena, with_room_for_all_each_turn_is_found_and_one_range_of_a_conversation
     tb_scenario_close(talk);
 }
 
-// --- what must be, whatever the arena does -----------------------------------------------------------------------------------------
+// --- what must be, whatever the arena does ------------------------------------------------------------------------------------
 
 // Only adapters of one size may leave, so the order in which they were used is the order of each of these scores.
 Test(arena, of_ranges_of_one_kind_and_size_each_score_is_lru)
@@ -280,7 +280,7 @@ Test(arena, a_run_says_the_same_twice_and_another_seed_something_else)
     tb_scenario_close(talk);
 }
 
-// --- cells -----------------------------------------------------------------------------------------------------------------------
+// --- cells ---------------------------------------------------------------------------------------------------------------------
 
 Test(arena, a_cell_says_its_words_once)
 {
