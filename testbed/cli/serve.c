@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus serve: strategies side by side on a trace, under a scheduler that decides in virtual time; or policies of retention, in a
-// model of a prefix cache; or batchers and policies of residency, of requests with adapters.
+// model of a prefix cache; or batchers and policies of residency, of requests with adapters; or scores of eviction, in an arena of
+// pages.
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,6 +46,7 @@ enum {
     KEY_POLICIES,
     KEY_BATCHERS,
     KEY_RESIDENCY,
+    KEY_PAGES,
     KEY_HERE
 };
 
@@ -76,6 +78,8 @@ static const struct argp_option option_table[] = {
      "Compare batchers of requests with 10,000 adapters instead: who waits, and who starves, by load", 1},
     {"residency", KEY_RESIDENCY, "LIST", OPTION_ARG_OPTIONAL,
      "Compare policies of which adapters are in memory instead: who is found hot, by uses a second", 1},
+    {"pages", KEY_PAGES, "LIST", OPTION_ARG_OPTIONAL,
+     "Compare scores of eviction in an arena of pages instead: what is found again, and how full it is, by watermark", 1},
     {"far", KEY_FAR, "BLOCKS", 0, "Policies: below the cache is a far tier of so many blocks; what leaves the cache sinks there",
      1},
     {"file", KEY_FILE, "BLOCKS", 0, "Policies: below that, or below the cache, is a file of so many", 1},
@@ -164,6 +168,7 @@ static const struct view {
     [TB_TOUCH_KEEP] = {"policies", "policies of retention", tb_policies_add},
     [TB_TOUCH_ADAPTERS] = {"batchers", "batchers", tb_batchers_add},
     [TB_TOUCH_RESIDENCY] = {"residency", "policies of residency", tb_residents_add},
+    [TB_TOUCH_PAGES] = {"pages", "scores", tb_scores_add},
 };
 
 static error_t parse_view(struct argp_state *state, struct arguments *arguments, enum tb_touch touch, const char *list)
@@ -185,7 +190,7 @@ static error_t parse_view(struct argp_state *state, struct arguments *arguments,
 // A path may have such a folder, too.
 static bool is_cell(const char *argument)
 {
-    for (int touch = TB_TOUCH_SERVE; touch <= TB_TOUCH_RESIDENCY; touch++) {
+    for (int touch = TB_TOUCH_SERVE; touch <= TB_TOUCH_PAGES; touch++) {
         const char *name = tb_touch_name((enum tb_touch)touch), *at = strchr(argument, '/');
         size_t length = strlen(name);
         if (at && strncmp(at + 1, name, length) == 0 && (at[length + 1] == '/' || at[length + 1] == '\0'))
@@ -247,6 +252,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_POLICIES: return parse_view(state, arguments, TB_TOUCH_KEEP, argument);
     case KEY_BATCHERS: return parse_view(state, arguments, TB_TOUCH_ADAPTERS, argument);
     case KEY_RESIDENCY: return parse_view(state, arguments, TB_TOUCH_RESIDENCY, argument);
+    case KEY_PAGES: return parse_view(state, arguments, TB_TOUCH_PAGES, argument);
     case KEY_FAR: return kept(state, arguments, "far", "far", argument, "b");
     case KEY_FILE: return kept(state, arguments, "file", "file", argument, "b");
     case KEY_FAR_GBS: return kept(state, arguments, "far-gbs", "far", argument, "gbs");
@@ -308,6 +314,11 @@ static const char documentation[] =
     "With --residency the same uses find their adapter hot (f16 in memory, 100 places), warm (int8, 1,000 places) or cold (in a "
     "file). `clairvoyant` knows the future, `fixed` the popularity. A cell says more: "
     "azure-conv/residency/50hot/500warm/rank64/rate20 has 20 uses a second, of adapters of rank 64.\n\n"
+    "With --pages each request pins a range of pages for its KV, one for its adapter and one for its activations in one arena, "
+    "scratch comes and goes beside them, and KV of a conversation and adapters stay until they are used again or must go. Who goes "
+    "first, a score says; when, the watermarks: without a cell there is one for each of five. The pages are as many as hold the "
+    "longest request eight times, of Llama-3.2-1B. A cell says more: azure-conv/pages/4096p/mark950-900/zones50-40/rank64/firstfit "
+    "has the kinds in zones of their own, adapters of rank 64, and takes the first hole that is long enough.\n\n"
     "Examples:\n"
     "  locus serve trace.csv --pool 4GiB --shape Llama-3.2-1B\n"
     "  locus serve azure-conv --load all --requests 6000\n"
@@ -320,7 +331,9 @@ static const char documentation[] =
     "  locus serve mooncake --policies=lru,chain --far 7000 --file 200000 --token-us 20\n"
     "  locus serve azure-conv --batchers\n"
     "  locus serve poisson/adapters/load120/seed3 --batchers=seed,robin\n"
-    "  locus serve azure-conv --residency\n\n"
+    "  locus serve azure-conv --residency\n"
+    "  locus serve mooncake --pages\n"
+    "  locus serve azure-conv/pages/rankmix --pages=lru,cost\n\n"
     "Exit status: 0 every strategy kept its contract, 1 one did not or the run failed, 2 bad input.";
 
 // --- what is run -----------------------------------------------------------------------------------------------------------------
@@ -347,6 +360,9 @@ static char *help_filter(int key, const char *text, void *input)
     fputs("\nPolicies of residency:\n", out);
     for (uint32_t i = 0; tb_resident_at(i); i++)
         tb_cli_listed(out, tb_resident_at(i)->name, tb_resident_at(i)->summary, "");
+    fputs("\nScores of eviction:\n", out);
+    for (uint32_t i = 0; locus_score_at(i); i++)
+        tb_cli_listed(out, locus_score_at(i)->name, locus_score_at(i)->summary, "");
     fputs("\nScenarios that are made:\n", out);
     for (size_t i = 0; tb_scenario_at(i); i++)
         tb_cli_listed(out, tb_scenario_at(i)->name, tb_scenario_at(i)->summary, "");
@@ -382,6 +398,8 @@ static const char *view_name(enum tb_touch view, uint32_t i)
         return tb_policy_at(i) ? tb_policy_at(i)->name : NULL;
     if (view == TB_TOUCH_ADAPTERS)
         return tb_batcher_at(i) ? tb_batcher_at(i)->name : NULL;
+    if (view == TB_TOUCH_PAGES)
+        return locus_score_at(i) ? locus_score_at(i)->name : NULL;
     return tb_resident_at(i) ? tb_resident_at(i)->name : NULL;
 }
 

@@ -38,6 +38,8 @@ static bool setting_read(const char *word, struct tb_cell *out)
         return tb_serving_setting(&out->serving, word);
     if (out->touch == TB_TOUCH_KEEP)
         return tb_keep_setting(&out->serving, word);
+    if (out->touch == TB_TOUCH_PAGES)
+        return tb_arena_setting(&out->serving.arena, word, &out->serving.requests);
     if (tb_touch_serves(out->touch))
         return tb_adapter_setting(&out->serving.adapters, out->touch == TB_TOUCH_RESIDENCY, word, &out->serving.requests);
     if (out->touch == TB_TOUCH_ENGINE && tb_engine_setting(&out->engine, word))
@@ -127,6 +129,7 @@ tb_cell_plan_fn *tb_cell_plan(enum tb_touch touch)
     return touch == TB_TOUCH_KEEP        ? tb_keep_plan
            : touch == TB_TOUCH_ADAPTERS  ? tb_adapters_plan
            : touch == TB_TOUCH_RESIDENCY ? tb_residency_plan
+           : touch == TB_TOUCH_PAGES     ? tb_pages_plan
                                          : tb_serving_plan;
 }
 

@@ -13,6 +13,7 @@
 //     mooncake/keep/1000b             a policy of retention in a cache of 1,000 blocks; testbed/serving/keep.h has these
 //     azure-conv/adapters/batch256    a batcher of requests with adapters; testbed/serving/adapters/settings.h has these
 //     azure-conv/residency/100hot     a policy of which adapters are in memory; the same
+//     azure-conv/pages/mark950-900    a score of eviction in an arena of pages; testbed/serving/arena/settings.h has these
 #ifndef TB_CELL_H
 #define TB_CELL_H
 

@@ -416,6 +416,18 @@ static int resident_find(const char *name, struct tb_arm *arm, char *why, size_t
                          : unknown("policy of residency", name, resident_name, "serve", why, why_bytes);
 }
 
+static const char *score_name(size_t i)
+{
+    return locus_score_at((uint32_t)i) ? locus_score_at((uint32_t)i)->name : NULL;
+}
+
+static int score_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    static const struct tb_contender kind = {.name = "score"};
+    *arm = (struct tb_arm){.score = locus_score_find(name)};
+    return arm->score ? known(arm, name, &kind) : unknown("score", name, score_name, "serve", why, why_bytes);
+}
+
 static const char *engine_name(size_t i)
 {
     return tb_engine_arm_at(i) ? tb_engine_arm_at(i)->name : NULL;
@@ -463,6 +475,11 @@ int tb_residents_add(struct tb_arm arms[], uint32_t *count, const char *text, ch
     return found_add(arms, count, text, resident_find, why, why_bytes);
 }
 
+int tb_scores_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return found_add(arms, count, text, score_find, why, why_bytes);
+}
+
 int tb_engine_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
 {
     return found_add(arms, count, text, engine_find, why, why_bytes);
@@ -474,6 +491,7 @@ int tb_arms_add_for(enum tb_touch touch, struct tb_arm arms[], uint32_t *count, 
             : touch == TB_TOUCH_KEEP      ? tb_policies_add
             : touch == TB_TOUCH_ADAPTERS  ? tb_batchers_add
             : touch == TB_TOUCH_RESIDENCY ? tb_residents_add
+            : touch == TB_TOUCH_PAGES     ? tb_scores_add
             : touch == TB_TOUCH_ENGINE    ? tb_engine_arms_add
                                           : tb_arms_add)(arms, count, text, why, why_bytes);
 }

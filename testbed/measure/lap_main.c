@@ -52,6 +52,7 @@ static bool job_served(struct tb_job *job, const struct tb_schedule *schedule, i
     const struct locus_evict_ops *policy = job->touch == TB_TOUCH_KEEP ? tb_policy_find(name) : NULL;
     const struct tb_batcher *batcher = job->touch == TB_TOUCH_ADAPTERS ? tb_batcher_find(name) : NULL;
     const struct locus_residency_ops *resident = job->touch == TB_TOUCH_RESIDENCY ? tb_resident_find(name) : NULL;
+    const struct locus_score_ops *score = job->touch == TB_TOUCH_PAGES ? locus_score_find(name) : NULL;
     if (strategy)
         *error = tb_serve_run(job, strategy, schedule);
     if (policy)
@@ -60,7 +61,9 @@ static bool job_served(struct tb_job *job, const struct tb_schedule *schedule, i
         *error = tb_batches_run(job, batcher, schedule);
     if (resident)
         *error = tb_residency_run(job, resident, schedule);
-    return strategy || policy || batcher || resident;
+    if (score)
+        *error = tb_arena_run(job, score, schedule);
+    return strategy || policy || batcher || resident || score;
 }
 
 // One contender for each job.

@@ -136,6 +136,7 @@ static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_
              : arm->policy   ? arm->policy->name
              : arm->batcher  ? arm->batcher->name
              : arm->resident ? arm->resident->name
+             : arm->score    ? arm->score->name
              : arm->engine   ? arm->engine->name
                              : arm->contender->name);
     snprintf(job->library, sizeof job->library, "%s", arm->library);
@@ -455,7 +456,7 @@ void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size
     static const char *const touches[] = {
         [TB_TOUCH_NONE] = "no",      [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line",
         [TB_TOUCH_DECODE] = "no",    [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no",   [TB_TOUCH_ADAPTERS] = "no",
-        [TB_TOUCH_RESIDENCY] = "no", [TB_TOUCH_ENGINE] = "no"};
+        [TB_TOUCH_RESIDENCY] = "no", [TB_TOUCH_PAGES] = "no",      [TB_TOUCH_ENGINE] = "no"};
     const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);

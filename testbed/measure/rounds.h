@@ -21,6 +21,7 @@
 
 struct locus_evict_ops;
 struct locus_residency_ops;
+struct locus_score_ops;
 struct tb_batcher;
 struct tb_contender;
 struct tb_count;
@@ -36,6 +37,7 @@ struct tb_arm {
     const struct locus_evict_ops *policy; // the same of touch `keep`
     const struct tb_batcher *batcher; // the same of touch `adapters`
     const struct locus_residency_ops *resident; // the same of touch `residency`
+    const struct locus_score_ops *score; // the same of touch `pages`
     const struct tb_engine_arm *engine; // the same of touch `engine`
     char key[8];                // its key in a log ("A")
     const char *name;           // in a log; NULL: the label without "#2"
@@ -48,10 +50,10 @@ struct tb_arm {
     uint32_t workers;           // 0: the cell's (NAME+4w)
 };
 
-// Is it one of these five, and no contender?
+// Is it one of these six, and no contender?
 static inline bool tb_arm_of_its_own(const struct tb_arm *arm)
 {
-    return arm->strategy || arm->policy || arm->batcher || arm->resident || arm->engine;
+    return arm->strategy || arm->policy || arm->batcher || arm->resident || arm->score || arm->engine;
 }
 
 struct tb_cell {
@@ -69,7 +71,7 @@ struct tb_cell {
     uint32_t pool_blocks;
     bool dispatch_given;
     enum tb_dispatch dispatch;
-    struct tb_serving_settings serving; // of touch `serve`, `keep`, `adapters` or `residency`
+    struct tb_serving_settings serving; // of touch `serve`, `keep`, `adapters`, `residency` or `pages`
     struct tb_engine_settings engine; // of touch `engine`, filled
     struct tb_decode_settings decode; // of touch `decode`, filled; schedule and block_bytes are then of its layout (decoding/)
 };

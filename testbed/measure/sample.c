@@ -9,8 +9,8 @@
 
 const char *tb_touch_name(enum tb_touch touch)
 {
-    static const char *const names[] = {"none",  "byte", "full",     "line",      "decode",
-                                        "serve", "keep", "adapters", "residency", "engine"};
+    static const char *const names[] = {"none", "byte",     "full",      "line",  "decode", "serve",
+                                        "keep", "adapters", "residency", "pages", "engine"};
     return (size_t)touch < sizeof names / sizeof *names ? names[touch] : "?";
 }
 

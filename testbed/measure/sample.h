@@ -14,6 +14,7 @@
 #include "testbed/measure/nodes/sample.h"
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
+#include "testbed/serving/arena/arena.h"
 #include "testbed/serving/serving.h"
 
 #define TB_WORKERS_MAX 64
@@ -28,6 +29,7 @@ enum tb_touch {
     TB_TOUCH_KEEP,  // "keep": a policy of retention in a model of a prefix cache (testbed/serving/keep.h), no blocks
     TB_TOUCH_ADAPTERS, // "adapters": a batcher of requests with adapters (testbed/serving/adapters/batches.h), no blocks
     TB_TOUCH_RESIDENCY, // "residency": a policy of who is hot (testbed/serving/adapters/residency.h), no blocks
+    TB_TOUCH_PAGES, // "pages": a score of eviction in an arena of pages (testbed/serving/arena/arena.h), no blocks
     TB_TOUCH_ENGINE // "engine": a real engine decodes (testbed/engine); a lap is a step
 };
 enum tb_dispatch { TB_DISPATCH_INLINE, TB_DISPATCH_SPIN, TB_DISPATCH_FUTEX }; // "inline", "spin", "futex"
@@ -105,6 +107,7 @@ struct tb_sample {
     struct tb_tiered tiered;    // of a policy with tiers; otherwise all 0
     struct tb_batched batched;  // of a batcher; otherwise all 0
     struct tb_resided resided;  // of a policy of residency; otherwise all 0
+    struct tb_arena arena;      // of a score; otherwise all 0
     struct tb_engined engined;  // of touch `engine`; otherwise all 0
     uint64_t scenario_hash;     // the same for all of them in a cell
     struct tb_counter_value counters[TB_COUNTERS_MAX]; // the measurement's set: all threads, all metered laps
@@ -148,7 +151,7 @@ uint32_t tb_workers_parse(const char *text);
 const char *tb_touch_name(enum tb_touch touch);
 static inline bool tb_touch_serves(enum tb_touch touch) // of a scenario, not a schedule
 {
-    return touch >= TB_TOUCH_SERVE && touch <= TB_TOUCH_RESIDENCY;
+    return touch >= TB_TOUCH_SERVE && touch <= TB_TOUCH_PAGES;
 }
 static inline bool tb_touch_has_own_arms(enum tb_touch touch) // which are no contenders
 {

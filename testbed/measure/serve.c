@@ -122,3 +122,10 @@ int tb_residency_run(struct tb_job *job, const struct locus_residency_ops *resid
     return pass_end(&pass, job,
                     tb_residency(&pass.scenario, &pass.plan->settings.adapters, resident, &job->sample.resided, &pass.why));
 }
+
+int tb_arena_run(struct tb_job *job, const struct locus_score_ops *score, const struct tb_schedule *schedule)
+{
+    struct pass pass;
+    pass_begin(&pass, schedule);
+    return pass_end(&pass, job, tb_arena(&pass.scenario, &pass.plan->settings.arena, score, &job->sample.arena, &pass.why));
+}

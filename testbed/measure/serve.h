@@ -2,7 +2,7 @@
 //
 // serve: one measured process of a strategy: it decides the whole scenario, untimed, with its calls recorded, and then executes
 // the record as often as there are laps. Or one of a policy of retention, a batcher, or a policy of
-// residency, which have nothing to repeat: one pass through the model.
+// residency, or a score, which have nothing to repeat: one pass through the model.
 #ifndef TB_SERVE_H
 #define TB_SERVE_H
 
@@ -11,6 +11,7 @@
 
 struct locus_evict_ops;
 struct locus_residency_ops;
+struct locus_score_ops;
 struct tb_batcher;
 
 // 0 or -errno; what the strategy did wrong makes the sample invalid, unless it is a trap: then it is counted.
@@ -18,5 +19,6 @@ int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const s
 int tb_keep_run(struct tb_job *job, const struct locus_evict_ops *policy, const struct tb_schedule *schedule);
 int tb_batches_run(struct tb_job *job, const struct tb_batcher *batcher, const struct tb_schedule *schedule);
 int tb_residency_run(struct tb_job *job, const struct locus_residency_ops *resident, const struct tb_schedule *schedule);
+int tb_arena_run(struct tb_job *job, const struct locus_score_ops *score, const struct tb_schedule *schedule);
 
 #endif

@@ -10,6 +10,7 @@
 #include "testbed/engine/result.h"
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
+#include "testbed/serving/arena/arena.h"
 #include "testbed/serving/served.h"
 
 #define PEAK(name, member, what)                                                                                                   \
@@ -100,6 +101,7 @@ static const struct tb_metric metrics[] = {
     TB_TIERED_FIELDS(SERVED)  // of touch `keep`
     TB_BATCHED_FIELDS(SERVED) // of touch `adapters`
     TB_RESIDED_FIELDS(SERVED) // of touch `residency`
+    TB_ARENA_FIELDS(SERVED)   // of touch `pages`
     TB_ENGINED_FIELDS(ENGINED) // of touch `engine`
 };
 

@@ -82,8 +82,8 @@ static const struct words cells = {
     "azure-conv, azure-code, mooncake), then /none, /byte or /full, or /line (many nodes); then what is otherwise than in "
     "'design', such as /4w, /64KiB or /futex; or such a batch or a recorded trace, then /decode and its settings, such as "
     "/Llama-3-8B/128t; or a recorded trace or a scenario, then /serve, where arms are strategies, /keep, where they are "
-    "policies, /adapters, where they are batchers, or /residency, where they are policies of residency; or a model, then /engine "
-    "and its settings, such as tiny/engine/56p/8b"};
+    "policies, /adapters, where they are batchers, /residency, where they are policies of residency, or /pages, where they are "
+    "scores; or a model, then /engine and its settings, such as tiny/engine/56p/8b"};
 
 static int words_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {

@@ -187,12 +187,11 @@ static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touc
 {
     bool many = plan->rounds.many_nodes;
     if (tb_plan_touch(plan->postulate) != (tb_touch_has_own_arms(touch) ? touch : TB_TOUCH_NONE)) {
-        snprintf(
-            why, why_bytes,
-            "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or policies and 'keep', or "
-            "batchers and 'adapters', or policies of residency and 'residency', or ways to run the engine and 'engine', or none "
-            "of these",
-            text);
+        snprintf(why, why_bytes,
+                 "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or policies and 'keep', or "
+                 "batchers and 'adapters', or policies of residency and 'residency', or scores and 'pages', or ways to run the "
+                 "engine and 'engine', or none of these",
+                 text);
         return -EINVAL;
     }
     if (many ? touch == TB_TOUCH_LINE || touch == TB_TOUCH_FULL || touch == TB_TOUCH_DECODE : touch != TB_TOUCH_LINE)

@@ -122,10 +122,47 @@ static json_t *adapters_json(const struct tb_cell *cell)
     return TB_JSON_OBJECT(members);
 }
 
+static json_t *arena_json(const struct tb_cell *cell)
+{
+    struct tb_scenario scenario;
+    const struct tb_serving_plan *plan = tb_serving_plan_read(cell->schedule, &scenario);
+    const struct tb_arena_settings *own = &plan->settings.arena;
+    uint32_t zones[4];
+    char settings[192];
+    tb_arena_settings_text(own, plan->settings.requests, settings, sizeof settings);
+    tb_arena_zones(own, zones);
+#define IF(known, value) ((known) ? tb_json_whole(value) : json_null())
+    bool split = own->split == TB_ARENA_ZONES;
+    const struct tb_json_member members[] = {
+        {"settings", json_string(settings)},
+        {"requests", tb_json_whole(scenario.count)},
+        {"scenario", json_sprintf("%016llx", (unsigned long long)plan->scenario_hash)},
+        {"pages", tb_json_whole(own->pages)},
+        {"page_bytes", tb_json_whole(TB_ARENA_PAGE_BYTES)},
+        {"high_permille", IF(!own->no_mark, own->high_permille)},
+        {"low_permille", IF(!own->no_mark, own->low_permille)},
+        {"split", json_string(split                         ? "zones"
+                              : own->split == TB_ARENA_ENDS ? "ends"
+                                                            : "none")},
+        {"kv_pages", IF(split, zones[0])},
+        {"adapter_pages", IF(split, zones[1])},
+        {"first_fit", json_boolean(own->first_fit)},
+        {"adapters", IF(!own->no_adapters, own->adapters)},
+        {"rank", IF(!own->no_adapters && !own->rank_mix, own->rank)},
+        {"again_percent", tb_json_whole(own->again_percent)},
+        {"scratch_per_s", IF(!own->no_scratch, own->scratch_per_s)},
+        {"shape", json_string(own->shape)},
+        {"seed", tb_json_whole(own->seed)},
+    };
+#undef IF
+    return TB_JSON_OBJECT(members);
+}
+
 json_t *tb_line_plan(const struct tb_cell *cell)
 {
     return cell->touch == TB_TOUCH_KEEP    ? keep_json(cell->schedule)
            : cell->touch == TB_TOUCH_SERVE ? plan_json(cell->schedule)
+           : cell->touch == TB_TOUCH_PAGES ? arena_json(cell)
                                            : adapters_json(cell);
 }
 
@@ -173,6 +210,7 @@ json_t *tb_line_served(const struct tb_sample *sample, const struct tb_cell *cel
     case TB_TOUCH_KEEP: return kept_json(sample, cell);
     case TB_TOUCH_ADAPTERS: return tb_line_slots(&sample->batched, tb_batched_fields, NULL);
     case TB_TOUCH_RESIDENCY: return tb_line_slots(&sample->resided, tb_resided_fields, NULL);
+    case TB_TOUCH_PAGES: return tb_line_slots(&sample->arena, tb_arena_fields, NULL);
     default: return tb_line_slots(&sample->served, tb_served_fields, served_told);
     }
 }

@@ -130,6 +130,7 @@ void tb_serving_settings_fill(struct tb_serving_settings *settings)
     if (settings->watermark_percent < 0)
         settings->watermark_percent = tb_serving_defaults.watermark_percent;
     tb_adapter_settings_fill(&settings->adapters);
+    tb_arena_settings_fill(&settings->arena);
 }
 
 void tb_serving_settings_text(const struct tb_serving_settings *settings, char *out, size_t bytes)
@@ -301,6 +302,18 @@ int tb_residency_plan(const struct tb_scenario *scenario, const char *name, cons
                       struct tb_schedule **out, struct tb_why *why)
 {
     return adapter_plan(scenario, name, settings, true, out, why);
+}
+
+int tb_pages_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                  struct tb_schedule **out, struct tb_why *why)
+{
+    const struct tb_serving_plan plan = {.settings = *settings, .speedup = 1, .scenario_hash = tb_scenario_hash(scenario)};
+    int error = tb_arena_settings_check(scenario, name, &settings->arena, why);
+    if (!error)
+        error = flat_make(scenario, name, &plan, out);
+    if (!error)
+        (*out)->pool_blocks = (*out)->blocks_peak = settings->arena.pages;
+    return error;
 }
 
 const struct tb_serving_plan *tb_serving_plan_read(const struct tb_schedule *schedule, struct tb_scenario *scenario)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // plan: a cell of the touch mode `serve`: its settings, and the scenario in one flat block, which the parent builds once and each
-// measured process maps, as it does a schedule. Cells of `keep` (keep.h), `adapters` and
-// `residency` (adapters/settings.h) have the same block.
+// measured process maps, as it does a schedule. Cells of `keep` (keep.h), `adapters` and `residency` (adapters/settings.h), and
+// `pages` (arena/settings.h) have the same block.
 //
 //     azure-conv/serve                          all defaults: every request waits at the start
 //     azure-conv/serve/16t/131072t              tokens per block, and in the pool
@@ -21,6 +21,7 @@
 #define TB_SERVING_PLAN_H
 
 #include "testbed/serving/adapters/settings.h"
+#include "testbed/serving/arena/settings.h"
 #include "testbed/serving/serving.h"
 #include "testbed/decode/shape.h"
 
@@ -46,6 +47,7 @@ struct tb_serving_settings {
     struct tb_tier_settings far, file;
     double token_us;            // the price of a prompt's token; 0: as tb_clock_of() has it
     struct tb_adapter_settings adapters; // of the touches `adapters` and `residency`
+    struct tb_arena_settings arena; // of touch `pages`
 };
 
 #define TB_POOL_TOKENS_MAX (UINT64_C(1) << 30)
@@ -67,7 +69,7 @@ void tb_serving_settings_text(const struct tb_serving_settings *settings, char *
 
 // A schedule without operations, with settings and scenario behind it. Computes what `load` means for this pool: once, so that all
 // strategies get the same arrivals. *out is malloc'd. 0, -ENOMEM, -EINVAL with a sentence in why. The others are of the
-// touches `keep`, `adapters` and `residency`.
+// touches `keep`, `adapters`, `residency` and `pages`.
 int tb_serving_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
                     struct tb_schedule **out, struct tb_why *why);
 int tb_keep_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
@@ -77,6 +79,8 @@ int tb_adapters_plan(const struct tb_scenario *scenario, const char *name, const
                      struct tb_schedule **out, struct tb_why *why);
 int tb_residency_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
                       struct tb_schedule **out, struct tb_why *why);
+int tb_pages_plan(const struct tb_scenario *scenario, const char *name, const struct tb_serving_settings *settings,
+                  struct tb_schedule **out, struct tb_why *why);
 
 // What a plan says. Borrows the plan; *scenario has no memory of its own.
 struct tb_serving_plan {

@@ -3,8 +3,8 @@
 // adapters: see adapters.h.
 //
 // All is counted in virtual time, so one sample is the figure. The rankings: of batchers, who lets the fewest requests starve in
-// the worst cell, then whose rare adapters wait least there; of policies of residency, whose worst cell is the least worse than the
-// best of that cell, because an engine has one policy and many rates. What knows the future stands below the others.
+// the worst cell, then whose rare adapters wait least there; of policies of residency, and of scores, whose worst cell is the least
+// worse than the best of that cell, because an engine has one policy and many rates. What knows the future stands below the others.
 
 #include "testbed/report/serve/adapters.h"
 
@@ -16,6 +16,7 @@
 #include "testbed/base/json.h"
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
+#include "testbed/serving/arena/arena.h"
 
 #define CELLS_MAX 32u
 #define ROWS_MAX 64u
@@ -34,6 +35,8 @@ struct kind {
     const struct shown *shown;  // to people, in this order
     const char *drawn, *drawn_title;
     enum tb_unit_kind drawn_unit;
+    const char *x_title;        // of that drawing
+    const char *won, *lost;     // of the ranking: more is better, and then less; NULL: of batchers
 };
 
 static const struct shown shown_batchers[] = {
@@ -59,12 +62,32 @@ static const struct shown shown_residents[] = {
     {NULL, NULL, TB_AS_IS},
 };
 
+static const struct shown shown_scores[] = {
+    {"byte_hit_ratio", "bytes\nfound", TB_AS_SHARE},
+    {"kv_hit_ratio", "\nKV", TB_AS_SHARE},
+    {"adapter_hit_ratio", "\nadapters", TB_AS_SHARE},
+    {"both_reloaded_bytes", "bytes\nreloaded", TB_AS_BYTES},
+    {"both_thrash", "\nthrash", TB_AS_IS},
+    {"used_full_mean", "pages in use\nmean", TB_AS_SHARE},
+    {"used_peak", "\npeak", TB_AS_SHARE},
+    {"stretch_mean", "longest hole\nof all free", TB_AS_SHARE},
+    {NULL, NULL, TB_AS_IS},
+};
+
 static const struct kind kinds[] = {
     {"adapters", "batchers", "batcher", "batches until a request is in one, by how popular its adapter is", "load_percent", "load",
-     "load\n%", false, tb_batched_fields, shown_batchers, "wait_rest_max", "batches that the rest waits at most", TB_AS_IS},
+     "load\n%", false, tb_batched_fields, shown_batchers, "wait_rest_max", "batches that the rest waits at most", TB_AS_IS,
+     "load, in percent", NULL, NULL},
     {"residency", "residents", "policy", "where uses find their adapter", "rate_per_s", "rate_per_s", "uses\na second", true,
-     tb_resided_fields, shown_residents, "hot_ratio", "uses that find it hot", TB_AS_SHARE},
+     tb_resided_fields, shown_residents, "hot_ratio", "uses that find it hot", TB_AS_SHARE, "uses a second", "hot_ratio",
+     "back_mean_ns"},
+    {"pages", "scores", "score", "what is found again, and how full the pages are", "high_permille", "high", "evicts\nat %", false,
+     tb_arena_fields, shown_scores, "byte_hit_ratio", "bytes found", TB_AS_SHARE, "eviction begins, in percent of the pages",
+     "byte_hit_ratio", "both_reloaded_bytes"},
 };
+
+#define BATCHERS (&kinds[0])
+#define SCORES (&kinds[2])
 
 struct row {
     const char *name, *invalid;
@@ -105,7 +128,10 @@ static double axis(const struct board *board, uint32_t cell)
 {
     char member[48];
     snprintf(member, sizeof member, "serving.%s", board->kind->axis);
-    return tb_member_number(json_array_get(board->cells, cell), member);
+    double number = tb_member_number(json_array_get(board->cells, cell), member);
+    if (board->kind != SCORES)
+        return number;
+    return isnan(number) ? 100 : number / 10; // in percent; without a watermark all pages may be in use
 }
 
 static void row_load(const struct tb_log_view *view, const json_t *arm, uint32_t cells_count, struct row *row)
@@ -136,12 +162,12 @@ static double most(const struct board *board, uint32_t cell, const char *name, c
 static void rate(const struct board *board, struct row *row)
 {
     for (uint32_t cell = 0; row->ranked && cell < board->cells_count; cell++) {
-        if (board->kind == &kinds[0]) {
+        if (board->kind == BATCHERS) {
             row->first = fmax(row->first, figure(row, cell, "starved"));
             row->second = fmax(row->second, figure(row, cell, "wait_rest_max"));
         } else {
-            row->first = fmax(row->first, most(board, cell, "hot_ratio", NULL) - figure(row, cell, "hot_ratio"));
-            row->second = fmax(row->second, figure(row, cell, "back_mean_ns"));
+            row->first = fmax(row->first, most(board, cell, board->kind->won, NULL) - figure(row, cell, board->kind->won));
+            row->second = fmax(row->second, figure(row, cell, board->kind->lost));
         }
     }
 }
@@ -198,9 +224,25 @@ static void put_row(struct tb_table *table, const struct board *board, uint32_t 
             tb_table_put(table, tb_number(figure(row, cell, slot->name)));
 }
 
+static void put_score_notes(struct tb_table *table, const json_t *serving)
+{
+    tb_table_note(table,
+                  "%.0f requests of %s; %.0f pages of 2 MiB. Found: bytes of KV and adapters that were there once and are again or "
+                  "still. Reloaded: the others. Thrash: within a second after they left.",
+                  tb_member_number(serving, "requests"), tb_member_text(serving, "shape"), tb_member_number(serving, "pages"));
+    tb_table_note(table, "Pages in use, in the mean, and the longest hole: since the first range had to leave.");
+}
+
 static void put_notes(struct tb_table *table, const struct board *board)
 {
     const json_t *serving = tb_member(json_array_get(board->cells, 0), "serving");
+    for (uint32_t r = 0; r < board->count; r++)
+        if (board->row[r].invalid)
+            tb_table_note(table, "%s is INVALID: %s.", board->row[r].name, board->row[r].invalid);
+    if (board->kind == SCORES) {
+        put_score_notes(table, serving);
+        return;
+    }
     double again = tb_member_number(serving, "again_percent");
     char repeats[96] = "";
     if (again > 0)
@@ -208,7 +250,7 @@ static void put_notes(struct tb_table *table, const struct board *board)
     tb_table_note(table, "%.0f uses of %.0f adapters, of which the first 10 have 28 %% and the first 100 have 68.8 %%%s.",
                   tb_member_number(serving, "requests") * tb_member_number(serving, "times"), tb_member_number(serving, "adapters"),
                   repeats);
-    if (board->kind == &kinds[0])
+    if (board->kind == BATCHERS)
         tb_table_note(table,
                       "Batches of at most %.0f. Starved: its adapter got nothing in more than %.0f batches in succession while it "
                       "waited; passed over: the most of them. All batchers serve equally many.",
@@ -218,9 +260,6 @@ static void put_notes(struct tb_table *table, const struct board *board)
                       "Places: %.0f hot, %.0f warm. Rank %.0f of Llama-3-8B at q, k, v and o; int8 to f16 at 20 GB/s, the file at "
                       "3 GB/s: stated, not measured. fixed knows the popularity; thrash: hot again within a second.",
                       tb_member_number(serving, "hot"), tb_member_number(serving, "warm"), tb_member_number(serving, "rank"));
-    for (uint32_t r = 0; r < board->count; r++)
-        if (board->row[r].invalid)
-            tb_table_note(table, "%s is INVALID: %s.", board->row[r].name, board->row[r].invalid);
 }
 
 static void put_table(struct tb_doc *doc, const struct board *board)
@@ -249,8 +288,7 @@ static void put_table(struct tb_doc *doc, const struct board *board)
 static void put_curves(struct tb_doc *doc, const struct board *board)
 {
     const struct kind *kind = board->kind;
-    const struct tb_curve_axis x = {kind == &kinds[0] ? "load, in percent" : "uses a second", TB_AS_IS, kind->axis_log},
-                               y = {kind->drawn_title, kind->drawn_unit, false};
+    const struct tb_curve_axis x = {kind->x_title, TB_AS_IS, kind->axis_log}, y = {kind->drawn_title, kind->drawn_unit, false};
     if (board->cells_count < 2)
         return;
     struct tb_curves *curves = tb_doc_curves(doc, kind->drawn, kind->drawn_title, x, y);
@@ -310,6 +348,28 @@ static void residents_answer(struct tb_doc *doc, const struct board *board)
                       best->name, axis(board, at), hot, 100 * best->first, axis(board, worst));
 }
 
+// Where the best finds most, and how full the pages are where eviction begins as the seed has it, at 90 %.
+static void scores_answer(struct tb_doc *doc, const struct board *board)
+{
+    const struct row *best = &board->row[0];
+    uint32_t at = 0;
+    char behind[96] = "and nobody finds more anywhere", full[128] = "";
+    for (uint32_t cell = 0; cell < board->cells_count; cell++) {
+        at = figure(best, cell, board->kind->won) > figure(best, at, board->kind->won) ? cell : at;
+        double mean = figure(best, cell, "used_full_mean");
+        if (axis(board, cell) == 90 && !isnan(mean))
+            snprintf(full, sizeof full, " From 90 %% on %.1f %% of the pages are in use in the mean, and %.1f %% at most.",
+                     100 * mean, 100 * figure(best, cell, "used_peak"));
+    }
+    if (best->first >= LEVEL)
+        snprintf(behind, sizeof behind, "and nowhere is it more than %.2f points behind", 100 * best->first);
+    if (isnan(figure(best, at, board->kind->won)))
+        tb_doc_answer(doc, "answer", "Nothing is asked for again, so scores have nothing to differ in.");
+    else
+        tb_doc_answer(doc, "answer", "Use %s: with eviction from %.3g %% on it finds %.1f %% of the bytes again, %s.%s", best->name,
+                      axis(board, at), 100 * figure(best, at, board->kind->won), behind, full);
+}
+
 static json_t *cells_json(const struct board *board)
 {
     json_t *cells = json_array();
@@ -334,7 +394,7 @@ struct tb_doc *tb_adapters_doc(json_t *head, const struct tb_log_view *view)
     if (board.ranked < 2)
         tb_doc_answer(doc, "answer", board.ranked ? "%s has nobody to be compared with." : "Nobody passed.", board.row[0].name);
     else
-        (board.kind == &kinds[0] ? batchers_answer : residents_answer)(doc, &board);
+        (board.kind == BATCHERS ? batchers_answer : board.kind == SCORES ? scores_answer : residents_answer)(doc, &board);
     tb_doc_json(doc, "cells", cells_json(&board));
     return doc;
 }

@@ -183,7 +183,7 @@ static void kv_account(struct model *model, const struct tb_turn *turn, bool fou
 {
     struct tb_arena *out = model->out;
     uint64_t bytes = turn->tokens * tb_shape_token_bytes(tb_arena_shape(model->settings));
-    if (turn->before == TB_TURN_NONE || model->runs[turn->before].kv == LOCUS_RANGE_NONE) // that one was refused
+    if (turn->before == TB_TURN_NONE || model->runs[turn->before].kv == LOCUS_RANGE_NONE) // that one was dropped
         return;
     out->turns++;
     out->turns_found += found;
@@ -200,8 +200,8 @@ static void kv_account(struct model *model, const struct tb_turn *turn, bool fou
     out->kv_thrash += thrashed(model, model->runs[turn->conversation].left_ns);
 }
 
-// The ranges of a request, each pinned once, or none. *refused: there is no room.
-static int ranges_take(struct model *model, uint32_t request, bool *refused)
+// The ranges of a request, each pinned once, or none. *dropped: there is no room.
+static int ranges_take(struct model *model, uint32_t request, bool *dropped)
 {
     struct run *run = &model->runs[request];
     const struct tb_turn *turn = &model->turns[request];
@@ -216,7 +216,7 @@ static int ranges_take(struct model *model, uint32_t request, bool *refused)
     if (!error && !model->settings->no_scratch)
         error = activation_take(model, request, &run->activation);
     model->out->too_large += error == -EINVAL;
-    *refused = error == -ENOMEM || error == -EINVAL;
+    *dropped = error == -ENOMEM || error == -EINVAL;
     if (!error) {
         if (adapters)
             adapter_account(model, adapter, adapter_found);
@@ -234,17 +234,17 @@ static int ranges_take(struct model *model, uint32_t request, bool *refused)
         give(model, before);
     else if (found)
         locus_pages_unpin(model->pages, before);
-    return *refused ? 0 : error;
+    return *dropped ? 0 : error;
 }
 
 static int arrive(struct model *model, uint32_t request)
 {
     const struct tb_request *from = &model->scenario->requests[request];
     uint64_t prompt_ns = model->now_ns + from->prompt_tokens * TB_ARENA_PROMPT_NS;
-    bool refused;
-    int error = ranges_take(model, request, &refused);
-    model->out->refused += refused;
-    if (error || refused)
+    bool dropped;
+    int error = ranges_take(model, request, &dropped);
+    model->out->turned_away += dropped;
+    if (error || dropped)
         return error;
     model->out->admitted++;
     error = tb_events_add(&model->events, (struct tb_event){.at_ns = prompt_ns, .what = EVENT_PROMPT_DONE, .of = request});
@@ -430,7 +430,7 @@ static void figures(struct model *model)
     out->byte_hit_ratio = over((double)model->bytes_found, (double)model->bytes_asked);
     out->both_reloaded_bytes = out->kv_reloaded_bytes + out->adapter_reloaded_bytes;
     out->both_thrash = out->kv_thrash + out->adapter_thrash;
-    out->back_mean_ns = over(model->back_ns, (double)out->admitted);
+    out->lost_mean_ns = over(model->back_ns, (double)out->admitted);
     out->used_mean = over(model->used, model->time);
     out->used_peak = (double)stats.pages_peak / stats.pages;
     out->pinned_mean = over(model->pinned, model->time);

@@ -19,10 +19,10 @@
 //
 // Beside them come ranges of scratch, 1 to 8 pages for 1 to 50 ms, with gaps that are even between nothing and twice their mean.
 //
-// A request that lacks room for any range gives up all of its others and is refused: nobody waits. What came with nothing evicted
+// A request that lacks room for any range gives up all of its others and is dropped: nobody waits. What came with nothing evicted
 // is no different from what did.
 //
-// What bringing back costs, for scores that look at it, and for `back_mean_ns`: 100 us for each token, as if it were computed
+// What bringing back costs, for scores that look at it, and for `lost_mean_ns`: 100 us for each token, as if it were computed
 // again; an adapter's bytes at 3 GB/s. Thrash: what left within the last second comes back.
 //
 // Shares of pages and of holes are means over the time from the first arrival to the last. Those "when full" begin with the first
@@ -38,7 +38,7 @@
 //    type, member, unit, whether arms have a ratio of it (otherwise it may well be 0), what
 #define TB_ARENA_FIELDS(FIELD)                                                                                                     \
     FIELD(uint64_t, admitted, "count", true, "requests that found room for all of their ranges")                                   \
-    FIELD(uint64_t, refused, "count", false, "requests that did not")                                                              \
+    FIELD(uint64_t, turned_away, "count", false, "requests that did not")                                                          \
     FIELD(uint64_t, too_large, "count", false, "of these, those whose KV is larger than all pages of its kind")                    \
     FIELD(uint64_t, failed_ranges, "count", false, "allocations that found no room, scratch included")                             \
     FIELD(uint64_t, turns, "count", false, "admitted requests that continue an earlier one")                                       \
@@ -50,7 +50,7 @@
     FIELD(uint64_t, adapter_reloaded_bytes, "bytes", false, "adapters that had left and came back")                                \
     FIELD(uint64_t, both_reloaded_bytes, "bytes", false, "the sum of both")                                                        \
     FIELD(uint64_t, both_reloaded_pages, "count", false, "pages that these bytes fill, range by range")                            \
-    FIELD(double, back_mean_ns, "virtual_ns", false, "cost of what came back, mean of admitted requests")                          \
+    FIELD(double, lost_mean_ns, "virtual_ns", false, "cost of what came back, mean of admitted requests")                          \
     FIELD(uint64_t, kv_thrash, "count", false, "KV that came back within a second after it left")                                  \
     FIELD(uint64_t, adapter_thrash, "count", false, "adapters that came back within a second after they left")                     \
     FIELD(uint64_t, both_thrash, "count", false, "the sum of both")                                                                \

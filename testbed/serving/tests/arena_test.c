@@ -42,7 +42,7 @@ static struct tb_arena run(const struct tb_scenario *scenario, const char *words
     struct tb_arena_settings settings = settings_of(words);
     cr_assert_eq(tb_arena_settings_check(scenario, "x", &settings, &why), 0, "%s", why.text);
     cr_assert_eq(tb_arena(scenario, &settings, locus_score_find(score), &out, &why), 0, "%s", why.text);
-    cr_expect_eq(out.admitted + out.refused, scenario->count);
+    cr_expect_eq(out.admitted + out.turned_away, scenario->count);
     return out;
 }
 
@@ -159,13 +159,13 @@ Test(arena, lru_finds_what_a_list_in_the_order_of_use_finds)
         snprintf(words, sizeof words, "1000p/nomark/zones70-%u/500a/again30/seed5/noscratch", percent);
         struct tb_arena out = run(poisson, words, "lru");
         struct counts counts = list_counts(poisson, uses, 500, 10 * percent / 7);
-        cr_expect_eq(out.refused, 0);
+        cr_expect_eq(out.turned_away, 0);
         cr_expect_eq(lround(out.adapter_hit_ratio * 4000), counts.found, "%u%%", percent);
         cr_expect_eq(out.adapter_thrash, counts.thrash);
         cr_expect_eq(out.adapter_reloaded_bytes, counts.reloaded * UINT64_C(13631488));
         cr_expect_eq(out.both_reloaded_pages, counts.reloaded * 7);
         cr_expect_float_eq(out.byte_hit_ratio, (double)counts.found / (counts.found + counts.reloaded), 1e-12);
-        cr_expect_float_eq(out.back_mean_ns, counts.reloaded * 4543829.0 / 4000, 1e-3);
+        cr_expect_float_eq(out.lost_mean_ns, counts.reloaded * 4543829.0 / 4000, 1e-3);
         cr_expect_eq(out.left_by_mark, 0);
         cr_expect(counts.found > 0 && counts.reloaded > 0 && (percent > 7 || counts.thrash > 0), "%u %u %u", counts.found,
                   counts.reloaded, counts.thrash);
@@ -275,7 +275,7 @@ Test(arena, a_run_says_the_same_twice_and_another_seed_something_else)
         struct tb_arena a = run(talk, rows[i], "cost"), b = run(talk, rows[i], "cost"), c = run(talk, other, "cost");
         cr_expect_eq(memcmp(&a, &b, sizeof a), 0, "%s", rows[i]);
         cr_expect_neq(a.stretch_mean, c.stretch_mean, "%s", rows[i]);
-        cr_expect(a.failed_ranges >= a.refused && a.refused >= a.too_large);
+        cr_expect(a.failed_ranges >= a.turned_away && a.turned_away >= a.too_large);
     }
     tb_scenario_close(talk);
 }
@@ -377,11 +377,11 @@ Test(arena, a_request_without_room_leaves_nothing_behind)
 {
     struct tb_scenario *poisson = scenario_open("poisson", 300);
     struct tb_arena out = run(poisson, "19p/noscratch", "lru"); // its KV has 20 pages
-    cr_expect_eq(out.refused, 300);
+    cr_expect_eq(out.turned_away, 300);
     cr_expect_eq(out.too_large, 300);
     cr_expect_eq(out.pinned_mean, 0);
     struct tb_arena tight = run(poisson, "40p/nomark", "lru"); // an adapter of 7, and 20 for one at a time
-    cr_expect(tight.admitted > 50 && tight.refused > 50 && tight.too_large == 0);
+    cr_expect(tight.admitted > 50 && tight.turned_away > 50 && tight.too_large == 0);
     tb_scenario_close(poisson);
 }
 
