@@ -4,11 +4,13 @@
 //
 // A mapped and bound pool of home 0, whose owner is a spawned thread, and a heap pool of home 1, whose owner is main, share one
 // table: both grow it, owner 0 retires it, main pushes it, both drain it. Before that the pool of home 1, which is shared, has a
-// fork, a copy, a prefix cache and a promise. In every case: each function returns 0 or the injected error, no thread waits for
-// one that was never started, every block is home in the end, and all memory from the heap and the kernel is given back.
+// fork, a copy, a prefix cache and a promise. Then ranges of an arena of pages are evicted for a longer one and prepared as a
+// set, and an adapter is loaded, used and swapped between the arena and tiers in memory. In every case: each function returns 0
+// or the injected error, no thread waits for one that was never started, every block is home in the end, and all memory from the
+// heap and the kernel is given back.
 //
-// The walk is done twice. The first is never disturbed: it proves that the scenario works here, and lets the C library take
-// what it keeps for good (thread stacks, dynamic loading), which would otherwise look like leaks.
+// The walk is done twice. The first is never disturbed: it proves that the scenario works here, and lets the C library take what
+// it keeps for good (thread stacks, dynamic loading), which would otherwise look like leaks.
 //
 // Exit 0: finished, and no fault was reached. 3: a fault was hit, and reported as an error. 77: the fault cannot happen here.
 // Anything else is a bug.
@@ -27,6 +29,7 @@
 #define BLOCKS 64u
 #define BLOCK_BYTES 4096u
 #define TOKENS_PER_BLOCK 16u
+#define ARENA_PAGES 4u
 #define NODES 1024
 #define GIVE_UP_S 5
 
@@ -275,6 +278,78 @@ static int region(struct scene *scene)
     return result;
 }
 
+// The arena's ranges: one leaves for a longer one, and two become visible together.
+static int ranges(struct locus_pages *pages)
+{
+    struct locus_pages_ask one = {.kind = LOCUS_PAGES_KV, .pages = 1, .owner = 1};
+    struct locus_pages_ask many = {.kind = LOCUS_PAGES_ADAPTER, .pages = ARENA_PAGES, .owner = 2};
+    struct locus_pages_ask both[] = {one, one};
+    struct locus_magazine *magazine = NULL;
+    struct locus_set *set = NULL;
+    locus_range range, two[2];
+    int result = locus_magazine_open(&magazine, pages);
+    if (!result)
+        result = locus_pages_allocate(pages, magazine, &one, &range);
+    if (!result) {
+        locus_pages_unpin(pages, range);
+        result = locus_pages_allocate(pages, NULL, &many, &range);
+    }
+    if (!result) {
+        locus_pages_unpin(pages, range);
+        result = locus_set_prepare(&set, pages, both, 2, two);
+    }
+    if (!result) {
+        locus_set_commit(set);
+        locus_pages_unpin(pages, two[0]);
+        locus_pages_unpin(pages, two[1]);
+    }
+    locus_magazine_close(magazine);
+    return result;
+}
+
+static int use_adapter(struct locus_adapters *adapters)
+{
+    static const uint16_t weights[2048] = {0x3c00, 0x4000}; // 1 and 2
+    struct locus_adapter_hold hold;
+    int result = locus_adapters_load(adapters, 1, 3, weights, sizeof weights);
+    if (result)
+        return result;
+    for (uint64_t now_ns = 2; (result = locus_adapters_acquire(adapters, now_ns, 3, &hold)) == -EAGAIN && now_ns < 1000; now_ns++)
+        locus_adapters_poll(adapters, now_ns, 0);
+    if (!result)
+        locus_adapters_release(adapters, 1000, &hold);
+    return result;
+}
+
+static int waiting(struct scene *scene)
+{
+    struct locus_pages_config arena = {.size = sizeof arena,
+                                       .page_bytes = 512 << 10,
+                                       .pages = ARENA_PAGES,
+                                       .page = LOCUS_PAGE_4K,
+                                       .policy = scene->policy,
+                                       .node = scene->node};
+    struct locus_tier_far_config memory = {.size = sizeof memory, .bytes = 1 << 18, .unit_bytes = 4096, .node = LOCUS_NODE_ANY};
+    struct locus_adapters_config config = {.size = sizeof config, .page_bytes = arena.page_bytes, .residency = {.adapters = 8}};
+    struct locus_adapters *adapters = NULL;
+    int result = locus_pages_open(&config.pages, &arena);
+    if (!result)
+        result = ranges(config.pages);
+    if (!result)
+        result = locus_tier_far_open(&config.cold, &memory);
+    if (!result)
+        result = locus_tier_int8_open(&config.warm, &memory);
+    if (!result)
+        result = locus_adapters_open(&adapters, &config);
+    if (!result)
+        result = use_adapter(adapters);
+    EXPECT(scene, locus_adapters_close(adapters) == 0);
+    locus_tier_close(config.warm);
+    locus_tier_close(config.cold);
+    EXPECT(scene, locus_pages_close(config.pages) == 0);
+    return result;
+}
+
 // Allocated and freed must be equal when the walk ends well, and also where it broke off.
 static void close_pool(struct scene *scene, int home)
 {
@@ -299,6 +374,8 @@ static int walk(struct scene *scene)
         result = sharing(scene);
     if (!result)
         result = threads(scene);
+    if (!result)
+        result = waiting(scene);
     locus_owner_close(scene->owner[0]);
     locus_owner_close(scene->owner[1]);
     close_pool(scene, 0);
