@@ -3,6 +3,7 @@
 // keep: see keep.h.
 
 #include "testbed/serving/keep.h"
+#include "testbed/serving/word.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,20 +13,6 @@
 
 // --- settings ------------------------------------------------------------------------------------------------------------------
 
-// A whole number before or after letters: "1000b", "first6000".
-static bool whole_read(const char *word, const char *before, const char *after, uint32_t most, uint32_t *out)
-{
-    size_t length = strlen(before);
-    char *end;
-    if (*out || strncmp(word, before, length) || word[length] < '1' || word[length] > '9')
-        return false;
-    unsigned long long number = strtoull(word + length, &end, 10);
-    if (strcmp(end, after) || number > most)
-        return false;
-    *out = (uint32_t)number;
-    return true;
-}
-
 #define GBS_LEAST 0.001
 #define GBS_MOST 1e5
 #define US_LEAST 0.001
@@ -34,7 +21,7 @@ static bool whole_read(const char *word, const char *before, const char *after, 
 // "far7000b", "far30gbs", "far1us".
 static bool tier_read(struct tb_tier_settings *tier, const char *word, const char *name)
 {
-    return whole_read(word, name, "b", TB_KEPT_BLOCKS_MAX, &tier->blocks) ||
+    return tb_word_whole(word, name, "b", TB_KEPT_BLOCKS_MAX, &tier->blocks) ||
            (tier->gbs == 0 && tb_setting_number(word, name, "gbs", GBS_LEAST, GBS_MOST, &tier->gbs)) ||
            (tier->us == 0 && tb_setting_number(word, name, "us", US_LEAST, US_MOST, &tier->us));
 }
@@ -47,8 +34,8 @@ bool tb_keep_setting(struct tb_serving_settings *settings, const char *word)
         return settings->alike = true;
     if (tb_shape_find(word) && !settings->shape[0])
         return (size_t)snprintf(settings->shape, sizeof settings->shape, "%s", word) < sizeof settings->shape;
-    return whole_read(word, "", "b", TB_KEPT_BLOCKS_MAX, &settings->kept_blocks) ||
-           whole_read(word, "first", "", UINT32_MAX, &settings->requests) || tier_read(&settings->far, word, "far") ||
+    return tb_word_whole(word, "", "b", TB_KEPT_BLOCKS_MAX, &settings->kept_blocks) ||
+           tb_word_whole(word, "first", "", UINT32_MAX, &settings->requests) || tier_read(&settings->far, word, "far") ||
            tier_read(&settings->file, word, "file") ||
            (settings->token_us == 0 && tb_setting_number(word, "token", "us", US_LEAST, US_MOST, &settings->token_us));
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/report/serve/serve_internal.h"
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
 #include "testbed/serving/arena/arena.h"
@@ -370,20 +371,6 @@ static void scores_answer(struct tb_doc *doc, const struct board *board)
                       axis(board, at), 100 * figure(best, at, board->kind->won), behind, full);
 }
 
-static json_t *cells_json(const struct board *board)
-{
-    json_t *cells = json_array();
-    for (uint32_t i = 0; i < board->cells_count; i++) {
-        const json_t *header = json_array_get(board->cells, i);
-        const struct tb_json_member members[] = {
-            {"name", json_string(tb_member_text(header, "name"))},
-            {"serving", json_deep_copy(tb_member(header, "serving"))},
-        };
-        cells = tb_json_appended(cells, TB_JSON_OBJECT(members));
-    }
-    return cells;
-}
-
 struct tb_doc *tb_adapters_doc(json_t *head, const struct tb_log_view *view)
 {
     struct tb_doc *doc = tb_doc_open(head);
@@ -395,6 +382,6 @@ struct tb_doc *tb_adapters_doc(json_t *head, const struct tb_log_view *view)
         tb_doc_answer(doc, "answer", board.ranked ? "%s has nobody to be compared with." : "Nobody passed.", board.row[0].name);
     else
         (board.kind == BATCHERS ? batchers_answer : board.kind == SCORES ? scores_answer : residents_answer)(doc, &board);
-    tb_doc_json(doc, "cells", cells_json(&board));
+    tb_doc_json(doc, "cells", served_cells_json(board.cells));
     return doc;
 }

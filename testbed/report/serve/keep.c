@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "testbed/base/json.h"
+#include "testbed/report/serve/serve_internal.h"
 #include "testbed/report/serve/tiers.h"
 
 #define CELLS_MAX 32u
@@ -148,20 +149,6 @@ static void put_answer(struct tb_doc *doc, const struct board *board)
                       best->name, 100 * ahead, board->blocks[at], 100 * best->behind, board->blocks[worst]);
 }
 
-static json_t *cells_json(const struct board *board)
-{
-    json_t *cells = json_array();
-    for (uint32_t i = 0; i < board->cells_count; i++) {
-        const json_t *header = json_array_get(board->cells, i);
-        const struct tb_json_member members[] = {
-            {"name", json_string(tb_member_text(header, "name"))},
-            {"serving", json_deep_copy(tb_member(header, "serving"))},
-        };
-        cells = tb_json_appended(cells, TB_JSON_OBJECT(members));
-    }
-    return cells;
-}
-
 struct tb_doc *tb_keep_doc(json_t *head, const struct tb_log_view *view)
 {
     struct tb_doc *doc = tb_doc_open(head);
@@ -172,6 +159,6 @@ struct tb_doc *tb_keep_doc(json_t *head, const struct tb_log_view *view)
         tb_tiers_put(doc, view);
     if (!tb_tiers_are(view) || board.cells_count > 1)
         put_answer(doc, &board);
-    tb_doc_json(doc, "cells", cells_json(&board));
+    tb_doc_json(doc, "cells", served_cells_json(board.cells));
     return doc;
 }

@@ -299,6 +299,20 @@ static json_t *strategies_json(const struct served_cell *cell)
     return all;
 }
 
+json_t *served_cells_json(const json_t *headers)
+{
+    json_t *cells = json_array();
+    for (size_t i = 0; i < json_array_size(headers); i++) {
+        const json_t *header = json_array_get(headers, i);
+        const struct tb_json_member members[] = {
+            {"name", json_string(tb_member_text(header, "name"))},
+            {"serving", json_deep_copy(tb_member(header, "serving"))},
+        };
+        cells = tb_json_appended(cells, TB_JSON_OBJECT(members));
+    }
+    return cells;
+}
+
 json_t *served_cell_json(const struct served_cell *cell)
 {
     const struct tb_json_member members[] = {

@@ -37,5 +37,6 @@ void served_cell_load(const struct tb_log_view *view, size_t index, const json_t
 
 void served_put_cell(struct tb_doc *doc, const struct served_cell *cell); // its table
 json_t *served_cell_json(const struct served_cell *cell);
+json_t *served_cells_json(const json_t *headers); // name and settings of each
 
 #endif

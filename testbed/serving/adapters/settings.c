@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "testbed/workload/adapters/popularity.h"
+#include "testbed/serving/word.h"
 
 const struct tb_adapter_settings tb_adapter_defaults = {
     .adapters = 10000, .times = 1, .seed = 1, .batch = 256, .load_percent = 110, .hot = 100, .warm = 1000, .rank = 8};
@@ -19,20 +20,6 @@ const struct tb_adapter_settings tb_adapter_defaults = {
 #define BATCHES_MAX (1u << 24)
 
 // --- words ---------------------------------------------------------------------------------------------------------------------
-
-// A whole number before or after letters: "10000a", "batch256".
-static bool whole_read(const char *word, const char *before, const char *after, uint32_t most, uint32_t *out)
-{
-    size_t length = strlen(before);
-    char *end;
-    if (*out || strncmp(word, before, length) || word[length] < '1' || word[length] > '9')
-        return false;
-    unsigned long long number = strtoull(word + length, &end, 10);
-    if (strcmp(end, after) || number > most)
-        return false;
-    *out = (uint32_t)number;
-    return true;
-}
 
 static bool rate_read(const char *word, double *out)
 {
@@ -48,16 +35,17 @@ static bool rate_read(const char *word, double *out)
 
 bool tb_adapter_setting(struct tb_adapter_settings *settings, bool residency, const char *word, uint32_t *requests)
 {
-    if (whole_read(word, "", "a", TB_ADAPTERS_MAX, &settings->adapters) || whole_read(word, "times", "", 10000, &settings->times) ||
-        whole_read(word, "again", "", 99, &settings->again_percent) || whole_read(word, "seed", "", UINT32_MAX, &settings->seed) ||
-        whole_read(word, "first", "", UINT32_MAX, requests))
+    if (tb_word_whole(word, "", "a", TB_ADAPTERS_MAX, &settings->adapters) ||
+        tb_word_whole(word, "times", "", 10000, &settings->times) ||
+        tb_word_whole(word, "again", "", 99, &settings->again_percent) ||
+        tb_word_whole(word, "seed", "", UINT32_MAX, &settings->seed) || tb_word_whole(word, "first", "", UINT32_MAX, requests))
         return true;
     if (residency)
-        return whole_read(word, "", "hot", TB_ADAPTERS_MAX, &settings->hot) ||
-               whole_read(word, "", "warm", TB_ADAPTERS_MAX, &settings->warm) ||
-               whole_read(word, "rank", "", 1024, &settings->rank) || rate_read(word, &settings->rate_per_s);
-    return whole_read(word, "batch", "", TB_BATCH_MAX, &settings->batch) ||
-           whole_read(word, "load", "", 1000, &settings->load_percent);
+        return tb_word_whole(word, "", "hot", TB_ADAPTERS_MAX, &settings->hot) ||
+               tb_word_whole(word, "", "warm", TB_ADAPTERS_MAX, &settings->warm) ||
+               tb_word_whole(word, "rank", "", 1024, &settings->rank) || rate_read(word, &settings->rate_per_s);
+    return tb_word_whole(word, "batch", "", TB_BATCH_MAX, &settings->batch) ||
+           tb_word_whole(word, "load", "", 1000, &settings->load_percent);
 }
 
 static void fill(uint32_t *value, uint32_t otherwise)

@@ -11,6 +11,7 @@
 
 #include "testbed/stats/random.h"
 #include "testbed/workload/adapters/popularity.h"
+#include "testbed/serving/word.h"
 
 const struct tb_arena_settings tb_arena_defaults = {.pages = 4096,
                                                     .high_permille = 900,
@@ -30,20 +31,6 @@ const struct tb_arena_settings tb_arena_defaults = {.pages = 4096,
 
 // --- words ---------------------------------------------------------------------------------------------------------------------
 
-// A whole number before or after letters: "4096p", "rank64".
-static bool whole_read(const char *word, const char *before, const char *after, uint32_t most, uint32_t *out)
-{
-    size_t length = strlen(before);
-    char *end;
-    if (*out || strncmp(word, before, length) || word[length] < '1' || word[length] > '9')
-        return false;
-    unsigned long long number = strtoull(word + length, &end, 10);
-    if (strcmp(end, after) || number > most)
-        return false;
-    *out = (uint32_t)number;
-    return true;
-}
-
 // "mark900-800", "zones50-40": two whole numbers, of which neither was said before.
 static bool pair_read(const char *word, const char *before, uint32_t most, uint32_t *a, uint32_t *b)
 {
@@ -52,7 +39,7 @@ static bool pair_read(const char *word, const char *before, uint32_t most, uint3
     if (strncmp(word, before, length) || digits == 0 || digits >= sizeof first || *a || *b)
         return false;
     snprintf(first, sizeof first, "%.*s", (int)digits, word + length);
-    return whole_read(first, "", "", most, a) && whole_read(word + length + digits, "-", "", most, b);
+    return tb_word_whole(first, "", "", most, a) && tb_word_whole(word + length + digits, "-", "", most, b);
 }
 
 static bool flag_read(const char *word, const char *name, bool *out)
@@ -111,21 +98,21 @@ static bool adapters_read(struct tb_arena_settings *settings, const char *word)
     if (!said && flag_read(word, "noadapters", &settings->no_adapters))
         return true;
     return !settings->no_adapters && ((!settings->rank && flag_read(word, "rankmix", &settings->rank_mix)) ||
-                                      (!settings->rank_mix && whole_read(word, "rank", "", 1024, &settings->rank)) ||
-                                      whole_read(word, "", "a", TB_ADAPTERS_MAX, &settings->adapters) ||
-                                      whole_read(word, "again", "", 99, &settings->again_percent));
+                                      (!settings->rank_mix && tb_word_whole(word, "rank", "", 1024, &settings->rank)) ||
+                                      tb_word_whole(word, "", "a", TB_ADAPTERS_MAX, &settings->adapters) ||
+                                      tb_word_whole(word, "again", "", 99, &settings->again_percent));
 }
 
 bool tb_arena_setting(struct tb_arena_settings *settings, const char *word, uint32_t *requests)
 {
-    if (whole_read(word, "", "p", TB_ARENA_PAGES_MAX, &settings->pages) || whole_read(word, "first", "", UINT32_MAX, requests) ||
-        whole_read(word, "seed", "", UINT32_MAX, &settings->seed) || rate_read(word, &settings->rate_per_s) ||
-        marks_read(settings, word) || split_read(settings, word) || adapters_read(settings, word) ||
-        flag_read(word, "firstfit", &settings->first_fit))
+    if (tb_word_whole(word, "", "p", TB_ARENA_PAGES_MAX, &settings->pages) ||
+        tb_word_whole(word, "first", "", UINT32_MAX, requests) || tb_word_whole(word, "seed", "", UINT32_MAX, &settings->seed) ||
+        rate_read(word, &settings->rate_per_s) || marks_read(settings, word) || split_read(settings, word) ||
+        adapters_read(settings, word) || flag_read(word, "firstfit", &settings->first_fit))
         return true;
     if (settings->scratch_per_s == 0 && flag_read(word, "noscratch", &settings->no_scratch))
         return true;
-    if (!settings->no_scratch && whole_read(word, "scratch", "", 100000, &settings->scratch_per_s))
+    if (!settings->no_scratch && tb_word_whole(word, "scratch", "", 100000, &settings->scratch_per_s))
         return true;
     return !settings->shape[0] && tb_shape_find(word) &&
            (size_t)snprintf(settings->shape, sizeof settings->shape, "%s", word) < sizeof settings->shape;
