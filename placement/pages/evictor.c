@@ -2,17 +2,15 @@
 //
 // evictor: one thread at a time makes room; the others wait for it, and look again whenever pages come back and when it has done.
 // Nobody waits without an evictor at work, and an evictor ends: it claims each range at most once more than `leave` lets go. So no
-// wait is for ever, whatever the others do.
+// wait is for ever, whatever the others do. A range that had to stay is not asked again during the same ask.
 //
 // Victims come from one pass over all pages, the lowest scores first, and are used until they run out. A victim that was used or
-// pinned since is passed over. Under a score that does not age this is the exact order: whatever was used since the pass has a
-// later use than all victims of the pass.
+// pinned since is passed over. Under a score that does not age this is the exact order: by its definition (pages_evict.h) whatever
+// came or was used since the pass scores higher than all victims of the pass.
 #include <errno.h>
 #include <stdlib.h>
 
 #include "pages_internal.h"
-
-#define REFUSED_MAX 64u          // ranges that must stay, after which an ask is given up; arbitrary
 
 double evictor_score(const struct locus_pages *pages, const struct page *page, uint64_t now_ns)
 {
@@ -57,6 +55,14 @@ void evictor_unclaim(struct locus_pages *pages, uint32_t page)
         pages_give(pages, NULL, page);
 }
 
+bool evictor_was_refused(const struct locus_pages *pages, uint32_t page)
+{
+    for (uint32_t i = 0; i < pages->refused_count; i++)
+        if (pages->refused[i] == page)
+            return true;
+    return false;
+}
+
 static void note(struct locus_pages *pages, const struct locus_pages_eviction *eviction)
 {
     count(&pages->ranges_evicted[eviction->kind][eviction->reason], 1);
@@ -76,7 +82,7 @@ static bool settle(struct locus_pages *pages, uint32_t at, int result)
         .first = at,
         .pages = page->pages,
         .kind = (enum locus_pages_kind)page->kind,
-        .reason = (enum locus_leave_reason)page->reason,
+        .reason = (enum locus_leave_reason)(page->reason & ~ANSWER_DUE),
     };
     bool was_freed;
     if (result) {
@@ -93,18 +99,22 @@ int evictor_leave(struct locus_pages *pages, uint32_t at, double score, enum loc
 {
     struct page *page = &pages->table[at];
     uint32_t length = page->pages;
+    _Atomic uint64_t *leaving = &zone_of_page(pages, at)->pages_leaving;
     locus_range range = range_of(at, word_generation(word_read(&page->word)));
     int result = 0;
     page->score = score;
-    page->reason = (uint8_t)reason;
-    // Counted before, because the answer may come from another thread before `leave` returns.
-    atomic_fetch_add_explicit(&pages->pages_leaving, length, memory_order_relaxed);
+    // Both before `leave`, because the answer may come from another thread before it returns.
+    RELAXED_STORE(page->reason, (uint8_t)(reason | ANSWER_DUE));
+    atomic_fetch_add_explicit(leaving, length, memory_order_relaxed);
     if (pages->config.leave)
         result = pages->config.leave(pages->config.context, range, (enum locus_pages_kind)page->kind, page->owner,
                                      locus_pages_address(pages, range), locus_pages_bytes(pages, range));
     if (result > 0)
         return 1;
-    atomic_fetch_sub_explicit(&pages->pages_leaving, length, memory_order_relaxed);
+    RELAXED_STORE(page->reason, (uint8_t)reason);
+    atomic_fetch_sub_explicit(leaving, length, memory_order_relaxed);
+    if (result < 0 && pages->refused_count < REFUSED_MAX)
+        pages->refused[pages->refused_count++] = at;
     if (settle(pages, at, result))
         return 0;
     return result ? result : 1;
@@ -115,11 +125,14 @@ int locus_pages_left(struct locus_pages *pages, locus_range range, int result)
     uint32_t at = range_page(range);
     if (at >= pages->config.pages)
         return -ESTALE;
-    uint64_t word = word_read(&pages->table[at].word);
+    struct page *page = &pages->table[at];
+    uint64_t word = word_read(&page->word);
     enum locus_range_state state = word_state(word);
     if (word_generation(word) != range_generation(range) || (state != LOCUS_RANGE_LEAVING && state != LOCUS_RANGE_DOOMED))
         return -ESTALE;
-    atomic_fetch_sub_explicit(&pages->pages_leaving, pages->table[at].pages, memory_order_relaxed);
+    if (!(__atomic_fetch_and(&page->reason, (uint8_t)~ANSWER_DUE, __ATOMIC_RELAXED) & ANSWER_DUE))
+        return -ESTALE; // of two answers one counts, and a range that was freed while others pin it waits for none
+    atomic_fetch_sub_explicit(&zone_of_page(pages, at)->pages_leaving, page->pages, memory_order_relaxed);
     if (settle(pages, at, result < 0 ? result : 0))
         pages_give(pages, NULL, at);
     return 0;
@@ -166,7 +179,7 @@ static void pass(struct locus_pages *pages)
     for (uint32_t i = 0; i < pages->config.pages; i++) {
         const struct page *page = &pages->table[i];
         uint64_t word = word_read(&page->word);
-        if (unpinned(word))
+        if (unpinned(word) && !evictor_was_refused(pages, i))
             offer(pages->victims, &pages->victims_count, room,
                   (struct victim){evictor_score(pages, page, now_ns), word, RELAXED_LOAD(page->last_use_ns), i});
     }
@@ -176,17 +189,17 @@ static void pass(struct locus_pages *pages)
 // The next victim, claimed.
 static bool claim_next(struct locus_pages *pages, struct victim *out)
 {
-    for (unsigned passes = 0; passes < 2;) {
+    for (bool fresh = false;; fresh = true) {
         while (pages->victims_next < pages->victims_count) {
             *out = pages->victims[pages->victims_next++];
             struct page *page = &pages->table[out->page];
             if (RELAXED_LOAD(page->last_use_ns) == out->last_use_ns && evictor_claim(page, out->word))
                 return true;
         }
-        passes++;
+        if (fresh)
+            return false;
         pass(pages);
     }
-    return false;
 }
 
 // --- one evictor at a time -----------------------------------------------------------------------------------------------------
@@ -200,6 +213,7 @@ static void begin(struct locus_pages *pages)
 {
     pages->evicting = true;
     pages->evictor = pthread_self();
+    pages->refused_count = 0;
     pthread_mutex_unlock(&pages->room);
 }
 
@@ -214,9 +228,7 @@ static void end(struct locus_pages *pages)
 static int clear_one(struct locus_pages *pages, enum locus_leave_reason reason, uint32_t *page)
 {
     struct victim victim;
-    for (uint32_t refused = 0; refused < REFUSED_MAX; refused++) {
-        if (!claim_next(pages, &victim))
-            return -ENOMEM;
+    while (pages->refused_count < REFUSED_MAX && claim_next(pages, &victim)) {
         uint32_t length = pages->table[victim.page].pages;
         int result = evictor_leave(pages, victim.page, victim.score, reason);
         if (result > 0)
@@ -233,7 +245,7 @@ static int clear_one(struct locus_pages *pages, enum locus_leave_reason reason, 
 static int clear(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page)
 {
     int error = -EAGAIN;
-    if (atomic_load_explicit(&pages->pages_leaving, memory_order_relaxed) < ask->pages) {
+    if (atomic_load_explicit(&zone_of_kind(pages, ask->kind)->pages_leaving, memory_order_relaxed) < ask->pages) {
         error =
             ask->pages == 1 && pages->zones_count == 1 ? clear_one(pages, reason, page) : stretch_clear(pages, ask, reason, page);
     }
@@ -287,7 +299,15 @@ int locus_pages_evict(struct locus_pages *pages, enum locus_pages_kind kind, uin
 
 static uint64_t marked(const struct locus_pages *pages, uint32_t permille)
 {
-    return (uint64_t)permille * pages->config.pages / 1000;
+    return ((uint64_t)permille * pages->config.pages + 999) / 1000;
+}
+
+static uint64_t all_leaving(const struct locus_pages *pages)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < pages->zones_count; i++)
+        sum += atomic_load_explicit(&pages->zones[i].pages_leaving, memory_order_relaxed);
+    return sum;
 }
 
 static uint64_t drain(struct locus_pages *pages)
@@ -295,17 +315,17 @@ static uint64_t drain(struct locus_pages *pages)
     uint64_t low = marked(pages, pages->config.low_permille), gone = 0;
     struct victim victim;
     magazines_empty(pages);
-    for (uint32_t refused = 0; refused < REFUSED_MAX;) {
-        uint64_t leaving = atomic_load_explicit(&pages->pages_leaving, memory_order_relaxed);
-        if (pages_in_use(pages) - leaving <= low) {
+    while (pages->refused_count < REFUSED_MAX) {
+        if (pages_in_use(pages) - all_leaving(pages) <= low) {
             atomic_store_explicit(&pages->draining, false, memory_order_relaxed);
             break;
         }
-        if (!claim_next(pages, &victim))
+        if (!claim_next(pages, &victim)) {
+            atomic_store_explicit(&pages->vain, VAIN_ALLOCATIONS, memory_order_relaxed);
             break;
+        }
         uint32_t length = pages->table[victim.page].pages;
         int result = evictor_leave(pages, victim.page, victim.score, LOCUS_LEAVE_WATERMARK);
-        refused += result < 0;
         if (result == 0) {
             pages_give(pages, NULL, victim.page);
             gone += length;

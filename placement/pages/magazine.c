@@ -27,26 +27,21 @@ uint32_t magazine_fill(struct locus_magazine *magazine)
     return magazine_take(magazine);
 }
 
-static bool empty(struct locus_pages *pages, struct locus_magazine *magazine)
+static void empty(struct locus_pages *pages, struct locus_magazine *magazine)
 {
-    bool came = false;
     for (uint32_t i = 0; i < magazine->room; i++) {
         uint32_t taken = slot_take(&magazine->slots[i]);
         if (taken)
             zone_give(pages->zones, pages->table, taken - 1, 1);
-        came |= taken != 0;
     }
-    return came;
 }
 
-bool magazines_empty(struct locus_pages *pages)
+void magazines_empty(struct locus_pages *pages)
 {
-    bool came = false;
     pthread_mutex_lock(&pages->magazines_lock);
     for (struct locus_magazine *magazine = pages->magazines; magazine; magazine = magazine->next)
-        came |= empty(pages, magazine);
+        empty(pages, magazine);
     pthread_mutex_unlock(&pages->magazines_lock);
-    return came;
 }
 
 int locus_magazine_open(struct locus_magazine **out, struct locus_pages *pages)

@@ -43,8 +43,10 @@ uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine, 
 int pages_take(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask, uint32_t *page)
 {
     *page = pages_find(pages, magazine, ask);
-    if (*page == PAGE_NONE && magazines_empty(pages))
+    if (*page == PAGE_NONE) {
+        magazines_empty(pages); // perhaps another thread has just done so: the arena has to be looked at in any case
         *page = pages_find(pages, NULL, ask);
+    }
     if (*page != PAGE_NONE)
         return 0;
     return ask->stay ? -ENOMEM : evictor_room(pages, ask, LOCUS_LEAVE_ROOM, page);
@@ -69,7 +71,10 @@ static void after_growth(struct locus_pages *pages)
     while (in_use > peak &&
            !atomic_compare_exchange_weak_explicit(&pages->pages_peak, &peak, in_use, memory_order_relaxed, memory_order_relaxed))
         ;
-    if (!pages->config.balance_by_caller)
+    uint32_t vain = atomic_load_explicit(&pages->vain, memory_order_relaxed);
+    if (vain > 0)
+        atomic_store_explicit(&pages->vain, vain - 1, memory_order_relaxed); // a lost count does no harm
+    else if (!pages->config.balance_by_caller)
         locus_pages_balance(pages);
 }
 
@@ -212,8 +217,8 @@ void pages_give(struct locus_pages *pages, struct locus_magazine *magazine, uint
     pages_wake(pages);
 }
 
-// A waiter counts itself before it looks for room, under the lock under which pages are given. So either it finds them, or it is
-// seen here.
+// A waiter counts itself before it looks for room, under the lock under which a zone takes pages back. So either it finds them, or
+// it is seen here. A page that goes into a magazine may be missed; the waiter looks again at the latest when the evictor has done.
 void pages_wake(struct locus_pages *pages)
 {
     if (atomic_load_explicit(&pages->waiting, memory_order_relaxed) == 0)

@@ -14,11 +14,12 @@
 //     RESIDENT, 0     RESIDENT -EPERM           FREE      LEAVING     -                     -          -
 //     RESIDENT, > 0   RESIDENT RESIDENT         DOOMED    -           -                     -          -
 //     LEAVING         -EBUSY   -EPERM           DOOMED    -           FREE or RESIDENT      -          -
-//     DOOMED          -ESTALE  DOOMED or FREE   -ESTALE   -           FREE                  -          -
+//     DOOMED          -ESTALE  DOOMED or FREE   -ESTALE   -           FREE, if it was LEAVING -       -
 //
-// DOOMED: freed while pinned; it becomes FREE at the last unpin. LEAVING: its contents are being saved or dropped; the evictor's
-// hold counts as a pin. Becoming FREE ends the generation, and with it every handle of the range. No pin ends by itself, because
-// that would take memory from someone who reads it; locus_pages_overdue() (pages_report.h) names who holds one for too long.
+// "-": the call passes such a range over. DOOMED: freed while pinned or leaving; it becomes FREE at the last unpin. LEAVING: its
+// contents are being saved or dropped; the evictor's hold counts as a pin. Becoming FREE ends the generation, and with it every
+// handle of the range. No pin ends by itself, because that would take memory from someone who reads it; locus_pages_overdue()
+// (pages_report.h) names who holds one for too long.
 //
 // Room is found by best fit, in O(log pages), or by first fit for those in a hurry. Pages of single-page ranges pass through a
 // magazine of the calling thread, without a lock (the idea: Bonwick and Adams, 2001). If there is no room, somebody must leave:

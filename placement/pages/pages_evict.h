@@ -38,7 +38,7 @@ struct locus_score_view {       // of a range that nobody pins
 struct locus_score_ops {
     const char *name;           // "lru"
     const char *summary;        // one line
-    bool ages;                  // the order of two ranges may change while neither is used
+    bool ages;                  // the order of two ranges may change while neither is used, or one that is used later score lower
     double (*score)(const struct locus_score_view *view); // the lowest leaves first, of equals the lower page. No state
 };
 

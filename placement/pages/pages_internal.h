@@ -20,8 +20,11 @@
 
 #define PAGE_NONE UINT32_MAX
 #define VICTIMS_MAX 256u         // of one pass; arbitrary: a pass over 4,096 pages costs each of them 16 entries
+#define REFUSED_MAX 64u          // ranges that had to stay, after which an ask is given up; arbitrary
+#define VAIN_ALLOCATIONS 64u     // arbitrary: a pass over 16,384 pages costs each of them some hundred ns
 #define THRASH_NS UINT64_C(1000000000)
 #define MAGAZINES_ALIGN_BYTES 128
+#define ANSWER_DUE 0x80u
 
 // One line for each page. Of a range only its first page's entry counts. Fields that other threads look at while a range's owner
 // changes them are read and written by relaxed atomics; what they say is believed only if the word is still the same (E1).
@@ -40,7 +43,7 @@ struct page {
         double score;           // of a LEAVING range
     };
     uint8_t kind;
-    uint8_t reason;             // of a LEAVING range
+    uint8_t reason;             // of a LEAVING range; with ANSWER_DUE until locus_pages_left() takes it
     bool free;                  // first or last page of a free stretch
     bool in_magazine;           // or last came from one
     uint32_t set;               // of a PREPARED range
@@ -53,6 +56,7 @@ struct zone {                   // of a lock: which stretches of some pages are 
     uint32_t *of_length;        // the latest free stretch of a length
     uint32_t first, pages;
     uint64_t pages_free;        // counter (counters.h)
+    _Atomic uint64_t pages_leaving; // whose contents are being saved
 } __attribute__((aligned(MAGAZINES_ALIGN_BYTES)));
 
 struct locus_magazine {
@@ -101,9 +105,11 @@ struct locus_pages {
     bool evicting;
     pthread_t evictor;
     _Atomic uint32_t waiting;
-    _Atomic uint64_t pages_leaving; // whose contents are being saved
     struct victim victims[VICTIMS_MAX]; // the evictor's, with the next two
     uint32_t victims_count, victims_next;
+    uint32_t refused[REFUSED_MAX]; // pages of ranges that had to stay, during one ask
+    uint32_t refused_count;
+    _Atomic uint32_t vain;      // allocations until the watermarks are tried again after nobody could leave
     pthread_mutex_t magazines_lock;
     struct locus_magazine *magazines;
     pthread_mutex_t log;        // guards what follows
@@ -180,7 +186,7 @@ uint32_t zone_largest(struct zone *zone);
 // magazine.c
 uint32_t magazine_fill(struct locus_magazine *magazine); // its owner. A page of those that came; PAGE_NONE: the zone has none
 bool magazine_give(struct locus_magazine *magazine, uint32_t page); // its owner; false: full
-bool magazines_empty(struct locus_pages *pages); // all, into the zone. True: pages came
+void magazines_empty(struct locus_pages *pages); // all, into the zone
 
 // pages.c
 uint64_t pages_in_use(const struct locus_pages *pages); // with those in magazines
@@ -194,6 +200,7 @@ void pages_wake(struct locus_pages *pages); // whoever waits for room
 // evictor.c. Room for an ask that found none: 0 and a stretch that was taken, or an error of locus_pages_allocate().
 int evictor_room(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page);
 double evictor_score(const struct locus_pages *pages, const struct page *page, uint64_t now_ns);
+bool evictor_was_refused(const struct locus_pages *pages, uint32_t page); // during this ask
 bool evictor_claim(struct page *page, uint64_t word); // RESIDENT without pins -> LEAVING, if the word is still the same
 void evictor_unclaim(struct locus_pages *pages, uint32_t page);
 // A claimed range goes. 0: it is FREE, and its pages are the caller's; 1: on its way; -errno: it stays.

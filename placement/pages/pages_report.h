@@ -2,8 +2,8 @@
 //
 // pages_report: what an arena of pages (pages.h) holds, what left it and why, and who pins for too long.
 //
-// Threads: any thread. Counts are each as of some moment; they balance when nobody else calls. each() holds the lock that finds
-// room, so its callback must be short, and must not allocate, free or evict.
+// Threads: any thread. Counts are each as of some moment; they balance when nobody else calls. each() and
+// overdue() hold the lock that finds room, so their callbacks must be short, and must not call the arena.
 #ifndef LOCUS_PAGES_REPORT_H
 #define LOCUS_PAGES_REPORT_H
 

@@ -66,14 +66,14 @@ static void take_back(struct locus_pages *pages, uint32_t at)
 static void end(struct locus_set *set, bool visible)
 {
     struct locus_pages *pages = set->pages;
-    while (set->first != PAGE_NONE) {
+    for (uint32_t at = set->first; visible && at != PAGE_NONE; at = pages->table[at].next)
+        show(&pages->table[at]); // it keeps the holder's pin, so `next` stays as it is, also for bury()
+    while (!visible && set->first != PAGE_NONE) {
         uint32_t at = set->first;
         set->first = pages->table[at].next; // read before the range may be somebody else's
-        if (visible)
-            show(&pages->table[at]);
-        else
-            take_back(pages, at);
+        take_back(pages, at);
     }
+    set->first = PAGE_NONE;
     __atomic_store_n(&set->state, SET_NONE, __ATOMIC_RELEASE); // C1
 }
 

@@ -23,12 +23,12 @@ struct search {
     struct locus_pages *pages;
     struct zone *zone;
     uint32_t length;
-    struct neighbour *neighbours; // from the last wall on
+    struct neighbour *neighbours;
     uint32_t *falling;          // indices: their scores fall, the first is the run's highest
     uint32_t count, begin;      // the run that moves along is begin .. count - 1
     uint32_t fall_begin, fall_end;
     uint32_t pages_of_run, used_of_run; // used: to be evicted
-    struct neighbour *best;     // the best run so far, a copy
+    struct neighbour *best;     // the best run so far
     uint32_t best_count, best_pages; // no pages: none so far
     double best_score;
     uint32_t best_used;
@@ -49,8 +49,7 @@ static void consider(struct search *search)
     search->best_pages = search->pages_of_run;
     search->best_score = score;
     search->best_used = search->used_of_run;
-    for (uint32_t i = 0; i < search->best_count; i++)
-        search->best[i] = search->neighbours[search->begin + i];
+    search->best = &search->neighbours[search->begin];
 }
 
 static void leave_first(struct search *search)
@@ -84,7 +83,8 @@ static void add(struct search *search, struct neighbour neighbour)
 
 static void wall(struct search *search)
 {
-    search->count = search->begin = search->fall_begin = search->fall_end = 0;
+    search->begin = search->count;
+    search->fall_begin = search->fall_end;
     search->pages_of_run = search->used_of_run = 0;
 }
 
@@ -94,13 +94,13 @@ static void look(struct search *search)
     struct page *table = search->pages->table;
     uint32_t end = search->zone->first + search->zone->pages;
     uint64_t now_ns = now_of(search->pages);
-    search->best_pages = 0;
+    search->best_pages = search->count = search->fall_end = 0;
     wall(search);
     for (uint32_t at = search->zone->first; at < end; at += table[at].pages) {
         uint64_t word = word_read(&table[at].word);
         struct neighbour neighbour = {.first = at, .pages = table[at].pages};
         if (!table[at].free) {
-            if (word_state(word) != LOCUS_RANGE_RESIDENT || word_pins(word) > 0) {
+            if (word_state(word) != LOCUS_RANGE_RESIDENT || word_pins(word) > 0 || evictor_was_refused(search->pages, at)) {
                 wall(search);
                 continue;
             }
@@ -140,7 +140,8 @@ static bool claim_best(struct search *search)
     return claimed;
 }
 
-// All ranges of the run go. 0: the whole run is the caller's. Otherwise the parts that became free are given back.
+// All ranges of the run go, until one must stay. 0: the whole run is the caller's. Otherwise the parts that became free are given
+// back, and whoever was not asked yet stays.
 static int let_go(struct search *search, enum locus_leave_reason reason)
 {
     struct locus_pages *pages = search->pages;
@@ -149,12 +150,15 @@ static int let_go(struct search *search, enum locus_leave_reason reason)
         struct neighbour *neighbour = &search->best[i];
         if (!neighbour->word)
             continue;
+        if (error == -EBUSY) {
+            evictor_unclaim(pages, neighbour->first);
+            neighbour->pages = 0;
+            continue;
+        }
         int result = evictor_leave(pages, neighbour->first, neighbour->score, reason);
         neighbour->pages = result == 0 ? neighbour->pages : 0;
-        if (result > 0)
-            error = -EAGAIN;
-        else if (result < 0 && !error)
-            error = -EBUSY;
+        if (result)
+            error = result > 0 ? -EAGAIN : -EBUSY;
     }
     for (uint32_t i = 0; error && i < search->best_count; i++)
         if (search->best[i].pages)
@@ -166,9 +170,8 @@ static int scratch_open(struct search *search)
 {
     uint64_t most = search->zone->pages;
     search->neighbours = malloc(most * sizeof *search->neighbours);
-    search->best = malloc(most * sizeof *search->best);
     search->falling = malloc(most * sizeof *search->falling);
-    return search->neighbours && search->best && search->falling ? 0 : -ENOMEM;
+    return search->neighbours && search->falling ? 0 : -ENOMEM;
 }
 
 int stretch_clear(struct locus_pages *pages, const struct locus_pages_ask *ask, enum locus_leave_reason reason, uint32_t *page)
@@ -193,7 +196,6 @@ int stretch_clear(struct locus_pages *pages, const struct locus_pages_ask *ask, 
         *page = first;
     }
     free(search.falling);
-    free(search.best);
     free(search.neighbours);
     return error;
 }

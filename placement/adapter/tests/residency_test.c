@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "placement/adapter/order.h"
+#include "placement/base/tests/sanitized.h"
 
 enum { ADAPTERS = 24, USES_KEPT = 4096, STEPS = 6000, POLICIES = 5 };
 #define WINDOW_NS 1000u
@@ -338,15 +339,6 @@ Test(residency, configs_that_cannot_be_are_refused)
         locus_residency_at(p)->close(NULL);
     }
 }
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED
-#endif
 
 #ifndef SANITIZED // its own memory does not fit below the limit
 static size_t address_space_bytes(void)

@@ -257,6 +257,79 @@ Test(pages_evict, contents_that_are_still_being_saved_are_room_on_its_way)
     cr_expect_eq(stats_of(pages).leave_refused, 1);
 }
 
+Test(pages_evict, one_answer_ends_a_range_that_was_freed_while_it_left)
+{
+    struct refusing refusing = {.answer = 1, .frees = 1};
+    struct locus_pages *pages = refusing_arena(&refusing, 4);
+    locus_range range = resident(pages, 2, 1, 1), pinned = allocated(pages, LOCUS_PAGES_KV, 2, 2), next;
+    cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 3, &next), -EAGAIN);
+    cr_expect_eq(locus_pages_left(pages, range, 0), 0);
+    cr_expect_eq(locus_pages_left(pages, range, 0), -ESTALE);
+    cr_expect_eq(stats_of(pages).pages_free, 2);
+    cr_assert_eq(locus_pages_free(pages, NULL, pinned), 0);
+    cr_expect_eq(locus_pages_left(pages, pinned, 0), -ESTALE, "nobody evicts it: its pin is its holder's");
+    cr_expect_eq(stats_of(pages).pages_pinned, 2);
+    cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 4, 3, &next), -ENOMEM, "and no room is on its way");
+}
+
+Test(pages_evict, one_that_must_stay_does_not_keep_the_others)
+{
+    for (uint32_t i = 0; locus_score_at(i); i++) {
+        struct refusing refusing = {.stays = 3};
+        struct locus_pages_config config = arena_config(8);
+        config.leave = leave_or_not;
+        config.context = &refusing;
+        config.score = locus_score_at(i);
+        struct locus_pages *pages = refusing.pages = arena_of(&config);
+        locus_range range;
+        for (uint64_t owner = 1; owner <= 8; owner++) {
+            struct locus_pages_ask ask = {.kind = LOCUS_PAGES_SCRATCH, .pages = 1, .owner = owner, .cost_ns = owner == 3 ? 0 : 5};
+            cr_assert_eq(locus_pages_allocate(pages, NULL, &ask, &range), 0);
+            cr_assert_eq(locus_pages_unpin(pages, range), 0);
+        }
+        locus_pages_now(pages, SECOND_NS);
+        for (int more = 0; more < 7; more++)
+            cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 9, &range), 0, "%s, range %d", config.score->name, more);
+        cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 9, &range), -ENOMEM, "%s", config.score->name);
+        cr_expect_leq(refusing.calls, 7 + 8, "it is asked once in each ask");
+    }
+}
+
+// Every eighth range must stay. A stretch of 7 is to be had, one of 8 is not, and hardly anybody has to leave in vain.
+Test(pages_evict, a_stretch_is_given_up_at_the_first_refusal)
+{
+    struct refusing refusing = {.stays = 8};
+    struct locus_pages *pages = refusing_arena(&refusing, 64);
+    locus_range ranges[64], range;
+    for (int i = 0; i < 64; i++)
+        ranges[i] = resident(pages, 1, i % 8 == 3 ? 8 : 100 + (uint64_t)i, (uint64_t)i);
+    locus_pages_now(pages, 100);
+    cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 8, 1, &range), -ENOMEM);
+    uint32_t left = 0;
+    for (int i = 0; i < 64; i++)
+        left += touch(pages, ranges[i]) == 0;
+    cr_expect_geq(left, 64 - 8 * 7, "each try loses at most those before the first that must stay");
+    cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 7, 1, &range), 0);
+}
+
+Test(pages_evict, room_on_its_way_in_one_zone_is_none_in_another)
+{
+    struct refusing refusing = {.answer = 1};
+    struct locus_pages_config config = arena_config(8);
+    config.split = LOCUS_SPLIT_ZONES;
+    config.zone_pages[LOCUS_PAGES_KV] = config.zone_pages[LOCUS_PAGES_ADAPTER] = 4;
+    config.leave = leave_or_not;
+    config.context = &refusing;
+    struct locus_pages *pages = refusing.pages = arena_of(&config);
+    locus_range range, adapter;
+    resident(pages, 4, 1, 1);
+    cr_assert_eq(ask_for(pages, LOCUS_PAGES_ADAPTER, 4, 2, &adapter), 0);
+    cr_assert_eq(locus_pages_unpin(pages, adapter), 0);
+    cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 1, 3, &range), -EAGAIN);
+    refusing.answer = 0;
+    cr_expect_eq(ask_for(pages, LOCUS_PAGES_ADAPTER, 1, 4, &range), 0);
+}
+
 Test(pages_evict, an_ask_that_evicts_nobody_is_refused)
 {
     struct locus_pages *pages = arena(4);

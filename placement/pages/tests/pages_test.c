@@ -123,8 +123,8 @@ static const struct cell table[STATES][CALLS] = {
                 {0, FREE, 0},
                 {-ESTALE, DOOMED, 1},
                 {-ENOMEM, DOOMED, 1},
-                {0, FREE, 0},
-                {0, FREE, 0},
+                {-ESTALE, DOOMED, 1},
+                {-ESTALE, DOOMED, 1},
                 {NOT_MADE, 0, 0},
                 {NOT_MADE, 0, 0}},
 };

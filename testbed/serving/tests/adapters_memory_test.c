@@ -11,15 +11,7 @@
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
 #include "testbed/serving/adapters/resident.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED
-#endif
+#include "placement/base/tests/sanitized.h"
 
 #ifndef SANITIZED // its own memory does not fit below the limit
 enum { ADAPTERS = 100000, ROOM_STEP = 262144 };

@@ -13,6 +13,7 @@
 #include "testbed/serving/arena/arena.h"
 #include "testbed/serving/arena/turns.h"
 #include "testbed/serving/adapters/settings.h"
+#include "placement/base/tests/sanitized.h"
 
 static struct tb_scenario *scenario_open(const char *name, size_t requests)
 {
@@ -408,7 +409,7 @@ Test(arena, a_request_without_room_leaves_nothing_behind)
     tb_scenario_close(poisson);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SANITIZED // its own memory does not fit below the limit
 Test(arena, without_address_space_it_says_so)
 {
     struct tb_scenario *poisson = scenario_open("poisson", 30);
