@@ -84,7 +84,11 @@ mutant what-stays-is-asked-first-again $evictor leave_test '/^static bool settle
 mutant a-free-counts-as-eviction $evictor leave_test 's/if \(is_free && !was_freed\)/if (is_free)/'
 mutant leaving-for-ever $evictor leave_test '/^int locus_pages_left/,/^}/s/atomic_fetch_sub_explicit\(.*//'
 mutant evicts-more-while-room-is-on-its-way $evictor leave_test \
-    's/\(&pages->pages_leaving, memory_order_relaxed\) < ask->pages\)/(\&pages->pages_leaving, memory_order_relaxed) + 1 > 0)/'
+    's/pages_leaving, memory_order_relaxed\) < ask->pages\)/pages_leaving, memory_order_relaxed) + 1 > 0)/'
+mutant room-on-its-way-anywhere $evictor leave_test \
+    's/zone_of_kind\(pages, ask->kind\)->pages_leaving/pages->zones->pages_leaving/'
+mutant refused-is-asked-again $evictor leave_test 's/ && !evictor_was_refused\(pages, i\)//'
+mutant any-number-of-answers $evictor leave_test 's/if \(!\(__atomic_fetch_and\(.*/if (0)/'
 mutant leave-waits-for-itself $evictor leave_test 's/if \(is_evictor\(pages\)\)/if (0)/'
 mutant two-evictors $evictor pages_stress '/^int evictor_room/,/^}/s/if \(pages->evicting\)/if (0)/'
 mutant the-rest-of-the-victim-is-lost $evictor leave_test \
@@ -100,7 +104,8 @@ mutant stretch-over-a-wall $stretch leave_test 's/word_state\(word\) != LOCUS_RA
 mutant scores-do-not-fall $stretch leave_test 's/search->fall_end--;/break;/'
 mutant the-rest-of-the-stretch-is-lost $stretch leave_test 's/first \+ search\.best_pages\)/first + ask->pages)/'
 mutant claims-are-kept $stretch pages_stress 's/evictor_unclaim\(search->pages, .*/;/'
-mutant a-stretch-with-one-that-stays $stretch leave_test 's/error = -EBUSY;/error = 0;/'
+mutant a-stretch-with-one-that-stays $stretch leave_test 's/error = result > 0 \? -EAGAIN : -EBUSY;/error = 0;/'
+mutant all-leave-in-vain $stretch leave_test 's/if \(error == -EBUSY\)/if (0)/'
 
 mutant commit-in-parts $set set_litmus 's/^    __atomic_store_n\(&set->state, SET_COMMITTED, .*/    ;/'
 mutant roll-back-shows $set set_test '/^void locus_set_roll_back/,/^}/s/end\(set, false\)/end(set, true)/'

@@ -147,7 +147,7 @@ Test(file_fault, open_says_in_a_sentence_what_is_wrong_with_the_config)
     unlink(place.path);
     bad = good, bad.bytes = 0;
     cr_assert_eq(open_fails(bad, "No such file"), -ENOENT);
-    bad = good, bad.path = "/var/tmp";
+    bad = good, bad.path = place_base();
     cr_assert_eq(open_fails(bad, "directory"), -EISDIR);
     place_end(&place);
 }
