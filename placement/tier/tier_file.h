@@ -5,7 +5,8 @@
 // Acknowledged is durable. done() with 0 says that bytes and header are on the device: the header is written when all bytes have
 // been, and a data sync that is linked to it (IOSQE_IO_LINK) ends the store. So a store costs a flush of the device's cache;
 // several that are under way share it as the file system can. A restart, after a kill or a loss of power, finds each object whole
-// or absent, the newest of each key, and all that were acknowledged; a drop that was acknowledged stays.
+// or absent, the newest of each key, and all that were acknowledged; a drop that was acknowledged stays. A drop costs a flush, too,
+// and one more before it if a store has replaced an object since the last one: else the replaced version could come back.
 //
 // How. The file has a first block, a header of 4 KiB for each unit, and the units. An object's header lies at the number of its
 // first unit and has key, length, units, checksum and a sequence number, which only grows. It also says up to which number all

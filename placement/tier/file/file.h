@@ -72,6 +72,9 @@ struct file_slot {              // an operation under way
     uint64_t run_at;            // at this byte
     uint32_t under_way;         // transfers
     uint32_t old;               // the object that is replaced, or OBJECT_NONE
+    uint32_t chain[3];          // tags of the header's chain, in their order
+    uint32_t chain_count;
+    uint64_t erases;            // of the file, when the chain was queued: its syncs cover these
     int error;
     enum file_phase phase;
     bool staged;                // the bytes go through `stage`, part by part
@@ -83,6 +86,8 @@ struct file {
     int fd;
     uint64_t id, units_offset;
     uint64_t sequence;          // the last one used
+    uint64_t erases;            // headers of replaced objects that zeros were written over,
+    uint64_t erases_synced;     // and how many of these a sync has covered
     uint32_t depth, slots_used;
     uint32_t stage_bytes;
     struct file_slot slot[LOCUS_TIER_DEPTH_MAX];

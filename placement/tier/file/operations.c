@@ -27,6 +27,7 @@
 #define TAG_HEADER 4u              // a tag is the slot's number * 8 + the part's, or one of these
 #define TAG_SYNC 5u
 #define TAG_ERASE 6u
+#define TAG_SYNC_BEFORE 7u
 #define BATCH 32u
 
 uint64_t file_units(const struct locus_tier *tier, uint64_t bytes, uint64_t *held)
@@ -214,6 +215,24 @@ static void header_fill(struct file *file, struct file_slot *slot)
     header->checksum = file_block_checksum(header, &header->checksum);
 }
 
+// Queues the elements of the slot's chain from number `from` on.
+static void chain_queue(struct file *file, struct file_slot *slot, uint32_t from)
+{
+    const struct objects *objects = &file->tier.objects;
+    slot->under_way = slot->chain_count - from;
+    io_room(&file->io, slot->under_way);
+    for (uint32_t i = from; i < slot->chain_count; i++) {
+        uint64_t tag = tag_of(file, slot, slot->chain[i]);
+        bool link = i + 1 < slot->chain_count, fill = slot->chain[i] == TAG_HEADER && slot->op->kind == TIER_STORE;
+        uint32_t object = slot->chain[i] == TAG_ERASE ? slot->old : slot->op->object;
+        if (slot->chain[i] == TAG_SYNC || slot->chain[i] == TAG_SYNC_BEFORE)
+            io_sync(&file->io, tag, link);
+        else
+            io_transfer(&file->io, true, fill ? (char *)slot->header : file->zeros, FILE_BLOCK,
+                        file_header_offset(objects->object[object].first), tag, link);
+    }
+}
+
 static void header_queue(struct file *file, struct file_slot *slot)
 {
     struct object *object = object_of(file, slot);
@@ -230,24 +249,30 @@ static void header_queue(struct file *file, struct file_slot *slot)
         slot->sequence = object->sequence = ++file->sequence;
         header_fill(file, slot);
     }
-    bool erase = slot->old != OBJECT_NONE;
-    slot->under_way = erase ? 3 : 2;
-    io_room(&file->io, slot->under_way);
-    io_transfer(&file->io, true, store ? (char *)slot->header : file->zeros, FILE_BLOCK, file_header_offset(object->first),
-                tag_of(file, slot, TAG_HEADER), true);
-    io_sync(&file->io, tag_of(file, slot, TAG_SYNC), erase);
-    if (erase)
-        io_transfer(&file->io, true, file->zeros, FILE_BLOCK, file_header_offset(file->tier.objects.object[slot->old].first),
-                    tag_of(file, slot, TAG_ERASE), false);
+    uint32_t count = 0;
+    slot->erases = file->erases;
+    if (!store && file->erases != file->erases_synced)
+        slot->chain[count++] = TAG_SYNC_BEFORE;
+    slot->chain[count++] = TAG_HEADER;
+    slot->chain[count++] = TAG_SYNC;
+    if (slot->old != OBJECT_NONE)
+        slot->chain[count++] = TAG_ERASE;
+    slot->chain_count = count;
+    chain_queue(file, slot, 0);
 }
 
 static void header_ended(struct file *file, struct file_slot *slot, uint32_t number, int result)
 {
-    static const char *const what[] = {"a header could not be written", "a sync failed", "a header could not be erased"};
-    int wanted = number == TAG_SYNC ? 0 : (int)FILE_BLOCK;
+    static const char *const what[] = {"a header could not be written", "a sync failed", "a header could not be erased",
+                                       "a sync failed"};
+    bool sync = number == TAG_SYNC || number == TAG_SYNC_BEFORE;
     slot->under_way--;
-    if (result == wanted)
+    if (result == (sync ? 0 : (int)FILE_BLOCK)) {
+        file->erases += number == TAG_ERASE;
+        if (sync && file->erases_synced < slot->erases)
+            file->erases_synced = slot->erases;
         return;
+    }
     int error = result < 0 ? result : -EIO;
     if (number != TAG_ERASE && (!slot->error || slot->error == -ECANCELED))
         slot->error = error;

@@ -8,6 +8,22 @@
 
 struct fault fault;
 
+// The order of what was asked for: w a write of a header's block or of bytes, s a sync. Empty at no_order().
+static char order[64];
+static size_t order_count;
+
+static void order_add(char what)
+{
+    if (order_count + 1 < sizeof order)
+        order[order_count++] = what;
+}
+
+static void no_order(void)
+{
+    memset(order, 0, sizeof order);
+    order_count = 0;
+}
+
 static bool fails(enum fault_call call)
 {
     if (fault.call != call)
@@ -59,12 +75,14 @@ int fallocate(int fd, int mode, off_t offset, off_t bytes)
 int fdatasync(int fd)
 {
     int (*real)(int) = (int (*)(int))next("fdatasync");
+    order_add('s');
     return fails(FAULT_SYNC) ? failed_call() : real(fd);
 }
 
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 {
     ssize_t (*real)(int, const void *, size_t, off_t) = (ssize_t(*)(int, const void *, size_t, off_t))next("pwrite");
+    order_add('w');
     if (!fails(FAULT_WRITE))
         return real(fd, from, bytes, offset);
     return fault.error >= 0 ? shortened(real(fd, from, bytes, offset)) : failed_call();
@@ -100,6 +118,8 @@ int io_uring_submit(struct io_uring *ring)
         struct io_uring_sqe *sqe = &ring->sq.sqes[at & ring->sq.ring_mask];
         bool sync = sqe->opcode == IORING_OP_FSYNC;
         bool write = sqe->opcode == IORING_OP_WRITE || sqe->opcode == IORING_OP_WRITE_FIXED;
+        if (sync || write)
+            order_add(sync ? 's' : 'w');
         if (!fails(sync ? FAULT_SYNC : write ? FAULT_WRITE : FAULT_READ))
             continue;
         if (fault.error > 0)
@@ -375,6 +395,41 @@ Test(file_fault, a_drop_that_fails_leaves_the_object)
         cr_assert_eq(drop(f.tier, 1), i & 1 ? -EIO : -EBADF);
         no_fault();
         assert_holds(&f, 1, f.old);
+        faulty_end(&f);
+    }
+}
+
+static void assert_drop_is(struct faulty *f, uint64_t key, const char *expected)
+{
+    no_order();
+    must_drop(f->tier, key);
+    cr_assert_str_eq(order, expected);
+}
+
+// The device may keep the zeros over the later header and lose those over the older one, if no sync is between them: then the
+// version before the last one would be back.
+Test(file_fault, a_drop_makes_the_end_of_a_replaced_version_durable_before_it_erases_the_last)
+{
+    for (int plain = 0; plain < 2; plain++) {
+        struct faulty f = faulty_new(plain);
+        faulty_open(&f);
+        for (uint64_t key = 1; key < 5; key++)
+            must_store(f.tier, key, f.old, OLD);
+        must_store(f.tier, 1, f.new, OLD);
+        assert_drop_is(&f, 1, "sws");
+        assert_drop_is(&f, 2, "ws");
+        must_store(f.tier, 3, f.new, OLD);
+        must_store(f.tier, 5, f.new, OLD); // its sync is after the zeros
+        assert_drop_is(&f, 3, "ws");
+        must_store(f.tier, 4, f.new, OLD);
+        fault_at(FAULT_SYNC, 1, 1, -EIO);
+        cr_assert_eq(drop(f.tier, 4), plain ? -EIO : -EBADF);
+        no_fault();
+        cr_assert(strstr(locus_tier_why(f.tier), "a sync failed"));
+        assert_holds(&f, 4, f.new);
+        locus_tier_close(f.tier);
+        faulty_open(&f);
+        assert_holds(&f, 4, f.new);
         faulty_end(&f);
     }
 }
