@@ -2,7 +2,10 @@
 //
 // scan: which objects a file has.
 //
-// Three passes over the headers. The first finds the largest number up to which all stores had been acknowledged. The second finds
+// A sync comes first. A process that was killed may have left headers and bytes in the device's cache, where a read finds them and a
+// loss of power loses them: nothing that is durable may be erased, and no object reported, on their ground.
+//
+// Three passes over the headers then. The first finds the largest number up to which all stores had been acknowledged. The second finds
 // the newest header of each key: of those with a larger number only ones whose bytes have their checksum, which are read for it.
 // The third gives each of these its units. Not in one pass, because an outdated header may name units that by now are another
 // object's. What is not an object then is erased, and synced before the tier takes its first store: a torn header must not be there
@@ -197,8 +200,13 @@ int file_scan(struct file *file, char *why, size_t why_bytes)
     scan.newest = calloc(scan.mask--, sizeof *scan.newest);
     scan.blocks = aligned_alloc(FILE_BLOCK, PIECE_BLOCKS * FILE_BLOCK);
     scan.bytes = aligned_alloc(FILE_BLOCK, PIECE_BLOCKS * FILE_BLOCK);
-    if (scan.newest && scan.blocks && scan.bytes)
+    const char *what = "the headers cannot be read, or torn ones cannot be erased";
+    if (scan.newest && scan.blocks && scan.bytes && fdatasync(file->fd)) {
+        error = -errno;
+        what = "what was written before cannot be synced";
+    } else if (scan.newest && scan.blocks && scan.bytes) {
         error = each_header(&scan, acknowledged_find);
+    }
     if (!error)
         error = each_header(&scan, newest_find);
     if (!error)
@@ -206,7 +214,7 @@ int file_scan(struct file *file, char *why, size_t why_bytes)
     if (!error && scan.erased && fdatasync(file->fd))
         error = -errno;
     if (error)
-        tier_say(why, why_bytes, "the headers cannot be read, or torn ones cannot be erased: %s", strerror(-error));
+        tier_say(why, why_bytes, "%s: %s", what, strerror(-error));
     free(scan.newest);
     free(scan.blocks);
     free(scan.bytes);

@@ -471,21 +471,22 @@ Test(file_fault, short_transfers_are_gone_on_with_and_none_at_all_is_an_error)
     }
 }
 
+static char restart_why[200];
+
 static void restart_reads(void *context, int *error)
 {
     struct faulty *f = context;
     struct locus_tier *tier;
     struct locus_tier_file_config config = f->config;
-    char why[200];
-    config.why = why;
-    config.why_bytes = sizeof why;
+    config.why = restart_why;
+    config.why_bytes = sizeof restart_why;
     do
         *error = locus_tier_file_open(&tier, &config);
     while (*error == -EBUSY && usleep(5000) == 0);
     if (!*error)
         f->tier = tier;
     else
-        cr_assert(strstr(why, strerror(-*error)), "%s", why);
+        cr_assert(strstr(restart_why, strerror(-*error)), "%s", restart_why);
 }
 
 Test(file_fault, an_open_that_cannot_read_or_write_says_so_and_loses_nothing)
@@ -522,7 +523,7 @@ Test(file_fault, a_torn_header_that_cannot_be_erased_for_good_keeps_the_file_clo
     block_write(&f.place, file_header_offset(20), block);
     for (int i = 0; i < 3; i++) {
         int error;
-        fault_at(i == 2 ? FAULT_SYNC : FAULT_WRITE, 1, 1, i == 1 ? 512 : -EIO);
+        fault_at(i == 2 ? FAULT_SYNC : FAULT_WRITE, i == 2 ? 2 : 1, 2, i == 1 ? 512 : -EIO);
         restart_reads(&f, &error);
         no_fault();
         cr_assert_eq(error, -EIO, "%d: %d", i, error);
@@ -531,5 +532,34 @@ Test(file_fault, a_torn_header_that_cannot_be_erased_for_good_keeps_the_file_clo
     faulty_open(&f);
     cr_assert_eq(granted_of(f.tier).torn, 1);
     assert_holds(&f, 1, f.old);
+    faulty_end(&f);
+}
+
+// As a kill leaves it between the header of a new version and its sync: both versions are there, the new one in the device's cache.
+Test(file_fault, open_syncs_what_it_reads_before_it_erases_anything_on_that_ground)
+{
+    struct faulty f = faulty_new(false);
+    char block[FILE_BLOCK];
+    faulty_open(&f);
+    must_store(f.tier, 1, f.old, OLD);
+    block_read(&f.place, file_header_offset(0), block);
+    must_store(f.tier, 1, f.new, OLD);
+    locus_tier_close(f.tier);
+    block_write(&f.place, file_header_offset(0), block);
+    int error;
+    fault_at(FAULT_SYNC, 1, 1, -EIO);
+    restart_reads(&f, &error);
+    no_fault();
+    cr_assert_eq(error, -EIO);
+    cr_assert(strstr(restart_why, "cannot be synced"), "%s", restart_why);
+    no_order();
+    faulty_open(&f);
+    cr_assert_str_eq(order, "sws");
+    cr_assert_eq(granted_of(f.tier).outdated, 1);
+    assert_holds(&f, 1, f.new);
+    locus_tier_close(f.tier);
+    no_order();
+    faulty_open(&f);
+    cr_assert_str_eq(order, "s", "nothing to erase, and still an object that may be in the cache alone");
     faulty_end(&f);
 }
