@@ -28,6 +28,7 @@ struct io {
     size_t memory_bytes;
     bool broken;                // without a ring: an element of the chain failed
     bool linked;                // without a ring: the next transfer is in a chain
+    bool chain_failed;          // without a ring: a chain has failed, whose results may not have been reaped
     uint32_t results_first, results_count;
     struct io_result results[IO_UNDER_WAY_MAX]; // without a ring: what is done but not reaped
 };

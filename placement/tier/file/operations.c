@@ -239,8 +239,8 @@ static void header_queue(struct file *file, struct file_slot *slot)
     bool store = slot->op->kind == TIER_STORE;
     slot->phase = PHASE_HEADER;
     slot->old = OBJECT_NONE;
-    if (file->tier.refuses) {
-        slot->error = file->tier.refuses;
+    if (file->tier.refuses || file->io.chain_failed) { // the reason of the second may not have been reaped
+        slot->error = -EIO;
         return;
     }
     if (store) {
@@ -271,6 +271,8 @@ static void header_ended(struct file *file, struct file_slot *slot, uint32_t num
         file->erases += number == TAG_ERASE;
         if (sync && file->erases_synced < slot->erases)
             file->erases_synced = slot->erases;
+        if (number == TAG_SYNC && !slot->error) // after another's failed, it says nothing about the device
+            slot->error = file->tier.refuses;
         return;
     }
     int error = result < 0 ? result : -EIO;
