@@ -11,8 +11,9 @@
 // How. The file has a first block, a header of 4 KiB for each unit, and the units. An object's header lies at the number of its
 // first unit and has key, length, units, checksum and a sequence number, which only grows. It also says up to which number all
 // stores had been acknowledged by then. So open reads the headers alone; only what is newer than the largest such number may be
-// torn, and of these few the bytes are read, too. Torn and outdated headers are erased before the tier is opened. The bytes of an
-// object that was dropped remain in the file until their units are used again.
+// torn, and of these few the bytes are read, too. If they cannot be, the object is kept, and its load says why. Torn and outdated
+// headers are erased before the tier is opened. The bytes of an object that was dropped remain in the file until their units are
+// used again.
 //
 // After a header or a sync has failed, nobody knows what is on the device, and a later sync would say nothing about it. So the tier
 // takes no more stores and drops (-EIO, locus_tier_why()); what it has can be loaded. If only bytes could not be written, that

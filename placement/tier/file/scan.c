@@ -115,6 +115,14 @@ static int acknowledged_find(struct scan *scan, uint32_t unit, const struct file
 
 // --- the second ----------------------------------------------------------------------------------------------------------------
 
+// As the kernel says it of sectors: an error of the device, a medium that lost them, a checksum of the device's own.
+static bool is_unreadable(int error)
+{
+    return error == -EIO || error == -ENODATA || error == -EILSEQ;
+}
+
+// Bytes that cannot be read are no sign of a torn store, whose bytes were all written. The object is kept, and its load gives the
+// error: one such sector must not keep the others from being opened.
 static int is_whole(struct scan *scan, const struct file_header *header, bool *whole)
 {
     const struct file *file = scan->file;
@@ -126,6 +134,10 @@ static int is_whole(struct scan *scan, const struct file_header *header, bool *w
         for (uint64_t done = 0, piece; done < run && left > 0; done += piece) {
             piece = run - done < PIECE_BLOCKS * FILE_BLOCK ? run - done : PIECE_BLOCKS * FILE_BLOCK;
             int error = bytes_read(file, scan->bytes, piece < file_padded(left) ? piece : file_padded(left), offset + done);
+            if (is_unreadable(error)) {
+                *whole = true;
+                return 0;
+            }
             if (error)
                 return error;
             uint64_t own = piece < left ? piece : left;

@@ -532,9 +532,9 @@ Test(file_fault, an_open_that_cannot_read_or_write_says_so_and_loses_nothing)
     faulty_open(&f);
     must_store(f.tier, 1, f.old, OLD);
     locus_tier_close(f.tier);
-    for (int nth = 1;; nth++) { // the first block, three passes, and the bytes of what is not known to be acknowledged
+    for (int nth = 1;; nth++) { // the first block and three passes; 4 is the bytes of what is not known to be acknowledged
         int error;
-        fault_at(FAULT_READ, nth, nth, -EIO);
+        fault_at(FAULT_READ, nth, nth, nth == 4 ? -EACCES : -EIO);
         restart_reads(&f, &error);
         bool hit = fault.seen >= nth;
         no_fault();
@@ -543,10 +543,33 @@ Test(file_fault, an_open_that_cannot_read_or_write_says_so_and_loses_nothing)
             cr_assert_eq(nth, 6);
             break;
         }
-        cr_assert_eq(error, -EIO);
+        cr_assert_eq(error, nth == 4 ? -EACCES : -EIO);
     }
     assert_holds(&f, 1, f.old);
     faulty_end(&f);
+}
+
+Test(file_fault, bytes_that_cannot_be_read_when_the_file_is_opened_fail_their_load_and_nothing_else)
+{
+    static const int errors[] = {-EIO, -ENODATA, -EILSEQ};
+    for (int i = 0; i < 3; i++) {
+        struct faulty f = faulty_new(true);
+        faulty_open(&f);
+        must_store(f.tier, 2, f.old, OLD);
+        must_store(f.tier, 1, f.new, OLD); // the last one: not known to be acknowledged
+        locus_tier_close(f.tier);
+        fault_at(FAULT_READ, 4, 4, errors[i]);
+        faulty_open(&f);
+        cr_assert_eq(fault.seen, 5);
+        cr_assert_eq(granted_of(f.tier).torn, 0);
+        cr_assert_eq(granted_of(f.tier).read_whole, 1);
+        fault_at(FAULT_READ, 1, 2, errors[i]);
+        cr_assert_eq(load(f.tier, 1, f.got, OLD), errors[i]);
+        no_fault();
+        assert_holds(&f, 2, f.old);
+        assert_holds(&f, 1, f.new);
+        faulty_end(&f);
+    }
 }
 
 Test(file_fault, a_torn_header_that_cannot_be_erased_for_good_keeps_the_file_closed)
