@@ -14,11 +14,11 @@
 
 #include "adapter.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pages_open.h"
 #include "placement/base/config.h"
 
 #define POLL_NS UINT64_C(1000000000) // of one wait for what must end; there is no limit in all
@@ -46,7 +46,8 @@ struct locus_adapters {
     struct locus_tier *cold, *warm;
     const struct locus_residency_ops *policy;
     void *state;
-    uint64_t page_bytes, now_ns;
+    uint64_t page_bytes;        // the arena's
+    uint64_t now_ns;
     uint32_t numbers;
     struct locus_adapter_version **newest; // [numbers]
     uint32_t *next_version;     // [numbers]: greater than any that is or was; what could not be dropped never comes back as newest
@@ -165,7 +166,6 @@ static void bring(struct locus_adapter_version *version)
         version->wanted = false;
         return;
     }
-    assert(locus_pages_bytes(adapters->pages, version->range) >= version->bytes); // the config's page_bytes is the arena's
     if (version->in_warm && !version->no_warm) {
         if (begin(version, BRINGING_WARM, adapters->warm, NULL) == 0)
             return; // its end, which may have come, goes on with the cold copy if it must
@@ -320,7 +320,7 @@ int locus_adapters_open(struct locus_adapters **out, const struct locus_adapters
     adapters->pages = config.pages;
     adapters->cold = config.cold;
     adapters->warm = config.warm;
-    adapters->page_bytes = config.page_bytes ? config.page_bytes : UINT64_C(2) << 20;
+    adapters->page_bytes = locus_pages_page_bytes(config.pages);
     adapters->policy = config.policy ? config.policy : &locus_residency_lru;
     error = prepare(adapters, &config);
     if (error) {

@@ -39,7 +39,6 @@ struct locus_adapters;
 struct locus_adapters_config {
     size_t size;                // sizeof(struct locus_adapters_config)
     struct locus_pages *pages;  // all three outlive the adapters
-    uint64_t page_bytes;        // of the arena, as its config has it; 0: 2 MiB
     struct locus_tier *cold;
     struct locus_tier *warm;    // NULL: WARM is as COLD
     const struct locus_residency_ops *policy; // NULL: lru

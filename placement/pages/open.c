@@ -201,6 +201,11 @@ const struct locus_region *locus_pages_region(const struct locus_pages *pages)
     return pages->region;
 }
 
+uint64_t locus_pages_page_bytes(const struct locus_pages *pages)
+{
+    return pages->config.page_bytes;
+}
+
 void locus_pages_now(struct locus_pages *pages, uint64_t now_ns)
 {
     uint64_t then_ns = now_of(pages);

@@ -58,6 +58,8 @@ int locus_pages_close(struct locus_pages *pages);
 
 const struct locus_region *locus_pages_region(const struct locus_pages *pages); // for locus_region_verify()
 
+uint64_t locus_pages_page_bytes(const struct locus_pages *pages); // of the config, or what 0 stood for
+
 // The engine's clock in ns, which never decreases: a value below the present one is ignored. It stamps uses and evictions.
 void locus_pages_now(struct locus_pages *pages, uint64_t now_ns);
 

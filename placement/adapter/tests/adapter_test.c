@@ -62,7 +62,6 @@ static int adapters_open(const char *policy, uint32_t hot, uint32_t warm)
 {
     struct locus_adapters_config config = {.size = sizeof config,
                                            .pages = world.pages,
-                                           .page_bytes = PAGE_BYTES,
                                            .cold = world.cold,
                                            .warm = world.warm,
                                            .policy = locus_residency_find(policy)};
@@ -335,6 +334,30 @@ Test(adapter, what_the_arena_evicts_is_brought_back, .timeout = 60)
     cr_expect_eq(locus_adapters_prefetch(world.adapters, world.now_ns, 0), 0);
     cr_expect(where(0).pages);
     cr_expect_eq(stats().brought_cold, 3);
+    world_close();
+}
+
+// Pages of 512 KiB, which are not the arena's default: a range is as long as its weights, and who lies behind it is let be.
+Test(adapter, weights_stay_within_their_own_pages, .timeout = 60)
+{
+    world_open(false, "lru", 4, 4);
+    struct locus_pages_ask one = {.pages = 1}, two = {.pages = 2};
+    locus_range hole, behind;
+    cr_assert_eq(locus_pages_page_bytes(world.pages), PAGE_BYTES);
+    cr_assert_eq(locus_pages_allocate(world.pages, NULL, &one, &hole), 0);
+    cr_assert_eq(locus_pages_allocate(world.pages, NULL, &one, &behind), 0);
+    char *theirs = locus_pages_address(world.pages, behind);
+    memset(theirs, 'K', PAGE_BYTES);
+    cr_assert_eq(locus_pages_unpin(world.pages, hole), 0);
+    cr_assert_eq(locus_pages_free(world.pages, NULL, hole), 0);
+    load(0, 0);
+    struct locus_adapter_hold hold = held(0, 0, true);
+    cr_expect_eq(locus_pages_allocate(world.pages, NULL, &two, &hole), -ENOMEM, "the weights have two of the three pages");
+    for (size_t i = 0; i < PAGE_BYTES; i++)
+        cr_assert_eq(theirs[i], 'K');
+    release(&hold);
+    cr_assert_eq(locus_pages_unpin(world.pages, behind), 0);
+    cr_assert_eq(locus_pages_free(world.pages, NULL, behind), 0);
     world_close();
 }
 

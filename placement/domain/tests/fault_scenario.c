@@ -330,7 +330,7 @@ static int waiting(struct scene *scene)
                                        .policy = scene->policy,
                                        .node = scene->node};
     struct locus_tier_far_config memory = {.size = sizeof memory, .bytes = 1 << 18, .unit_bytes = 4096, .node = LOCUS_NODE_ANY};
-    struct locus_adapters_config config = {.size = sizeof config, .page_bytes = arena.page_bytes, .residency = {.adapters = 8}};
+    struct locus_adapters_config config = {.size = sizeof config, .residency = {.adapters = 8}};
     struct locus_adapters *adapters = NULL;
     int result = locus_pages_open(&config.pages, &arena);
     if (!result)
