@@ -28,12 +28,15 @@ enum busy { IDLE, BRINGING_WARM, BRINGING_COLD, SINKING, DROPPING_WARM, DROPPING
 struct locus_adapter_version {
     struct locus_adapters *adapters;
     struct locus_adapter_version *next, *before; // all versions there are
+    struct locus_adapter_version *waiting_next;
     uint64_t key, bytes;
     locus_range range;          // LOCUS_RANGE_NONE: not in pages, as far as is known
     uint32_t holders;
     enum busy busy;             // the one operation that is under way
     bool newest;
-    bool wanted;                // somebody waits for it: bring it, and let it be until it is acquired
+    bool wanted;                // somebody waits for it: bring it, and keep it until it is acquired
+    bool kept;                  // pinned for whoever waits: acquire takes this pin over
+    bool waits;                 // in adapters->waiting
     bool asked;                 // by acquire, in vain so far
     bool in_warm, in_cold;
     bool no_warm;               // the warm tier does not take it
@@ -53,6 +56,7 @@ struct locus_adapters {
     uint32_t *next_version;     // [numbers]: greater than any that is or was; what could not be dropped never comes back as newest
     uint64_t *cost_ns;          // [numbers], or NULL
     struct locus_adapter_version *all;
+    struct locus_adapter_version *waiting; // wanted, and the arena had no room yet: poll asks again, the longest wait first
     bool closing;
     struct locus_adapters_stats stats;
 };
@@ -80,9 +84,34 @@ static struct locus_adapter_version *version_new(struct locus_adapters *adapters
     return version;
 }
 
+static struct locus_adapter_version **waiting_at(struct locus_adapters *adapters, const struct locus_adapter_version *version)
+{
+    struct locus_adapter_version **at = &adapters->waiting;
+    while (*at != version)
+        at = &(*at)->waiting_next;
+    return at;
+}
+
+static void waiting_add(struct locus_adapter_version *version)
+{
+    if (version->waits)
+        return;
+    version->waits = true;
+    version->waiting_next = NULL;
+    *waiting_at(version->adapters, NULL) = version;
+}
+
+static void waiting_remove(struct locus_adapter_version *version)
+{
+    if (version->waits)
+        *waiting_at(version->adapters, version) = version->waiting_next;
+    version->waits = false;
+}
+
 static void version_free(struct locus_adapter_version *version)
 {
     struct locus_adapters *adapters = version->adapters;
+    waiting_remove(version);
     *(version->before ? &version->before->next : &adapters->all) = version->next;
     if (version->next)
         version->next->before = version->before;
@@ -99,7 +128,32 @@ static void pages_give_back(struct locus_adapter_version *version)
     version->range = LOCUS_RANGE_NONE;
 }
 
-// The pin of the time in which a tier reads or writes the range ends here.
+static bool bringing(const struct locus_adapter_version *version)
+{
+    return version->busy == BRINGING_WARM || version->busy == BRINGING_COLD;
+}
+
+// Pinned, if it is in pages. False: it is not, or it is about to leave.
+static bool keep(struct locus_adapter_version *version)
+{
+    if (version->kept || version->range == LOCUS_RANGE_NONE || bringing(version))
+        return version->kept;
+    int error = locus_pages_pin(version->adapters->pages, version->range);
+    if (error == -ESTALE)
+        version->range = LOCUS_RANGE_NONE;
+    version->kept = error == 0;
+    return version->kept;
+}
+
+static void keep_no_more(struct locus_adapter_version *version)
+{
+    if (version->kept)
+        locus_pages_unpin(version->adapters->pages, version->range);
+    version->kept = false;
+}
+
+// The pin of the time in which a tier reads or writes the range ends here, or is kept: unpinned before anybody could acquire it,
+// what was brought might leave again for what somebody else waits for, and so on in turn.
 static void done(struct locus_tier_op *op, int result)
 {
     struct locus_adapter_version *version =
@@ -107,7 +161,9 @@ static void done(struct locus_tier_op *op, int result)
     struct locus_adapters *adapters = version->adapters;
     enum busy was = version->busy;
     version->busy = IDLE;
-    if (was == BRINGING_WARM || was == BRINGING_COLD || was == SINKING)
+    if ((was == BRINGING_WARM || was == BRINGING_COLD) && result == 0 && version->wanted)
+        version->kept = true;
+    else if (was == BRINGING_WARM || was == BRINGING_COLD || was == SINKING)
         locus_pages_unpin(adapters->pages, version->range);
     if (was == BRINGING_WARM || was == BRINGING_COLD) {
         if (result)
@@ -162,8 +218,10 @@ static void bring(struct locus_adapter_version *version)
     int error = pages > LOCUS_PAGES_MAX ? -EINVAL : locus_pages_allocate(adapters->pages, NULL, &ask, &version->range);
     if (error) {
         version->range = LOCUS_RANGE_NONE;
-        version->error = error;
-        version->wanted = false;
+        version->wanted = error == -EAGAIN; // then room is on its way, and poll asks again
+        version->error = version->wanted ? 0 : error;
+        if (version->wanted)
+            waiting_add(version);
         return;
     }
     if (version->in_warm && !version->no_warm) {
@@ -187,10 +245,8 @@ static bool sink(struct locus_adapter_version *version)
     struct locus_adapters *adapters = version->adapters;
     if (!adapters->warm || version->in_warm || version->no_warm)
         return false;
-    if (locus_pages_pin(adapters->pages, version->range) != 0) {
-        version->range = LOCUS_RANGE_NONE;
-        return false;
-    }
+    if (locus_pages_pin(adapters->pages, version->range) != 0)
+        return false; // it has left, or is about to: that may fail, so the range is given back all the same
     int error = begin(version, SINKING, adapters->warm, locus_pages_address(adapters->pages, version->range));
     if (error == 0)
         return true;
@@ -228,13 +284,19 @@ static void wait_at(struct locus_adapter_version *version, enum locus_residence 
 static void step(struct locus_adapter_version *version)
 {
     struct locus_adapters *adapters = version->adapters;
-    if (version->busy != IDLE || version->holders > 0 || adapters->closing)
+    if (version->busy != IDLE || adapters->closing)
         return;
-    if (!version->newest)
-        leave_all(version);
-    else if (version->wanted && version->range == LOCUS_RANGE_NONE)
+    if (version->wanted && keep(version))
+        return;
+    if (version->wanted && version->range == LOCUS_RANGE_NONE)
         bring(version);
-    else if (!version->wanted)
+    else if (version->wanted)
+        waiting_add(version); // it is about to leave its pages, and may not have to
+    else if (version->holders > 0)
+        return;
+    else if (!version->newest)
+        leave_all(version);
+    else
         wait_at(version, adapters->policy->place(adapters->state, adapters->now_ns, number_of(version)));
 }
 
@@ -244,6 +306,19 @@ static void moves(struct locus_adapters *adapters)
     while (adapters->policy->moved(adapters->state, adapters->now_ns, &move))
         if (adapters->newest[move.adapter])
             step(adapters->newest[move.adapter]);
+}
+
+// Each once, though who is refused again joins the end.
+static void ask_again(struct locus_adapters *adapters)
+{
+    uint32_t count = 0;
+    for (const struct locus_adapter_version *version = adapters->waiting; version; version = version->waiting_next)
+        count++;
+    for (; count > 0; count--) {
+        struct locus_adapter_version *version = adapters->waiting;
+        waiting_remove(version);
+        step(version);
+    }
 }
 
 static void advance(struct locus_adapters *adapters, uint64_t now_ns)
@@ -356,6 +431,7 @@ int locus_adapters_close(struct locus_adapters *adapters)
     adapters->closing = true; // no end starts anything
     for (struct locus_adapter_version *version = adapters->all; version; version = version->next) {
         wait_for(version);
+        keep_no_more(version);
         pages_give_back(version);
         if (version->in_warm && begin(version, DROPPING_WARM, adapters->warm, NULL) == 0)
             wait_for(version);
@@ -375,6 +451,7 @@ static void retire(struct locus_adapters *adapters, uint32_t number)
     if (!version)
         return;
     version->newest = version->wanted = false;
+    keep_no_more(version);
     step(version);
 }
 
@@ -415,17 +492,6 @@ int locus_adapters_unload(struct locus_adapters *adapters, uint64_t now_ns, uint
     return 0;
 }
 
-// Pinned, if it is in pages. False: it was not, or the arena has evicted it.
-static bool pinned(struct locus_adapter_version *version)
-{
-    if (version->range == LOCUS_RANGE_NONE || version->busy == BRINGING_WARM || version->busy == BRINGING_COLD)
-        return false;
-    int error = locus_pages_pin(version->adapters->pages, version->range);
-    if (error == -ESTALE)
-        version->range = LOCUS_RANGE_NONE;
-    return error == 0;
-}
-
 static int error_of(struct locus_adapter_version *version)
 {
     int error = version->error;
@@ -439,16 +505,16 @@ int locus_adapters_acquire(struct locus_adapters *adapters, uint64_t now_ns, uin
     struct locus_adapter_version *version = number < adapters->numbers ? adapters->newest[number] : NULL;
     if (!version)
         return -ENOENT;
-    bool there = pinned(version);
+    bool there = keep(version);
     adapters->stats.found_pages += there && !version->asked;
     if (!there) {
         version->wanted = version->error == 0;
         step(version);
         version->asked = true;
-        if (!pinned(version)) // a tier in memory has it at once
+        if (!keep(version)) // a tier in memory has it at once
             return error_of(version);
     }
-    version->wanted = version->asked = false;
+    version->wanted = version->asked = version->kept = false; // the pin is now the holder's
     version->holders++;
     adapters->stats.holds++;
     *hold = (struct locus_adapter_hold){locus_pages_address(adapters->pages, version->range), version->bytes, version};
@@ -474,12 +540,23 @@ int locus_adapters_prefetch(struct locus_adapters *adapters, uint64_t now_ns, ui
     struct locus_adapter_version *version = number < adapters->numbers ? adapters->newest[number] : NULL;
     if (!version)
         return -ENOENT;
-    if (pinned(version)) // it is there, and not only said to be
-        locus_pages_unpin(adapters->pages, version->range);
     version->wanted = version->error == 0;
     step(version);
     int error = error_of(version);
     return error == -EAGAIN ? 0 : error;
+}
+
+int locus_adapters_forgo(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number)
+{
+    advance(adapters, now_ns);
+    struct locus_adapter_version *version = number < adapters->numbers ? adapters->newest[number] : NULL;
+    if (!version || (!version->wanted && version->error == 0))
+        return -ENOENT;
+    version->wanted = version->asked = false;
+    version->error = 0; // who it was for is gone
+    keep_no_more(version);
+    step(version);
+    return 0;
 }
 
 void locus_adapters_poll(struct locus_adapters *adapters, uint64_t now_ns, uint64_t wait_ns)
@@ -489,6 +566,7 @@ void locus_adapters_poll(struct locus_adapters *adapters, uint64_t now_ns, uint6
     locus_tier_poll(adapters->cold, wait_ns);
     if (adapters->warm)
         locus_tier_poll(adapters->warm, 0);
+    ask_again(adapters);
 }
 
 void locus_adapters_stats(const struct locus_adapters *adapters, struct locus_adapters_stats *out)
@@ -502,8 +580,7 @@ bool locus_adapters_where(struct locus_adapters *adapters, uint64_t now_ns, uint
     const struct locus_adapter_version *version = number < adapters->numbers ? adapters->newest[number] : NULL;
     if (!version)
         return false;
-    bool bringing = version->busy == BRINGING_WARM || version->busy == BRINGING_COLD;
-    *out = (struct locus_adapter_where){.pages = version->range != LOCUS_RANGE_NONE && !bringing,
+    *out = (struct locus_adapter_where){.pages = version->range != LOCUS_RANGE_NONE && !bringing(version),
                                         .warm = version->in_warm,
                                         .moving = version->busy != IDLE,
                                         .holders = version->holders,

@@ -2,19 +2,24 @@
 //
 // adapter: LoRA weights that thousands of requests share: in pages while somebody uses them, and in tiers while nobody does.
 //
-//     load -> [prefetch ->] acquire (-EAGAIN: poll, and ask again) -> read -> release ... load again: the next version ... unload
+//     load -> [prefetch ->] acquire (-EAGAIN: poll, and ask again, or forgo) -> read -> release ... load again: the next version
+//     ... unload
 //
 // An adapter is a number and f16 weights; what they mean, rank and layout, is the caller's. It is in up to three places:
 //
 //     cold    the tier that holds all adapters, a file as a rule (tier_file.h). Its copy is the adapter: it is made by load, and
 //             outlives the process. A later open finds it there.
 //     warm    a tier in memory, int8 as a rule (tier_far.h). A copy, so it may be lossy, and it may be refused.
-//     pages   a range of kind LOCUS_PAGES_ADAPTER (pages.h), owner: the number; pinned once for each holder. A copy, too: the
-//             arena may evict it while nobody holds it, and nothing is lost.
+//     pages   a range of kind LOCUS_PAGES_ADAPTER (pages.h), owner: the number; pinned once for each holder, and once for a wish.
+//             A copy, too: the arena may evict it while nobody pins it, and nothing is lost.
 //
 // Where one waits is the policy's opinion (residency.h): when its last holder has gone, or its place has changed, a HOT one stays
-// in its pages, a WARM one sinks to the warm tier, and a COLD one leaves both. Who is in use, or prefetched and not yet acquired,
-// is let be. A place that rises without a use moves nothing: the next use does.
+// in its pages, a WARM one sinks to the warm tier, and a COLD one leaves both. An adapter that is in use or wished for stays where
+// it is. If its place rises without a use, nothing moves until the next use.
+//
+// A wish begins with a prefetch, or with an acquire that says -EAGAIN. It ends with the next acquire that says 0 or an error, with
+// forgo, or with a load or unload of the number. Until then what has been brought stays pinned, so that nobody else's wish evicts
+// it; for others that room is not there. An adapter has one wish, whoever made it, so a request that has gone must forgo.
 //
 // Versions. A load of a number that is there makes a new version. Holders keep the one that they acquired, in its memory, until
 // they release it; whoever acquires after load returned gets the new one. A version without holders that is not the newest, or is
@@ -69,14 +74,18 @@ struct locus_adapter_hold {
 };
 
 // A use, in the sense of the policy. 0: *hold is valid until its release. -EAGAIN: the weights are on their way: poll, and ask
-// again.
-// -ENOENT; or why they could not be brought back: the error of locus_pages_allocate() or of the cold tier's load. The next call
-// tries again.
+// again. -ENOENT; or why they could not be brought back: the error of locus_pages_allocate() (-ENOMEM: holders and wishes have all
+// the room) or of the cold tier's load. The next call tries again.
 int locus_adapters_acquire(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter, struct locus_adapter_hold *hold);
 void locus_adapters_release(struct locus_adapters *adapters, uint64_t now_ns, struct locus_adapter_hold *hold);
 
-// For a request that waits: starts to bring the weights back. 0: they are there or on their way. No use. Errors: as acquire.
+// For a request that waits: wishes for the weights. 0: they are there, on their way, or wait for room that is on its way; poll
+// goes on with it. No use. Errors: as acquire.
 int locus_adapters_prefetch(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter);
+
+// A request that waited will not acquire (it was cancelled): the wish ends, with its pin. Whoever else waits asks again. 0, or
+// -ENOENT: nothing is wished for.
+int locus_adapters_forgo(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter);
 
 // Takes what the tiers have completed, waiting up to wait_ns for the cold one, and acts on what the policy says now.
 void locus_adapters_poll(struct locus_adapters *adapters, uint64_t now_ns, uint64_t wait_ns);
@@ -85,7 +94,7 @@ struct locus_adapters_stats {
     uint64_t found_pages;       // acquires that found the weights in their pages, kept or prefetched
     uint64_t brought_warm, brought_cold; // loads into pages
     uint64_t sunk;              // stores to the warm tier
-    uint64_t sink_refused;      // stores that it refused: for want of room, or because a number has no int8
+    uint64_t sink_refused;      // stores that it refused: for want of room, or because a weight is infinite or NaN
     uint64_t warm_failed;       // loads from it that failed; the cold copy was taken
     uint32_t versions;          // now, with those that only holders keep
     uint32_t holds;             // now

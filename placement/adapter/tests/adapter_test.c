@@ -30,6 +30,8 @@ static struct world {
     uint64_t now_ns;
 } world;
 
+static int (*leave)(void *, locus_range, enum locus_pages_kind, uint64_t, void *, uint64_t); // the arena's
+
 static uint16_t weights[WEIGHTS], kept[WEIGHTS];
 
 // Numbers that say which version of which adapter they are; `kept`: as int8 keeps them.
@@ -77,7 +79,8 @@ static void path_make(void)
 
 static void world_open_again(bool file, const char *policy, uint32_t hot, uint32_t warm)
 {
-    struct locus_pages_config pages = {.size = sizeof pages, .page_bytes = PAGE_BYTES, .pages = PAGES, .node = LOCUS_NODE_ANY};
+    struct locus_pages_config pages = {
+        .size = sizeof pages, .page_bytes = PAGE_BYTES, .pages = PAGES, .node = LOCUS_NODE_ANY, .leave = leave};
     struct locus_tier_far_config far = {.size = sizeof far, .bytes = 4u << 20, .node = LOCUS_NODE_ANY};
     cr_assert_eq(locus_pages_open(&world.pages, &pages), 0);
     cr_assert_eq(locus_tier_int8_open(&world.warm, &far), 0);
@@ -375,6 +378,111 @@ Test(adapter, more_holders_than_pages_are_told_so, .timeout = 60)
     c = held(2, 0, true);
     release(&b);
     release(&c);
+    world_close();
+}
+
+// Room for one, and two requests that wait in turn: each gets it while the other does not, instead of taking it from the other.
+Test(adapter, what_is_brought_is_kept_for_who_asked, .timeout = 60)
+{
+    for (int file = 0; file < 2; file++) {
+        world_open(file, "lru", 4, 4);
+        struct locus_adapter_hold other = {0}, hold;
+        int error[2] = {-EAGAIN, -EAGAIN};
+        for (uint32_t number = 0; number < 3; number++)
+            load(number, 0);
+        other = held(2, 0, true); // two pages are left
+        for (uint32_t i = 0; i < 100 && error[0] != 0 && error[1] != 0; i++) {
+            error[i % 2] = locus_adapters_acquire(world.adapters, ++world.now_ns, i % 2, &hold);
+            settle();
+        }
+        cr_assert_eq(error[0], 0);
+        cr_expect_eq(error[1], file ? -ENOMEM : -EAGAIN, "the file was asked for both, the memory not");
+        cr_expect_eq(stats().brought_cold, 2, "once each");
+        release(&hold);
+        use(1, 0, true);
+        release(&other);
+        world_close();
+    }
+}
+
+Test(adapter, a_wish_pins_until_it_is_forgone, .timeout = 60)
+{
+    world_open(true, "lru", 4, 4);
+    struct locus_adapter_hold hold;
+    load(0, 0);
+    load(1, 0);
+    cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), -ENOENT);
+    cr_expect_eq(locus_adapters_forgo(world.adapters, 0, NUMBERS), -ENOENT);
+    for (int i = 0; i < 2; i++) { // brought for it, and there already
+        cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 0), 0);
+        settle();
+        cr_expect_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), -ENOMEM);
+        cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), 0);
+        cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), -ENOENT);
+        use(0, 0, true);
+    }
+    cr_expect_eq(stats().brought_cold, 2, "unused, its place was cold when it was forgone");
+    cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 0), 0);
+    settle();
+    cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), 0);
+    cr_assert_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), 0);
+    cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 1, &hold), -EAGAIN);
+    cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 1), 0, "while it is on its way");
+    settle();
+    cr_assert_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), 0);
+    cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 1), 0);
+    settle();
+    load(1, 1);
+    cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 1), -ENOENT, "a new version ends it");
+    cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 1), 0);
+    settle();
+    cr_assert_eq(locus_adapters_unload(world.adapters, 0, 1), 0);
+    cr_assert_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), 0);
+    cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 0), 0);
+    world_close();
+}
+
+// A range that an arena with this `leave` has been told to evict, and which waits for locus_pages_left().
+static locus_range saved_range;
+
+static int save(void *context, locus_range range, enum locus_pages_kind kind, uint64_t owner, void *memory, uint64_t bytes)
+{
+    (void)context, (void)kind, (void)owner, (void)memory, (void)bytes;
+    saved_range = range;
+    return 1;
+}
+
+Test(adapter, a_wish_waits_for_room_that_is_on_its_way, .timeout = 60)
+{
+    leave = save;
+    world_open(false, "lru", 4, 4);
+    struct locus_pages_ask all = {.pages = PAGES};
+    locus_range range;
+    load(0, 0);
+    load(1, 0);
+    load(2, 0);
+    cr_assert_eq(locus_pages_allocate(world.pages, NULL, &all, &range), 0);
+    cr_assert_eq(locus_pages_unpin(world.pages, range), 0);
+    for (uint32_t number = 0; number < 3; number++)
+        cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, number), 0);
+    cr_assert_eq(locus_adapters_unload(world.adapters, 0, 1), 0);
+    settle();
+    cr_expect(!where(0).pages && !where(2).pages);
+    cr_assert_eq(locus_pages_left(world.pages, saved_range, 0), 0);
+    settle();
+    cr_expect(where(0).pages && where(2).pages);
+    use(0, 0, true);
+    use(2, 0, true);
+    // Pages of their own are being saved, and stay.
+    cr_expect_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, 1), -EAGAIN);
+    cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 0), 0);
+    cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 2), 0);
+    cr_assert_eq(locus_pages_left(world.pages, saved_range, -EIO), 0);
+    settle();
+    cr_expect_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, 1), -ENOMEM, "both are kept");
+    use(0, 0, true);
+    use(2, 0, true);
+    cr_expect_eq(stats().brought_cold, 2);
     world_close();
 }
 
