@@ -40,6 +40,8 @@ struct locus_adapter_version {
     bool asked;                 // by acquire, in vain so far
     bool in_warm, in_cold;
     bool no_warm;               // the warm tier does not take it
+    bool still;                 // unload waits for it: no end starts anything
+    int dropped;                // what the cold tier's drop said
     int error;                  // why it could not be brought back; told once
     struct locus_tier_op op;
 };
@@ -182,7 +184,8 @@ static void done(struct locus_tier_op *op, int result)
     } else if (was == DROPPING_WARM) {
         version->in_warm = false;
     } else if (was == DROPPING_COLD) {
-        version->in_cold = false;
+        version->in_cold = version->still && result != 0;
+        version->dropped = result;
     } else {
         version->in_cold = result == 0;
         version->error = result;
@@ -284,7 +287,7 @@ static void wait_at(struct locus_adapter_version *version, enum locus_residence 
 static void step(struct locus_adapter_version *version)
 {
     struct locus_adapters *adapters = version->adapters;
-    if (version->busy != IDLE || adapters->closing)
+    if (version->busy != IDLE || version->still || adapters->closing)
         return;
     if (version->wanted && keep(version))
         return;
@@ -481,11 +484,49 @@ int locus_adapters_load(struct locus_adapters *adapters, uint64_t now_ns, uint32
     return 0;
 }
 
+// It has no cold copy when this returns 0.
+static int drop_cold(struct locus_adapter_version *version)
+{
+    wait_for(version);
+    if (!version->in_cold)
+        return 0;
+    int error = begin(version, DROPPING_COLD, version->adapters->cold, NULL);
+    if (error)
+        return error;
+    wait_for(version);
+    return version->dropped;
+}
+
+// The newest version goes last: a process that dies on the way must not leave an older one, which holders keep, to be found instead.
+static int forget_cold(struct locus_adapters *adapters, uint32_t number)
+{
+    struct locus_adapter_version *version, *next;
+    int error = 0;
+    for (version = adapters->all; version; version = version->next)
+        version->still = number_of(version) == number;
+    for (version = adapters->all; version && !error; version = version->next)
+        if (version->still && !version->newest)
+            error = drop_cold(version);
+    error = error ? error : drop_cold(adapters->newest[number]);
+    for (version = adapters->all; version; version = next) {
+        next = version->next;
+        if (!version->still)
+            continue;
+        version->still = false;
+        if (error || !version->newest) // it goes on where it was
+            step(version);
+    }
+    return error;
+}
+
 int locus_adapters_unload(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number)
 {
     advance(adapters, now_ns);
     if (number >= adapters->numbers || !adapters->newest[number])
         return -ENOENT;
+    int error = forget_cold(adapters, number);
+    if (error)
+        return error;
     retire(adapters, number);
     adapters->policy->forget(adapters->state, adapters->now_ns, number);
     moves(adapters);

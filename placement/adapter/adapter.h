@@ -64,7 +64,8 @@ int locus_adapters_close(struct locus_adapters *adapters);
 // or the error of the store. Then the adapter is as it was.
 int locus_adapters_load(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter, const void *weights, uint64_t bytes);
 
-// Its history goes, too. Holders keep it until they release it. 0 or -ENOENT.
+// Drops all its versions from the cold tier, and returns when that is done: a restart does not find it. So it takes its time.
+// Holders keep it until they release it. Its history goes, too. 0; -ENOENT; or the error of the drop. Then the adapter is as it was.
 int locus_adapters_unload(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter);
 
 struct locus_adapter_hold {

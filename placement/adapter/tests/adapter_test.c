@@ -5,6 +5,7 @@
 #include "placement/adapter/adapter.h"
 
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,18 @@ static struct world {
 
 static int (*leave)(void *, locus_range, enum locus_pages_kind, uint64_t, void *, uint64_t); // the arena's
 
+static bool plain_file;    // the cold tier's: no io_uring, so that write_fails counts
+static bool write_fails;
+
+// In place of the C library's.
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
+{
+    static ssize_t (*real)(int, const void *, size_t, off_t);
+    real = real ? real : (ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
+    errno = EIO;
+    return write_fails ? -1 : real(fd, from, bytes, offset);
+}
+
 static uint16_t weights[WEIGHTS], kept[WEIGHTS];
 
 // Numbers that say which version of which adapter they are; `kept`: as int8 keeps them.
@@ -52,8 +65,12 @@ static void cold_open(bool file)
         return;
     }
     char why[200] = "";
-    struct locus_tier_file_config config = {
-        .size = sizeof config, .path = world.path, .bytes = 16u << 20, .why = why, .why_bytes = sizeof why};
+    struct locus_tier_file_config config = {.size = sizeof config,
+                                            .path = world.path,
+                                            .bytes = 16u << 20,
+                                            .no_io_uring = plain_file,
+                                            .why = why,
+                                            .why_bytes = sizeof why};
     int error = -EBUSY;
     for (int tries = 0; error == -EBUSY && tries < 100; tries++, usleep(10000)) // the ring of the one before may still hold it
         error = locus_tier_file_open(&world.cold, &config);
@@ -173,6 +190,29 @@ static void settle(void)
     }
 }
 
+static void filled(struct locus_tier_op *op, int result)
+{
+    (void)op;
+    cr_assert_eq(result, 0);
+}
+
+// A range that an arena with this `leave` has been told to evict, and which waits for locus_pages_left().
+static locus_range saved_range;
+
+static int save(void *context, locus_range range, enum locus_pages_kind kind, uint64_t owner, void *memory, uint64_t bytes)
+{
+    (void)context, (void)kind, (void)owner, (void)memory, (void)bytes;
+    saved_range = range;
+    return 1;
+}
+
+static uint64_t cold_objects(void)
+{
+    struct locus_tier_stats out;
+    locus_tier_stats(world.cold, &out);
+    return out.objects;
+}
+
 // What leaves takes its time, too.
 static void cold_expect(uint64_t objects)
 {
@@ -252,9 +292,8 @@ Test(adapter, unloaded_ones_serve_their_holders_and_are_gone, .timeout = 60)
     cr_expect_eq(locus_adapters_prefetch(world.adapters, 0, 1), -ENOENT);
     cr_expect_eq(acquire(NUMBERS, &none), -ENOENT);
     cr_expect_eq(memcmp(hold.weights, weights, sizeof weights), 0);
-    cold_expect(1);
+    cr_expect_eq(cold_objects(), 0);
     release(&hold);
-    cold_expect(0);
     cr_expect_eq(stats().versions, 0);
     load(1, 3);
     use(1, 3, true);
@@ -290,6 +329,102 @@ Test(adapter, a_restart_finds_the_newest_version_of_each, .timeout = 60)
     load(3, 2);
     use(3, 2, true);
     cold_expect(2);
+    world_close();
+}
+
+// Two versions have holders, and the process dies after the unload.
+static void die_after_unload(void)
+{
+    struct locus_tier_stats cold;
+    world_open(true, "lru", 2, 2);
+    load(2, 0);
+    load(3, 0);
+    held(3, 0, true);
+    load(3, 1);
+    held(3, 1, true);
+    int error = locus_adapters_unload(world.adapters, 0, 3);
+    locus_tier_stats(world.cold, &cold);
+    _exit(error == 0 && cold.objects == 1 ? 0 : 1);
+}
+
+Test(adapter, a_restart_finds_no_version_of_what_was_unloaded, .timeout = 60)
+{
+    int status = 0;
+    struct locus_adapter_where none;
+    path_make();
+    pid_t child = fork();
+    if (child == 0)
+        die_after_unload();
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    world_open_again(true, "lru", 2, 2);
+    cr_expect_not(locus_adapters_where(world.adapters, 0, 3, &none));
+    use(2, 0, true);
+    world_close();
+}
+
+// What is under way of an adapter ends before its unload, and what waits for its pages is told.
+Test(adapter, what_moves_can_be_unloaded, .timeout = 60)
+{
+    for (int file = 0; file < 2; file++) {
+        world_open(file, "lru", 2, 2);
+        struct locus_adapter_hold first, none;
+        load(1, 0);
+        first = held(1, 0, true);
+        load(1, 1);
+        release(&first); // version 0 leaves the cold tier
+        cr_expect_eq(locus_adapters_prefetch(world.adapters, 0, 1), 0);
+        cr_expect_eq(locus_adapters_unload(world.adapters, 0, 1), 0);
+        cr_expect_eq(cold_objects(), 0);
+        cr_expect_eq(stats().versions, 0);
+        cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 1, &none), -ENOENT);
+        world_close();
+    }
+}
+
+// The drop is refused at once, or fails later: nothing is lost, and nobody is told that it has gone.
+Test(adapter, an_unload_that_the_cold_tier_refuses_changes_nothing, .timeout = 60)
+{
+    for (int late = 0; late < 2; late++) {
+        plain_file = true;
+        world_open(true, "lru", 2, 2);
+        struct locus_adapter_hold hold;
+        struct locus_tier_op op = {0};
+        op.done = filled;
+        load(1, 0);
+        load(1, 1);
+        hold = held(1, 1, true);
+        if (late)
+            write_fails = true;
+        else // of version 1: while this is under way, a drop is -EBUSY
+            cr_assert_eq(locus_tier_store(world.cold, UINT64_C(1) << 32 | 1, weights, sizeof weights, &op), 0);
+        cr_expect_eq(locus_adapters_unload(world.adapters, 0, 1), late ? -EIO : -EBUSY);
+        write_fails = false;
+        cr_expect_eq(where(1).holders, 1);
+        release(&hold);
+        cr_assert_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), 0);
+        settle();
+        use(1, 1, true);
+        cr_expect_eq(locus_adapters_unload(world.adapters, 0, 1), late ? -EIO : 0, "a file that failed takes no drops");
+        cr_expect_eq(cold_objects(), (uint64_t)late);
+        world_close();
+    }
+}
+
+// Its pages are being saved when its policy wants it elsewhere: they are given back even if the save fails and they stay.
+Test(adapter, pages_that_could_not_be_saved_are_not_forgotten, .timeout = 60)
+{
+    leave = save;
+    world_open(false, "lru", 1, 2);
+    struct locus_pages_stats pages;
+    load(0, 0);
+    load(1, 0);
+    use(0, 0, true);
+    cr_expect_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), -EAGAIN);
+    use(1, 0, true); // now 0 is WARM
+    cr_assert_eq(locus_pages_left(world.pages, saved_range, -EIO), 0);
+    locus_pages_stats(world.pages, &pages);
+    cr_expect_eq(pages.ranges, 1, "that of 1");
     world_close();
 }
 
@@ -442,16 +577,6 @@ Test(adapter, a_wish_pins_until_it_is_forgone, .timeout = 60)
     world_close();
 }
 
-// A range that an arena with this `leave` has been told to evict, and which waits for locus_pages_left().
-static locus_range saved_range;
-
-static int save(void *context, locus_range range, enum locus_pages_kind kind, uint64_t owner, void *memory, uint64_t bytes)
-{
-    (void)context, (void)kind, (void)owner, (void)memory, (void)bytes;
-    saved_range = range;
-    return 1;
-}
-
 Test(adapter, a_wish_waits_for_room_that_is_on_its_way, .timeout = 60)
 {
     leave = save;
@@ -502,12 +627,6 @@ Test(adapter, what_has_no_int8_waits_in_the_cold_tier, .timeout = 60)
     cr_expect_eq(stats().sink_refused, 1, "it is asked once");
     cr_expect_eq(stats().brought_cold, 2);
     world_close();
-}
-
-static void filled(struct locus_tier_op *op, int result)
-{
-    (void)op;
-    cr_assert_eq(result, 0);
 }
 
 Test(adapter, a_warm_tier_without_room_is_no_error, .timeout = 60)
