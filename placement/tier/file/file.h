@@ -57,6 +57,7 @@ struct file_part {
     uint32_t bytes;             // 0: not under way
     uint32_t last;              // of them, bytes of the object to copy from `memory` to its place after a load
     char *place;                // or NULL: `memory` is the place
+    uint32_t tries;             // that the kernel put off, one after the other
 };
 
 enum file_phase { PHASE_BYTES, PHASE_HEADER };
@@ -74,6 +75,8 @@ struct file_slot {              // an operation under way
     uint32_t old;               // the object that is replaced, or OBJECT_NONE
     uint32_t chain[3];          // tags of the header's chain, in their order
     uint32_t chain_count;
+    uint32_t again;             // number of the element that the kernel put off, or chain_count
+    uint32_t tries;             // of the chain
     uint64_t erases;            // of the file, when the chain was queued: its syncs cover these
     int error;
     enum file_phase phase;

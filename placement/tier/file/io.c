@@ -83,7 +83,8 @@ static void result_add(struct io *io, uint64_t tag, int result)
 // `wanted`: what it returns if it succeeded in full.
 static void plain_ended(struct io *io, uint64_t tag, ssize_t result, ssize_t wanted, bool link)
 {
-    io->chain_failed |= (link || io->linked) && result != wanted;
+    bool again = result == -EINTR || result == -EAGAIN || result == -ECANCELED;
+    io->chain_failed |= (link || io->linked) && result != wanted && !again;
     io->broken = link && (io->broken || result != wanted);
     io->linked = link;
     result_add(io, tag, (int)result);

@@ -29,6 +29,7 @@
 #define TAG_ERASE 6u
 #define TAG_SYNC_BEFORE 7u
 #define BATCH 32u
+#define TRIES_MAX 16u // of a transfer that the kernel put off, before that is its error: nobody waits without an end
 
 uint64_t file_units(const struct locus_tier *tier, uint64_t bytes, uint64_t *held)
 {
@@ -113,9 +114,15 @@ static void parts_queue(struct file *file, struct file_slot *slot)
             continue;
         if (!part_next(file, slot, part))
             return;
+        part->tries = 0;
         slot->under_way++;
         io_transfer(&file->io, slot->op->kind == TIER_STORE, part->memory, part->bytes, part->offset, tag_of(file, slot, i), false);
     }
+}
+
+static bool put_off(int result)
+{
+    return result == -EINTR || result == -EAGAIN;
 }
 
 // Whole blocks count. What a short transfer left is tried again, until it says why or moves nothing.
@@ -123,7 +130,8 @@ static void part_ended(struct file *file, struct file_slot *slot, uint32_t numbe
 {
     struct file_part *part = &slot->part[number];
     uint32_t done = result > 0 ? (uint32_t)result / FILE_BLOCK * FILE_BLOCK : 0;
-    bool again = result == -EINTR || result == -EAGAIN || (done > 0 && done < part->bytes);
+    part->tries = put_off(result) ? part->tries + 1 : 0;
+    bool again = (put_off(result) && part->tries < TRIES_MAX) || (done > 0 && done < part->bytes);
     slot->under_way--;
     if (!again && done == 0)
         slot->error = result < 0 ? result : -EIO;
@@ -238,6 +246,7 @@ static void header_queue(struct file *file, struct file_slot *slot)
     struct object *object = object_of(file, slot);
     bool store = slot->op->kind == TIER_STORE;
     slot->phase = PHASE_HEADER;
+    slot->again = slot->chain_count = 0;
     slot->old = OBJECT_NONE;
     if (file->tier.refuses || file->io.chain_failed) { // the reason of the second may not have been reaped
         slot->error = -EIO;
@@ -257,8 +266,27 @@ static void header_queue(struct file *file, struct file_slot *slot)
     slot->chain[count++] = TAG_SYNC;
     if (slot->old != OBJECT_NONE)
         slot->chain[count++] = TAG_ERASE;
-    slot->chain_count = count;
+    slot->chain_count = slot->again = count;
+    slot->tries = 0;
     chain_queue(file, slot, 0);
+}
+
+// The kernel put an element off, so the rest of the chain was cancelled. What came before it in the chain is done.
+static void chain_again(struct file *file, struct file_slot *slot)
+{
+    uint32_t from = slot->again;
+    if (from == slot->chain_count)
+        return;
+    slot->again = slot->chain_count;
+    slot->tries++;
+    if (slot->error == -ECANCELED)
+        slot->error = 0;
+    if (file->tier.refuses) {
+        slot->error = slot->chain[from] == TAG_ERASE ? slot->error : file->tier.refuses;
+        return;
+    }
+    chain_queue(file, slot, from);
+    io_submit(&file->io);
 }
 
 static void header_ended(struct file *file, struct file_slot *slot, uint32_t number, int result)
@@ -276,6 +304,13 @@ static void header_ended(struct file *file, struct file_slot *slot, uint32_t num
         return;
     }
     int error = result < 0 ? result : -EIO;
+    if (put_off(error) && slot->tries < TRIES_MAX) {
+        while (slot->chain[--slot->again] != number)
+            ;
+        return;
+    }
+    if (error == -ECANCELED && slot->again < slot->chain_count) // so it is queued again, too
+        return;
     if (number != TAG_ERASE && (!slot->error || slot->error == -ECANCELED))
         slot->error = error;
     if (error == -ECANCELED) // the one before it in the chain has the reason
@@ -364,6 +399,8 @@ static bool slot_go_on(struct file *file, struct file_slot *slot)
             header_queue(file, slot);
         io_submit(&file->io);
     }
+    if (!slot->under_way && slot->phase == PHASE_HEADER)
+        chain_again(file, slot);
     if (slot->under_way)
         return false;
     slot_end(file, slot);

@@ -471,6 +471,52 @@ Test(file_fault, a_drop_makes_the_end_of_a_replaced_version_durable_before_it_er
     }
 }
 
+// The ring's own transfers are put off by the kernel alone, so this is about the calls.
+Test(file_fault, what_the_kernel_puts_off_is_tried_again_but_not_for_ever)
+{
+    static const enum fault_call calls[] = {FAULT_WRITE, FAULT_WRITE, FAULT_WRITE, FAULT_SYNC}; // bytes, header, zeros, sync
+    static const int nth[] = {1, 3, 4, 1};
+    for (int i = 0; i < 8; i++) {
+        struct faulty f = faulty_new(true);
+        int error = i & 4 ? -EINTR : -EAGAIN;
+        faulty_open(&f);
+        must_store(f.tier, 1, f.old, OLD);
+        fault_at(calls[i % 4], nth[i % 4], nth[i % 4] + 4, error);
+        must_store(f.tier, 1, f.new, OLD);
+        cr_assert_eq(fault.seen >= 6, true);
+        no_fault();
+        cr_assert_str_eq(locus_tier_why(f.tier), "");
+        assert_holds(&f, 1, f.new);
+        fault_at(calls[i % 4], nth[i % 4], 1000, error);
+        int expected = i % 4 == 2 ? 0 : error; // without its zeros the new version is durable
+        cr_assert_eq(store(f.tier, 1, f.old, OLD), expected);
+        cr_assert_lt(fault.seen, 40);
+        no_fault();
+        cr_assert_eq(strlen(locus_tier_why(f.tier)) > 0, i % 4 != 0);
+        assert_holds(&f, 1, expected ? f.new : f.old);
+        faulty_end(&f);
+    }
+}
+
+Test(file_fault, a_drop_or_a_load_that_the_kernel_puts_off_is_tried_again)
+{
+    for (int i = 0; i < 3; i++) {
+        struct faulty f = faulty_new(true);
+        faulty_open(&f);
+        must_store(f.tier, 1, f.old, OLD);
+        must_store(f.tier, 1, f.new, OLD);
+        fault_at(i == 0 ? FAULT_READ : i == 1 ? FAULT_WRITE : FAULT_SYNC, 1, 3, -EAGAIN);
+        assert_holds(&f, 1, f.new);
+        must_drop(f.tier, 1);
+        cr_assert_gt(fault.seen, 3);
+        no_fault();
+        locus_tier_close(f.tier);
+        faulty_open(&f);
+        cr_assert_eq(locus_tier_find(f.tier, 1, NULL), -ENOENT);
+        faulty_end(&f);
+    }
+}
+
 Test(file_fault, a_load_that_fails_leaves_the_object)
 {
     for (int plain = 0; plain < 2; plain++) {
