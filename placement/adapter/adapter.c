@@ -2,9 +2,9 @@
 //
 // adapter: see adapter.h. Each version is a small state machine: step() looks at what it has and what is wanted of it, and starts
 // at most one operation of a tier; the operation's end calls step() again. So whatever changes (a release, a move of the policy, an
-// end), the same function decides what follows, and no call waits for another.
+// end), the same function decides what follows, and no call waits for another but load and unload.
 //
-//     wanted and not in pages     -> allocate, load from warm, or else from cold
+//     wanted and not in pages     -> allocate, load from warm, or else from cold; keep the pin. No room yet: poll asks again
 //     not the newest, no holders  -> free the pages, drop from warm, drop from cold, and be gone
 //     no holders, place WARM      -> store to warm, then free the pages
 //     no holders, place COLD      -> free the pages, drop from warm
@@ -497,7 +497,7 @@ static int drop_cold(struct locus_adapter_version *version)
     return version->dropped;
 }
 
-// The newest version goes last: a process that dies on the way must not leave an older one, which holders keep, to be found instead.
+// The newest version goes last: if the process dies on the way, a restart must not find an older one, which holders keep, instead.
 static int forget_cold(struct locus_adapters *adapters, uint32_t number)
 {
     struct locus_adapter_version *version, *next;

@@ -2,8 +2,8 @@
 //
 // adapter: LoRA weights that thousands of requests share: in pages while somebody uses them, and in tiers while nobody does.
 //
-//     load -> [prefetch ->] acquire (-EAGAIN: poll, and ask again, or forgo) -> read -> release ... load again: the next version
-//     ... unload
+//     load -> [prefetch ->] acquire (-EAGAIN: poll, and ask again) -> read -> release ... load again: the next version ... unload
+//                           or forgo: the request that waited was cancelled
 //
 // An adapter is a number and f16 weights; what they mean, rank and layout, is the caller's. It is in up to three places:
 //
@@ -51,12 +51,12 @@ struct locus_adapters_config {
 };
 
 // Finds the adapters that the cold tier has: of each number the newest version, the older ones are dropped. Its keys are ours:
-// number << 32 | version. 0, -EINVAL (no arena or no cold tier; an object whose number is too great), -ENOMEM, -E2BIG, or as the
-// policy's open().
+// number << 32 | version. 0, -EINVAL (no arena or no cold tier; an object whose number is too great), -ENOMEM, -E2BIG (version.h),
+// or as the policy's open().
 int locus_adapters_open(struct locus_adapters **out, const struct locus_adapters_config *config);
 
-// -EBUSY: somebody holds an adapter; nothing changes. Otherwise waits for what is under way, and gives back pages and warm copies.
-// NULL is allowed.
+// -EBUSY: somebody holds an adapter; nothing changes. Otherwise ends all wishes, waits for what is under way, and gives back pages
+// and warm copies. NULL is allowed.
 int locus_adapters_close(struct locus_adapters *adapters);
 
 // Copies `bytes` of f16 weights to the cold tier, and returns when they are safe there, as that tier defines it; so it takes its
@@ -64,8 +64,8 @@ int locus_adapters_close(struct locus_adapters *adapters);
 // or the error of the store. Then the adapter is as it was.
 int locus_adapters_load(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter, const void *weights, uint64_t bytes);
 
-// Drops all its versions from the cold tier, and returns when that is done: a restart does not find it. So it takes its time.
-// Holders keep it until they release it. Its history goes, too. 0; -ENOENT; or the error of the drop. Then the adapter is as it was.
+// Drops all its versions from the cold tier, and returns when that is done: a restart does not find it. So it takes its time. Its
+// history goes, too. Holders keep it until they release it. 0; -ENOENT; or the error of the drop. Then the adapter is as it was.
 int locus_adapters_unload(struct locus_adapters *adapters, uint64_t now_ns, uint32_t adapter);
 
 struct locus_adapter_hold {

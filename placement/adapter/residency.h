@@ -10,8 +10,7 @@
 //     place(a): the price of this use -> use(a) -> moved() until false: what the use, or the time since the last call, has changed
 //
 // Places: at most `hot` adapters are HOT and `warm` WARM at a time. At first all are COLD, but for policies that say otherwise,
-// and moved() reports those. Each policy ranks the adapters. Its file says how, so exactly that an equal one can be written from
-// it:
+// and moved() reports those. Each policy ranks the adapters; its file says how, exactly enough to write an equal one:
 //
 //     HOT     the first `hot` in rank of those that the policy admits to it        f16 weights, ready
 //     WARM    the next `warm` of those that it admits to it                        int8, in memory
@@ -55,7 +54,7 @@ struct locus_residency_move {
 struct locus_residency_ops {
     const char *name;           // "lru"
     const char *summary;        // one line
-    // 0, -EINVAL, -ENOMEM, or as an unknown field of a later version is answered, -E2BIG. *state is NULL after an error.
+    // 0, -EINVAL, -ENOMEM or -E2BIG (version.h). *state is NULL after an error.
     int (*open)(void **state, const struct locus_residency_config *config);
     void (*close)(void *state); // close(NULL) is allowed
     void (*use)(void *state, uint64_t now_ns, uint32_t adapter);
@@ -68,8 +67,8 @@ struct locus_residency_ops {
     // Room is short: who leaves `place` (HOT or WARM) first. `after`: LOCUS_ADAPTER_NONE, or the answer before this one, which
     // cannot go (it is in use). LOCUS_ADAPTER_NONE: nobody else is there.
     uint32_t (*victim)(void *state, uint64_t now_ns, enum locus_residence place, uint32_t after);
-    // The caller has no room for it there: until its next use its place is below what it is now, and at most what time leaves of
-    // that. Another adapter may rise to the free place. Of a COLD one: nothing.
+    // The caller has no room for it there: until its next use its place is below what it is now, and time may lower it further.
+    // Another adapter may rise to the free place. Of a COLD one: nothing.
     void (*demote)(void *state, uint64_t now_ns, uint32_t adapter);
     // It is unloaded: COLD, and as if it had never been used. (A later adapter may have its number.)
     void (*forget)(void *state, uint64_t now_ns, uint32_t adapter);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// adapter: versions, holders, places, evictions and errors, on tiers in memory, which answer at once, and on a file, which does
-// not.
+// adapter: versions, holders, wishes, places, evictions and errors, on tiers in memory, which answer at once, and on a file, which
+// takes its time.
 #include "placement/adapter/adapter.h"
 
 #include <criterion/criterion.h>
