@@ -2,14 +2,14 @@
 //
 // scan: which objects a file has.
 //
-// A sync comes first. A process that was killed may have left headers and bytes in the device's cache, where a read finds them and a
-// loss of power loses them: nothing that is durable may be erased, and no object reported, on their ground.
+// A sync comes first. A process that was killed may have left headers and bytes in the device's cache, where a read finds them
+// and a loss of power loses them: nothing that is durable may be erased, and no object reported, on their ground.
 //
-// Three passes over the headers then. The first finds the largest number up to which all stores had been acknowledged. The second finds
-// the newest header of each key: of those with a larger number only ones whose bytes have their checksum, which are read for it.
-// The third gives each of these its units. Not in one pass, because an outdated header may name units that by now are another
-// object's. What is not an object then is erased, and synced before the tier takes its first store: a torn header must not be there
-// when a later header says that all before it were acknowledged.
+// Three passes over the headers then. The first finds the largest number up to which all stores had been acknowledged. The
+// second finds the newest header of each key: of those with a larger number only ones whose bytes have their checksum, which are
+// read for it. The third gives each of these its units. Not in one pass, because an outdated header may name units that by now
+// are another object's. What is not an object then is erased, and synced before the tier takes its first store: a torn header
+// must not be there when a later header says that all before it were acknowledged.
 #include "file.h"
 
 #include <errno.h>
