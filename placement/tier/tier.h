@@ -61,7 +61,7 @@ void locus_tier_close(struct locus_tier *tier);
 // -EFBIG    more than this tier could ever hold
 // -ENOSPC   more than it has room for now: drop something
 // -EBUSY    another store or drop of this key is under way
-// -ERANGE   int8 only: a number is infinite or none
+// -ERANGE   int8 only: a number is infinite or NaN
 // -EIO      a file that could not be written before (locus_tier_why): no more stores and drops, but loads
 // -ENODEV   the memory is no longer where it was (locus_tier_check): likewise
 int locus_tier_store(struct locus_tier *tier, uint64_t key, const void *from, uint64_t bytes, struct locus_tier_op *op);
@@ -77,7 +77,7 @@ int locus_tier_drop(struct locus_tier *tier, uint64_t key, struct locus_tier_op 
 // under way. Returns how many were delivered.
 uint32_t locus_tier_poll(struct locus_tier *tier, uint64_t wait_ns);
 
-// Is the key's object here, and how many bytes has it as it was given? An object is here from its store's done() to the call of
+// Is the key's object here, and how long was it when it was stored? An object is here from its store's done() to the call of
 // drop. bytes may be NULL. 0 or -ENOENT.
 int locus_tier_find(const struct locus_tier *tier, uint64_t key, uint64_t *bytes);
 
@@ -87,7 +87,8 @@ int locus_tier_each(const struct locus_tier *tier, int (*each)(void *context, ui
 
 // Is the memory under the tier still where it was? 0, or -ENODEV: a node went offline, or pages were moved away from it. The kernel
 // moves the pages first, so the objects are still there and can be loaded, but nothing new is taken. (Memory that fails without
-// warning answers a load with SIGBUS; the library does not catch it.) Asks the kernel about every page, so call it seldom.
+// warning answers a load with SIGBUS; the library does not catch it.) Asks the kernel about every page, so call it seldom. Another
+// error: the node could not be looked at, and the tier goes on. Of a file: 0, or the -EIO of its stores.
 int locus_tier_check(struct locus_tier *tier);
 
 // One sentence (no newline, no full stop) on why the tier takes no stores; "" if it does. It lives as long as the tier.

@@ -8,8 +8,8 @@
 //
 // A store is one copy, and so is a load. Free units are taken from the lowest up, and neighbours are copied by one memcpy.
 //
-// int8 is lossy: quant.h states the bound. The caller says how much that matters: locus_tier_store() takes whole f16 numbers at an
-// aligned address, and a load gives f16 numbers again.
+// int8 is lossy: quant.h states the bound, and the caller decides whether an object may lose that much. locus_tier_store() takes
+// whole f16 numbers at an aligned address, and a load gives f16 numbers again.
 #ifndef LOCUS_TIER_FAR_H
 #define LOCUS_TIER_FAR_H
 
@@ -38,7 +38,7 @@ struct locus_tier_far_config {
 int locus_tier_far_open(struct locus_tier **out, const struct locus_tier_far_config *config);
 
 // The same memory, for f16 numbers. locus_tier_store() and locus_tier_load() return -EINVAL for an odd number of bytes or an odd
-// address, and a store -ERANGE if a number is infinite or none: keep such an object as it is, elsewhere. bytes_held of the stats is
+// address, and a store -ERANGE if a number is infinite or NaN: keep such an object as it is, elsewhere. bytes_held of the stats is
 // what int8 takes. After -EBADMSG the memory at `to` has no meaning.
 int locus_tier_int8_open(struct locus_tier **out, const struct locus_tier_far_config *config);
 

@@ -52,9 +52,9 @@ struct locus_tier_file_config {
     uint32_t depth;             // operations under way at a time, 1 .. LOCUS_TIER_DEPTH_MAX; 0: 16
     void *memory;               // NULL, or memory of which most objects are stored and loaded: registered, must outlive the tier
     size_t memory_bytes;
-    int zstd_level;             // 0: off; else 1 .. 19. An object is compressed, within the call, if that saves at least a block of
-    uint32_t zstd_bytes_max;    // 4 KiB and a tenth of it; larger ones than this are not tried. 0: 1 MiB. For each of `depth` a
-                             // buffer of this size is allocated
+    int zstd_level;             // 0: off; else 1 .. 19. An object is compressed, within the call, or within poll if the operation
+    uint32_t zstd_bytes_max;    // had to wait, if that saves at least a block of 4 KiB and a tenth of it; larger ones than this are
+                             // not tried. 0: 1 MiB. For each of `depth` a buffer of this size is allocated
     bool no_io_uring;           // as if the kernel had none
     char *why;                  // NULL, or room for a sentence on why open failed
     size_t why_bytes;
