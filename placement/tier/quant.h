@@ -47,8 +47,8 @@ size_t locus_int8_bytes(size_t count);
 // `to` has no meaning.
 int locus_int8_from_f16(void *to, const uint16_t *from, size_t count);
 
-// 0, or -EBADMSG: a group's largest magnitude is not one that can be stored (negative, infinite or NaN), so locus_int8_from_f16() has
-// not written these bytes, and `to` has no meaning. (A q of -128 is not written either. It is taken as it is.)
+// 0, or -EBADMSG: a group's largest magnitude is not one that can be stored (negative, infinite or NaN), so locus_int8_from_f16()
+// has not written these bytes, and `to` has no meaning. (A q of -128 is not written either. It is taken as it is.)
 int locus_int8_to_f16(uint16_t *to, const void *from, size_t count);
 
 // The same, but stores past the caches, as memcpy does for what is longer than they are: for an array that nobody reads at once, or
