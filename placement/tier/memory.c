@@ -172,9 +172,9 @@ int memory_open(struct locus_tier **out, const struct locus_tier_far_config *giv
     memory->node = config.node;
     memory->unchecked = config.unchecked;
     uint64_t units = (config.bytes + config.unit_bytes - 1) / config.unit_bytes;
-    error = tier_init(&memory->tier, kind, units, config.unit_bytes);
+    error = region_get(memory, &config, units); // first: a size that does not fit is refused before its table is written
     if (!error)
-        error = region_get(memory, &config, units);
+        error = tier_init(&memory->tier, kind, units, config.unit_bytes);
     if (error) {
         memory_close(&memory->tier);
         return error;

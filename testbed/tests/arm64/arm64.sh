@@ -3,8 +3,9 @@
 # suite: all alone
 #
 # arm64.sh: the same tests on aarch64: everything is cross-built and runs on an emulated machine of two nodes. It fetches 150 MB
-# and takes ten minutes or so. Emulation on x86 keeps x86's memory order, so most reorderings of an Arm processor do not show here;
-# the litmus programs under ThreadSanitizer test those. It adds one that no Arm processor has: an ldar passes the stlr before it.
+# and takes a quarter of an hour. Emulation on x86 keeps x86's memory order, so most reorderings of an Arm processor do not show
+# here; the litmus programs under ThreadSanitizer test those. It adds one that no Arm processor has: an ldar passes the stlr before
+# it.
 #
 # Needs gcc-aarch64-linux-gnu; without it everything is skipped. LOCUS=path/to/locus, of this machine.
 set -u
@@ -20,7 +21,7 @@ pass build
 programs=$(find "$build" -path '*/tests/unit' | sort; ls "$build"/{placement,testbed}/*/tests/*_stress)
 taken=()
 for program in $programs; do taken+=(--with "$program"); done
-sh testbed/guest/boot.sh --machine arm --timeout 1100 --with "$build/locus" "${taken[@]}" -- \
+sh testbed/guest/boot.sh --machine arm --timeout 1500 --with "$build/locus" "${taken[@]}" -- \
     testbed/tests/arm64/units.sh $programs >"$scratch/out" 2>"$scratch/err"
 machine="exit $?: $(tail -n 1 "$scratch/err")"
 
