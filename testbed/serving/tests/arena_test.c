@@ -42,7 +42,10 @@ static struct tb_arena run(const struct tb_scenario *scenario, const char *words
     struct tb_why why = {""};
     struct tb_arena_settings settings = settings_of(words);
     cr_assert_eq(tb_arena_settings_check(scenario, "x", &settings, &why), 0, "%s", why.text);
-    cr_assert_eq(tb_arena(scenario, &settings, locus_score_find(score), &out, &why), 0, "%s", why.text);
+    int error = tb_arena(scenario, &settings, locus_score_find(score), &out, &why);
+    if (error == -ENOMEM)
+        cr_skip_test("this machine gives an arena of this size no address space");
+    cr_assert_eq(error, 0, "%s", why.text);
     cr_expect_eq(out.admitted + out.turned_away, scenario->count);
     return out;
 }
