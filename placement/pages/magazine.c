@@ -46,7 +46,7 @@ void magazines_empty(struct locus_pages *pages)
 
 int locus_magazine_open(struct locus_magazine **out, struct locus_pages *pages)
 {
-    struct locus_magazine *magazine = aligned_alloc(MAGAZINES_ALIGN_BYTES, sizeof *magazine);
+    struct locus_magazine *magazine = aligned_alloc(ZONE_ALIGN_BYTES, sizeof *magazine);
     if (!magazine)
         return -ENOMEM;
     *magazine = (struct locus_magazine){.pages = pages, .room = pages->config.magazine_pages};

@@ -108,7 +108,7 @@ static int zones_open(struct locus_pages *pages)
 {
     bool one = pages->config.split != LOCUS_SPLIT_ZONES;
     unsigned count = one ? 1 : LOCUS_PAGES_KINDS;
-    pages->zones = aligned_alloc(MAGAZINES_ALIGN_BYTES, count * sizeof *pages->zones);
+    pages->zones = aligned_alloc(ZONE_ALIGN_BYTES, count * sizeof *pages->zones);
     if (!pages->zones)
         return -ENOMEM;
     uint32_t first = 0;

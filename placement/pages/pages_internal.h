@@ -10,54 +10,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "bits.h"
 #include "counters.h"
 #include "pages_evict.h"
 #include "pages_open.h"
 #include "pages_report.h"
 #include "pages_set.h"
 #include "word.h"
+#include "zone.h"
 
-#define PAGE_NONE UINT32_MAX
 #define VICTIMS_MAX 256u         // of one pass; arbitrary: a pass over 4,096 pages costs each of them 16 entries
 #define REFUSED_MAX 64u          // ranges that had to stay, after which an ask is given up; arbitrary
 #define VAIN_ALLOCATIONS 64u     // arbitrary: a pass over 16,384 pages costs each of them some hundred ns
 #define THRASH_NS UINT64_C(1000000000)
-#define MAGAZINES_ALIGN_BYTES 128
-#define ANSWER_DUE 0x80u
-
-// One line for each page. Of a range only its first page's entry counts. Fields that other threads look at while a range's owner
-// changes them are read and written by relaxed atomics; what they say is believed only if the word is still the same (E1).
-struct page {
-    uint64_t word;
-    uint64_t last_use_ns;
-    uint64_t pinned_since_ns;
-    uint64_t owner;
-    uint64_t cost_ns;
-    uint32_t pages;             // of a range, of a free stretch, or 1 in a magazine. Changes under the zone's lock
-    uint32_t head;              // of a free stretch, in the entry of its last page
-    union {
-        struct {
-            uint32_t previous, next; // free stretches of equal length; `next` also chains the ranges of a set
-        };
-        double score;           // of a LEAVING range
-    };
-    uint8_t kind;
-    uint8_t reason;             // of a LEAVING range; with ANSWER_DUE until locus_pages_left() takes it
-    bool free;                  // first or last page of a free stretch
-    bool in_magazine;           // or last came from one
-    uint32_t set;               // of a PREPARED range
-} __attribute__((aligned(64)));
-
-struct zone {                   // of a lock: which stretches of some pages are free
-    pthread_mutex_t lock;
-    struct bits lengths;        // of which there are free stretches
-    struct bits heads;          // first pages of free stretches, less `first`
-    uint32_t *of_length;        // the latest free stretch of a length
-    uint32_t first, pages;
-    uint64_t pages_free;        // counter (counters.h)
-    _Atomic uint64_t pages_leaving; // whose contents are being saved
-} __attribute__((aligned(MAGAZINES_ALIGN_BYTES)));
 
 struct locus_magazine {
     struct locus_pages *pages;
@@ -66,13 +30,15 @@ struct locus_magazine {
     uint32_t top;               // slots from here on are empty, as far as the owner knows
     uint64_t allocated, freed;  // counters
     uint32_t slots[LOCUS_MAGAZINE_MAX]; // page + 1, or 0
-} __attribute__((aligned(MAGAZINES_ALIGN_BYTES)));
+} __attribute__((aligned(ZONE_ALIGN_BYTES)));
+
+enum set_state { SET_NONE, SET_PREPARED, SET_COMMITTED };
 
 struct locus_set {
     pthread_mutex_t holder;     // robust: held from prepare to the end
     struct locus_pages *pages;
     uint32_t first;             // its ranges, chained by `next`
-    uint32_t state;             // enum set_state
+    uint32_t state;             // enum set_state, an atomic (set.c)
 };
 
 struct victim {
@@ -122,9 +88,6 @@ struct locus_pages {
     _Atomic uint64_t pages_evicted[LOCUS_PAGES_KINDS][LOCUS_LEAVE_REASONS];
 };
 
-#define RELAXED_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-#define RELAXED_STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
-
 static inline void count(_Atomic uint64_t *counter, uint64_t more)
 {
     atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
@@ -155,6 +118,14 @@ static inline struct zone *zone_of_kind(const struct locus_pages *pages, enum lo
     return &pages->zones[pages->zones_count > 1 ? (unsigned)kind : 0];
 }
 
+static inline struct zone *zone_of_page(const struct locus_pages *pages, uint32_t page)
+{
+    struct zone *zone = pages->zones;
+    while (page - zone->first >= zone->pages)
+        zone++;
+    return zone;
+}
+
 static inline uint32_t slot_take(uint32_t *slot)
 {
     return RELAXED_LOAD(*slot) ? __atomic_exchange_n(slot, 0, __ATOMIC_ACQUIRE) : 0; // M2
@@ -170,18 +141,6 @@ static inline uint32_t magazine_take(struct locus_magazine *magazine)
     }
     return PAGE_NONE;
 }
-
-// zone.c. Takes a stretch, or returns PAGE_NONE.
-int zone_open(struct zone *zone, struct page *table, uint32_t first, uint32_t pages); // 0 or -ENOMEM; close it in both cases
-void zone_close(struct zone *zone);
-struct zone *zone_of_page(const struct locus_pages *pages, uint32_t page);
-uint32_t zone_take(struct zone *zone, struct page *table, uint32_t length, bool first_fit, bool high_end);
-uint32_t zone_take_singles(struct zone *zone, struct page *table, uint32_t singles[], uint32_t most); // how many
-void zone_take_at(struct zone *zone, struct page *table, uint32_t first); // the free stretch there; the caller holds the lock
-void zone_give(struct zone *zone, struct page *table, uint32_t first, uint32_t length);
-// Taken pages first .. end - 1 become one stretch of `length`, still taken; the rest is given.
-void zone_join(struct zone *zone, struct page *table, uint32_t first, uint32_t length, uint32_t end);
-uint32_t zone_largest(struct zone *zone);
 
 // magazine.c
 uint32_t magazine_fill(struct locus_magazine *magazine); // its owner. A page of those that came; PAGE_NONE: the zone has none

@@ -11,8 +11,6 @@
 
 #include "pages_internal.h"
 
-enum set_state { SET_NONE, SET_PREPARED, SET_COMMITTED };
-
 int sets_open(struct locus_pages *pages)
 {
     pthread_mutexattr_t robust;

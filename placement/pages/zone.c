@@ -3,10 +3,12 @@
 // zone: the free stretches of some pages. A set of lengths finds the best fit, a set of first pages the first fit; stretches of
 // equal length are a list, the latest first. The first and the last page of a free stretch know it, so that neighbours join when
 // a range comes back.
+#include "zone.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pages_internal.h"
+#include "counters.h"
 
 int zone_open(struct zone *zone, struct page *table, uint32_t first, uint32_t pages)
 {
@@ -31,14 +33,6 @@ void zone_close(struct zone *zone)
     bits_close(&zone->heads);
     bits_close(&zone->lengths);
     pthread_mutex_destroy(&zone->lock);
-}
-
-struct zone *zone_of_page(const struct locus_pages *pages, uint32_t page)
-{
-    struct zone *zone = pages->zones;
-    while (page - zone->first >= zone->pages)
-        zone++;
-    return zone;
 }
 
 static void insert(struct zone *zone, struct page *table, uint32_t first, uint32_t length)

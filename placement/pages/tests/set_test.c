@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 
+#include "placement/pages/pages_internal.h"
+
 static const struct locus_pages_ask asks[] = {
     {.kind = LOCUS_PAGES_KV, .pages = 2, .owner = 1},
     {.kind = LOCUS_PAGES_ADAPTER, .pages = 3, .owner = 2},
@@ -87,6 +89,7 @@ Test(pages_set, there_are_as_many_at_one_time_as_the_arena_was_opened_for)
 struct holder {
     struct locus_pages *pages;
     locus_range ranges[3];
+    unsigned shown;
 };
 
 static void *prepare_and_end(void *argument)
@@ -118,4 +121,35 @@ Test(pages_set, the_set_of_a_holder_who_has_ended_is_rolled_back)
     cr_expect_eq(locus_pages_pin(holder.pages, holder.ranges[0]), -ESTALE);
     cr_expect_eq(stats_of(holder.pages).sets_reaped, 2);
     cr_expect_eq(locus_set_prepare(&set, holder.pages, asks, 1, ranges), -ENOMEM);
+}
+
+// The holder ends after the store that commits, and after it has shown one range; or after one more step.
+static void *commit_and_end(void *argument)
+{
+    struct holder *holder = argument;
+    struct locus_set *set;
+    cr_assert_eq(locus_set_prepare(&set, holder->pages, asks, 3, holder->ranges), 0);
+    __atomic_store_n(&set->state, SET_COMMITTED, __ATOMIC_RELEASE);
+    for (unsigned i = 0; i < holder->shown; i++) {
+        struct page *page = &holder->pages->table[first_page(holder->ranges[2 - i])];
+        uint64_t word = word_read(&page->word);
+        cr_assert(word_show(&page->word, &word));
+    }
+    return NULL;
+}
+
+Test(pages_set, a_holder_who_ends_inside_the_commit_leaves_the_set_and_no_pin)
+{
+    for (unsigned shown = 0; shown <= 3; shown++) {
+        struct holder holder = {.pages = arena(6), .shown = shown};
+        pthread_t thread;
+        cr_assert_eq(pthread_create(&thread, NULL, commit_and_end, &holder), 0);
+        pthread_join(thread, NULL);
+        cr_expect_eq(touch(holder.pages, holder.ranges[0]), 0, "it is visible");
+        cr_expect_eq(locus_pages_reap(holder.pages), 1);
+        for (int i = 0; i < 3; i++)
+            cr_expect_eq(touch(holder.pages, holder.ranges[i]), 0, "%u shown, range %d", shown, i);
+        cr_expect_eq(stats_of(holder.pages).pages_pinned, 0);
+        cr_expect_eq(locus_pages_close(holder.pages), 0);
+    }
 }

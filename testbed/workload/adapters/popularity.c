@@ -17,17 +17,11 @@
 static const struct {
     uint32_t last;
     double share;
-    const char *name;
-} pieces[TB_POPULAR_CLASSES] = {{10, 0.28, "top 10"}, {100, 0.408, "11 to 100"}, {0, 0.312, "the rest"}};
+} pieces[TB_POPULAR_CLASSES] = {{10, 0.28}, {100, 0.408}, {0, 0.312}}; // the first 10, up to 100, the rest
 
 enum tb_popular tb_popular_class(uint32_t rank)
 {
     return rank < pieces[0].last ? TB_POPULAR_TOP10 : rank < pieces[1].last ? TB_POPULAR_TOP100 : TB_POPULAR_REST;
-}
-
-const char *tb_popular_name(enum tb_popular popular)
-{
-    return pieces[popular].name;
 }
 
 // One operation a statement: no compiler fuses two of them into one rounding.

@@ -45,6 +45,5 @@ void tb_popularity_uses(const struct tb_popularity *popularity, uint64_t seed, u
                         uint32_t count);
 
 enum tb_popular tb_popular_class(uint32_t rank);
-const char *tb_popular_name(enum tb_popular popular); // "top 10", "11 to 100", "the rest"
 
 #endif
