@@ -13,26 +13,11 @@
 // object follows from key and version, so the check does not need the tier's own checksum.
 //
 // LOCUS_TIER=plain: without io_uring.
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/major.h>
-#include <linux/types.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#define KILL_NAME "tier_kill"
+#include "placement/base/tests/kill.h"
 #include "tier_file.h"
 
 #define KEYS 48u
@@ -42,30 +27,6 @@
 #define BYTES_MAX (600u << 10)
 #define KILL_US_MAX 120000  // arbitrary: time for some dozens of stores
 #define POWER_US_MAX 150000 // and as many on a loop device
-#define SHUTDOWN _IOR('X', 125, __u32) // EXT4_IOC_SHUTDOWN, which is in no header of the system
-#define SHUTDOWN_NOLOGFLUSH 2u
-
-static uint64_t random_state;
-
-static uint64_t random_below(uint64_t limit) // xorshift64*
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (random_state * 0x2545f4914f6cdd1d >> 11) % limit;
-}
-
-static int wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int wrong(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("tier_kill: ", stderr);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    return 1;
-}
 
 // --- objects -------------------------------------------------------------------------------------------------------------------
 
@@ -192,16 +153,6 @@ static void write_for_ever(const char *folder, int fd, uint64_t version)
             begin(tier, idle[--idle_count], version++);
 }
 
-static pid_t writer_start(const char *folder, int fd, uint64_t version)
-{
-    pid_t writer = fork();
-    if (writer == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        write_for_ever(folder, fd, version);
-    }
-    return writer;
-}
-
 // --- the check -----------------------------------------------------------------------------------------------------------------
 
 struct known {
@@ -296,90 +247,46 @@ static int check(const char *folder, FILE *said, struct known known[], struct co
 
 static int kill_once(const char *folder, struct known known[], struct count *count)
 {
-    int ends[2], status;
-    FILE *held = tmpfile();
-    if (!held || pipe(ends))
-        return wrong("%s", strerror(errno));
-    pid_t writer = writer_start(folder, ends[1], count->version + 1);
-    close(ends[1]);
-    uint64_t wait_us = random_below(KILL_US_MAX);
-    pid_t killer = fork();
-    if (killer == 0) {
-        usleep((useconds_t)wait_us);
-        kill(writer, SIGKILL);
-        _exit(0);
-    }
-    char part[4096];
-    for (ssize_t n; (n = read(ends[0], part, sizeof part)) > 0;)
-        fwrite(part, 1, (size_t)n, held);
-    close(ends[0]);
-    waitpid(killer, NULL, 0);
-    if (waitpid(writer, &status, 0) != writer || !WIFSIGNALED(status))
-        return wrong("the writer ended by itself");
-    rewind(held);
+    FILE *held = writer_kill(write_for_ever, KILL_US_MAX, folder, count->version + 1);
+    if (!held)
+        return 1;
     int failed = check(folder, held, known, count);
     fclose(held);
     return failed;
 }
 
-static uint64_t now_ns(void)
+// Passes on what the writer says within that time, or, with 0, what it has said.
+static void relay(int from, uint64_t us)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-// Passes on what the writer says until then; with `begun_only`, what it began and not what was acknowledged.
-static void relay(FILE *from, uint64_t end_ns, bool begun_only)
-{
-    char line[64];
-    for (struct pollfd poll = {.fd = fileno(from), .events = POLLIN};;) {
-        uint64_t now = now_ns();
-        const struct timespec left = {.tv_nsec = now < end_ns ? (long)(end_ns - now) : 0};
-        if (ppoll(&poll, 1, &left, NULL) != 1 || !fgets(line, sizeof line, from)) {
-            if (now_ns() >= end_ns)
-                return;
-            continue;
-        }
-        if (!begun_only || (line[0] != 'S' && line[0] != 'D'))
-            fputs(line, stdout);
-        if (now_ns() >= end_ns && !begun_only)
+    char bytes[4096];
+    ssize_t count;
+    uint64_t end_ns = now_ns() + us * 1000;
+    for (struct pollfd poll = {.fd = from, .events = POLLIN};;) {
+        uint64_t at_ns = now_ns();
+        const struct timespec left = {.tv_nsec = at_ns < end_ns ? (long)(end_ns - at_ns) : 0};
+        int said = ppoll(&poll, 1, &left, NULL);
+        if (said == 1 && (count = read(from, bytes, sizeof bytes)) > 0)
+            fwrite(bytes, 1, (size_t)count, stdout);
+        if (us ? now_ns() >= end_ns : said != 1)
             return;
     }
 }
 
-// Only on a loop device: the file system that goes down must never be one that somebody lives on. What the writer acknowledges when
-// the device is going or gone would have been acknowledged to nobody, but what it began may be there.
+// The writer is stopped before the power goes, and all that it has said by then is passed on. So what it had acknowledged is known
+// exactly, and of each key at most one operation is under way; those that the kernel has go on until the device is gone.
 static int power(const char *folder)
 {
-    __u32 flags = SHUTDOWN_NOLOGFLUSH;
-    struct stat status;
-    int ends[2] = {-1, -1}, fd = open(folder, O_RDONLY | O_DIRECTORY);
-    if (fd >= 0 && (fstat(fd, &status) || major(status.st_dev) != LOOP_MAJOR)) {
-        close(fd);
-        return wrong("%s: not on a loop device", folder);
-    }
-    pid_t writer = fd < 0 || pipe2(ends, O_CLOEXEC) ? -1 : writer_start(folder, ends[1], 1);
-    FILE *from = writer < 0 ? NULL : fdopen(ends[0], "r");
-    if (!from)
-        return wrong("%s: %s", folder, strerror(errno));
-    close(ends[1]);
-    setvbuf(from, NULL, _IONBF, 0); // poll sees what no buffer has swallowed
-    relay(from, now_ns() + 20000000 + random_below(POWER_US_MAX) * 1000, false);
-    int failed = ioctl(fd, SHUTDOWN, &flags) ? wrong("EXT4_IOC_SHUTDOWN: %s", strerror(errno)) : 0;
-    kill(writer, SIGKILL);
-    waitpid(writer, NULL, 0);
-    relay(from, 0, true);
-    fclose(from);
-    close(fd);
-    return failed;
-}
-
-static void seed(const char *text)
-{
-    random_state = strtoull(text, NULL, 0) * 2 + 1;
-    for (int i = 0; i < 8; i++) // small seeds begin alike
-        random_below(2);
+    struct victim victim;
+    int status;
+    if (power_on(&victim, write_for_ever, folder, 1))
+        return 1;
+    relay(victim.said, 20000 + random_below(POWER_US_MAX));
+    kill(victim.writer, SIGSTOP);
+    if (waitpid(victim.writer, &status, WUNTRACED) != victim.writer || !WIFSTOPPED(status))
+        return wrong("the writer ended by itself");
+    relay(victim.said, 0);
+    close(victim.said);
+    return power_off(&victim);
 }
 
 int main(int argc, char **argv)

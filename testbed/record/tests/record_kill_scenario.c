@@ -13,26 +13,11 @@
 // Checked: every file is an unbroken chain, or torn in its last line and nowhere else; it has as many whole lines as were
 // acknowledged; rounds are there without a gap; a run is opened in the ledger before its log, and a run that is closed has
 // its sealed log with that hash.
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
-#include <linux/major.h>
-#include <linux/types.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#define KILL_NAME "record_kill"
+#include "placement/base/tests/kill.h"
 #include "testbed/base/json.h"
 #include "testbed/record/ledger.h"
 #include "testbed/record/log.h"
@@ -40,18 +25,6 @@
 #define HOST "host"
 #define KILL_US_MAX 40000   // arbitrary: time for some ten runs of the writer
 #define POWER_US_MAX 150000 // and as many on a loop device
-#define SHUTDOWN _IOR('X', 125, __u32) // EXT4_IOC_SHUTDOWN, which is in no header of the system
-#define SHUTDOWN_NOLOGFLUSH 2u
-
-static uint64_t random_state;
-
-static uint64_t random_below(uint64_t limit) // xorshift64*
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (random_state * 0x2545f4914f6cdd1d >> 11) % limit;
-}
 
 // --- the writer ----------------------------------------------------------------------------------------------------------------
 
@@ -121,8 +94,9 @@ static void run_write(struct tb_ledger *ledger, const char *folder, int number, 
     acknowledge(fd, ledger_path, tb_ledger_chain(ledger)->count);
 }
 
-static void write_for_ever(const char *folder, int fd)
+static void write_for_ever(const char *folder, int fd, uint64_t context)
 {
+    (void)context;
     char why[1024];
     struct tb_ledger *ledger;
     must(tb_ledger_open(&ledger, folder, HOST, true, why, sizeof why), "ledger");
@@ -130,33 +104,11 @@ static void write_for_ever(const char *folder, int fd)
         run_write(ledger, folder, number, fd);
 }
 
-static pid_t writer_start(const char *folder, int fd)
-{
-    pid_t writer = fork();
-    if (writer == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        write_for_ever(folder, fd);
-    }
-    return writer;
-}
-
 // --- the check -----------------------------------------------------------------------------------------------------------------
 
 struct count {
     unsigned acknowledged, torn, runs;
 };
-
-static int wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int wrong(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("record_kill: ", stderr);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    return 1;
-}
 
 static int lines_check(const char *path, size_t lines)
 {
@@ -274,35 +226,15 @@ static int entry_remove(const char *path, const struct stat *status, int kind, s
 
 static int kill_once(const char *folder, struct count *count)
 {
-    int ends[2];
-    FILE *held = tmpfile();
-    if (!held || pipe(ends))
-        return wrong("%s", strerror(errno));
-    pid_t writer = writer_start(folder, ends[1]);
-    close(ends[1]);
-    uint64_t wait_us = random_below(KILL_US_MAX);
-    pid_t killer = fork();
-    if (killer == 0) {
-        usleep((useconds_t)wait_us);
-        kill(writer, SIGKILL);
-        _exit(0);
-    }
-    char part[4096];
-    for (ssize_t n; (n = read(ends[0], part, sizeof part)) > 0;)
-        fwrite(part, 1, (size_t)n, held);
-    close(ends[0]);
-    int status;
-    waitpid(killer, NULL, 0);
-    if (waitpid(writer, &status, 0) != writer || !WIFSIGNALED(status))
-        return wrong("the writer ended by itself");
-    rewind(held);
+    FILE *held = writer_kill(write_for_ever, KILL_US_MAX, folder, 0);
+    if (!held)
+        return 1;
     int failed = check(folder, held, count);
     fclose(held);
     nftw(folder, entry_remove, 16, FTW_DEPTH | FTW_PHYS);
     return failed;
 }
 
-// Only on a loop device: the file system that goes down must never be one that somebody lives on.
 static void pass_on(const char *bytes, ssize_t count)
 {
     if (write(STDOUT_FILENO, bytes, (size_t)count) != count)
@@ -312,17 +244,13 @@ static void pass_on(const char *bytes, ssize_t count)
 // Passes on what the writer acknowledges, for so long; then what it has acknowledged by now.
 static void relay(int from, uint64_t us)
 {
-    struct timespec now;
     char bytes[4096];
     ssize_t count;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, end_ns = at_ns + us * 1000;
-    for (struct pollfd poll = {.fd = from, .events = POLLIN}; at_ns < end_ns;) {
+    uint64_t at_ns = now_ns(), end_ns = at_ns + us * 1000;
+    for (struct pollfd poll = {.fd = from, .events = POLLIN}; at_ns < end_ns; at_ns = now_ns()) {
         const struct timespec left = {.tv_nsec = (long)(end_ns - at_ns)};
         if (ppoll(&poll, 1, &left, NULL) == 1 && (count = read(from, bytes, sizeof bytes)) > 0)
             pass_on(bytes, count);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
     }
     fcntl(from, F_SETFL, O_NONBLOCK);
     while ((count = read(from, bytes, sizeof bytes)) > 0)
@@ -333,31 +261,12 @@ static void relay(int from, uint64_t us)
 // have been acknowledged to nobody.
 static int power(const char *folder)
 {
-    __u32 flags = SHUTDOWN_NOLOGFLUSH;
-    struct stat status;
-    int acknowledged[2] = {-1, -1}, fd = open(folder, O_RDONLY | O_DIRECTORY);
-    if (fd >= 0 && (fstat(fd, &status) || major(status.st_dev) != LOOP_MAJOR)) {
-        close(fd);
-        return wrong("%s: not on a loop device", folder);
-    }
-    pid_t writer = fd < 0 || pipe2(acknowledged, O_CLOEXEC) ? -1 : writer_start(folder, acknowledged[1]);
-    if (writer < 0)
-        return wrong("%s: %s", folder, strerror(errno));
-    relay(acknowledged[0], random_below(POWER_US_MAX));
-    int failed = ioctl(fd, SHUTDOWN, &flags) ? wrong("EXT4_IOC_SHUTDOWN: %s", strerror(errno)) : 0;
-    kill(writer, SIGKILL);
-    waitpid(writer, NULL, 0);
-    close(acknowledged[0]);
-    close(acknowledged[1]);
-    close(fd);
-    return failed;
-}
-
-static void seed(const char *text)
-{
-    random_state = strtoull(text, NULL, 0) * 2 + 1;
-    for (int i = 0; i < 8; i++) // small seeds begin alike
-        random_below(2);
+    struct victim victim;
+    if (power_on(&victim, write_for_ever, folder, 0))
+        return 1;
+    relay(victim.said, random_below(POWER_US_MAX));
+    close(victim.said);
+    return power_off(&victim);
 }
 
 int main(int argc, char **argv)
