@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // advise_pid: looks, works out, shows. It measures nothing and changes nothing.
-#include "testbed/cli/advise_pid.h"
+#include "testbed/cli/advise/advise_pid.h"
 
 #include <errno.h>
 

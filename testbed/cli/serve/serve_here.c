@@ -2,7 +2,7 @@
 //
 // serve_here: see serve_here.h.
 
-#include "testbed/cli/serve_here.h"
+#include "testbed/cli/serve/serve_here.h"
 
 #include <errno.h>
 #include <math.h>

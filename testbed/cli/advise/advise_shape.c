@@ -5,7 +5,7 @@
 // The cells are a star, not a product: every block size in the first layout, and every other layout at the first block size. So a
 // run has B + L - 1 cells and not B x L; who wants another corner of it names another first.
 
-#include "testbed/cli/advise_shape.h"
+#include "testbed/cli/advise/advise_shape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 //
 // serve_adapters: see serve_adapters.h.
 
-#include "testbed/cli/serve_adapters.h"
+#include "testbed/cli/serve/serve_adapters.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "testbed/base/share.h"
-#include "testbed/cli/advise_pid.h"
-#include "testbed/cli/advise_shape.h"
+#include "testbed/cli/advise/advise_pid.h"
+#include "testbed/cli/advise/advise_shape.h"
 #include "testbed/cli/command.h"
 #include "testbed/cli/options.h"
 #include "testbed/host/head.h"
