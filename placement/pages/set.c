@@ -7,6 +7,7 @@
 #include "pages_set.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "pages_internal.h"
@@ -130,6 +131,23 @@ uint32_t locus_pages_reap(struct locus_pages *pages)
     return reaped_count;
 }
 
+// A place, taken; NULL: sets are prepared at all of them. A place without a set may be locked for a moment by who looks for the
+// dead, or who is about to use or leave it, and is worth another look.
+static struct locus_set *place_find(struct locus_pages *pages)
+{
+    for (bool worth = true; worth; sched_yield()) {
+        worth = false;
+        for (uint32_t i = 0; i < pages->config.sets; i++) {
+            struct locus_set *set = &pages->sets[i];
+            bool reaped;
+            if (place_take(set, &reaped))
+                return set;
+            worth |= __atomic_load_n(&set->state, __ATOMIC_RELAXED) == SET_NONE;
+        }
+    }
+    return NULL;
+}
+
 int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const struct locus_pages_ask asks[], uint32_t asks_count,
                       locus_range ranges[])
 {
@@ -138,11 +156,8 @@ int locus_set_prepare(struct locus_set **out, struct locus_pages *pages, const s
     *out = NULL;
     for (uint32_t i = 0; !error && i < asks_count; i++)
         error = pages_check(pages, &asks[i]);
-    for (uint32_t i = 0; !error && !set && i < pages->config.sets; i++) {
-        bool reaped;
-        if (place_take(&pages->sets[i], &reaped))
-            set = &pages->sets[i];
-    }
+    if (!error)
+        set = place_find(pages);
     if (error || !set)
         return error ? error : -EBUSY;
     __atomic_store_n(&set->state, SET_PREPARED, __ATOMIC_RELEASE); // C1

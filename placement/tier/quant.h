@@ -24,7 +24,8 @@
 //     denormals  are numbers like others, and never flushed.
 //     NaN, Inf   have no int8: an array with one of them is refused. Keep it as it is.
 //
-// Threads: any; calls share nothing. They expect the default rounding (to nearest) of the calling thread.
+// Threads: any; calls share nothing. They expect the calling thread's default rounding (to nearest), and that it flushes no
+// denormals (neither FTZ nor DAZ, which -ffast-math sets).
 // Memory: none is allocated; both arrays are the caller's, and must not overlap.
 // Cost: O(count), one pass. Beyond the caches, bound by memory.
 #ifndef LOCUS_QUANT_H

@@ -153,3 +153,30 @@ Test(pages_set, a_holder_who_ends_inside_the_commit_leaves_the_set_and_no_pin)
         cr_expect_eq(locus_pages_close(holder.pages), 0);
     }
 }
+
+static _Atomic bool reaping;
+
+static void *reap_on(void *argument)
+{
+    while (reaping)
+        locus_pages_reap(argument);
+    return NULL;
+}
+
+Test(pages_set, a_place_that_is_free_can_be_had_while_another_thread_reaps)
+{
+    struct locus_pages_config config = arena_config(2);
+    config.sets = 1;
+    struct locus_pages *pages = arena_of(&config);
+    pthread_t thread;
+    struct locus_set *set;
+    locus_range range;
+    reaping = true;
+    cr_assert_eq(pthread_create(&thread, NULL, reap_on, pages), 0);
+    for (int i = 0; i < 20000; i++) {
+        cr_assert_eq(locus_set_prepare(&set, pages, &asks[2], 1, &range), 0, "after %d", i);
+        locus_set_roll_back(set);
+    }
+    reaping = false;
+    pthread_join(thread, NULL);
+}
