@@ -78,10 +78,10 @@ mutant seventh-query-is-left-out $body attend_test \
 mutant last-dims-are-left-out $body attend_test '/^FN void values_of_tile/,/^}/s/if \(dim < dims\)/if (dim + WIDTH < dims)/'
 if grep -q avx512f /proc/cpuinfo; then
     mutant twins-are-not-taken-apart $attend attend_test 's/acc\[call->attention->place\[dim\]\]/acc[dim]/'
-    mutant lanes-change-places testbed/decode/kernels/avx512.c attend_test \
+    mutant lanes-change-places testbed/decode/kernels/avx512_ops.h attend_test \
         's/fold\(quarters\(v\), quarters\(v \+ 4\)\)/fold(quarters(v + 4), quarters(v))/'
 fi
 if grep -q avx2 /proc/cpuinfo; then
-    mutant a-half-of-the-sum testbed/decode/kernels/avx2.c attend_test 's/(low, high, 0x20\)) \+ .*/\1;/'
+    mutant a-half-of-the-sum testbed/decode/kernels/avx2_ops.h attend_test 's/(low, high, 0x20\)) \+ .*/\1;/'
 fi
 mutants_end

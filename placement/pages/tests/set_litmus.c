@@ -6,7 +6,7 @@
 #include "placement/pages/pages_open.h"
 #include "placement/pages/pages_set.h"
 
-#define RANGES 32u               // long enough for a reader to come between C1 and the last V1
+#define RANGES 2048u             // long enough for a reader to come between C1 and the last V1, also on a busy machine
 
 static struct locus_pages *pages;
 static _Atomic locus_range shared[RANGES];

@@ -15,7 +15,8 @@ needs_backend() {
 rooms=$(printf -- '-iquote %s ' placement/ggml topo placement/*/)
 strict='-std=c11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Werror'
 
-# plugin OUT SOURCE [FLAG...]: the backend, with that source in place of the one of its name; the other objects are the build's
+# plugin OUT SOURCE [FLAG...]: the backend, with that source in place of the one of its name; the other objects are the build's. One
+# that lacks a library would not load, and a test would take that for a mutant killed: so nothing may stay undefined.
 plugin() {
     local part parts=() own
     own=$(basename "$2" .c)
@@ -23,8 +24,8 @@ plugin() {
         [ $part = "$own" ] || parts+=("$build/placement/ggml/$part.o")
     done
     ${CC:-gcc} $strict -fPIC -I. $rooms "${@:3}" -isystem "$engine/include" -c -o "$1.o" "$2" &&
-        ${CC:-gcc} -pthread -shared -Wl,--version-script,"$build/libggml-locus.map" -o "$1" "$1.o" "${parts[@]}" \
-            "$build/liblocus.a" -lhwloc -lnuma -ldl
+        ${CC:-gcc} -pthread -shared -Wl,-z,defs -Wl,--version-script,"$build/libggml-locus.map" -o "$1" "$1.o" "${parts[@]}" \
+            "$build/liblocus.a" -lhwloc -lnuma -luring -lzstd -ldl
 }
 
 # over_llama OUT SOURCE [FLAG...]: a program that calls llama.cpp
