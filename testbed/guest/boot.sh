@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# boot.sh [--machine NAME] [--timeout SECONDS] [--with FILE|FOLDER]... [--balancing] [--keep] [--qemu WORDS]
+# boot.sh [--machine NAME] [--timeout SECONDS] [--with FILE|FOLDER]... [--balancing] [--no-record] [--keep] [--qemu WORDS]
 #         [--accesses FOLDER,out=FILE[,window=LO-HI[,section=BYTES]]] -- PROGRAM [ARGUMENT...]
 #
 # Boots an emulated machine (machines.sh), runs PROGRAM there, prints its output and exits with its status. `locus guest` is this
@@ -17,6 +17,7 @@
 #                and LOCUS_TRACES is /with. But a program of this project (below this folder, executable, ELF or a script) keeps
 #                its path, beside the files that it expects there, and its folder is in PATH. With locus comes locus-lap.
 #   --balancing  boots with automatic NUMA balancing, which is otherwise off because it moves the pages that a run counts.
+#   --no-record  leaves logs/ and .git here, which is most of what goes along: for a PROGRAM that neither reads nor files records.
 #   --keep       keeps everything else (console, dmesg, vmstat, the tar) in build/guest/NAME/.
 #   --qemu       adds words to QEMU's command line (a disk).
 #   --accesses   counts loads and stores by pairs of nodes, in FILE: in the windows of addresses that the program names
@@ -37,7 +38,7 @@ die() { # status, message
     exit "$1"
 }
 
-machine=n2 limit=600 keep='' with='' more='' accesses='' boot_seconds=60 balancing=disable
+machine=n2 limit=600 keep='' with='' more='' accesses='' boot_seconds=60 balancing=disable record=yes
 newline='
 '
 while [ $# -gt 0 ]; do
@@ -49,6 +50,7 @@ while [ $# -gt 0 ]; do
     --accesses) accesses=${2-}; shift 2 ;;
     --keep) keep=yes; shift ;;
     --balancing) balancing=enable; shift ;;
+    --no-record) record=no; shift ;;
     --) shift; break ;;
     *) die 2 "boot.sh has no option $1" ;;
     esac
@@ -187,7 +189,8 @@ elif [ -d "build/logs/guest-$machine" ]; then # the ledger goes on
     cp -R "build/logs/guest-$machine" "$work/root/locus/build/logs/"
 fi
 IFS=$newline
-SYSROOT=$sysroot PACKER=$guest/busybox PROJECT=$project sh "$here/build.sh" "$parts/busybox" "$work/root" "$work/image" $files ||
+SYSROOT=$sysroot PACKER=$guest/busybox PROJECT=$project RECORD=$record \
+    sh "$here/build.sh" "$parts/busybox" "$work/root" "$work/image" $files ||
     die 1 "the root file system cannot be built"
 unset IFS
 

@@ -5,7 +5,7 @@
 # uncompressed cpio (decompression would be emulated). Run it in the project's folder, whose path is PROJECT; "": no project.
 #
 #   /bin       busybox and its names, offline-node
-#   /locus     the project without ignored files, and .git: the command's working directory
+#   /locus     the project without ignored files, and .git: the command's working directory; RECORD=no: without logs/ and .git
 #   and each FILE at its PATH, a program's shared libraries at theirs; git; GNU tar, for packets;
 #   what is loaded by name: the compared mallocs; libgcc_s, by glibc where a thread ends before its function does
 #
@@ -62,7 +62,7 @@ ln -s bin "$root/sbin"
 [ -n "$sysroot" ] || [ ! -r /etc/ld.so.cache ] || cp /etc/ld.so.cache "$root/etc/"
 
 project_files() { # a trace of gigabytes would not fit into the guest's memory
-    git ls-files -z --cached --others --exclude-standard 2>/dev/null |
+    git ls-files -z --cached --others --exclude-standard $([ "${RECORD-}" != no ] || echo ':!logs') 2>/dev/null |
         xargs -0 -r sh -c 'find "$@" -maxdepth 0 ! -type d -size -32768k 2>/dev/null' find
 }
 if [ -z "${PROJECT-}" ]; then
@@ -72,7 +72,7 @@ elif [ -n "$(project_files | head -n 1)" ]; then
 else # no repository, or not ours
     find . \( -path ./build -o -path ./.git \) -prune -o -type f -size -32768k -print | tar -cf - -T - | tar -C "$root/locus" -xf -
 fi
-if [ -n "${PROJECT-}" ] && [ -d .git ] && command -v git >/dev/null; then
+if [ -n "${PROJECT-}" ] && [ "${RECORD-}" != no ] && [ -d .git ] && command -v git >/dev/null; then
     cp -R .git "$root/locus/" 2>/dev/null || true # a commit may happen meanwhile
     [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi

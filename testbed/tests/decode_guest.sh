@@ -19,8 +19,8 @@ scenario=$BUILD/testbed/contenders/tests/decode_nodes_scenario
 few() { tr '\n' ';' | head -c 300; }
 
 for machine in n2 n4; do
-    sh testbed/guest/boot.sh --machine $machine --timeout 300 --accesses "$BUILD/testbed/guest/plugin,out=$scratch/counted" -- \
-        "$scenario" >"$scratch/said" 2>"$scratch/err"
+    sh testbed/guest/boot.sh --machine $machine --no-record --timeout 300 \
+        --accesses "$BUILD/testbed/guest/plugin,out=$scratch/counted" -- "$scenario" >"$scratch/said" 2>"$scratch/err"
     status=$?
     holds "$machine: every case runs" "exit $status: $(tail -n 3 "$scratch/err" | few)" test $status -eq 0
     kernel=$(sed -n 's/^kernel //p' "$scratch/said")
@@ -71,14 +71,15 @@ done
 unit=$BUILD/testbed/decode/tests/unit
 for cpu in Haswell Westmere; do
     [ $cpu = Haswell ] && kernel=avx2 || kernel=scalar
-    sh testbed/guest/boot.sh --machine n2 --timeout 300 --qemu "-cpu $cpu" -- "$scenario" >"$scratch/said" 2>"$scratch/err"
+    sh testbed/guest/boot.sh --machine n2 --no-record --timeout 300 --qemu "-cpu $cpu" -- \
+        "$scenario" >"$scratch/said" 2>"$scratch/err"
     status=$?
     holds "$cpu: every case runs" "exit $status: $(tail -n 3 "$scratch/err" | few)" test $status -eq 0
     said=$(sed -n 's/^kernel //p' "$scratch/said")
     holds "$cpu: the kernel is $kernel" "it is '$said'" test "$said" = $kernel
     bad=$(awk '/^case/ && ($6 == "valid") != ($3 !~ /@/)' "$scratch/said")
     holds "$cpu: all are valid but those with a fault" "$(echo "$bad" | few)" test -z "$bad"
-    sh testbed/guest/boot.sh --machine n2 --timeout 600 --qemu "-cpu $cpu" -- "$unit" -j2 --timeout 500 --tap=- \
+    sh testbed/guest/boot.sh --machine n2 --no-record --timeout 600 --qemu "-cpu $cpu" -- "$unit" -j2 --timeout 500 --tap=- \
         --filter '!(*every_length*)' >"$scratch/said" 2>"$scratch/err"
     status=$?
     cases=$(grep -c '^ok .*s)$' "$scratch/said")

@@ -21,7 +21,7 @@ sh testbed/guest/or-skip.sh "$name" || exit $(($? == 1))
 
 program=${BUILD#"$PWD"/}/placement/domain/tests/domain_hot_scenario
 printf '#!/bin/sh\nexec %s 0 2 "offline-node 2"\n' "$program" >"$scratch/hot.sh"
-sh testbed/guest/boot.sh --machine hot --with "$program" --timeout 60 -- "$scratch/hot.sh" \
+sh testbed/guest/boot.sh --machine hot --no-record --with "$program" --timeout 60 -- "$scratch/hot.sh" \
     >"$scratch/out" 2>"$scratch/err"
 status=$?
 sed "s/^/    /" "$scratch/out"

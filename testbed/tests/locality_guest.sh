@@ -13,7 +13,8 @@ cd "$(dirname "$0")/../.." || exit 1
 needs_guest two_witnesses
 
 machine() {
-    sh testbed/guest/boot.sh --machine "$1" --accesses "$BUILD/testbed/guest/plugin,$window,out=$scratch/$1.accesses" -- \
+    sh testbed/guest/boot.sh --machine "$1" --no-record \
+        --accesses "$BUILD/testbed/guest/plugin,$window,out=$scratch/$1.accesses" -- \
         "$BUILD/testbed/measure/tests/locality_scenario" >"$scratch/$1" 2>"$scratch/$1.err"
     echo $? >"$scratch/$1.status"
     awk '$6 > 0 { print $1, $2, $3, $6 }' "$scratch/$1.accesses" >"$scratch/$1.stores"

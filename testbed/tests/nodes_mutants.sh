@@ -12,8 +12,9 @@ mutants_begin topo/*.c placement/{base,retention,memory,blocks,sharing,domain}/*
     testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
     testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,decoding/{process,available},peers/peer}.c \
     testbed/measure/{nodes,locality}/*.c \
-    testbed/{stats/stats,base/nearest,engine/arm,strategies/strategy,serving/policy}.c testbed/serving/adapters/{batcher,resident}*.c \
-    placement/pages/scores/*.c placement/adapter/{residency,ranks,order,policies/*}.c testbed/workload/{schedule,why,cache/*}.c \
+    testbed/{stats/stats,base/nearest,engine/arm,strategies/strategy,serving/policy}.c \
+    testbed/serving/adapters/{batcher,resident}*.c placement/pages/scores/*.c \
+    placement/adapter/{residency,ranks,order,policies/*}.c testbed/workload/{schedule,why,cache/*}.c \
     testbed/decode/*.c testbed/decode/{acts,copies,kernels,layouts}/*.c testbed/loops/*.c \
     testbed/counters/{cpu_id,parts,pfm,resolve,tables_intel,tables_others,thread}.c
 controls station_litmus unsteered_litmus nodes_stress nodes_station_test nodes_books_test nodes_judge_test nodes_contenders_test \

@@ -16,7 +16,7 @@ scenario=${BUILD#"$PWD"/}/testbed/pool/tests/swap_scenario
 swaps() { # machine, near, far
     local said=$scratch/$1-$2-$3
     printf '#!/bin/sh\nexec %s %s %s\n' "$scenario" "$2" "$3" >"$scratch/run.sh"
-    sh testbed/guest/boot.sh --machine "$1" --with "$scenario" --timeout 120 -- "$scratch/run.sh" >"$said" 2>"$said.err"
+    sh testbed/guest/boot.sh --machine "$1" --no-record --with "$scenario" --timeout 120 -- "$scratch/run.sh" >"$said" 2>"$said.err"
     local status=$?
     sed 's/^/    /' "$said"
     holds "$1: from node $2 to node $3 and back, every page counted and every tag as it was" \

@@ -20,7 +20,7 @@ LD_PRELOAD=\$PWD/$build/testbed/measure/tests/window_inject.so LOCUS_WINDOW=2000
 $build/testbed/contenders/tests/share_scenario copies
 END
 window=window=200000000000-200000400000,section=2097152
-sh testbed/guest/boot.sh --machine n2 --accesses "$BUILD/testbed/guest/plugin,$window,out=$scratch/accesses" \
+sh testbed/guest/boot.sh --machine n2 --no-record --accesses "$BUILD/testbed/guest/plugin,$window,out=$scratch/accesses" \
     --with "$BUILD/testbed/contenders/tests/share_scenario" --with "$BUILD/testbed/measure/tests/window_inject.so" \
     --timeout 120 -- \
     "$scratch/run.sh" >"$scratch/out" 2>"$scratch/err"

@@ -10,7 +10,7 @@ steps=12 layers=4 vector=1024 # the model is locus-gguf's, tiny
 
 boot() { # machine, arms...: $scratch/said, $scratch/counted
     rm -f "$scratch/said" "$scratch/counted"
-    BUILD=$build sh testbed/engine/guest.sh --machine "$1" --timeout 400 \
+    BUILD=$build sh testbed/engine/guest.sh --machine "$1" --no-record --timeout 400 \
         ${plugin:+--accesses "$plugin,out=$scratch/counted"} --with "$model" -- testbed/engine/tests/guest/arms.sh \
         tiny.gguf $steps ${context:-1024} "${@:2}" >"$scratch/said" 2>"$err"
     status=$?

@@ -13,7 +13,8 @@ needs_guest 'advice to an engine on emulated nodes'
 build=${BUILD#"$PWD"/}
 "$build/locus-gguf" --quiet -o "$scratch/tiny.gguf" >/dev/null || { fail 'a model' 'locus-gguf failed'; exit 1; }
 
-BUILD=$build sh testbed/engine/guest.sh --machine n2 --timeout 300 --accesses "$build/testbed/guest/plugin,out=$scratch/counted" \
+BUILD=$build sh testbed/engine/guest.sh --machine n2 --no-record --timeout 300 \
+    --accesses "$build/testbed/guest/plugin,out=$scratch/counted" \
     --with "$LOCUS" --with "$scratch/tiny.gguf" -- testbed/engine/tests/guest/advised.sh tiny.gguf >"$out" 2>"$err"
 status=$?
 holds 'the engine decodes while it is looked at' "exit $status: $(tail -n 2 "$err" | paste -sd ' ')" test $status -eq 0

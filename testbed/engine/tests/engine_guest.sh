@@ -119,8 +119,8 @@ local_only 'odd, tensor:0'
 
 # --- a node that leaves --------------------------------------------------------------------------------------------------------
 
-BUILD=$build sh testbed/engine/guest.sh --machine hot --timeout 400 --with "$model" -- testbed/engine/tests/guest/leaves.sh \
-    tiny.gguf >"$scratch/said" 2>"$err"
+BUILD=$build sh testbed/engine/guest.sh --machine hot --no-record --timeout 400 --with "$model" -- \
+    testbed/engine/tests/guest/leaves.sh tiny.gguf >"$scratch/said" 2>"$err"
 status=$?
 holds 'hot: the node of a preloaded cache leaves while tokens are decoded' \
     "exit $status: $(tail -n 2 "$err" "$scratch/said" | paste -sd ' ')" test $status -eq 0

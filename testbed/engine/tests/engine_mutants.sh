@@ -167,7 +167,7 @@ two_nodes() {
         "$engine"/lib/lib{llama.v*,ggml.v*,ggml-base,ggml-cpu-x64,ggml-cpu-haswell}.so; do
         with+=(--with "$file")
     done
-    sh testbed/guest/boot.sh --machine n2 "${with[@]}" -- "$scratch/there.sh" >"$out" 2>"$err" ||
+    sh testbed/guest/boot.sh --machine n2 --no-record "${with[@]}" -- "$scratch/there.sh" >"$out" 2>"$err" ||
         { fail 'the emulated machine' "$(tail -n 1 "$err")"; return; }
     names_it control ' *' && names_it 1 '.* pages-elsewhere.*' && names_it 2 '.* other-node.*' &&
         names_it 3 '.* pages-elsewhere.*' && names_it 4 '.* cpus.*'
