@@ -57,7 +57,7 @@ only_sums() { # name, nodes
 
 # --- two nodes: every arm ------------------------------------------------------------------------------------------------------
 
-arms=(stock:1 stock:2:distribute numactl:2:--interleave=all kv:2:bind:0 kv:2:bind:1 kv:2:interleave: kv:2:first-touch: layer:
+arms=(stock:1 stock:2:distribute numactl:2:--interleave=all kv:2:bind:0 kv:2:bind:1 kv:2:interleave: kv:2:first-touch: even:
     tensor: generic: layer:1)
 boot n2 "${arms[@]}"
 for arm in $(seq ${#arms[@]}); do exact "n2, ${arms[arm - 1]}"; done

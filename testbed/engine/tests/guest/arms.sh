@@ -8,7 +8,7 @@
 #   numactl:THREADS:WORDS      stock under numactl; WORDS are joined by +
 #   kv:THREADS:POLICY:NODES    stock with the preloaded cache, threads distributed
 #   layer:NODES, tensor:NODES, generic:NODES   our devices; NODES as LOCUS_NODES, "" for all
-#   even:NODES                 as layer, and not by the free memory of the nodes
+#   even:NODES                 as layer, half of four layers each, and not by the free memory of the nodes
 set -u
 model=/with/$1 steps=$2 context=$3
 shift 3
@@ -54,7 +54,7 @@ for arm in "$@"; do
         [ -n "$rest" ] && [ "$rest" != "$arm" ] || rest=
         sum=ours split=$kind
         [ "$kind" != generic ] || { sum=generic split=tensor; }
-        [ "$kind" != even ] || { split=layer && set -- "$@" --shares 1,1; }
+        [ "$kind" != even ] || { split=layer && set -- "$@" --shares 2,3; } # the engine counts the output as a fifth layer
         GGML_BACKEND_PATH=$build/libggml-locus.so LOCUS_NODES=$rest LOCUS_PAGES=4k LOCUS_SUM=$sum \
             "$build/locus-llama" "$@" --split $split --devices "$(devices "$(count "$rest")")"
         ;;
