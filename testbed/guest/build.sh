@@ -61,8 +61,11 @@ echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 ln -s bin "$root/sbin"
 [ -n "$sysroot" ] || [ ! -r /etc/ld.so.cache ] || cp /etc/ld.so.cache "$root/etc/"
 
+left= # of the project, at home
+[ "${RECORD-}" != no ] || left=logs
+
 project_files() { # a trace of gigabytes would not fit into the guest's memory
-    git ls-files -z --cached --others --exclude-standard $([ "${RECORD-}" != no ] || echo ':!logs') 2>/dev/null |
+    git ls-files -z --cached --others --exclude-standard ${left:+:!$left} 2>/dev/null |
         xargs -0 -r sh -c 'find "$@" -maxdepth 0 ! -type d -size -32768k 2>/dev/null' find
 }
 if [ -z "${PROJECT-}" ]; then
@@ -70,9 +73,10 @@ if [ -z "${PROJECT-}" ]; then
 elif [ -n "$(project_files | head -n 1)" ]; then
     project_files | tar -cf - -T - | tar -C "$root/locus" -xf -
 else # no repository, or not ours
-    find . \( -path ./build -o -path ./.git \) -prune -o -type f -size -32768k -print | tar -cf - -T - | tar -C "$root/locus" -xf -
+    find . \( -path ./build -o -path ./.git ${left:+-o -path ./$left} \) -prune -o -type f -size -32768k -print |
+        tar -cf - -T - | tar -C "$root/locus" -xf -
 fi
-if [ -n "${PROJECT-}" ] && [ "${RECORD-}" != no ] && [ -d .git ] && command -v git >/dev/null; then
+if [ -n "${PROJECT-}" ] && [ -z "$left" ] && [ -d .git ] && command -v git >/dev/null; then
     cp -R .git "$root/locus/" 2>/dev/null || true # a commit may happen meanwhile
     [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi

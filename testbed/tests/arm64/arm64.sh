@@ -3,7 +3,7 @@
 # suite: all alone
 #
 # arm64.sh: the same tests on aarch64: everything is cross-built and runs on an emulated machine of two nodes. It fetches 150 MB
-# and takes ten minutes. Emulation on x86 keeps x86's memory order, so most reorderings of an Arm processor do not show
+# and takes a quarter of an hour. Emulation on x86 keeps x86's memory order, so most reorderings of an Arm processor do not show
 # here; the litmus programs under ThreadSanitizer test those. It adds one that no Arm processor has: an ldar passes the stlr before
 # it.
 #
@@ -17,8 +17,8 @@ sh testbed/guest/fetch-arm64.sh || exit
 cross "$build/locus" tests >"$scratch/make" 2>&1 || { tail -n 20 "$scratch/make"; fail build "see above"; exit 1; }
 pass build
 
-# All in one machine, because each boot takes ten seconds. What arranges text is the same on every machine, and long.
-programs=$(find "$build" -path '*/tests/unit' ! -path '*/report/*' ! -path '*/matrix/*' | sort
+# All in one machine, because each boot takes ten seconds. Reports are text, the same on every machine, and long.
+programs=$(find "$build" -path '*/tests/unit' ! -path '*/report/*' | sort
     ls "$build"/{placement,testbed}/*/tests/*_stress)
 taken=()
 for program in $programs; do taken+=(--with "$program"); done

@@ -3,10 +3,9 @@
 #
 # units.sh PROGRAM...: in the guest: runs one test program after the other, a Criterion program by unit and a stress program by
 # itself. After the output of each it prints "end EXIT PROGRAM SECONDS". Some cases are left out: plain arithmetic with integers
-# that takes a quarter of a minute or more, and one kernel through all lengths. Contenders have threads that spin, so their tests
-# run one at a time.
+# that takes a quarter of a minute or more. Contenders have threads that spin, so their tests run one at a time.
 set -u
-long='simulation/*|keep/counts_what_the_model*|sink/the_library_finds*|id_cache/tiers_add_up*|attend/every_length*'
+long='simulation/*|keep/counts_what_the_model*|sink/the_library_finds*|id_cache/tiers_add_up*'
 for program in "$@"; do
     begun=$(date +%s)
     case $program in
