@@ -259,24 +259,22 @@ int evictor_room(struct locus_pages *pages, const struct locus_pages_ask *ask, e
     int error = 0;
     *page = PAGE_NONE;
     pthread_mutex_lock(&pages->room);
-    if (is_evictor(pages)) {
-        pthread_mutex_unlock(&pages->room);
-        return -EDEADLK;
-    }
     atomic_fetch_add_explicit(&pages->waiting, 1, memory_order_relaxed);
     while (!error && *page == PAGE_NONE) {
         magazines_empty(pages);
         *page = pages_find(pages, NULL, ask);
         if (*page != PAGE_NONE)
             break;
-        if (pages->evicting) {
+        if (is_evictor(pages)) {
+            error = -EDEADLK;
+        } else if (pages->evicting) {
             count(&pages->room_waits, 1);
             pthread_cond_wait(&pages->freed, &pages->room);
-            continue;
+        } else {
+            begin(pages);
+            error = clear(pages, ask, reason, page);
+            end(pages);
         }
-        begin(pages);
-        error = clear(pages, ask, reason, page);
-        end(pages);
     }
     atomic_fetch_sub_explicit(&pages->waiting, 1, memory_order_relaxed);
     pthread_mutex_unlock(&pages->room);
@@ -297,9 +295,9 @@ int locus_pages_evict(struct locus_pages *pages, enum locus_pages_kind kind, uin
 
 // --- watermarks ----------------------------------------------------------------------------------------------------------------
 
-static uint64_t marked(const struct locus_pages *pages, uint32_t permille)
+static bool is_high(const struct locus_pages *pages)
 {
-    return ((uint64_t)permille * pages->config.pages + 999) / 1000;
+    return pages_in_use(pages) * 1000 >= (uint64_t)pages->config.high_permille * pages->config.pages;
 }
 
 static uint64_t all_leaving(const struct locus_pages *pages)
@@ -310,19 +308,22 @@ static uint64_t all_leaving(const struct locus_pages *pages)
     return sum;
 }
 
+static bool is_low(const struct locus_pages *pages)
+{
+    return (pages_in_use(pages) - all_leaving(pages)) * 1000 <= (uint64_t)pages->config.low_permille * pages->config.pages;
+}
+
+// Refusals that come later count as well, whosever they are: or a range that never may leave would be asked for ever.
 static uint64_t drain(struct locus_pages *pages)
 {
-    uint64_t low = marked(pages, pages->config.low_permille), gone = 0;
+    uint64_t gone = 0, refused = atomic_load_explicit(&pages->leave_refused, memory_order_relaxed);
     struct victim victim;
     magazines_empty(pages);
-    while (pages->refused_count < REFUSED_MAX) {
-        if (pages_in_use(pages) - all_leaving(pages) <= low) {
-            atomic_store_explicit(&pages->draining, false, memory_order_relaxed);
-            break;
-        }
-        if (!claim_next(pages, &victim)) {
+    while (!is_low(pages)) {
+        if (atomic_load_explicit(&pages->leave_refused, memory_order_relaxed) - refused >= REFUSED_MAX ||
+            !claim_next(pages, &victim)) {
             atomic_store_explicit(&pages->vain, VAIN_ALLOCATIONS, memory_order_relaxed);
-            break;
+            return gone;
         }
         uint32_t length = pages->table[victim.page].pages;
         int result = evictor_leave(pages, victim.page, victim.score, LOCUS_LEAVE_WATERMARK);
@@ -331,6 +332,7 @@ static uint64_t drain(struct locus_pages *pages)
             gone += length;
         }
     }
+    atomic_store_explicit(&pages->draining, false, memory_order_relaxed);
     return gone;
 }
 
@@ -339,7 +341,7 @@ uint64_t locus_pages_balance(struct locus_pages *pages)
     uint64_t gone = 0;
     if (pages->config.high_permille == 0)
         return 0;
-    if (pages_in_use(pages) >= marked(pages, pages->config.high_permille))
+    if (is_high(pages))
         atomic_store_explicit(&pages->draining, true, memory_order_relaxed);
     if (!atomic_load_explicit(&pages->draining, memory_order_relaxed))
         return 0;

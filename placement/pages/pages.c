@@ -29,7 +29,7 @@ int pages_check(const struct locus_pages *pages, const struct locus_pages_ask *a
 
 static bool is_magazines(const struct locus_pages *pages, const struct locus_magazine *magazine, uint32_t length)
 {
-    return magazine && length == 1 && pages->zones_count == 1;
+    return magazine && length == 1 && pages->config.split == LOCUS_SPLIT_NONE;
 }
 
 uint32_t pages_find(struct locus_pages *pages, struct locus_magazine *magazine, const struct locus_pages_ask *ask)
@@ -154,7 +154,8 @@ int locus_pages_pin(struct locus_pages *pages, locus_range range)
             return error;
     }
     if (__builtin_expect(word_pins(before) >= LOCUS_PINS_MAX, 0)) {
-        word_unpin(&page->word); // of many pins not the last
+        if (word_unpin(&page->word)) // all others may have ended since
+            pages_give(pages, NULL, range_page(range));
         return -EOVERFLOW;
     }
     if (word_pins(before) == 0)

@@ -16,7 +16,7 @@ extern "C" {
 struct locus_score_ops;         // pages_evict.h
 
 enum locus_pages_split {
-    LOCUS_SPLIT_NONE,           // every kind anywhere
+    LOCUS_SPLIT_NONE,           // every kind anywhere. Magazines are used only with it
     LOCUS_SPLIT_ENDS,           // KV and adapters at the low end of a hole, the short-lived kinds at its high end
     LOCUS_SPLIT_ZONES,          // each kind in a zone of its own
 };
@@ -35,7 +35,7 @@ struct locus_pages_config {
     bool balance_by_caller;     // the watermarks act in locus_pages_balance() only; else also in the allocation that crosses one
     uint32_t magazine_pages;    // of each magazine, 1 .. LOCUS_MAGAZINE_MAX; 0: 16
     enum locus_pages_split split;
-    uint32_t zone_pages[LOCUS_PAGES_KINDS]; // only for LOCUS_SPLIT_ZONES, where magazines are not used; their sum is `pages`
+    uint32_t zone_pages[LOCUS_PAGES_KINDS]; // only for LOCUS_SPLIT_ZONES; their sum is `pages`
     const struct locus_score_ops *score; // who leaves first; NULL: locus_score_lru
     uint32_t high_permille;     // with so many thousandths of the pages in use the arena begins to evict, ...
     uint32_t low_permille;      // ... and it goes on until no more than these are. 0 and 0: it evicts only for want of room

@@ -60,7 +60,8 @@ int locus_pages_each(const struct locus_pages *pages, int (*each)(void *context,
                      void *context);
 
 // Only ranges that have not been without a pin for `held_ns`. The seed of this design ended such pins after 30 s; here their
-// owners are named. Returns how many; `each` may be NULL.
+// owners are named. Returns how many; `each` may be NULL. A pin that is being taken in this moment may be told with the age of the
+// one before it; so whoever acts on it looks twice.
 uint32_t locus_pages_overdue(const struct locus_pages *pages, uint64_t held_ns,
                              void (*each)(void *context, const struct locus_range_info *info), void *context);
 

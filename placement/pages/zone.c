@@ -40,6 +40,7 @@ static void insert(struct zone *zone, struct page *table, uint32_t first, uint32
     struct page *head = &table[first], *last = &table[first + length - 1];
     uint32_t next = zone->of_length[length];
     head->free = last->free = true;
+    RELAXED_STORE(head->in_magazine, false);
     RELAXED_STORE(head->pages, length);
     last->head = first;
     head->previous = PAGE_NONE;
@@ -129,7 +130,6 @@ static void give(struct zone *zone, struct page *table, uint32_t first, uint32_t
 {
     uint32_t end = first + length;
     counter_add(&zone->pages_free, length);
-    RELAXED_STORE(table[first].in_magazine, false);
     if (first > zone->first && table[first - 1].free) {
         first = table[first - 1].head;
         withdraw(zone, table, first);

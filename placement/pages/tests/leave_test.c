@@ -295,6 +295,31 @@ Test(pages_evict, one_that_must_stay_does_not_keep_the_others)
     }
 }
 
+static int leave_and_evict(void *context, locus_range range, enum locus_pages_kind kind, uint64_t owner, void *memory,
+                           uint64_t bytes)
+{
+    struct refusing *refusing = context;
+    (void)range, (void)owner, (void)memory, (void)bytes;
+    refusing->calls++;
+    refusing->nested = locus_pages_evict(refusing->pages, kind, 1);
+    return 0;
+}
+
+Test(pages_evict, who_evicts_may_ask_for_room_that_is_there)
+{
+    struct refusing refusing = {.nested = 1};
+    struct locus_pages_config config = arena_config(4);
+    config.leave = leave_and_evict;
+    config.context = &refusing;
+    struct locus_pages *pages = refusing.pages = arena_of(&config);
+    locus_range range;
+    resident(pages, 2, 1, 1);
+    allocated(pages, LOCUS_PAGES_KV, 1, 2);
+    cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 2, 3, &range), 0);
+    cr_expect_eq(refusing.calls, 1);
+    cr_expect_eq(refusing.nested, 0, "the last page is free");
+}
+
 Test(pages_evict, a_stretch_is_given_up_at_the_first_refusal)
 {
     struct refusing refusing = {.stays = 3};
@@ -413,6 +438,64 @@ Test(pages_evict, it_goes_on_when_pins_end)
     cr_expect_eq(locus_pages_balance(pages), 86);
     cr_expect_not(stats_of(pages).draining);
     cr_expect_eq(ask_for(pages, LOCUS_PAGES_KV, 88, 1, &range), 0);
+    cr_expect_not(stats_of(pages).draining);
+}
+
+Test(pages_evict, a_watermark_between_two_numbers_of_pages_is_kept_on_its_side)
+{
+    struct locus_pages_config config = arena_config(7);
+    config.high_permille = 900; // 6.3 pages
+    config.low_permille = 500;  // 3.5 pages
+    config.balance_by_caller = true;
+    struct locus_pages *pages = arena_of(&config);
+    for (uint64_t i = 0; i < 6; i++)
+        resident(pages, 1, i, i);
+    cr_expect_eq(locus_pages_balance(pages), 0, "6 pages are not 90 %% of 7");
+    resident(pages, 1, 6, 6);
+    cr_expect_eq(locus_pages_balance(pages), 4, "4 pages are more than half of 7");
+}
+
+static int leave_later(void *context, locus_range range, enum locus_pages_kind kind, uint64_t owner, void *memory, uint64_t bytes)
+{
+    struct refusing *refusing = context;
+    (void)kind, (void)owner, (void)memory, (void)bytes;
+    if (++refusing->calls > 10000)
+        return 0; // or the test would never end
+    cr_expect_eq(locus_pages_left(refusing->pages, range, refusing->answer), 0);
+    return 1;
+}
+
+static struct locus_pages *later(struct refusing *refusing)
+{
+    struct locus_pages_config config = arena_config(100);
+    config.high_permille = 900;
+    config.low_permille = 800;
+    config.leave = leave_later;
+    config.context = refusing;
+    return refusing->pages = arena_of(&config);
+}
+
+Test(pages_evict, refusals_that_come_later_end_the_eviction_all_the_same)
+{
+    struct refusing refusing = {.answer = -EIO};
+    struct locus_pages *pages = later(&refusing);
+    for (uint64_t i = 0; i < 90; i++)
+        resident(pages, 1, i, i);
+    cr_expect_eq(refusing.calls, 64, "the number of refusals after which an ask is given up");
+    cr_expect_eq(stats_of(pages).leave_refused, 64);
+    cr_expect_eq(stats_of(pages).pages_pinned, 0);
+    cr_expect(stats_of(pages).draining);
+    resident(pages, 1, 90, 90);
+    cr_expect_eq(refusing.calls, 64, "and it is not tried again at once");
+}
+
+Test(pages_evict, later_answers_that_let_go_reach_the_low_watermark)
+{
+    struct refusing refusing = {0};
+    struct locus_pages *pages = later(&refusing);
+    for (uint64_t i = 0; i < 90; i++)
+        resident(pages, 1, i, i);
+    cr_expect_eq(in_use(pages), 80);
     cr_expect_not(stats_of(pages).draining);
 }
 

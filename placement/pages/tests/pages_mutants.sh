@@ -67,6 +67,7 @@ mutant gradients-are-taken $pages pages_test 's/return -EOPNOTSUPP;/return 0;/'
 mutant magazines-keep-their-pages $pages pages_test \
     's/== PAGE_NONE && magazines_empty\(pages\)/== PAGE_NONE \&\& 0/; s/if \(\*page != PAGE_NONE\)$/if (*page != PAGE_NONE || 1)/'
 mutant an-ask-that-stays-evicts $pages leave_test 's/return ask->stay \? -ENOMEM : /return /'
+mutant magazines-mix-the-ends $pages pages_test 's/pages->config\.split == LOCUS_SPLIT_NONE;/pages->zones_count == 1;/'
 mutant high-end-for-all $pages pages_test 's/ask->kind >= LOCUS_PAGES_SCRATCH/true/'
 mutant one-zone-for-all $internal pages_test 's/pages->zones_count > 1 \? \(unsigned\)kind : 0/0/'
 mutant thrash-of-any-kind $report leave_test 's/ && gone->kind == ask->kind//; s/ \* LOCUS_PAGES_KINDS \+ \(unsigned\)kind//'
@@ -89,13 +90,18 @@ mutant room-on-its-way-anywhere $evictor leave_test \
     's/zone_of_kind\(pages, ask->kind\)->pages_leaving/pages->zones->pages_leaving/'
 mutant refused-is-asked-again $evictor leave_test 's/ && !evictor_was_refused\(pages, i\)//'
 mutant any-number-of-answers $evictor leave_test 's/if \(!\(__atomic_fetch_and\(.*/if (0)/'
+mutant no-room-for-who-evicts $evictor leave_test \
+    's/^    while \(!error && \*page == PAGE_NONE\) \{/    error = is_evictor(pages) ? -EDEADLK : 0;\n&/'
 mutant leave-waits-for-itself $evictor leave_test 's/if \(is_evictor\(pages\)\)/if (0)/'
 mutant two-evictors $evictor pages_stress '/^int evictor_room/,/^}/s/if \(pages->evicting\)/if (0)/'
 mutant the-rest-of-the-victim-is-lost $evictor leave_test \
     's/victim\.page, 1, victim\.page \+ length\)/victim.page, 1, victim.page + 1)/'
 mutant hysteresis-without-memory $evictor leave_test 's/atomic_store_explicit\(&pages->draining, true, .*/return drain(pages);/'
-mutant no-band $evictor leave_test \
-    's/low = marked\(pages, pages->config\.low_permille\)/low = marked(pages, pages->config.high_permille)/'
+mutant no-band $evictor leave_test 's/pages->config\.low_permille \*/pages->config.high_permille */'
+mutant low-mark-rounded-up $evictor leave_test 's/(low_permille \* pages->config\.pages);/\1 + 999;/'
+mutant later-refusals-do-not-count $evictor leave_test \
+    's/atomic_load_explicit\(&pages->leave_refused, memory_order_relaxed\) - refused >=/pages->refused_count >=/'
+mutant refused-and-tried-at-once $evictor leave_test 's/atomic_store_explicit\(&pages->vain, VAIN_ALLOCATIONS, .*//'
 mutant drains-for-ever $evictor leave_test 's/atomic_store_explicit\(&pages->draining, false, .*//'
 mutant the-dead-keep-their-room $evictor set_test 's/if \(error && locus_pages_reap\(pages\) > 0\)/if (0)/'
 
@@ -117,6 +123,7 @@ mutant prepared-is-visible $set set_test \
 mutant left-neighbour-stays-apart $zone zone_test 's/if \(first > zone->first && table\[first - 1\]\.free\)/if (0)/'
 mutant right-neighbour-stays-apart $zone zone_test 's/if \(end < zone->first \+ zone->pages && table\[end\]\.free\)/if (0)/'
 mutant largest-fit $zone zone_test 's/bits_next\(&zone->lengths, length\)/bits_last(\&zone->lengths)/'
+mutant in-a-magazine-for-ever $zone pages_test 's/RELAXED_STORE\(head->in_magazine, false\);//'
 mutant any-first-fit $zone zone_test 's/table\[zone->first \+ i\]\.pages >= length/table[zone->first + i].pages > length/'
 mutant last-word-of-a-level $bits zone_test 's/from >= bits->words\[i\]/from + 1 >= bits->words[i]/'
 mutant a-level-is-not-cleared $bits zone_test 's/^( *)return;$/\1return; else return;/'

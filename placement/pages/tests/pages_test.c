@@ -283,6 +283,21 @@ Test(pages, kinds_grow_from_both_ends)
     cr_expect_eq(stats_of(pages).pages_largest, 2);
 }
 
+Test(pages, a_magazine_does_not_mix_the_ends)
+{
+    struct locus_pages_config config = arena_config(10);
+    config.split = LOCUS_SPLIT_ENDS;
+    struct locus_pages *pages = arena_of(&config);
+    struct locus_magazine *magazine;
+    struct locus_pages_ask ask = {.kind = LOCUS_PAGES_SCRATCH, .pages = 1};
+    locus_range range;
+    cr_assert_eq(locus_magazine_open(&magazine, pages), 0);
+    cr_assert_eq(locus_pages_allocate(pages, magazine, &ask, &range), 0);
+    cr_expect_eq(first_page(range), 9);
+    cr_expect_eq(stats_of(pages).pages_largest, 9);
+    locus_magazine_close(magazine);
+}
+
 // Holes of 5 and of 3 pages at the beginning, the rest in use.
 static struct locus_pages *with_holes(bool first_fit)
 {
@@ -340,6 +355,26 @@ Test(pages, a_magazine_keeps_single_pages_and_others_take_them_before_anybody_le
     cr_expect_eq(stats_of(pages).ranges_freed, 1);
     cr_assert_eq(locus_pages_unpin(pages, range), 0);
     cr_expect_eq(locus_pages_close(pages), 0);
+}
+
+Test(pages, what_left_a_magazine_long_ago_is_not_counted_in_one)
+{
+    struct locus_pages *pages = arena(8);
+    struct locus_magazine *magazine;
+    struct locus_pages_ask one = {.kind = LOCUS_PAGES_KV, .pages = 1};
+    locus_range range;
+    cr_assert_eq(locus_magazine_open(&magazine, pages), 0);
+    for (int i = 0; i < 8; i++) {
+        cr_assert_eq(locus_pages_allocate(pages, magazine, &one, &range), 0);
+        cr_assert_eq(locus_pages_unpin(pages, range), 0);
+    }
+    range = allocated(pages, LOCUS_PAGES_KV, 8, 1); // all of them leave
+    cr_assert_eq(locus_pages_unpin(pages, range), 0);
+    cr_assert_eq(locus_pages_free(pages, NULL, range), 0);
+    allocated(pages, LOCUS_PAGES_KV, 3, 2);
+    cr_expect_eq(stats_of(pages).pages_free, 5);
+    cr_expect_eq(stats_of(pages).pages_in_magazines, 0);
+    locus_magazine_close(magazine);
 }
 
 Test(pages, a_full_magazine_gives_to_the_arena)
