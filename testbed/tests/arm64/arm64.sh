@@ -17,14 +17,23 @@ sh testbed/guest/fetch-arm64.sh || exit
 cross "$build/locus" tests >"$scratch/make" 2>&1 || { tail -n 20 "$scratch/make"; fail build "see above"; exit 1; }
 pass build
 
-# All in one machine, because each boot takes ten seconds. Reports are text, the same on every machine, and long.
+# In two machines at a time, because most programs keep one CPU busy; each boot takes ten seconds. Reports are text, the same on
+# every machine, and long.
 programs=$(find "$build" -path '*/tests/unit' ! -path '*/report/*' | sort
     ls "$build"/{placement,testbed}/*/tests/*_stress)
-taken=()
-for program in $programs; do taken+=(--with "$program"); done
-sh testbed/guest/boot.sh --machine arm --no-record --timeout 1500 --with "$build/locus" "${taken[@]}" -- \
-    testbed/tests/arm64/units.sh $programs >"$scratch/out" 2>"$scratch/err"
-machine="exit $?: $(tail -n 1 "$scratch/err")"
+machine() { # 0 or 1: every other program
+    local program taken=() mine
+    mine=$(awk -v rest="$1" 'NR % 2 == rest' <<<"$programs")
+    for program in $mine; do taken+=(--with "$program"); done
+    sh testbed/guest/boot.sh --machine arm --no-record --timeout 1500 --with "$build/locus" "${taken[@]}" -- \
+        testbed/tests/arm64/units.sh $mine >"$scratch/out$1" 2>"$scratch/err$1"
+    echo "exit $?: $(tail -n 1 "$scratch/err$1")" >"$scratch/machine$1"
+}
+machine 0 &
+machine 1
+wait
+cat "$scratch"/out[01] >"$scratch/out"
+machines=$(cat "$scratch"/machine[01] | paste -sd ' ')
 
 assertion() { # the line of a case that failed: what Criterion writes below it, if anything
     awk -v line="$1" '$0 == line { below = 1; next } /^(not )?ok / { below = 0 } below && /^  - |Assertion/' "$scratch/part" |
@@ -66,7 +75,7 @@ while IFS= read -r line; do
         printf '%s\n' "$line" >>"$scratch/part"
     fi
 done <"$scratch/out"
-holds 'every program came to its end' "$ended of $(echo "$programs" | wc -l), $machine" test $ended = "$(echo "$programs" | wc -l)"
+holds 'every program came to its end' "$ended of $(echo "$programs" | wc -l), $machines" test $ended = "$(echo "$programs" | wc -l)"
 
 # The flagship, as short as it can be: every arm once in every cell.
 if sh testbed/guest/boot.sh --machine arm --timeout 300 --with "$build/locus" -- "$build/locus" run 0005 --smoke \
