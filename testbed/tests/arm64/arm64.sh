@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite: all alone
 #
-# arm64.sh: the same tests on aarch64: everything is cross-built and runs on an emulated machine of two nodes. It fetches 150 MB
+# arm64.sh: the same tests on aarch64: everything is cross-built and runs on emulated machines of two nodes. It fetches 150 MB
 # and takes a quarter of an hour. Emulation on x86 keeps x86's memory order, so most reorderings of an Arm processor do not show
 # here; the litmus programs under ThreadSanitizer test those. It adds one that no Arm processor has: an ldar passes the stlr before
 # it.
