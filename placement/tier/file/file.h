@@ -76,6 +76,7 @@ struct file_slot {              // an operation under way
     uint32_t chain[3];          // tags of the header's chain, in their order
     uint32_t chain_count;
     uint32_t again;             // number of the element that the kernel put off, or chain_count
+    uint32_t cancelled;         // number of the first one that the kernel cancelled, or chain_count
     uint32_t tries;             // of the chain
     uint64_t erases;            // of the file, when the chain was queued: its syncs cover these
     int error;

@@ -2,6 +2,10 @@
 //
 // io: see io.h. The fsync is linked to the write before it, so that one call submits both and the kernel starts the sync when the
 // write is done (io_uring_enter(2), IOSQE_IO_LINK). A short write breaks the chain like an error.
+//
+// A kernel that is short of memory takes fewer entries than it is offered, and may cut a chain in two. The second part would then
+// be a chain of its own, whose sync does not wait for the write. So it is withdrawn: its entries become empty ones, and it ends as
+// if the kernel had put it off.
 #include "io.h"
 
 #include <errno.h>
@@ -11,6 +15,9 @@
 #define PART_BYTES (UINT64_C(1) << 30) // the kernel's limit for one registered buffer
 #define PARTS_MAX 256u                 // larger memory is registered in part
 #define BATCH 32u
+#define WITHDRAWN UINT64_MAX           // tag of an entry that was withdrawn
+#define WITHDRAWN_MAX 2u               // the longest chain has three elements, and one was taken
+#define OFFER_NS UINT64_C(1000000)     // arbitrary: after so long, what the kernel did not take is offered again
 
 int io_open(struct io *io, int fd, uint32_t under_way_max, bool plain)
 {
@@ -18,9 +25,10 @@ int io_open(struct io *io, int fd, uint32_t under_way_max, bool plain)
     if (plain)
         return 0;
     // Completions are only looked at when we enter the kernel or see its flag, so it need not interrupt us.
-    int error = io_uring_queue_init(under_way_max, &io->ring, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
+    unsigned entries = under_way_max + WITHDRAWN_MAX;
+    int error = io_uring_queue_init(entries, &io->ring, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
     if (error == -EINVAL) // before Linux 5.19
-        error = io_uring_queue_init(under_way_max, &io->ring, 0);
+        error = io_uring_queue_init(entries, &io->ring, 0);
     if (error)
         return error;
     if (!(io->ring.features & IORING_FEAT_EXT_ARG)) { // before Linux 5.11: no wait with a limit
@@ -114,10 +122,39 @@ static void plain_sync(struct io *io, uint64_t tag, bool link)
 
 // --- with one ------------------------------------------------------------------------------------------------------------------
 
+static struct io_uring_sqe *entry_at(const struct io *io, unsigned at)
+{
+    return &io->ring.sq.sqes[at & io->ring.sq.ring_mask];
+}
+
+static void chain_withdraw(struct io *io, unsigned at)
+{
+    int result = -EAGAIN;
+    for (bool linked = true; linked; at++, result = -ECANCELED) {
+        struct io_uring_sqe *sqe = entry_at(io, at);
+        linked = sqe->flags & IOSQE_IO_LINK;
+        result_add(io, sqe->user_data, result);
+        io_uring_prep_nop(sqe);
+        io_uring_sqe_set_data64(sqe, WITHDRAWN);
+    }
+}
+
+// What the kernel does not take now stays queued until the next call.
+void io_submit(struct io *io)
+{
+    unsigned offered = io->ring_open ? io_uring_sq_ready(&io->ring) : 0;
+    if (offered == 0)
+        return;
+    io_uring_submit(&io->ring);
+    unsigned left = io_uring_sq_ready(&io->ring), at = io->ring.sq.sqe_tail - left;
+    if (left > 0 && left < offered && entry_at(io, at - 1)->flags & IOSQE_IO_LINK)
+        chain_withdraw(io, at);
+}
+
 void io_room(struct io *io, uint32_t transfers)
 {
     if (io->ring_open && io_uring_sq_space_left(&io->ring) < transfers)
-        io_uring_submit(&io->ring);
+        io_submit(io);
 }
 
 static void queue(struct io_uring_sqe *sqe, uint64_t tag, bool link)
@@ -164,13 +201,6 @@ void io_sync(struct io *io, uint64_t tag, bool link)
     queue(sqe, tag, link);
 }
 
-// What the kernel does not take now stays queued until the next call.
-void io_submit(struct io *io)
-{
-    if (io->ring_open && io_uring_sq_ready(&io->ring))
-        io_uring_submit(&io->ring);
-}
-
 static uint32_t results_take(struct io *io, struct io_result *out, uint32_t max)
 {
     uint32_t count = 0;
@@ -184,24 +214,27 @@ static uint32_t results_take(struct io *io, struct io_result *out, uint32_t max)
 static uint32_t ring_take(struct io *io, struct io_result *out, uint32_t max)
 {
     struct io_uring_cqe *completions[BATCH];
-    unsigned count = io_uring_peek_batch_cqe(&io->ring, completions, max < BATCH ? max : BATCH);
+    unsigned count = io_uring_peek_batch_cqe(&io->ring, completions, max < BATCH ? max : BATCH), taken = 0;
     for (unsigned i = 0; i < count; i++)
-        out[i] = (struct io_result){io_uring_cqe_get_data64(completions[i]), completions[i]->res};
+        if (io_uring_cqe_get_data64(completions[i]) != WITHDRAWN)
+            out[taken++] = (struct io_result){io_uring_cqe_get_data64(completions[i]), completions[i]->res};
     io_uring_cq_advance(&io->ring, count);
-    return count;
+    return taken;
 }
 
 uint32_t io_reap(struct io *io, struct io_result *out, uint32_t max, uint64_t wait_ns)
 {
+    io_submit(io);
     uint32_t count = results_take(io, out, max);
     if (count || !io->ring_open)
         return count;
-    io_submit(io);
     count = ring_take(io, out, max);
     if (count || wait_ns == 0)
         return count;
+    if (io_uring_sq_ready(&io->ring) && wait_ns > OFFER_NS)
+        wait_ns = OFFER_NS;
     struct __kernel_timespec limit = {.tv_sec = (long long)(wait_ns / 1000000000), .tv_nsec = (long long)(wait_ns % 1000000000)};
     struct io_uring_cqe *completion;
-    io_uring_submit_and_wait_timeout(&io->ring, &completion, 1, &limit, NULL);
+    io_uring_wait_cqe_timeout(&io->ring, &completion, &limit);
     return ring_take(io, out, max);
 }

@@ -3,7 +3,8 @@
 // io: transfers to and from one file by io_uring; or by pwrite, pread and fdatasync with the same calls. Not installed.
 //
 // Queued transfers may begin at io_submit() at the latest. `link`: the next one begins after this one has succeeded in full, else
-// it ends with -ECANCELED. A chain is queued after io_room(): a ring cuts a chain where it is submitted.
+// it ends with -ECANCELED. A chain is queued after io_room(): a ring cuts a chain where it is submitted. If the kernel takes only
+// the first part of a chain, the next element ends with -EAGAIN, and the others as after an error.
 #ifndef LOCUS_TIER_IO_H
 #define LOCUS_TIER_IO_H
 
@@ -30,7 +31,7 @@ struct io {
     bool linked;                // without a ring: the next transfer is in a chain
     bool chain_failed;          // without a ring: a chain has failed, whose results may not have been reaped
     uint32_t results_first, results_count;
-    struct io_result results[IO_UNDER_WAY_MAX]; // without a ring: what is done but not reaped
+    struct io_result results[IO_UNDER_WAY_MAX]; // that are in no ring, and not reaped
 };
 
 // 0; or the error for which there is no ring, and then the plain calls are used.

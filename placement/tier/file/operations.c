@@ -28,6 +28,7 @@
 #define TAG_SYNC 5u
 #define TAG_ERASE 6u
 #define TAG_SYNC_BEFORE 7u
+#define UNKNOWN "what is on the device is not known, so nothing more is stored or dropped"
 #define BATCH 32u
 #define TRIES_MAX 16u // of a transfer that the kernel put off, before that is its error: nobody waits without an end
 
@@ -246,7 +247,7 @@ static void header_queue(struct file *file, struct file_slot *slot)
     struct object *object = object_of(file, slot);
     bool store = slot->op->kind == TIER_STORE;
     slot->phase = PHASE_HEADER;
-    slot->again = slot->chain_count = 0;
+    slot->again = slot->cancelled = slot->chain_count = 0;
     slot->old = OBJECT_NONE;
     if (file->tier.refuses || file->io.chain_failed) { // the reason of the second may not have been reaped
         slot->error = -EIO;
@@ -266,23 +267,28 @@ static void header_queue(struct file *file, struct file_slot *slot)
     slot->chain[count++] = TAG_SYNC;
     if (slot->old != OBJECT_NONE)
         slot->chain[count++] = TAG_ERASE;
-    slot->chain_count = slot->again = count;
+    slot->chain_count = slot->again = slot->cancelled = count;
     slot->tries = 0;
     chain_queue(file, slot, 0);
 }
 
-// The kernel put an element off, so the rest of the chain was cancelled. What came before it in the chain is done.
-static void chain_again(struct file *file, struct file_slot *slot)
+// All elements of the chain have ended. If the kernel put one off, the rest was cancelled and what came before it is done, so the
+// chain goes on from there. If elements were cancelled and nothing says why, nobody knows what became of them.
+static void chain_ended(struct file *file, struct file_slot *slot)
 {
     uint32_t from = slot->again;
+    if (from == slot->chain_count && slot->cancelled < slot->chain_count) {
+        tier_refuse(&file->tier, -EIO, "the kernel cancelled a header's writes and gave no reason: " UNKNOWN);
+        if (slot->chain[slot->cancelled] != TAG_ERASE && !slot->error)
+            slot->error = -EIO;
+    }
     if (from == slot->chain_count)
         return;
-    slot->again = slot->chain_count;
+    slot->again = slot->cancelled = slot->chain_count;
     slot->tries++;
-    if (slot->error == -ECANCELED)
-        slot->error = 0;
     if (file->tier.refuses) {
-        slot->error = slot->chain[from] == TAG_ERASE ? slot->error : file->tier.refuses;
+        if (slot->chain[from] != TAG_ERASE && !slot->error)
+            slot->error = file->tier.refuses;
         return;
     }
     chain_queue(file, slot, from);
@@ -294,6 +300,7 @@ static void header_ended(struct file *file, struct file_slot *slot, uint32_t num
     static const char *const what[] = {"a header could not be written", "a sync failed", "a header could not be erased",
                                        "a sync failed"};
     bool sync = number == TAG_SYNC || number == TAG_SYNC_BEFORE;
+    uint32_t at = 0;
     slot->under_way--;
     if (result == (sync ? 0 : (int)FILE_BLOCK)) {
         file->erases += number == TAG_ERASE;
@@ -303,20 +310,20 @@ static void header_ended(struct file *file, struct file_slot *slot, uint32_t num
             slot->error = file->tier.refuses;
         return;
     }
+    while (slot->chain[at] != number)
+        at++;
     int error = result < 0 ? result : -EIO;
     if (put_off(error) && slot->tries < TRIES_MAX) {
-        while (slot->chain[--slot->again] != number)
-            ;
+        slot->again = at < slot->again ? at : slot->again;
         return;
     }
-    if (error == -ECANCELED && slot->again < slot->chain_count) // so it is queued again, too
+    if (error == -ECANCELED) { // as a rule the one before it in the chain has the reason
+        slot->cancelled = at < slot->cancelled ? at : slot->cancelled;
         return;
-    if (number != TAG_ERASE && (!slot->error || slot->error == -ECANCELED))
+    }
+    if (number != TAG_ERASE && !slot->error)
         slot->error = error;
-    if (error == -ECANCELED) // the one before it in the chain has the reason
-        return;
-    tier_refuse(&file->tier, -EIO, "%s (%s): what is on the device is not known, so nothing more is stored or dropped",
-                what[number - TAG_HEADER], strerror(-error));
+    tier_refuse(&file->tier, -EIO, "%s (%s): " UNKNOWN, what[number - TAG_HEADER], strerror(-error));
 }
 
 // --- operations ----------------------------------------------------------------------------------------------------------------
@@ -400,7 +407,7 @@ static bool slot_go_on(struct file *file, struct file_slot *slot)
         io_submit(&file->io);
     }
     if (!slot->under_way && slot->phase == PHASE_HEADER)
-        chain_again(file, slot);
+        chain_ended(file, slot);
     if (slot->under_way)
         return false;
     slot_end(file, slot);
@@ -422,12 +429,12 @@ static uint32_t results_deliver(struct file *file, const struct io_result *resul
     return delivered;
 }
 
-// Drops that could not begin have no transfer that would end them.
+// Drops that could not begin have no transfer that would end them. When one ends, its slot may have the next that cannot begin.
 static uint32_t refused_deliver(struct file *file)
 {
     uint32_t delivered = 0;
     for (uint32_t i = 0; i < file->depth && file->tier.refuses; i++)
-        if (file->slot[i].op && file->slot[i].phase == PHASE_HEADER && !file->slot[i].under_way)
+        while (file->slot[i].op && file->slot[i].phase == PHASE_HEADER && !file->slot[i].under_way)
             delivered += slot_go_on(file, &file->slot[i]);
     return delivered;
 }
@@ -446,11 +453,12 @@ uint32_t file_poll(struct locus_tier *tier, uint64_t wait_ns)
     uint32_t delivered = 0, count;
     uint64_t until = 0;
     do {
+        delivered += refused_deliver(file);
         uint64_t now = wait_ns ? now_ns() : 0;
         if (wait_ns && !until)
             until = now + wait_ns < now ? UINT64_MAX : now + wait_ns;
         count = io_reap(&file->io, results, BATCH, !delivered && now < until && file->slots_used ? until - now : 0);
-        delivered += results_deliver(file, results, count) + refused_deliver(file);
+        delivered += results_deliver(file, results, count);
         waiting_begin(file);
         if (!delivered && until && now >= until)
             break;

@@ -1,150 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // file: each call that can fail, and what the tier says and keeps then.
-#include "placement/tier/tests/file_test.h"
-
-#include <dlfcn.h>
-#include <stdarg.h>
-
-struct fault fault;
-
-// The order of what was asked for: w a write of a header's block or of bytes, s a sync. Empty at no_order().
-static char order[64];
-static size_t order_count;
-
-static void order_add(char what)
-{
-    if (order_count + 1 < sizeof order)
-        order[order_count++] = what;
-}
-
-static void no_order(void)
-{
-    memset(order, 0, sizeof order);
-    order_count = 0;
-}
-
-static bool fails(enum fault_call call)
-{
-    if (fault.call != call)
-        return false;
-    fault.seen++;
-    return fault.seen >= fault.nth && fault.seen <= fault.last;
-}
-
-static void *next(const char *name)
-{
-    void *function = dlsym(RTLD_NEXT, name);
-    cr_assert(function);
-    return function;
-}
-
-// In place of the C library's and liburing's.
-int open(const char *path, int flags, ...)
-{
-    static int (*real)(const char *, int, ...);
-    va_list list;
-    va_start(list, flags);
-    unsigned mode = flags & O_CREAT ? va_arg(list, unsigned) : 0;
-    va_end(list);
-    real = real ? real : (int (*)(const char *, int, ...))next("open");
-    if (!(flags & O_DIRECT) || !fails(FAULT_OPEN_DIRECT))
-        return real(path, flags, mode);
-    errno = -fault.error;
-    return -1;
-}
-
-static int failed_call(void)
-{
-    errno = -fault.error;
-    return -1;
-}
-
-// O_DIRECT does not take an odd number of bytes, but may come back with one.
-static ssize_t shortened(ssize_t bytes)
-{
-    return bytes < fault.error ? bytes : fault.error;
-}
-
-int fallocate(int fd, int mode, off_t offset, off_t bytes)
-{
-    int (*real)(int, int, off_t, off_t) = (int (*)(int, int, off_t, off_t))next("fallocate");
-    return fails(FAULT_FALLOCATE) ? failed_call() : real(fd, mode, offset, bytes);
-}
-
-int fdatasync(int fd)
-{
-    int (*real)(int) = (int (*)(int))next("fdatasync");
-    order_add('s');
-    return fails(FAULT_SYNC) ? failed_call() : real(fd);
-}
-
-ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
-{
-    ssize_t (*real)(int, const void *, size_t, off_t) = (ssize_t(*)(int, const void *, size_t, off_t))next("pwrite");
-    order_add('w');
-    if (!fails(FAULT_WRITE))
-        return real(fd, from, bytes, offset);
-    return fault.error >= 0 ? shortened(real(fd, from, bytes, offset)) : failed_call();
-}
-
-ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
-{
-    ssize_t (*real)(int, void *, size_t, off_t) = (ssize_t(*)(int, void *, size_t, off_t))next("pread");
-    if (!fails(FAULT_READ))
-        return real(fd, to, bytes, offset);
-    return fault.error >= 0 ? shortened(real(fd, to, bytes, offset)) : failed_call();
-}
-
-int io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
-{
-    int (*real)(unsigned, struct io_uring *, unsigned) =
-        (int (*)(unsigned, struct io_uring *, unsigned))next("io_uring_queue_init");
-    return fails(FAULT_RING_INIT) ? fault.error : real(entries, ring, flags);
-}
-
-int io_uring_register_buffers(struct io_uring *ring, const struct iovec *buffers, unsigned count)
-{
-    int (*real)(struct io_uring *, const struct iovec *, unsigned) =
-        (int (*)(struct io_uring *, const struct iovec *, unsigned))next("io_uring_register_buffers");
-    return fails(FAULT_REGISTER) ? fault.error : real(ring, buffers, count);
-}
-
-// A transfer that shall fail goes to no file, so the kernel breaks its chain; a short one asks for fewer bytes, which does not.
-int io_uring_submit(struct io_uring *ring)
-{
-    int (*real)(struct io_uring *) = (int (*)(struct io_uring *))next("io_uring_submit");
-    for (unsigned at = ring->sq.sqe_head; at != ring->sq.sqe_tail; at++) {
-        struct io_uring_sqe *sqe = &ring->sq.sqes[at & ring->sq.ring_mask];
-        bool sync = sqe->opcode == IORING_OP_FSYNC;
-        bool write = sqe->opcode == IORING_OP_WRITE || sqe->opcode == IORING_OP_WRITE_FIXED;
-        if (sync || write)
-            order_add(sync ? 's' : 'w');
-        if (!fails(sync ? FAULT_SYNC : write ? FAULT_WRITE : FAULT_READ))
-            continue;
-        if (fault.error > 0)
-            sqe->len = (unsigned)fault.error;
-        else
-            sqe->fd = -1;
-    }
-    return real(ring);
-}
+#include "placement/tier/tests/file_faulty.h"
 
 // --- opening -------------------------------------------------------------------------------------------------------------------
-
-static int open_fails(struct locus_tier_file_config config, const char *word)
-{
-    char why[300] = "";
-    struct locus_tier *tier = (void *)1;
-    config.why = why;
-    config.why_bytes = sizeof why;
-    int error = locus_tier_file_open(&tier, &config);
-    cr_assert_neq(error, 0);
-    cr_assert_null(tier);
-    cr_assert(strstr(why, word), "%d: %s", error, why);
-    cr_assert(!strchr(why, '\n'));
-    return error;
-}
 
 Test(file_fault, open_says_in_a_sentence_what_is_wrong_with_the_config)
 {
@@ -273,47 +132,6 @@ Test(file_fault, what_is_not_granted_is_said_and_the_tier_works)
 
 // --- transfers -----------------------------------------------------------------------------------------------------------------
 
-#define OLD 3u * 4096 + 5
-
-struct faulty {
-    struct place place;
-    struct locus_tier_file_config config;
-    struct locus_tier *tier;
-    char *old, *new, *got;
-};
-
-// A tier with key 1.
-static struct faulty faulty_new(bool plain)
-{
-    struct faulty f = {.place = place_new()};
-    f.config = config_of(&f.place, 64, UNIT_OF_FILE);
-    f.config.path = NULL;
-    f.config.no_io_uring = plain;
-    f.old = bytes_new(OLD, 1), f.new = bytes_new(OLD, 2), f.got = bytes_new(OLD, 3);
-    return f;
-}
-
-static void faulty_open(struct faulty *f)
-{
-    f->config.path = f->place.path;
-    f->tier = file_open(&f->config);
-}
-
-static void faulty_end(struct faulty *f)
-{
-    no_fault();
-    locus_tier_close(f->tier);
-    place_end(&f->place);
-    free(f->old), free(f->new), free(f->got);
-}
-
-static void assert_holds(struct faulty *f, uint64_t key, const char *bytes)
-{
-    memset(f->got, 0, OLD);
-    must_load(f->tier, key, f->got, OLD);
-    cr_assert_eq(memcmp(f->got, bytes, OLD), 0);
-}
-
 // One transfer of the bytes fails: the store does, the old object stays, the next store goes through. A store of OLD bytes has two
 // transfers of bytes, as its units are one run, and then the header, the sync, and the zeros over the old header.
 Test(file_fault, bytes_that_cannot_be_written_fail_their_store_and_nothing_else)
@@ -430,7 +248,7 @@ Test(file_fault, a_sync_that_succeeds_after_another_has_failed_acknowledges_noth
         const struct waited *last = one.calls == 2 ? &one : &other, *before = last == &one ? &other : &one;
         cr_assert_neq(last->result, 0);
         cr_assert(before->result != 0 || !(i & 1), "a ring may have synced it before");
-        cr_assert(!(i & 1) || strchr(order, 's') == order + order_count - 1, "no header is written after it: %s", order);
+        cr_assert(!(i & 1) || strchr(order, 's') == order + strlen(order) - 1, "no header is written after it: %s", order);
         assert_holds(&f, 1, one.result ? f.old : f.new);
         faulty_end(&f);
     }

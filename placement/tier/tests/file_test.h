@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the tests of tiers in files: a folder for each test, and calls that fail. The unit program has functions of its own
-// under the names that the library calls (file_fault_test.c), and hands them on unless `fault` says otherwise.
+// Shared by the tests of tiers in files: a folder for each test.
 #ifndef LOCUS_TESTS_FILE_TEST_H
 #define LOCUS_TESTS_FILE_TEST_H
 
@@ -15,34 +14,6 @@
 #include <unistd.h>
 
 #define UNIT_OF_FILE 4096u
-
-enum fault_call {
-    FAULT_NONE,
-    FAULT_OPEN_DIRECT,
-    FAULT_FALLOCATE,
-    FAULT_WRITE,
-    FAULT_READ,
-    FAULT_SYNC,
-    FAULT_RING_INIT,
-    FAULT_REGISTER
-};
-
-// Calls `nth` .. `last` of this kind, from 1, end with `error`; if that is positive, after so many bytes. Transfers and syncs of a
-// ring count like those of calls.
-extern struct fault {
-    enum fault_call call;
-    int nth, last, error, seen;
-} fault;
-
-static inline void fault_at(enum fault_call call, int nth, int last, int error)
-{
-    fault = (struct fault){call, nth, last, error, 0};
-}
-
-static inline void no_fault(void)
-{
-    fault = (struct fault){0};
-}
 
 struct place {
     char folder[32], path[48];
