@@ -11,9 +11,9 @@
 // How. The file has a first block, a header of 4 KiB for each unit, and the units. An object's header lies at the number of its
 // first unit and has key, length, units, checksum and a sequence number, which only grows. It also says up to which number all
 // stores had been acknowledged by then. So open reads the headers alone; only what is newer than the largest such number may be
-// torn, and of these few the bytes are read, too. If they cannot be, the object is kept, and its load says why. Torn and outdated
-// headers are erased before the tier is opened. The bytes of an object that was dropped remain in the file until their units are
-// used again.
+// torn, and of these few the bytes are read, too. If they cannot be, the object is kept, and its load says why; but where an older
+// version of the key is still there and whole, that one is found, as if the newer one were torn. Torn and outdated headers are
+// erased before the tier is opened. The bytes of an object that was dropped remain in the file until their units are used again.
 //
 // After a header or a sync has failed, nobody knows what is on the device, and a later sync would say nothing about it. So the tier
 // takes no more stores and drops (-EIO, locus_tier_why()); what it has can be loaded. If only bytes could not be written, that
@@ -56,14 +56,14 @@ struct locus_tier_file_config {
     uint32_t zstd_bytes_max;    // had to wait, if that saves at least a block of 4 KiB and a tenth of it; larger ones than this are
                              // not tried. 0: 1 MiB. For each of `depth` a buffer of this size is allocated
     bool no_io_uring;           // as if the kernel had none
-    char *why;                  // NULL, or room for a sentence on why open failed
+    char *why;                  // NULL, or room for a sentence on why open failed; not used if `size` is not possible
     size_t why_bytes;
 };
 
 // 0, or:
 // -EINVAL   a field is out of range; or the file was made with other bytes or unit_bytes; or is no tier's at all, and not empty
 // -EPROTO   the file is of another version of the format
-// -ENOENT   there is no such file, and bytes is 0
+// -ENOENT   bytes is 0, and there is no such file, or it is empty, or its making was cut off; with bytes it is made, or made anew
 // -EBUSY    another tier has it open
 // -ENOSPC   the file system has no room for `bytes`
 // -EIO, ... an error of the file system
@@ -77,7 +77,7 @@ struct locus_tier_file_granted {
     bool registered_memory;     // the caller's, too
     int direct_errno, io_uring_errno, registered_errno; // positive: why not; 0: granted, or not asked for
     bool made;                  // the file is new
-    uint64_t torn;              // stores that open found incomplete, and removed
+    uint64_t torn;              // stores that open found incomplete, or unreadable beside an older version, and removed
     uint64_t outdated;          // headers of objects that had been replaced
     uint64_t read_whole;        // objects whose bytes open had to read
 };

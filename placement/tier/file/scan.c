@@ -10,6 +10,10 @@
 // read for it. The third gives each of these its units. Not in one pass, because an outdated header may name units that by now
 // are another object's. What is not an object then is erased, and synced before the tier takes its first store: a torn header
 // must not be there when a later header says that all before it were acknowledged.
+//
+// Bytes that cannot be read are no sign of a torn store, whose bytes were all written. The object is kept, and its load gives the
+// error: one such sector must not keep the others from being opened. But if an older version of the key is there, too, the store of
+// the newer one may not have come to its end; then the older one is kept, if its bytes have their checksum, and the newer erased.
 #include "file.h"
 
 #include <errno.h>
@@ -24,11 +28,15 @@
 struct newest {
     uint64_t key, sequence;
     uint32_t unit;
+    bool unreadable;
 };
+
+enum content { CONTENT_WHOLE, CONTENT_TORN, CONTENT_UNREADABLE };
 
 struct scan {
     struct file *file;
-    char *blocks, *bytes;       // PIECE_BLOCKS each
+    char *blocks, *bytes;       // PIECE_BLOCKS each,
+    struct file_header *other;  // and one
     struct newest *newest;      // of each key: open addressing, sequence 0 is free
     uint64_t mask;
     uint64_t acknowledged;
@@ -121,9 +129,7 @@ static bool is_unreadable(int error)
     return error == -EIO || error == -ENODATA || error == -EILSEQ;
 }
 
-// Bytes that cannot be read are no sign of a torn store, whose bytes were all written. The object is kept, and its load gives the
-// error: one such sector must not keep the others from being opened.
-static int is_whole(struct scan *scan, const struct file_header *header, bool *whole)
+static int content_of(struct scan *scan, const struct file_header *header, enum content *out)
 {
     const struct file *file = scan->file;
     uint64_t left = header->held;
@@ -134,18 +140,16 @@ static int is_whole(struct scan *scan, const struct file_header *header, bool *w
         for (uint64_t done = 0, piece; done < run && left > 0; done += piece) {
             piece = run - done < PIECE_BLOCKS * FILE_BLOCK ? run - done : PIECE_BLOCKS * FILE_BLOCK;
             int error = bytes_read(file, scan->bytes, piece < file_padded(left) ? piece : file_padded(left), offset + done);
-            if (is_unreadable(error)) {
-                *whole = true;
-                return 0;
+            if (error) {
+                *out = CONTENT_UNREADABLE;
+                return is_unreadable(error) ? 0 : error;
             }
-            if (error)
-                return error;
             uint64_t own = piece < left ? piece : left;
             crc = crc32c(crc, scan->bytes, own);
             left -= own;
         }
     }
-    *whole = crc == header->content;
+    *out = crc == header->content ? CONTENT_WHOLE : CONTENT_TORN;
     return 0;
 }
 
@@ -157,27 +161,49 @@ static struct newest *newest_of(const struct scan *scan, uint64_t key)
     return &scan->newest[place];
 }
 
+// The newer of two versions cannot be read. Is the older one whole? `header` is that of `unit`, which is one of the two.
+static int older_wins(struct scan *scan, const struct newest *older, uint32_t unit, const struct file_header *header, bool *out)
+{
+    enum content content = CONTENT_UNREADABLE;
+    int error = 0;
+    if (!older->unreadable && older->unit != unit) {
+        error = bytes_read(scan->file, scan->other, FILE_BLOCK, file_header_offset(older->unit));
+        header = scan->other;
+    }
+    if (!older->unreadable && !error)
+        error = content_of(scan, header, &content);
+    *out = content == CONTENT_WHOLE;
+    return error;
+}
+
 static int newest_find(struct scan *scan, uint32_t unit, const struct file_header *header)
 {
     struct file *file = scan->file;
-    bool whole = is_header(file, header, unit);
-    if (whole && header->sequence > scan->acknowledged) {
-        int error = is_whole(scan, header, &whole);
-        if (error)
-            return error;
-    }
-    if (!whole) {
+    enum content content = is_header(file, header, unit) ? CONTENT_WHOLE : CONTENT_TORN;
+    int error = 0;
+    if (content == CONTENT_WHOLE && header->sequence > scan->acknowledged)
+        error = content_of(scan, header, &content);
+    if (error)
+        return error;
+    if (content == CONTENT_TORN) {
         file->granted.torn++;
         return header_erase(scan, unit);
     }
-    struct newest *newest = newest_of(scan, header->key);
-    bool newer = header->sequence > newest->sequence;
-    uint32_t outdated = newer ? newest->unit : unit;
-    bool both = newest->sequence != 0;
-    if (newer)
-        *newest = (struct newest){header->key, header->sequence, unit};
-    file->granted.outdated += both;
-    return both ? header_erase(scan, outdated) : 0;
+    struct newest own = {header->key, header->sequence, unit, content == CONTENT_UNREADABLE};
+    struct newest *place = newest_of(scan, header->key), other = *place;
+    bool newer = own.sequence > other.sequence, keep_older = false;
+    *place = newer ? own : other;
+    if (other.sequence == 0)
+        return 0;
+    if (place->unreadable)
+        error = older_wins(scan, newer ? &other : &own, unit, header, &keep_older);
+    if (error)
+        return error;
+    if (keep_older)
+        *place = newer ? other : own;
+    file->granted.torn += keep_older;
+    file->granted.outdated += !keep_older;
+    return header_erase(scan, place->unit == unit ? other.unit : unit);
 }
 
 // --- the third -----------------------------------------------------------------------------------------------------------------
@@ -212,11 +238,14 @@ int file_scan(struct file *file, char *why, size_t why_bytes)
     scan.newest = calloc(scan.mask--, sizeof *scan.newest);
     scan.blocks = aligned_alloc(FILE_BLOCK, PIECE_BLOCKS * FILE_BLOCK);
     scan.bytes = aligned_alloc(FILE_BLOCK, PIECE_BLOCKS * FILE_BLOCK);
+    scan.other = aligned_alloc(FILE_BLOCK, FILE_BLOCK);
     const char *what = "the headers cannot be read, or torn ones cannot be erased";
-    if (scan.newest && scan.blocks && scan.bytes && fdatasync(file->fd)) {
+    if (!scan.newest || !scan.blocks || !scan.bytes || !scan.other) {
+        what = "no memory for the headers";
+    } else if (fdatasync(file->fd)) {
         error = -errno;
         what = "what was written before cannot be synced";
-    } else if (scan.newest && scan.blocks && scan.bytes) {
+    } else {
         error = each_header(&scan, acknowledged_find);
     }
     if (!error)
@@ -230,5 +259,6 @@ int file_scan(struct file *file, char *why, size_t why_bytes)
     free(scan.newest);
     free(scan.blocks);
     free(scan.bytes);
+    free(scan.other);
     return error;
 }

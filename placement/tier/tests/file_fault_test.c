@@ -436,6 +436,50 @@ Test(file_fault, bytes_that_cannot_be_read_when_the_file_is_opened_fail_their_lo
     }
 }
 
+// Beside the last store of a key, the version before it, as a kill leaves them: its header is written again. Which of the two is
+// found, and is it the other that is removed?
+static void older_beside(struct faulty *f, bool spoil_older, bool newer_first)
+{
+    char block[FILE_BLOCK];
+    *f = faulty_new(true);
+    faulty_open(f);
+    if (newer_first)
+        must_store(f->tier, 2, f->old, 1); // its unit is free when the new version comes
+    must_store(f->tier, 1, f->old, OLD);
+    uint32_t unit = newer_first;
+    block_read(&f->place, file_header_offset(unit), block);
+    if (newer_first)
+        must_drop(f->tier, 2);
+    must_store(f->tier, 1, f->new, OLD);
+    locus_tier_close(f->tier);
+    block_write(&f->place, file_header_offset(unit), block);
+    memset(block, 1, sizeof block);
+    if (spoil_older)
+        block_write(&f->place, file_units_offset(64, UNIT_OF_FILE) + unit * UNIT_OF_FILE, block);
+}
+
+Test(file_fault, an_unreadable_version_that_may_not_have_been_acknowledged_gives_way_to_a_whole_older_one)
+{
+    for (int i = 0; i < 4; i++) {
+        struct faulty f;
+        bool spoiled = i & 1, newer_first = i & 2;
+        older_beside(&f, spoiled, newer_first);
+        fault_at(FAULT_READ, 4, 4, -EIO); // the first block, two passes over the headers, and the new bytes
+        faulty_open(&f);
+        no_fault();
+        cr_assert_eq(granted_of(f.tier).torn, !spoiled, "case %d", i);
+        cr_assert_eq(granted_of(f.tier).outdated, spoiled);
+        cr_assert_eq(granted_of(f.tier).read_whole, 2);
+        cr_assert_eq(stats_of(f.tier).objects, 1);
+        assert_holds(&f, 1, spoiled ? f.new : f.old);
+        locus_tier_close(f.tier);
+        faulty_open(&f); // it stays with that, now that all can be read
+        cr_assert_eq(granted_of(f.tier).torn + granted_of(f.tier).outdated, 0);
+        assert_holds(&f, 1, spoiled ? f.new : f.old);
+        faulty_end(&f);
+    }
+}
+
 Test(file_fault, a_torn_header_that_cannot_be_erased_for_good_keeps_the_file_closed)
 {
     struct faulty f = faulty_new(false);
