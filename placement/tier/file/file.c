@@ -2,8 +2,10 @@
 //
 // file: opens and makes a tier's file, and closes it.
 //
-// A new file gets its first block, then its space, then its size, and is synced; then its folder. So a file whose size is one block
-// is one that a crash interrupted, and open goes on with it; any other size than the first block says is not ours to repair.
+// A new file gets its first block, which is synced, and so is its name in the folder; then it gets its space, then its size, and
+// is synced again. So a file of at most one block is one whose making was cut off, and has no object: it is gone on with, or made
+// anew. It has our first block or, if that was lost, zeros. Any other content is somebody else's, and any other size than the
+// first block says is not ours to repair.
 #include "file.h"
 
 #include "placement/base/config.h"
@@ -22,6 +24,7 @@
 #define STAGE_BYTES (256u << 10) // for objects at odd addresses: a few of these under way keep a device busy
 #define PACK_BYTES_DEFAULT (1u << 20)
 #define PACK_BYTES_MAX (64u << 20)
+#define SPACE_BYTES (16 << 20) // of one call: tmpfs gives back what a call has so far if a signal comes, as a profiler's do
 
 #define SAY(config, ...) tier_say((config)->why, (config)->why_bytes, __VA_ARGS__)
 
@@ -139,18 +142,54 @@ static uint64_t bytes_of(const struct file_first *first)
     return file_units_offset(first->units, first->unit_bytes) + first->units * first->unit_bytes;
 }
 
+static int space_take(int fd, off_t bytes)
+{
+    for (off_t done = 0; done < bytes;) {
+        off_t piece = bytes - done < SPACE_BYTES ? bytes - done : SPACE_BYTES;
+        if (fallocate(fd, FALLOC_FL_KEEP_SIZE, done, piece) == 0)
+            done += piece;
+        else if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
+}
+
 // The space, and then the size.
 static int space_get(const struct file *file, const struct file_first *first, const struct locus_tier_file_config *config)
 {
     off_t bytes = (off_t)bytes_of(first);
-    int error = fallocate(file->fd, FALLOC_FL_KEEP_SIZE, 0, bytes) || ftruncate(file->fd, bytes) || fsync(file->fd) ? -errno : 0;
-    if (!error)
-        error = folder_sync(config->path);
+    int error = space_take(file->fd, bytes);
+    if (!error && (ftruncate(file->fd, bytes) || fsync(file->fd)))
+        error = -errno;
     if (error)
         SAY(config, "%s: no %lld bytes for it: %s", config->path, (long long)bytes, strerror(-error));
     if (error && ftruncate(file->fd, 0))
         return error; // one of a block is gone on with as an empty one is
     return error;
+}
+
+// A file that has its size has a first block and a name that a loss of power leaves.
+static int first_sync(const struct file *file, const struct locus_tier_file_config *config)
+{
+    int error = fdatasync(file->fd) ? -errno : folder_sync(config->path);
+    if (error)
+        SAY(config, "%s: its first block or its folder cannot be synced: %s", config->path, strerror(-error));
+    return error;
+}
+
+static bool first_is_sound(const struct file_first *first)
+{
+    uint32_t unit = first->unit_bytes;
+    return first->checksum == file_block_checksum(first, &first->checksum) && unit >= FILE_BLOCK && unit <= UNIT_BYTES_MAX &&
+           !(unit & (unit - 1)) && first->units && first->units <= OBJECTS_UNITS_MAX;
+}
+
+// Was the making cut off before the file had its size?
+static bool is_unfinished(const struct file_first *first, uint64_t bytes)
+{
+    static const struct file_first nothing;
+    return bytes <= FILE_BLOCK &&
+           ((first->magic == FILE_MAGIC && first->version <= FILE_VERSION) || memcmp(first, &nothing, sizeof nothing) == 0);
 }
 
 static int first_check(const struct file_first *first, uint64_t bytes, const struct locus_tier_file_config *config)
@@ -164,9 +203,8 @@ static int first_check(const struct file_first *first, uint64_t bytes, const str
         return -EPROTO;
     }
     uint32_t unit = first->unit_bytes;
-    bool sound = first->checksum == file_block_checksum(first, &first->checksum) && unit >= FILE_BLOCK && unit <= UNIT_BYTES_MAX &&
-                 !(unit & (unit - 1)) && first->units && first->units <= OBJECTS_UNITS_MAX;
-    if (!sound || (bytes != FILE_BLOCK && bytes != bytes_of(first))) {
+    bool sound = first_is_sound(first);
+    if (!sound || (bytes > FILE_BLOCK && bytes != bytes_of(first))) {
         SAY(config, "%s is damaged: %s", config->path,
             sound ? "it does not have the bytes that its first block says" : "its first block");
         return -EINVAL;
@@ -185,21 +223,24 @@ static int shaped(struct file *file, struct file_first *first, const struct locu
     struct stat status;
     if (fstat(file->fd, &status))
         return -errno;
+    if (!S_ISREG(status.st_mode)) {
+        SAY(config, "%s is not a regular file", config->path);
+        return -EINVAL;
+    }
     uint64_t bytes = (uint64_t)status.st_size;
-    if (bytes == 0 && config->bytes == 0) {
-        SAY(config, "%s is empty, and bytes is 0", config->path);
+    memset(first, 0, sizeof *first);
+    if (pread(file->fd, first, sizeof *first, 0) < 0)
+        return -errno;
+    bool unfinished = is_unfinished(first, bytes);
+    if (unfinished && config->bytes == 0 && !first_is_sound(first)) {
+        SAY(config, "%s %s, and bytes is 0", config->path, bytes ? "was cut off while it was made" : "is empty");
         return -ENOENT;
     }
-    memset(first, 0, sizeof *first);
-    int error = 0;
-    file->granted.made = bytes <= FILE_BLOCK;
-    if (bytes == 0) {
-        error = first_write(file, first, config);
-    } else {
-        ssize_t got = pread(file->fd, first, sizeof *first, 0);
-        error = got < 0 ? -errno : first_check(first, bytes, config);
-    }
-    if (!error && file->granted.made)
+    int error = unfinished && config->bytes ? first_write(file, first, config) : first_check(first, bytes, config);
+    file->granted.made = unfinished;
+    if (!error && unfinished)
+        error = first_sync(file, config);
+    if (!error && unfinished)
         error = space_get(file, first, config);
     return error;
 }
@@ -271,6 +312,8 @@ int locus_tier_file_open(struct locus_tier **out, const struct locus_tier_file_c
     struct locus_tier_file_config config;
     *out = NULL;
     int error = config_take(&config, sizeof config, given);
+    if (error == -E2BIG)
+        SAY(given, "%s", config_why(error));
     if (error)
         return error;
     const char *fault = config_fault(&config);
@@ -280,8 +323,10 @@ int locus_tier_file_open(struct locus_tier **out, const struct locus_tier_file_c
         return -EINVAL;
     }
     struct file *file = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *file);
-    if (!file)
+    if (!file) {
+        SAY(&config, "no memory for a tier");
         return -ENOMEM;
+    }
     memset(file, 0, sizeof *file);
     file->fd = -1;
     file->waiting_end = &file->waiting;
