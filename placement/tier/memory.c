@@ -19,6 +19,7 @@
 #define UNIT_BYTES_DEFAULT 65536u
 #define UNIT_BYTES_MIN 4096u
 #define UNIT_BYTES_MAX (2u << 20)
+#define NO_MEMORY "no memory for the table of a tier"
 #define PIECE_BYTES 12288u       // whole blocks of crc.c, and less than most first caches hold
 #define LARGE_BYTES (512u << 10) // a share of the caches that the reader of an object would hardly find it in
 
@@ -157,6 +158,8 @@ int memory_open(struct locus_tier **out, const struct locus_tier_far_config *giv
     struct locus_tier_far_config config;
     *out = NULL;
     int error = config_take(&config, sizeof config, given);
+    if (error == -E2BIG)
+        tier_say(given->why, given->why_bytes, "%s", config_why(error));
     if (error)
         return error;
     config.unit_bytes = config.unit_bytes ? config.unit_bytes : UNIT_BYTES_DEFAULT;
@@ -166,15 +169,17 @@ int memory_open(struct locus_tier **out, const struct locus_tier_far_config *giv
         return -EINVAL;
     }
     struct memory *memory = aligned_alloc(COUNTERS_ALIGN_BYTES, sizeof *memory);
-    if (!memory)
+    if (!memory) {
+        tier_say(config.why, config.why_bytes, NO_MEMORY);
         return -ENOMEM;
+    }
     memset(memory, 0, sizeof *memory);
     memory->node = config.node;
     memory->unchecked = config.unchecked;
     uint64_t units = (config.bytes + config.unit_bytes - 1) / config.unit_bytes;
     error = region_get(memory, &config, units); // first: a size that does not fit is refused before its table is written
-    if (!error)
-        error = tier_init(&memory->tier, kind, units, config.unit_bytes);
+    if (!error && (error = tier_init(&memory->tier, kind, units, config.unit_bytes)))
+        tier_say(config.why, config.why_bytes, NO_MEMORY);
     if (error) {
         memory_close(&memory->tier);
         return error;

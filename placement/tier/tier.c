@@ -216,7 +216,7 @@ static uint32_t here(const struct locus_tier *tier, uint64_t key)
 int locus_tier_load(struct locus_tier *tier, uint64_t key, void *to, uint64_t bytes, struct locus_tier_op *op)
 {
     uint32_t number = here(tier, key);
-    if (tier->kind->numbers && !is_numbers(to, 0))
+    if (tier->kind->numbers && !is_numbers(to, bytes))
         return -EINVAL;
     if (number == OBJECT_NONE)
         return -ENOENT;

@@ -66,8 +66,8 @@ void locus_tier_close(struct locus_tier *tier);
 // -ENODEV   the memory is no longer where it was (locus_tier_check): likewise
 int locus_tier_store(struct locus_tier *tier, uint64_t key, const void *from, uint64_t bytes, struct locus_tier_op *op);
 
-// `bytes`: the room at `to`. The object has locus_tier_find() bytes, and no others are written. 0, -ENOENT, or -EMSGSIZE: less room
-// than that.
+// `bytes`: the room at `to`. The object has locus_tier_find() bytes, and no others are written. 0, -ENOENT, -EMSGSIZE: less room
+// than that, or -EINVAL: as the kind says (tier_far.h).
 int locus_tier_load(struct locus_tier *tier, uint64_t key, void *to, uint64_t bytes, struct locus_tier_op *op);
 
 // After done() with 0 the object does not come back, whatever happens. 0, -ENOENT, -EBUSY, -EIO or -ENODEV.

@@ -30,16 +30,17 @@ struct locus_tier_far_config {
     enum locus_page page;       // of the region
     bool unchecked;             // no checksums. By default there are some in memory, too: they find stray writes, and faults of
                           // memory behind a link. They cost a pass over bytes that are in the first cache
-    char *why;                  // NULL, or room for a sentence on why open failed
+    char *why;                  // NULL, or room for a sentence on why open failed; not used if `size` is not possible
     size_t why_bytes;
 };
 
 // 0, -EINVAL (a field is out of range), -E2BIG (version.h), -ENOMEM, or as locus_region_open().
 int locus_tier_far_open(struct locus_tier **out, const struct locus_tier_far_config *config);
 
-// The same memory, for f16 numbers. locus_tier_store() and locus_tier_load() return -EINVAL for an odd number of bytes or an odd
-// address, and a store -ERANGE if a number is infinite or NaN: keep such an object as it is, elsewhere. bytes_held of the stats is
-// what int8 takes. After -EBADMSG the memory at `to` has no meaning.
+// The same memory, for f16 numbers. So an object has an even number of bytes: locus_tier_store() and locus_tier_load() return
+// -EINVAL for an odd number of them (of a load, the room at `to`) or an odd address, and a store -ERANGE if a number is infinite
+// or NaN: keep such an object as it is, elsewhere. bytes_held of the stats is what int8 takes. After -EBADMSG the memory at `to`
+// has no meaning.
 int locus_tier_int8_open(struct locus_tier **out, const struct locus_tier_far_config *config);
 
 // The memory; NULL for a file.

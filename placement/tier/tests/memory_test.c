@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 
 #include "placement/memory/tests/region_child.h"
 
@@ -144,8 +145,7 @@ Test(memory, open_says_in_a_sentence_what_is_wrong)
         {{.bytes = 65536, .unit_bytes = 5000, .node = LOCUS_NODE_ANY}, -EINVAL, "power of two"},
         {{.bytes = 65536, .unit_bytes = 4u << 20, .node = LOCUS_NODE_ANY}, -EINVAL, "power of two"},
         {{.bytes = 65536, .node = 1000}, -EINVAL, "1000"},
-        {{.bytes = UINT64_C(1) << 45, .unit_bytes = 2u << 20, .node = 0}, -ENOMEM, ""},
-        {{.size = 3}, -EINVAL, ""},
+        {{.bytes = UINT64_C(1) << 45, .unit_bytes = 2u << 20, .node = 0}, -ENOMEM, "memory"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char why[200] = "";
@@ -160,6 +160,64 @@ Test(memory, open_says_in_a_sentence_what_is_wrong)
         cr_assert_null(tier);
         cr_assert(strstr(why, cases[i].word), "case %zu: %s", i, why);
     }
+}
+
+Test(memory, a_config_of_a_later_library_is_refused_by_name)
+{
+    struct {
+        struct locus_tier_far_config config;
+        char more[16];
+    } later = {.config = {.size = sizeof later, .bytes = 65536, .node = LOCUS_NODE_ANY}, .more = {1}};
+    char why[200] = "";
+    struct locus_tier *tier = (void *)1;
+    later.config.why = why;
+    later.config.why_bytes = sizeof why;
+    cr_assert_eq(locus_tier_far_open(&tier, &later.config), -E2BIG);
+    cr_assert_null(tier);
+    cr_assert(strstr(why, "later version of the library"), "%s", why);
+    later.config.size = 3; // no struct's size, so nothing in it can be relied on
+    strcpy(why, "as before");
+    cr_assert_eq(locus_tier_far_open(&tier, &later.config), -EINVAL);
+    cr_assert_str_eq(why, "as before");
+}
+
+// The region's 64 MiB fit into what the process may have, and the table of its 16,384 units, which follows, does not.
+static int without_table(void *unused)
+{
+    char why[200] = "";
+    unsigned long pages = 0;
+    struct locus_tier *tier;
+    struct locus_tier_far_config config = {
+        .bytes = 64 << 20, .unit_bytes = UNIT_OF_TIER, .node = LOCUS_NODE_ANY, .why = why, .why_bytes = sizeof why};
+    FILE *statm = fopen("/proc/self/statm", "r");
+    if (!statm || fscanf(statm, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+        return CANNOT;
+    fclose(statm);
+    (void)unused;
+    for (rlim_t spare = 0; spare < 80 << 20; spare += 262144) { // what else the region takes is its own affair
+        const struct rlimit limit = {pages * 4096 + spare, pages * 4096 + (100 << 20)};
+        if (setrlimit(RLIMIT_DATA, &limit))
+            return CANNOT;
+        int error = locus_tier_far_open(&tier, &config);
+        if (error == 0)
+            return 3;
+        if (error != -ENOMEM || !strstr(why, "memory"))
+            return 4;
+        if (strstr(why, "table"))
+            return 0;
+    }
+    return 5;
+}
+
+Test(memory, a_table_that_does_not_fit_into_memory_is_refused_with_a_word)
+{
+#ifdef WITH_ASAN
+    cr_skip_test("the sanitizer's own memory is beyond any limit");
+#endif
+    int status = in_child(without_table, NULL);
+    if (status == CANNOT)
+        cr_skip_test("the memory of a process cannot be limited here");
+    cr_assert_eq(status, 0, "the child ended with %d", status);
 }
 
 // The node's meminfo is gone, as after its memory went offline. Runs in a child, for the mount.
@@ -295,7 +353,11 @@ Test(int8, gives_numbers_back_within_the_bound_and_a_second_time_exactly)
     cr_assert_eq(locus_tier_store(tier, 2, given, sizeof given, op_of(&w)), -ERANGE);
     cr_assert_eq(locus_tier_store(tier, 2, given, 3, op_of(&w)), -EINVAL);
     cr_assert_eq(locus_tier_store(tier, 2, (char *)given + 1, 2, op_of(&w)), -EINVAL);
-    cr_assert_eq(locus_tier_load(tier, 1, (char *)given + 1, sizeof given, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_store(tier, 2, given, 1, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_load(tier, 1, (char *)given + 1, sizeof given - 2, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_load(tier, 1, given, sizeof given - 1, op_of(&w)), -EINVAL);
+    cr_assert_eq(locus_tier_load(tier, 3, given, 1, op_of(&w)), -EINVAL, "whether the object is there or not");
+    cr_assert_eq(locus_tier_load(tier, 1, given, sizeof given - 2, op_of(&w)), -EMSGSIZE);
     cr_assert_eq(w.calls, 0);
     cr_assert_eq(locus_tier_find(tier, 2, NULL), -ENOENT);
     cr_assert_eq(stats_of(tier).objects, 1);
