@@ -15,7 +15,7 @@
 // first. As long as the policy names the same victim, the way down begins where the last block left: a chain of n blocks costs n
 // steps and not n squared.
 
-#include "prefix_sink.h"
+#include "prefix_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -357,12 +357,11 @@ uint32_t locus_prefix_raise_look(const struct locus_prefix *prefix, const uint64
     return has < wanted - begin ? has : wanted - begin;
 }
 
-int64_t locus_prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table)
+int64_t prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table, uint32_t has)
 {
-    RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
     int error = raise_fault(prefix, ids, count, table);
-    uint32_t begin = table->count, has = error ? 0 : locus_prefix_raise_look(prefix, ids, count, table);
-    if (has)
+    uint32_t begin = table->count;
+    if (!error && has)
         error = locus_owner_grow(prefix->owner, table, has);
     if (error || !has)
         return error;
@@ -373,6 +372,12 @@ int64_t locus_prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], ui
     counter_add(&prefix->sunk.blocks_raised, loaded);
     counter_add(&prefix->sunk.blocks_unloaded, has - loaded);
     return loaded;
+}
+
+int64_t locus_prefix_raise(struct locus_prefix *prefix, const uint64_t ids[], uint32_t count, struct locus_table *table)
+{
+    RULE(locus_owner_held_here(prefix->owner), RULE_ROLE);
+    return prefix_raise(prefix, ids, count, table, locus_prefix_raise_look(prefix, ids, count, table));
 }
 
 void locus_prefix_sink_stats(const struct locus_prefix *prefix, struct locus_prefix_sink_stats *out)

@@ -27,6 +27,7 @@
 #include "config.h"
 #include "cpu_relax.h"
 #include "pool_internal.h"
+#include "prefix_internal.h"
 #include "rules.h"
 #include "share_internal.h"
 
@@ -182,11 +183,11 @@ int64_t locus_promise_raise(struct locus_promises *promises, struct locus_promis
                             const uint64_t ids[], uint32_t count, struct locus_table *table)
 {
     RULE(locus_owner_held_here(promises->owner), RULE_ROLE);
-    uint32_t more;
-    int error = begin_take(promises, mine, locus_prefix_raise_look(prefix, ids, count, table), &more);
+    uint32_t has = locus_prefix_raise_look(prefix, ids, count, table), more;
+    int error = begin_take(promises, mine, has, &more);
     if (error)
         return error;
-    int64_t raised = locus_prefix_raise(prefix, ids, count, table);
+    int64_t raised = prefix_raise(prefix, ids, count, table, has);
     end_take(promises, mine, raised > more ? (uint32_t)raised : more); // fewer, if not all could be loaded
     return raised;
 }

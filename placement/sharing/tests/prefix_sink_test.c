@@ -410,6 +410,48 @@ Test(prefix_sink, neither_way_takes_what_was_promised)
     world_close(&world);
 }
 
+// Another thread's store comes between a look and the next.
+static uint32_t look_that_grows(void *context, const uint64_t ids[], uint32_t count)
+{
+    struct tier *tier = context;
+    uint32_t has = tier_look(tier, ids, count);
+    if (has == 0)
+        return 0;
+    const struct held found = *held_as(tier, ids[0]);
+    tier_store(tier, ids[0] + has, ids[0] + has - 1, found.bytes, BYTES);
+    return has;
+}
+
+Test(prefix_sink, what_the_sink_gets_meanwhile_breaks_no_promise)
+{
+    struct world world;
+    struct tier tier;
+    struct locus_promises *promises;
+    struct locus_promise a = {0}, b = {0};
+    struct locus_promises_stats stats;
+    struct locus_prefix_sink sink = sink_of(&tier);
+    sink.look = look_that_grows;
+    world_open(&world, 6, false);
+    const struct locus_prefix_config prefix = {.size = sizeof prefix, .owner = world.owner, .sink = &sink};
+    const struct locus_promises_config config = {.size = sizeof config, .owner = world.owner, .admission = LOCUS_ADMIT_PROMPT};
+    cr_assert_eq(locus_prefix_open(&world.prefix, &prefix), 0);
+    cr_assert_eq(locus_promises_open(&promises, &config), 0);
+    kept(&world, 10, 2, 'a');
+    cr_assert_eq(locus_prefix_shrink(world.prefix, 2), 2);
+    cr_assert_eq(locus_promise_admit(promises, &a, 4, 4), 0);
+    cr_assert_eq(locus_promise_raise(promises, &b, world.prefix, prompt(10), 6, world.tables[1]), 2, "as the look said");
+    cr_assert_eq(tier_look(&tier, prompt(12), 6), 1, "there is one more now");
+    cr_assert_eq(b.blocks, 0);
+    locus_promises_stats(promises, &stats);
+    cr_assert_eq(stats.promised, 4);
+    cr_assert_eq(locus_promise_grow(promises, &a, world.tables[0], 4), 0, "the other's promise is kept");
+    locus_promise_end(promises, &a);
+    released(&world, 0);
+    released(&world, 1);
+    locus_promises_close(promises);
+    world_close(&world);
+}
+
 Test(prefix_sink, wrong_calls_are_refused)
 {
     struct world world;
