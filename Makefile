@@ -92,7 +92,7 @@ everything := $(foreach r,$(filter-out placement/ggml,$(ROOMS)),$($(r)_own))
 lib_objects := $(foreach r,$(library),$($(r)_own))
 public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
                  $(addprefix blocks/,block.h mailbox.h owner.h pool.h pool_report.h table.h) \
-                 $(addprefix sharing/,share.h prefix.h prefix_sink.h promise.h) \
+                 $(addprefix sharing/,share.h prefix.h prefix_sink.h promise.h tier_sink.h) \
                  $(addprefix domain/,domain.h domain_health.h locus.h) \
                  retention/evict.h $(addprefix tier/,quant.h sink.h tier.h tier_far.h tier_file.h) \
                  $(addprefix pages/,pages.h pages_open.h pages_evict.h pages_report.h pages_set.h) \

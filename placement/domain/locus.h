@@ -7,7 +7,7 @@
 // write), prefix.h (the prefix cache), evict.h (what leaves it first), prefix_sink.h (where that goes), promise.h (admission that
 // reserves). Of ranges of pages, beside the blocks: pages.h (what they are), pages_open.h, pages_evict.h, pages_set.h,
 // pages_report.h. Of bytes that wait: tier.h, tier_far.h (memory, int8), tier_file.h, sink.h (which tier), quant.h (int8),
-// residency.h (which adapters). Of both: adapter.h (LoRA weights).
+// residency.h (which adapters). Of both: adapter.h (LoRA weights). Of kept blocks that wait in tiers: tier_sink.h.
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 
@@ -41,6 +41,7 @@
 #include "tier.h"
 #include "tier_far.h"
 #include "tier_file.h"
+#include "tier_sink.h"
 #include "topo.h"
 #include "version.h"
 

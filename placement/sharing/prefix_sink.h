@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // prefix_sink: where the kept blocks of a prefix cache go when they leave it, and how they come back. The cache knows nothing of
-// tiers: a sink is a table of functions, of the engine or of whatever stores bytes for it.
+// tiers: a sink is a table of functions, of the engine or of whatever stores bytes for it. tier_sink.h has a ready one.
 //
 //     grow, without a free block     store(id, block)         copies at once, or refuses: then the block is lost, as without a sink
 //     start(64), before that         start(id, block)         reads the block later; until done(block) nobody gets its memory

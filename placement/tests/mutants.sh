@@ -5,12 +5,12 @@
 # mutants.sh: are the tests of the library, and of the testbed's dispatch and queues, any good? mutants.bash has the method.
 . "$(dirname "$0")/mutants.bash"
 
-mutants_begin topo/*.c placement/{base,retention,memory,blocks,sharing,domain}/*.c testbed/measure/dispatch.c
+mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/file,blocks,sharing,domain}/*.c testbed/measure/dispatch.c
 controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
     lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test pool_runs_test table_test owner_test \
     owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
-    homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_sink_test promise_test share_stress \
-    promise_stress domain_share_test
+    homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_sink_test tier_sink_test promise_test \
+    share_stress promise_stress domain_share_test
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ mutant late-blocks-uncounted $borrow domain_litmus '/stats\.blocks_late, count/d
 # --- sharing -------------------------------------------------------------------------------------------------------------------
 
 share=placement/sharing/share.c shared=placement/blocks/pool_shared.c prefix=placement/sharing/prefix.c
-promise=placement/sharing/promise.c
+promise=placement/sharing/promise.c sink=placement/sharing/tier_sink.c
 
 mutant a-reference-too-few $shared share_stress 's/sharing\[index\] = word \+ 1;/sharing[index] = word + (done > 0);/'
 mutant a-reference-too-many $shared share_stress 's/sharing\[index\] = word \+ 1;/sharing[index] = word + 1 + (done == 3);/'
@@ -249,6 +249,26 @@ mutant refused-block-counts-as-sunk $prefix prefix_sink_test \
 mutant refused-start-goes-on $prefix prefix_sink_test '/sink\.start\(/,/return/s/return false/return true/'
 mutant start-takes-what-is-promised $promise prefix_sink_test \
     's/held_here\(promises->owner\) \|\| promise\(promises, count, 0\)\)/held_here(promises->owner))/'
+mutant a-raise-takes-what-is-promised $promise prefix_sink_test \
+    's/ = prefix_raise\(prefix, ids, count, table, has\)/ = locus_prefix_raise(prefix, ids, count, table)/'
+mutant spare-is-found $sink tier_sink_test 's/ && !sink->entry\[\*slot\]\.spare;/;/'
+mutant spare-is-written-again $sink tier_sink_test 's/bool leaves = entry && entry->tier > 0 && /bool leaves = entry \&\& /'
+mutant spare-stays-below $sink tier_sink_test 's/bool leaves = .*/bool leaves = false;/'
+mutant spares-leave-last $sink tier_sink_test 's/bool spare = list\[SPARE\]\.count > 0;/bool spare = !list[FOUND].count;/'
+mutant newest-leaves $sink tier_sink_test 's/list\[spare\]\.oldest/list[spare].newest/'
+mutant nothing-passes-on $sink tier_sink_test 's/if \(!spare && tier \+ 1u < sink->tiers\)/if (false)/'
+mutant store-copies-nothing $sink tier_sink_test 's/^        block = memcpy\(move->buffer.*/        ;/'
+mutant store-waits-for-a-buffer $sink tier_sink_test \
+    's/idle\(sink->copies, sink->config\.copies\)/idle(sink->copies, sink->config.copies + 1)/'
+mutant what-is-written-is-not-there $sink tier_sink_test 's/return \*slot != NONE && /& !sink->entry[*slot].from \&\& /'
+mutant unreadable-stays $sink tier_sink_test '/^        while \(forget\(sink, ids_find/,+1d'
+mutant unreadable-counts-as-loaded $sink tier_sink_test 's/while \(whole < asked && !wait\[whole\]\.result\)/while (whole < asked)/'
+mutant started-is-reported-twice $sink tier_sink_test '/^        move->state = IDLE;$/d'
+mutant a-refused-store-keeps-its-room $sink tier_sink_test \
+    '/^static int store_begin/,/^}/s/^        ids_drop\(.*/        ;/'
+mutant closed-while-the-cache-waits $sink tier_sink_test 's/^            return -EBUSY;/            break;/'
+mutant objects-of-other-bytes-are-found $sink tier_sink_test \
+    's/if \(bytes != sink->config\.block_bytes \|\| \*count ==/if (*count ==/'
 mutant a-promise-is-not-kept $promise promise_test 's/uint64_t needed = promised \+ count/uint64_t needed = count/'
 mutant two-schedulers-pass-on-the-same $promise promise_stress \
     '/^static int promise\(/,/^}/{s/if \(atomic_compare_exchange_weak_explicit\(/if (atomic_fetch_add(/

@@ -67,7 +67,7 @@ all_headers() { # those that the design calls public, and no internal ones
     local got expected='adapter.h block.h cpu_relax.h domain.h domain_health.h evict.h locus-ggml.h locus.h mailbox.h owner.h'
     expected+=' pages.h pages_evict.h pages_open.h pages_report.h pages_set.h pin.h policy.h'
     expected+=' pool.h pool_report.h prefix.h prefix_sink.h promise.h quant.h region.h region_verify.h residency.h share.h sink.h'
-    expected+=' table.h tier.h tier_far.h tier_file.h topo.h version.h'
+    expected+=' table.h tier.h tier_far.h tier_file.h tier_sink.h topo.h version.h'
     got=$(cd "$sysroot/usr/include/locus" && echo *)
     echo "installed: $got"
     [ "$got" = "$expected" ]

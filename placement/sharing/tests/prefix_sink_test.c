@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "placement/sharing/tests/sharing_test.h"
+#include "placement/sharing/tests/sunk_test.h"
 
 enum { BYTES = TOKENS * TOKEN_BYTES, TIER = 64, PENDING = 8 };
 
@@ -133,41 +133,6 @@ static void tiered_open(struct world *world, struct tier *tier, uint32_t blocks,
                                                .evict = locus_evict_find(policy),
                                                .sink = &sink};
     cr_assert_eq(locus_prefix_open(&world->prefix, &config), 0);
-}
-
-static struct locus_prefix_sink_stats sunk_of(const struct world *world)
-{
-    struct locus_prefix_sink_stats stats;
-    locus_prefix_sink_stats(world->prefix, &stats);
-    return stats;
-}
-
-// Ids first, first + 1, ... of a prompt.
-static const uint64_t *prompt(uint64_t first)
-{
-    static uint64_t ids[CAPACITY];
-    for (uint64_t i = 0; i < CAPACITY; i++)
-        ids[i] = first + i;
-    return ids;
-}
-
-// A request of `blocks` blocks with these ids and contents, which ends at once: its blocks are kept.
-static void kept(struct world *world, uint64_t first, uint32_t blocks, char value)
-{
-    written(world, 5, 0, blocks * TOKENS, value);
-    cr_assert_eq(locus_prefix_publish(world->prefix, prompt(first), blocks, world->tables[5]), blocks);
-    released(world, 5);
-}
-
-static int64_t matched(struct world *world, unsigned table, uint64_t first, uint32_t count)
-{
-    static uint64_t now_ns;
-    return locus_prefix_match(world->prefix, ++now_ns, prompt(first), count, world->tables[table]);
-}
-
-static int64_t raised(struct world *world, unsigned table, uint64_t first, uint32_t count)
-{
-    return locus_prefix_raise(world->prefix, prompt(first), count, world->tables[table]);
 }
 
 Test(prefix_sink, out_and_back_leaves_every_tag)
