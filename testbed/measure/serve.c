@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "testbed/measure/engine.h"
+#include "testbed/measure/watch.h"
 #include "testbed/serving/keep.h"
 
 static int compare_u64(const void *a, const void *b)
@@ -79,7 +80,7 @@ int tb_serve_run(struct tb_job *job, const struct tb_strategy *strategy, const s
     return judge(job, &scenario, plan, strategy->trap, error, &why);
 }
 
-// A model of one pass. Its time is in no figure.
+// A model of one pass. How long that takes is in no figure.
 struct pass {
     struct tb_scenario scenario;
     struct tb_why why;
@@ -126,6 +127,10 @@ int tb_residency_run(struct tb_job *job, const struct locus_residency_ops *resid
 int tb_arena_run(struct tb_job *job, const struct locus_score_ops *score, const struct tb_schedule *schedule)
 {
     struct pass pass;
+    struct tb_watch watch; // of this model the arena's calls are timed
     pass_begin(&pass, schedule);
-    return pass_end(&pass, job, tb_arena(&pass.scenario, &pass.plan->settings.arena, score, &job->sample.arena, &pass.why));
+    tb_watch_start(&watch);
+    int error = tb_arena(&pass.scenario, &pass.plan->settings.arena, score, &job->sample.arena, &pass.why);
+    tb_watch_stop(&watch, &job->sample);
+    return pass_end(&pass, job, error);
 }

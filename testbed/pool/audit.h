@@ -12,7 +12,7 @@
 
 #include "pages_report.h"
 #include "testbed/pool/config.h"
-#include "testbed/pool/latency.h"
+#include "testbed/stats/latency.h"
 
 enum tb_refusal { TB_REFUSED_NO_ROOM, TB_REFUSED_ON_ITS_WAY, TB_REFUSALS }; // -ENOMEM; -EAGAIN, asked for again
 

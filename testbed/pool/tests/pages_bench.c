@@ -23,7 +23,7 @@
 #include "pages_evict.h"
 #include "pages_open.h"
 #include "pages_report.h"
-#include "testbed/pool/latency.h"
+#include "testbed/stats/latency.h"
 #include "testbed/stats/random.h"
 #include "testbed/stats/tests/contest.h"
 #include "topo.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "testbed/pool/latency.h"
 #include "testbed/pool/storm.h"
+#include "testbed/stats/latency.h"
 #include "testbed/stats/random.h"
 
 static struct tb_storm *storm;

@@ -16,6 +16,7 @@
 #include "placement/pages/pages_report.h"
 #include "testbed/serving/arena/events.h"
 #include "testbed/serving/arena/turns.h"
+#include "testbed/stats/latency.h"
 #include "testbed/stats/random.h"
 #include "testbed/workload/adapters/popularity.h"
 
@@ -38,6 +39,12 @@ struct run {                    // of a request
     uint64_t left_ns;           // of the conversation that began with it, as in struct adapter
 };
 
+struct times {                  // of the arena's calls
+    uint64_t clock_ns;          // what reading the clock costs
+    uint64_t left;              // ranges that left so far
+    struct tb_latency room, evict, pin, unpin;
+};
+
 struct model {
     const struct tb_scenario *scenario;
     const struct tb_arena_settings *settings;
@@ -55,6 +62,7 @@ struct model {
     uint64_t kv_found, kv_asked, adapters_found; // tokens, tokens, uses
     uint64_t bytes_found, bytes_asked;
     double back_ns;
+    struct times times;
 };
 
 // --- time ----------------------------------------------------------------------------------------------------------------------
@@ -91,6 +99,36 @@ static void advance(struct model *model, uint64_t now_ns)
     locus_pages_now(model->pages, now_ns);
 }
 
+// --- the arena's calls, timed ---------------------------------------------------------------------------------------------------
+
+// What evicts in the calls of one thread is an allocation: the watermarks act in it as well.
+static int timed_allocate(struct model *model, const struct locus_pages_ask *ask, locus_range *out)
+{
+    struct times *times = &model->times;
+    uint64_t left = times->left, begin_ns = tb_latency_now_ns();
+    int error = locus_pages_allocate(model->pages, NULL, ask, out);
+    uint64_t took_ns = tb_latency_now_ns() - begin_ns;
+    tb_latency_add(&times->room, took_ns, times->clock_ns);
+    if (times->left != left)
+        tb_latency_add(&times->evict, took_ns, times->clock_ns);
+    return error;
+}
+
+static int timed_pin(struct model *model, locus_range range)
+{
+    uint64_t begin_ns = tb_latency_now_ns();
+    int error = locus_pages_pin(model->pages, range);
+    tb_latency_add(&model->times.pin, tb_latency_now_ns() - begin_ns, model->times.clock_ns);
+    return error;
+}
+
+static void timed_unpin(struct model *model, locus_range range)
+{
+    uint64_t begin_ns = tb_latency_now_ns();
+    locus_pages_unpin(model->pages, range);
+    tb_latency_add(&model->times.unpin, tb_latency_now_ns() - begin_ns, model->times.clock_ns);
+}
+
 // --- ranges --------------------------------------------------------------------------------------------------------------------
 
 static int leave(void *context, locus_range range, enum locus_pages_kind kind, uint64_t owner, void *memory, uint64_t bytes)
@@ -98,6 +136,7 @@ static int leave(void *context, locus_range range, enum locus_pages_kind kind, u
     struct model *model = context;
     (void)range, (void)memory, (void)bytes;
     model->full = true;
+    model->times.left++;
     if (kind == LOCUS_PAGES_ADAPTER)
         model->adapters[owner].left_ns = model->now_ns + 1;
     if (kind == LOCUS_PAGES_KV)
@@ -112,14 +151,14 @@ static bool thrashed(const struct model *model, uint64_t left_ns)
 
 static int take(struct model *model, struct locus_pages_ask ask, locus_range *out)
 {
-    int error = locus_pages_allocate(model->pages, NULL, &ask, out);
+    int error = timed_allocate(model, &ask, out);
     model->out->failed_ranges += error != 0;
     return error;
 }
 
 static void give(struct model *model, locus_range range)
 {
-    locus_pages_unpin(model->pages, range);
+    timed_unpin(model, range);
     locus_pages_free(model->pages, NULL, range);
 }
 
@@ -128,7 +167,7 @@ static int adapter_take(struct model *model, uint32_t number, bool *found)
 {
     struct adapter *adapter = &model->adapters[number];
     uint64_t bytes = tb_arena_adapter_bytes(model->settings, number);
-    *found = adapter->was_there && locus_pages_pin(model->pages, adapter->range) == 0;
+    *found = adapter->was_there && timed_pin(model, adapter->range) == 0;
     if (*found)
         return 0;
     return take(model,
@@ -208,7 +247,7 @@ static int ranges_take(struct model *model, uint32_t request, bool *dropped)
     locus_range before = turn->before == TB_TURN_NONE ? LOCUS_RANGE_NONE : model->runs[turn->before].kv;
     uint32_t adapter = model->drawn[request];
     bool adapters = !model->settings->no_adapters, adapter_found = false, adapter_held = false;
-    bool found = before != LOCUS_RANGE_NONE && locus_pages_pin(model->pages, before) == 0;
+    bool found = before != LOCUS_RANGE_NONE && timed_pin(model, before) == 0;
     int error = adapters ? adapter_take(model, adapter, &adapter_found) : 0;
     adapter_held = adapters && !error;
     if (!error)
@@ -226,14 +265,14 @@ static int ranges_take(struct model *model, uint32_t request, bool *dropped)
             give(model, run->kv);
         run->kv = LOCUS_RANGE_NONE;
         if (adapter_found)
-            locus_pages_unpin(model->pages, model->adapters[adapter].range);
+            timed_unpin(model, model->adapters[adapter].range);
         else if (adapter_held)
             give(model, model->adapters[adapter].range);
     }
     if (found && !error)
         give(model, before);
     else if (found)
-        locus_pages_unpin(model->pages, before);
+        timed_unpin(model, before);
     return *dropped ? 0 : error;
 }
 
@@ -260,9 +299,9 @@ static void done(struct model *model, uint32_t request)
 {
     struct run *run = &model->runs[request];
     if (!model->settings->no_adapters)
-        locus_pages_unpin(model->pages, model->adapters[model->drawn[request]].range);
+        timed_unpin(model, model->adapters[model->drawn[request]].range);
     if (model->scenario->id_tokens)
-        locus_pages_unpin(model->pages, run->kv);
+        timed_unpin(model, run->kv);
     else
         give(model, run->kv);
 }
@@ -375,6 +414,7 @@ static int model_open(struct model *model, const struct locus_score_ops *score, 
     model->end_ns = arrival_ns(model, (uint32_t)count - 1);
     model->random = ~(uint64_t)model->settings->seed; // not the draws of adapters
     model->out->used_full_least = model->out->stretch_least = INFINITY;
+    model->times.clock_ns = tb_latency_clock_ns();
     return pages_open(model, score, why);
 }
 
@@ -443,6 +483,20 @@ static void figures(struct model *model)
         out->used_full_least = out->stretch_least = NAN;
 }
 
+static void time_figures(const struct times *times, struct tb_arena *out)
+{
+    out->room_p50_ns = tb_latency_quantile_ns(&times->room, 0.5);
+    out->room_p99_ns = tb_latency_quantile_ns(&times->room, 0.99);
+    out->room_p999_ns = tb_latency_quantile_ns(&times->room, 0.999);
+    out->evict_p50_ns = tb_latency_quantile_ns(&times->evict, 0.5);
+    out->evict_p99_ns = tb_latency_quantile_ns(&times->evict, 0.99);
+    out->evict_range_ns = over((double)times->evict.sum_ns, (double)times->left);
+    out->pin_p50_ns = tb_latency_quantile_ns(&times->pin, 0.5);
+    out->pin_p99_ns = tb_latency_quantile_ns(&times->pin, 0.99);
+    out->unpin_p50_ns = tb_latency_quantile_ns(&times->unpin, 0.5);
+    out->unpin_p99_ns = tb_latency_quantile_ns(&times->unpin, 0.99);
+}
+
 static void model_close(struct model *model)
 {
     locus_pages_close(model->pages);
@@ -461,8 +515,10 @@ int tb_arena(const struct tb_scenario *scenario, const struct tb_arena_settings 
     int error = model_open(&model, score, why);
     if (!error)
         error = run(&model);
-    if (!error)
+    if (!error) {
         figures(&model);
+        time_figures(&model.times, out);
+    }
     if (model.pages) {
         int left = finish(&model, why);
         error = error ? error : left;

@@ -2,8 +2,9 @@
 //
 // arena: a cell of touch `pages`: the library's arena of pages (placement/pages/pages.h) under the requests of a scenario, in
 // virtual time: what it finds again, what leaves and comes back, and how full it is. The arena is the real one, and one thread
-// makes all calls, so its counts are exact on every host. A page is 2 MiB; but its memory is never touched, and nothing that the
-// arena decides depends on the size of a page, so each has only 512 KiB of address space.
+// makes all calls, so its counts are exact on every host. Only how long the calls take is real time, and measured. A page is 2 MiB;
+// but its memory is never touched, and nothing that the arena decides depends on the size of a page, so each has only 512 KiB of
+// address space.
 //
 // The model. A request runs from its arrival for 100 us for each token of its prompt, and 20 ms for each token that it puts out
 // (10,000 and 50 tokens a second: stated, not measured), whatever it finds: all scores get the same requests at the same times.
@@ -28,6 +29,10 @@
 // Shares of pages and of holes are means over the time from the first arrival to the last. Those "when full" begin with the first
 // range that leaves; NAN if none does. A range that crosses the high watermark is in the arena before others leave, so the peak may
 // be above it.
+//
+// Times of calls, up to the last arrival, are what their caller waits: each call is between two readings of a clock, whose cost is
+// taken off. A pin takes less than that cost, so its quantiles are as coarse as the clock. NAN: there was no such call. What
+// evicts is an allocation, so its time is in both.
 #ifndef TB_ARENA_H
 #define TB_ARENA_H
 
@@ -68,7 +73,21 @@
     FIELD(double, full_ratio, "ratio", false, "time when full, over all")                                                          \
     FIELD(double, stretch_mean, "ratio", false, "longest free stretch over all free pages, when full")                             \
     FIELD(double, stretch_least, "ratio", false, "the least of it, when full")                                                     \
-    FIELD(double, stretch_good_ratio, "ratio", false, "time in which it is above 0.8, when full")
+    FIELD(double, stretch_good_ratio, "ratio", false, "time in which it is above 0.8, when full")                                  \
+    FIELD(double, room_p50_ns, "ns", true, "half of all allocations are done in this, evictions included")                         \
+    FIELD(double, room_p99_ns, "ns", true, "of 100 allocations the slowest begin here, evictions included")                        \
+    FIELD(double, room_p999_ns, "ns", true, "of 1000 allocations the slowest begin here, evictions included")                      \
+    FIELD(double, evict_p50_ns, "ns", false, "half of the allocations that evicted are done in this")                              \
+    FIELD(double, evict_p99_ns, "ns", false, "of 100 allocations that evicted the slowest begin here")                             \
+    FIELD(double, evict_range_ns, "ns", false, "time of all allocations that evicted, over the ranges that left")                  \
+    TB_PIN_TIME_FIELDS(FIELD)
+
+// Also of touch `pins` (testbed/measure/pins), whose ways to hold a range take the same times.
+#define TB_PIN_TIME_FIELDS(FIELD)                                                                                                  \
+    FIELD(double, pin_p50_ns, "ns", false, "half of all pins are done in this, refused ones included")                             \
+    FIELD(double, pin_p99_ns, "ns", false, "of 100 pins the slowest begin here")                                                   \
+    FIELD(double, unpin_p50_ns, "ns", false, "half of all unpins are done in this")                                                \
+    FIELD(double, unpin_p99_ns, "ns", false, "of 100 unpins the slowest begin here")
 
 #define TB_ARENA_MEMBER(type, member, unit, ratio, what) type member;
 struct tb_arena {

@@ -7,7 +7,8 @@ SURVIVED, FALSIFIED, OPEN, UNMEASURABLE = "survived", "falsified", "inconclusive
 UNSTABLE, NOISE, BETWEEN, SAME = "inconclusive (unstable)", "inconclusive (noise)", "in-between", "no-difference"
 TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", "take_ns_p50", "take_ns_p99", "take_ns_p999", "take_ns_max",
          "call_ns", "step_ns_p50", "step_ns_p99", "engine_tokens_per_s", "exchange_wait_ns", "step_weights_ratio", "step_kv_read_ratio",
-         "step_kv_written_ratio", "step_rest_ratio", "step_engine_ratio", "step_bill_ratio")
+         "step_kv_written_ratio", "step_rest_ratio", "step_engine_ratio", "step_bill_ratio", "room_p50_ns", "room_p99_ns",
+         "room_p999_ns", "evict_p50_ns", "evict_p99_ns", "evict_range_ns", "pin_p50_ns", "pin_p99_ns", "unpin_p50_ns", "unpin_p99_ns")
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
 SOFTWARE = ("page_faults", "cpu_migrations", "context_switches")
 DECODE = ("remote_read_ratio", "remote_write_ratio")

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "testbed/pool/latency.h"
+#include "testbed/stats/latency.h"
 #include "testbed/stats/random.h"
 
 static struct tb_latency latency, sum;

@@ -2,7 +2,7 @@
 //
 // latency: a histogram with a constant relative error: the place of a value is its exponent and its next six bits, as HdrHistogram
 // has it. Counts of one writer are read by others with relaxed loads: each is a figure of its own, and orders nothing.
-#include "testbed/pool/latency.h"
+#include "testbed/stats/latency.h"
 
 #include <math.h>
 #include <stdlib.h>

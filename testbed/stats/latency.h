@@ -5,8 +5,8 @@
 //
 // Threads: one thread adds, any thread reads meanwhile. Each figure is then one that was true at some moment; they are of the same
 // moment once the writer has stopped.
-#ifndef TB_POOL_LATENCY_H
-#define TB_POOL_LATENCY_H
+#ifndef TB_LATENCY_H
+#define TB_LATENCY_H
 
 #include <stdint.h>
 
