@@ -153,6 +153,23 @@ Test(file_chain, elements_that_are_put_off_are_queued_again_from_the_first_of_th
     }
 }
 
+// The first sync that ends has failed; what the other says is not known to be true.
+Test(file_chain, a_sync_that_ends_after_another_has_failed_acknowledges_nothing)
+{
+    struct faulty f = chain_new();
+    struct waited one, other;
+    ring_fault = (struct ring_fault){.tags = SYNC, .times = 1, .result = -EIO};
+    cr_assert_eq(locus_tier_store(f.tier, 1, f.new, OLD, op_of(&one)), 0);
+    cr_assert_eq(locus_tier_store(f.tier, 2, f.new, OLD, op_of(&other)), 0);
+    for (int polls = 0; polls < 1000 && one.calls + other.calls < 2; polls++)
+        locus_tier_poll(f.tier, 10000000);
+    cr_assert_eq(one.result, -EIO);
+    cr_assert_eq(other.result, -EIO);
+    assert_holds(&f, 1, f.old);
+    cr_assert_eq(locus_tier_find(f.tier, 2, NULL), -ENOENT);
+    faulty_end(&f);
+}
+
 static int ends, last_result;
 
 static void counted(struct locus_tier_op *op, int result)

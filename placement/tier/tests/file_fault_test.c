@@ -79,9 +79,9 @@ Test(file_fault, other_files_other_versions_and_other_shapes_are_refused_by_name
     block_write(&place, 0, &block);
     cr_assert_eq(open_fails(config, "version 2"), -EPROTO);
     block = good;
-    block.first.units++;
+    block.first.id++;
     block_write(&place, 0, &block);
-    cr_assert_eq(open_fails(config, "first block"), -EINVAL);
+    cr_assert_eq(open_fails(config, "damaged: its first block"), -EINVAL);
     memset(&block, 0, sizeof block);
     block_write(&place, 0, &block);
     cr_assert_eq(open_fails(config, "not the file of a tier"), -EINVAL);

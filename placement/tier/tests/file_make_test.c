@@ -63,6 +63,26 @@ Test(file_make, an_allocation_that_a_signal_interrupts_is_gone_on_with)
     place_end(&place);
 }
 
+Test(file_make, a_file_has_as_many_units_as_fit_into_its_bytes_and_is_not_larger)
+{
+    static const uint32_t unit_bytes[] = {UNIT_OF_FILE, 16384};
+    for (uint64_t bytes = 100000; bytes < 500000; bytes += 33331)
+        for (int i = 0; i < 2; i++) {
+            struct place place = place_new();
+            struct locus_tier_file_config config = config_of(&place, 0, unit_bytes[i]);
+            struct stat status;
+            config.bytes = bytes;
+            struct locus_tier *tier = file_open(&config);
+            uint64_t units = stats_of(tier).units;
+            locus_tier_close(tier);
+            cr_assert_eq(stat(place.path, &status), 0);
+            cr_assert_leq((uint64_t)status.st_size, bytes);
+            cr_assert_eq((uint64_t)status.st_size, config_of(&place, units, unit_bytes[i]).bytes);
+            cr_assert_gt(config_of(&place, units + 1, unit_bytes[i]).bytes, bytes, "one more would not fit");
+            place_end(&place);
+        }
+}
+
 static void file_with(const struct place *place, const void *bytes, size_t count)
 {
     int fd = open(place->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -78,16 +78,16 @@ Test(memory, a_replacement_needs_room_beside_the_old_and_leaves_it_otherwise)
 
 Test(memory, scattered_units_are_room_like_any_other)
 {
-    struct locus_tier *tier = far_of(64, false);
-    char *small = bytes_new(UNIT_OF_TIER, 3), *large = bytes_new(32 * UNIT_OF_TIER, 4), *got = malloc(32 * UNIT_OF_TIER);
-    for (uint64_t key = 0; key < 64; key++)
+    struct locus_tier *tier = far_of(192, false);
+    char *small = bytes_new(UNIT_OF_TIER, 3), *large = bytes_new(96 * UNIT_OF_TIER, 4), *got = malloc(96 * UNIT_OF_TIER);
+    for (uint64_t key = 0; key < 192; key++)
         must_store(tier, key, small, UNIT_OF_TIER);
-    for (uint64_t key = 0; key < 64; key += 2)
+    for (uint64_t key = 0; key < 192; key += 2)
         must_drop(tier, key);
-    must_store(tier, 1000, large, 32 * UNIT_OF_TIER);
-    must_load(tier, 1000, got, 32 * UNIT_OF_TIER);
-    cr_assert_eq(memcmp(got, large, 32 * UNIT_OF_TIER), 0);
-    for (uint64_t key = 1; key < 64; key += 2) {
+    must_store(tier, 1000, large, 96 * UNIT_OF_TIER);
+    must_load(tier, 1000, got, 96 * UNIT_OF_TIER);
+    cr_assert_eq(memcmp(got, large, 96 * UNIT_OF_TIER), 0);
+    for (uint64_t key = 1; key < 192; key += 2) {
         must_load(tier, key, got, UNIT_OF_TIER);
         cr_assert_eq(memcmp(got, small, UNIT_OF_TIER), 0);
     }
@@ -118,20 +118,83 @@ Test(memory, refuses_each_misuse_by_its_error_and_does_not_begin)
 
 Test(memory, a_changed_byte_is_refused_by_its_checksum)
 {
-    struct locus_tier *tier = far_of(4, false);
-    char *given = bytes_new(9000, 5), *got = malloc(9000);
-    struct waited w;
-    must_store(tier, 1, given, 9000);
-    ((char *)locus_region_base(locus_tier_region(tier)))[8999] ^= 1;
-    cr_assert_eq(locus_tier_load(tier, 1, got, 9000, op_of(&w)), 0);
-    cr_assert_eq(w.calls, 1);
-    cr_assert_eq(w.result, -EBADMSG);
-    cr_assert_eq(stats_of(tier).refused_checksum, 1);
-    cr_assert_eq(stats_of(tier).failed, 1);
-    cr_assert_eq(locus_tier_find(tier, 1, NULL), 0);
+    static const uint64_t lengths[] = {1, 9000, 40000, 700001}; // within a piece, of several, past the caches
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        uint64_t length = lengths[i], refused = 0;
+        struct locus_tier *tier = far_of(200, false);
+        char *given = bytes_new(length, 5), *got = malloc(length), *held = locus_region_base(locus_tier_region(tier));
+        struct waited w;
+        must_store(tier, 1, given, length);
+        for (uint64_t at = length - 1; at < length; at -= 7919) {
+            held[at] ^= 1;
+            cr_assert_eq(locus_tier_load(tier, 1, got, length, op_of(&w)), 0);
+            cr_assert_eq(w.calls, 1);
+            cr_assert_eq(w.result, -EBADMSG, "byte %d of %d", (int)at, (int)length);
+            cr_assert_eq(stats_of(tier).refused_checksum, ++refused);
+            cr_assert_eq(stats_of(tier).failed, refused);
+            held[at] ^= 1;
+        }
+        must_load(tier, 1, got, length);
+        locus_tier_close(tier);
+        free(given);
+        free(got);
+    }
+}
+
+Test(memory, without_checksums_a_changed_byte_is_given_back_as_it_is)
+{
+    struct locus_tier *tier = far_of(4, true);
+    char got[8];
+    must_store(tier, 1, "eight by", 8);
+    ((char *)locus_region_base(locus_tier_region(tier)))[0] = 'E';
+    must_load(tier, 1, got, 8);
+    cr_assert_eq(memcmp(got, "Eight by", 8), 0);
+    locus_tier_close(tier);
+}
+
+Test(memory, has_whole_units_and_no_fewer_bytes_than_it_was_asked_for)
+{
+    struct locus_tier *tier;
+    struct locus_tier_far_config config = {.bytes = 3 * UNIT_OF_TIER + 1, .unit_bytes = UNIT_OF_TIER, .node = LOCUS_NODE_ANY};
+    cr_assert_eq(locus_tier_far_open(&tier, &config), 0);
+    cr_assert_eq(stats_of(tier).units, 4);
+    cr_assert_eq(stats_of(tier).unit_bytes, UNIT_OF_TIER);
+    char *given = bytes_new(4 * UNIT_OF_TIER, 1);
+    must_store(tier, 1, given, 4 * UNIT_OF_TIER);
+    cr_assert_eq(stats_of(tier).units_free, 0);
     locus_tier_close(tier);
     free(given);
-    free(got);
+}
+
+struct seen {
+    int count;
+    uint64_t keys, bytes;
+    int stop_at;
+};
+
+static int see(void *context, uint64_t key, uint64_t bytes)
+{
+    struct seen *seen = context;
+    seen->keys += key;
+    seen->bytes += bytes;
+    return ++seen->count == seen->stop_at ? 77 : 0;
+}
+
+Test(memory, each_object_is_listed_once_until_the_caller_has_enough)
+{
+    struct locus_tier *tier = far_of(16, false);
+    struct seen all = {0}, some = {.stop_at = 2};
+    for (uint64_t key = 1; key <= 5; key++)
+        must_store(tier, key, "eight by", key);
+    must_store(tier, 2, "eight by", 8);
+    must_drop(tier, 5);
+    cr_assert_eq(locus_tier_each(tier, see, &all), 0);
+    cr_assert_eq(all.count, 4);
+    cr_assert_eq(all.keys, 1 + 2 + 3 + 4);
+    cr_assert_eq(all.bytes, 1 + 8 + 3 + 4);
+    cr_assert_eq(locus_tier_each(tier, see, &some), 77);
+    cr_assert_eq(some.count, 2);
+    locus_tier_close(tier);
 }
 
 Test(memory, open_says_in_a_sentence_what_is_wrong)

@@ -63,8 +63,17 @@ Test(sink, order_takes_the_next_with_room_and_else_the_next)
     cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = FAR}), FILE_TIER);
     tiers[FAR].bytes_free = 0;
     cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = INT8}), FILE_TIER);
-    tiers[FILE_TIER].bytes_free = 0;
+    tiers[FILE_TIER].bytes_free = MIB;
+    cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = INT8}), FILE_TIER, "it fits exactly");
+    tiers[FILE_TIER].bytes_free = MIB - 1;
     cr_assert_eq(to("order", (struct locus_sink_object){.bytes = MIB, .at = INT8}), FAR);
+}
+
+Test(sink, a_load_costs_its_latency_and_its_bytes)
+{
+    tiers_new();
+    cr_assert_eq(locus_sink_load_ns(&tiers[FILE_TIER], 0), 100000);
+    cr_assert_eq(locus_sink_load_ns(&tiers[FILE_TIER], 1000000), 1100000);
 }
 
 Test(sink, size_sends_what_is_large_to_the_file_and_what_is_small_to_memory)
