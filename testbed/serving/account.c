@@ -142,6 +142,7 @@ void account_end(struct server *server)
     if (out->first_p50_ns)
         out->first_spread = (double)out->first_p99_ns / (double)out->first_p50_ns;
     out->moved_tokens = server->kv.moved;
+    out->tier_left = swap_left(server);
     out->tokens_per_step = out->steps ? (double)out->tokens / (double)out->steps : 0;
     out->tokens_per_s = out->steps && !server->config->random ? tokens_per_s(server) : 0;
     if (out->cached_tokens)

@@ -70,6 +70,7 @@ int server_open(struct server *server)
         .executes = config->executes,
         .retention = config->retention,
     };
+    server->tier = config->swap_tier;
     server->progress = calloc(server->scenario->count, sizeof *server->progress);
     server->thrown = calloc(server->scenario->count, sizeof *server->thrown);
     server->free_slots = calloc(sequences, sizeof *server->free_slots);
@@ -85,6 +86,7 @@ int server_open(struct server *server)
 
 void server_close(struct server *server)
 {
+    swap_close(server);
     tb_check_close(&server->check);
     if (server->state)
         server->config->strategy->ops->close(server->state);

@@ -23,6 +23,9 @@
     FIELD(uint64_t, preempted, "count", false, "requests thrown out for room")                                                     \
     FIELD(uint64_t, thrown_tokens, "count", false, "tokens that those had")                                                        \
     FIELD(uint64_t, swapped_tokens, "count", false, "tokens moved out and back in")                                                \
+    FIELD(uint64_t, tier_stored_bytes, "bytes", false, "bytes of KV that victims left in the tier")                                \
+    FIELD(uint64_t, tier_loaded_bytes, "bytes", false, "bytes of KV that came back from it")                                       \
+    FIELD(uint64_t, tier_left, "count", false, "requests whose KV is still in it at the end: there must be none")                  \
     FIELD(uint64_t, moved_tokens, "count", false, "tokens copied from one place of the region to another")                         \
     FIELD(uint64_t, refusals, "count", false, "admissions answered with not now")                                                  \
     FIELD(uint64_t, blocked, "count", false, "of those, with enough free tokens, but not in one piece")                            \

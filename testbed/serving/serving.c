@@ -108,13 +108,18 @@ static int admit(struct server *server, uint32_t request)
     if (error && error != -ENOSPC)
         return error;
     queue_pop(server);
-    if (error)
+    if (error) {
+        swap_forget(server, request);
         return 0;
-    if (progress->swapped) {
-        live->prompt_left = 0;
-        server->swapped_tokens += tokens;
     }
-    progress->swapped = false;
+    bool back = false;
+    error = progress->swapped ? swap_in(server, live, &back) : 0;
+    if (error)
+        return error;
+    if (back) {
+        live->prompt_left = 0;
+        server->swapped_tokens += (uint64_t)tokens * wanted->width;
+    }
     server->live_count++;
     server->live_tokens += (uint64_t)tokens * wanted->width;
     server->sequences += wanted->width;
@@ -132,6 +137,7 @@ static int refuse_alone(struct server *server, uint32_t request)
         return -EBADMSG;
     }
     queue_pop(server);
+    swap_forget(server, request);
     server->out->refused++;
     return 0;
 }
@@ -178,8 +184,10 @@ static int preempt(struct server *server, uint32_t victim)
     struct progress *progress = &server->progress[live->request];
     uint32_t width = request_of(server, live->request)->width;
     uint64_t tokens = (uint64_t)live->tokens * width;
+    int error = server->config->swap ? swap_out(server, live, &progress->swapped) : 0;
+    if (error)
+        return error;
     live->gone = true;
-    progress->swapped = server->config->swap && live->prompt_left == 0;
     if (progress->decoded && !progress->resumed) {
         progress->resumed = true;
         progress->last_ns = server->now_ns;

@@ -9,7 +9,8 @@
 //   2. Prompts are computed, in order of admission, up to the step's budget. A sequence whose prompt is done decodes one token
 //      (a drafting one several), also in this step.
 //   3. A sequence that needs room when there is none preempts a victim: it is released, and goes back to the head of the queue with
-//      all that it has as its prompt and the outputs still to come. The victim may be the sequence itself.
+//      all that it has as its prompt and the outputs still to come. The victim may be the sequence itself. With `swap` its KV waits
+//      in a tier, and need not be computed again; if the tier refuses it, or cannot load it, it is.
 //   4. Requests whose last token was decoded leave, in order of admission.
 //
 // The clock of a step: step_ns + read_fs for each byte of KV that the decoding sequences read, that is swapped, and, twice, that is
@@ -24,6 +25,8 @@
 #include "testbed/workload/scenarios/scenario.h"
 
 enum tb_victim { TB_VICTIM_LAST, TB_VICTIM_LARGEST, TB_VICTIM_CHEAPEST }; // admitted last; most tokens; fewest tokens to recompute
+
+struct locus_tier;
 
 struct tb_clock {
     uint64_t step_ns;           // of reading the weights
@@ -48,7 +51,8 @@ struct tb_serving_config {
     struct tb_clock clock;
     enum tb_victim victim;
     bool random;                // nobody schedules: requests come and go at random (random.c), and no time passes
-    bool swap;                  // a victim's tokens are moved out and back in, instead of computed again
+    bool swap;                  // a victim's tokens are moved to a tier and back (swap.c), instead of computed again
+    struct locus_tier *swap_tier; // borrowed, and nobody else uses it; NULL: one in memory that refuses nobody
     bool executes;              // of tb_calls_execute() alone
     bool tags;                  // write a tag into every token's place, and check it (testbed/strategies/check.h)
     struct tb_calls *calls;     // record all calls here; NULL: do not

@@ -12,7 +12,8 @@
 struct progress {
     uint32_t decoded;           // steps of decoding, in tokens of one beam
     bool resumed;               // thrown out after its last token
-    bool swapped;
+    bool swapped;               // its KV is in the tier
+    struct tb_contents *contents[TB_WIDTH_MAX]; // then, with tags: what each of its beams must hold again
     bool alone;                 // thrown out although nobody else was live, and has decoded nothing since
     uint64_t last_ns;           // of its last token, if it was thrown out since
 };
@@ -59,6 +60,9 @@ struct server {
     uint32_t *thrown;           // requests at the head of the queue, the last one first
     size_t thrown_count, next;  // next: the first one that was never admitted
 
+    struct locus_tier *tier;    // of those who are swapped out; NULL: nobody was
+    uint64_t tier_units;        // if it is our own
+
     uint64_t now_ns;
     // In this step.
     uint64_t read_tokens, prompt_tokens, swapped_tokens, moved_before;
@@ -80,6 +84,15 @@ int server_extend(struct server *server, uint32_t slot, uint32_t tokens);
 int server_fork(struct server *server, uint32_t from, uint32_t to, uint32_t request, uint32_t tokens, uint32_t most);
 int server_cut(struct server *server, uint32_t slot, uint32_t tokens);
 int server_release(struct server *server, uint32_t slot, uint32_t request);
+
+// swap.c: what a victim leaves in a tier, and gets back. out: before it is released; in: after it was admitted again. *done is
+// false if its prompt was not computed yet or the tier does not do it, and then the tier has nothing of it. forget: it does not
+// come back. left: how many requests the tier has. 0, -ENOMEM, the error of the tier's open, or -EBADMSG: something else came back.
+int swap_out(struct server *server, const struct live *live, bool *done);
+int swap_in(struct server *server, const struct live *live, bool *done);
+void swap_forget(struct server *server, uint32_t request);
+uint64_t swap_left(const struct server *server);
+void swap_close(struct server *server);
 
 // random.c: without a scheduler. The requests that are left at the end leave.
 int serve_at_random(struct server *server);

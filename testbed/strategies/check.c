@@ -20,6 +20,11 @@ struct part {
     uint64_t serial;
 };
 
+struct tb_contents {
+    uint32_t parts;
+    struct part part[];
+};
+
 struct tb_checked {
     struct part *part;
     uint32_t parts, room, tokens; // tokens 0: not live
@@ -372,4 +377,33 @@ int tb_check_release(struct tb_check *check, uint32_t at)
     sequence->family = 0;
     check->live--;
     return error;
+}
+
+struct tb_contents *tb_check_contents(const struct tb_check *check, uint32_t at, uint32_t tokens)
+{
+    const struct tb_checked *sequence = &check->sequence[at];
+    struct tb_contents *contents = malloc(sizeof *contents + sequence->parts * sizeof *contents->part);
+    if (!contents)
+        return NULL;
+    memcpy(contents->part, sequence->part, sequence->parts * sizeof *contents->part);
+    contents->parts = sequence->parts;
+    while (contents->parts > 1 && contents->part[contents->parts - 2].end >= tokens)
+        contents->parts--;
+    contents->part[contents->parts - 1].end = tokens;
+    return contents;
+}
+
+int tb_check_returned(struct tb_check *check, uint32_t at, const struct tb_contents *contents)
+{
+    struct tb_checked *sequence = &check->sequence[at];
+    int error = 0;
+    sequence->parts = 0;
+    for (uint32_t i = 0; i < contents->parts && !error; i++) {
+        error = part_add(sequence, &contents->part[i]);
+        if (!contents->part[i].ids)
+            check->writer[contents->part[i].serial & check->writer_mask] = at;
+    }
+    sequence->forked = true; // what comes next is written anew, by a new serial
+    sequence->fresh = false;
+    return error ? error : walk(check, at, 0, sequence->tokens, COMPARE);
 }

@@ -23,6 +23,8 @@
 
 #include "testbed/strategies/strategy.h"
 
+struct tb_contents;
+
 struct tb_check {
     const struct tb_strategy_setup *setup; // its kv has tags
     void *state;                // the strategy's
@@ -59,6 +61,12 @@ int tb_check_refused(struct tb_check *check, uint32_t sequence);
 // Before it does it.
 int tb_check_cut(struct tb_check *check, uint32_t sequence, uint32_t tokens);
 int tb_check_release(struct tb_check *check, uint32_t sequence);
+
+// A sequence that leaves for a while. contents(), before its release, says what its first `tokens` hold: malloc'd, NULL: -ENOMEM.
+// returned() is for a sequence that was admitted since, with as many tokens, whose places the caller has filled with that: from now
+// on they must hold it. It compares at once: 0, -ENOMEM, or -EBADMSG.
+struct tb_contents *tb_check_contents(const struct tb_check *check, uint32_t sequence, uint32_t tokens);
+int tb_check_returned(struct tb_check *check, uint32_t sequence, const struct tb_contents *contents);
 
 // When all are released: the strategy holds what it held when it was opened, and its books agree.
 int tb_check_end(struct tb_check *check);

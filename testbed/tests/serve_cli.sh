@@ -40,6 +40,9 @@ served "what is thrown out is computed again" 's("paged-prompt") | .preempted > 
 again=$(jq '.cells[0].strategies[0].served.prompt_tokens' "$out")
 served "but not when it is swapped" "s(\"paged-prompt\") | .swapped_tokens > 0 and .prompt_tokens < $again" \
     sample --pool 16384t --load 130 --swap --strategies paged-prompt
+holds "and what is swapped out comes back from the tier" "$(jq -c '.cells[0].strategies[0].served' "$out")" \
+    jq -e '.cells[0].strategies[0].served | .tier_stored_bytes > 0 and .tier_loaded_bytes == .tier_stored_bytes and
+        .tier_left == 0 and .tier_stored_bytes + .tier_loaded_bytes == .swapped_tokens * 32768' "$out"
 served "who is thrown out can be chosen" 's("paged-prompt").preempted > 0' sample --pool 16384t --load 130 --victim largest \
     --strategies paged-prompt
 served "at random nobody waits, and equal blocks are not scattered" \

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tier_far.h"
+#include "tier_file.h"
 #include "testbed/serving/serving.h"
 #include "testbed/workload/known_trace.h"
 #include "testbed/workload/scenarios/scenario.h"
@@ -206,6 +209,113 @@ Test(serving, a_swapped_victim_computes_nothing_again)
     got = serve(&config);
     cr_expect_eq(got->prompt_tokens, 64);
     cr_expect_eq(got->swapped_tokens, 2 * 16 * 32); // out and in
+    cr_expect_eq(got->tier_stored_bytes, 16 * 32 * 64);
+    cr_expect_eq(got->tier_loaded_bytes, 16 * 32 * 64);
+    cr_expect_eq(got->tier_left, 0);
+}
+
+// --- swap ----------------------------------------------------------------------------------------------------------------------
+
+static struct locus_tier *memory(uint64_t bytes, bool int8)
+{
+    struct locus_tier *tier = NULL;
+    const struct locus_tier_far_config config = {.size = sizeof config, .bytes = bytes, .unit_bytes = 4096, .node = LOCUS_NODE_ANY};
+    cr_assert_eq((int8 ? locus_tier_int8_open : locus_tier_far_open)(&tier, &config), 0);
+    return tier;
+}
+
+// Beams and drafts in a pool that cannot hold them: groups are thrown out, and come back.
+static struct tb_serving_config crowded(const char *strategy)
+{
+    for (size_t i = 0; i < 8; i++)
+        wanted[i] = (struct tb_request){.prompt_tokens = 20 + (uint32_t)i * 13,
+                                        .output_tokens = 90,
+                                        .width = (uint16_t)(1 + i % 3),
+                                        .drafts = (uint16_t)(i % 2)};
+    struct tb_serving_config config = hand(strategy, 800, 8);
+    config.watermark = 0;
+    config.swap = config.tags = true;
+    return config;
+}
+
+// The tags of each beam's tokens are compared when it comes back, and at every later fork, cut and release.
+Test(swap, what_comes_back_is_what_left)
+{
+    uint32_t swapped = 0;
+    char path[] = "/tmp/swap-XXXXXX";
+    struct locus_tier *file = NULL;
+    const struct locus_tier_file_config of_file = {.size = sizeof of_file, .path = path, .bytes = 8 << 20, .unit_bytes = 4096};
+    int fd = mkstemp(path);
+    cr_assert(fd >= 0 && close(fd) == 0 && locus_tier_file_open(&file, &of_file) == 0);
+    struct locus_tier *const tiers[] = {NULL, memory(1 << 20, false), file};
+    for (size_t i = 0; tb_strategy_at(i); i++) {
+        struct tb_serving_config config = crowded(tb_strategy_at(i)->name);
+        struct tb_served first;
+        if (tb_strategy_at(i)->trap || tb_strategy_at(i)->needs_ids)
+            continue;
+        size_t count = strncmp(config.strategy->name, "paged", 5) == 0 ? 3 : 2; // a file takes its time
+        for (size_t t = 0; t < count; t++) {
+            config.swap_tier = tiers[t];
+            const struct tb_served *got = serve(&config);
+            cr_expect_eq(got->tier_left, 0);
+            cr_expect_leq(got->tier_loaded_bytes, got->tier_stored_bytes); // a group that can never fit does not come back
+            cr_expect_eq(got->swapped_tokens * 64, got->tier_stored_bytes + got->tier_loaded_bytes);
+            first = t == 0 ? *got : first;
+            cr_expect_eq(memcmp(&first, got, sizeof first), 0, "%s: the same, whatever the tier is", config.strategy->name);
+        }
+        swapped += served.tier_loaded_bytes > 0;
+        config.tags = false;
+        serve(&config);
+        cr_expect_eq(memcmp(&first, &served, sizeof first), 0, "%s: the same without tags", config.strategy->name);
+    }
+    cr_expect_gt(swapped, 5, "of %u strategies requests came back", swapped);
+    locus_tier_close(tiers[1]);
+    locus_tier_close(file);
+    unlink(path);
+}
+
+// The prompts begin alike, and a block of them may still be in use, or kept, when a request comes back.
+Test(swap, what_is_found_in_the_cache_may_come_back_as_well)
+{
+    static uint64_t ids[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    struct tb_serving_config config = crowded("paged-shared");
+    for (size_t i = 0; i < 8; i++)
+        wanted[i] = (struct tb_request){.prompt_tokens = 128, .output_tokens = 90, .width = 1, .ids_count = i % 2 ? 4 : 8};
+    small.ids = ids;
+    small.ids_count = 8;
+    small.id_tokens = 16;
+    config.pool_tokens = 640;
+    const struct tb_served *got = serve(&config);
+    cr_expect_eq(got->requests, 8);
+    cr_expect_gt(got->cached_tokens, 0);
+    cr_expect_gt(got->tier_loaded_bytes, 0);
+    cr_expect_eq(got->tier_loaded_bytes, got->tier_stored_bytes);
+    cr_expect_eq(got->tier_left, 0);
+}
+
+Test(swap, whom_the_tier_refuses_computes_again)
+{
+    struct tb_serving_config config = crowded("paged-prompt");
+    config.swap_tier = memory(4096, false); // 512 tokens: of some groups, but not of all
+    struct tb_served some = *serve(&config), none;
+    cr_expect(some.tier_stored_bytes > 0 && some.tier_left == 0);
+    cr_expect_eq(some.requests, 8);
+    locus_tier_close(config.swap_tier);
+    config.swap_tier = NULL;
+    cr_expect_gt(serve(&config)->tier_stored_bytes, some.tier_stored_bytes);
+    cr_expect_lt(served.prompt_tokens, some.prompt_tokens);
+    config.swap = false;
+    none = *serve(&config);
+    cr_expect_lt(some.prompt_tokens, none.prompt_tokens);
+}
+
+Test(swap, what_comes_back_changed_is_found)
+{
+    struct tb_serving_config config = crowded("paged-prompt");
+    config.swap_tier = memory(1 << 20, true); // tags are no numbers to be rounded
+    cr_expect_eq(tb_serve(&config, &served, &why), -EBADMSG);
+    cr_expect(strstr(why.text, "a place lost"), "%s", why.text);
+    locus_tier_close(config.swap_tier);
 }
 
 // The first has most tokens, the second has least.
