@@ -110,11 +110,18 @@ static void say_value(struct tb_words *out, const json_t *prediction)
         tb_say(out, "%g", json_number_value(value));
 }
 
+// Less of it is faster. A rate is a time as well (metric.h), but the other way round.
+static bool is_duration(const char *name)
+{
+    const struct tb_metric *metric = tb_metric_find(name);
+    return metric && strcmp(metric->unit, "ns") == 0;
+}
+
 static void say_ratio(struct tb_words *out, const json_t *header, const json_t *prediction)
 {
     const char *over = tb_member_text(prediction, "over"), *metric = tb_member_text(prediction, "metric");
     const char *under = name_of(header, tb_member_text(prediction, "under"));
-    bool time = tb_metric_is_time(metric), plain = strcmp(metric, "time_ns") == 0;
+    bool time = is_duration(metric), plain = strcmp(metric, "time_ns") == 0;
     tb_say(out, "%s %s ", strcmp(over, "*") ? name_of(header, over) : "every other contender", time ? "takes" : "has");
     say_value(out, prediction);
     tb_say(out, " times as %s", time ? "long as " : "much ");
@@ -129,7 +136,7 @@ static void say_order(struct tb_words *out, const json_t *header, const json_t *
 {
     const json_t *key;
     size_t i, count = json_array_size(tb_member(prediction, "order"));
-    bool time = tb_metric_is_time(tb_member_text(prediction, "metric"));
+    bool time = is_duration(tb_member_text(prediction, "metric"));
     tb_say(out, "%s, ", time ? "From the fastest to the slowest" : "From the least");
     if (!time)
         tb_say(out, "%s to the most, ", tb_member_text(prediction, "metric"));
@@ -354,7 +361,7 @@ static void put_strip(struct tb_table *table, const struct tb_log_view *view, si
 static void put_strips(struct tb_doc *doc, const struct tb_log_view *view, size_t cell, const struct tb_metric *metric)
 {
     const json_t *object = json_array_get(tb_member(view->header, "cells"), cell), *arm;
-    enum tb_unit_kind unit = tb_metric_is_time(metric->name) ? TB_AS_TIME : metric->many_nodes ? TB_AS_SHARE : TB_AS_IS;
+    enum tb_unit_kind unit = is_duration(metric->name) ? TB_AS_TIME : metric->many_nodes ? TB_AS_SHARE : TB_AS_IS;
     const struct tb_column columns[] = {{"cell", NULL, TB_AS_IS, false},       {"metric", NULL, TB_AS_IS, false},
                                         {"arm", NULL, TB_AS_IS, false},        {NULL, "arm", TB_AS_IS, false},
                                         {"samples", metric->name, unit, true}, {"median", "median", unit, false},

@@ -39,6 +39,22 @@ Test(html_page, says_a_claim_in_words_and_the_formula_beneath)
     must_find(page, "<small class=\"detail\">hl_ratio(B/A) &gt;= 1.25</small>");
 }
 
+// A rate is a time that no emulator can tell, but whoever has more of it does not take longer.
+Test(html_page, says_of_a_time_how_long_and_of_a_rate_how_much)
+{
+    struct tb_words words;
+    json_t *header = json_pack("{s:[{s:s, s:s}, {s:s, s:s}]}", "arms", "key", "A", "name", "layer", "key", "B", "name", "stock");
+    json_t *claim = json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "stat", "hl_ratio", "over", "A", "under", "B", "op", ">",
+                              "value", 2, "cell", "tiny/engine", "metric", "engine_tokens_per_s");
+    cr_expect_str_eq(tb_claim_words(header, claim, &words),
+                     "layer has more than 2 times as much engine_tokens_per_s as stock, in tiny/engine");
+    json_object_set_new(claim, "metric", json_string("room_p50_ns"));
+    cr_expect_str_eq(tb_claim_words(header, claim, &words),
+                     "layer takes more than 2 times as long as stock (room_p50_ns), in tiny/engine");
+    json_decref(header);
+    json_decref(claim);
+}
+
 Test(html_page, shows_an_order_as_its_pairs)
 {
     struct record_fixture ordered = usual;
