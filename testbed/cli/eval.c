@@ -190,6 +190,8 @@ static int whole_add(const struct arguments *arguments, const char *text, struct
         tb_error("%s (see: locus eval --help)", why);
     else if (tb_touch_serves(cell.touch))
         tb_error("cell '%s': its arms are no contenders: locus serve %s", text, text);
+    else if (cell.touch == TB_TOUCH_PINS)
+        tb_error("cell '%s': its arms are ways to hold a range, which only a postulate names: locus postulate new", text);
     else if (cell.touch == TB_TOUCH_LINE)
         tb_error("cell '%s': only runs of many nodes touch 'line'", text);
     else

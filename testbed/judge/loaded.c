@@ -201,6 +201,8 @@ static void sample_load(const json_t *line, const struct tb_counter_set *counter
         tb_slot_set(&out->tiered, slot, time_ns(tb_member(line, "serving"), slot->name));
     for (const struct tb_slot *slot = tb_arena_fields; slot->name; slot++)
         tb_slot_set(&out->arena, slot, time_ns(tb_member(line, "serving"), slot->name));
+    for (const struct tb_slot *slot = tb_pinned_fields; slot->name; slot++)
+        tb_slot_set(&out->pinned, slot, time_ns(tb_member(line, "serving"), slot->name));
     for (const struct tb_slot *slot = tb_engined_fields; slot->name; slot++)
         tb_slot_set(&out->engined, slot, time_ns(tb_member(line, "engine"), slot->name));
     sample_decode_load(tb_member(line, "decode"), &out->decode);

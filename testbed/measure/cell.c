@@ -42,6 +42,8 @@ static bool setting_read(const char *word, struct tb_cell *out)
         return tb_arena_setting(&out->serving.arena, word, &out->serving.requests);
     if (tb_touch_serves(out->touch))
         return tb_adapter_setting(&out->serving.adapters, out->touch == TB_TOUCH_RESIDENCY, word, &out->serving.requests);
+    if (out->touch == TB_TOUCH_PINS)
+        return tb_pins_setting(&out->pins, word);
     if (out->touch == TB_TOUCH_ENGINE && tb_engine_setting(&out->engine, word))
         return true;
     uint32_t workers = tb_workers_parse(word);
@@ -75,6 +77,7 @@ int tb_cell_parse(const char *text, char workload[TB_WORKLOAD_NAME], struct tb_c
             return -EINVAL;
     tb_serving_settings_fill(&out->serving);
     tb_engine_settings_fill(&out->engine);
+    tb_pins_settings_fill(&out->pins);
     if (out->touch == TB_TOUCH_DECODE)
         tb_decode_settings_fill(&out->decode);
     strcpy(workload, name);

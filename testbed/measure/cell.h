@@ -14,6 +14,7 @@
 //     azure-conv/adapters/batch256    a batcher of requests with adapters; testbed/serving/adapters/settings.h has these
 //     azure-conv/residency/100hot     a policy of which adapters are in memory; the same
 //     azure-conv/pages/mark950-900    a score of eviction in an arena of pages; testbed/serving/arena/settings.h has these
+//     zipf/pins/4t/64r                a way to hold one of 64 ranges, by 4 threads; testbed/measure/pins/plan.h has these
 #ifndef TB_CELL_H
 #define TB_CELL_H
 

@@ -17,6 +17,7 @@
 #include "testbed/decode/act.h"
 #include "testbed/measure/engine.h"
 #include "testbed/measure/peers/peer.h"
+#include "testbed/measure/pins/way.h"
 #include "testbed/serving/keep.h"
 
 // The name of the multiarch folder in Debian and its derivatives.
@@ -428,6 +429,18 @@ static int score_find(const char *name, struct tb_arm *arm, char *why, size_t wh
     return arm->score ? known(arm, name, &kind) : unknown("score", name, score_name, "serve", why, why_bytes);
 }
 
+static const char *way_name(size_t i)
+{
+    return tb_pins_way_at(i) ? tb_pins_way_at(i)->name : NULL;
+}
+
+static int way_find(const char *name, struct tb_arm *arm, char *why, size_t why_bytes)
+{
+    static const struct tb_contender kind = {.name = "way"};
+    *arm = (struct tb_arm){.way = tb_pins_way_find(name)};
+    return arm->way ? known(arm, name, &kind) : unknown("way to hold ranges", name, way_name, "postulate", why, why_bytes);
+}
+
 static const char *engine_name(size_t i)
 {
     return tb_engine_arm_at(i) ? tb_engine_arm_at(i)->name : NULL;
@@ -480,6 +493,11 @@ int tb_scores_add(struct tb_arm arms[], uint32_t *count, const char *text, char 
     return found_add(arms, count, text, score_find, why, why_bytes);
 }
 
+int tb_ways_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
+{
+    return found_add(arms, count, text, way_find, why, why_bytes);
+}
+
 int tb_engine_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes)
 {
     return found_add(arms, count, text, engine_find, why, why_bytes);
@@ -492,6 +510,7 @@ int tb_arms_add_for(enum tb_touch touch, struct tb_arm arms[], uint32_t *count, 
             : touch == TB_TOUCH_ADAPTERS  ? tb_batchers_add
             : touch == TB_TOUCH_RESIDENCY ? tb_residents_add
             : touch == TB_TOUCH_PAGES     ? tb_scores_add
+            : touch == TB_TOUCH_PINS      ? tb_ways_add
             : touch == TB_TOUCH_ENGINE    ? tb_engine_arms_add
                                           : tb_arms_add)(arms, count, text, why, why_bytes);
 }

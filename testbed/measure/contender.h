@@ -117,13 +117,14 @@ size_t tb_twin_mark(const char *label);
 // given to a library means that library from then on.
 int tb_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 
-// The same for a strategy, a policy of retention, a batcher, a policy of residency, a score of eviction, and a way to run the
-// engine, by its name: NAME, or NAME#2 when it occurs again.
+// The same for a strategy, a policy of retention, a batcher, a policy of residency, a score of eviction, a way to hold ranges, and
+// a way to run the engine, by its name: NAME, or NAME#2 when it occurs again.
 int tb_strategies_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 int tb_policies_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 int tb_batchers_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 int tb_residents_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 int tb_scores_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
+int tb_ways_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 int tb_engine_arms_add(struct tb_arm arms[], uint32_t *count, const char *text, char *why, size_t why_bytes);
 
 // Whichever of these, or contender, a cell of that touch has as its arms.

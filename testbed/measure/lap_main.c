@@ -19,6 +19,7 @@
 #include "testbed/measure/engine.h"
 #include "testbed/measure/engines/process.h"
 #include "testbed/measure/nodes/engine.h"
+#include "testbed/measure/pins/process.h"
 #include "testbed/measure/serve.h"
 #include "testbed/serving/keep.h"
 
@@ -53,6 +54,7 @@ static bool job_served(struct tb_job *job, const struct tb_schedule *schedule, i
     const struct tb_batcher *batcher = job->touch == TB_TOUCH_ADAPTERS ? tb_batcher_find(name) : NULL;
     const struct locus_residency_ops *resident = job->touch == TB_TOUCH_RESIDENCY ? tb_resident_find(name) : NULL;
     const struct locus_score_ops *score = job->touch == TB_TOUCH_PAGES ? locus_score_find(name) : NULL;
+    const struct tb_pins_way *way = job->touch == TB_TOUCH_PINS ? tb_pins_way_find(name) : NULL;
     if (strategy)
         *error = tb_serve_run(job, strategy, schedule);
     if (policy)
@@ -63,7 +65,9 @@ static bool job_served(struct tb_job *job, const struct tb_schedule *schedule, i
         *error = tb_residency_run(job, resident, schedule);
     if (score)
         *error = tb_arena_run(job, score, schedule);
-    return strategy || policy || batcher || resident || score;
+    if (way)
+        *error = tb_pins_run(job, way, schedule);
+    return strategy || policy || batcher || resident || score || way;
 }
 
 // One contender for each job.

@@ -30,6 +30,7 @@
 #include "testbed/measure/contender.h"
 #include "testbed/measure/engines/plan.h"
 #include "testbed/measure/pairing/process.h"
+#include "testbed/measure/pins/way.h"
 #include "testbed/measure/sample.h"
 #include "testbed/serving/keep.h"
 #include "testbed/stats/random.h"
@@ -137,6 +138,7 @@ static void job_fill(struct tb_job *job, const struct tb_rounds *rounds, uint32_
              : arm->batcher  ? arm->batcher->name
              : arm->resident ? arm->resident->name
              : arm->score    ? arm->score->name
+             : arm->way      ? arm->way->name
              : arm->engine   ? arm->engine->name
                              : arm->contender->name);
     snprintf(job->library, sizeof job->library, "%s", arm->library);
@@ -312,6 +314,8 @@ static uint64_t patience(const struct tb_rounds *rounds, uint32_t at_cell, uint3
     uint64_t block_bytes = tb_rounds_block_bytes(rounds, at_cell);
     if (cell->touch == TB_TOUCH_ENGINE)
         return tb_engines_patience_ms(schedule, cell->laps + cell->laps_warmup);
+    if (cell->touch == TB_TOUCH_PINS)
+        return tb_pins_patience_ms(schedule, laps);
     uint64_t lap_ns = schedule->blocks_per_lap * (PATIENCE_NS_PER_BLOCK + block_bytes);
     if (schedule->block_tokens)
         lap_ns += schedule->attended_per_lap * (schedule->blocks_per_group * block_bytes / schedule->block_tokens) *
@@ -456,7 +460,7 @@ void tb_text_cell(const struct tb_rounds *rounds, uint32_t cell, char *out, size
     static const char *const touches[] = {
         [TB_TOUCH_NONE] = "no",      [TB_TOUCH_BYTE] = "one-byte", [TB_TOUCH_FULL] = "full", [TB_TOUCH_LINE] = "line",
         [TB_TOUCH_DECODE] = "no",    [TB_TOUCH_SERVE] = "no",      [TB_TOUCH_KEEP] = "no",   [TB_TOUCH_ADAPTERS] = "no",
-        [TB_TOUCH_RESIDENCY] = "no", [TB_TOUCH_PAGES] = "no",      [TB_TOUCH_ENGINE] = "no"};
+        [TB_TOUCH_RESIDENCY] = "no", [TB_TOUCH_PAGES] = "no",      [TB_TOUCH_PINS] = "no",   [TB_TOUCH_ENGINE] = "no"};
     const struct tb_schedule *schedule = rounds->cells[cell].schedule;
     char name[sizeof schedule->name];
     tb_text_clean(schedule ? schedule->name : "", true, name, sizeof name);

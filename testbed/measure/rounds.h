@@ -15,6 +15,7 @@
 #define TB_ROUNDS_H
 
 #include "testbed/engine/settings.h"
+#include "testbed/measure/pins/plan.h"
 #include "testbed/measure/sample.h"
 #include "testbed/serving/plan.h"
 #include "testbed/workload/schedule.h"
@@ -26,6 +27,7 @@ struct tb_batcher;
 struct tb_contender;
 struct tb_count;
 struct tb_engine_arm;
+struct tb_pins_way;
 
 #define TB_ARMS_MAX 48
 #define TB_BLOCK_BYTES_MIN 64u
@@ -38,6 +40,7 @@ struct tb_arm {
     const struct tb_batcher *batcher; // the same of touch `adapters`
     const struct locus_residency_ops *resident; // the same of touch `residency`
     const struct locus_score_ops *score; // the same of touch `pages`
+    const struct tb_pins_way *way; // the same of touch `pins`
     const struct tb_engine_arm *engine; // the same of touch `engine`
     char key[8];                // its key in a log ("A")
     const char *name;           // in a log; NULL: the label without "#2"
@@ -50,10 +53,10 @@ struct tb_arm {
     uint32_t workers;           // 0: the cell's (NAME+4w)
 };
 
-// Is it one of these six, and no contender?
+// Is it one of these seven, and no contender?
 static inline bool tb_arm_of_its_own(const struct tb_arm *arm)
 {
-    return arm->strategy || arm->policy || arm->batcher || arm->resident || arm->score || arm->engine;
+    return arm->strategy || arm->policy || arm->batcher || arm->resident || arm->score || arm->way || arm->engine;
 }
 
 struct tb_cell {
@@ -72,6 +75,7 @@ struct tb_cell {
     bool dispatch_given;
     enum tb_dispatch dispatch;
     struct tb_serving_settings serving; // of touch `serve`, `keep`, `adapters`, `residency` or `pages`
+    struct tb_pins_settings pins; // of touch `pins`, filled
     struct tb_engine_settings engine; // of touch `engine`, filled
     struct tb_decode_settings decode; // of touch `decode`, filled; schedule and block_bytes are then of its layout (decoding/)
 };

@@ -10,7 +10,7 @@
 const char *tb_touch_name(enum tb_touch touch)
 {
     static const char *const names[] = {"none", "byte",     "full",      "line",  "decode", "serve",
-                                        "keep", "adapters", "residency", "pages", "engine"};
+                                        "keep", "adapters", "residency", "pages", "pins",   "engine"};
     return (size_t)touch < sizeof names / sizeof *names ? names[touch] : "?";
 }
 

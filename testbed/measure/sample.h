@@ -12,6 +12,7 @@
 #include "testbed/decode/settings.h"
 #include "testbed/engine/result.h"
 #include "testbed/measure/nodes/sample.h"
+#include "testbed/measure/pins/pinned.h"
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
 #include "testbed/serving/arena/arena.h"
@@ -30,6 +31,7 @@ enum tb_touch {
     TB_TOUCH_ADAPTERS, // "adapters": a batcher of requests with adapters (testbed/serving/adapters/batches.h), no blocks
     TB_TOUCH_RESIDENCY, // "residency": a policy of who is hot (testbed/serving/adapters/residency.h), no blocks
     TB_TOUCH_PAGES, // "pages": a score of eviction in an arena of pages (testbed/serving/arena/arena.h), no blocks
+    TB_TOUCH_PINS,  // "pins": a way to hold one of many ranges, by several threads (testbed/measure/pins/plan.h), no blocks
     TB_TOUCH_ENGINE // "engine": a real engine decodes (testbed/engine); a lap is a step
 };
 enum tb_dispatch { TB_DISPATCH_INLINE, TB_DISPATCH_SPIN, TB_DISPATCH_FUTEX }; // "inline", "spin", "futex"
@@ -108,6 +110,7 @@ struct tb_sample {
     struct tb_batched batched;  // of a batcher; otherwise all 0
     struct tb_resided resided;  // of a policy of residency; otherwise all 0
     struct tb_arena arena;      // of a score; otherwise all 0
+    struct tb_pinned pinned;    // of a way to hold ranges; otherwise all 0
     struct tb_engined engined;  // of touch `engine`; otherwise all 0
     uint64_t scenario_hash;     // the same for all of them in a cell
     struct tb_counter_value counters[TB_COUNTERS_MAX]; // the measurement's set: all threads, all metered laps

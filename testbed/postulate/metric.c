@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "testbed/engine/result.h"
+#include "testbed/measure/pins/pinned.h"
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
 #include "testbed/serving/arena/arena.h"
@@ -49,6 +50,10 @@
 #define KIND_COUNTED false, false
 #define ENGINED(type, member, unit, kind, ratio, what)                                                                             \
     {#member, "engine." #member, false, false, ratio, KIND_##kind, false, NULL, unit, what},
+
+// Its times of single calls are the arena's, and have their names.
+#define PINNED(type, member, unit, kind, ratio, what)                                                                              \
+    {#member, "serving." #member, false, false, ratio, KIND_##kind, false, NULL, unit, what},
 
 #define TAKE(name, member, what)                                                                                                   \
     {                                                                                                                              \
@@ -102,6 +107,7 @@ static const struct tb_metric metrics[] = {
     TB_BATCHED_FIELDS(SERVED) // of touch `adapters`
     TB_RESIDED_FIELDS(SERVED) // of touch `residency`
     TB_ARENA_FIELDS(SERVED)   // of touch `pages`
+    TB_PINNED_FIELDS(PINNED)  // of touch `pins`
     TB_ENGINED_FIELDS(ENGINED) // of touch `engine`
 };
 

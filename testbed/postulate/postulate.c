@@ -62,6 +62,7 @@ static bool cell_known(const char *text)
     if (tb_known_trace(workload))
         return true;
     return tb_touch_serves(cell.touch)     ? tb_scenario_find(workload) != NULL
+           : cell.touch == TB_TOUCH_PINS   ? tb_pins_popularity(workload, &(bool){false})
            : cell.touch == TB_TOUCH_ENGINE ? tb_model_complete(workload, &(struct tb_model){0}, why.text, sizeof why.text) == 0
            : cell.touch == TB_TOUCH_DECODE ? tb_batch_read(workload, &batch, &why) == 0
                                            : tb_workload_known(workload);
@@ -83,7 +84,8 @@ static const struct words cells = {
     "'design', such as /4w, /64KiB or /futex; or such a batch or a recorded trace, then /decode and its settings, such as "
     "/Llama-3-8B/128t; or a recorded trace or a scenario, then /serve, where arms are strategies, /keep, where they are "
     "policies, /adapters, where they are batchers, /residency, where they are policies of residency, or /pages, where they are "
-    "scores; or a model, then /engine and its settings, such as tiny/engine/56p/8b"};
+    "scores; or zipf or even, then /pins and its settings, such as zipf/pins/4t/64r, where they are ways to hold a range; or a "
+    "model, then /engine and its settings, such as tiny/engine/56p/8b"};
 
 static int words_read(struct tb_yaml *yaml, yaml_node_t *value, const struct tb_yaml_field *field, void *object)
 {

@@ -16,8 +16,8 @@
 //           cell)}], cells [{name (cell.h), workload, touch, laps, laps_warmup, laps_clocked, laps_counted, laps_metered,
 //           blocks_peak, blocks_per_lap, requests_per_lap, ticks, decoded_tokens, requests_queued, queue_ns_max, live_max,
 //           pool_blocks, version (of the suite; these ten: null for a trace that is not here), trace_sha256|null, workers,
-//           block_bytes, dispatch, serving|null (of touch serve, keep, adapters, residency and pages: run/run_lines_serving.c),
-//           decode|null (of touch decode: cell_decode_json() in run/run_lines.c)}], env {...}
+//           block_bytes, dispatch, serving|null (of touch serve, keep, adapters, residency, pages and pins:
+//           run/run_lines_serving.c), decode|null (of touch decode: cell_decode_json() in run/run_lines.c)}], env {...}
 //           (environment.h), doctor {fit, findings {by id: {state, decides, now}}} (doctor.h), counters {cpu, id, probed,
 //           counters [...]} (counters/view.h: what can be counted here, and why not the rest), emulator|null (its version),
 //           before {...} (what the kernel counts for the whole host), replicates [RUN] (official runs of this postulate that had a

@@ -127,6 +127,15 @@ static int engine_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_
     return error == -ENOMEM ? error : error ? -EINVAL : 0;
 }
 
+static int pins_open(struct tb_plan *plan, uint32_t at, char *why, size_t why_bytes)
+{
+    char reason[200] = "";
+    int error = tb_pins_open(plan->workloads[at], &plan->cells[at].pins, &plan->schedules[at], reason, sizeof reason);
+    if (error)
+        snprintf(why, why_bytes, "cell '%s': %s", plan->cells[at].name, reason[0] ? reason : strerror(-error));
+    return error;
+}
+
 // How many pools a process may have at once.
 static uint32_t pools_of(const struct tb_plan *plan)
 {
@@ -177,6 +186,7 @@ static int schedule_open(struct tb_plan *plan, uint32_t at, char *why, size_t wh
     }
     int error = (plain                      ? workload_open
                  : touch == TB_TOUCH_DECODE ? decoding_open
+                 : touch == TB_TOUCH_PINS   ? pins_open
                  : touch == TB_TOUCH_ENGINE ? engine_open
                                             : serving_open)(plan, at, why, why_bytes);
     plan->cells[at].schedule = plan->schedules[at];
@@ -189,8 +199,8 @@ static int touch_fits(const struct tb_plan *plan, const char *text, enum tb_touc
     if (tb_plan_touch(plan->postulate) != (tb_touch_has_own_arms(touch) ? touch : TB_TOUCH_NONE)) {
         snprintf(why, why_bytes,
                  "cell '%s': an experiment has strategies as its arms and touch 'serve' in all cells, or policies and 'keep', or "
-                 "batchers and 'adapters', or policies of residency and 'residency', or scores and 'pages', or ways to run the "
-                 "engine and 'engine', or none of these",
+                 "batchers and 'adapters', or policies of residency and 'residency', or scores and 'pages', or ways to hold "
+                 "ranges and 'pins', or ways to run the engine and 'engine', or none of these",
                  text);
         return -EINVAL;
     }
@@ -231,13 +241,16 @@ static bool is_clocked(const struct tb_postulate *postulate)
 static void cell_laps(const struct tb_plan *plan, struct tb_cell *cell, const char *workload, bool smoke)
 {
     uint32_t laps = smoke ? TB_SMOKE_LAPS : (uint32_t)plan->postulate->laps;
-    bool is_long = tb_known_trace(workload) || cell->touch >= TB_TOUCH_DECODE || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
+    bool pins = cell->touch == TB_TOUCH_PINS, own = cell->touch >= TB_TOUCH_DECODE && !pins;
+    bool is_long = tb_known_trace(workload) || own || cell->block_bytes >= LONG_LAP_BLOCK_BYTES;
     cell->laps = laps;
     cell->laps_warmup = laps == 1 ? 0 : is_long ? 1 : laps / 4 + 3; // one lap: counts alone
     cell->laps_metered = laps / 4 + 1;
     cell->laps_clocked = is_clocked(plan->postulate) ? laps : 0;
     if (cell->touch == TB_TOUCH_ENGINE) // the engine's first steps set up its graphs
         cell->laps_warmup = laps == 1 ? 0 : 3, cell->laps_metered = cell->laps_clocked = 0;
+    if (pins) // it has a timed lap of its own, and no blocks
+        cell->laps_metered = cell->laps_clocked = 0;
     if (plan->rounds.many_nodes)
         cell->laps_counted = smoke ? TB_SMOKE_LAPS_COUNTED : (uint32_t)plan->postulate->laps_counted;
 }

@@ -45,8 +45,8 @@ int tb_plan_open(struct tb_plan **out, const struct tb_postulate *postulate, con
                  size_t why_bytes);
 void tb_plan_close(struct tb_plan *plan);
 
-// Of what touch are its cells, if that says what its arms are: TB_TOUCH_SERVE (strategies), TB_TOUCH_KEEP (policies) or
-// TB_TOUCH_ENGINE; otherwise TB_TOUCH_NONE (contenders).
+// Of what touch are its cells, if that says what its arms are: tb_touch_has_own_arms(), such as TB_TOUCH_SERVE (strategies);
+// otherwise TB_TOUCH_NONE (contenders).
 enum tb_touch tb_plan_touch(const struct tb_postulate *postulate);
 
 // Finds out what this host can count, and has the measurement count it, what the predictions are about in every round. A host

@@ -133,7 +133,7 @@ static json_t *cell_json(const struct tb_rounds *rounds, uint32_t at)
         {"workers", tb_json_whole(cell->workers ? cell->workers : rounds->workers)},
         {"block_bytes", tb_json_whole(tb_rounds_block_bytes(rounds, at))},
         {"dispatch", json_string(tb_dispatch_name(tb_rounds_dispatch(rounds, at)))},
-        {"serving", tb_touch_serves(cell->touch) && cell->schedule ? tb_line_plan(cell) : json_null()},
+        {"serving", tb_line_has_serving(cell->touch) && cell->schedule ? tb_line_plan(cell) : json_null()},
         {"decode", cell->touch == TB_TOUCH_DECODE && cell->schedule ? cell_decode_json(cell) : json_null()},
         {"engine", cell->touch == TB_TOUCH_ENGINE && cell->schedule ? cell_engine_json(cell) : json_null()},
     };
@@ -586,7 +586,7 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"steal_ns", s->steal_known ? tb_json_whole(s->steal_ns) : json_null()},
         {"counters", counters_json(rounds->counters, s)},
         {"emulated", count_json(rounds, cell, arm, round)},
-        {"serving", tb_touch_serves(touch) && s->valid ? tb_line_served(s, &rounds->cells[cell]) : json_null()},
+        {"serving", tb_line_has_serving(touch) && s->valid ? tb_line_served(s, &rounds->cells[cell]) : json_null()},
         {"decode", touch == TB_TOUCH_DECODE && s->ran ? decode_json(s) : json_null()},
         {"engine", touch == TB_TOUCH_ENGINE && s->valid ? tb_line_slots(&s->engined, tb_engined_fields, NULL) : json_null()},
     };

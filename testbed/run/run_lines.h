@@ -37,7 +37,9 @@ json_t *tb_line_after(void);
 // it is in this binary, or in the C library; "ABSENT": this host lacks it.
 json_t *tb_line_environment(const char *root, const struct tb_arm arms[], uint32_t arms_count);
 
-// Of a cell whose touch serves a scenario: its plan in full, so that the log alone says what was served; and a sample's figures.
+// Of a cell whose touch serves a scenario, or holds ranges: its plan in full, so that the log alone says what was done; and a
+// sample's figures.
+bool tb_line_has_serving(enum tb_touch touch);
 json_t *tb_line_plan(const struct tb_cell *cell);
 json_t *tb_line_served(const struct tb_sample *sample, const struct tb_cell *cell);
 

@@ -158,11 +158,28 @@ static json_t *arena_json(const struct tb_cell *cell)
     return TB_JSON_OBJECT(members);
 }
 
+static json_t *pins_json(const struct tb_cell *cell)
+{
+    const struct tb_pins_plan *plan = tb_pins_plan(cell->schedule);
+    const struct tb_json_member members[] = {
+        {"popularity", json_string(plan->zipf ? "zipf" : "even")}, {"threads", tb_json_whole(plan->settings.threads)},
+        {"ranges", tb_json_whole(plan->settings.ranges)},          {"seed", tb_json_whole(plan->settings.seed)},
+        {"pairs_per_lap", tb_json_whole(TB_PINS_PAIRS)},
+    };
+    return TB_JSON_OBJECT(members);
+}
+
+bool tb_line_has_serving(enum tb_touch touch)
+{
+    return tb_touch_serves(touch) || touch == TB_TOUCH_PINS;
+}
+
 json_t *tb_line_plan(const struct tb_cell *cell)
 {
     return cell->touch == TB_TOUCH_KEEP    ? keep_json(cell->schedule)
            : cell->touch == TB_TOUCH_SERVE ? plan_json(cell->schedule)
            : cell->touch == TB_TOUCH_PAGES ? arena_json(cell)
+           : cell->touch == TB_TOUCH_PINS  ? pins_json(cell)
                                            : adapters_json(cell);
 }
 
@@ -210,6 +227,7 @@ json_t *tb_line_served(const struct tb_sample *sample, const struct tb_cell *cel
     case TB_TOUCH_KEEP: return kept_json(sample, cell);
     case TB_TOUCH_ADAPTERS: return tb_line_slots(&sample->batched, tb_batched_fields, NULL);
     case TB_TOUCH_RESIDENCY: return tb_line_slots(&sample->resided, tb_resided_fields, NULL);
+    case TB_TOUCH_PINS: return tb_line_slots(&sample->pinned, tb_pinned_fields, NULL);
     case TB_TOUCH_PAGES: return tb_line_slots(&sample->arena, tb_arena_fields, NULL);
     default: return tb_line_slots(&sample->served, tb_served_fields, served_told);
     }

@@ -13,7 +13,8 @@ mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/file,blocks,sh
     testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,decoding/{process,available},peers/peer}.c \
     testbed/measure/{nodes,locality}/*.c \
     testbed/{stats/stats,base/nearest,engine/arm,strategies/strategy,serving/policy}.c \
-    testbed/serving/adapters/{batcher,resident}*.c placement/pages/scores/*.c \
+    testbed/measure/pins/way.c testbed/stats/latency.c testbed/serving/adapters/{batcher,resident}*.c \
+    placement/pages/*.c placement/pages/scores/*.c \
     placement/adapter/{residency,ranks,order,policies/*}.c testbed/workload/{schedule,why,cache/*}.c \
     testbed/decode/*.c testbed/decode/{acts,copies,kernels,layouts}/*.c testbed/loops/*.c \
     testbed/counters/{cpu_id,parts,pfm,resolve,tables_intel,tables_others,thread}.c

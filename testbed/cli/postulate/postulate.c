@@ -417,6 +417,8 @@ static const char documentation[] =
     "A prediction counts only if it came before its run, so what is filed has to be committed, and is never edited "
     "afterwards: an official run and `locus verify` compare its hash. Whoever knows better writes a new one with "
     "`supersedes: \"NNNN\"`.\n\n"
+    "In cells of touch pins, such as zipf/pins/4t/64r, arms are ways to hold a range that others hold as well: pages (the "
+    "arena's pin), count (a plain atomic count, which is the bound), spin (a lock around a count) and rwlock.\n\n"
     "It works on the postulates and logs of a clone of the project's repository: call it at the top of one.\n\n"
     "Examples:\n"
     "  locus postulate new glibc-on-churn --title 'glibc pays for churn'\n"

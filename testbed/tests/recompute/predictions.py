@@ -8,15 +8,16 @@ UNSTABLE, NOISE, BETWEEN, SAME = "inconclusive (unstable)", "inconclusive (noise
 TIMES = ("time_ns", "time_ns_mean", "time_ns_p90", "wait_ns", "take_ns_p50", "take_ns_p99", "take_ns_p999", "take_ns_max",
          "call_ns", "step_ns_p50", "step_ns_p99", "engine_tokens_per_s", "exchange_wait_ns", "step_weights_ratio", "step_kv_read_ratio",
          "step_kv_written_ratio", "step_rest_ratio", "step_engine_ratio", "step_bill_ratio", "room_p50_ns", "room_p99_ns",
-         "room_p999_ns", "evict_p50_ns", "evict_p99_ns", "evict_range_ns", "pin_p50_ns", "pin_p99_ns", "unpin_p50_ns", "unpin_p99_ns")
+         "room_p999_ns", "evict_p50_ns", "evict_p99_ns", "evict_range_ns", "pin_p50_ns", "pin_p99_ns", "unpin_p50_ns", "unpin_p99_ns",
+         "pairs_per_s", "pair_ns")
 HARDWARE = ("cycles", "instructions", "llc_misses", "dtlb_misses", "dram_local", "dram_remote")
 SOFTWARE = ("page_faults", "cpu_migrations", "context_switches")
 DECODE = ("remote_read_ratio", "remote_write_ratio")
 ENGINE_COUNTED = ("kv_remote_ratio", "weights_remote_ratio", "kv_uneven_ratio", "kv_opened_bytes", "kv_cleared_bytes")
 PEAKS = {"outstanding_ratio": "outstanding_high", "distinct_ratio": "distinct", "resident_ratio": "resident_blocks"}
 EMULATED = {"instructions_per_block": "instructions", "locked_per_block": "locked", "failed_per_block": "failed"}
-PLAIN = ("waits", "adjacency", "failed_per_block", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio", *DECODE,
-         *ENGINE_COUNTED, "kv_resident_bytes", *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
+PLAIN = ("waits", "adjacency", "failed_per_block", "pins_refused", "remote_touch_ratio", "wandered_ratio", "abroad_free_ratio",
+         *DECODE, *ENGINE_COUNTED, "kv_resident_bytes", *TIMES, *HARDWARE, *SOFTWARE, *PEAKS)
 ESTIMATES = ("failed_per_block", "resident_ratio", "kv_resident_bytes", *TIMES, *HARDWARE)
 Part = collections.namedtuple("Part", "cell over under figure verdict refuted slack more")
 
