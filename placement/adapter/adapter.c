@@ -174,7 +174,7 @@ static void done(struct locus_tier_op *op, int result)
         adapters->stats.warm_failed += was == BRINGING_WARM && result;
         adapters->stats.brought_warm += was == BRINGING_WARM && !result;
         adapters->stats.brought_cold += was == BRINGING_COLD && !result;
-        version->error = was == BRINGING_COLD ? result : 0;
+        version->error = was == BRINGING_COLD && version->wanted ? result : 0; // nobody asks what became of a wish that was forgone
         version->wanted &= version->error == 0;
     } else if (was == SINKING) {
         version->in_warm = result == 0;
@@ -280,7 +280,8 @@ static void wait_at(struct locus_adapter_version *version, enum locus_residence 
     if (version->range != LOCUS_RANGE_NONE && place == LOCUS_RESIDENCE_WARM && sink(version))
         return; // done() comes back to here, or did
     pages_give_back(version);
-    if (version->in_warm && place == LOCUS_RESIDENCE_COLD && begin(version, DROPPING_WARM, adapters->warm, NULL) != 0)
+    bool useless = place == LOCUS_RESIDENCE_COLD || version->no_warm; // the latter: it is damaged
+    if (version->in_warm && useless && begin(version, DROPPING_WARM, adapters->warm, NULL) != 0)
         version->in_warm = false;
 }
 
@@ -390,7 +391,7 @@ int locus_adapters_open(struct locus_adapters **out, const struct locus_adapters
     int error = config_take(&config, sizeof config, given);
     if (error)
         return error;
-    if (!config.pages || !config.cold)
+    if (!config.pages || !config.cold || config.cold == config.warm)
         return -EINVAL;
     struct locus_adapters *adapters = calloc(1, sizeof *adapters);
     if (!adapters)
@@ -535,9 +536,10 @@ int locus_adapters_unload(struct locus_adapters *adapters, uint64_t now_ns, uint
 
 static int error_of(struct locus_adapter_version *version)
 {
-    int error = version->error;
+    int error = version->error ? version->error : -EAGAIN;
     version->error = 0;
-    return error ? error : -EAGAIN;
+    version->asked &= error == -EAGAIN; // an error ends the wish
+    return error;
 }
 
 int locus_adapters_acquire(struct locus_adapters *adapters, uint64_t now_ns, uint32_t number, struct locus_adapter_hold *hold)

@@ -62,7 +62,8 @@ struct locus_residency_ops {
     // The next adapter whose place is another one than moved() reported last (COLD at first). Who went there and back in the
     // meantime is not reported. False: there is none, and *out is as it was. So each adapter is reported once at most until false.
     bool (*moved)(void *state, uint64_t now_ns, struct locus_residency_move *out);
-    // When the next place changes by time alone, if nobody calls use() before; UINT64_MAX: never. For a simulation's next event.
+    // Before this no place changes by time alone; UINT64_MAX: none ever does. For a simulation's next event. After a demote(), or
+    // where room is short, none may change then either.
     uint64_t (*due_ns)(void *state);
     // Room is short: who leaves `place` (HOT or WARM) first. `after`: LOCUS_ADAPTER_NONE, or the answer before this one, which
     // cannot go (it is in use). LOCUS_ADAPTER_NONE: nobody else is there.

@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-static bool write_fails;
+static bool write_fails, read_fails;
 
 // In place of the C library's.
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
@@ -14,6 +14,14 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
     real = real ? real : (ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
     errno = EIO;
     return write_fails ? -1 : real(fd, from, bytes, offset);
+}
+
+ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
+{
+    static ssize_t (*real)(int, void *, size_t, off_t);
+    real = real ? real : (ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread");
+    errno = EIO;
+    return read_fails ? -1 : real(fd, to, bytes, offset);
 }
 
 // The drop is refused at once, or fails later: nothing is lost, and nobody is told that it has gone.
@@ -91,7 +99,10 @@ Test(adapter_fault, a_damaged_warm_copy_gives_way_to_the_cold_one, .timeout = 60
     use(0, 0, true);
     cr_expect_eq(stats().warm_failed, 1);
     cr_expect_eq(stats().brought_cold, 2);
+    cr_expect(!where(0).warm && warm_objects() == 0, "what cannot be given takes no room");
     use(0, 0, true);
+    cr_expect_eq(stats().brought_cold, 3);
+    cr_expect_eq(stats().sunk, 1, "it is not asked again");
     world_close();
 }
 
@@ -106,6 +117,28 @@ Test(adapter_fault, a_damaged_cold_copy_is_an_error_each_time, .timeout = 60)
     cr_expect_eq(acquire(0, &hold), -EBADMSG);
     cr_expect_eq(locus_adapters_prefetch(world.adapters, 0, 0), -EBADMSG);
     *byte ^= 1;
+    use(0, 0, true);
+    world_close();
+}
+
+// The load of a wish that was forgone fails, and the next request, which knows nothing of it, is not told.
+Test(adapter_fault, nobody_is_told_of_an_error_that_others_waited_for, .timeout = 60)
+{
+    plain_file = true;
+    world_open(true, "lru", 2, 2);
+    struct locus_adapter_hold hold;
+    load(0, 0);
+    for (int forgone = 0; forgone < 2; forgone++) {
+        read_fails = true;
+        cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 0), 0);
+        if (forgone)
+            cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), 0);
+        settle();
+        read_fails = false;
+        if (forgone)
+            cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), -ENOENT, "nothing is wished for");
+        cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 0, &hold), forgone ? -EAGAIN : -EIO);
+    }
     use(0, 0, true);
     world_close();
 }
@@ -127,6 +160,10 @@ Test(adapter_fault, what_cannot_be_is_refused, .timeout = 60)
     cr_expect_eq(locus_adapters_open(&other, &config), -EINVAL, "no adapters");
     cr_expect_null(other);
     load(NUMBERS - 1, 0);
+    config.residency = (struct locus_residency_config){.size = sizeof config.residency, .adapters = NUMBERS};
+    config.warm = world.cold;
+    cr_expect_eq(locus_adapters_open(&other, &config), -EINVAL, "a warm copy would take the place of the cold one");
+    config.warm = NULL;
     config.residency.adapters = NUMBERS - 1;
     cr_expect_eq(locus_adapters_open(&other, &config), -EINVAL, "an object of another number");
     cr_expect_eq(locus_adapters_close(NULL), 0);

@@ -127,8 +127,31 @@ Test(adapter, more_holders_than_pages_are_told_so, .timeout = 60)
     b = held(1, 0, true);
     cr_expect_eq(acquire(2, &c), -ENOMEM);
     cr_expect_eq(locus_adapters_prefetch(world.adapters, world.now_ns, 2), -ENOMEM);
+    cr_expect_eq(stats().versions, 3);
+    cr_expect_eq(stats().holds, 2);
     release(&a);
+    cr_expect_eq(acquire(2, &c), 0);
+    cr_expect_eq(stats().found_pages, 0);
+    release(&b);
+    release(&c);
+    cr_expect_eq(stats().holds, 0);
+    world_close();
+}
+
+// A wish ends with the error that it is told of, so whoever finds the weights after that has not waited for them.
+Test(adapter, an_acquire_after_an_error_is_a_new_one, .timeout = 60)
+{
+    world_open(false, "lru", 4, 4);
+    struct locus_adapter_hold a, b, c;
+    for (uint32_t number = 0; number < 3; number++)
+        load(number, 0);
+    a = held(0, 0, true);
+    b = held(1, 0, true);
+    cr_expect_eq(locus_adapters_acquire(world.adapters, world.now_ns, 2, &c), -ENOMEM);
+    release(&a);
+    cr_expect_eq(locus_adapters_prefetch(world.adapters, world.now_ns, 2), 0);
     c = held(2, 0, true);
+    cr_expect_eq(stats().found_pages, 1);
     release(&b);
     release(&c);
     world_close();

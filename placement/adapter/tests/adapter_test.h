@@ -204,6 +204,13 @@ static inline uint64_t cold_objects(void)
     return out.objects;
 }
 
+static inline uint64_t warm_objects(void)
+{
+    struct locus_tier_stats out;
+    locus_tier_stats(world.warm, &out);
+    return out.objects;
+}
+
 // What leaves takes its time, too.
 static inline void cold_expect(uint64_t objects)
 {
