@@ -529,8 +529,7 @@ int locus_adapters_unload(struct locus_adapters *adapters, uint64_t now_ns, uint
     if (error)
         return error;
     retire(adapters, number);
-    adapters->policy->forget(adapters->state, adapters->now_ns, number);
-    moves(adapters);
+    adapters->policy->forget(adapters->state, adapters->now_ns, number); // others rise at most, so nothing moves before poll looks
     return 0;
 }
 

@@ -86,6 +86,10 @@ Test(adapter_fault, a_warm_tier_without_room_is_no_error, .timeout = 60)
     for (uint32_t number = 0; number < 3; number++)
         use(number, 0, !where(number).warm);
     cr_assert_eq(locus_tier_drop(world.warm, UINT64_MAX, &op), 0);
+    for (uint32_t number = 0; number < 3; number++) {
+        use(number, 0, !where(number).warm);
+        cr_expect(where(number).warm, "now there is room");
+    }
     world_close();
 }
 
@@ -121,6 +125,39 @@ Test(adapter_fault, a_damaged_cold_copy_is_an_error_each_time, .timeout = 60)
     world_close();
 }
 
+// Held versions go from the cold tier before the newest does, so that a restart never finds one of them instead.
+Test(adapter_fault, an_unload_that_fails_halfway_leaves_the_newest, .timeout = 60)
+{
+    plain_file = true;
+    world_open(true, "lru", 2, 2);
+    const uint64_t key = UINT64_C(1) << 32;
+    struct locus_tier_op op = {0};
+    op.done = filled;
+    load(1, 0);
+    struct locus_adapter_hold first = held(1, 0, true);
+    load(1, 1);
+    cr_assert_eq(locus_tier_store(world.cold, key, weights, sizeof weights, &op), 0); // while this is under way, a drop is -EBUSY
+    cr_expect_eq(locus_adapters_unload(world.adapters, 0, 1), -EBUSY);
+    cr_expect_eq(locus_tier_find(world.cold, key | 1, NULL), 0);
+    release(&first);
+    use(1, 1, true);
+    world_close();
+}
+
+Test(adapter_fault, a_load_that_fails_leaves_the_version_before, .timeout = 60)
+{
+    plain_file = true;
+    world_open(true, "lru", 2, 2);
+    load(1, 0);
+    make(1, 1);
+    write_fails = true;
+    cr_expect_eq(locus_adapters_load(world.adapters, 0, 1, weights, sizeof weights), -EIO);
+    write_fails = false;
+    cr_expect_eq(stats().versions, 1);
+    use(1, 0, true);
+    world_close();
+}
+
 // The load of a wish that was forgone fails, and the next request, which knows nothing of it, is not told.
 Test(adapter_fault, nobody_is_told_of_an_error_that_others_waited_for, .timeout = 60)
 {
@@ -128,18 +165,20 @@ Test(adapter_fault, nobody_is_told_of_an_error_that_others_waited_for, .timeout 
     world_open(true, "lru", 2, 2);
     struct locus_adapter_hold hold;
     load(0, 0);
-    for (int forgone = 0; forgone < 2; forgone++) {
+    enum { KEPT, FORGONE_BEFORE, FORGONE_AFTER };
+    for (int wish = KEPT; wish <= FORGONE_AFTER; wish++) {
         read_fails = true;
         cr_assert_eq(locus_adapters_prefetch(world.adapters, 0, 0), 0);
-        if (forgone)
+        if (wish == FORGONE_BEFORE)
             cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), 0);
         settle();
         read_fails = false;
-        if (forgone)
-            cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), -ENOENT, "nothing is wished for");
-        cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 0, &hold), forgone ? -EAGAIN : -EIO);
+        if (wish != KEPT)
+            cr_expect_eq(locus_adapters_forgo(world.adapters, 0, 0), wish == FORGONE_AFTER ? 0 : -ENOENT);
+        cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 0, &hold), wish == KEPT ? -EIO : -EAGAIN);
+        use(0, 0, true);
+        cr_assert_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), 0);
     }
-    use(0, 0, true);
     world_close();
 }
 

@@ -43,6 +43,7 @@ Test(adapter, pages_that_could_not_be_saved_are_not_forgotten, .timeout = 60)
     cr_assert_eq(locus_pages_left(world.pages, saved_range, -EIO), 0);
     locus_pages_stats(world.pages, &pages);
     cr_expect_eq(pages.ranges, 1, "that of 1");
+    cr_expect(!where(0).warm, "what leaves is not read");
     world_close();
 }
 
@@ -249,5 +250,42 @@ Test(adapter, a_wish_waits_for_room_that_is_on_its_way, .timeout = 60)
     use(0, 0, true);
     use(2, 0, true);
     cr_expect_eq(stats().brought_cold, 2);
+    world_close();
+}
+
+static struct locus_score_view viewed;
+
+static double view_keep(const struct locus_score_view *view)
+{
+    viewed = *view;
+    return 0;
+}
+
+Test(adapter, the_arena_knows_whose_a_range_is_and_what_it_costs, .timeout = 60)
+{
+    static const struct locus_score_ops keeps = {.name = "keeps", .summary = "what it was shown", .score = view_keep};
+    static const uint64_t costs[NUMBERS] = {11, 22, 33, 44, 55, 66, 77, 88};
+    score = &keeps;
+    cost_ns = costs;
+    world_open(false, "lru", 4, 4);
+    load(5, 0);
+    use(5, 0, true);
+    cr_assert_eq(locus_pages_evict(world.pages, LOCUS_PAGES_KV, PAGES), 0);
+    cr_expect_eq(viewed.kind, LOCUS_PAGES_ADAPTER);
+    cr_expect_eq(viewed.owner, 5);
+    cr_expect_eq(viewed.cost_ns, 66);
+    cr_expect_eq(viewed.pages, 2);
+    world_close();
+}
+
+// Both its pages and its warm copy are given back, and the wish brings nothing anew.
+Test(adapter, close_ends_a_wish_for_a_warm_one, .timeout = 60)
+{
+    world_open(false, "lru", 0, 2);
+    load(0, 0);
+    use(0, 0, true);
+    cr_assert(where(0).warm && !where(0).pages);
+    cr_assert_eq(locus_adapters_prefetch(world.adapters, world.now_ns, 0), 0);
+    cr_assert(where(0).warm && where(0).pages);
     world_close();
 }

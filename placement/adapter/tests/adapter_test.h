@@ -34,6 +34,8 @@ static struct world {
 
 static int (*leave)(void *, locus_range, enum locus_pages_kind, uint64_t, void *, uint64_t); // the arena's
 
+static const struct locus_score_ops *score; // the arena's
+static const uint64_t *cost_ns; // the policy's
 static bool plain_file; // the cold tier's: no io_uring, so that calls that fail count
 
 static uint16_t weights[WEIGHTS], kept[WEIGHTS];
@@ -75,8 +77,8 @@ static inline int adapters_open(const char *policy, uint32_t hot, uint32_t warm)
                                            .cold = world.cold,
                                            .warm = world.warm,
                                            .policy = locus_residency_find(policy)};
-    config.residency =
-        (struct locus_residency_config){.size = sizeof config.residency, .adapters = NUMBERS, .hot = hot, .warm = warm};
+    config.residency = (struct locus_residency_config){
+        .size = sizeof config.residency, .adapters = NUMBERS, .hot = hot, .warm = warm, .cost_ns = cost_ns};
     return locus_adapters_open(&world.adapters, &config);
 }
 
@@ -88,7 +90,7 @@ static inline void path_make(void)
 static inline void world_open_again(bool file, const char *policy, uint32_t hot, uint32_t warm)
 {
     struct locus_pages_config pages = {
-        .size = sizeof pages, .page_bytes = PAGE_BYTES, .pages = PAGES, .node = LOCUS_NODE_ANY, .leave = leave};
+        .size = sizeof pages, .page_bytes = PAGE_BYTES, .pages = PAGES, .node = LOCUS_NODE_ANY, .score = score, .leave = leave};
     struct locus_tier_far_config far = {.size = sizeof far, .bytes = 4u << 20, .node = LOCUS_NODE_ANY};
     cr_assert_eq(locus_pages_open(&world.pages, &pages), 0);
     cr_assert_eq(locus_tier_int8_open(&world.warm, &far), 0);

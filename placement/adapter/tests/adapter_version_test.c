@@ -49,6 +49,7 @@ Test(adapter_version, unloaded_ones_serve_their_holders_and_are_gone, .timeout =
     release(&hold);
     cr_expect_eq(stats().versions, 0);
     load(1, 3);
+    cr_expect_eq(where(1).place, LOCUS_RESIDENCE_COLD, "its uses are forgotten");
     use(1, 3, true);
     world_close();
 }
@@ -131,6 +132,30 @@ Test(adapter_version, what_moves_can_be_unloaded, .timeout = 60)
         cr_expect_eq(cold_objects(), 0);
         cr_expect_eq(stats().versions, 0);
         cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 1, &none), -ENOENT);
+        world_close();
+    }
+}
+
+// Numbers of versions go on where those in the cold tier end, and do not begin again after the last.
+Test(adapter_version, versions_are_numbered_after_those_that_are_found, .timeout = 60)
+{
+    const uint64_t number = UINT64_C(3) << 32;
+    const struct {
+        uint64_t found;
+        int error;
+    } cases[] = {{7, 0}, {UINT32_MAX - 2, 0}, {UINT32_MAX - 1, -EOVERFLOW}, {UINT32_MAX, -EOVERFLOW}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct locus_tier_op op = {0};
+        op.done = filled;
+        world_open(false, "lru", 2, 2);
+        cr_assert_eq(locus_adapters_close(world.adapters), 0);
+        make(3, 0);
+        cr_assert_eq(locus_tier_store(world.cold, number | cases[i].found, weights, sizeof weights, &op), 0);
+        cr_assert_eq(adapters_open("lru", 2, 2), 0);
+        cr_expect_eq(locus_adapters_load(world.adapters, 0, 3, weights, sizeof weights), cases[i].error);
+        cr_expect_eq(locus_tier_find(world.cold, number | (cases[i].found + !cases[i].error), NULL), 0);
+        cr_expect_eq(cold_objects(), 1);
+        use(3, 0, true);
         world_close();
     }
 }

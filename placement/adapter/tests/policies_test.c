@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// residency: each policy says what a naive twin says, which is written from its definition with arrays and sorts; and all policies
+// policies: each one says what a naive twin says, which is written from its definition with arrays and sorts; and all policies
 // keep the contract.
 #include "placement/adapter/residency.h"
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "placement/adapter/order.h"
+#include "placement/adapter/ranks.h"
 #include "placement/base/tests/sanitized.h"
 
 enum { ADAPTERS = 24, USES_KEPT = 4096, STEPS = 6000, POLICIES = 5 };
@@ -300,6 +301,45 @@ Test(residency, the_rule_of_the_seed_is_ten_uses_in_sixty_seconds, .timeout = 60
     ops->use(state, UINT64_MAX - s, 0);
     cr_expect_eq(ops->place(state, UINT64_MAX, 0), WARM, "the clock ends before the minute does");
     ops->close(state);
+}
+
+// Prices are 1 to 2^32 - 1, and uses count up to 65,536.
+Test(residency, cost_has_a_least_and_a_greatest_price_and_number_of_uses)
+{
+    enum { FREE, CHEAP, DEAR, USES_MOST = 65536 };
+    static const uint64_t cost_ns[] = {[FREE] = 0, [CHEAP] = 1, [DEAR] = (UINT64_C(1) << 32) + 1};
+    void *state;
+    const struct locus_residency_ops *ops = locus_residency_find("cost");
+    struct locus_residency_config config = {.size = sizeof config, .adapters = 3, .hot = 1, .warm = 2, .cost_ns = cost_ns};
+    cr_assert_eq(ops->open(&state, &config), 0);
+    ops->use(state, 0, FREE);
+    ops->use(state, 0, FREE);
+    ops->use(state, 0, CHEAP);
+    cr_expect_eq(ops->place(state, 0, FREE), HOT, "its second use weighs more than the first of what costs 1");
+    for (unsigned i = 2; i < USES_MOST + 4; i++)
+        ops->use(state, 0, FREE);
+    for (unsigned i = 1; i < USES_MOST; i++) {
+        cr_assert_eq(ops->place(state, 0, FREE), HOT);
+        ops->use(state, 0, CHEAP);
+    }
+    cr_expect_eq(ops->place(state, 0, CHEAP), HOT, "of equal ranks, who was used last");
+    ops->use(state, 0, DEAR);
+    ops->use(state, 0, CHEAP);
+    cr_expect_eq(ops->place(state, 0, DEAR), HOT);
+    ops->close(state);
+}
+
+Test(residency, a_rank_that_is_too_great_is_the_greatest)
+{
+    struct ranks ranks;
+    struct locus_residency_config config = {.size = sizeof config, .adapters = 2, .hot = 1, .warm = 1}, filled;
+    cr_assert_eq(ranks_open(&ranks, &config, &filled), 0);
+    ranks_set(&ranks, 0, WARM, UINT64_MAX);
+    cr_expect_eq(ranks_admitted(&ranks, 0), WARM);
+    ranks_set(&ranks, 1, HOT, 0);
+    cr_expect_eq(ranks_place(&ranks, 0, 0), WARM);
+    cr_expect_eq(ranks_place(&ranks, 0, 1), HOT);
+    ranks_close(&ranks);
 }
 
 Test(residency, policies_are_found_by_name_and_number)
