@@ -10,7 +10,7 @@
 #
 # Works on a copy in a separate directory. A mutant is a sed expression that must change its file, and the program that must then
 # fail; a mutant that does not compile, or whose program still passes, is a failure. Litmus programs run under ThreadSanitizer,
-# the others plain.
+# the others plain; a script without any says sanitizers=none first.
 #
 # Many mutants hang. A program that takes far longer than it did with the unchanged sources, on this machine in this minute, does.
 # Races need luck, and on a busy machine more of it: what a program does not see at once it has to see in three or nine times the
@@ -138,7 +138,7 @@ mutants_begin() { # sources, relative to the repository
     library=$* libraries=$(make -s -C "$REPO" DPDK= libs) || exit 2
     for source in $library; do
         [ -e "$source" ] || { echo "Bail out! there is no $source to link with" && exit 2; }
-        for sanitizer in thread none; do
+        for sanitizer in ${sanitizers:-thread none}; do
             in_parallel compile "$tree" $sanitizer "$source" "$(object "$work/base" $sanitizer "$source")"
         done
     done
