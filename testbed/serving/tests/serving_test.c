@@ -293,6 +293,23 @@ Test(swap, what_is_found_in_the_cache_may_come_back_as_well)
     cr_expect_eq(got->tier_left, 0);
 }
 
+// Two fill the pool, and then six that need more room in the tier than these ever could.
+Test(swap, without_a_tier_of_the_callers_nobody_is_refused)
+{
+    for (size_t i = 0; i < 8; i++)
+        wanted[i] = (struct tb_request){.arrival_ns = i < 2 ? 0 : 1000,
+                                        .prompt_tokens = i < 2 ? 784 : 100,
+                                        .output_tokens = i < 2 ? 40 : 800};
+    struct tb_serving_config config = hand("paged-prompt", 1600, 8);
+    config.speedup = 1;
+    config.swap = config.tags = true;
+    const struct tb_served *got = serve(&config);
+    cr_expect_eq(got->requests, 8);
+    cr_expect_gt(got->preempted, 8);
+    cr_expect_eq(got->prompt_tokens, 2 * 784 + 6 * 100, "nothing is computed again");
+    cr_expect_eq(got->tier_loaded_bytes, got->thrown_tokens * 64);
+}
+
 Test(swap, whom_the_tier_refuses_computes_again)
 {
     struct tb_serving_config config = crowded("paged-prompt");
