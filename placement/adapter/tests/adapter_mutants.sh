@@ -7,7 +7,7 @@
 
 sanitizers=none # no program is a litmus
 mutants_begin topo/*.c placement/{base,memory,pages,pages/scores,tier,tier/file,adapter,adapter/policies}/*.c
-controls adapter_test adapter_version_test adapter_fault_test policies_test
+controls adapter_test adapter_version_test adapter_fault_test policies_test adapter_stress
 
 adapter=placement/adapter/adapter.c ranks=placement/adapter/ranks.c order=placement/adapter/order.c
 residency=placement/adapter/residency.c policies=placement/adapter/policies
@@ -50,6 +50,10 @@ mutant the-last-waits-alone $adapter adapter_test \
     's/\*waiting_at\(version->adapters, NULL\) = version;/version->adapters->waiting = version;/'
 mutant freed-while-it-waits $adapter adapter_test '/^static void version_free/,/^}/s/waiting_remove\(version\);//'
 mutant moves-are-not-looked-for $adapter adapter_test '/^void locus_adapters_poll/,/^}/s/^    moves\(adapters\);//'
+mutant acquired-without-a-pin $adapter adapter_stress \
+    's/int error = (locus_pages_)pin(\(version->adapters->pages, version->range\));/&\n    error = error ? error : \1unpin\2;/'
+mutant brought-without-a-pin $adapter adapter_stress \
+    's/version->kept = true;/version->kept = locus_pages_unpin(adapters->pages, version->range) == 0;/'
 
 # --- pages and places ----------------------------------------------------------------------------------------------------------
 
@@ -133,7 +137,7 @@ mutant minor-does-not-count $order policies_test 's/: a\.minor < b\.minor/: true
 
 mutant the-first-policy-is-not-found $residency policies_test 's/for \(uint32_t i = 0; locus/for (uint32_t i = 1; locus/'
 mutant the-window-includes-its-end $policies/seed.c policies_test \
-    's/if \(seed->ranks\.now_ns < ends_ns\(seed, adapter, seed->uses\)\)/if (seed->ranks.now_ns <= ends_ns(seed, adapter, seed->uses))/'
+    's/if \(seed->ranks\.now_ns < (ends_ns\(seed, adapter, seed->uses\))\)/if (seed->ranks.now_ns <= \1)/'
 mutant uses-without-end $policies/seed.c policies_test 's/\? used_ns \+ seed->window_ns : UINT64_MAX/? used_ns : UINT64_MAX/'
 mutant the-end-of-time-wraps $policies/seed.c policies_test \
     's/return used_ns < UINT64_MAX - seed->window_ns \? (used_ns \+ seed->window_ns) : UINT64_MAX;/return \1;/'
