@@ -230,8 +230,9 @@ $(B)/liblocus-kv.map: exported := ggml_backend_alloc_ctx_tensors_from_buft
 $(B)/libggml-locus.map $(B)/liblocus-kv.map: Makefile
 	@mkdir -p $(@D)
 	@echo '{ global: $(exported); local: *; };' >$@
-# $(1): files of placement/ggml
-ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) $(filter-out $(placement/tier_own) $(placement/adapter_own),$(lib_objects))
+# $(1): files of placement/ggml. What waits in tiers is not theirs.
+ggml_parts = $(patsubst %,$(B)/placement/ggml/%.o,$(1)) \
+             $(filter-out $(placement/tier_own) $(placement/adapter_own) %/sharing/tier_sink.o,$(lib_objects))
 # clang leaves a sanitizer's own symbols to the program that loads the library.
 define plugin
 $(call quiet,LD)$(CC) $(LDFLAGS) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,--version-script,$(filter %.map,$^) \
