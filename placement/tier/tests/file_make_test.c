@@ -5,6 +5,7 @@
 
 #include <sys/resource.h>
 
+#include "placement/base/tests/sanitized.h"
 #include "placement/memory/tests/region_child.h"
 
 // Its first block is durable before it has the size that says that it is complete.
@@ -204,7 +205,7 @@ static int without_memory(void *path)
 
 Test(file_make, a_table_that_does_not_fit_into_memory_is_refused_with_a_word)
 {
-#ifdef WITH_ASAN
+#ifdef SANITIZED
     cr_skip_test("the sanitizer's own memory is beyond any limit");
 #endif
     struct file_first first;

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#include "placement/base/tests/sanitized.h"
 #include "placement/memory/tests/region_child.h"
 
 #define UNIT_OF_TIER 4096u
@@ -274,7 +275,7 @@ static int without_table(void *unused)
 
 Test(memory, a_table_that_does_not_fit_into_memory_is_refused_with_a_word)
 {
-#ifdef WITH_ASAN
+#ifdef SANITIZED
     cr_skip_test("the sanitizer's own memory is beyond any limit");
 #endif
     int status = in_child(without_table, NULL);

@@ -12,15 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The sanitizer's own memory is beyond any limit that a test could set.
-#if defined(__SANITIZE_ADDRESS__) // gcc
-#define WITH_ASAN 1
-#elif defined(__has_feature)      // clang
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-
 struct waited {
     struct locus_tier_op op;    // first
     int calls, result;

@@ -10,12 +10,18 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "placement/base/tests/sanitized.h"
 #include "testbed/stats/looks.h"
 #include "testbed/stats/random.h"
 #include "testbed/stats/stats.h"
 
 #define TRIALS 1000u
 #define ROUNDS_MAX 240u
+
+// The other tests of this room call the same functions; so many trials would show a sanitizer nothing new, in most of a minute.
+#ifdef SANITIZED
+TestSuite(simulation, .disabled = true);
+#endif
 
 struct truth {
     double ratio, noise;        // of the arms; sd of the logarithm of one process
