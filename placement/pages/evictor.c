@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // evictor: one thread at a time makes room; the others wait for it, and look again whenever pages come back and when it has done.
-// Nobody waits without an evictor at work, and an evictor ends: it claims each range at most once more than `leave` lets go. So no
-// wait is for ever, whatever the others do. A range that had to stay is not asked again during the same ask.
+// Nobody waits without an evictor at work, and an evictor ends: each range that it claims goes, is on its way, or must stay, and
+// after some of the last kind it gives up. So no wait is for ever, whatever the others do. A range that had to stay at once is not
+// asked again during the same ask.
 //
 // Victims come from one pass over all pages, the lowest scores first, and are used until they run out. A victim that was used or
 // pinned since is passed over. Under a score that does not age this is the exact order: by its definition (pages_evict.h) whatever

@@ -117,14 +117,6 @@ static double median_of(double values[], uint32_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-static double mean_of(const double values[], uint32_t count)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < count; i++)
-        sum += values[i];
-    return sum / count;
-}
-
 // An injected delay must scale with the work: it is measured in the warm-up laps, and spent inside every timed lap.
 static void spin_ns(uint64_t duration_ns)
 {
@@ -380,14 +372,8 @@ static void laps_end(struct process *process, struct tb_engine *engine)
 
 static void laps_sum(struct tb_engine *engine)
 {
-    struct tb_job *job = engine->job;
-    struct tb_sample *sample = &job->sample;
-    double sorted_ns[TB_LAPS_MAX];
-    memcpy(sorted_ns, job->lap_ns, job->laps * sizeof *sorted_ns);
-    sample->lap_ns = median_of(sorted_ns, job->laps);
-    sample->lap_ns_min = sorted_ns[0];
-    sample->lap_ns_mean = mean_of(sorted_ns, job->laps);
-    sample->lap_ns_p90 = sorted_ns[(job->laps * 9 + 9) / 10 - 1];
+    struct tb_sample *sample = &engine->job->sample;
+    tb_job_laps_sum(engine->job);
     sample->outstanding_high = (uint32_t)engine->outstanding_high;
     sample->distinct = distinct_seen(engine);
     sample->adjacency_known = engine->followed > 0;

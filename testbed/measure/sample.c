@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sample: the names of touch modes, dispatch and faults in flags, logs and reports.
+// sample: what the laps of a job come to; the names of touch modes, dispatch and faults in flags, logs and reports.
 #include "testbed/measure/sample.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void tb_job_laps_sum(struct tb_job *job)
+{
+    struct tb_sample *sample = &job->sample;
+    uint32_t count = job->laps;
+    double sorted_ns[TB_LAPS_MAX], sum_ns = 0;
+    memcpy(sorted_ns, job->lap_ns, count * sizeof *sorted_ns);
+    qsort(sorted_ns, count, sizeof *sorted_ns, by_value);
+    for (uint32_t i = 0; i < count; i++)
+        sum_ns += sorted_ns[i];
+    sample->lap_ns = (sorted_ns[(count - 1) / 2] + sorted_ns[count / 2]) / 2;
+    sample->lap_ns_min = sorted_ns[0];
+    sample->lap_ns_mean = sum_ns / count;
+    sample->lap_ns_p90 = sorted_ns[(count * 9 + 9) / 10 - 1];
+}
 
 const char *tb_touch_name(enum tb_touch touch)
 {

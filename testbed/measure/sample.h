@@ -148,6 +148,9 @@ struct tb_job {
     double lap_ns[TB_LAPS_MAX];
 };
 
+// The sample's figures of the timed laps, of which there is one at least, from lap_ns.
+void tb_job_laps_sum(struct tb_job *job);
+
 // "4w" gives 4: a whole number from 1 to TB_WORKERS_MAX; 0: not of that form.
 uint32_t tb_workers_parse(const char *text);
 

@@ -48,7 +48,7 @@ Test(adapter_fault, an_unload_that_the_cold_tier_refuses_changes_nothing, .timeo
         settle();
         use(1, 1, true);
         cr_expect_eq(locus_adapters_unload(world.adapters, 0, 1), late ? -EIO : 0, "a file that failed takes no drops");
-        cr_expect_eq(cold_objects(), (uint64_t)late);
+        cr_expect_eq(objects_of(world.cold), (uint64_t)late);
         world_close();
     }
 }
@@ -103,7 +103,7 @@ Test(adapter_fault, a_damaged_warm_copy_gives_way_to_the_cold_one, .timeout = 60
     use(0, 0, true);
     cr_expect_eq(stats().warm_failed, 1);
     cr_expect_eq(stats().brought_cold, 2);
-    cr_expect(!where(0).warm && warm_objects() == 0, "what cannot be given takes no room");
+    cr_expect(!where(0).warm && objects_of(world.warm) == 0, "what cannot be given takes no room");
     use(0, 0, true);
     cr_expect_eq(stats().brought_cold, 3);
     cr_expect_eq(stats().sunk, 1, "it is not asked again");

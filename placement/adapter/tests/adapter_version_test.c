@@ -45,7 +45,7 @@ Test(adapter_version, unloaded_ones_serve_their_holders_and_are_gone, .timeout =
     cr_expect_eq(locus_adapters_prefetch(world.adapters, 0, 1), -ENOENT);
     cr_expect_eq(acquire(NUMBERS, &none), -ENOENT);
     cr_expect_eq(memcmp(hold.weights, weights, sizeof weights), 0);
-    cr_expect_eq(cold_objects(), 0);
+    cr_expect_eq(objects_of(world.cold), 0);
     release(&hold);
     cr_expect_eq(stats().versions, 0);
     load(1, 3);
@@ -129,7 +129,7 @@ Test(adapter_version, what_moves_can_be_unloaded, .timeout = 60)
         release(&first); // version 0 leaves the cold tier
         cr_expect_eq(locus_adapters_prefetch(world.adapters, 0, 1), 0);
         cr_expect_eq(locus_adapters_unload(world.adapters, 0, 1), 0);
-        cr_expect_eq(cold_objects(), 0);
+        cr_expect_eq(objects_of(world.cold), 0);
         cr_expect_eq(stats().versions, 0);
         cr_expect_eq(locus_adapters_acquire(world.adapters, 0, 1, &none), -ENOENT);
         world_close();
@@ -154,7 +154,7 @@ Test(adapter_version, versions_are_numbered_after_those_that_are_found, .timeout
         cr_assert_eq(adapters_open("lru", 2, 2), 0);
         cr_expect_eq(locus_adapters_load(world.adapters, 0, 3, weights, sizeof weights), cases[i].error);
         cr_expect_eq(locus_tier_find(world.cold, number | (cases[i].found + !cases[i].error), NULL), 0);
-        cr_expect_eq(cold_objects(), 1);
+        cr_expect_eq(objects_of(world.cold), 1);
         use(3, 0, true);
         world_close();
     }

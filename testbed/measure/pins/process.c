@@ -17,7 +17,6 @@
 #include "placement/pages/pages_open.h"
 #include "testbed/measure/watch.h"
 #include "testbed/stats/random.h"
-#include "testbed/stats/stats.h"
 #include "testbed/workload/adapters/popularity.h"
 #include "topo/pin.h"
 
@@ -298,14 +297,8 @@ static void books(struct run *run)
     invalid(run, "ranges held after all laps", run->way->held(&run->world), 0);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// Lap by lap, and what each thread took itself.
-static double laps_sum(struct run *run, double out_ns[])
+// Lap by lap. Returns what each thread took itself, of all laps and threads.
+static double laps_note(struct run *run, double out_ns[])
 {
     double own_ns = 0;
     for (uint32_t lap = 0; lap < run->job->laps; lap++) {
@@ -328,15 +321,8 @@ static void figures(struct run *run)
     struct tb_job *job = run->job;
     struct tb_sample *sample = &job->sample;
     struct tb_pinned *out = &sample->pinned;
-    double own_ns = laps_sum(run, job->lap_ns), sorted_ns[TB_LAPS_MAX], sum_ns = 0;
-    memcpy(sorted_ns, job->lap_ns, job->laps * sizeof *sorted_ns);
-    qsort(sorted_ns, job->laps, sizeof *sorted_ns, by_value);
-    for (uint32_t lap = 0; lap < job->laps; lap++)
-        sum_ns += sorted_ns[lap];
-    sample->lap_ns = tb_median(sorted_ns, job->laps);
-    sample->lap_ns_min = sorted_ns[0];
-    sample->lap_ns_mean = sum_ns / job->laps;
-    sample->lap_ns_p90 = sorted_ns[(job->laps * 9 + 9) / 10 - 1];
+    double own_ns = laps_note(run, job->lap_ns);
+    tb_job_laps_sum(job);
     out->pairs_per_s = (double)TB_PINS_PAIRS * run->count * 1e9 / sample->lap_ns;
     out->pair_ns = own_ns / ((double)TB_PINS_PAIRS * run->count * job->laps);
     pin = unpin = (struct tb_latency){.count = 0};

@@ -326,6 +326,37 @@ Test(swap, whom_the_tier_refuses_computes_again)
     cr_expect_lt(some.prompt_tokens, none.prompt_tokens);
 }
 
+static struct locus_tier *damaged;
+static const struct tb_strategy *sound;
+
+// A victim is released after the tier has it.
+static void release_and_damage(void *state, uint32_t sequence, bool keep)
+{
+    struct locus_tier_stats stats;
+    sound->ops->release(state, sequence, keep);
+    locus_tier_stats(damaged, &stats);
+    memset(locus_region_base(locus_tier_region(damaged)), 0xee, stats.units * stats.unit_bytes);
+}
+
+Test(swap, what_the_tier_cannot_load_is_computed_again)
+{
+    struct tb_serving_config config = crowded("paged-prompt");
+    struct tb_strategy_ops ops = *(sound = config.strategy)->ops;
+    struct tb_strategy damaging = *sound;
+    ops.release = release_and_damage;
+    damaging.ops = &ops;
+    config.swap_tier = damaged = memory(1 << 20, false);
+    uint64_t intact = serve(&config)->prompt_tokens;
+    config.strategy = &damaging;
+    const struct tb_served *got = serve(&config);
+    cr_expect_eq(got->requests, 8);
+    cr_expect_gt(got->tier_stored_bytes, 0);
+    cr_expect_eq(got->tier_loaded_bytes, 0);
+    cr_expect_eq(got->tier_left, 0, "what is damaged is dropped");
+    cr_expect_gt(got->prompt_tokens, intact);
+    locus_tier_close(damaged);
+}
+
 Test(swap, what_comes_back_changed_is_found)
 {
     struct tb_serving_config config = crowded("paged-prompt");
