@@ -17,7 +17,8 @@
 #                and LOCUS_TRACES is /with. But a program of this project (below this folder, executable, ELF or a script) keeps
 #                its path, beside the files that it expects there, and its folder is in PATH. With locus comes locus-lap.
 #   --balancing  boots with automatic NUMA balancing, which is otherwise off because it moves the pages that a run counts.
-#   --no-record  leaves logs/ and .git here, which is most of what goes along: for a PROGRAM that neither reads nor files records.
+#   --no-record  leaves .git and the guest's own logs here: for a PROGRAM that neither reads nor files records. Other hosts' logs
+#                never go along.
 #   --keep       keeps everything else (console, dmesg, vmstat, the tar) in build/guest/NAME/.
 #   --qemu       adds words to QEMU's command line (a disk).
 #   --accesses   counts loads and stores by pairs of nodes, in FILE: in the windows of addresses that the program names
@@ -50,7 +51,7 @@ while [ $# -gt 0 ]; do
     --accesses) accesses=${2-}; shift 2 ;;
     --keep) keep=yes; shift ;;
     --balancing) balancing=enable; shift ;;
-    --no-record) record=no; shift ;;
+    --no-record) record=''; shift ;;
     --) shift; break ;;
     *) die 2 "boot.sh has no option $1" ;;
     esac
@@ -189,7 +190,7 @@ elif [ -d "build/logs/guest-$machine" ]; then # the ledger goes on
     cp -R "build/logs/guest-$machine" "$work/root/locus/build/logs/"
 fi
 IFS=$newline
-SYSROOT=$sysroot PACKER=$guest/busybox PROJECT=$project RECORD=$record \
+SYSROOT=$sysroot PACKER=$guest/busybox PROJECT=$project RECORD=${record:+guest-$machine} \
     sh "$here/build.sh" "$parts/busybox" "$work/root" "$work/image" $files ||
     die 1 "the root file system cannot be built"
 unset IFS
@@ -267,6 +268,13 @@ clock_read() { # here_1, there_1, here_2, there_2: when the command began and en
 ended_too_early() {
     timed_out && clock_read && [ $((here_2 - here_1)) -lt $((limit - limit / 10 - 2)) ]
 }
+
+# The files are in memory twice, first as they come and unpacked, then unpacked and in their final place, which holds no more than
+# half of it (init.sh). The kernel needs the rest.
+image_bytes=$(stat -c %s "$work/image") most=$(((memory_bytes - (64 << 20)) / 2))
+[ "$image_bytes" -le $most ] ||
+    die 2 "the memory of $machine ($((memory_bytes >> 20)) MiB) is too small: it could take $((most >> 20)) MiB of files along, \
+and with the project and its .git they have $((image_bytes >> 20)) MiB. Take another machine, or run it outside of the project"
 
 status= clock=$fast_clock
 for try in first second third; do

@@ -5,7 +5,8 @@
 # uncompressed cpio (decompression would be emulated). Run it in the project's folder, whose path is PROJECT; "": no project.
 #
 #   /bin       busybox and its names, offline-node
-#   /locus     the project without ignored files, and .git: the command's working directory; RECORD=no: without logs/ and .git
+#   /locus     the project without ignored files: the command's working directory. RECORD is the host whose logs go along, and
+#              .git does, too; "": neither
 #   and each FILE at its PATH, a program's shared libraries at theirs; git; GNU tar, for packets;
 #   what is loaded by name: the compared mallocs; libgcc_s, by glibc where a thread ends before its function does
 #
@@ -61,11 +62,11 @@ echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 ln -s bin "$root/sbin"
 [ -n "$sysroot" ] || [ ! -r /etc/ld.so.cache ] || cp /etc/ld.so.cache "$root/etc/"
 
-left= # of the project, at home
-[ "${RECORD-}" != no ] || left=logs
+own=${RECORD:+logs/$RECORD} # other hosts' logs are most of what there is, and nothing in the guest reads them
 
 project_files() { # a trace of gigabytes would not fit into the guest's memory
-    git ls-files -z --cached --others --exclude-standard ${left:+:!$left} 2>/dev/null |
+    { git ls-files -z --cached --others --exclude-standard ':!logs' &&
+        { [ -z "$own" ] || git ls-files -z --cached --others --exclude-standard "$own"; }; } 2>/dev/null |
         xargs -0 -r sh -c 'find "$@" -maxdepth 0 ! -type d -size -32768k 2>/dev/null' find
 }
 if [ -z "${PROJECT-}" ]; then
@@ -73,10 +74,10 @@ if [ -z "${PROJECT-}" ]; then
 elif [ -n "$(project_files | head -n 1)" ]; then
     project_files | tar -cf - -T - | tar -C "$root/locus" -xf -
 else # no repository, or not ours
-    find . \( -path ./build -o -path ./.git ${left:+-o -path ./$left} \) -prune -o -type f -size -32768k -print |
-        tar -cf - -T - | tar -C "$root/locus" -xf -
+    { find . \( -path ./build -o -path ./.git -o -path ./logs \) -prune -o -type f -size -32768k -print
+        [ ! -d "$own" ] || find "./$own" -type f -size -32768k; } | tar -cf - -T - | tar -C "$root/locus" -xf -
 fi
-if [ -n "${PROJECT-}" ] && [ -z "$left" ] && [ -d .git ] && command -v git >/dev/null; then
+if [ -n "${PROJECT-}" ] && [ -n "$own" ] && [ -d .git ] && command -v git >/dev/null; then
     cp -R .git "$root/locus/" 2>/dev/null || true # a commit may happen meanwhile
     [ -n "$sysroot" ] || take "$(command -v git)" /usr/bin/git
 fi

@@ -12,7 +12,9 @@ if [ ! -e /moved ]; then
     /bin/busybox mkdir /moved
     /bin/busybox mount -t tmpfs -o mpol=prefer:0,mode=755 root /moved
     /bin/busybox mkdir /moved/moved
-    for entry in /*; do [ "$entry" = /moved ] || /bin/busybox cp -a "$entry" /moved/; done
+    for entry in /*; do
+        [ "$entry" = /moved ] || /bin/busybox cp -a "$entry" /moved/ || /bin/busybox poweroff -f
+    done
     exec /bin/busybox switch_root /moved /init
 fi
 /bin/busybox mount -t proc proc /proc

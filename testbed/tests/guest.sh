@@ -57,7 +57,7 @@ truncate -s 256M "$scratch/disk"
 machine() {
     disk=
     [ "$1" != odd ] || disk="-drive file=$scratch/disk,if=none,id=disk,format=raw,readonly=on -device nvme,serial=1,drive=disk"
-    sh testbed/guest/boot.sh --machine "$1" --with "$BUILD/locus" --with "$BUILD/topo/tests/unit" \
+    sh testbed/guest/boot.sh --machine "$1" --no-record --with "$BUILD/locus" --with "$BUILD/topo/tests/unit" \
         --with "$BUILD/placement/memory/tests/unit" --with "$BUILD/placement/blocks/tests/unit" \
         --with "$BUILD/placement/domain/tests/unit" \
         --with "$BUILD/placement/memory/tests/room_scenario" --qemu "$disk" --timeout 600 -- \
@@ -134,7 +134,7 @@ is() { # machine, shape
     elif ! grep -qx "name $1" "$scratch/$1"; then
         fail "$1 says inside that it is $1" "$(grep -m 1 '^name' "$scratch/$1")"
     elif [ "$got" != "$2" ]; then
-        fail "$1 has its nodes, CPUs and distances" "got $got"
+        fail "$1 has its nodes, CPUs and distances" "got $got, $(said "$1")"
     else
         pass "$1 has its nodes, CPUs and distances"
     fi
@@ -151,7 +151,7 @@ is hot '0:DRAM:0,1 1:DRAM:2,3 2:memory-only: / 10 20 28 | 20 10 40 | 28 40 10'
 units_of() { # machine, layer, pattern of cases that may be skipped
     tap=$scratch/$1.$2.tap
     sed -nE "s,^unit $2(/[a-z]+)? ,,p" "$scratch/$1" | grep -v 'SKIP test was skipped' >"$tap"
-    skipped=$(sed -n 's/^ok - \([^ ]*\) *# SKIP.*/\1/p' "$tap" | grep -vE "${3:-^$}" | tr '\n' ' ')
+    skipped=$(sed -n 's/^ok - \([^ ]*\) *# SKIP\(.*\)/\1:\2/p' "$tap" | grep -vE "${3:-^$}" | tr '\n' ' ')
     title="$1: the $2 unit tests"
     count=$(grep -c '^ok ' "$tap")
     rooms=1
@@ -243,6 +243,12 @@ refused "a file that does not exist is not taken along" "no file.*nowhere" --wit
 refused "two files of one name are not taken along" "two files.*README.md" --with README.md --with testbed/guest/README.md -- topo
 truncate -s 300M "$scratch/large"
 refused "more than the memory holds is not taken along" "n2 (1024 MiB) is too small" --with "$scratch/large" -- topo
+mkdir -p "$scratch/old/postulates" "$scratch/old/build" "$scratch/old/.git"
+ln -s "$repo/build/guest" "$scratch/old/build/guest"
+truncate -s 450M "$scratch/old/.git/history"
+cd "$scratch/old" || exit 1
+refused "nor is a history that it does not hold" "n2 (1024 MiB) is too small.*480 MiB.*4[5-9][0-9] MiB. Take another" topo
+cd "$repo" || exit 1
 
 # A skip says what would help, and fails where nobody would see it.
 status=none
