@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# suite: test alone
+# suite: test free
 #
 # locus eval, replay and bench from outside. LOCUS names the program, LOCUS_ASAN the one with AddressSanitizer (it also gets the
 # bad input), LOCUS_TRACES the folder with the public traces.
@@ -243,7 +243,7 @@ mkdir "$scratch/left" "$scratch/nothing" "$scratch/record"
 cp -r "$REPO/logs/guest-n2" "$scratch/record" # the whole record takes ten times as long
 cp "$kept" "$scratch/left/eval.jsonl"
 printf 'Looked.\n\nFit, it seems.\n' >"$scratch/left/doctor.txt"
-locus 0 report --logs "$REPO/logs" --measured "$scratch/left" -o -
+locus 0 report --logs "$scratch/record" --measured "$scratch/left" -o -
 why="of what make run left it shows: $(grep -o '<h[23]>[^<]*' "$out" | head -n 8 | tr '\n' ' ')"
 check what-make-run-left-is-on-the-page eval "grep -q '<h2>Measured here' '$out' &&
     grep -q 'Fit to measure? Fit, it seems.' '$out' && grep -q '<h3>Scoreboard, blocks written in full' '$out'"

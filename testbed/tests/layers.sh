@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all free
 #
 # layers.sh: does `make layers` find violations? Each case breaks a rule in a copy of the sources; the unchanged copy passes. REPO
 # names the checkout.

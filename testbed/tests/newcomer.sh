@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all free
 #
 # Can a newcomer add a contender, a workload, a strategy, a policy of retention, a scenario, a view and a metric by the READMEs of
 # their rooms? In a copy of the tree: one file each and make, and all are there, run, and pass their gates. LOCUS=path/to/locus

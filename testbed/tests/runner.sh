@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# suite: all free
 #
 # suite.sh and item.sh, which run everything else: do they notice failures? They run in a made-up project with a good script, a
 # good unit program and a good stress program, and one fault at a time.

@@ -108,10 +108,10 @@ Test(file_make, a_file_that_was_cut_off_while_it_was_made_is_made_anew)
     first_block(&first);
     for (size_t i = 0; i < 25; i++) {
         size_t size = sizes[i / 5], count = whole[i % 5] < size ? whole[i % 5] : size;
-        struct place place = place_new();
-        struct locus_tier_file_config config = config_of(&place, 64, UNIT_OF_FILE);
         if (count > 0 && count < 8)
             continue; // less than the magic number is not known for ours
+        struct place place = place_new();
+        struct locus_tier_file_config config = config_of(&place, 64, UNIT_OF_FILE);
         memset(&part, 0, sizeof part);
         memcpy(&part, &first, count);
         file_with(&place, &part, size);
