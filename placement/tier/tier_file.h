@@ -25,7 +25,8 @@
 //
 // Bytes that begin at a multiple of 4 KiB are transferred from and to the caller's memory, others through a buffer of the tier. The
 // last block of an object always goes through one. `memory` is registered with the kernel, which then need not pin its pages for
-// each operation.
+// each operation. Take huge pages for it: a device takes a limited number of segments in a request (some hundred), and a base page
+// is one, unless its neighbour lies beside it in memory.
 //
 // A ring per tier, a tier per node: open it on a thread of the node, so that ring and buffers are near, and give each node a file.
 // The file has one owner: a second open of it, from this process or another, is -EBUSY. A killed owner's ring may hold the file

@@ -4,9 +4,9 @@
 //
 //   tier_bench memory [ROUNDS [NODE]]   objects to memory of a node and back, in paired rounds against memcpy between the same
 //                                       places; the node of the thread if none is named
-//   tier_bench file PATH OBJECTS OBJECT_BYTES DEPTH
-//                                       stores all objects in a new or a known file, and loads them; for bench/tier.sh, which
-//                                       lets fio do the same in the same file
+//   tier_bench file PATH OBJECTS OBJECT_BYTES DEPTH [4k]
+//                                       stores all objects in a new or a known file, and loads them, from and to huge pages or
+//                                       (4k) base pages; for bench/tier.sh, which lets fio do the same in the same file
 //
 // Ratios are memcpy's time over ours, the median of the rounds' with the sign test's interval. "checked" computes checksums. int8
 // is compared by bytes moved: it reads a number's 2 bytes and writes 1 and its share of a scale, or the reverse. CPU time is that
@@ -206,14 +206,18 @@ static void pass(const char *name, uint64_t objects, int (*begin)(uint64_t, stru
         printf("%s %.0f %.4f\n", name, 1e9 * bytes / (contest_now_ns() - at_ns), (cpu_ns() - at_cpu_ns) / bytes);
 }
 
-static int file_passes(const char *path, uint64_t objects, uint64_t object_bytes, uint32_t depth)
+static int file_passes(const char *path, uint64_t objects, uint64_t object_bytes, uint32_t depth, enum locus_page page)
 {
-    char why[300], *memory;
+    char why[300];
     uint32_t ops = depth + MORE_OPS;
+    struct locus_region *region;
     struct locus_tier_file_granted granted;
-    memory = aligned_alloc(4096, ops * object_bytes);
-    if (!memory || object_bytes % 4096 || depth == 0 || depth > LOCUS_TIER_DEPTH_MAX)
-        contest_fail("memory, size or depth", EINVAL);
+    const struct locus_region_config place = {
+        .size = sizeof place, .bytes = ops * object_bytes, .page = page, .policy = LOCUS_POLICY_FIRST_TOUCH};
+    if (object_bytes % 4096 || depth == 0 || depth > LOCUS_TIER_DEPTH_MAX)
+        contest_fail("size or depth", EINVAL);
+    CONTEST_NEED(-locus_region_open(&region, &place));
+    char *memory = locus_region_base(region);
     memset(memory, 0x5a, ops * object_bytes);
     struct locus_tier_file_config config = {.size = sizeof config,
                                             .path = path,
@@ -240,7 +244,7 @@ static int file_passes(const char *path, uint64_t objects, uint64_t object_bytes
     pass("store", objects, store_begin);
     pass("load", objects, load_begin);
     locus_tier_close(bench.tier);
-    free(memory);
+    locus_region_close(region);
     return 0;
 }
 
@@ -248,8 +252,9 @@ int main(int argc, char **argv)
 {
     if (argc >= 2 && argc <= 4 && strcmp(argv[1], "memory") == 0)
         return !memory_contests(argc > 2 ? (uint32_t)atoi(argv[2]) : 60, argc > 3 ? atoi(argv[3]) : LOCUS_NODE_ANY);
-    if (argc == 6 && strcmp(argv[1], "file") == 0)
-        return file_passes(argv[2], strtoull(argv[3], NULL, 0), strtoull(argv[4], NULL, 0), (uint32_t)atoi(argv[5]));
-    fputs("usage: tier_bench memory [ROUNDS [NODE]] | file PATH OBJECTS OBJECT_BYTES DEPTH\n", stderr);
+    if ((argc == 6 || (argc == 7 && strcmp(argv[6], "4k") == 0)) && strcmp(argv[1], "file") == 0)
+        return file_passes(argv[2], strtoull(argv[3], NULL, 0), strtoull(argv[4], NULL, 0), (uint32_t)atoi(argv[5]),
+                           argc == 7 ? LOCUS_PAGE_4K : LOCUS_PAGE_THP);
+    fputs("usage: tier_bench memory [ROUNDS [NODE]] | file PATH OBJECTS OBJECT_BYTES DEPTH [4k]\n", stderr);
     return 2;
 }

@@ -6,6 +6,8 @@
 #
 # In a round both do the same to the same file: the tier stores all objects and loads them, fio writes its units with an fdatasync
 # after each write and reads them, both with O_DIRECT, registered buffers and the same depth. The order alternates by the round.
+# Both use huge pages, for which some are reserved while this runs; where that is forbidden, or with PAGES=4k, both use base pages.
+# Of these a request can take only so many as are contiguous by chance, which is another number in each process.
 # A tier writes a header for each object as well, and computes checksums; fio does neither, and does not read what it moves. So it
 # loads once more, with checksums (crc32c, too) that it has stored: "load, checked", which is shown beside the goals. (Its stores
 # with checksums make their contents anew as well: not equal work.) Goals: bandwidth at least 0.95 of fio's, CPU time a byte at
@@ -17,10 +19,18 @@ command -v jq >/dev/null || { echo "tier.sh: jq is missing (Debian's package jq)
 rounds=${ROUNDS:-7} objects=${OBJECTS:-512} bytes=${OBJECT_BYTES:-1048576}
 scratch=$(mktemp -d -p "${FOLDER:-/var/tmp}") || exit 2
 trap 'rm -rf "$scratch"' EXIT
-file=$scratch/tier
+file=$scratch/tier pages=${PAGES-} mem=malloc
+
+reserved=/proc/sys/vm/nr_hugepages had=$(cat /proc/sys/vm/nr_hugepages 2>/dev/null)
+wanted=$((64 * bytes / 2097152 + 16)) # fio's
+if [ -z "$pages" ] && echo $((had + wanted)) 2>/dev/null >"$reserved"; then
+    trap 'rm -rf "$scratch"; echo "$had" >"$reserved"' EXIT
+    [ "$(cat "$reserved")" -lt $((had + wanted)) ] || mem=shmhuge
+fi
+[ $mem = shmhuge ] || pages=4k
 
 tier() { # DEPTH
-    "$BENCH" file "$file" "$objects" "$bytes" "$1" | sed 's/^/tier /'
+    "$BENCH" file "$file" "$objects" "$bytes" "$1" $pages | sed 's/^/tier /'
 }
 
 fio_() { # DEPTH: the last bytes of the file, which are units
@@ -28,7 +38,7 @@ fio_() { # DEPTH: the last bytes of the file, which are units
     while read -r name rw how; do
         line=$(fio --name=x --filename="$file" --offset=$(($(stat -c %s "$file") - size)) --size=$size --bs="$bytes" --rw="$rw" \
             --ioengine=io_uring --direct=1 --fixedbufs=1 --registerfiles=1 --iodepth="$1" --fallocate=none --thread \
-            $how --output-format=json) || return
+            --mem=$mem $how --output-format=json) || return
         [ "$name" != - ] || continue
         echo "$line" | jq -r --arg name "$name" --arg rw "$rw" '.jobs[0] | "fio \($name) \(.[$rw].bw_bytes) " +
             "\((.usr_cpu + .sys_cpu) / 100 * .[$rw].runtime * 1e6 / .[$rw].io_bytes)"'
@@ -48,7 +58,7 @@ for depth in 4 16 64; do
     done
 done >"$scratch/all"
 
-grep -m 1 granted "$scratch/all" | cut -d ' ' -f 3-
+echo "$(grep -m 1 granted "$scratch/all" | cut -d ' ' -f 3-), pages ${pages:-huge}"
 awk '
     function median(list, n,   i, j, t) {
         for (i = 2; i <= n; i++)
