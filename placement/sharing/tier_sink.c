@@ -7,6 +7,8 @@
 //     list      of each tier, the blocks that can be found and the spares, oldest first. One whose store is under way is in none,
 //               so it cannot leave
 //
+// A file refuses a store while it still drops the same id. The block then waits: dropped() offers it again.
+//
 // An operation of a file has a struct of its own until it is done. There are three kinds, each with a number of its own, so that
 // none waits for another: copies have a buffer, started ones a block that the cache waits for, and drops neither.
 
@@ -15,6 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "config.h"
 #include "ids.h"
@@ -34,12 +37,14 @@ struct entry {
     const void *from;           // what its store reads; NULL: none is under way
     uint8_t tier;
     bool spare;
+    uint32_t uses;              // raised so often since it came
+    uint64_t came_ns;           // to its tier
 };
 
 struct move {
     struct locus_tier_op op;    // first
     struct locus_tier_sink *sink;
-    enum { IDLE, UNDER_WAY, COMPLETE } state; // COMPLETE: the cache has not heard of it
+    enum { IDLE, WAITS, UNDER_WAY, COMPLETE } state; // WAITS for a drop; COMPLETE: the cache has not heard of it
     uint32_t slot;              // of a store
     locus_block handle;         // of one that was started; else LOCUS_BLOCK_NONE
     void *buffer;               // of a copy
@@ -82,12 +87,47 @@ static void spare_set(struct locus_tier_sink *sink, uint32_t slot, bool spare)
         list_push(list_of(sink, slot), sink->links, slot);
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// The tier for a block that leaves its own or, NONE, the cache. One that does not exist: none.
+static uint32_t destination(const struct locus_tier_sink *sink, uint32_t slot)
+{
+    const struct locus_tier_sink_config *config = &sink->config;
+    const struct entry *entry = slot == NONE ? NULL : &sink->entry[slot];
+    struct locus_sink_tier tiers[2];
+    if (!config->policy)
+        return entry ? entry->tier + 1u : 0;
+    for (uint32_t i = 0; i < sink->tiers; i++) {
+        uint32_t room = config->blocks[i] - sink->count[i] + sink->list[i][SPARE].count;
+        tiers[i] = (struct locus_sink_tier){.bytes = config->blocks[i] * (uint64_t)config->block_bytes,
+                                            .bytes_free = room * (uint64_t)config->block_bytes,
+                                            .latency_ns = config->latency_ns[i],
+                                            .bytes_per_s = config->bytes_per_s[i] ? config->bytes_per_s[i] : UINT64_MAX};
+    }
+    const struct locus_sink_object object = {.bytes = config->block_bytes,
+                                             .idle_ns = entry ? now_ns() - entry->came_ns : 0,
+                                             .uses = entry ? entry->uses : 0,
+                                             .compute_ns = config->compute_ns,
+                                             .at = entry ? entry->tier : UINT32_MAX};
+    return config->policy->to(&object, tiers, sink->tiers);
+}
+
 // --- out of a tier -------------------------------------------------------------------------------------------------------------
+
+static void offer_again(struct move moves[], uint64_t id);
 
 static void dropped(struct locus_tier_op *op, int result)
 {
+    struct move *move = (struct move *)op;
     (void)result; // a tier that takes no drops takes no stores either, so nobody wants the room
-    ((struct move *)op)->state = IDLE;
+    move->state = IDLE;
+    offer_again(move->sink->copies, op->key);
+    offer_again(move->sink->started, op->key);
 }
 
 // pre: no store of it is under way. -EAGAIN: too many drops are. 0: it is gone, and its room is free, of a file a little later.
@@ -147,12 +187,13 @@ static int room(struct locus_tier_sink *sink, uint8_t tier)
         return -EAGAIN;
     uint64_t id = sink->ids.id[slot];
     struct wait wait = {.result = -ENOENT};
-    if (!spare && tier + 1u < sink->tiers)
+    uint32_t to = spare ? LOCUS_SINK_DROP : destination(sink, slot);
+    if (to > tier && to < sink->tiers)
         read_begin(sink, slot, sink->passing, &wait, &left);
     int error = forget(sink, slot);
     if (error)
         return error;
-    bool passed = !wait.result && !put(sink, tier + 1, id, sink->passing);
+    bool passed = !wait.result && !put(sink, (uint8_t)to, id, sink->passing);
     sink->blocks_passed += passed;
     sink->blocks_lost += !passed && !spare;
     return 0;
@@ -175,16 +216,38 @@ static void stored(struct locus_tier_op *op, int result)
     move->state = move->handle == LOCUS_BLOCK_NONE ? IDLE : COMPLETE;
 }
 
+static int offer(struct move *move)
+{
+    struct locus_tier_sink *sink = move->sink;
+    const struct entry *entry = &sink->entry[move->slot];
+    struct locus_tier *tier = sink->config.tier[entry->tier];
+    move->state = UNDER_WAY;
+    int error = locus_tier_store(tier, sink->ids.id[move->slot], entry->from, sink->config.block_bytes, &move->op);
+    if (error != -EBUSY || tier != sink->file)
+        return error;
+    move->state = WAITS;
+    return 0;
+}
+
+static void offer_again(struct move moves[], uint64_t id)
+{
+    for (uint32_t i = 0; i < MOVES; i++) {
+        struct move *move = &moves[i];
+        int error = move->state == WAITS && move->sink->ids.id[move->slot] == id ? offer(move) : 0;
+        if (error)
+            stored(&move->op, error);
+    }
+}
+
 // pre: there is room(), and no block with this id.
 static int store_begin(struct move *move, uint8_t tier, uint64_t id, const void *block)
 {
     struct locus_tier_sink *sink = move->sink;
     move->op.done = stored;
-    move->state = UNDER_WAY;
     move->slot = ids_add(&sink->ids, id);
-    sink->entry[move->slot] = (struct entry){.from = block, .tier = tier};
+    sink->entry[move->slot] = (struct entry){.from = block, .tier = tier, .came_ns = sink->config.policy ? now_ns() : 0};
     sink->count[tier]++;
-    int error = locus_tier_store(sink->config.tier[tier], id, block, sink->config.block_bytes, &move->op);
+    int error = offer(move);
     if (error) {
         sink->count[tier]--;
         ids_drop(&sink->ids, move->slot);
@@ -210,7 +273,7 @@ static int put(struct locus_tier_sink *sink, uint8_t tier, uint64_t id, const vo
 
 // --- the sink ------------------------------------------------------------------------------------------------------------------
 
-// A spare further down goes first: a block enters by the first tier.
+// A spare further down than where a block goes leaves first.
 static int sink_store(void *context, uint64_t id, uint64_t parent, const void *block, size_t bytes)
 {
     struct locus_tier_sink *sink = context;
@@ -219,9 +282,12 @@ static int sink_store(void *context, uint64_t id, uint64_t parent, const void *b
     if (bytes != sink->config.block_bytes)
         return -EINVAL;
     const struct entry *entry = slot == NONE ? NULL : &sink->entry[slot];
-    bool leaves = entry && entry->tier > 0 && entry->spare && !entry->from && forget(sink, slot) == 0;
+    uint32_t to = destination(sink, NONE);
+    bool leaves = entry && entry->tier > to && entry->spare && !entry->from && forget(sink, slot) == 0;
+    if (!entry && to >= sink->tiers)
+        return -ENOSPC;
     if (!entry || leaves)
-        return put(sink, 0, id, block);
+        return put(sink, (uint8_t)to, id, block);
     spare_set(sink, slot, false);
     return 0;
 }
@@ -243,8 +309,9 @@ static int sink_start(void *context, uint64_t id, uint64_t parent, const void *b
         move->state = COMPLETE;
         return 0;
     }
-    int error = room(sink, (uint8_t)(sink->tiers - 1));
-    return error ? error : store_begin(move, (uint8_t)(sink->tiers - 1), id, block);
+    uint8_t last = (uint8_t)(sink->tiers - 1);
+    int error = sink->config.policy && destination(sink, NONE) != last ? -EAGAIN : room(sink, last);
+    return error ? error : store_begin(move, last, id, block);
 }
 
 static bool has(const struct locus_tier_sink *sink, uint64_t id, uint32_t *slot)
@@ -276,7 +343,7 @@ static uint32_t sink_load(void *context, const uint64_t ids[], void *const block
     while (left)
         locus_tier_poll(sink->file, LONG_NS);
     while (whole < asked && !wait[whole].result)
-        whole++;
+        sink->entry[ids_find(&sink->ids, ids[whole++])].uses++;
     for (uint32_t i = whole; i < asked; i++) {
         if (!wait[i].result)
             continue;
@@ -349,7 +416,7 @@ static int found(void *context, uint64_t id, uint64_t bytes)
     if (bytes != sink->config.block_bytes || *count == sink->config.blocks[finding->tier] || ids_find(&sink->ids, id) != NONE)
         return -EINVAL;
     uint32_t slot = ids_add(&sink->ids, id);
-    sink->entry[slot] = (struct entry){.tier = finding->tier};
+    sink->entry[slot] = (struct entry){.tier = finding->tier, .came_ns = now_ns()};
     list_push(list_of(sink, slot), sink->links, slot);
     ++*count;
     return 0;
@@ -382,7 +449,7 @@ static int arrays_open(struct locus_tier_sink *sink)
 {
     uint32_t slots = sink->config.blocks[0] + sink->config.blocks[1];
     for (uint32_t i = 0; i < MOVES; i++)
-        sink->copies[i].sink = sink->started[i].sink = sink;
+        sink->copies[i].sink = sink->started[i].sink = sink->drops[i].sink = sink;
     for (uint32_t i = 0; i < 2; i++)
         sink->list[i][FOUND] = sink->list[i][SPARE] = LIST_EMPTY;
     int error = ids_open(&sink->ids, slots);

@@ -12,6 +12,10 @@
 // block to one of `copies` buffers, and refuses it when they are all in use. start() stores from the block itself, past the first
 // tier; there is no start() without a file.
 //
+// With a policy (sink.h) the sink asks where a block goes that leaves the cache, and one that leaves the first tier for another: to
+// the second, or nowhere. The policy sees tiers by room, where spares count as free, and by what a load costs; of a block how long
+// it has been in its tier, and how often it was raised from there. start() takes blocks that the policy sends to the last tier.
+//
 // What is raised, or computed again, stays in its tier as a spare: nobody finds it there, and it is the first to leave when room is
 // needed. If the cache gives the block up before, the spare counts again and nothing is written. So a drop costs nothing, and an id
 // is found in one place.
@@ -21,11 +25,12 @@
 //
 // Threads: the cache's owner makes all calls, and owns the tiers; nobody else may use them. One cache per sink. The blocks of int8
 // tiers are f16 numbers, and come back with int8's error (tier_far.h).
-// Memory: 40 to 44 bytes a block; with a file also `copies` blocks, and with two tiers one more.
+// Memory: 48 to 52 bytes a block; with a file also `copies` blocks, and with two tiers one more.
 #ifndef LOCUS_TIER_SINK_H
 #define LOCUS_TIER_SINK_H
 
 #include "prefix_sink.h"
+#include "sink.h"
 #include "tier.h"
 
 #ifdef __cplusplus
@@ -41,6 +46,9 @@ struct locus_tier_sink_config {
     size_t block_bytes;         // the pool's
     uint32_t copies;            // blocks that store() has copied and a file still writes, 1 .. 64; 0: 16
     uint64_t tag;               // of blocks that start() reads (prefix_sink.h)
+    const struct locus_sink_ops *policy; // NULL: all to the first tier, and from there to the second
+    uint64_t latency_ns[2], bytes_per_s[2]; // of a load from each tier, for the policy. bytes_per_s 0: the latency is all
+    uint64_t compute_ns;        // of a block, for the policy; 0: not known
 };
 
 // Blocks that a tier has already, from an earlier run, are found again. 0; -EINVAL: a field is out of range, or a tier has objects

@@ -23,7 +23,9 @@ CC=${CC:-gcc}
 JOBS=${JOBS:-$(nproc)}
 cd "$REPO" || exit 2 # where the lists of sources are expanded
 work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+LOCUS_TEST_FOLDER=$(mktemp -d -p /var/tmp) || exit 2 # for tests with files: one that fails leaves them
+export LOCUS_TEST_FOLDER
+trap 'rm -rf "$work" "$LOCUS_TEST_FOLDER"' EXIT
 tree=$work/tree
 quote=$(printf -- "-iquote %s " topo placement/*/)
 flags="-std=c11 -D_GNU_SOURCE -O1 -g -pthread"

@@ -5,7 +5,7 @@
 # mutants.sh: are the tests of the library, and of the testbed's dispatch and queues, any good? mutants.bash has the method.
 . "$(dirname "$0")/mutants.bash"
 
-mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/file,blocks,sharing,domain}/*.c testbed/measure/dispatch.c
+mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/{file,sink},blocks,sharing,domain}/*.c testbed/measure/dispatch.c
 controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
     lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test pool_runs_test table_test owner_test \
     owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
@@ -252,11 +252,20 @@ mutant start-takes-what-is-promised $promise prefix_sink_test \
 mutant a-raise-takes-what-is-promised $promise prefix_sink_test \
     's/ = prefix_raise\(prefix, ids, count, table, has\)/ = locus_prefix_raise(prefix, ids, count, table)/'
 mutant spare-is-found $sink tier_sink_test 's/ && !sink->entry\[\*slot\]\.spare;/;/'
-mutant spare-is-written-again $sink tier_sink_test 's/bool leaves = entry && entry->tier > 0 && /bool leaves = entry \&\& /'
+mutant spare-is-written-again $sink tier_sink_test 's/bool leaves = entry && entry->tier > to && /bool leaves = entry \&\& /'
 mutant spare-stays-below $sink tier_sink_test 's/bool leaves = .*/bool leaves = false;/'
 mutant spares-leave-last $sink tier_sink_test 's/bool spare = list\[SPARE\]\.count > 0;/bool spare = !list[FOUND].count;/'
 mutant newest-leaves $sink tier_sink_test 's/list\[spare\]\.oldest/list[spare].newest/'
-mutant nothing-passes-on $sink tier_sink_test 's/if \(!spare && tier \+ 1u < sink->tiers\)/if (false)/'
+mutant nothing-passes-on $sink tier_sink_test 's/if \(to > tier && to < sink->tiers\)/if (false)/'
+mutant a-tier-above-is-below $sink tier_sink_test 's/if \(to > tier && to < sink->tiers\)/if (to < sink->tiers)/'
+mutant policy-is-not-asked $sink tier_sink_test 's/if \(!config->policy\)/if (true)/'
+mutant spares-are-no-room $sink tier_sink_test 's/ \+ sink->list\[i\]\[SPARE\]\.count;/;/'
+mutant a-raise-is-no-use $sink tier_sink_test 's/\.uses\+\+;/.uses += 0;/'
+mutant refused-by-the-policy-and-stored $sink tier_sink_test 's/^        return -ENOSPC;/        to = 0;/'
+mutant started-against-the-policy $sink tier_sink_test 's/sink->config\.policy && destination\(sink, NONE\) != last/false/'
+mutant a-store-during-its-drop-is-refused $sink tier_sink_test 's/if \(error != -EBUSY \|\| tier != sink->file\)/if (true)/'
+mutant a-copy-is-not-offered-again $sink tier_sink_test '/^    offer_again\(move->sink->copies/d'
+mutant a-started-block-is-not-offered-again $sink tier_sink_test '/^    offer_again\(move->sink->started/d'
 mutant store-copies-nothing $sink tier_sink_test 's/^        block = memcpy\(move->buffer.*/        ;/'
 mutant store-waits-for-a-buffer $sink tier_sink_test \
     's/idle\(sink->copies, sink->config\.copies\)/idle(sink->copies, sink->config.copies + 1)/'

@@ -19,7 +19,7 @@ enum { BYTES = TOKENS * TOKEN_BYTES, UNIT = 4096, ROOM = 64, MEMORY = 0, FILED =
 struct below {
     struct locus_tier *tier[2];
     struct locus_tier_sink *sink;
-    char folder[32], path[48];
+    char folder[80], path[96];
 };
 
 static struct locus_tier *memory_new(uint64_t units)
@@ -37,7 +37,7 @@ static struct locus_tier *memory_new(uint64_t units)
 static struct locus_tier *file_new(struct below *below, bool no_io_uring)
 {
     struct locus_tier *tier = NULL;
-    const char *base = access("/var/tmp", W_OK) ? "/tmp" : "/var/tmp";
+    const char *given = getenv("LOCUS_TEST_FOLDER"), *base = given ? given : access("/var/tmp", W_OK) ? "/tmp" : "/var/tmp";
     int error = -EBUSY;
     if (!below->folder[0]) {
         snprintf(below->folder, sizeof below->folder, "%s/tier_sink-XXXXXX", base);
@@ -429,6 +429,161 @@ Test(tier_sink, wrong_calls_are_refused)
     locus_tier_close(below.tier[0]);
     locus_tier_close(below.tier[1]);
     file_end(&below);
+}
+
+Test(tier_sink, a_block_that_comes_again_before_its_drop_is_done_is_stored_after_it)
+{
+    for (int way = 0; way < 4; way++) {
+        const bool started = way & 1;
+        struct world world;
+        struct below below = {0};
+        below.tier[0] = file_new(&below, way & 2);
+        sink_open(&world, &below, &(struct locus_tier_sink_config){.blocks = {2}}, 8);
+        sunk(&world, &below, 10, 'a');
+        sunk(&world, &below, 20, 'b');
+        kept(&world, 30, 1, 'c');
+        cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 1, "pushes the first one out");
+        kept(&world, 10, 1, 'A');
+        if (started)
+            cr_assert_eq(locus_prefix_sink_start(world.prefix, 1), 1);
+        else
+            cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 1);
+        cr_assert_eq(stores_of(below.tier[0]), 2, "the file still drops it");
+        cr_assert_eq(looked(&world, 10, 1), 1);
+        cr_assert_eq(raised(&world, 1, 10, 1), 1);
+        holds(&world, 1, 0, TOKENS, 'A');
+        released(&world, 1);
+        settle(&world, &below);
+        quiet(&below);
+        cr_assert_eq(stores_of(below.tier[0]), 4);
+        cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 1);
+        cr_assert_eq(stores_of(below.tier[0]), 4, "it is there");
+        cr_assert_eq(raised(&world, 1, 10, 1), 1);
+        holds(&world, 1, 0, TOKENS, 'A');
+        cr_assert_eq(sunk_of(&world).blocks_lost, 0);
+        released(&world, 1);
+        sink_close(&world, &below);
+        file_end(&below);
+    }
+}
+
+// A policy that says what it is told, and remembers what it was asked.
+static struct {
+    uint32_t answer, asked;
+    struct locus_sink_object object;
+    struct locus_sink_tier tier[2];
+} oracle;
+
+static uint32_t oracle_to(const struct locus_sink_object *object, const struct locus_sink_tier tiers[], uint32_t count)
+{
+    oracle.asked++;
+    oracle.object = *object;
+    memcpy(oracle.tier, tiers, count * sizeof *tiers);
+    return oracle.answer;
+}
+
+static const struct locus_sink_ops oracle_ops = {.name = "oracle", .to = oracle_to};
+
+Test(tier_sink, a_policy_says_which_tier_a_block_goes_to)
+{
+    struct world world;
+    struct below below = {.tier = {memory_new(ROOM)}};
+    below.tier[1] = file_new(&below, false);
+    sink_open(&world, &below,
+              &(struct locus_tier_sink_config){.blocks = {2, 4},
+                                               .policy = &oracle_ops,
+                                               .latency_ns = {100, 20000},
+                                               .bytes_per_s = {5000000000, 0},
+                                               .compute_ns = 77},
+              8);
+    oracle.answer = 1;
+    sunk(&world, &below, 10, 'a');
+    cr_assert(oracle.object.at == UINT32_MAX && oracle.object.bytes == BYTES && oracle.object.compute_ns == 77);
+    cr_assert(oracle.tier[0].latency_ns == 100 && oracle.tier[0].bytes_per_s == 5000000000);
+    cr_assert_eq(oracle.tier[0].bytes_free, 2 * BYTES);
+    cr_assert(oracle.tier[1].latency_ns == 20000 && oracle.tier[1].bytes_per_s == UINT64_MAX && oracle.tier[1].bytes == 4 * BYTES);
+    cr_assert_eq(below_of(&below).blocks[1], 1, "past the first");
+    oracle.answer = 0;
+    sunk(&world, &below, 20, 'b');
+    cr_assert_eq(oracle.tier[1].bytes_free, 3 * BYTES);
+    sunk(&world, &below, 30, 'c');
+    cr_assert_eq(below_of(&below).blocks[0], 2);
+    cr_assert_eq(raised(&world, 1, 20, 1), 1);
+    released(&world, 1);
+    cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 1, "it is there still, and the newest now");
+    sunk(&world, &below, 40, 'd');
+    cr_assert_eq(oracle.object.at, 0, "where shall the oldest one go? Nowhere: that is no tier below");
+    cr_assert_gt(oracle.object.idle_ns, 0);
+    cr_assert_eq(below_of(&below).blocks_passed, 0);
+    cr_assert_eq(below_of(&below).blocks_lost, 1);
+    cr_assert_eq(looked(&world, 30, 1), 0);
+    sink_close(&world, &below);
+    file_end(&below);
+}
+
+Test(tier_sink, a_spare_counts_as_room_and_a_raise_as_a_use)
+{
+    struct world world;
+    struct below below = {.tier = {memory_new(ROOM), memory_new(ROOM)}};
+    sink_open(&world, &below, &(struct locus_tier_sink_config){.blocks = {1, 4}, .policy = &oracle_ops}, 8);
+    oracle.answer = 0;
+    sunk(&world, &below, 10, 'a');
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(raised(&world, 1, 10, 1), 1);
+        released(&world, 1);
+        oracle.answer = LOCUS_SINK_DROP;
+        cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 1, "it is there, so nothing is written");
+        cr_assert_eq(oracle.tier[0].bytes_free, BYTES);
+        cr_assert_eq(looked(&world, 10, 1), 1);
+    }
+    oracle.answer = 1;
+    cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 0);
+    kept(&world, 20, 1, 'b');
+    oracle.answer = 0;
+    cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 1);
+    cr_assert_eq(oracle.object.uses, 3);
+    cr_assert_eq(below_of(&below).blocks_lost, 1);
+    oracle.answer = LOCUS_SINK_DROP;
+    kept(&world, 30, 1, 'c');
+    cr_assert_eq(locus_prefix_shrink(world.prefix, UINT32_MAX), 1);
+    cr_assert_eq(sunk_of(&world).blocks_lost, 1, "not worth its room");
+    cr_assert_eq(below_of(&below).blocks[0], 1);
+    sink_close(&world, &below);
+}
+
+Test(tier_sink, what_a_policy_keeps_from_the_last_tier_is_not_started)
+{
+    struct world world;
+    struct below below = {.tier = {memory_new(ROOM)}};
+    below.tier[1] = file_new(&below, false);
+    sink_open(&world, &below, &(struct locus_tier_sink_config){.blocks = {4, 4}, .policy = &oracle_ops}, 8);
+    kept(&world, 10, 2, 'a');
+    oracle.answer = 0;
+    cr_assert_eq(locus_prefix_sink_start(world.prefix, 2), 0);
+    oracle.answer = 1;
+    cr_assert_eq(locus_prefix_sink_start(world.prefix, 2), 2);
+    sink_close(&world, &below);
+    file_end(&below);
+}
+
+// From where computing again is cheaper than the file, cost writes nothing to it.
+Test(tier_sink, the_library_s_cost_leaves_out_a_tier_that_costs_more_than_computing)
+{
+    for (uint64_t compute_ns = 1000; compute_ns <= 100000; compute_ns *= 100) {
+        struct world world;
+        struct below below = {.tier = {memory_new(ROOM), memory_new(ROOM)}};
+        sink_open(&world, &below,
+                  &(struct locus_tier_sink_config){.blocks = {2, 4},
+                                                   .policy = locus_sink_find("cost"),
+                                                   .latency_ns = {100, 20000},
+                                                   .compute_ns = compute_ns},
+                  8);
+        for (uint64_t i = 0; i < 4; i++)
+            sunk(&world, &below, 10 * (i + 1), 'a');
+        cr_assert_eq(stores_of(below.tier[1]), compute_ns == 1000 ? 0 : 2);
+        cr_assert_eq(below_of(&below).blocks_lost, compute_ns == 1000 ? 2 : 0);
+        sink_close(&world, &below);
+    }
 }
 
 // Prompts of a small tree: each block's contents are its id's, whatever leaves and comes back by whichever way.

@@ -5,11 +5,6 @@
 # tier_mutants.sh: are the tests of the tiers any good? placement/tests/mutants.bash has the method.
 . "$(dirname "$0")/../../tests/mutants.bash"
 
-# A test that fails leaves its files.
-LOCUS_TEST_FOLDER=$(mktemp -d -p /var/tmp) || exit 2
-export LOCUS_TEST_FOLDER
-trap 'rm -rf "$work" "$LOCUS_TEST_FOLDER"' EXIT
-
 # Other rooms have tests of the same names; and each program is linked with the calls that fail on demand.
 source_of() { echo "placement/tier/tests/$1.c"; }
 
