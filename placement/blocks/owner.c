@@ -18,6 +18,7 @@
 //   O1 (release)   leave, partner O2 (acquire) of the next adopt: the adopter sees the pool as the last holder left it.
 //   S1 (release)   spawn or join has finished with the thread's fields, partner S2 (acquire) of the next call that takes them.
 
+#include "clock.h"
 #include "config.h"
 #include "cpu_relax.h"
 #include "owner_internal.h"
@@ -33,7 +34,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 // Polls of the mailboxes between two looks at the clock; each look also yields the CPU to a worker that may need it. Arbitrary:
 // 64 polls take about as long as the line transfer of one push.
@@ -293,16 +293,9 @@ static inline bool must_wait(const struct locus_owner *owner, uint32_t count)
     return pool->top < count || (owner->backpressure && pool->in_flight && pool->top - count < pool->fresh);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static __attribute__((cold, noinline)) int grow_wait(struct locus_owner *owner, uint32_t count)
 {
-    uint64_t start_ns = now_ns(), waited_ns = 0;
+    uint64_t start_ns = clock_now_ns(), waited_ns = 0;
     int error = 0;
     for (uint32_t polls = 1;; polls++) {
         locus_owner_drain(owner);
@@ -312,7 +305,7 @@ static __attribute__((cold, noinline)) int grow_wait(struct locus_owner *owner, 
             error = -ENOMEM;
         else if (owner->wait_ns == 0)
             error = -EAGAIN;
-        else if (polls % POLLS_PER_YIELD == 0 && (waited_ns = now_ns() - start_ns) > owner->wait_ns)
+        else if (polls % POLLS_PER_YIELD == 0 && (waited_ns = clock_now_ns() - start_ns) > owner->wait_ns)
             error = -ETIMEDOUT;
         if (error)
             break;
@@ -322,7 +315,7 @@ static __attribute__((cold, noinline)) int grow_wait(struct locus_owner *owner, 
             locus_cpu_relax();
     }
     counter_add(&owner->counters.waits, 1);
-    counter_add(&owner->counters.wait_ns, now_ns() - start_ns);
+    counter_add(&owner->counters.wait_ns, clock_now_ns() - start_ns);
     return error;
 }
 

@@ -39,6 +39,7 @@
 // millisecond that takes 46 days, and costs one block. A pool with fewer generations starts later instead of ending earlier, so
 // the good path sees the end as an overflow of an addition that it makes in any case.
 
+#include "clock.h"
 #include "config.h"
 #include "owner.h"
 #include "pool_runs.h"
@@ -49,7 +50,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 // --- rules (rules.h) ------------------------------------------------------------------------------------------------------------
@@ -161,9 +161,8 @@ static uint32_t random_bits(void)
     uint32_t bits;
     if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) == sizeof bits)
         return bits;
-    struct timespec now; // early at boot, or in a sandbox: still a different one for each pool
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint32_t)(((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    // Early at boot, or in a sandbox: still a different one for each pool.
+    return (uint32_t)(clock_now_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
 static uint32_t generation_first(const struct locus_pool_config *config)

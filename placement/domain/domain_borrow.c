@@ -28,6 +28,7 @@
 // does not wait for a lender that has declined. A home with open questions lends nothing: otherwise two homes that both lack a
 // few blocks would exchange the few they have, and neither would be served.
 
+#include "clock.h"
 #include "cpu_relax.h"
 #include "domain_internal.h"
 #include "pool_internal.h"
@@ -35,7 +36,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <time.h>
 
 enum loan_state { LOAN_IDLE, LOAN_ASKED, LOAN_WITHDRAWN, LOAN_GIVEN, LOAN_RETURNED };
 
@@ -44,13 +44,6 @@ enum loan_state { LOAN_IDLE, LOAN_ASKED, LOAN_WITHDRAWN, LOAN_GIVEN, LOAN_RETURN
 static uint32_t least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static bool avoided(const struct home *home)
@@ -309,7 +302,7 @@ static int attempt(const struct locus_domain *domain, struct home *home, struct 
 
 static int grow_short(struct locus_domain *domain, struct home *home, struct locus_table *table, uint32_t count)
 {
-    const uint64_t wait_ns = domain->config.wait_ns, start_ns = now_ns();
+    const uint64_t wait_ns = domain->config.wait_ns, start_ns = clock_now_ns();
     uint64_t waited_ns = 0;
     bool late = home->again;
     int error;
@@ -326,11 +319,11 @@ static int grow_short(struct locus_domain *domain, struct home *home, struct loc
             continue;
         }
         sched_yield();
-        waited_ns = now_ns() - start_ns;
+        waited_ns = clock_now_ns() - start_ns;
         late = waited_ns > wait_ns / domain->homes_count * (uint64_t)(__builtin_popcountll(home->asked) + 1);
     }
     counter_add(&home->stats.waits, 1);
-    counter_add(&home->stats.wait_ns, now_ns() - start_ns);
+    counter_add(&home->stats.wait_ns, clock_now_ns() - start_ns);
     return error;
 }
 

@@ -11,18 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "cpu_relax.h"
 
 #define ASLEEP 1u
 #define ONE 2u
 #define POLLS_BETWEEN_LOOKS 64u // a look at the clock takes as long as one poll of a line that is here
-
-uint64_t lg_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
 {
@@ -56,7 +50,7 @@ static bool spin(const struct lg_bell *bell, uint32_t count)
         locus_cpu_relax();
         if (polls % POLLS_BETWEEN_LOOKS)
             continue;
-        uint64_t ns = lg_now_ns();
+        uint64_t ns = clock_now_ns();
         if (!until_ns)
             until_ns = ns + LG_SPIN_NS;
         else if (ns > until_ns)

@@ -34,8 +34,6 @@ void lg_bell_ring(struct lg_bell *bell);
 // Counts wrap: `count` must be at most 2^30 ahead. 0, or -EOWNERDEAD: alive() said no.
 int lg_bell_wait(struct lg_bell *bell, uint32_t count, bool (*alive)(void *context), void *context);
 
-uint64_t lg_now_ns(void); // CLOCK_MONOTONIC
-
 // Has the count been reached? Acquires as wait does.
 bool lg_bell_reached(const struct lg_bell *bell, uint32_t count);
 

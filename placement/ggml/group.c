@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bell.h"
+#include "clock.h"
 #include "locus-ggml.h"
 
 #define LINE_FLOATS 16u         // of a cache line
@@ -78,13 +79,13 @@ bool lg_group_is_last(const struct lg_group *group, unsigned member)
 enum ggml_status lg_group_wait(struct lg_group *group)
 {
     enum ggml_status worst = GGML_STATUS_SUCCESS;
-    uint64_t before_ns = lg_now_ns();
+    uint64_t before_ns = clock_now_ns();
     for (unsigned i = 0; i < group->count - 1; i++) {
         enum ggml_status status = lg_stream_wait(group->members[i]);
         if (status != GGML_STATUS_SUCCESS)
             worst = status;
     }
-    count_sum(&sums.waits_ns, lg_now_ns() - before_ns);
+    count_sum(&sums.waits_ns, clock_now_ns() - before_ns);
     return worst;
 }
 

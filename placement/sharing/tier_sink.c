@@ -17,8 +17,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "config.h"
 #include "ids.h"
 #include "list.h"
@@ -87,13 +87,6 @@ static void spare_set(struct locus_tier_sink *sink, uint32_t slot, bool spare)
         list_push(list_of(sink, slot), sink->links, slot);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 // The tier for a block that leaves its own or, NONE, the cache. One that does not exist: none.
 static uint32_t destination(const struct locus_tier_sink *sink, uint32_t slot)
 {
@@ -110,7 +103,7 @@ static uint32_t destination(const struct locus_tier_sink *sink, uint32_t slot)
                                             .bytes_per_s = config->bytes_per_s[i] ? config->bytes_per_s[i] : UINT64_MAX};
     }
     const struct locus_sink_object object = {.bytes = config->block_bytes,
-                                             .idle_ns = entry ? now_ns() - entry->came_ns : 0,
+                                             .idle_ns = entry ? clock_now_ns() - entry->came_ns : 0,
                                              .uses = entry ? entry->uses : 0,
                                              .compute_ns = config->compute_ns,
                                              .at = entry ? entry->tier : UINT32_MAX};
@@ -245,7 +238,7 @@ static int store_begin(struct move *move, uint8_t tier, uint64_t id, const void 
     struct locus_tier_sink *sink = move->sink;
     move->op.done = stored;
     move->slot = ids_add(&sink->ids, id);
-    sink->entry[move->slot] = (struct entry){.from = block, .tier = tier, .came_ns = sink->config.policy ? now_ns() : 0};
+    sink->entry[move->slot] = (struct entry){.from = block, .tier = tier, .came_ns = clock_now_ns()};
     sink->count[tier]++;
     int error = offer(move);
     if (error) {
@@ -416,7 +409,7 @@ static int found(void *context, uint64_t id, uint64_t bytes)
     if (bytes != sink->config.block_bytes || *count == sink->config.blocks[finding->tier] || ids_find(&sink->ids, id) != NONE)
         return -EINVAL;
     uint32_t slot = ids_add(&sink->ids, id);
-    sink->entry[slot] = (struct entry){.tier = finding->tier, .came_ns = now_ns()};
+    sink->entry[slot] = (struct entry){.tier = finding->tier, .came_ns = clock_now_ns()};
     list_push(list_of(sink, slot), sink->links, slot);
     ++*count;
     return 0;

@@ -123,8 +123,8 @@ IFS=$newline
 for path in $with; do take_along "$path"; done
 unset IFS
 
-# While the machine starts it has the files in memory three times: as they come, unpacked, and in their final place (init.sh). The
-# rest of the root file system and the kernel need less than the other term.
+# While the machine starts it has the files in memory twice (below); as much again is left to PROGRAM. The rest of the root file
+# system and the kernel need less than the other term.
 most=$(((memory_bytes - (256 << 20)) / 3))
 [ $bytes -le $most ] ||
     die 2 "the memory of $machine ($((memory_bytes >> 20)) MiB) is too small: it could take $((most >> 20)) MiB along, and these \
@@ -274,7 +274,7 @@ ended_too_early() {
 image_bytes=$(stat -c %s "$work/image") most=$(((memory_bytes - (64 << 20)) / 2))
 [ "$image_bytes" -le $most ] ||
     die 2 "the memory of $machine ($((memory_bytes >> 20)) MiB) is too small: it could take $((most >> 20)) MiB of files along, \
-and with the project and its .git they have $((image_bytes >> 20)) MiB. Take another machine, or run it outside of the project"
+and these have $((image_bytes >> 20)) MiB${project:+, the project with its .git included}. Take less along, or another machine"
 
 status= clock=$fast_clock
 for try in first second third; do

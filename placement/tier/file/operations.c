@@ -19,8 +19,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "placement/tier/crc.h"
 
 #define PART_BYTES_MAX (16u << 20) // of one transfer
@@ -439,13 +439,6 @@ static uint32_t refused_deliver(struct file *file)
     return delivered;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 uint32_t file_poll(struct locus_tier *tier, uint64_t wait_ns)
 {
     struct file *file = (struct file *)tier;
@@ -454,7 +447,7 @@ uint32_t file_poll(struct locus_tier *tier, uint64_t wait_ns)
     uint64_t until = 0;
     do {
         delivered += refused_deliver(file);
-        uint64_t now = wait_ns ? now_ns() : 0;
+        uint64_t now = wait_ns ? clock_now_ns() : 0;
         if (wait_ns && !until)
             until = now + wait_ns < now ? UINT64_MAX : now + wait_ns;
         count = io_reap(&file->io, results, BATCH, !delivered && now < until && file->slots_used ? until - now : 0);

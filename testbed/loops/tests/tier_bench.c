@@ -4,9 +4,9 @@
 //
 //   tier_bench memory [ROUNDS [NODE]]   objects to memory of a node and back, in paired rounds against memcpy between the same
 //                                       places; the node of the thread if none is named
-//   tier_bench file PATH OBJECTS OBJECT_BYTES DEPTH [4k]
-//                                       stores all objects in a new or a known file, and loads them, from and to huge pages or
-//                                       (4k) base pages; for bench/tier.sh, which lets fio do the same in the same file
+//   tier_bench file PATH OBJECTS OBJECT_BYTES DEPTH [2m]
+//                                       stores all objects in a new or a known file, and loads them, from and to base pages or
+//                                       (2m) reserved huge ones; for bench/tier.sh, which lets fio do the same in the same file
 //
 // Ratios are memcpy's time over ours, the median of the rounds' with the sign test's interval. "checked" computes checksums. int8
 // is compared by bytes moved: it reads a number's 2 bytes and writes 1 and its share of a scale, or the reverse. CPU time is that
@@ -252,9 +252,9 @@ int main(int argc, char **argv)
 {
     if (argc >= 2 && argc <= 4 && strcmp(argv[1], "memory") == 0)
         return !memory_contests(argc > 2 ? (uint32_t)atoi(argv[2]) : 60, argc > 3 ? atoi(argv[3]) : LOCUS_NODE_ANY);
-    if ((argc == 6 || (argc == 7 && strcmp(argv[6], "4k") == 0)) && strcmp(argv[1], "file") == 0)
+    if ((argc == 6 || (argc == 7 && strcmp(argv[6], "2m") == 0)) && strcmp(argv[1], "file") == 0)
         return file_passes(argv[2], strtoull(argv[3], NULL, 0), strtoull(argv[4], NULL, 0), (uint32_t)atoi(argv[5]),
-                           argc == 7 ? LOCUS_PAGE_4K : LOCUS_PAGE_THP);
-    fputs("usage: tier_bench memory [ROUNDS [NODE]] | file PATH OBJECTS OBJECT_BYTES DEPTH [4k]\n", stderr);
+                           argc == 7 ? LOCUS_PAGE_2M : LOCUS_PAGE_4K);
+    fputs("usage: tier_bench memory [ROUNDS [NODE]] | file PATH OBJECTS OBJECT_BYTES DEPTH [2m]\n", stderr);
     return 2;
 }

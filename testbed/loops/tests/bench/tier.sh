@@ -12,25 +12,24 @@
 # loads once more, with checksums (crc32c, too) that it has stored: "load, checked", which is shown beside the goals. (Its stores
 # with checksums make their contents anew as well: not equal work.) Goals: bandwidth at least 0.95 of fio's, CPU time a byte at
 # most fio's, as medians of the rounds' ratios. Exit status: 0 all goals are met, 1 one is not, 2 cannot measure.
-set -u
+set -u -o pipefail
 : "${BENCH:?BENCH must name the program tier_bench}"
 command -v fio >/dev/null || { echo "tier.sh: fio is missing (Debian's package fio)" >&2; exit 2; }
 command -v jq >/dev/null || { echo "tier.sh: jq is missing (Debian's package jq)" >&2; exit 2; }
 rounds=${ROUNDS:-7} objects=${OBJECTS:-512} bytes=${OBJECT_BYTES:-1048576}
 scratch=$(mktemp -d -p "${FOLDER:-/var/tmp}") || exit 2
 trap 'rm -rf "$scratch"' EXIT
-file=$scratch/tier pages=${PAGES-} mem=malloc
+file=$scratch/tier pages=4k mem=malloc
 
 reserved=/proc/sys/vm/nr_hugepages had=$(cat /proc/sys/vm/nr_hugepages 2>/dev/null)
-wanted=$((64 * bytes / 2097152 + 16)) # fio's
-if [ -z "$pages" ] && echo $((had + wanted)) 2>/dev/null >"$reserved"; then
+wanted=$((3 * 80 * bytes / 2097152)) # of the greatest depth; the kernel takes a while to get those of a process back that has ended
+if [ "${PAGES-}" != 4k ] && echo $((had + wanted)) 2>/dev/null >"$reserved"; then
     trap 'rm -rf "$scratch"; echo "$had" >"$reserved"' EXIT
-    [ "$(cat "$reserved")" -lt $((had + wanted)) ] || mem=shmhuge
+    [ "$(cat "$reserved")" -lt $((had + wanted)) ] || pages=2m mem=shmhuge
 fi
-[ $mem = shmhuge ] || pages=4k
 
 tier() { # DEPTH
-    "$BENCH" file "$file" "$objects" "$bytes" "$1" $pages | sed 's/^/tier /'
+    "$BENCH" file "$file" "$objects" "$bytes" "$1" ${pages#4k} | sed 's/^/tier /'
 }
 
 fio_() { # DEPTH: the last bytes of the file, which are units
@@ -58,7 +57,7 @@ for depth in 4 16 64; do
     done
 done >"$scratch/all"
 
-echo "$(grep -m 1 granted "$scratch/all" | cut -d ' ' -f 3-), pages ${pages:-huge}"
+echo "$(grep -m 1 granted "$scratch/all" | cut -d ' ' -f 3-), pages of $pages"
 awk '
     function median(list, n,   i, j, t) {
         for (i = 2; i <= n; i++)
