@@ -11,8 +11,10 @@
 
 #ifdef LOCUS_CHECKED
 #define RULE_OF(call, holds, ...) (__builtin_expect(!!(holds), 1) ? (void)0 : rule_broken(call, __VA_ARGS__))
+#define CALLS_UNCHECKED 0
 #else
 #define RULE_OF(call, holds, ...) ((void)0)
+#define CALLS_UNCHECKED 1
 #endif
 #define RULE(holds, ...) RULE_OF(__func__, holds, __VA_ARGS__)
 

@@ -33,7 +33,7 @@ struct locus_owner;
 struct locus_owner_config {
     size_t size;                // sizeof this struct (version.h)
     struct locus_pool *pool;    // borrowed; must outlive the owner
-    uint32_t lanes;             // >= 1: mailboxes. One per worker keeps their heads on separate lines
+    uint32_t lanes;             // >= 1: ways home. One per worker keeps them on separate lines, and makes sole ones possible
     bool backpressure;          // LIFO pools only
     uint64_t wait_ns;           // longest wait inside one grow; 0: never wait, return -EAGAIN
 };
@@ -90,6 +90,11 @@ int locus_owner_retire(struct locus_owner *owner, struct locus_table *table);
 
 // Frees everything that has arrived. Returns the number of blocks that came home.
 uint32_t locus_owner_drain(struct locus_owner *owner);
+
+// The same, but it looks at no more than `blocks` blocks, for a scheduler that must not stall; the next drain of either kind goes
+// on there. If the result is less, nothing else had arrived, or handles were refused. All in flight counts as in flight until its
+// whole table is home. The stack is put in order (pool.h) only if that fits into the budget as well.
+uint32_t locus_owner_drain_some(struct locus_owner *owner, uint32_t blocks);
 
 // The next table whose last block has come home, LIVE and empty, oldest first; NULL if none is left.
 struct locus_table *locus_owner_next_reclaimed(struct locus_owner *owner);

@@ -1,10 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// owner_internal: what domain.c and share.c need of an owner and its tables besides the public functions. Not installed.
+// owner_internal: the owner's fields, for owner.c, owner_drain.c and owner_thread.c, and what domain.c and share.c need of an owner
+// and its tables besides the public functions. Not installed. The theory is in owner.c.
 #ifndef LOCUS_OWNER_INTERNAL_H
 #define LOCUS_OWNER_INTERNAL_H
 
-#include "owner.h"
+#include "owner_inline.h"
+#include "pool_internal.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+struct locus_owner {
+    struct locus_owner_hot hot; // owner_inline.h
+
+    // Owner context: what a drain works on (owner_drain.c).
+    struct locus_table *open;   // NULL, or the table that a drain's budget did not suffice for
+    uint32_t open_left;         // its first blocks, which are not looked at yet
+    uint32_t lane;              // where the next drain goes on
+    struct locus_link *chain;   // taken from that lane's mailbox and not drained yet
+    struct locus_table *reclaimed_last;
+
+    // Never changes after open.
+    bool backpressure;
+    uint64_t wait_ns;
+    struct locus_region *lanes_region;
+
+    // The spawned thread (owner_thread.c).
+    _Atomic int thread_state; // enum thread_state; the call that changes it owns the fields below
+    pthread_t thread;
+    locus_owner_step_fn *step;
+    void *step_context;
+    int step_result;
+    bool step_returned; // false: ended by pthread_exit or cancelled
+    int node;
+    int start_error;
+    sem_t started;
+
+    _Alignas(COUNTERS_ALIGN_BYTES) struct locus_owner_stats counters; // any thread reads
+};
+
+enum thread_state { THREAD_NONE, THREAD_STARTING, THREAD_RUNNING, THREAD_JOINING };
+
+static inline bool holds_role(const struct locus_owner *owner)
+{
+    return locus_owner_is_here(&owner->hot);
+}
 
 // The homes of a table's handles, counted anew.
 static inline uint64_t table_homes(const struct locus_table *table)

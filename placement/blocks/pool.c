@@ -60,6 +60,8 @@ static const char *const free_errors[LOCUS_FREE_ERRORS_COUNT] = {
     [LOCUS_FREE_STALE] = "freed with a handle of an older use",
     [LOCUS_FREE_FOREIGN] = "freed in another home",
     [LOCUS_FREE_RANGE] = "no block of this pool",
+    [LOCUS_FREE_NOT_RETIRED] = "its table arrived without being retired: pushed twice, or never declared",
+    [LOCUS_FREE_ASTRAY] = "its table was pushed by a route that does not have all its homes",
     [LOCUS_FREE_NOT_HELD] = "others share the block, but this tag does not hold it",
 };
 
@@ -105,6 +107,8 @@ static int blocks_open_mapped(struct locus_pool *pool, const struct locus_pool_c
     if (error)
         return error;
     pool->base = locus_region_base(pool->region);
+    pool->hot.base = CALLS_UNCHECKED ? pool->base : NULL;
+    pool->hot.fetch = config->fetch_ahead ? pool->base : NULL;
     return 0;
 }
 
@@ -124,11 +128,17 @@ static int blocks_open_heap(struct locus_pool *pool, const struct locus_pool_con
     return 0;
 }
 
+// Tells which block leaves next: for all blocks, and for a take of the last ones that looks ahead.
+static size_t stack_bytes_of(const struct locus_pool_config *config)
+{
+    return ((size_t)config->blocks + LOCUS_POOL_AHEAD) * sizeof(locus_block);
+}
+
 // Stack or spans, tags and generations have guard pages of their own, and are on the pool's node: the owner uses them all the time.
 static int metadata_open(struct locus_pool *pool, const struct locus_pool_config *config)
 {
     bool runs = config->reuse == LOCUS_REUSE_RUNS;
-    size_t stack_bytes = runs ? pool_runs_bytes(config->blocks) : (size_t)config->blocks * sizeof(locus_block);
+    size_t stack_bytes = runs ? pool_runs_bytes(config->blocks) : stack_bytes_of(config);
     size_t tags_bytes = config->tags ? (size_t)config->blocks * sizeof(uint64_t) : 0;
     size_t generations_bytes = (size_t)config->blocks * sizeof(uint32_t);
     size_t sharing_bytes = config->shared ? generations_bytes : 0, holders_bytes = config->tags ? sharing_bytes : 0;
@@ -146,6 +156,7 @@ static int metadata_open(struct locus_pool *pool, const struct locus_pool_config
         return error;
     char *base = locus_region_base(pool->metadata);
     pool->free = runs ? NULL : (locus_block *)(void *)base;
+    pool->hot.free_end = runs ? NULL : pool->free + config->blocks;
     pool->runs = runs ? (struct pool_runs *)(void *)base : NULL;
     pool->tags = config->tags ? (uint64_t *)(void *)(base + stack_bytes) : NULL;
     pool->generation = (uint32_t *)(void *)(base + stack_bytes + tags_bytes);
@@ -184,7 +195,7 @@ static void blocks_fill(struct locus_pool *pool)
     pool_top_set(pool, pool->blocks);
     pool->fresh = pool->blocks;
     pool->all = pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks : POOL_NEVER;
-    pool->floor = pool->fresh; // no take is plain; with FIFO, runs, tags or sharing that stays so
+    pool->hot.floor = pool->fresh; // no take is plain; with FIFO, runs, tags or sharing that stays so, and if calls are checked
     if (pool->runs)
         pool_runs_fill(pool);
 }
@@ -204,7 +215,7 @@ int locus_pool_open(struct locus_pool **out, const struct locus_pool_config *giv
         .home = config.home,
         .blocks = config.blocks,
         .block_bytes = config.block_bytes,
-        .stride_bytes = config.stride_bytes ? config.stride_bytes : config.block_bytes,
+        .hot.stride_bytes = config.stride_bytes ? config.stride_bytes : config.block_bytes,
         .reuse = (uint8_t)config.reuse,
         .unusual_free = config.reuse != LOCUS_REUSE_LIFO || config.shared,
         .holders_free = POOL_NO_HOLDER,
@@ -246,18 +257,18 @@ static void take_fifo(struct locus_pool *pool, uint32_t count, locus_block out[]
         out[i] = pool->free[pool->head];
         pool->head = pool->head + 1 == pool->blocks ? 0 : pool->head + 1;
     }
-    pool_top_set(pool, pool->top - count);
+    pool_top_set(pool, pool->hot.top - count);
     pool->fresh -= count < pool->fresh ? count : pool->fresh;
 }
 
 static void take_lifo(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
     pool_take_plain(pool, count, out);
-    if (pool->top >= pool->fresh)
+    if (pool->hot.top >= pool->fresh)
         return;
-    pool->fresh = pool->top;
-    if (!pool->tags && !pool->sharing)
-        __atomic_store_n(&pool->floor, pool->top, __ATOMIC_RELAXED);
+    pool->fresh = pool->hot.top;
+    if (!pool->tags && !pool->sharing && CALLS_UNCHECKED)
+        __atomic_store_n(&pool->hot.floor, pool->hot.top, __ATOMIC_RELAXED);
 }
 
 __attribute__((noinline)) void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag,
@@ -288,7 +299,7 @@ static void take_run(struct locus_pool *pool, uint32_t count, locus_block out[])
 static __attribute__((noinline)) locus_block alloc_unusual(struct locus_pool *pool)
 {
     locus_block block = LOCUS_BLOCK_NONE;
-    if (pool->top || pool_reclaim(pool, 1))
+    if (pool->hot.top || pool_reclaim(pool, 1))
         take_run(pool, 1, &block);
     return block;
 }
@@ -304,21 +315,24 @@ static __attribute__((noinline)) locus_block alloc_run(struct locus_pool *pool)
     return block;
 }
 
+locus_block locus_pool_alloc_unusual(struct locus_pool *pool)
+{
+    RULE_OF("locus_pool_alloc", in_owner_context(pool), RULE_ROLE);
+    return pool->runs ? alloc_run(pool) : alloc_unusual(pool);
+}
+
 locus_block locus_pool_alloc(struct locus_pool *pool)
 {
-    RULE(in_owner_context(pool), RULE_ROLE);
-    if (pool_plain_one(pool))
-        return pool_take_top(pool);
-    return pool->runs ? alloc_run(pool) : alloc_unusual(pool);
+    return locus_pool_alloc_inline(pool);
 }
 
 // With count 0 `out` may be NULL, which memcpy must not get; one comparison finds both that and too large a count.
 int locus_pool_alloc_bulk(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
     RULE(in_owner_context(pool), RULE_ROLE);
-    if (__builtin_expect(count - 1 >= pool->top, 0) && (count == 0 || !pool_reclaim(pool, count)))
+    if (__builtin_expect(count - 1 >= pool->hot.top, 0) && (count == 0 || !pool_reclaim(pool, count)))
         return count == 0 ? 0 : -ENOMEM;
-    if (pool_plain(pool, count))
+    if (locus_pool_plain(&pool->hot, count))
         pool_take_plain(pool, count, out);
     else
         take_run(pool, count, out);
@@ -330,7 +344,7 @@ static bool is_free(const struct locus_pool *pool, uint32_t index)
 {
     if (pool->runs)
         return pool_runs_is_free(pool, index);
-    for (uint32_t i = 0; i < pool->top; i++)
+    for (uint32_t i = 0; i < pool->hot.top; i++)
         if (locus_block_index(pool->free[pool_free_at(pool, i)]) == index)
             return true;
     return false;
@@ -368,8 +382,8 @@ static void give_back(struct locus_pool *pool, locus_block block)
         pool_runs_put(pool, locus_block_index(block));
         return;
     }
-    pool_top_set(pool, pool->top + 1);
-    pool->free[pool_free_at(pool, pool->reuse == LOCUS_REUSE_LIFO ? 0 : pool->top - 1)] = block;
+    pool_top_set(pool, pool->hot.top + 1);
+    pool->free[pool_free_at(pool, pool->reuse == LOCUS_REUSE_LIFO ? 0 : pool->hot.top - 1)] = block;
 }
 
 // Frees from the front as long as nothing is unusual (LIFO, live handles of this home, generations left), and returns how many it
@@ -378,7 +392,7 @@ static void give_back(struct locus_pool *pool, locus_block block)
 static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const locus_block blocks[])
 {
     uint32_t *generations = pool->generation, home_bits = pool->home << 26, limit = pool->blocks, i = 0;
-    locus_block *stack = pool->free + pool->blocks - pool->top - count; // the first one ends up on top
+    locus_block *stack = pool->free + pool->blocks - pool->hot.top - count; // the first one ends up on top
 #pragma GCC unroll 4
     for (; i < count; i++) {
         locus_block block = blocks[i];
@@ -391,7 +405,7 @@ static inline uint32_t free_usual(struct locus_pool *pool, uint32_t count, const
     }
     if (__builtin_expect(i < count, 0))
         memmove(stack + count - i, stack, i * sizeof *stack);
-    pool_top_set(pool, pool->top + i);
+    pool_top_set(pool, pool->hot.top + i);
     return i;
 }
 
@@ -416,7 +430,7 @@ void pool_put_home(struct locus_pool *pool, locus_block block)
 // Frees one block, however unusual; 1 if it was accepted.
 static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t tag)
 {
-    bool none_is_out = pool->top + pool->counters.retired == pool->blocks;
+    bool none_is_out = pool->hot.top + pool->counters.retired == pool->blocks;
     if (none_is_out || locus_pool_check(pool, block)) {
         pool_refuse(pool, pool_error_kind(pool, block), block, tag);
         return 0;
@@ -426,12 +440,12 @@ static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t ta
 }
 
 // See the opening comment.
-__attribute__((noinline)) void pool_straighten(struct locus_pool *pool)
+__attribute__((noinline)) void pool_straighten(struct locus_pool *pool, uint64_t budget)
 {
     uint32_t used = pool->blocks - pool->fresh;
-    locus_block *stack = pool->free + pool->blocks - pool->top;
+    locus_block *stack = pool->free + pool->blocks - pool->hot.top;
     bool none_retired = pool->all == pool->blocks;
-    if (pool->counters.freed - pool->freed_straightened < used)
+    if (pool->counters.freed - pool->freed_straightened < used || used > budget)
         return;
     if (none_retired) {
         const uint32_t *generations = pool->generation;
@@ -453,7 +467,7 @@ static __attribute__((noinline)) uint32_t free_rest(struct locus_pool *pool, uin
     uint32_t accepted = 0, done = 0;
     while (done < count) {
         accepted += free_one(pool, blocks[done++], tag);
-        uint32_t room = pool->blocks - pool->top, left = count - done < room ? count - done : room;
+        uint32_t room = pool->blocks - pool->hot.top, left = count - done < room ? count - done : room;
         uint32_t usual = pool->unusual_free ? free_runs(pool, left, blocks + done) : free_usual(pool, left, blocks + done);
         accepted += usual;
         done += usual;
@@ -461,10 +475,9 @@ static __attribute__((noinline)) uint32_t free_rest(struct locus_pool *pool, uin
     return accepted;
 }
 
-uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+uint32_t pool_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
 {
-    RULE(in_owner_context(pool), RULE_ROLE);
-    uint32_t room = pool->blocks - pool->top, left = count < room ? count : room;
+    uint32_t room = pool->blocks - pool->hot.top, left = count < room ? count : room;
     uint32_t accepted = pool->unusual_free ? free_runs(pool, left, blocks) : free_usual(pool, left, blocks);
     if (__builtin_expect(accepted < count, 0)) {
         if (pool->sharing)
@@ -472,8 +485,14 @@ uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const loc
         accepted += free_rest(pool, count - accepted, blocks + accepted, tag);
     }
     counter_add(&pool->counters.freed, accepted);
-    if (__builtin_expect(pool->top == pool->all, 0))
-        pool_straighten(pool);
+    return accepted;
+}
+
+uint32_t locus_pool_free_bulk(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag)
+{
+    RULE(in_owner_context(pool), RULE_ROLE);
+    uint32_t accepted = pool_free(pool, count, blocks, tag);
+    pool_settle(pool, UINT64_MAX);
     return accepted;
 }
 

@@ -57,19 +57,22 @@ struct locus_pool_config {
     void *memory;               // for LOCUS_BACKING_CALLER only: whole pages that outlive the pool
     size_t memory_bytes;
     bool shared;                // blocks may have several holders (share.h) and be kept (prefix.h); 4 bytes a block, 8 with tags
+    bool fetch_ahead;           // a take asks the caches for the block that leaves LOCUS_POOL_AHEAD takes later (pool_inline.h)
 };
 
-// Why a handle was refused. The pool does not change, and the other handles of the chunk are freed.
+// Why a handle, or a table, was refused. The pool does not change, and the other handles of the chunk are freed.
 enum locus_free_error {
     LOCUS_FREE_DOUBLE,          // the block is already free, and this handle is of its last use
     LOCUS_FREE_STALE,           // the handle is of an older use of the block
     LOCUS_FREE_FOREIGN,         // the handle names another home
     LOCUS_FREE_RANGE,           // the pool has no such block
     LOCUS_FREE_NOT_HELD,        // other tags share the block, but this one does not hold it (share.h)
+    LOCUS_FREE_NOT_RETIRED,     // a whole table (owner.h): pushed twice, or never declared; the block is LOCUS_BLOCK_NONE
+    LOCUS_FREE_ASTRAY,          // a whole table: it holds blocks of homes that its route does not have. It is still RETIRED
     LOCUS_FREE_ERRORS_COUNT,
 };
 
-// Called in owner context for each refused handle. `tag` is the tag of the table that it came in (table.h), or 0.
+// Called in owner context for each refused handle or table. `tag` is the tag of the table that it came in (table.h), or 0.
 typedef void locus_free_error_fn(void *context, enum locus_free_error error, locus_block block, uint64_t tag);
 
 // 0, -EINVAL (a field is out of range), -ENOMEM, -E2BIG (version.h), or the error of locus_region_open().

@@ -5,7 +5,7 @@
 #define LOCUS_POOL_INTERNAL_H
 
 #include "counters.h"
-#include "mailbox.h"
+#include "pool_inline.h"
 #include "pool_report.h"
 
 #include <string.h>
@@ -16,27 +16,26 @@
 #define POOL_NOWHERE UINT32_MAX // no block, no span, no class (pool_runs.h)
 
 struct locus_pool {
-    // Never changes after open. On a line of its own: workers read it while the owner writes the next line.
-    _Alignas(LOCUS_CACHE_LINE) char *base; // NULL for heap backing
-    void **heap;                           // NULL for mapped backing
-    size_t stride_bytes;
-    locus_block *free;                     // [blocks]; NULL with runs
-    uint32_t *generation;                  // [blocks]
-    uint64_t *tags;                        // [blocks], or NULL: the tag of the request that holds the block
+    struct locus_pool_hot hot; // pool_inline.h: base, stride, stack, and how many of it are free
+
+    // Never changes after open.
+    char *base;                 // NULL for heap backing
+    void **heap;                // NULL for mapped backing
+    locus_block *free;          // [blocks], and LOCUS_POOL_AHEAD more; NULL with runs
+    uint32_t *generation;       // [blocks]
+    uint64_t *tags;             // [blocks], or NULL: the tag of the request that holds the block
     uint32_t blocks;
     uint32_t home;
-    uint8_t reuse;                         // enum locus_reuse
-    bool unusual_free;                     // not LIFO, or shared: free_usual() does not apply
+    uint8_t reuse;              // enum locus_reuse
+    bool unusual_free;          // not LIFO, or shared: free_usual() does not apply
     uint32_t generation_first;
 
     // Owner context.
-    _Alignas(LOCUS_CACHE_LINE) uint32_t top; // free blocks: the stack is free[blocks - top .. blocks)
-    uint32_t fresh;                          // of these, the last `fresh` were never handed out
-    uint32_t floor;                          // a take that leaves at least this many is plain: pool_plain()
-    uint32_t all;                            // blocks that are not worn out; not LIFO: POOL_NEVER, as it is never put in order
-    uint32_t head;                           // FIFO: where the ring starts
-    struct pool_runs *runs;      // pool_runs.h; NULL: not LOCUS_REUSE_RUNS. Never changes after open
-    uint64_t in_flight;          // blocks in retired tables that were not drained; owner.c counts them
+    _Alignas(LOCUS_CACHE_LINE) uint32_t fresh; // the last `fresh` blocks of the stack were never handed out
+    uint32_t all;               // blocks that are not worn out; not LIFO: POOL_NEVER, as it is never put in order
+    uint32_t head;              // FIFO: where the ring starts
+    struct pool_runs *runs;     // pool_runs.h; NULL: not LOCUS_REUSE_RUNS. Never changes after open
+    uint64_t in_flight;         // blocks in retired tables that were not drained; owner.c counts them
     uint64_t freed_straightened; // `freed` when the stack was last put in order
 
     // Cold.
@@ -72,6 +71,17 @@ void pool_region_config(const struct locus_pool_config *config, struct locus_reg
 // behind block `after` if they can; POOL_NOWHERE: anywhere. pre: at least that many are free.
 void pool_take_unusual(struct locus_pool *pool, uint32_t count, locus_block out[], uint64_t tag, uint32_t after);
 
+// locus_pool_free_bulk(), but the stack may have to be put in order afterwards: pool_settle().
+uint32_t pool_free(struct locus_pool *pool, uint32_t count, const locus_block blocks[], uint64_t tag);
+void pool_straighten(struct locus_pool *pool, uint64_t budget); // pre: every block is home
+
+// Puts the stack in order if every block is home, and there are no more than `budget` to be ordered. See pool.c.
+static inline void pool_settle(struct locus_pool *pool, uint64_t budget)
+{
+    if (__builtin_expect(pool->hot.top == pool->all, 0))
+        pool_straighten(pool, budget);
+}
+
 // Called by the block's holder, who may have another home's role. Relaxed: a tag says who had the block at some moment, and
 // nothing is concluded from it.
 static inline void pool_note_tag(struct locus_pool *pool, locus_block block, uint64_t tag)
@@ -83,55 +93,32 @@ static inline void pool_note_tag(struct locus_pool *pool, locus_block block, uin
 static inline void *pool_address(const struct locus_pool *pool, locus_block block)
 {
     uint32_t index = locus_block_index(block);
-    return pool->base ? pool->base + index * pool->stride_bytes : pool->heap[index];
+    return pool->base ? pool->base + index * pool->hot.stride_bytes : pool->heap[index];
 }
 
 // The index in free[] of the i-th free block, counted from the one that leaves next.
 static inline uint64_t pool_free_at(const struct locus_pool *pool, uint32_t i)
 {
-    return pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks - pool->top + i : ((uint64_t)pool->head + i) % pool->blocks;
-}
-
-// Are the top `count` blocks of a LIFO stack used ones, so that nothing has to be recorded when they leave? Then they are free,
-// and back-pressure does not apply. `floor` is `fresh`; with FIFO, runs, tags or sharing it is more than any
-// take can leave.
-static inline bool pool_plain(const struct locus_pool *pool, uint32_t count)
-{
-    return __builtin_expect(pool->top >= count && pool->top - count >= pool->floor, 1);
-}
-
-// Relaxed: a caller without the role is refused after this, and must not slow the owner down before.
-static inline bool pool_plain_one(const struct locus_pool *pool)
-{
-    return __builtin_expect(__atomic_load_n(&pool->top, __ATOMIC_RELAXED) > __atomic_load_n(&pool->floor, __ATOMIC_RELAXED), 1);
+    return pool->reuse == LOCUS_REUSE_LIFO ? pool->blocks - pool->hot.top + i : ((uint64_t)pool->head + i) % pool->blocks;
 }
 
 static inline void pool_top_set(struct locus_pool *pool, uint32_t top)
 {
-    __atomic_store_n(&pool->top, top, __ATOMIC_RELAXED);
+    __atomic_store_n(&pool->hot.top, top, __ATOMIC_RELAXED);
 }
 
 static inline void pool_note_outstanding(struct locus_pool *pool)
 {
-    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->counters.kept - pool->top;
+    uint64_t outstanding = pool->blocks - pool->counters.retired - pool->counters.kept - pool->hot.top;
     if (outstanding > pool->counters.outstanding_high)
         counter_set(&pool->counters.outstanding_high, outstanding);
 }
 
-// pre: a LIFO pool has a free block, and nothing else is to be noted: pool_plain_one(), say.
-static inline locus_block pool_take_top(struct locus_pool *pool)
-{
-    uint32_t top = pool->top;
-    locus_block block = pool->free[pool->blocks - top];
-    pool_top_set(pool, top - 1);
-    return block;
-}
-
-// pre: pool_plain(pool, count), and count > 0.
+// pre: locus_pool_plain(&pool->hot, count), and count > 0.
 static inline void pool_take_plain(struct locus_pool *pool, uint32_t count, locus_block out[])
 {
-    uint32_t top = pool->top;
-    memcpy(out, pool->free + pool->blocks - top, count * sizeof *out);
+    uint32_t top = pool->hot.top;
+    memcpy(out, pool->hot.free_end - top, count * sizeof *out);
     pool_top_set(pool, top - count);
 }
 

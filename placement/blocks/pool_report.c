@@ -13,7 +13,7 @@ void locus_pool_stats(const struct locus_pool *pool, struct locus_pool_stats *ou
 {
     uint64_t freed = counter_read(&pool->counters.freed);
     uint32_t retired = (uint32_t)counter_read(&pool->counters.retired), most = pool->blocks - retired;
-    uint32_t top = __atomic_load_n(&pool->top, __ATOMIC_RELAXED), outstanding = top < most ? most - top : 0;
+    uint32_t top = __atomic_load_n(&pool->hot.top, __ATOMIC_RELAXED), outstanding = top < most ? most - top : 0;
     uint32_t kept = (uint32_t)counter_read(&pool->counters.kept);
     kept = kept < outstanding ? kept : outstanding;
     outstanding -= kept;
@@ -43,7 +43,7 @@ static unsigned char *free_bits(const struct locus_pool *pool)
     unsigned char *is_free = calloc(pool->blocks / 8 + 1, 1);
     for (uint32_t i = 0; is_free && pool->runs && i < pool->blocks; i++)
         is_free[i / 8] |= (unsigned char)(pool_runs_is_free(pool, i) << i % 8);
-    for (uint32_t i = 0; is_free && pool->free && i < pool->top; i++) {
+    for (uint32_t i = 0; is_free && pool->free && i < pool->hot.top; i++) {
         uint32_t index = locus_block_index(pool->free[pool_free_at(pool, i)]);
         is_free[index / 8] |= (unsigned char)(1u << index % 8);
     }

@@ -21,7 +21,7 @@
 // than the peak has 99 % neighbours, one 5 % larger and nine tenths full on average 98 %.
 //
 // Invariants, in owner context:
-//   1. A bit is set in `free` or in `fresh`, and not in both, if and only if the block is free, so there are pool->top of them,
+//   1. A bit is set in `free` or in `fresh`, and not in both, if and only if the block is free, so there are pool->hot.top of them,
 //      and pool->fresh of the second kind.
 //   2. A span with a free block is in a list, or lies at or behind `fresh`, where all blocks are free.
 //   3. A span's class is no less than that of its longest stretch. Taking blocks leaves it where it is, which makes it cheap;
@@ -184,9 +184,9 @@ void pool_runs_take(struct locus_pool *pool, uint32_t count, locus_block out[], 
         goes_on = run_goes_on(pool, at);
         done += taken;
     }
-    pool_top_set(pool, pool->top - count);
-    if (pool->top < runs->low && runs->low != POOL_NEVER)
-        runs->low = pool->top;
+    pool_top_set(pool, pool->hot.top - count);
+    if (pool->hot.top < runs->low && runs->low != POOL_NEVER)
+        runs->low = pool->hot.top;
 }
 
 // --- freeing -------------------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ static inline void span_free(struct locus_pool *pool, uint32_t number, uint64_t 
     struct pool_runs *runs = pool->runs;
     struct pool_span *span = &runs->span[number];
     if (__builtin_expect((span_bits(span) & blocks) != 0, 0)) {
-        pool_top_set(pool, pool->top - (uint32_t)__builtin_popcountll(span_bits(span) & blocks));
+        pool_top_set(pool, pool->hot.top - (uint32_t)__builtin_popcountll(span_bits(span) & blocks));
         blocks &= ~span->fresh;
     }
     span->free |= blocks;
@@ -213,7 +213,7 @@ static inline void span_free(struct locus_pool *pool, uint32_t number, uint64_t 
 void pool_runs_put(struct locus_pool *pool, uint32_t index)
 {
     span_free(pool, index / POOL_SPAN_BLOCKS, UINT64_C(1) << index % POOL_SPAN_BLOCKS, POOL_NOWHERE);
-    pool_top_set(pool, pool->top + 1);
+    pool_top_set(pool, pool->hot.top + 1);
 }
 
 // Blocks of a span that follow each other in the chunk go home together.
@@ -240,7 +240,7 @@ uint32_t pool_runs_free(struct locus_pool *pool, uint32_t count, const locus_blo
     }
     if (home)
         span_free(pool, number, home, behind);
-    pool_top_set(pool, pool->top + i);
+    pool_top_set(pool, pool->hot.top + i);
     return i;
 }
 

@@ -54,7 +54,7 @@ static inline uint32_t pool_runs_index(const struct locus_pool *pool, uint32_t u
 static inline bool pool_runs_next(struct locus_pool *pool, uint32_t upper, locus_block *out)
 {
     struct pool_runs *runs = pool->runs;
-    uint32_t index = pool_runs_index(pool, upper), top = pool->top;
+    uint32_t index = pool_runs_index(pool, upper), top = pool->hot.top;
     if (index >= pool->blocks || top <= runs->low)
         return false;
     struct pool_span *span = &runs->span[index / POOL_SPAN_BLOCKS];

@@ -173,10 +173,10 @@ static uint32_t release_usual(struct locus_pool *pool, uint32_t count, const loc
 // Only a stack of used blocks: a grow would neither wait nor have anything else to note.
 locus_block pool_replace_usual(struct locus_pool *pool, locus_block block)
 {
-    bool simple = pool->top > pool->fresh && pool->reuse == LOCUS_REUSE_LIFO && !pool->holders_first;
+    bool simple = pool->hot.top > pool->fresh && pool->reuse == LOCUS_REUSE_LIFO && !pool->holders_first;
     if (!simple || release_usual(pool, 1, &block, 1) == 0)
         return LOCUS_BLOCK_NONE;
-    locus_block instead = pool_take_top(pool);
+    locus_block instead = locus_pool_take_plain(&pool->hot);
     pool_note_outstanding(pool);
     return instead;
 }
@@ -231,7 +231,7 @@ uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_b
         if (i == count)
             break;
         locus_block block = blocks[backwards ? count - 1 - i : i];
-        bool none_is_out = pool->top + pool->counters.retired + pool->counters.kept == pool->blocks;
+        bool none_is_out = pool->hot.top + pool->counters.retired + pool->counters.kept == pool->blocks;
         int refused = none_is_out ? (int)pool_error_kind(pool, block) + 1 : release(pool, block, tag, &home);
         if (refused)
             pool_refuse(pool, (enum locus_free_error)(refused - 1), block, tag);
@@ -241,8 +241,6 @@ uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_b
     if (pool->counters.kept != kept)
         tell_keeper(pool, count, blocks);
     counter_add(&pool->counters.freed, home);
-    if (pool->top == pool->all)
-        pool_straighten(pool);
     return accepted;
 }
 
@@ -250,9 +248,9 @@ uint32_t pool_free_shared(struct locus_pool *pool, uint32_t count, const locus_b
 
 bool pool_reclaim(struct locus_pool *pool, uint32_t count)
 {
-    if (pool->top < count && pool->keeper && pool->top + pool->counters.kept >= count)
-        pool->keeper->give(pool->keeper->context, count - pool->top);
-    return pool->top >= count;
+    if (pool->hot.top < count && pool->keeper && pool->hot.top + pool->counters.kept >= count)
+        pool->keeper->give(pool->keeper->context, count - pool->hot.top);
+    return pool->hot.top >= count;
 }
 
 void pool_publish(struct locus_pool *pool, locus_block block)

@@ -48,7 +48,6 @@ void pool_evict(struct locus_pool *pool, locus_block block);               // pr
 void pool_refuse(struct locus_pool *pool, enum locus_free_error error, locus_block block, uint64_t tag);
 enum locus_free_error pool_error_kind(const struct locus_pool *pool, locus_block block);
 void pool_put_home(struct locus_pool *pool, locus_block block); // pre: live, and held by nobody any more
-void pool_straighten(struct locus_pool *pool);                  // pre: every block is home
 
 static inline bool pool_is_kept(const struct locus_pool *pool, uint32_t index)
 {

@@ -6,7 +6,7 @@
 //
 // The handles begin on a cache line of their own, so a drain reads the owner's line and then the handles in order.
 
-#include "table.h"
+#include "owner_inline.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -95,11 +95,13 @@ static void push_to_homes(const struct locus_route *route, struct locus_table *t
     while (homes) { // after the last push the table may be gone: read only locals and the route
         int home = __builtin_ctzll(homes);
         homes &= homes - 1;
-        locus_mailbox_push(route->home[home], &links[home]);
+        struct locus_lane *lane = route->home[home];
+        if (!(route->sole >> home & 1) || !locus_lane_send(lane, table))
+            locus_mailbox_push(&lane->mailbox, &links[home]);
     }
 }
 
-int locus_table_push(const struct locus_route *route, struct locus_table *table)
+int locus_table_push_unusual(const struct locus_route *route, struct locus_table *table)
 {
     uint64_t homes = table->push_to; // read nothing else of the table: its first line stays in the owner's cache
     if (!homes)
@@ -108,4 +110,9 @@ int locus_table_push(const struct locus_route *route, struct locus_table *table)
         return -EXDEV;
     push_to_homes(route, table, homes);
     return 0;
+}
+
+int locus_table_push(const struct locus_route *route, struct locus_table *table)
+{
+    return locus_table_push_inline(route, table);
 }

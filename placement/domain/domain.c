@@ -172,9 +172,11 @@ static int routes_open(struct locus_domain *domain)
     if (!domain->routes)
         return -ENOMEM;
     int error = 0;
+    int (*add)(struct locus_route *, const struct locus_owner *, uint32_t) =
+        domain->config.sole ? locus_route_add_sole : locus_route_add;
     for (uint32_t lane = 0; lane < domain->config.lanes; lane++)
         for (uint32_t i = 0; i < domain->homes_count && !error; i++)
-            error = locus_route_add(&domain->routes[lane], domain->homes[i]->owner, lane);
+            error = add(&domain->routes[lane], domain->homes[i]->owner, lane);
     return error;
 }
 

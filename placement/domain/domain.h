@@ -43,7 +43,7 @@ struct locus_domain_config {
     size_t size;                // sizeof this struct (version.h)
     const int *nodes;           // [nodes_count] OS nodes, one home each; a node may be listed more than once
     uint32_t nodes_count;       // 0: every node with memory that this process may use, ascending
-    uint32_t lanes;             // >= 1: mailboxes of each home. One per worker keeps their heads on separate lines
+    uint32_t lanes;             // >= 1: ways to each home. One per worker keeps them on separate lines
     uint32_t blocks;            // per home, if `blocks_of` is NULL; the next five as in pool.h and region.h
     const uint32_t *blocks_of;  // [nodes_count], one per home, and `blocks` is ignored; NULL: `blocks` each
     size_t block_bytes;
@@ -58,6 +58,7 @@ struct locus_domain_config {
     uint32_t spare;             // free blocks that a home does not lend
     uint32_t chunk;             // most blocks that one home lends for one grow; 0: 256. Costs 8 bytes x homes x homes each
     bool shared;                // as in pool.h: blocks may have several holders (share.h), on any home
+    bool sole;                  // each lane's route is used by one thread at a time (table.h: locus_route_add_sole)
 };
 
 // 0; -EINVAL: a field is out of range, or this process may not use a node; -E2BIG: more than LOCUS_HOMES_MAX nodes, or as in

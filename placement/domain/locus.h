@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All of LOCUS in one include, for C and C++. Read the headers in this order: owner.h (how the parts work together), domain.h
-// (many nodes as one place), table.h (what a request holds), pool.h and region.h (where blocks live), mailbox.h (how they
+// (many nodes as one place), table.h (what a request holds), pool.h and region.h (where blocks live), lane.h and mailbox.h (how they
 // travel), block.h (what a handle is), domain_health.h (nodes that go offline), topo.h and pin.h (what the machine is and where a
 // thread runs), version.h (what may change), cpu_relax.h (how to spin). Of blocks that several requests hold: share.h (fork, cut,
 // write), prefix.h (the prefix cache), evict.h (what leaves it first), prefix_sink.h (where that goes), promise.h (admission that
@@ -17,8 +17,10 @@
 #include "domain.h"
 #include "domain_health.h"
 #include "evict.h"
+#include "lane.h"
 #include "mailbox.h"
 #include "owner.h"
+#include "owner_inline.h"
 #include "pages.h"
 #include "pages_evict.h"
 #include "pages_open.h"
@@ -27,6 +29,7 @@
 #include "pin.h"
 #include "policy.h"
 #include "pool.h"
+#include "pool_inline.h"
 #include "pool_report.h"
 #include "prefix.h"
 #include "prefix_sink.h"

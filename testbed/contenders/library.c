@@ -60,9 +60,9 @@ int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup,
     error = locus_owner_open(&library->owner, &owner);
     if (error)
         return error;
-    for (uint32_t i = 0; i < setup->workers; i++)
-        locus_route_add(&library->routes[i], library->owner, i);
-    return locus_owner_adopt(library->owner);
+    for (uint32_t i = 0; i < setup->workers && !error; i++)
+        error = locus_route_add_sole(&library->routes[i], library->owner, i);
+    return error ? error : locus_owner_adopt(library->owner);
 }
 
 int tb_library_give_back(void *context)

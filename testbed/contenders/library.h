@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // library: this library as an engine would use it, for contenders that change one thing about it. The owner thread grows tables
-// and drains; each worker pushes into a mailbox of its own. Unless a contender says otherwise, the pool is one mapped, populated
+// and drains; each worker pushes into a lane of its own. Unless a contender says otherwise, the pool is one mapped, populated
 // region with transparent huge pages and LIFO reuse.
 //
-//     locus.c          as it is, and with back-pressure
+//     locus.c          as it is, inlined, with mailboxes, and with back-pressure
 //     locus_pools.c    another pool: reuse, backing, pages, colour
 //     locus_order.c    another order of its blocks in memory
 //     locus_drains.c   other times to drain, or a cap

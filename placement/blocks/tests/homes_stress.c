@@ -61,7 +61,10 @@ static void *worker_main(void *argument)
 static void drain(struct home *home)
 {
     struct locus_table *table;
-    locus_owner_drain(home->owner);
+    if (stress_random(&home->random, 4))
+        locus_owner_drain(home->owner);
+    else
+        locus_owner_drain_some(home->owner, stress_random(&home->random, 9));
     while ((table = locus_owner_next_reclaimed(home->owner))) {
         STRESS_EXPECT(table->state == LOCUS_TABLE_LIVE && table->count == 0 && table->homes == 0);
         home->spare[home->spare_count++] = table;
@@ -184,10 +187,11 @@ static void home_open(struct home *home, uint32_t ordinal, uint64_t seed)
     STRESS_EXPECT(locus_owner_open(&home->owner, &owner) == 0);
     stress_queue_init(&home->inbox);
     stress_queue_init(&home->returned);
+    bool sole = stress_random(&home->random, 2);
     for (unsigned i = 0; i < TABLES; i++)
         home->spare[home->spare_count++] = tables[ordinal * TABLES + i];
     for (unsigned i = 0; i < workers_count; i++)
-        STRESS_EXPECT(locus_route_add(&workers[i].route, home->owner, i) == 0);
+        STRESS_EXPECT((sole ? locus_route_add_sole : locus_route_add)(&workers[i].route, home->owner, i) == 0);
 }
 
 static uint64_t home_close(struct home *home)

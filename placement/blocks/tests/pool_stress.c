@@ -5,6 +5,7 @@
 // The owner keeps a model beside the pool: the last generation of each block that was handed out. A block that leaves with a
 // generation it has had before was handed out twice. What is in the blocks is looked at by the workers (stress.h). At the end of
 // a round everything must be home and every count must agree with the model's.
+#include "placement/blocks/owner_inline.h"
 #include "placement/blocks/tests/stress_queue.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct round {
     struct locus_owner *owner;
     uint32_t generations, generation_first;
     unsigned workers_count;
+    bool sole;                  // each worker has a lane of its own
     struct worker workers[WORKERS];
     struct locus_table *tables[TABLES], *spare[TABLES], *live[TABLES];
     unsigned spare_count, live_count;
@@ -64,26 +66,30 @@ static void pool_make(struct round *round)
         .node = LOCUS_NODE_ANY,
         .populate = true, // and so zeroed, which a heap block is not otherwise
         .generations = stress_random(random, 4) ? 0 : 20,
+        .fetch_ahead = stress_random(random, 2),
     };
     round->generations = config.generations;
     STRESS_EXPECT(locus_pool_open(&round->pool, &config) == 0);
     struct locus_owner_config owner = {
         .size = sizeof owner,
         .pool = round->pool,
-        .lanes = 1 + stress_random(random, round->workers_count),
+        .lanes = round->sole ? round->workers_count : 1 + stress_random(random, round->workers_count),
         .backpressure = config.reuse == LOCUS_REUSE_LIFO && stress_random(random, 2),
         .wait_ns = stress_random(random, 3) ? UINT64_C(60000000000) : 0,
     };
     STRESS_EXPECT(locus_owner_open(&round->owner, &owner) == 0);
     STRESS_EXPECT(locus_owner_adopt(round->owner) == 0);
-    for (unsigned i = 0; i < round->workers_count; i++)
-        STRESS_EXPECT(locus_route_add(&round->workers[i].route, round->owner, i % owner.lanes) == 0);
+    for (unsigned i = 0; i < round->workers_count; i++) {
+        struct locus_route *route = &round->workers[i].route;
+        STRESS_EXPECT((round->sole ? locus_route_add_sole : locus_route_add)(route, round->owner, i % owner.lanes) == 0);
+    }
 }
 
 static void round_open(struct round *round, uint64_t random)
 {
     *round = (struct round){.random = random};
     round->workers_count = 1 + stress_random(&round->random, WORKERS);
+    round->sole = stress_random(&round->random, 2);
     pool_make(round);
     for (unsigned i = 0; i < TABLES; i++)
         round->tables[i] = round->spare[round->spare_count++] = stress_table(2, CAPACITY);
@@ -125,7 +131,8 @@ static bool grow(struct round *round, struct locus_table *table)
 {
     uint32_t before = table->count, room = table->capacity - before;
     uint32_t count = 1 + stress_random(&round->random, room < 8 ? room : 8);
-    int error = locus_owner_grow(round->owner, table, count);
+    bool inlined = stress_random(&round->random, 2);
+    int error = (inlined ? locus_owner_grow_inline : locus_owner_grow)(round->owner, table, count);
     if (error == 0)
         note_taken(round, table, before);
     else
@@ -193,7 +200,11 @@ static bool operate(struct round *round)
         }
     }
     if (stress_random(&round->random, 8) == 0)
-        locus_owner_drain(round->owner);
+        locus_owner_drain_inline(round->owner);
+    if (stress_random(&round->random, 8) == 0) {
+        uint32_t budget = stress_random(&round->random, 20);
+        STRESS_EXPECT(locus_owner_drain_some(round->owner, budget) <= budget);
+    }
     return true;
 }
 

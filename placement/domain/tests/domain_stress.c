@@ -177,6 +177,7 @@ static void domain_open(uint64_t *random)
         .spare = stress_random(random, 2) ? 0 : stress_random(random, BLOCKS / 4),
         .chunk = stress_random(random, 2) ? 0 : 1 + stress_random(random, 12),
         .backpressure = stress_random(random, 4) == 0,
+        .sole = stress_random(random, 2),
     };
     STRESS_EXPECT(locus_domain_open(&domain, &config) == 0);
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// lane: one way into an owner, for one pusher or for many.
+//
+// Many pushers share the mailbox. One pusher, promised when its route is made (locus_route_add_sole), has a ring as well: a push
+// is a plain store of the table's address, where the mailbox takes a locked exchange and writes into the table. A full ring sends
+// its pusher to the mailbox, so there is still no capacity to tune, nobody waits, and nothing is lost.
+//
+// A slot has a message: an address, and in its lowest bit the parity of its turn round the ring. So the slot alone says whether
+// it is new: the owner polls one line and writes none of the pusher's (after FastForward: Giacomoni, Moseley, Vachharajani, PPoPP
+// 2008). How many it took it writes down now and then, and the pusher reads that only when the ring looks full (MCRingBuffer: Lee,
+// Bu, Chandranmenon, IPDPS 2010). The owner's end of all lanes is in an array of its own, so a poll of many lanes is short.
+//
+//     | mailbox | taken, promise | pusher: sent, taken_seen, detours | slots: written by the pusher, read by the owner |
+//
+// Order. What one pusher sends arrives in the order in which it was sent, also through both ways. The message that may fill the
+// ring says so (LANE_LAST). Only then does the owner look into the mailbox as well, and until the next message. The pusher comes
+// back to the ring only when it has seen the mailbox empty. So whatever it put there was taken before that next message was sent,
+// and what it had sent before is in the ring no more when the owner first looks. The owner finishes what it took from the mailbox
+// before it takes from the ring again.
+//
+// Atomics:
+//   V1 (release)  a slot is written, partner V2 (acquire): the owner sees the table as the pusher left it.
+//   `taken` is relaxed on both sides. That a slot is not overwritten before it was read needs no more: if the owner's V2 read the
+//   later message, it would synchronise with its V1, and the pusher's load of `taken`, which comes before that V1, would happen
+//   before the store that it read from.
+#ifndef LOCUS_LANE_H
+#define LOCUS_LANE_H
+
+#include "mailbox.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A power of two. It decides only how often a pusher makes a detour: a burst of 128 requests between two drains needs none.
+#define LOCUS_LANE_SLOTS 128u
+
+#define LOCUS_LANE_TOLD (LOCUS_LANE_SLOTS / 4) // the owner writes down every so many messages how many it took
+
+#define LOCUS_LANE_PARITY ((uintptr_t)1)
+#define LOCUS_LANE_LAST ((uintptr_t)2) // of a message: the ring may be full now
+
+// Where the owner looks.
+enum locus_lane_looks { LOCUS_LOOKS_BOTH, LOCUS_LOOKS_MAILBOX, LOCUS_LOOKS_RING };
+
+enum locus_lane_promise { LOCUS_LANE_FREE, LOCUS_LANE_MANY, LOCUS_LANE_SOLE };
+
+// Zeroed memory is an empty lane. Its owner's node has it. Only the functions below touch it. The counts wrap.
+struct locus_lane {
+    struct locus_mailbox mailbox;
+    uint32_t taken __attribute__((aligned(LOCUS_CACHE_LINE))); // atomic: messages, as last told; the owner's, for the pusher
+    uint32_t promise;           // atomic: enum locus_lane_promise; whoever makes a route
+    uint32_t sent __attribute__((aligned(LOCUS_CACHE_LINE)));  // messages; the pusher's
+    uint32_t taken_seen;
+    bool detours;               // the last message went to the mailbox
+    uintptr_t slots[LOCUS_LANE_SLOTS] __attribute__((aligned(LOCUS_CACHE_LINE)));
+};
+
+// The owner's end.
+struct locus_lane_end {
+    uint32_t taken;             // messages
+    uint32_t looks;             // enum locus_lane_looks
+};
+
+// In even turns the bit is set, so an unwritten slot is no message.
+inline uintptr_t locus_lane_parity(uint32_t turn)
+{
+    return (turn & LOCUS_LANE_SLOTS) == 0;
+}
+
+// The ring looks full, or the last message made a detour. May the next one use the ring?
+inline bool locus_lane_reopens(struct locus_lane *lane)
+{
+    lane->taken_seen = __atomic_load_n(&lane->taken, __ATOMIC_RELAXED);
+    lane->detours = (lane->detours && !locus_mailbox_empty(&lane->mailbox)) || lane->sent - lane->taken_seen == LOCUS_LANE_SLOTS;
+    return !lane->detours;
+}
+
+// The lane's only pusher. `parcel` is aligned to a cache line. False: the ring is full, and the parcel's link has to go into the
+// mailbox, before anything else is sent.
+inline bool locus_lane_send(struct locus_lane *lane, void *parcel)
+{
+    uint32_t turn = lane->sent;
+    bool open = !lane->detours && turn - lane->taken_seen < LOCUS_LANE_SLOTS;
+    if (__builtin_expect(!open, 0) && !locus_lane_reopens(lane))
+        return false;
+    bool last = turn + 1 - lane->taken_seen == LOCUS_LANE_SLOTS;
+    uintptr_t message = (uintptr_t)parcel | (last ? LOCUS_LANE_LAST : 0) | locus_lane_parity(turn);
+    lane->sent = turn + 1;
+    __atomic_store_n(&lane->slots[turn % LOCUS_LANE_SLOTS], message, __ATOMIC_RELEASE); // V1
+    return true;
+}
+
+// Is there something in the slot whose turn it is?
+inline bool locus_lane_is_message(uintptr_t slot, uint32_t turn)
+{
+    return (slot & LOCUS_LANE_PARITY) == locus_lane_parity(turn);
+}
+
+// The owner. NULL: nothing new in the ring. If end->looks says so afterwards, the mailbox has to be taken as well.
+inline void *locus_lane_take(struct locus_lane *lane, struct locus_lane_end *end)
+{
+    uint32_t turn = end->taken;
+    uintptr_t message = __atomic_load_n(&lane->slots[turn % LOCUS_LANE_SLOTS], __ATOMIC_ACQUIRE); // V2
+    if (!locus_lane_is_message(message, turn))
+        return NULL;
+    end->taken = turn + 1;
+    if (end->taken % LOCUS_LANE_TOLD == 0)
+        __atomic_store_n(&lane->taken, end->taken, __ATOMIC_RELAXED);
+    end->looks = message & LOCUS_LANE_LAST ? LOCUS_LOOKS_BOTH : LOCUS_LOOKS_RING;
+    return (void *)(message & ~(LOCUS_LANE_PARITY | LOCUS_LANE_LAST));
+}
+
+// The owner. A hint: true means that nothing had arrived when it looked.
+inline bool locus_lane_empty(const struct locus_lane *lane, const struct locus_lane_end *end)
+{
+    const uintptr_t *slot = &lane->slots[end->taken % LOCUS_LANE_SLOTS];
+    if (end->looks != LOCUS_LOOKS_MAILBOX && locus_lane_is_message(__atomic_load_n(slot, __ATOMIC_RELAXED), end->taken))
+        return false;
+    return end->looks == LOCUS_LOOKS_RING || locus_mailbox_empty(&lane->mailbox);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// owner_drain: what arrives in an owner's lanes is freed, and its tables are handed back.
+//
+// A drain goes from lane to lane until each has been found empty. A budget may end it anywhere, also within a table, and the next
+// one goes on there: the table that is open, the rest of what one mailbox had, then the lanes from that one on. A table is freed
+// from its end towards its beginning, so what leaves the stack next is the same however many drains it took (pool.c).
+//
+// D2 (acq_rel) of the drain of a table that spans homes, partner D2 of the other homes: release, so that this home has read the
+// array before the last one empties it; acquire, so that the last one empties it after all others have read it. (D1 is in table.c;
+// P1/T1 in mailbox.h and V1/V2 in lane.h bring the table here.)
+//
+// A route of one sole lane does not look into the table. So a table may arrive that is not retired, pushed twice or never declared,
+// or that holds blocks of other homes, too. It is refused here.
+
+#include "owner_internal.h"
+#include "pool_shared.h"
+#include "rules.h"
+
+#include <errno.h>
+
+// What one drain brought home: local, and counted once at its end.
+struct arrival {
+    uint64_t tables, declared;          // declared: blocks recorded as in flight here
+    uint64_t budget;                    // blocks that may still be looked at
+    uint32_t freed;
+};
+
+// A table of several homes: frees the handles from `first` to before `end` that name this home. A handle that names a home outside
+// the table's set is damaged; the lowest home of the table passes it to the pool, which refuses and reports it once.
+static uint32_t free_own(struct locus_owner *owner, const struct locus_table *table, uint32_t first, uint32_t end)
+{
+    uint64_t home_bit = owner->hot.home_bit;
+    bool lowest = (table->homes & (home_bit - 1)) == 0;
+    uint32_t freed = 0;
+    for (uint32_t i = first; i < end; i++) {
+        uint64_t bit = UINT64_C(1) << locus_block_home(table->blocks[i]);
+        if (bit == home_bit || (lowest && !(bit & table->homes)))
+            freed += pool_free(owner->hot.pool, 1, &table->blocks[i], table->tag);
+    }
+    return freed;
+}
+
+static struct locus_table *table_of(const struct locus_owner *owner, struct locus_link *link)
+{
+    char *links = (char *)link - owner->hot.home * sizeof *link;
+    return (struct locus_table *)(void *)(links - offsetof(struct locus_table, links));
+}
+
+// Linked in the owner's line of the table, not by its mailbox link: the line that travels stays with the pusher until the table
+// is retired again.
+static void reclaim(struct locus_owner *owner, struct locus_table *table)
+{
+    table->count = 0;
+    table->homes = 0;
+    table->state = LOCUS_TABLE_LIVE;
+    table->reclaimed_next = NULL;
+    if (owner->hot.reclaimed_first)
+        owner->reclaimed_last->reclaimed_next = table;
+    else
+        owner->hot.reclaimed_first = table;
+    owner->reclaimed_last = table;
+}
+
+// Did the pusher know where the table goes? It did if it was told to look; else it left push_to as it was.
+static inline bool is_astray(const struct locus_table *table, bool alone)
+{
+    return !alone && table->push_to;
+}
+
+// Frees the table's first `left` blocks, as far as the budget goes.
+static void drain_table(struct locus_owner *owner, struct locus_table *table, uint32_t left, struct arrival *arrival)
+{
+    bool alone = table->homes == owner->hot.home_bit, retired = table->state == LOCUS_TABLE_RETIRED;
+    if (__builtin_expect(!retired || is_astray(table, alone), 0)) {
+        pool_refuse(owner->hot.pool, retired ? LOCUS_FREE_ASTRAY : LOCUS_FREE_NOT_RETIRED, LOCUS_BLOCK_NONE, table->tag);
+        return;
+    }
+    uint32_t now = left < arrival->budget ? left : (uint32_t)arrival->budget;
+    const locus_block *blocks = table->blocks + left - now;
+    arrival->freed += alone ? pool_free(owner->hot.pool, now, blocks, table->tag) : free_own(owner, table, left - now, left);
+    arrival->budget -= now;
+    owner->open = now < left ? table : NULL;
+    owner->open_left = left - now;
+    if (__builtin_expect(now < left, 0))
+        return;
+    if (table->retired_by == owner->hot.home)
+        arrival->declared += table->in_flight; // as recorded at retire: a handle may have been damaged since
+    arrival->tables++;
+    if (alone || __atomic_sub_fetch(&table->pending, 1, __ATOMIC_ACQ_REL) == 0) // D2
+        reclaim(owner, table);
+}
+
+// The next table from one lane, or NULL.
+static struct locus_table *next_from(struct locus_owner *owner, struct locus_lane *lane, struct locus_lane_end *end)
+{
+    struct locus_link *link = owner->chain;
+    bool alone = false;
+    if (!link) { // what is in the ring by now was sent after the mailbox was taken
+        struct locus_table *table = end->looks == LOCUS_LOOKS_MAILBOX ? NULL : locus_lane_take(lane, end);
+        if (table || end->looks == LOCUS_LOOKS_RING)
+            return table;
+        link = locus_mailbox_take_all(&lane->mailbox, &alone);
+    }
+    if (!link)
+        return NULL;
+    if (__atomic_load_n(&lane->promise, __ATOMIC_RELAXED) != LOCUS_LANE_SOLE) // told apart before it was pushed: P1/T1
+        end->looks = LOCUS_LOOKS_MAILBOX;
+    owner->chain = alone ? NULL : link->next; // read before the table is handed back and reused
+    return table_of(owner, link);
+}
+
+// A table declared to another pool with the same home number must not make this pool's count wrap.
+static void count_arrival(struct locus_owner *owner, const struct arrival *arrival)
+{
+    struct locus_pool *pool = owner->hot.pool;
+    uint64_t in_flight = pool->in_flight;
+    counter_set(&pool->in_flight, in_flight - (arrival->declared < in_flight ? arrival->declared : in_flight));
+    counter_add(&owner->counters.tables_drained, arrival->tables);
+}
+
+static uint32_t drain(struct locus_owner *owner, uint64_t budget)
+{
+    struct arrival arrival = {.budget = budget};
+    if (owner->open)
+        drain_table(owner, owner->open, owner->open_left, &arrival);
+    for (uint32_t empty = 0; empty < owner->hot.lanes_count && arrival.budget && !owner->open;) {
+        struct locus_table *table = next_from(owner, &owner->hot.lanes[owner->lane], &owner->hot.ends[owner->lane]);
+        if (table) {
+            drain_table(owner, table, table->count, &arrival);
+        } else {
+            empty++;
+            owner->lane = owner->lane + 1 == owner->hot.lanes_count ? 0 : owner->lane + 1;
+        }
+    }
+    owner->hot.unfinished = owner->open || owner->chain;
+    count_arrival(owner, &arrival);
+    pool_settle(owner->hot.pool, arrival.budget);
+    return arrival.freed;
+}
+
+uint32_t locus_owner_drain_unusual(struct locus_owner *owner)
+{
+    RULE_OF("locus_owner_drain", holds_role(owner), RULE_ROLE);
+    return holds_role(owner) ? drain(owner, UINT64_MAX) : 0;
+}
+
+uint32_t locus_owner_drain(struct locus_owner *owner)
+{
+    return locus_owner_drain_inline(owner);
+}
+
+uint32_t locus_owner_drain_some(struct locus_owner *owner, uint32_t blocks)
+{
+    RULE(holds_role(owner), RULE_ROLE);
+    return holds_role(owner) ? drain(owner, blocks) : 0;
+}
+
+struct locus_table *locus_owner_next_reclaimed_unusual(struct locus_owner *owner)
+{
+    RULE_OF("locus_owner_next_reclaimed", holds_role(owner), RULE_ROLE);
+    return holds_role(owner) ? locus_owner_next_reclaimed_inline(owner) : NULL;
+}
+
+struct locus_table *locus_owner_next_reclaimed(struct locus_owner *owner)
+{
+    return locus_owner_next_reclaimed_inline(owner);
+}
+
+// A lane has one promise, for good.
+static int route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane, uint32_t promise)
+{
+    uint32_t before = LOCUS_LANE_FREE;
+    if (lane >= owner->hot.lanes_count)
+        return -EINVAL;
+    bool first = __atomic_compare_exchange_n(&owner->hot.lanes[lane].promise, &before, promise, false, __ATOMIC_RELAXED,
+                                             __ATOMIC_RELAXED);
+    if (!first && (before != promise || promise == LOCUS_LANE_SOLE))
+        return -EBUSY;
+    route->home[owner->hot.home] = &owner->hot.lanes[lane];
+    route->homes |= owner->hot.home_bit;
+    route->sole &= ~owner->hot.home_bit;
+    if (promise == LOCUS_LANE_SOLE)
+        route->sole |= owner->hot.home_bit;
+    route->only = route->sole && route->homes == route->sole && (route->homes & (route->homes - 1)) == 0 ? &owner->hot.lanes[lane] : NULL;
+    return 0;
+}
+
+int locus_route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane)
+{
+    return route_add(route, owner, lane, LOCUS_LANE_MANY);
+}
+
+int locus_route_add_sole(struct locus_route *route, const struct locus_owner *owner, uint32_t lane)
+{
+    return route_add(route, owner, lane, LOCUS_LANE_SOLE);
+}
