@@ -6,15 +6,17 @@
 . "$(dirname "$0")/mutants.bash"
 
 mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/{file,sink},blocks,sharing,domain}/*.c testbed/measure/dispatch.c
-controls mailbox_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus ring_litmus \
-    lane_litmus rings_litmus handle_queue_litmus mailbox_test pool_test pool_handles_test pool_runs_test table_test owner_test \
-    owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test pool_stress \
-    homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_sink_test tier_sink_test promise_test \
+controls mailbox_litmus lane_order_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus \
+    ring_litmus lane_litmus rings_litmus handle_queue_litmus mailbox_test lane_test pool_test pool_handles_test pool_runs_test \
+    table_test owner_test owner_lane_test owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test \
+    pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_sink_test tier_sink_test promise_test \
     share_stress promise_stress domain_share_test
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
 mailbox=placement/blocks/mailbox.h owner=placement/blocks/owner.c table=placement/blocks/table.c pool=placement/blocks/pool.c
+drains=placement/blocks/owner_drain.c thread=placement/blocks/owner_thread.c lanes=placement/blocks/lane.h
+inlined=placement/blocks/owner_inline.h taken=placement/blocks/pool_inline.h
 runs=placement/blocks/pool_runs.c report=placement/blocks/pool_report.c
 borrow=placement/domain/domain_borrow.c domain=placement/domain/domain.c
 health=placement/domain/domain_health.c
@@ -23,13 +25,15 @@ rings=testbed/contenders/rings.h handles=testbed/contenders/handle_queue.h
 
 mutant P1-push-relaxed $mailbox mailbox_litmus '/\/\/ P1$/s/__ATOMIC_RELEASE/__ATOMIC_RELAXED/'
 mutant T1-take-relaxed $mailbox mailbox_litmus '/\/\/ T1$/s/__ATOMIC_ACQUIRE/__ATOMIC_RELAXED/'
-mutant D2-pending-relaxed $owner table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_RELAXED/'
-mutant D2-pending-acquire-only $owner table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_ACQUIRE/'
-mutant D2-pending-release-only $owner table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_RELEASE/'
-mutant O1-leave-relaxed $owner owner_role_litmus '/\/\/ O1$/s/memory_order_release/memory_order_relaxed/'
-mutant O2-adopt-relaxed $owner owner_role_litmus '/\/\/ O2$/s/memory_order_acquire/memory_order_relaxed/'
-mutant S1-thread-given-relaxed $owner spawn_litmus '/\/\/ S1$/s/memory_order_release/memory_order_relaxed/'
-mutant S2-thread-taken-relaxed $owner spawn_litmus '/\/\/ S2$/s/memory_order_acquire/memory_order_relaxed/'
+mutant V1-sent-relaxed $lanes lane_order_litmus '/\/\/ V1$/s/__ATOMIC_RELEASE/__ATOMIC_RELAXED/'
+mutant V2-received-relaxed $lanes lane_order_litmus '/\/\/ V2$/s/__ATOMIC_ACQUIRE/__ATOMIC_RELAXED/'
+mutant D2-pending-relaxed $drains table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_RELAXED/'
+mutant D2-pending-acquire-only $drains table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_ACQUIRE/'
+mutant D2-pending-release-only $drains table_pending_litmus '/\/\/ D2$/s/__ATOMIC_ACQ_REL/__ATOMIC_RELEASE/'
+mutant O1-leave-relaxed $owner owner_role_litmus '/\/\/ O1$/s/__ATOMIC_RELEASE/__ATOMIC_RELAXED/'
+mutant O2-adopt-relaxed $owner owner_role_litmus '/\/\/ O2$/s/__ATOMIC_ACQUIRE/__ATOMIC_RELAXED/'
+mutant S1-thread-given-relaxed $thread spawn_litmus '/\/\/ S1$/s/memory_order_release/memory_order_relaxed/'
+mutant S2-thread-taken-relaxed $thread spawn_litmus '/\/\/ S2$/s/memory_order_acquire/memory_order_relaxed/'
 mutant L1-answer-relaxed $borrow domain_litmus '/\/\/ L1$/s/memory_order_release/memory_order_relaxed/'
 mutant L2-look-relaxed $borrow domain_litmus '/\/\/ L2$/s/memory_order_acquire/memory_order_relaxed/'
 mutant L3-loan-done-relaxed $borrow domain_litmus '/\/\/ L3$/s/memory_order_release/memory_order_relaxed/'
@@ -66,39 +70,91 @@ mutant push-stale-next-after-failure $mailbox pool_stress \
     's/^    do \{/    link->next = (void *)(head \& ~LOCUS_MAILBOX_ALONE);\n    do {/; s/^        link->next = \(struct.*//'
 mutant push-always-alone $mailbox mailbox_test 's/head \? 0 : LOCUS_MAILBOX_ALONE/LOCUS_MAILBOX_ALONE/'
 mutant take-always-alone $mailbox mailbox_test 's/\*alone = false;//'
-mutant drain-drops-one-table-in-64 $owner pool_stress \
-    's/^( +)(drain_table\(.*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
-mutant drain-leaves-blocks-in-flight $owner owner_test 's/if \(table->retired_by == owner->pool->home\)/if (0)/'
+mutant ring-has-one-slot-too-many $lanes lane_test \
+    's/turn - lane->taken_seen < LOCUS_LANE_SLOTS/turn - lane->taken_seen <= LOCUS_LANE_SLOTS/'
+mutant ring-is-never-full-again $lanes lane_test 's/ \|\| lane->sent - lane->taken_seen == LOCUS_LANE_SLOTS;/;/'
+mutant ring-hides-that-it-may-be-full $lanes lane_test 's/bool last = [^;]*;/bool last = false;/'
+mutant ring-says-full-one-message-late $lanes lane_test 's/turn \+ 1 - lane->taken_seen ==/turn - lane->taken_seen ==/'
+mutant detour-ends-before-the-mailbox-is-empty $lanes lane_test \
+    's/\(lane->detours && !locus_mailbox_empty\(&lane->mailbox\)\) \|\| //'
+mutant detour-is-forgotten $lanes lane_test 's/bool open = !lane->detours && /bool open = /'
+mutant detour-never-ends $lanes lane_test 's/\(lane->detours && !locus_mailbox_empty\(&lane->mailbox\)\)/lane->detours/'
+mutant owner-never-tells-what-it-took $lanes lane_test 's/end->taken % LOCUS_LANE_TOLD == 0/false/'
+mutant owner-tells-more-than-it-took $lanes lane_test \
+    's/\(&lane->taken, end->taken, /(\&lane->taken, end->taken + LOCUS_LANE_TOLD, /'
+mutant old-message-is-new $lanes lane_test 's/== locus_lane_parity\(turn\);/>= 0;/'
+mutant owner-looks-into-the-ring-alone $lanes lane_test \
+    's/message & LOCUS_LANE_LAST \? LOCUS_LOOKS_BOTH : LOCUS_LOOKS_RING/LOCUS_LOOKS_RING/'
+mutant owner-looks-everywhere-for-ever $lanes lane_test \
+    's/message & LOCUS_LANE_LAST \? LOCUS_LOOKS_BOTH : LOCUS_LOOKS_RING/LOCUS_LOOKS_BOTH/'
+mutant full-mailbox-is-empty $lanes lane_test 's/return end->looks == LOCUS_LOOKS_RING \|\| .*/return true;/'
+mutant lane-is-promised-twice $drains owner_lane_test 's/ \|\| promise == LOCUS_LANE_SOLE\)\)/))/'
+mutant promise-is-not-kept $drains owner_lane_test 's/\(before != promise \|\| /(/'
+mutant sole-pusher-looks-into-the-table $inlined owner_lane_test \
+    's/if \(route->only && /if (table->push_to \&\& route->only \&\& table->homes \&\& !(table->push_to = 0) \&\& /'
+mutant route-of-two-homes-has-one $drains owner_lane_test 's/ && \(route->homes & \(route->homes - 1\)\) == 0 \?/ ?/'
+mutant undeclared-table-comes-home $drains owner_lane_test 's/retired = table->state == LOCUS_TABLE_RETIRED;/retired = true;/'
+mutant table-of-other-homes-comes-home $drains owner_lane_test 's/return !alone && table->push_to;/return false;/'
+mutant ring-before-the-rest-of-a-mailbox $drains owner_lane_test 's/if \(!link\) \{ \/\/ what/if (true) { \/\/ what/'
+mutant sole-lane-loses-its-ring $drains owner_lane_test 's/!= LOCUS_LANE_SOLE\) \/\/ told/!= LOCUS_LANE_FREE) \/\/ told/'
+mutant budget-without-effect $drains owner_lane_test 's/left < arrival->budget \? left : .*/left;/'
+mutant budget-is-spent-once $drains owner_lane_test 's/arrival->budget -= now;/arrival->budget -= now > 1;/'
+mutant budget-frees-from-the-front $drains owner_lane_test 's/table->blocks \+ left - now;/table->blocks + (table->count - left);/'
+mutant budget-forgets-its-table $drains owner_lane_test 's/owner->open = now < left \? table : NULL;/owner->open = NULL;/'
+mutant budget-forgets-the-rest $drains owner_lane_test 's/owner->hot.unfinished = .*/owner->hot.unfinished = false;/'
+mutant budget-hands-back-half-a-table $drains owner_lane_test \
+    '/__builtin_expect\(now < left, 0\)/{n;d}; s/if \(__builtin_expect\(now < left, 0\)\)//'
+mutant budget-puts-all-in-order $pool owner_lane_test 's/ \|\| used > budget\)/)/'
+mutant inlined-grow-overflows-its-table $inlined owner_lane_test 's/ && table->capacity - at >= count && / \&\& /'
+mutant inlined-grow-of-one-overflows-its-table $inlined owner_lane_test 's/ && at < table->capacity &&/ \&\&/'
+mutant inlined-grow-of-a-retired-table $inlined owner_lane_test \
+    '/^inline bool locus_owner_grow_one/,/^}/s/table->state == LOCUS_TABLE_LIVE && //'
+mutant inlined-grow-forgets-the-home $inlined owner_lane_test 's/^    table->homes \|= hot->home_bit;//'
+mutant inlined-grow-for-a-table-without-a-link $inlined owner_test 's/ && hot->home < table->homes_max &&/ \&\&/'
+mutant inlined-take-of-never-used-blocks $taken owner_test 's/top >= count && top - count >= floor/top >= count/'
+mutant inlined-take-leaves-the-stack-as-it-was $taken owner_lane_test \
+    's/hot->top - count, __ATOMIC_RELAXED\)/hot->top - count + (count > 2), __ATOMIC_RELAXED)/'
+mutant inlined-address-of-the-next-block $taken owner_lane_test \
+    's/return hot->base \+ locus_block_index\(block\)/return hot->base + (locus_block_index(block) + 1)/'
+mutant drain-drops-one-table-in-64 $drains pool_stress \
+    's/^( +)(drain_table\(owner, table, .*)$/\1static unsigned nth;\n\1if (++nth % 64)\n\1    \2/'
+mutant drain-leaves-blocks-in-flight $drains owner_test 's/if \(table->retired_by == owner->hot.home\)/if (0)/'
 mutant wait-drains-uncounted $owner owner_test \
-    's/^        locus_owner_drain\(owner\);/uint64_t *freed = \&owner->pool->counters.freed, was = *freed;\n&\n*freed = was;/'
+    's/^        locus_owner_drain\(owner\);/uint64_t *freed = \&owner->hot.pool->counters.freed, was = *freed;\n&\n*freed = was;/'
 mutant wait-loses-reclaimed-tables $owner owner_test \
-    's/^        locus_owner_drain\(owner\);/&\n        owner->reclaimed_first = NULL;/'
-mutant wait-for-what-cannot-come $owner owner_test 's/owner->pool->top \+ owner->pool->in_flight < count/0/'
+    's/^        locus_owner_drain\(owner\);/&\n        owner->hot.reclaimed_first = NULL;/'
+mutant wait-for-what-cannot-come $owner owner_test 's/owner->hot.pool->hot.top \+ owner->hot.pool->in_flight < count/0/'
 mutant wait-without-end $owner owner_test 's/> owner->wait_ns\)/> 1000 * owner->wait_ns)/'
 mutant back-pressure-without-effect $owner backpressure_stress 's/owner->backpressure && pool->in_flight/0/'
 mutant back-pressure-waits-one-block-late $owner backpressure_stress \
-    's/pool->top - count < pool->fresh/pool->top - count + 1 < pool->fresh/'
-mutant hand-back-by-every-home $owner table_test 's/alone \|\| __atomic_sub_fetch/true || __atomic_sub_fetch/'
-mutant hand-back-too-early $owner homes_stress '/\/\/ D2$/s/== 0\)/== 1)/'
-mutant every-home-refuses-a-damaged-handle $owner table_test 's/bool lowest = [^;]*;/bool lowest = true;/'
+    's/pool->hot.top - count < pool->fresh/pool->hot.top - count + 1 < pool->fresh/'
+mutant hand-back-by-every-home $drains table_test 's/alone \|\| __atomic_sub_fetch/true || __atomic_sub_fetch/'
+mutant hand-back-too-early $drains homes_stress '/\/\/ D2$/s/== 0\)/== 1)/'
+mutant every-home-refuses-a-damaged-handle $drains table_test 's/bool lowest = [^;]*;/bool lowest = true;/'
 mutant truncate-frees-before-it-looks $owner owner_test '/^int locus_owner_truncate/,/^}/s/return -EXDEV;$/continue;/'
-mutant spawned-thread-keeps-the-role $owner owner_role_test '/^static void spawned_end/,/^}/s/locus_owner_leave/(void)/'
-mutant spawned-thread-leaves-only-when-it-returns $owner owner_role_test \
+mutant spawned-thread-keeps-the-role $thread owner_role_test '/^static void spawned_end/,/^}/s/locus_owner_leave/(void)/'
+mutant spawned-thread-leaves-only-when-it-returns $thread owner_role_test \
     's/pthread_cleanup_push\(spawned_end.*/{/; s/pthread_cleanup_pop\(1\);/spawned_end(owner); }/'
-mutant join-takes-an-exit-for-a-return $owner owner_role_test 's/!error \&\& !owner->step_returned/false/'
-mutant spawn-asks-without-taking $owner spawn_litmus \
+mutant join-takes-an-exit-for-a-return $thread owner_role_test 's/!error \&\& !owner->step_returned/false/'
+mutant spawn-asks-without-taking $thread spawn_litmus \
     's/!thread_take\(owner, THREAD_NONE, THREAD_STARTING\)/owner->thread_state != THREAD_NONE/'
-mutant owner-closed-under-its-thread $owner owner_role_test 's/relaxed\) != THREAD_NONE;/relaxed) > THREAD_JOINING;/'
+mutant owner-closed-under-its-thread $thread owner_role_test 's/relaxed\) != THREAD_NONE;/relaxed) > THREAD_JOINING;/'
 mutant domain-closed-under-a-thread $domain domain_test 's/&& owner_has_thread\(.*\)\) \{$/\&\& 0) {/'
-mutant grow-of-one-block-asks-for-no-role $owner owner_role_test \
-    's/pool_plain_one\(pool\) && holds_role\(owner\)/pool_plain_one(pool)/'
+mutant grow-of-one-block-asks-for-no-role $inlined owner_role_test \
+    's/plain_one\(pool\) && locus_owner_is_here\(hot\)/plain_one(pool)/'
+mutant grow-of-many-blocks-asks-for-no-role $inlined owner_lane_test \
+    's/plain\(pool, count\) && locus_owner_is_here\(hot\)/plain(pool, count)/'
 mutant grow-asks-for-no-role $owner owner_role_test \
     's/\(int\)holds_role\(owner\) \& \(table->state == LOCUS_TABLE_LIVE\) \& \(pool/(pool/'
 mutant retire-asks-for-no-role $owner owner_role_test 's/!\(\(int\)holds_role\(owner\) \& /!(/'
-mutant drain-asks-for-no-role $owner owner_role_test '/^static .*drain_from/,/^}/s/!holds_role\(owner\)/false/'
+mutant drain-asks-for-no-role $drains owner_role_test '/^uint32_t locus_owner_drain_unusual/,/^}/s/holds_role\(owner\) \?/true ?/'
+mutant drain-with-a-budget-asks-for-no-role $drains owner_lane_test \
+    '/^uint32_t locus_owner_drain_some/,/^}/s/holds_role\(owner\) \?/true ?/'
+mutant reclaimed-tables-for-anybody $inlined owner_lane_test \
+    '/^inline struct locus_table \*locus_owner_next/,/^}/s/!locus_owner_is_here\(hot\), 0/false, 0/'
 mutant in-flight-is-lost-with-the-owner $owner owner_role_test \
     's/^    __atomic_store_n\(&config\.pool->owner, owner.*/&\n    config.pool->in_flight = 0;/'
-mutant in-flight-wraps $owner owner_role_test 's/\(arrival->declared < in_flight \? .*\)\);/arrival->declared);/'
+mutant in-flight-wraps $drains owner_role_test 's/\(arrival->declared < in_flight \? .*\)\);/arrival->declared);/'
 mutant push-twice-allowed $table table_test 's/table->push_to = 0;//'
 mutant push-undeclared-allowed $table table_test 's/if \(!homes\)/if (false)/'
 mutant pending-counts-one-home-more $table table_test \
@@ -116,7 +172,7 @@ mutant retired-block-reused $pool pool_handles_test '/counters\.retired, 1\);/{n
 mutant refused-block-ends-the-chunk $pool pool_handles_test \
     's/accepted \+= free_one\((.*)\);/if (!free_one(\1)) break; else accepted++;/'
 mutant refused-block-counted-as-freed $pool pool_handles_test '/pool_refuse\(pool, pool_error_kind/{n;s/return 0/return 1/}'
-mutant fifo-returned-at-the-wrong-end $pool pool_test 's/LOCUS_REUSE_LIFO \? 0 : pool->top - 1/LOCUS_REUSE_LIFO ? 0 : 0/'
+mutant fifo-returned-at-the-wrong-end $pool pool_test 's/LOCUS_REUSE_LIFO \? 0 : pool->hot.top - 1/LOCUS_REUSE_LIFO ? 0 : 0/'
 mutant broken-chunk-leaves-a-gap $pool pool_test '/^static inline uint32_t free_usual/,/^}/s/memmove\(.*\);/;/'
 mutant straightened-with-old-generations $pool pool_test 's/ \+ generations\[i\];/ + pool->generation_first;/'
 mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generation\[i\] != POOL_GENERATION_WORN\)//'
@@ -140,17 +196,17 @@ mutant run-forgets-tags $runs pool_test 's/ && runs->low != POOL_NEVER\)/)/'
 mutant run-of-a-table-goes-on-elsewhere $owner pool_runs_test \
     's/table->blocks\[at - 1\] >> 32\) \+ 1/table->blocks[at - 1] >> 32) + 2/'
 mutant free-runs-are-out $report pool_test 's/pool_runs_is_free\(pool, i\) << i % 8/false << i % 8/'
-mutant tags-forgotten-when-the-pool-deepens $pool pool_test 's/if \(!pool->tags && !pool->sharing\)/if (1)/'
+mutant tags-forgotten-when-the-pool-deepens $pool pool_test 's/if \(!pool->tags && !pool->sharing && CALLS_UNCHECKED\)/if (1)/'
 mutant lent-blocks-lose-their-tag $borrow domain_borrow_test '/pool_note_tag/d'
 mutant free-blocks-are-out $report pool_test 's/is_free\[index \/ 8\] \|= /(void)/'
 mutant what-a-report-frees-is-out $report pool_test 's/if \(locus_pool_check\(pool, list\[i\]\.block\)\)/if (false)/'
-mutant a-cancelled-join-joins-for-ever $owner owner_role_test '/^static void join_cancelled/,/^}/s/THREAD_RUNNING/THREAD_JOINING/'
+mutant a-cancelled-join-joins-for-ever $thread owner_role_test '/^static void join_cancelled/,/^}/s/THREAD_RUNNING/THREAD_JOINING/'
 mutant config-of-no-size-refused placement/base/config.h pool_test 's/bytes == 0/0/'
 mutant overlong-config-accepted placement/base/config.h pool_test 's/return -E2BIG;/;/'
 mutant config-read-beyond-its-end placement/base/config.h pool_test 's/bytes < own_bytes \? bytes : own_bytes/own_bytes/'
 mutant child-inherits-the-blocks placement/memory/region.c pool_test 's/MADV_DONTFORK/MADV_DOFORK/'
 mutant distinct-blocks-not-counted $pool pool_test \
-    '/pool->fresh = pool->top;/d; s/pool->floor = pool->top;/pool->floor = pool->fresh;/'
+    '/pool->fresh = pool->hot.top;/d; s/(hot.floor, )pool->hot.top,/\1pool->fresh,/'
 mutant pools-begin-alike $pool pool_handles_test 's/ \+ random_bits\(\) % POOL_FIRST_GENERATIONS//'
 mutant more-come-home-than-were-out $pool pool_handles_test 's/if \(none_is_out \|\| /if (/'
 mutant desk-reads-next-after-hand-back $borrow domain_litmus \
