@@ -91,7 +91,8 @@ everything := $(foreach r,$(filter-out placement/ggml,$(ROOMS)),$($(r)_own))
 
 lib_objects := $(foreach r,$(library),$($(r)_own))
 public      := $(addprefix placement/,base/cpu_relax.h base/version.h $(addprefix memory/,policy.h region.h region_verify.h) \
-                 $(addprefix blocks/,block.h lane.h mailbox.h owner.h owner_inline.h pool.h pool_inline.h pool_report.h table.h) \
+                 $(addprefix blocks/,block.h lane.h mailbox.h owner.h owner_inline.h pool.h pool_inline.h pool_report.h) \
+                 $(addprefix blocks/,route.h table.h) \
                  $(addprefix sharing/,share.h prefix.h prefix_sink.h promise.h tier_sink.h) \
                  $(addprefix domain/,domain.h domain_health.h locus.h) \
                  retention/evict.h $(addprefix tier/,quant.h sink.h tier.h tier_far.h tier_file.h) \

@@ -7,6 +7,7 @@
 #include "placement/blocks/lane.h"
 #include "placement/blocks/mailbox.h"
 #include "placement/blocks/owner_inline.h"
+#include "placement/blocks/route.h"
 #include "placement/blocks/table.h"
 
 extern inline locus_block locus_block_make(uint32_t home, uint32_t index, uint32_t generation);

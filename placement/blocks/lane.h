@@ -7,23 +7,19 @@
 // its pusher to the mailbox, so there is still no capacity to tune, nobody waits, and nothing is lost.
 //
 // A slot has a message: an address, and in its lowest bit the parity of its turn round the ring. So the slot alone says whether
-// it is new: the owner polls one line and writes none of the pusher's (after FastForward: Giacomoni, Moseley, Vachharajani, PPoPP
-// 2008). How many it took it writes down now and then, and the pusher reads that only when the ring looks full (MCRingBuffer: Lee,
-// Bu, Chandranmenon, IPDPS 2010). The owner's end of all lanes is in an array of its own, so a poll of many lanes is short.
+// it is new: the owner polls one line and writes none of the pusher's (FastForward: Giacomoni et al., PPoPP 2008). How many it took
+// it writes down now and then, for a pusher whose ring looks full (MCRingBuffer: Lee et al., IPDPS 2010).
 //
 //     | mailbox | taken, promise | pusher: sent, taken_seen, detours | slots: written by the pusher, read by the owner |
 //
-// Order. What one pusher sends arrives in the order in which it was sent, also through both ways. The message that may fill the
-// ring says so (LANE_LAST). Only then does the owner look into the mailbox as well, and until the next message. The pusher comes
-// back to the ring only when it has seen the mailbox empty. So whatever it put there was taken before that next message was sent,
-// and what it had sent before is in the ring no more when the owner first looks. The owner finishes what it took from the mailbox
-// before it takes from the ring again.
+// Order. What one pusher sends arrives in the order in which it was sent, through both ways. The message that may fill the ring
+// says so (LAST). Only then does the owner look into the mailbox as well, and until the next message. The pusher comes back to the
+// ring only when it has seen the mailbox empty: whatever it put there was taken before. What the owner took from the mailbox it
+// finishes before it takes from the ring again.
 //
-// Atomics:
-//   V1 (release)  a slot is written, partner V2 (acquire): the owner sees the table as the pusher left it.
-//   `taken` is relaxed on both sides. That a slot is not overwritten before it was read needs no more: if the owner's V2 read the
-//   later message, it would synchronise with its V1, and the pusher's load of `taken`, which comes before that V1, would happen
-//   before the store that it read from.
+// V1 (release) of a send, partner V2 (acquire) of the take: the owner sees the table as the pusher left it. `taken` is relaxed on
+// both sides. That no slot is overwritten before it was read needs no more: if the owner's V2 read the later message, it would
+// synchronise with its V1, and the pusher's load of `taken`, before that V1, would happen before the store that it read from.
 #ifndef LOCUS_LANE_H
 #define LOCUS_LANE_H
 
@@ -35,15 +31,11 @@ extern "C" {
 
 // A power of two. It decides only how often a pusher makes a detour: a burst of 128 requests between two drains needs none.
 #define LOCUS_LANE_SLOTS 128u
-
 #define LOCUS_LANE_TOLD (LOCUS_LANE_SLOTS / 4) // the owner writes down every so many messages how many it took
-
 #define LOCUS_LANE_PARITY ((uintptr_t)1)
 #define LOCUS_LANE_LAST ((uintptr_t)2) // of a message: the ring may be full now
 
-// Where the owner looks.
-enum locus_lane_looks { LOCUS_LOOKS_BOTH, LOCUS_LOOKS_MAILBOX, LOCUS_LOOKS_RING };
-
+enum locus_lane_looks { LOCUS_LOOKS_BOTH, LOCUS_LOOKS_MAILBOX, LOCUS_LOOKS_RING }; // where the owner looks
 enum locus_lane_promise { LOCUS_LANE_FREE, LOCUS_LANE_MANY, LOCUS_LANE_SOLE };
 
 // Zeroed memory is an empty lane. Its owner's node has it. Only the functions below touch it. The counts wrap.
@@ -57,7 +49,7 @@ struct locus_lane {
     uintptr_t slots[LOCUS_LANE_SLOTS] __attribute__((aligned(LOCUS_CACHE_LINE)));
 };
 
-// The owner's end.
+// The owner's end. Those of all lanes are in one array, so a poll of many is short.
 struct locus_lane_end {
     uint32_t taken;             // messages
     uint32_t looks;             // enum locus_lane_looks

@@ -18,8 +18,8 @@
 #include "config.h"
 #include "cpu_relax.h"
 #include "owner_internal.h"
-#include "pool_runs.h"
-#include "pool_shared.h"
+#include "placement/blocks/pools/runs.h"
+#include "placement/blocks/pools/shared.h"
 #include "rules.h"
 
 #include <errno.h>

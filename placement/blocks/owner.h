@@ -22,7 +22,7 @@
 #define LOCUS_OWNER_H
 
 #include "pool_report.h"
-#include "table.h"
+#include "route.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -14,7 +14,7 @@
 // or that holds blocks of other homes, too. It is refused here.
 
 #include "owner_internal.h"
-#include "pool_shared.h"
+#include "placement/blocks/pools/shared.h"
 #include "rules.h"
 
 #include <errno.h>
@@ -68,12 +68,20 @@ static inline bool is_astray(const struct locus_table *table, bool alone)
     return !alone && table->push_to;
 }
 
+static __attribute__((cold, noinline)) void refuse(struct locus_pool *pool, bool retired, const struct locus_table *table)
+{
+    RULE_OF("locus_owner_drain", pool->on_error, "a table with the tag %llu %s (locus_pool_on_error is not set)",
+            (unsigned long long)table->tag,
+            retired ? "came by a route that does not have all its homes" : "was pushed twice, or never declared");
+    pool_refuse(pool, retired ? LOCUS_FREE_ASTRAY : LOCUS_FREE_NOT_RETIRED, LOCUS_BLOCK_NONE, table->tag);
+}
+
 // Frees the table's first `left` blocks, as far as the budget goes.
 static void drain_table(struct locus_owner *owner, struct locus_table *table, uint32_t left, struct arrival *arrival)
 {
     bool alone = table->homes == owner->hot.home_bit, retired = table->state == LOCUS_TABLE_RETIRED;
     if (__builtin_expect(!retired || is_astray(table, alone), 0)) {
-        pool_refuse(owner->hot.pool, retired ? LOCUS_FREE_ASTRAY : LOCUS_FREE_NOT_RETIRED, LOCUS_BLOCK_NONE, table->tag);
+        refuse(owner->hot.pool, retired, table);
         return;
     }
     uint32_t now = left < arrival->budget ? left : (uint32_t)arrival->budget;
@@ -182,7 +190,8 @@ static int route_add(struct locus_route *route, const struct locus_owner *owner,
     route->sole &= ~owner->hot.home_bit;
     if (promise == LOCUS_LANE_SOLE)
         route->sole |= owner->hot.home_bit;
-    route->only = route->sole && route->homes == route->sole && (route->homes & (route->homes - 1)) == 0 ? &owner->hot.lanes[lane] : NULL;
+    bool one = route->homes == owner->hot.home_bit;
+    route->only = one && route->sole ? &owner->hot.lanes[lane] : NULL;
     return 0;
 }
 

@@ -2,11 +2,9 @@
 //
 // owner_inline: the owner's and the pushers' usual cases as inline functions, for an engine that wants them in its own code.
 //
-// Each function does what its namesake without `_inline` does (owner.h, table.h), misuse included, and is how that one is written:
-// the usual case is here, all else is in the library. With LOCUS_INLINE defined before the first header of this library is
-// included (-DLOCUS_INLINE, say), the plain names stand for these functions, so a program need not be changed for them.
-//
-// What they read of an owner is its first line, which may change with each minor version, as any interface may (version.h).
+// Each function does what its namesake without `_inline` does (owner.h, pool.h), misuse included, and is how that one is written:
+// the usual case is here, all else is in the library. With -DLOCUS_INLINE the plain names stand for them, so a program need not
+// be changed. What they read of an owner is its first line, which may change as any interface may (version.h).
 #ifndef LOCUS_OWNER_INLINE_H
 #define LOCUS_OWNER_INLINE_H
 
@@ -46,7 +44,6 @@ inline bool locus_owner_is_here(const struct locus_owner_hot *hot)
 int locus_owner_grow_unusual(struct locus_owner *owner, struct locus_table *table, uint32_t count);
 uint32_t locus_owner_drain_unusual(struct locus_owner *owner);
 struct locus_table *locus_owner_next_reclaimed_unusual(struct locus_owner *owner);
-int locus_table_push_unusual(const struct locus_route *route, struct locus_table *table);
 
 // A decode step asks for one block for a table that already has some of this home. False: this is another case.
 inline bool locus_owner_grow_one(struct locus_owner *owner, struct locus_table *table)
@@ -63,7 +60,6 @@ inline bool locus_owner_grow_one(struct locus_owner *owner, struct locus_table *
     return true;
 }
 
-// A prompt asks for many.
 inline bool locus_owner_grow_many(struct locus_owner *owner, struct locus_table *table, uint32_t count)
 {
     const struct locus_owner_hot *hot = locus_owner_hot(owner);
@@ -86,7 +82,6 @@ inline int locus_owner_grow_inline(struct locus_owner *owner, struct locus_table
     return locus_owner_grow_unusual(owner, table, count);
 }
 
-// A step often finds nothing.
 inline uint32_t locus_owner_drain_inline(struct locus_owner *owner)
 {
     const struct locus_owner_hot *hot = locus_owner_hot(owner);
@@ -107,14 +102,6 @@ inline struct locus_table *locus_owner_next_reclaimed_inline(struct locus_owner 
     if (table)
         hot->reclaimed_first = table->reclaimed_next;
     return table;
-}
-
-// One home, and a lane of the route's own: one store, and the table's lines stay where they are.
-inline int locus_table_push_inline(const struct locus_route *route, struct locus_table *table)
-{
-    if (route->only && locus_lane_send(route->only, table))
-        return 0;
-    return locus_table_push_unusual(route, table);
 }
 
 #ifdef LOCUS_INLINE

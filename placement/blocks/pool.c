@@ -29,7 +29,7 @@
 // FIFO reuse turns the same array into a ring: taken at `head`, returned at the other end. It serves comparisons (experiment
 // 0358) and debugging, and may be slower.
 //
-// Runs have no stack, but a bit for each free block: pool_runs.c. All else here is the same for them.
+// Runs have no stack, but a bit for each free block: pools/runs.c. All else here is the same for them.
 //
 // A handle of a closed pool, or of another pool with this home's number, looks like one of this pool's. So each pool draws its
 // first generation at random: such a handle fits a block only if both have reached the same generation, one case in
@@ -42,8 +42,8 @@
 #include "clock.h"
 #include "config.h"
 #include "owner.h"
-#include "pool_runs.h"
-#include "pool_shared.h"
+#include "placement/blocks/pools/runs.h"
+#include "placement/blocks/pools/shared.h"
 #include "rules.h"
 
 #include <errno.h>
@@ -60,8 +60,6 @@ static const char *const free_errors[LOCUS_FREE_ERRORS_COUNT] = {
     [LOCUS_FREE_STALE] = "freed with a handle of an older use",
     [LOCUS_FREE_FOREIGN] = "freed in another home",
     [LOCUS_FREE_RANGE] = "no block of this pool",
-    [LOCUS_FREE_NOT_RETIRED] = "its table arrived without being retired: pushed twice, or never declared",
-    [LOCUS_FREE_ASTRAY] = "its table was pushed by a route that does not have all its homes",
     [LOCUS_FREE_NOT_HELD] = "others share the block, but this tag does not hold it",
 };
 

@@ -31,7 +31,7 @@ struct locus_pool_hot {
     char *base __attribute__((aligned(LOCUS_CACHE_LINE))); // block i is at i * stride_bytes; NULL: ask the library
     size_t stride_bytes;
     char *fetch;                 // the same, if takes fetch ahead; else NULL
-    const locus_block *free_end; // of the stack: the block that leaves next is free_end[-top]; LOCUS_POOL_AHEAD words more are there
+    const locus_block *free_end; // of the stack: the block that leaves next is free_end[-top]; LOCUS_POOL_AHEAD words follow
 
     // Owner context.
     uint32_t top __attribute__((aligned(LOCUS_CACHE_LINE))); // free blocks; any thread reads it, for statistics

@@ -13,7 +13,7 @@
 #define POOL_GENERATION_WORN 0u // of a worn block; no handle has it
 #define POOL_FIRST_GENERATIONS (1u << 28) // how many a pool's first one is drawn from: more wear a block out sooner
 #define POOL_NEVER UINT32_MAX // more free blocks than any pool has
-#define POOL_NOWHERE UINT32_MAX // no block, no span, no class (pool_runs.h)
+#define POOL_NOWHERE UINT32_MAX // no block, no span, no class (pools/runs.h)
 
 struct locus_pool {
     struct locus_pool_hot hot; // pool_inline.h: base, stride, stack, and how many of it are free
@@ -34,7 +34,7 @@ struct locus_pool {
     _Alignas(LOCUS_CACHE_LINE) uint32_t fresh; // the last `fresh` blocks of the stack were never handed out
     uint32_t all;               // blocks that are not worn out; not LIFO: POOL_NEVER, as it is never put in order
     uint32_t head;              // FIFO: where the ring starts
-    struct pool_runs *runs;     // pool_runs.h; NULL: not LOCUS_REUSE_RUNS. Never changes after open
+    struct pool_runs *runs;     // pools/runs.h; NULL: not LOCUS_REUSE_RUNS. Never changes after open
     uint64_t in_flight;         // blocks in retired tables that were not drained; owner.c counts them
     uint64_t freed_straightened; // `freed` when the stack was last put in order
 
@@ -47,7 +47,7 @@ struct locus_pool {
     int node;
     const struct locus_owner *owner; // the owner that is open on this pool, or NULL
 
-    // Of a shared pool (pool_shared.c), owner context.
+    // Of a shared pool (pools/shared.c), owner context.
     uint32_t *sharing;               // [blocks]: sharers, POOL_PUBLISHED, POOL_KEPT; NULL: the pool is not shared
     uint32_t *holders_first;         // [blocks]: the holders beyond the one in tags[]; NULL: no tags
     struct pool_holder *holders;     // [holders_room]

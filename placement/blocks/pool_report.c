@@ -2,8 +2,8 @@
 //
 // pool: its reports. Statistics for any thread, which blocks are out, and why it could not be opened.
 #include "config.h"
-#include "pool_runs.h"
-#include "pool_shared.h"
+#include "placement/blocks/pools/runs.h"
+#include "placement/blocks/pools/shared.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: layout, append and push. What needs the pool (grow, truncate, the drains) is in owner.c.
+// table: layout, append and push (route.h). What needs the pool (grow, truncate, the drains) is in owner.c.
 //
 //     | owner's line | line that travels: push_to, pending, links[0 .. 5] | more links ... | blocks[capacity] |
 //

@@ -20,7 +20,7 @@
 #define LOCUS_TABLE_H
 
 #include "block.h"
-#include "lane.h"
+#include "mailbox.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -94,34 +94,6 @@ inline void locus_table_set_tag(struct locus_table *table, uint64_t tag)
 {
     table->tag = tag;
 }
-
-// One worker's way home: a lane of each home. Filled once, read-only afterwards, so several threads may share one, unless a lane
-// was promised to it alone.
-struct locus_route {
-    uint64_t homes;             // bit h: home[h] is set
-    uint64_t sole;              // bit h: that lane has no other pusher
-    struct locus_lane *only;    // the lane, if there is one home and no other pusher
-    struct locus_lane *home[LOCUS_HOMES_MAX];
-};
-
-// An empty route (`struct locus_route route = {0}` is the same). NULL: out of memory.
-struct locus_route *locus_route_new(void);
-void locus_route_free(struct locus_route *route); // NULL is allowed
-
-// Adds an owner's lane, before the route is used. Any thread.
-// add_sole promises that only this route pushes there, and by one thread at a time (handing the route on must synchronise). Then a
-// push is a plain store (lane.h), and with one home it does not look into the table: what it should have refused, the owner's drain
-// refuses (pool.h: LOCUS_FREE_NOT_RETIRED, LOCUS_FREE_ASTRAY).
-// 0; -EINVAL: no such lane; -EBUSY: it was promised otherwise. A promise lasts as long as the owner.
-struct locus_owner;
-int locus_route_add(struct locus_route *route, const struct locus_owner *owner, uint32_t lane);
-int locus_route_add_sole(struct locus_route *route, const struct locus_owner *owner, uint32_t lane);
-
-// Sends a RETIRED table home: one push for each home whose blocks it holds. From then on the table belongs to the owners. Any
-// thread that may use the route.
-// 0, -EINVAL (not RETIRED: pushed twice, or never declared), -EXDEV (the route lacks one of its homes; nothing was sent). A
-// route of one sole lane returns 0 for these, too.
-int locus_table_push(const struct locus_route *route, struct locus_table *table);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,6 @@
 // late; blocks that are not needed go back at once.
 //
 // domain_health.h has what the homes have lent and borrowed, and whether their nodes are still what they were.
-//
 // Threads: open and close belong to one thread. "Owner context" below means that of the home named in the call; for a thread
 // without the role see owner.h. Any thread may call all other functions. For a home that does not exist they return -EINVAL, or
 // do nothing.
@@ -58,7 +57,7 @@ struct locus_domain_config {
     uint32_t spare;             // free blocks that a home does not lend
     uint32_t chunk;             // most blocks that one home lends for one grow; 0: 256. Costs 8 bytes x homes x homes each
     bool shared;                // as in pool.h: blocks may have several holders (share.h), on any home
-    bool sole;                  // each lane's route is used by one thread at a time (table.h: locus_route_add_sole)
+    bool sole;                  // each route is used by one thread at a time (route.h: locus_route_add_sole)
 };
 
 // 0; -EINVAL: a field is out of range, or this process may not use a node; -E2BIG: more than LOCUS_HOMES_MAX nodes, or as in

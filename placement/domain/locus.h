@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All of LOCUS in one include, for C and C++. Read the headers in this order: owner.h (how the parts work together), domain.h
-// (many nodes as one place), table.h (what a request holds), pool.h and region.h (where blocks live), lane.h and mailbox.h (how they
-// travel), block.h (what a handle is), domain_health.h (nodes that go offline), topo.h and pin.h (what the machine is and where a
-// thread runs), version.h (what may change), cpu_relax.h (how to spin). Of blocks that several requests hold: share.h (fork, cut,
-// write), prefix.h (the prefix cache), evict.h (what leaves it first), prefix_sink.h (where that goes), promise.h (admission that
-// reserves). Of ranges of pages, beside the blocks: pages.h (what they are), pages_open.h, pages_evict.h, pages_set.h,
-// pages_report.h. Of bytes that wait: tier.h, tier_far.h (memory, int8), tier_file.h, sink.h (which tier), quant.h (int8),
-// residency.h (which adapters). Of both: adapter.h (LoRA weights). Of kept blocks that wait in tiers: tier_sink.h.
+// (many nodes as one place), table.h (what a request holds), route.h (its way home), pool.h and region.h (where blocks live),
+// lane.h and mailbox.h (how they travel), owner_inline.h and pool_inline.h (the usual cases, inlined), block.h (what a handle is),
+// domain_health.h (nodes that go offline), topo.h and pin.h (what the machine is and where a thread runs), version.h (what may
+// change), cpu_relax.h (how to spin). Of blocks that several requests hold: share.h (fork, cut, write), prefix.h (the prefix
+// cache), evict.h (what leaves it first), prefix_sink.h (where that goes), promise.h (admission that reserves). Of ranges of
+// pages, beside the blocks: pages.h (what they are), pages_open.h, pages_evict.h, pages_set.h, pages_report.h. Of bytes that wait:
+// tier.h, tier_far.h (memory, int8), tier_file.h, sink.h (which tier), quant.h (int8), residency.h (which adapters). Of both:
+// adapter.h (LoRA weights). Of kept blocks that wait in tiers: tier_sink.h.
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 
@@ -38,6 +39,7 @@
 #include "region.h"
 #include "region_verify.h"
 #include "residency.h"
+#include "route.h"
 #include "share.h"
 #include "sink.h"
 #include "table.h"

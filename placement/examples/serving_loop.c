@@ -177,11 +177,11 @@ static int summary(void)
 int main(void)
 {
     pthread_t workers[WORKERS];
-    struct locus_route routes[WORKERS] = {0}; // each worker has a mailbox of its own
+    struct locus_route routes[WORKERS] = {0}; // each worker has a lane of its own
     unsigned cpu, count;
     set_up();
     for (unsigned i = 0; i < WORKERS; i++) {
-        check(locus_route_add(&routes[i], owner, i), "route");
+        check(locus_route_add_sole(&routes[i], owner, i), "route");
         check(-pthread_create(&workers[i], NULL, work, &routes[i]), "thread");
     }
     if (locus_pin_allowed(&cpu, 1, &count) == 0 && locus_pin_cpu((int)cpu))

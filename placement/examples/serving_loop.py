@@ -55,7 +55,7 @@ SIGNATURES = {
     "locus_owner_next_reclaimed": (P, P),
     "locus_route_new": (P,),
     "locus_route_free": (None, P),
-    "locus_route_add": (c.c_int, P, P, U32),
+    "locus_route_add_sole": (c.c_int, P, P, U32),
     "locus_table_push": (c.c_int, P, P),
     "locus_table_bytes": (c.c_size_t, U32, U32),
     "locus_table_init": (c.c_int, P, U32, U32, U32),
@@ -109,7 +109,7 @@ def new_table(locus, libc, tag):
 def work(locus, owner, lane, finished):
     """Reads back the first byte of each block, and sends the request home."""
     route = locus.locus_route_new()
-    check(locus.locus_route_add(route, owner, lane), "route")
+    check(locus.locus_route_add_sole(route, owner, lane), "route")
     while (request := finished.get()) is not None:
         pool, table, mark = request
         for i in range(locus.locus_table_count(table)):

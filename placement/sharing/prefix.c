@@ -23,7 +23,7 @@
 
 #include "config.h"
 #include "counters.h"
-#include "pool_shared.h"
+#include "placement/blocks/pools/shared.h"
 #include "rules.h"
 
 #define AHEAD 64u               // ids whose lines are on their way, at most as many as a word has bits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// share: fork, cut and write. The counts are the pool's (pool_shared.c); here is what they mean for tables.
+// share: fork, cut and write. The counts are the pool's (pools/shared.c); here is what they mean for tables.
 //
 // A write replaces shared blocks before it adds new ones, one after the other. If the pool runs out in between, the replaced ones
 // stay replaced: they hold the same first tokens.
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "owner_internal.h"
-#include "pool_shared.h"
+#include "placement/blocks/pools/shared.h"
 #include "rules.h"
 
 static uint64_t home_bit(const struct locus_owner *owner)

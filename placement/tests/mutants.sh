@@ -5,19 +5,20 @@
 # mutants.sh: are the tests of the library, and of the testbed's dispatch and queues, any good? mutants.bash has the method.
 . "$(dirname "$0")/mutants.bash"
 
-mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/{file,sink},blocks,sharing,domain}/*.c testbed/measure/dispatch.c
+mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/{file,sink},blocks,blocks/pools,sharing,domain}/*.c \
+    testbed/measure/dispatch.c
 controls mailbox_litmus lane_order_litmus table_pending_litmus owner_role_litmus spawn_litmus counters_litmus domain_litmus \
     ring_litmus lane_litmus rings_litmus handle_queue_litmus mailbox_test lane_test pool_test pool_handles_test pool_runs_test \
     table_test owner_test owner_lane_test owner_role_test domain_test domain_borrow_test domain_health_test domain_nodes_test \
-    pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_sink_test tier_sink_test promise_test \
-    share_stress promise_stress domain_share_test
+    pool_stress homes_stress backpressure_stress domain_stress ring_stress share_test prefix_test prefix_sink_test tier_sink_test \
+    promise_test share_stress promise_stress domain_share_test
 
 # --- memory orders -------------------------------------------------------------------------------------------------------------
 
 mailbox=placement/blocks/mailbox.h owner=placement/blocks/owner.c table=placement/blocks/table.c pool=placement/blocks/pool.c
 drains=placement/blocks/owner_drain.c thread=placement/blocks/owner_thread.c lanes=placement/blocks/lane.h
 inlined=placement/blocks/owner_inline.h taken=placement/blocks/pool_inline.h
-runs=placement/blocks/pool_runs.c report=placement/blocks/pool_report.c
+runs=placement/blocks/pools/runs.c report=placement/blocks/pool_report.c
 borrow=placement/domain/domain_borrow.c domain=placement/domain/domain.c
 health=placement/domain/domain_health.c
 ring=testbed/measure/dispatch.h worker=testbed/measure/dispatch.c lane=testbed/contenders/counting.h
@@ -90,9 +91,9 @@ mutant owner-looks-everywhere-for-ever $lanes lane_test \
 mutant full-mailbox-is-empty $lanes lane_test 's/return end->looks == LOCUS_LOOKS_RING \|\| .*/return true;/'
 mutant lane-is-promised-twice $drains owner_lane_test 's/ \|\| promise == LOCUS_LANE_SOLE\)\)/))/'
 mutant promise-is-not-kept $drains owner_lane_test 's/\(before != promise \|\| /(/'
-mutant sole-pusher-looks-into-the-table $inlined owner_lane_test \
+mutant sole-pusher-looks-into-the-table placement/blocks/route.h owner_lane_test \
     's/if \(route->only && /if (table->push_to \&\& route->only \&\& table->homes \&\& !(table->push_to = 0) \&\& /'
-mutant route-of-two-homes-has-one $drains owner_lane_test 's/ && \(route->homes & \(route->homes - 1\)\) == 0 \?/ ?/'
+mutant route-of-two-homes-has-one $drains owner_lane_test 's/bool one = [^;]*;/bool one = true;/'
 mutant undeclared-table-comes-home $drains owner_lane_test 's/retired = table->state == LOCUS_TABLE_RETIRED;/retired = true;/'
 mutant table-of-other-homes-comes-home $drains owner_lane_test 's/return !alone && table->push_to;/return false;/'
 mutant ring-before-the-rest-of-a-mailbox $drains owner_lane_test 's/if \(!link\) \{ \/\/ what/if (true) { \/\/ what/'
@@ -110,9 +111,9 @@ mutant inlined-grow-of-one-overflows-its-table $inlined owner_lane_test 's/ && a
 mutant inlined-grow-of-a-retired-table $inlined owner_lane_test \
     '/^inline bool locus_owner_grow_one/,/^}/s/table->state == LOCUS_TABLE_LIVE && //'
 mutant inlined-grow-forgets-the-home $inlined owner_lane_test 's/^    table->homes \|= hot->home_bit;//'
-mutant inlined-grow-for-a-table-without-a-link $inlined owner_test 's/ && hot->home < table->homes_max &&/ \&\&/'
+mutant inlined-grow-for-a-table-without-a-link $inlined owner_lane_test 's/ && hot->home < table->homes_max &&/ \&\&/'
 mutant inlined-take-of-never-used-blocks $taken owner_test 's/top >= count && top - count >= floor/top >= count/'
-mutant inlined-take-leaves-the-stack-as-it-was $taken owner_lane_test \
+mutant inlined-take-leaves-the-stack-as-it-was $taken pool_stress \
     's/hot->top - count, __ATOMIC_RELAXED\)/hot->top - count + (count > 2), __ATOMIC_RELAXED)/'
 mutant inlined-address-of-the-next-block $taken owner_lane_test \
     's/return hot->base \+ locus_block_index\(block\)/return hot->base + (locus_block_index(block) + 1)/'
@@ -190,8 +191,8 @@ mutant blocks-after-a-refused-one-stay-out $runs pool_runs_test \
     '/^uint32_t pool_runs_free/,/^}/s/^    if \(home\)/    if (home \&\& i == count)/'
 mutant guessed-handle-makes-a-block $runs pool_runs_test 's/\(span_bits\(span\) & blocks\) != 0, 0/false, 0/'
 mutant spans-of-a-chunk-leave-backwards $runs pool_runs_test 's/bool in_front = behind == POOL_NOWHERE/bool in_front = true/'
-mutant run-lets-a-block-out-twice placement/blocks/pool_runs.h pool_runs_test 's/span->free = free & ~\(.*\);/;/'
-mutant peak-is-not-noted placement/blocks/pool_runs.h pool_runs_test 's/ \|\| top <= runs->low\)/)/'
+mutant run-lets-a-block-out-twice placement/blocks/pools/runs.h pool_runs_test 's/span->free = free & ~\(.*\);/;/'
+mutant peak-is-not-noted placement/blocks/pools/runs.h pool_runs_test 's/ \|\| top <= runs->low\)/)/'
 mutant run-forgets-tags $runs pool_test 's/ && runs->low != POOL_NEVER\)/)/'
 mutant run-of-a-table-goes-on-elsewhere $owner pool_runs_test \
     's/table->blocks\[at - 1\] >> 32\) \+ 1/table->blocks[at - 1] >> 32) + 2/'
@@ -260,7 +261,7 @@ mutant late-blocks-uncounted $borrow domain_litmus '/stats\.blocks_late, count/d
 
 # --- sharing -------------------------------------------------------------------------------------------------------------------
 
-share=placement/sharing/share.c shared=placement/blocks/pool_shared.c prefix=placement/sharing/prefix.c
+share=placement/sharing/share.c shared=placement/blocks/pools/shared.c prefix=placement/sharing/prefix.c
 promise=placement/sharing/promise.c sink=placement/sharing/tier_sink.c
 
 mutant a-reference-too-few $shared share_stress 's/sharing\[index\] = word \+ 1;/sharing[index] = word + (done > 0);/'

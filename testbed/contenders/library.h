@@ -4,7 +4,8 @@
 // and drains; each worker pushes into a lane of its own. Unless a contender says otherwise, the pool is one mapped, populated
 // region with transparent huge pages and LIFO reuse.
 //
-//     locus.c          as it is, inlined, with mailboxes, and with back-pressure
+//     locus.c          as it is, with back-pressure, and with mailboxes in place of rings
+//     locus_inline.c   its usual cases inlined into the engine
 //     locus_pools.c    another pool: reuse, backing, pages, colour
 //     locus_order.c    another order of its blocks in memory
 //     locus_drains.c   other times to drain, or a cap
@@ -21,6 +22,7 @@ struct tb_library {
     struct locus_owner *owner;
     struct locus_pool *pool;
     struct locus_route *routes; // one per worker
+    bool shared_lanes;          // nothing is promised: each worker's lane is a mailbox. Set it before tb_library_open_in()
 };
 
 struct locus_pool_config tb_library_pool(const struct tb_setup *setup); // the usual pool, for a contender to change

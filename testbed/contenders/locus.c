@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locus, locus-backpressure: the library as it is (library.h), without and with waiting for blocks on their way home before a
-// never-used one goes out. Variants are in locus_pools.c, locus_drains.c and carrier.h.
+// locus, locus-backpressure, locus-mailbox: the library as it is (library.h); waiting for blocks on their way home before a
+// never-used one goes out; and with ways home that promise nothing, as if many threads pushed there. Variants are in
+// locus_inline.c, locus_pools.c, locus_drains.c and carrier.h.
+
+#include <errno.h>
+#include <stdlib.h>
 
 #include "testbed/contenders/library.h"
 
@@ -20,56 +24,18 @@ static int backpressure_open(const struct tb_setup *setup, void **out)
 TB_LIBRARY_OPS(locus_ops, locus_open, tb_library_take, NULL);
 TB_LIBRARY_OPS(backpressure_ops, backpressure_open, tb_library_take, NULL);
 
-static int inline_take(void *context, struct locus_table *table, uint32_t count)
+static int mailbox_open(const struct tb_setup *setup, void **out)
 {
-    return locus_owner_grow_inline(((struct tb_library *)context)->owner, table, count);
+    struct locus_pool_config pool = tb_library_pool(setup);
+    struct tb_library *library = calloc(1, sizeof *library);
+    if (!library)
+        return -ENOMEM;
+    library->shared_lanes = true;
+    *out = library;
+    return tb_library_open_in(library, setup, &pool, false);
 }
 
-static inline locus_block inline_alloc(void *context)
-{
-    return locus_pool_alloc_inline(((struct tb_library *)context)->pool);
-}
-
-static inline void *inline_address(void *context, locus_block block)
-{
-    return locus_pool_address_inline(((struct tb_library *)context)->pool, block);
-}
-
-static inline void inline_finish(void *context, uint32_t worker, struct locus_table *table)
-{
-    locus_table_push_inline(&((struct tb_library *)context)->routes[worker], table);
-}
-
-static inline void inline_drain(void *context)
-{
-    struct locus_owner *owner = ((struct tb_library *)context)->owner;
-    locus_owner_drain_inline(owner);
-    while (locus_owner_next_reclaimed_inline(owner))
-        ;
-}
-
-static const struct tb_ops inline_ops = {
-    .open = locus_open,
-    .close = tb_library_close,
-    .take = inline_take,
-    .alloc = inline_alloc,
-    .release = tb_library_release,
-    .address = inline_address,
-    .retire = tb_library_retire,
-    .finish = inline_finish,
-    .drain = inline_drain,
-    .give_back = tb_library_give_back,
-    .freed = tb_library_freed,
-    .audit = tb_library_audit,
-};
-TB_DRIVER(inline_ops);
-
-static const struct tb_contender inline_contender = {
-    .name = "locus-inline",
-    .summary = "locus, its usual cases inlined into the engine (owner_inline.h)",
-    .driver = &inline_ops_driver,
-};
-TB_CONTENDER(inline_contender);
+TB_LIBRARY_OPS(mailbox_ops, mailbox_open, tb_library_take, NULL);
 
 static const struct tb_contender locus_contender = {
     .name = "locus",
@@ -84,3 +50,10 @@ static const struct tb_contender backpressure_contender = {
     .driver = &backpressure_ops_driver,
 };
 TB_CONTENDER(backpressure_contender);
+
+static const struct tb_contender mailbox_contender = {
+    .name = "locus-mailbox",
+    .summary = "locus, a mailbox per worker in place of the ring: a way home for many threads",
+    .driver = &mailbox_ops_driver,
+};
+TB_CONTENDER(mailbox_contender);

@@ -3,6 +3,7 @@
 // locus with one thing about its pool changed, and nothing else (library.h):
 //
 //     locus-coloured      a cache line between two blocks, so that first bytes do not all fall into the same cache set
+//     locus-fetch         a take asks the caches for the block that leaves four takes later
 //     locus-fifo          the block that came home first leaves first: cold (the paper's experiment 0358)
 //     locus-heap          a page-aligned block of malloc each, instead of one mapped region (0359)
 //     locus-4k            base pages, and the kernel is told not to join them
@@ -25,6 +26,13 @@ static int coloured_open(const struct tb_setup *setup, void **out)
 {
     struct locus_pool_config pool = tb_library_pool(setup);
     pool.stride_bytes = setup->block_bytes + LOCUS_CACHE_LINE;
+    return tb_library_open(setup, &pool, false, out);
+}
+
+static int fetch_open(const struct tb_setup *setup, void **out)
+{
+    struct locus_pool_config pool = tb_library_pool(setup);
+    pool.fetch_ahead = true;
     return tb_library_open(setup, &pool, false, out);
 }
 
@@ -92,6 +100,7 @@ static int huge_open(const struct tb_setup *setup, void **out)
 }
 
 TB_LIBRARY_OPS(coloured_ops, coloured_open, tb_library_take, NULL);
+TB_LIBRARY_OPS(fetch_ops, fetch_open, tb_library_take, NULL);
 TB_LIBRARY_OPS(fifo_ops, fifo_open, tb_library_take, NULL);
 TB_LIBRARY_OPS_OF(heap_ops, heap_open, tb_library_take, NULL, NULL, tb_library_freed, tb_library_audit);
 TB_LIBRARY_OPS(small_ops, small_open, tb_library_take, NULL);
@@ -104,6 +113,13 @@ static const struct tb_contender coloured = {
     .driver = &coloured_ops_driver,
 };
 TB_CONTENDER(coloured);
+
+static const struct tb_contender fetch = {
+    .name = "locus-fetch",
+    .summary = "locus that fetches ahead: good for a touch of one byte, worse for whole blocks",
+    .driver = &fetch_ops_driver,
+};
+TB_CONTENDER(fetch);
 
 static const struct tb_contender fifo = {
     .name = "locus-fifo",

@@ -64,10 +64,10 @@ versions_agree() {
 }
 
 all_headers() { # those that the design calls public, and no internal ones
-    local got expected='adapter.h block.h cpu_relax.h domain.h domain_health.h evict.h locus-ggml.h locus.h mailbox.h owner.h'
-    expected+=' pages.h pages_evict.h pages_open.h pages_report.h pages_set.h pin.h policy.h'
-    expected+=' pool.h pool_report.h prefix.h prefix_sink.h promise.h quant.h region.h region_verify.h residency.h share.h sink.h'
-    expected+=' table.h tier.h tier_far.h tier_file.h tier_sink.h topo.h version.h'
+    local got expected='adapter.h block.h cpu_relax.h domain.h domain_health.h evict.h lane.h locus-ggml.h locus.h mailbox.h'
+    expected+=' owner.h owner_inline.h pages.h pages_evict.h pages_open.h pages_report.h pages_set.h pin.h policy.h'
+    expected+=' pool.h pool_inline.h pool_report.h prefix.h prefix_sink.h promise.h quant.h region.h region_verify.h residency.h'
+    expected+=' route.h share.h sink.h table.h tier.h tier_far.h tier_file.h tier_sink.h topo.h version.h'
     got=$(cd "$sysroot/usr/include/locus" && echo *)
     echo "installed: $got"
     [ "$got" = "$expected" ]
@@ -86,7 +86,12 @@ archive_only_locus() {
 }
 
 # The compiler and flags of a source, by its language.
-language() { case $1 in *.cpp) echo ${2:-g++} -std=c++17 -Wall -Wextra -Werror -pthread ;; *) echo $compiler $flags ;; esac; }
+language() {
+    case $1 in
+    *.cpp) echo ${2:-g++} -std=c++17 -Wall -Wextra -Werror -pthread ${define-} ;;
+    *) echo $compiler $flags ${define-} ;;
+    esac
+}
 
 build_shared() { # source, program, library's name
     $(language "$1" "${4-}") $(pkg-config --cflags "$3") -o "$2" "$1" $(pkg-config --libs "$3") -Wl,-rpath-link,"$library"
@@ -191,7 +196,19 @@ verdict "serving_loop.py runs, by ctypes" runs "$library" serving_loop.py python
 verdict "misuse.c builds" build_shared placement/domain/tests/misuse.c "$sysroot/misuse" locus
 verdict "misuse.c builds with liblocus-checked" build_shared placement/domain/tests/misuse.c "$sysroot/misuse-checked" locus-checked
 verdict "misuse is answered" misuses "$library" "$sysroot/misuse"
+define=-DLOCUS_INLINE
+for example in serving_loop.c serving_loop.cpp; do
+    verdict "$example builds inlined" build_shared placement/examples/$example "$sysroot/inlined-$example" locus
+    verdict "$example runs inlined" runs "$library" $example "$sysroot/inlined-$example"
+    verdict "$example inlined is checked, too" runs "$library" $example env LD_PRELOAD="$library/liblocus-checked.so" \
+        "$sysroot/inlined-$example"
+done
+verdict "misuse.c builds inlined" build_shared placement/domain/tests/misuse.c "$sysroot/misuse-inlined" locus
+verdict "misuse of inlined calls is answered" misuses "$library" "$sysroot/misuse-inlined"
+define=
 aborts=yes
+verdict "misuse of inlined calls ends a program of liblocus-checked" misuses "$library" \
+    env LD_PRELOAD="$library/liblocus-checked.so" "$sysroot/misuse-inlined"
 verdict "misuse ends a program of liblocus-checked" misuses "$library" "$sysroot/misuse-checked"
 verdict "misuse ends a program of liblocus for which liblocus-checked is preloaded" misuses "$library" \
     env LD_PRELOAD="$library/liblocus-checked.so" "$sysroot/misuse"

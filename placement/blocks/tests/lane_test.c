@@ -180,7 +180,8 @@ Test(lane, counts_may_wrap)
 
 Test(lane, what_each_side_writes_shares_no_cache_line_with_the_other)
 {
-    size_t owner = offsetof(struct locus_lane, taken) / LOCUS_CACHE_LINE, pusher = offsetof(struct locus_lane, sent) / LOCUS_CACHE_LINE;
+    size_t owner = offsetof(struct locus_lane, taken) / LOCUS_CACHE_LINE;
+    size_t pusher = offsetof(struct locus_lane, sent) / LOCUS_CACHE_LINE;
     cr_assert_neq(owner, pusher);
     cr_assert_gt(owner, 0, "the mailbox has a line of its own");
     cr_assert_gt(offsetof(struct locus_lane, slots) / LOCUS_CACHE_LINE, pusher);

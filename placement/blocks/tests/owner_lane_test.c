@@ -333,6 +333,8 @@ Test(owner_lane, the_inlined_calls_refuse_who_does_not_hold_the_role)
 {
     struct world world;
     sole_open(&world);
+    cr_assert_eq(locus_owner_grow(world.owner, world.tables[3], CAPACITY), 0);
+    cr_assert_eq(locus_owner_truncate(world.owner, world.tables[3], 0), 0, "now there are used blocks, which are the usual case");
     pushed(&world, 0, 2);
     cr_assert_eq(locus_owner_grow(world.owner, world.tables[1], 2), 0);
     cr_assert_eq(locus_owner_drain(world.owner), 2);
@@ -350,6 +352,22 @@ Test(owner_lane, the_inlined_calls_refuse_who_does_not_hold_the_role)
     cr_assert_eq(locus_owner_grow_inline(world.owner, world.tables[1], CAPACITY), -ENOSPC);
     cr_assert_eq(locus_owner_grow_inline(world.owner, world.tables[1], CAPACITY - 2), 0);
     cr_assert_eq(locus_owner_grow_inline(world.owner, world.tables[1], 1), -ENOSPC);
+    world_close(&world);
+}
+
+Test(owner_lane, the_inlined_calls_refuse_a_table_without_a_link_for_the_home)
+{
+    struct world world;
+    struct locus_pool_config pool = {.size = sizeof pool, .home = 1, .blocks = 8, .block_bytes = 64, .node = LOCUS_NODE_ANY};
+    _Alignas(LOCUS_CACHE_LINE) char memory[1024];
+    struct locus_table *narrow = (struct locus_table *)(void *)memory;
+    world_open_with(&world, &pool, false, 0);
+    cr_assert(locus_table_bytes(1, CAPACITY) <= sizeof memory && locus_table_init(memory, 1, CAPACITY, 16) == 0);
+    cr_assert_eq(locus_owner_grow_inline(world.owner, world.tables[0], 8), 0);
+    cr_assert_eq(locus_owner_truncate(world.owner, world.tables[0], 0), 0);
+    cr_assert_eq(locus_owner_grow_inline(world.owner, narrow, 2), -EXDEV);
+    cr_assert_eq(locus_owner_grow_inline(world.owner, narrow, 1), -EXDEV);
+    cr_assert_eq(narrow->count, 0);
     world_close(&world);
 }
 

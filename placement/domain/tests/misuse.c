@@ -30,8 +30,23 @@ ANSWERS(grow, locus_owner_grow(owner, table, 1) == -EPERM)
 ANSWERS(truncate, locus_owner_truncate(owner, table, 0) == -EPERM)
 ANSWERS(retire, locus_owner_retire(owner, table) == -EPERM)
 ANSWERS(drain, locus_owner_drain(owner) == 0)
+ANSWERS(drain_some, locus_owner_drain_some(owner, 1) == 0)
 ANSWERS(reclaimed, locus_owner_next_reclaimed(owner) == NULL)
 ANSWERS(leave, locus_owner_leave(owner) == -EPERM)
+
+static int push_twice(void)
+{
+    struct locus_route route = {0};
+    return locus_route_add_sole(&route, owner, 0) == 0 && locus_owner_retire(owner, table) == 0 &&
+           locus_table_push(&route, table) == 0 && locus_table_push(&route, table) == 0 && locus_owner_drain(owner) == 1;
+}
+
+static int push_astray(void)
+{
+    struct locus_route route = {0};
+    return locus_route_add_sole(&route, owner, 0) == 0 && locus_table_append(table, locus_block_make(1, 0, 1)) == 0 &&
+           locus_owner_retire(owner, table) == 0 && locus_table_push(&route, table) == 0 && locus_owner_drain(owner) == 0;
+}
 
 static int step(struct locus_owner *self, void *context)
 {
@@ -101,6 +116,9 @@ static const struct misuse {
     {"truncate-without-the-role", "locus_owner_truncate", "role", truncate, 1},
     {"retire-without-the-role", "locus_owner_retire", "role", retire, 1},
     {"drain-without-the-role", "locus_owner_drain", "role", drain, 1},
+    {"drain-some-without-the-role", "locus_owner_drain_some", "role", drain_some, 1},
+    {"push-twice", "locus_owner_drain", "pushed twice", push_twice, 0},
+    {"push-astray", "locus_owner_drain", "not have all its homes", push_astray, 0},
     {"reclaimed-without-the-role", "locus_owner_next_reclaimed", "role", reclaimed, 1},
     {"leave-without-the-role", "locus_owner_leave", "role", leave, 1},
     {"alloc-without-the-role", "locus_pool_alloc", "role", alloc, 1},

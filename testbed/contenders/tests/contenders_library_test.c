@@ -113,6 +113,7 @@ Test(contenders_library, colour_is_one_cache_line_for_the_pool_and_for_its_floor
     cr_expect_eq(stride_of("locus"), BLOCK_BYTES);
     cr_expect_eq(stride_of("oracle"), BLOCK_BYTES);
     cr_expect_eq(stride_of("locus-coloured"), BLOCK_BYTES + LOCUS_CACHE_LINE);
+    cr_expect_eq(stride_of("locus-inline-coloured"), BLOCK_BYTES + LOCUS_CACHE_LINE);
     cr_expect_eq(stride_of("oracle-coloured"), BLOCK_BYTES + LOCUS_CACHE_LINE);
 }
 
@@ -355,10 +356,11 @@ Test(contenders_library, a_ring_has_room_for_all_tables_and_whole_lines)
 // The worker checks the table, as locus_table_push() does, or the owner does when it arrives.
 Test(contenders_library, a_table_that_was_not_declared_does_not_leave)
 {
-    static const char *const names[] = {"locus",      "locus-treiber", "locus-generations", "locus-bare",
-                                        "locus-spsc", "locus-lfstack", "locus-wfcqueue",    "locus-ckstack"};
+    static const char *const names[] = {"locus",      "locus-mailbox", "locus-treiber",  "locus-generations", "locus-bare",
+                                        "locus-spsc", "locus-lfstack", "locus-wfcqueue", "locus-ckstack"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct play play;
+        struct tb_audit audit = {0};
         if (!tb_contender_find(names[i]))
             continue; // optional, and not built in
         play_begin(&play, names[i]);
@@ -366,8 +368,11 @@ Test(contenders_library, a_table_that_was_not_declared_does_not_leave)
         play.ops->finish(play.context, 0, play.tables[0]);
         play.ops->drain(play.context);
         cr_expect_eq(play.ops->freed(play.context), 0, "%s", names[i]);
+        play.ops->audit(play.context, &audit);
+        cr_expect_eq(audit.refused, strcmp(names[i], "locus") == 0, "%s", names[i]); // it counts what comes by a lane of one pusher
         play_home(&play, 0);
-        expect_home(&play, 0);
+        cr_expect(play.tables[0]->count == 0 && play.tables[0]->state == LOCUS_TABLE_LIVE, "%s", names[i]);
+        cr_expect_eq(play.ops->freed(play.context), 2, "%s", names[i]);
         play_close(&play);
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pool_shared: what a pool with shared and kept blocks offers to the rooms above, and what pool.c and pool_shared.c need of each
-// other. Not installed. The theory is in pool_shared.c.
-#ifndef LOCUS_POOL_SHARED_H
-#define LOCUS_POOL_SHARED_H
+// shared: what a pool with shared and kept blocks offers to the rooms above, and what pool.c and pools/shared.c need of each
+// other. Not installed. The theory is in pools/shared.c.
+#ifndef LOCUS_POOLS_SHARED_H
+#define LOCUS_POOLS_SHARED_H
 
 #include "pool_internal.h"
 
@@ -44,7 +44,7 @@ void pool_unpublish(struct locus_pool *pool, locus_block block);           // pr
 void pool_revive(struct locus_pool *pool, locus_block block, uint64_t tag); // pre: kept; the caller holds it now
 void pool_evict(struct locus_pool *pool, locus_block block);               // pre: kept; it is free and not published any more
 
-// In pool.c, for pool_shared.c.
+// In pool.c, for pools/shared.c.
 void pool_refuse(struct locus_pool *pool, enum locus_free_error error, locus_block block, uint64_t tag);
 enum locus_free_error pool_error_kind(const struct locus_pool *pool, locus_block block);
 void pool_put_home(struct locus_pool *pool, locus_block block); // pre: live, and held by nobody any more

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pool_runs: the free blocks of a pool with LOCUS_REUSE_RUNS, for pool.c, pool_report.c and owner.c. Not installed. The theory is
-// in pool_runs.c. Owner context.
-#ifndef LOCUS_POOL_RUNS_H
-#define LOCUS_POOL_RUNS_H
+// runs: the free blocks of a pool with LOCUS_REUSE_RUNS, for pool.c, pool_report.c and owner.c. Not installed. The theory is
+// in pools/runs.c. Owner context.
+#ifndef LOCUS_POOLS_RUNS_H
+#define LOCUS_POOLS_RUNS_H
 
 #include "pool_internal.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pool_runs: free blocks by where they lie, so that a request gets neighbours and finds room to grow beside them.
+// runs: free blocks by where they lie, so that a request gets neighbours and finds room to grow beside them.
 //
 // Attention reads a request's blocks in the table's order, and hardware prefetches along ascending addresses only. A stack forgets
 // the order after some minutes of interleaved decode: of the blocks that a recorded hour hands out 2 % follow their neighbour.
@@ -29,7 +29,7 @@
 //
 // Each span that is moved down was taken from since it was moved up, so the looking costs a constant time per run.
 
-#include "pool_runs.h"
+#include "placement/blocks/pools/runs.h"
 
 // A run starts where it leaves so many blocks free, half of them behind itself. A break in the addresses costs attention what
 // reading 0.45 blocks of 64 KiB costs, so runs of 15 blocks would cost it 3 %; prompts and neighbouring room make them longer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pool_shared: blocks with several holders, and blocks that are kept although nobody holds them.
+// shared: blocks with several holders, and blocks that are kept although nobody holds them.
 //
 //     free --alloc--> out --last holder leaves--> free
 //                     ^ |
@@ -17,7 +17,7 @@
 // by its tag, so a request that frees a shared block twice is refused, and does not take away what another one holds. Without tags
 // nobody can tell whose reference it was: the block would go home early, and the handle of the last one be refused.
 
-#include "pool_shared.h"
+#include "placement/blocks/pools/shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
