@@ -48,6 +48,7 @@ static const struct argp_option option_table[] = {
     {"rounds", TB_KEY_ROUNDS, "N", 0, "Rounds: every contender once each, in random order, in a fresh process (20)", 2},
     {"seed", TB_KEY_SEED, "N", 0, "Seed of that order (from the clock, and printed)", 2},
     {"laps", TB_KEY_LAPS, "N", 0, "Timed laps in each process (20 at full touch, else 60; replay, decode: 1)", 2},
+    {"tails", TB_KEY_TAILS, NULL, 0, "Time single calls as well, in laps of their own: the slowest of 100 and of 1000", 2},
     {"block-bytes", TB_KEY_BLOCK_BYTES, "BYTES", 0, "Size of a block, such as 4KiB or 1M (4KiB)", 2},
     {"summary", TB_KEY_SUMMARY, "FILE", 0, "Write the answer in plain words to FILE as well", 3},
     {"log", TB_KEY_LOG, "FILE", 0, "Keep every sample in a log that `locus report FILE` shows again", 3},
@@ -159,6 +160,7 @@ error_t tb_options_parse(int key, char *argument, struct argp_state *state, stru
     case TB_KEY_WORKERS: return parse_u64(state, "--workers", argument, 1, TB_WORKERS_MAX, &options->workers);
     case TB_KEY_ROUNDS: return parse_u64(state, "--rounds", argument, 1, 10000, &options->rounds);
     case TB_KEY_SEED: return parse_u64(state, "--seed", argument, 0, UINT64_MAX, &options->seed);
+    case TB_KEY_TAILS: options->tails = true; return 0;
     case TB_KEY_LAPS: return parse_u64(state, "--laps", argument, 1, TB_LAPS_MAX, &options->laps);
     case TB_KEY_BLOCK_BYTES:
         return tb_cli_bytes(argument, TB_BLOCK_BYTES_MIN, TB_BLOCK_BYTES_MAX, &options->block_bytes)
@@ -222,6 +224,7 @@ void tb_options_laps(const struct tb_options *options, struct tb_cell *cell)
 {
     bool is_long = cell->touch == TB_TOUCH_DECODE || (cell->workload && tb_known_trace(cell->workload));
     cell->laps = options->laps ? (uint32_t)options->laps : is_long ? 1 : cell->touch == TB_TOUCH_FULL ? 20 : 60;
+    cell->laps_clocked = options->tails ? cell->laps : 0;
     cell->laps_metered = options->bill ? cell->laps / 4 + 1 : 0;
     cell->laps_warmup = is_long ? 1 : cell->laps / 4 + 3 < TB_LAPS_MAX ? cell->laps / 4 + 3 : TB_LAPS_MAX;
 }

@@ -16,6 +16,7 @@
 struct tb_options {
     struct tb_arm arms[TB_ARMS_MAX];
     uint32_t arms_count;        // 0: the command's defaults, as far as they are installed
+    bool tails;                 // single calls are timed as well
     bool bill;                  // some of them are those of a bill (judge/bill.h)
     bool touch[3];              // by enum tb_touch; none given, and no `decode`: full
     const char *decode;         // touch `decode` with its settings, as in a cell: "decode/128t"; NULL: not given
@@ -44,6 +45,7 @@ enum {
     TB_KEY_QUIET = 'q',
     TB_KEY_BLOCK_BYTES = 1100,
     TB_KEY_LAPS,
+    TB_KEY_TAILS,
     TB_KEY_SUMMARY,
     TB_KEY_LOG,
 };

@@ -85,6 +85,11 @@ uint64_t tb_carrier_freed(void *context)
     return stats.freed;
 }
 
+uint64_t tb_carrier_waits(void *context)
+{
+    return ((struct tb_carrier *)context)->waits;
+}
+
 void tb_carrier_audit(void *context, struct tb_audit *out)
 {
     struct tb_carrier *carrier = context;

@@ -53,6 +53,7 @@ int tb_carrier_open(const struct tb_setup *setup, size_t box_bytes, void **out);
 void tb_carrier_close(void *context);
 int tb_carrier_wait(struct tb_carrier *carrier, uint32_t count, void (*drain)(void *)); // 0, or the error of tb_wait_for()
 uint64_t tb_carrier_freed(void *context);
+uint64_t tb_carrier_waits(void *context);
 void tb_carrier_audit(void *context, struct tb_audit *out);
 
 static inline void *tb_carrier_box(const struct tb_carrier *carrier, uint32_t worker)
@@ -167,6 +168,7 @@ static inline struct locus_table *tb_carrier_table(void *link)
         .finish = name##_finish,                                                                                                   \
         .drain = name##_drain,                                                                                                     \
         .freed = tb_carrier_freed,                                                                                                 \
+        .waits = tb_carrier_waits,                                                                                                 \
         .audit = tb_carrier_audit,                                                                                                 \
     };                                                                                                                             \
     TB_DRIVER(name##_ops)

@@ -78,6 +78,13 @@ uint64_t tb_library_freed(void *context)
     return stats.freed;
 }
 
+uint64_t tb_library_waits(void *context)
+{
+    struct locus_owner_stats stats;
+    locus_owner_stats(((struct tb_library *)context)->owner, &stats);
+    return stats.waits;
+}
+
 void tb_library_audit_pool(const struct locus_pool *of, struct tb_audit *out)
 {
     struct locus_pool_stats pool;

@@ -32,6 +32,7 @@ int tb_library_open_in(struct tb_library *library, const struct tb_setup *setup,
                        bool backpressure);
 void tb_library_close(void *context);
 uint64_t tb_library_freed(void *context);
+uint64_t tb_library_waits(void *context);
 void tb_library_audit(void *context, struct tb_audit *out);
 void tb_library_audit_pool(const struct locus_pool *of, struct tb_audit *out); // the pool's part
 
@@ -92,6 +93,7 @@ int tb_library_give_back(void *context); // of a pool that is one region
         .step = step_blocks,                                                                                                       \
         .give_back = give_pages_back,                                                                                              \
         .freed = freed_blocks,                                                                                                     \
+        .waits = tb_library_waits,                                                                                                 \
         .audit = audit_blocks,                                                                                                     \
     };                                                                                                                             \
     TB_DRIVER(name)

@@ -6,6 +6,7 @@
 //
 //     locus-growth    drains once more before a take would use a never-used block, and does not wait
 //     locus-lazy      drains only when a take finds too few blocks, and at the end of a lap (an experiment of the paper's v2)
+//     locus-budget    drains at most 64 blocks a step, and all at the end of a lap: the longest drain is short
 //     locus-cap-N     the pool has N percent of the theoretical peak, rounded up, and at most the workload's own pool.
 //                     A take that finds it empty waits for declared blocks on their way home, as any take does that finds too few
 //                     blocks. So the footprint cannot exceed the cap, and we measure its price.
@@ -36,6 +37,14 @@ static void lazy_step(void *context)
     (void)context;
 }
 
+static void budget_step(void *context)
+{
+    struct tb_library *library = context;
+    locus_owner_drain_some(library->owner, 64);
+    while (locus_owner_next_reclaimed(library->owner))
+        ; // the driver knows its tables by slot
+}
+
 static int cap_open(const struct tb_setup *setup, uint32_t percent, void **out)
 {
     struct locus_pool_config pool = tb_library_pool(setup);
@@ -46,6 +55,8 @@ static int cap_open(const struct tb_setup *setup, uint32_t percent, void **out)
 
 TB_LIBRARY_OPS(growth_ops, usual_open, growth_take, NULL);
 TB_LIBRARY_OPS(lazy_ops, usual_open, tb_library_take, lazy_step);
+
+TB_LIBRARY_OPS(budget_ops, usual_open, tb_library_take, budget_step);
 
 static const struct tb_contender growth = {
     .name = "locus-growth",
@@ -60,6 +71,13 @@ static const struct tb_contender lazy = {
     .driver = &lazy_ops_driver,
 };
 TB_CONTENDER(lazy);
+
+static const struct tb_contender budget = {
+    .name = "locus-budget",
+    .summary = "locus, draining at most 64 blocks a step",
+    .driver = &budget_ops_driver,
+};
+TB_CONTENDER(budget);
 
 #define CAP(percent, times)                                                                                                        \
     static int cap_##percent##_open(const struct tb_setup *setup, void **out)                                                      \

@@ -66,6 +66,7 @@ static int coloured_open(const struct tb_setup *setup, void **out)
         .drain = inline_drain,                                                                                                     \
         .give_back = tb_library_give_back,                                                                                         \
         .freed = tb_library_freed,                                                                                                 \
+        .waits = tb_library_waits,                                                                                                 \
         .audit = tb_library_audit,                                                                                                 \
     };                                                                                                                             \
     TB_DRIVER(name)

@@ -159,6 +159,18 @@ static void counted_load(const json_t *counters, const struct tb_counter_set *se
     }
 }
 
+static void tail_load(const json_t *object, struct tb_tail *out, double *clock_ns)
+{
+    out->calls = whole(object, "takes") + whole(object, "calls"); // of a take it is called takes
+    out->p50_ns = time_ns(object, "p50_ns");
+    out->p99_ns = time_ns(object, "p99_ns");
+    out->p999_ns = time_ns(object, "p999_ns");
+    out->max_ns = time_ns(object, "max_ns");
+    if (out->calls)
+        *clock_ns = time_ns(object, "clock_ns");
+}
+
+
 static void sample_load(const json_t *line, const struct tb_counter_set *counters, struct tb_sample *out)
 {
     out->ran = json_is_true(tb_member(line, "ran"));
@@ -180,6 +192,8 @@ static void sample_load(const json_t *line, const struct tb_counter_set *counter
     out->distinct = (uint32_t)whole(line, "distinct");
     out->adjacency_known = json_is_number(tb_member(line, "adjacency"));
     out->adjacency = json_number_value(tb_member(line, "adjacency"));
+    for (int what = 0; what < TB_CLOCKED_COUNT; what++)
+        tail_load(tb_member(line, tb_clocked_name(what)), &out->tails[what], &out->clock_ns);
     out->workers_pinned = json_is_true(tb_member(line, "workers_pinned"));
     out->watched_ns = whole(line, "watched_ns");
     out->waited_ns = whole(line, "waited_ns");

@@ -48,7 +48,7 @@ TB_INLINE void tb_run_span(struct tb_engine *engine, const struct tb_ops *ops, v
     for (; op < end; op++) {
         if (op->kind == TB_OP_DRAIN) {
             if (drains)
-                ops->step ? ops->step(context) : ops->drain(context);
+                tb_op_drain(engine, ops, context, lap);
         } else if (op->kind == TB_OP_RETIRE)
             tb_op_retire(engine, ops, context, *op, lap);
         else if (op->kind == TB_OP_TAKE) {

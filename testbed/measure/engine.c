@@ -5,6 +5,7 @@
 // Arms that share a process share its caches, too: a lap finds there what the lap before it left, which may have been another
 // arm's. That makes laps longer than in a process of their own, but of all arms alike, since turns are in random order.
 
+#include "testbed/measure/clocked/clocked.h"
 #include "testbed/measure/engine.h"
 
 #include <errno.h>
@@ -69,12 +70,9 @@ static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
     const struct tb_schedule *schedule = engine->schedule;
     engine->seen_max = schedule->blocks_per_lap * probe_laps + schedule->blocks_peak + TB_BENCH_BLOCKS;
     engine->seen = calloc(engine->seen_max, sizeof *engine->seen);
-    engine->clocked_max = schedule->blocks_per_lap * engine->job->laps_clocked; // a take has a block at least
-    engine->clocked_ns = calloc(engine->clocked_max + 1, sizeof *engine->clocked_ns);
-    engine->steps_max = schedule->steps_per_lap * engine->job->laps_clocked;
-    engine->steps_ns = calloc(engine->steps_max + 1, sizeof *engine->steps_ns);
+    int error = tb_clocked_open(engine);
     engine->late = calloc(schedule->slots + (size_t)1, sizeof *engine->late);
-    if (!engine->seen || !engine->clocked_ns || !engine->steps_ns || !engine->late)
+    if (error || !engine->seen || !engine->late)
         return -ENOMEM;
     if (engine->job->bench)
         return tables_open(engine, TB_BENCH_BLOCKS / TB_BENCH_BULK_BLOCKS, NULL);
@@ -84,8 +82,7 @@ static int engine_open(struct tb_engine *engine, uint32_t probe_laps)
 static void engine_close(struct tb_engine *engine)
 {
     free(engine->seen);
-    free(engine->clocked_ns);
-    free(engine->steps_ns);
+    tb_clocked_close(engine);
     free(engine->late);
     free(engine->tables);
     free(engine->tables_memory);
@@ -143,7 +140,7 @@ static void span_finish(struct tb_engine *engine)
     if (!engine->drains_late)
         return;
     for (uint32_t i = 0; i < engine->late_count; i++)
-        tb_send_home(engine, ops, engine->context, engine->tables[engine->late[i]]);
+        tb_send_home(engine, ops, engine->context, engine->tables[engine->late[i]], false);
     engine->late_count = 0;
     tb_settle(engine, ops, engine->context, true);
 }
@@ -268,65 +265,23 @@ static void laps_marked(struct tb_engine *engine)
     }
 }
 
-static double clock_cost_ns(void)
-{
-    double cost_ns[101];
-    for (int i = 0; i < 101; i++) {
-        uint64_t start_ns = tb_now_ns();
-        cost_ns[i] = (double)(tb_now_ns() - start_ns);
-    }
-    return median_of(cost_ns, 101);
-}
-
 static int compare_u64(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-// The least of the sorted times that at least a share `of` of all kept.
-static double quantile_ns(const uint64_t sorted_ns[], uint64_t count, double of)
-{
-    return (double)sorted_ns[(uint64_t)ceil(of * (double)count) - 1];
-}
-
-static void takes_sum(struct tb_engine *engine)
-{
-    struct tb_sample *sample = &engine->job->sample;
-    uint64_t *ns = engine->clocked_ns, count = engine->clocked_count;
-    sample->take.takes = count;
-    if (count == 0)
-        return;
-    qsort(ns, count, sizeof *ns, compare_u64);
-    sample->take.p50_ns = quantile_ns(ns, count, 0.5);
-    sample->take.p99_ns = quantile_ns(ns, count, 0.99);
-    sample->take.p999_ns = quantile_ns(ns, count, 0.999);
-    sample->take.max_ns = quantile_ns(ns, count, 1);
-    sample->take.clock_ns = clock_cost_ns();
-}
-
-static void steps_sum(struct tb_engine *engine)
-{
-    struct tb_decode_sample *decode = &engine->job->sample.decode;
-    uint64_t *ns = engine->steps_ns, count = engine->steps_count;
-    if (count == 0)
-        return;
-    qsort(ns, count, sizeof *ns, compare_u64);
-    decode->step_p50_ns = quantile_ns(ns, count, 0.5);
-    decode->step_p99_ns = quantile_ns(ns, count, 0.99);
-    decode->step_max_ns = quantile_ns(ns, count, 1);
-}
-
 static void laps_clocked(struct tb_engine *engine)
 {
+    tb_crew_assign(&engine->crew, tb_clocked_finish, engine);
     for (uint32_t i = 0; i < engine->job->laps_clocked; i++) {
         const struct tb_span *span = lap_begin(engine);
         engine->step_end_ns = tb_now_ns();
         run_span_as(engine, span, TB_LAP_CLOCKED);
         span_finish(engine);
     }
-    takes_sum(engine);
-    steps_sum(engine);
+    tb_crew_assign(&engine->crew, engine->contender->driver->ops->finish, engine->context);
+    tb_clocked_sum(engine);
 }
 
 // Blocks that live requests already hold are also in use.
@@ -450,7 +405,7 @@ static void measure_bench(struct tb_engine *engine, void *context)
     const struct tb_contender *contender = engine->contender;
     uint32_t blocks = contender->batch_blocks_max ? contender->batch_blocks_max : TB_BENCH_BLOCKS;
     uint32_t tables = blocks / TB_BENCH_BULK_BLOCKS;
-    double ns[TB_BENCH_COUNT][BENCH_REPETITIONS], clock_ns = clock_cost_ns();
+    double ns[TB_BENCH_COUNT][BENCH_REPETITIONS], clock_ns = tb_clock_cost_ns();
     struct tb_watch watch;
     tb_watch_start(&watch);
     for (uint32_t i = 0; i < 2 * BENCH_REPETITIONS && !engine->error; i++) { // the first half is warm-up

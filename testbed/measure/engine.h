@@ -11,6 +11,7 @@
 #ifndef TB_ENGINE_H
 #define TB_ENGINE_H
 
+#include "testbed/measure/clocked/times.h"
 #include "testbed/measure/contender.h"
 #include "testbed/measure/decoding/process.h"
 #include "testbed/measure/dispatch.h"
@@ -55,10 +56,10 @@ struct tb_engine {
     uint64_t followed, adjacent;    // blocks that had a successor at retirement; those of which it was the neighbour in memory
 
     // Clocked laps.
-    uint64_t *clocked_ns;           // of each take, with a reading of the clock
-    uint64_t clocked_count, clocked_max;
-    uint64_t *steps_ns;             // of each step of a decode lap that is clocked, from the end of the one before
-    uint64_t steps_count, steps_max, step_end_ns;
+    struct tb_times times[TB_CLOCKED_COUNT]; // the owner's; its pushes only if there are no workers
+    struct tb_times *worker_times;  // pushes: [crew.count]
+    struct tb_times steps;          // of a decode lap: each step, from the end of the one before
+    uint64_t step_end_ns;
 };
 
 // In engine.c, because it need not be inlined.

@@ -5,7 +5,7 @@
 //
 // The kind of lap is a compile-time constant. A timed lap only does what it must. In a probe lap the operations also record the
 // outstanding blocks and their addresses, and check that blocks still hold what was written, and which lie beside each other. In a
-// clocked one each take is timed. In touch mode `decode` a lap executes the steps of the model, too (testbed/decode/step.h).
+// clocked one each call is timed. In touch mode `decode` a lap executes the steps of the model, too (testbed/decode/step.h).
 #ifndef TB_OPERATION_H
 #define TB_OPERATION_H
 
@@ -58,10 +58,13 @@ TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, vo
     struct locus_table *table = engine->tables[op.slot];
     uint32_t first = table->count;
     bool clocked = tb_lap_is(engine, lap, TB_LAP_CLOCKED);
-    uint64_t start_ns = clocked ? tb_now_ns() : 0;
+    uint64_t waits = clocked && ops->waits ? ops->waits(context) : 0, start_ns = clocked ? tb_now_ns() : 0;
     int error = ops->take(context, table, op.count);
-    if (clocked && engine->clocked_count < engine->clocked_max)
-        engine->clocked_ns[engine->clocked_count++] = tb_now_ns() - start_ns;
+    uint64_t took_ns = clocked ? tb_now_ns() - start_ns : 0;
+    if (clocked)
+        tb_times_note(&engine->times[TB_CLOCKED_TAKE], took_ns);
+    if (clocked && ops->waits && ops->waits(context) != waits)
+        tb_times_note(&engine->times[TB_CLOCKED_WAIT], took_ns);
     if (__builtin_expect(error != 0, 0)) {
         engine->error = engine->error ? engine->error : error;
         return false;
@@ -82,10 +85,14 @@ TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, vo
     return true;
 }
 
-TB_INLINE void tb_dispatch(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct locus_table *table)
+TB_INLINE void tb_dispatch(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct locus_table *table,
+                           bool clocked)
 {
     if (engine->crew.count == 0) {
+        uint64_t start_ns = clocked ? tb_now_ns() : 0;
         ops->finish(context, 0, table);
+        if (clocked)
+            tb_times_note(&engine->times[TB_CLOCKED_PUSH], tb_now_ns() - start_ns);
         return;
     }
     struct tb_worker *worker = &engine->crew.workers[engine->next_worker];
@@ -95,7 +102,8 @@ TB_INLINE void tb_dispatch(struct tb_engine *engine, const struct tb_ops *ops, v
     tb_worker_send(worker, table);
 }
 
-TB_INLINE void tb_send_home(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct locus_table *table)
+TB_INLINE void tb_send_home(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct locus_table *table,
+                            bool clocked)
 {
     int error = ops->retire(context, table);
     if (__builtin_expect(error != 0, 0)) {
@@ -105,7 +113,7 @@ TB_INLINE void tb_send_home(struct tb_engine *engine, const struct tb_ops *ops, 
     engine->retired++;
     if (__builtin_expect(engine->fault_countdown && --engine->fault_countdown == 0, 0) && tb_engine_fault(engine, table))
         return;
-    tb_dispatch(engine, ops, context, table);
+    tb_dispatch(engine, ops, context, table, clocked);
 }
 
 TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, void *context, struct tb_op op, enum tb_lap lap)
@@ -123,7 +131,17 @@ TB_INLINE void tb_op_retire(struct tb_engine *engine, const struct tb_ops *ops, 
     if (lap == TB_LAP_DECODE && engine->frees_late)
         engine->late[engine->late_count++] = op.slot;
     else
-        tb_send_home(engine, ops, context, table);
+        tb_send_home(engine, ops, context, table, tb_lap_is(engine, lap, TB_LAP_CLOCKED));
+}
+
+// At a step.
+TB_INLINE void tb_op_drain(struct tb_engine *engine, const struct tb_ops *ops, void *context, enum tb_lap lap)
+{
+    bool clocked = tb_lap_is(engine, lap, TB_LAP_CLOCKED);
+    uint64_t start_ns = clocked ? tb_now_ns() : 0;
+    ops->step ? ops->step(context) : ops->drain(context);
+    if (clocked)
+        tb_times_note(&engine->times[TB_CLOCKED_DRAIN], tb_now_ns() - start_ns);
 }
 
 // What a model does with the blocks.
@@ -134,10 +152,10 @@ TB_INLINE void tb_op_decode(struct tb_engine *engine, struct tb_op op)
         return;
     }
     tb_step_run(engine->decode.step, engine->decoding_as == TB_LAP_PROBE);
-    if (engine->decoding_as != TB_LAP_CLOCKED || engine->steps_count == engine->steps_max)
+    if (engine->decoding_as != TB_LAP_CLOCKED)
         return;
     uint64_t now_ns = tb_now_ns();
-    engine->steps_ns[engine->steps_count++] = now_ns - engine->step_end_ns;
+    tb_times_note(&engine->steps, now_ns - engine->step_end_ns);
     engine->step_end_ns = now_ns;
 }
 

@@ -47,6 +47,12 @@ const char *tb_fault_name(enum tb_fault fault)
     return (size_t)fault < sizeof names / sizeof *names ? names[fault] : "?";
 }
 
+const char *tb_clocked_name(int what)
+{
+    static const char *const names[TB_CLOCKED_COUNT] = {"take", "push", "drain", "wait"};
+    return names[what];
+}
+
 const char *tb_bench_name(int op)
 {
     static const char *const names[TB_BENCH_COUNT] = {"alloc", "bulk", "push", "free"};

@@ -61,6 +61,18 @@ struct tb_decode_sample {
 
 enum { TB_BENCH_ALLOC, TB_BENCH_BULK, TB_BENCH_PUSH, TB_BENCH_FREE, TB_BENCH_COUNT };
 
+// What clocked laps time: a take without its touch; a push, which for a malloc is the free of a whole request; a drain at a step;
+// and those takes that waited for blocks on their way home.
+enum tb_clocked { TB_CLOCKED_TAKE, TB_CLOCKED_PUSH, TB_CLOCKED_DRAIN, TB_CLOCKED_WAIT, TB_CLOCKED_COUNT };
+
+// One operation's times, each with a reading of the clock, which is longer than many a take: subtracted it would leave noise, and
+// ratios of it. 0 calls: there were none, or no such laps.
+struct tb_tail {
+    uint64_t calls;
+    double p50_ns, p99_ns, p999_ns, max_ns;
+};
+
+
 // The results of one arm in one process.
 struct tb_sample {
     bool ran;                   // the process finished writing this
@@ -89,12 +101,8 @@ struct tb_sample {
     double adjacency;
     bool adjacency_known;       // there were such blocks
     uint64_t wait_ns;           // time spent in these waits; 0: none, or the contender does not say
-    // Of clocked laps: single takes, without the touch, but with a reading of the clock (clock_ns), which is longer than many a
-    // take: subtracted it would leave noise, and ratios of it. 0 takes: there were no such laps.
-    struct {
-        uint64_t takes;
-        double p50_ns, p99_ns, p999_ns, max_ns, clock_ns;
-    } take;
+    struct tb_tail tails[TB_CLOCKED_COUNT]; // of clocked laps
+    double clock_ns;            // a reading of the clock
     uint64_t resident_bytes;    // after the timed laps, beyond those before the contender was opened; 0: unknown, or several arms
     double bench_ns[TB_BENCH_COUNT]; // `locus bench` only: per block, per block, per chunk, per block
     bool workers_pinned;        // every worker had a CPU of its own
@@ -166,5 +174,6 @@ static inline bool tb_touch_has_own_arms(enum tb_touch touch) // which are no co
 const char *tb_dispatch_name(enum tb_dispatch dispatch);
 const char *tb_fault_name(enum tb_fault fault); // NULL for none
 const char *tb_bench_name(int op);              // "lap" for any other
+const char *tb_clocked_name(int what);          // as in the log
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "testbed/engine/result.h"
 #include "testbed/measure/pins/pinned.h"
+#include "testbed/measure/sample.h"
 #include "testbed/serving/adapters/batches.h"
 #include "testbed/serving/adapters/residency.h"
 #include "testbed/serving/arena/arena.h"
@@ -55,9 +56,13 @@
 #define PINNED(type, member, unit, kind, ratio, what)                                                                              \
     {#member, "serving." #member, false, false, ratio, KIND_##kind, false, NULL, unit, what},
 
-#define TAKE(name, member, what)                                                                                                   \
+#define CLOCKED(call, calls)                                                                                                       \
+    TAIL(call, "p50", "half of all " calls " are done in this"), TAIL(call, "p99", "of 100 " calls " the slowest begin here"),     \
+        TAIL(call, "p999", "of 1000 " calls " the slowest begin here"),                                                            \
+        TAIL(call, "max", "the slowest of a process's " calls)
+#define TAIL(call, which, what)                                                                                                    \
     {                                                                                                                              \
-        name, "take." member, false, false, true, true, false, false, NULL, "ns", what ", clock included"                          \
+        call "_ns_" which, call "." which "_ns", false, false, true, true, false, false, NULL, "ns", what ", clock included"       \
     }
 
 #define STEP(name, member, what)                                                                                                   \
@@ -77,10 +82,10 @@ static const struct tb_metric metrics[] = {
      "blocks whose successor in their table is their neighbour in memory, right is better"},
     {"waits", "waits", false, false, false, false, false, false, NULL, "count", "takes that waited for blocks on their way home"},
     {"wait_ns", "wait_ns", false, false, true, true, false, false, NULL, "ns", "mean time of such a wait"},
-    TAKE("take_ns_p50", "p50_ns", "half of all takes are done in this"),
-    TAKE("take_ns_p99", "p99_ns", "of 100 takes the slowest begin here"),
-    TAKE("take_ns_p999", "p999_ns", "of 1000 takes the slowest begin here"),
-    TAKE("take_ns_max", "max_ns", "the slowest take of a process"),
+    CLOCKED("take", "takes"),
+    CLOCKED("push", "pushes (of a malloc: frees of a request)"),
+    CLOCKED("drain", "drains at a step"),
+    CLOCKED("wait", "takes that waited"),
     STEP("step_ns_p50", "p50_ns", "half of all decode steps are done in this"),
     STEP("step_ns_p99", "p99_ns", "of 100 decode steps the slowest begin here"),
     {"resident_ratio", "resident_blocks", true, false, true, true, false, false, NULL, "ratio",
@@ -137,7 +142,12 @@ double tb_metric_divisor(const struct tb_metric *metric, const json_t *cell)
 
 bool tb_metric_is_clocked(const struct tb_metric *metric)
 {
-    return strncmp(metric->member, "take.", 5) == 0 || strncmp(metric->member, "decode.step_", 12) == 0;
+    for (int what = 0; what < TB_CLOCKED_COUNT; what++) {
+        size_t length = strlen(tb_clocked_name(what));
+        if (strncmp(metric->member, tb_clocked_name(what), length) == 0 && metric->member[length] == '.')
+            return true;
+    }
+    return strncmp(metric->member, "decode.step_", 12) == 0;
 }
 
 bool tb_metric_is_time(const char *name)

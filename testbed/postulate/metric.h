@@ -28,7 +28,7 @@ struct tb_metric {
     const char *what;           // under a drawing of the samples
 };
 
-#define TB_METRICS_MAX 192u
+#define TB_METRICS_MAX 208u
 
 // By name; NULL: there is no such metric.
 const struct tb_metric *tb_metric_find(const char *name);

@@ -26,14 +26,15 @@
 // cells touch `line` or `full`.
 //
 // metric: time_ns, time_ns_mean, time_ns_p90, outstanding_ratio (high-water over theoretical peak), distinct_ratio, resident_ratio
-// (memory over that of this peak), waits (takes), wait_ns (one of these), take_ns_p50, _p99, _p999, _max (one take), step_ns_p50,
-// _p99 (one step of touch decode); adjacency (sample.h); of runs of many nodes remote_touch_ratio, wandered_ratio,
-// abroad_free_ratio, remote_read_ratio, remote_write_ratio (metric.h); of these and of adjacency max, min and median can be
-// claimed, because they may be 0. stat: hl_ratio(X/Y), median_ratio(X/Y): how many times as much of the metric X has as Y (of
-// time_ns: how many times as long X takes); X may be *, every other ranked arm that is another contender than Y: a conjunction.
-// order(X<Y<Z): the arms with the least of the metric first, hl_ratio(Y/X) and hl_ratio(Z/Y), a conjunction, too; of time_ns it is
-// the predicted rank in its cells (where several cover one, the first of them); op > or >=, value 1 or more. max, min, median: with
-// `arm`. op: >=, <=, >, <, within (then `value: [low, high]`), and == for max and min, which are exact. cell: one of the cells; a
+// (memory over that of this peak), waits (takes), wait_ns (one of these), take_ns_p50, _p99, _p999, _max (one take), the same of
+// push_ns, drain_ns and wait_ns (one call: sample.h), step_ns_p50, _p99 (one step of touch decode); adjacency (sample.h); of runs
+// of many nodes remote_touch_ratio, wandered_ratio, abroad_free_ratio, remote_read_ratio, remote_write_ratio (metric.h); of these
+// and of adjacency max, min and median can be claimed, because they may be 0. stat: hl_ratio(X/Y), median_ratio(X/Y): how many
+// times as much of the metric X has as Y (of time_ns: how many times as long X takes); X may be *, every other ranked arm that is
+// another contender than Y: a conjunction. order(X<Y<Z): the arms with the least of the metric first, hl_ratio(Y/X) and
+// hl_ratio(Z/Y), a conjunction, too; of time_ns it is the predicted rank in its cells (where several cover one, the first of
+// them); op > or >=, value 1 or more. max, min, median: with `arm`. op: >=, <=, >, <, within (then `value: [low, high]`), and ==
+// for max and min, which are exact. cell: one of the cells; a
 // pattern, "*" or "*/full": a conjunction. cell_under: another cell of the same workload, or left out: hl_ratio(A/A) is then an
 // arm's ratio in `cell` over that in `cell_under`, round by round (design.pairing has no effect on it: the two are never in one
 // process). unit: x for ratios of arms, otherwise ns (time_ns) or ratio. confidence: of an interval, 0.95 when left out. margin: an

@@ -30,7 +30,8 @@
 //           freed, pushed, drained, waits, wait_ns|null (mean; null: no wait, or not measured), touched_bytes,
 //           touched_bytes_expected, outstanding_high, distinct, adjacency|null (sample.h; older logs lack it),
 //           resident_blocks|null (sample.h: in blocks of the cell),
-//           take|null {takes, p50_ns, p99_ns, p999_ns, max_ns, clock_ns} (of clocked laps), workers_pinned,
+//           take|null {takes, p50_ns, p99_ns, p999_ns, max_ns, clock_ns} (of clocked laps), push, drain, wait|null (`calls` for
+//           `takes`, and the rest as there; older logs lack them), workers_pinned,
 //           watched_ns, waited_ns, switches, steal_ns|null (sample.h),
 //           counters {NAME {value|null, enabled_ns, running_ns, or why}} of those on: sums
 //           over all threads and metered laps, less than whole where running_ns < enabled_ns, and never scaled, emulated|null

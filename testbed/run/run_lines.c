@@ -495,14 +495,18 @@ static json_t *count_json(const struct tb_rounds *rounds, uint32_t cell, uint32_
     return TB_JSON_OBJECT(members);
 }
 
-static json_t *take_json(const struct tb_sample *sample)
+static json_t *tail_json(const struct tb_sample *sample, enum tb_clocked what)
 {
+    const struct tb_tail *tail = &sample->tails[what];
     const struct tb_json_member members[] = {
-        {"takes", tb_json_whole(sample->take.takes)},    {"p50_ns", tb_json_number(sample->take.p50_ns)},
-        {"p99_ns", tb_json_number(sample->take.p99_ns)}, {"p999_ns", tb_json_number(sample->take.p999_ns)},
-        {"max_ns", tb_json_number(sample->take.max_ns)}, {"clock_ns", tb_json_number(sample->take.clock_ns)},
+        {what == TB_CLOCKED_TAKE ? "takes" : "calls", tb_json_whole(tail->calls)},
+        {"p50_ns", tb_json_number(tail->p50_ns)},
+        {"p99_ns", tb_json_number(tail->p99_ns)},
+        {"p999_ns", tb_json_number(tail->p999_ns)},
+        {"max_ns", tb_json_number(tail->max_ns)},
+        {"clock_ns", tb_json_number(sample->clock_ns)},
     };
-    return TB_JSON_OBJECT(members);
+    return tail->calls ? TB_JSON_OBJECT(members) : json_null();
 }
 
 // Of which node's memory K and V were, in runs of many nodes.
@@ -578,7 +582,10 @@ json_t *tb_line_sample(const struct tb_rounds *rounds, uint32_t block, uint32_t 
         {"distinct", tb_json_whole(s->distinct)},
         {"adjacency", s->adjacency_known ? tb_json_number(s->adjacency) : json_null()},
         {"resident_blocks", positive_or_null((double)s->resident_bytes / (double)tb_rounds_block_bytes(rounds, cell))},
-        {"take", s->take.takes ? take_json(s) : json_null()},
+        {"take", tail_json(s, TB_CLOCKED_TAKE)},
+        {"push", tail_json(s, TB_CLOCKED_PUSH)},
+        {"drain", tail_json(s, TB_CLOCKED_DRAIN)},
+        {"wait", tail_json(s, TB_CLOCKED_WAIT)},
         {"workers_pinned", json_boolean(s->workers_pinned)},
         {"watched_ns", tb_json_whole(s->watched_ns)},
         {"waited_ns", tb_json_whole(s->waited_ns)},

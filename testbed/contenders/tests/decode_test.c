@@ -135,10 +135,10 @@ Test(decode, takes_are_clocked_and_the_steps_go_on, .timeout = 120)
     job->laps_clocked = 2;
     cr_assert_eq(tb_engine_run(job, tb_contender_find("locus"), schedule), 0);
     cr_expect(job->sample.valid, "%s", job->sample.invalid);
-    cr_expect_gt(job->sample.take.takes, 0);
-    cr_expect_leq(job->sample.take.takes, schedule->blocks_per_lap);
-    cr_expect_geq(job->sample.take.max_ns, job->sample.take.p50_ns);
-    cr_expect_gt(job->sample.decode.step_p50_ns, job->sample.take.p50_ns, "a step takes blocks, and attends");
+    cr_expect_gt(job->sample.tails[TB_CLOCKED_TAKE].calls, 0);
+    cr_expect_leq(job->sample.tails[TB_CLOCKED_TAKE].calls, schedule->blocks_per_lap);
+    cr_expect_geq(job->sample.tails[TB_CLOCKED_TAKE].max_ns, job->sample.tails[TB_CLOCKED_TAKE].p50_ns);
+    cr_expect_gt(job->sample.decode.step_p50_ns, job->sample.tails[TB_CLOCKED_TAKE].p50_ns, "a step takes blocks, and attends");
     cr_expect_geq(job->sample.decode.step_p99_ns, job->sample.decode.step_p50_ns);
     cr_expect_geq(job->sample.decode.step_max_ns, job->sample.decode.step_p99_ns);
     free(job);

@@ -332,13 +332,23 @@ Test(pairing, a_delay_in_one_arm_is_seen_in_its_ratio, .timeout = 60)
 }
 
 // Every 20th take is late, and there are 20 in a lap.
+static uint64_t toy_late_count;
+
+static uint64_t toy_late_waits(void *context)
+{
+    (void)context;
+    return toy_late_count;
+}
+
 static int toy_late_take(void *context, struct locus_table *table, uint32_t count)
 {
     static uint32_t takes;
     uint64_t begun_ns = tb_now_ns();
-    if (count == 5 && ++takes % 20 == 0)
+    if (count == 5 && ++takes % 20 == 0) {
+        toy_late_count++;
         while (tb_now_ns() - begun_ns < 2000000)
             ;
+    }
     return toy_pool_take(context, table, count);
 }
 
@@ -351,6 +361,7 @@ static const struct tb_ops toy_late_ops = {
     .finish = toy_pool_finish,
     .drain = toy_pool_drain,
     .freed = toy_pool_freed,
+    .waits = toy_late_waits,
     .audit = toy_pool_audit,
 };
 TB_DRIVER(toy_late_ops);
@@ -361,17 +372,35 @@ Test(pairing, takes_are_timed_in_clocked_laps_alone, .timeout = 60)
     struct tb_job *jobs = jobs_make(1, TB_DISPATCH_INLINE);
     const struct tb_sample *sample = &jobs[0].sample;
     jobs_run(jobs, (const struct tb_contender *const[]){&late});
-    cr_expect_eq(sample->take.takes, 0);
+    cr_expect_eq(sample->tails[TB_CLOCKED_TAKE].calls, 0);
     jobs[0].laps_clocked = 10;
     jobs_run(jobs, (const struct tb_contender *const[]){&late});
     cr_expect(sample->valid, "%s", sample->invalid);
-    cr_expect_eq(sample->take.takes, 200);
-    cr_expect_lt(sample->take.p50_ns, 2e6, "19 of 20 are not late");
-    cr_expect_geq(sample->take.p99_ns, 2e6, "1 of 20 is");
-    cr_expect_geq(sample->take.p999_ns, sample->take.p99_ns);
-    cr_expect_geq(sample->take.max_ns, sample->take.p999_ns);
-    cr_expect_gt(sample->take.clock_ns, 0);
+    cr_expect_eq(sample->tails[TB_CLOCKED_TAKE].calls, 200);
+    cr_expect_lt(sample->tails[TB_CLOCKED_TAKE].p50_ns, 2e6, "19 of 20 are not late");
+    cr_expect_geq(sample->tails[TB_CLOCKED_TAKE].p99_ns, 2e6, "1 of 20 is");
+    cr_expect_geq(sample->tails[TB_CLOCKED_TAKE].p999_ns, sample->tails[TB_CLOCKED_TAKE].p99_ns);
+    cr_expect_geq(sample->tails[TB_CLOCKED_TAKE].max_ns, sample->tails[TB_CLOCKED_TAKE].p999_ns);
+    cr_expect_gt(sample->clock_ns, 0);
+    cr_expect_eq(sample->tails[TB_CLOCKED_WAIT].calls, 10, "that is the one that waited");
+    cr_expect_geq(sample->tails[TB_CLOCKED_WAIT].p50_ns, 2e6);
     free(jobs);
+}
+
+Test(pairing, pushes_are_timed_where_they_are_made, .timeout = 60)
+{
+    uint64_t pushes[2] = {0};
+    for (unsigned worker = 0; worker < 2; worker++) {
+        struct tb_job *jobs = jobs_make(1, worker ? TB_DISPATCH_SPIN : TB_DISPATCH_INLINE);
+        const struct tb_sample *sample = &jobs[0].sample;
+        jobs[0].laps_clocked = 10;
+        jobs_run(jobs, (const struct tb_contender *const[]){&late});
+        cr_expect(sample->valid, "%s", sample->invalid);
+        pushes[worker] = sample->tails[TB_CLOCKED_PUSH].calls;
+        cr_expect_gt(sample->tails[TB_CLOCKED_PUSH].max_ns, 0);
+        free(jobs);
+    }
+    cr_expect(pushes[0] > 0 && pushes[0] % 10 == 0 && pushes[0] == pushes[1], "%lu and %lu", pushes[0], pushes[1]);
 }
 
 enum { TOY_LARGE_BYTES = 16 << 20 };

@@ -15,6 +15,7 @@
 #include "testbed/decode/act.h"
 #include "testbed/judge/decoded.h"
 #include "testbed/report/board/board.h"
+#include "testbed/stats/stats.h"
 
 // A ratio, or what keeps it from being said.
 struct tb_value tb_told_value(enum tb_told told, const struct tb_ratio *ratio)
@@ -187,6 +188,53 @@ static struct tb_table *put_bench(struct tb_doc *doc, const struct tb_rounds *ro
     return put_faster(doc, rounds, cell, board, "Times faster than mimalloc (bulk: than its alloc)", base);
 }
 
+// --- tails ----------------------------------------------------------------------------------------------------------------------
+
+static double tail_member(const struct tb_tail *tail, int column)
+{
+    return column == 0 ? tail->p50_ns : column == 1 ? tail->p99_ns : column == 2 ? tail->p999_ns : tail->max_ns;
+}
+
+// The median over the rounds, less the clock's own cost. NAN: this arm has no such calls.
+static double tail_ns(const struct tb_rounds *rounds, uint32_t cell, uint32_t arm, int what, int column)
+{
+    double *ns = calloc(rounds->count + (size_t)1, sizeof *ns), median;
+    uint32_t count = 0;
+    if (!ns)
+        return NAN;
+    for (uint32_t round = 0; round < rounds->count; round++) {
+        const struct tb_sample *sample = tb_rounds_sample(rounds, cell, arm, round);
+        if (sample->valid && sample->tails[what].calls)
+            ns[count++] = fmax(tail_member(&sample->tails[what], column) - sample->clock_ns, 0);
+    }
+    median = count ? tb_median(ns, count) : NAN;
+    free(ns);
+    return median;
+}
+
+static void put_tails(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_t cell, const char *title,
+                      const struct tb_board *board)
+{
+    static const char *const names[TB_CLOCKED_COUNT] = {"one take", "one push (of a malloc: the frees of a request)",
+                                                        "one drain at a step", "one take that waited"};
+    for (int what = 0; what < TB_CLOCKED_COUNT; what++) {
+        struct tb_table *table = NULL;
+        char full[192];
+        snprintf(full, sizeof full, "%s: %s", title, names[what]);
+        for (uint32_t i = 0; i < board->count; i++) {
+            uint32_t arm = (uint32_t)board->arm[i];
+            if (board->place[i] == TB_PLACE_INVALID || isnan(tail_ns(rounds, cell, arm, what, 0)))
+                continue;
+            table = table ? table : tb_doc_grid(doc, NULL, full, "=contender|=p50 ns|=p99 ns|=p99.9 ns|=slowest ns");
+            put_name(table, board, i);
+            for (int column = 0; column < 4; column++)
+                tb_table_put(table, tb_number(tail_ns(rounds, cell, arm, what, column)));
+        }
+        if (table && what == 0)
+            tb_table_note(table, "Medians over the rounds, less a reading of the clock. The slowest mostly lost its CPU.");
+    }
+}
+
 // --- below a table -------------------------------------------------------------------------------------------------------------
 
 static void note_invalid(struct tb_table *table, const struct tb_board *board)
@@ -281,6 +329,7 @@ static void put_cell(struct tb_doc *doc, const struct tb_rounds *rounds, uint32_
     if (rounds->unfit)
         tb_table_note(table, "%s", rounds->unfit);
     tb_board_put_bills(doc, rounds, cell);
+    put_tails(doc, rounds, cell, title, &board);
 }
 
 // --- the whole -----------------------------------------------------------------------------------------------------------------
