@@ -117,7 +117,8 @@ backend     := $(if $(backend),$(addprefix $(B)/,libggml-locus.so liblocus-kv.so
 quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $@;)
 
 .PHONY: all tests run check test test-all test-fleet test-report test-arm64 logging-effect soak bench bench-sharing bench-copies \
-        bench-lora bench-pages bench-tier peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers \
+        bench-blocks bench-lora bench-pages \
+        bench-tier peers engine engine-fetch figures deps deps-engine deps-check deps-test deps-all layers \
         tidy syntax libs format format-check install install-share uninstall list clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -304,6 +305,11 @@ lora_bench := $(B)/testbed/decode/tests/lora_bench
 $(lora_bench): $(lora_bench).o $(contest) $(testbed/decode_all)
 	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/decode_libs)
 
+# What the calls of a pool of blocks and of its owner cost, and as pools grow.
+blocks_bench := $(B)/testbed/strategies/tests/blocks_bench
+$(blocks_bench): $(blocks_bench).o $(contest) $(testbed/strategies_all)
+	$(call quiet,LD)$(CC) $(LDFLAGS) -o $@ $^ $(testbed/strategies_libs)
+
 # What the calls of an arena of pages cost.
 pages_bench := $(B)/testbed/pool/tests/pages_bench
 $(pages_bench): $(pages_bench).o $(contest) $(testbed/pool_all)
@@ -383,6 +389,9 @@ bench-copies: $(copies_bench) ## gather, scatter and growth of paged K and V, ag
 
 bench-lora: $(lora_bench) ## LoRA by adapter and one by one, int8 to f16 against memcpy: are the goals met?
 	@$(lora_bench)
+
+bench-blocks: $(blocks_bench) ## take, push and drain blocks, one thread; pools of 2^10 to 2^26 blocks: are the goals met?
+	@$(blocks_bench)
 
 bench-pages: $(pages_bench) ## allocate, pin, unpin, free and evict pages, against locks and a plain count: are the goals met?
 	@$(pages_bench)

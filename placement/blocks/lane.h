@@ -10,7 +10,7 @@
 // it is new: the owner polls one line and writes none of the pusher's (FastForward: Giacomoni et al., PPoPP 2008). How many it took
 // it writes down now and then, for a pusher whose ring looks full (MCRingBuffer: Lee et al., IPDPS 2010).
 //
-//     | mailbox | taken, promise | pusher: sent, taken_seen, detours | slots: written by the pusher, read by the owner |
+//     | mailbox | taken, promise | pusher: sent, limit, detours | slots: written by the pusher, read by the owner |
 //
 // Order. What one pusher sends arrives in the order in which it was sent, through both ways. The message that may fill the ring
 // says so (LAST). Only then does the owner look into the mailbox as well, and until the next message. The pusher comes back to the
@@ -44,7 +44,7 @@ struct locus_lane {
     uint32_t taken __attribute__((aligned(LOCUS_CACHE_LINE))); // atomic: messages, as last told; the owner's, for the pusher
     uint32_t promise;           // atomic: enum locus_lane_promise; whoever makes a route
     uint32_t sent __attribute__((aligned(LOCUS_CACHE_LINE)));  // messages; the pusher's
-    uint32_t taken_seen;
+    uint32_t limit;             // up to here it may send before it has to look again
     bool detours;               // the last message went to the mailbox
     uintptr_t slots[LOCUS_LANE_SLOTS] __attribute__((aligned(LOCUS_CACHE_LINE)));
 };
@@ -58,14 +58,16 @@ struct locus_lane_end {
 // In even turns the bit is set, so an unwritten slot is no message.
 inline uintptr_t locus_lane_parity(uint32_t turn)
 {
-    return (turn & LOCUS_LANE_SLOTS) == 0;
+    return ~(turn / LOCUS_LANE_SLOTS) & LOCUS_LANE_PARITY;
 }
 
-// The ring looks full, or the last message made a detour. May the next one use the ring?
+// May the next message use the ring? That is to be asked when the ring looks full, and after a detour.
 inline bool locus_lane_reopens(struct locus_lane *lane)
 {
-    lane->taken_seen = __atomic_load_n(&lane->taken, __ATOMIC_RELAXED);
-    lane->detours = (lane->detours && !locus_mailbox_empty(&lane->mailbox)) || lane->sent - lane->taken_seen == LOCUS_LANE_SLOTS;
+    lane->limit = __atomic_load_n(&lane->taken, __ATOMIC_RELAXED) + LOCUS_LANE_SLOTS;
+    lane->detours = (lane->detours && !locus_mailbox_empty(&lane->mailbox)) || lane->sent == lane->limit;
+    if (lane->detours)
+        lane->limit = lane->sent;
     return !lane->detours;
 }
 
@@ -74,17 +76,15 @@ inline bool locus_lane_reopens(struct locus_lane *lane)
 inline bool locus_lane_send(struct locus_lane *lane, void *parcel)
 {
     uint32_t turn = lane->sent;
-    bool open = !lane->detours && turn - lane->taken_seen < LOCUS_LANE_SLOTS;
-    if (__builtin_expect(!open, 0) && !locus_lane_reopens(lane))
+    if (__builtin_expect(turn == lane->limit, 0) && !locus_lane_reopens(lane))
         return false;
-    bool last = turn + 1 - lane->taken_seen == LOCUS_LANE_SLOTS;
+    bool last = turn + 1 == lane->limit;
     uintptr_t message = (uintptr_t)parcel | (last ? LOCUS_LANE_LAST : 0) | locus_lane_parity(turn);
     lane->sent = turn + 1;
     __atomic_store_n(&lane->slots[turn % LOCUS_LANE_SLOTS], message, __ATOMIC_RELEASE); // V1
     return true;
 }
 
-// Is there something in the slot whose turn it is?
 inline bool locus_lane_is_message(uintptr_t slot, uint32_t turn)
 {
     return (slot & LOCUS_LANE_PARITY) == locus_lane_parity(turn);

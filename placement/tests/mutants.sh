@@ -71,14 +71,13 @@ mutant push-stale-next-after-failure $mailbox pool_stress \
     's/^    do \{/    link->next = (void *)(head \& ~LOCUS_MAILBOX_ALONE);\n    do {/; s/^        link->next = \(struct.*//'
 mutant push-always-alone $mailbox mailbox_test 's/head \? 0 : LOCUS_MAILBOX_ALONE/LOCUS_MAILBOX_ALONE/'
 mutant take-always-alone $mailbox mailbox_test 's/\*alone = false;//'
-mutant ring-has-one-slot-too-many $lanes lane_test \
-    's/turn - lane->taken_seen < LOCUS_LANE_SLOTS/turn - lane->taken_seen <= LOCUS_LANE_SLOTS/'
-mutant ring-is-never-full-again $lanes lane_test 's/ \|\| lane->sent - lane->taken_seen == LOCUS_LANE_SLOTS;/;/'
+mutant ring-has-one-slot-too-many $lanes lane_test 's/RELAXED\) \+ LOCUS_LANE_SLOTS;/RELAXED) + LOCUS_LANE_SLOTS + 1;/'
+mutant ring-is-never-full-again $lanes lane_test 's/ \|\| lane->sent == lane->limit;/;/'
 mutant ring-hides-that-it-may-be-full $lanes lane_test 's/bool last = [^;]*;/bool last = false;/'
-mutant ring-says-full-one-message-late $lanes lane_test 's/turn \+ 1 - lane->taken_seen ==/turn - lane->taken_seen ==/'
+mutant ring-says-full-one-message-late $lanes lane_test 's/turn \+ 1 == lane->limit/turn == lane->limit/'
 mutant detour-ends-before-the-mailbox-is-empty $lanes lane_test \
     's/\(lane->detours && !locus_mailbox_empty\(&lane->mailbox\)\) \|\| //'
-mutant detour-is-forgotten $lanes lane_test 's/bool open = !lane->detours && /bool open = /'
+mutant detour-is-forgotten $lanes lane_test 's/lane->limit = lane->sent;/;/'
 mutant detour-never-ends $lanes lane_test 's/\(lane->detours && !locus_mailbox_empty\(&lane->mailbox\)\)/lane->detours/'
 mutant owner-never-tells-what-it-took $lanes lane_test 's/end->taken % LOCUS_LANE_TOLD == 0/false/'
 mutant owner-tells-more-than-it-took $lanes lane_test \
@@ -175,7 +174,8 @@ mutant refused-block-ends-the-chunk $pool pool_handles_test \
 mutant refused-block-counted-as-freed $pool pool_handles_test '/pool_refuse\(pool, pool_error_kind/{n;s/return 0/return 1/}'
 mutant fifo-returned-at-the-wrong-end $pool pool_test 's/LOCUS_REUSE_LIFO \? 0 : pool->hot.top - 1/LOCUS_REUSE_LIFO ? 0 : 0/'
 mutant broken-chunk-leaves-a-gap $pool pool_test '/^static inline uint32_t free_usual/,/^}/s/memmove\(.*\);/;/'
-mutant straightened-with-old-generations $pool pool_test 's/ \+ generations\[i\];/ + pool->generation_first;/'
+mutant straightened-with-old-generations $pool pool_test \
+    's/ \+ generations\[i\];/ + pool->generation_first;/; s/generations \+ i, sizeof four/\&pool->generation_first, 4/'
 mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generation\[i\] != POOL_GENERATION_WORN\)//'
 mutant table-extended-without-its-blocks $table table_test 's/memmove\(array, table->blocks, .*/;/'
 mutant table-extended-hands-out-its-own-array $table table_test 's/table->blocks != own && //'

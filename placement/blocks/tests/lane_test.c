@@ -29,7 +29,7 @@ static struct world *world_open(uint32_t turn)
     struct world *world = aligned_alloc(LOCUS_CACHE_LINE, sizeof *world);
     cr_assert_not_null(world);
     memset(world, 0, sizeof *world);
-    world->lane.sent = world->lane.taken = world->lane.taken_seen = world->end.taken = turn;
+    world->lane.sent = world->lane.taken = world->lane.limit = world->end.taken = turn;
     return world;
 }
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define CONTEST_ARMS_MAX 8u
+#define CONTEST_ARMS_MAX 10u
 #define CONTEST_ROUNDS_MAX 2000u
 
 // A goal of each arm: none, its ns an operation at most `bound`, or its time over the first arm's at least `bound`.
