@@ -498,6 +498,8 @@ static json_t *count_json(const struct tb_rounds *rounds, uint32_t cell, uint32_
 static json_t *tail_json(const struct tb_sample *sample, enum tb_clocked what)
 {
     const struct tb_tail *tail = &sample->tails[what];
+    if (tail->calls == 0)
+        return json_null();
     const struct tb_json_member members[] = {
         {what == TB_CLOCKED_TAKE ? "takes" : "calls", tb_json_whole(tail->calls)},
         {"p50_ns", tb_json_number(tail->p50_ns)},
@@ -506,7 +508,7 @@ static json_t *tail_json(const struct tb_sample *sample, enum tb_clocked what)
         {"max_ns", tb_json_number(tail->max_ns)},
         {"clock_ns", tb_json_number(sample->clock_ns)},
     };
-    return tail->calls ? TB_JSON_OBJECT(members) : json_null();
+    return TB_JSON_OBJECT(members);
 }
 
 // Of which node's memory K and V were, in runs of many nodes.

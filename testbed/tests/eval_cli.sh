@@ -127,6 +127,17 @@ if locus 0 eval batch-4x64x8/decode/1x2x2x16/columns/2c -W batch-4x64x8 -t decod
 else
     fail a-log-says-what-is-decoded "$why"
 fi
+kept=$scratch/tails.jsonl
+if locus 0 eval -W steady-decode -t none -c locus,glibc-tuned -d inline -r 2 --laps 3 --tails --log "$kept"; then
+    grep -A 5 ': one ' "$out" >"$scratch/tails"
+    why="$(cat "$scratch/tails")"
+    check tails-of-each-call [ "$(grep -cE '^steady-decode, no touch: one (take|push|drain)' "$scratch/tails")" = 3 ]
+    check tails-of-each-arm [ "$(grep -cE '^[> ] (locus|glibc-tuned)( +[0-9.]+){4}$' "$scratch/tails")" = 6 ]
+    locus 0 report "$kept" && grep -A 5 ': one ' "$out" >"$scratch/again"
+    check tails-are-in-the-log cmp -s "$scratch/tails" "$scratch/again"
+else
+    fail tails-of-each-call "$why"
+fi
 # A model so small that the figures say nothing: only that each part has one, and the arms are there once.
 if locus 0 eval batch-4x64x8/decode/1x2x2x16 -c locus,bill,locus@blocks -r 6 --laps 8 -d inline --json; then
     says a-bill-is-of-nine-arms '[.cells[0].arms[].name] | sort == ["locus","locus-4k","locus@blocks","locus@first-touch",
