@@ -18,6 +18,7 @@ extern inline uint32_t locus_block_generation(locus_block block);
 extern inline void locus_mailbox_init(struct locus_mailbox *mailbox);
 extern inline void locus_mailbox_push(struct locus_mailbox *mailbox, struct locus_link *link);
 extern inline bool locus_mailbox_empty(const struct locus_mailbox *mailbox);
+extern inline bool locus_mailbox_arrived(const struct locus_mailbox *mailbox);
 extern inline struct locus_link *locus_mailbox_take_all(struct locus_mailbox *mailbox, bool *alone);
 extern inline struct locus_link *locus_mailbox_take(struct locus_mailbox *mailbox);
 

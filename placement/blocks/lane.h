@@ -14,8 +14,8 @@
 //
 // Order. What one pusher sends arrives in the order in which it was sent, through both ways. The message that may fill the ring
 // says so (LAST). Only then does the owner look into the mailbox as well, and until the next message. The pusher comes back to the
-// ring only when it has seen the mailbox empty: whatever it put there was taken before. What the owner took from the mailbox it
-// finishes before it takes from the ring again.
+// ring only when it has seen the mailbox empty: whatever it put there was taken before. So an owner that finds the ring empty and
+// the mailbox not (T2) looks at the ring once more before it takes the mailbox, and finishes that before the ring.
 //
 // V1 (release) of a send, partner V2 (acquire) of the take: the owner sees the table as the pusher left it. `taken` is relaxed on
 // both sides. That no slot is overwritten before it was read needs no more: if the owner's V2 read the later message, it would

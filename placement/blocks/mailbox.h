@@ -69,6 +69,12 @@ inline bool locus_mailbox_empty(const struct locus_mailbox *mailbox)
     return __atomic_load_n(&mailbox->head, __ATOMIC_RELAXED) == 0;
 }
 
+// T2 (acquire), partner P1: if true, everything is visible that the pusher of the last link wrote before, in other places, too.
+inline bool locus_mailbox_arrived(const struct locus_mailbox *mailbox)
+{
+    return __atomic_load_n(&mailbox->head, __ATOMIC_ACQUIRE) != 0; // T2
+}
+
 // Takes all that has arrived, oldest first, or NULL. *alone: it is a single link, and its `next` (which is NULL) need not be
 // read. T1 (acquire), partner P1. The check before the exchange makes polling cheap: a locked exchange costs as much on an empty
 // mailbox as on a full one, and takes the line from the pushers. (Prefetching head or link for writing was measured: no

@@ -27,7 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Polls of the mailboxes between two looks at the clock; each look also yields the CPU to a worker that may need it. Arbitrary:
+// Polls of the lanes between two looks at the clock; each look also yields the CPU to a worker that may need it. Arbitrary:
 // 64 polls take about as long as the line transfer of one push.
 #define POLLS_PER_YIELD 64u
 

@@ -39,7 +39,7 @@ struct locus_owner_config {
 };
 
 // 0, -EINVAL, -EBUSY (another owner is open on the pool), -ENOMEM, -E2BIG (version.h), or the error of locus_region_open() for
-// the mailboxes, which are on the pool's node. For one pool, one thread at a time.
+// the lanes, which are on the pool's node. For one pool, one thread at a time.
 int locus_owner_open(struct locus_owner **out, const struct locus_owner_config *config);
 
 // One sentence on why open returned `error`, as locus_pool_why(). Any thread.
@@ -47,7 +47,8 @@ void locus_owner_why(const struct locus_owner_config *config, int error, char *w
 
 // NULL is allowed. One thread, when no other uses the owner any more. 0, or -EBUSY: its spawned thread was not joined, and
 // nothing is closed. The pool may get another owner; tables that are retired but not pushed can go home to that one, by a route
-// to it. Tables still in the mailboxes are dropped: their blocks stay out, and in flight, for good. So drain first.
+// to it. What is still in the lanes, or was drained in part, is dropped: its blocks stay out, and in flight, for good. So drain
+// first.
 int locus_owner_close(struct locus_owner *owner);
 
 // Adopt takes the role for the calling thread: 0, or -EBUSY while a thread holds it. Leave gives it up: 0, or -EPERM; the next
@@ -81,7 +82,7 @@ int locus_owner_join(struct locus_owner *owner, int *result);
 int locus_owner_grow(struct locus_owner *owner, struct locus_table *table, uint32_t count);
 
 // Frees the blocks after the first `keep` at once. 0, -EINVAL (not LIVE), or -EXDEV: one of them belongs to another home, and
-// nothing is freed. Truncating to 0 releases a table without a mailbox.
+// nothing is freed. Truncating to 0 releases a table without a way home.
 int locus_owner_truncate(struct locus_owner *owner, struct locus_table *table, uint32_t keep);
 
 // Declares that the request is finished and its table is about to be pushed. 0, -EINVAL (not LIVE), or -ENODATA: it holds no
@@ -91,9 +92,9 @@ int locus_owner_retire(struct locus_owner *owner, struct locus_table *table);
 // Frees everything that has arrived. Returns the number of blocks that came home.
 uint32_t locus_owner_drain(struct locus_owner *owner);
 
-// The same, but it looks at no more than `blocks` blocks, for a scheduler that must not stall; the next drain of either kind goes
-// on there. If the result is less, nothing else had arrived, or handles were refused. All in flight counts as in flight until its
-// whole table is home. The stack is put in order (pool.h) only if that fits into the budget as well.
+// The same, but it looks at no more than `blocks` handles, for a scheduler that must not stall; the next drain of either kind goes
+// on there. Two kinds of pools free each table whole: FIFO ones, and those with a prefix cache. A table's blocks count as in flight
+// until all of it is home. The stack is put in order (pool.h) only if that fits into the budget as well.
 uint32_t locus_owner_drain_some(struct locus_owner *owner, uint32_t blocks);
 
 // The next table whose last block has come home, LIVE and empty, oldest first; NULL if none is left.

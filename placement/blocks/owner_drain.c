@@ -3,8 +3,8 @@
 // owner_drain: what arrives in an owner's lanes is freed, and its tables are handed back.
 //
 // A drain goes from lane to lane until each has been found empty. A budget may end it anywhere, also within a table, and the next
-// one goes on there: the table that is open, the rest of what one mailbox had, then the lanes from that one on. A table is freed
-// from its end towards its beginning, so what leaves the stack next is the same however many drains it took (pool.c).
+// one goes on there: the table that is open, the rest of what one mailbox had, then the other lanes. A table is freed from its end
+// towards its beginning, so what leaves the stack next is the same however many drains it took (pool.c).
 //
 // D2 (acq_rel) of the drain of a table that spans homes, partner D2 of the other homes: release, so that this home has read the
 // array before the last one empties it; acquire, so that the last one empties it after all others have read it. (D1 is in table.c;
@@ -26,17 +26,19 @@ struct arrival {
     uint32_t freed;
 };
 
-// A table of several homes: frees the handles from `first` to before `end` that name this home. A handle that names a home outside
-// the table's set is damaged; the lowest home of the table passes it to the pool, which refuses and reports it once.
+// A table of several homes: frees the handles from `first` to before `end` that name this home, in the order that leaves them on
+// the stack as a chunk does (pool.c). A handle that names a home outside the table's set is damaged; the lowest home of the table
+// passes it to the pool, which refuses and reports it once.
 static uint32_t free_own(struct locus_owner *owner, const struct locus_table *table, uint32_t first, uint32_t end)
 {
     uint64_t home_bit = owner->hot.home_bit;
-    bool lowest = (table->homes & (home_bit - 1)) == 0;
+    bool lowest = (table->homes & (home_bit - 1)) == 0, forwards = owner->hot.pool->reuse == LOCUS_REUSE_FIFO;
     uint32_t freed = 0;
-    for (uint32_t i = first; i < end; i++) {
-        uint64_t bit = UINT64_C(1) << locus_block_home(table->blocks[i]);
+    for (uint32_t n = 0; n < end - first; n++) {
+        const locus_block *block = &table->blocks[forwards ? first + n : end - 1 - n];
+        uint64_t bit = UINT64_C(1) << locus_block_home(*block);
         if (bit == home_bit || (lowest && !(bit & table->homes)))
-            freed += pool_free(owner->hot.pool, 1, &table->blocks[i], table->tag);
+            freed += pool_free(owner->hot.pool, 1, block, table->tag);
     }
     return freed;
 }
@@ -76,21 +78,33 @@ static __attribute__((cold, noinline)) void refuse(struct locus_pool *pool, bool
     pool_refuse(pool, retired ? LOCUS_FREE_ASTRAY : LOCUS_FREE_NOT_RETIRED, LOCUS_BLOCK_NONE, table->tag);
 }
 
-// Frees the table's first `left` blocks, as far as the budget goes.
+// A ring keeps the order in which blocks come home, and a prefix cache hears of a block before it hears of those below it: their
+// tables come home whole.
+static inline bool is_divisible(const struct locus_pool *pool)
+{
+    return pool->reuse != LOCUS_REUSE_FIFO && !pool->keeper;
+}
+
+// Frees the table's first `left` blocks, as far as the budget goes. Whoever on_error() calls may drain, too, so the owner's fields
+// are right before anything is freed.
 static void drain_table(struct locus_owner *owner, struct locus_table *table, uint32_t left, struct arrival *arrival)
 {
     bool alone = table->homes == owner->hot.home_bit, retired = table->state == LOCUS_TABLE_RETIRED;
+    owner->open = NULL;
     if (__builtin_expect(!retired || is_astray(table, alone), 0)) {
         refuse(owner->hot.pool, retired, table);
         return;
     }
-    uint32_t now = left < arrival->budget ? left : (uint32_t)arrival->budget;
+    bool whole = left <= arrival->budget || !is_divisible(owner->hot.pool);
+    uint32_t now = whole ? left : (uint32_t)arrival->budget;
     const locus_block *blocks = table->blocks + left - now;
+    if (__builtin_expect(!whole, 0)) {
+        owner->open = table;
+        owner->open_left = left - now;
+    }
     arrival->freed += alone ? pool_free(owner->hot.pool, now, blocks, table->tag) : free_own(owner, table, left - now, left);
-    arrival->budget -= now;
-    owner->open = now < left ? table : NULL;
-    owner->open_left = left - now;
-    if (__builtin_expect(now < left, 0))
+    arrival->budget -= now < arrival->budget ? now : arrival->budget;
+    if (!whole)
         return;
     if (table->retired_by == owner->hot.home)
         arrival->declared += table->in_flight; // as recorded at retire: a handle may have been damaged since
@@ -99,21 +113,29 @@ static void drain_table(struct locus_owner *owner, struct locus_table *table, ui
         reclaim(owner, table);
 }
 
-// The next table from one lane, or NULL.
+// From the lane's ring, or NULL.
+static inline struct locus_table *next_in_ring(struct locus_lane *lane, struct locus_lane_end *end)
+{
+    return end->looks == LOCUS_LOOKS_MAILBOX ? NULL : locus_lane_take(lane, end);
+}
+
+// The next table of what a mailbox had, or from one lane; or NULL.
 static struct locus_table *next_from(struct locus_owner *owner, struct locus_lane *lane, struct locus_lane_end *end)
 {
     struct locus_link *link = owner->chain;
+    struct locus_table *table = NULL;
     bool alone = false;
-    if (!link) { // what is in the ring by now was sent after the mailbox was taken
-        struct locus_table *table = end->looks == LOCUS_LOOKS_MAILBOX ? NULL : locus_lane_take(lane, end);
-        if (table || end->looks == LOCUS_LOOKS_RING)
+    if (!link) {
+        table = next_in_ring(lane, end);
+        if (table || end->looks == LOCUS_LOOKS_RING || !locus_mailbox_arrived(&lane->mailbox))
+            return table;
+        table = next_in_ring(lane, end); // sent after the look before, but before what is in the mailbox
+        if (table)
             return table;
         link = locus_mailbox_take_all(&lane->mailbox, &alone);
+        if (__atomic_load_n(&lane->promise, __ATOMIC_RELAXED) != LOCUS_LANE_SOLE) // told apart before it was pushed: P1/T1
+            end->looks = LOCUS_LOOKS_MAILBOX;
     }
-    if (!link)
-        return NULL;
-    if (__atomic_load_n(&lane->promise, __ATOMIC_RELAXED) != LOCUS_LANE_SOLE) // told apart before it was pushed: P1/T1
-        end->looks = LOCUS_LOOKS_MAILBOX;
     owner->chain = alone ? NULL : link->next; // read before the table is handed back and reused
     return table_of(owner, link);
 }
@@ -127,20 +149,27 @@ static void count_arrival(struct locus_owner *owner, const struct arrival *arriv
     counter_add(&owner->counters.tables_drained, arrival->tables);
 }
 
+static void lane_advance(struct locus_owner *owner)
+{
+    owner->lane = owner->lane + 1 == owner->hot.lanes_count ? 0 : owner->lane + 1;
+}
+
 static uint32_t drain(struct locus_owner *owner, uint64_t budget)
 {
     struct arrival arrival = {.budget = budget};
     if (owner->open)
         drain_table(owner, owner->open, owner->open_left, &arrival);
-    for (uint32_t empty = 0; empty < owner->hot.lanes_count && arrival.budget && !owner->open;) {
+    for (uint32_t empty = 0; empty < owner->hot.lanes_count && arrival.budget;) {
         struct locus_table *table = next_from(owner, &owner->hot.lanes[owner->lane], &owner->hot.ends[owner->lane]);
         if (table) {
             drain_table(owner, table, table->count, &arrival);
         } else {
             empty++;
-            owner->lane = owner->lane + 1 == owner->hot.lanes_count ? 0 : owner->lane + 1;
+            lane_advance(owner);
         }
     }
+    if (budget && !arrival.budget)
+        lane_advance(owner); // one that always has something must not keep the others waiting
     owner->hot.unfinished = owner->open || owner->chain;
     count_arrival(owner, &arrival);
     pool_settle(owner->hot.pool, arrival.budget);

@@ -34,7 +34,7 @@ inline struct locus_owner_hot *locus_owner_hot(struct locus_owner *owner)
 }
 
 // Does the calling thread hold the role? The name is different for any two live threads, and never 0: an address in the thread's
-// control block. No other live thread finds its own name there, so relaxed suffices.
+// control block. No other live thread finds its own name there, so relaxed suffices. (Before gcc 11, leave this header out.)
 inline bool locus_owner_is_here(const struct locus_owner_hot *hot)
 {
     return __builtin_expect(__atomic_load_n(&hot->holder, __ATOMIC_RELAXED) == (uintptr_t)__builtin_thread_pointer(), 1);
@@ -96,9 +96,9 @@ inline uint32_t locus_owner_drain_inline(struct locus_owner *owner)
 inline struct locus_table *locus_owner_next_reclaimed_inline(struct locus_owner *owner)
 {
     struct locus_owner_hot *hot = locus_owner_hot(owner);
-    struct locus_table *table = hot->reclaimed_first;
     if (__builtin_expect(!locus_owner_is_here(hot), 0))
         return locus_owner_next_reclaimed_unusual(owner);
+    struct locus_table *table = hot->reclaimed_first;
     if (table)
         hot->reclaimed_first = table->reclaimed_next;
     return table;

@@ -437,26 +437,23 @@ static uint32_t free_one(struct locus_pool *pool, locus_block block, uint64_t ta
     return 1;
 }
 
-// The handles of the blocks of the lowest indices, ascending, four at a time: on every machine that we know, the compiler makes two
-// vectors of them.
+// The handles of the blocks of the lowest indices, ascending, two at a time.
 static void handles_of_all(const struct locus_pool *pool, uint32_t count, locus_block out[])
 {
-    typedef uint32_t narrow __attribute__((vector_size(16)));
+    typedef uint32_t narrow __attribute__((vector_size(8)));
     typedef uint64_t wide __attribute__((vector_size(16)));
     const uint32_t *generations = pool->generation;
     const uint64_t one = UINT64_C(1) << 32, first = locus_block_make(pool->home, 0, 0);
-    wide low = {first, first + one}, high = {first + 2 * one, first + 3 * one};
-    const wide step = {4 * one, 4 * one};
+    wide handles = {first, first + one};
+    const wide step = {2 * one, 2 * one};
     uint32_t i = 0;
-    for (; i + 4 <= count; i += 4, low += step, high += step) {
-        narrow four;
-        memcpy(&four, generations + i, sizeof four);
-        wide two = low + (wide)__builtin_shufflevector(four, (narrow){0}, 0, 4, 1, 5); // little-endian: each with a zero above
-        memcpy(out + i, &two, sizeof two);
-        two = high + (wide)__builtin_shufflevector(four, (narrow){0}, 2, 6, 3, 7);
-        memcpy(out + i + 2, &two, sizeof two);
+    for (; i + 2 <= count; i += 2, handles += step) {
+        narrow two;
+        memcpy(&two, generations + i, sizeof two);
+        wide now = handles + __builtin_convertvector(two, wide);
+        memcpy(out + i, &now, sizeof now);
     }
-    for (; i < count; i++)
+    if (i < count)
         out[i] = first + i * one + generations[i];
 }
 

@@ -57,7 +57,7 @@ struct locus_pool_config {
     void *memory;               // for LOCUS_BACKING_CALLER only: whole pages that outlive the pool
     size_t memory_bytes;
     bool shared;                // blocks may have several holders (share.h) and be kept (prefix.h); 4 bytes a block, 8 with tags
-    bool fetch_ahead;           // a take asks the caches for the block that leaves LOCUS_POOL_AHEAD takes later (pool_inline.h)
+    bool fetch_ahead __attribute__((aligned(8))); // takes of used blocks fetch ahead (pool_inline.h); needs LIFO, mapped, no tags
 };
 
 // Why a handle, or a table, was refused. The pool does not change, and the other handles of the chunk are freed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pool_internal: the pool's fields and its two hot paths, for pool.c and owner.c only. The theory is in pool.c.
+// pool_internal: the pool's fields, and what the files of this room need of them. The theory is in pool.c.
 #ifndef LOCUS_POOL_INTERNAL_H
 #define LOCUS_POOL_INTERNAL_H
 

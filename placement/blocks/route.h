@@ -35,8 +35,9 @@ int locus_route_add_sole(struct locus_route *route, const struct locus_owner *ow
 
 // Sends a RETIRED table home: one push for each home whose blocks it holds. From then on the table belongs to the owners. Any
 // thread that may use the route.
-// 0, -EINVAL (not RETIRED: pushed twice, or never declared), -EXDEV (the route lacks one of its homes; nothing was sent). A
-// route of one sole lane returns 0 for these, too.
+// 0, -EINVAL (not RETIRED: pushed twice, or never declared), -EXDEV (the route lacks one of its homes; nothing was sent). A route
+// of one sole lane mostly returns 0 for these, too, and the drain refuses the table. No check of either kind helps if the table
+// has been retired again by then: a second push is taken for the new one.
 int locus_table_push(const struct locus_route *route, struct locus_table *table);
 
 int locus_table_push_unusual(const struct locus_route *route, struct locus_table *table); // private to the function below

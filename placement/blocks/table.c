@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: layout, append and push (route.h). What needs the pool (grow, truncate, the drains) is in owner.c.
+// table: layout, append and push (route.h). What needs the pool is in owner.c and owner_drain.c.
 //
 //     | owner's line | line that travels: push_to, pending, links[0 .. 5] | more links ... | blocks[capacity] |
 //
@@ -83,9 +83,9 @@ void locus_route_free(struct locus_route *route)
     free(route);
 }
 
-// D1 (relaxed), partner D2 in owner.c: the number of drains that the table has to wait for. Relaxed suffices: the count is
-// written before the first push, and P1/T1 of each push orders it for the drain that takes it. A table of one home needs no
-// count.
+// D1 (relaxed), partner D2 in owner_drain.c: the number of drains that the table has to wait for. Relaxed suffices: the count is
+// written before the first push, and P1/T1 or V1/V2 of each push orders it for the drain that takes it. A table of one home needs
+// no count.
 static void push_to_homes(const struct locus_route *route, struct locus_table *table, uint64_t homes)
 {
     struct locus_link *links = table->links;

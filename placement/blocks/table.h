@@ -2,10 +2,10 @@
 //
 // table: which block holds which position of one request's sequence, and the parcel in which its blocks go home.
 //
-// The blocks are an array in sequence order, so a look-up is one division. The same array travels home: the table has one mailbox
-// link for each home whose blocks it may hold, and a push sends one link to each home whose blocks it does hold. Every home's
-// drain walks the array and frees the handles that name it; the last one to finish hands the table back. So a push neither
-// allocates nor copies, and does not touch a block's memory.
+// The blocks are an array in sequence order, so a look-up is one division. The same array travels home: a push tells each home
+// whose blocks the table holds (route.h), by its address, or by a link of which it has one for each home. Every home's drain
+// walks the array and frees the handles that name it; the last one to finish hands the table back. So a push neither allocates
+// nor copies, and does not touch a block's memory.
 //
 // Life of a table (owner.h has the functions):
 //
@@ -29,8 +29,8 @@ extern "C" {
 enum locus_table_state { LOCUS_TABLE_LIVE, LOCUS_TABLE_RETIRED };
 
 // Read the fields freely while the table is yours; let the functions change them. Only the owner uses the first cache line. The
-// second one travels: retire writes there where the table has to go, push reads that and links it, drain reads the links. So one
-// line per request goes to the pusher and back, and the owner's own line stays in its cache.
+// second one travels, if the push looks at the table: retire writes there where it has to go, push reads that and may link it,
+// drain reads the links. So at most one line per request goes to the pusher and back.
 struct locus_table {
     locus_block *blocks;        // [capacity], in sequence order; after the links, unless the table was extended
     uint64_t homes;             // bit h: the table holds a block of home h
@@ -43,7 +43,7 @@ struct locus_table {
     uint8_t retired_by;         // the home whose owner counts this table as in flight
     uint32_t in_flight;         // its blocks at that time
     struct locus_table *reclaimed_next; // in the list of locus_owner_next_reclaimed()
-    uint64_t push_to __attribute__((aligned(LOCUS_CACHE_LINE))); // bit h: push to home h; 0: not retired, or already pushed
+    uint64_t push_to __attribute__((aligned(LOCUS_CACHE_LINE))); // bit h: push to home h; a push that looks at it sets it to 0
     uint32_t pending;           // atomic: drains still to come; used when the table spans several homes
 #ifndef __cplusplus             // C++ has no flexible array members; the size is the same
     struct locus_link links[];  // one per home

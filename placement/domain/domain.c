@@ -2,7 +2,7 @@
 //
 // domain: which nodes a domain uses, and what is on each of them.
 //
-// All that an owner uses constantly is on its own node: pool, mailboxes, and the struct home with its loans. Only the domain
+// All that an owner uses constantly is on its own node: pool, lanes, and the struct home with its loans. Only the domain
 // itself and the routes, which nobody writes after open, are where the opening thread runs.
 
 #include "config.h"

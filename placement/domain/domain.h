@@ -2,8 +2,8 @@
 //
 // domain: all the nodes of a machine as one place for blocks, one home per node.
 //
-// A home is a pool bound to its node, mailboxes whose heads are there, and an owner role (owner.h) for a thread that runs there.
-// Its number, the ordinal in the handles, is its place in the list of nodes. Spawn one thread per home:
+// A home is a pool bound to its node, lanes that are there, and an owner role (owner.h) for a thread that runs there. Its number,
+// the ordinal in the handles, is its place in the list of nodes. Spawn one thread per home:
 //
 //     locus_owner_spawn(locus_domain_owner(domain, home), locus_domain_node(domain, home), step, context)
 //
@@ -16,11 +16,10 @@
 // blocks the table holds. Only a pool's owner touches it, and no owner waits for another: a lender answers at its next drain, and
 // keeps `spare` blocks for itself. One atomic word settles whether a question is answered or withdrawn, so no answer can come
 // late; blocks that are not needed go back at once.
-//
 // domain_health.h has what the homes have lent and borrowed, and whether their nodes are still what they were.
+//
 // Threads: open and close belong to one thread. "Owner context" below means that of the home named in the call; for a thread
-// without the role see owner.h. Any thread may call all other functions. For a home that does not exist they return -EINVAL, or
-// do nothing.
+// without the role see owner.h. Any thread may call the others. For a home that does not exist they return -EINVAL or do nothing.
 #ifndef LOCUS_DOMAIN_H
 #define LOCUS_DOMAIN_H
 
@@ -57,7 +56,7 @@ struct locus_domain_config {
     uint32_t spare;             // free blocks that a home does not lend
     uint32_t chunk;             // most blocks that one home lends for one grow; 0: 256. Costs 8 bytes x homes x homes each
     bool shared;                // as in pool.h: blocks may have several holders (share.h), on any home
-    bool sole;                  // each route is used by one thread at a time (route.h: locus_route_add_sole)
+    bool sole __attribute__((aligned(8))); // each route is used by one thread at a time (route.h: locus_route_add_sole)
 };
 
 // 0; -EINVAL: a field is out of range, or this process may not use a node; -E2BIG: more than LOCUS_HOMES_MAX nodes, or as in
@@ -74,7 +73,6 @@ int locus_domain_close(struct locus_domain *domain);
 uint32_t locus_domain_homes(const struct locus_domain *domain); // homes are 0 .. this - 1
 int locus_domain_node(const struct locus_domain *domain, uint32_t home); // LOCUS_NODE_ANY: no such home
 struct locus_owner *locus_domain_owner(const struct locus_domain *domain, uint32_t home); // NULL: no such home
-
 // The lowest home on an OS node. 0, or -ENODEV: the node has none.
 int locus_domain_home_of_node(const struct locus_domain *domain, int node, uint32_t *home);
 
@@ -106,8 +104,10 @@ int locus_domain_write(struct locus_domain *domain, uint32_t home, struct locus_
 // and before the owner leaves. 0, -EINVAL or -EPERM. Owner context.
 int locus_domain_withdraw(struct locus_domain *domain, uint32_t home);
 
-// Frees everything that has arrived, and answers the other homes. Returns how many blocks came home. Owner context.
+// Frees everything that has arrived (_some: with a budget, as in owner.h), and answers the other homes. Returns how many blocks
+// came home. Owner context.
 uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t home);
+uint32_t locus_domain_drain_some(struct locus_domain *domain, uint32_t home, uint32_t blocks);
 
 // The next table that this home retired and whose last block has come home, LIVE and empty; NULL if none is left. If the last
 // block was a lender's, the table appears after the lender's drain. Owner context.

@@ -122,16 +122,11 @@ static void forward(struct locus_domain *domain, struct home *home)
     }
 }
 
-uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t ordinal)
+// pre: the caller holds the role. What the owner's drain freed is in `freed`.
+static uint32_t desk_drain(struct locus_domain *domain, struct home *home, uint32_t freed)
 {
-    struct home *home = domain_home(domain, ordinal);
-    RULE(home, "there is no home %u", ordinal);
-    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
-    if (!home)
-        return 0;
-    uint32_t freed = locus_owner_drain(home->owner);
     forward(domain, home);
-    if (locus_mailbox_empty(&home->desk) || !locus_owner_held_here(home->owner))
+    if (locus_mailbox_empty(&home->desk))
         return freed;
     struct locus_link *link = locus_mailbox_take(&home->desk);
     while (link) {
@@ -140,6 +135,22 @@ uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t ordinal)
         link = next;
     }
     return freed;
+}
+
+uint32_t locus_domain_drain(struct locus_domain *domain, uint32_t ordinal)
+{
+    struct home *home = domain_home(domain, ordinal);
+    RULE(home, "there is no home %u", ordinal);
+    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
+    return home && locus_owner_held_here(home->owner) ? desk_drain(domain, home, locus_owner_drain(home->owner)) : 0;
+}
+
+uint32_t locus_domain_drain_some(struct locus_domain *domain, uint32_t ordinal, uint32_t blocks)
+{
+    struct home *home = domain_home(domain, ordinal);
+    RULE(home, "there is no home %u", ordinal);
+    RULE(locus_owner_held_here(home->owner), RULE_ROLE);
+    return home && locus_owner_held_here(home->owner) ? desk_drain(domain, home, locus_owner_drain_some(home->owner, blocks)) : 0;
 }
 
 // --- the borrower --------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,9 @@
 #include "lane.h"
 #include "mailbox.h"
 #include "owner.h"
+#if defined(__clang__) || __GNUC__ >= 11
 #include "owner_inline.h"
+#endif
 #include "pages.h"
 #include "pages_evict.h"
 #include "pages_open.h"

@@ -26,12 +26,12 @@ class PoolConfig(c.Structure):
 
 
 class OwnerConfig(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("pool", c.c_void_p), ("mailboxes", c.c_uint32), ("backpressure", c.c_bool),
+    _fields_ = [("size", c.c_size_t), ("pool", c.c_void_p), ("lanes", c.c_uint32), ("backpressure", c.c_bool),
                 ("wait_ns", c.c_uint64)]
 
 
 class PoolStats(c.Structure):
-    _fields_ = [("allocated", c.c_uint64), ("freed", c.c_uint64), ("refused", c.c_uint64 * 5), ("blocks", c.c_uint32),
+    _fields_ = [("allocated", c.c_uint64), ("freed", c.c_uint64), ("refused", c.c_uint64 * 7), ("blocks", c.c_uint32),
                 ("blocks_free", c.c_uint32), ("blocks_worn", c.c_uint32), ("outstanding", c.c_uint32),
                 ("outstanding_high", c.c_uint32), ("distinct_high", c.c_uint32), ("blocks_kept", c.c_uint32),
                 ("sharers", c.c_uint64)]
@@ -94,7 +94,7 @@ def open_pool(locus):
 
 def open_owner(locus, pool):
     owner = P()
-    config = OwnerConfig(size=c.sizeof(OwnerConfig), pool=pool, mailboxes=WORKERS, wait_ns=10_000_000_000)
+    config = OwnerConfig(size=c.sizeof(OwnerConfig), pool=pool, lanes=WORKERS, wait_ns=10_000_000_000)
     check(locus.locus_owner_open(c.byref(owner), c.byref(config)), "owner")
     return owner
 

@@ -18,7 +18,7 @@
 //
 // Everybody who takes blocks of this pool must do it through its promises: grow, write, match, raise and sink_start here do what
 // the functions of the same names do, under a promise. A match takes kept blocks; one that is in use costs nothing. Available is
-// what is free or kept (prefix.h) and not promised; blocks in mailboxes count when they are home.
+// what is free or kept (prefix.h) and not promised; blocks on their way count when they are home.
 //
 // Threads: admit and end may be called by any thread, grow is owner context. A promise belongs to one thread at a time.
 #ifndef LOCUS_PROMISE_H

@@ -95,15 +95,19 @@ mutant sole-pusher-looks-into-the-table placement/blocks/route.h owner_lane_test
 mutant route-of-two-homes-has-one $drains owner_lane_test 's/bool one = [^;]*;/bool one = true;/'
 mutant undeclared-table-comes-home $drains owner_lane_test 's/retired = table->state == LOCUS_TABLE_RETIRED;/retired = true;/'
 mutant table-of-other-homes-comes-home $drains owner_lane_test 's/return !alone && table->push_to;/return false;/'
-mutant ring-before-the-rest-of-a-mailbox $drains owner_lane_test 's/if \(!link\) \{ \/\/ what/if (true) { \/\/ what/'
+mutant ring-before-the-rest-of-a-mailbox $drains owner_lane_test 's/^    if \(!link\) \{/    if (true) {/'
 mutant sole-lane-loses-its-ring $drains owner_lane_test 's/!= LOCUS_LANE_SOLE\) \/\/ told/!= LOCUS_LANE_FREE) \/\/ told/'
-mutant budget-without-effect $drains owner_lane_test 's/left < arrival->budget \? left : .*/left;/'
-mutant budget-is-spent-once $drains owner_lane_test 's/arrival->budget -= now;/arrival->budget -= now > 1;/'
+mutant budget-without-effect $drains owner_lane_test 's/bool whole = left <= /bool whole = true || left <= /'
+mutant budget-is-spent-once $drains owner_lane_test 's/arrival->budget -= .*/arrival->budget -= now > 1;/'
 mutant budget-frees-from-the-front $drains owner_lane_test 's/table->blocks \+ left - now;/table->blocks + (table->count - left);/'
-mutant budget-forgets-its-table $drains owner_lane_test 's/owner->open = now < left \? table : NULL;/owner->open = NULL;/'
+mutant budget-forgets-its-table $drains owner_lane_test 's/^        owner->open = table;/        owner->open = NULL;/'
 mutant budget-forgets-the-rest $drains owner_lane_test 's/owner->hot.unfinished = .*/owner->hot.unfinished = false;/'
-mutant budget-hands-back-half-a-table $drains owner_lane_test \
-    '/__builtin_expect\(now < left, 0\)/{n;d}; s/if \(__builtin_expect\(now < left, 0\)\)//'
+mutant budget-hands-back-half-a-table $drains owner_lane_test 's/^    if \(!whole\)$/    if (false)/'
+mutant budget-stays-with-one-lane $drains owner_lane_test 's/^    if \(budget && !arrival.budget\)$/    if (false)/'
+mutant budget-divides-tables-of-a-ring $drains owner_lane_test 's/return pool->reuse != LOCUS_REUSE_FIFO && /return /'
+mutant table-of-two-homes-comes-home-forwards $drains owner_lane_test 's/, forwards = [^;]*;/, forwards = true;/'
+mutant open-table-is-drained-within-its-drain $drains owner_lane_test 's/^    owner->open = NULL;/    ;/'
+mutant budget-divides-what-a-prefix-cache-knows $drains prefix_test 's/ && !pool->keeper;/;/'
 mutant budget-puts-all-in-order $pool owner_lane_test 's/ \|\| used > budget\)/)/'
 mutant inlined-grow-overflows-its-table $inlined owner_lane_test 's/ && table->capacity - at >= count && / \&\& /'
 mutant inlined-grow-of-one-overflows-its-table $inlined owner_lane_test 's/ && at < table->capacity &&/ \&\&/'
@@ -175,7 +179,7 @@ mutant refused-block-counted-as-freed $pool pool_handles_test '/pool_refuse\(poo
 mutant fifo-returned-at-the-wrong-end $pool pool_test 's/LOCUS_REUSE_LIFO \? 0 : pool->hot.top - 1/LOCUS_REUSE_LIFO ? 0 : 0/'
 mutant broken-chunk-leaves-a-gap $pool pool_test '/^static inline uint32_t free_usual/,/^}/s/memmove\(.*\);/;/'
 mutant straightened-with-old-generations $pool pool_test \
-    's/ \+ generations\[i\];/ + pool->generation_first;/; s/generations \+ i, sizeof four/\&pool->generation_first, 4/'
+    's/ \+ generations\[i\];/ + pool->generation_first;/; s/generations \+ i, sizeof two/\&pool->generation_first, 4/'
 mutant straightened-with-retired-blocks $pool pool_stress 's/if \(pool->generation\[i\] != POOL_GENERATION_WORN\)//'
 mutant table-extended-without-its-blocks $table table_test 's/memmove\(array, table->blocks, .*/;/'
 mutant table-extended-hands-out-its-own-array $table table_test 's/table->blocks != own && //'
@@ -245,7 +249,7 @@ mutant finished-list-is-lost $borrow domain_borrow_test 's/if \(!home->finished_
 mutant borrows-though-it-must-not $borrow domain_test \
     's/config.exhausted == LOCUS_EXHAUSTED_BORROW && table/config.exhausted \&\& table/'
 mutant desk-is-served-without-the-role $borrow domain_test \
-    's/\(\&home->desk\) \|\| !locus_owner_held_here\(home->owner\)/(\&home->desk)/'
+    's/home \&\& locus_owner_held_here\(home->owner\) \? desk_drain/home ? desk_drain/'
 mutant questions-are-withdrawn-without-the-role $borrow domain_test \
     '/^int locus_domain_withdraw/,/^}/s/!locus_owner_held_here\(home->owner\)/false/'
 mutant homes-that-there-are-not $domain domain_test 's/home < domain->homes_count \? (domain->homes.*) : NULL/\1/'

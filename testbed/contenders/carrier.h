@@ -4,8 +4,8 @@
 // per worker and three functions: open, push one table into a worker's box, and drain all boxes. Everything else is here and the
 // same for all.
 //
-//     locus_treiber.c   the library's own mailbox, as the control: compared with `locus` it shows the effect of this frame,
-//                       and compared with the others the effect of the mailbox
+//     locus_treiber.c   the library's own mailbox, as the control: compared with `locus-mailbox` it shows the effect of this
+//                       frame, and compared with the others the effect of the mailbox
 //     locus_spsc.c      a ring with a single producer and a single consumer
 //     locus_urcu.c      lock-free stack and wait-free queue of liburcu
 //     locus_ck.c        the stack of Concurrency Kit

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // locus-treiber: the library's pool and mailbox in the frame of the other ways home (carrier.h). It is their control: its
-// difference to `locus` is the frame, not a mailbox.
+// difference to `locus-mailbox` is the frame, not a mailbox.
 
 #include "testbed/contenders/mailboxes.h"
 

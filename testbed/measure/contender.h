@@ -60,7 +60,7 @@ struct tb_ops {
     void (*step)(void *context);
     int (*give_back)(void *context); // the pages of all blocks, which the kernel fills anew. 0 or -errno; NULL: it cannot
     uint64_t (*freed)(void *context); // blocks that are free again so far
-    uint64_t (*waits)(void *context); // takes that had to wait for blocks on their way home so far; NULL: none ever does
+    uint64_t (*waits)(void *context); // takes that had to wait for blocks on their way home so far; NULL: it does not say
     void (*audit)(void *context, struct tb_audit *out);
 };
 

@@ -140,7 +140,8 @@ static void span_finish(struct tb_engine *engine)
     if (!engine->drains_late)
         return;
     for (uint32_t i = 0; i < engine->late_count; i++)
-        tb_send_home(engine, ops, engine->context, engine->tables[engine->late[i]], false);
+        tb_send_home(engine, ops, engine->context, engine->tables[engine->late[i]],
+                     engine->decoding_as == TB_LAP_CLOCKED);
     engine->late_count = 0;
     tb_settle(engine, ops, engine->context, true);
 }
@@ -273,6 +274,8 @@ static int compare_u64(const void *a, const void *b)
 
 static void laps_clocked(struct tb_engine *engine)
 {
+    const struct tb_ops *ops = engine->contender->driver->ops;
+    engine->waits_seen = ops->waits ? ops->waits(engine->context) : 0;
     tb_crew_assign(&engine->crew, tb_clocked_finish, engine);
     for (uint32_t i = 0; i < engine->job->laps_clocked; i++) {
         const struct tb_span *span = lap_begin(engine);
@@ -280,7 +283,7 @@ static void laps_clocked(struct tb_engine *engine)
         run_span_as(engine, span, TB_LAP_CLOCKED);
         span_finish(engine);
     }
-    tb_crew_assign(&engine->crew, engine->contender->driver->ops->finish, engine->context);
+    tb_crew_assign(&engine->crew, ops->finish, engine->context);
     tb_clocked_sum(engine);
 }
 

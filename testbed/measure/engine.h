@@ -58,6 +58,7 @@ struct tb_engine {
     // Clocked laps.
     struct tb_times times[TB_CLOCKED_COUNT]; // the owner's; its pushes only if there are no workers
     struct tb_times *worker_times;  // pushes: [crew.count]
+    uint64_t waits_seen;            // that the contender had counted
     struct tb_times steps;          // of a decode lap: each step, from the end of the one before
     uint64_t step_end_ns;
 };

@@ -58,13 +58,16 @@ TB_INLINE bool tb_op_take(struct tb_engine *engine, const struct tb_ops *ops, vo
     struct locus_table *table = engine->tables[op.slot];
     uint32_t first = table->count;
     bool clocked = tb_lap_is(engine, lap, TB_LAP_CLOCKED);
-    uint64_t waits = clocked && ops->waits ? ops->waits(context) : 0, start_ns = clocked ? tb_now_ns() : 0;
+    uint64_t start_ns = clocked ? tb_now_ns() : 0;
     int error = ops->take(context, table, op.count);
     uint64_t took_ns = clocked ? tb_now_ns() - start_ns : 0;
     if (clocked)
         tb_times_note(&engine->times[TB_CLOCKED_TAKE], took_ns);
-    if (clocked && ops->waits && ops->waits(context) != waits)
+    uint64_t waits = clocked && ops->waits ? ops->waits(context) : 0; // asked only afterwards: it warms lines
+    if (waits != engine->waits_seen && clocked)
         tb_times_note(&engine->times[TB_CLOCKED_WAIT], took_ns);
+    if (clocked)
+        engine->waits_seen = waits;
     if (__builtin_expect(error != 0, 0)) {
         engine->error = engine->error ? engine->error : error;
         return false;

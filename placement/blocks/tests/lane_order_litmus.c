@@ -41,14 +41,17 @@ static void read_letter(const struct letter *letter, unsigned *last)
 static void take_all(void)
 {
     unsigned last = 0;
-    for (unsigned spin = 1; last < LETTERS; spin++) {
+    for (unsigned spin = 1; last < LETTERS; spin++, litmus_pause(spin)) {
         struct letter *letter;
         while ((letter = locus_lane_take(&lane, &end)))
+            read_letter(letter, &last);
+        if (end.looks == LOCUS_LOOKS_RING || !locus_mailbox_arrived(&lane.mailbox))
+            continue;
+        while ((letter = locus_lane_take(&lane, &end))) // sent after the last look, but before what is in the mailbox
             read_letter(letter, &last);
         struct locus_link *link = end.looks == LOCUS_LOOKS_RING ? NULL : locus_mailbox_take(&lane.mailbox);
         for (; link; link = link->next)
             read_letter((struct letter *)link, &last);
-        litmus_pause(spin);
     }
 }
 

@@ -66,7 +66,10 @@ static void *worker_main(void *argument)
 static void drain(struct side *side)
 {
     struct locus_table *table;
-    locus_domain_drain(domain, side->home);
+    if (stress_random(&side->random, 4))
+        locus_domain_drain(domain, side->home);
+    else
+        locus_domain_drain_some(domain, side->home, stress_random(&side->random, 16));
     while ((table = locus_domain_next_reclaimed(domain, side->home))) {
         STRESS_EXPECT(table->state == LOCUS_TABLE_LIVE && table->count == 0 && table->homes == 0);
         STRESS_EXPECT(table->tag == side->home && side->idle_count < TABLES);

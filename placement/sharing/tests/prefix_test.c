@@ -50,6 +50,22 @@ Test(prefix, a_later_request_adopts_what_an_earlier_one_published)
     world_close(&world);
 }
 
+// A cache hears of a block before it hears of those below it.
+Test(prefix, a_budget_does_not_divide_a_table, .timeout = 10)
+{
+    struct world world;
+    world_open(&world, 16, false);
+    cache_open(&world, "chain");
+    written(&world, 0, 0, 12, 'a');
+    published(&world, 0, 50, 3);
+    cr_assert_eq(locus_owner_retire(world.owner, world.tables[0]), 0);
+    cr_assert_eq(locus_table_push(&world.route, world.tables[0]), 0);
+    cr_assert_eq(locus_owner_drain_some(world.owner, 1), 3);
+    cr_assert_eq(locus_owner_next_reclaimed(world.owner), world.tables[0]);
+    cr_assert_eq(stats_of(&world).blocks_kept, 3);
+    world_close(&world);
+}
+
 Test(prefix, a_published_block_is_never_written)
 {
     struct world world;

@@ -32,7 +32,8 @@ int tb_clocked_open(struct tb_engine *engine)
     engine->worker_times = error || !workers ? NULL : aligned_alloc(LOCUS_CACHE_LINE, workers * sizeof *engine->worker_times);
     if (workers && !engine->worker_times)
         return -ENOMEM;
-    memset(engine->worker_times, 0, workers * sizeof *engine->worker_times);
+    if (workers)
+        memset(engine->worker_times, 0, workers * sizeof *engine->worker_times);
     for (uint32_t i = 0; i < workers && !error; i++)
         error = room_for_times(&engine->worker_times[i], ops * engine->job->laps_clocked);
     return error;
