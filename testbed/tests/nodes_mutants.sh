@@ -11,6 +11,7 @@
 mutants_begin topo/*.c placement/{base,retention,memory,tier,tier/file,blocks,blocks/pools,sharing,domain}/*.c \
     testbed/contenders/{homes,unsteered,malloc,malloc_nodes}.c \
     testbed/measure/{dispatch,engine,watch,sample,contender,contender_list,decoding/{process,available},peers/peer}.c \
+    testbed/measure/clocked/clocked.c \
     testbed/measure/{nodes,locality}/*.c \
     testbed/{stats/stats,base/nearest,engine/arm,strategies/strategy,serving/policy}.c \
     testbed/measure/pins/way.c testbed/stats/latency.c testbed/serving/adapters/{batcher,resident}*.c \
